@@ -17,7 +17,7 @@ fn main() -> io::Result<()> {
     let schema = fs::read_to_string(SCHEMA)
         .map_err(|error| io::Error::other(format!("{SCHEMA}: {error}")))?;
     let schema: Value = serde_json::from_str(&schema)?;
-    let mut api = openapi::openapi(&schema, env!("CARGO_PKG_VERSION"));
+    let mut api = openapi::openapi_document(&schema, env!("CARGO_PKG_VERSION"));
     // The program takes the types out of the schema.
     if let Some(types) = api.pointer_mut("/components/schemas") {
         types.take();

@@ -9,18 +9,18 @@ use gnoma_core::{
 /// Each line is a message or one error that can be told; an agent that is given all of them writes nothing but
 /// JSON-RPC, one message a line, and answers no id twice that was sent once.
 pub fn editor(input: &[u8]) {
-    let (client, _peer) = Client::pair();
+    let (client, _peer) = Client::new_pair();
     let options = AgentOptions { spec: SessionSpec::default(), version: "0".to_owned() };
     let mut agent = Agent::new(client, options);
     for line in LineReader::new(1 << 16).push(input) {
-        if let Err(unreadable) = wire::decode(&line) {
+        if let Err(unreadable) = wire::decode_line(&line) {
             assert!(unreadable.error.code < 0 && !unreadable.error.message.is_empty());
         }
-        agent.line(&line);
+        agent.on_client_line(&line);
     }
     agent.show_output();
-    agent.leave();
-    let out = agent.out();
+    agent.detach_sessions();
+    let out = agent.output_buffer();
     assert!(out.is_empty() || out.ends_with(b"\n"), "half a line");
     for line in out.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         let message: serde_json::Value = serde_json::from_slice(line).expect("it is no JSON");

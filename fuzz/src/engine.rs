@@ -2,7 +2,7 @@
 
 use gnoma_engine::{
     detect::{RedCheck, Repeat, Repetition, SameCall},
-    repair::arguments,
+    repair::repair_arguments,
 };
 use serde_json::{Map, Value};
 
@@ -10,19 +10,19 @@ use serde_json::{Map, Value};
 /// string around them changes nothing.
 pub fn repair(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    let repaired = arguments(&text);
+    let repaired = repair_arguments(&text);
     if serde_json::from_str::<Value>(&text).is_ok_and(|value| !value.is_string()) {
         let same = repaired.as_ref().is_none_or(|object| object.get() == text.trim());
         assert!(same, "sound JSON became {repaired:?}");
     }
     if !text.trim_start().starts_with('"') {
         let wrapped = Value::from(text).to_string();
-        assert_eq!(arguments(&wrapped), repaired, "wrapped into a string");
+        assert_eq!(repair_arguments(&wrapped), repaired, "wrapped into a string");
     }
     if let Some(object) = repaired {
         let read = object.read::<Map<String, Value>>();
         assert!(read.is_ok(), "no object: {object}");
-        assert_eq!(arguments(object.get()), Some(object), "repaired twice");
+        assert_eq!(repair_arguments(object.get()), Some(object), "repaired twice");
     }
 }
 
@@ -34,12 +34,12 @@ pub fn detect(input: &[u8]) {
         repetition.push(word);
     }
     let mut check = RedCheck::default();
-    check.record(&text, Some(1));
-    if check.red().is_some() {
-        check.record(&text, Some(0));
-        assert_eq!(check.red(), None, "the same command does not turn it green");
+    check.record_command(&text, Some(1));
+    if check.failing_command().is_some() {
+        check.record_command(&text, Some(0));
+        assert_eq!(check.failing_command(), None, "the same command does not turn it green");
     }
     let mut calls = SameCall::default();
-    assert_eq!(calls.seen("tool", &text, &text), Repeat::New);
-    assert_eq!(calls.seen("tool", &text, &text), Repeat::Again(2));
+    assert_eq!(calls.record_call("tool", &text, &text), Repeat::New);
+    assert_eq!(calls.record_call("tool", &text, &text), Repeat::Again(2));
 }

@@ -10,8 +10,8 @@ use gnoma_core::RawJson;
 use gnoma_guard::{
     permission::{Origin, Rule, RuleAction},
     secrets::{Finding, Scanner, ScannerOptions, StreamScanner},
-    shell::{Analysis, StartContext, analyse},
-    unicode::{Cleaner, Keep, clean},
+    shell::{Analysis, StartContext, analyse_command},
+    unicode::{Cleaner, Keep, clean_text},
     vault::Vault,
 };
 use serde_json::{Map, Value};
@@ -72,11 +72,11 @@ fn pieces(input: &[u8]) -> impl Iterator<Item = &[u8]> {
 pub fn unicode(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
     for keep in [Keep::Text, Keep::Colour] {
-        let cleaned = clean(&text, keep);
+        let cleaned = clean_text(&text, keep);
         let mut rest = text.chars();
         let is_part = cleaned.text.chars().all(|c| rest.any(|other| other == c));
         assert!(is_part, "rewritten: {:?}", cleaned.text);
-        assert_eq!(clean(&cleaned.text, keep).text, cleaned.text, "cleaned twice");
+        assert_eq!(clean_text(&cleaned.text, keep).text, cleaned.text, "cleaned twice");
         let mut cleaner = Cleaner::new(keep);
         let mut shown = String::new();
         for piece in characters(&text) {
@@ -110,7 +110,7 @@ pub fn shell(input: &[u8]) {
 }
 
 fn analysed(text: &str) -> Analysis {
-    analyse(
+    analyse_command(
         text,
         &StartContext { cwd: PathBuf::from("/work/project"), home: Some("/home/me".into()) },
     )
@@ -129,7 +129,7 @@ pub fn rule(input: &[u8]) {
             );
         }
         if let Some((tool, pattern)) = text.split_once('\n') {
-            let _refused = Rule::configured(action, tool, pattern, Origin::User).is_err();
+            let _refused = Rule::from_config(action, tool, pattern, Origin::User).is_err();
         }
     }
 }

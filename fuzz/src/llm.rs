@@ -102,7 +102,7 @@ fn framed<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Framed {
         }
     }
     framed.is_cut = framer.is_cut();
-    framed.rest = framer.rest().map(OwnedRecord::from);
+    framed.rest = framer.unfinished_record().map(OwnedRecord::from);
     framed
 }
 
@@ -139,19 +139,19 @@ fn take<'a>(
     events: &mut Events,
 ) -> Result<(), String> {
     let mut framer = Framer::default();
-    let mut decoder = internals::decoder(protocol);
+    let mut decoder = internals::protocol_decoder(protocol);
     for piece in pieces {
         framer.feed(piece)?;
         while let Some(record) = framer.next_record()? {
-            decoder.frame(record.frame(), events).map_err(|error| error.to_string())?;
+            decoder.decode_frame(record.as_frame(), events).map_err(|error| error.to_string())?;
         }
     }
-    if !framer.received() || framer.is_cut() {
+    if !framer.has_received() || framer.is_cut() {
         return Err("cut".to_owned());
     }
-    if let Some(record) = framer.rest() {
+    if let Some(record) = framer.unfinished_record() {
         // It may be cut: then the end is what is reported.
-        let _cut = decoder.frame(record.frame(), events);
+        let _cut = decoder.decode_frame(record.as_frame(), events);
     }
     decoder.finish(events).map_err(|error| error.to_string())
 }
@@ -199,7 +199,7 @@ fn assert_pieces_have_their_block(events: &Events) {
 fn response(events: &Events) -> Response {
     let mut accumulator = Accumulator::new();
     events.iter().for_each(|event| accumulator.push(event));
-    accumulator.finish()
+    accumulator.into_response()
 }
 
 fn assert_is_lawful(message: &Message, stop: Option<StopReason>) {
@@ -225,7 +225,7 @@ fn assert_can_be_stored(message: &Message) {
 fn assert_can_be_sent(message: Message) {
     let request = request(message);
     for protocol in PROTOCOLS {
-        let body = internals::encode(Profile::new(PROVIDER, protocol, ""), &request);
+        let body = internals::encode_request(Profile::new(PROVIDER, protocol, ""), &request);
         let is_json = serde_json::from_slice::<&RawValue>(&body).is_ok();
         let body = String::from_utf8_lossy(&body);
         assert!(is_json && body.starts_with('{'), "no body for {protocol:?}: {body}");
@@ -235,7 +235,7 @@ fn assert_can_be_sent(message: Message) {
 /// The next request: a question, the answer, and the results of its calls or another question.
 fn request(answer: Message) -> ModelRequest {
     let results: Vec<_> =
-        answer.tool_calls().map(|call| ToolResult::text(call, "done", false)).collect();
+        answer.tool_calls().map(|call| ToolResult::from_text(call, "done", false)).collect();
     let reply = Message::results(results).unwrap_or_else(|_| Message::user_text("Go on"));
     ModelRequest {
         model: MODEL.into(),

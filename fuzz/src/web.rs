@@ -41,15 +41,15 @@ struct IdleHost {
 }
 
 impl Site for IdleHost {
-    fn program(&self) -> String {
+    fn program_version(&self) -> String {
         "gnoma".to_owned()
     }
 
-    fn folder(&self) -> PathBuf {
+    fn default_folder(&self) -> PathBuf {
         "/work".into()
     }
 
-    fn description(&self) -> Option<String> {
+    fn api_description(&self) -> Option<String> {
         None
     }
 
@@ -57,8 +57,8 @@ impl Site for IdleHost {
         "unnamed".to_owned()
     }
 
-    fn connect(&self, _: String) -> BoxFuture<'_, Result<Client, RequestError>> {
-        let (client, Peer { mut requests, messages }) = Client::pair();
+    fn connect_client(&self, _: String) -> BoxFuture<'_, Result<Client, RequestError>> {
+        let (client, Peer { mut requests, messages }) = Client::new_pair();
         let asked = Arc::clone(&self.asked);
         let attend = async move {
             while let Some(message) = requests.recv().await {
@@ -74,7 +74,7 @@ impl Site for IdleHost {
         Box::pin(async { Ok(client) })
     }
 
-    fn complete(&self, spec: SessionSpec) -> SessionSpec {
+    fn complete_spec(&self, spec: SessionSpec) -> SessionSpec {
         spec
     }
 }
@@ -86,7 +86,7 @@ pub fn request(input: &[u8]) {
     let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");
     let host = Arc::new(IdleHost::default());
     let asked = Arc::clone(&host.asked);
-    let token = Token::of(RANDOM);
+    let token = Token::from_random(RANDOM);
     let shown = |token: &Token| {
         let mut values = request.headers().values().map(AsRef::<[u8]>::as_ref);
         let token = token.expose().as_bytes();
@@ -97,7 +97,7 @@ pub fn request(input: &[u8]) {
     let access = Arc::new(Access::new(token, ADDRESS.parse().expect("an address")));
     let handler = Handler::new(host, access);
     runtime.block_on(async {
-        let response = handler.answer(request).await;
+        let response = handler.answer_request(request).await;
         for name in ["content-security-policy", "x-content-type-options", "cache-control"] {
             assert!(response.headers().contains_key(name), "{name} is missing");
         }
@@ -178,5 +178,5 @@ fn read(input: &[u8]) -> Option<Request<Outgoing>> {
         let (name, value) = header.split_at(colon);
         request = request.header(name, value.get(1..)?.trim_ascii());
     }
-    request.body(Outgoing::whole(Bytes::copy_from_slice(rest))).ok()
+    request.body(Outgoing::from_bytes(Bytes::copy_from_slice(rest))).ok()
 }

@@ -17,7 +17,7 @@ use crate::{
     error::RpcError,
     files::{self, WantedFile, WantedFiles},
     opening,
-    params::{Params, missing},
+    params::{Params, missing_parameter},
     permission,
     session::How,
     state::{AgentState, HostAsked},
@@ -60,8 +60,8 @@ impl Agent {
     }
 
     /// Returns the bytes that wait to be written to the client. The caller removes the bytes that it has written.
-    pub fn out(&mut self) -> &mut Vec<u8> {
-        self.0.out()
+    pub fn output_buffer(&mut self) -> &mut Vec<u8> {
+        self.0.output_buffer()
     }
 
     /// Waits for the next message from the host's side; returns `None` once the host has gone. Safe to drop and
@@ -82,60 +82,62 @@ impl Agent {
     }
 
     /// Takes in what came from the host's side.
-    pub fn hear(&mut self, message: AgentMessage) {
+    pub fn on_message(&mut self, message: AgentMessage) {
         match message {
-            AgentMessage::Told(message) => self.message(message),
-            AgentMessage::File(wanted) => self.0.want(wanted),
+            AgentMessage::Told(message) => self.on_host_message(message),
+            AgentMessage::File(wanted) => self.0.request_file(wanted),
         }
     }
 
     /// Takes in a line of the client.
-    pub fn line(&mut self, line: &Line) {
-        match wire::decode(line) {
+    pub fn on_client_line(&mut self, line: &Line) {
+        match wire::decode_line(line) {
             Ok(None) => (),
             Ok(Some(Incoming::Request { id, method, params })) => {
-                self.request(&id, &method, params.as_deref());
+                self.on_request(&id, &method, params.as_deref());
             }
             Ok(Some(Incoming::Notification { method, params })) => {
-                self.notification(&method, params.as_deref());
+                self.on_notification(&method, params.as_deref());
             }
             Ok(Some(Incoming::Response { id, result })) => {
                 let result = result.as_deref().map_err(String::as_str);
                 if let Some(id) = id
-                    && !self.0.shown(id, result.ok().and_then(files::text))
+                    && !self.0.deliver_file(id, result.ok().and_then(files::parse_file_text))
                 {
-                    self.0.answered(id, |offers| permission::answer(offers, result));
+                    self.0.on_question_answered(id, |offers| {
+                        permission::parse_answer(offers, result)
+                    });
                 }
             }
-            Err(unreadable) => self.0.complain(&unreadable.id, unreadable.error),
+            Err(unreadable) => self.0.send_error(&unreadable.id, unreadable.error),
         }
     }
 
-    fn request(&mut self, id: &RpcId, method: &str, params: Option<&RawValue>) {
+    fn on_request(&mut self, id: &RpcId, method: &str, params: Option<&RawValue>) {
         let state = &mut self.0;
         if state.in_flight.contains(id) {
             // Under its own id this would be taken for the answer to the first.
             let text = format!("the id {id} belongs to a request that is not answered yet");
             let error = RpcError::new(RpcError::INVALID_REQUEST, text);
-            return state.complain(&RpcId::none(), error);
+            return state.send_error(&RpcId::none(), error);
         }
         if state.in_flight.len() >= MAX_IN_FLIGHT {
             let text = format!("{MAX_IN_FLIGHT} requests are already open");
-            return state.complain(id, RpcError::new(RpcError::INTERNAL, text));
+            return state.send_error(id, RpcError::new(RpcError::INTERNAL, text));
         }
         state.in_flight.insert(id.clone());
-        if let Err(error) = dispatch(state, id, method, params) {
-            state.answer(id, &Err(error));
+        if let Err(error) = dispatch_request(state, id, method, params) {
+            state.answer_request(id, &Err(error));
         }
     }
 
-    fn notification(&mut self, method: &str, params: Option<&RawValue>) {
+    fn on_notification(&mut self, method: &str, params: Option<&RawValue>) {
         let state = &mut self.0;
-        let Ok(params) = Params::read(params) else { return };
+        let Ok(params) = Params::from_raw(params) else { return };
         match (method, &params.session_id, &params.request_id) {
-            ("session/cancel", Some(session), _) => steering::cancel(state, session),
+            ("session/cancel", Some(session), _) => steering::cancel_turn(state, session),
             ("$/cancel_request", _, Some(request)) => {
-                if let Some(id) = RpcId::read(request.get()) {
+                if let Some(id) = RpcId::from_json(request.get()) {
                     cancel_request(state, &id);
                 }
             }
@@ -144,7 +146,7 @@ impl Agent {
     }
 
     /// Takes in a message of the host.
-    fn message(&mut self, message: ServerMessage) {
+    fn on_host_message(&mut self, message: ServerMessage) {
         let state = &mut self.0;
         state.send_waiting();
         let session = match &message {
@@ -152,22 +154,22 @@ impl Agent {
             ServerMessage::Snapshot(view) => view.session.clone(),
             ServerMessage::Reply { .. } => {
                 if let ServerMessage::Reply { id, result } = message {
-                    reply(state, id, result);
+                    on_host_reply(state, id, result);
                 }
                 return;
             }
             ServerMessage::Process(_) => {
                 if let ServerMessage::Process(event) = message {
-                    stored::process(state, event);
+                    stored::on_process_event(state, event);
                 }
                 return;
             }
         };
         let mut fx = Vec::new();
         if let Some(open) = state.sessions.get_mut(&session) {
-            open.take(message, &mut fx);
+            open.on_host_message(message, &mut fx);
         }
-        state.perform(&session, fx);
+        state.run_effects(&session, fx);
         stored::leave_resting(state);
     }
 
@@ -192,20 +194,20 @@ impl Agent {
             if let Some(session) = self.0.sessions.get_mut(&id) {
                 session.show_output(&mut fx);
             }
-            self.0.perform(&id, fx);
+            self.0.run_effects(&id, fx);
         }
     }
 
     /// The client has gone: leaves its sessions.
-    pub fn leave(&mut self) {
+    pub fn detach_sessions(&mut self) {
         let ids: Vec<SessionId> = self.0.sessions.keys().cloned().collect();
         for id in &ids {
-            self.0.forget(id);
+            self.0.detach_session(id);
         }
     }
 
     /// Waits until the host has heard that its sessions are left, but not long.
-    pub async fn left(&mut self) {
+    pub async fn wait_until_detached(&mut self) {
         let heard = async {
             while (self.is_behind() || !self.0.asked.is_empty())
                 && let Some(message) = self.0.client.next().await
@@ -221,7 +223,7 @@ impl Agent {
 }
 
 /// Does what a request asks for. What is answered later is answered by whoever has the answer.
-fn dispatch(
+fn dispatch_request(
     state: &mut AgentState,
     id: &RpcId,
     method: &str,
@@ -237,27 +239,28 @@ fn dispatch(
         let text = format!("there is no method `{method}`");
         return Err(RpcError::new(RpcError::NO_METHOD, text));
     }
-    let params = Params::read(params)?;
+    let params = Params::from_raw(params)?;
     let answer = match method {
-        INITIALIZE => opening::initialize(state, params)?,
-        "authenticate" => opening::authenticate(&params)?,
-        "session/new" => return opening::open(state, id, params, How::New),
-        "session/load" => return opening::open(state, id, params, How::Load),
-        "session/resume" => return opening::open(state, id, params, How::Resume),
-        "session/list" => return stored::list(state, id, &params),
-        "session/close" => return stored::close(state, id, &params),
-        "session/delete" => return stored::delete(state, id, &params),
-        "session/prompt" => return steering::say(state, id, params),
+        INITIALIZE => opening::initialize_client(state, params)?,
+        "authenticate" => opening::check_auth_method(&params)?,
+        "session/new" => return opening::open_session(state, id, params, How::New),
+        "session/load" => return opening::open_session(state, id, params, How::Load),
+        "session/resume" => return opening::open_session(state, id, params, How::Resume),
+        "session/list" => return stored::list_sessions(state, id, &params),
+        "session/close" => return stored::close_session(state, id, &params),
+        "session/delete" => return stored::delete_session(state, id, &params),
+        "session/prompt" => return steering::submit_prompt(state, id, params),
         "session/set_mode" => return steering::set_mode(state, id, &params),
         "session/set_config_option" => return steering::set_option(state, id, &params),
         // A notification that came as a request.
         _ => {
-            let session = params.session_id.as_deref().ok_or_else(|| missing("sessionId"))?;
-            steering::cancel(state, session);
+            let session =
+                params.session_id.as_deref().ok_or_else(|| missing_parameter("sessionId"))?;
+            steering::cancel_turn(state, session);
             json!({})
         }
     };
-    state.answer(id, &Ok(answer));
+    state.answer_request(id, &Ok(answer));
     Ok(())
 }
 
@@ -285,42 +288,46 @@ fn cancel_request(state: &mut AgentState, id: &RpcId) {
     });
     let running = || {
         let mut sessions = state.sessions.iter();
-        sessions.find(|(_, session)| session.turns.has(id)).map(|(session, _)| session.clone())
+        sessions
+            .find(|(_, session)| session.turns.has_prompt(id))
+            .map(|(session, _)| session.clone())
     };
     match prompt.or_else(running) {
-        Some(session) => steering::cancel(state, session.as_str()),
+        Some(session) => steering::cancel_turn(state, session.as_str()),
         None => {
             let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
-            state.answer(id, &Err(error));
+            state.answer_request(id, &Err(error));
         }
     }
 }
 
 /// The host has answered.
-fn reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestError>) {
+fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestError>) {
     let Some(asked) = state.asked.remove(&id) else { return };
     match asked {
         HostAsked::Open { request, how, folder } => {
-            opening::opened(state, request, how, &folder, result);
+            opening::on_session_opened(state, request, how, &folder, result);
         }
         HostAsked::Attach(_) | HostAsked::Catch(_) | HostAsked::Page(_) => {
-            told(state, &asked, result);
+            on_session_reply(state, &asked, result);
         }
-        HostAsked::Prompt { session, request } => steering::said(state, &session, &request, result),
-        HostAsked::Plain(request) => state.answer(&request, &done(result)),
+        HostAsked::Prompt { session, request } => {
+            steering::on_prompt_reply(state, &session, &request, result)
+        }
+        HostAsked::Plain(request) => state.answer_request(&request, &to_empty_result(result)),
         HostAsked::Option { request, session, option } => {
             let answer = steering::option_set(state, &session, option, result);
-            state.answer(&request, &answer);
+            state.answer_request(&request, &answer);
         }
-        HostAsked::Leave { session, request } => stored::left(state, session, request),
+        HostAsked::Leave { session, request } => stored::on_detached(state, session, request),
         HostAsked::Living => {
             if let Ok(Reply::Live(all)) = result {
-                stored::living(state, &all);
+                stored::on_live_sessions(state, &all);
             }
         }
         HostAsked::Stored { request, folder, from } => {
-            let answer = stored::listed(state, result, folder.as_deref(), from);
-            state.answer(&request, &answer);
+            let answer = stored::sessions_page(state, result, folder.as_deref(), from);
+            state.answer_request(&request, &answer);
         }
         HostAsked::Answer(question) => {
             if result.is_err_and(|error| error.kind == RequestErrorKind::Busy) {
@@ -328,8 +335,8 @@ fn reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestErr
             }
         }
         HostAsked::Delete { session, request } => {
-            let answer = stored::deleted(state, &session, result);
-            state.answer(&request, &answer);
+            let answer = stored::on_session_deleted(state, &session, result);
+            state.answer_request(&request, &answer);
         }
         HostAsked::Nothing => (),
     }
@@ -337,23 +344,27 @@ fn reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestErr
 }
 
 /// The host has answered a session of the client.
-fn told(state: &mut AgentState, asked: &HostAsked, result: Result<Reply, RequestError>) {
+fn on_session_reply(
+    state: &mut AgentState,
+    asked: &HostAsked,
+    result: Result<Reply, RequestError>,
+) {
     let (HostAsked::Attach(id) | HostAsked::Catch(id) | HostAsked::Page(id)) = asked else {
         return;
     };
     let mut fx = Vec::new();
     if let Some(session) = state.sessions.get_mut(id) {
         match (asked, result) {
-            (HostAsked::Catch(_), result) => session.caught(result, &mut fx),
-            (HostAsked::Page(_), result) => session.page(result, &mut fx),
+            (HostAsked::Catch(_), result) => session.on_caught_up(result, &mut fx),
+            (HostAsked::Page(_), result) => session.on_history_page(result, &mut fx),
             (_, Err(error)) => session.not_attached(error, &mut fx),
             (_, Ok(_)) => (),
         }
     }
-    state.perform(id, fx);
+    state.run_effects(id, fx);
 }
 
 /// There is nothing to say but that it is done.
-fn done(result: Result<Reply, RequestError>) -> Result<Value, RpcError> {
+fn to_empty_result(result: Result<Reply, RequestError>) -> Result<Value, RpcError> {
     result.map(|_| json!({})).map_err(RpcError::from)
 }

@@ -6,7 +6,9 @@ use serde_json::Value;
 
 use crate::{
     changes,
-    tools::{self, fenced, input, kind, locations, path, title},
+    tools::{
+        self, call_locations, call_path, call_title, fence_text, input_within_limit, tool_kind,
+    },
 };
 
 /// Bytes of the output of a running call that are shown.
@@ -39,7 +41,7 @@ struct OpenCall {
 
 impl Calls {
     /// The id that the client knows an open call by.
-    pub(crate) fn id(&self, call: &CallId) -> Option<&str> {
+    pub(crate) fn client_id(&self, call: &CallId) -> Option<&str> {
         self.open.iter().rev().find(|open| open.call == *call).map(|open| open.id.as_str())
     }
 
@@ -47,7 +49,7 @@ impl Calls {
         self.open.iter_mut().rev().find(|open| open.call == *call)
     }
 
-    fn begin(&mut self, call: &CallId) -> OpenCall {
+    fn new_open_call(&mut self, call: &CallId) -> OpenCall {
         self.count += 1;
         OpenCall {
             call: call.clone(),
@@ -63,41 +65,41 @@ impl Calls {
     }
 
     /// The model has begun to write a call.
-    pub(crate) fn drafted(&mut self, call: &CallId, tool: &str, out: &mut Vec<Value>) {
-        let open = self.begin(call);
+    pub(crate) fn show_draft(&mut self, call: &CallId, tool: &str, out: &mut Vec<Value>) {
+        let open = self.new_open_call(call);
         out.push(json!({
             "sessionUpdate": "tool_call",
             "toolCallId": open.id,
             "title": tool,
             "name": tool,
-            "kind": kind(tool),
+            "kind": tool_kind(tool),
             "status": "pending",
         }));
         self.open.push(open);
     }
 
     /// The call is known with its arguments.
-    pub(crate) fn written(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
+    pub(crate) fn show_call(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
         if self.open(&call.id).is_some_and(|open| open.is_written) {
             return;
         }
         let known = self.open.iter().rposition(|open| open.call == call.id);
         let known = known.map(|at| self.open.remove(at));
         let is_known = known.is_some();
-        let mut open = known.unwrap_or_else(|| self.begin(&call.id));
+        let mut open = known.unwrap_or_else(|| self.new_open_call(&call.id));
         open.is_written = true;
-        open.path = path(call, cwd);
-        open.changes = tools::changes(call, cwd);
+        open.path = call_path(call, cwd);
+        open.changes = tools::preview_changes(call, cwd);
         let mut update = json!({
             "sessionUpdate": if is_known { "tool_call_update" } else { "tool_call" },
             "toolCallId": open.id,
-            "title": title(call),
+            "title": call_title(call),
             "name": call.name,
-            "kind": kind(&call.name),
+            "kind": tool_kind(&call.name),
             "status": "pending",
-            "locations": locations(call, cwd),
+            "locations": call_locations(call, cwd),
         });
-        if let Some(input) = input(call) {
+        if let Some(input) = input_within_limit(call) {
             update["rawInput"] = input;
         }
         if !open.changes.is_empty() {
@@ -129,15 +131,15 @@ impl Calls {
     }
 
     /// A call of somebody else's that is asked about in this session.
-    pub(crate) fn question(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
-        self.written(call, cwd, out);
+    pub(crate) fn show_question(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
+        self.show_call(call, cwd, out);
         if let Some(open) = self.open(&call.id) {
             open.is_question = true;
         }
     }
 
     /// A question is decided: a call that was nothing else ends with that.
-    pub(crate) fn decided(&mut self, call: &CallId, allowed: bool, out: &mut Vec<Value>) {
+    pub(crate) fn close_question(&mut self, call: &CallId, allowed: bool, out: &mut Vec<Value>) {
         let is_it = |open: &OpenCall| open.is_question && open.call == *call;
         let Some(at) = self.open.iter().position(is_it) else { return };
         let open = self.open.remove(at);
@@ -148,8 +150,8 @@ impl Calls {
     }
 
     /// The call has begun to run.
-    pub(crate) fn started(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
-        self.written(call, cwd, out);
+    pub(crate) fn mark_running(&mut self, call: &ToolCall, cwd: &str, out: &mut Vec<Value>) {
+        self.show_call(call, cwd, out);
         if let Some(open) = self.open(&call.id).filter(|open| !open.runs) {
             open.runs = true;
             out.push(json!({
@@ -159,7 +161,7 @@ impl Calls {
     }
 
     /// The call has said something; shown by [`show_output`](Self::show_output).
-    pub(crate) fn said(&mut self, call: &CallId, text: &str) {
+    pub(crate) fn append_output(&mut self, call: &CallId, text: &str) {
         if let Some(open) = self.open(call) {
             open.output.push(text, MAX_TAIL_BYTES);
             open.has_more = true;
@@ -176,7 +178,7 @@ impl Calls {
         for open in self.open.iter_mut().filter(|open| open.has_more) {
             open.has_more = false;
             let mut content = open.changes.clone();
-            content.push(block(&fenced(&open.output.text)));
+            content.push(text_block(&fence_text(&open.output.text)));
             out.push(json!({
                 "sessionUpdate": "tool_call_update",
                 "toolCallId": open.id,
@@ -186,14 +188,14 @@ impl Calls {
     }
 
     /// Returns the changes that the call would make, to be shown with the question whether to approve it.
-    pub(crate) fn preview(&self, call: &CallId, diff: &str, cwd: &str) -> Vec<Value> {
+    pub(crate) fn render_preview(&self, call: &CallId, diff: &str, cwd: &str) -> Vec<Value> {
         let open = self.open.iter().rev().find(|open| open.call == *call);
         let shown = changes::of_diff(diff, open.and_then(|open| open.path.as_deref()), cwd);
-        if shown.is_empty() { vec![block(&fenced(diff))] } else { shown }
+        if shown.is_empty() { vec![text_block(&fence_text(diff))] } else { shown }
     }
 
     /// The call has ended, unless it had before.
-    pub(crate) fn ended(
+    pub(crate) fn close_call(
         &mut self,
         call: &CallId,
         result: &ToolResult,
@@ -211,7 +213,7 @@ impl Calls {
         let is_shown_by_changes = !content.is_empty() && open.path.is_some() && !result.is_error;
         for part in result.parts.iter().filter(|_| !is_shown_by_changes) {
             content.push(match part {
-                ResultPart::Text { text } => block(&fenced(text)),
+                ResultPart::Text { text } => text_block(&fence_text(text)),
                 ResultPart::Image(image) => json!({
                     "type": "content",
                     "content": { "type": "image", "mimeType": image.mime, "data": &*image.base64 },
@@ -227,7 +229,7 @@ impl Calls {
     }
 }
 
-fn block(text: &str) -> Value {
+fn text_block(text: &str) -> Value {
     json!({ "type": "content", "content": { "type": "text", "text": text } })
 }
 
@@ -254,12 +256,24 @@ mod tests {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
         let read = call("call_0", "fs.read", r#"{"path":"a"}"#);
         for _ in 0..2 {
-            calls.drafted(&read.id, "fs.read", &mut out);
-            calls.written(&read, "/p", &mut out);
-            calls.started(&read, "/p", &mut out);
-            calls.ended(&read.id, &ToolResult::text(&read, "x", false), None, "/p", &mut out);
+            calls.show_draft(&read.id, "fs.read", &mut out);
+            calls.show_call(&read, "/p", &mut out);
+            calls.mark_running(&read, "/p", &mut out);
+            calls.close_call(
+                &read.id,
+                &ToolResult::from_text(&read, "x", false),
+                None,
+                "/p",
+                &mut out,
+            );
             // The results come again as a message.
-            calls.ended(&read.id, &ToolResult::text(&read, "x", false), None, "/p", &mut out);
+            calls.close_call(
+                &read.id,
+                &ToolResult::from_text(&read, "x", false),
+                None,
+                "/p",
+                &mut out,
+            );
         }
         let of = |id: &str| {
             ["pending", "pending", "in_progress", "completed"].map(|word| format!("{id} {word}"))
@@ -270,8 +284,8 @@ mod tests {
     #[test]
     fn drafts_that_come_to_nothing_end_and_so_does_what_was_missed() {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
-        calls.drafted(&CallId::new("a"), "bash", &mut out);
-        calls.started(&call("b", "bash", r#"{"command":"ls"}"#), "/p", &mut out);
+        calls.show_draft(&CallId::new("a"), "bash", &mut out);
+        calls.mark_running(&call("b", "bash", r#"{"command":"ls"}"#), "/p", &mut out);
         calls.drop_drafts(&mut out);
         calls.end_all(&mut out);
         calls.end_all(&mut out);
@@ -285,15 +299,21 @@ mod tests {
     fn output_is_shown_as_it_is_and_changes_as_changes() {
         let (mut calls, mut out) = (Calls::default(), Vec::new());
         let edit = call("e", "fs.edit", r#"{"path":"f.txt"}"#);
-        calls.started(&edit, "/p", &mut out);
-        calls.said(&edit.id, "a ``` b");
+        calls.mark_running(&edit, "/p", &mut out);
+        calls.append_output(&edit.id, "a ``` b");
         assert!(calls.has_output());
         out.clear();
         calls.show_output(&mut out);
         assert_eq!(out[0]["content"][0]["content"]["text"], "````\na ``` b\n````");
         assert!(!calls.has_output());
         let diff = "--- a/f.txt\n+++ b/f.txt\n@@ -1 +1 @@\n-a\n+b\n";
-        calls.ended(&edit.id, &ToolResult::text(&edit, "ok", false), Some(diff), "/p", &mut out);
+        calls.close_call(
+            &edit.id,
+            &ToolResult::from_text(&edit, "ok", false),
+            Some(diff),
+            "/p",
+            &mut out,
+        );
         assert_eq!(out[1]["content"][0]["type"], "diff");
         assert_eq!(out[1]["content"].as_array().unwrap().len(), 1);
     }

@@ -3,7 +3,7 @@
 use gnoma_core::json_value::json;
 use serde_json::Value;
 
-use crate::tools::absolute;
+use crate::tools::normalize_path;
 
 /// Most hunks that are shown of one call.
 const MAX_HUNKS: usize = 200;
@@ -13,7 +13,7 @@ const MAX_HUNKS: usize = 200;
 pub(crate) fn of_diff(diff: &str, path: Option<&str>, cwd: &str) -> Vec<Value> {
     let mut reader = HunkReader { path, cwd, ..HunkReader::default() };
     for line in diff.split_inclusive('\n') {
-        reader.line(line);
+        reader.read_line(line);
     }
     reader.end_hunk();
     let is_of_one = reader.files <= 1;
@@ -45,22 +45,22 @@ struct Hunk {
 }
 
 impl HunkReader<'_> {
-    fn line(&mut self, line: &str) {
+    fn read_line(&mut self, line: &str) {
         if let Some(hunk) = self.hunk.as_mut().filter(|hunk| hunk.left != (0, 0)) {
-            return hunk.line(line);
+            return hunk.add_line(line);
         }
         let text = line.trim_end_matches('\n');
         if let Some(old) = text.strip_prefix("--- ") {
             self.end_hunk();
             self.is_new = old.trim() == "/dev/null";
-            self.file = name(old);
+            self.file = parse_file_name(old);
         } else if let Some(new) = text.strip_prefix("+++ ") {
             self.files += 1;
             self.is_gone = new.trim() == "/dev/null";
             if !self.is_gone {
-                self.file = name(new);
+                self.file = parse_file_name(new);
             }
-        } else if let Some(left) = text.strip_prefix("@@ -").and_then(counts) {
+        } else if let Some(left) = text.strip_prefix("@@ -").and_then(parse_line_counts) {
             self.end_hunk();
             self.hunk = Some(Hunk { left, ..Hunk::default() });
         }
@@ -73,7 +73,7 @@ impl HunkReader<'_> {
         }
         let path = match self.path {
             Some(path) => path.to_owned(),
-            None => absolute(self.cwd, &self.file),
+            None => normalize_path(self.cwd, &self.file),
         };
         let before = (!self.is_new).then_some(before);
         self.found
@@ -82,7 +82,7 @@ impl HunkReader<'_> {
 }
 
 impl Hunk {
-    fn line(&mut self, line: &str) {
+    fn add_line(&mut self, line: &str) {
         let (mark, rest) = line.split_at_checked(1).unwrap_or(("", ""));
         let (before, after) = &mut self.left;
         match mark {
@@ -107,14 +107,14 @@ impl Hunk {
 }
 
 /// The name in a header, without what stands for the side and a time behind it.
-fn name(text: &str) -> String {
+fn parse_file_name(text: &str) -> String {
     let text = text.split('\t').next().unwrap_or_default().trim();
     let name = text.strip_prefix("a/").or_else(|| text.strip_prefix("b/")).unwrap_or(text);
     name.trim_matches('"').to_owned()
 }
 
 /// The numbers of lines of `1,2 +3,4 @@`.
-fn counts(text: &str) -> Option<(usize, usize)> {
+fn parse_line_counts(text: &str) -> Option<(usize, usize)> {
     let (old, rest) = text.split_once(" +")?;
     let new = rest.split(' ').next()?;
     let count = |range: &str| match range.split_once(',') {

@@ -45,20 +45,20 @@ pub(crate) enum Chosen {
 }
 
 /// The modes, for clients that know no other options.
-pub(crate) fn modes(current: PermissionMode) -> Value {
-    let mode = |mode: PermissionMode| json!({ "id": mode.name(), "name": name(mode), "description": about(mode) });
+pub(crate) fn modes_json(current: PermissionMode) -> Value {
+    let mode = |mode: PermissionMode| json!({ "id": mode.name(), "name": mode_title(mode), "description": mode_description(mode) });
     let all: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
     json!({ "currentModeId": current.name(), "availableModes": all })
 }
 
 /// All options with their values.
-pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
-    let mode = |mode: PermissionMode| json!({ "value": mode.name(), "name": name(mode), "description": about(mode) });
+pub(crate) fn options_json(view: &SessionView, pinned: &Pinned) -> Value {
+    let mode = |mode: PermissionMode| json!({ "value": mode.name(), "name": mode_title(mode), "description": mode_description(mode) });
     let modes: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
     let mut models = vec![json!({
         "value": AUTO, "name": "Automatic", "description": "gnoma chooses a model for each turn",
     })];
-    models.extend(pinnable(view).map(|(choice, _)| {
+    models.extend(pinnable_models(view).map(|(choice, _)| {
         let mut model = json!({ "value": choice, "name": choice });
         if let Some(about) = view.models.iter().find(|it| it.name == *choice).map(|it| &it.about)
             && !about.is_empty()
@@ -84,11 +84,11 @@ pub(crate) fn options(view: &SessionView, pinned: &Pinned) -> Value {
             "currentValue": current_model(view, pinned),
             "options": models,
     });
-    Value::Array(vec![mode, model, thinking(view.thinking)])
+    Value::Array(vec![mode, model, thinking_option(view.thinking)])
 }
 
 /// Returns the option that sets how much models think.
-fn thinking(current: Option<ThinkingMode>) -> Value {
+fn thinking_option(current: Option<ThinkingMode>) -> Value {
     let way = |way: ThinkingMode| {
         let name = match way {
             ThinkingMode::Off => "Off".to_owned(),
@@ -113,14 +113,16 @@ fn thinking(current: Option<ThinkingMode>) -> Value {
     })
 }
 
-fn pinnable(view: &SessionView) -> impl Iterator<Item = (&String, &ModelRef)> {
+fn pinnable_models(view: &SessionView) -> impl Iterator<Item = (&String, &ModelRef)> {
     view.models.iter().filter_map(|choice| Some((&choice.name, choice.arm.as_ref()?)))
 }
 
 fn current_model(view: &SessionView, pinned: &Pinned) -> String {
     match pinned {
         Pinned::Router => AUTO.to_owned(),
-        Pinned::Model(name) if pinnable(view).any(|(known, _)| known == name) => name.clone(),
+        Pinned::Model(name) if pinnable_models(view).any(|(known, _)| known == name) => {
+            name.clone()
+        }
         Pinned::Model(_) | Pinned::BySettings => {
             let current = view.models.iter().find(|choice| choice.current && choice.arm.is_some());
             current.map_or_else(|| AUTO.to_owned(), |choice| choice.name.clone())
@@ -129,29 +131,33 @@ fn current_model(view: &SessionView, pinned: &Pinned) -> String {
 }
 
 /// The mode of this name.
-pub(crate) fn mode(id: &str) -> Result<PermissionMode, RpcError> {
-    id.parse().map_err(|why: String| RpcError::params(why))
+pub(crate) fn parse_mode(id: &str) -> Result<PermissionMode, RpcError> {
+    id.parse().map_err(|why: String| RpcError::invalid_params(why))
 }
 
 /// Returns the choice that setting an option to a value stands for.
-pub(crate) fn chosen(view: &SessionView, option: &str, value: &str) -> Result<Chosen, RpcError> {
+pub(crate) fn parse_choice(
+    view: &SessionView,
+    option: &str,
+    value: &str,
+) -> Result<Chosen, RpcError> {
     match option {
-        MODE => mode(value).map(Chosen::Mode),
+        MODE => parse_mode(value).map(Chosen::Mode),
         MODEL if value == AUTO => Ok(Chosen::Model(Pinned::Router, None)),
-        MODEL => match pinnable(view).find(|(name, _)| *name == value) {
+        MODEL => match pinnable_models(view).find(|(name, _)| *name == value) {
             Some((name, arm)) => Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone()))),
-            None => Err(RpcError::params(format!("there is no model `{value}` to choose"))),
+            None => Err(RpcError::invalid_params(format!("there is no model `{value}` to choose"))),
         },
         THINKING if value == BY_SETTINGS => Ok(Chosen::Thinking(None)),
         THINKING => {
-            let way = value.parse().map_err(|why: String| RpcError::params(why))?;
+            let way = value.parse().map_err(|why: String| RpcError::invalid_params(why))?;
             Ok(Chosen::Thinking(Some(way)))
         }
-        _ => Err(RpcError::params(format!("there is no option `{option}`"))),
+        _ => Err(RpcError::invalid_params(format!("there is no option `{option}`"))),
     }
 }
 
-fn name(mode: PermissionMode) -> &'static str {
+fn mode_title(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "Default",
         PermissionMode::AcceptEdits => "Accept edits",
@@ -162,7 +168,7 @@ fn name(mode: PermissionMode) -> &'static str {
     }
 }
 
-fn about(mode: PermissionMode) -> &'static str {
+fn mode_description(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "Asks before every call",
         PermissionMode::AcceptEdits => "Reads and edits, asks before everything else",
@@ -194,7 +200,7 @@ mod tests {
     }
 
     fn current(pinned: &Pinned) -> String {
-        options(&view(), pinned)[1]["currentValue"].as_str().unwrap().to_owned()
+        options_json(&view(), pinned)[1]["currentValue"].as_str().unwrap().to_owned()
     }
 
     #[test]
@@ -212,7 +218,7 @@ mod tests {
             (Some(ThinkingMode::Off), "off"),
             (Some(ThinkingMode::Tokens(777)), "777"),
         ] {
-            let option = thinking(now);
+            let option = thinking_option(now);
             assert_eq!(option["currentValue"], value);
             let values = option["options"].as_array().unwrap().iter();
             assert_eq!(values.filter(|it| it["value"] == value).count(), 1, "{option}");
@@ -222,14 +228,17 @@ mod tests {
     #[test]
     fn only_values_that_there_are_can_be_chosen() {
         let view = view();
-        assert_eq!(chosen(&view, "mode", "plan"), Ok(Chosen::Mode(PermissionMode::Plan)));
-        assert!(matches!(chosen(&view, "model", "p/a"), Ok(Chosen::Model(_, Some(_)))));
-        assert_eq!(chosen(&view, "thinking", "default"), Ok(Chosen::Thinking(None)));
+        assert_eq!(parse_choice(&view, "mode", "plan"), Ok(Chosen::Mode(PermissionMode::Plan)));
+        assert!(matches!(parse_choice(&view, "model", "p/a"), Ok(Chosen::Model(_, Some(_)))));
+        assert_eq!(parse_choice(&view, "thinking", "default"), Ok(Chosen::Thinking(None)));
         let way = ThinkingMode::Tokens(500);
-        assert_eq!(chosen(&view, "thinking", "500"), Ok(Chosen::Thinking(Some(way))));
+        assert_eq!(parse_choice(&view, "thinking", "500"), Ok(Chosen::Thinking(Some(way))));
         let wrong = [("mode", "x"), ("model", "x"), ("x", "auto"), ("thinking", "much")];
         for (option, value) in wrong {
-            assert_eq!(chosen(&view, option, value).unwrap_err().code, RpcError::INVALID_PARAMS);
+            assert_eq!(
+                parse_choice(&view, option, value).unwrap_err().code,
+                RpcError::INVALID_PARAMS
+            );
         }
     }
 }

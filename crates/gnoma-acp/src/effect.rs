@@ -25,6 +25,6 @@ pub(crate) enum SessionEffect {
 }
 
 /// Updates in their order.
-pub(crate) fn updates(updates: Vec<Value>, fx: &mut Vec<SessionEffect>) {
+pub(crate) fn push_updates(updates: Vec<Value>, fx: &mut Vec<SessionEffect>) {
     fx.extend(updates.into_iter().map(SessionEffect::Update));
 }

@@ -39,7 +39,7 @@ impl RpcError {
     }
 
     /// Parameters that are wrong.
-    pub(crate) fn params(message: impl Into<String>) -> Self {
+    pub(crate) fn invalid_params(message: impl Into<String>) -> Self {
         Self::new(Self::INVALID_PARAMS, message)
     }
 
@@ -50,7 +50,7 @@ impl RpcError {
     }
 
     /// A failed model call.
-    pub(crate) fn provider(error: &ProviderError) -> Self {
+    pub(crate) fn from_provider_error(error: &ProviderError) -> Self {
         let code = match error.kind.policy().exit {
             ExitMeaning::NotAuthorised => Self::AUTH_REQUIRED,
             ExitMeaning::NoModel | ExitMeaning::Failed => Self::INTERNAL,

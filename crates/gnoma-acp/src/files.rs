@@ -43,7 +43,7 @@ pub fn editor_files() -> (Arc<dyn OpenFiles>, WantedFiles) {
 }
 
 impl OpenFiles for EditorFiles {
-    fn text(&self, session: &str, path: &Path) -> Option<String> {
+    fn file_text(&self, session: &str, path: &Path) -> Option<String> {
         let (reply, text) = reply::sync_channel(1);
         let session = SessionId::new(session);
         self.0.try_send(WantedFile { session, path: path.to_owned(), reply }).ok()?;
@@ -52,7 +52,7 @@ impl OpenFiles for EditorFiles {
 }
 
 /// The text in a client's answer.
-pub(crate) fn text(answer: &RawValue) -> Option<String> {
+pub(crate) fn parse_file_text(answer: &RawValue) -> Option<String> {
     #[derive(Deserialize)]
     struct ShownFile {
         content: String,

@@ -32,5 +32,5 @@ pub mod wire;
 pub use self::{
     agent::{Agent, AgentMessage, AgentOptions},
     files::{WantedFile, WantedFiles, editor_files},
-    run::run,
+    run::serve_client,
 };

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::{
     error::RpcError,
-    params::{Params, missing},
+    params::{Params, missing_parameter},
     session::{ClientSession, How},
     state::{AgentState, HostAsked},
     wire::RpcId,
@@ -23,9 +23,9 @@ const TERMINAL: &str = "terminal";
 const ELSEWHERE: &str = "provider";
 
 /// The client says what it speaks and can; again where it says so again.
-pub(crate) fn initialize(state: &mut AgentState, params: Params) -> Result<Value, RpcError> {
+pub(crate) fn initialize_client(state: &mut AgentState, params: Params) -> Result<Value, RpcError> {
     if params.protocol_version.is_none() {
-        return Err(missing("protocolVersion"));
+        return Err(missing_parameter("protocolVersion"));
     }
     let client = params.client_capabilities.unwrap_or_default();
     let methods = auth_methods(client.terminal_auth());
@@ -64,16 +64,16 @@ fn auth_methods(has_terminal: bool) -> Value {
 }
 
 /// The person has set up a provider, or says so: the next session shows whether that is enough.
-pub(crate) fn authenticate(params: &Params) -> Result<Value, RpcError> {
+pub(crate) fn check_auth_method(params: &Params) -> Result<Value, RpcError> {
     match params.method_id.as_deref() {
-        None => Err(missing("methodId")),
+        None => Err(missing_parameter("methodId")),
         Some(ELSEWHERE) => Ok(json!({})),
-        Some(other) => Err(RpcError::params(format!("there is no method `{other}`"))),
+        Some(other) => Err(RpcError::invalid_params(format!("there is no method `{other}`"))),
     }
 }
 
 /// Opens a new or stored session for a request of the client.
-pub(crate) fn open(
+pub(crate) fn open_session(
     state: &mut AgentState,
     request: &RpcId,
     mut params: Params,
@@ -82,7 +82,7 @@ pub(crate) fn open(
     let start = match how {
         How::New => Start::New,
         How::Load | How::Resume => {
-            let id = params.session()?.to_owned();
+            let id = params.required_session()?.to_owned();
             // The host takes the beginning of an id for it; a client means one session.
             if !is_whole(&id) {
                 let text = format!("there is no session `{id}`");
@@ -91,12 +91,12 @@ pub(crate) fn open(
             Start::Stored { id, fork: false }
         }
     };
-    let (folder, more_folders) = (params.folder()?, params.more_folders()?);
-    let mcp_servers = params.servers()?;
+    let (folder, more_folders) = (params.required_folder()?, params.more_folders()?);
+    let mcp_servers = params.take_servers()?;
     let spec =
         SessionSpec { folder, more_folders, mcp_servers, start, ..state.options.spec.clone() };
     let asked = HostAsked::Open { request: request.clone(), how, folder: spec.folder.clone() };
-    state.ask(None, Request::Open(Box::new(spec)), request, asked);
+    state.request_host(None, Request::Open(Box::new(spec)), request, asked);
     Ok(())
 }
 
@@ -111,7 +111,7 @@ fn is_whole(id: &str) -> bool {
 }
 
 /// The host has opened a session, or has not.
-pub(crate) fn opened(
+pub(crate) fn on_session_opened(
     state: &mut AgentState,
     request: RpcId,
     how: How,
@@ -122,28 +122,28 @@ pub(crate) fn opened(
         Ok(Reply::Opened { session }) => session,
         Ok(_) => {
             let error = RpcError::new(RpcError::INTERNAL, "the session was not opened");
-            return state.answer(&request, &Err(error));
+            return state.answer_request(&request, &Err(error));
         }
         Err(error) if how != How::New && error.kind == RequestErrorKind::Invalid => {
             let error = RpcError { code: RpcError::NOT_FOUND, ..error.into() };
-            return state.answer(&request, &Err(error));
+            return state.answer_request(&request, &Err(error));
         }
-        Err(error) => return state.answer(&request, &Err(error.into())),
+        Err(error) => return state.answer_request(&request, &Err(error.into())),
     };
-    state.remember(&session, folder);
+    state.remember_folder(&session, folder);
     if let Some(known) = state.sessions.get_mut(&session) {
         let mut fx = Vec::new();
         known.open_again(request, how, &mut fx);
-        return state.perform(&session, fx);
+        return state.run_effects(&session, fx);
     }
     if !state.in_flight.contains(&request) {
         // Cancelled meanwhile: nobody has seen it.
-        return state.tell(Some(&session), Request::Close, HostAsked::Nothing);
+        return state.queue_host_request(Some(&session), Request::Close, HostAsked::Nothing);
     }
     let client = state.capabilities.clone().unwrap_or_default();
     let open = ClientSession::new(session.clone(), request.clone(), how, &client);
     let attach = Request::Attach { from: None };
-    if state.ask(Some(&session), attach, &request, HostAsked::Attach(session.clone())) {
+    if state.request_host(Some(&session), attach, &request, HostAsked::Attach(session.clone())) {
         state.sessions.insert(session, open);
     }
 }

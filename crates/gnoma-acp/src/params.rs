@@ -25,11 +25,11 @@ pub(crate) struct Params {
     pub method_id: Option<String>,
     pub session_id: Option<String>,
     cwd: Option<String>,
-    #[serde(deserialize_with = "entries")]
+    #[serde(deserialize_with = "deserialize_entries")]
     additional_directories: Option<Vec<String>>,
-    #[serde(deserialize_with = "entries")]
+    #[serde(deserialize_with = "deserialize_entries")]
     mcp_servers: Option<Vec<EditorServer>>,
-    #[serde(deserialize_with = "entries")]
+    #[serde(deserialize_with = "deserialize_entries")]
     pub prompt: Option<Vec<PromptBlock>>,
     pub mode_id: Option<String>,
     pub config_id: Option<String>,
@@ -39,7 +39,7 @@ pub(crate) struct Params {
 }
 
 /// A list that is not too long; `None` where it is null.
-fn entries<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
+fn deserialize_entries<'de, D, T>(deserializer: D) -> Result<Option<Vec<T>>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
@@ -114,12 +114,12 @@ impl ClientCapabilities {
     }
 
     /// Reports whether the client shows notices.
-    pub(crate) fn notices(&self) -> bool {
+    pub(crate) fn shows_notices(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.notices.is_some())
     }
 
     /// Reports whether the client shows that a conversation was compacted.
-    pub(crate) fn compaction(&self) -> bool {
+    pub(crate) fn shows_compaction(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.compaction.is_some())
     }
 
@@ -129,7 +129,7 @@ impl ClientCapabilities {
     }
 
     /// Reports whether the client can ask the user to fill in a form.
-    pub(crate) fn forms(&self) -> bool {
+    pub(crate) fn supports_forms(&self) -> bool {
         self.elicitation.as_ref().is_some_and(|elicitation| elicitation.form.is_some())
     }
 }
@@ -180,72 +180,75 @@ struct NameValue {
 
 impl Params {
     /// Reads them; where there are none, none is set.
-    pub(crate) fn read(params: Option<&RawValue>) -> Result<Self, RpcError> {
+    pub(crate) fn from_raw(params: Option<&RawValue>) -> Result<Self, RpcError> {
         let Some(params) = params else { return Ok(Self::default()) };
         if params.get().starts_with('[') {
-            return Err(RpcError::params("`params` is an array; send an object"));
+            return Err(RpcError::invalid_params("`params` is an array; send an object"));
         }
-        gnoma_core::json::from_str(params.get())
-            .map_err(|why| RpcError::params(format!("the parameters cannot be read: {why}")))
+        gnoma_core::json::from_str(params.get()).map_err(|why| {
+            RpcError::invalid_params(format!("the parameters cannot be read: {why}"))
+        })
     }
 
     /// The session that is meant.
-    pub(crate) fn session(&self) -> Result<&str, RpcError> {
-        self.session_id.as_deref().ok_or_else(|| missing("sessionId"))
+    pub(crate) fn required_session(&self) -> Result<&str, RpcError> {
+        self.session_id.as_deref().ok_or_else(|| missing_parameter("sessionId"))
     }
 
     /// Returns the session's working folder.
-    pub(crate) fn folder(&self) -> Result<PathBuf, RpcError> {
-        let cwd = self.cwd.as_deref().ok_or_else(|| missing("cwd"))?;
-        absolute("cwd", cwd)
+    pub(crate) fn required_folder(&self) -> Result<PathBuf, RpcError> {
+        let cwd = self.cwd.as_deref().ok_or_else(|| missing_parameter("cwd"))?;
+        parse_absolute_path("cwd", cwd)
     }
 
     /// The working folder, where one is named.
     pub(crate) fn folder_if_any(&self) -> Result<Option<PathBuf>, RpcError> {
-        self.cwd.as_deref().map(|cwd| absolute("cwd", cwd)).transpose()
+        self.cwd.as_deref().map(|cwd| parse_absolute_path("cwd", cwd)).transpose()
     }
 
     /// Returns the further folders of the session.
     pub(crate) fn more_folders(&self) -> Result<Vec<PathBuf>, RpcError> {
         let folders = self.additional_directories.as_deref().unwrap_or_default();
-        folders.iter().map(|folder| absolute("additionalDirectories", folder)).collect()
+        folders.iter().map(|folder| parse_absolute_path("additionalDirectories", folder)).collect()
     }
 
     /// Takes the MCP servers that the client names.
-    pub(crate) fn servers(&mut self) -> Result<Vec<ClientServer>, RpcError> {
+    pub(crate) fn take_servers(&mut self) -> Result<Vec<ClientServer>, RpcError> {
         let servers = self.mcp_servers.take().unwrap_or_default();
-        servers.into_iter().map(server).collect()
+        servers.into_iter().map(parse_server).collect()
     }
 }
 
 /// A parameter is not there.
-pub(crate) fn missing(name: &str) -> RpcError {
-    RpcError::params(format!("`{name}` is missing"))
+pub(crate) fn missing_parameter(name: &str) -> RpcError {
+    RpcError::invalid_params(format!("`{name}` is missing"))
 }
 
-fn absolute(name: &str, path: &str) -> Result<PathBuf, RpcError> {
+fn parse_absolute_path(name: &str, path: &str) -> Result<PathBuf, RpcError> {
     if path.starts_with('/') && !path.contains('\0') {
         return Ok(PathBuf::from(path));
     }
-    Err(RpcError::params(format!("`{name}` is not an absolute path: `{path}`")))
+    Err(RpcError::invalid_params(format!("`{name}` is not an absolute path: `{path}`")))
 }
 
-fn server(server: EditorServer) -> Result<ClientServer, RpcError> {
+fn parse_server(server: EditorServer) -> Result<ClientServer, RpcError> {
     let EditorServer { kind, name, command, args, env, url, headers } = server;
     let name = tool_name(&name);
     let address = match (kind.as_deref(), command, url) {
         (None | Some("stdio"), Some(command), _) => {
-            ServerAddress::Program { command, args, environment: variables(env) }
+            ServerAddress::Program { command, args, environment: to_environment(env) }
         }
-        (Some("http"), _, Some(url)) => ServerAddress::Http { url, headers: variables(headers) },
+        (Some("http"), _, Some(url)) => {
+            ServerAddress::Http { url, headers: to_environment(headers) }
+        }
         (Some("sse"), ..) => {
             let text = format!("MCP server `{name}`: SSE is not supported; use HTTP or stdio");
-            return Err(RpcError::params(text));
+            return Err(RpcError::invalid_params(text));
         }
         _ => {
             let text =
                 format!("MCP server `{name}` has neither a `command` nor type `http` and a `url`");
-            return Err(RpcError::params(text));
+            return Err(RpcError::invalid_params(text));
         }
     };
     Ok(ClientServer { name, address })
@@ -257,7 +260,7 @@ fn tool_name(name: &str) -> String {
     name.trim().chars().map(fit).collect()
 }
 
-fn variables(pairs: Vec<NameValue>) -> Environment {
+fn to_environment(pairs: Vec<NameValue>) -> Environment {
     let pairs = pairs.into_iter().map(|NameValue { name, value }| (name, value));
     Environment::new(gnoma_core::sort::to_map(pairs))
 }
@@ -267,7 +270,7 @@ mod tests {
     use super::*;
 
     fn read(json: &str) -> Result<Params, RpcError> {
-        Params::read(Some(&RawValue::from_string(json.to_owned()).unwrap()))
+        Params::from_raw(Some(&RawValue::from_string(json.to_owned()).unwrap()))
     }
 
     #[test]
@@ -279,7 +282,7 @@ mod tests {
             ]}"#,
         )
         .unwrap();
-        let servers = params.servers().unwrap();
+        let servers = params.take_servers().unwrap();
         assert_eq!(servers[0].name, "My-files");
         assert!(matches!(&servers[0].address, ServerAddress::Program { environment, .. }
             if environment.get("K") == Some("v")));
@@ -288,7 +291,7 @@ mod tests {
         );
         let mut old =
             read(r#"{"mcpServers":[{"type":"sse","name":"s","url":"u","headers":[]}]}"#).unwrap();
-        assert!(old.servers().unwrap_err().message.contains("SSE"));
+        assert!(old.take_servers().unwrap_err().message.contains("SSE"));
     }
 
     #[test]
@@ -300,8 +303,8 @@ mod tests {
         }
         let params =
             read(r#"{"cwd":"rel","_meta":{"a":[1]},"additionalDirectories":["x"]}"#).unwrap();
-        assert!(params.folder().is_err() && params.more_folders().is_err());
-        assert!(params.session().is_err());
+        assert!(params.required_folder().is_err() && params.more_folders().is_err());
+        assert!(params.required_session().is_err());
     }
 
     #[test]
@@ -310,10 +313,20 @@ mod tests {
         let none = read(
             r#"{"session":{"notices":null},"elicitation":{"form":null},"fs":{"readTextFile":true}}"#,
         );
-        assert!(!none.notices() && !none.forms() && !none.terminal_auth() && !none.compaction());
+        assert!(
+            !none.shows_notices()
+                && !none.supports_forms()
+                && !none.terminal_auth()
+                && !none.shows_compaction()
+        );
         let all = read(
             r#"{"session":{"notices":{},"compaction":{}},"elicitation":{"form":{}},"auth":{"terminal":true}}"#,
         );
-        assert!(all.notices() && all.forms() && all.terminal_auth() && all.compaction());
+        assert!(
+            all.shows_notices()
+                && all.supports_forms()
+                && all.terminal_auth()
+                && all.shows_compaction()
+        );
     }
 }

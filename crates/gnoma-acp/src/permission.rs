@@ -9,7 +9,7 @@ use gnoma_core::{
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{tools::title, updates::Translator};
+use crate::{tools::call_title, updates::Translator};
 
 /// Most answers that are offered to one question.
 const MAX_OFFERED: usize = 16;
@@ -37,7 +37,7 @@ pub(crate) enum Offers {
 }
 
 /// Puts a question. Where it needs more to be seen than what was told of its call, `out` gets that.
-pub(crate) fn ask(
+pub(crate) fn build_request(
     session: &str,
     question: &Question,
     forms: bool,
@@ -45,33 +45,34 @@ pub(crate) fn ask(
     out: &mut Vec<Value>,
 ) -> Asking {
     let cwd = translator.cwd().to_owned();
-    let during = question.during.as_ref().filter(|call| translator.calls.id(call).is_some());
+    let during = question.during.as_ref().filter(|call| translator.calls.client_id(call).is_some());
     // A question in the middle of a call has an id that was never announced: it belongs to that call.
     let shown = during.unwrap_or(&question.call.id);
     match (&question.during, during) {
-        (None, _) => translator.calls.written(&question.call, &cwd, out),
+        (None, _) => translator.calls.show_call(&question.call, &cwd, out),
         // That call has ended, and what it started goes on.
-        (Some(_), None) => translator.calls.question(&question.call, &cwd, out),
+        (Some(_), None) => translator.calls.show_question(&question.call, &cwd, out),
         (Some(_), Some(_)) => (),
     }
-    let id = translator.calls.id(shown).unwrap_or(shown.as_str()).to_owned();
+    let id = translator.calls.client_id(shown).unwrap_or(shown.as_str()).to_owned();
     let call = question.call.id.clone();
     if question.inquiry.is_some() && forms {
-        let params = form(session, &id, question);
+        let params = build_form(session, &id, question);
         return Asking { method: "elicitation/create", params, call, offers: Offers::Form };
     }
-    let mut update = json!({ "toolCallId": id, "title": heading(question) });
+    let mut update = json!({ "toolCallId": id, "title": question_title(question) });
     if question.preview.is_some() || !question.notable.is_empty() {
-        let mut content = named(&question.notable);
+        let mut content = render_notable_changes(&question.notable);
         let diff = question.preview.iter();
-        content
-            .extend(diff.flat_map(|diff| translator.calls.preview(shown, diff, translator.cwd())));
+        content.extend(
+            diff.flat_map(|diff| translator.calls.render_preview(shown, diff, translator.cwd())),
+        );
         update["content"] = Value::Array(content.clone());
         out.push(json!({
             "sessionUpdate": "tool_call_update", "toolCallId": id, "content": content,
         }));
     }
-    let offered = offered(question);
+    let offered = build_options(question);
     let options: Vec<_> = (0_usize..)
         .zip(&offered)
         .map(|(place, Offered { name, kind, .. })| {
@@ -84,7 +85,7 @@ pub(crate) fn ask(
 }
 
 /// Lists, as a text, the changes that the user must see by name before approving.
-fn named(notable: &[NotableChange]) -> Vec<Value> {
+fn render_notable_changes(notable: &[NotableChange]) -> Vec<Value> {
     if notable.is_empty() {
         return Vec::new();
     }
@@ -95,11 +96,11 @@ fn named(notable: &[NotableChange]) -> Vec<Value> {
 }
 
 /// Returns the question in one line.
-fn heading(question: &Question) -> String {
+fn question_title(question: &Question) -> String {
     if question.inquiry.is_some() || question.during.is_some() {
         return question.reason.clone();
     }
-    format!("{} ({})", title(&question.call), question.reason)
+    format!("{} ({})", call_title(&question.call), question.reason)
 }
 
 struct Offered {
@@ -108,7 +109,7 @@ struct Offered {
     answer: PermissionAnswer,
 }
 
-fn offered(question: &Question) -> Vec<Offered> {
+fn build_options(question: &Question) -> Vec<Offered> {
     let one = |name: String, kind, answer| Offered { name, kind, answer };
     let deny = || PermissionAnswer::Deny { reason: String::new() };
     if let Some(inquiry) = &question.inquiry {
@@ -137,7 +138,7 @@ fn offered(question: &Question) -> Vec<Offered> {
 }
 
 /// A form for a question that is answered with words.
-fn form(session: &str, call: &str, question: &Question) -> Value {
+fn build_form(session: &str, call: &str, question: &Question) -> Value {
     let choices = question.inquiry.as_ref().map(|it| it.choices.as_slice()).unwrap_or_default();
     let words = |title: &str| json!({ "type": "string", "title": title });
     let schema = if choices.is_empty() {
@@ -157,7 +158,7 @@ fn form(session: &str, call: &str, question: &Question) -> Value {
 }
 
 /// Reads the client's answer to a question. An answer that cannot be read is no approval.
-pub(crate) fn answer(offers: &Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
+pub(crate) fn parse_answer(offers: &Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
     let deny = |reason: &str| PermissionAnswer::Deny { reason: reason.to_owned() };
     let Ok(result) = result else { return deny("the client could not ask the person") };
     match offers {
@@ -229,11 +230,11 @@ mod tests {
     fn asked(question: &Question, forms: bool) -> (Asking, Vec<Value>) {
         let (mut translator, mut out) = (Translator::default(), Vec::new());
         translator.work_in("/p");
-        (ask("s", question, forms, &mut translator, &mut out), out)
+        (build_request("s", question, forms, &mut translator, &mut out), out)
     }
 
     fn said(offers: &Offers, json: &str) -> PermissionAnswer {
-        answer(offers, Ok(&RawValue::from_string(json.to_owned()).unwrap()))
+        parse_answer(offers, Ok(&RawValue::from_string(json.to_owned()).unwrap()))
     }
 
     fn selected(id: &str) -> String {
@@ -276,7 +277,7 @@ mod tests {
         ] {
             assert!(deny(said(&asked(&question(), false).0.offers, wrong)), "{wrong}");
         }
-        assert!(deny(answer(&asked(&question(), false).0.offers, Err("no"))));
+        assert!(deny(parse_answer(&asked(&question(), false).0.offers, Err("no"))));
         assert_eq!(
             said(&asked(&question(), false).0.offers, &selected("0")),
             PermissionAnswer::Allow
@@ -306,10 +307,10 @@ mod tests {
     fn a_question_in_the_middle_of_a_call_belongs_to_it_and_may_be_answered_in_part() {
         let running = ToolCall::new(CallId::new("run"), "bash", RawJson::empty_object());
         let (mut translator, mut out) = (Translator::default(), Vec::new());
-        translator.calls.started(&running, "/p", &mut out);
+        translator.calls.mark_running(&running, "/p", &mut out);
         let (during, parts) = (Some(running.id), vec!["a.txt".to_owned(), "b.txt".to_owned()]);
         let question = Question { during, parts, always: None, ..question() };
-        let asking = ask("s", &question, false, &mut translator, &mut out);
+        let asking = build_request("s", &question, false, &mut translator, &mut out);
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
         let part = PermissionAnswer::Part { names: vec!["b.txt".into()] };
         assert_eq!(said(&asking.offers, &selected("2")), part);
@@ -319,11 +320,11 @@ mod tests {
     fn a_question_of_a_call_that_has_ended_is_announced_and_ends() {
         let question = Question { during: Some(CallId::new("gone")), ..question() };
         let (mut translator, mut out) = (Translator::default(), Vec::new());
-        let asking = ask("s", &question, false, &mut translator, &mut out);
+        let asking = build_request("s", &question, false, &mut translator, &mut out);
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
         out.clear();
         for _ in 0..2 {
-            translator.calls.decided(&question.call.id, false, &mut out);
+            translator.calls.close_question(&question.call.id, false, &mut out);
         }
         assert_eq!(out.len(), 1);
         assert_eq!(out[0]["status"], "failed");

@@ -14,17 +14,17 @@ const PICTURES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp
 
 /// The message. Texts and links become one text, in their order; the texts of resources follow it, each
 /// where its link was; pictures come last.
-pub(crate) fn content(blocks: Vec<PromptBlock>) -> Result<Vec<Content>, RpcError> {
+pub(crate) fn parse_content(blocks: Vec<PromptBlock>) -> Result<Vec<Content>, RpcError> {
     let mut said = PromptPart::default();
     for block in blocks {
-        said.add(block)?;
+        said.add_block(block)?;
     }
     let PromptPart { mut text, resources, pictures } = said;
     text.push_str(&resources);
-    let text = (!text.trim().is_empty()).then(|| Content::text(text));
+    let text = (!text.trim().is_empty()).then(|| Content::from_text(text));
     let content: Vec<Content> = text.into_iter().chain(pictures).collect();
     if content.is_empty() {
-        return Err(RpcError::params("the prompt is empty"));
+        return Err(RpcError::invalid_params("the prompt is empty"));
     }
     Ok(content)
 }
@@ -37,36 +37,37 @@ struct PromptPart {
 }
 
 impl PromptPart {
-    fn add(&mut self, block: PromptBlock) -> Result<(), RpcError> {
+    fn add_block(&mut self, block: PromptBlock) -> Result<(), RpcError> {
         match block.kind.as_str() {
             "text" => {
-                let text = block.text.ok_or_else(|| lacks("text", "text"))?;
-                self.apart(&text, "\n");
+                let text = block.text.ok_or_else(|| missing_field("text", "text"))?;
+                self.push_separator(&text, "\n");
                 self.text.push_str(&text);
             }
             "resource_link" => {
-                let uri = block.uri.ok_or_else(|| lacks("resource_link", "uri"))?;
-                self.link(block.name.as_deref(), &uri);
+                let uri = block.uri.ok_or_else(|| missing_field("resource_link", "uri"))?;
+                self.push_link(block.name.as_deref(), &uri);
             }
             "resource" => {
-                let resource = block.resource.ok_or_else(|| lacks("resource", "resource"))?;
-                self.resource(resource)?;
+                let resource =
+                    block.resource.ok_or_else(|| missing_field("resource", "resource"))?;
+                self.add_resource(resource)?;
             }
             "image" => {
-                let mime = block.mime_type.ok_or_else(|| lacks("image", "mimeType"))?;
-                let data = block.data.ok_or_else(|| lacks("image", "data"))?;
-                self.picture(mime, data)?;
+                let mime = block.mime_type.ok_or_else(|| missing_field("image", "mimeType"))?;
+                let data = block.data.ok_or_else(|| missing_field("image", "data"))?;
+                self.add_picture(mime, data)?;
             }
-            "audio" => return Err(RpcError::params("audio is not supported")),
+            "audio" => return Err(RpcError::invalid_params("audio is not supported")),
             other => {
-                return Err(RpcError::params(format!("unknown content type `{other}`")));
+                return Err(RpcError::invalid_params(format!("unknown content type `{other}`")));
             }
         }
         Ok(())
     }
 
     /// Parts that the client sent apart are not to grow together.
-    fn apart(&mut self, next: &str, by: &str) {
+    fn push_separator(&mut self, next: &str, by: &str) {
         let is_apart = self.text.is_empty()
             || self.text.ends_with(|c: char| c.is_whitespace() || c == '(')
             || next.starts_with(|c: char| c.is_whitespace() || c.is_ascii_punctuation());
@@ -75,57 +76,57 @@ impl PromptPart {
         }
     }
 
-    fn link(&mut self, name: Option<&str>, uri: &str) {
-        let place = place(uri);
+    fn push_link(&mut self, name: Option<&str>, uri: &str) {
+        let place = uri_path(uri);
         let shown = match name.filter(|name| !name.is_empty()) {
             Some(name) if !place.ends_with(name) => format!("[@{name}]({place})"),
             Some(_) | None => format!("@{place}"),
         };
-        self.apart("", " ");
+        self.push_separator("", " ");
         self.text.push_str(&shown);
     }
 
-    fn resource(
+    fn add_resource(
         &mut self,
         Resource { uri, text, blob, mime_type }: Resource,
     ) -> Result<(), RpcError> {
         match (text, blob) {
             (Some(text), _) => {
-                self.link(None, &uri);
-                let place = place(&uri);
+                self.push_link(None, &uri);
+                let place = uri_path(&uri);
                 let end = if text.ends_with('\n') { "" } else { "\n" };
                 self.resources
                     .push_str(&format!("\n\n<resource uri=\"{place}\">\n{text}{end}</resource>"));
             }
             (None, Some(blob)) => match mime_type {
-                Some(mime) if PICTURES.contains(&mime.as_str()) => self.picture(mime, blob)?,
-                Some(_) | None => self.link(None, &uri),
+                Some(mime) if PICTURES.contains(&mime.as_str()) => self.add_picture(mime, blob)?,
+                Some(_) | None => self.push_link(None, &uri),
             },
-            (None, None) => return Err(lacks("resource", "text or blob")),
+            (None, None) => return Err(missing_field("resource", "text or blob")),
         }
         Ok(())
     }
 
-    fn picture(&mut self, mime: String, data: String) -> Result<(), RpcError> {
+    fn add_picture(&mut self, mime: String, data: String) -> Result<(), RpcError> {
         if !PICTURES.contains(&mime.as_str()) {
             let text =
                 format!("pictures of type `{mime}` are not supported; send PNG, JPEG, GIF or WebP");
-            return Err(RpcError::params(text));
+            return Err(RpcError::invalid_params(text));
         }
         if data.is_empty() || !is_base64(&data) {
-            return Err(RpcError::params("the picture's data is not base64"));
+            return Err(RpcError::invalid_params("the picture's data is not base64"));
         }
         self.pictures.push(Content::Image(Image { mime, base64: Arc::from(data) }));
         Ok(())
     }
 }
 
-fn lacks(kind: &str, field: &str) -> RpcError {
-    RpcError::params(format!("content of type `{kind}` has no `{field}`"))
+fn missing_field(kind: &str, field: &str) -> RpcError {
+    RpcError::invalid_params(format!("content of type `{kind}` has no `{field}`"))
 }
 
 /// The path of a file, else the address as it is.
-fn place(uri: &str) -> &str {
+fn uri_path(uri: &str) -> &str {
     match uri.strip_prefix("file://") {
         Some(path) if path.starts_with('/') && !path.contains('%') => path,
         Some(_) | None => uri,
@@ -143,7 +144,7 @@ mod tests {
     use super::*;
 
     fn of(json: &str) -> Result<Vec<Content>, RpcError> {
-        content(serde_json::from_str(json).unwrap())
+        parse_content(serde_json::from_str(json).unwrap())
     }
 
     fn text(content: &Content) -> &str {

@@ -25,7 +25,7 @@ const LAST_PATIENCE: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// The input cannot be read, or the output cannot be written.
-pub async fn run(
+pub async fn serve_client(
     agent: &mut Agent,
     mut input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
@@ -34,7 +34,7 @@ pub async fn run(
     let mut buffer = vec![0; READ_BYTES];
     let mut show_at = None;
     loop {
-        let waiting = std::mem::take(agent.out());
+        let waiting = std::mem::take(agent.output_buffer());
         let is_writing = !waiting.is_empty();
         let is_heard = waiting.len() < MAX_OUT_BYTES && !agent.is_behind();
         let shows = async {
@@ -51,17 +51,17 @@ pub async fn run(
             () = shows => RunEvent::Show,
         };
         // What could not be written yet stays in front of what follows.
-        *agent.out() = waiting;
+        *agent.output_buffer() = waiting;
         match woke {
             RunEvent::Written(0) => return Err(io::ErrorKind::WriteZero.into()),
-            RunEvent::Written(count) => drop(agent.out().drain(..count)),
+            RunEvent::Written(count) => drop(agent.output_buffer().drain(..count)),
             RunEvent::Read(0) | RunEvent::Told(None) => break,
             RunEvent::Read(count) => {
                 for line in lines.push(buffer.get(..count).unwrap_or_default()) {
-                    agent.line(&line);
+                    agent.on_client_line(&line);
                 }
             }
-            RunEvent::Told(Some(message)) => agent.hear(message),
+            RunEvent::Told(Some(message)) => agent.on_message(message),
             RunEvent::Show => {
                 show_at = None;
                 agent.show_output();
@@ -71,7 +71,7 @@ pub async fn run(
             show_at = Some(Instant::now() + OUTPUT_STEP);
         }
     }
-    let rest = std::mem::take(agent.out());
+    let rest = std::mem::take(agent.output_buffer());
     let last = async {
         output.write_all(&rest).await?;
         output.flush().await

@@ -15,12 +15,12 @@ use serde_json::Value;
 
 use crate::{
     config::{self, Pinned},
-    effect::{SessionEffect, updates},
+    effect::{SessionEffect, push_updates},
     error::RpcError,
     params::ClientCapabilities,
     permission,
     turns::Turns,
-    updates::{Translator, plan},
+    updates::{Translator, plan_update},
     wire::RpcId,
 };
 
@@ -93,7 +93,7 @@ impl ClientSession {
             stage: Stage::Starting { request, how },
             held: Vec::new(),
             warnings: Vec::new(),
-            asks_by_form: client.forms(),
+            asks_by_form: client.supports_forms(),
             commands: Vec::new(),
             usage: None,
             told_options: Value::Null,
@@ -112,64 +112,64 @@ impl ClientSession {
     }
 
     /// Reports whether the session waits for an answer about a call.
-    pub(crate) fn asks(&self, call: &CallId) -> bool {
+    pub(crate) fn has_question(&self, call: &CallId) -> bool {
         self.view.questions().any(|question| question.call.id == *call)
     }
 
     /// Takes in what the host tells of it.
-    pub(crate) fn take(&mut self, message: ServerMessage, fx: &mut Vec<SessionEffect>) {
+    pub(crate) fn on_host_message(&mut self, message: ServerMessage, fx: &mut Vec<SessionEffect>) {
         let mut is_past = false;
         match &message {
             ServerMessage::Snapshot(view) => {
                 if self.follower.has_begun() {
-                    self.turns.lagged();
+                    self.turns.mark_accepted_begun();
                 } else {
                     // What has happened before is told from the messages, or known.
                     is_past = !matches!(self.stage, Stage::Starting { how: How::New, .. });
                 }
                 self.view = SessionView::clone(view);
             }
-            ServerMessage::Event(envelope) => self.view.apply(envelope),
+            ServerMessage::Event(envelope) => self.view.apply_envelope(envelope),
             ServerMessage::Reply { .. } | ServerMessage::Process(_) => (),
         }
-        fx.extend(self.follower.take(message).map(SessionEffect::Catch));
+        fx.extend(self.follower.apply_message(message).map(SessionEffect::Catch));
         while let Some(event) = self.follower.next_event() {
             if !is_past || is_current(&event) {
-                self.event(event, fx);
+                self.on_event(event, fx);
             }
         }
     }
 
     /// Takes in messages that were missed.
-    pub(crate) fn caught(
+    pub(crate) fn on_caught_up(
         &mut self,
         result: Result<Reply, RequestError>,
         fx: &mut Vec<SessionEffect>,
     ) {
-        match self.follower.read(result) {
+        match self.follower.apply_reply(result) {
             Ok(next) => fx.extend(next.map(SessionEffect::Catch)),
             Err(error) => {
                 let mut out = Vec::new();
                 self.translator
-                    .tell(&format!("Some of what happened is not shown: {error}"), &mut out);
-                updates(out, fx);
+                    .push_remark(&format!("Some of what happened is not shown: {error}"), &mut out);
+                push_updates(out, fx);
             }
         }
         while let Some(event) = self.follower.next_event() {
-            self.event(event, fx);
+            self.on_event(event, fx);
         }
     }
 
-    fn event(&mut self, event: Event, fx: &mut Vec<SessionEffect>) {
+    fn on_event(&mut self, event: Event, fx: &mut Vec<SessionEffect>) {
         match &self.stage {
-            Stage::Open => self.live(&event, fx),
-            Stage::Starting { .. } => self.starting(event, fx),
+            Stage::Open => self.on_live_event(&event, fx),
+            Stage::Starting { .. } => self.on_starting_event(event, fx),
             Stage::Reading { .. } => self.held.push(event),
             Stage::Ended => (),
         }
     }
 
-    fn starting(&mut self, event: Event, fx: &mut Vec<SessionEffect>) {
+    fn on_starting_event(&mut self, event: Event, fx: &mut Vec<SessionEffect>) {
         match event {
             Event::Started { cwd, .. } => {
                 self.translator.work_in(&cwd);
@@ -177,7 +177,7 @@ impl ClientSession {
                 let (request, how) = (request.clone(), *how);
                 match how {
                     How::Load => self.read_past(request, fx),
-                    How::New | How::Resume => self.begin(request, how, fx),
+                    How::New | How::Resume => self.finish_opening(request, how, fx),
                 }
             }
             Event::State(SessionState::Closed) => self.not_opened(fx),
@@ -219,7 +219,7 @@ impl ClientSession {
     pub(crate) fn open_again(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
         match (&self.stage, how) {
             (Stage::Open, How::Load) => self.read_past(request, fx),
-            (Stage::Open, How::New | How::Resume) => self.begin(request, how, fx),
+            (Stage::Open, How::New | How::Resume) => self.finish_opening(request, how, fx),
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
                 let text = "the session is already being opened";
                 fx.push(SessionEffect::Answer(
@@ -238,7 +238,7 @@ impl ClientSession {
     }
 
     /// Takes in a page of the past.
-    pub(crate) fn page(
+    pub(crate) fn on_history_page(
         &mut self,
         result: Result<Reply, RequestError>,
         fx: &mut Vec<SessionEffect>,
@@ -255,11 +255,11 @@ impl ClientSession {
                 let (request, pages) = (request.clone(), std::mem::take(pages));
                 let mut out = Vec::new();
                 for message in pages.into_iter().rev().flatten() {
-                    self.translator.replay(&message, &mut out);
+                    self.translator.replay_message(&message, &mut out);
                 }
                 self.translator.calls.end_all(&mut out);
-                updates(out, fx);
-                self.begin(request, How::Load, fx);
+                push_updates(out, fx);
+                self.finish_opening(request, How::Load, fx);
             }
             Ok(_) => {
                 let text = "the conversation could not be read";
@@ -275,11 +275,11 @@ impl ClientSession {
     }
 
     /// The client has the session from now on.
-    fn begin(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
+    fn finish_opening(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
         self.stage = Stage::Open;
         self.commands.clear();
         self.told_options = self.options();
-        let mut opened = self.opened();
+        let mut opened = self.opened_json();
         if how == How::New {
             opened["sessionId"] = json!(self.id.as_str());
         }
@@ -287,24 +287,24 @@ impl ClientSession {
         self.tell_commands(fx);
         self.tell_usage(fx);
         if how != How::New && !self.view.plan.is_empty() {
-            fx.push(SessionEffect::Update(plan(&self.view.plan)));
+            fx.push(SessionEffect::Update(plan_update(&self.view.plan)));
         }
         for event in std::mem::take(&mut self.held) {
-            self.live(&event, fx);
+            self.on_live_event(&event, fx);
         }
     }
 
     /// Describes the state of the session: its modes and its options.
-    fn opened(&self) -> Value {
-        json!({ "modes": config::modes(self.view.mode), "configOptions": self.options() })
+    fn opened_json(&self) -> Value {
+        json!({ "modes": config::modes_json(self.view.mode), "configOptions": self.options() })
     }
 
     /// Returns the options that can be chosen.
     pub(crate) fn options(&self) -> Value {
-        config::options(&self.view, &self.pinned)
+        config::options_json(&self.view, &self.pinned)
     }
 
-    fn live(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
+    fn on_live_event(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
         let mut out = Vec::new();
         let choices = self.view.models.iter().filter(|choice| choice.arm.is_some()).count();
         match event {
@@ -314,15 +314,15 @@ impl ClientSession {
             Event::Appended(message)
                 if message.role() == Role::User && !self.turns.is_waited_for() =>
             {
-                self.translator.person(message, &mut out);
+                self.translator.push_user_message(message, &mut out);
             }
             Event::TurnEnded { outcome, .. } => self.turn_ended(outcome, &mut out),
-            event => self.translator.event(event, choices, &mut out),
+            event => self.translator.push_event(event, choices, &mut out),
         }
-        updates(out, fx);
+        push_updates(out, fx);
         self.tell_state(event, fx);
         let is_idle = self.view.state == SessionState::Idle;
-        let answers = self.turns.hear(event, is_idle);
+        let answers = self.turns.on_event(event, is_idle);
         fx.extend(answers.into_iter().map(|(id, result)| SessionEffect::Answer(id, result)));
         match event {
             // Once the first words are there, and before the turn is over.
@@ -336,11 +336,11 @@ impl ClientSession {
         match outcome {
             Outcome::Stuck { what } => {
                 let text = format!("Stopped without progress: {what}");
-                self.translator.tell(&text, out);
+                self.translator.push_remark(&text, out);
             }
             // Whoever asked gets it as the answer.
             Outcome::Failed { error, .. } if !self.turns.is_waited_for() => {
-                self.translator.tell(&error.to_string(), out);
+                self.translator.push_remark(&error.to_string(), out);
             }
             Outcome::Complete { .. }
             | Outcome::Cancelled
@@ -367,23 +367,24 @@ impl ClientSession {
             | Event::Context(_) => {
                 self.tell_usage(fx);
             }
-            Event::PermissionAsked { .. } => self.ask(event, fx),
+            Event::PermissionAsked { .. } => self.ask_client(event, fx),
             Event::PermissionDecided { call, allowed, .. } => {
                 fx.push(SessionEffect::Withdraw(call.clone()));
                 let mut out = Vec::new();
-                self.translator.calls.decided(call, *allowed, &mut out);
-                updates(out, fx);
+                self.translator.calls.close_question(call, *allowed, &mut out);
+                push_updates(out, fx);
             }
             _ => (),
         }
     }
 
-    fn ask(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
-        let Some(question) = Question::of(event) else { return };
+    fn ask_client(&mut self, event: &Event, fx: &mut Vec<SessionEffect>) {
+        let Some(question) = Question::from_event(event) else { return };
         let mut out = Vec::new();
         let (id, forms) = (self.id.as_str(), self.asks_by_form);
-        let asking = permission::ask(id, &question, forms, &mut self.translator, &mut out);
-        updates(out, fx);
+        let asking =
+            permission::build_request(id, &question, forms, &mut self.translator, &mut out);
+        push_updates(out, fx);
         fx.push(SessionEffect::Ask(Box::new(asking)));
     }
 
@@ -427,8 +428,8 @@ impl ClientSession {
         let view = &self.view;
         let arm = view.models.iter().find(|choice| choice.arm.is_some() && choice.arm == view.arm);
         let Some(size) = arm.and_then(|choice| choice.window).or(view.info.window) else { return };
-        let used = match (view.context.tokens, view.last_call.total()) {
-            (0, 0) => view.info.last_call.total(),
+        let used = match (view.context.tokens, view.last_call.total_tokens()) {
+            (0, 0) => view.info.last_call.total_tokens(),
             (0, used) | (used, _) => used,
         };
         let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
@@ -456,7 +457,7 @@ impl ClientSession {
     pub(crate) fn show_output(&mut self, fx: &mut Vec<SessionEffect>) {
         let mut out = Vec::new();
         self.translator.calls.show_output(&mut out);
-        updates(out, fx);
+        push_updates(out, fx);
     }
 }
 

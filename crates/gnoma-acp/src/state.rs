@@ -138,7 +138,7 @@ impl AgentState {
     }
 
     /// A session of that folder is known to the client.
-    pub(crate) fn remember(&mut self, session: &SessionId, folder: &Path) {
+    pub(crate) fn remember_folder(&mut self, session: &SessionId, folder: &Path) {
         if self.folders.len() >= MAX_FOLDERS {
             self.folders.clear();
         }
@@ -146,29 +146,29 @@ impl AgentState {
     }
 
     /// The folder that a session belongs to; that of the agent, where the client was not told of it.
-    pub(crate) fn folder(&self, session: &SessionId) -> PathBuf {
+    pub(crate) fn session_folder(&self, session: &SessionId) -> PathBuf {
         self.folders.get(session).unwrap_or(&self.options.spec.folder).clone()
     }
 
     /// Returns the bytes that wait to be written.
-    pub(crate) fn out(&mut self) -> &mut Vec<u8> {
+    pub(crate) fn output_buffer(&mut self) -> &mut Vec<u8> {
         &mut self.out
     }
 
     /// Answers a request of the client; only once.
-    pub(crate) fn answer(&mut self, id: &RpcId, result: &Result<Value, RpcError>) {
+    pub(crate) fn answer_request(&mut self, id: &RpcId, result: &Result<Value, RpcError>) {
         if self.in_flight.remove(id) {
             wire::write_answer(id, result, &mut self.out);
         }
     }
 
     /// Answers what is no request that could be answered.
-    pub(crate) fn complain(&mut self, id: &RpcId, error: RpcError) {
+    pub(crate) fn send_error(&mut self, id: &RpcId, error: RpcError) {
         wire::write_answer(id, &Err(error), &mut self.out);
     }
 
     /// Asks the host for a request of the client, which gets the error where it cannot be asked.
-    pub(crate) fn ask(
+    pub(crate) fn request_host(
         &mut self,
         session: Option<&SessionId>,
         request: Request,
@@ -178,7 +178,7 @@ impl AgentState {
         self.send_waiting();
         // Nothing overtakes what waits.
         let sent = if self.unsent.is_empty() {
-            self.client.request(session, request)
+            self.client.send_request(session, request)
         } else {
             let cause = "too many requests wait for the session";
             Err(RequestError::new(RequestErrorKind::Busy, cause))
@@ -189,14 +189,19 @@ impl AgentState {
                 true
             }
             Err(error) => {
-                self.answer(for_request, &Err(error.into()));
+                self.answer_request(for_request, &Err(error.into()));
                 false
             }
         }
     }
 
     /// Asks the host for something that nobody waits for, once it has room for that.
-    pub(crate) fn tell(&mut self, session: Option<&SessionId>, request: Request, asked: HostAsked) {
+    pub(crate) fn queue_host_request(
+        &mut self,
+        session: Option<&SessionId>,
+        request: Request,
+        asked: HostAsked,
+    ) {
         let is_same = |(other, known, _): &(Option<SessionId>, Request, HostAsked)| {
             other.as_ref() == session && *known == request
         };
@@ -211,7 +216,7 @@ impl AgentState {
         while self.client.has_room()
             && let Some((session, request, asked)) = self.unsent.pop_front()
         {
-            if let Ok(id) = self.client.request(session.as_ref(), request) {
+            if let Ok(id) = self.client.send_request(session.as_ref(), request) {
                 self.asked.insert(id, asked);
             }
         }
@@ -232,41 +237,51 @@ impl AgentState {
     }
 
     /// Does what a session wants done.
-    pub(crate) fn perform(&mut self, session: &SessionId, fx: Vec<SessionEffect>) {
+    pub(crate) fn run_effects(&mut self, session: &SessionId, fx: Vec<SessionEffect>) {
         for effect in fx {
             match effect {
-                SessionEffect::Update(update) => self.update(session, &update),
-                SessionEffect::Answer(id, result) => self.answer(&id, &result),
-                SessionEffect::Ask(asking) => self.put(session.clone(), asking),
-                SessionEffect::Withdraw(call) => self.withdraw(session, Some(&call)),
+                SessionEffect::Update(update) => self.send_update(session, &update),
+                SessionEffect::Answer(id, result) => self.answer_request(&id, &result),
+                SessionEffect::Ask(asking) => self.send_question(session.clone(), asking),
+                SessionEffect::Withdraw(call) => self.withdraw_questions(session, Some(&call)),
                 SessionEffect::Catch(request) => {
-                    self.tell(Some(session), request, HostAsked::Catch(session.clone()));
+                    self.queue_host_request(
+                        Some(session),
+                        request,
+                        HostAsked::Catch(session.clone()),
+                    );
                 }
                 SessionEffect::Page(request) => {
-                    self.tell(Some(session), request, HostAsked::Page(session.clone()));
+                    self.queue_host_request(
+                        Some(session),
+                        request,
+                        HostAsked::Page(session.clone()),
+                    );
                 }
-                SessionEffect::Title => self.tell(None, Request::List, HostAsked::Living),
+                SessionEffect::Title => {
+                    self.queue_host_request(None, Request::List, HostAsked::Living)
+                }
             }
         }
         if self.sessions.get(session).is_some_and(ClientSession::has_ended) {
-            self.forget(session);
+            self.detach_session(session);
         }
     }
 
     /// The session is the client's no more.
-    pub(crate) fn forget(&mut self, session: &SessionId) {
+    pub(crate) fn detach_session(&mut self, session: &SessionId) {
         self.sessions.remove(session);
-        self.withdraw(session, None);
-        self.tell(Some(session), Request::Detach, HostAsked::Nothing);
+        self.withdraw_questions(session, None);
+        self.queue_host_request(Some(session), Request::Detach, HostAsked::Nothing);
     }
 
-    fn update(&mut self, session: &SessionId, update: &Value) {
+    fn send_update(&mut self, session: &SessionId, update: &Value) {
         let params = json!({ "sessionId": session.as_str(), "update": update });
         wire::write_notification("session/update", &params, &mut self.out);
     }
 
     /// Puts a question to the person.
-    fn put(&mut self, session: SessionId, asking: Box<Asking>) {
+    fn send_question(&mut self, session: SessionId, asking: Box<Asking>) {
         let id = self.next_id;
         self.next_id += 1;
         wire::write_request(id, asking.method, &asking.params, &mut self.out);
@@ -274,7 +289,7 @@ impl AgentState {
     }
 
     /// Asks the client for a file, where it shows them and has the session.
-    pub(crate) fn want(&mut self, wanted: WantedFile) {
+    pub(crate) fn request_file(&mut self, wanted: WantedFile) {
         let WantedFile { session, path, reply } = wanted;
         let shows = self.capabilities.as_ref().is_some_and(ClientCapabilities::reads_files);
         let Some(path) = path.to_str().filter(|_| shows && self.files.len() < MAX_FILES) else {
@@ -291,7 +306,7 @@ impl AgentState {
     }
 
     /// The client has shown a file, or has not; whether it was asked for one under this id.
-    pub(crate) fn shown(&mut self, id: u64, text: Option<String>) -> bool {
+    pub(crate) fn deliver_file(&mut self, id: u64, text: Option<String>) -> bool {
         let Some(reply) = self.files.remove(&id) else { return false };
         if let Some(text) = text {
             // Whoever has waited too long has read the file as it is saved.
@@ -301,7 +316,7 @@ impl AgentState {
     }
 
     /// Takes questions back that were answered elsewhere: one, or all of the session.
-    fn withdraw(&mut self, session: &SessionId, call: Option<&CallId>) {
+    fn withdraw_questions(&mut self, session: &SessionId, call: Option<&CallId>) {
         let is_it = |question: &AskedQuestion| {
             question.session == *session && call.is_none_or(|call| question.asking.call == *call)
         };
@@ -315,20 +330,25 @@ impl AgentState {
     }
 
     /// The person has answered a question; one that is not open is passed over.
-    pub(crate) fn answered(&mut self, id: u64, read: impl FnOnce(&Offers) -> PermissionAnswer) {
+    pub(crate) fn on_question_answered(
+        &mut self,
+        id: u64,
+        read: impl FnOnce(&Offers) -> PermissionAnswer,
+    ) {
         let Some(question) = self.questions.remove(&id) else { return };
         let answer = read(&question.asking.offers);
         let request = Request::Answer { call: question.asking.call.clone(), answer };
         let session = question.session.clone();
-        self.tell(Some(&session), request, HostAsked::Answer(question));
+        self.queue_host_request(Some(&session), request, HostAsked::Answer(question));
     }
 
     /// The session has no room for an answer: the question is still open, and is put again.
     pub(crate) fn not_answered(&mut self, question: AskedQuestion) {
         let AskedQuestion { session, asking } = question;
-        let is_open = self.sessions.get(&session).is_some_and(|open| open.asks(&asking.call));
+        let is_open =
+            self.sessions.get(&session).is_some_and(|open| open.has_question(&asking.call));
         if is_open {
-            self.put(session, asking);
+            self.send_question(session, asking);
         }
     }
 }

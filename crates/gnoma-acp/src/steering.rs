@@ -11,7 +11,7 @@ use serde_json::Value;
 use crate::{
     config::{self, Chosen},
     error::RpcError,
-    params::{Params, missing},
+    params::{Params, missing_parameter},
     prompt,
     session::COMPACT,
     state::{AgentState, HostAsked, SetOption},
@@ -19,37 +19,37 @@ use crate::{
 };
 
 /// Says something. It is answered when the turn is over.
-pub(crate) fn say(
+pub(crate) fn submit_prompt(
     state: &mut AgentState,
     request: &RpcId,
     mut params: Params,
 ) -> Result<(), RpcError> {
-    let blocks = params.prompt.take().ok_or_else(|| missing("prompt"))?;
-    let (id, session) = state.open(params.session()?)?;
-    let content = prompt::content(blocks)?;
-    let (content, wanted) = match compacts(&content) {
+    let blocks = params.prompt.take().ok_or_else(|| missing_parameter("prompt"))?;
+    let (id, session) = state.open(params.required_session()?)?;
+    let content = prompt::parse_content(blocks)?;
+    let (content, wanted) = match parse_compact_command(&content) {
         Some(focus) => (Vec::new(), Request::Compact { focus }),
         None => (content.clone(), Request::Send { content }),
     };
-    session.turns.add(request.clone(), content);
+    session.turns.add_prompt(request.clone(), content);
     let asked = HostAsked::Prompt { session: id.clone(), request: request.clone() };
-    if !state.ask(Some(&id), wanted, request, asked)
+    if !state.request_host(Some(&id), wanted, request, asked)
         && let Some(session) = state.sessions.get_mut(&id)
     {
-        session.turns.refused(request);
+        session.turns.remove_refused(request);
     }
     Ok(())
 }
 
 /// Returns what a summary is to dwell on, if the message is gnoma's own command for a summary.
-fn compacts(content: &[Content]) -> Option<String> {
+fn parse_compact_command(content: &[Content]) -> Option<String> {
     let [Content::Text(text)] = content else { return None };
     let rest = text.text.strip_prefix('/')?.strip_prefix(COMPACT)?;
     (rest.is_empty() || rest.starts_with(char::is_whitespace)).then(|| rest.trim().to_owned())
 }
 
 /// The host has taken a prompt, or has not.
-pub(crate) fn said(
+pub(crate) fn on_prompt_reply(
     state: &mut AgentState,
     session: &SessionId,
     request: &RpcId,
@@ -57,27 +57,27 @@ pub(crate) fn said(
 ) {
     let Some(open) = state.sessions.get_mut(session) else {
         let gone = RpcError::no_session(session.as_str());
-        return state.answer(request, &Err(gone));
+        return state.answer_request(request, &Err(gone));
     };
     match result {
-        Ok(_) => open.turns.accepted(request),
+        Ok(_) => open.turns.mark_accepted(request),
         Err(error) => {
-            let was_cancelled = open.turns.refused(request);
+            let was_cancelled = open.turns.remove_refused(request);
             let answer = if was_cancelled {
                 Ok(json!({ "stopReason": "cancelled" }))
             } else {
                 Err(error.into())
             };
-            state.answer(request, &answer);
+            state.answer_request(request, &answer);
         }
     }
 }
 
 /// Cancels what a session does. Where it does nothing, nothing happens.
-pub(crate) fn cancel(state: &mut AgentState, session: &str) {
+pub(crate) fn cancel_turn(state: &mut AgentState, session: &str) {
     if let Ok((id, session)) = state.open(session) {
         session.turns.cancel();
-        state.tell(Some(&id), Request::Cancel, HostAsked::Nothing);
+        state.queue_host_request(Some(&id), Request::Cancel, HostAsked::Nothing);
     }
 }
 
@@ -87,10 +87,11 @@ pub(crate) fn set_mode(
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
-    let (id, _) = state.open(params.session()?)?;
-    let mode = config::mode(params.mode_id.as_deref().ok_or_else(|| missing("modeId"))?)?;
+    let (id, _) = state.open(params.required_session()?)?;
+    let mode =
+        config::parse_mode(params.mode_id.as_deref().ok_or_else(|| missing_parameter("modeId"))?)?;
     let asked = HostAsked::Plain(request.clone());
-    state.ask(Some(&id), Request::SetMode { mode }, request, asked);
+    state.request_host(Some(&id), Request::SetMode { mode }, request, asked);
     Ok(())
 }
 
@@ -100,12 +101,13 @@ pub(crate) fn set_option(
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
-    let (id, session) = state.open(params.session()?)?;
-    let option = params.config_id.as_deref().ok_or_else(|| missing("configId"))?;
-    let value = params.value.as_ref().ok_or_else(|| missing("value"))?;
-    let value: String = gnoma_core::json::from_str(value.get())
-        .map_err(|_| RpcError::params(format!("the value of `{option}` is not a string")))?;
-    let (wanted, option) = match config::chosen(&session.view, option, &value)? {
+    let (id, session) = state.open(params.required_session()?)?;
+    let option = params.config_id.as_deref().ok_or_else(|| missing_parameter("configId"))?;
+    let value = params.value.as_ref().ok_or_else(|| missing_parameter("value"))?;
+    let value: String = gnoma_core::json::from_str(value.get()).map_err(|_| {
+        RpcError::invalid_params(format!("the value of `{option}` is not a string"))
+    })?;
+    let (wanted, option) = match config::parse_choice(&session.view, option, &value)? {
         Chosen::Mode(mode) => (Request::SetMode { mode }, SetOption::Mode(mode)),
         Chosen::Model(pinned, arm) => (Request::Pin { arm }, SetOption::Model(pinned)),
         Chosen::Thinking(thinking) => {
@@ -113,7 +115,7 @@ pub(crate) fn set_option(
         }
     };
     let asked = HostAsked::Option { request: request.clone(), session: id.clone(), option };
-    state.ask(Some(&id), wanted, request, asked);
+    state.request_host(Some(&id), wanted, request, asked);
     Ok(())
 }
 
@@ -142,7 +144,7 @@ mod tests {
 
     #[test]
     fn our_own_command_is_told_from_words() {
-        let of = |text: &str| compacts(&[Content::text(text)]);
+        let of = |text: &str| parse_compact_command(&[Content::from_text(text)]);
         assert_eq!(of("/compact"), Some(String::new()));
         assert_eq!(of("/compact  the tests "), Some("the tests".to_owned()));
         assert_eq!(of("/compactor"), None);

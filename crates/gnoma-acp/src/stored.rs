@@ -16,7 +16,7 @@ use crate::{
     params::Params,
     session::ClientSession,
     state::{AgentState, HostAsked},
-    time::iso,
+    time::format_iso8601,
     wire::RpcId,
 };
 
@@ -26,14 +26,16 @@ const MAX_LISTED: usize = 1_000;
 const PAGE: usize = 100;
 
 /// Lists the stored sessions of a folder; without one those of the folder that the agent was started in.
-pub(crate) fn list(
+pub(crate) fn list_sessions(
     state: &mut AgentState,
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
     let from = match params.cursor.as_deref() {
         None => 0,
-        Some(cursor) => cursor.parse().map_err(|_| RpcError::params("the cursor is unknown"))?,
+        Some(cursor) => {
+            cursor.parse().map_err(|_| RpcError::invalid_params("the cursor is unknown"))?
+        }
     };
     let folder = params.folder_if_any()?;
     let shown = folder.as_ref().map(|folder| folder.display().to_string());
@@ -41,12 +43,12 @@ pub(crate) fn list(
     let spec = SessionSpec { folder: folder.unwrap_or_else(|| own.folder.clone()), ..own };
     let asked = HostAsked::Stored { request: request.clone(), folder: shown, from };
     let wanted = Request::StoredIn { spec: Box::new(spec), max: MAX_LISTED };
-    state.ask(None, wanted, request, asked);
+    state.request_host(None, wanted, request, asked);
     Ok(())
 }
 
 /// The page of stored sessions that begins at a place.
-pub(crate) fn listed(
+pub(crate) fn sessions_page(
     state: &mut AgentState,
     result: Result<Reply, RequestError>,
     folder: Option<&str>,
@@ -61,11 +63,11 @@ pub(crate) fn listed(
             // A folder that was asked for comes back: the session can be opened there.
             "cwd": folder.unwrap_or(&facts.project),
             "title": facts.title,
-            "updatedAt": iso(facts.changed_ms),
+            "updatedAt": format_iso8601(facts.changed_ms),
         })
     };
     for facts in all.iter().skip(from).take(PAGE) {
-        state.remember(&facts.id, Path::new(folder.unwrap_or(&facts.project)));
+        state.remember_folder(&facts.id, Path::new(folder.unwrap_or(&facts.project)));
     }
     let page: Vec<_> = all.iter().skip(from).take(PAGE).map(session).collect();
     let next = from.saturating_add(PAGE);
@@ -77,32 +79,32 @@ pub(crate) fn listed(
 }
 
 /// Closes a session of the client: what it does is cancelled. It goes on where others see it.
-pub(crate) fn close(
+pub(crate) fn close_session(
     state: &mut AgentState,
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
-    let (id, session) = state.open(params.session()?)?;
+    let (id, session) = state.open(params.required_session()?)?;
     let is_at_work = session.turns.cancel();
     if is_at_work {
-        state.tell(Some(&id), Request::Cancel, HostAsked::Nothing);
+        state.queue_host_request(Some(&id), Request::Cancel, HostAsked::Nothing);
     }
     if !state.watches {
         state.watches = true;
-        state.tell(None, Request::Watch, HostAsked::Nothing);
+        state.queue_host_request(None, Request::Watch, HostAsked::Nothing);
     }
     if is_at_work {
         // Left once its prompts are answered.
         state.leaving.push((id, request.clone()));
         return Ok(());
     }
-    leave(state, &id, request);
+    detach_session(state, &id, request);
     Ok(())
 }
 
-fn leave(state: &mut AgentState, session: &SessionId, request: &RpcId) {
+fn detach_session(state: &mut AgentState, session: &SessionId, request: &RpcId) {
     let asked = HostAsked::Leave { session: session.clone(), request: request.clone() };
-    if state.ask(Some(session), Request::Detach, request, asked) {
+    if state.request_host(Some(session), Request::Detach, request, asked) {
         state.sessions.remove(session);
     }
 }
@@ -114,18 +116,18 @@ pub(crate) fn leave_resting(state: &mut AgentState) {
     let ready: Vec<_> =
         state.leaving.extract_if(.., |(id, _)| sessions.get(id).is_some_and(rests)).collect();
     for (session, request) in ready {
-        leave(state, &session, &request);
+        detach_session(state, &session, &request);
     }
 }
 
 /// The session is left: whether it has gone with that is asked, for whoever opens it again at once.
-pub(crate) fn left(state: &mut AgentState, session: SessionId, request: RpcId) {
+pub(crate) fn on_detached(state: &mut AgentState, session: SessionId, request: RpcId) {
     state.leaving.push((session, request));
-    state.tell(None, Request::List, HostAsked::Living);
+    state.queue_host_request(None, Request::List, HostAsked::Living);
 }
 
 /// Answers whoever closed sessions that are gone, or that others see. Titles may have changed.
-pub(crate) fn living(state: &mut AgentState, all: &[LiveSession]) {
+pub(crate) fn on_live_sessions(state: &mut AgentState, all: &[LiveSession]) {
     let is_there =
         |id: &SessionId| all.iter().any(|live| live.status.session == *id && live.subscribers == 0);
     let sessions = &state.sessions;
@@ -134,52 +136,52 @@ pub(crate) fn living(state: &mut AgentState, all: &[LiveSession]) {
         .extract_if(.., |(id, _)| !sessions.contains_key(id) && !is_there(id))
         .collect();
     for (_, request) in gone {
-        state.answer(&request, &Ok(json!({})));
+        state.answer_request(&request, &Ok(json!({})));
     }
     for live in all {
         let id = &live.status.session;
         let mut fx = Vec::new();
         if let Some(session) = state.sessions.get_mut(id) {
-            session.tell_title(&live.title, &iso(live.changed_ms), &mut fx);
+            session.tell_title(&live.title, &format_iso8601(live.changed_ms), &mut fx);
         }
-        state.perform(id, fx);
+        state.run_effects(id, fx);
     }
 }
 
 /// Handles an event about a session of the host.
-pub(crate) fn process(state: &mut AgentState, event: ProcessEvent) {
+pub(crate) fn on_process_event(state: &mut AgentState, event: ProcessEvent) {
     match event {
         ProcessEvent::Closed { session } => {
             let closed: Vec<_> = state.leaving.extract_if(.., |(id, _)| *id == session).collect();
             for (_, request) in closed {
-                state.answer(&request, &Ok(json!({})));
+                state.answer_request(&request, &Ok(json!({})));
             }
         }
-        ProcessEvent::Lagged { sessions } => living(state, &sessions),
+        ProcessEvent::Lagged { sessions } => on_live_sessions(state, &sessions),
         ProcessEvent::Opened { .. } | ProcessEvent::Changed { .. } | ProcessEvent::Stopping => (),
     }
 }
 
 /// Deletes a stored session, also one that the client has open.
-pub(crate) fn delete(
+pub(crate) fn delete_session(
     state: &mut AgentState,
     request: &RpcId,
     params: &Params,
 ) -> Result<(), RpcError> {
-    let id = SessionId::new(params.session()?);
+    let id = SessionId::new(params.required_session()?);
     if let Some(session) = state.sessions.get_mut(&id) {
         session.turns.cancel();
     }
-    let folder = params.folder_if_any()?.unwrap_or_else(|| state.folder(&id));
+    let folder = params.folder_if_any()?.unwrap_or_else(|| state.session_folder(&id));
     let spec = SessionSpec { folder, ..state.options.spec.clone() };
     let asked = HostAsked::Delete { session: id.clone(), request: request.clone() };
     let wanted = Request::Delete { spec: Box::new(spec), id };
-    state.ask(None, wanted, request, asked);
+    state.request_host(None, wanted, request, asked);
     Ok(())
 }
 
 /// A session is deleted; one that there is not is as good as that.
-pub(crate) fn deleted(
+pub(crate) fn on_session_deleted(
     state: &mut AgentState,
     session: &SessionId,
     result: Result<Reply, RequestError>,

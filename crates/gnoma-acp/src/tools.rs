@@ -17,7 +17,7 @@ const TELLING: [&str; 9] =
     ["command", "path", "pattern", "question", "url", "query", "name", "action", "id"];
 
 /// The protocol's kind of a tool.
-pub(crate) fn kind(tool: &str) -> &'static str {
+pub(crate) fn tool_kind(tool: &str) -> &'static str {
     match tool {
         "fs.read" | "read_result" | "skill" => "read",
         "fs.ls" | "fs.glob" | "fs.grep" => "search",
@@ -30,8 +30,8 @@ pub(crate) fn kind(tool: &str) -> &'static str {
 }
 
 /// The call in one line.
-pub(crate) fn title(call: &ToolCall) -> String {
-    let arguments = arguments(call);
+pub(crate) fn call_title(call: &ToolCall) -> String {
+    let arguments = parse_arguments(call);
     let whole = TELLING.iter().find_map(|name| arguments.get(*name)?.as_str()).unwrap_or_default();
     let path = || escape_path(Path::new(whole.trim_end()));
     let detail = whole.lines().find(|line| !line.trim().is_empty()).unwrap_or_default().trim();
@@ -41,10 +41,10 @@ pub(crate) fn title(call: &ToolCall) -> String {
         "fs.write" => format!("Write {}", path()),
         "fs.edit" => format!("Edit {}", path()),
         "fs.ls" => format!("List {}", if detail.is_empty() { "." } else { detail }),
-        "fs.glob" => format!("Find {}", argument(&arguments, "pattern")),
-        "fs.grep" => format!("Search for {}", argument(&arguments, "pattern")),
+        "fs.glob" => format!("Find {}", text_argument(&arguments, "pattern")),
+        "fs.grep" => format!("Search for {}", text_argument(&arguments, "pattern")),
         "ask" => format!("Ask: {detail}"),
-        "elf.spawn" => tasks(&arguments),
+        "elf.spawn" => describe_tasks(&arguments),
         "plan" => "Plan".to_owned(),
         name => format!("{name} {detail}"),
     };
@@ -52,10 +52,10 @@ pub(crate) fn title(call: &ToolCall) -> String {
 }
 
 /// Returns a line that says what sub-agents are to do.
-fn tasks(arguments: &Value) -> String {
+fn describe_tasks(arguments: &Value) -> String {
     let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
     let tasks = tasks.unwrap_or_default();
-    let first = tasks.first().map(|task| argument(task, "task")).unwrap_or_default();
+    let first = tasks.first().map(|task| text_argument(task, "task")).unwrap_or_default();
     let first = first.lines().next().unwrap_or_default();
     match tasks.len() {
         0 | 1 => format!("Elf: {first}"),
@@ -67,40 +67,43 @@ fn tasks(arguments: &Value) -> String {
 fn task_list(arguments: &Value) -> Value {
     let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
     let line = |task: &Value| {
-        let who =
-            ["name", "agent"].map(|of| argument(task, of)).into_iter().find(|it| !it.is_empty());
+        let who = ["name", "agent"]
+            .map(|of| text_argument(task, of))
+            .into_iter()
+            .find(|it| !it.is_empty());
         let who = who.map(|who| format!("{who}: ")).unwrap_or_default();
-        format!("{who}{}\n", argument(task, "task").trim())
+        format!("{who}{}\n", text_argument(task, "task").trim())
     };
     let text: String = tasks.unwrap_or_default().iter().map(line).collect();
-    json!({ "type": "content", "content": { "type": "text", "text": fenced(&text) } })
+    json!({ "type": "content", "content": { "type": "text", "text": fence_text(&text) } })
 }
 
-fn argument<'a>(arguments: &'a Value, name: &str) -> &'a str {
+fn text_argument<'a>(arguments: &'a Value, name: &str) -> &'a str {
     arguments.get(name).and_then(Value::as_str).unwrap_or_default()
 }
 
 /// The arguments, where they are JSON and not too large.
-pub(crate) fn input(call: &ToolCall) -> Option<Value> {
-    (call.arguments.get().len() <= MAX_INPUT_BYTES).then(|| arguments(call))
+pub(crate) fn input_within_limit(call: &ToolCall) -> Option<Value> {
+    (call.arguments.get().len() <= MAX_INPUT_BYTES).then(|| parse_arguments(call))
 }
 
-fn arguments(call: &ToolCall) -> Value {
+fn parse_arguments(call: &ToolCall) -> Value {
     call.arguments.read().unwrap_or_default()
 }
 
 /// The file or folder that a call names.
-pub(crate) fn path(call: &ToolCall, cwd: &str) -> Option<String> {
-    let arguments = arguments(call);
+pub(crate) fn call_path(call: &ToolCall, cwd: &str) -> Option<String> {
+    let arguments = parse_arguments(call);
     let path = arguments.get("path")?.as_str().filter(|path| !path.is_empty())?;
-    Some(absolute(cwd, path))
+    Some(normalize_path(cwd, path))
 }
 
 /// Returns the places where the call is at work, for editors that follow.
-pub(crate) fn locations(call: &ToolCall, cwd: &str) -> Vec<Value> {
-    let Some(path) = path(call, cwd) else { return Vec::new() };
+pub(crate) fn call_locations(call: &ToolCall, cwd: &str) -> Vec<Value> {
+    let Some(path) = call_path(call, cwd) else { return Vec::new() };
     // Lines are counted from one, and `offset` is how many are skipped.
-    let line = arguments(call).get("offset").and_then(Value::as_u64).map(|skipped| skipped + 1);
+    let line =
+        parse_arguments(call).get("offset").and_then(Value::as_u64).map(|skipped| skipped + 1);
     let line = line.filter(|_| call.name == "fs.read");
     vec![match line {
         Some(line) => json!({ "path": path, "line": line }),
@@ -110,16 +113,16 @@ pub(crate) fn locations(call: &ToolCall, cwd: &str) -> Vec<Value> {
 
 /// Returns the changes that a call is about to make, as far as its arguments tell them: for a file that is written
 /// whole, the earlier content is not known.
-pub(crate) fn changes(call: &ToolCall, cwd: &str) -> Vec<Value> {
+pub(crate) fn preview_changes(call: &ToolCall, cwd: &str) -> Vec<Value> {
     if call.arguments.get().len() > MAX_INPUT_BYTES {
         return Vec::new();
     }
     if call.name == "elf.spawn" {
-        return vec![task_list(&arguments(call))];
+        return vec![task_list(&parse_arguments(call))];
     }
-    let Some(path) = path(call, cwd) else { return Vec::new() };
+    let Some(path) = call_path(call, cwd) else { return Vec::new() };
     let change = |old: Option<&str>, new: &str| json!({ "type": "diff", "path": path, "oldText": old, "newText": new });
-    let arguments = arguments(call);
+    let arguments = parse_arguments(call);
     let text = |of: &Value, name: &str| of.get(name).and_then(Value::as_str).map(str::to_owned);
     match call.name.as_str() {
         "fs.write" => {
@@ -138,7 +141,7 @@ pub(crate) fn changes(call: &ToolCall, cwd: &str) -> Vec<Value> {
 }
 
 /// The path as it is seen from the root, without `.` and `..`. Links are not looked at.
-pub(crate) fn absolute(cwd: &str, path: &str) -> String {
+pub(crate) fn normalize_path(cwd: &str, path: &str) -> String {
     let mut whole = PathBuf::new();
     for part in Path::new(cwd).join(path).components() {
         match part {
@@ -153,8 +156,8 @@ pub(crate) fn absolute(cwd: &str, path: &str) -> String {
 }
 
 /// Text that is shown as it is where Markdown is read.
-pub(crate) fn fenced(text: &str) -> String {
-    let shown = cut::head(text, MAX_SHOWN_BYTES);
+pub(crate) fn fence_text(text: &str) -> String {
+    let shown = cut::word_prefix(text, MAX_SHOWN_BYTES);
     let mut fence = "```".to_owned();
     while shown.contains(&fence) {
         fence.push('`');
@@ -185,10 +188,11 @@ mod tests {
             ("bash", "[]", "bash"),
             ("elf.spawn", r#"{"tasks":[{"task":"read"},{"task":"write"}]}"#, "2 elfs: read, …"),
         ] {
-            assert_eq!(title(&call(name, arguments)), expected);
+            assert_eq!(call_title(&call(name, arguments)), expected);
         }
         assert!(
-            title(&call("bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(900)))).len() <= 120
+            call_title(&call("bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(900)))).len()
+                <= 120
         );
     }
 
@@ -199,18 +203,18 @@ mod tests {
         let change = |old: Option<&str>, new: &str| {
             vec![json!({ "type": "diff", "path": "/p/a", "oldText": old, "newText": new })]
         };
-        assert_eq!(changes(&call("fs.edit", edit), "/p"), change(Some("x"), "y"));
+        assert_eq!(preview_changes(&call("fs.edit", edit), "/p"), change(Some("x"), "y"));
         let write = call("fs.write", r#"{"path":"a","content":"hi"}"#);
-        assert_eq!(changes(&write, "/p"), change(None, "hi"));
-        assert!(changes(&call("bash", r#"{"command":"ls","path":"a"}"#), "/p").is_empty());
+        assert_eq!(preview_changes(&write, "/p"), change(None, "hi"));
+        assert!(preview_changes(&call("bash", r#"{"command":"ls","path":"a"}"#), "/p").is_empty());
     }
 
     #[test]
     fn places_are_absolute() {
         let read = call("fs.read", r#"{"path":"./src/../a.rs","offset":9}"#);
-        assert_eq!(locations(&read, "/p"), [json!({ "path": "/p/a.rs", "line": 10_u64 })]);
+        assert_eq!(call_locations(&read, "/p"), [json!({ "path": "/p/a.rs", "line": 10_u64 })]);
         let write = call("fs.write", r#"{"path":"/x/y"}"#);
-        assert_eq!(locations(&write, "/p"), [json!({ "path": "/x/y" })]);
-        assert_eq!(absolute("/p", "../../.."), "/");
+        assert_eq!(call_locations(&write, "/p"), [json!({ "path": "/x/y" })]);
+        assert_eq!(normalize_path("/p", "../../.."), "/");
     }
 }

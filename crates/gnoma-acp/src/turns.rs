@@ -48,20 +48,20 @@ enum PromptState {
 
 impl Turns {
     /// A prompt is sent; empty content compacts the conversation.
-    pub(crate) fn add(&mut self, id: RpcId, content: Vec<Content>) {
+    pub(crate) fn add_prompt(&mut self, id: RpcId, content: Vec<Content>) {
         let (state, is_accepted, is_cancelled) = (PromptState::Sent, false, false);
         self.prompts.push_back(Prompt { id, content, state, is_accepted, is_cancelled });
     }
 
     /// The session has taken a prompt.
-    pub(crate) fn accepted(&mut self, id: &RpcId) {
+    pub(crate) fn mark_accepted(&mut self, id: &RpcId) {
         if let Some(prompt) = self.prompts.iter_mut().find(|prompt| prompt.id == *id) {
             prompt.is_accepted = true;
         }
     }
 
     /// The session does not take a prompt. Whether it was cancelled meanwhile.
-    pub(crate) fn refused(&mut self, id: &RpcId) -> bool {
+    pub(crate) fn remove_refused(&mut self, id: &RpcId) -> bool {
         let at = self.prompts.iter().position(|prompt| prompt.id == *id);
         at.and_then(|at| self.prompts.remove(at)).is_some_and(|prompt| prompt.is_cancelled)
     }
@@ -73,7 +73,7 @@ impl Turns {
     }
 
     /// Reports whether this prompt waits for its answer.
-    pub(crate) fn has(&self, id: &RpcId) -> bool {
+    pub(crate) fn has_prompt(&self, id: &RpcId) -> bool {
         self.prompts.iter().any(|prompt| prompt.id == *id)
     }
 
@@ -83,14 +83,14 @@ impl Turns {
     }
 
     /// Events were missed: what was taken has begun.
-    pub(crate) fn lagged(&mut self) {
+    pub(crate) fn mark_accepted_begun(&mut self) {
         for prompt in self.prompts.iter_mut().filter(|prompt| prompt.is_accepted) {
             prompt.state = PromptState::Begun;
         }
     }
 
     /// Takes in what has happened; gives the answers that are due.
-    pub(crate) fn hear(&mut self, event: &Event, is_idle: bool) -> Vec<Answered> {
+    pub(crate) fn on_event(&mut self, event: &Event, is_idle: bool) -> Vec<Answered> {
         match event {
             Event::State(SessionState::Active) => {
                 self.outcome = None;
@@ -99,7 +99,7 @@ impl Turns {
                     prompt.state = PromptState::Begun;
                 }
             }
-            Event::Queued { queue } => self.queued(queue),
+            Event::Queued { queue } => self.update_queue(queue),
             Event::TurnEnded { outcome, undelivered, .. } => {
                 self.outcome = Some(outcome.clone());
                 for prompt in &mut self.prompts {
@@ -109,8 +109,8 @@ impl Turns {
                     }
                 }
             }
-            Event::State(SessionState::Idle) => return self.ended(),
-            Event::State(SessionState::Closed) => return self.closed(),
+            Event::State(SessionState::Idle) => return self.on_turn_ended(),
+            Event::State(SessionState::Closed) => return self.on_session_closed(),
             // There was nothing to compact: no turn begins.
             Event::Notice { .. } if is_idle => return self.not_compacted(),
             _ => (),
@@ -118,7 +118,7 @@ impl Turns {
         Vec::new()
     }
 
-    fn queued(&mut self, queue: &[Vec<Content>]) {
+    fn update_queue(&mut self, queue: &[Vec<Content>]) {
         for prompt in &mut self.prompts {
             let waits = queue.contains(&prompt.content);
             prompt.state = match prompt.state {
@@ -129,7 +129,7 @@ impl Turns {
         }
     }
 
-    fn ended(&mut self) -> Vec<Answered> {
+    fn on_turn_ended(&mut self) -> Vec<Answered> {
         let outcome = self.outcome.take();
         let mut answers = Vec::new();
         self.prompts.retain(|prompt| {
@@ -137,9 +137,9 @@ impl Turns {
             let answer = match prompt.state {
                 PromptState::Sent | PromptState::Queued => return true,
                 PromptState::Begun | PromptState::Undelivered if is_cancelled => {
-                    Ok(stopped("cancelled"))
+                    Ok(stop_reason_json("cancelled"))
                 }
-                PromptState::Begun => answer(outcome.as_ref()),
+                PromptState::Begun => prompt_answer(outcome.as_ref()),
                 PromptState::Undelivered => Err(RpcError::new(
                     RpcError::INTERNAL,
                     "the turn ended before this message was read; send it again",
@@ -151,10 +151,11 @@ impl Turns {
         answers
     }
 
-    fn closed(&mut self) -> Vec<Answered> {
+    fn on_session_closed(&mut self) -> Vec<Answered> {
         let answer = |prompt: Prompt| {
             let gone = || RpcError::new(RpcError::NOT_FOUND, "the session has ended");
-            let result = if prompt.is_cancelled { Ok(stopped("cancelled")) } else { Err(gone()) };
+            let result =
+                if prompt.is_cancelled { Ok(stop_reason_json("cancelled")) } else { Err(gone()) };
             (prompt.id, result)
         };
         self.prompts.drain(..).map(answer).collect()
@@ -166,17 +167,17 @@ impl Turns {
         };
         let at = self.prompts.iter().position(waits);
         let prompt = at.and_then(|at| self.prompts.remove(at));
-        prompt.map(|prompt| (prompt.id, Ok(stopped("end_turn")))).into_iter().collect()
+        prompt.map(|prompt| (prompt.id, Ok(stop_reason_json("end_turn")))).into_iter().collect()
     }
 }
 
-fn stopped(reason: &str) -> Value {
+fn stop_reason_json(reason: &str) -> Value {
     json!({ "stopReason": reason })
 }
 
 /// Returns the way in which a turn ended, as the answer to its prompt.
-fn answer(outcome: Option<&Outcome>) -> Result<Value, RpcError> {
-    Ok(stopped(match outcome {
+fn prompt_answer(outcome: Option<&Outcome>) -> Result<Value, RpcError> {
+    Ok(stop_reason_json(match outcome {
         Some(Outcome::Complete { stop: StopReason::MaxTokens }) => "max_tokens",
         Some(Outcome::Complete { stop: StopReason::Refusal | StopReason::ContentFilter }) => {
             "refusal"
@@ -187,7 +188,7 @@ fn answer(outcome: Option<&Outcome>) -> Result<Value, RpcError> {
         }
         Some(Outcome::Cancelled) => "cancelled",
         Some(Outcome::RoundLimit { .. }) => "max_turn_requests",
-        Some(Outcome::Failed { error, .. }) => return Err(RpcError::provider(error)),
+        Some(Outcome::Failed { error, .. }) => return Err(RpcError::from_provider_error(error)),
     }))
 }
 
@@ -200,11 +201,11 @@ mod tests {
     use super::*;
 
     fn id(number: u8) -> RpcId {
-        RpcId::read(&number.to_string()).unwrap()
+        RpcId::from_json(&number.to_string()).unwrap()
     }
 
     fn said(text: &str) -> Vec<Content> {
-        vec![Content::text(text)]
+        vec![Content::from_text(text)]
     }
 
     fn ended(outcome: Outcome, undelivered: &[&str]) -> Event {
@@ -226,7 +227,8 @@ mod tests {
     }
 
     fn run(turns: &mut Turns, events: &[Event]) -> Vec<String> {
-        let answers: Vec<_> = events.iter().flat_map(|event| turns.hear(event, false)).collect();
+        let answers: Vec<_> =
+            events.iter().flat_map(|event| turns.on_event(event, false)).collect();
         reasons(&answers)
     }
 
@@ -236,9 +238,9 @@ mod tests {
     #[test]
     fn a_prompt_is_answered_when_its_turn_is_over_and_never_by_the_one_before() {
         let mut turns = Turns::default();
-        turns.add(id(1), said("a"));
+        turns.add_prompt(id(1), said("a"));
         assert!(run(&mut turns, &[ACTIVE, ended(complete(), &[])]).is_empty());
-        turns.add(id(2), said("b"));
+        turns.add_prompt(id(2), said("b"));
         assert_eq!(run(&mut turns, &[IDLE]), ["end_turn"]);
         assert!(turns.is_waited_for(), "the second is on its way");
         assert_eq!(run(&mut turns, &[ACTIVE, ended(complete(), &[]), IDLE]), ["end_turn"]);
@@ -249,11 +251,11 @@ mod tests {
         let mut turns = Turns::default();
         let queued =
             |texts: &[&str]| Event::Queued { queue: texts.iter().map(|it| said(it)).collect() };
-        turns.add(id(1), said("a"));
+        turns.add_prompt(id(1), said("a"));
         run(&mut turns, &[ACTIVE]);
-        turns.add(id(2), said("b"));
+        turns.add_prompt(id(2), said("b"));
         run(&mut turns, &[queued(&["b"]), queued(&[])]);
-        turns.add(id(3), said("c"));
+        turns.add_prompt(id(3), said("c"));
         let limit = Outcome::RoundLimit { rounds: 9 };
         let told = run(&mut turns, &[queued(&["c"]), ended(limit, &["c"]), IDLE]);
         assert_eq!(told, ["max_turn_requests", "max_turn_requests", "-32603"]);
@@ -274,23 +276,23 @@ mod tests {
         let mut turns = Turns::default();
         assert!(!turns.cancel());
         for is_cancelled in [true, false] {
-            turns.add(id(1), said("a"));
+            turns.add_prompt(id(1), said("a"));
             run(&mut turns, &[ACTIVE]);
             assert!(!is_cancelled || turns.cancel());
             let told = run(&mut turns, &[ended(failed.clone(), &[]), IDLE]);
             assert_eq!(told, [if is_cancelled { "cancelled" } else { "-32000" }]);
         }
-        turns.add(id(2), said("b"));
+        turns.add_prompt(id(2), said("b"));
         assert_eq!(run(&mut turns, &[Event::State(SessionState::Closed)]), ["-32002"]);
     }
 
     #[test]
     fn nothing_to_compact_is_an_answer_too() {
         let mut turns = Turns::default();
-        turns.add(id(1), Vec::new());
-        turns.accepted(&id(1));
+        turns.add_prompt(id(1), Vec::new());
+        turns.mark_accepted(&id(1));
         let notice = Event::Notice { level: NoticeLevel::Info, text: "nothing to compact".into() };
-        assert!(turns.hear(&notice, false).is_empty());
-        assert_eq!(reasons(&turns.hear(&notice, true)), ["end_turn"]);
+        assert!(turns.on_event(&notice, false).is_empty());
+        assert_eq!(reasons(&turns.on_event(&notice, true)), ["end_turn"]);
     }
 }

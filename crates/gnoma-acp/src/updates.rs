@@ -52,61 +52,68 @@ impl Translator {
     }
 
     /// Tells an event. `choices`: how many models there are to choose from.
-    pub(crate) fn event(&mut self, event: &Event, choices: usize, out: &mut Vec<Value>) {
+    pub(crate) fn push_event(&mut self, event: &Event, choices: usize, out: &mut Vec<Value>) {
         match event {
             Event::Text { text } => {
                 self.has_text = true;
-                out.push(self.chunk("agent_message_chunk", text));
+                out.push(self.message_chunk("agent_message_chunk", text));
             }
-            Event::Thinking { text } => out.push(self.chunk("agent_thought_chunk", text)),
-            Event::ToolCallDrafted { call, name } => self.calls.drafted(call, name, out),
-            Event::Appended(message) => self.appended(message, out),
-            Event::ToolStarted { call } => self.calls.started(call, &self.cwd, out),
-            Event::ToolProgress { call, text } => self.calls.said(call, text),
+            Event::Thinking { text } => out.push(self.message_chunk("agent_thought_chunk", text)),
+            Event::ToolCallDrafted { call, name } => self.calls.show_draft(call, name, out),
+            Event::Appended(message) => self.push_appended(message, out),
+            Event::ToolStarted { call } => self.calls.mark_running(call, &self.cwd, out),
+            Event::ToolProgress { call, text } => self.calls.append_output(call, text),
             Event::ToolEnded { call, result, diff, .. } => {
-                self.calls.written(call, &self.cwd, out);
-                self.calls.ended(&call.id, result, diff.as_deref(), &self.cwd, out);
+                self.calls.show_call(call, &self.cwd, out);
+                self.calls.close_call(&call.id, result, diff.as_deref(), &self.cwd, out);
             }
             Event::RoundStarted { .. } => self.next_message(out),
-            Event::Routed(routing) => self.routed(routing, choices, out),
+            Event::Routed(routing) => self.push_routing(routing, choices, out),
             Event::ArmChanged { from, to, why, retracted } => {
                 self.next_message(out);
                 self.models = vec![to.clone()];
                 let again = if *retracted { " Its partial answer is discarded." } else { "" };
-                self.tell(&format!("{from} failed: {why}. Continuing with {to}.{again}"), out);
+                self.push_remark(
+                    &format!("{from} failed: {why}. Continuing with {to}.{again}"),
+                    out,
+                );
             }
             Event::Retrying { error, wait_ms, retracted, .. } => {
                 self.next_message(out);
                 let again = if *retracted { " The answer starts over." } else { "" };
-                let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1_000)));
-                self.aside(&format!("{error}; retrying in {wait}.{again}"), out);
+                let wait = duration::format_duration(Duration::from_secs(wait_ms.div_ceil(1_000)));
+                self.push_thought(&format!("{error}; retrying in {wait}.{again}"), out);
             }
             Event::Conferred { members, author, .. } => {
                 let members: Vec<_> = members.iter().map(ToString::to_string).collect();
                 let members = members.join(", ");
-                self.aside(&format!("Asked {members}; the answer of {author} stands."), out);
+                self.push_thought(&format!("Asked {members}; the answer of {author} stands."), out);
             }
-            Event::Checking { by, .. } => self.aside(&format!("Checking the work: {by}"), out),
+            Event::Checking { by, .. } => {
+                self.push_thought(&format!("Checking the work: {by}"), out)
+            }
             Event::Checked { by, passed, evidence, .. } => {
                 let how = if *passed { "passed" } else { "failed" };
-                self.aside(&format!("Check {by}: {how}\n{evidence}"), out);
+                self.push_thought(&format!("Check {by}: {how}\n{evidence}"), out);
             }
-            Event::PlanChanged { steps } => out.push(plan(steps)),
-            Event::Compacted { summary, .. } => self.compacted(summary, out),
-            Event::Notice { level, text } => self.notice(*level, text, out),
+            Event::PlanChanged { steps } => out.push(plan_update(steps)),
+            Event::Compacted { summary, .. } => self.push_compaction(summary, out),
+            Event::Notice { level, text } => self.push_notice(*level, text, out),
             _ => (),
         }
     }
 
     /// A message of a person, for clients that did not send it themselves.
-    pub(crate) fn person(&mut self, message: &Message, out: &mut Vec<Value>) {
+    pub(crate) fn push_user_message(&mut self, message: &Message, out: &mut Vec<Value>) {
         if message.is_system_note() {
             return;
         }
         self.message += 1;
         for content in message.content() {
             match content {
-                Content::Text(text) => out.push(self.chunk("user_message_chunk", &text.text)),
+                Content::Text(text) => {
+                    out.push(self.message_chunk("user_message_chunk", &text.text))
+                }
                 Content::Image(image) => out.push(json!({
                     "sessionUpdate": "user_message_chunk",
                     "messageId": self.message_id(),
@@ -122,36 +129,36 @@ impl Translator {
     }
 
     /// A message of the past, whole.
-    pub(crate) fn replay(&mut self, message: &Message, out: &mut Vec<Value>) {
+    pub(crate) fn replay_message(&mut self, message: &Message, out: &mut Vec<Value>) {
         if message.role() == Role::User {
-            return self.person(message, out);
+            return self.push_user_message(message, out);
         }
         for content in message.content() {
             match content {
                 Content::Text(text) if !text.text.is_empty() => {
-                    out.push(self.chunk("agent_message_chunk", &text.text));
+                    out.push(self.message_chunk("agent_message_chunk", &text.text));
                 }
                 Content::Thinking(thinking) if !thinking.text.is_empty() => {
-                    out.push(self.chunk("agent_thought_chunk", &thinking.text));
+                    out.push(self.message_chunk("agent_thought_chunk", &thinking.text));
                 }
                 _ => (),
             }
         }
-        self.appended(message, out);
+        self.push_appended(message, out);
     }
 
-    fn appended(&mut self, message: &Message, out: &mut Vec<Value>) {
+    fn push_appended(&mut self, message: &Message, out: &mut Vec<Value>) {
         match message.role() {
             Role::User => (),
             Role::Assistant => {
                 for call in message.tool_calls() {
-                    self.calls.written(call, &self.cwd, out);
+                    self.calls.show_call(call, &self.cwd, out);
                 }
                 self.next_message(out);
             }
             Role::Tool => {
                 for result in message.tool_results() {
-                    self.calls.ended(&result.call_id, result, None, &self.cwd, out);
+                    self.calls.close_call(&result.call_id, result, None, &self.cwd, out);
                 }
             }
         }
@@ -164,7 +171,7 @@ impl Translator {
         self.has_text = false;
     }
 
-    fn chunk(&self, kind: &str, text: &str) -> Value {
+    fn message_chunk(&self, kind: &str, text: &str) -> Value {
         json!({
             "sessionUpdate": kind,
             "messageId": self.message_id(),
@@ -173,19 +180,19 @@ impl Translator {
     }
 
     /// Tells which models answer, if there was a choice and they differ from the last ones.
-    fn routed(&mut self, routing: &Routing, choices: usize, out: &mut Vec<Value>) {
+    fn push_routing(&mut self, routing: &Routing, choices: usize, out: &mut Vec<Value>) {
         if choices < 2 || self.models == routing.arms {
             return;
         }
         self.models.clone_from(&routing.arms);
         let models: Vec<_> = routing.arms.iter().map(ToString::to_string).collect();
-        self.aside(&format!("Model: {} ({})", models.join(", "), routing.why), out);
+        self.push_thought(&format!("Model: {} ({})", models.join(", "), routing.why), out);
     }
 
-    fn compacted(&mut self, summary: &str, out: &mut Vec<Value>) {
-        if !self.client.compaction() {
+    fn push_compaction(&mut self, summary: &str, out: &mut Vec<Value>) {
+        if !self.client.shows_compaction() {
             let text = "The conversation so far was replaced with a summary.";
-            return self.aside(text, out);
+            return self.push_thought(text, out);
         }
         self.compactions += 1;
         out.push(json!({
@@ -196,8 +203,8 @@ impl Translator {
         }));
     }
 
-    fn notice(&mut self, level: NoticeLevel, text: &str, out: &mut Vec<Value>) {
-        if self.client.notices() {
+    fn push_notice(&mut self, level: NoticeLevel, text: &str, out: &mut Vec<Value>) {
+        if self.client.shows_notices() {
             let severity = match level {
                 NoticeLevel::Info => "info",
                 NoticeLevel::Warning => "warning",
@@ -206,29 +213,29 @@ impl Translator {
             return;
         }
         match level {
-            NoticeLevel::Info => self.aside(text, out),
-            NoticeLevel::Warning => self.tell(text, out),
+            NoticeLevel::Info => self.push_thought(text, out),
+            NoticeLevel::Warning => self.push_remark(text, out),
         }
     }
 
     /// Adds a remark, which clients show where they show thoughts.
-    fn aside(&mut self, text: &str, out: &mut Vec<Value>) {
+    fn push_thought(&mut self, text: &str, out: &mut Vec<Value>) {
         self.message += 1;
-        out.push(self.chunk("agent_thought_chunk", &format!("{text}\n\n")));
+        out.push(self.message_chunk("agent_thought_chunk", &format!("{text}\n\n")));
         self.message += 1;
     }
 
     /// Adds a text that must be seen in every client: in the answer, apart from the model's words.
-    pub(crate) fn tell(&mut self, text: &str, out: &mut Vec<Value>) {
+    pub(crate) fn push_remark(&mut self, text: &str, out: &mut Vec<Value>) {
         self.message += 1;
         let apart = if self.has_text { "\n\n" } else { "" };
-        out.push(self.chunk("agent_message_chunk", &format!("{apart}*{text}*\n\n")));
+        out.push(self.message_chunk("agent_message_chunk", &format!("{apart}*{text}*\n\n")));
         self.message += 1;
     }
 }
 
 /// The plan of the work, whole: a client replaces what it has.
-pub(crate) fn plan(steps: &[PlanStep]) -> Value {
+pub(crate) fn plan_update(steps: &[PlanStep]) -> Value {
     let entry = |step: &PlanStep| {
         let status = match step.status {
             StepStatus::Pending => "pending",
@@ -262,9 +269,9 @@ mod tests {
         let mut out = Vec::new();
         let call =
             ToolCall::new(CallId::new("c"), "bash", RawJson::parse(r#"{"command":"ls"}"#).unwrap());
-        let content = vec![Content::text("hi"), Content::ToolCall(call.clone())];
+        let content = vec![Content::from_text("hi"), Content::ToolCall(call.clone())];
         let answer = Message::assistant(content, None, Some(StopReason::ToolUse)).unwrap();
-        let result = ToolResult::text(&call, "a.txt", false);
+        let result = ToolResult::from_text(&call, "a.txt", false);
         for event in [
             Event::Thinking { text: "hm".into() },
             Event::Text { text: "hi".into() },
@@ -274,7 +281,7 @@ mod tests {
             Event::ToolEnded { call, result: result.clone(), diff: None, duration_ms: 1 },
             Event::Appended(Arc::new(Message::results(vec![result]).unwrap())),
         ] {
-            translator.event(&event, 1, &mut out);
+            translator.push_event(&event, 1, &mut out);
         }
         assert_eq!(
             kinds(&out),
@@ -311,7 +318,7 @@ mod tests {
                 retracted: true,
             },
         ] {
-            translator.event(&event, 2, &mut out);
+            translator.push_event(&event, 2, &mut out);
         }
         assert_eq!(out[2]["status"], "failed");
         let told = out[3]["content"]["text"].as_str().unwrap();
@@ -324,7 +331,7 @@ mod tests {
         let notice = |level| Event::Notice { level, text: "careful".into() };
         let told = |json: &str, level| {
             let mut out = Vec::new();
-            Translator::new(client(json)).event(&notice(level), 1, &mut out);
+            Translator::new(client(json)).push_event(&notice(level), 1, &mut out);
             out[0]["sessionUpdate"].as_str().unwrap().to_owned()
         };
         let shows = r#"{"session":{"notices":{},"compaction":{}}}"#;
@@ -333,8 +340,8 @@ mod tests {
         assert_eq!(told("{}", NoticeLevel::Warning), "agent_message_chunk");
         let compacted = Event::Compacted { summary: "short".into(), messages: 9 };
         let mut out = Vec::new();
-        Translator::new(client(shows)).event(&compacted, 1, &mut out);
-        Translator::default().event(&compacted, 1, &mut out);
+        Translator::new(client(shows)).push_event(&compacted, 1, &mut out);
+        Translator::default().push_event(&compacted, 1, &mut out);
         assert_eq!(kinds(&out), ["compaction_update", "agent_thought_chunk"]);
     }
 
@@ -352,10 +359,10 @@ mod tests {
             seed: 1,
         }));
         let (mut translator, mut out) = (Translator::default(), Vec::new());
-        translator.event(&routed, 1, &mut out);
+        translator.push_event(&routed, 1, &mut out);
         assert!(out.is_empty());
-        translator.event(&routed, 2, &mut out);
-        translator.event(&routed, 2, &mut out);
+        translator.push_event(&routed, 2, &mut out);
+        translator.push_event(&routed, 2, &mut out);
         assert_eq!(kinds(&out), ["agent_thought_chunk"]);
         assert_eq!(out[0]["content"]["text"], "Model: p/m (cheap)\n\n");
     }
@@ -366,7 +373,7 @@ mod tests {
         let call =
             ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse(r#"{"path":"a"}"#).unwrap());
         let answer = Message::assistant(
-            vec![Content::text("ok"), Content::ToolCall(call.clone())],
+            vec![Content::from_text("ok"), Content::ToolCall(call.clone())],
             None,
             None,
         );
@@ -374,9 +381,9 @@ mod tests {
             Message::user_text("hello"),
             Message::user_text("[system] go on"),
             answer.unwrap(),
-            Message::results(vec![ToolResult::text(&call, "no such file", true)]).unwrap(),
+            Message::results(vec![ToolResult::from_text(&call, "no such file", true)]).unwrap(),
         ] {
-            translator.replay(&message, &mut out);
+            translator.replay_message(&message, &mut out);
         }
         assert_eq!(
             kinds(&out),
@@ -390,7 +397,7 @@ mod tests {
         let step = |text: &str, status| PlanStep { text: text.into(), status };
         let steps = vec![step("look", StepStatus::Done), step("mend", StepStatus::Active)];
         let mut out = Vec::new();
-        Translator::default().event(&Event::PlanChanged { steps }, 1, &mut out);
+        Translator::default().push_event(&Event::PlanChanged { steps }, 1, &mut out);
         assert_eq!(out[0]["sessionUpdate"], "plan");
         assert_eq!(out[0]["entries"][0]["status"], "completed");
         assert_eq!(
@@ -413,7 +420,7 @@ mod tests {
         let (attempt, wait_ms, retracted, limit) = (2, 1_500, false, None);
         let event = Event::Retrying { error, attempt, wait_ms, retracted, limit };
         let mut out = Vec::new();
-        Translator::default().event(&event, 1, &mut out);
+        Translator::default().push_event(&event, 1, &mut out);
         assert!(out[0]["content"]["text"].as_str().unwrap().contains("retrying in 2s"));
     }
 }

@@ -33,7 +33,7 @@ impl RpcId {
 
     /// The id by its JSON text; `None` where that is no id.
     #[must_use]
-    pub fn read(json: &str) -> Option<Self> {
+    pub fn from_json(json: &str) -> Option<Self> {
         let is_number = || json.parse::<i64>().is_ok() || json.parse::<u64>().is_ok();
         let is_id = json.starts_with('"') || json == "null" || is_number();
         (is_id && json.len() <= MAX_ID_BYTES).then(|| Self(json.to_owned()))
@@ -88,22 +88,24 @@ pub struct Unreadable {
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct RpcFrame<'a> {
-    #[serde(borrow, deserialize_with = "present")]
+    #[serde(borrow, deserialize_with = "deserialize_present")]
     jsonrpc: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
+    #[serde(borrow, deserialize_with = "deserialize_present")]
     id: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
+    #[serde(borrow, deserialize_with = "deserialize_present")]
     method: Option<&'a RawValue>,
     #[serde(borrow)]
     params: Option<&'a RawValue>,
-    #[serde(borrow, deserialize_with = "present")]
+    #[serde(borrow, deserialize_with = "deserialize_present")]
     result: Option<&'a RawValue>,
     #[serde(borrow)]
     error: Option<&'a RawValue>,
 }
 
 /// A field that is there, be it null.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(deserializer).map(Some)
 }
 
@@ -111,16 +113,18 @@ fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<&'de Raw
 ///
 /// # Errors
 /// It is no message: too long, no JSON in UTF-8, a batch, or no JSON-RPC 2.0.
-pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
+pub fn decode_line(line: &Line) -> Result<Option<Incoming>, Unreadable> {
     let bytes = match line {
         Line::Whole(bytes) => bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes),
         Line::TooLong => {
             let most = MAX_LINE_BYTES >> 20;
-            return Err(invalid(format!("the message was not read: it is larger than {most} MB")));
+            return Err(invalid_request(format!(
+                "the message was not read: it is larger than {most} MB"
+            )));
         }
     };
     let Ok(text) = std::str::from_utf8(bytes) else {
-        return Err(unparsed("the message is not UTF-8".to_owned()));
+        return Err(parse_failure("the message is not UTF-8".to_owned()));
     };
     let text = text.trim();
     if text.is_empty() {
@@ -129,38 +133,40 @@ pub fn decode(line: &Line) -> Result<Option<Incoming>, Unreadable> {
     // Checked first: a struct is read off an array, too.
     if text.starts_with('[') {
         return Err(match serde_json::from_str::<IgnoredAny>(text) {
-            Ok(_) => invalid("batches are not supported; send one message a line".to_owned()),
-            Err(why) => unparsed(format!("the message is not JSON: {why}")),
+            Ok(_) => {
+                invalid_request("batches are not supported; send one message a line".to_owned())
+            }
+            Err(why) => parse_failure(format!("the message is not JSON: {why}")),
         });
     }
     match gnoma_core::json::from_str::<RpcFrame<'_>>(text) {
-        Ok(frame) => message(&frame).map(Some),
+        Ok(frame) => decode_message(&frame).map(Some),
         Err(why) if why.classify() == Category::Data => {
-            Err(invalid(format!("the message is not a request: {why}")))
+            Err(invalid_request(format!("the message is not a request: {why}")))
         }
-        Err(why) => Err(unparsed(format!("the message is not JSON: {why}"))),
+        Err(why) => Err(parse_failure(format!("the message is not JSON: {why}"))),
     }
 }
 
-fn invalid(message: String) -> Unreadable {
+fn invalid_request(message: String) -> Unreadable {
     Unreadable { id: RpcId::none(), error: RpcError::new(RpcError::INVALID_REQUEST, message) }
 }
 
-fn unparsed(message: String) -> Unreadable {
+fn parse_failure(message: String) -> Unreadable {
     Unreadable { id: RpcId::none(), error: RpcError::new(RpcError::PARSE, message) }
 }
 
-fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
-    let id = match frame.id.map(|id| RpcId::read(id.get())) {
+fn decode_message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
+    let id = match frame.id.map(|id| RpcId::from_json(id.get())) {
         None => None,
         Some(Some(id)) => Some(id),
         Some(None) => {
-            return Err(invalid("`id` is not a string, whole number or null".to_owned()));
+            return Err(invalid_request("`id` is not a string, whole number or null".to_owned()));
         }
     };
     let wrong = |why: &str| {
         let id = id.clone().unwrap_or_else(RpcId::none);
-        Unreadable { id, ..invalid(why.to_owned()) }
+        Unreadable { id, ..invalid_request(why.to_owned()) }
     };
     if frame.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         return Err(wrong("`jsonrpc` is not \"2.0\""));
@@ -169,7 +175,7 @@ fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
         if id.is_none() || (frame.result.is_none() && frame.error.is_none()) {
             return Err(wrong("the message has no `method`"));
         }
-        return Ok(response(frame));
+        return Ok(decode_response(frame));
     };
     let Ok(method) = gnoma_core::json::from_str::<String>(method.get()) else {
         return Err(wrong("`method` is not a string"));
@@ -184,7 +190,7 @@ fn message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
     })
 }
 
-fn response(frame: &RpcFrame<'_>) -> Incoming {
+fn decode_response(frame: &RpcFrame<'_>) -> Incoming {
     let id = frame.id.and_then(|id| id.get().parse().ok());
     let result = match (frame.error, frame.result) {
         (Some(error), _) => {
@@ -202,29 +208,29 @@ fn response(frame: &RpcFrame<'_>) -> Incoming {
 pub fn write_answer(id: &RpcId, result: &Result<Value, RpcError>, out: &mut Vec<u8>) {
     let id = id.to_string();
     match result {
-        Ok(result) => write(&[("id", &id)], "result", result, out),
+        Ok(result) => write_frame(&[("id", &id)], "result", result, out),
         Err(RpcError { code, message }) => {
             let error = json!({ "code": code, "message": message });
-            write(&[("id", &id)], "error", &error, out);
+            write_frame(&[("id", &id)], "error", &error, out);
         }
     }
 }
 
 /// Writes a request of ours.
 pub fn write_request(id: u64, method: &str, params: &Value, out: &mut Vec<u8>) {
-    write(&[("id", &id.to_string()), ("method", &quoted(method))], "params", params, out);
+    write_frame(&[("id", &id.to_string()), ("method", &quote_json(method))], "params", params, out);
 }
 
 /// Writes a notification as one line of the protocol.
 pub fn write_notification(method: &str, params: &Value, out: &mut Vec<u8>) {
-    write(&[("method", &quoted(method))], "params", params, out);
+    write_frame(&[("method", &quote_json(method))], "params", params, out);
 }
 
-fn quoted(text: &str) -> String {
+fn quote_json(text: &str) -> String {
     to_raw_value(text).map_or_else(|_| String::new(), |quoted| quoted.get().to_owned())
 }
 
-fn write(head: &[(&str, &str)], last: &str, value: &Value, out: &mut Vec<u8>) {
+fn write_frame(head: &[(&str, &str)], last: &str, value: &Value, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\"");
     for (name, json) in head {
         out.extend_from_slice(format!(",\"{name}\":{json}").as_bytes());

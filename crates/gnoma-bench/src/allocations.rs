@@ -25,35 +25,43 @@ const LONG_TOKENS: usize = 200_000;
 
 fn main() -> Result<()> {
     match std::env::args().nth(1).as_deref() {
-        Some("decode") => deltas(),
-        Some("history") => rounds(),
+        Some("decode") => report_delta_allocations(),
+        Some("history") => report_round_allocations(),
         _ => bail!("name what to count for: decode, history"),
     }
     Ok(())
 }
 
-fn deltas() {
+fn report_delta_allocations() {
     for (name, protocol) in PROTOCOLS {
         let figure = format!("allocations a delta, {name}");
         let goal = "1: its text";
         match (per_delta(protocol, Prose::Flat), per_delta(protocol, Prose::Lines)) {
-            (Ok(flat), Ok(lines)) => report::row(
+            (Ok(flat), Ok(lines)) => report::print_row(
                 figure,
                 goal,
                 format_args!("{flat:.2}; {lines:.2} when every 12th holds a line break"),
-                GoalCheck::of(flat <= GOAL_PER_DELTA),
+                GoalCheck::from_bool(flat <= GOAL_PER_DELTA),
             ),
             (Err(error), _) | (_, Err(error)) => {
-                report::row(figure, goal, format_args!("not measured: {error}"), GoalCheck::Missed);
+                report::print_row(
+                    figure,
+                    goal,
+                    format_args!("not measured: {error}"),
+                    GoalCheck::Missed,
+                );
             }
         }
     }
 }
 
-fn rounds() {
+fn report_round_allocations() {
     for (name, protocol) in PROTOCOLS {
-        let (short, long) = (round(protocol, SHORT_TOKENS), round(protocol, LONG_TOKENS));
-        report::row(
+        let (short, long) = (
+            measure_round_bytes(protocol, SHORT_TOKENS),
+            measure_round_bytes(protocol, LONG_TOKENS),
+        );
+        report::print_row(
             format_args!("bytes allocated for a round, {name}"),
             "–",
             format_args!("{short} on {SHORT_TOKENS} tokens, {long} on {LONG_TOKENS}"),
@@ -63,18 +71,18 @@ fn rounds() {
 }
 
 fn per_delta(protocol: Protocol, prose: Prose) -> Result<f64> {
-    let answer = stream::answer(protocol, DELTAS, prose);
+    let answer = stream::generate_answer(protocol, DELTAS, prose);
     let region = Region::new(ALLOCATOR);
-    reading::read(protocol, &answer)?;
+    reading::read_answer(protocol, &answer)?;
     let change = region.change();
     Ok((change.allocations + change.reallocations) as f64 / DELTAS as f64)
 }
 
 /// Bytes allocated to encode the round after a history of `tokens`.
-fn round(protocol: Protocol, tokens: usize) -> usize {
+fn measure_round_bytes(protocol: Protocol, tokens: usize) -> usize {
     let mut talk = conversation::Conversation::new(protocol, tokens);
     drop(talk.encode(&talk.request()));
-    talk.grow();
+    talk.add_round();
     let request = talk.request();
     let region = Region::new(ALLOCATOR);
     drop(talk.encode(&request));

@@ -7,11 +7,11 @@ use rustix::time::{ClockId, clock_gettime};
 
 /// Runs `work` and returns the processor time it took, together with its result.
 pub fn cpu_time<T>(work: impl FnOnce() -> T) -> (Duration, T) {
-    let before = now();
+    let before = thread_cpu_time();
     let done = work();
-    (now().saturating_sub(before), done)
+    (thread_cpu_time().saturating_sub(before), done)
 }
 
-fn now() -> Duration {
+fn thread_cpu_time() -> Duration {
     Duration::try_from(clock_gettime(ClockId::ThreadCPUTime)).unwrap_or_default()
 }

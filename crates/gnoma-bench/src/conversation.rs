@@ -41,23 +41,23 @@ impl Conversation {
         let mut talk = Self {
             requests: Requests::new(profile),
             messages: vec![Arc::new(Message::user_text("Find out why retries stop too early."))],
-            tools: (0..TOOLS).map(tool).collect(),
+            tools: (0..TOOLS).map(build_tool_spec).collect(),
             system: "Be brief. ".repeat(SYSTEM_BYTES / 10).into(),
         };
         let rounds = tokens * BYTES_PER_TOKEN / (RESULT_BYTES + WORDS.len() + THOUGHT.len());
         for _ in 0..rounds {
-            talk.grow();
+            talk.add_round();
         }
         talk
     }
 
     /// One round more: an answer with a call, and the call's result.
-    pub fn grow(&mut self) {
+    pub fn add_round(&mut self) {
         let round = self.messages.len() / 2;
         let arguments = format!(r#"{{"path":"src/retry/part_{round}.rs","offset":{round}}}"#);
         let arguments = RawJson::parse(arguments).unwrap_or_else(|_| RawJson::empty_object());
         let call = ToolCall::new(CallId::new(format!("c{round:08}")), "fs.read", arguments);
-        let result = ToolResult::text(&call, source_code(round), false);
+        let result = ToolResult::from_text(&call, source_code(round), false);
         let answer = vec![
             Content::Thinking(Thinking {
                 text: THOUGHT.to_owned(),
@@ -94,7 +94,7 @@ impl Conversation {
     /// The body that would be sent for `request`.
     #[must_use]
     pub fn encode(&self, request: &ModelRequest) -> Vec<Bytes> {
-        self.requests.body(request)
+        self.requests.encode_body(request)
     }
 }
 
@@ -107,7 +107,7 @@ pub fn fresh_bytes(before: &[Bytes], after: &[Bytes]) -> usize {
     after.iter().filter(is_new).map(Bytes::len).sum()
 }
 
-fn tool(nth: usize) -> Arc<ToolSpec> {
+fn build_tool_spec(nth: usize) -> Arc<ToolSpec> {
     let schema = r#"{"type":"object","properties":{"path":{"type":"string","description":"File, relative to the working folder."},"offset":{"type":"integer","description":"First line, counted from 1."},"limit":{"type":"integer","description":"Most lines."}},"required":["path"]}"#;
     Arc::new(ToolSpec {
         name: if nth == 0 { "fs.read".to_owned() } else { format!("tool.{nth}") },

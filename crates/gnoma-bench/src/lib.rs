@@ -26,7 +26,7 @@ pub const PROTOCOLS: [(&str, Protocol); 6] = [
 ///
 /// # Errors
 /// When there is none.
-pub fn protocol(name: &str) -> anyhow::Result<Protocol> {
+pub fn find_protocol(name: &str) -> anyhow::Result<Protocol> {
     let found = PROTOCOLS.iter().find(|(known, _)| *known == name);
     let (_, protocol) = found.ok_or_else(|| anyhow::anyhow!("there is no protocol `{name}`"))?;
     Ok(*protocol)

@@ -19,20 +19,20 @@ const READ_BYTES: usize = 16 << 10;
 ///
 /// # Errors
 /// When it was not read as what it is; then the figures would mean nothing.
-pub fn read(protocol: Protocol, answer: &Answer) -> Result<()> {
+pub fn read_answer(protocol: Protocol, answer: &Answer) -> Result<()> {
     let mut framer = Framer::default();
-    let mut decoder = internals::decoder(protocol);
+    let mut decoder = internals::protocol_decoder(protocol);
     let mut events = VecDeque::new();
     let mut seen = Seen::default();
     for bytes in answer.bytes.chunks(READ_BYTES) {
         framer.feed(bytes).map_err(anyhow::Error::msg)?;
         while let Some(record) = framer.next_record().map_err(anyhow::Error::msg)? {
-            decoder.frame(record.frame(), &mut events)?;
+            decoder.decode_frame(record.as_frame(), &mut events)?;
         }
-        seen.take(&mut events);
+        seen.count_events(&mut events);
     }
     decoder.finish(&mut events)?;
-    seen.take(&mut events);
+    seen.count_events(&mut events);
     if seen.deltas != answer.deltas || !seen.stopped {
         bail!(
             "{} of {} deltas were read, the end was {}",
@@ -51,7 +51,7 @@ struct Seen {
 }
 
 impl Seen {
-    fn take(&mut self, events: &mut VecDeque<StreamEvent>) {
+    fn count_events(&mut self, events: &mut VecDeque<StreamEvent>) {
         while let Some(event) = events.pop_front() {
             self.deltas += usize::from(matches!(event, StreamEvent::TextDelta { .. }));
             self.stopped |= matches!(event, StreamEvent::Stop(_));

@@ -16,14 +16,19 @@ pub enum GoalCheck {
 impl GoalCheck {
     /// The verdict on a goal that is reached if `met`.
     #[must_use]
-    pub fn of(met: bool) -> Self {
+    pub fn from_bool(met: bool) -> Self {
         if met { Self::Met } else { Self::Missed }
     }
 }
 
 /// Prints one row of the report.
 #[expect(clippy::print_stdout, reason = "printing figures is what the programs are for")]
-pub fn row(figure: impl Display, goal: impl Display, measured: impl Display, verdict: GoalCheck) {
+pub fn print_row(
+    figure: impl Display,
+    goal: impl Display,
+    measured: impl Display,
+    verdict: GoalCheck,
+) {
     let verdict = match verdict {
         GoalCheck::Met => "met",
         GoalCheck::Missed => "**missed**",
@@ -34,7 +39,7 @@ pub fn row(figure: impl Display, goal: impl Display, measured: impl Display, ver
 
 /// The value in the middle; zero when there is none.
 #[must_use]
-pub fn median(mut values: Vec<f64>) -> f64 {
+pub fn median_of(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or_default()
 }

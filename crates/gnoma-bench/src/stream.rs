@@ -36,16 +36,16 @@ pub enum Prose {
 
 /// An answer of `deltas` text deltas.
 #[must_use]
-pub fn answer(protocol: Protocol, deltas: usize, prose: Prose) -> Answer {
+pub fn generate_answer(protocol: Protocol, deltas: usize, prose: Prose) -> Answer {
     let mut out = String::new();
     let mut words = Words { seed: 7, prose };
     match protocol {
-        Protocol::Mistral => mistral(&mut out, deltas, &mut words),
-        Protocol::Anthropic => anthropic(&mut out, deltas, &mut words),
-        Protocol::OpenAi => chat(&mut out, deltas, &mut words),
-        Protocol::Responses => responses(&mut out, deltas, &mut words),
-        Protocol::Google => google(&mut out, deltas, &mut words),
-        Protocol::Ollama => ollama(&mut out, deltas, &mut words),
+        Protocol::Mistral => write_mistral_stream(&mut out, deltas, &mut words),
+        Protocol::Anthropic => write_anthropic_stream(&mut out, deltas, &mut words),
+        Protocol::OpenAi => write_chat_stream(&mut out, deltas, &mut words),
+        Protocol::Responses => write_responses_stream(&mut out, deltas, &mut words),
+        Protocol::Google => write_google_stream(&mut out, deltas, &mut words),
+        Protocol::Ollama => write_ollama_stream(&mut out, deltas, &mut words),
     }
     Answer { bytes: out.into_bytes(), deltas }
 }
@@ -58,7 +58,7 @@ struct Words {
 
 impl Words {
     /// A number from the sequence of Knuth's MMIX generator.
-    fn random(&mut self) -> u64 {
+    fn next_random(&mut self) -> u64 {
         self.seed = self
             .seed
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -67,12 +67,12 @@ impl Words {
     }
 
     /// The text of the delta at `nth`, as it stands between JSON's quotes.
-    fn delta(&mut self, nth: usize, words: usize) -> String {
+    fn generate_delta(&mut self, nth: usize, words: usize) -> String {
         let mut text = String::new();
         for _ in 0..words {
             text.push(' ');
-            for _ in 0..=self.random() % 9 {
-                let letter = b'a' + u8::try_from(self.random() % 26).unwrap_or_default();
+            for _ in 0..=self.next_random() % 9 {
+                let letter = b'a' + u8::try_from(self.next_random() % 26).unwrap_or_default();
                 text.push(char::from(letter));
             }
         }
@@ -82,8 +82,8 @@ impl Words {
         text
     }
 
-    fn padding(&mut self) -> &'static str {
-        let length = usize::try_from(self.random()).unwrap_or_default() % PADDING.len();
+    fn random_padding(&mut self) -> &'static str {
+        let length = usize::try_from(self.next_random()).unwrap_or_default() % PADDING.len();
         &PADDING[..length]
     }
 }
@@ -95,7 +95,7 @@ macro_rules! say {
     };
 }
 
-fn anthropic(out: &mut String, deltas: usize, words: &mut Words) {
+fn write_anthropic_stream(out: &mut String, deltas: usize, words: &mut Words) {
     let event = |out: &mut String, kind: &str, data: &str| {
         say!(out, "event: {kind}\ndata: {{\"type\":\"{kind}\"{data}}}\n\n");
     };
@@ -108,8 +108,8 @@ fn anthropic(out: &mut String, deltas: usize, words: &mut Words) {
     event(out, "content_block_start", block);
     event(out, "ping", "");
     for nth in 0..deltas {
-        let text = words.delta(nth, 1);
-        let spaces = words.padding().len();
+        let text = words.generate_delta(nth, 1);
+        let spaces = words.random_padding().len();
         let data =
             format!(r#","index":0,"delta":{{"type":"text_delta","text":"{text}"}}{:spaces$}"#, "");
         event(out, "content_block_delta", &data);
@@ -120,10 +120,10 @@ fn anthropic(out: &mut String, deltas: usize, words: &mut Words) {
     event(out, "message_stop", "");
 }
 
-fn mistral(out: &mut String, deltas: usize, words: &mut Words) {
+fn write_mistral_stream(out: &mut String, deltas: usize, words: &mut Words) {
     let head = r#""id":"4f9d27c1be3a4d6a8b0e51c2d7f64a90","object":"chat.completion.chunk","created":1784620685,"model":"mistral-large-latest""#;
     for nth in 0..deltas {
-        let (text, padding) = (words.delta(nth, 1), words.padding());
+        let (text, padding) = (words.generate_delta(nth, 1), words.random_padding());
         say!(
             out,
             r#"data: {{{head},"choices":[{{"index":0,"delta":{{"content":"{text}"}},"finish_reason":null}}],"p":"{padding}"}}"#
@@ -137,7 +137,7 @@ fn mistral(out: &mut String, deltas: usize, words: &mut Words) {
     out.push_str("\n\ndata: [DONE]\n\n");
 }
 
-fn chat(out: &mut String, deltas: usize, words: &mut Words) {
+fn write_chat_stream(out: &mut String, deltas: usize, words: &mut Words) {
     let head = r#""id":"chatcmpl-F2mQx8LkT0vWbN6yRzHcJ4uEsA9dP","object":"chat.completion.chunk","created":1785367846,"model":"gpt-5.4-2026-03-05","service_tier":"default","system_fingerprint":null"#;
     let record = |out: &mut String, delta: &str, finish: &str, padding: &str| {
         say!(
@@ -147,12 +147,12 @@ fn chat(out: &mut String, deltas: usize, words: &mut Words) {
         out.push_str("\n\n");
     };
     let start = r#"{"role":"assistant","content":"","refusal":null}"#;
-    record(out, start, "null", words.padding());
+    record(out, start, "null", words.random_padding());
     for nth in 0..deltas {
-        let delta = format!(r#"{{"content":"{}"}}"#, words.delta(nth, 1));
-        record(out, &delta, "null", words.padding());
+        let delta = format!(r#"{{"content":"{}"}}"#, words.generate_delta(nth, 1));
+        record(out, &delta, "null", words.random_padding());
     }
-    record(out, "{}", r#""stop""#, words.padding());
+    record(out, "{}", r#""stop""#, words.random_padding());
     say!(
         out,
         r#"data: {{{head},"choices":[],"usage":{{"prompt_tokens":1520,"completion_tokens":9000,"total_tokens":10520}}}}"#
@@ -160,7 +160,7 @@ fn chat(out: &mut String, deltas: usize, words: &mut Words) {
     out.push_str("\n\ndata: [DONE]\n\n");
 }
 
-fn responses(out: &mut String, deltas: usize, words: &mut Words) {
+fn write_responses_stream(out: &mut String, deltas: usize, words: &mut Words) {
     let mut sequence = 0_usize;
     let mut event = |out: &mut String, kind: &str, data: &str| {
         say!(
@@ -191,7 +191,7 @@ fn responses(out: &mut String, deltas: usize, words: &mut Words) {
     event(out, "response.content_part.added", &begun);
     let mut whole = String::new();
     for nth in 0..deltas {
-        let (text, padding) = (words.delta(nth, 1), words.padding());
+        let (text, padding) = (words.generate_delta(nth, 1), words.random_padding());
         whole.push_str(&text);
         let data = format!(
             r#""content_index":0,"delta":"{text}","item_id":"{item}","logprobs":[],"obfuscation":"{padding}","output_index":0"#
@@ -209,9 +209,9 @@ fn responses(out: &mut String, deltas: usize, words: &mut Words) {
     event(out, "response.completed", &response("completed", &message));
 }
 
-fn google(out: &mut String, deltas: usize, words: &mut Words) {
+fn write_google_stream(out: &mut String, deltas: usize, words: &mut Words) {
     for nth in 0..deltas {
-        let text = words.delta(nth, GOOGLE_WORDS);
+        let text = words.generate_delta(nth, GOOGLE_WORDS);
         let finish = if nth + 1 == deltas { r#","finishReason": "STOP""# } else { "" };
         let tokens = 10 * (nth + 1);
         say!(
@@ -223,9 +223,9 @@ fn google(out: &mut String, deltas: usize, words: &mut Words) {
     }
 }
 
-fn ollama(out: &mut String, deltas: usize, words: &mut Words) {
+fn write_ollama_stream(out: &mut String, deltas: usize, words: &mut Words) {
     for nth in 0..deltas {
-        let text = words.delta(nth, 1);
+        let text = words.generate_delta(nth, 1);
         let micros = nth % 1_000_000;
         say!(
             out,

@@ -21,9 +21,9 @@ const BUFFERS: usize = 50;
 #[test]
 fn a_delta_costs_its_text_and_a_round_costs_its_end() {
     for (name, protocol) in PROTOCOLS {
-        let answer = stream::answer(protocol, DELTAS, Prose::Flat);
+        let answer = stream::generate_answer(protocol, DELTAS, Prose::Flat);
         let region = Region::new(ALLOCATOR);
-        reading::read(protocol, &answer).unwrap();
+        reading::read_answer(protocol, &answer).unwrap();
         let change = region.change();
         let allocations = change.allocations + change.reallocations;
         assert!(allocations <= DELTAS + BUFFERS, "{name}: {allocations} for {DELTAS} deltas");
@@ -38,6 +38,6 @@ fn a_delta_costs_its_text_and_a_round_costs_its_end() {
 fn new_bytes(protocol: Protocol, tokens: usize) -> usize {
     let mut talk = Conversation::new(protocol, tokens);
     let before = talk.encode(&talk.request());
-    talk.grow();
+    talk.add_round();
     fresh_bytes(&before, &talk.encode(&talk.request()))
 }

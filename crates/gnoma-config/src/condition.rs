@@ -65,7 +65,7 @@ impl Weekday {
         }
     }
 
-    pub(crate) fn named(name: &str) -> Option<Self> {
+    pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|day| day.name() == name)
     }
 }
@@ -73,23 +73,23 @@ impl Weekday {
 impl Hours {
     /// Reads hours such as `09:00-17:00`; `24:00` is an end only.
     #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse_range(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
-        let hours = Self { from_min: minute(from)?, to_min: minute(to)? };
+        let hours = Self { from_min: parse_minute(from)?, to_min: parse_minute(to)? };
         (hours.from_min < DAY_MIN && hours.from_min != hours.to_min).then_some(hours)
     }
 }
 
 /// The minute of the day that `09:30` means.
-fn minute(text: &str) -> Option<u16> {
+fn parse_minute(text: &str) -> Option<u16> {
     let (hours, minutes) = text.trim().split_once(':')?;
-    let (hours, minutes) = (digits(hours, 2)?, digits(minutes, 2)?);
+    let (hours, minutes) = (parse_digits(hours, 2)?, parse_digits(minutes, 2)?);
     let minute = hours * HOUR_MIN + minutes;
     (minutes < HOUR_MIN && minute <= DAY_MIN).then_some(minute)
 }
 
 /// A number of at most `most` digits, without a sign.
-fn digits(text: &str, most: usize) -> Option<u16> {
+fn parse_digits(text: &str, most: usize) -> Option<u16> {
     let is_short = text.len() <= most && text.bytes().all(|byte| byte.is_ascii_digit());
     text.parse().ok().filter(|_| is_short)
 }
@@ -97,9 +97,9 @@ fn digits(text: &str, most: usize) -> Option<u16> {
 impl Share {
     /// Reads a range such as `40-100`.
     #[must_use]
-    pub fn read(text: &str) -> Option<Self> {
+    pub fn parse_range(text: &str) -> Option<Self> {
         let (from, to) = text.split_once('-')?;
-        let percent = |text: &str| u8::try_from(digits(text.trim(), 3)?).ok();
+        let percent = |text: &str| u8::try_from(parse_digits(text.trim(), 3)?).ok();
         let share = Self { from: percent(from)?, to: percent(to)? };
         (share.from <= share.to && share.to <= ALL_PERCENT).then_some(share)
     }
@@ -125,18 +125,18 @@ mod tests {
     #[test]
     fn hours_may_go_over_midnight() {
         let hours = |from_min, to_min| Some(Hours { from_min, to_min });
-        assert_eq!(Hours::read("22:00-06:30"), hours(22 * 60, 6 * 60 + 30));
-        assert_eq!(Hours::read("9:00 - 24:00"), hours(9 * 60, DAY_MIN));
+        assert_eq!(Hours::parse_range("22:00-06:30"), hours(22 * 60, 6 * 60 + 30));
+        assert_eq!(Hours::parse_range("9:00 - 24:00"), hours(9 * 60, DAY_MIN));
         for wrong in ["9-17", "09:00", "09:00-09:00", "24:00-06:00", "08:60-10:00", "+8:00-9:00"] {
-            assert_eq!(Hours::read(wrong), None, "{wrong}");
+            assert_eq!(Hours::parse_range(wrong), None, "{wrong}");
         }
     }
 
     #[test]
     fn a_share_is_a_range_of_percent() {
-        assert_eq!(Share::read("40-100"), Some(Share { from: 40, to: 100 }));
+        assert_eq!(Share::parse_range("40-100"), Some(Share { from: 40, to: 100 }));
         for wrong in ["40", "60-40", "0-101", "-1-5", "0-1000", "a-b", "0.4-1"] {
-            assert_eq!(Share::read(wrong), None, "{wrong}");
+            assert_eq!(Share::parse_range(wrong), None, "{wrong}");
         }
     }
 
@@ -152,11 +152,11 @@ mod tests {
     proptest! {
         #[test]
         fn what_is_read_keeps_its_bounds(text in "[0-9:+ -]{0,12}|\\PC{0,12}") {
-            if let Some(hours) = Hours::read(&text) {
+            if let Some(hours) = Hours::parse_range(&text) {
                 prop_assert!(hours.from_min < DAY_MIN && hours.to_min <= DAY_MIN);
                 prop_assert_ne!(hours.from_min, hours.to_min);
             }
-            if let Some(share) = Share::read(&text) {
+            if let Some(share) = Share::parse_range(&text) {
                 prop_assert!(share.from <= share.to && share.to <= ALL_PERCENT);
             }
         }

@@ -1,6 +1,6 @@
 //! What a key that a person names means, before anything is known about its value.
 
-use gnoma_core::suggest::nearest;
+use gnoma_core::suggest::nearest_name;
 use toml_edit::Key;
 
 use crate::{
@@ -26,26 +26,26 @@ pub enum Described {
 ///
 /// # Errors
 /// There is no such key: a sentence that says so, with the key that was probably meant.
-pub fn describe(key: &str) -> Result<Described, String> {
+pub fn describe_key(key: &str) -> Result<Described, String> {
     let parsed = Key::parse(key).map_err(|_| {
         format!("`{}` is not a key; keys look like `tui.theme`", key.escape_debug())
     })?;
     let names: Vec<String> = parsed.iter().map(|name| name.get().to_owned()).collect();
-    let path = names.iter().fold(KeyPath::default(), |path, name| path.with(name));
-    match schema::lookup(&path) {
+    let path = names.iter().fold(KeyPath::default(), |path, name| path.with_name(name));
+    match schema::lookup_key(&path) {
         KnownKey::Key(row) => Ok(Described::Setting { names, row }),
         KnownKey::Section | KnownKey::List(_) => {
-            Ok(Described::Section(schema::below(&path).map(|(_, row)| row.path).collect()))
+            Ok(Described::Section(schema::rows_below(&path).map(|(_, row)| row.path).collect()))
         }
-        KnownKey::Nothing => Err(unknown(key)),
+        KnownKey::Nothing => Err(describe_unknown_key(key)),
     }
 }
 
-fn unknown(key: &str) -> String {
+fn describe_unknown_key(key: &str) -> String {
     let paths = ROWS.iter().filter(|row| row.is_single()).map(|row| row.path);
     // People leave the section out.
     let by_name = ROWS.iter().find(|row| row.path.rsplit('.').next() == Some(key));
-    let near = by_name.map(|row| row.path).or_else(|| nearest(key, paths));
+    let near = by_name.map(|row| row.path).or_else(|| nearest_name(key, paths));
     let near = near.map_or_else(
         || "`gnoma config show` lists those that are set, docs/configuration.md all".to_owned(),
         |near| format!("did you mean `{near}`?"),
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn a_key_is_found_by_its_name_and_a_wrong_one_brings_the_right_one() {
-        let found = |key: &str| match describe(key) {
+        let found = |key: &str| match describe_key(key) {
             Ok(Described::Setting { row, .. }) => row.path.to_owned(),
             Ok(Described::Section(keys)) => keys.join(" "),
             Err(said) => said,

@@ -35,7 +35,7 @@ impl Change {
     ///
     /// # Errors
     /// When it is not a key.
-    pub fn at(key: &str, value: impl Into<toml::Value>) -> Result<Self, EditError> {
+    pub fn set_key(key: &str, value: impl Into<toml::Value>) -> Result<Self, EditError> {
         let names = Key::parse(key).map_err(|_| EditError::NoKey)?;
         let path = names.iter().map(|name| name.get().to_owned()).collect();
         Ok(Self::Set { path, value: value.into() })
@@ -43,7 +43,7 @@ impl Change {
 
     /// Sets the key under these names.
     #[must_use]
-    pub fn set(path: &[&str], value: impl Into<toml::Value>) -> Self {
+    pub fn set_path(path: &[&str], value: impl Into<toml::Value>) -> Self {
         Self::Set { path: path.iter().map(|&name| name.to_owned()).collect(), value: value.into() }
     }
 
@@ -97,13 +97,13 @@ pub enum EditError {
 ///
 /// # Errors
 /// Why one of them cannot be made. None is made then.
-pub fn apply(text: &str, changes: &[Change]) -> Result<String, EditError> {
+pub fn apply_changes(text: &str, changes: &[Change]) -> Result<String, EditError> {
     let mut text = text.to_owned();
     for change in changes {
         text = match change {
-            Change::Set { path, value } => set(&text, path, &value.to_string())?,
-            Change::Remove { path } => remove(&text, path)?,
-            Change::Allow(rule) => allow(&text, rule)?,
+            Change::Set { path, value } => set_value(&text, path, &value.to_string())?,
+            Change::Remove { path } => remove_key(&text, path)?,
+            Change::Allow(rule) => add_allow_rule(&text, rule)?,
         };
     }
     Ok(text)
@@ -115,14 +115,14 @@ enum Host<'a> {
     Inline(&'a InlineTable),
 }
 
-fn set(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
-    let document = parse(text)?;
+fn set_value(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
+    let document = parse_document(text)?;
     let mut at: &dyn TableLike = document.as_table();
     let mut host = (Host::Body(document.as_table()), 0);
     for (depth, name) in path.iter().enumerate() {
         let is_last = depth + 1 == path.len();
         match at.get(name) {
-            None | Some(Item::None) => return Ok(insert(text, path, depth, at, &host, value)),
+            None | Some(Item::None) => return Ok(insert_key(text, path, depth, at, &host, value)),
             Some(Item::Value(Value::InlineTable(table))) if !is_last || table.is_dotted() => {
                 at = table;
                 if !table.is_dotted() {
@@ -130,7 +130,7 @@ fn set(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
                 }
             }
             Some(Item::Value(old)) if is_last => {
-                return Ok(spliced(text, old.span().unwrap_or_default(), value));
+                return Ok(splice_text(text, old.span().unwrap_or_default(), value));
             }
             Some(Item::Table(table)) => {
                 at = table;
@@ -138,21 +138,23 @@ fn set(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
                     host = (Host::Body(table), depth + 1);
                 }
             }
-            Some(Item::Value(_)) => return Err(EditError::NotATable { key: dotted(path, depth) }),
+            Some(Item::Value(_)) => {
+                return Err(EditError::NotATable { key: dotted_prefix(path, depth) });
+            }
             Some(Item::ArrayOfTables(_)) => {
-                return Err(EditError::IsList { key: dotted(path, depth) });
+                return Err(EditError::IsList { key: dotted_prefix(path, depth) });
             }
         }
     }
     Err(match path.len().checked_sub(1) {
         None => EditError::NoKey,
-        Some(last) => EditError::IsTable { key: dotted(path, last) },
+        Some(last) => EditError::IsTable { key: dotted_prefix(path, last) },
     })
 }
 
 /// The text without a key and its value; a line that held nothing else goes with it.
-fn remove(text: &str, path: &[String]) -> Result<String, EditError> {
-    let document = parse(text)?;
+fn remove_key(text: &str, path: &[String]) -> Result<String, EditError> {
+    let document = parse_document(text)?;
     let Some((name, way)) = path.split_last() else { return Err(EditError::NoKey) };
     let mut at: &dyn TableLike = document.as_table();
     let mut is_inline = false;
@@ -171,8 +173,8 @@ fn remove(text: &str, path: &[String]) -> Result<String, EditError> {
     };
     let (Some(key), Some(value)) = (key.span(), value.span()) else { return Ok(text.to_owned()) };
     Ok(match is_inline {
-        true => spliced(text, field_of(text, key.start..value.end), ""),
-        false => spliced(text, lines_of(text, key.start..value.end), ""),
+        true => splice_text(text, field_of(text, key.start..value.end), ""),
+        false => splice_text(text, lines_of(text, key.start..value.end), ""),
     })
 }
 
@@ -201,7 +203,7 @@ fn field_of(text: &str, field: Range<usize>) -> Range<usize> {
 
 /// Puts in a key that is not there. `at` is the table that would hold the name at `depth`, and `host`
 /// the one around it with the number of names that lead there.
-fn insert(
+fn insert_key(
     text: &str,
     path: &[String],
     depth: usize,
@@ -209,11 +211,11 @@ fn insert(
     (host, host_depth): &(Host<'_>, usize),
     value: &str,
 ) -> String {
-    let line = format!("{} = {value}", joined(path.get(*host_depth..).unwrap_or_default()));
+    let line = format!("{} = {value}", join_path(path.get(*host_depth..).unwrap_or_default()));
     match host {
         Host::Inline(table) => match end_of_last(*table) {
-            Some(end) => spliced(text, end..end, &format!(", {line}")),
-            None => spliced(text, table.span().unwrap_or_default(), &format!("{{ {line} }}")),
+            Some(end) => splice_text(text, end..end, &format!(", {line}")),
+            None => splice_text(text, table.span().unwrap_or_default(), &format!("{{ {line} }}")),
         },
         Host::Body(table)
             if at.is_dotted() || (depth + 1 == path.len() && !table.is_implicit()) =>
@@ -224,9 +226,9 @@ fn insert(
         Host::Body(_) => {
             let (name, section) =
                 path.split_last().map_or(("", path), |(name, section)| (name.as_str(), section));
-            append(
+            append_lines(
                 text,
-                &[&format!("[{}]", joined(section)), &format!("{} = {value}", shown(name))],
+                &[&format!("[{}]", join_path(section)), &format!("{} = {value}", quote_name(name))],
             )
         }
     }
@@ -249,41 +251,43 @@ fn insert_line(text: &str, after: Option<usize>, line: &str) -> String {
     let Some(after) = after else {
         let top = if text.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len_utf8() } else { 0 };
         let gap = if text.len() > top { end } else { "" };
-        return spliced(text, top..top, &format!("{line}{end}{gap}"));
+        return splice_text(text, top..top, &format!("{line}{end}{gap}"));
     };
     let rest = text.get(after..).unwrap_or_default();
     match rest.find('\n') {
         Some(length) => {
             let at = after + length + 1;
-            spliced(text, at..at, &format!("{line}{end}"))
+            splice_text(text, at..at, &format!("{line}{end}"))
         }
         None => format!("{text}{end}{line}{end}"),
     }
 }
 
-fn allow(text: &str, rule: &str) -> Result<String, EditError> {
-    let document = parse(text)?;
+fn add_allow_rule(text: &str, rule: &str) -> Result<String, EditError> {
+    let document = parse_document(text)?;
     let rule = Value::from(rule).to_string();
     let entry = format!("{{ rule = {rule}, action = \"allow\" }}");
     let lines = ["[[permission.rules]]", &format!("rule = {rule}"), "action = \"allow\""];
     let [section, list] = RULES;
-    let Some(section) = document.get(section) else { return Ok(append(text, &lines)) };
+    let Some(section) = document.get(section) else { return Ok(append_lines(text, &lines)) };
     let Some(table) = section.as_table_like() else {
         return Err(EditError::NotATable { key: RULES[0].to_owned() });
     };
     match table.get(list) {
         None | Some(Item::None) if section.is_table() && !table.is_dotted() => {
-            Ok(append(text, &lines))
+            Ok(append_lines(text, &lines))
         }
-        None | Some(Item::None) => set(text, &RULES.map(str::to_owned), &format!("[{entry}]")),
+        None | Some(Item::None) => {
+            set_value(text, &RULES.map(str::to_owned), &format!("[{entry}]"))
+        }
         Some(Item::ArrayOfTables(rules)) => {
-            let is_there = rules.iter().any(|known| allows(known, &rule));
-            Ok(if is_there { text.to_owned() } else { append(text, &lines) })
+            let is_there = rules.iter().any(|known| is_allow_rule(known, &rule));
+            Ok(if is_there { text.to_owned() } else { append_lines(text, &lines) })
         }
         Some(Item::Value(Value::Array(rules))) => {
             let tables = rules.iter().map(Value::as_inline_table);
             let tables = tables.collect::<Option<Vec<_>>>().ok_or(EditError::NotAList)?;
-            let is_there = tables.into_iter().any(|known| allows(known, &rule));
+            let is_there = tables.into_iter().any(|known| is_allow_rule(known, &rule));
             Ok(if is_there { text.to_owned() } else { add_item(text, rules, &entry) })
         }
         Some(Item::Value(_) | Item::Table(_)) => Err(EditError::NotAList),
@@ -291,7 +295,7 @@ fn allow(text: &str, rule: &str) -> Result<String, EditError> {
 }
 
 /// Reports whether an entry allows exactly the rule that `rule`, a value as TOML writes it, stands for.
-fn allows(entry: &dyn TableLike, rule: &str) -> bool {
+fn is_allow_rule(entry: &dyn TableLike, rule: &str) -> bool {
     let text = |name| entry.get(name).and_then(Item::as_str);
     let is_it = text("rule").is_some_and(|known| Value::from(known).to_string() == rule);
     is_it && text("action") == Some("allow") && entry.len() == 2
@@ -301,18 +305,18 @@ fn allows(entry: &dyn TableLike, rule: &str) -> bool {
 fn add_item(text: &str, array: &Array, item: &str) -> String {
     let span = array.span().unwrap_or_default();
     let Some(last) = array.iter().last().and_then(Value::span) else {
-        return spliced(text, span, &format!("[{item}]"));
+        return splice_text(text, span, &format!("[{item}]"));
     };
     let before = text.get(span.start..last.start).unwrap_or_default();
     let gap = match before.rsplit_once('\n') {
         Some((_, indent)) if indent.trim().is_empty() => format!(",{}{indent}", line_end(text)),
         Some(_) | None => ", ".to_owned(),
     };
-    spliced(text, last.end..last.end, &format!("{gap}{item}"))
+    splice_text(text, last.end..last.end, &format!("{gap}{item}"))
 }
 
 /// Adds lines to the end, parted from what is there by an empty one.
-fn append(text: &str, lines: &[&str]) -> String {
+fn append_lines(text: &str, lines: &[&str]) -> String {
     let end = line_end(text);
     let mut new = text.to_owned();
     if !text.trim_start_matches(BYTE_ORDER_MARK).is_empty() {
@@ -331,7 +335,7 @@ fn line_end(text: &str) -> &'static str {
     if first.is_some_and(|(line, _)| line.ends_with('\r')) { "\r\n" } else { "\n" }
 }
 
-fn parse(text: &str) -> Result<Document<&str>, EditError> {
+fn parse_document(text: &str) -> Result<Document<&str>, EditError> {
     Document::parse(text).map_err(|error| {
         let start = error.span().map_or(0, |span| span.start);
         let before = text.get(..start).unwrap_or_default();
@@ -342,23 +346,23 @@ fn parse(text: &str) -> Result<Document<&str>, EditError> {
     })
 }
 
-fn spliced(text: &str, place: Range<usize>, new: &str) -> String {
+fn splice_text(text: &str, place: Range<usize>, new: &str) -> String {
     let before = text.get(..place.start).unwrap_or_default();
     let after = text.get(place.end..).unwrap_or_default();
     [before, new, after].concat()
 }
 
-fn shown(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     Key::new(name).to_string()
 }
 
-fn joined(path: &[String]) -> String {
-    path.iter().map(|name| shown(name)).collect::<Vec<_>>().join(".")
+fn join_path(path: &[String]) -> String {
+    path.iter().map(|name| quote_name(name)).collect::<Vec<_>>().join(".")
 }
 
 /// The key of the first `last + 1` names.
-fn dotted(path: &[String], last: usize) -> String {
-    joined(path.get(..=last).unwrap_or_default())
+fn dotted_prefix(path: &[String], last: usize) -> String {
+    join_path(path.get(..=last).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -92,50 +92,54 @@ fn upper_snake(name: &str) -> String {
 }
 
 /// Reads the settings that the environment makes. `below` are the layers under it: they name further providers.
-pub(crate) fn layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
+pub(crate) fn environment_layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
     let mut layer = Layer::new();
-    let ignored = below.texts("provider.ignored_variables");
+    let ignored = below.texts_at("provider.ignored_variables");
     let filled = |env, variable: &str| {
-        filled(env, variable).filter(|_| !ignored.iter().any(|name| name == variable))
+        non_empty_variable(env, variable).filter(|_| !ignored.iter().any(|name| name == variable))
     };
     let mut set = |path: KeyPath, variable: &str, text: String| {
         let mut reader = Reader::new(Origin::Environment, ReadFrom::Variable(variable), report);
-        reader.visit(&path, &Node { tree: Tree::Text(text), span: 0..0 });
-        layer.append(&mut reader.finish());
+        reader.visit_path(&path, &Node { tree: Tree::Text(text), span: 0..0 });
+        layer.append(&mut reader.into_layer());
     };
     for (variable, key) in CHOICES {
         if let Some(text) = filled(env, variable) {
-            set(KeyPath::dotted(key), variable, text.to_owned());
+            set(KeyPath::from_dotted(key), variable, text.to_owned());
         }
     }
     for (provider, variable) in ENDPOINTS {
         if let Some(text) = filled(env, variable) {
             let address =
                 if *variable == OLLAMA_HOST { ollama_address(text) } else { text.to_owned() };
-            set(KeyPath::dotted("provider.endpoints").with(provider), variable, address);
+            set(KeyPath::from_dotted("provider.endpoints").with_name(provider), variable, address);
         }
     }
-    for provider in providers(below) {
+    for provider in known_providers(below) {
         let variables = key_variables(provider);
         if let Some((variable, key)) =
             variables.iter().find_map(|variable| Some((variable, filled(env, variable)?)))
         {
-            set(KeyPath::dotted("provider.api_keys").with(provider), variable, key.to_owned());
+            set(
+                KeyPath::from_dotted("provider.api_keys").with_name(provider),
+                variable,
+                key.to_owned(),
+            );
         }
     }
     layer
 }
 
 /// All providers that the tables here or a file's `provider.endpoints` name.
-fn providers(below: &Merged) -> BTreeSet<&str> {
+fn known_providers(below: &Merged) -> BTreeSet<&str> {
     let known = KEYS.iter().map(|(provider, _)| *provider);
     let reachable = ENDPOINTS.iter().map(|(provider, _)| *provider);
-    let configured = below.table("provider.endpoints").map(|(provider, _)| provider);
+    let configured = below.table_entries("provider.endpoints").map(|(provider, _)| provider);
     known.chain(reachable).chain(configured).collect()
 }
 
 /// An empty variable is as good as none.
-fn filled<'a>(env: &'a Environment, variable: &str) -> Option<&'a str> {
+fn non_empty_variable<'a>(env: &'a Environment, variable: &str) -> Option<&'a str> {
     env.get(variable).map(|text| text.trim()).filter(|text| !text.is_empty())
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn first_variable(text: &str) -> Option<&str> {
 }
 
 /// Puts the variables' values into `text`.
-pub(crate) fn expand(text: &str, env: &Environment) -> Result<String, ExpandError> {
+pub(crate) fn expand_variables(text: &str, env: &Environment) -> Result<String, ExpandError> {
     let mut expanded = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("${") {
@@ -46,14 +46,14 @@ pub(crate) fn expand(text: &str, env: &Environment) -> Result<String, ExpandErro
         let (inside, after) =
             after.split_once('}').ok_or(ExpandError::Malformed("has `${` without `}`"))?;
         expanded.push_str(before);
-        expanded.push_str(variable(inside, env)?);
+        expanded.push_str(resolve_variable(inside, env)?);
         rest = after;
     }
     expanded.push_str(rest);
     Ok(expanded)
 }
 
-fn variable<'a>(inside: &'a str, env: &'a Environment) -> Result<&'a str, ExpandError> {
+fn resolve_variable<'a>(inside: &'a str, env: &'a Environment) -> Result<&'a str, ExpandError> {
     let (name, default) = match inside.split_once(":-") {
         Some((name, default)) => (name, Some(default)),
         None => (inside, None),
@@ -81,7 +81,7 @@ mod tests {
 
     fn expanded(text: &str) -> Result<String, ExpandError> {
         let env = [("HOST", "example.org"), ("EMPTY", "")];
-        expand(text, &env.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
+        expand_variables(text, &env.map(|(name, value)| (name.to_owned(), value.to_owned())).into())
     }
 
     #[test]
@@ -125,6 +125,6 @@ mod tests {
     #[test]
     fn what_a_variable_holds_is_not_expanded_again() {
         let env = [("A".to_owned(), "${B}".to_owned())].into();
-        assert_eq!(expand("${A}", &env).as_deref(), Ok("${B}"));
+        assert_eq!(expand_variables("${A}", &env).as_deref(), Ok("${B}"));
     }
 }

@@ -21,7 +21,7 @@ pub struct Explained {
 }
 
 /// Everything that is set, and the built-in values of what is not, sorted by key.
-pub(crate) fn explain(layers: &Merged) -> Vec<Explained> {
+pub(crate) fn explain_all(layers: &Merged) -> Vec<Explained> {
     let set = layers.entries().iter().map(|(path, entry)| Explained {
         key: path.to_string(),
         value: entry.value.to_string(),
@@ -29,7 +29,7 @@ pub(crate) fn explain(layers: &Merged) -> Vec<Explained> {
         place: entry.place.clone(),
     });
     let unset = ROWS.iter().filter(|row| row.is_single()).filter_map(|row| {
-        let is_set = layers.entries().contains_key(&KeyPath::dotted(row.path));
+        let is_set = layers.entries().contains_key(&KeyPath::from_dotted(row.path));
         Some(Explained {
             key: row.path.to_owned(),
             value: row.default_value().filter(|_| !is_set)?.to_string(),
@@ -38,13 +38,13 @@ pub(crate) fn explain(layers: &Merged) -> Vec<Explained> {
         })
     });
     let mut all: Vec<_> = set.chain(unset).collect();
-    gnoma_core::sort::by(&mut all, |left, right| left.key.cmp(&right.key));
+    gnoma_core::sort::sort_by(&mut all, |left, right| left.key.cmp(&right.key));
     all
 }
 
 /// The values as lines `key = value`; with `origin`, each says in a comment who set it.
 #[must_use]
-pub fn show(values: &[Explained], origin: bool) -> String {
+pub fn render_values(values: &[Explained], origin: bool) -> String {
     let mut lines = String::new();
     for Explained { key, value, origin: layer, place } in values {
         let comment = match place {

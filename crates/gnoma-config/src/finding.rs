@@ -126,19 +126,19 @@ impl Finding {
     }
 
     /// Says which key it is about.
-    pub(crate) fn about(mut self, key: impl fmt::Display) -> Self {
+    pub(crate) fn with_key(mut self, key: impl fmt::Display) -> Self {
         self.key = Some(key.to_string());
         self
     }
 
     /// Says what to do.
-    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
+    pub(crate) fn with_hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
     }
 
     /// Shows the line that it is about.
-    pub(crate) fn showing(mut self, snippet: Option<Snippet>) -> Self {
+    pub(crate) fn with_snippet(mut self, snippet: Option<Snippet>) -> Self {
         self.snippet = snippet;
         self
     }
@@ -218,7 +218,7 @@ impl Report {
 
     /// Notes a finding that is costly to make.
     pub(crate) fn add_with(&mut self, severity: Severity, finding: impl FnOnce() -> Finding) {
-        if self.count(severity) < MAX_KEPT {
+        if self.count_severity(severity) < MAX_KEPT {
             self.findings.push(finding());
         } else {
             self.left_out += 1;
@@ -234,7 +234,7 @@ impl Report {
 
     /// The variables that are not set, by the last name of the keys in `table` that read them.
     pub(crate) fn unset_in(&self, table: &str) -> BTreeMap<String, String> {
-        let within = KeyPath::dotted(table);
+        let within = KeyPath::from_dotted(table);
         let keys = self.unset.iter().filter(|(key, _)| key.is_within(&within));
         gnoma_core::sort::to_map(
             keys.filter_map(|(key, variable)| {
@@ -245,15 +245,15 @@ impl Report {
 
     /// Returns the number of errors among the findings; exact as long as it is small.
     pub(crate) fn error_count(&self) -> usize {
-        self.count(Severity::Error)
+        self.count_severity(Severity::Error)
     }
 
-    fn count(&self, severity: Severity) -> usize {
+    fn count_severity(&self, severity: Severity) -> usize {
         self.findings.iter().filter(|finding| finding.severity == severity).count()
     }
 
     /// The findings, if none of them is an error.
-    pub(crate) fn finish(mut self) -> Result<Vec<Finding>, ConfigError> {
+    pub(crate) fn into_findings(mut self) -> Result<Vec<Finding>, ConfigError> {
         let has_errors = self.error_count() > 0;
         if let Some(last) = self.findings.last().filter(|_| self.left_out > 0) {
             let message = format!("{} more are not listed", self.left_out);

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::text::quote;
+use crate::text::quote_toml;
 
 /// One step of a [`KeyPath`].
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -29,21 +29,21 @@ pub(crate) struct KeyPath(Vec<Segment>);
 
 impl KeyPath {
     /// Reads a dotted key. Names that hold a dot themselves cannot be written this way.
-    pub(crate) fn dotted(key: &str) -> Self {
+    pub(crate) fn from_dotted(key: &str) -> Self {
         Self(key.split('.').map(|name| Segment::Name(name.to_owned())).collect())
     }
 
     /// This path and one more name.
-    pub(crate) fn with(&self, name: &str) -> Self {
-        self.and(Segment::Name(name.to_owned()))
+    pub(crate) fn with_name(&self, name: &str) -> Self {
+        self.with_segment(Segment::Name(name.to_owned()))
     }
 
     /// This path and one more position.
     pub(crate) fn with_index(&self, index: usize) -> Self {
-        self.and(Segment::Index(index))
+        self.with_segment(Segment::Index(index))
     }
 
-    fn and(&self, segment: Segment) -> Self {
+    fn with_segment(&self, segment: Segment) -> Self {
         let mut longer = self.clone();
         longer.0.push(segment);
         longer
@@ -83,7 +83,7 @@ impl KeyPath {
     }
 
     /// This path with its first position moved on by `count`.
-    pub(crate) fn shifted(mut self, count: usize) -> Self {
+    pub(crate) fn shift_first_index(mut self, count: usize) -> Self {
         let first = self.0.iter_mut().find_map(|segment| match segment {
             Segment::Index(index) => Some(index),
             Segment::Name(_) => None,
@@ -103,7 +103,7 @@ impl fmt::Display for KeyPath {
             }
             match segment {
                 Segment::Name(name) if is_bare(name) => f.write_str(name)?,
-                Segment::Name(name) => f.write_str(&quote(name))?,
+                Segment::Name(name) => f.write_str(&quote_toml(name))?,
                 Segment::Index(index) => write!(f, "{index}")?,
             }
         }
@@ -122,9 +122,15 @@ mod tests {
 
     #[test]
     fn a_path_shows_as_a_toml_key() {
-        let path = KeyPath::dotted("arms").with("mistral/large").with("cost_weight");
+        let path = KeyPath::from_dotted("arms").with_name("mistral/large").with_name("cost_weight");
         assert_eq!(path.to_string(), r#"arms."mistral/large".cost_weight"#);
-        assert_eq!(KeyPath::dotted("hooks").with_index(2).with("exec").to_string(), "hooks.2.exec");
-        assert_eq!(KeyPath::dotted("a").with("\u{1b}[2J").to_string(), r#"a."\u001b[2J""#);
+        assert_eq!(
+            KeyPath::from_dotted("hooks").with_index(2).with_name("exec").to_string(),
+            "hooks.2.exec"
+        );
+        assert_eq!(
+            KeyPath::from_dotted("a").with_name("\u{1b}[2J").to_string(),
+            r#"a."\u001b[2J""#
+        );
     }
 }

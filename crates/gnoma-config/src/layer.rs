@@ -36,14 +36,14 @@ pub(crate) struct Merged(BTreeMap<KeyPath, Entry>);
 
 impl Merged {
     /// Puts `layer`, which wins, over what is there.
-    pub(crate) fn add(&mut self, layer: Layer) {
+    pub(crate) fn add_layer(&mut self, layer: Layer) {
         for unit in replaced_units(&layer) {
             self.0.retain(|path, _| !path.is_within(&unit));
         }
         let offsets = self.list_lengths();
         for (path, entry) in layer {
             let count = path.first_index().and_then(|(depth, _)| offsets.get(&path.prefix(depth)));
-            self.0.insert(path.shifted(count.copied().unwrap_or(0)), entry);
+            self.0.insert(path.shift_first_index(count.copied().unwrap_or(0)), entry);
         }
     }
 
@@ -67,13 +67,13 @@ impl Merged {
     pub(crate) fn value_at(&self, path: &KeyPath) -> Option<Value> {
         match self.0.get(path) {
             Some(entry) => Some(entry.value.clone()),
-            None => schema::row(path).and_then(schema::Row::default_value),
+            None => schema::find_row(path).and_then(schema::Row::default_value),
         }
     }
 
     /// The entries of a table whose keys the user chooses, such as `provider.endpoints`.
-    pub(crate) fn table(&self, key: &str) -> impl Iterator<Item = (&str, &Value)> {
-        let table = KeyPath::dotted(key);
+    pub(crate) fn table_entries(&self, key: &str) -> impl Iterator<Item = (&str, &Value)> {
+        let table = KeyPath::from_dotted(key);
         let length = table.segments().len();
         self.0.iter().filter_map(move |(path, entry)| {
             let inside = path.is_within(&table) && path.segments().len() == length + 1;
@@ -82,8 +82,8 @@ impl Merged {
     }
 
     /// The names that are set in a table of tables, such as `rate_limits`.
-    pub(crate) fn names(&self, key: &str) -> BTreeSet<&str> {
-        let table = KeyPath::dotted(key);
+    pub(crate) fn table_names(&self, key: &str) -> BTreeSet<&str> {
+        let table = KeyPath::from_dotted(key);
         let inside = self.0.keys().filter(|path| path.is_within(&table));
         let next = inside.filter_map(|path| path.segments().get(table.segments().len()));
         next.filter_map(Segment::name).collect()
@@ -97,53 +97,53 @@ impl Merged {
 
     /// The number of entries in a list that is appended to.
     pub(crate) fn list_length(&self, key: &str) -> usize {
-        self.list_lengths().get(&KeyPath::dotted(key)).copied().unwrap_or(0)
+        self.list_lengths().get(&KeyPath::from_dotted(key)).copied().unwrap_or(0)
     }
 
     /// Returns the value of `key` if it is a text.
-    pub(crate) fn text(&self, key: &str) -> Option<String> {
-        self.value_at(&KeyPath::dotted(key)).and_then(Value::into_text)
+    pub(crate) fn text_at(&self, key: &str) -> Option<String> {
+        self.value_at(&KeyPath::from_dotted(key)).and_then(Value::into_text)
     }
 
     /// A list of texts; empty where none is set.
-    pub(crate) fn texts(&self, key: &str) -> Vec<String> {
-        self.value_at(&KeyPath::dotted(key)).map(Value::into_texts).unwrap_or_default()
+    pub(crate) fn texts_at(&self, key: &str) -> Vec<String> {
+        self.value_at(&KeyPath::from_dotted(key)).map(Value::into_texts).unwrap_or_default()
     }
 
     /// A whole number that fits 32 bits, as the schema sees to.
-    pub(crate) fn count(&self, key: &str) -> u32 {
-        match self.value_at(&KeyPath::dotted(key)) {
+    pub(crate) fn count_at(&self, key: &str) -> u32 {
+        match self.value_at(&KeyPath::from_dotted(key)) {
             Some(Value::Integer(number)) => u32::try_from(number).unwrap_or(u32::MAX),
             _ => 0,
         }
     }
 
     /// Returns the dollars that a value stands for; `None` where it is no amount, or in a currency without a rate.
-    pub(crate) fn dollars(&self, value: &Value) -> Option<f64> {
+    pub(crate) fn to_dollars(&self, value: &Value) -> Option<f64> {
         match value {
             Value::Number(number) => Some(*number),
             Value::Text(text) => {
                 let Money { amount, currency } = Money::parse(text)?;
-                Some(amount * self.rate(&currency)?)
+                Some(amount * self.exchange_rate(&currency)?)
             }
             _ => None,
         }
     }
 
     /// Dollars for one unit of a currency.
-    fn rate(&self, currency: &str) -> Option<f64> {
+    fn exchange_rate(&self, currency: &str) -> Option<f64> {
         if currency == DOLLAR {
             return Some(1.0);
         }
-        let rate = self.table(RATES).find(|(code, _)| code.eq_ignore_ascii_case(currency));
+        let rate = self.table_entries(RATES).find(|(code, _)| code.eq_ignore_ascii_case(currency));
         match rate?.1 {
             Value::Number(rate) => Some(*rate),
             _ => None,
         }
     }
 
-    pub(crate) fn number(&self, key: &str) -> Option<f32> {
-        match self.value_at(&KeyPath::dotted(key)) {
+    pub(crate) fn number_at(&self, key: &str) -> Option<f32> {
+        match self.value_at(&KeyPath::from_dotted(key)) {
             #[expect(clippy::cast_possible_truncation, reason = "no setting is that precise")]
             Some(Value::Number(number)) => Some(number as f32),
             _ => None,
@@ -151,16 +151,16 @@ impl Merged {
     }
 
     /// Returns the value of `key` as a time.
-    pub(crate) fn duration(&self, key: &str) -> Duration {
-        match self.value_at(&KeyPath::dotted(key)) {
+    pub(crate) fn duration_at(&self, key: &str) -> Duration {
+        match self.value_at(&KeyPath::from_dotted(key)) {
             Some(Value::Duration(time)) => time,
             _ => Duration::ZERO,
         }
     }
 
     /// A size in bytes.
-    pub(crate) fn bytes(&self, key: &str) -> u64 {
-        match self.value_at(&KeyPath::dotted(key)) {
+    pub(crate) fn bytes_at(&self, key: &str) -> u64 {
+        match self.value_at(&KeyPath::from_dotted(key)) {
             Some(Value::Bytes(count)) => count,
             _ => 0,
         }
@@ -168,7 +168,7 @@ impl Merged {
 
     /// Reports whether the switch `key` is on.
     pub(crate) fn is_on(&self, key: &str) -> bool {
-        matches!(self.value_at(&KeyPath::dotted(key)), Some(Value::Bool(true)))
+        matches!(self.value_at(&KeyPath::from_dotted(key)), Some(Value::Bool(true)))
     }
 }
 

@@ -36,14 +36,14 @@ mod tree;
 pub mod trust;
 mod value;
 
-pub use gnoma_core::suggest::{is_slip_of, nearest};
+pub use gnoma_core::suggest::{is_slip_of, nearest_name};
 pub use toml;
 
 pub use crate::{
     explain::Explained,
     finding::{ConfigError, Finding, Origin, Place, Severity},
     guard::FileTrust,
-    load::{Loaded, Sources, load},
+    load::{Loaded, Sources, load_settings},
     paths::project_root,
     schema::wrong_address,
     settings::{Protocol, Settings},

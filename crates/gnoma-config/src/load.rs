@@ -54,7 +54,7 @@ pub struct Sources {
 impl Sources {
     /// Resolves the path of a file that a setting names: `~/` is the home, and other relative paths begin in the
     /// configuration folder, not where other people may have placed files.
-    fn placed(&self, path: &Path) -> PathBuf {
+    fn resolve_path(&self, path: &Path) -> PathBuf {
         let home = self.env.get("HOME").map(Path::new).filter(|home| home.is_absolute());
         home::expand(path, home, &self.config_dir)
     }
@@ -78,13 +78,13 @@ pub struct Loaded {
 impl Loaded {
     /// All values as lines `key = value`; with `origin`, each says in a comment who set it.
     #[must_use]
-    pub fn show(&self, origin: bool) -> String {
-        explain::show(&self.values, origin)
+    pub fn render_values(&self, origin: bool) -> String {
+        explain::render_values(&self.values, origin)
     }
 
     /// Returns the value of one key and its origin.
     #[must_use]
-    pub fn explain(&self, key: &str) -> Option<&Explained> {
+    pub fn explain_key(&self, key: &str) -> Option<&Explained> {
         self.values.iter().find(|value| value.key == key)
     }
 }
@@ -94,37 +94,43 @@ impl Loaded {
 /// # Errors
 /// When a file cannot be read, is not TOML, or sets a key to what it cannot be; and when no profile
 /// can be chosen. Everything that was found is told at once.
-pub fn load(sources: &Sources) -> Result<Loaded, ConfigError> {
+pub fn load_settings(sources: &Sources) -> Result<Loaded, ConfigError> {
     let mut loader = Loader { sources, report: Report::default(), merged: Merged::default() };
     let profile = loader.add_user_files();
     let project = loader.add_project_file();
-    let environment = env::layer(&sources.env, &loader.merged, &mut loader.report);
+    let environment = env::environment_layer(&sources.env, &loader.merged, &mut loader.report);
     let environment = loader.without_absent_ca_file(environment);
-    loader.merged.add(environment);
+    loader.merged.add_layer(environment);
     loader.add_flags();
     loader.warn_of_what_has_no_effect();
-    sense::check(&loader.merged, &mut loader.report);
+    sense::warn_ineffective_settings(&loader.merged, &mut loader.report);
     let Loader { report, merged, .. } = loader;
     let unset_keys = report.unset_in("provider.api_keys");
-    let findings = report.finish()?;
+    let findings = report.into_findings()?;
     let mut settings = Settings::from_layers(&merged);
     settings.provider.unset_keys = unset_keys;
     let ca_file = settings.network.ca_file.take();
-    settings.network.ca_file = ca_file.map(|path| sources.placed(&path));
-    Ok(Loaded { findings, settings, values: explain::explain(&merged), profile, project })
+    settings.network.ca_file = ca_file.map(|path| sources.resolve_path(&path));
+    Ok(Loaded { findings, settings, values: explain::explain_all(&merged), profile, project })
 }
 
 /// Checks that `text` could be a user's configuration file, whatever else is set.
 ///
 /// # Errors
 /// Everything that is wrong with it.
-pub fn check(text: &str) -> Result<(), ConfigError> {
+pub fn check_user_file(text: &str) -> Result<(), ConfigError> {
     let (mut report, mut merged) = (Report::default(), Merged::default());
     let source = SourceText::new(Arc::from(paths::user_file(Path::new(""))), text.to_owned());
     let env = Environment::new();
-    merged.add(reader::read_file(Origin::User, &source, &env, FileTrust::Trusted, &mut report));
-    sense::check(&merged, &mut report);
-    report.finish().map(drop)
+    merged.add_layer(reader::read_file(
+        Origin::User,
+        &source,
+        &env,
+        FileTrust::Trusted,
+        &mut report,
+    ));
+    sense::warn_ineffective_settings(&merged, &mut report);
+    report.into_findings().map(drop)
 }
 
 /// Checks that there is a key under these names that can have this value, whatever else is set.
@@ -132,11 +138,11 @@ pub fn check(text: &str) -> Result<(), ConfigError> {
 /// # Errors
 /// What is wrong with it.
 pub fn check_value(names: &[String], value: &toml::Value) -> Result<(), ConfigError> {
-    let path = names.iter().fold(KeyPath::default(), |path, name| path.with(name));
+    let path = names.iter().fold(KeyPath::default(), |path, name| path.with_name(name));
     let (mut report, key) = (Report::default(), path.to_string());
     let mut reader = Reader::new(Origin::Flag, ReadFrom::Flag(&key), &mut report);
-    reader.visit(&path, &tree::of_value(value));
-    report.finish().map(drop)
+    reader.visit_path(&path, &tree::of_value(value));
+    report.into_findings().map(drop)
 }
 
 struct Loader<'a> {
@@ -153,8 +159,8 @@ impl Loader<'_> {
             return self.refuse_file(file.to_path_buf(), why);
         }
         let path = paths::user_file(&self.sources.config_dir);
-        if let Some((layer, _)) = self.read(Origin::User, path, |_| FileTrust::Trusted) {
-            self.merged.add(layer);
+        if let Some((layer, _)) = self.read_layer(Origin::User, path, |_| FileTrust::Trusted) {
+            self.merged.add_layer(layer);
         }
         // A broken file may have named a default: its own errors are enough.
         let is_broken = self.report.error_count() > 0;
@@ -163,30 +169,30 @@ impl Loader<'_> {
         }
         let name = self.choose_profile()?;
         let path = paths::profile_file(&self.sources.config_dir, &name);
-        if let Some((layer, _)) = self.read(Origin::Profile, path, |_| FileTrust::Trusted) {
+        if let Some((layer, _)) = self.read_layer(Origin::Profile, path, |_| FileTrust::Trusted) {
             let layer = self.without_default_profile(layer);
-            self.merged.add(layer);
+            self.merged.add_layer(layer);
         }
         Some(name)
     }
 
     fn choose_profile(&mut self) -> Option<String> {
         let asked = self.sources.profile.as_deref();
-        let default = self.merged.text(DEFAULT_PROFILE);
-        let available = profile::available(&self.sources.config_dir);
-        match profile::choose(asked, default.as_deref(), &available) {
+        let default = self.merged.text_at(DEFAULT_PROFILE);
+        let available = profile::list_profiles(&self.sources.config_dir);
+        match profile::choose_profile(asked, default.as_deref(), &available) {
             Ok(name) => name,
             Err(refusal) => {
                 let finding =
                     Finding::new(Severity::Error, self.place_of_choice(), refusal.message);
-                self.report.add(finding.hint(refusal.hint));
+                self.report.add(finding.with_hint(refusal.hint));
                 None
             }
         }
     }
 
     fn place_of_choice(&self) -> Place {
-        let default = self.merged.entries().get(&KeyPath::dotted(DEFAULT_PROFILE));
+        let default = self.merged.entries().get(&KeyPath::from_dotted(DEFAULT_PROFILE));
         match default {
             _ if self.sources.profile.is_some() => Place::Flag("--profile".to_owned()),
             Some(entry) => entry.place.clone(),
@@ -202,27 +208,29 @@ impl Loader<'_> {
         let root = self.sources.project_root.as_ref()?;
         let store = trust::Store::open(&self.sources.state_dir);
         let standing = |content: &[u8]| match &store {
-            Ok(store) => store.standing(root, content),
+            Ok(store) => store.file_trust(root, content),
             Err(_) => FileTrust::Unknown,
         };
-        let (layer, standing) = self.read(Origin::Project, paths::project_file(root), standing)?;
+        let (layer, standing) =
+            self.read_layer(Origin::Project, paths::project_file(root), standing)?;
         if let Err(error) = &store {
             let place = file_place(self.sources.state_dir.clone());
             let message = format!("no folder is trusted: {error}");
             self.report.add(Finding::new(Severity::Warning, place, message));
         }
         let layer = self.without_default_profile(layer);
-        let layer = guard::filter(layer, &self.merged, standing, &mut self.report);
-        self.merged.add(layer);
+        let layer = guard::filter_project_layer(layer, &self.merged, standing, &mut self.report);
+        self.merged.add_layer(layer);
         Some(standing)
     }
 
     fn without_default_profile(&mut self, mut layer: Layer) -> Layer {
-        let key = KeyPath::dotted(DEFAULT_PROFILE);
+        let key = KeyPath::from_dotted(DEFAULT_PROFILE);
         if let Some(entry) = layer.remove(&key) {
             let message = "is ignored: the profile is chosen before this file is read";
-            let finding = Finding::new(Severity::Warning, entry.place, message).about(&key);
-            self.report.add(finding.hint("set it in your own config.toml, or give --profile NAME"));
+            let finding = Finding::new(Severity::Warning, entry.place, message).with_key(&key);
+            self.report
+                .add(finding.with_hint("set it in your own config.toml, or give --profile NAME"));
         }
         layer
     }
@@ -230,15 +238,16 @@ impl Loader<'_> {
     /// Other programs leave a variable behind that names a file which is gone or of another kind: that must not
     /// stop everything.
     fn without_absent_ca_file(&mut self, mut layer: Layer) -> Layer {
-        let key = KeyPath::dotted(CA_FILE);
+        let key = KeyPath::from_dotted(CA_FILE);
         let named = layer.get(&key).and_then(|entry| entry.value.clone().into_text());
-        let wrong = named.and_then(|path| unusable_ca(&self.sources.placed(Path::new(&path))));
+        let wrong =
+            named.and_then(|path| unusable_ca(&self.sources.resolve_path(Path::new(&path))));
         let Some(why) = wrong else { return layer };
         if let Some(entry) = layer.remove(&key) {
             let finding =
                 Finding::new(Severity::Warning, entry.place, format!("is ignored: {why}"));
             let hint = "the built-in certificate authorities are used";
-            self.report.add(finding.about(&key).hint(hint));
+            self.report.add(finding.with_key(&key).with_hint(hint));
         }
         layer
     }
@@ -246,33 +255,33 @@ impl Loader<'_> {
     fn add_flags(&mut self) {
         for (key, value) in &self.sources.flags {
             let mut reader = Reader::new(Origin::Flag, ReadFrom::Flag(key), &mut self.report);
-            reader.visit(&KeyPath::dotted(key), &tree::of_value(value));
-            let layer = reader.finish();
-            self.merged.add(layer);
+            reader.visit_path(&KeyPath::from_dotted(key), &tree::of_value(value));
+            let layer = reader.into_layer();
+            self.merged.add_layer(layer);
         }
     }
 
     /// A wish that is not heard must not look as if it were. The defaults of older files wish nothing.
     fn warn_of_what_has_no_effect(&mut self) {
         for (key, entry) in self.merged.entries() {
-            let KnownKey::Key(row) = schema::lookup(key) else { continue };
+            let KnownKey::Key(row) = schema::lookup_key(key) else { continue };
             let Some(instead) = row.instead else { continue };
             if row.default_value().as_ref() != Some(&entry.value) {
                 let message = "has no effect: this setting is no longer used";
                 let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
-                self.report.add(finding.about(key).hint(instead));
+                self.report.add(finding.with_key(key).with_hint(instead));
             }
         }
     }
 
     /// Reads and checks one file; `None` when there is none or it cannot be read.
-    fn read(
+    fn read_layer(
         &mut self,
         origin: Origin,
         path: PathBuf,
         standing: impl Fn(&[u8]) -> FileTrust,
     ) -> Option<(Layer, FileTrust)> {
-        let content = match paths::read(&path) {
+        let content = match paths::read_config_file(&path) {
             Ok(content) => content?,
             Err(error) => {
                 return self
@@ -335,7 +344,7 @@ mod tests {
                 flags: flag.into_iter().collect(),
                 ..Sources::default()
             };
-            let loaded = load(&sources).unwrap();
+            let loaded = load_settings(&sources).unwrap();
             (loaded.settings.network.ca_file, loaded.findings.len())
         };
         let own = Some(config_dir.join("own.pem"));

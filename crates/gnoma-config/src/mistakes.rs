@@ -42,7 +42,7 @@ pub(crate) fn of_key(path: &str) -> Option<&'static str> {
 }
 
 /// Returns a hint for a whole file that is in another language.
-pub(crate) fn language(text: &str) -> Option<&'static str> {
+pub(crate) fn other_language_hint(text: &str) -> Option<&'static str> {
     let mut lines = text.lines().map(str::trim);
     let first = lines.find(|line| !line.is_empty() && !line.starts_with('#'))?;
     if first.starts_with('{') {
@@ -79,13 +79,16 @@ mod tests {
 
     #[test]
     fn other_languages_are_recognised() {
-        assert!(language("{\"provider\": {}}").is_some_and(|hint| hint.contains("JSON")));
         assert!(
-            language("# mine\nprovider:\n  default: x\n").is_some_and(|hint| hint.contains("YAML"))
+            other_language_hint("{\"provider\": {}}").is_some_and(|hint| hint.contains("JSON"))
         );
-        assert!(language("---\na: b\n").is_some());
+        assert!(
+            other_language_hint("# mine\nprovider:\n  default: x\n")
+                .is_some_and(|hint| hint.contains("YAML"))
+        );
+        assert!(other_language_hint("---\na: b\n").is_some());
         for toml in ["", "# a: b", "[a]\nb = 1", "a.b = \"c: d\"", "a = { b = 1 }", "[a\nb: c"] {
-            assert_eq!(language(toml), None, "{toml}");
+            assert_eq!(other_language_hint(toml), None, "{toml}");
         }
     }
 

@@ -22,7 +22,7 @@ impl Money {
         for (sign, currency) in [("$", DOLLAR), ("€", "EUR"), ("£", "GBP")] {
             let rest = text.strip_prefix(sign).or_else(|| text.strip_suffix(sign));
             if let Some(rest) = rest {
-                return Some(Self { amount: amount(rest)?, currency: currency.to_owned() });
+                return Some(Self { amount: parse_amount(rest)?, currency: currency.to_owned() });
             }
         }
         let is_code = |word: &str| {
@@ -37,7 +37,7 @@ impl Money {
             (_, Some((rest, code))) if is_code(code) => (code, rest),
             _ => return None,
         };
-        Some(Self { amount: amount(rest)?, currency: code.to_ascii_uppercase() })
+        Some(Self { amount: parse_amount(rest)?, currency: code.to_ascii_uppercase() })
     }
 
     /// As it is written in a file.
@@ -46,7 +46,7 @@ impl Money {
     }
 }
 
-fn amount(text: &str) -> Option<f64> {
+fn parse_amount(text: &str) -> Option<f64> {
     let number: f64 = text.trim().replace(',', ".").parse().ok()?;
     (number.is_finite() && number >= 0.0).then_some(number)
 }

@@ -81,7 +81,7 @@ pub(crate) fn file_in_place_of(folder: &Path) -> Option<&Path> {
 ///
 /// # Errors
 /// When it cannot be read, is no plain file, or is larger than [`MAX_CONFIG_BYTES`].
-pub fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
+pub fn read_config_file(path: &Path) -> io::Result<Option<Vec<u8>>> {
     bounded_file::read(path, MAX_CONFIG_BYTES)
 }
 
@@ -115,15 +115,15 @@ mod tests {
     fn only_plain_files_of_sane_size_are_read() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("f");
-        assert_eq!(read(&file).unwrap(), None);
+        assert_eq!(read_config_file(&file).unwrap(), None);
         fs::write(&file, "a = 1").unwrap();
-        assert_eq!(read(&file).unwrap().as_deref(), Some(b"a = 1".as_slice()));
-        assert_eq!(read(&file.join("below-a-file")).unwrap(), None);
-        assert!(read(folder.path()).is_err());
+        assert_eq!(read_config_file(&file).unwrap().as_deref(), Some(b"a = 1".as_slice()));
+        assert_eq!(read_config_file(&file.join("below-a-file")).unwrap(), None);
+        assert!(read_config_file(folder.path()).is_err());
         let pipe = folder.path().join("pipe");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(read(&pipe).unwrap_err().to_string(), "it is not a regular file");
+        assert_eq!(read_config_file(&pipe).unwrap_err().to_string(), "it is not a regular file");
         fs::write(&file, vec![b' '; 1 + usize::try_from(MAX_CONFIG_BYTES).unwrap()]).unwrap();
-        assert!(read(&file).is_err());
+        assert!(read_config_file(&file).is_err());
     }
 }

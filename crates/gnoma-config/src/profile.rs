@@ -6,7 +6,7 @@ use crate::paths::profiles_dir;
 
 /// The names of the user's profiles, sorted.
 #[must_use]
-pub fn available(config_dir: &Path) -> Vec<String> {
+pub fn list_profiles(config_dir: &Path) -> Vec<String> {
     let Ok(entries) = fs::read_dir(profiles_dir(config_dir)) else {
         return Vec::new();
     };
@@ -15,7 +15,7 @@ pub fn available(config_dir: &Path) -> Vec<String> {
         .filter_map(|file| file.strip_suffix(".toml").map(str::to_owned))
         .filter(|name| is_name(name))
         .collect();
-    gnoma_core::sort::sort(&mut names);
+    gnoma_core::sort::sort_items(&mut names);
     names
 }
 
@@ -34,7 +34,7 @@ pub(crate) struct NoProfile {
 
 /// The profile to use: the one asked for, else the default one, else none if there are none. One that is named
 /// must exist.
-pub(crate) fn choose(
+pub(crate) fn choose_profile(
     asked: Option<&str>,
     default: Option<&str>,
     available: &[String],
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn the_asked_for_profile_wins_and_some_profile_must_be_chosen() {
         let there = ["home".to_owned(), "work".to_owned()];
-        let chosen = |asked, default, there: &[String]| choose(asked, default, there).ok();
+        let chosen = |asked, default, there: &[String]| choose_profile(asked, default, there).ok();
         assert_eq!(chosen(Some("work"), Some("home"), &there), Some(Some("work".to_owned())));
         assert_eq!(chosen(None, Some("home"), &there), Some(Some("home".to_owned())));
         assert_eq!(chosen(None, None, &there), None);
@@ -86,7 +86,7 @@ mod tests {
         assert_eq!(chosen(None, None, &[]), Some(None), "off without profiles");
         assert_eq!(chosen(None, Some("home"), &[]), None);
         assert_eq!(chosen(Some("work"), None, &[]), None);
-        let refusal = choose(None, None, &there).unwrap_err();
+        let refusal = choose_profile(None, None, &there).unwrap_err();
         assert_eq!(
             refusal.hint,
             "give --profile NAME or set default_profile; there are home, work"

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use gnoma_core::suggest::nearest;
+use gnoma_core::suggest::nearest_name;
 
 use crate::{
     expand::{Environment, ExpandError, first_variable},
@@ -54,7 +54,7 @@ pub(crate) fn read_file(
 ) -> Layer {
     let (document, mut errors) = toml::de::DeTable::parse_recoverable(&source.text);
     gnoma_core::sort::by_key(&mut errors, |error| error.span().map(|span| span.start));
-    let language = mistakes::language(&source.text);
+    let language = mistakes::other_language_hint(&source.text);
     // In another language, every line is wrong for the same reason.
     let told = if language.is_some() { 1 } else { errors.len() };
     for error in errors.iter().take(told) {
@@ -64,7 +64,7 @@ pub(crate) fn read_file(
             let is_repeated = error.message().contains("duplicate");
             let of_line = || mistakes::of_line(&source.text, start).filter(|_| !is_repeated);
             match language.or_else(of_line) {
-                Some(hint) => finding.hint(hint),
+                Some(hint) => finding.with_hint(hint),
                 None => finding,
             }
         });
@@ -73,16 +73,16 @@ pub(crate) fn read_file(
         return Layer::new();
     }
     let mut reader = Reader::new(origin, ReadFrom::File { source, env, standing }, report);
-    reader.visit(&KeyPath::default(), &crate::tree::of_file(document));
-    reader.finish()
+    reader.visit_path(&KeyPath::default(), &crate::tree::of_file(document));
+    reader.into_layer()
 }
 
 fn syntax_error(source: &SourceText, error: &toml::de::Error) -> Finding {
     let span = error.span().unwrap_or_default();
     let place =
-        Place::File { path: source.path.clone(), position: Some(source.position(span.start)) };
+        Place::File { path: source.path.clone(), position: Some(source.position_at(span.start)) };
     Finding::new(Severity::Error, place, format!("not valid TOML: {}", error.message()))
-        .showing(source.snippet(&span))
+        .with_snippet(source.snippet_at(&span))
 }
 
 impl<'a> Reader<'a> {
@@ -91,17 +91,17 @@ impl<'a> Reader<'a> {
     }
 
     /// Returns the layer that was read.
-    pub(crate) fn finish(self) -> Layer {
+    pub(crate) fn into_layer(self) -> Layer {
         self.layer
     }
 
     /// Reads what `path` is set to.
-    pub(crate) fn visit(&mut self, path: &KeyPath, node: &Node) {
+    pub(crate) fn visit_path(&mut self, path: &KeyPath, node: &Node) {
         self.visit_named(path, node, &node.span);
     }
 
     fn visit_named(&mut self, path: &KeyPath, node: &Node, name_span: &Range<usize>) {
-        match schema::lookup(path) {
+        match schema::lookup_key(path) {
             KnownKey::Key(row) => self.visit_key(row, path, node),
             KnownKey::List(identity) => self.visit_list(identity, path, node),
             KnownKey::Section => self.visit_table(path, node),
@@ -112,10 +112,10 @@ impl<'a> Reader<'a> {
     fn visit_table(&mut self, path: &KeyPath, node: &Node) {
         let Tree::Table(fields) = &node.tree else {
             let message = format!("must be a table of settings, not {}", node.tree.type_name());
-            return self.error(path, &node.span, message.into());
+            return self.report_refusal(path, &node.span, message.into());
         };
         for field in fields {
-            self.visit_named(&path.with(&field.name), &field.node, &field.name_span);
+            self.visit_named(&path.with_name(&field.name), &field.node, &field.name_span);
         }
     }
 
@@ -128,7 +128,7 @@ impl<'a> Reader<'a> {
         let Tree::List(items) = &node.tree else {
             let message = format!("must be a list of tables, not {}", node.tree.type_name());
             let hint = format!("write each entry under a header `[[{path}]]`");
-            return self.error(path, &node.span, Refusal { message, hint: Some(hint) });
+            return self.report_refusal(path, &node.span, Refusal { message, hint: Some(hint) });
         };
         for (index, item) in items.iter().enumerate() {
             match identity {
@@ -151,7 +151,7 @@ impl<'a> Reader<'a> {
             fields.push(field("command", node.clone()));
         }
         self.visit_item(
-            &list.with(name),
+            &list.with_name(name),
             &Node { tree: Tree::Table(fields), span: node.span.clone() },
         );
     }
@@ -159,14 +159,14 @@ impl<'a> Reader<'a> {
     fn visit_named_item(&mut self, field: &str, list: &KeyPath, item: &Node) {
         let Some(name) = item.tree.text_of(field) else {
             let message = format!("has an entry without `{field}`");
-            return self.error(list, &item.span, message.into());
+            return self.report_refusal(list, &item.span, message.into());
         };
-        let path = list.with(name);
+        let path = list.with_name(name);
         let next = self.layer.range(path.clone()..).next();
         if next.is_some_and(|(known, _)| known.is_within(&path)) {
             let message = "is set twice in this file".to_owned();
             let hint = Some("keep one of them".to_owned());
-            return self.error(&path, &item.span, Refusal { message, hint });
+            return self.report_refusal(&path, &item.span, Refusal { message, hint });
         }
         self.visit_item(&path, item);
     }
@@ -179,26 +179,26 @@ impl<'a> Reader<'a> {
         if self.report.error_count() > errors_before || !self.is_trusted() {
             return;
         }
-        let missing = schema::below(path)
-            .find(|(name, row)| row.required && !self.layer.contains_key(&path.with(name)));
+        let missing = schema::rows_below(path)
+            .find(|(name, row)| row.required && !self.layer.contains_key(&path.with_name(name)));
         if let Some((name, _)) = missing {
-            self.error(path, &item.span, format!("has no `{name}`").into());
+            self.report_refusal(path, &item.span, format!("has no `{name}`").into());
         }
     }
 
     fn visit_key(&mut self, row: &'static Row, path: &KeyPath, node: &Node) {
-        let Some(tree) = self.expanded(row, path, node) else {
+        let Some(tree) = self.expand_value(row, path, node) else {
             return;
         };
         // An empty text sets nothing: that is how old configurations say "the default".
         if matches!(&tree, Tree::Text(text) if text.is_empty()) {
             return;
         }
-        match row.kind.read(&tree) {
+        match row.kind.read_value(&tree) {
             Ok(value) => {
-                let place = self.read_from.place(&node.span);
+                let place = self.read_from.place_at(&node.span);
                 let variable = match (&self.read_from, &node.tree) {
-                    (ReadFrom::File { .. }, Tree::Text(text)) if row.kind.expands() => {
+                    (ReadFrom::File { .. }, Tree::Text(text)) if row.kind.can_expand() => {
                         first_variable(text).map(str::to_owned)
                     }
                     _ => None,
@@ -206,28 +206,28 @@ impl<'a> Reader<'a> {
                 let entry = Entry { value, origin: self.origin, place, variable };
                 self.layer.insert(path.clone(), entry);
             }
-            Err(refusal) => self.error(path, &node.span, refusal),
+            Err(refusal) => self.report_refusal(path, &node.span, refusal),
         }
     }
 
     /// The value with its variables put in; `None` when it stays unset, which has been told.
-    fn expanded(&mut self, row: &Row, path: &KeyPath, node: &Node) -> Option<Tree> {
+    fn expand_value(&mut self, row: &Row, path: &KeyPath, node: &Node) -> Option<Tree> {
         let ReadFrom::File { env, standing, .. } = self.read_from else {
             return Some(node.tree.clone());
         };
-        if !row.kind.expands() || !node.tree.has_variable() {
+        if !row.kind.can_expand() || !node.tree.has_variable() {
             return Some(node.tree.clone());
         }
         if standing != FileTrust::Trusted {
             let read_from = self.read_from;
             self.report.add_with(Severity::Warning, || {
-                let place = read_from.place(&node.span);
-                guard::ignored(path, "because it reads a variable", standing, place)
-                    .showing(read_from.snippet(&node.span))
+                let place = read_from.place_at(&node.span);
+                guard::ignored_key_finding(path, "because it reads a variable", standing, place)
+                    .with_snippet(read_from.snippet_at(&node.span))
             });
             return None;
         }
-        match node.tree.expanded(env) {
+        match node.tree.expand_variables(env) {
             Ok(tree) => Some(tree),
             Err(ExpandError::Missing(variable)) => {
                 self.warn_missing(path, &node.span, &variable);
@@ -236,7 +236,7 @@ impl<'a> Reader<'a> {
             Err(ExpandError::Malformed(message)) => {
                 let hint = Some("write `$${` for a plain `${`".to_owned());
                 let message = message.to_owned();
-                self.error(path, &node.span, Refusal { message, hint });
+                self.report_refusal(path, &node.span, Refusal { message, hint });
                 None
             }
         }
@@ -245,7 +245,7 @@ impl<'a> Reader<'a> {
     fn warn_missing(&mut self, path: &KeyPath, span: &Range<usize>, variable: &str) {
         self.report.add_unset(path, variable);
         let message = format!("is ignored: the variable {variable} is not set");
-        self.tell(Severity::Warning, path, span, message, || {
+        self.add_finding(Severity::Warning, path, span, message, || {
             Some(format!("set {variable}, or write `${{{variable}:-default}}`"))
         });
     }
@@ -258,15 +258,15 @@ impl<'a> Reader<'a> {
             // What is typed for one run is meant for this run.
             ReadFrom::Flag(_) => (Severity::Error, "cannot be set: there is no such key"),
         };
-        self.tell(severity, path, span, message.to_owned(), || hint_for_unknown(path));
+        self.add_finding(severity, path, span, message.to_owned(), || hint_for_unknown(path));
     }
 
-    fn error(&mut self, path: &KeyPath, span: &Range<usize>, refusal: Refusal) {
+    fn report_refusal(&mut self, path: &KeyPath, span: &Range<usize>, refusal: Refusal) {
         let Refusal { message, hint } = refusal;
-        self.tell(Severity::Error, path, span, message, || hint);
+        self.add_finding(Severity::Error, path, span, message, || hint);
     }
 
-    fn tell(
+    fn add_finding(
         &mut self,
         severity: Severity,
         path: &KeyPath,
@@ -280,8 +280,8 @@ impl<'a> Reader<'a> {
             key: Some(path.to_string()),
             message,
             hint: hint(),
-            place: read_from.place(span),
-            snippet: read_from.snippet(span),
+            place: read_from.place_at(span),
+            snippet: read_from.snippet_at(span),
         });
     }
 
@@ -294,20 +294,20 @@ impl<'a> Reader<'a> {
 }
 
 impl ReadFrom<'_> {
-    fn place(self, span: &Range<usize>) -> Place {
+    fn place_at(self, span: &Range<usize>) -> Place {
         match self {
             Self::File { source, .. } => Place::File {
                 path: source.path.clone(),
-                position: Some(source.position(span.start)),
+                position: Some(source.position_at(span.start)),
             },
             Self::Variable(name) => Place::Variable(name.to_owned()),
             Self::Flag(key) => Place::Flag(key.to_owned()),
         }
     }
 
-    fn snippet(self, span: &Range<usize>) -> Option<Snippet> {
+    fn snippet_at(self, span: &Range<usize>) -> Option<Snippet> {
         match self {
-            Self::File { source, .. } => source.snippet(span),
+            Self::File { source, .. } => source.snippet_at(span),
             Self::Variable(_) | Self::Flag(_) => None,
         }
     }
@@ -320,18 +320,18 @@ fn hint_for_unknown(path: &KeyPath) -> Option<String> {
     }
     let parent = path.parent();
     let name = path.last_name()?;
-    let mut siblings: Vec<_> = schema::below(&parent).map(|(step, _)| step).collect();
+    let mut siblings: Vec<_> = schema::rows_below(&parent).map(|(step, _)| step).collect();
     siblings.dedup();
     if siblings.is_empty() {
         // The section is the one that is unknown.
         return hint_for_unknown(&parent);
     }
-    if let Some(near) = nearest(name, siblings.iter().copied()) {
-        return Some(format!("did you mean `{}`?", parent.with(near)));
+    if let Some(near) = nearest_name(name, siblings.iter().copied()) {
+        return Some(format!("did you mean `{}`?", parent.with_name(near)));
     }
     let last_step = |row: &Row| row.path.rsplit('.').next();
     let singles = || schema::ROWS.iter().filter(|row| row.is_single());
-    let near = nearest(name, singles().filter_map(last_step));
+    let near = nearest_name(name, singles().filter_map(last_step));
     let elsewhere = singles().find(|row| near.is_some() && last_step(row) == near);
     match elsewhere {
         Some(row) => Some(format!("did you mean `{}`?", row.path)),

@@ -12,7 +12,7 @@ use crate::{
     edit::{self, Change, EditError},
     finding::{ConfigError, system_words},
     key::KeyPath,
-    load,
+    load_settings,
     paths::{self, MAX_CONFIG_BYTES},
     schema::{self, Kind},
 };
@@ -72,10 +72,10 @@ pub enum SaveError {
 ///
 /// # Errors
 /// Why none was made.
-pub fn save(path: &Path, changes: &[Change]) -> Result<Saved, SaveError> {
-    let path = real(path)?;
-    let before = text(&path)?;
-    let after = edit::apply(before.as_deref().unwrap_or_default(), changes)?;
+pub fn save_changes(path: &Path, changes: &[Change]) -> Result<Saved, SaveError> {
+    let path = resolve_link(path)?;
+    let before = read_text(&path)?;
+    let after = edit::apply_changes(before.as_deref().unwrap_or_default(), changes)?;
     let saved = Saved { before, after };
     if !saved.has_changed() {
         return Ok(saved);
@@ -83,14 +83,14 @@ pub fn save(path: &Path, changes: &[Change]) -> Result<Saved, SaveError> {
     if saved.after.len() as u64 > MAX_CONFIG_BYTES {
         return Err(SaveError::TooLarge);
     }
-    load::check(&saved.after).map_err(SaveError::Invalid)?;
+    load::check_user_file(&saved.after).map_err(SaveError::Invalid)?;
     let has_key = changes.iter().any(is_secret);
-    replace(&path, &saved, has_key)?;
+    replace_file(&path, &saved, has_key)?;
     Ok(saved)
 }
 
 /// The file that a path means: links within a folder are followed and stay.
-fn real(path: &Path) -> Result<PathBuf, SaveError> {
+fn resolve_link(path: &Path) -> Result<PathBuf, SaveError> {
     if !path.is_symlink() {
         return Ok(path.to_owned());
     }
@@ -102,24 +102,24 @@ fn real(path: &Path) -> Result<PathBuf, SaveError> {
     }
 }
 
-fn text(path: &Path) -> Result<Option<String>, SaveError> {
-    let content = paths::read(path).map_err(SaveError::Unreadable)?;
+fn read_text(path: &Path) -> Result<Option<String>, SaveError> {
+    let content = paths::read_config_file(path).map_err(SaveError::Unreadable)?;
     content.map(String::from_utf8).transpose().map_err(|_| SaveError::NotText)
 }
 
 fn is_secret(change: &Change) -> bool {
     let Change::Set { path, .. } = change else { return false };
-    let path = path.iter().fold(KeyPath::default(), |path, name| path.with(name));
-    schema::row(&path).is_some_and(|row| matches!(row.kind, Kind::Secret))
+    let path = path.iter().fold(KeyPath::default(), |path, name| path.with_name(name));
+    schema::find_row(&path).is_some_and(|row| matches!(row.kind, Kind::Secret))
 }
 
 /// Puts the new text in the file's place: whoever reads meanwhile sees the old one or the new one.
-fn replace(path: &Path, saved: &Saved, has_key: bool) -> Result<(), SaveError> {
+fn replace_file(path: &Path, saved: &Saved, has_key: bool) -> Result<(), SaveError> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(SaveError::Unwritable)?;
     let before = path.metadata().ok().filter(|_| !has_key).map(|facts| facts.permissions());
     let new = FileReplacement::prepare(path, saved.after.as_bytes(), before);
     let new = new.map_err(SaveError::Unwritable)?;
-    if text(path)? != saved.before {
+    if read_text(path)? != saved.before {
         return Err(SaveError::ChangedMeanwhile);
     }
     new.commit().map_err(SaveError::Unwritable)
@@ -139,7 +139,7 @@ mod tests {
     }
 
     fn set(path: &Path, key: &str, value: &str) -> Result<Saved, SaveError> {
-        save(path, &[Change::set(&key.split('.').collect::<Vec<_>>(), value)])
+        save_changes(path, &[Change::set_path(&key.split('.').collect::<Vec<_>>(), value)])
     }
 
     #[test]

@@ -16,7 +16,7 @@ const DECIDING: [&str; 5] = ["pin", "forbid", "prefer", "max_cost", "max_seconds
 const CAPS: &str = "router.caps";
 
 /// Warns of what looks as if it did something and does nothing.
-pub(crate) fn check(layers: &Merged, report: &mut Report) {
+pub(crate) fn warn_ineffective_settings(layers: &Merged, report: &mut Report) {
     idle_rules(layers, report);
     blind_cascade(layers, report);
     caps_without_rate(layers, report);
@@ -24,11 +24,11 @@ pub(crate) fn check(layers: &Merged, report: &mut Report) {
 
 /// A cap that cannot be counted must not look as if it held.
 fn caps_without_rate(layers: &Merged, report: &mut Report) {
-    for name in layers.names(CAPS) {
-        let path = KeyPath::dotted(CAPS).with(name);
+    for name in layers.table_names(CAPS) {
+        let path = KeyPath::from_dotted(CAPS).with_name(name);
         let Some(entry) = layers.entries().get(&path) else { continue };
         let Value::Text(text) = &entry.value else { continue };
-        let lacks_rate = layers.dollars(&entry.value).is_none();
+        let lacks_rate = layers.to_dollars(&entry.value).is_none();
         let Some(money) = Money::parse(text).filter(|_| lacks_rate) else {
             continue;
         };
@@ -36,32 +36,33 @@ fn caps_without_rate(layers: &Merged, report: &mut Report) {
         let message = format!("is in {currency}, and gnoma counts in dollars");
         let finding = Finding::new(Severity::Error, entry.place.clone(), message);
         let hint = format!("set `{RATES}.{currency}` to the dollars for one {currency}");
-        report.add(finding.about(path).hint(hint));
+        report.add(finding.with_key(path).with_hint(hint));
     }
 }
 
 fn idle_rules(layers: &Merged, report: &mut Report) {
-    let list = KeyPath::dotted(RULES);
+    let list = KeyPath::from_dotted(RULES);
     for index in 0..layers.list_length(RULES) {
         let rule = list.with_index(index);
-        let decides = DECIDING.iter().any(|field| layers.entries().contains_key(&rule.with(field)));
+        let decides =
+            DECIDING.iter().any(|field| layers.entries().contains_key(&rule.with_name(field)));
         if let Some(first) = layers.first_within(&rule).filter(|_| !decides) {
             let message = "has no effect: it says when, but not what";
             let finding = Finding::new(Severity::Warning, first.place.clone(), message);
             let hint = format!("give it one of {}, or remove it", DECIDING.join(", "));
-            report.add(finding.about(rule).hint(hint));
+            report.add(finding.with_key(rule).with_hint(hint));
         }
     }
 }
 
 fn blind_cascade(layers: &Merged, report: &mut Report) {
-    let strategy = KeyPath::dotted("router.strategy");
-    let is = |key, word| layers.text(key).as_deref() == Some(word);
+    let strategy = KeyPath::from_dotted("router.strategy");
+    let is = |key, word| layers.text_at(key).as_deref() == Some(word);
     let is_blind = is("router.strategy", "cascade") && is("router.verify", "off");
     if let Some(entry) = layers.entries().get(&strategy).filter(|_| is_blind) {
         let message = "never tries a second model: nothing checks what the first one did";
         let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
         let hint = "set `router.verify` to auto, or `router.strategy` to single";
-        report.add(finding.about(strategy).hint(hint));
+        report.add(finding.with_key(strategy).with_hint(hint));
     }
 }

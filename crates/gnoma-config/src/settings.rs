@@ -151,7 +151,7 @@ impl Protocol {
 
     /// The wire of that name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 }
@@ -308,9 +308,9 @@ impl Settings {
         Self {
             provider: Provider::from_layers(layers),
             permission: Permission {
-                mode: parsed(layers.text("permission.mode")).unwrap_or_default(),
+                mode: parse_optional(layers.text_at("permission.mode")).unwrap_or_default(),
                 confirm_bypass: layers.is_on("permission.confirm_bypass"),
-                rules: rules(layers),
+                rules: read_permission_rules(layers),
             },
             security: Security::from_layers(layers),
             privacy: Privacy {
@@ -321,20 +321,20 @@ impl Settings {
             tools: Tools::from_layers(layers),
             session: Session {
                 keep: layers.is_on("session.keep"),
-                max_keep: layers.count("session.max_keep"),
-                max_age: Some(layers.duration("session.max_age")).filter(|age| !age.is_zero()),
-                max_size: layers.bytes("session.max_size"),
-                folder: layers.text("session.folder"),
+                max_keep: layers.count_at("session.max_keep"),
+                max_age: Some(layers.duration_at("session.max_age")).filter(|age| !age.is_zero()),
+                max_size: layers.bytes_at("session.max_size"),
+                folder: layers.text_at("session.folder"),
             },
             checkpoints: Checkpoints::from_layers(layers),
             router: Router::from_layers(layers),
-            rate_limits: tables(layers, "rate_limits", RateLimits::from_section),
-            arms: tables(layers, "arms", ArmSettings::from_section),
-            cli_agents: cli_agents::all(layers),
-            slm: Slm::from_section(&Section::at(layers, "slm")),
+            rate_limits: read_tables(layers, "rate_limits", RateLimits::from_section),
+            arms: read_tables(layers, "arms", ArmSettings::from_section),
+            cli_agents: cli_agents::read_agents(layers),
+            slm: Slm::from_section(&Section::from_key(layers, "slm")),
             network: Network::from_layers(layers),
-            hooks: hooks::all(layers),
-            mcp_servers: mcp::all(layers),
+            hooks: hooks::read_hooks(layers),
+            mcp_servers: mcp::read_servers(layers),
             plugins: Plugins::from_layers(layers),
             otel: Otel::from_layers(layers),
         }
@@ -344,51 +344,64 @@ impl Settings {
 impl Provider {
     fn from_layers(layers: &Merged) -> Self {
         Self {
-            default: layers.text("provider.default"),
+            default: layers.text_at("provider.default"),
             default_source: source::of_key(layers, "provider.default"),
-            model: layers.text("provider.model"),
-            max_tokens: layers.count("provider.max_tokens"),
-            temperature: layers.number("provider.temperature"),
-            effort: layers.text("provider.effort").and_then(|name| effort(&name)),
-            thinking: parsed(layers.text("provider.thinking")),
-            api_keys: map(layers, "provider.api_keys", |value| match value {
+            model: layers.text_at("provider.model"),
+            max_tokens: layers.count_at("provider.max_tokens"),
+            temperature: layers.number_at("provider.temperature"),
+            effort: layers.text_at("provider.effort").and_then(|name| parse_effort(&name)),
+            thinking: parse_optional(layers.text_at("provider.thinking")),
+            api_keys: read_map(layers, "provider.api_keys", |value| match value {
                 Value::Secret(key) => Some(Secret::new(bare_key(key.expose()).to_owned())),
                 _ => None,
             }),
-            ignored_variables: layers.texts("provider.ignored_variables"),
-            key_commands: map(layers, "provider.key_commands", |value| value.clone().into_text()),
+            ignored_variables: layers.texts_at("provider.ignored_variables"),
+            key_commands: read_map(layers, "provider.key_commands", |value| {
+                value.clone().into_text()
+            }),
             key_sources: source::of_table(layers, "provider.api_keys"),
             unset_keys: <_>::default(),
-            endpoints: map(layers, "provider.endpoints", |value| value.clone().into_text()),
+            endpoints: read_map(layers, "provider.endpoints", |value| value.clone().into_text()),
             endpoint_sources: source::of_table(layers, "provider.endpoints"),
-            protocols: map(layers, "provider.protocols", |value| {
-                Protocol::named(&value.clone().into_text()?)
+            protocols: read_map(layers, "provider.protocols", |value| {
+                Protocol::from_name(&value.clone().into_text()?)
             }),
-            context: map(layers, "provider.context", |value| match value {
+            context: read_map(layers, "provider.context", |value| match value {
                 Value::Integer(tokens) => u32::try_from(*tokens).ok(),
                 _ => None,
             }),
-            models: map(layers, "provider.models", |value| Some(value.clone().into_texts())),
+            models: read_map(layers, "provider.models", |value| Some(value.clone().into_texts())),
         }
     }
 }
 
-fn map<T>(layers: &Merged, key: &str, read: impl Fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
-    let entries = layers.table(key);
+fn read_map<T>(
+    layers: &Merged,
+    key: &str,
+    read: impl Fn(&Value) -> Option<T>,
+) -> BTreeMap<String, T> {
+    let entries = layers.table_entries(key);
     gnoma_core::sort::to_map(
         entries.filter_map(|(name, value)| Some((name.to_owned(), read(value)?))),
     )
 }
 
 /// The tables of a table, by name.
-fn tables<T>(layers: &Merged, key: &str, read: impl Fn(&Section<'_>) -> T) -> BTreeMap<String, T> {
-    let all = Section::at(layers, key);
+fn read_tables<T>(
+    layers: &Merged,
+    key: &str,
+    read: impl Fn(&Section<'_>) -> T,
+) -> BTreeMap<String, T> {
+    let all = Section::from_key(layers, key);
     gnoma_core::sort::to_map(
-        layers.names(key).into_iter().map(|name| (name.to_owned(), read(&all.named(name)))),
+        layers
+            .table_names(key)
+            .into_iter()
+            .map(|name| (name.to_owned(), read(&all.child_section(name)))),
     )
 }
 
-fn effort(name: &str) -> Option<Effort> {
+fn parse_effort(name: &str) -> Option<Effort> {
     match name {
         "none" => Some(Effort::None),
         "low" => Some(Effort::Low),
@@ -398,20 +411,20 @@ fn effort(name: &str) -> Option<Effort> {
     }
 }
 
-fn parsed<T: std::str::FromStr>(text: Option<String>) -> Option<T> {
+fn parse_optional<T: std::str::FromStr>(text: Option<String>) -> Option<T> {
     text?.parse().ok()
 }
 
 impl Security {
     fn from_layers(layers: &Merged) -> Self {
-        let patterns = entries(layers, "security.patterns", |field| {
+        let patterns = read_entries(layers, "security.patterns", |field| {
             Some(SecretPattern {
                 name: field("name").unwrap_or_default(),
                 regex: field("regex")?,
                 action: field("action").unwrap_or_else(|| "redact".to_owned()),
             })
         });
-        let actions = entries(layers, "security.actions", |field| {
+        let actions = read_entries(layers, "security.actions", |field| {
             Some(SecretAction {
                 rule: field("rule").unwrap_or_default(),
                 provider: field("provider").unwrap_or_default(),
@@ -422,7 +435,7 @@ impl Security {
         Self {
             patterns,
             actions,
-            allow: layers.texts("security.allow"),
+            allow: layers.texts_at("security.allow"),
             redact_high_entropy: layers.is_on("security.redact_high_entropy"),
         }
     }
@@ -431,41 +444,41 @@ impl Security {
 impl SandboxSettings {
     fn from_layers(layers: &Merged) -> Self {
         Self {
-            mode: match layers.text("sandbox.mode").as_deref() {
+            mode: match layers.text_at("sandbox.mode").as_deref() {
                 Some("off") => Sandbox::Off,
                 Some("required") => Sandbox::Required,
                 _ => Sandbox::Auto,
             },
-            network: match layers.text("sandbox.network").as_deref() {
+            network: match layers.text_at("sandbox.network").as_deref() {
                 Some("never") => SandboxNetwork::Never,
                 Some("always") => SandboxNetwork::Always,
                 _ => SandboxNetwork::Asked,
             },
-            writable: layers.texts("sandbox.writable"),
-            readable: layers.texts("sandbox.readable"),
-            build_output: layers.texts("sandbox.build_output"),
+            writable: layers.texts_at("sandbox.writable"),
+            readable: layers.texts_at("sandbox.readable"),
+            build_output: layers.texts_at("sandbox.build_output"),
         }
     }
 }
 
 /// The entries of the list `key`, each read through its fields' texts.
-fn entries<T>(
+fn read_entries<T>(
     layers: &Merged,
     key: &str,
     read: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<T>,
 ) -> Vec<T> {
-    let list = KeyPath::dotted(key);
+    let list = KeyPath::from_dotted(key);
     let entry = |index| {
         let entry = list.with_index(index);
-        read(&|field| layers.value_at(&entry.with(field)).and_then(Value::into_text))
+        read(&|field| layers.value_at(&entry.with_name(field)).and_then(Value::into_text))
     };
     (0..layers.list_length(key)).filter_map(entry).collect()
 }
 
-fn rules(layers: &Merged) -> Vec<Rule> {
-    let list = Section::at(layers, "permission.rules");
+fn read_permission_rules(layers: &Merged) -> Vec<Rule> {
+    let list = Section::from_key(layers, "permission.rules");
     let read = |index| {
-        let rule = list.item(index);
+        let rule = list.item_section(index);
         let place = layers.first_within(rule.path())?.place.clone();
         let field = |name: &str| rule.text(name);
         let about = match (field("rule"), field("tool")) {

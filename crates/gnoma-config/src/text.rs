@@ -62,7 +62,7 @@ impl SourceText {
     }
 
     /// Returns the position of the byte `offset`.
-    pub(crate) fn position(&self, offset: usize) -> Position {
+    pub(crate) fn position_at(&self, offset: usize) -> Position {
         let offset = offset.min(self.text.len());
         let line = self.line_starts.partition_point(|start| *start <= offset);
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
@@ -72,9 +72,9 @@ impl SourceText {
 
     /// The line at the start of `span`, with the span marked as far as it is on that line. `None`
     /// when the line is too long to be read by anybody.
-    pub(crate) fn snippet(&self, span: &Range<usize>) -> Option<Snippet> {
-        let Position { line, column } = self.position(span.start);
-        let text = self.line(line);
+    pub(crate) fn snippet_at(&self, span: &Range<usize>) -> Option<Snippet> {
+        let Position { line, column } = self.position_at(span.start);
+        let text = self.line_text(line);
         if text.len() > MAX_LINE_BYTES {
             return None;
         }
@@ -82,20 +82,20 @@ impl SourceText {
         let marked = marked.lines().next().unwrap_or_default().chars().count();
         Some(Snippet {
             line,
-            text: self.safe(text, line),
+            text: self.sanitize_line(text, line),
             before: column - 1,
             marked: marked.max(1),
         })
     }
 
-    fn line(&self, line: usize) -> &str {
+    fn line_text(&self, line: usize) -> &str {
         let start = self.line_starts.get(line - 1).copied().unwrap_or(0);
         let rest = self.text.get(start..).unwrap_or_default();
         rest.split('\n').next().unwrap_or_default().trim_end_matches('\r')
     }
 
     /// `text`, which is line `line`, without control characters and secrets.
-    fn safe(&self, text: &str, line: usize) -> String {
+    fn sanitize_line(&self, text: &str, line: usize) -> String {
         let plain: String = text.chars().map(|c| if is_printable(c) { c } else { ' ' }).collect();
         let is_secret =
             speaks_of_secrets(text) || self.section_of(line).is_some_and(speaks_of_secrets);
@@ -151,7 +151,7 @@ fn is_printable(c: char) -> bool {
 }
 
 /// `text` as a TOML string on one line.
-pub(crate) fn quote(text: &str) -> String {
+pub(crate) fn quote_toml(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {
@@ -179,9 +179,9 @@ mod tests {
     fn positions_count_characters_from_one() {
         let source = source("a = 1\nä = \"ö\" # x\n");
         let offset = source.text.find('#').unwrap();
-        assert_eq!(source.position(offset), Position { line: 2, column: 9 });
-        assert_eq!(source.position(0), Position { line: 1, column: 1 });
-        assert_eq!(source.position(99), Position { line: 3, column: 1 });
+        assert_eq!(source.position_at(offset), Position { line: 2, column: 9 });
+        assert_eq!(source.position_at(0), Position { line: 1, column: 1 });
+        assert_eq!(source.position_at(99), Position { line: 3, column: 1 });
     }
 
     #[test]
@@ -190,12 +190,12 @@ mod tests {
         let text = format!("[provider.api_keys]\nmistral = \"{secret}\nx = \"\u{1b}[2J\"\n");
         let shown = source(&text);
         let at = shown.text.find("mistral").unwrap();
-        assert!(!shown.snippet(&(at..at + 7)).unwrap().render().contains("0123"));
+        assert!(!shown.snippet_at(&(at..at + 7)).unwrap().render().contains("0123"));
         let at = shown.text.find("x =").unwrap();
-        assert!(!shown.snippet(&(at..at + 1)).unwrap().render().contains('\u{1b}'));
+        assert!(!shown.snippet_at(&(at..at + 1)).unwrap().render().contains('\u{1b}'));
 
         let long = source("model = \"abcdefghijklmnopqrstuvwxyz\"\n");
-        insta::assert_snapshot!(long.snippet(&(8..36)).unwrap().render(), @r#"
+        insta::assert_snapshot!(long.snippet_at(&(8..36)).unwrap().render(), @r#"
           |
         1 | model = "**************************"
           |         ^^^^^^^^^^^^^^^^^^^^^^^^^^^^
@@ -205,6 +205,6 @@ mod tests {
     #[test]
     fn a_very_long_line_is_not_shown() {
         let source = source(&format!("a = \"{}\"", "- ".repeat(200)));
-        assert_eq!(source.snippet(&(4..404)), None);
+        assert_eq!(source.snippet_at(&(4..404)), None);
     }
 }

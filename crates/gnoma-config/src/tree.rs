@@ -74,12 +74,12 @@ impl Tree {
     }
 
     /// This value with its variables put in; those of tables stay, as no key takes a table.
-    pub(crate) fn expanded(&self, env: &Environment) -> Result<Self, ExpandError> {
+    pub(crate) fn expand_variables(&self, env: &Environment) -> Result<Self, ExpandError> {
         match self {
-            Self::Text(text) => expand::expand(text, env).map(Self::Text),
+            Self::Text(text) => expand::expand_variables(text, env).map(Self::Text),
             Self::List(items) => {
                 let expanded = items.iter().map(|item| {
-                    Ok(Node { tree: item.tree.expanded(env)?, span: item.span.clone() })
+                    Ok(Node { tree: item.tree.expand_variables(env)?, span: item.span.clone() })
                 });
                 expanded.collect::<Result<_, _>>().map(Self::List)
             }

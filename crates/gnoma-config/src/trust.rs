@@ -12,7 +12,7 @@ use std::{
 
 use gnoma_core::private_file;
 
-use crate::{finding::system_words, guard::FileTrust, paths, pin::pin, text::quote};
+use crate::{finding::system_words, guard::FileTrust, paths, pin::compute_pin, text::quote_toml};
 
 const FILE: &str = "trusted.toml";
 const FOLDERS: &str = "folders";
@@ -75,15 +75,15 @@ impl Store {
     /// When it is there and cannot be read or relied on.
     pub fn open(state_dir: &Path) -> Result<Self, TrustError> {
         let path = state_dir.join(FILE);
-        let content =
-            paths::read(&path).map_err(|cause| TrustError::Read { path: path.clone(), cause })?;
+        let content = paths::read_config_file(&path)
+            .map_err(|cause| TrustError::Read { path: path.clone(), cause })?;
         let Some(content) = content else {
             return Ok(Self { path, folders: BTreeMap::new() });
         };
         if is_exposed(&path) {
             return Err(TrustError::Exposed { path });
         }
-        match parse(&content) {
+        match parse_folders(&content) {
             Some(folders) => Ok(Self { path, folders }),
             None => Err(TrustError::Damaged { path }),
         }
@@ -91,10 +91,10 @@ impl Store {
 
     /// Returns the trust in a folder whose `.gnoma/config.toml` has this content.
     #[must_use]
-    pub fn standing(&self, folder: &Path, content: &[u8]) -> FileTrust {
-        match key(folder).ok().and_then(|key| self.folders.get(&key)) {
+    pub fn file_trust(&self, folder: &Path, content: &[u8]) -> FileTrust {
+        match folder_key(folder).ok().and_then(|key| self.folders.get(&key)) {
             // What cannot be pinned is not what was trusted.
-            Some(pinned) if pin(folder, content).is_ok_and(|now| now == *pinned) => {
+            Some(pinned) if compute_pin(folder, content).is_ok_and(|now| now == *pinned) => {
                 FileTrust::Trusted
             }
             Some(_) => FileTrust::Changed,
@@ -105,7 +105,7 @@ impl Store {
     /// Reports whether a folder whose `.gnoma/config.toml` has this content is trusted.
     #[must_use]
     pub fn is_trusted(&self, folder: &Path, content: &[u8]) -> bool {
-        self.standing(folder, content) == FileTrust::Trusted
+        self.file_trust(folder, content) == FileTrust::Trusted
     }
 
     /// Trusts `folder` while its `.gnoma/config.toml` has this content and its scripts stay as they
@@ -118,8 +118,8 @@ impl Store {
             path: folder.to_path_buf(),
             why: cause.to_string(),
         };
-        let key = key(folder)?;
-        self.folders.insert(key, pin(folder, content).map_err(refuse)?);
+        let key = folder_key(folder)?;
+        self.folders.insert(key, compute_pin(folder, content).map_err(refuse)?);
         self.write()
     }
 
@@ -129,7 +129,7 @@ impl Store {
     /// When the store cannot be written.
     pub fn revoke(&mut self, folder: &Path) -> Result<bool, TrustError> {
         // A folder that is gone can only be named as it was.
-        let key = key(folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
+        let key = folder_key(folder).unwrap_or_else(|_| folder.to_string_lossy().into_owned());
         let was_trusted = self.folders.remove(&key).is_some();
         if was_trusted {
             self.write()?;
@@ -151,12 +151,12 @@ impl Store {
         let lines = self
             .folders
             .iter()
-            .map(|(folder, hash)| format!("{} = {}\n", quote(folder), quote(hash)));
+            .map(|(folder, hash)| format!("{} = {}\n", quote_toml(folder), quote_toml(hash)));
         format!("{HEADER}[{FOLDERS}]\n{}", lines.collect::<String>())
     }
 }
 
-fn parse(content: &[u8]) -> Option<BTreeMap<String, String>> {
+fn parse_folders(content: &[u8]) -> Option<BTreeMap<String, String>> {
     let document: toml::Table = std::str::from_utf8(content).ok()?.parse().ok()?;
     let Some(folders) = document.get(FOLDERS) else {
         return Some(BTreeMap::new());
@@ -166,7 +166,7 @@ fn parse(content: &[u8]) -> Option<BTreeMap<String, String>> {
 }
 
 /// The name under which a folder is kept: the place it really is.
-fn key(folder: &Path) -> Result<String, TrustError> {
+fn folder_key(folder: &Path) -> Result<String, TrustError> {
     let refuse = |why: String| TrustError::Folder { path: folder.to_path_buf(), why };
     let real = folder.canonicalize().map_err(|error| refuse(error.to_string()))?;
     // Two different names could have the same text.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, fmt, time::Duration};
 
 use gnoma_core::Secret;
 
-use crate::text::quote;
+use crate::text::quote_toml;
 
 /// Longest time that can be set: longer ones are slips, and clocks overflow.
 pub(crate) const MAX_DURATION: Duration = Duration::from_secs(366 * 24 * 60 * 60);
@@ -47,8 +47,8 @@ impl Value {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Text(text) => f.write_str(&quote(text)),
-            Self::Secret(secret) => f.write_str(&quote(&masked(secret))),
+            Self::Text(text) => f.write_str(&quote_toml(text)),
+            Self::Secret(secret) => f.write_str(&quote_toml(&mask_secret(secret))),
             Self::Integer(number) => write!(f, "{number}"),
             // Unlike `Display`, `Debug` keeps the point of a whole number.
             Self::Number(number) => write!(f, "{number:?}"),
@@ -56,7 +56,7 @@ impl fmt::Display for Value {
             Self::Duration(time) => write!(f, "\"{}\"", shown_duration(*time)),
             Self::Bytes(count) => write!(f, "{count}"),
             Self::List(texts) => {
-                let texts: Vec<_> = texts.iter().map(|text| quote(text)).collect();
+                let texts: Vec<_> = texts.iter().map(|text| quote_toml(text)).collect();
                 write!(f, "[{}]", texts.join(", "))
             }
         }
@@ -64,7 +64,7 @@ impl fmt::Display for Value {
 }
 
 /// Stars, and the end of a secret that is long enough for its end to tell nothing.
-fn masked(secret: &Secret<String>) -> String {
+fn mask_secret(secret: &Secret<String>) -> String {
     let count = secret.expose().chars().count();
     let end: String = if count > SHOWS_END_FROM_CHARS {
         secret.expose().chars().skip(count - END_CHARS).collect()

@@ -38,7 +38,7 @@ pub fn sound_arguments(text: &str) -> (RawJson, bool) {
         Some(json) => (json, false),
         None => {
             let cut = without_stand_ins(text);
-            (RawJson::of(&cut).unwrap_or_else(|_| RawJson::empty_object()), true)
+            (RawJson::from_value(&cut).unwrap_or_else(|_| RawJson::empty_object()), true)
         }
     }
 }

@@ -8,14 +8,14 @@ const MAX_WORD_BYTES: usize = 512;
 
 /// The longest beginning of `text` of at most `most` bytes that ends between two words.
 #[must_use]
-pub fn head(text: &str, most: usize) -> &str {
+pub fn word_prefix(text: &str, most: usize) -> &str {
     let (kept, rest) = text.split_at(text.floor_char_boundary(most));
     if rest.starts_with(is_of_word) { before_last_word(kept) } else { kept }
 }
 
 /// The longest end of `text` of at most `most` bytes that begins between two words.
 #[must_use]
-pub fn tail(text: &str, most: usize) -> &str {
+pub fn word_suffix(text: &str, most: usize) -> &str {
     let (before, kept) = text.split_at(text.ceil_char_boundary(text.len().saturating_sub(most)));
     if before.ends_with(is_of_word) { behind_first_word(kept) } else { kept }
 }
@@ -25,26 +25,26 @@ pub fn tail(text: &str, most: usize) -> &str {
 pub fn before_last_word(text: &str) -> &str {
     let word =
         text.bytes().rev().take(MAX_WORD_BYTES).take_while(|byte| is_of_word((*byte).into()));
-    text.get(..text.len() - length(word)).unwrap_or(text)
+    text.get(..text.len() - cut_word_length(word)).unwrap_or(text)
 }
 
 /// `text`, which was cut at its beginning, without the word that it begins with.
 #[must_use]
 pub fn behind_first_word(text: &str) -> &str {
     let word = text.bytes().take(MAX_WORD_BYTES).take_while(|byte| is_of_word((*byte).into()));
-    text.get(length(word)..).unwrap_or(text)
+    text.get(cut_word_length(word)..).unwrap_or(text)
 }
 
-fn length(word: impl Iterator<Item = u8>) -> usize {
+fn cut_word_length(word: impl Iterator<Item = u8>) -> usize {
     let length = word.count();
     if length == MAX_WORD_BYTES { 0 } else { length }
 }
 
-/// Like [`head`], for at most `most` characters.
+/// Like [`word_prefix`], for at most `most` characters.
 #[must_use]
 pub fn head_chars(text: &str, most: usize) -> &str {
     match text.char_indices().nth(most) {
-        Some((end, _)) => head(text, end),
+        Some((end, _)) => word_prefix(text, end),
         None => text,
     }
 }
@@ -64,22 +64,22 @@ mod tests {
     #[test]
     fn no_word_is_cut_in_two() {
         let text = "curl -H token=abc-123 \u{e9}nd";
-        assert_eq!(head(text, 12), "curl -H ");
-        assert_eq!(head(text, 21), "curl -H token=abc-123");
-        assert_eq!(head(text, 23), "curl -H token=abc-123 ");
-        assert_eq!(head(text, 100), text);
-        assert_eq!(tail(text, 8), " \u{e9}nd");
-        assert_eq!(tail(text, 100), text);
+        assert_eq!(word_prefix(text, 12), "curl -H ");
+        assert_eq!(word_prefix(text, 21), "curl -H token=abc-123");
+        assert_eq!(word_prefix(text, 23), "curl -H token=abc-123 ");
+        assert_eq!(word_prefix(text, 100), text);
+        assert_eq!(word_suffix(text, 8), " \u{e9}nd");
+        assert_eq!(word_suffix(text, 100), text);
         assert_eq!(head_chars(text, 10), "curl -H ");
         // What is no token is cut where it is asked for.
-        assert_eq!(head(&"x".repeat(9000), 5000).len(), 5000);
-        assert_eq!(tail(&"x".repeat(9000), 5000).len(), 5000);
+        assert_eq!(word_prefix(&"x".repeat(9000), 5000).len(), 5000);
+        assert_eq!(word_suffix(&"x".repeat(9000), 5000).len(), 5000);
     }
 
     proptest! {
         #[test]
         fn what_is_kept_is_whole_words_from_one_end(text in "[ab \u{e9}=]{0,40}", most in 0_usize..50) {
-            let (first, last) = (head(&text, most), tail(&text, most));
+            let (first, last) = (word_prefix(&text, most), word_suffix(&text, most));
             prop_assert!(first.len() <= most && text.starts_with(first));
             prop_assert!(last.len() <= most && text.ends_with(last));
             let words = |text: &str| text.split(|c| !is_of_word(c)).filter(|w| !w.is_empty()).map(str::to_owned).collect::<Vec<_>>();

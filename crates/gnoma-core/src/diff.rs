@@ -16,7 +16,11 @@ pub use similar::DiffOp;
 /// The stretches that are equal, and what stands in one place of the old and the new sequence otherwise.
 /// After `deadline` the answer gets coarse.
 #[must_use]
-pub fn changes<T: Eq + Hash>(old: &[T], new: &[T], deadline: Option<Instant>) -> Vec<DiffOp> {
+pub fn diff_sequences<T: Eq + Hash>(
+    old: &[T],
+    new: &[T],
+    deadline: Option<Instant>,
+) -> Vec<DiffOp> {
     let mut known = HashMap::new();
     let mut number = |item| {
         let next = known.len();
@@ -24,10 +28,10 @@ pub fn changes<T: Eq + Hash>(old: &[T], new: &[T], deadline: Option<Instant>) ->
     };
     let old: Vec<usize> = old.iter().map(&mut number).collect();
     let new: Vec<usize> = new.iter().map(&mut number).collect();
-    numbered(&old, &new, deadline)
+    diff_numbers(&old, &new, deadline)
 }
 
-fn numbered(old: &[usize], new: &[usize], deadline: Option<Instant>) -> Vec<DiffOp> {
+fn diff_numbers(old: &[usize], new: &[usize], deadline: Option<Instant>) -> Vec<DiffOp> {
     let mut found = Compact::new(Replace::new(Capture::new()), old, new);
     let whole = |items: &[usize]| 0..items.len();
     let Ok(()) = myers::diff_deadline(&mut found, old, whole(old), new, whole(new), deadline);
@@ -36,15 +40,15 @@ fn numbered(old: &[usize], new: &[usize], deadline: Option<Instant>) -> Vec<Diff
 
 /// Twice what is equal in both, as a share of both: 1 where all is equal, 0 where nothing is.
 #[must_use]
-pub fn likeness<T: Eq + Hash>(old: &[T], new: &[T]) -> f32 {
-    let equal: usize = changes(old, new, None).iter().map(equal).sum();
+pub fn similarity_ratio<T: Eq + Hash>(old: &[T], new: &[T]) -> f32 {
+    let equal: usize = diff_sequences(old, new, None).iter().map(equal_length).sum();
     match old.len() + new.len() {
         0 => 1.0,
         all => 2.0 * equal as f32 / all as f32,
     }
 }
 
-fn equal(op: &DiffOp) -> usize {
+fn equal_length(op: &DiffOp) -> usize {
     match op {
         DiffOp::Equal { len, .. } => *len,
         DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => 0,
@@ -54,21 +58,21 @@ fn equal(op: &DiffOp) -> usize {
 /// The hunks of a unified diff, with `context` lines around a change; nothing where the texts are equal.
 /// Lines end at `\n` only, so that their numbers agree with every other tool's.
 #[must_use]
-pub fn unified(old: &str, new: &str, context: usize, deadline: Option<Instant>) -> String {
+pub fn unified_diff(old: &str, new: &str, context: usize, deadline: Option<Instant>) -> String {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
     let mut text = String::new();
-    for hunk in group_diff_ops(changes(&old, &new, deadline), context) {
+    for hunk in group_diff_ops(diff_sequences(&old, &new, deadline), context) {
         let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
-        let gone = numbers(first.old_range().start..last.old_range().end);
-        let come = numbers(first.new_range().start..last.new_range().end);
+        let gone = hunk_range(first.old_range().start..last.old_range().end);
+        let come = hunk_range(first.new_range().start..last.new_range().end);
         text.push_str(&format!("@@ -{gone} +{come} @@\n"));
         for op in &hunk {
             if let DiffOp::Equal { .. } = op {
-                add(&mut text, ' ', &old, op.old_range());
+                add_lines(&mut text, ' ', &old, op.old_range());
             } else {
-                add(&mut text, '-', &old, op.old_range());
-                add(&mut text, '+', &new, op.new_range());
+                add_lines(&mut text, '-', &old, op.old_range());
+                add_lines(&mut text, '+', &new, op.new_range());
             }
         }
     }
@@ -76,7 +80,7 @@ pub fn unified(old: &str, new: &str, context: usize, deadline: Option<Instant>) 
 }
 
 /// Lines count from one; an empty stretch names the line before it.
-fn numbers(lines: Range<usize>) -> String {
+fn hunk_range(lines: Range<usize>) -> String {
     match lines.len() {
         0 => format!("{},0", lines.start),
         1 => format!("{}", lines.start + 1),
@@ -84,7 +88,7 @@ fn numbers(lines: Range<usize>) -> String {
     }
 }
 
-fn add(text: &mut String, mark: char, lines: &[&str], range: Range<usize>) {
+fn add_lines(text: &mut String, mark: char, lines: &[&str], range: Range<usize>) {
     for line in lines.get(range).unwrap_or_default() {
         text.push(mark);
         text.push_str(line);
@@ -134,13 +138,13 @@ mod tests {
             context in 0_usize..4,
         ) {
             let (old, new) = (old.concat(), new.concat());
-            prop_assert_eq!(applied(&old, &unified(&old, &new, context, None)), new);
+            prop_assert_eq!(applied(&old, &unified_diff(&old, &new, context, None)), new);
         }
 
         #[test]
         fn stretches_follow_each_other_and_equal_ones_are_equal(old: Vec<u8>, new: Vec<u8>) {
             let (mut left, mut right) = (0, 0);
-            for op in changes(&old, &new, None) {
+            for op in diff_sequences(&old, &new, None) {
                 prop_assert_eq!((op.old_range().start, op.new_range().start), (left, right));
                 (left, right) = (op.old_range().end, op.new_range().end);
                 if let DiffOp::Equal { .. } = op {
@@ -154,13 +158,13 @@ mod tests {
     #[test]
     fn a_missing_line_end_is_told() {
         let hunk = "@@ -1 +1 @@\n-a\n+a\n\\ No newline at end of file\n";
-        assert_eq!(unified("a\n", "a", 3, None), hunk);
-        assert_eq!(unified("a", "a", 3, None), "");
+        assert_eq!(unified_diff("a\n", "a", 3, None), hunk);
+        assert_eq!(unified_diff("a", "a", 3, None), "");
     }
 
     #[test]
     fn likeness_is_the_share_of_what_is_equal() {
-        let like = |old: &str, new: &str| likeness(old.as_bytes(), new.as_bytes());
+        let like = |old: &str, new: &str| similarity_ratio(old.as_bytes(), new.as_bytes());
         assert_eq!([like("", ""), like("ab", "ab"), like("ab", "cd")], [1.0, 1.0, 0.0]);
         assert_eq!(like("parser", "parsr"), 10.0 / 11.0);
     }

@@ -12,30 +12,32 @@ const EXACT_S: u64 = 10;
 
 /// A time in whole seconds, in its two largest units: `250ms`, `5s`, `2m 5s`, `3h 10m`, `4 days`.
 #[must_use]
-pub fn words(time: Duration) -> String {
+pub fn format_duration(time: Duration) -> String {
     match time.as_secs() {
         0 if !time.is_zero() => format!("{}ms", time.as_millis()),
         seconds @ 0..MINUTE_S => format!("{seconds}s"),
-        seconds @ MINUTE_S..HOUR_S => pair((seconds / MINUTE_S, "m"), (seconds % MINUTE_S, "s")),
+        seconds @ MINUTE_S..HOUR_S => {
+            join_units((seconds / MINUTE_S, "m"), (seconds % MINUTE_S, "s"))
+        }
         seconds @ HOUR_S..DAYS_S => {
-            pair((seconds / HOUR_S, "h"), (seconds % HOUR_S / MINUTE_S, "m"))
+            join_units((seconds / HOUR_S, "h"), (seconds % HOUR_S / MINUTE_S, "m"))
         }
         seconds @ DAYS_S.. => format!("{} days", seconds / DAY_S),
     }
 }
 
-/// A measured time: to a tenth of a second below ten, such as `3.2s`, then as [`words`].
+/// A measured time: to a tenth of a second below ten, such as `3.2s`, then as [`format_duration`].
 #[must_use]
-pub fn exact(time: Duration) -> String {
+pub fn format_precise_duration(time: Duration) -> String {
     match time.as_secs() {
         seconds @ 0..EXACT_S => format!("{seconds}.{}s", time.subsec_millis() / 100),
-        seconds => words(Duration::from_secs(seconds)),
+        seconds => format_duration(Duration::from_secs(seconds)),
     }
 }
 
 /// Formats the time since something happened in its largest unit: `just now`, `5m ago`, `2h ago`, `3 days ago`.
 #[must_use]
-pub fn ago(since_ms: i64) -> String {
+pub fn format_age(since_ms: i64) -> String {
     let seconds = u64::try_from(since_ms).unwrap_or_default() / 1_000;
     match seconds {
         0..MINUTE_S => "just now".to_owned(),
@@ -46,7 +48,7 @@ pub fn ago(since_ms: i64) -> String {
     }
 }
 
-fn pair((large, of): (u64, &str), (small, unit): (u64, &str)) -> String {
+fn join_units((large, of): (u64, &str), (small, unit): (u64, &str)) -> String {
     if small == 0 { format!("{large}{of}") } else { format!("{large}{of} {small}{unit}") }
 }
 
@@ -56,21 +58,22 @@ mod tests {
 
     #[test]
     fn a_time_is_told_in_its_two_largest_units() {
-        let all =
-            [0, 59, 120, 125, 598, 7_380, 86_400, 172_800].map(|s| words(Duration::from_secs(s)));
+        let all = [0, 59, 120, 125, 598, 7_380, 86_400, 172_800]
+            .map(|s| format_duration(Duration::from_secs(s)));
         assert_eq!(all, ["0s", "59s", "2m", "2m 5s", "9m 58s", "2h 3m", "24h", "2 days"]);
-        assert_eq!(words(Duration::from_millis(250)), "250ms");
+        assert_eq!(format_duration(Duration::from_millis(250)), "250ms");
     }
 
     #[test]
     fn a_measured_time_has_tenths_while_they_count() {
-        let all = [0, 340, 3_240, 59_900, 65_000].map(|ms| exact(Duration::from_millis(ms)));
+        let all = [0, 340, 3_240, 59_900, 65_000]
+            .map(|ms| format_precise_duration(Duration::from_millis(ms)));
         assert_eq!(all, ["0.0s", "0.3s", "3.2s", "59s", "1m 5s"]);
     }
 
     #[test]
     fn the_past_is_told_in_its_largest_unit() {
-        let all = [-5, 59, 119, 7_200, 86_400, 13 * 86_400].map(|s| ago(s * 1_000));
+        let all = [-5, 59, 119, 7_200, 86_400, 13 * 86_400].map(|s| format_age(s * 1_000));
         assert_eq!(all, ["just now", "just now", "1m ago", "2h ago", "1 day ago", "13 days ago"]);
     }
 }

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the turn, before it makes a call again | [`retry`](ErrorPolicy::retry) |
 //! | the router, before another model takes over | [`another_model`](ErrorPolicy::another_model), [`scope`](ErrorPolicy::scope) |
-//! | the router's health, and the processes that share it | [`rest`](ErrorPolicy::rest), [`scope`](ErrorPolicy::scope), [`is_shared`](ErrorPolicy::is_shared) |
+//! | the router's health, and the processes that share it | [`rest_rule`](ErrorPolicy::rest), [`scope`](ErrorPolicy::scope), [`is_shared`](ErrorPolicy::is_shared) |
 //! | the command, when it ends | [`exit`](ErrorPolicy::exit) |
 //! | the adapters, for the sentence that follows an error | [`remedy`](ErrorPolicy::remedy) |
 
@@ -116,11 +116,11 @@ pub enum Remedy {
     Nothing,
 }
 
-const fn rest(first_s: u64, most_s: u64) -> Option<RestRule> {
+const fn rest_rule(first_s: u64, most_s: u64) -> Option<RestRule> {
     Some(RestRule { first: Duration::from_secs(first_s), most: Duration::from_secs(most_s) })
 }
 
-const fn row(
+const fn policy_row(
     retry: RetryRule,
     (another_model, scope): (bool, FaultScope),
     (rest, is_shared): (Option<RestRule>, bool),
@@ -163,24 +163,24 @@ impl ErrorKind {
         use self::{ExitMeaning as Exit, FaultScope as Of, Remedy as Do, RetryRule as Retry};
         // again · another model, at fault · left alone for, told to others · exit · remedy
         match self {
-            Self::Auth =>           row(Retry::Never, (true, Of::Provider), (rest(10 * MINUTE, 6 * HOUR), false), Exit::NotAuthorised, Do::Key),
-            Self::Forbidden =>      row(Retry::Never, (true, Of::Arm), (rest(10 * MINUTE, 6 * HOUR), false), Exit::NoModel, Do::Access),
-            Self::BadRequest =>     row(Retry::Never, (true, Of::Arm), (None, false), Exit::Failed, Do::Request),
-            Self::ContextTooLong => row(Retry::Never, (true, Of::Arm), (None, false), Exit::Failed, Do::Shorten),
-            Self::NotFound =>       row(Retry::Never, (true, Of::Arm), (rest(HOUR, 24 * HOUR), false), Exit::Failed, Do::ModelName),
-            Self::RateLimited =>    row(Retry::Patient, (true, Of::Arm), (rest(30, 15 * MINUTE), true), Exit::NoModel, Do::Wait),
-            Self::Quota =>          row(Retry::Never, (true, Of::Provider), (rest(15 * MINUTE, 6 * HOUR), true), Exit::NoModel, Do::Quota),
-            Self::Overloaded =>     row(Retry::Patient, (true, Of::Arm), (rest(15, 10 * MINUTE), true), Exit::NoModel, Do::Wait),
-            Self::ServerError =>    row(Retry::Broken, (true, Of::Arm), (rest(15, 10 * MINUTE), true), Exit::NoModel, Do::Report),
-            Self::Unreachable =>    row(Retry::Unreachable, (true, Of::Host), (rest(5, 5 * MINUTE), false), Exit::NoModel, Do::Network),
-            Self::Certificate =>    row(Retry::Never, (true, Of::Host), (rest(MINUTE, 30 * MINUTE), false), Exit::NoModel, Do::Certificate),
-            Self::WrongServer =>    row(Retry::Never, (true, Of::Provider), (rest(MINUTE, 30 * MINUTE), false), Exit::NoModel, Do::Address),
-            Self::Network =>        row(Retry::Broken, (true, Of::Host), (rest(5, 5 * MINUTE), false), Exit::NoModel, Do::Network),
-            Self::Timeout =>        row(Retry::Silent, (true, Of::Arm), (rest(30, 10 * MINUTE), true), Exit::NoModel, Do::Patience),
-            Self::Garbled =>        row(Retry::Broken, (true, Of::Arm), (rest(30, 10 * MINUTE), true), Exit::NoModel, Do::Address),
-            Self::Protocol =>       row(Retry::Unreadable, (true, Of::Arm), (rest(MINUTE, 30 * MINUTE), true), Exit::NoModel, Do::Address),
-            Self::Agent =>          row(Retry::Never, (true, Of::Arm), (rest(MINUTE, 30 * MINUTE), true), Exit::NoModel, Do::Nothing),
-            Self::Cancelled =>      row(Retry::Never, (false, Of::Arm), (None, false), Exit::Failed, Do::Nothing),
+            Self::Auth =>           policy_row(Retry::Never, (true, Of::Provider), (rest_rule(10 * MINUTE, 6 * HOUR), false), Exit::NotAuthorised, Do::Key),
+            Self::Forbidden =>      policy_row(Retry::Never, (true, Of::Arm), (rest_rule(10 * MINUTE, 6 * HOUR), false), Exit::NoModel, Do::Access),
+            Self::BadRequest =>     policy_row(Retry::Never, (true, Of::Arm), (None, false), Exit::Failed, Do::Request),
+            Self::ContextTooLong => policy_row(Retry::Never, (true, Of::Arm), (None, false), Exit::Failed, Do::Shorten),
+            Self::NotFound =>       policy_row(Retry::Never, (true, Of::Arm), (rest_rule(HOUR, 24 * HOUR), false), Exit::Failed, Do::ModelName),
+            Self::RateLimited =>    policy_row(Retry::Patient, (true, Of::Arm), (rest_rule(30, 15 * MINUTE), true), Exit::NoModel, Do::Wait),
+            Self::Quota =>          policy_row(Retry::Never, (true, Of::Provider), (rest_rule(15 * MINUTE, 6 * HOUR), true), Exit::NoModel, Do::Quota),
+            Self::Overloaded =>     policy_row(Retry::Patient, (true, Of::Arm), (rest_rule(15, 10 * MINUTE), true), Exit::NoModel, Do::Wait),
+            Self::ServerError =>    policy_row(Retry::Broken, (true, Of::Arm), (rest_rule(15, 10 * MINUTE), true), Exit::NoModel, Do::Report),
+            Self::Unreachable =>    policy_row(Retry::Unreachable, (true, Of::Host), (rest_rule(5, 5 * MINUTE), false), Exit::NoModel, Do::Network),
+            Self::Certificate =>    policy_row(Retry::Never, (true, Of::Host), (rest_rule(MINUTE, 30 * MINUTE), false), Exit::NoModel, Do::Certificate),
+            Self::WrongServer =>    policy_row(Retry::Never, (true, Of::Provider), (rest_rule(MINUTE, 30 * MINUTE), false), Exit::NoModel, Do::Address),
+            Self::Network =>        policy_row(Retry::Broken, (true, Of::Host), (rest_rule(5, 5 * MINUTE), false), Exit::NoModel, Do::Network),
+            Self::Timeout =>        policy_row(Retry::Silent, (true, Of::Arm), (rest_rule(30, 10 * MINUTE), true), Exit::NoModel, Do::Patience),
+            Self::Garbled =>        policy_row(Retry::Broken, (true, Of::Arm), (rest_rule(30, 10 * MINUTE), true), Exit::NoModel, Do::Address),
+            Self::Protocol =>       policy_row(Retry::Unreadable, (true, Of::Arm), (rest_rule(MINUTE, 30 * MINUTE), true), Exit::NoModel, Do::Address),
+            Self::Agent =>          policy_row(Retry::Never, (true, Of::Arm), (rest_rule(MINUTE, 30 * MINUTE), true), Exit::NoModel, Do::Nothing),
+            Self::Cancelled =>      policy_row(Retry::Never, (false, Of::Arm), (None, false), Exit::Failed, Do::Nothing),
         }
     }
 

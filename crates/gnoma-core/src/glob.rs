@@ -1,5 +1,5 @@
-//! Matches names and paths against patterns, in time that grows with pattern times name. [`matches`] is for globs of
-//! `*` and `?`; for other dialects, [`fits`] takes the parts of a pattern that the caller has read.
+//! Matches names and paths against patterns, in time that grows with pattern times name. [`glob_matches`] is for globs of
+//! `*` and `?`; for other dialects, [`tokens_match`] takes the parts of a pattern that the caller has read.
 
 /// Characters of a name that a pattern may fit.
 pub const MOST_NAME_CHARS: usize = 1024;
@@ -25,7 +25,7 @@ pub enum Token {
 ///
 /// It goes back to the last `*` alone, so that its steps are bounded by the product of the two lengths.
 #[must_use]
-pub fn matches(glob: &str, text: &str) -> bool {
+pub fn glob_matches(glob: &str, text: &str) -> bool {
     let (mut glob, mut text) = (glob.chars(), text.chars());
     // The glob behind the last star, and the text from where that is tried.
     let mut last_star = None;
@@ -53,22 +53,22 @@ pub fn matches(glob: &str, text: &str) -> bool {
 /// True if a name fits a pattern. The function follows all ways through the pattern at once; a name that is too
 /// long fits nothing.
 #[must_use]
-pub fn fits(tokens: &[Token], name: &str) -> bool {
+pub fn tokens_match(tokens: &[Token], name: &str) -> bool {
     if name.chars().count() > MOST_NAME_CHARS {
         return false;
     }
     let mut at = vec![false; tokens.len() + 1];
-    enter(tokens, &mut at, 0);
+    enter_position(tokens, &mut at, 0);
     for char in name.chars() {
         let mut next = vec![false; tokens.len() + 1];
         let here = tokens.iter().enumerate().filter(|(place, _)| at.get(*place) == Some(&true));
         for (place, token) in here {
-            let (stays, goes) = step(*token, char);
+            let (stays, goes) = step_token(*token, char);
             if stays {
-                enter(tokens, &mut next, place);
+                enter_position(tokens, &mut next, place);
             }
             if goes {
-                enter(tokens, &mut next, place + 1);
+                enter_position(tokens, &mut next, place + 1);
             }
         }
         if !next.contains(&true) {
@@ -80,7 +80,7 @@ pub fn fits(tokens: &[Token], name: &str) -> bool {
 }
 
 /// Reports whether a character keeps the match at the token, and whether it moves the match to the next token.
-fn step(token: Token, char: char) -> (bool, bool) {
+fn step_token(token: Token, char: char) -> (bool, bool) {
     match token {
         Token::Char(own) => (false, own == char),
         Token::One => (false, char != '/'),
@@ -92,7 +92,7 @@ fn step(token: Token, char: char) -> (bool, bool) {
 }
 
 /// Comes to a place, and to all that are reached from it without a character.
-fn enter(tokens: &[Token], at: &mut [bool], place: usize) {
+fn enter_position(tokens: &[Token], at: &mut [bool], place: usize) {
     let mut place = place;
     while let Some(seen) = at.get_mut(place) {
         *seen = true;
@@ -133,7 +133,7 @@ mod tests {
         #[test]
         fn globs_mean_what_trying_everything_says(glob in "[aä*?]{0,7}", text in "[aä*?]{0,8}") {
             let chars = |text: &str| text.chars().collect::<Vec<_>>();
-            prop_assert_eq!(matches(&glob, &text), matches_slowly(&chars(&glob), &chars(&text)));
+            prop_assert_eq!(glob_matches(&glob, &text), matches_slowly(&chars(&glob), &chars(&text)));
         }
     }
 
@@ -156,15 +156,15 @@ mod tests {
             ("a*a", "a", false),
             ("a?c", "aäc", true),
         ] {
-            assert_eq!(matches(glob, text), expected, "{glob} {text}");
+            assert_eq!(glob_matches(glob, text), expected, "{glob} {text}");
         }
     }
 
     #[test]
     fn a_glob_of_many_stars_is_matched_in_few_steps() {
         // Trying everything would take millions of steps for the first, and would not end for the second.
-        assert!(!matches(&("a*".repeat(8) + "b"), &"a".repeat(24)));
-        assert!(!matches(&("a*".repeat(1_000) + "b"), &"a".repeat(20_000)));
-        assert!(matches(&"a*".repeat(1_000), &"a".repeat(20_000)));
+        assert!(!glob_matches(&("a*".repeat(8) + "b"), &"a".repeat(24)));
+        assert!(!glob_matches(&("a*".repeat(1_000) + "b"), &"a".repeat(20_000)));
+        assert!(glob_matches(&"a*".repeat(1_000), &"a".repeat(20_000)));
     }
 }

@@ -195,7 +195,7 @@ impl RawJson {
     ///
     /// # Errors
     /// When `value` cannot be JSON (a map with non-string keys).
-    pub fn of(value: &impl Serialize) -> Result<Self, serde_json::Error> {
+    pub fn from_value(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         serde_json::value::to_raw_value(value).map(Self)
     }
 

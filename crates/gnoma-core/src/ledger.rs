@@ -101,12 +101,12 @@ impl Amount {
 
     /// Returns this amount in `unit`, such as tokens or micro-dollars.
     #[must_use]
-    pub fn of(&self, unit: Unit) -> u64 {
+    pub fn in_unit(&self, unit: Unit) -> u64 {
         match unit {
             Unit::Requests => self.requests,
             Unit::Input => self.input.saturating_sub(self.cached),
             Unit::Output => self.output,
-            Unit::Tokens => self.of(Unit::Input).saturating_add(self.output),
+            Unit::Tokens => self.in_unit(Unit::Input).saturating_add(self.output),
             Unit::AllInput => self.input,
             Unit::AllTokens => self.input.saturating_add(self.output),
             Unit::MicroUsd => self.micro_usd,
@@ -261,12 +261,12 @@ pub trait Ledger: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>>;
+    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>>;
 
     /// Returns the amounts that were taken from a day on, by day and arm; the earliest first. `from_day` counts
     /// days since 1970-01-01 (UTC).
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>>;
+    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>>;
 }

@@ -171,7 +171,7 @@ impl Point {
 
     /// The call that it is about.
     #[must_use]
-    pub fn call(&self) -> Option<&ToolCall> {
+    pub fn tool_call(&self) -> Option<&ToolCall> {
         match self {
             Self::BeforeTool { call }
             | Self::AfterTool { call, .. }
@@ -259,7 +259,7 @@ pub struct Prepared {
 impl Prepared {
     /// The text that the model gets: the replacement of `text`, or else `text`.
     #[must_use]
-    pub fn said<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub fn model_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let Some(parts) = &self.parts else { return Cow::Borrowed(text) };
         let word = |part: &PromptPart| match part {
             PromptPart::Text(text) | PromptPart::Command(text) => text.clone(),
@@ -298,14 +298,14 @@ pub trait SideModel: Send + Sync + fmt::Debug {
 /// A session's extensions, as the session sees them.
 pub trait Lifecycle: Send + Sync + fmt::Debug {
     /// True if an extension listens at such a point. If none does, no extension is asked and nothing is spent.
-    fn listens(&self, kind: PointKind) -> bool;
+    fn has_listener(&self, kind: PointKind) -> bool;
 
     /// Asks everybody who listens. Dropping the future ends what it has started.
-    fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer>;
+    fn run_hooks(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer>;
 
     /// Prepares what a person said. `starter`: the tool that starts sessions, where there is one. Dropping the
     /// future ends what it has started.
-    fn prepare(
+    fn prepare_prompt(
         &self,
         text: String,
         mode: PermissionMode,
@@ -317,19 +317,19 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
     fn held_to(&self) -> Option<Arc<[String]>>;
 
     /// Texts that stay in the conversation when it is compacted, besides the summary.
-    fn kept(&self) -> Vec<String> {
+    fn retained_texts(&self) -> Vec<String> {
         Vec::new()
     }
 
     /// The session continues with the earlier conversation, as models get it. Called once, before
     /// any point.
-    fn resumed(&self, _history: &[Arc<Message>]) {}
+    fn on_resume(&self, _history: &[Arc<Message>]) {}
 
     /// Hears what happens in the session, as front ends do. Must not wait.
-    fn heard(&self, _event: &Event) {}
+    fn on_event(&self, _event: &Event) {}
 
     /// The session lends its models. Called once, before any point.
-    fn lend(&self, _model: Arc<dyn SideModel>) {}
+    fn set_side_model(&self, _model: Arc<dyn SideModel>) {}
 
     /// The hooks with where they come from and how they ran last, a line each, for people.
     fn hooks_told(&self) -> Vec<String>;

@@ -6,7 +6,7 @@
 
 use std::{ops::Range, time::Instant};
 
-use crate::diff::{DiffOp, changes};
+use crate::diff::{DiffOp, diff_sequences};
 
 /// A stretch that both sides changed, each in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct Clash {
 ///
 /// # Errors
 /// All places where the sides are at odds, in their order.
-pub fn merged(
+pub fn merge_texts(
     base: &str,
     ours: &str,
     theirs: &str,
@@ -33,8 +33,8 @@ pub fn merged(
 ) -> Result<String, Vec<Clash>> {
     let [base, ours, theirs] =
         [base, ours, theirs].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
-    let in_ours = kept(&base, &ours, deadline);
-    let in_theirs = kept(&base, &theirs, deadline);
+    let in_ours = map_unchanged_lines(&base, &ours, deadline);
+    let in_theirs = map_unchanged_lines(&base, &theirs, deadline);
     let (mut text, mut clashes) = (String::new(), Vec::new());
     let (mut at, mut our_at, mut their_at) = (0, 0, 0);
     loop {
@@ -46,9 +46,9 @@ pub fn merged(
             .map_or((base.len(), ours.len(), theirs.len()), |(line, our, their)| {
                 (line, *our, *their)
             });
-        let was = lines(&base, at..end);
-        let our = lines(&ours, our_at..our_end);
-        let their = lines(&theirs, their_at..their_end);
+        let was = line_slice(&base, at..end);
+        let our = line_slice(&ours, our_at..our_end);
+        let their = line_slice(&theirs, their_at..their_end);
         if our == was {
             text.extend(their.iter().copied());
         } else if their == was || our == their {
@@ -64,14 +64,18 @@ pub fn merged(
     if clashes.is_empty() { Ok(text) } else { Err(clashes) }
 }
 
-fn lines<'a, 't>(all: &'a [&'t str], range: Range<usize>) -> &'a [&'t str] {
+fn line_slice<'a, 't>(all: &'a [&'t str], range: Range<usize>) -> &'a [&'t str] {
     all.get(range).unwrap_or_default()
 }
 
 /// For each old line where it stands in the new text, if it still does.
-fn kept(old: &[&str], new: &[&str], deadline: Option<Instant>) -> Vec<Option<usize>> {
+fn map_unchanged_lines(
+    old: &[&str],
+    new: &[&str],
+    deadline: Option<Instant>,
+) -> Vec<Option<usize>> {
     let mut kept = vec![None; old.len()];
-    for op in changes(old, new, deadline) {
+    for op in diff_sequences(old, new, deadline) {
         if let DiffOp::Equal { .. } = op {
             for (line, now) in op.old_range().zip(op.new_range()) {
                 if let Some(place) = kept.get_mut(line) {
@@ -97,7 +101,7 @@ mod tests {
     proptest! {
         #[test]
         fn one_side_alone_changes_and_both_alike_agree(base in text(), other in text()) {
-            let merge = |base: &str, ours: &str, theirs: &str| merged(base, ours, theirs, None);
+            let merge = |base: &str, ours: &str, theirs: &str| merge_texts(base, ours, theirs, None);
             prop_assert_eq!(merge(&base, &base, &other), Ok(other.clone()));
             prop_assert_eq!(merge(&base, &other, &base), Ok(other.clone()));
             prop_assert_eq!(merge(&base, &other, &other), Ok(other));
@@ -107,13 +111,13 @@ mod tests {
         fn no_order_of_the_sides_changes_what_comes_out(
             base in text(), ours in text(), theirs in text(),
         ) {
-            let swapped = merged(&base, &theirs, &ours, None).map_err(|clashes| {
+            let swapped = merge_texts(&base, &theirs, &ours, None).map_err(|clashes| {
                 let turned = clashes.into_iter().map(|Clash { line, base, ours, theirs }| Clash {
                     line, base, ours: theirs, theirs: ours,
                 });
                 turned.collect::<Vec<_>>()
             });
-            prop_assert_eq!(merged(&base, &ours, &theirs, None), swapped);
+            prop_assert_eq!(merge_texts(&base, &ours, &theirs, None), swapped);
         }
 
         /// Every line is a number of its own, so that nothing is ambiguous: each side replaces, removes
@@ -141,7 +145,7 @@ mod tests {
                 touching |= (now[0] && now[1] && !same) || (before[0] && now[1]) || (before[1] && now[0]);
                 before = now;
             }
-            match merged(&base, &ours, &theirs, None) {
+            match merge_texts(&base, &ours, &theirs, None) {
                 Ok(text) => prop_assert_eq!(text, both),
                 Err(clashes) => {
                     prop_assert!(touching, "{:?}", clashes);
@@ -156,12 +160,12 @@ mod tests {
 
     #[test]
     fn a_clash_has_both_sides_and_its_place() {
-        let clashes = merged("a\nb\nc\n", "a\nB\nc\n", "a\nX\nc\n", None).unwrap_err();
+        let clashes = merge_texts("a\nb\nc\n", "a\nB\nc\n", "a\nX\nc\n", None).unwrap_err();
         let [clash] = &*clashes else { panic!("{clashes:?}") };
         assert_eq!(
             (clash.line, &*clash.base, &*clash.ours, &*clash.theirs),
             (2, "b\n", "B\n", "X\n")
         );
-        assert_eq!(merged("a\nb\nc\n", "a\nb\nC", "A\nb\nc\n", None).unwrap(), "A\nb\nC");
+        assert_eq!(merge_texts("a\nb\nc\n", "a\nb\nC", "A\nb\nc\n", None).unwrap(), "A\nb\nC");
     }
 }

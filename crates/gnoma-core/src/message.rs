@@ -185,7 +185,7 @@ pub struct ToolResult {
 
 impl ToolResult {
     /// A result that is one text.
-    pub fn text(call: &ToolCall, text: impl Into<String>, is_error: bool) -> Self {
+    pub fn from_text(call: &ToolCall, text: impl Into<String>, is_error: bool) -> Self {
         Self {
             call_id: call.id.clone(),
             name: call.name.clone(),
@@ -252,7 +252,7 @@ pub enum Content {
 
 impl Content {
     /// Plain text.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn from_text(text: impl Into<String>) -> Self {
         Self::Text(Text { text: text.into(), signature: None })
     }
 }
@@ -291,7 +291,7 @@ impl Message {
     /// # Errors
     /// When `content` is empty or holds anything but text and images.
     pub fn user(content: Vec<Content>) -> Result<Self, MessageError> {
-        Self::checked(Role::User, content, None, None)
+        Self::build_checked(Role::User, content, None, None)
     }
 
     /// A user's message of one text. An empty text becomes a single space: messages have content.
@@ -300,7 +300,7 @@ impl Message {
         if text.is_empty() {
             text.push(' ');
         }
-        Self { role: Role::User, content: vec![Content::text(text)], origin: None, stop: None }
+        Self { role: Role::User, content: vec![Content::from_text(text)], origin: None, stop: None }
     }
 
     /// A model's message.
@@ -312,7 +312,7 @@ impl Message {
         origin: Option<ModelRef>,
         stop: Option<StopReason>,
     ) -> Result<Self, MessageError> {
-        Self::checked(Role::Assistant, content, origin, stop)
+        Self::build_checked(Role::Assistant, content, origin, stop)
     }
 
     /// The answers to the calls of the message before, in the order of the calls.
@@ -321,10 +321,10 @@ impl Message {
     /// When there is no result or two answer the same call.
     pub fn results(results: Vec<ToolResult>) -> Result<Self, MessageError> {
         let content = results.into_iter().map(Content::ToolResult).collect();
-        Self::checked(Role::Tool, content, None, None)
+        Self::build_checked(Role::Tool, content, None, None)
     }
 
-    fn checked(
+    fn build_checked(
         role: Role,
         content: Vec<Content>,
         origin: Option<ModelRef>,
@@ -380,7 +380,7 @@ impl Message {
 
     /// Why the model stopped; `None` for other roles and for an answer that was cut off.
     #[must_use]
-    pub fn stop(&self) -> Option<StopReason> {
+    pub fn stop_reason(&self) -> Option<StopReason> {
         self.stop
     }
 
@@ -453,7 +453,7 @@ impl<'de> Deserialize<'de> for Message {
             stop: Option<StopReason>,
         }
         let stored = Stored::deserialize(deserializer)?;
-        Self::checked(stored.role, stored.content, stored.origin, stored.stop)
+        Self::build_checked(stored.role, stored.content, stored.origin, stored.stop)
             .map_err(serde::de::Error::custom)
     }
 }
@@ -472,7 +472,7 @@ mod tests {
                     signature: Some("sig==".into()),
                     item: None,
                 }),
-                Content::text("I look"),
+                Content::from_text("I look"),
                 Content::ToolCall(call),
             ],
             Some(ModelRef { provider: "anthropic".into(), model: "m".into() }),

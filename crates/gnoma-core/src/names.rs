@@ -32,7 +32,7 @@ pub struct FoundPath {
 
 /// Follows `path` from the folder `cwd`. `None` if it is no text in the end.
 #[must_use]
-pub fn find(path: &str, cwd: &Path, disk: &dyn FileNames) -> Option<FoundPath> {
+pub fn find_typed_path(path: &str, cwd: &Path, disk: &dyn FileNames) -> Option<FoundPath> {
     if disk.is_there(&cwd.join(path)) {
         return Some(FoundPath { path: path.to_owned(), is_whole: true });
     }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     fn found(path: &str, disk: &Disk) -> (String, bool) {
-        let found = find(path, Path::new("/w"), disk).unwrap();
+        let found = find_typed_path(path, Path::new("/w"), disk).unwrap();
         (found.path, found.is_whole)
     }
 

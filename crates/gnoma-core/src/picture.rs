@@ -27,61 +27,70 @@ impl Image {
     pub fn pixels(&self) -> Option<Pixels> {
         let end = self.base64.len().min(MAX_CHARACTERS) / 4 * 4;
         let bytes = STANDARD.decode(self.base64.get(..end)?).ok()?;
-        png(&bytes).or_else(|| gif(&bytes)).or_else(|| webp(&bytes)).or_else(|| jpeg(&bytes))
+        png_size(&bytes)
+            .or_else(|| gif_size(&bytes))
+            .or_else(|| webp_size(&bytes))
+            .or_else(|| jpeg_size(&bytes))
     }
 }
 
-fn big(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
+fn read_big_endian(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(length)?)?;
     Some(bytes.iter().fold(0, |sum, byte| (sum << 8) | u32::from(*byte)))
 }
 
-fn little(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
+fn read_little_endian(bytes: &[u8], at: usize, length: usize) -> Option<u32> {
     let bytes = bytes.get(at..at.checked_add(length)?)?;
     Some(bytes.iter().rev().fold(0, |sum, byte| (sum << 8) | u32::from(*byte)))
 }
 
-fn png(bytes: &[u8]) -> Option<Pixels> {
+fn png_size(bytes: &[u8]) -> Option<Pixels> {
     bytes.starts_with(b"\x89PNG\r\n\x1a\n").then_some(())?;
-    Some(Pixels { width: big(bytes, 16, 4)?, height: big(bytes, 20, 4)? })
+    Some(Pixels { width: read_big_endian(bytes, 16, 4)?, height: read_big_endian(bytes, 20, 4)? })
 }
 
-fn gif(bytes: &[u8]) -> Option<Pixels> {
+fn gif_size(bytes: &[u8]) -> Option<Pixels> {
     bytes.starts_with(b"GIF8").then_some(())?;
-    Some(Pixels { width: little(bytes, 6, 2)?, height: little(bytes, 8, 2)? })
+    Some(Pixels {
+        width: read_little_endian(bytes, 6, 2)?,
+        height: read_little_endian(bytes, 8, 2)?,
+    })
 }
 
-fn webp(bytes: &[u8]) -> Option<Pixels> {
+fn webp_size(bytes: &[u8]) -> Option<Pixels> {
     (bytes.starts_with(b"RIFF") && bytes.get(8..12)? == b"WEBP").then_some(())?;
     match bytes.get(12..16)? {
         b"VP8X" => Some(Pixels {
-            width: little(bytes, 24, 3)?.saturating_add(1),
-            height: little(bytes, 27, 3)?.saturating_add(1),
+            width: read_little_endian(bytes, 24, 3)?.saturating_add(1),
+            height: read_little_endian(bytes, 27, 3)?.saturating_add(1),
         }),
         b"VP8 " => Some(Pixels {
-            width: little(bytes, 26, 2)? & 0x3fff,
-            height: little(bytes, 28, 2)? & 0x3fff,
+            width: read_little_endian(bytes, 26, 2)? & 0x3fff,
+            height: read_little_endian(bytes, 28, 2)? & 0x3fff,
         }),
         b"VP8L" => {
-            let packed = little(bytes, 21, 4)?;
+            let packed = read_little_endian(bytes, 21, 4)?;
             Some(Pixels { width: (packed & 0x3fff) + 1, height: ((packed >> 14) & 0x3fff) + 1 })
         }
         _ => None,
     }
 }
 
-fn jpeg(bytes: &[u8]) -> Option<Pixels> {
+fn jpeg_size(bytes: &[u8]) -> Option<Pixels> {
     bytes.starts_with(&[0xff, 0xd8]).then_some(())?;
     let mut at = 2_usize;
     for _ in 0..MAX_SEGMENTS {
-        let marker = big(bytes, at, 2)?;
+        let marker = read_big_endian(bytes, at, 2)?;
         let is_frame =
             matches!(marker, 0xffc0..=0xffcf) && !matches!(marker, 0xffc4 | 0xffc8 | 0xffcc);
         if is_frame {
-            let (height, width) = (big(bytes, at + 5, 2)?, big(bytes, at + 7, 2)?);
+            let (height, width) =
+                (read_big_endian(bytes, at + 5, 2)?, read_big_endian(bytes, at + 7, 2)?);
             return Some(Pixels { width, height });
         }
-        at = at.checked_add(2)?.checked_add(usize::try_from(big(bytes, at + 2, 2)?).ok()?)?;
+        at = at
+            .checked_add(2)?
+            .checked_add(usize::try_from(read_big_endian(bytes, at + 2, 2)?).ok()?)?;
     }
     None
 }

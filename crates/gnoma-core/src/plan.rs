@@ -49,7 +49,7 @@ struct PlanArguments {
 ///
 /// # Errors
 /// What is wrong with it, for the model.
-pub fn read(arguments: &RawJson) -> Result<Vec<PlanStep>, String> {
+pub fn parse_plan(arguments: &RawJson) -> Result<Vec<PlanStep>, String> {
     let PlanArguments { mut steps } = arguments.read().map_err(|error| error.to_string())?;
     for step in &mut steps {
         step.text = step.text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -90,12 +90,12 @@ mod tests {
     fn a_plan_comes_through_text() {
         let arguments = r#"{"steps":[{"text":"read\n the code","status":"done"},
             {"text":"change it","status":"in_progress"},{"text":"test"}]}"#;
-        let steps = read(&RawJson::parse(arguments).unwrap()).unwrap();
+        let steps = parse_plan(&RawJson::parse(arguments).unwrap()).unwrap();
         let text = to_text(&steps);
         assert_eq!(text, "[x] read the code\n[>] change it\n[ ] test");
         assert_eq!(from_text(&format!("It was long.\n{text}\nThe end.")), steps);
         for wrong in [r#"{"steps":[{"text":" "}]}"#, r#"{"steps":[{"text":"a","status":"x"}]}"#] {
-            assert!(read(&RawJson::parse(wrong).unwrap()).is_err(), "{wrong}");
+            assert!(parse_plan(&RawJson::parse(wrong).unwrap()).is_err(), "{wrong}");
         }
     }
 }

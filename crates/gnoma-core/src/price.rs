@@ -30,7 +30,7 @@ pub struct Price {
 impl Price {
     /// Returns the cost of these tokens in micro-dollars; a begun micro-dollar counts as a whole one.
     #[must_use]
-    pub fn of(&self, usage: &Usage) -> u64 {
+    pub fn cost_micro_usd(&self, usage: &Usage) -> u64 {
         let parts = [
             (usage.input, self.input),
             (usage.output, self.output),
@@ -70,14 +70,17 @@ mod tests {
             cache_write: 100,
             reasoning: 50,
         };
-        assert_eq!(price.of(&usage), 3_000 + 3_000 + 3_000 + 375);
+        assert_eq!(price.cost_micro_usd(&usage), 3_000 + 3_000 + 3_000 + 375);
         assert_eq!(
-            price.of(&Usage { cache_read: 1, ..Usage::default() }),
+            price.cost_micro_usd(&Usage { cache_read: 1, ..Usage::default() }),
             1,
             "a begun micro-dollar"
         );
         let absurd = Usage { input: u64::MAX, output: u64::MAX, ..Usage::default() };
-        assert_eq!(Price { input: u64::MAX, output: u64::MAX, ..price }.of(&absurd), u64::MAX);
-        assert!(Price::default().is_free() && Price::default().of(&absurd) == 0);
+        assert_eq!(
+            Price { input: u64::MAX, output: u64::MAX, ..price }.cost_micro_usd(&absurd),
+            u64::MAX
+        );
+        assert!(Price::default().is_free() && Price::default().cost_micro_usd(&absurd) == 0);
     }
 }

@@ -114,5 +114,5 @@ pub trait Provider: Send + Sync {
     fn stream(&self, request: ModelRequest) -> EventStream;
 
     /// The models on offer.
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>>;
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>>;
 }

@@ -10,22 +10,22 @@ use std::{
 };
 
 /// Sorts by a comparison; what is equal keeps its order.
-pub fn by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
-    let mut order = numbers(items.len(), &mut |a, b| match (items.get(a), items.get(b)) {
+pub fn sort_by<T>(items: &mut [T], mut compare: impl FnMut(&T, &T) -> Ordering) {
+    let mut order = order_indices(items.len(), &mut |a, b| match (items.get(a), items.get(b)) {
         (Some(a), Some(b)) => compare(a, b),
         _ => Ordering::Equal,
     });
-    put(&mut order, &mut |a, b| items.swap(a, b));
+    apply_order(&mut order, &mut |a, b| items.swap(a, b));
 }
 
 /// Sorts by a key; what is equal keeps its order.
 pub fn by_key<T, K: Ord>(items: &mut [T], mut key: impl FnMut(&T) -> K) {
-    by(items, |a, b| key(a).cmp(&key(b)));
+    sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
 /// Sorts; what is equal keeps its order.
-pub fn sort<T: Ord>(items: &mut [T]) {
-    by(items, T::cmp);
+pub fn sort_items<T: Ord>(items: &mut [T]) {
+    sort_by(items, T::cmp);
 }
 
 /// Collects into a map, by inserting one entry after the other; `collect` would sort first, with a sort compiled for each
@@ -45,14 +45,14 @@ pub fn to_set<T: Ord>(items: impl IntoIterator<Item = T>) -> BTreeSet<T> {
 }
 
 /// The numbers of `count` items in their order.
-fn numbers(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
+fn order_indices(count: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..count).collect();
     order.sort_by(|a, b| compare(*a, *b));
     order
 }
 
 /// Puts items into an order, each where it belongs, by at most as many swaps as there are items.
-fn put(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
+fn apply_order(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for start in 0..order.len() {
         let mut at = start;
         while let Some(next) = order.get(at).copied()
@@ -73,7 +73,7 @@ fn put(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{by, by_key};
+    use super::{by_key, sort_by};
 
     proptest! {
         #[test]
@@ -82,7 +82,7 @@ mod tests {
             by_key(&mut ours, |item| item.0);
             theirs.sort_by_key(|item| item.0);
             prop_assert_eq!(&ours, &theirs);
-            by(&mut ours, |a, b| b.1.cmp(&a.1));
+            sort_by(&mut ours, |a, b| b.1.cmp(&a.1));
             theirs.sort_by_key(|item| std::cmp::Reverse(item.1));
             prop_assert_eq!(ours, theirs);
         }

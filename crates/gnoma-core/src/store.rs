@@ -344,7 +344,7 @@ pub trait SessionStore: Send + Sync {
     fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page>;
 
     /// What is known of one session without reading it.
-    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts>;
+    fn session_facts(&self, session: SessionId) -> Stored<'_, SessionFacts>;
 
     /// What is known of at most `max` sessions that people opened, the latest changed first.
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>>;
@@ -372,11 +372,11 @@ pub trait SessionStore: Send + Sync {
     /// Opens a session for writing, and closes calls that a dead process left open: one that waited
     /// for approval is refused, any other may have run. The conversation mentions, once, the
     /// sessions that it had started and that died with that process.
-    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
+    fn hold_session(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
 
     /// Ends what [`hold`](Self::hold) began: others may write the session again. One that another session
     /// had started has ended with that.
-    fn release(&self, session: SessionId) -> Stored<'_, ()>;
+    fn release_session(&self, session: SessionId) -> Stored<'_, ()>;
 }
 
 /// Names a large tool result within its session, short enough for a model to repeat: `r1`, `r2`, …
@@ -423,13 +423,13 @@ pub trait ResultStore: Send + Sync {
     ///
     /// # Errors
     /// When the store is full or cannot be written.
-    fn put(&self, text: String) -> Stored<'_, ResultId>;
+    fn save_result(&self, text: String) -> Stored<'_, ResultId>;
 
     /// Reads a stored result from byte `from`, at most `max_bytes` of it.
     ///
     /// # Errors
     /// [`StoreErrorKind::NotFound`] if the session has no such result, and failures of the disk.
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice>;
+    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice>;
 }
 
 /// Saves the files of a workspace, so that what a turn does to them can be undone. Callers remove
@@ -437,12 +437,12 @@ pub trait ResultStore: Send + Sync {
 pub trait Checkpoints: Send + Sync {
     /// Begins to read the workspace in the background, so that the first [`keep`](Self::keep) need
     /// not. Returns at once; a second call does nothing.
-    fn prepare(&self);
+    fn preload_workspace(&self);
 
     /// Saves the files as they are now and returns the state's name. A state that equals the one
     /// saved before may get that one's name.
     ///
     /// # Errors
     /// When the workspace cannot be read or the store cannot be written.
-    fn keep(&self, label: String) -> Stored<'_, String>;
+    fn save_checkpoint(&self, label: String) -> Stored<'_, String>;
 }

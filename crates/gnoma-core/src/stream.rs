@@ -258,7 +258,7 @@ impl Accumulator {
     /// for its calls if it has any and all of them are complete. Otherwise a vendor's new word for
     /// a reason would lose them.
     #[must_use]
-    pub fn settled(&self, stop: StopReason) -> StopReason {
+    pub fn effective_stop_reason(&self, stop: StopReason) -> StopReason {
         let is_whole = |draft: &Draft| match draft {
             Draft::Call { arguments, is_done, .. } => *is_done && !sound_arguments(arguments).1,
             Draft::Text(_) | Draft::Thinking(_) | Draft::Redacted(_) => true,
@@ -283,7 +283,7 @@ impl Accumulator {
 
     /// The stop reason, once it has arrived.
     #[must_use]
-    pub fn stop(&self) -> Option<StopReason> {
+    pub fn stop_reason(&self) -> Option<StopReason> {
         self.stop
     }
 
@@ -303,17 +303,19 @@ impl Accumulator {
             StreamEvent::TextDelta { slot, text } => {
                 self.add_text(*slot, text, || Draft::Text(Text::default()));
             }
-            StreamEvent::ThinkingDelta { slot, text } => self.add_text(*slot, text, thinking),
-            StreamEvent::Signature { slot, signature } => self.sign(*slot, signature),
+            StreamEvent::ThinkingDelta { slot, text } => {
+                self.add_text(*slot, text, new_thinking_draft)
+            }
+            StreamEvent::Signature { slot, signature } => self.set_signature(*slot, signature),
             StreamEvent::Item { slot, item } => self.set_item(*slot, item),
             StreamEvent::Redacted { slot, data } => {
-                if self.fits(data.len()) {
-                    self.draft(*slot, || Draft::Redacted(Redacted { data: data.clone() }));
+                if self.reserve_bytes(data.len()) {
+                    self.draft_at(*slot, || Draft::Redacted(Redacted { data: data.clone() }));
                 }
             }
             StreamEvent::ToolCallStart { slot, id, name } => self.start_call(*slot, id, name),
             StreamEvent::ToolCallDelta { slot, fragment } => {
-                if !self.fits(fragment.len()) {
+                if !self.reserve_bytes(fragment.len()) {
                     return;
                 }
                 let found = self.index.get(slot).and_then(|at| self.drafts.get_mut(*at));
@@ -335,14 +337,14 @@ impl Accumulator {
     }
 
     fn start_call(&mut self, slot: Slot, id: &str, name: &str) {
-        if !self.fits(size_of::<Draft>() + id.len() + name.len()) {
+        if !self.reserve_bytes(size_of::<Draft>() + id.len() + name.len()) {
             return;
         }
         if self.index.contains_key(&slot) {
             return;
         }
         let id = unique_id(id, self.drafts.len(), &mut self.call_ids);
-        self.draft(slot, || Draft::Call {
+        self.draft_at(slot, || Draft::Call {
             id,
             name: name.into(),
             arguments: String::new(),
@@ -353,21 +355,21 @@ impl Accumulator {
     }
 
     fn add_text(&mut self, slot: Slot, text: &str, new: fn() -> Draft) {
-        if !self.fits(text.len()) {
+        if !self.reserve_bytes(text.len()) {
             return;
         }
-        match self.draft(slot, new) {
+        match self.draft_at(slot, new) {
             Draft::Text(draft) => draft.text.push_str(text),
             Draft::Thinking(draft) => draft.text.push_str(text),
             Draft::Redacted(_) | Draft::Call { .. } => (),
         }
     }
 
-    fn sign(&mut self, slot: Slot, new: &str) {
-        if !self.fits(new.len()) {
+    fn set_signature(&mut self, slot: Slot, new: &str) {
+        if !self.reserve_bytes(new.len()) {
             return;
         }
-        match self.draft(slot, thinking) {
+        match self.draft_at(slot, new_thinking_draft) {
             Draft::Text(Text { signature, .. })
             | Draft::Thinking(Thinking { signature, .. })
             | Draft::Call { signature, .. } => *signature = Some(new.to_owned()),
@@ -376,10 +378,10 @@ impl Accumulator {
     }
 
     fn set_item(&mut self, slot: Slot, new: &str) {
-        if !self.fits(size_of::<Draft>() + new.len()) {
+        if !self.reserve_bytes(size_of::<Draft>() + new.len()) {
             return;
         }
-        match self.draft(slot, thinking) {
+        match self.draft_at(slot, new_thinking_draft) {
             Draft::Thinking(Thinking { item, .. }) | Draft::Call { item, .. } => {
                 *item = Some(new.to_owned());
             }
@@ -389,7 +391,7 @@ impl Accumulator {
 
     /// The answer, all of it that arrived. Without a [`StreamEvent::Stop`] it counts as cut off.
     #[must_use]
-    pub fn finish(self) -> Response {
+    pub fn into_response(self) -> Response {
         let mut content = Vec::with_capacity(self.drafts.len());
         for draft in self.drafts {
             match draft {
@@ -425,7 +427,7 @@ impl Accumulator {
         Response { content, stop, usage: self.usage, model: self.model, id: self.id }
     }
 
-    fn draft(&mut self, slot: Slot, new: impl FnOnce() -> Draft) -> &mut Draft {
+    fn draft_at(&mut self, slot: Slot, new: impl FnOnce() -> Draft) -> &mut Draft {
         let next = self.drafts.len();
         let at = *self.index.entry(slot).or_insert(next);
         if at == next {
@@ -435,14 +437,14 @@ impl Accumulator {
         &mut self.drafts[at]
     }
 
-    fn fits(&mut self, more: usize) -> bool {
+    fn reserve_bytes(&mut self, more: usize) -> bool {
         self.bytes = self.bytes.saturating_add(more);
         self.overflow |= self.bytes > MAX_RESPONSE_BYTES;
         !self.overflow
     }
 }
 
-fn thinking() -> Draft {
+fn new_thinking_draft() -> Draft {
     Draft::Thinking(Thinking::default())
 }
 
@@ -478,7 +480,7 @@ mod tests {
             accumulator.push(&StreamEvent::ThinkingDelta { slot: 0, text: text.clone() });
             accumulator.push(&StreamEvent::TextDelta { slot: 1, text });
         }
-        for content in accumulator.finish().content {
+        for content in accumulator.into_response().content {
             let (Content::Text(Text { text, .. }) | Content::Thinking(Thinking { text, .. })) =
                 content
             else {
@@ -523,8 +525,8 @@ mod tests {
             for event in &events {
                 accumulator.push(event);
             }
-            let stopped_for_tools = accumulator.stop() == Some(StopReason::ToolUse);
-            let response = accumulator.finish();
+            let stopped_for_tools = accumulator.stop_reason() == Some(StopReason::ToolUse);
+            let response = accumulator.into_response();
             if let Some(message) = response.into_message(None) {
                 prop_assert_eq!(message.role(), Role::Assistant);
                 prop_assert!(!message.content().is_empty());
@@ -547,7 +549,7 @@ mod tests {
             for piece in [&text[..at], &text[at..]] {
                 cut.push(&StreamEvent::TextDelta { slot: 0, text: piece.to_owned() });
             }
-            prop_assert_eq!(whole.finish(), cut.finish());
+            prop_assert_eq!(whole.into_response(), cut.into_response());
         }
     }
 
@@ -562,7 +564,7 @@ mod tests {
         accumulator.push(&StreamEvent::Signature { slot: 0, signature: "Ab+/=".into() });
         accumulator.push(&StreamEvent::TextDelta { slot: 1, text: "yes".into() });
         accumulator.push(&StreamEvent::Stop(StopReason::EndTurn));
-        let message = accumulator.finish().into_message(None).unwrap();
+        let message = accumulator.into_response().into_message(None).unwrap();
         let expected = Thinking { text: "so".into(), signature: Some("Ab+/=".into()), item: None };
         assert_eq!(message.content()[0], Content::Thinking(expected));
     }
@@ -574,7 +576,7 @@ mod tests {
         accumulator.push(&start(1, "", "bash"));
         accumulator.push(&StreamEvent::ToolCallDelta { slot: 1, fragment: "null".into() });
         accumulator.push(&StreamEvent::Stop(StopReason::ToolUse));
-        let response = accumulator.finish();
+        let response = accumulator.into_response();
         let calls: Vec<_> = response.tool_calls().collect();
         assert_eq!(calls[0].id.as_str(), "call_0");
         assert_eq!(calls[1].arguments.get(), "{}");
@@ -583,17 +585,29 @@ mod tests {
     #[test]
     fn whole_calls_with_an_unknown_stop_are_to_be_run() {
         let mut accumulator = Accumulator::new();
-        assert_eq!(accumulator.settled(StopReason::Other), StopReason::Other, "nothing to run");
+        assert_eq!(
+            accumulator.effective_stop_reason(StopReason::Other),
+            StopReason::Other,
+            "nothing to run"
+        );
         accumulator.push(&start(0, "c", "bash"));
         accumulator.push(&StreamEvent::ToolCallDelta { slot: 0, fragment: "{}".into() });
-        assert_eq!(accumulator.settled(StopReason::Other), StopReason::Other, "not whole");
+        assert_eq!(
+            accumulator.effective_stop_reason(StopReason::Other),
+            StopReason::Other,
+            "not whole"
+        );
         accumulator.push(&StreamEvent::ToolCallDone { slot: 0 });
-        assert_eq!(accumulator.settled(StopReason::Other), StopReason::ToolUse);
-        assert_eq!(accumulator.settled(StopReason::MaxTokens), StopReason::MaxTokens);
+        assert_eq!(accumulator.effective_stop_reason(StopReason::Other), StopReason::ToolUse);
+        assert_eq!(accumulator.effective_stop_reason(StopReason::MaxTokens), StopReason::MaxTokens);
         accumulator.push(&start(1, "d", "bash"));
         accumulator.push(&StreamEvent::ToolCallDelta { slot: 1, fragment: "{\"comm".into() });
         accumulator.push(&StreamEvent::ToolCallDone { slot: 1 });
-        assert_eq!(accumulator.settled(StopReason::Other), StopReason::Other, "one is cut");
+        assert_eq!(
+            accumulator.effective_stop_reason(StopReason::Other),
+            StopReason::Other,
+            "one is cut"
+        );
     }
 
     #[test]
@@ -602,7 +616,7 @@ mod tests {
         accumulator.push(&StreamEvent::TextDelta { slot: 0, text: "I will".into() });
         accumulator.push(&start(1, "c", "bash"));
         accumulator.push(&StreamEvent::ToolCallDelta { slot: 1, fragment: "{\"comm".into() });
-        let response = accumulator.finish();
+        let response = accumulator.into_response();
         assert!(response.tool_calls().next().unwrap().broken);
         let message = response.into_message(None).unwrap();
         assert_eq!((message.text_content().as_str(), message.tool_calls().count()), ("I will", 0));

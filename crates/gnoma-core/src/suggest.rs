@@ -10,7 +10,7 @@ const LONG_NAME_CHARS: usize = 8;
 /// Returns the name nearest to `wrong`, if one is near: at most a third of its letters differ. Of two that are as near,
 /// returns the one as long as `wrong`.
 #[must_use]
-pub fn nearest<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+pub fn nearest_name<'a>(wrong: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let wrong_length = wrong.chars().count();
     if wrong_length > MAX_NAME_CHARS {
         return None;
@@ -35,7 +35,7 @@ pub fn find_model<'a>(
     models.clone().find(is_exact).or_else(|| models.find(has_word))
 }
 
-/// True if `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest`] is for
+/// True if `written` is `name` with a slip in it: one letter, or two from eight letters on. [`nearest_name`] is for
 /// words that are known to be wrong; words that are further apart than this are usually other words.
 #[must_use]
 pub fn is_slip_of(written: &str, name: &str) -> bool {
@@ -60,10 +60,10 @@ mod tests {
     #[test]
     fn only_near_names_are_suggested() {
         let names = ["mode", "model", "max_tokens", "temperature"];
-        assert_eq!(nearest("modle", names.into_iter()), Some("model"));
-        assert_eq!(nearest("mdoe", names.into_iter()), Some("mode"), "a swap is one edit");
-        assert_eq!(nearest("max_token", names.into_iter()), Some("max_tokens"));
-        assert_eq!(nearest("colour", names.into_iter()), None);
+        assert_eq!(nearest_name("modle", names.into_iter()), Some("model"));
+        assert_eq!(nearest_name("mdoe", names.into_iter()), Some("mode"), "a swap is one edit");
+        assert_eq!(nearest_name("max_token", names.into_iter()), Some("max_tokens"));
+        assert_eq!(nearest_name("colour", names.into_iter()), None);
     }
 
     #[test]

@@ -211,7 +211,7 @@ pub struct ToolOutput {
 
 impl ToolOutput {
     /// Output that is one text.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub fn from_text(text: impl Into<String>) -> Self {
         Self { parts: vec![ResultPart::Text { text: text.into() }], diff: None, report: None }
     }
 }
@@ -223,13 +223,13 @@ pub const NOT_RUN: &str = "[not run: the user stopped the turn before it began]"
 
 impl ToolOutcome {
     /// Success with one text.
-    pub fn done(text: impl Into<String>) -> Self {
-        Self::Done(ToolOutput::text(text))
+    pub fn success_text(text: impl Into<String>) -> Self {
+        Self::Done(ToolOutput::from_text(text))
     }
 
     /// Failure with one text.
-    pub fn failed(text: impl Into<String>) -> Self {
-        Self::Failed(ToolOutput::text(text))
+    pub fn failure_text(text: impl Into<String>) -> Self {
+        Self::Failed(ToolOutput::from_text(text))
     }
 
     /// The result for the history. Texts are made non-empty: some wires refuse an empty result.
@@ -350,7 +350,7 @@ impl Grant {
     /// Both together: everything that either allows; a command that one of them limits to reading
     /// stays limited.
     #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
+    pub fn union_with(mut self, other: Self) -> Self {
         self.paths.extend(other.paths);
         self.readable_by_all.extend(other.readable_by_all);
         self.target = self.target.or(other.target);
@@ -393,20 +393,20 @@ pub struct ToolCx {
 impl ToolCx {
     /// Asks a person in the middle of `call`, and waits for the answer. Where nobody can answer, or the
     /// turn is stopped first, it is [`PermissionAnswer::Deny`].
-    pub async fn ask(&self, call: &CallId, question: Question) -> PermissionAnswer {
+    pub async fn ask_user(&self, call: &CallId, question: Question) -> PermissionAnswer {
         match &self.session {
-            Some(session) => session.ask(call.clone(), question).await,
+            Some(session) => session.ask_user(call.clone(), question).await,
             None => PermissionAnswer::Deny { reason: "there is nobody to ask".to_owned() },
         }
     }
 
     /// Tells people something of `call`. Never waits; where too much is told at once, some is lost.
-    pub fn emit(&self, call: &CallId, event: ToolEvent) {
+    pub fn emit_event(&self, call: &CallId, event: ToolEvent) {
         match (event, &self.session) {
             (ToolEvent::Progress(text), _) => {
                 let _full = self.progress.try_send(Progress { call: call.clone(), text });
             }
-            (event, Some(session)) => session.emit(call.clone(), event),
+            (event, Some(session)) => session.emit_event(call.clone(), event),
             (ToolEvent::Notice { .. }, None) => (),
         }
     }
@@ -423,9 +423,13 @@ impl ToolCx {
     ///
     /// # Errors
     /// Nobody here can start sessions, it could not be started, or it was stopped.
-    pub async fn spawn(&self, call: &CallId, child: ChildTask) -> Result<ChildResult, SpawnError> {
+    pub async fn spawn_child(
+        &self,
+        call: &CallId,
+        child: ChildTask,
+    ) -> Result<ChildResult, SpawnError> {
         let Some(session) = &self.session else { return Err(SpawnError::Unavailable) };
-        let ended = session.spawn(call.clone(), child, ChildLink::unwatched());
+        let ended = session.spawn_child(call.clone(), child, ChildLink::without_watcher());
         let ended = self.stop.run_until_cancelled(ended).await;
         ended.unwrap_or(Err(SpawnError::Stopped))
     }
@@ -448,13 +452,13 @@ pub trait Tool: Send + Sync {
 
     /// Arguments for the tool that starts sessions ([`ToolKind::StartsSessions`]), where a call of this one is to be
     /// such a call: if there is that tool, the call is judged and run as one of it.
-    fn starts(&self, _call: &ToolCall) -> Option<RawJson> {
+    fn start_arguments(&self, _call: &ToolCall) -> Option<RawJson> {
         None
     }
 
     /// The arguments that are judged, shown and run, where they are not those of the call: with the paths that it
     /// means. May look at folders, changes nothing.
-    fn normalize(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
+    fn normalize_arguments(&self, _call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
         None
     }
 

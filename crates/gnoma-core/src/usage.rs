@@ -27,14 +27,14 @@ pub struct Usage {
 impl Usage {
     /// All prompt tokens of the call.
     #[must_use]
-    pub fn prompt(&self) -> u64 {
+    pub fn prompt_tokens(&self) -> u64 {
         self.input.saturating_add(self.cache_read).saturating_add(self.cache_write)
     }
 
     /// Prompt and answer together: what the call occupies of the context window.
     #[must_use]
-    pub fn total(&self) -> u64 {
-        self.prompt().saturating_add(self.output)
+    pub fn total_tokens(&self) -> u64 {
+        self.prompt_tokens().saturating_add(self.output)
     }
 }
 
@@ -77,6 +77,6 @@ mod tests {
         let mut sum = absurd;
         sum += absurd;
         assert_eq!(sum, absurd);
-        assert_eq!(sum.total(), most);
+        assert_eq!(sum.total_tokens(), most);
     }
 }

@@ -74,7 +74,7 @@ impl Arm {
     /// An arm of which nothing is known: it is taken to be able to do everything.
     #[must_use]
     pub fn new(connection: Connection, model: impl Into<Arc<str>>) -> Self {
-        let local = connection.facts().local;
+        let local = connection.provider_facts().local;
         Self {
             connection,
             model: model.into(),
@@ -101,26 +101,26 @@ impl Arm {
 
     /// Whom firewalls take its provider for.
     #[must_use]
-    pub fn facts(&self) -> &ProviderFacts {
-        self.connection.facts()
+    pub fn provider_facts(&self) -> &ProviderFacts {
+        self.connection.provider_facts()
     }
 
     /// Returns the name of the arm in the form `provider/model`.
     #[must_use]
     pub fn name(&self) -> ModelRef {
-        ModelRef { provider: self.facts().name.clone(), model: self.model.to_string() }
+        ModelRef { provider: self.provider_facts().name.clone(), model: self.model.to_string() }
     }
 
     /// Returns the counter that says how this arm counts tokens.
     #[must_use]
-    pub fn counter(&self) -> Counter {
+    pub fn token_counter(&self) -> Counter {
         Counter { wire: self.wire, name: self.name() }
     }
 
     /// The provider behind the firewall of the session that calls.
     #[must_use]
-    pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {
-        self.connection.guarded(firewall)
+    pub fn with_firewall(&self, firewall: &Arc<Firewall>) -> Guarded {
+        self.connection.with_firewall(firewall)
     }
 
     /// Most tokens of an answer: a small window must not be given away to a single one.
@@ -136,7 +136,7 @@ impl Arm {
 
     /// The sampling temperature it is asked with; `None` leaves it to the provider.
     #[must_use]
-    pub fn sampling(&self) -> Option<f32> {
+    pub fn sampling_temperature(&self) -> Option<f32> {
         self.temperature.or((self.tier() == Tier::Lean).then_some(LEAN_TEMPERATURE))
     }
 

@@ -22,11 +22,11 @@ impl Asides {
 
     /// Sends a warning: a notice about something that is not as it should be.
     pub(crate) fn warn(&self, text: String) {
-        self.tell(NoticeLevel::Warning, text);
+        self.send_notice(NoticeLevel::Warning, text);
     }
 
     /// Sends a notice that is good to know.
-    pub(crate) fn tell(&self, level: NoticeLevel, text: String) {
+    pub(crate) fn send_notice(&self, level: NoticeLevel, text: String) {
         // Full or closed: nobody reads any more.
         drop(self.0.try_send((level, text)));
     }

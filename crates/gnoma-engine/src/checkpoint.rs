@@ -59,7 +59,7 @@ impl Files {
 
     /// Keeps the files before a call. An error is the reason why the call must not run.
     pub(crate) async fn keep_before(&self, label: String) -> Result<(), String> {
-        match (self.keep(label).await, self.unkept) {
+        match (self.save_checkpoint(label).await, self.unkept) {
             (Ok(()), _) | (Err(_), Unkept::Run) => Ok(()),
             (Err(why), Unkept::Refuse) => {
                 Err(format!("not run: could not checkpoint the files first ({why})"))
@@ -70,16 +70,16 @@ impl Files {
     /// Keeps what a turn has made, so that later changes are the person's own.
     pub(crate) async fn keep_after_turn(&self) {
         // A failure has been told.
-        drop(self.keep(AFTER_TURN.to_owned()).await);
+        drop(self.save_checkpoint(AFTER_TURN.to_owned()).await);
     }
 
-    async fn keep(&self, label: String) -> Result<(), String> {
+    async fn save_checkpoint(&self, label: String) -> Result<(), String> {
         let _in_order = self.order.lock().await;
-        match self.checkpoints.keep(label).await {
+        match self.checkpoints.save_checkpoint(label).await {
             Ok(id) => {
                 if let Some(ink) = &self.ink {
                     let record = Record::Checkpoint { id };
-                    ink.put(record, Durability::Process, false).await;
+                    ink.store_record(record, Durability::Process, false).await;
                 }
                 Ok(())
             }
@@ -108,9 +108,8 @@ pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> boo
     let is_held = grant.reads_only && !grant.outside;
     let reads = |touches: &Touches| match touches {
         Touches::Command(_) => is_held,
-        Touches::Action(name, looks) => {
-            argument(call, name).is_some_and(|action| looks.iter().any(|look| **look == *action))
-        }
+        Touches::Action(name, looks) => text_argument(call, name)
+            .is_some_and(|action| looks.iter().any(|look| **look == *action)),
         Touches::Path(_) | Touches::Url(_) => false,
     };
     spec.access == Access::Read || (!spec.touches.is_empty() && spec.touches.iter().all(reads))
@@ -118,27 +117,27 @@ pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> boo
 
 /// Returns the label of a call in the list of checkpoints: the tool and the beginning of what it touches, without
 /// secrets.
-pub(crate) fn label(spec: &ToolSpec, call: &ToolCall, firewall: &Firewall) -> String {
-    let touched = spec.touches.iter().find_map(|touches| argument(call, touches.argument()));
+pub(crate) fn checkpoint_label(spec: &ToolSpec, call: &ToolCall, firewall: &Firewall) -> String {
+    let touched = spec.touches.iter().find_map(|touches| text_argument(call, touches.argument()));
     let mut touched = touched.unwrap_or_default();
     // Cut where no secret can be cut in two and slip through: between words, before looking.
     if touched.len() > MAX_LABEL_SOURCE_BYTES {
         touched.truncate(touched.floor_char_boundary(MAX_LABEL_SOURCE_BYTES));
         touched.truncate(touched.rfind(char::is_whitespace).unwrap_or(0));
     }
-    let clean = firewall.text(&touched);
+    let clean = firewall.redact_text(&touched);
     let words = clean.split_whitespace().fold(call.name.clone(), |line, word| line + " " + word);
-    clipped(&words)
+    clip_label(&words)
 }
 
-fn clipped(line: &str) -> String {
+fn clip_label(line: &str) -> String {
     match line.char_indices().nth(MAX_LABEL_CHARS) {
         Some((end, _)) => format!("{}…", line.get(..end).unwrap_or_default()),
         None => line.to_owned(),
     }
 }
 
-fn argument(call: &ToolCall, name: &str) -> Option<String> {
+fn text_argument(call: &ToolCall, name: &str) -> Option<String> {
     match call.arguments.read::<Value>().ok()?.get_mut(name)?.take() {
         Value::String(text) => Some(text),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) | Value::Object(_) => {
@@ -174,7 +173,7 @@ mod tests {
     }
 
     fn call(arguments: &Value) -> ToolCall {
-        ToolCall::new(CallId::new("c"), "t", RawJson::of(arguments).unwrap())
+        ToolCall::new(CallId::new("c"), "t", RawJson::from_value(arguments).unwrap())
     }
 
     fn firewall() -> Firewall {
@@ -208,8 +207,9 @@ mod tests {
     fn labels_are_short_and_hold_no_secrets() {
         let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
         let shell = spec(Access::Execute, Touches::command("command"));
-        let named =
-            |command: &str| label(&shell, &call(&json!({ "command": command })), &firewall());
+        let named = |command: &str| {
+            checkpoint_label(&shell, &call(&json!({ "command": command })), &firewall())
+        };
         assert_eq!(named("make\n  all"), "t make all");
         let secret = named(&format!("push --token={token}"));
         assert!(secret.starts_with("t push --token=") && !secret.contains(&token[4..]), "{secret}");

@@ -7,7 +7,7 @@ use gnoma_core::{Message, Role, cut, message::Content};
 
 use crate::{
     context::brief::Brief,
-    prompt::{self, said},
+    prompt::{self, is_from_user},
     tokens,
 };
 
@@ -58,15 +58,19 @@ impl Cut {
     ///
     /// # Errors
     /// There is no summary although there should be one, or it is not shorter than what it replaces.
-    pub(crate) fn summary(&self, told: &Retelling) -> Result<(String, Message), &'static str> {
+    pub(crate) fn build_summary(
+        &self,
+        told: &Retelling,
+    ) -> Result<(String, Message), &'static str> {
         let summary = match &told.summary {
             // What an earlier summary told is all that is known of what it stands for.
-            None => match words(self.brief.before(), self.window_tokens) {
+            None => match clip_summary(self.brief.earlier_summary(), self.window_tokens) {
                 Some(before) => format!("{before}\n\n{}", prompt::LEFT_OUT),
                 None => prompt::LEFT_OUT.to_owned(),
             },
             Some(answer) => {
-                let words = words(answer, self.window_tokens).ok_or("the model gave no summary")?;
+                let words =
+                    clip_summary(answer, self.window_tokens).ok_or("the model gave no summary")?;
                 if tokens::estimate(&words) as u64 >= self.past_tokens {
                     return Err("the summary is no shorter than the conversation");
                 }
@@ -75,19 +79,19 @@ impl Cut {
         };
         let mut brief = Brief::clone(&self.brief);
         told.aside.iter().for_each(|what| brief.set_aside(what.clone()));
-        let mut text = brief.text(&summary, &told.read_back);
+        let mut text = brief.render_text(&summary, &told.read_back);
         // Files and skills can be had again: they go before the conversation grows by being compacted.
-        if self.grows(&text) {
-            text = brief.text(&summary, &[]);
+        if self.is_no_shorter(&text) {
+            text = brief.render_text(&summary, &[]);
         }
-        if self.grows(&text) {
-            text = brief.without_skills().text(&summary, &[]);
+        if self.is_no_shorter(&text) {
+            text = brief.without_skills().render_text(&summary, &[]);
         }
-        let message = Message::user_text(prompt::summary(&text));
+        let message = Message::user_text(prompt::summary_note(&text));
         Ok((text, message))
     }
 
-    fn grows(&self, text: &str) -> bool {
+    fn is_no_shorter(&self, text: &str) -> bool {
         tokens::estimate(text) as u64 >= self.past_tokens
     }
 }
@@ -98,7 +102,7 @@ impl Cut {
 /// At most [`MAX_TAIL_MESSAGES`] stay, and no more than fit a part of the window; they begin with a message of a
 /// person, or else with an answer, so that no result is separated from its call. The last message without an answer
 /// always stays. `None` if there is nothing to summarize.
-pub(crate) fn cut(
+pub(crate) fn find_cut(
     has_summary: bool,
     rest: &[Arc<Message>],
     window_tokens: Option<u32>,
@@ -109,13 +113,14 @@ pub(crate) fn cut(
     }
     let first = rest.len().saturating_sub(MAX_TAIL_MESSAGES.min(all - FEW_MESSAGES));
     let most = u64::from(window_tokens.unwrap_or(UNKNOWN_WINDOW_TOKENS)) / TAIL_SHARE;
-    let fits = |at: &usize| rest.get(*at..).is_some_and(|tail| estimate(tail) <= most);
+    let fits = |at: &usize| rest.get(*at..).is_some_and(|tail| estimate_messages(tail) <= most);
     let begins = |wanted: fn(&Message) -> bool| {
         (first..rest.len()).filter(move |at| rest.get(*at).is_some_and(|it| wanted(it)))
     };
     let begins_with_answer = |message: &Message| message.role() == Role::Assistant;
-    let unanswered = || rest.len().checked_sub(1).filter(|last| begins(said).any(|at| at == *last));
-    let at = begins(said)
+    let unanswered =
+        || rest.len().checked_sub(1).filter(|last| begins(is_from_user).any(|at| at == *last));
+    let at = begins(is_from_user)
         .find(fits)
         .or_else(|| begins(begins_with_answer).find(fits))
         .or_else(unanswered)
@@ -134,7 +139,7 @@ pub(crate) fn summary_tokens(window_tokens: Option<u32>) -> u32 {
 }
 
 /// Tokens of messages, roughly.
-pub(crate) fn estimate(messages: &[Arc<Message>]) -> u64 {
+pub(crate) fn estimate_messages(messages: &[Arc<Message>]) -> u64 {
     messages.iter().map(|message| tokens_of(message)).sum()
 }
 
@@ -154,7 +159,7 @@ fn tokens_of(message: &Message) -> u64 {
 }
 
 /// The text of an answer, up to the allowed length; `None` if there is none.
-pub(crate) fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> {
+pub(crate) fn clip_summary(answer: &str, window_tokens: Option<u32>) -> Option<String> {
     let most = summary_tokens(window_tokens) as usize;
     let mut text = answer.trim();
     // Each step takes at least one byte away, mostly all that is too much.
@@ -162,7 +167,7 @@ pub(crate) fn words(answer: &str, window_tokens: Option<u32>) -> Option<String> 
         && counted > most
     {
         let shorter = (text.len().saturating_mul(most) / counted).min(text.len() - 1);
-        text = cut::head(text, shorter);
+        text = cut::word_prefix(text, shorter);
     }
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -186,10 +191,11 @@ mod tests {
             for _ in 0..*calls {
                 messages
                     .push(Message::assistant(vec![Content::ToolCall(call())], None, None).unwrap());
-                let result = ToolResult::text(&call(), "out ".repeat(*length), false);
+                let result = ToolResult::from_text(&call(), "out ".repeat(*length), false);
                 messages.push(Message::results(vec![result]).unwrap());
             }
-            messages.push(Message::assistant(vec![Content::text("done")], None, None).unwrap());
+            messages
+                .push(Message::assistant(vec![Content::from_text("done")], None, None).unwrap());
         }
         messages.into_iter().map(Arc::new).collect()
     }
@@ -208,7 +214,7 @@ mod tests {
             if all.last().is_some_and(|last| last.tool_calls().next().is_some()) {
                 all = &all[..all.len() - 1];
             }
-            let Some(at) = cut(has_summary, all, window) else {
+            let Some(at) = find_cut(has_summary, all, window) else {
                 prop_assert!(all.len() + usize::from(has_summary) <= FEW_MESSAGES);
                 return Ok(());
             };
@@ -216,7 +222,7 @@ mod tests {
             prop_assert!(at > 0 && tail.len() <= MAX_TAIL_MESSAGES);
             prop_assert!(tail.first().is_none_or(|first| first.role() != Role::Tool));
             let most = u64::from(window.unwrap_or(UNKNOWN_WINDOW_TOKENS)) / TAIL_SHARE;
-            prop_assert!(estimate(tail) <= most || tail.len() == 1);
+            prop_assert!(estimate_messages(tail) <= most || tail.len() == 1);
             if all.last().is_some_and(|last| last.role() == Role::User) {
                 prop_assert!(!tail.is_empty(), "what is not answered yet stays");
             }
@@ -230,13 +236,13 @@ mod tests {
             window in prop::option::of(1_000..200_000_u32),
         ) {
             let all = conversation(&rounds);
-            let Some(at) = cut(false, &all, window) else { return Ok(()) };
-            let brief = Brief::of(&all[..at], &Default::default(), window);
-            let past_tokens = estimate(&all[..at]);
+            let Some(at) = find_cut(false, &all, window) else { return Ok(()) };
+            let brief = Brief::from_past(&all[..at], &Default::default(), window);
+            let past_tokens = estimate_messages(&all[..at]);
             let cut = Cut { brief: brief.into(), messages: at, past_tokens, window_tokens: window };
             let has_summary = summary.is_some();
             let retelling = Retelling { summary, aside, read_back: Vec::new() };
-            let Ok((text, message)) = cut.summary(&retelling) else {
+            let Ok((text, message)) = cut.build_summary(&retelling) else {
                 prop_assert!(has_summary, "what is left out needs nobody");
                 return Ok(());
             };
@@ -257,7 +263,7 @@ mod tests {
 
         #[test]
         fn words_stay_within_their_limit(text in ".{0,300}", window in 8..400_u32) {
-            let words = words(&text, Some(window));
+            let words = clip_summary(&text, Some(window));
             let counted = words.as_deref().map_or(0, tokens::estimate);
             prop_assert!(counted <= (window / SUMMARY_SHARE) as usize);
         }
@@ -270,14 +276,14 @@ mod tests {
     #[test]
     fn a_summary_survives_a_compaction_without_one() {
         let said = Arc::new(Message::user_text("Never use tabs."));
-        let brief = Brief::of(&[said], &Default::default(), None);
+        let brief = Brief::from_past(&[said], &Default::default(), None);
         let summary = Some("We wrote the parser.".to_owned());
         let (_, told) =
-            cut_of(brief).summary(&Retelling { summary, ..Default::default() }).unwrap();
+            cut_of(brief).build_summary(&Retelling { summary, ..Default::default() }).unwrap();
         let mut past = vec![Arc::new(told)];
         for _ in 0..2 {
-            let brief = Brief::of(&past, &Default::default(), None);
-            let (text, told) = cut_of(brief).summary(&Retelling::default()).unwrap();
+            let brief = Brief::from_past(&past, &Default::default(), None);
+            let (text, told) = cut_of(brief).build_summary(&Retelling::default()).unwrap();
             assert!(text.contains("We wrote the parser.") && text.contains("Never use tabs."));
             assert_eq!(text.matches(prompt::LEFT_OUT).count(), 1, "{text}");
             past = vec![Arc::new(told)];
@@ -288,7 +294,7 @@ mod tests {
     fn files_that_are_read_back_do_not_make_a_past_longer() {
         let read_back = vec![("a.rs".to_owned(), "let x = 1;\n".repeat(400))];
         let retelling = Retelling { read_back, ..Default::default() };
-        let (text, _) = cut_of(Brief::default()).summary(&retelling).unwrap();
+        let (text, _) = cut_of(Brief::default()).build_summary(&retelling).unwrap();
         assert!(!text.contains("let x"), "{text}");
     }
 }

@@ -66,7 +66,7 @@ pub struct GatePlace {
 impl GatePlace {
     /// Returns everything that a judgement in this place depends on besides rules and mode.
     #[must_use]
-    pub fn world(&self) -> World<'_> {
+    pub fn judgement_context(&self) -> World<'_> {
         World {
             cwd: &self.cwd,
             home: self.home.as_deref(),
@@ -84,7 +84,7 @@ impl GatePlace {
 
     /// A trusted folder without a sandbox, a home or links.
     #[must_use]
-    pub fn bare(folder: &Path) -> Self {
+    pub fn from_folder(folder: &Path) -> Self {
         Self {
             cwd: folder.to_owned(),
             roots: vec![folder.to_owned()],
@@ -122,7 +122,7 @@ impl Admitted {
     /// The call as it runs and what it may reach, unless it holds secrets.
     pub(crate) fn without_secrets(self) -> Option<(gnoma_core::ToolCall, Grant)> {
         let Self { call, grant, .. } = self;
-        call.used().is_empty().then(|| (call.expose().clone(), grant))
+        call.used_placeholders().is_empty().then(|| (call.expose().clone(), grant))
     }
 }
 
@@ -148,8 +148,8 @@ impl Gate {
     }
 
     /// Returns a judge that decides about calls by the rules and mode that hold now, on any thread.
-    pub(crate) fn judge(&self) -> Judge {
-        let (mode, permissions) = self.rights.now();
+    pub(crate) fn current_judge(&self) -> Judge {
+        let (mode, permissions) = self.rights.effective_permissions();
         Judge {
             mode,
             permissions,
@@ -160,15 +160,15 @@ impl Gate {
     }
 
     /// A call may run, unless a person says no.
-    pub(crate) fn admit(&mut self, call: CallId, admitted: Admitted) {
+    pub(crate) fn register_call(&mut self, call: CallId, admitted: Admitted) {
         self.admitted.insert(call, admitted);
     }
 
     /// A person answered "always": the rules in the question apply from now on.
-    pub(crate) fn remember(&mut self, id: &CallId) {
+    pub(crate) fn add_offered_rules(&mut self, id: &CallId) {
         if let Some(judged) = self.admitted.get_mut(id) {
             for rule in judged.always.drain(..) {
-                self.rights.remember(rule);
+                self.rights.add_rule(rule);
             }
         }
     }
@@ -182,20 +182,20 @@ impl Gate {
             return Err("this question must be asked each time; no rule was saved".to_owned());
         }
         let parse = |part: &str| Rule::parse(RuleAction::Allow, part, Origin::Session);
-        let rules: Result<Vec<_>, _> = Rule::listed(text).map(parse).collect();
+        let rules: Result<Vec<_>, _> = Rule::split_list(text).map(parse).collect();
         for rule in rules.map_err(|error| format!("{error}; no rule was saved"))? {
-            self.rights.remember(rule);
+            self.rights.add_rule(rule);
         }
         Ok(())
     }
 
     /// The rules that "always" would add, as a question shows them.
-    pub(crate) fn offered(&self, id: &CallId) -> Option<String> {
-        self.admitted.get(id).and_then(|judged| offer(&judged.always))
+    pub(crate) fn offered_rules(&self, id: &CallId) -> Option<String> {
+        self.admitted.get(id).and_then(|judged| render_offered_rules(&judged.always))
     }
 
     /// Returns an approved call with the access that it was granted.
-    pub(crate) fn admitted(&self, id: &CallId) -> Option<(RestoredCall, Grant)> {
+    pub(crate) fn call_and_grant(&self, id: &CallId) -> Option<(RestoredCall, Grant)> {
         self.admitted.get(id).map(|judged| (judged.call.clone(), judged.grant.clone()))
     }
 
@@ -208,14 +208,15 @@ impl Gate {
 
     /// Reports whether a person can be asked to let the call run again outside the sandbox.
     pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
-        let may = |judged: &Admitted| !judged.grant.outside && judged.call.used().is_empty();
+        let may =
+            |judged: &Admitted| !judged.grant.outside && judged.call.used_placeholders().is_empty();
         let is_held = matches!(self.rights.mode(), PermissionMode::Plan | PermissionMode::Deny);
         self.interactive && !is_held && self.admitted.get(id).is_some_and(may)
     }
 
     /// Returns the reason why a question that a call raises cannot be asked, if no person is there to answer it.
-    pub(crate) fn unanswered(&self, question: &str) -> Option<String> {
-        (!self.interactive).then(|| unanswered(question, self.rights.mode()))
+    pub(crate) fn unattended_denial(&self, question: &str) -> Option<String> {
+        (!self.interactive).then(|| describe_unattended(question, self.rights.mode()))
     }
 
     /// No call of an earlier round will run.
@@ -224,7 +225,7 @@ impl Gate {
     }
 
     /// The call is over.
-    pub(crate) fn forget(&mut self, id: &CallId) {
+    pub(crate) fn remove_call(&mut self, id: &CallId) {
         self.admitted.remove(id);
     }
 }
@@ -247,24 +248,29 @@ impl Judge {
         written: &ToolCall,
         preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
     ) -> (Verdict, Option<Admitted>) {
-        let call = match self.firewall.restore(spec.kind, written) {
+        let call = match self.firewall.restore_secrets(spec.kind, written) {
             Ok(restored) => restored,
             Err(reason) => return (Verdict::Deny { reason }, None),
         };
-        let holds_secrets = !call.used().is_empty();
-        let (verdict, trial) =
-            self.permissions.judge_restored(self.mode, &self.place.world(), spec, written, &call);
+        let holds_secrets = !call.used_placeholders().is_empty();
+        let (verdict, trial) = self.permissions.judge_restored(
+            self.mode,
+            &self.place.judgement_context(),
+            spec,
+            written,
+            &call,
+        );
         // What an agent asks for, it does itself: nothing of it can be tried.
         let may_try = spec.kind != ToolKind::AgentRequest;
         if let Some(trial) = trial.filter(|_| may_try && (self.place.can_try)()) {
             let permission::TrialRun { reason, grant, always } = trial;
-            let always = if offer(&always).is_some() { always } else { Vec::new() };
+            let always = if render_offered_rules(&always).is_some() { always } else { Vec::new() };
             return (Verdict::Allow { reason }, Some(Admitted { call, grant, always }));
         }
         let (reason, grant, always) = match verdict {
             permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
             permission::Verdict::Allow { reason, grant } => {
-                let shows = if holds_secrets { self.shows(spec, &grant) } else { None };
+                let shows = if holds_secrets { self.secret_exposure(spec, &grant) } else { None };
                 let Some(shows) = shows else {
                     let admitted = Admitted { call, grant, always: Vec::new() };
                     return (Verdict::Allow { reason }, Some(admitted));
@@ -279,20 +285,21 @@ impl Judge {
             }
         };
         if !self.interactive {
-            return (Verdict::Deny { reason: unanswered(&reason, self.mode) }, None);
+            return (Verdict::Deny { reason: describe_unattended(&reason, self.mode) }, None);
         }
-        let preview = match self.previewed(spec, &call, &grant, preview(call.expose(), &grant)) {
+        let preview = match self.redact_preview(spec, &call, &grant, preview(call.expose(), &grant))
+        {
             Ok(preview) => preview,
             Err(text) => return (Verdict::Fail { text }, None),
         };
-        let offered = offer(&always);
+        let offered = render_offered_rules(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
         let admitted = Admitted { call, grant, always };
         (Verdict::Ask { reason, preview, always: offered }, Some(admitted))
     }
 
     /// As [`Self::decide`], but where the call would run unasked a person is asked first; why.
-    pub(crate) fn ask(
+    pub(crate) fn require_approval(
         &self,
         spec: &ToolSpec,
         written: &ToolCall,
@@ -303,16 +310,17 @@ impl Judge {
         match (verdict, admitted) {
             (Verdict::Allow { .. }, Some(admitted)) if self.interactive => {
                 let found = preview(admitted.call.expose(), &admitted.grant);
-                let preview = match self.previewed(spec, &admitted.call, &admitted.grant, found) {
-                    Ok(preview) => preview,
-                    Err(text) => return (Verdict::Fail { text }, None),
-                };
+                let preview =
+                    match self.redact_preview(spec, &admitted.call, &admitted.grant, found) {
+                        Ok(preview) => preview,
+                        Err(text) => return (Verdict::Fail { text }, None),
+                    };
                 let reason = why.to_owned();
                 let admitted = Admitted { always: Vec::new(), ..admitted };
                 (Verdict::Ask { reason, preview, always: None }, Some(admitted))
             }
             (Verdict::Allow { .. }, _) => {
-                (Verdict::Deny { reason: unanswered(why, self.mode) }, None)
+                (Verdict::Deny { reason: describe_unattended(why, self.mode) }, None)
             }
             (verdict, admitted) => (verdict, admitted),
         }
@@ -320,18 +328,18 @@ impl Judge {
 
     /// Returns the preview of a call that a question shows, or the error with which the call would fail. The error
     /// may tell what is in the file, so a person is asked as before if even reading the file needs approval.
-    fn previewed(
+    fn redact_preview(
         &self,
         spec: &ToolSpec,
         call: &RestoredCall,
         grant: &Grant,
         found: Result<Option<String>, String>,
     ) -> Result<Option<String>, String> {
-        let shown = |text: String| self.firewall.text(&text).into_owned();
+        let shown = |text: String| self.firewall.redact_text(&text).into_owned();
         match found {
             Ok(preview) => Ok(preview.map(shown)),
             Err(text) => {
-                let world = self.place.world();
+                let world = self.place.judgement_context();
                 let call = call.expose();
                 let may_read = self.permissions.may_read(self.mode, &world, spec, call, grant);
                 if may_read { Err(shown(text)) } else { Ok(None) }
@@ -346,11 +354,11 @@ impl Judge {
         }
         let parse = |text: &String| Rule::parse(RuleAction::Allow, text, Origin::Session).ok();
         let rules: Vec<Rule> = tools.iter().filter_map(parse).collect();
-        Permissions::new(rules).speaks_of(&self.place.world(), spec, call)
+        Permissions::new(rules).speaks_of(&self.place.judgement_context(), spec, call)
     }
 
     /// To whom the call could show the secret that it holds, if to anybody.
-    fn shows(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
+    fn secret_exposure(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
         const SENT: &str = "it could send one of your secrets over the network";
         const SHOWN: &str = "it gets one of your secrets, and the model reads its output";
         let shows = |touches: &Touches| match touches {
@@ -368,7 +376,7 @@ impl Judge {
 /// The reason that a refusal gives when approval is needed and no person is there to give it.
 pub const NOBODY_TO_ASK: &str = "nobody is there to approve it";
 
-fn unanswered(reason: &str, mode: PermissionMode) -> String {
+fn describe_unattended(reason: &str, mode: PermissionMode) -> String {
     let remedy = match mode {
         PermissionMode::Bypass => "--confirm-bypass (also what always needs approval)",
         // Edits that this mode does not allow are no reason to choose it.
@@ -390,7 +398,7 @@ fn unanswered(reason: &str, mode: PermissionMode) -> String {
 }
 
 /// The rules as a question shows them.
-fn offer(rules: &[Rule]) -> Option<String> {
+fn render_offered_rules(rules: &[Rule]) -> Option<String> {
     let shown: Vec<_> = rules.iter().map(ToString::to_string).collect();
     let shown = shown.join(", ");
     (!shown.is_empty() && shown.len() <= MAX_OFFERED_BYTES).then_some(shown)
@@ -407,7 +415,7 @@ mod tests {
             (PermissionMode::AcceptEdits, "--permission bypass"),
             (PermissionMode::Bypass, "--confirm-bypass"),
         ] {
-            let said = unanswered("it writes `/x`", mode);
+            let said = describe_unattended("it writes `/x`", mode);
             assert!(said.contains(advised), "{said}");
             assert!(!said.contains(&format!("--permission {mode}")), "{said}");
         }

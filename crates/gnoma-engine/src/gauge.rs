@@ -26,7 +26,12 @@ struct Sent {
 
 impl Gauge {
     /// Remembers what is sent.
-    pub fn set(&self, system: Arc<str>, tools: Arc<[Arc<ToolSpec>]>, messages: Vec<Arc<Message>>) {
+    pub fn record_request(
+        &self,
+        system: Arc<str>,
+        tools: Arc<[Arc<ToolSpec>]>,
+        messages: Vec<Arc<Message>>,
+    ) {
         let mut sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         (sent.system, sent.tools, sent.messages) = (system, tools, messages);
     }
@@ -45,8 +50,8 @@ impl Gauge {
 
     /// Describes for people what prompt caches saved, and what broke them.
     #[must_use]
-    pub fn cache(&self) -> String {
-        self.with_cache(|cache| cache.words())
+    pub fn describe_cache(&self) -> String {
+        self.with_cache(|cache| cache.describe_savings())
     }
 
     pub(crate) fn with_cache<T>(&self, look: impl FnOnce(&mut Cache) -> T) -> T {
@@ -56,7 +61,7 @@ impl Gauge {
     /// Roughly how many tokens each part takes; `instructions` is the part of the system prompt that
     /// is the project's.
     #[must_use]
-    pub fn read(&self, instructions: &str) -> WindowUse {
+    pub fn measure_window_use(&self, instructions: &str) -> WindowUse {
         let (system, tools, messages) = {
             let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
             (Arc::clone(&sent.system), Arc::clone(&sent.tools), sent.messages.clone())
@@ -74,7 +79,7 @@ impl Gauge {
         let (results, said): (Vec<_>, Vec<_>) = messages.iter().partition(is_result);
         let sum = |messages: Vec<&Arc<Message>>| {
             let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::clone).collect();
-            compact::estimate(&messages)
+            compact::estimate_messages(&messages)
         };
         WindowUse {
             system: whole.saturating_sub(instructions) as u64,
@@ -95,18 +100,18 @@ mod tests {
     #[test]
     fn every_part_is_counted_once() {
         let gauge = Gauge::default();
-        assert_eq!(gauge.read(""), WindowUse::default());
+        assert_eq!(gauge.measure_window_use(""), WindowUse::default());
         let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::parse("{}").unwrap());
-        let result = ToolResult::text(&call, "word ".repeat(100), false);
+        let result = ToolResult::from_text(&call, "word ".repeat(100), false);
         let messages =
             vec![Message::user_text("one two three"), Message::results(vec![result]).unwrap()];
         let messages: Vec<Arc<Message>> = messages.into_iter().map(Arc::new).collect();
-        gauge.set("Be brief.\nUse tabs here.".into(), Arc::default(), messages);
-        let used = gauge.read("Use tabs here.");
+        gauge.record_request("Be brief.\nUse tabs here.".into(), Arc::default(), messages);
+        let used = gauge.measure_window_use("Use tabs here.");
         assert_eq!((used.history, used.tools), (3, 0));
         assert!(
             used.results >= 100 && used.instructions == tokens::estimate("Use tabs here.") as u64
         );
-        assert_eq!(gauge.read("").system, used.system + used.instructions);
+        assert_eq!(gauge.measure_window_use("").system, used.system + used.instructions);
     }
 }

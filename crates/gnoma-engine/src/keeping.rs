@@ -22,7 +22,7 @@ pub enum Unkept {
 /// **Conversation.** With a store, every message is stored before anything that it causes, so a session that ends
 /// in the middle of anything can be continued. A new session is created with the first message, never earlier, and
 /// any history that it was given is stored with it. To continue a session, the caller holds it
-/// ([`SessionStore::hold`]), loads it, builds the history with [`crate::resume::history`], and passes both that
+/// ([`SessionStore::hold_session`]), loads it, builds the history with [`crate::resume::history`], and passes both that
 /// history and the session's id; the session's tip must be the last entry of that history. The session releases it
 /// at its end.
 ///

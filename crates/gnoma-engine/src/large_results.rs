@@ -68,7 +68,7 @@ impl LargeResults {
     pub(crate) async fn put_away(&self, reader: &str, outcome: ToolOutcome) -> ToolOutcome {
         match outcome {
             ToolOutcome::Done(output) if self.is_large(&output) => {
-                ToolOutcome::Done(self.shortened(output, reader).await)
+                ToolOutcome::Done(self.shorten_output(output, reader).await)
             }
             whole => whole,
         }
@@ -76,7 +76,7 @@ impl LargeResults {
 
     /// Stores a result that the conversation does without from now on.
     pub(crate) async fn set_aside(&self, text: &str) -> Option<ResultId> {
-        self.store(&self.firewall.text(text)).await
+        self.store_text(&self.firewall.redact_text(text)).await
     }
 
     fn is_large(&self, output: &ToolOutput) -> bool {
@@ -85,28 +85,28 @@ impl LargeResults {
             && texts().map(tokens::estimate).sum::<usize>() > self.max_tokens
     }
 
-    async fn shortened(&self, output: ToolOutput, reader: &str) -> ToolOutput {
+    async fn shorten_output(&self, output: ToolOutput, reader: &str) -> ToolOutput {
         let texts: Vec<_> = output.parts.iter().filter_map(text_of).collect();
-        let text = self.firewall.text(&texts.join("\n")).into_owned();
-        let Some(id) = self.store(&text).await else { return output };
-        let preview = ResultPart::Text { text: preview(&text, &id, reader) };
+        let text = self.firewall.redact_text(&texts.join("\n")).into_owned();
+        let Some(id) = self.store_text(&text).await else { return output };
+        let preview = ResultPart::Text { text: render_preview(&text, &id, reader) };
         let pictures = output.parts.into_iter().filter(|part| text_of(part).is_none());
         let parts = std::iter::once(preview).chain(pictures).collect();
         ToolOutput { parts, diff: output.diff, report: output.report }
     }
 
-    async fn store(&self, text: &str) -> Option<ResultId> {
+    async fn store_text(&self, text: &str) -> Option<ResultId> {
         let hash = self.hasher.hash_one(text);
-        if let Some(id) = self.seen(hash) {
+        if let Some(id) = self.find_recent(hash) {
             return Some(id);
         }
-        let why = match timeout(PATIENCE, self.result_store.put(text.to_owned())).await {
+        let why = match timeout(PATIENCE, self.result_store.save_result(text.to_owned())).await {
             Ok(Ok(id)) => {
-                self.remember(hash, id.clone());
+                self.add_recent(hash, id.clone());
                 return Some(id);
             }
             Ok(Err(error)) => error.sentence,
-            Err(_late) => format!("no answer for {}", duration::words(PATIENCE)),
+            Err(_late) => format!("no answer for {}", duration::format_duration(PATIENCE)),
         };
         if !self.has_told.swap(true, Ordering::Relaxed) {
             self.asides.warn(format!(
@@ -116,12 +116,12 @@ impl LargeResults {
         None
     }
 
-    fn seen(&self, hash: u64) -> Option<ResultId> {
+    fn find_recent(&self, hash: u64) -> Option<ResultId> {
         let recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.iter().find(|(known, _)| *known == hash).map(|(_, id)| id.clone())
     }
 
-    fn remember(&self, hash: u64, id: ResultId) {
+    fn add_recent(&self, hash: u64, id: ResultId) {
         let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
         recent.truncate(MAX_RECENT - 1);
         recent.push_front((hash, id));
@@ -144,10 +144,10 @@ fn text_of(part: &ResultPart) -> Option<&str> {
 
 /// Beginning and end of `text` by whole lines, with a line in between on what is left out and how to
 /// read it.
-fn preview(text: &str, id: &ResultId, reader: &str) -> String {
-    let head = head(text);
+fn render_preview(text: &str, id: &ResultId, reader: &str) -> String {
+    let head = head_lines(text);
     let rest = text.get(head.len()..).unwrap_or_default();
-    let tail = tail(rest);
+    let tail = tail_lines(rest);
     let hidden = rest.len() - tail.len();
     let (from, all) = (head.len(), text.len());
     let line_end = if head.ends_with('\n') { "" } else { "\n" };
@@ -159,15 +159,15 @@ fn preview(text: &str, id: &ResultId, reader: &str) -> String {
 }
 
 /// The first lines, or the beginning of a first line that is too long.
-fn head(text: &str) -> &str {
-    let most = cut::head(text, HEAD_BYTES);
+fn head_lines(text: &str) -> &str {
+    let most = cut::word_prefix(text, HEAD_BYTES);
     let lines = most.rfind('\n').map(|end| end + 1).filter(|_| most.len() < text.len());
     most.get(..lines.unwrap_or(most.len())).unwrap_or(most)
 }
 
 /// The last lines, or the end of a last line that is too long.
-fn tail(text: &str) -> &str {
-    let most = cut::tail(text, TAIL_BYTES);
+fn tail_lines(text: &str) -> &str {
+    let most = cut::word_suffix(text, TAIL_BYTES);
     // A line that begins before `start` is not shown in part, unless there is nothing else.
     let whole = most.find('\n').map_or("", |end| most.get(end + 1..).unwrap_or_default());
     if most.len() == text.len() || whole.is_empty() { most } else { whole }
@@ -189,9 +189,9 @@ mod tests {
             lines in prop::collection::vec("[a-zäé ]{0,300}", 1..200),
         ) {
             let text = lines.join("\n");
-            let shown = preview(&text, &id(), "reads_back");
-            let (from, before) = (head(&text).len(), head(&text));
-            let after = tail(&text[from..]);
+            let shown = render_preview(&text, &id(), "reads_back");
+            let (from, before) = (head_lines(&text).len(), head_lines(&text));
+            let after = tail_lines(&text[from..]);
             prop_assert!(shown.starts_with(before) && shown.ends_with(after));
             prop_assert!(before.len() <= HEAD_BYTES && after.len() <= TAIL_BYTES);
             prop_assert!(from + after.len() <= text.len());
@@ -203,9 +203,12 @@ mod tests {
     #[test]
     fn lines_are_shown_whole_where_they_fit() {
         let text = (0..2_000).map(|n| format!("line {n}\n")).collect::<String>();
-        let (head, tail) = (head(&text), tail(&text));
+        let (head, tail) = (head_lines(&text), tail_lines(&text));
         assert!(head.ends_with('\n') && tail.starts_with("line ") && tail.ends_with("1999\n"));
         let long = "ä".repeat(10_000);
-        assert_eq!((super::head(&long).len(), super::tail(&long).len()), (HEAD_BYTES, TAIL_BYTES));
+        assert_eq!(
+            (super::head_lines(&long).len(), super::tail_lines(&long).len()),
+            (HEAD_BYTES, TAIL_BYTES)
+        );
     }
 }

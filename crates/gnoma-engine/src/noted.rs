@@ -29,7 +29,7 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
             routed(arms.first()?, why)
         }
         Event::Conferred { members, chair, author } => {
-            routed(author, conferred(members, chair.as_ref()))
+            routed(author, describe_panel_decision(members, chair.as_ref()))
         }
         Event::Started { .. }
         | Event::State(_)
@@ -62,7 +62,7 @@ pub(crate) fn note_of(event: &Event) -> Option<Record> {
 }
 
 /// Explains why one of several arms' answers was chosen: which arms answered, and which of them decided.
-fn conferred(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
+fn describe_panel_decision(members: &[ModelRef], chair: Option<&ModelRef>) -> String {
     let members: Vec<String> = members.iter().map(ToString::to_string).collect();
     let by = chair.map_or_else(|| "nobody".to_owned(), ToString::to_string);
     format!("{} answered, {by} decided", members.join(", "))

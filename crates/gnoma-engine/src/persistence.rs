@@ -5,7 +5,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Event, Message, session::SessionState, store::Durability, task::boxed};
+use gnoma_core::{Event, Message, session::SessionState, store::Durability, task::box_future};
 use gnoma_guard::firewall::Firewall;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
@@ -57,7 +57,7 @@ impl Persistence {
             })
         });
         let files = checkpoints.map(|checkpoints| {
-            let ink = recorder.as_ref().map(Recorder::ink);
+            let ink = recorder.as_ref().map(Recorder::record_sender);
             Arc::new(Files::new(checkpoints, unkept, ink, tell.clone(), is_told))
         });
         let large_results = result_store.map(|result_store| {
@@ -70,7 +70,7 @@ impl Persistence {
 
     /// Stores what an event means, before anybody hears of it. `turn_ends` with the wishes that the
     /// event is one of.
-    pub(crate) async fn before(
+    pub(crate) async fn store_event(
         &mut self,
         event: &Event,
         history: &[Arc<Message>],
@@ -83,32 +83,34 @@ impl Persistence {
         let calls = || history.last().map_or(0, |message| message.tool_calls().count());
         match event {
             Event::State(SessionState::Active) => recorder.turn_begins(),
-            Event::Appended(_) if turn_ends => recorder.keep(history, Durability::Disk).await,
-            Event::Appended(_) => recorder.keep(history, Durability::Process).await,
+            Event::Appended(_) if turn_ends => {
+                recorder.store_history(history, Durability::Disk).await
+            }
+            Event::Appended(_) => recorder.store_history(history, Durability::Process).await,
             Event::TurnEnded { .. } => recorder.turn_ends(history).await,
             Event::Compacted { summary, messages }
             | Event::Uncompacted { summary: Some(summary), messages } => {
-                recorder.shorten(summary.clone(), history, *messages).await;
+                recorder.record_summary(summary.clone(), history, *messages).await;
             }
-            Event::Uncompacted { summary: None, .. } => recorder.lengthen().await,
+            Event::Uncompacted { summary: None, .. } => recorder.clear_summary().await,
             Event::ToolEnded { result, .. } => recorder.tool_ended(result, calls()).await,
             other => {
                 if let Some(record) = noted::note_of(other) {
-                    recorder.note(record, calls()).await;
+                    recorder.add_record(record, calls()).await;
                 }
             }
         }
     }
 
     /// The model is about to ask for a call that may change files.
-    pub(crate) fn prepare(&self) {
+    pub(crate) fn prepare_checkpoint(&self) {
         if let Some(files) = &self.files {
-            files.checkpoints.prepare();
+            files.checkpoints.preload_workspace();
         }
     }
 
     /// A call that may change files is about to run: who keeps them before.
-    pub(crate) fn writes(&mut self) -> Option<Arc<Files>> {
+    pub(crate) fn begin_write(&mut self) -> Option<Arc<Files>> {
         self.has_written = true;
         self.files.clone()
     }
@@ -118,7 +120,7 @@ impl Persistence {
         if std::mem::take(&mut self.has_written)
             && let Some(files) = self.files.clone()
         {
-            self.closing.spawn(boxed(async move { files.keep_after_turn().await }));
+            self.closing.spawn(box_future(async move { files.keep_after_turn().await }));
         }
     }
 

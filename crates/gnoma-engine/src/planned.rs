@@ -17,12 +17,12 @@ const TOOL: &str = "plan";
 const MAX_LOOKED_AT: usize = 4_000;
 
 /// Reports whether a tool of this kind sets the plan.
-pub(crate) fn sets(kind: ToolKind) -> bool {
+pub(crate) fn is_plan_tool(kind: ToolKind) -> bool {
     kind == ToolKind::Plans
 }
 
 /// The current plan, if there is one.
-pub(crate) fn of(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
+pub(crate) fn current_plan(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
     let mut failed = Vec::new();
     for message in history.iter().rev().take(MAX_LOOKED_AT) {
         match message.role() {
@@ -34,13 +34,13 @@ pub(crate) fn of(history: &[Arc<Message>]) -> Option<Vec<PlanStep>> {
                 let calls: Vec<_> = message.tool_calls().collect();
                 let sets =
                     calls.iter().rev().find(|call| call.name == TOOL && !failed.contains(&call.id));
-                if let Some(steps) = sets.and_then(|call| plan::read(&call.arguments).ok()) {
+                if let Some(steps) = sets.and_then(|call| plan::parse_plan(&call.arguments).ok()) {
                     return (!steps.is_empty()).then_some(steps);
                 }
             }
             Role::User => {
                 if let Some(summary) = prompt::summary_of(message) {
-                    let steps = Brief::parsed(&summary).plan().to_vec();
+                    let steps = Brief::from_text(&summary).plan().to_vec();
                     return (!steps.is_empty()).then_some(steps);
                 }
             }
@@ -60,7 +60,7 @@ mod tests {
     fn set(id: &str, steps: &str, is_error: bool) -> [Arc<Message>; 2] {
         let arguments = RawJson::parse(format!("{{\"steps\":[{steps}]}}")).unwrap();
         let call = ToolCall::new(CallId::new(id), TOOL, arguments);
-        let result = ToolResult::text(&call, "ok", is_error);
+        let result = ToolResult::from_text(&call, "ok", is_error);
         let message = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
         [message, Message::results(vec![result]).unwrap()].map(Arc::new)
     }
@@ -68,20 +68,20 @@ mod tests {
     #[test]
     fn the_last_plan_that_was_set_stands_also_after_a_summary() {
         let mut history = vec![Arc::new(Message::user_text("go"))];
-        assert_eq!(of(&history), None);
+        assert_eq!(current_plan(&history), None);
         history.extend(set(
             "a",
             r#"{"text":"one","status":"done"},{"text":"two","status":"active"}"#,
             false,
         ));
         history.extend(set("b", r#"{"text":"wrong","status":"done"}"#, true));
-        let steps = of(&history).unwrap();
+        let steps = current_plan(&history).unwrap();
         assert_eq!(plan::to_text(&steps), "[x] one\n[>] two");
-        let brief = Brief::of(&history, &HashMap::new(), None);
-        let summary = brief.text("We worked.", &[]);
-        let told = [Arc::new(Message::user_text(prompt::summary(&summary)))];
-        assert_eq!(of(&told), Some(steps));
+        let brief = Brief::from_past(&history, &HashMap::new(), None);
+        let summary = brief.render_text("We worked.", &[]);
+        let told = [Arc::new(Message::user_text(prompt::summary_note(&summary)))];
+        assert_eq!(current_plan(&told), Some(steps));
         history.extend(set("c", "", false));
-        assert_eq!(of(&history), None);
+        assert_eq!(current_plan(&history), None);
     }
 }

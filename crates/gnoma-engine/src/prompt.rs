@@ -78,7 +78,7 @@ const FIX: Task = (
 /// than follow instructions. It precedes the conversation as messages, so that the server shows the calls in the form
 /// that the model knows; such models would imitate a text in the prompt as text.
 #[must_use]
-pub fn example(can_spawn: bool) -> Vec<Arc<Message>> {
+pub fn example_messages(can_spawn: bool) -> Vec<Arc<Message>> {
     let spawning = can_spawn.then_some(&SPAWNING);
     [&FIX].into_iter().chain(spawning).flat_map(task_messages).map(Arc::new).collect()
 }
@@ -88,17 +88,17 @@ fn task_messages((said, steps, answer): &Task) -> Vec<Message> {
     for (nth, (name, arguments, result)) in steps.iter().enumerate() {
         let Ok(arguments) = RawJson::parse(*arguments) else { continue };
         let call = ToolCall::new(CallId::new(format!("example{nth}")), *name, arguments);
-        let result = ToolResult::text(&call, *result, false);
+        let result = ToolResult::from_text(&call, *result, false);
         let asked = Message::assistant(vec![Content::ToolCall(call)], None, None);
         messages.extend(asked.ok().into_iter().chain(Message::results(vec![result]).ok()));
     }
-    messages.extend(Message::assistant(vec![Content::text(*answer)], None, None).ok());
+    messages.extend(Message::assistant(vec![Content::from_text(*answer)], None, None).ok());
     messages
 }
 
 /// The system prompt for an arm of `tier`.
 #[must_use]
-pub fn system(tier: Tier, place: PromptPlace<'_>) -> String {
+pub fn system_prompt(tier: Tier, place: PromptPlace<'_>) -> String {
     let rules = match tier {
         Tier::Full => FULL,
         Tier::Lean => LEAN,
@@ -149,7 +149,7 @@ pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Opt
 
 /// A note from gnoma to the model in the user's place, marked as such.
 #[must_use]
-pub fn note(text: &str) -> String {
+pub fn system_note(text: &str) -> String {
     format!("{SYSTEM_NOTE}{text}")
 }
 
@@ -159,20 +159,20 @@ pub(crate) const LEFT_OUT: &str =
 
 /// Reports whether a person wrote the message.
 #[must_use]
-pub(crate) fn said(message: &Message) -> bool {
+pub(crate) fn is_from_user(message: &Message) -> bool {
     message.role() == Role::User && !message.is_system_note()
 }
 
 /// The introduction to a text that replaces the beginning of a conversation.
 #[must_use]
-pub(crate) fn summary(text: &str) -> String {
-    note(&format!("What happened so far, in short:\n{text}"))
+pub(crate) fn summary_note(text: &str) -> String {
+    system_note(&format!("What happened so far, in short:\n{text}"))
 }
 
 /// The text of a message that replaces the beginning of a conversation.
 #[must_use]
 pub fn summary_of(message: &Message) -> Option<String> {
-    let mark = summary("");
+    let mark = summary_note("");
     let text = message.text_content();
     let words = text.strip_prefix(&mark).filter(|_| message.role() == Role::User);
     words.map(str::to_owned)
@@ -189,7 +189,7 @@ pub(crate) const REPETITION: &str = "You were repeating yourself and were stoppe
 pub(crate) const LAST_WORDS: &str = "That is enough. No more tools: answer the user now, in plain words, \
      with what you did and what you know.";
 
-pub(crate) fn unfit(why: &str) -> String {
+pub(crate) fn schema_correction(why: &str) -> String {
     format!(
         "Your answer does not fit the JSON Schema that it must fit:\n{why}\nGive the whole answer again: one \
          JSON value that fits, with nothing before or behind it."
@@ -203,7 +203,7 @@ pub(crate) fn patch_spiral(path: &str) -> String {
     )
 }
 
-pub(crate) fn repeated(times: u32) -> String {
+pub(crate) fn repeated_call_note(times: u32) -> String {
     format!(
         "[same call, same result, {times} times now; nothing has changed: use this result or do \
          something else]"
@@ -216,8 +216,8 @@ mod tests {
 
     #[test]
     fn every_call_of_the_example_is_answered() {
-        assert_eq!(example(false).len(), 6);
-        let messages = example(true);
+        assert_eq!(example_messages(false).len(), 6);
+        let messages = example_messages(true);
         assert_eq!(messages.len(), 6 + 4);
         for pair in messages.windows(2) {
             let calls: Vec<_> = pair[0].tool_calls().map(|call| &call.id).collect();

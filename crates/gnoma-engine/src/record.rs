@@ -21,7 +21,7 @@ use gnoma_core::{
         Durability, EntryId, NewEntry, NewSession, PageRequest, Parent, Record, SessionId,
         SessionStore, StoreError, StoreErrorKind,
     },
-    task::boxed,
+    task::box_future,
     tool::ON_TRIAL,
 };
 use tokio::{
@@ -90,7 +90,7 @@ impl Recorder {
         let (queue, jobs) = mpsc::channel(MAX_QUEUED);
         let asides = options.asides.clone();
         let mut writer = JoinSet::new();
-        writer.spawn(boxed(Writer::new(options).work(jobs)));
+        writer.spawn(box_future(Writer::new(options).run_queue(jobs)));
         Self {
             ink: Ink(queue),
             stored,
@@ -105,7 +105,7 @@ impl Recorder {
     }
 
     /// For what is noted from elsewhere. Writing ends only when all of it is dropped.
-    pub(crate) fn ink(&self) -> Ink {
+    pub(crate) fn record_sender(&self) -> Ink {
         self.ink.clone()
     }
 
@@ -117,7 +117,7 @@ impl Recorder {
     }
 
     /// Stores what of the history is not stored yet, and waits for it as far as the store works.
-    pub(crate) async fn keep(&mut self, history: &[Arc<Message>], durability: Durability) {
+    pub(crate) async fn store_history(&mut self, history: &[Arc<Message>], durability: Durability) {
         self.ended = 0;
         let missing = history.iter().enumerate().skip(self.stored);
         for (at, message) in missing {
@@ -125,7 +125,7 @@ impl Recorder {
             let durability = if is_last { durability } else { Durability::Process };
             let record = Record::Message(Arc::clone(message));
             let retry = std::mem::take(&mut self.may_retry);
-            if !self.ink.put(record, durability, retry).await {
+            if !self.ink.store_record(record, durability, retry).await {
                 return self.tell_if_broken();
             }
             self.stored = at + 1;
@@ -135,7 +135,7 @@ impl Recorder {
 
     /// Notes that from now on models receive `summary` instead of the first `messages`. If the store has failed and
     /// lacks some of them, the note is left out: whoever continues the session finds all messages.
-    pub(crate) async fn shorten(
+    pub(crate) async fn record_summary(
         &mut self,
         summary: String,
         history: &[Arc<Message>],
@@ -149,23 +149,25 @@ impl Recorder {
     }
 
     /// Notes that models receive everything again.
-    pub(crate) async fn lengthen(&mut self) {
+    pub(crate) async fn clear_summary(&mut self) {
         let nothing = Record::Summary { text: String::new(), up_to: EntryId(0) };
-        self.ink.put(nothing, Durability::Process, false).await;
+        self.ink.store_record(nothing, Durability::Process, false).await;
     }
 
     /// Stores the result of one of `calls` where others have not ended; else a message with all results follows at once.
     pub(crate) async fn tool_ended(&mut self, result: &ToolResult, calls: usize) {
         self.ended += 1;
         if self.ended < calls {
-            self.ink.put(Record::ToolEnded(result.clone()), Durability::Process, false).await;
+            self.ink
+                .store_record(Record::ToolEnded(result.clone()), Durability::Process, false)
+                .await;
         }
     }
 
     /// Notes what goes beside the conversation. Waits for what tells, after a crash, whether a call
     /// can have run, and how: the question about it and the answer, that it runs on trial, and, of several calls, that
     /// it is this one's turn. One alone that nobody was asked about may have.
-    pub(crate) async fn note(&mut self, record: Record, calls: usize) {
+    pub(crate) async fn add_record(&mut self, record: Record, calls: usize) {
         let tells = match &record {
             Record::Asked { call } => {
                 self.asked.insert(call.clone());
@@ -177,9 +179,9 @@ impl Recorder {
             _ => false,
         };
         if tells {
-            self.ink.put(record, Durability::Process, false).await;
+            self.ink.store_record(record, Durability::Process, false).await;
         } else {
-            self.ink.note(record).await;
+            self.ink.queue_record(record).await;
         }
     }
 
@@ -198,12 +200,12 @@ impl Recorder {
     pub(crate) async fn turn_ends(&mut self, history: &[Arc<Message>]) {
         if self.stored < history.len() {
             self.may_retry = true;
-            self.keep(history, Durability::Disk).await;
+            self.store_history(history, Durability::Disk).await;
         }
         if std::mem::take(&mut self.is_unflushed) {
             // The turn ended with a call that gave nothing; as far as is known it used nothing.
             let nothing = Record::Used(Usage::default());
-            self.ink.put(nothing, Durability::Disk, true).await;
+            self.ink.store_record(nothing, Durability::Disk, true).await;
         }
     }
 
@@ -239,7 +241,7 @@ struct RecordJob {
 impl RecordJob {
     /// Returns the record of the entry and the failures that it must survive; `None` if the record depends on what
     /// is stored before it.
-    fn record(&self) -> Option<(Record, Durability)> {
+    fn to_record(&self) -> Option<(Record, Durability)> {
         match &self.words {
             StoredWords::Record(record) => Some((record.clone(), self.durability)),
             StoredWords::Summary { .. } => None,
@@ -253,14 +255,19 @@ pub(crate) struct Ink(mpsc::Sender<RecordJob>);
 
 impl Ink {
     /// Queues an entry. Waits only while the queue is full.
-    async fn note(&self, record: Record) {
+    async fn queue_record(&self, record: Record) {
         let words = StoredWords::Record(record);
         let job = RecordJob { words, durability: Durability::Process, retry: false, done: None };
         drop(self.0.send(job).await);
     }
 
     /// Queues an entry and waits; says whether it is stored.
-    pub(crate) async fn put(&self, record: Record, durability: Durability, retry: bool) -> bool {
+    pub(crate) async fn store_record(
+        &self,
+        record: Record,
+        durability: Durability,
+        retry: bool,
+    ) -> bool {
         self.put_words(StoredWords::Record(record), durability, retry).await
     }
 
@@ -332,7 +339,7 @@ impl Writer {
         Self { store, session, last, before, first, begun, now_ms, asides, down: None, told }
     }
 
-    async fn work(mut self, mut jobs: mpsc::Receiver<RecordJob>) {
+    async fn run_queue(mut self, mut jobs: mpsc::Receiver<RecordJob>) {
         let mut waiting = Vec::new();
         while jobs.recv_many(&mut waiting, MAX_QUEUED).await > 0 {
             while !waiting.is_empty() {
@@ -345,7 +352,7 @@ impl Writer {
         }
         if let (Some(session), None | Some(Down::ForNow)) = (self.session, self.down) {
             // A store that cannot let go now is not worth a word: the hold ends with the process.
-            drop(timeout(PATIENCE, self.store.release(session)).await);
+            drop(timeout(PATIENCE, self.store.release_session(session)).await);
         }
     }
 
@@ -378,7 +385,7 @@ impl Writer {
     }
 
     async fn append(&mut self, jobs: &[RecordJob]) -> Result<usize, StoreError> {
-        let mut records: Vec<_> = jobs.iter().map_while(RecordJob::record).collect();
+        let mut records: Vec<_> = jobs.iter().map_while(RecordJob::to_record).collect();
         if let Some(StoredWords::Summary { text, tail }) = jobs.first().map(|job| &job.words) {
             match self.before_last(*tail).await? {
                 Some(up_to) => {
@@ -392,7 +399,7 @@ impl Writer {
         let at_ms = (self.now_ms)();
         let session = match &self.session {
             Some(session) => session.clone(),
-            None => self.begin(at_ms).await?,
+            None => self.begin_session(at_ms).await?,
         };
         let parent = self.last.map_or(self.first, Parent::After);
         let are_messages: Vec<_> =
@@ -463,9 +470,9 @@ impl Writer {
         Ok(None)
     }
 
-    async fn begin(&mut self, at_ms: i64) -> Result<SessionId, StoreError> {
+    async fn begin_session(&mut self, at_ms: i64) -> Result<SessionId, StoreError> {
         let session = self.store.begin(NewSession { at_ms, ..NewSession::default() }).await?;
-        self.store.hold(session.clone(), at_ms).await?;
+        self.store.hold_session(session.clone(), at_ms).await?;
         (self.begun)(&session);
         self.session = Some(session.clone());
         Ok(session)
@@ -475,7 +482,7 @@ impl Writer {
         if self.down.take().is_some() {
             self.told = None;
             let text = "the conversation is saved again, including what was missing".to_owned();
-            self.asides.tell(NoticeLevel::Info, text);
+            self.asides.send_notice(NoticeLevel::Info, text);
         }
     }
 
@@ -491,6 +498,7 @@ impl Writer {
 }
 
 fn no_answer() -> StoreError {
-    let sentence = format!("the session store did not respond for {}", duration::words(PATIENCE));
+    let sentence =
+        format!("the session store did not respond for {}", duration::format_duration(PATIENCE));
     StoreError::new(StoreErrorKind::Busy, sentence)
 }

@@ -1,7 +1,7 @@
 //! Makes tool arguments out of almost-JSON.
 //!
 //! Models write arguments inside Markdown fences, with Python literals, with a comma too many.
-//! What such text says is plain, so [`arguments`] says it in JSON. Only the spelling is mended.
+//! What such text says is plain, so [`repair_arguments`] says it in JSON. Only the spelling is mended.
 //! Values are never guessed, keys never dropped, and text that was cut inside a value is refused:
 //! half a command must not run.
 //!
@@ -46,13 +46,13 @@ const LITERALS: [(&str, &str); 6] = [
 /// An object with a duplicate key is rejected at every depth, even if it is valid JSON: whoever judges a call and
 /// its tool could read different values.
 #[must_use]
-pub fn arguments(text: &str) -> Option<RawJson> {
+pub fn repair_arguments(text: &str) -> Option<RawJson> {
     if text.len() > MAX_ARGUMENT_BYTES {
         return None;
     }
-    let text = unwrapped(text);
+    let text = unwrap_json_strings(text);
     if gnoma_core::json::from_str::<&RawValue>(&text).is_ok() {
-        return sound(&text);
+        return parse_unambiguous(&text);
     }
     let text = without_fence(&text);
     let (before, from_brace) = text.split_at(text.find('{')?);
@@ -61,7 +61,7 @@ pub fn arguments(text: &str) -> Option<RawJson> {
 }
 
 /// Opens JSON strings that hold the whole.
-fn unwrapped(text: &str) -> Cow<'_, str> {
+fn unwrap_json_strings(text: &str) -> Cow<'_, str> {
     let mut text = Cow::Borrowed(text);
     for _ in 0..MAX_WRAPPINGS {
         match gnoma_core::json::from_str::<String>(&text) {
@@ -98,19 +98,19 @@ fn leads_out(after: &str) -> bool {
 /// The valid object that `text` starts with, and what follows it.
 fn valid_prefix(text: &str) -> Option<(RawJson, &str)> {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
-    let object = sound(values.next()?.ok()?.get())?;
+    let object = parse_unambiguous(values.next()?.ok()?.get())?;
     Some((object, text.get(values.byte_offset()..)?))
 }
 
 /// The mended object that `text` starts with, and what follows it.
 fn mended_prefix(text: &str) -> Option<(RawJson, &str)> {
     let mut mender = Mender { rest: text, out: String::with_capacity(text.len() + 8), depth: 0 };
-    mender.group('{', '}')?;
-    Some((sound(&mender.out)?, mender.rest))
+    mender.parse_group('{', '}')?;
+    Some((parse_unambiguous(&mender.out)?, mender.rest))
 }
 
 /// `text` if it is an object that can be read in one way only.
-fn sound(text: &str) -> Option<RawJson> {
+fn parse_unambiguous(text: &str) -> Option<RawJson> {
     if !text.trim_start().starts_with('{') {
         return None;
     }
@@ -132,26 +132,26 @@ struct Mender<'a> {
 
 impl<'a> Mender<'a> {
     /// An object or a list; at the end of the text it closes itself after a complete value.
-    fn group(&mut self, open: char, close: char) -> Option<()> {
+    fn parse_group(&mut self, open: char, close: char) -> Option<()> {
         self.depth += 1;
-        if self.depth >= MAX_DEPTH || !self.eat(open) {
+        if self.depth >= MAX_DEPTH || !self.consume_char(open) {
             return None;
         }
         self.out.push(open);
         self.skip_blank();
         let mut is_first = true;
-        while !self.eat(close) {
+        while !self.consume_char(close) {
             if !std::mem::take(&mut is_first) {
                 self.out.push(',');
             }
-            self.member(close == '}')?;
+            self.parse_member(close == '}')?;
             let new_line = self.skip_blank();
             if self.rest.is_empty() {
                 break;
             }
             // Strings next to each other in a list are one string in Python, so only members may
             // lack their comma.
-            if self.eat(',') {
+            if self.consume_char(',') {
                 self.skip_blank();
             } else if !(self.rest.starts_with(close) || new_line && close == '}') {
                 return None;
@@ -163,28 +163,28 @@ impl<'a> Mender<'a> {
     }
 
     /// A value, after its key in an object.
-    fn member(&mut self, has_key: bool) -> Option<()> {
+    fn parse_member(&mut self, has_key: bool) -> Option<()> {
         if has_key {
-            self.key()?;
+            self.parse_key()?;
             self.skip_blank();
-            if !self.eat(':') {
+            if !self.consume_char(':') {
                 return None;
             }
             self.out.push(':');
             self.skip_blank();
         }
         match self.rest.chars().next()? {
-            '{' => self.group('{', '}'),
-            '[' => self.group('[', ']'),
-            first if closing_quote(first).is_some() => self.string(),
-            _ => self.word(),
+            '{' => self.parse_group('{', '}'),
+            '[' => self.parse_group('[', ']'),
+            first if closing_quote(first).is_some() => self.parse_string(),
+            _ => self.parse_literal(),
         }
     }
 
-    fn key(&mut self) -> Option<()> {
+    fn parse_key(&mut self) -> Option<()> {
         let first = self.rest.chars().next()?;
         if closing_quote(first).is_some() {
-            return self.string();
+            return self.parse_string();
         }
         let name = self.take_while(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$'));
         let is_literal = LITERALS.iter().any(|(word, _)| *word == name);
@@ -198,7 +198,7 @@ impl<'a> Mender<'a> {
     }
 
     /// A literal or a number. A number that the text ends with may have lost digits.
-    fn word(&mut self) -> Option<()> {
+    fn parse_literal(&mut self) -> Option<()> {
         let word = self.take_while(|c| !c.is_whitespace() && !matches!(c, ',' | '}' | ']'));
         if let Some((_, json)) = LITERALS.iter().find(|(literal, _)| *literal == word) {
             self.out.push_str(json);
@@ -209,17 +209,17 @@ impl<'a> Mender<'a> {
         (!self.rest.is_empty()).then_some(())
     }
 
-    fn string(&mut self) -> Option<()> {
+    fn parse_string(&mut self) -> Option<()> {
         let close = closing_quote(self.next()?)?;
         self.out.push('"');
         loop {
             match self.next()? {
                 c if c == close => break,
-                '\\' => self.escape(close)?,
+                '\\' => self.parse_escape(close)?,
                 '"' => self.out.push_str("\\\""),
                 // A curly quotation inside curly quotes: where the string ends is a guess.
                 '“' | '‘' if matches!(close, '”' | '’') => return None,
-                c if c.is_control() => self.control(c),
+                c if c.is_control() => self.push_control(c),
                 c => self.out.push(c),
             }
         }
@@ -230,7 +230,7 @@ impl<'a> Mender<'a> {
 
     /// Reads the character after a backslash. Escapes that JSON lacks are refused, because the backslash may be
     /// meant literally or not.
-    fn escape(&mut self, close: char) -> Option<()> {
+    fn parse_escape(&mut self, close: char) -> Option<()> {
         match self.next()? {
             c @ ('"' | '\\' | '/' | 'b' | 'f' | 'n' | 'r' | 't' | 'u') => {
                 self.out.push('\\');
@@ -242,7 +242,7 @@ impl<'a> Mender<'a> {
         Some(())
     }
 
-    fn control(&mut self, c: char) {
+    fn push_control(&mut self, c: char) {
         match c {
             '\n' => self.out.push_str("\\n"),
             '\r' => self.out.push_str("\\r"),
@@ -270,7 +270,7 @@ impl<'a> Mender<'a> {
         taken
     }
 
-    fn eat(&mut self, wanted: char) -> bool {
+    fn consume_char(&mut self, wanted: char) -> bool {
         let rest = self.rest.strip_prefix(wanted);
         self.rest = rest.unwrap_or(self.rest);
         rest.is_some()
@@ -363,7 +363,7 @@ mod tests {
     use super::*;
 
     fn repaired(text: &str) -> Option<Value> {
-        arguments(text).map(|object| object.read().expect("repaired text is JSON"))
+        repair_arguments(text).map(|object| object.read().expect("repaired text is JSON"))
     }
 
     /// The ways to write an object that are to be understood.
@@ -551,7 +551,7 @@ mod tests {
             } else {
                 object.to_string()
             };
-            let found = arguments(&format!(" \n{text}\t"));
+            let found = repair_arguments(&format!(" \n{text}\t"));
             prop_assert_eq!(found.as_ref().map(RawJson::get), Some(text.as_str()));
         }
 
@@ -676,10 +676,13 @@ mod tests {
     #[test]
     fn size_and_depth_are_bounded() {
         let nested = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
-        assert!(arguments(&nested(MAX_DEPTH - 1)).is_some());
-        assert!(arguments(&nested(MAX_DEPTH)).is_none());
-        assert!(arguments(&nested(100_000)).is_none());
-        assert!(arguments(&"{a:".repeat(100_000)).is_none());
-        assert!(arguments(&format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_ARGUMENT_BYTES))).is_none());
+        assert!(repair_arguments(&nested(MAX_DEPTH - 1)).is_some());
+        assert!(repair_arguments(&nested(MAX_DEPTH)).is_none());
+        assert!(repair_arguments(&nested(100_000)).is_none());
+        assert!(repair_arguments(&"{a:".repeat(100_000)).is_none());
+        assert!(
+            repair_arguments(&format!("{{\"a\":\"{}\"}}", "x".repeat(MAX_ARGUMENT_BYTES)))
+                .is_none()
+        );
     }
 }

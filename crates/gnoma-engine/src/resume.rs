@@ -19,11 +19,11 @@ use crate::prompt;
 /// before the first message of a person. The store handles tombstones and rewinding: a loaded path contains neither
 /// hidden nor abandoned entries.
 #[must_use]
-pub fn history(entries: &[Entry]) -> Vec<Arc<Message>> {
-    made(entries).finish()
+pub fn rebuild_history(entries: &[Entry]) -> Vec<Arc<Message>> {
+    replay_entries(entries).finish()
 }
 
-/// The last entry that a summary among `entries` replaces; the [`history`] needs none up to it.
+/// The last entry that a summary among `entries` replaces; the [`rebuild_history`] needs none up to it.
 #[must_use]
 pub fn summarized_up_to(entries: &[Entry]) -> Option<EntryId> {
     last_summary(entries).map(|(_, up_to)| up_to)
@@ -44,14 +44,14 @@ fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
 pub struct Measured {
     /// The tokens that the call took.
     pub usage: Usage,
-    /// Messages of the [`history`] that were sent with it, plus its answer if that was stored.
+    /// Messages of the [`rebuild_history`] that were sent with it, plus its answer if that was stored.
     pub messages: usize,
 }
 
 /// Returns what the provider counted for the last call of a path; `None` if it has counted none since the last
 /// summary.
 #[must_use]
-pub fn measured(entries: &[Entry]) -> Option<Measured> {
+pub fn last_measured(entries: &[Entry]) -> Option<Measured> {
     let last = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.record {
         Record::Used(usage) => Some(Some((at, *usage))),
         Record::Summary { .. } => Some(None),
@@ -68,21 +68,21 @@ pub fn measured(entries: &[Entry]) -> Option<Measured> {
         Some((answer, Role::Assistant)) => answer + 1,
         Some(_) | None => at + 1,
     };
-    let messages = made(entries.get(..end)?).messages.len();
+    let messages = replay_entries(entries.get(..end)?).messages.len();
     Some(Measured { usage, messages })
 }
 
-fn made(entries: &[Entry]) -> History {
+fn replay_entries(entries: &[Entry]) -> History {
     let mut history = History::default();
     let up_to = last_summary(entries).map(|(text, up_to)| {
         if !text.is_empty() {
-            history.say(prompt::summary(text));
+            history.push_user_text(prompt::summary_note(text));
         }
         up_to
     });
     for entry in entries.iter().filter(|entry| up_to.is_none_or(|up_to| entry.id > up_to)) {
         if let Record::Message(message) = &entry.record {
-            history.add(message);
+            history.add_message(message);
         }
     }
     history
@@ -97,23 +97,23 @@ struct History {
 }
 
 impl History {
-    fn say(&mut self, text: String) {
+    fn push_user_text(&mut self, text: String) {
         self.messages.push(Arc::new(Message::user_text(text)));
     }
 
-    fn add(&mut self, message: &Arc<Message>) {
+    fn add_message(&mut self, message: &Arc<Message>) {
         match message.role() {
-            Role::Tool => return self.answer(message),
+            Role::Tool => return self.add_results(message),
             Role::Assistant if self.messages.is_empty() => return,
             Role::Assistant | Role::User => (),
         }
-        self.close();
+        self.close_open_calls();
         self.open = message.tool_calls().cloned().collect();
         self.messages.push(Arc::clone(message));
     }
 
     /// Takes results; they stay the very same message when they answer just what was asked.
-    fn answer(&mut self, message: &Arc<Message>) {
+    fn add_results(&mut self, message: &Arc<Message>) {
         if self.open.is_empty() {
             return;
         }
@@ -127,7 +127,7 @@ impl History {
         self.answer_with(&given);
     }
 
-    fn close(&mut self) {
+    fn close_open_calls(&mut self) {
         self.answer_with(&HashMap::new());
     }
 
@@ -135,14 +135,14 @@ impl History {
     fn answer_with(&mut self, given: &HashMap<&CallId, &ToolResult>) {
         let result = |call: ToolCall| match given.get(&call.id) {
             Some(result) => (*result).clone(),
-            None => ToolResult::text(&call, prompt::INTERRUPTED, true),
+            None => ToolResult::from_text(&call, prompt::INTERRUPTED, true),
         };
         let results = std::mem::take(&mut self.open).into_iter().map(result).collect();
         self.messages.extend(Message::results(results).ok().map(Arc::new));
     }
 
     fn finish(mut self) -> Vec<Arc<Message>> {
-        self.close();
+        self.close_open_calls();
         self.messages
     }
 }
@@ -159,13 +159,14 @@ mod tests {
     }
 
     fn asking(ids: &[u8]) -> Record {
-        let mut content = vec![Content::text("let me see")];
+        let mut content = vec![Content::from_text("let me see")];
         content.extend(ids.iter().map(|id| Content::ToolCall(call(*id))));
         Record::Message(Arc::new(Message::assistant(content, None, None).unwrap()))
     }
 
     fn answering(ids: &[u8]) -> Record {
-        let results = ids.iter().map(|id| ToolResult::text(&call(*id), "out", false)).collect();
+        let results =
+            ids.iter().map(|id| ToolResult::from_text(&call(*id), "out", false)).collect();
         Record::Message(Arc::new(Message::results(results).unwrap()))
     }
 
@@ -220,10 +221,10 @@ mod tests {
             cut in any::<(prop::sample::Index, prop::sample::Index)>(),
         ) {
             let entries = entries(records);
-            let known = measured(&entries);
-            prop_assert!(known.is_none_or(|known| known.messages <= history(&entries).len()));
+            let known = last_measured(&entries);
+            prop_assert!(known.is_none_or(|known| known.messages <= rebuild_history(&entries).len()));
             let (a, b) = (cut.0.index(entries.len() + 1), cut.1.index(entries.len() + 1));
-            prop_assert!(is_legal(&history(&entries[a.min(b)..a.max(b)])));
+            prop_assert!(is_legal(&rebuild_history(&entries[a.min(b)..a.max(b)])));
         }
 
         #[test]
@@ -235,8 +236,8 @@ mod tests {
             let end = &entries[cut.index(entries.len() + 1)..];
             let is_enough = end.first().is_some_and(|first| Some(first.id) <= summarized_up_to(end));
             if is_enough {
-                prop_assert_eq!(history(end), history(&entries));
-                prop_assert_eq!(measured(end), measured(&entries));
+                prop_assert_eq!(rebuild_history(end), rebuild_history(&entries));
+                prop_assert_eq!(last_measured(end), last_measured(&entries));
             }
         }
 
@@ -254,7 +255,7 @@ mod tests {
                 Record::Message(message) => Some(message),
                 _ => None,
             });
-            prop_assert!(history(&entries).iter().eq(stored));
+            prop_assert!(rebuild_history(&entries).iter().eq(stored));
         }
     }
 
@@ -262,7 +263,7 @@ mod tests {
     fn a_conversation_is_as_large_as_its_provider_last_counted() {
         let used = |input| Record::Used(Usage { input, output: 5, ..Usage::default() });
         let known = |records: Vec<Record>| {
-            measured(&entries(records)).map(|it| (it.usage.total(), it.messages))
+            last_measured(&entries(records)).map(|it| (it.usage.total_tokens(), it.messages))
         };
         assert_eq!(known(vec![saying("go"), asking(&[])]), None);
         let turn = || vec![saying("go"), used(10), asking(&[1])];
@@ -283,10 +284,10 @@ mod tests {
 
     #[test]
     fn a_call_without_an_answer_is_interrupted() {
-        let some = history(&entries(vec![saying("go"), asking(&[1, 2]), answering(&[2])]));
+        let some = rebuild_history(&entries(vec![saying("go"), asking(&[1, 2]), answering(&[2])]));
         let texts: Vec<_> = some[2].tool_results().map(ToolResult::joined_text).collect();
         assert_eq!(texts, [prompt::INTERRUPTED, "out"]);
-        let none = history(&entries(vec![saying("go"), asking(&[1]), saying("and?")]));
+        let none = rebuild_history(&entries(vec![saying("go"), asking(&[1]), saying("and?")]));
         let roles: Vec<_> = none.iter().map(|message| message.role()).collect();
         assert_eq!(roles, [Role::User, Role::Assistant, Role::Tool, Role::User]);
     }
@@ -305,9 +306,12 @@ mod tests {
             saying("new"),
         ];
         let texts = |records: Vec<Record>| -> Vec<_> {
-            history(&entries(records)).iter().map(|message| message.text_content()).collect()
+            rebuild_history(&entries(records))
+                .iter()
+                .map(|message| message.text_content())
+                .collect()
         };
-        assert_eq!(texts(records.clone()), [prompt::summary("second"), "new".to_owned()]);
+        assert_eq!(texts(records.clone()), [prompt::summary_note("second"), "new".to_owned()]);
         let undone = texts([records, vec![summary("", 9)]].concat());
         assert_eq!(undone, ["old", "older", "let me see", "", "new"]);
     }

@@ -58,13 +58,13 @@ impl Rights {
         forbidden: Arc<[String]>,
         lifecycle: Option<Arc<dyn Lifecycle>>,
     ) {
-        let mut held = self.held();
+        let mut held = self.lock_state();
         (held.given, held.forbidden, held.lifecycle) = (given, forbidden, lifecycle);
     }
 
     /// All lists that a call must be on now: those of the session and of each session above it.
     pub(crate) fn tool_limits(&self) -> Vec<ToolLimit> {
-        let held = self.held();
+        let held = self.lock_state();
         let in_use = held.lifecycle.as_ref().and_then(|lifecycle| lifecycle.held_to());
         let own = [
             (in_use, "the command or skill in use allows only these tools"),
@@ -79,33 +79,33 @@ impl Rights {
         all
     }
 
-    fn held(&self) -> MutexGuard<'_, RightsNow> {
+    fn lock_state(&self) -> MutexGuard<'_, RightsNow> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Returns how much the session may do without approval, ignoring the sessions above it.
     #[must_use]
     pub fn mode(&self) -> PermissionMode {
-        self.held().mode
+        self.lock_state().mode
     }
 
     pub(crate) fn set_mode(&self, mode: PermissionMode) {
-        self.held().mode = mode;
+        self.lock_state().mode = mode;
     }
 
     /// Adds a rule, such as an answer of "always".
-    pub(crate) fn remember(&self, rule: Rule) {
-        Arc::make_mut(&mut self.held().permissions).remember(rule);
+    pub(crate) fn add_rule(&self, rule: Rule) {
+        Arc::make_mut(&mut self.lock_state().permissions).add_rule(rule);
     }
 
     /// The mode, and all rules that hold now.
-    pub(crate) fn now(&self) -> (PermissionMode, Arc<Permissions>) {
-        let held = self.held();
-        let own = Permissions::now(&held.permissions);
+    pub(crate) fn effective_permissions(&self) -> (PermissionMode, Arc<Permissions>) {
+        let held = self.lock_state();
+        let own = Permissions::with_later_rules(&held.permissions);
         let Some(above) = &held.above else { return (held.mode, own) };
-        let (mode, permissions) = above.now();
-        let mut all = permissions.child(Limit { mode: Some(mode), tools: None });
-        own.rules().iter().for_each(|rule| all.remember(rule.clone()));
+        let (mode, permissions) = above.effective_permissions();
+        let mut all = permissions.for_child(Limit { mode: Some(mode), tools: None });
+        own.rules().iter().for_each(|rule| all.add_rule(rule.clone()));
         (held.mode, Arc::new(all))
     }
 }

@@ -21,7 +21,7 @@ impl Shape {
     ///
     /// # Errors
     /// It is none, or one that cannot be checked.
-    pub fn read(text: &RawJson) -> Result<Self, SchemaError> {
+    pub fn from_schema(text: &RawJson) -> Result<Self, SchemaError> {
         Ok(Self { schema: Schema::parse(text.get())?, text: Arc::new(text.clone()) })
     }
 

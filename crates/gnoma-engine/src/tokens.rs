@@ -25,7 +25,7 @@ enum Kind {
 }
 
 impl Kind {
-    fn of(byte: u8) -> Self {
+    fn from_byte(byte: u8) -> Self {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' => Self::Letters,
             b'0'..=b'9' => Self::Digits,
@@ -35,7 +35,7 @@ impl Kind {
         }
     }
 
-    fn tokens(self, run: &[u8]) -> usize {
+    fn count_tokens(self, run: &[u8]) -> usize {
         match self {
             Self::Letters => run.len().div_ceil(WORD_LETTERS),
             Self::Digits => run.len().div_ceil(NUMBER_DIGITS),
@@ -50,8 +50,9 @@ impl Kind {
 /// Tokens of `text`, roughly. Never more than its bytes.
 #[must_use]
 pub fn estimate(text: &str) -> usize {
-    let runs = text.as_bytes().chunk_by(|left, right| Kind::of(*left) == Kind::of(*right));
-    runs.map(|run| run.first().map_or(0, |first| Kind::of(*first).tokens(run))).sum()
+    let runs =
+        text.as_bytes().chunk_by(|left, right| Kind::from_byte(*left) == Kind::from_byte(*right));
+    runs.map(|run| run.first().map_or(0, |first| Kind::from_byte(*first).count_tokens(run))).sum()
 }
 
 #[cfg(test)]

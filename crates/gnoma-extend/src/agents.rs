@@ -48,30 +48,35 @@ pub struct AgentFile {
 
 /// All definitions, the weightiest of each name, sorted by name; and what could not be read.
 #[must_use]
-pub fn agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
+pub fn load_agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
-    for folder in places.folders("agents", true) {
+    for folder in places.extension_folders("agents", true) {
         let entries = std::fs::read_dir(&folder.path).into_iter().flatten();
         let entries = entries.take(MAX_AGENTS).flatten();
         let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
         files.extend(folder.path.is_file().then(|| folder.path.clone()));
         files.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-        gnoma_core::sort::sort(&mut files);
+        gnoma_core::sort::sort_items(&mut files);
         for path in files {
-            if !places.holds(&folder, &path) {
+            if !places.may_read(&folder, &path) {
                 faults.push(format!(
                     "{} leads outside the project or to secrets",
-                    places.shown(&path)
+                    places.display_path(&path)
                 ));
                 continue;
             }
             let mut lost = Vec::new();
-            match read_text(&path).and_then(|text| agent(folder.by, path.clone(), &text, &mut lost))
+            match read_text(&path)
+                .and_then(|text| parse_agent(folder.by, path.clone(), &text, &mut lost))
             {
-                Ok(agent) => found.push(AgentFile { name: folder.named(agent.name), ..agent }),
-                Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
+                Ok(agent) => {
+                    found.push(AgentFile { name: folder.qualified_name(agent.name), ..agent })
+                }
+                Err(why) => faults.push(format!("{}: {why}", places.display_path(&path))),
             }
-            faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
+            faults.extend(
+                lost.into_iter().map(|why| format!("{}: {why}", places.display_path(&path))),
+            );
         }
     }
     places.retain_weightiest(&mut found, |it: &AgentFile| &it.name, |it| it.by);
@@ -97,7 +102,7 @@ checked, what is open. Name what is unsure.";
 
 /// The definitions that come with gnoma. They are used by name; models do not see them.
 #[must_use]
-pub fn bundled() -> Vec<AgentFile> {
+pub fn bundled_agents() -> Vec<AgentFile> {
     vec![AgentFile {
         name: "coordinator".to_owned(),
         by: BroughtBy::Bundled,
@@ -112,7 +117,7 @@ pub fn bundled() -> Vec<AgentFile> {
     }]
 }
 
-fn agent(
+fn parse_agent(
     by: BroughtBy,
     path: PathBuf,
     text: &str,
@@ -121,11 +126,11 @@ fn agent(
     let (fields, prompt) = FrontMatter::split(text).ok_or("it has no fields (`---`)")?;
     lost.extend(fields.faults.iter().cloned());
     let stem = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
-    let name = fields.text("name").or(stem).unwrap_or_default();
-    let description = fields.text("description").ok_or("it has no description")?;
-    let forbidden = fields.list("disallowedTools")?.unwrap_or_default();
-    let mode = fields.text(MODE).and_then(|name| mode(&name));
-    let mut unsupported = fields.others(&FIELDS);
+    let name = fields.text_field("name").or(stem).unwrap_or_default();
+    let description = fields.text_field("description").ok_or("it has no description")?;
+    let forbidden = fields.list_field("disallowedTools")?.unwrap_or_default();
+    let mode = fields.text_field(MODE).and_then(|name| parse_mode(&name));
+    let mut unsupported = fields.unknown_fields(&FIELDS);
     if mode.is_some() {
         unsupported.retain(|field| field != MODE);
     }
@@ -133,11 +138,11 @@ fn agent(
         name,
         by,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
-        tools: fields.list("tools")?.map(|tools| tool_list(&tools)),
+        tools: fields.list_field("tools")?.map(|tools| tool_list(&tools)),
         forbidden: forbidden_tools(&forbidden)
             .map_err(|why| format!("`disallowedTools`: {why}"))?,
         // `inherit` leaves the choice to whoever starts it.
-        model: fields.text("model").filter(|model| model != "inherit"),
+        model: fields.text_field("model").filter(|model| model != "inherit"),
         mode,
         unsupported,
         prompt: prompt.trim().to_owned(),
@@ -146,7 +151,7 @@ fn agent(
 }
 
 /// The modes of agents that gnoma has as well; `None` for others, which are named.
-fn mode(name: &str) -> Option<PermissionMode> {
+fn parse_mode(name: &str) -> Option<PermissionMode> {
     match name {
         "default" => Some(PermissionMode::Auto),
         "acceptEdits" => Some(PermissionMode::AcceptEdits),
@@ -161,14 +166,14 @@ mod tests {
 
     fn read(more: &str) -> Result<AgentFile, String> {
         let text = format!("---\nname: a\ndescription: d\n{more}---\nbody");
-        agent(BroughtBy::User, PathBuf::from("a.md"), &text, &mut Vec::new())
+        parse_agent(BroughtBy::User, PathBuf::from("a.md"), &text, &mut Vec::new())
     }
 
     #[test]
     fn fields_that_are_left_out_are_named() {
         let mut lost = Vec::new();
         let text = "---\nname: a\ndescription: one\nsecond line\ndescription: two\n---\nbody";
-        let agent = agent(BroughtBy::User, PathBuf::from("a.md"), text, &mut lost).unwrap();
+        let agent = parse_agent(BroughtBy::User, PathBuf::from("a.md"), text, &mut lost).unwrap();
         assert_eq!(agent.description, "one");
         assert_eq!(lost.len(), 2, "{lost:?}");
         assert!(lost[0].contains("second line") && lost[1].contains("twice"), "{lost:?}");

@@ -10,7 +10,7 @@ use gnoma_core::{
     Event, Message, Tool, home,
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
     names::{self, FileNames},
-    places::secret,
+    places::find_secret,
     session::PermissionMode,
     tool::BoxFuture,
 };
@@ -71,9 +71,9 @@ pub struct SlashName {
 impl Extensions {
     /// Reads the extensions in these places.
     #[must_use]
-    pub fn read(places: ExtendPlaces, hooks: Hooks) -> Self {
+    pub fn from_places(places: ExtendPlaces, hooks: Hooks) -> Self {
         let is_offered = |skill: &Skill| !skill.is_for_people && !places.waits_for_trust(skill.by);
-        let all = skills::skills(&places).0.into_iter();
+        let all = skills::load_skills(&places).0.into_iter();
         let (skills, for_people): (Vec<_>, Vec<_>) = all.partition(is_offered);
         Self {
             places: Arc::new(places),
@@ -120,8 +120,8 @@ impl Extensions {
 
     /// Returns the text that the extensions add to the system prompt; may be empty.
     #[must_use]
-    pub fn prompt(&self) -> String {
-        skills::listed(self.skills.iter())
+    pub fn system_prompt(&self) -> String {
+        skills::render_skill_list(self.skills.iter())
     }
 }
 
@@ -131,28 +131,28 @@ fn agents_for(places: &ExtendPlaces, skills: &[Skill]) -> Vec<AgentTools> {
     if !forks.any(|fork| fork.agent.is_some()) {
         return Vec::new();
     }
-    agents::agents(places).0.into_iter().map(|agent| (agent.name, agent.tools)).collect()
+    agents::load_agents(places).0.into_iter().map(|agent| (agent.name, agent.tools)).collect()
 }
 
 /// All that can be written behind a slash, sorted by name. A skill takes the place of a command, and nothing that waits
 /// for trust takes the place of anything else.
 #[must_use]
-pub fn named(places: &ExtendPlaces) -> Vec<SlashName> {
-    let skills = skills::skills(places).0.into_iter().map(|skill| SlashName {
+pub fn slash_names(places: &ExtendPlaces) -> Vec<SlashName> {
+    let skills = skills::load_skills(places).0.into_iter().map(|skill| SlashName {
         name: skill.name,
         hint: skill.hint,
         about: skill.description,
         by: skill.by,
     });
-    let commands = commands::commands(places).0.into_iter().map(|command| SlashName {
+    let commands = commands::load_commands(places).0.into_iter().map(|command| SlashName {
         name: command.name,
         hint: command.hint,
         about: command.description,
         by: command.by,
     });
     let mut all: Vec<SlashName> = skills.chain(commands).collect();
-    gnoma_core::sort::by(&mut all, |one, other| {
-        let weights = places.weight(other.by).cmp(&places.weight(one.by));
+    gnoma_core::sort::sort_by(&mut all, |one, other| {
+        let weights = places.origin_weight(other.by).cmp(&places.origin_weight(one.by));
         one.name.cmp(&other.name).then(weights)
     });
     all.dedup_by(|later, earlier| later.name == earlier.name);
@@ -183,7 +183,7 @@ impl From<CustomCommand> for Meaning {
 impl Meaning {
     /// Returns the reason why the command or skill does not run: the project that defines it is not trusted.
     fn trust_refusal(&self, places: &ExtendPlaces, name: &str) -> Option<String> {
-        let file = places.shown(&self.path);
+        let file = places.display_path(&self.path);
         places.waits_for_trust(self.by).then(|| {
             format!(
                 "the project defines `/{name}` ({file}), but you have not trusted the project yet: \
@@ -193,10 +193,10 @@ impl Meaning {
     }
 
     fn of_skill(places: &ExtendPlaces, skill: Skill, session: &str) -> Self {
-        let body = skills::tool::text(&skill, "", session);
+        let body = skills::tool::render_skill(&skill, "", session);
         let spawn = skill.fork.as_ref().map(|fork| {
             let agents = agents_for(places, std::slice::from_ref(&skill));
-            skills::spawn(&skill, fork, &agents, "")
+            skills::spawn_arguments(&skill, fork, &agents, "")
         });
         let Skill { by, path, arguments, tools, model, .. } = skill;
         Self { by, path, is_skill: true, spawn, arguments, body, tools, model }
@@ -207,16 +207,19 @@ impl Meaning {
 /// where it names none, or one that runs.
 #[must_use]
 pub fn trust_refusal(places: &ExtendPlaces, text: &str) -> Option<String> {
-    let (name, _) = commands::named(text)?;
-    meaning(places, name, "")?.trust_refusal(places, name)
+    let (name, _) = commands::parse_invocation(text)?;
+    find_meaning(places, name, "")?.trust_refusal(places, name)
 }
 
 /// The meaning of the name after a slash.
-fn meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> {
-    let skill = skills::skills(places).0.into_iter().find(|skill| skill.name == name);
-    let command = commands::commands(places).0.into_iter().find(|command| command.name == name);
+fn find_meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> {
+    let skill = skills::load_skills(places).0.into_iter().find(|skill| skill.name == name);
+    let command =
+        commands::load_commands(places).0.into_iter().find(|command| command.name == name);
     match (skill, command) {
-        (Some(skill), Some(command)) if places.weight(command.by) > places.weight(skill.by) => {
+        (Some(skill), Some(command))
+            if places.origin_weight(command.by) > places.origin_weight(skill.by) =>
+        {
             Some(command.into())
         }
         (Some(skill), _) => Some(Meaning::of_skill(places, skill, session)),
@@ -229,26 +232,26 @@ type UsedSkill = (String, String);
 
 /// Returns the prompt that replaces a text which names a command or a skill, and the skill; `None` where the text
 /// names none.
-fn expanded(
+fn expand_prompt(
     places: &ExtendPlaces,
     session: &str,
     text: &str,
     starter: Option<&str>,
 ) -> Option<(Prepared, Option<UsedSkill>)> {
-    let (name, arguments) = commands::named(text)?;
-    let meaning = meaning(places, name, session)?;
+    let (name, arguments) = commands::parse_invocation(text)?;
+    let meaning = find_meaning(places, name, session)?;
     let block = meaning.trust_refusal(places, name);
     if block.is_some() {
         return Some((Prepared { block, ..Prepared::default() }, None));
     }
-    let mut include = |path: &str| included(places, path);
-    let variables = skills::tool::variables(None, session);
+    let mut include = |path: &str| read_mentioned_file(places, path);
+    let variables = skills::tool::skill_variables(None, session);
     let with = commands::ExpandWith { arguments, names: &meaning.arguments, variables: &variables };
-    let (parts, mut notices) = commands::expand(&meaning.body, with, &mut include);
+    let (parts, mut notices) = commands::expand_body(&meaning.body, with, &mut include);
     let Meaning { is_skill, spawn, body, tools, model, .. } = meaning;
     match (spawn, starter) {
         (Some(spawn), Some(starter)) => {
-            let call = Some(skills::call(starter, spawn, (name, arguments)));
+            let call = Some(skills::skill_call(starter, spawn, (name, arguments)));
             let prepared = Prepared { parts: Some(parts), call, notices, ..Prepared::default() };
             return Some((prepared, None));
         }
@@ -264,9 +267,9 @@ fn expanded(
 
 /// Returns the prompt that replaces a text which names a prompt of a server. The server's text is used as it is:
 /// nothing in it runs.
-async fn prompted(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
-    let (name, arguments) = commands::named(text)?;
-    let said = servers?.prompt(name, arguments).await?;
+async fn expand_server_prompt(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
+    let (name, arguments) = commands::parse_invocation(text)?;
+    let said = servers?.expand_prompt(name, arguments).await?;
     Some(match said {
         Ok(text) => Prepared { parts: Some(vec![PromptPart::Text(text)]), ..Prepared::default() },
         Err(why) => Prepared { block: Some(format!("`/{name}`: {why}")), ..Prepared::default() },
@@ -289,46 +292,48 @@ impl FileNames for FolderNames {
 
 /// The text of a file that a command mentions: of one in the folders of the session that holds no
 /// secrets by its name.
-fn included(places: &ExtendPlaces, path: &str) -> Result<String, String> {
+fn read_mentioned_file(places: &ExtendPlaces, path: &str) -> Result<String, String> {
     let named = home::expand(path, places.home.as_deref(), &places.cwd);
-    let named = named.to_str().and_then(|path| names::find(path, &places.cwd, &FolderNames));
+    let named =
+        named.to_str().and_then(|path| names::find_typed_path(path, &places.cwd, &FolderNames));
     let named = named.filter(|named| named.is_whole).ok_or_else(String::new)?;
     let real = Path::new(&named.path).canonicalize().map_err(|_| String::new())?;
     if !places.roots.iter().any(|root| real.starts_with(root)) {
         return Err("it is outside the session's folders".to_owned());
     }
-    if secret(Path::new(&real)).is_some() {
+    if find_secret(Path::new(&real)).is_some() {
         return Err("it may contain secrets".to_owned());
     }
     read_text(&real)
 }
 
 impl Lifecycle for Extensions {
-    fn listens(&self, kind: PointKind) -> bool {
+    fn has_listener(&self, kind: PointKind) -> bool {
         // A message may name a server that nobody has seen yet.
         let may_wait =
             || kind == PointKind::Prompt && self.servers.get().is_some_and(Glance::had_unseen);
         // What holds for a folder is told when a file there was touched.
-        kind == PointKind::AfterTool || self.hooks.listens(kind) || may_wait()
+        kind == PointKind::AfterTool || self.hooks.has_hook_at(kind) || may_wait()
     }
 
-    fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+    fn run_hooks(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
         let touched = match &point {
-            Point::AfterTool { call, .. } => nested::touched(&self.places, call),
+            Point::AfterTool { call, .. } => nested::touched_file(&self.places, call),
             _ => None,
         };
-        let said = self.hooks.at(point, mode);
+        let said = self.hooks.run_at(point, mode);
         let Some(file) = touched else { return Box::pin(said) };
         let (places, told) = (Arc::clone(&self.places), Arc::clone(&self.told));
         Box::pin(async move {
-            let more = spawn_blocking(move || nested::unannounced(&places, &told, &file)).await;
+            let more =
+                spawn_blocking(move || nested::take_unannounced(&places, &told, &file)).await;
             let mut answer = said.await;
             answer.context.extend(more.unwrap_or_default());
             answer
         })
     }
 
-    fn prepare(
+    fn prepare_prompt(
         &self,
         text: String,
         mode: PermissionMode,
@@ -338,10 +343,10 @@ impl Lifecycle for Extensions {
         let hooks = Arc::clone(&self.hooks);
         let (kept, servers) = (Arc::clone(&self.kept), Arc::clone(&self.servers));
         let session = Arc::clone(&self.session);
-        hooks.prompted(&text);
+        hooks.count_prompt(&text);
         Box::pin(async move {
-            let said = if hooks.listens(PointKind::Prompt) {
-                hooks.at(Point::Prompt { text: text.clone() }, mode).await
+            let said = if hooks.has_hook_at(PointKind::Prompt) {
+                hooks.run_at(Point::Prompt { text: text.clone() }, mode).await
             } else {
                 PointAnswer::default()
             };
@@ -349,21 +354,21 @@ impl Lifecycle for Extensions {
                 let PointAnswer { block, notices, .. } = said;
                 return Prepared { block, notices, ..Prepared::default() };
             }
-            let (mut prepared, skill) = match prompted(servers.get(), &text).await {
+            let (mut prepared, skill) = match expand_server_prompt(servers.get(), &text).await {
                 Some(prepared) => (prepared, None),
                 None => {
                     let line = text.clone();
-                    let work = move || expanded(&places, &session, &line, starter.as_deref());
+                    let work = move || expand_prompt(&places, &session, &line, starter.as_deref());
                     spawn_blocking(work).await.ok().flatten().unwrap_or_default()
                 }
             };
             if let Some(servers) = servers.get() {
-                servers.named_in(&prepared.said(&text)).await;
+                servers.named_in(&prepared.model_text(&text)).await;
             }
             if let Some((name, text)) = skill {
-                kept.add(&name, text);
+                kept.record_use(&name, text);
             }
-            skills::tool::hold(&held_to, prepared.tools.as_deref());
+            skills::tool::restrict_tools(&held_to, prepared.tools.as_deref());
             prepared.context.extend(said.context);
             prepared.notices.extend(said.notices);
             prepared
@@ -374,21 +379,21 @@ impl Lifecycle for Extensions {
         self.held_to.lock().clone()
     }
 
-    fn kept(&self) -> Vec<String> {
-        self.kept.texts()
+    fn retained_texts(&self) -> Vec<String> {
+        self.kept.retained_texts()
     }
 
-    fn resumed(&self, history: &[Arc<Message>]) {
+    fn on_resume(&self, history: &[Arc<Message>]) {
         let all = self.skills.iter().chain(&self.for_people);
-        skills::resumed(&self.kept, history, &all, &self.session);
+        skills::restore_skills(&self.kept, history, &all, &self.session);
     }
 
-    fn heard(&self, event: &Event) {
-        self.hooks.heard(event);
+    fn on_event(&self, event: &Event) {
+        self.hooks.observe_event(event);
     }
 
-    fn lend(&self, model: Arc<dyn SideModel>) {
-        self.hooks.lend(model);
+    fn set_side_model(&self, model: Arc<dyn SideModel>) {
+        self.hooks.set_model(model);
     }
 
     fn hooks_told(&self) -> Vec<String> {
@@ -397,10 +402,10 @@ impl Lifecycle for Extensions {
                 Some((took_ms, how)) => format!("last run: {how}, {took_ms} ms"),
                 None => "has not run".to_owned(),
             };
-            let origin = self.places.shown(&look.origin);
+            let origin = self.places.display_path(&look.origin);
             format!("{}: {} ({}, {origin}); {last}", look.event, look.command, look.by)
         };
-        self.hooks.looks().into_iter().map(line).collect()
+        self.hooks.hook_overview().into_iter().map(line).collect()
     }
 
     fn turn_ended(&self) {

@@ -24,7 +24,7 @@ mod rules;
 pub mod skills;
 pub mod tasks;
 
-pub use extensions::{Extensions, SlashName, named, trust_refusal};
+pub use extensions::{Extensions, SlashName, slash_names, trust_refusal};
 pub use places::{BroughtBy, ExtendPlaces, in_a_line, instructions_in};
 pub use plugin::PluginPlace;
 pub use rules::rule_files;

@@ -9,7 +9,7 @@ use rustix::{
 
 /// Locks a file, and makes it if there is none; `None` if another process has it locked.
 pub(crate) fn try_lock_file(path: &Path) -> io::Result<Option<File>> {
-    let file = open(path)?;
+    let file = open_lock_file(path)?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(Some(file)),
         Err(Errno::WOULDBLOCK) => Ok(None),
@@ -20,11 +20,11 @@ pub(crate) fn try_lock_file(path: &Path) -> io::Result<Option<File>> {
 /// Locks a file, and makes it if there is none. Waits while another process has it, so it is only for locks that are
 /// held for a moment.
 pub(crate) fn lock_file(path: &Path) -> io::Result<File> {
-    let file = open(path)?;
+    let file = open_lock_file(path)?;
     flock(&file, FlockOperation::LockExclusive)?;
     Ok(file)
 }
 
-fn open(path: &Path) -> io::Result<File> {
+fn open_lock_file(path: &Path) -> io::Result<File> {
     File::options().create(true).truncate(false).write(true).open(path)
 }

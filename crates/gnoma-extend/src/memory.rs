@@ -97,7 +97,7 @@ impl MemoryFile {
         &self.path
     }
 
-    fn text(&self) -> Result<String, MemoryError> {
+    fn read_text(&self) -> Result<String, MemoryError> {
         let text = bounded_file::read_text(&self.path, MAX_BYTES);
         let text = text.map_err(|error| MemoryError::Io(self.path.clone(), error))?;
         Ok(text.unwrap_or_default())
@@ -108,7 +108,7 @@ impl MemoryFile {
     /// # Errors
     /// The file cannot be read.
     pub fn lines(&self) -> Result<Vec<String>, MemoryError> {
-        let text = self.text()?;
+        let text = self.read_text()?;
         let lines = text.lines().filter_map(|line| line.strip_prefix(BULLET));
         Ok(lines.map(str::to_owned).take(MAX_LINES).collect())
     }
@@ -117,26 +117,26 @@ impl MemoryFile {
     ///
     /// # Errors
     /// The change is none, or the disk refuses; the file is as it was.
-    pub fn change(&self, change: MemoryChange<'_>, source: &str) -> Result<(), MemoryError> {
+    pub fn apply_change(&self, change: MemoryChange<'_>, source: &str) -> Result<(), MemoryError> {
         let failed = |error| MemoryError::Io(self.path.clone(), error);
         let folder = self.path.parent().unwrap_or(Path::new("."));
         private_file::create_folder(folder).map_err(failed)?;
         // Sessions side by side change it one after the other.
         let _lock = lock_file(&self.path.with_extension("lock")).map_err(failed)?;
-        let text = self.text()?;
+        let text = self.read_text()?;
         let own = text.lines().filter(|line| line.starts_with(BULLET)).count();
         let all = text.lines().filter(|line| !line.trim().is_empty()).count();
         if own < all || own > MAX_LINES {
             return Err(MemoryError::ByHand(self.path.clone()));
         }
         let mut lines = self.lines()?;
-        apply(&mut lines, change, source)?;
+        change_lines(&mut lines, change, source)?;
         let text: String = lines.iter().map(|line| format!("{BULLET}{line}\n")).collect();
         private_file::replace(&self.path, text.as_bytes()).map_err(failed)
     }
 }
 
-fn apply(
+fn change_lines(
     lines: &mut Vec<String>,
     change: MemoryChange<'_>,
     source: &str,
@@ -147,9 +147,9 @@ fn apply(
     };
     match change {
         MemoryChange::Add(_) if lines.len() >= MAX_LINES => return Err(MemoryError::Full),
-        MemoryChange::Add(text) => lines.push(line(text, source)?),
+        MemoryChange::Add(text) => lines.push(format_line(text, source)?),
         MemoryChange::Edit(number, text) => {
-            let (at, line) = (place(number)?, line(text, source)?);
+            let (at, line) = (place(number)?, format_line(text, source)?);
             if let Some(place) = lines.get_mut(at) {
                 *place = line;
             }
@@ -164,7 +164,7 @@ fn apply(
 }
 
 /// Returns a text with its source as one line.
-fn line(text: &str, source: &str) -> Result<String, MemoryError> {
+fn format_line(text: &str, source: &str) -> Result<String, MemoryError> {
     let is_word = |word: &&str| !word.is_empty();
     let words = text.split(|c: char| c.is_whitespace() || c.is_control()).filter(is_word);
     let text = words.collect::<Vec<_>>().join(" ");
@@ -199,24 +199,26 @@ mod tests {
     fn lines_are_added_edited_and_deleted_with_their_source() {
         let (_folder, file) = file();
         assert!(file.lines().unwrap().is_empty());
-        file.change(MemoryChange::Add("use\n  tabs\u{7}"), "2026-11-30 in session a").unwrap();
-        file.change(MemoryChange::Add("no (said x) mocks"), "2026-11-30 in session b").unwrap();
+        file.apply_change(MemoryChange::Add("use\n  tabs\u{7}"), "2026-11-30 in session a")
+            .unwrap();
+        file.apply_change(MemoryChange::Add("no (said x) mocks"), "2026-11-30 in session b")
+            .unwrap();
         let lines = file.lines().unwrap();
         assert_eq!(lines[0], "use tabs (said 2026-11-30 in session a)");
         assert_eq!(text_of_line(&lines[1]), "no (said x) mocks");
         let mode = fs::metadata(file.path()).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        file.change(MemoryChange::Edit(1, "use spaces"), "2026-12-01").unwrap();
-        file.change(MemoryChange::Delete(2), "").unwrap();
+        file.apply_change(MemoryChange::Edit(1, "use spaces"), "2026-12-01").unwrap();
+        file.apply_change(MemoryChange::Delete(2), "").unwrap();
         assert_eq!(file.lines().unwrap(), ["use spaces (said 2026-12-01)"]);
-        file.change(MemoryChange::Clear, "").unwrap();
+        file.apply_change(MemoryChange::Clear, "").unwrap();
         assert!(file.lines().unwrap().is_empty());
     }
 
     #[test]
     fn what_is_no_line_changes_nothing() {
         let (_folder, file) = file();
-        file.change(MemoryChange::Add("one"), "d").unwrap();
+        file.apply_change(MemoryChange::Add("one"), "d").unwrap();
         let long = "x".repeat(MAX_CHARS + 1);
         for (change, part) in [
             (MemoryChange::Add(" \n"), "nothing to remember"),
@@ -224,7 +226,7 @@ mod tests {
             (MemoryChange::Edit(2, "x"), "there is no line 2"),
             (MemoryChange::Delete(0), "there is no line 0"),
         ] {
-            let error = file.change(change, "d").unwrap_err().to_string();
+            let error = file.apply_change(change, "d").unwrap_err().to_string();
             assert!(error.contains(part), "{error}");
         }
         assert_eq!(file.lines().unwrap().len(), 1);
@@ -235,12 +237,13 @@ mod tests {
         let (_folder, file) = file();
         thread::scope(|scope| {
             for _ in 0..8 {
-                scope
-                    .spawn(|| (0..10).for_each(|_| drop(file.change(MemoryChange::Add("x"), "d"))));
+                scope.spawn(|| {
+                    (0..10).for_each(|_| drop(file.apply_change(MemoryChange::Add("x"), "d")))
+                });
             }
         });
         assert_eq!(file.lines().unwrap().len(), MAX_LINES);
-        let full = file.change(MemoryChange::Add("x"), "d").unwrap_err();
+        let full = file.apply_change(MemoryChange::Add("x"), "d").unwrap_err();
         assert!(matches!(full, MemoryError::Full), "{full}");
     }
 }

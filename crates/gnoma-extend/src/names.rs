@@ -21,18 +21,18 @@ const NAMES: [(&str, &str); 15] = [
 
 /// Returns the name that hooks use for a tool of gnoma.
 #[must_use]
-pub(crate) fn theirs(own: &str) -> &str {
+pub(crate) fn to_claude_name(own: &str) -> &str {
     NAMES.iter().find(|(_, ours)| *ours == own).map_or(own, |(theirs, _)| *theirs)
 }
 
 /// Returns gnoma's name for a tool that hooks name in their way.
 #[must_use]
-pub(crate) fn ours(theirs: &str) -> &str {
+pub(crate) fn to_gnoma_name(theirs: &str) -> &str {
     NAMES.iter().find(|(name, _)| *name == theirs).map_or(theirs, |(_, own)| *own)
 }
 
 /// Their spelling of a tool whose name was written in another case.
-pub(crate) fn respelled(written: &str) -> Option<&'static str> {
+pub(crate) fn correct_case(written: &str) -> Option<&'static str> {
     NAMES.iter().map(|(theirs, _)| *theirs).find(|theirs| theirs.eq_ignore_ascii_case(written))
 }
 
@@ -47,8 +47,8 @@ mod tests {
 
     #[test]
     fn tools_have_one_name_there_and_one_here() {
-        assert_eq!((theirs("fs.edit"), theirs("fs.write")), ("Edit", "Write"));
-        assert_eq!((theirs("agent"), theirs("mcp__a__b")), ("Agent", "mcp__a__b"));
-        assert_eq!((ours("Edit"), ours("Task")), ("fs.edit", "elf.spawn"));
+        assert_eq!((to_claude_name("fs.edit"), to_claude_name("fs.write")), ("Edit", "Write"));
+        assert_eq!((to_claude_name("agent"), to_claude_name("mcp__a__b")), ("Agent", "mcp__a__b"));
+        assert_eq!((to_gnoma_name("Edit"), to_gnoma_name("Task")), ("fs.edit", "elf.spawn"));
     }
 }

@@ -34,7 +34,7 @@ pub(crate) struct AnnouncedState {
 pub(crate) type Announced = Arc<AnnouncedState>;
 
 /// The file that a call touches, where it is in the working folder or in the project.
-pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf> {
+pub(crate) fn touched_file(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf> {
     if !TOUCHING.contains(&&*call.name) {
         return None;
     }
@@ -47,9 +47,13 @@ pub(crate) fn touched(places: &ExtendPlaces, call: &ToolCall) -> Option<PathBuf>
 
 /// Returns the instructions that apply to a file and were not sent yet, the farthest first. Where they are too
 /// long, the farthest wait for the next time such a file is touched, and a note says so.
-pub(crate) fn unannounced(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<String> {
+pub(crate) fn take_unannounced(
+    places: &ExtendPlaces,
+    state: &Announced,
+    file: &Path,
+) -> Vec<String> {
     let (mut texts, mut left, mut waiting) = (Vec::new(), MAX_ALL_BYTES, 0);
-    let all = holding(places, state, file);
+    let all = instructions_for(places, state, file);
     let mut told = state.told.lock();
     for (path, text) in all.into_iter().rev() {
         if told.contains(&path) {
@@ -74,12 +78,16 @@ pub(crate) fn unannounced(places: &ExtendPlaces, state: &Announced, file: &Path)
 }
 
 /// All that holds for a file, the farthest first.
-fn holding(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<(PathBuf, String)> {
+fn instructions_for(
+    places: &ExtendPlaces,
+    state: &Announced,
+    file: &Path,
+) -> Vec<(PathBuf, String)> {
     let mut texts = Vec::new();
     if let Ok(below) = file.strip_prefix(&places.project) {
-        let rules = state.rules.get_or_init(|| rules::scoped(places));
+        let rules = state.rules.get_or_init(|| rules::load_scoped_rules(places));
         for rule in rules.iter().filter(|rule| rule.holds_for(below)) {
-            let text = told(places, "Rule for such files", &rule.path, &rule.text);
+            let text = render_instructions(places, "Rule for such files", &rule.path, &rule.text);
             texts.push((rule.path.clone(), text));
         }
     }
@@ -99,17 +107,17 @@ fn holding(places: &ExtendPlaces, state: &Announced, file: &Path) -> Vec<(PathBu
         if places.is_inside(BroughtBy::Project, &path)
             && let Ok(text) = read_text(&path)
         {
-            let text = told(places, "Instructions for this folder", &path, &text);
+            let text = render_instructions(places, "Instructions for this folder", &path, &text);
             texts.push((path, text));
         }
     }
     texts
 }
 
-fn told(places: &ExtendPlaces, what: &str, path: &Path, text: &str) -> String {
-    let taken = cut::head(text, MAX_BYTES);
+fn render_instructions(places: &ExtendPlaces, what: &str, path: &Path, text: &str) -> String {
+    let taken = cut::word_prefix(text, MAX_BYTES);
     let mark = if taken.len() < text.len() { "\n[cut]" } else { "" };
-    format!("{what}, from {}:\n{}{mark}", places.shown(path), taken.trim_end())
+    format!("{what}, from {}:\n{}{mark}", places.display_path(path), taken.trim_end())
 }
 
 #[cfg(test)]
@@ -139,14 +147,14 @@ mod tests {
         ] {
             put(folder);
             let file = root.join(folder).join("a.txt");
-            let texts = unannounced(&places, &Announced::default(), &file);
+            let texts = take_unannounced(&places, &Announced::default(), &file);
             assert_eq!(texts.len(), count, "{folder}: {texts:?}");
         }
         // Where a person begins in a dependency, that is their project.
         let cwd = root.join("node_modules/left-pad");
         put("node_modules/left-pad/lib");
         let places = ExtendPlaces { cwd: cwd.clone(), ..places };
-        let texts = unannounced(&places, &Announced::default(), &cwd.join("lib/a.js"));
+        let texts = take_unannounced(&places, &Announced::default(), &cwd.join("lib/a.js"));
         assert_eq!(texts.len(), 1, "{texts:?}");
     }
 
@@ -167,15 +175,15 @@ mod tests {
         std::fs::write(at.join(".claude/CLAUDE.md"), "inner").unwrap();
         std::fs::write(at.join("CLAUDE.local.md"), "local").unwrap();
         let (state, file) = (Announced::default(), at.join("a.txt"));
-        let first = unannounced(&places, &state, &file);
+        let first = take_unannounced(&places, &state, &file);
         let text = first.join("\n");
         for part in ["level 5", "level 4", "inner", "local", "3 more files"] {
             assert!(text.contains(part), "{part}");
         }
         assert!(first[0].contains("3 more files") && first.last().unwrap().contains("local"));
         assert!(!text.contains("level 2") && !text.contains("\nIgnore"), "{text}");
-        let second = unannounced(&places, &state, &file).join("\n");
+        let second = take_unannounced(&places, &state, &file).join("\n");
         assert!(second.contains("level 2") && !second.contains("level 5"));
-        assert!(unannounced(&places, &state, &file).is_empty());
+        assert!(take_unannounced(&places, &state, &file).is_empty());
     }
 }

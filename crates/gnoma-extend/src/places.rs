@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_core::{bounded_file, home, places::secret, written_text};
+use gnoma_core::{bounded_file, home, places::find_secret, written_text};
 
 pub use crate::brought_by::BroughtBy;
 use crate::plugin::PluginPlace;
@@ -46,23 +46,23 @@ pub(crate) struct ExtendFolder {
 
 impl ExtendFolder {
     /// Returns the full name of an extension in this place that calls itself `name`.
-    pub(crate) fn named(&self, name: String) -> String {
+    pub(crate) fn qualified_name(&self, name: String) -> String {
         match &self.plugin {
-            Some(plugin) => plugin.named(&name),
+            Some(plugin) => plugin.qualified_name(&name),
             None => name,
         }
     }
 
     /// A text of it, as it is meant.
-    pub(crate) fn filled(&self, text: &str) -> String {
-        self.plugin.as_ref().map_or_else(|| text.to_owned(), |plugin| plugin.filled(text))
+    pub(crate) fn fill_variables(&self, text: &str) -> String {
+        self.plugin.as_ref().map_or_else(|| text.to_owned(), |plugin| plugin.fill_variables(text))
     }
 }
 
 impl ExtendPlaces {
     /// The folders in which one kind of extension is, `kind` as in `.claude/KIND`; the weightiest last.
     /// `shared`: also those of the location that several programs share.
-    pub(crate) fn folders(&self, kind: &str, shared: bool) -> Vec<ExtendFolder> {
+    pub(crate) fn extension_folders(&self, kind: &str, shared: bool) -> Vec<ExtendFolder> {
         let mut all = Vec::new();
         for plugin in &self.plugins {
             let place = |path: &PathBuf| ExtendFolder {
@@ -100,7 +100,7 @@ impl ExtendPlaces {
     }
 
     /// Returns the weight of an origin: of one name, the extension of the greatest counts.
-    pub(crate) fn weight(&self, by: BroughtBy) -> Option<BroughtBy> {
+    pub(crate) fn origin_weight(&self, by: BroughtBy) -> Option<BroughtBy> {
         (!self.waits_for_trust(by)).then_some(by)
     }
 
@@ -113,7 +113,7 @@ impl ExtendPlaces {
         by: impl Fn(&T) -> BroughtBy,
     ) {
         found.reverse();
-        gnoma_core::sort::by(found, |one: &T, other: &T| {
+        gnoma_core::sort::sort_by(found, |one: &T, other: &T| {
             let waits = |it| self.waits_for_trust(by(it));
             name(one).cmp(name(other)).then(waits(one).cmp(&waits(other)))
         });
@@ -121,9 +121,9 @@ impl ExtendPlaces {
     }
 
     /// Reports whether a file lies where the party that provides it may have files, whatever links lead to it.
-    pub(crate) fn holds(&self, folder: &ExtendFolder, path: &Path) -> bool {
+    pub(crate) fn may_read(&self, folder: &ExtendFolder, path: &Path) -> bool {
         match &folder.plugin {
-            Some(plugin) => plugin.holds(path),
+            Some(plugin) => plugin.contains_path(path),
             None => self.is_inside(folder.by, path),
         }
     }
@@ -133,14 +133,14 @@ impl ExtendPlaces {
     pub(crate) fn is_inside(&self, by: BroughtBy, path: &Path) -> bool {
         let is_its_own = |real: &Path| {
             let below = real.strip_prefix(&self.project);
-            below.is_ok_and(|below| real == path || secret(below).is_none())
+            below.is_ok_and(|below| real == path || find_secret(below).is_none())
         };
         by != BroughtBy::Project || path.canonicalize().is_ok_and(|real| is_its_own(&real))
     }
 
     /// A path for people.
     #[must_use]
-    pub fn shown(&self, path: &Path) -> String {
+    pub fn display_path(&self, path: &Path) -> String {
         if let Ok(below) = path.strip_prefix(&self.project) {
             return in_a_line(below);
         }

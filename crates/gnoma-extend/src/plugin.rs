@@ -35,7 +35,7 @@ pub struct PluginPlace {
 impl PluginPlace {
     /// Replaces the variable for the plugin's folder in a text.
     #[must_use]
-    pub fn filled(&self, text: &str) -> String {
+    pub fn fill_variables(&self, text: &str) -> String {
         let root = self.root.to_string_lossy();
         let put = |text: String, name: &&str| text.replace(&format!("${{{name}}}"), &root);
         ROOTS.iter().fold(text.to_owned(), put)
@@ -43,13 +43,13 @@ impl PluginPlace {
 
     /// The value of a variable that names the plugin's folder.
     #[must_use]
-    pub fn variable(&self, name: &str) -> Option<String> {
+    pub fn root_variable(&self, name: &str) -> Option<String> {
         ROOTS.contains(&name).then(|| self.root.to_string_lossy().into_owned())
     }
 
     /// Returns the name by which something in this plugin is known outside of it.
     #[must_use]
-    pub fn named(&self, name: &str) -> String {
+    pub fn qualified_name(&self, name: &str) -> String {
         format!("{}:{name}", self.name)
     }
 
@@ -64,7 +64,7 @@ impl PluginPlace {
     }
 
     /// Reports whether a path leads to something in this plugin.
-    pub(crate) fn holds(&self, path: &Path) -> bool {
+    pub(crate) fn contains_path(&self, path: &Path) -> bool {
         path.canonicalize().is_ok_and(|real| real.starts_with(&self.root))
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::{
-    front_matter::{FieldValue, FrontMatter, listed},
+    front_matter::{FieldValue, FrontMatter, split_list},
     places::{BroughtBy, ExtendPlaces, read_text},
 };
 
@@ -37,7 +37,7 @@ impl ScopedRule {
 }
 
 /// The rules for certain files, the person's first.
-pub(crate) fn scoped(places: &ExtendPlaces) -> Vec<ScopedRule> {
+pub(crate) fn load_scoped_rules(places: &ExtendPlaces) -> Vec<ScopedRule> {
     let mut all = Vec::new();
     let mut folders = vec![(BroughtBy::Project, places.project.join(FOLDER))];
     if let Some(home) = places.home.as_deref().filter(|home| *home != places.project) {
@@ -45,16 +45,16 @@ pub(crate) fn scoped(places: &ExtendPlaces) -> Vec<ScopedRule> {
     }
     for (by, folder) in folders {
         let inside = rule_files(&folder).into_iter().filter(|path| places.is_inside(by, path));
-        all.extend(inside.filter_map(rule));
+        all.extend(inside.filter_map(read_rule));
     }
     all
 }
 
-fn rule(path: PathBuf) -> Option<ScopedRule> {
+fn read_rule(path: PathBuf) -> Option<ScopedRule> {
     let text = read_text(&path).ok()?;
     let (fields, body) = FrontMatter::split(&text)?;
     let patterns = match fields.get("paths")? {
-        FieldValue::Text(text) => listed(text),
+        FieldValue::Text(text) => split_list(text),
         FieldValue::List(items) => items.clone(),
         FieldValue::Map(_) => return None,
     };
@@ -71,19 +71,19 @@ fn rule(path: PathBuf) -> Option<ScopedRule> {
 #[must_use]
 pub fn rule_files(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut left) = (Vec::new(), MAX_ENTRIES);
-    below(folder, 0, &mut files, &mut left);
-    gnoma_core::sort::sort(&mut files);
+    collect_rule_files(folder, 0, &mut files, &mut left);
+    gnoma_core::sort::sort_items(&mut files);
     files
 }
 
-fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, left: &mut usize) {
+fn collect_rule_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>, left: &mut usize) {
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let Some(fewer) = left.checked_sub(1) else { return };
         *left = fewer;
         let path = entry.path();
         if path.is_dir() {
             if depth < MAX_DEPTH {
-                below(&path, depth + 1, files, left);
+                collect_rule_files(&path, depth + 1, files, left);
             }
         } else if files.len() < MAX_FILES && path.extension().is_some_and(|it| it == "md") {
             files.push(path);

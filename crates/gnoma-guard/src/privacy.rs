@@ -39,7 +39,7 @@ pub enum Keep {
 impl Privacy {
     /// Reports whether this kind of data may be written to disk.
     #[must_use]
-    pub fn may(self, keep: Keep) -> bool {
+    pub fn can_save(self, keep: Keep) -> bool {
         match (self, keep) {
             (Self::Normal, _) => true,
             (
@@ -59,7 +59,7 @@ impl Privacy {
     ///
     /// # Errors
     /// It may not: one sentence for a person.
-    pub fn admits(self, provider: &ProviderFacts) -> Result<(), String> {
+    pub fn check_provider(self, provider: &ProviderFacts) -> Result<(), String> {
         match self {
             Self::Incognito { local_only: true } if !provider.local => Err(format!(
                 "`{}` is not on this machine, and this incognito session uses local models only; \

@@ -82,7 +82,7 @@ pub(crate) fn without_credentials(
 }
 
 /// The variables that hold one.
-pub(crate) fn variables(environment: &Environment) -> Vec<String> {
+pub(crate) fn credential_variables(environment: &Environment) -> Vec<String> {
     let all = environment.variables().iter();
     all.filter(|(_, value)| has_credentials(value)).map(|(name, _)| name.clone()).collect()
 }
@@ -97,40 +97,42 @@ pub(crate) fn variables_by_value(
     let candidates = variables.iter().filter(|(_, value)| may_be_secret(value));
     let is_secret = |(name, value): &(&String, &String)| {
         let line = format!("{name}={value}");
-        firewall.text(&line) != line
+        firewall.redact_text(&line) != line
     };
     candidates.filter(is_secret).map(|(name, _)| name.clone()).collect()
 }
 
 /// Has a scanner know the credentials in addresses that a session in `folder` starts with.
-pub(crate) fn learn(scanner: &Scanner, environment: &Environment, folder: &Path) {
+pub(crate) fn learn_credentials(scanner: &Scanner, environment: &Environment, folder: &Path) {
     let rule: Arc<str> = RULE.into();
     let learn_password = |credentials: &str| {
         if let Some(password) = basic_password(credentials) {
-            scanner.learn(&rule, &password);
+            scanner.learn_secret(&rule, &password);
         }
     };
     for value in environment.variables().values() {
         for secret in address_credentials(value).into_iter().filter_map(|span| value.get(span)) {
-            scanner.learn(&rule, secret);
+            scanner.learn_secret(&rule, secret);
         }
         if let Some(credentials) = header_credentials(value) {
-            scanner.learn(&rule, credentials);
+            scanner.learn_secret(&rule, credentials);
             learn_password(credentials);
         }
     }
-    for path in files(environment, folder) {
-        let Some(text) = read(&path).filter(|text| may_hold_any(&path, text)) else { continue };
+    for path in credential_files(environment, folder) {
+        let Some(text) = read_text_start(&path).filter(|text| may_hold_any(&path, text)) else {
+            continue;
+        };
         let found = scanner.scan(text.as_bytes());
         for secret in found.iter().filter_map(|it| text.get(it.start..it.end)) {
-            scanner.learn(&rule, secret);
+            scanner.learn_secret(&rule, secret);
             learn_password(secret.split_whitespace().next_back().unwrap_or_default());
         }
     }
 }
 
 /// The files that are there.
-fn files(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
+fn credential_files(environment: &Environment, folder: &Path) -> Vec<PathBuf> {
     let home = environment.home().filter(|home| home.is_absolute());
     let mut all: Vec<PathBuf> =
         home.iter().flat_map(|home| AT_HOME.map(|name| home.join(name))).collect();
@@ -148,20 +150,20 @@ fn git_settings(folder: &Path) -> Vec<PathBuf> {
     let Some(git) = above.map(|folder| folder.join(".git")).find(|git| git.exists()) else {
         return Vec::new();
     };
-    let git = match read(&git) {
+    let git = match read_text_start(&git) {
         None => git,
         Some(text) => {
             let led = text.trim().strip_prefix("gitdir:").unwrap_or_default().trim();
             git.parent().unwrap_or(folder).join(led)
         }
     };
-    let common = read(&git.join("commondir")).map(|led| git.join(led.trim()));
+    let common = read_text_start(&git.join("commondir")).map(|led| git.join(led.trim()));
     let own = [git.join("config"), git.join("config.worktree")];
     own.into_iter().chain(common.map(|common| common.join("config"))).collect()
 }
 
 /// The beginning of a file; a pipe is not waited for.
-fn read(path: &Path) -> Option<String> {
+fn read_text_start(path: &Path) -> Option<String> {
     let bytes = bounded_file::read_start(path, MAX_FILE_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
@@ -231,8 +233,8 @@ mod tests {
         ];
         let scanner = Scanner::new(ScannerOptions::default()).unwrap();
         assert_eq!(known(&scanner, &secrets), [""; 0]);
-        learn(&scanner, &environment, &project);
+        learn_credentials(&scanner, &environment, &project);
         assert_eq!(known(&scanner, &secrets), secrets);
-        assert_eq!(super::variables(&environment), ["DB_URL", "HTTPS_PROXY"]);
+        assert_eq!(super::credential_variables(&environment), ["DB_URL", "HTTPS_PROXY"]);
     }
 }

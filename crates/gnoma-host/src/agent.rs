@@ -16,7 +16,7 @@ use crate::{HostError, Project, Result, extensions};
 ///
 /// # Errors
 /// There is no such agent, or nobody trusts it yet.
-pub(crate) fn of(project: &Project) -> Result<Option<Agent>> {
+pub(crate) fn selected_agent(project: &Project) -> Result<Option<Agent>> {
     let Some(name) = &project.spec.agent else { return Ok(None) };
     let mut all = extensions::all_agents(project);
     let Some(at) = all.iter().position(|agent| agent.name == *name) else {
@@ -34,10 +34,10 @@ pub(crate) fn of(project: &Project) -> Result<Option<Agent>> {
 /// None of its tools is here.
 pub(crate) fn apply(agent: Agent, options: &mut Options) -> Result<()> {
     if let Some(listed) = agent.tools {
-        options.tools = given(std::mem::take(&mut options.tools), &listed)?;
+        options.tools = select_tools(std::mem::take(&mut options.tools), &listed)?;
         options.held_to = Some(listed.into());
     }
-    forbid(options, agent.forbidden);
+    forbid_tools(options, agent.forbidden);
     if !agent.prompt.is_empty() {
         let nothing: Box<dyn Fn(Tier) -> String + Send + Sync> = Box::new(|_| String::new());
         let own = std::mem::replace(&mut options.system, nothing);
@@ -47,7 +47,10 @@ pub(crate) fn apply(agent: Agent, options: &mut Options) -> Result<()> {
 }
 
 /// The mode of a session that works as an agent: the agent's, where that allows less than the person's own.
-pub(crate) fn stricter(own: PermissionMode, of_agent: Option<PermissionMode>) -> PermissionMode {
+pub(crate) fn stricter_mode(
+    own: PermissionMode,
+    of_agent: Option<PermissionMode>,
+) -> PermissionMode {
     let allows = |mode| match mode {
         PermissionMode::Deny => 0,
         PermissionMode::Plan => 1,
@@ -60,21 +63,24 @@ pub(crate) fn stricter(own: PermissionMode, of_agent: Option<PermissionMode>) ->
 }
 
 /// Takes tools from a session: they are not offered, and no call of them runs, also of those that come later.
-pub(crate) fn forbid(options: &mut Options, forbidden: Vec<String>) {
+pub(crate) fn forbid_tools(options: &mut Options, forbidden: Vec<String>) {
     let is_forbidden = |name: &str| forbidden.iter().any(|rule| is_about(rule, name));
     options.tools.retain(|tool| !is_forbidden(&tool.spec().name));
     options.forbidden = forbidden.into();
 }
 
 /// The first arm whose name has what is preferred in it.
-pub(crate) fn preferred(routes: &Routes, part: &str) -> Option<ModelRef> {
+pub(crate) fn find_preferred_arm(routes: &Routes, part: &str) -> Option<ModelRef> {
     let part = part.to_lowercase();
     let names = routes.arms().iter().map(Arm::name).collect::<Vec<_>>();
     names.into_iter().find(|name| name.to_string().to_lowercase().contains(&part))
 }
 
 /// Those of the tools that a list names, each by name or by a rule about it.
-pub(crate) fn given(tools: Vec<Arc<dyn Tool>>, listed: &[String]) -> Result<Vec<Arc<dyn Tool>>> {
+pub(crate) fn select_tools(
+    tools: Vec<Arc<dyn Tool>>,
+    listed: &[String],
+) -> Result<Vec<Arc<dyn Tool>>> {
     let names: Vec<String> = tools.iter().map(|tool| tool.spec().name.clone()).collect();
     let is_meant =
         |tool: &Arc<dyn Tool>| listed.iter().any(|rule| is_about(rule, &tool.spec().name));
@@ -94,9 +100,9 @@ mod tests {
     #[test]
     fn an_agent_never_allows_more_than_the_person() {
         use PermissionMode::{AcceptEdits, Auto, Default, Plan};
-        assert_eq!(stricter(AcceptEdits, Some(Plan)), Plan);
-        assert_eq!(stricter(Plan, Some(AcceptEdits)), Plan);
-        assert_eq!(stricter(Auto, Some(Default)), Default);
-        assert_eq!(stricter(Auto, None), Auto);
+        assert_eq!(stricter_mode(AcceptEdits, Some(Plan)), Plan);
+        assert_eq!(stricter_mode(Plan, Some(AcceptEdits)), Plan);
+        assert_eq!(stricter_mode(Auto, Some(Default)), Default);
+        assert_eq!(stricter_mode(Auto, None), Auto);
     }
 }

@@ -24,7 +24,7 @@ const SHOWN_DIGITS: usize = 8;
 /// no branch. Secrets that the firewall knows are redacted; a name that git does not accept is left out.
 pub(crate) fn current_branch(folder: &Path, firewall: &Firewall) -> Option<String> {
     let name = read_branch(folder)?;
-    Some(firewall.text(&name).into_owned())
+    Some(firewall.redact_text(&name).into_owned())
 }
 
 fn read_branch(folder: &Path) -> Option<String> {

@@ -8,7 +8,7 @@ use gnoma_store::checkpoint::{
 use crate::{
     HostError, Project, Result, clock,
     past::{Past, refuse_in_incognito},
-    restore::{find, workspace},
+    restore::{find_checkpoint, open_session_workspace},
     text::one_line,
     timeline::{self, TimelineFiles},
     unkept,
@@ -50,7 +50,7 @@ pub struct CheckpointRow {
 ///
 /// # Errors
 /// There is no such session or checkpoint, or the files of then are no longer kept.
-pub async fn changes(
+pub async fn changes_since_checkpoint(
     project: &Project,
     session: Option<&str>,
     since: Option<&str>,
@@ -59,7 +59,7 @@ pub async fn changes(
     let (path, workspace) = looked_at(project, session).await?;
     let is_last_turn = since.is_none() && !path.is_empty();
     let since = match since {
-        Some(id) => Some(find(id, &path, Some(&workspace))?),
+        Some(id) => Some(find_checkpoint(id, &path, Some(&workspace))?),
         None if path.is_empty() => last_other(&workspace)?,
         None => match last_changed(&path) {
             TimelineFiles::Unchanged => None,
@@ -76,8 +76,8 @@ pub async fn changes(
     };
     let which =
         if is_last_turn { "the last turn that changed files, checkpoint" } else { "checkpoint" };
-    let mut about = vec![format!("since {which} {since} ({}):", taken(&since))];
-    let text = differences(&workspace, &since, with_lines)?;
+    let mut about = vec![format!("since {which} {since} ({}):", checkpoint_age(&since))];
+    let text = render_changes(&workspace, &since, with_lines)?;
     if text.is_empty() {
         about.push("nothing has changed".to_owned());
     }
@@ -90,13 +90,15 @@ pub async fn changes(
 /// There is no such session, or the files of then are no longer kept.
 pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<Changes> {
     let (path, workspace) = looked_at(project, Some(session)).await?;
-    let Some(since) = timeline::starts(&path).into_iter().next() else {
+    let Some(since) = timeline::turn_start_checkpoints(&path).into_iter().next() else {
         let about = vec!["the session changed no files".to_owned()];
         return Ok(Changes { about, text: String::new() });
     };
-    let about =
-        vec![format!("since the session's first change, checkpoint {since} ({}):", taken(&since))];
-    let text = differences(&workspace, &since, true)?;
+    let about = vec![format!(
+        "since the session's first change, checkpoint {since} ({}):",
+        checkpoint_age(&since)
+    )];
+    let text = render_changes(&workspace, &since, true)?;
     Ok(Changes { about, text })
 }
 
@@ -104,24 +106,24 @@ pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<
 ///
 /// # Errors
 /// There is no such session, or files are not kept.
-pub async fn checkpoints(
+pub async fn list_checkpoints(
     project: &Project,
     session: Option<&str>,
 ) -> Result<(Vec<CheckpointRow>, String)> {
     let (path, workspace) = looked_at(project, session).await?;
-    let mut checkpoints: Vec<_> = timeline::checkpoints(&path)
+    let mut checkpoints: Vec<_> = timeline::all_checkpoints(&path)
         .into_iter()
         .map(|(entry, id)| (format!("#{}", entry.id), id))
         .collect();
     if path.is_empty() {
-        checkpoints.extend(workspace.past()?.into_iter().map(|id| (String::new(), id)));
+        checkpoints.extend(workspace.past_snapshots()?.into_iter().map(|id| (String::new(), id)));
     }
     let row = |(entry, id): &(String, SnapshotId)| {
         let label = match workspace.get(id) {
             Ok(snapshot) => snapshot.label,
             Err(_) => "(no longer saved)".to_owned(),
         };
-        CheckpointRow { id: id.to_string(), entry: entry.clone(), taken: taken(id), label }
+        CheckpointRow { id: id.to_string(), entry: entry.clone(), taken: checkpoint_age(id), label }
     };
     let rows = checkpoints.iter().rev().map(row).collect();
     let left_out = checkpoints.last().map(|(_, newest)| not_kept(&workspace, newest));
@@ -132,16 +134,16 @@ pub async fn checkpoints(
 async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entry>, Workspace)> {
     refuse_in_incognito(project, "changes")?;
     if unkept::is_meant(project, session) {
-        return Ok((Vec::new(), unkept::workspace(project)?));
+        return Ok((Vec::new(), unkept::open_workspace(project)?));
     }
     let past = Past::open(project)?;
-    let session = past.session(session).await?.id;
-    Ok((past.path(&session, None).await?, workspace(project, &session)?))
+    let session = past.find_session(session).await?.id;
+    Ok((past.load_path(&session, None).await?, open_session_workspace(project, &session)?))
 }
 
 /// The files before the last turn that changed some.
 fn last_changed(path: &[Entry]) -> TimelineFiles {
-    let turns = timeline::turns(path).into_iter().rev();
+    let turns = timeline::list_turns(path).into_iter().rev();
     turns
         .map(|turn| turn.files)
         .find(|files| *files != TimelineFiles::Unchanged)
@@ -150,31 +152,31 @@ fn last_changed(path: &[Entry]) -> TimelineFiles {
 
 /// The latest kept state that is not the one of now.
 fn last_other(workspace: &Workspace) -> Result<Option<SnapshotId>> {
-    for id in workspace.past()?.iter().rev().take(MAX_LOOKED_AT) {
-        if !workspace.changes(id, Point::Now)?.is_empty() {
+    for id in workspace.past_snapshots()?.iter().rev().take(MAX_LOOKED_AT) {
+        if !workspace.list_changes(id, Point::Now)?.is_empty() {
             return Ok(Some(id.clone()));
         }
     }
     Ok(None)
 }
 
-fn taken(id: &SnapshotId) -> String {
-    let since = id.taken().elapsed().unwrap_or_default().as_millis();
+fn checkpoint_age(id: &SnapshotId) -> String {
+    let since = id.taken_at().elapsed().unwrap_or_default().as_millis();
     let now_ms = clock::now_ms();
-    clock::ago(now_ms.saturating_sub(i64::try_from(since).unwrap_or(i64::MAX)), now_ms)
+    clock::describe_age(now_ms.saturating_sub(i64::try_from(since).unwrap_or(i64::MAX)), now_ms)
 }
 
-fn differences(workspace: &Workspace, since: &SnapshotId, with_lines: bool) -> Result<String> {
-    let changes = without_filled_folders(workspace.changes(since, Point::Now)?);
+fn render_changes(workspace: &Workspace, since: &SnapshotId, with_lines: bool) -> Result<String> {
+    let changes = without_filled_folders(workspace.list_changes(since, Point::Now)?);
     let mut text = String::new();
     for change in changes {
         if with_lines {
-            text.push_str(&workspace.diff(&change)?);
+            text.push_str(&workspace.render_diff(&change)?);
         } else {
             let path = one_line(&change.path.to_string_lossy());
             let is_lost = change.before == Some(Side::NotKept);
             let note = if is_lost { "  (no checkpoint; cannot be restored)" } else { "" };
-            text.push_str(&format!("{} {path}{note}\n", change.kind.letter()));
+            text.push_str(&format!("{} {path}{note}\n", change.kind.status_letter()));
         }
     }
     Ok(text)
@@ -197,7 +199,7 @@ fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
 }
 
 /// Shortens a diff to a size that people look through; the result says how much more there is.
-pub(crate) fn shortened(mut diff: String) -> String {
+pub(crate) fn shorten_diff(mut diff: String) -> String {
     let bytes = diff.len();
     if bytes > MAX_DIFF_BYTES {
         let end = diff.floor_char_boundary(MAX_DIFF_BYTES);

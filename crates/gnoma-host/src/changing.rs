@@ -32,7 +32,7 @@ fn not_saved(project: &Project, verb: &str, participle: &str) -> HostError {
 const UNCHECKED: char = '!';
 
 /// Does what a change wants while no engine is open, and says what is opened next.
-pub(crate) async fn changed(
+pub(crate) async fn apply_change(
     project: Arc<Project>,
     stored: Option<SessionId>,
     Change { request, spec }: Change,
@@ -43,16 +43,19 @@ pub(crate) async fn changed(
     Ok(match request {
         Request::Rewind { turns, files, conversation } => {
             let id = stored.clone().ok_or_else(missing)?;
-            let how = rewinding(&id, turns, files, conversation)?;
-            same(lines(rewind::rewind(&project, &how).await?))
+            let how = build_rewind(&id, turns, files, conversation)?;
+            same(describe_outcome(rewind::rewind_session(&project, &how).await?))
         }
         Request::RewindElf { name } => {
             let id = stored.clone().ok_or_else(missing)?;
-            same(lines(rewind_elf::rewind_elf(&project, Some(id.as_str()), &name).await?))
+            same(describe_outcome(
+                rewind_elf::rewind_elf(&project, Some(id.as_str()), &name).await?,
+            ))
         }
         Request::Redo => {
             let id = stored.clone().ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
-            let told = lines(redo::redo(&project, Some(id.as_str()), true).await?);
+            let told =
+                describe_outcome(redo::redo_rewind(&project, Some(id.as_str()), true).await?);
             // Whoever is in the session knows which one it is.
             same(told.strip_prefix(&format!("session {id}: ")).map_or(told.clone(), str::to_owned))
         }
@@ -65,13 +68,13 @@ pub(crate) async fn changed(
                 told: String::new(),
             }
         }
-        Request::Switch(switch) => switched(&project, going_on, switch),
+        Request::Switch(switch) => apply_switch(&project, going_on, switch),
         _ => return Err(HostError::usage("this request does not change the session")),
     })
 }
 
 /// Builds the rewind of so many turns, of their files, their conversation or both.
-fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> Result<Rewind> {
+fn build_rewind(id: &SessionId, turns: usize, files: bool, conversation: bool) -> Result<Rewind> {
     let part = match (files, conversation) {
         (true, false) => Part::Files,
         (false, true) => Part::Conversation,
@@ -86,7 +89,7 @@ fn rewinding(id: &SessionId, turns: usize, files: bool, conversation: bool) -> R
 
 /// Checks that a change can be done, as far as that is known while the session continues: a change that fails later
 /// costs the session its background jobs.
-pub(crate) async fn check(
+pub(crate) async fn check_change(
     project: Arc<Project>,
     stored: Option<SessionId>,
     Change { request, spec }: Change,
@@ -95,38 +98,39 @@ pub(crate) async fn check(
     match request {
         Request::Rewind { turns, files, conversation } => {
             let id = stored.ok_or_else(missing)?;
-            rewind::check(&project, &rewinding(&id, turns, files, conversation)?).await
+            rewind::check_rewind(&project, &build_rewind(&id, turns, files, conversation)?).await
         }
         Request::RewindElf { name } => {
-            rewind_elf::check(&project, stored.ok_or_else(missing)?.as_str(), &name).await
+            rewind_elf::check_rewind(&project, stored.ok_or_else(missing)?.as_str(), &name).await
         }
         Request::Redo => {
             let id = stored.ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
-            redo::check(&project, id.as_str()).await
+            redo::check_redo(&project, id.as_str()).await
         }
         Request::Switch(switch) => {
             let is_model = matches!(&switch, Switch::Model(name) if !name.ends_with(UNCHECKED));
-            let Changed { spec, .. } = switched(&project, going_on(spec, stored.as_ref()), switch);
-            let spec = wire::found(spec)?;
-            let project = Project::open(spec, Notices::unheard(), project.shared.clone())?;
+            let Changed { spec, .. } =
+                apply_switch(&project, going_on(spec, stored.as_ref()), switch);
+            let spec = wire::resolve_folders(spec)?;
+            let project = Project::open(spec, Notices::without_sink(), project.shared.clone())?;
             project.refuse_whole_system()?;
             if is_model {
                 providers::check_model(&project).await?;
             }
-            routing::prepare(&project, &routing::Wanted::default()).await.map(drop)
+            routing::prepare_routes(&project, &routing::Wanted::default()).await.map(drop)
         }
         _ => Ok(()),
     }
 }
 
-fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
+fn apply_switch(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
     let mut spec = spec;
     let mut keeps_messages = true;
     let mut told = String::new();
     match switch {
         Switch::Model(name) => {
             let name = name.strip_suffix(UNCHECKED).map_or(name.clone(), str::to_owned);
-            let providers = providers::named(&project.routing.provider);
+            let providers = providers::provider_names(&project.routing.provider);
             let is_provider = |before: &str| providers.iter().any(|known| known == before);
             match name.split_once('/').filter(|(before, _)| is_provider(before)) {
                 Some((provider, model)) => {
@@ -164,8 +168,8 @@ fn switched(project: &Project, spec: SessionSpec, switch: Switch) -> Changed {
             }
         }
         Switch::New => (spec.start, keeps_messages) = (Start::New, false),
-        Switch::Stored(id) => (spec.start, keeps_messages) = (stored(id, false), false),
-        Switch::Copy(id) => (spec.start, keeps_messages) = (stored(id, true), false),
+        Switch::Stored(id) => (spec.start, keeps_messages) = (start_from_stored(id, false), false),
+        Switch::Copy(id) => (spec.start, keeps_messages) = (start_from_stored(id, true), false),
     }
     Changed { spec, keeps_messages, told }
 }
@@ -178,7 +182,7 @@ fn added_folder(spec: &SessionSpec, named: &Path) -> PathBuf {
 }
 
 /// A start from the stored session of that id, or the newest.
-fn stored(id: Option<String>, fork: bool) -> Start {
+fn start_from_stored(id: Option<String>, fork: bool) -> Start {
     id.map_or(Start::Newest { fork }, |id| Start::Stored { id, fork })
 }
 
@@ -191,10 +195,10 @@ pub(crate) fn going_on(spec: SessionSpec, stored: Option<&SessionId>) -> Session
     SessionSpec { start, ..spec }
 }
 
-fn lines(outcome: Outcome) -> String {
+fn describe_outcome(outcome: Outcome) -> String {
     match outcome {
         Outcome::Done(text) => text,
-        Outcome::Conflict(paths) => rewind::named(&paths),
+        Outcome::Conflict(paths) => rewind::render_paths(&paths),
     }
 }
 

@@ -25,40 +25,40 @@ const MAX_NAMED: usize = 10;
 ///
 /// # Errors
 /// It would be allowed what its parent is not, or is no session of the same project.
-pub(crate) fn project(
+pub(crate) fn build_project(
     parent: &Project,
     wanted: &SessionSpec,
     notices: Notices,
     copy: Option<&Isolated>,
 ) -> Result<Project> {
     let mut project = parent.clone();
-    let mut spec = wire::found(spec(&parent.spec, parent.is_incognito(), wanted)?)?;
-    within(&parent.spec, &spec)?;
+    let mut spec = wire::resolve_folders(build_spec(&parent.spec, parent.is_incognito(), wanted)?)?;
+    refuse_outside_folders(&parent.spec, &spec)?;
     if let Some(copy) = copy {
-        spec = copied(&mut project, spec, copy)?;
+        spec = spec_in_copy(&mut project, spec, copy)?;
     }
     let rounds = &mut project.tools.max_rounds;
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
     let keys = &parent.routing.provider.api_keys;
-    let random = parent.shared.clock().random();
+    let random = parent.shared.clock().random_bits();
     let firewall =
-        guarding::firewall(&parent.guard, keys, (&spec.environment, &spec.folder), random)?;
+        guarding::build_firewall(&parent.guard, keys, (&spec.environment, &spec.folder), random)?;
     Ok(Project { spec, firewall, notices, ..project })
 }
 
 /// Returns the options that a session in a copy is opened with, and makes the project that of the copy.
-fn copied(project: &mut Project, spec: SessionSpec, copy: &Isolated) -> Result<SessionSpec> {
-    let inside = copy.spec(spec.clone())?;
+fn spec_in_copy(project: &mut Project, spec: SessionSpec, copy: &Isolated) -> Result<SessionSpec> {
+    let inside = copy.session_spec(spec.clone())?;
     project.copy_of.get_or_insert_with(|| Arc::new(spec));
     project.places.workspace = Some(copy.root().to_owned());
-    let readable = copy.readable().and_then(|objects| objects.to_str());
+    let readable = copy.readable_objects().and_then(|objects| objects.to_str());
     Arc::make_mut(&mut project.guard).sandbox.readable.extend(readable.map(str::to_owned));
     Ok(inside)
 }
 
 /// Returns the options that a child session is opened with: the parent's, except for what a session may choose for
 /// another one.
-fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<SessionSpec> {
+fn build_spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<SessionSpec> {
     let SessionSpec { folder, more_folders, environment, umask, profile, .. } = wanted;
     let SessionSpec { overrides, system, answer_schema, start, interactive, .. } = wanted;
     let is_other = [
@@ -94,7 +94,7 @@ fn spec(parent: &SessionSpec, incognito: bool, wanted: &SessionSpec) -> Result<S
 }
 
 /// Refuses folders that the parent does not work in. Both have theirs without links.
-fn within(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
+fn refuse_outside_folders(parent: &SessionSpec, child: &SessionSpec) -> Result<()> {
     let folders = |spec: &SessionSpec| -> Vec<PathBuf> {
         std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect()
     };
@@ -124,7 +124,7 @@ pub(crate) struct GoingOn {
 
 /// Makes the engine of the session, over the models of the one that starts it. Gives the model that it
 /// is to ask, where one was named.
-pub(crate) fn engine(
+pub(crate) fn build_engine(
     project: &Project,
     wanted: ChildOpening,
     routes: &Arc<Routes>,
@@ -133,9 +133,9 @@ pub(crate) fn engine(
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
     let GoingOn { history, measured, keeping, reader, gauge, ready } = going_on;
     let wanted = task.preferred_model.as_deref();
-    let arm = arm(routes, &project.spec.overrides)?
-        .or_else(|| wanted.and_then(|part| agent::preferred(routes, part)));
-    let mut options = session::options(project, id.to_string(), Arc::clone(routes))?;
+    let arm = requested_arm(routes, &project.spec.overrides)?
+        .or_else(|| wanted.and_then(|part| agent::find_preferred_arm(routes, part)));
+    let mut options = session::session_options(project, id.to_string(), Arc::clone(routes))?;
     if task.may_spawn {
         options.tools.extend(session::elf_tools(project));
     }
@@ -143,15 +143,15 @@ pub(crate) fn engine(
     // A program that drives sessions says which tools they have.
     if let Some(servers) = project.servers.get().filter(|_| project.shared.driver().is_none()) {
         let is_named = |name: &str| task.tools.iter().flatten().any(|rule| is_about(rule, name));
-        options.tools = servers.lent(&options.tools, &is_named);
+        options.tools = servers.tools_for_child(&options.tools, &is_named);
     }
     (options.history, options.measured, options.keeping) = (history, measured, keeping);
     options.ready = ready;
     if let Some(listed) = task.tools {
-        options.tools = agent::given(options.tools, &listed)?;
+        options.tools = agent::select_tools(options.tools, &listed)?;
         options.held_to = Some(listed.into());
     }
-    agent::forbid(&mut options, task.forbidden);
+    agent::forbid_tools(&mut options, task.forbidden);
     if !task.prompt.is_empty() {
         let (own, more) = (options.system, task.prompt);
         options.system = Box::new(move |tier| format!("{}\n\n{more}", own(tier)));
@@ -163,7 +163,7 @@ pub(crate) fn engine(
     options.spawner = task.may_spawn.then_some(spawner);
     let engine = Engine::spawn(options);
     if arm.is_some() {
-        engine.tell(Command::Pin { arm: arm.clone() });
+        engine.send_command(Command::Pin { arm: arm.clone() });
     }
     Ok((engine, arm))
 }
@@ -171,13 +171,17 @@ pub(crate) fn engine(
 /// Describes the session to hooks: as a part of the session at the top.
 pub(crate) fn hook_agent(wanted: &ChildOpening) -> HookAgent {
     let ChildOpening { id, task, scope, .. } = wanted;
-    let top = scope.chain().last().map_or_else(String::new, |top| top.session().to_owned());
+    let top =
+        scope.self_and_ancestors().last().map_or_else(String::new, |top| top.session().to_owned());
     let kind = task.agent.as_ref().unwrap_or(&task.name).clone();
     HookAgent { session: top, id: id.to_string(), kind }
 }
 
 /// The arm that was asked for by name.
-fn arm(routes: &Routes, Overrides { provider, model, .. }: &Overrides) -> Result<Option<ModelRef>> {
+fn requested_arm(
+    routes: &Routes,
+    Overrides { provider, model, .. }: &Overrides,
+) -> Result<Option<ModelRef>> {
     if provider.is_none() && model.is_none() {
         return Ok(None);
     }
@@ -221,7 +225,7 @@ mod tests {
         let nowhere = base.join("no-settings");
         let sources =
             Sources { config_dir: nowhere.clone(), state_dir: nowhere, ..Sources::default() };
-        let lowered = gnoma_config::load(&sources).unwrap().into();
+        let lowered = gnoma_config::load_settings(&sources).unwrap().into();
         let variables = [("HOME".to_owned(), base.display().to_string())];
         let spec = SessionSpec {
             folder: base.join("work"),
@@ -230,11 +234,15 @@ mod tests {
             profile: Some("mine".to_owned()),
             ..SessionSpec::default()
         };
-        (Project::with(spec, lowered, Notices::unheard(), Shared::default()).unwrap(), around)
+        (
+            Project::with_settings(spec, lowered, Notices::without_sink(), Shared::default())
+                .unwrap(),
+            around,
+        )
     }
 
     fn child(parent: &Project, wanted: &SessionSpec) -> Result<Project> {
-        project(parent, wanted, Notices::unheard(), None)
+        build_project(parent, wanted, Notices::without_sink(), None)
     }
 
     #[test]

@@ -27,17 +27,17 @@ impl ClaudeRules {
     /// Reads the files of a person and of the project.
     #[must_use]
     pub fn read(places: &ExtendPlaces) -> Self {
-        Self::of(&hooks::read(places).restrictions, places)
+        Self::from_restrictions(&hooks::read_hook_files(places).restrictions, places)
     }
 
     /// The rules of files that were read.
-    pub(crate) fn of(files: &[Restrictions], places: &ExtendPlaces) -> Self {
+    pub(crate) fn from_restrictions(files: &[Restrictions], places: &ExtendPlaces) -> Self {
         let mut read = Self::default();
         for file in files {
             let all = file.deny.iter().map(|rule| (RuleAction::Deny, rule));
             let all = all.chain(file.ask.iter().map(|rule| (RuleAction::Ask, rule)));
             for (action, rule) in all.take(MAX_RULES) {
-                read.add(action, rule, file, places);
+                read.add_rule(action, rule, file, places);
             }
             if file.deny.len() + file.ask.len() > MAX_RULES {
                 let shown = &file.shown;
@@ -47,7 +47,7 @@ impl ClaudeRules {
         read
     }
 
-    fn add(
+    fn add_rule(
         &mut self,
         action: RuleAction,
         rule: &Value,
@@ -56,7 +56,7 @@ impl ClaudeRules {
     ) {
         let origin = if file.by == BroughtBy::Project { Origin::Project } else { Origin::User };
         let Some(theirs) = rule.as_str() else {
-            let shown = shortened(&rule.to_string());
+            let shown = quote_shortened(&rule.to_string());
             let fault = format!("{}: the rule {shown} is no text, so it has no effect", file.shown);
             return self.faults.push(fault);
         };
@@ -78,7 +78,7 @@ impl ClaudeRules {
                 self.faults.push(format!(
                     "{}: gnoma cannot apply the {action} rule {} ({why}): {instead}",
                     file.shown,
-                    shortened(theirs)
+                    quote_shortened(theirs)
                 ));
                 self.rules.extend(wider);
             }
@@ -86,7 +86,7 @@ impl ClaudeRules {
     }
 }
 
-fn shortened(text: &str) -> String {
+fn quote_shortened(text: &str) -> String {
     let text = text.escape_debug().to_string();
     let kept = gnoma_core::cut::head_chars(&text, MAX_SHOWN_CHARS);
     format!("`{kept}{}`", if kept.len() < text.len() { "…" } else { "" })
@@ -104,7 +104,7 @@ mod tests {
         let list = |value: Value| value.as_array().cloned().unwrap_or_default();
         let file = Restrictions { by, shown: "f".to_owned(), deny: list(deny), ask: list(ask) };
         let places = ExtendPlaces { project: PathBuf::from("/p"), ..ExtendPlaces::default() };
-        ClaudeRules::of(&[file], &places)
+        ClaudeRules::from_restrictions(&[file], &places)
     }
 
     #[test]

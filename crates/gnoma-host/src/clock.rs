@@ -22,7 +22,7 @@ pub struct Clock {
 impl Default for Clock {
     /// Creates a clock that uses the system's time and random bits.
     fn default() -> Self {
-        Self::new(now_ms, random, session_id)
+        Self::new(now_ms, random_bits, session_id)
     }
 }
 
@@ -48,7 +48,7 @@ impl Clock {
 
     /// Bits that nobody can guess.
     #[must_use]
-    pub fn random(&self) -> u64 {
+    pub fn random_bits(&self) -> u64 {
         (self.random)()
     }
 
@@ -60,7 +60,7 @@ impl Clock {
 }
 
 /// Bits from the system's random source, by way of the hasher's seed.
-pub fn random() -> u64 {
+pub fn random_bits() -> u64 {
     RandomState::new().hash_one(std::process::id())
 }
 
@@ -72,46 +72,46 @@ pub fn now_ms() -> i64 {
 
 /// A name for a session that is not kept, in the form that kept ones have.
 pub fn session_id() -> String {
-    let chance = i64::try_from(random() & 0xFF_FFFF).unwrap_or_default();
+    let chance = i64::try_from(random_bits() & 0xFF_FFFF).unwrap_or_default();
     gnoma_store::session_id(now_ms(), chance).as_str().to_owned()
 }
 
 /// The system's time zone, which is that of the people at the screen; UTC if it cannot be found. The first call
 /// reads files.
-pub fn zone() -> TimeZone {
+pub fn local_time_zone() -> TimeZone {
     TimeZone::system()
 }
 
 /// The name of the system's time zone, such as `Europe/Vienna`; empty if it has none.
 #[must_use]
 pub fn zone_name() -> String {
-    zone().iana_name().unwrap_or_default().to_owned()
+    local_time_zone().iana_name().unwrap_or_default().to_owned()
 }
 
 /// Says how long ago a time was, in a few characters; longer times are shown as a date in the local time zone.
-pub fn ago(then_ms: i64, now_ms: i64) -> String {
-    ago_in(zone, then_ms, now_ms)
+pub fn describe_age(then_ms: i64, now_ms: i64) -> String {
+    ago_in(local_time_zone, then_ms, now_ms)
 }
 
 fn ago_in(zone: fn() -> TimeZone, then_ms: i64, now_ms: i64) -> String {
     /// After so many days a date says more.
     const DATED_MS: i64 = 14 * 86_400_000;
     match now_ms.saturating_sub(then_ms) {
-        since @ ..DATED_MS => duration::ago(since),
-        DATED_MS.. => date(&zone(), then_ms),
+        since @ ..DATED_MS => duration::format_age(since),
+        DATED_MS.. => local_date(&zone(), then_ms),
     }
 }
 
 /// A local time for people: `14:05` on the local day of `now_ms`, and with its date on other days.
 #[must_use]
 pub fn time_near(at_ms: i64, now_ms: i64) -> String {
-    time_near_in(&zone(), at_ms, now_ms)
+    time_near_in(&local_time_zone(), at_ms, now_ms)
 }
 
 fn time_near_in(zone: &TimeZone, at_ms: i64, now_ms: i64) -> String {
-    let time = zone.to_datetime(timestamp(at_ms));
+    let time = zone.to_datetime(to_timestamp(at_ms));
     let (date, clock) = (time.date(), time.strftime("%H:%M"));
-    if date == zone.to_datetime(timestamp(now_ms)).date() {
+    if date == zone.to_datetime(to_timestamp(now_ms)).date() {
         clock.to_string()
     } else {
         format!("{date} {clock}")
@@ -121,14 +121,14 @@ fn time_near_in(zone: &TimeZone, at_ms: i64, now_ms: i64) -> String {
 /// A day in UTC, counted from 1970-01-01, as `YYYY-MM-DD`: what is spent is counted by such days.
 pub fn utc_day(day: i32) -> String {
     const DAY_MS: i64 = 86_400_000;
-    date(&TimeZone::UTC, i64::from(day) * DAY_MS)
+    local_date(&TimeZone::UTC, i64::from(day) * DAY_MS)
 }
 
-fn date(zone: &TimeZone, at_ms: i64) -> String {
-    zone.to_datetime(timestamp(at_ms)).date().to_string()
+fn local_date(zone: &TimeZone, at_ms: i64) -> String {
+    zone.to_datetime(to_timestamp(at_ms)).date().to_string()
 }
 
-fn timestamp(at_ms: i64) -> Timestamp {
+fn to_timestamp(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }

@@ -15,27 +15,27 @@ use crate::{Project, guarding};
 type Judge = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 
 /// The judge of a session with these tools.
-pub(crate) fn judge(project: &Project, tools: &[Arc<dyn Tool>]) -> Judge {
-    let place = guarding::place(&project.guard, &project.places, &project.spec, None, None);
+pub(crate) fn build_judge(project: &Project, tools: &[Arc<dyn Tool>]) -> Judge {
+    let place = guarding::gate_place(&project.guard, &project.places, &project.spec, None, None);
     let known: HashMap<String, ToolSpec> =
         tools.iter().map(|tool| (tool.spec().name.clone(), tool.spec().clone())).collect();
     Arc::new(move |rules, call| {
-        let rules = rules.iter().filter_map(|text| read(text).ok()).collect();
+        let rules = rules.iter().filter_map(|text| parse_condition(text).ok()).collect();
         let unknown;
         let tool = match known.get(&call.name) {
             Some(tool) => tool,
             None => {
-                unknown = nameless(&call.name);
+                unknown = unknown_tool_spec(&call.name);
                 &unknown
             }
         };
-        Permissions::new(rules).may_stop(&place.world(), tool, call)
+        Permissions::new(rules).may_stop(&place.judgement_context(), tool, call)
     })
 }
 
 /// Takes the condition from a hook where it is no rule; says that the hook runs without.
-pub(crate) fn unread(hook: &mut Hook) -> Option<String> {
-    let why = hook.condition.as_ref()?.iter().find_map(|text| read(text).err())?;
+pub(crate) fn drop_unreadable_condition(hook: &mut Hook) -> Option<String> {
+    let why = hook.condition.as_ref()?.iter().find_map(|text| parse_condition(text).err())?;
     hook.condition = None;
     Some(format!(
         "{}: a hook for {} has an `if` that gnoma cannot read ({why}): the hook runs for everything that its \
@@ -45,12 +45,12 @@ pub(crate) fn unread(hook: &mut Hook) -> Option<String> {
     ))
 }
 
-fn read(text: &str) -> Result<Rule, String> {
+fn parse_condition(text: &str) -> Result<Rule, String> {
     Rule::parse(RuleAction::Deny, text, Origin::User).map_err(|error| error.to_string())
 }
 
 /// A tool that came after the session had begun, of which rules know the name.
-fn nameless(name: &str) -> ToolSpec {
+fn unknown_tool_spec(name: &str) -> ToolSpec {
     ToolSpec {
         name: name.to_owned(),
         description: String::new(),

@@ -18,32 +18,36 @@ pub struct DrivenSession<'a> {
 /// A program that drives the sessions of this process, sub-agents included.
 pub trait Driver: Send + Sync {
     /// Puts something between a provider and all sessions; it is behind their firewalls.
-    fn provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+    fn wrap_provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
         provider
     }
 
     /// The tools of a session, made of those that would be `offered`.
-    fn tools(&self, session: DrivenSession<'_>, offered: Vec<Arc<dyn Tool>>) -> Vec<Arc<dyn Tool>>;
+    fn session_tools(
+        &self,
+        session: DrivenSession<'_>,
+        offered: Vec<Arc<dyn Tool>>,
+    ) -> Vec<Arc<dyn Tool>>;
 
     /// Returns the handler that is asked at points of a session's life, besides those that would be asked anyway.
-    fn lifecycle(
+    fn session_lifecycle(
         &self,
         session: DrivenSession<'_>,
         added: Arc<dyn Lifecycle>,
     ) -> Arc<dyn Lifecycle>;
 
     /// Rules about permissions, besides those of the settings.
-    fn rules(&self) -> Vec<Rule>;
+    fn permission_rules(&self) -> Vec<Rule>;
 
     /// Rules that it adds while its sessions run.
     fn rules_since(&self) -> RulesSince;
 
     /// MCP servers, besides those of the settings.
-    fn servers(&self) -> Vec<McpServer>;
+    fn mcp_servers(&self) -> Vec<McpServer>;
 
     /// No other servers than those are used.
     fn has_only_its_servers(&self) -> bool;
 
     /// Returns the text that is added to a session's system prompt.
-    fn prompt(&self, spec: &SessionSpec) -> Option<String>;
+    fn system_prompt_addition(&self, spec: &SessionSpec) -> Option<String>;
 }

@@ -32,10 +32,10 @@ const CODEX_SECTIONS: [&str; 1] = ["hooks"];
 
 /// One sentence for each configured control below `root` that does nothing.
 #[must_use]
-pub(crate) fn idle(root: &Path) -> Vec<String> {
+pub(crate) fn ignored_controls(root: &Path) -> Vec<String> {
     let mut said = Vec::new();
     for name in FILES {
-        let found = configured(&root.join(name));
+        let found = configured_sections(&root.join(name));
         if !found.is_empty() {
             said.push(format!(
                 "`{name}` has {}: gnoma ignores it, so it neither blocks nor runs anything",
@@ -55,7 +55,7 @@ pub(crate) fn idle(root: &Path) -> Vec<String> {
 
 /// The settings of Codex in a project that gnoma does not act on. Names come from the project: they are cut and escaped.
 fn idle_codex_settings(path: &Path) -> Vec<String> {
-    let Some(text) = read(path) else { return Vec::new() };
+    let Some(text) = read_text_start(path) else { return Vec::new() };
     let Ok(table) = toml::from_str::<toml::Table>(&text) else {
         return vec!["settings that are not valid TOML".to_owned()];
     };
@@ -73,17 +73,18 @@ fn idle_codex_settings(path: &Path) -> Vec<String> {
 }
 
 /// The beginning of a file; `None` if it is no file or cannot be read.
-fn read(path: &Path) -> Option<String> {
+fn read_text_start(path: &Path) -> Option<String> {
     String::from_utf8(bounded_file::read_start(path, MAX_BYTES).ok()?).ok()
 }
 
 /// Returns the names of the sections that hold something. A file that cannot be read is named where its rules are
 /// applied, see [`crate::claude_rules`].
-fn configured(path: &Path) -> Vec<String> {
+fn configured_sections(path: &Path) -> Vec<String> {
     if path.metadata().is_err() {
         return Vec::new();
     }
-    let value: Option<Value> = read(path).and_then(|text| gnoma_core::json::from_hand(&text).ok());
+    let value: Option<Value> =
+        read_text_start(path).and_then(|text| gnoma_core::json::from_hand(&text).ok());
     let holds = |section: &&str| match value.as_ref().map(|value| value.pointer(section)) {
         None | Some(None | Some(Value::Null)) => false,
         Some(Some(Value::Object(fields))) => !fields.is_empty(),
@@ -108,16 +109,16 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        assert_eq!(idle(root.path()), [""; 0]);
+        assert_eq!(ignored_controls(root.path()), [""; 0]);
         put(".claude/settings.json", r#"{"model": "x", "hooks": {}, "permissions": {}}"#);
-        assert_eq!(idle(root.path()), [""; 0]);
+        assert_eq!(ignored_controls(root.path()), [""; 0]);
         put(
             ".claude/settings.json",
             r#"{"permissions": {"deny": ["c4nary"], "allow": ["c4nary"]}}"#,
         );
         put(".claude/settings.local.json", "{ not JSON, \"sandbox\"");
         put(".codex/config.toml", "notify = ['c4nary']");
-        let said = idle(root.path()).join("\n");
+        let said = ignored_controls(root.path()).join("\n");
         for part in ["settings.json` has `permissions.allow`:", ".codex"] {
             assert!(said.contains(part), "{part}: {said}");
         }
@@ -137,7 +138,7 @@ mod tests {
             fs::create_dir_all(pipe.parent().unwrap()).unwrap();
             assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
         }
-        drop(idle(root.path()));
+        drop(ignored_controls(root.path()));
     }
 
     #[test]
@@ -147,7 +148,7 @@ mod tests {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         let idle_with = |text: &str| {
             fs::write(&file, text).unwrap();
-            idle(root.path()).join("\n")
+            ignored_controls(root.path()).join("\n")
         };
         assert_eq!(idle_with(""), "");
         assert_eq!(idle_with("[[hooks.PreToolUse]]\nmatcher = 'x'\n"), "");

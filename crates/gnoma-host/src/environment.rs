@@ -26,28 +26,28 @@ pub trait Folders {
     /// Reports whether nothing can be saved in the home, as [`home_trouble`](Self::home_trouble) says.
     fn cannot_save(&self) -> bool;
     /// A folder with `~` for the home.
-    fn shortened(&self, folder: &Path) -> String;
+    fn shorten_home(&self, folder: &Path) -> String;
 }
 
 impl Folders for Environment {
     fn config_dir(&self) -> PathBuf {
-        xdg(self, "XDG_CONFIG_HOME", ".config").join("gnoma")
+        xdg_dir(self, "XDG_CONFIG_HOME", ".config").join("gnoma")
     }
 
     fn state_dir(&self) -> PathBuf {
-        xdg(self, "XDG_STATE_HOME", ".local/state").join("gnoma")
+        xdg_dir(self, "XDG_STATE_HOME", ".local/state").join("gnoma")
     }
 
     fn cache_dir(&self) -> PathBuf {
-        xdg(self, "XDG_CACHE_HOME", ".cache").join("gnoma")
+        xdg_dir(self, "XDG_CACHE_HOME", ".cache").join("gnoma")
     }
 
     fn plugins_dir(&self) -> PathBuf {
-        xdg(self, "XDG_DATA_HOME", ".local/share").join("gnoma/plugins")
+        xdg_dir(self, "XDG_DATA_HOME", ".local/share").join("gnoma/plugins")
     }
 
     fn git_excludes(&self) -> PathBuf {
-        xdg(self, "XDG_CONFIG_HOME", ".config").join("git/ignore")
+        xdg_dir(self, "XDG_CONFIG_HOME", ".config").join("git/ignore")
     }
 
     fn home(&self) -> Option<PathBuf> {
@@ -72,7 +72,7 @@ impl Folders for Environment {
                      {remedy}"
                 ));
             }
-            Some(_) | None => unusable(&home, &self.state_dir())?,
+            Some(_) | None => unusable_reason(&home, &self.state_dir())?,
         };
         Some(format!(
             "the home folder {} {why}, so settings, sessions, checkpoints and spending are not saved. \
@@ -82,11 +82,11 @@ impl Folders for Environment {
     }
 
     fn cannot_save(&self) -> bool {
-        let is_unusable = |home: PathBuf| unusable(&home, &self.state_dir()).is_some();
+        let is_unusable = |home: PathBuf| unusable_reason(&home, &self.state_dir()).is_some();
         !has_own_folders(self) && self.home().is_none_or(is_unusable)
     }
 
-    fn shortened(&self, folder: &Path) -> String {
+    fn shorten_home(&self, folder: &Path) -> String {
         home::shorten(folder, self.home().as_deref()).display().to_string()
     }
 }
@@ -97,7 +97,7 @@ fn has_own_folders(environment: &Environment) -> bool {
     is_set("XDG_CONFIG_HOME") && is_set("XDG_STATE_HOME")
 }
 
-fn xdg(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {
+fn xdg_dir(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {
     let base = environment.get(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     base.unwrap_or_else(|| {
         environment.home().unwrap_or_else(|| PathBuf::from("/")).join(under_home)
@@ -105,7 +105,7 @@ fn xdg(environment: &Environment, variable: &str, under_home: &str) -> PathBuf {
 }
 
 /// Returns the reason why a home cannot be used: `state` must exist, or a folder in which it can be created.
-fn unusable(home: &Path, state: &Path) -> Option<String> {
+fn unusable_reason(home: &Path, state: &Path) -> Option<String> {
     let there = state.ancestors().find(|folder| folder.exists())?;
     if !there.is_dir() {
         return Some(if there == home {

@@ -17,15 +17,15 @@ const SLICE_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// There is no such session, it cannot be read, or what `write` fails with.
-pub async fn export<E: From<HostError>>(
+pub async fn export_session<E: From<HostError>>(
     project: &Project,
     session: Option<&str>,
     format: Format,
     mut write: impl FnMut(&str) -> Result<bool, E>,
 ) -> Result<(), E> {
     let past = Past::open(project)?;
-    let facts = past.session(session).await?;
-    pieces(&past, &facts, format, &mut write).await
+    let facts = past.find_session(session).await?;
+    write_pieces(&past, &facts, format, &mut write).await
 }
 
 /// The format that the ending of a file's name stands for; Markdown if it has none.
@@ -56,51 +56,51 @@ pub async fn export_to_file(
     file: &Path,
 ) -> Result<SessionId> {
     let past = Past::open(project)?;
-    let facts = past.session(session).await?;
+    let facts = past.find_session(session).await?;
     let mut out = NewFile::create(file)?;
     let mut write = |piece: &str| out.write(piece.as_bytes()).map(|()| true);
-    pieces(&past, &facts, format, &mut write).await?;
+    write_pieces(&past, &facts, format, &mut write).await?;
     out.finish()?;
     Ok(facts.id)
 }
 
-async fn pieces<E: From<HostError>>(
+async fn write_pieces<E: From<HostError>>(
     past: &Past,
     facts: &SessionFacts,
     format: Format,
     write: &mut impl FnMut(&str) -> Result<bool, E>,
 ) -> Result<(), E> {
-    let mut goes_on = write(&format.head(facts, clock::zone))?;
-    for page in past.pages(&facts.id).await? {
+    let mut goes_on = write(&format.render_head(facts, clock::local_time_zone))?;
+    for page in past.page_requests(&facts.id).await? {
         if !goes_on {
             return Ok(());
         }
         let loaded = past.store.load(facts.id.clone(), page).await.map_err(HostError::from)?;
-        let text: String = loaded.entries.iter().map(|entry| format.entry(entry)).collect();
+        let text: String = loaded.entries.iter().map(|entry| format.render_entry(entry)).collect();
         goes_on = write(&text)?;
     }
     if format == Format::Lines {
-        let results = past.store.results(facts.id.clone()).await;
+        let results = past.store.list_results(facts.id.clone()).await;
         for result in results.map_err(HostError::from)? {
             if !goes_on {
                 return Ok(());
             }
-            let text = whole(past, &facts.id, &result).await?;
-            goes_on = write(&format.result(&result, &text))?;
+            let text = read_whole_result(past, &facts.id, &result).await?;
+            goes_on = write(&format.render_result(&result, &text))?;
         }
     }
     if goes_on {
-        write(format.tail())?;
+        write(format.render_tail())?;
     }
     Ok(())
 }
 
 /// All of a large result.
-async fn whole(past: &Past, session: &SessionId, result: &ResultId) -> Result<String> {
+async fn read_whole_result(past: &Past, session: &SessionId, result: &ResultId) -> Result<String> {
     let results = past.store.result_store(session.clone());
     let (mut text, mut from) = (String::new(), Some(0));
     while let Some(at) = from {
-        let slice = results.read(result.clone(), at, SLICE_BYTES).await?;
+        let slice = results.read_slice(result.clone(), at, SLICE_BYTES).await?;
         text.push_str(&slice.text);
         // It ends with the result: each slice begins after the one before.
         from = slice.next.filter(|next| *next > at);

@@ -1,6 +1,6 @@
 //! What a session has besides its tools, as lines for people: agents, skills, plugins.
 
-use gnoma_extend::{BroughtBy, ExtendPlaces, skills::skills as find_skills};
+use gnoma_extend::{BroughtBy, ExtendPlaces, skills::load_skills as find_skills};
 
 use crate::{Project, extensions, plugins};
 
@@ -8,7 +8,7 @@ use crate::{Project, extensions, plugins};
 const UNTRUSTED: &str = "not used: the project is not trusted (/trust)";
 
 /// The agents that elfs can be, one a line.
-pub(crate) fn agents(project: &Project) -> String {
+pub(crate) fn render_agents(project: &Project) -> String {
     let line = |agent: gnoma_tools::Agent| {
         let state = agent.refusal.as_ref().map_or(String::new(), |_| format!(" ({UNTRUSTED})"));
         format!("{}: {}{state}\n", agent.name, agent.description)
@@ -18,8 +18,8 @@ pub(crate) fn agents(project: &Project) -> String {
 }
 
 /// The skills, one a line.
-pub(crate) fn skills(project: &Project) -> String {
-    let places = extensions::places(project);
+pub(crate) fn render_skills(project: &Project) -> String {
+    let places = extensions::extension_places(project);
     let (all, faults) = find_skills(&places);
     let mut text = String::new();
     for skill in all {
@@ -38,9 +38,9 @@ pub(crate) fn skills(project: &Project) -> String {
 
 /// The plugins, one a line.
 pub(crate) fn plugins_of(project: &Project) -> String {
-    let found = plugins::found(project);
+    let found = plugins::project_plugins(project);
     let line = |plugin: &gnoma_extend::plugins::FoundPlugin| {
-        let state = plugins::described(plugin);
+        let state = plugins::describe_state(plugin);
         format!("{} {}: {} (loaded: {state})\n", plugin.name, plugin.version, plugin.description)
     };
     let all: String = found.all.iter().map(line).collect();

@@ -6,7 +6,7 @@ use gnoma_config::{FileTrust, Origin, project_root, settings::SandboxNetwork};
 use gnoma_core::{
     Tool,
     info::CommandInfo,
-    places::{WriteProtection, held},
+    places::{WriteProtection, write_protected_names},
     protocol::SessionSpec,
     quantity::describe_count,
 };
@@ -17,14 +17,14 @@ use gnoma_extend::{
     commands::CustomCommand,
     hooks::{
         self, Found, Hook, HookKind, HookReach, HookRunner, HookSession, HookWalls, Hooks, OwnHook,
-        effort,
+        effort_name,
     },
     tasks::find_tasks,
 };
 use gnoma_guard::privacy::Privacy;
 use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
 
-pub use crate::trusted::trust;
+pub use crate::trusted::project_trust;
 use crate::{
     Folders as _, Project, address_secrets,
     claude_rules::ClaudeRules,
@@ -38,8 +38,8 @@ const HOOKS: &str = "hooks";
 
 /// The places where gnoma looks for extensions of a project.
 #[must_use]
-pub fn places(project: &Project) -> ExtendPlaces {
-    let spec = project.original();
+pub fn extension_places(project: &Project) -> ExtendPlaces {
+    let spec = project.original_spec();
     let SessionSpec { folder, more_folders, environment, .. } = spec;
     let config_dir = environment.config_dir();
     let root = project_root(folder, &config_dir).unwrap_or_else(|| folder.clone());
@@ -48,47 +48,47 @@ pub fn places(project: &Project) -> ExtendPlaces {
         project: root.canonicalize().unwrap_or(root),
         cwd: folder.clone(),
         roots: std::iter::once(folder).chain(more_folders).cloned().collect(),
-        is_trusted: trust(spec) == FileTrust::Trusted,
+        is_trusted: project_trust(spec) == FileTrust::Trusted,
         config_dir,
-        plugins: plugins::found(project).active.clone(),
+        plugins: plugins::project_plugins(project).active.clone(),
     }
 }
 
 /// The hooks that run in a session of the project.
-pub(crate) fn hooks(
+pub(crate) fn session_hooks(
     project: &Project,
     (session, model): (&str, &str),
     tools: &[Arc<dyn Tool>],
 ) -> Hooks {
     hooks::remove_left_files(&project.spec.environment.state_dir().join(HOOKS));
-    let (all, _) = all_hooks(project, &places(project));
+    let (all, _) = all_hooks(project, &extension_places(project));
     if all.is_empty() {
         return Hooks::default();
     }
     let has_conditions = all.iter().any(|hook| hook.condition.is_some());
-    let meets = has_conditions.then(|| conditions::judge(project, tools));
-    let reach = HookReach { meets, ..reach(project) };
+    let meets = has_conditions.then(|| conditions::build_judge(project, tools));
+    let reach = HookReach { meets, ..hook_reach(project) };
     let runs = project.hook_runs(session);
     let session = HookSession {
         id: session.to_owned(),
         cwd: project.spec.folder.display().to_string(),
         agent: project.elf.clone(),
         model: model.to_owned(),
-        effort: effort(project.spec.overrides.thinking.or(project.routing.provider.thinking)),
+        effort: effort_name(project.spec.overrides.thinking.or(project.routing.provider.thinking)),
         ..HookSession::default()
     };
-    Hooks::new(all, runner(project), reach, session, runs)
+    Hooks::new(all, hook_runner(project), reach, session, runs)
 }
 
 /// Returns what hooks that are not programs can reach.
-fn reach(project: &Project) -> HookReach {
+fn hook_reach(project: &Project) -> HookReach {
     let Project { spec, guard, routing, shared, firewall, .. } = project;
     let variables = spec.environment.variables();
     let is_key = |(name, value): &(&String, &String)| {
         is_scrubbed(name) || guarding::is_key(&routing.provider, name, value)
     };
     let firewall = Arc::clone(firewall);
-    let closed = match guarding::privacy(routing.privacy) {
+    let closed = match guarding::to_privacy(routing.privacy) {
         Privacy::Incognito { local_only: true } => Some("`privacy.local_only` is set"),
         _ if guard.sandbox.network == SandboxNetwork::Never => Some("`sandbox.network` is `never`"),
         _ => None,
@@ -98,7 +98,7 @@ fn reach(project: &Project) -> HookReach {
         closed,
         keys: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         variables: variables.clone().into_iter().collect(),
-        clean: Some(Arc::new(move |text: &str| firewall.text(text).into_owned())),
+        clean: Some(Arc::new(move |text: &str| firewall.redact_text(text).into_owned())),
         ..HookReach::default()
     }
 }
@@ -111,17 +111,18 @@ pub(crate) fn idle_hooks(project: &Project) -> Vec<String> {
 /// The hooks that run in sessions of the project, and what is configured and does not, a sentence each.
 #[must_use]
 pub fn found_hooks(project: &Project) -> (Vec<Hook>, Vec<String>) {
-    let places = places(project);
+    let places = extension_places(project);
     let (hooks, mut faults) = all_hooks(project, &places);
-    faults.extend(hooks::read(&places).notes);
+    faults.extend(hooks::read_hook_files(&places).notes);
     (hooks, faults)
 }
 
 /// The hooks that run, and what does not run of what is configured, a sentence each.
 fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String>) {
-    let Found { hooks: mut all, mut faults, notes: _, restrictions } = hooks::read(places);
-    faults.extend(ClaudeRules::of(&restrictions, places).faults);
-    faults.extend(all.iter_mut().filter_map(conditions::unread));
+    let Found { hooks: mut all, mut faults, notes: _, restrictions } =
+        hooks::read_hook_files(places);
+    faults.extend(ClaudeRules::from_restrictions(&restrictions, places).faults);
+    faults.extend(all.iter_mut().filter_map(conditions::drop_unreadable_condition));
     let waiting = all.iter().filter(|hook| hook.by == BroughtBy::Project).count();
     if waiting > 0 && !places.is_trusted {
         all.retain(|hook| hook.by != BroughtBy::Project);
@@ -151,7 +152,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
             by,
             origin: setting.place.to_string().into(),
         };
-        match hook.hook() {
+        match hook.into_hook() {
             Ok(hook) => all.push(hook),
             Err(why) => faults.push(format!("a hook for `{}` {why}", setting.event)),
         }
@@ -161,20 +162,20 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
 
 /// Returns the runner of hooks: its sandbox lets them write where commands may, and use the network unless it is
 /// closed to all.
-fn runner(project: &Project) -> HookRunner {
+fn hook_runner(project: &Project) -> HookRunner {
     let Project { spec, guard, places: kept, .. } = project;
     let given =
         address_secrets::without_credentials(&spec.environment, |name, _| !is_scrubbed(name));
     let mut variables: Vec<(OsString, OsString)> =
         given.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-    let root = places(project).project;
+    let root = extension_places(project).project;
     variables.push(("CLAUDE_PROJECT_DIR".into(), root.clone().into()));
     variables.push(("GNOMA_PROJECT_DIR".into(), root.into()));
     let cwd = spec.folder.clone();
     let state = spec.environment.state_dir();
     let folder = (!project.is_incognito()).then(|| state.join(HOOKS));
     let gnoma_tools::Sandbox::Walled { launcher, policy, required, .. } =
-        guarding::sandbox(guard, kept, spec, None)
+        guarding::build_sandbox(guard, kept, spec, None)
     else {
         return HookRunner::new(None, variables, cwd, folder);
     };
@@ -183,7 +184,7 @@ fn runner(project: &Project) -> HookRunner {
         Strength::Full => (),
         weak if required => {
             let why = format!("was not run: {weak}, and `sandbox.mode` is `required`");
-            return HookRunner::refusing(why);
+            return HookRunner::with_refusal(why);
         }
         Strength::Partial => (),
         Strength::None => return HookRunner::new(None, variables, cwd, folder),
@@ -191,7 +192,9 @@ fn runner(project: &Project) -> HookRunner {
     let mut policy = *policy;
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
     for root in &roots {
-        policy.protected.extend(held(WriteProtection::Always).map(|name| root.join(name)));
+        policy
+            .protected
+            .extend(write_protected_names(WriteProtection::Always).map(|name| root.join(name)));
     }
     policy.writable.retain(|path| path.symlink_metadata().is_ok());
     policy.writable.extend(roots);
@@ -221,28 +224,28 @@ fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
 }
 
 /// The sub-agents that somebody has defined for the project.
-pub fn agents(project: &Project) -> Vec<gnoma_tools::Agent> {
-    let places = places(project);
-    let (found, _) = gnoma_extend::agents::agents(&places);
-    found.into_iter().map(|found| usable(&places, found)).collect()
+pub fn defined_agents(project: &Project) -> Vec<gnoma_tools::Agent> {
+    let places = extension_places(project);
+    let (found, _) = gnoma_extend::agents::load_agents(&places);
+    found.into_iter().map(|found| agent_from_file(&places, found)).collect()
 }
 
 /// Those, and the ones that gnoma brings along.
 pub(crate) fn all_agents(project: &Project) -> Vec<gnoma_tools::Agent> {
-    let mut all = agents(project);
-    for bundled in gnoma_extend::agents::bundled() {
+    let mut all = defined_agents(project);
+    for bundled in gnoma_extend::agents::bundled_agents() {
         if all.iter().all(|agent| agent.name != bundled.name) {
-            all.push(usable(&places(project), bundled));
+            all.push(agent_from_file(&extension_places(project), bundled));
         }
     }
     all
 }
 
-fn usable(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
+fn agent_from_file(places: &ExtendPlaces, found: AgentFile) -> gnoma_tools::Agent {
     let waits = places.waits_for_trust(found.by);
     gnoma_tools::Agent {
         refusal: waits.then(|| {
-            let (name, file) = (&found.name, places.shown(&found.path));
+            let (name, file) = (&found.name, places.display_path(&found.path));
             format!(
                 "the project defines the agent `{name}` ({file}), but you have not trusted the \
                      project yet: `gnoma trust` shows what that would allow"
@@ -274,13 +277,13 @@ const TELLING: [&str; 7] = [
 ];
 
 /// Lists the skills, commands and agents with fields that have no effect here, each with those fields.
-fn unsupported(
+fn collect_unsupported(
     places: &ExtendPlaces,
     skills: &[Skill],
     commands: &[CustomCommand],
     agents: &[AgentFile],
 ) -> Vec<(String, Vec<String>)> {
-    let named = |kind: &str, path: &Path| format!("the {kind} {}", places.shown(path));
+    let named = |kind: &str, path: &Path| format!("the {kind} {}", places.display_path(path));
     let skills = skills.iter().map(|it| (named("skill", &it.path), it.unsupported.clone()));
     let commands = commands.iter().map(|it| (named("command", &it.path), it.unsupported.clone()));
     let agents = agents.iter().map(|it| (named("agent", &it.path), it.unsupported.clone()));
@@ -296,47 +299,50 @@ fn unsupported_told(what: &str, fields: &[String]) -> String {
 /// Fields of skills, commands and agents that change nothing here, a sentence each.
 #[must_use]
 pub fn unsupported_fields(places: &ExtendPlaces) -> Vec<String> {
-    let (skills, _) = gnoma_extend::skills::skills(places);
-    let (commands, _) = gnoma_extend::commands::commands(places);
-    let (agents, _) = gnoma_extend::agents::agents(places);
-    let all = unsupported(places, &skills, &commands, &agents);
+    let (skills, _) = gnoma_extend::skills::load_skills(places);
+    let (commands, _) = gnoma_extend::commands::load_commands(places);
+    let (agents, _) = gnoma_extend::agents::load_agents(places);
+    let all = collect_unsupported(places, &skills, &commands, &agents);
     all.iter().map(|(what, fields)| unsupported_told(what, fields)).collect()
 }
 
 /// Lists the commands that can be written after a slash.
-pub(crate) fn commands(project: &Project) -> Vec<CommandInfo> {
+pub(crate) fn slash_commands(project: &Project) -> Vec<CommandInfo> {
     let info = |SlashName { name, hint, about, by }: SlashName| CommandInfo {
         name,
         hint,
         about,
         origin: by.to_string(),
     };
-    gnoma_extend::named(&places(project)).into_iter().map(info).collect()
+    gnoma_extend::slash_names(&extension_places(project)).into_iter().map(info).collect()
 }
 
 /// The names that people can write behind a slash in a prompt, without those of MCP servers.
 #[must_use]
 pub fn command_names(project: &Project) -> Vec<String> {
-    gnoma_extend::named(&places(project)).into_iter().map(|command| command.name).collect()
+    gnoma_extend::slash_names(&extension_places(project))
+        .into_iter()
+        .map(|command| command.name)
+        .collect()
 }
 
 /// Returns why the command or skill that a prompt names does not run before the project is trusted; `None` where it
 /// names none, or one that runs.
 #[must_use]
 pub fn trust_refusal(project: &Project, prompt: &str) -> Option<String> {
-    gnoma_extend::trust_refusal(&places(project), prompt)
+    gnoma_extend::trust_refusal(&extension_places(project), prompt)
 }
 
 /// Returns why the command or skill that a prompt names was left out; `None` where it names none, or one that can be used.
 #[must_use]
 pub fn left_out(project: &Project, prompt: &str) -> Option<String> {
-    let (name, _) = gnoma_extend::commands::named(prompt)?;
-    let places = places(project);
-    if gnoma_extend::named(&places).iter().any(|command| command.name == name) {
+    let (name, _) = gnoma_extend::commands::parse_invocation(prompt)?;
+    let places = extension_places(project);
+    if gnoma_extend::slash_names(&places).iter().any(|command| command.name == name) {
         return None;
     }
-    let (_, skills) = gnoma_extend::skills::skills(&places);
-    let (_, commands) = gnoma_extend::commands::commands(&places);
+    let (_, skills) = gnoma_extend::skills::load_skills(&places);
+    let (_, commands) = gnoma_extend::commands::load_commands(&places);
     let files = [format!("/{name}/SKILL.md"), format!("/{name}.md")];
     let is_its_file = |fault: &String| files.iter().any(|file| fault.contains(file.as_str()));
     let fault = skills.into_iter().chain(commands).find(is_its_file)?;
@@ -344,18 +350,19 @@ pub fn left_out(project: &Project, prompt: &str) -> Option<String> {
 }
 
 /// Says what is wrong with what was found, and what waits for trust.
-pub(crate) fn tell(project: &Project) {
-    let places = places(project);
-    let (skills, skill_faults) = gnoma_extend::skills::skills(&places);
-    let (commands, command_faults) = gnoma_extend::commands::commands(&places);
-    let (agents, agent_faults) = gnoma_extend::agents::agents(&places);
+pub(crate) fn report_problems(project: &Project) {
+    let places = extension_places(project);
+    let (skills, skill_faults) = gnoma_extend::skills::load_skills(&places);
+    let (commands, command_faults) = gnoma_extend::commands::load_commands(&places);
+    let (agents, agent_faults) = gnoma_extend::agents::load_agents(&places);
     for fault in skill_faults.into_iter().chain(command_faults).chain(agent_faults) {
         project.notices.warning(format!("left out: {fault}"));
     }
-    for fault in all_hooks(project, &places).1.into_iter().chain(plugins::told(project)) {
+    for fault in all_hooks(project, &places).1.into_iter().chain(plugins::plugin_warnings(project))
+    {
         project.notices.warning(fault);
     }
-    for (what, fields) in unsupported(&places, &skills, &commands, &agents) {
+    for (what, fields) in collect_unsupported(&places, &skills, &commands, &agents) {
         if fields.iter().any(|field| TELLING.contains(&field.as_str())) {
             project.notices.warning(unsupported_told(&what, &fields));
         }
@@ -383,20 +390,22 @@ fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
     let trusting = ExtendPlaces { is_trusted: true, ..places.clone() };
     let mut names = Vec::new();
     let slash = |places: &ExtendPlaces| -> Vec<_> {
-        gnoma_extend::named(places).into_iter().map(|it| (it.name, it.by)).collect()
+        gnoma_extend::slash_names(places).into_iter().map(|it| (it.name, it.by)).collect()
     };
-    names.extend(replaced(&slash(places), &slash(&trusting), |name| format!("`/{name}`")));
+    names.extend(overridden_names(&slash(places), &slash(&trusting), |name| format!("`/{name}`")));
     let agents = |places: &ExtendPlaces| -> Vec<_> {
-        let bundled = gnoma_extend::agents::bundled();
-        let all = bundled.into_iter().chain(gnoma_extend::agents::agents(places).0);
+        let bundled = gnoma_extend::agents::bundled_agents();
+        let all = bundled.into_iter().chain(gnoma_extend::agents::load_agents(places).0);
         all.map(|it| (it.name, it.by)).collect()
     };
     let agent = |name: &str| format!("agent `{name}`");
-    names.extend(replaced(&agents(places), &agents(&trusting), agent));
+    names.extend(overridden_names(&agents(places), &agents(&trusting), agent));
     let tasks = |places: &ExtendPlaces| -> Vec<_> {
         find_tasks(places).0.into_iter().map(|it| (it.task.name, it.by)).collect()
     };
-    names.extend(replaced(&tasks(places), &tasks(&trusting), |name| format!("task `{name}`")));
+    names.extend(overridden_names(&tasks(places), &tasks(&trusting), |name| {
+        format!("task `{name}`")
+    }));
     if names.is_empty() {
         return None;
     }
@@ -412,7 +421,7 @@ fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
 }
 
 /// Returns the names that the project has in `theirs`, and somebody else in `own`.
-fn replaced(
+fn overridden_names(
     own: &[(String, BroughtBy)],
     theirs: &[(String, BroughtBy)],
     describe: impl Fn(&str) -> String,
@@ -424,18 +433,22 @@ fn replaced(
 }
 
 /// The instructions that hold where a session works.
-pub(crate) fn instructions(spec: &SessionSpec) -> Instructions {
+pub(crate) fn load_instructions(spec: &SessionSpec) -> Instructions {
     let SessionSpec { folder, environment, .. } = spec;
     instructions::find(folder, &environment.config_dir(), environment.home().as_deref())
 }
 
 /// Describes what is sent with every request besides the conversation: each part with its tokens and its origin.
-pub(crate) fn context(project: &Project) -> String {
-    let found = instructions(&project.spec);
+pub(crate) fn describe_context(project: &Project) -> String {
+    let found = load_instructions(&project.spec);
     let mut text = String::new();
     for part in &found.parts {
         let whose = if part.is_users { "yours" } else { "the project's" };
-        text.push_str(&format!("{} ({whose}): about {} tokens\n", part.place, part.tokens()));
+        text.push_str(&format!(
+            "{} ({whose}): about {} tokens\n",
+            part.place,
+            part.estimate_tokens()
+        ));
     }
     if found.parts.is_empty() {
         text.push_str("no instructions (AGENTS.md, CLAUDE.md, .claude/rules)\n");
@@ -446,7 +459,8 @@ pub(crate) fn context(project: &Project) -> String {
                                 {files}\n"
         ));
     }
-    let prompt = Extensions::read(places(project), Hooks::default()).prompt();
+    let prompt =
+        Extensions::from_places(extension_places(project), Hooks::default()).system_prompt();
     if !prompt.is_empty() {
         let count = prompt.lines().count() - 1;
         text.push_str(&format!(

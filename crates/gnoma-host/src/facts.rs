@@ -33,28 +33,32 @@ pub struct Facts {
 
 /// The facts of a session in this project. Asks neither network nor git.
 #[must_use]
-pub fn of(project: &Project) -> Facts {
+pub fn collect_facts(project: &Project) -> Facts {
     let SessionSpec { environment, folder, overrides, .. } = &project.spec;
-    let provider = &routing::settings(&project.routing, overrides).provider;
+    let provider = &routing::settings_with_overrides(&project.routing, overrides).provider;
     let named = provider.default.as_deref();
     let window = named.and_then(|name| provider.context.get(name));
     Facts {
-        folder: environment.shortened(folder),
+        folder: environment.shorten_home(folder),
         branch: current_branch(folder, &project.firewall),
         profile: project.keeping.profile.clone(),
         incognito: project.is_incognito(),
-        model: named.and_then(|name| model(provider, name)),
+        model: named.and_then(|name| default_model(provider, name)),
         window: window.copied().unwrap_or(0).into(),
         mode: project.guard.permission.mode,
     }
 }
 
 /// Returns the facts about a session that front ends show when it begins.
-pub(crate) fn info(project: &Project, used: Used, resumed: Option<ResumedFrom>) -> SessionInfo {
-    let facts = of(project);
-    let instructions = extensions::instructions(&project.spec).parts;
+pub(crate) fn session_info(
+    project: &Project,
+    used: Used,
+    resumed: Option<ResumedFrom>,
+) -> SessionInfo {
+    let facts = collect_facts(project);
+    let instructions = extensions::load_instructions(&project.spec).parts;
     let set = |key: &str| {
-        let set = project.explain(key).map_or("", |set| set.value.as_str());
+        let set = project.explain_setting(key).map_or("", |set| set.value.as_str());
         set.trim_matches('"').to_owned()
     };
     SessionInfo {
@@ -73,13 +77,13 @@ pub(crate) fn info(project: &Project, used: Used, resumed: Option<ResumedFrom>) 
         vim: set("tui.vim") == "true",
         found: None,
         resumed,
-        connectable: providers::hosted(),
+        connectable: providers::hosted_providers(),
         instructions: instructions.into_iter().map(|part| part.place).collect(),
-        commands: extensions::commands(project),
+        commands: extensions::slash_commands(project),
     }
 }
 
-fn model(provider: &Provider, name: &str) -> Option<String> {
+fn default_model(provider: &Provider, name: &str) -> Option<String> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let usual = known.map(|known| known.default_model).filter(|model| !model.is_empty());
     let model = provider.model.as_deref().or(usual)?;

@@ -15,14 +15,14 @@ use crate::{
 /// # Errors
 /// It does not answer, refuses or has no model. No secret is in the reason.
 pub(crate) async fn try_provider(project: &Project, connection: Connection) -> Result<String> {
-    let new = described(connection);
+    let new = to_new_provider(connection);
     let models = match providers::try_new(project, &new).await {
         Err(error) if new.model.is_some() && has_no_list(&error) => Vec::new(),
         models => models?,
     };
     match &new.model {
         Some(model) if models.is_empty() => Ok(format!("the model is `{model}`")),
-        _ => works(&new.name, &models),
+        _ => describe_model_count(&new.name, &models),
     }
 }
 
@@ -37,11 +37,11 @@ fn has_no_list(error: &HostError) -> bool {
 /// # Errors
 /// The file cannot be changed.
 pub(crate) fn add_provider(project: &Project, connection: Connection) -> Result<String> {
-    providers::add_new(project, &described(connection))
+    providers::add_new(project, &to_new_provider(connection))
 }
 
 /// A provider as the first start describes it; it is asked from now on.
-fn described(Connection { provider, by, model }: Connection) -> NewProvider {
+fn to_new_provider(Connection { provider, by, model }: Connection) -> NewProvider {
     let typed = |key: TypedKey| KeySource::Entered(Secret::new(key.0));
     let (address, key) = match by {
         ConnectBy::Variable(variable) => (None, KeySource::Variable(variable)),
@@ -54,7 +54,7 @@ fn described(Connection { provider, by, model }: Connection) -> NewProvider {
 
 /// Describes the models of a provider that is tried. A provider that runs without a model answers, but can do
 /// nothing.
-fn works(name: &str, models: &[String]) -> Result<String> {
+fn describe_model_count(name: &str, models: &[String]) -> Result<String> {
     match models.len() {
         0 if name == "ollama" => Err(HostError {
             remedy: Some("`ollama pull qwen3:8b` downloads one".to_owned()),

@@ -31,17 +31,17 @@ use gnoma_tools::Trials;
 use crate::{
     Folders as _, HostError, Result, address_secrets,
     lowering::GuardSettings,
-    places::{Places, resolve},
+    places::{Places, resolve_path},
     reading,
     repositories::{BelongingRepositories, RepositoriesOnDisk, ServicePlaces, named_by_settings},
-    trusted::trust,
+    trusted::project_trust,
 };
 
 /// The rule for text that only reads like a secret.
 const LIKELY_SECRET: &str = "high-entropy";
 
 /// Returns the privacy of the session, which says what is saved of it.
-pub fn privacy(settings: settings::Privacy) -> Privacy {
+pub fn to_privacy(settings: settings::Privacy) -> Privacy {
     if settings.incognito {
         Privacy::Incognito { local_only: settings.local_only }
     } else {
@@ -58,7 +58,7 @@ pub(crate) fn strict_firewall(
     keys: &BTreeMap<String, Secret<String>>,
     (environment, folder): (&Environment, &Path),
 ) -> Result<Firewall> {
-    let search = search(settings, keys, environment, folder)?;
+    let search = secret_search(settings, keys, environment, folder)?;
     Ok(Firewall::new(FirewallOptions {
         scanner: search.scanner,
         policy: Policy::default(),
@@ -78,7 +78,7 @@ pub(crate) fn is_key(provider: &settings::Provider, name: &str, value: &str) -> 
 
 /// The firewall between secrets and everything that leaves. `random` must be unpredictable bits, so that nobody can
 /// guess a placeholder.
-pub fn firewall(
+pub fn build_firewall(
     settings: &GuardSettings,
     keys: &Keys,
     (environment, folder): (&Environment, &Path),
@@ -86,7 +86,7 @@ pub fn firewall(
 ) -> Result<Arc<Firewall>> {
     // 32 bits keep placeholders short, and a page that wants to name one has to guess them.
     const PLACEHOLDER_BITS: u32 = 32;
-    let Search { scanner, policy, allowed } = search(settings, keys, environment, folder)?;
+    let Search { scanner, policy, allowed } = secret_search(settings, keys, environment, folder)?;
     let first_placeholder = LEAST_NUMBER + (random >> (u64::BITS - PLACEHOLDER_BITS));
     Ok(Arc::new(Firewall::new(FirewallOptions { scanner, policy, allowed, first_placeholder })))
 }
@@ -106,7 +106,7 @@ pub type Keys = BTreeMap<String, Secret<String>>;
 
 /// Returns the search that the settings about secrets define, including the secrets that a session in `folder`
 /// starts with.
-pub fn search(
+pub fn secret_search(
     settings: &GuardSettings,
     keys: &Keys,
     environment: &Environment,
@@ -134,17 +134,17 @@ pub fn search(
             action: secret_action(&pattern.action),
             ..AllowEntry::default()
         });
-        extra.push(secrets::SecretRule::pattern(name, &pattern.regex));
+        extra.push(secrets::SecretRule::from_pattern(name, &pattern.regex));
     }
-    entries.extend(security.actions.iter().map(entry));
+    entries.extend(security.actions.iter().map(to_allow_entry));
     let options = secrets::ScannerOptions {
         extra,
-        known: known(keys, environment),
+        known: known_secrets(keys, environment),
         ..secrets::ScannerOptions::default()
     };
     let scanner = secrets::Scanner::new(options)
         .map_err(|error| HostError::usage(format!("cannot use `security.patterns`: {error}")))?;
-    address_secrets::learn(&scanner, environment, folder);
+    address_secrets::learn_credentials(&scanner, environment, folder);
     let allowed = security.allow.iter().map(|text| {
         Allowed::parse(text).map_err(|why| HostError::usage(format!("`security.allow`: {why}")))
     });
@@ -152,7 +152,7 @@ pub fn search(
     Ok(Search { scanner, policy: Policy { entries }, allowed })
 }
 
-fn entry(action: &SecretAction) -> AllowEntry {
+fn to_allow_entry(action: &SecretAction) -> AllowEntry {
     let glob = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     AllowEntry {
         rule: glob(&action.rule),
@@ -173,7 +173,7 @@ fn secret_action(name: &str) -> firewall::FirewallAction {
 }
 
 /// Secrets that are known by their value: configured keys, and what variables for keys hold.
-fn known(keys: &Keys, environment: &Environment) -> Vec<(String, Secret<String>)> {
+fn known_secrets(keys: &Keys, environment: &Environment) -> Vec<(String, Secret<String>)> {
     let configured = keys.iter().map(|(name, key)| (format!("key-{name}"), key.clone()));
     let inherited = environment
         .variables()
@@ -209,14 +209,14 @@ fn misspelled_tool(rule: &str) -> Option<&'static str> {
     let (name, _) = rule.split_once('(')?;
     let name = name.trim();
     let is_known = PATTERN_TOOLS.contains(&name) || name.starts_with("fs.");
-    gnoma_config::nearest(name, PATTERN_TOOLS.into_iter()).filter(|_| !is_known)
+    gnoma_config::nearest_name(name, PATTERN_TOOLS.into_iter()).filter(|_| !is_known)
 }
 
 /// Reads the exceptions from the permission mode.
 ///
 /// # Errors
 /// A rule cannot be read: why, and where it is.
-pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
+pub fn parse_permissions(settings: &GuardSettings) -> Result<Permissions> {
     let rules = settings.permission.rules.iter().map(|rule| -> Result<Rule> {
         let action = match rule.action {
             Action::Allow => permission::RuleAction::Allow,
@@ -226,7 +226,7 @@ pub fn permissions(settings: &GuardSettings) -> Result<Permissions> {
         let (tool, read) = match &rule.about {
             About::Rule(text) => (text, Rule::parse(action, text, Origin::User)),
             About::Text { tool, pattern } => {
-                (tool, Rule::configured(action, tool, pattern, Origin::User))
+                (tool, Rule::from_config(action, tool, pattern, Origin::User))
             }
         };
         read.map_err(|error| {
@@ -261,7 +261,7 @@ pub(crate) fn trial_layers(environment: &Environment, root: &Path) -> PathBuf {
 /// it has some; otherwise to the state folder, to git's own folder, beside the workspace, or to the runtime folder, whichever
 /// works first. `copies`: see [`GatePlace::copies`].
 #[must_use]
-pub fn trials(
+pub fn build_trials(
     settings: &GuardSettings,
     places: &Places,
     spec: &SessionSpec,
@@ -271,7 +271,7 @@ pub fn trials(
     if settings.sandbox.mode == Sandbox::Off {
         return None;
     }
-    let root = resolve(&spec.folder);
+    let root = resolve_path(&spec.folder);
     let key = gnoma_store::project_key(&root.display().to_string());
     let mut folders = vec![trial_layers(&spec.environment, &root)];
     let git = root.join(".git");
@@ -286,29 +286,29 @@ pub fn trials(
     let updated = settings.sandbox.build_output.clone();
     let memory = places.memory.clone();
     let trials = Trials::new(launcher::ITSELF.into(), roots.collect(), folders)
-        .with_scratch(reading::scratch(&spec.environment, memory.clone()));
+        .with_scratch(reading::scratch_place(&spec.environment, memory.clone()));
     let trials = match memory {
         Some(memory) => trials.in_memory(memory),
         None => trials,
     };
     let home = spec.environment.home();
-    let homes: Vec<_> = home.iter().cloned().chain(home.as_deref().map(resolve)).collect();
+    let homes: Vec<_> = home.iter().cloned().chain(home.as_deref().map(resolve_path)).collect();
     let copied = copies.iter().map(|(_, original)| original.clone());
     let worked_on: Vec<_> = spec_roots(spec).chain(copied).collect();
     let local = LocalPlaces {
         works_at_home: homes.iter().any(|home| worked_on.iter().any(|it| home.starts_with(it))),
         homes,
-        own: own_folders(places, &spec.environment).iter().map(|own| resolve(own)).collect(),
+        own: own_folders(places, &spec.environment).iter().map(|own| resolve_path(own)).collect(),
         programs: program_folders(spec),
         copies,
         rules,
     };
-    Some(Arc::new(trials.updating(updated).guarding(local)))
+    Some(Arc::new(trials.with_updated_folders(updated).with_local_places(local)))
 }
 
 /// The folders of the workspace, links followed.
 fn spec_roots(spec: &SessionSpec) -> impl Iterator<Item = PathBuf> {
-    std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path))
+    std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve_path(path))
 }
 
 /// The folders in which programs are searched for, and those that settings of the workspace's repositories name, links
@@ -318,27 +318,31 @@ fn program_folders(spec: &SessionSpec) -> Vec<PathBuf> {
     let folders = std::env::split_paths(path).filter(|folder| folder.is_absolute());
     let roots = std::iter::once(&spec.folder).chain(&spec.more_folders);
     let of_git = roots.flat_map(|root| named_by_settings(root));
-    let folders = folders.chain(of_git).take(MAX_PROGRAM_FOLDERS).map(|folder| resolve(&folder));
+    let folders =
+        folders.chain(of_git).take(MAX_PROGRAM_FOLDERS).map(|folder| resolve_path(&folder));
     folders.filter(|folder| !spec.folder.starts_with(folder)).collect()
 }
 
 /// Describes the place where a session works.
 #[must_use]
-pub fn place(
+pub fn gate_place(
     settings: &GuardSettings,
     places: &Places,
     spec: &SessionSpec,
     trials: Option<Arc<Trials>>,
     rules: Option<Arc<dyn RuledPaths>>,
 ) -> GatePlace {
-    let services = ServicePlaces::of(&spec.environment);
-    let roots = std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve(path));
+    let services = ServicePlaces::from_environment(&spec.environment);
+    let roots =
+        std::iter::once(&spec.folder).chain(&spec.more_folders).map(|path| resolve_path(path));
     let belonging = BelongingRepositories::new(spec.environment.home());
     let repositories = RepositoriesOnDisk::new(services, trials.clone())
         .of_workspace(roots.collect(), belonging)
         .with_rules(rules);
     GatePlace {
-        can_try: Box::new(move || trials.as_ref().is_some_and(|all| all.hindrance().is_none())),
+        can_try: Box::new(move || {
+            trials.as_ref().is_some_and(|all| all.unavailable_reason().is_none())
+        }),
         cwd: spec.folder.clone(),
         roots: std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect(),
         home: spec.environment.home(),
@@ -349,7 +353,7 @@ pub fn place(
         trusted: matches!(settings.trust, None | Some(FileTrust::Trusted)),
         sandboxed: settings.sandbox.mode != Sandbox::Off,
         network_is_walled: network_is_walled(&settings.sandbox),
-        resolve: Box::new(resolve),
+        resolve: Box::new(resolve_path),
         list: Box::new(names_in),
         repositories: Box::new(repositories),
     }
@@ -382,7 +386,7 @@ fn own_folders(places: &Places, environment: &Environment) -> Vec<PathBuf> {
 }
 
 /// Builds the sandbox around commands.
-pub fn sandbox(
+pub fn build_sandbox(
     settings: &GuardSettings,
     places: &Places,
     spec: &SessionSpec,
@@ -406,8 +410,8 @@ pub fn sandbox(
     writable
         .extend(sandbox.writable.iter().map(|path| home::expand(path, Some(&home), Path::new(""))));
     // Found once: a link that takes such a place later leads nowhere.
-    let mut writable: Vec<_> = writable.iter().map(|path| resolve(path)).collect();
-    writable.retain(|path| path.is_absolute() && !resolve(&home).starts_with(path));
+    let mut writable: Vec<_> = writable.iter().map(|path| resolve_path(path)).collect();
+    writable.retain(|path| path.is_absolute() && !resolve_path(&home).starts_with(path));
     let policy = gnoma_sandbox::Policy {
         writable,
         protected: hidden
@@ -420,7 +424,7 @@ pub fn sandbox(
         network: sandbox.network == SandboxNetwork::Always,
         scrub: SCRUBBED.map(str::to_owned).to_vec(),
         // Whoever trusts a project also trusts the hooks of its repository.
-        git_hardening: settings.trust.unwrap_or_else(|| trust(spec)) != FileTrust::Trusted,
+        git_hardening: settings.trust.unwrap_or_else(|| project_trust(spec)) != FileTrust::Trusted,
         ..gnoma_sandbox::Policy::default()
     };
     gnoma_tools::Sandbox::Walled {
@@ -429,9 +433,9 @@ pub fn sandbox(
         required: sandbox.mode == Sandbox::Required,
         trials,
         network_on_grant: sandbox.network != SandboxNetwork::Never,
-        too_wide: vec![resolve(&home)],
+        too_wide: vec![resolve_path(&home)],
         repositories: Arc::new(BelongingRepositories::new(spec.environment.home())),
-        reading: Box::new(reading::places(
+        reading: Box::new(reading::reading_places(
             &spec.environment,
             &sandbox
                 .readable

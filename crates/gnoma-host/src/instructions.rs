@@ -50,12 +50,16 @@ pub fn find(cwd: &Path, config_dir: &Path, home: Option<&Path>) -> Instructions 
         }
     }
     reader.begin_farther();
-    users(&mut reader, config_dir, home);
-    reader.done()
+    read_user_instructions(&mut reader, config_dir, home);
+    reader.into_instructions()
 }
 
 /// Reads the user's own instructions.
-fn users(reader: &mut InstructionReader<'_>, config_dir: &Path, home: Option<&Path>) {
+fn read_user_instructions(
+    reader: &mut InstructionReader<'_>,
+    config_dir: &Path,
+    home: Option<&Path>,
+) {
     let own = config_dir.join("AGENTS.md");
     if own.is_file() {
         return reader.read(&own, None);

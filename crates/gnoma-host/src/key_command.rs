@@ -24,13 +24,15 @@ const SILENCE: Duration = Duration::from_secs(2);
 const MAX_BYTES: u64 = 16 << 10;
 
 /// Gets the keys that commands print, for providers that have no other.
-pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: &Notices) {
+pub(crate) fn fill_keys(provider: &mut Provider, environment: &Environment, notices: &Notices) {
     for (name, command) in &provider.key_commands {
         if provider.api_keys.contains_key(name) {
             continue;
         }
         let source = format!("provider.key_commands.{name}");
-        match key(command, environment, &|| notices.info(waiting(command, &source))) {
+        match run_key_command(command, environment, &|| {
+            notices.info(describe_wait(command, &source))
+        }) {
             Ok(key) => {
                 let key = Secret::new(bare_key(key.expose()).to_owned());
                 provider.api_keys.insert(name.clone(), key);
@@ -43,8 +45,8 @@ pub(crate) fn fill(provider: &mut Provider, environment: &Environment, notices: 
 }
 
 /// Says that a command is waited for. `source`: what names it.
-pub(crate) fn waiting(command: &str, source: &str) -> String {
-    let most = duration::words(PATIENCE);
+pub(crate) fn describe_wait(command: &str, source: &str) -> String {
+    let most = duration::format_duration(PATIENCE);
     format!("waiting for `{command}` ({source}), up to {most}")
 }
 
@@ -52,7 +54,7 @@ pub(crate) fn waiting(command: &str, source: &str) -> String {
 ///
 /// # Errors
 /// Why there is none; follows the name of the command.
-pub(crate) fn key(
+pub(crate) fn run_key_command(
     command: &str,
     environment: &Environment,
     on_silence: &dyn Fn(),
@@ -79,14 +81,14 @@ fn key_within(
         .map_err(|error| format!("cannot be started: {error}"))?;
     let pid = Pid::from_child(&child);
     let (said, hears) = mpsc::channel();
-    thread::spawn(move || said.send((printed(&mut child), child.wait())));
+    thread::spawn(move || said.send((read_output(&mut child), child.wait())));
     let heard = hears.recv_timeout(silence.min(patience)).or_else(|_| {
         on_silence();
         hears.recv_timeout(patience.saturating_sub(silence))
     });
     let Ok(((out, complaint), status)) = heard else {
         kill_process_group(pid, Signal::KILL).ok();
-        return Err(format!("took longer than {}", duration::words(patience)));
+        return Err(format!("took longer than {}", duration::format_duration(patience)));
     };
     let status = status.map_err(|error| format!("was lost: {error}"))?;
     if !status.success() {
@@ -105,13 +107,13 @@ fn key_within(
 }
 
 /// Returns what a program prints to its standard output and to its standard error.
-fn printed(child: &mut Child) -> (String, String) {
-    let out = child.stdout.take().map(text);
-    let complaint = child.stderr.take().map(text);
+fn read_output(child: &mut Child) -> (String, String) {
+    let out = child.stdout.take().map(read_text);
+    let complaint = child.stderr.take().map(read_text);
     (out.unwrap_or_default(), complaint.unwrap_or_default())
 }
 
-fn text(from: impl Read) -> String {
+fn read_text(from: impl Read) -> String {
     let mut bytes = Vec::new();
     // What came before an error may be the key.
     from.take(MAX_BYTES).read_to_end(&mut bytes).ok();
@@ -125,7 +127,7 @@ mod tests {
     fn asked(command: &str) -> Result<String, String> {
         let variables = [("PATH", "/usr/bin:/bin"), ("OF", "mine")];
         let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let key = key(command, &Environment::new(variables.into()), &|| ());
+        let key = run_key_command(command, &Environment::new(variables.into()), &|| ());
         key.map(|key| key.expose().clone())
     }
 
@@ -141,7 +143,7 @@ mod tests {
         let late = key_within(times, &command, &environment, &|| told.set(told.get() + 1));
         assert_eq!((late.unwrap_err().as_str(), told.get()), ("took longer than 1s", 1));
         assert_eq!(
-            waiting("sleep 60", "provider.key_commands.work"),
+            describe_wait("sleep 60", "provider.key_commands.work"),
             "waiting for `sleep 60` (provider.key_commands.work), up to 30s"
         );
         let number = std::fs::read_to_string(&file).unwrap();

@@ -38,15 +38,15 @@ enum LedgerPlace {
 impl LateLedger {
     /// Returns the ledger in a file; without one, in memory.
     pub(crate) fn new(path: Option<PathBuf>, notices: Notices) -> Self {
-        Self::at(path.map_or(LedgerPlace::Memory, LedgerPlace::File), notices)
+        Self::from_place(path.map_or(LedgerPlace::Memory, LedgerPlace::File), notices)
     }
 
     /// Returns the ledger in a file for reading; without one, an empty ledger in memory.
     pub(crate) fn to_read(path: Option<PathBuf>, notices: Notices) -> Self {
-        Self::at(path.map_or(LedgerPlace::Memory, LedgerPlace::FileToRead), notices)
+        Self::from_place(path.map_or(LedgerPlace::Memory, LedgerPlace::FileToRead), notices)
     }
 
-    fn at(place: LedgerPlace, notices: Notices) -> Self {
+    fn from_place(place: LedgerPlace, notices: Notices) -> Self {
         Self { place, opened: OnceCell::new(), notices }
     }
 
@@ -57,7 +57,7 @@ impl LateLedger {
 
     /// Counts what is dated later than `now_ms` as taken then; says how many calls were.
     pub async fn redate(&self, now_ms: i64) -> Result<u64, StoreError> {
-        self.get().await?.redate(now_ms).await
+        self.get().await?.redate_future(now_ms).await
     }
 
     /// Reports whether a damaged ledger may have lost some of the money that was spent.
@@ -102,7 +102,7 @@ impl LateLedger {
         self.opened
             .get_or_try_init(|| async {
                 let (place, notices) = (self.place.clone(), self.notices.clone());
-                let opened = spawn_blocking(move || open(place, &notices)).await;
+                let opened = spawn_blocking(move || open_ledger(place, &notices)).await;
                 opened.unwrap_or_else(|_| {
                     let text = "could not open the spending ledger";
                     Err(StoreError::new(StoreErrorKind::Io, text))
@@ -112,7 +112,7 @@ impl LateLedger {
     }
 }
 
-fn open(place: LedgerPlace, notices: &Notices) -> Result<SqliteLedger, StoreError> {
+fn open_ledger(place: LedgerPlace, notices: &Notices) -> Result<SqliteLedger, StoreError> {
     let path = match place {
         LedgerPlace::Memory => return SqliteLedger::in_memory(),
         LedgerPlace::File(path) => path,
@@ -147,12 +147,12 @@ impl Ledger for LateLedger {
         }
     }
 
-    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
-        Box::pin(async move { self.get().await?.levels(draws, at_ms).await })
+    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        Box::pin(async move { self.get().await?.limit_levels(draws, at_ms).await })
     }
 
-    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
-        Box::pin(async move { self.get().await?.totals(from_day).await })
+    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(async move { self.get().await?.daily_totals(from_day).await })
     }
 }
 

@@ -101,7 +101,7 @@ impl From<Loaded> for Lowered {
             otel,
             ..
         } = settings;
-        let agents = Agents::of(cli_agents);
+        let agents = Agents::from_settings(cli_agents);
         Self {
             routing: RoutingSettings {
                 provider,
@@ -118,7 +118,7 @@ impl From<Loaded> for Lowered {
             tools,
             hooks,
             mcp_servers,
-            plugins: ProjectPlugins::wanted(plugins.enabled, plugins.disabled),
+            plugins: ProjectPlugins::from_settings(plugins.enabled, plugins.disabled),
             otel,
             values,
         }

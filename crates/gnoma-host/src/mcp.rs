@@ -14,7 +14,7 @@ use gnoma_core::{
     info::CommandInfo,
     protocol::{ClientServer, Environment, ServerAddress},
     quantity::describe_count,
-    task::boxed,
+    task::box_future,
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
@@ -27,7 +27,7 @@ use gnoma_guard::firewall::Firewall;
 use gnoma_tools::Sandbox;
 use tokio::{task::JoinSet, time::timeout};
 
-pub use crate::mcp_edit::{NewServer, add, remove};
+pub use crate::mcp_edit::{NewServer, add_server, remove_server};
 use crate::{Folders as _, Notices, Project, address_secrets, guarding, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
@@ -39,8 +39,8 @@ const USUAL_WINDOW: usize = 32_768;
 pub(crate) type KnownServers = Arc<OnceLock<Glance>>;
 
 /// Describes the state of a session's servers, for people.
-pub(crate) fn describe(servers: Option<&Glance>) -> String {
-    let standings = servers.map(Glance::standings).unwrap_or_default();
+pub(crate) fn describe_servers(servers: Option<&Glance>) -> String {
+    let standings = servers.map(Glance::server_standings).unwrap_or_default();
     if standings.is_empty() {
         return "no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one".to_owned();
     }
@@ -66,12 +66,12 @@ fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String 
         describe_count(seen.offered.len(), "tool"),
         if calls == 1 { "" } else { "s" },
         seen.failed,
-        prompts(&seen.prompts),
+        render_prompts(&seen.prompts),
     )
 }
 
 /// The prompts of a server, a line each.
-fn prompts(all: &[ServerPrompt]) -> String {
+fn render_prompts(all: &[ServerPrompt]) -> String {
     let line = |ServerPrompt { name, hint, about }: &ServerPrompt| {
         format!("\n  {}: {about}", format!("/{name} {hint}").trim_end())
     };
@@ -88,32 +88,32 @@ pub(crate) struct RunningServers {
 ///
 /// `window`: that of the model that is asked first. Nothing is waited for.
 pub(crate) fn open(project: &Project, window: Option<u32>) -> Option<Servers> {
-    let definitions = definitions(project);
+    let definitions = server_definitions(project);
     if definitions.is_empty() {
         return None;
     }
-    Some(Servers::start(options(project, definitions, window)))
+    Some(Servers::start(server_options(project, definitions, window)))
 }
 
 /// Keeps the tools of a session as its servers have them, `own` are those besides, and tells of their
 /// prompts.
-pub(crate) fn follow(
+pub(crate) fn follow_servers(
     servers: Servers,
     own: Vec<Arc<dyn Tool>>,
     updates: ToolUpdates,
     notices: Notices,
 ) -> RunningServers {
-    let mut offers = servers.offers(own);
-    let glance = servers.glance();
+    let mut offers = servers.subscribe_offers(own);
+    let glance = servers.weak_view();
     let mut updating = JoinSet::new();
-    updating.spawn(boxed(async move {
+    updating.spawn(box_future(async move {
         let mut told = Vec::new();
         tell_prompts(&glance, &notices, &mut told);
         while let Some((change, tools)) = offers.next().await {
             if !updates.send(tools).await {
                 return;
             }
-            offers.published(change);
+            offers.mark_published(change);
             tell_prompts(&glance, &notices, &mut told);
         }
     }));
@@ -128,61 +128,65 @@ fn tell_prompts(glance: &Glance, notices: &Notices, told: &mut Vec<CommandInfo>)
         about,
         origin: "mcp".to_owned(),
     };
-    let all = glance.standings().into_iter().flat_map(|standing| standing.seen.prompts);
+    let all = glance.server_standings().into_iter().flat_map(|standing| standing.seen.prompts);
     let prompts: Vec<CommandInfo> = all.map(command).collect();
     if prompts != *told {
         told.clone_from(&prompts);
-        notices.prompts(prompts);
+        notices.publish_prompts(prompts);
     }
 }
 
 /// The project's servers, none of them started, for who looks at them.
 #[must_use]
-pub fn idle(project: &Project) -> Servers {
-    Servers::idle(options(project, definitions(project), None))
+pub fn idle_servers(project: &Project) -> Servers {
+    Servers::start_on_demand(server_options(project, server_definitions(project), None))
 }
 
 /// The time servers may take to answer before a notice says that they are waited for.
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Connects to the server of that name and says how it is then; a notice tells of a long wait.
-pub async fn connected(project: &Project, name: &str) -> Vec<Standing> {
-    let servers = idle(project);
-    let connecting = servers.connected(Some(name));
+pub async fn connect_server(project: &Project, name: &str) -> Vec<Standing> {
+    let servers = idle_servers(project);
+    let connecting = servers.connect_all(Some(name));
     tokio::pin!(connecting);
     if let Ok(standings) = timeout(SILENCE, &mut connecting).await {
         return standings;
     }
-    let most = duration::words(START_TIMEOUT);
+    let most = duration::format_duration(START_TIMEOUT);
     project.notices.info(format_args!("waiting for the MCP server `{name}`, up to {most}"));
     connecting.await
 }
 
 /// The connections over which servers are reached that are no programs.
 #[must_use]
-pub fn http(project: &Project) -> gnoma_net::Http {
+pub fn http_client(project: &Project) -> gnoma_net::Http {
     project.shared.http(&project.routing.network)
 }
 
 /// The person's keyring, for the tokens of servers.
 #[must_use]
-pub fn keyring(project: &Project) -> Option<Keyring> {
+pub fn token_keyring(project: &Project) -> Option<Keyring> {
     let variables: Vec<_> = project.environment().variables().clone().into_iter().collect();
-    Keyring::find(&variables)
+    Keyring::from_variables(&variables)
 }
 
-fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>) -> ServerOptions {
+fn server_options(
+    project: &Project,
+    definitions: Vec<Definition>,
+    window: Option<u32>,
+) -> ServerOptions {
     let (notices, firewall) = (project.notices.clone(), Arc::clone(&project.firewall));
-    let clean = redaction(&project.firewall);
+    let clean = stderr_cleaner(&project.firewall);
     let is_kept = !project.is_incognito();
     let state = project.environment().state_dir();
     ServerOptions {
         definitions,
-        around: surroundings(project),
+        around: process_surroundings(project),
         memory: if is_kept { ToolMemory::in_state(&state) } else { ToolMemory::default() },
         tell: Arc::new(move |is_warning, text| {
             // A server's words are part of it.
-            let text = firewall.text(&text).into_owned();
+            let text = firewall.redact_text(&text).into_owned();
             if is_warning { notices.warning(text) } else { notices.info(text) }
         }),
         clean,
@@ -191,39 +195,39 @@ fn options(project: &Project, definitions: Vec<Definition>, window: Option<u32>)
 }
 
 /// Takes secrets, and what would steer a terminal, out of what servers write to their standard error.
-fn redaction(firewall: &Arc<Firewall>) -> CleanText {
+fn stderr_cleaner(firewall: &Arc<Firewall>) -> CleanText {
     let firewall = Arc::clone(firewall);
     Arc::new(move |text| {
-        let text = firewall.text(text);
+        let text = firewall.redact_text(text);
         text.chars().filter(|c| matches!(c, '\n' | '\t') || !c.is_control()).collect()
     })
 }
 
 /// The configured servers that may be used. A notice names the others.
 #[must_use]
-pub fn definitions(project: &Project) -> Vec<Definition> {
-    let (definitions, faults) = found(project);
+pub fn server_definitions(project: &Project) -> Vec<Definition> {
+    let (definitions, faults) = find_servers(project);
     faults.into_iter().for_each(|fault| project.notices.warning(fault));
     definitions
 }
 
 /// Returns the servers of the settings that are turned off.
 #[must_use]
-pub fn disabled(project: &Project) -> Vec<Definition> {
+pub fn disabled_servers(project: &Project) -> Vec<Definition> {
     let servers = project.mcp_servers.iter().filter(|server| !server.enabled);
-    servers.filter_map(|server| configured(project, server).ok()).collect()
+    servers.filter_map(|server| to_definition(project, server).ok()).collect()
 }
 
 /// The configured servers that may be used, and a sentence for each of the others.
 #[must_use]
-pub fn found(project: &Project) -> (Vec<Definition>, Vec<String>) {
+pub fn find_servers(project: &Project) -> (Vec<Definition>, Vec<String>) {
     let (mut definitions, mut faults) = (Vec::new(), Vec::new());
     let driver = project.shared.driver();
     let only_its = driver.is_some_and(|driver| driver.has_only_its_servers());
-    let its = driver.map(|driver| driver.servers()).unwrap_or_default();
+    let its = driver.map(|driver| driver.mcp_servers()).unwrap_or_default();
     let settings = project.mcp_servers.iter().filter(|server| server.enabled && !only_its);
     for server in settings.chain(&its) {
-        match configured(project, server) {
+        match to_definition(project, server) {
             Ok(definition) => definitions.push(definition),
             Err(why) => faults.push(format!("`mcp_servers.{}` is not used: {why}", server.name)),
         }
@@ -277,7 +281,7 @@ fn of_client(server: &ClientServer) -> Result<Definition, String> {
 }
 
 /// A server of the settings.
-fn configured(project: &Project, server: &McpServer) -> Result<Definition, String> {
+fn to_definition(project: &Project, server: &McpServer) -> Result<Definition, String> {
     check_server(&server.name)?;
     let reach = match (&server.command, &server.url) {
         (Some(_), Some(_)) => {
@@ -302,7 +306,11 @@ fn configured(project: &Project, server: &McpServer) -> Result<Definition, Strin
         replaces: server.replaces.clone(),
         path_args: server.path_args.clone(),
         network: server.network,
-        writable: server.writable.iter().map(|path| absolute(project, Path::new(path))).collect(),
+        writable: server
+            .writable
+            .iter()
+            .map(|path| absolute_path(project, Path::new(path)))
+            .collect(),
     })
 }
 
@@ -310,7 +318,7 @@ fn configured(project: &Project, server: &McpServer) -> Result<Definition, Strin
 fn of_plugins(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let mut servers = Vec::new();
     let variable = |name: &str| project.environment().get(name).map(str::to_owned);
-    for plugin in &plugins::found(project).active {
+    for plugin in &plugins::project_plugins(project).active {
         let found = of_plugin(plugin, &variable);
         let named = found.faults.iter().map(|it| format!("the plugin `{}`: {it}", plugin.name));
         faults.extend(named);
@@ -318,13 +326,13 @@ fn of_plugins(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     }
     for server in &mut servers {
         for path in &mut server.writable {
-            *path = absolute(project, path);
+            *path = absolute_path(project, path);
         }
     }
     servers
 }
 
-pub(crate) fn absolute(project: &Project, path: &Path) -> PathBuf {
+pub(crate) fn absolute_path(project: &Project, path: &Path) -> PathBuf {
     absolute_in(project, &project.spec.folder, path)
 }
 
@@ -358,7 +366,7 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
         faults.extend(found.faults);
         return Vec::new();
     }
-    let standing = standing(project, root);
+    let standing = acting_content_trust(project, root);
     if standing != FileTrust::Trusted {
         let why = match standing {
             FileTrust::Changed => "it, or what it runs, has changed since this folder was trusted",
@@ -374,7 +382,7 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
     let mut servers = found.servers;
     for server in &mut servers {
         for path in &mut server.writable {
-            *path = absolute(project, path);
+            *path = absolute_path(project, path);
         }
         // Other programs start in the project's folder, also where a session is in one below it.
         server.cwd = server.cwd.take().map(|cwd| absolute_in(project, root, &cwd));
@@ -383,10 +391,12 @@ fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
 }
 
 /// Returns the user's trust in the project, including everything in it that acts.
-fn standing(project: &Project, root: &Path) -> FileTrust {
-    let content = pin::content(root).ok().flatten();
+fn acting_content_trust(project: &Project, root: &Path) -> FileTrust {
+    let content = pin::read_config_content(root).ok().flatten();
     let store = Store::open(&project.environment().state_dir()).ok();
-    content.zip(store).map_or(FileTrust::Unknown, |(content, store)| store.standing(root, &content))
+    content
+        .zip(store)
+        .map_or(FileTrust::Unknown, |(content, store)| store.file_trust(root, &content))
 }
 
 /// Reads a file of servers; `None` if there is none.
@@ -404,16 +414,16 @@ pub(crate) fn is_inherited(project: &Project, name: &str, value: &str) -> bool {
 }
 
 /// Describes where the servers run: in the session's folder, with what a command of the session may touch.
-pub(crate) fn surroundings(project: &Project) -> Surroundings {
+pub(crate) fn process_surroundings(project: &Project) -> Surroundings {
     let Project { spec, guard, places, .. } = project;
     let environment = address_secrets::without_credentials(&spec.environment, |name, value| {
         is_inherited(project, name, value)
     });
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
-    let enclosure = match guarding::sandbox(guard, places, spec, None) {
+    let enclosure = match guarding::build_sandbox(guard, places, spec, None) {
         Sandbox::Off => None,
         Sandbox::Walled { launcher, mut policy, required, network_on_grant, .. } => {
-            policy.protected.extend(gnoma_tools::protected(&roots));
+            policy.protected.extend(gnoma_tools::protected_paths(&roots));
             policy.writable.retain(|path| path.canonicalize().is_ok_and(|real| real == *path));
             policy.writable.extend(roots);
             policy.umask = spec.umask;
@@ -423,8 +433,8 @@ pub(crate) fn surroundings(project: &Project) -> Surroundings {
     };
     Surroundings {
         state: (!project.is_incognito()).then(|| spec.environment.state_dir()),
-        keyring: keyring(project),
-        http: http(project),
+        keyring: token_keyring(project),
+        http: http_client(project),
         cwd: spec.folder.clone(),
         environment,
         enclosure,

@@ -34,10 +34,10 @@ pub struct NewServer {
 ///
 /// # Errors
 /// There is one of that name, or the file cannot be written.
-pub fn add(config_dir: &Path, new: &NewServer) -> Result<PathBuf> {
+pub fn add_server(config_dir: &Path, new: &NewServer) -> Result<PathBuf> {
     let path = paths::user_file(config_dir);
-    let text = read(&path)?;
-    if blocks(&text).iter().any(|block| named(block) == Some(&new.name)) {
+    let text = read_settings(&path)?;
+    if split_blocks(&text).iter().any(|block| server_name(block) == Some(&new.name)) {
         let name = &new.name;
         return Err(HostError::usage(format!(
             "there is already an MCP server `{name}`; `gnoma mcp remove {name}` removes it"
@@ -50,7 +50,7 @@ pub fn add(config_dir: &Path, new: &NewServer) -> Result<PathBuf> {
     } else {
         "\n\n"
     };
-    write(&path, &format!("{text}{gap}{}", entry(new)))?;
+    write_settings(&path, &format!("{text}{gap}{}", render_entry(new)))?;
     Ok(path)
 }
 
@@ -58,20 +58,20 @@ pub fn add(config_dir: &Path, new: &NewServer) -> Result<PathBuf> {
 ///
 /// # Errors
 /// There is none of that name, or the file cannot be written.
-pub fn remove(config_dir: &Path, name: &str) -> Result<PathBuf> {
+pub fn remove_server(config_dir: &Path, name: &str) -> Result<PathBuf> {
     let path = paths::user_file(config_dir);
-    let text = read(&path)?;
-    let all = blocks(&text);
-    if !all.iter().any(|block| named(block) == Some(name)) {
+    let text = read_settings(&path)?;
+    let all = split_blocks(&text);
+    if !all.iter().any(|block| server_name(block) == Some(name)) {
         return Err(HostError::usage(format!("`{}` has no MCP server `{name}`", path.display())));
     }
-    let kept: String = all.into_iter().filter(|block| named(block) != Some(name)).collect();
-    write(&path, &kept)?;
+    let kept: String = all.into_iter().filter(|block| server_name(block) != Some(name)).collect();
+    write_settings(&path, &kept)?;
     Ok(path)
 }
 
 /// The entry as it is written.
-pub(crate) fn entry(new: &NewServer) -> String {
+pub(crate) fn render_entry(new: &NewServer) -> String {
     let quoted = |text: &str| gnoma_config::toml::Value::from(text).to_string();
     let mut lines = vec![HEADER.to_owned(), format!("name = {}", quoted(&new.name))];
     match (&new.url, &new.command[..]) {
@@ -96,7 +96,7 @@ pub(crate) fn entry(new: &NewServer) -> String {
 
 /// The text, cut before each header of a table, so that the parts together are the whole. A table below
 /// an entry belongs to the entry.
-fn blocks(text: &str) -> Vec<&str> {
+fn split_blocks(text: &str) -> Vec<&str> {
     let mut starts = vec![0];
     let mut at = 0;
     for line in text.split_inclusive('\n') {
@@ -111,7 +111,7 @@ fn blocks(text: &str) -> Vec<&str> {
 }
 
 /// The name of the server whose entry this is.
-fn named(block: &str) -> Option<&str> {
+fn server_name(block: &str) -> Option<&str> {
     let mut lines = block.lines().map(str::trim);
     if lines.next()? != HEADER {
         return None;
@@ -120,21 +120,21 @@ fn named(block: &str) -> Option<&str> {
     Some(value.trim().trim_matches(['"', '\'']))
 }
 
-pub(crate) fn read(path: &Path) -> Result<String> {
+pub(crate) fn read_settings(path: &Path) -> Result<String> {
     let text = bounded_file::read_text(path, paths::MAX_CONFIG_BYTES)
         .map_err(|error| HostError::usage(format!("cannot read `{}`: {error}", path.display())))?;
     Ok(text.unwrap_or_default())
 }
 
 /// Checks that the text of the settings can be used.
-pub(crate) fn check(text: &str) -> Result<()> {
-    gnoma_config::load::check(text)
+pub(crate) fn check_settings(text: &str) -> Result<()> {
+    gnoma_config::load::check_user_file(text)
         .map_err(|error| HostError::usage(format!("nothing was written\n{error}")))
 }
 
 /// Writes the file as a whole, where what it says can be used.
-pub(crate) fn write(path: &Path, text: &str) -> Result<()> {
-    check(text)?;
+pub(crate) fn write_settings(path: &Path, text: &str) -> Result<()> {
+    check_settings(text)?;
     let put = || -> io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         let before = fs::metadata(path).ok().map(|before| before.permissions());
@@ -164,18 +164,18 @@ mod tests {
         let file = folder.path().join("config.toml");
         fs::write(&file, "# mine\n[tools]\nmax_rounds = 3\n").unwrap();
         let before = fs::read_to_string(&file).unwrap();
-        add(folder.path(), &new("a")).unwrap();
-        add(folder.path(), &new("b")).unwrap();
-        assert!(add(folder.path(), &new("a")).is_err());
+        add_server(folder.path(), &new("a")).unwrap();
+        add_server(folder.path(), &new("b")).unwrap();
+        assert!(add_server(folder.path(), &new("a")).is_err());
         let sources =
             gnoma_config::Sources { config_dir: folder.path().into(), ..Default::default() };
-        let servers = gnoma_config::load(&sources).unwrap().settings.mcp_servers;
+        let servers = gnoma_config::load_settings(&sources).unwrap().settings.mcp_servers;
         assert_eq!(servers.len(), 2);
         assert_eq!(servers[0].args, ["-y", "a \"b\""]);
         assert_eq!(servers[0].env["K"].expose(), "v");
-        remove(folder.path(), "a").unwrap();
-        remove(folder.path(), "b").unwrap();
-        assert!(remove(folder.path(), "b").is_err());
+        remove_server(folder.path(), "a").unwrap();
+        remove_server(folder.path(), "b").unwrap();
+        assert!(remove_server(folder.path(), "b").is_err());
         assert_eq!(fs::read_to_string(&file).unwrap().trim(), before.trim());
     }
 }

@@ -14,14 +14,14 @@ const ON: &str = "true";
 /// Milliseconds of a day.
 const DAY_MS: i64 = 86_400_000;
 
-fn file(project: &Project) -> MemoryFile {
+fn memory_file(project: &Project) -> MemoryFile {
     let key = gnoma_store::project_key(&project.places.project.display().to_string());
     let folder = project.environment().state_dir().join(FOLDER);
     MemoryFile::new(folder.join(format!("{key}.md")))
 }
 
 fn is_enabled(project: &Project) -> bool {
-    project.explain(SETTING).is_some_and(|setting| setting.value == ON)
+    project.explain_setting(SETTING).is_some_and(|setting| setting.value == ON)
 }
 
 /// Returns what is added to the instructions of models; empty if there is nothing or it is off.
@@ -29,7 +29,7 @@ pub(crate) fn instructions(project: &Project) -> String {
     if !is_enabled(project) {
         return String::new();
     }
-    let lines = file(project).lines().unwrap_or_else(|error| {
+    let lines = memory_file(project).lines().unwrap_or_else(|error| {
         project.notices.warning(format!("the memory of this project is left out: {error}"));
         Vec::new()
     });
@@ -38,17 +38,17 @@ pub(crate) fn instructions(project: &Project) -> String {
     if text.is_empty() {
         return text;
     }
-    format!("--- stated by the user for all sessions\n{}", project.firewall.text(&text))
+    format!("--- stated by the user for all sessions\n{}", project.firewall.redact_text(&text))
 }
 
 /// Does what a person asks about the memory. `session`: where they said it.
-pub(crate) fn answer(
+pub(crate) fn answer_request(
     project: &Project,
     session: Option<&SessionId>,
     request: &MemoryRequest,
 ) -> Result<String> {
     let change = match request {
-        MemoryRequest::Show => return show(project),
+        MemoryRequest::Show => return render_memory(project),
         MemoryRequest::Add { text } => MemoryChange::Add(text),
         MemoryRequest::Edit { line, text } => MemoryChange::Edit(*line, text),
         MemoryRequest::Delete { line: Some(line) } => MemoryChange::Delete(*line),
@@ -65,7 +65,7 @@ pub(crate) fn answer(
         Some(session) => format!("{day} in session {session}"),
         None => day,
     };
-    file(project).change(change, &source).map_err(|error| memory_error(&error))?;
+    memory_file(project).apply_change(change, &source).map_err(|error| memory_error(&error))?;
     let said = match change {
         MemoryChange::Add(_) => "Remembered",
         MemoryChange::Edit(..) => "Changed",
@@ -83,19 +83,19 @@ fn refuse_to_write(project: &Project, text: &str) -> Result<()> {
         let remedy = "`gnoma config set memory.enabled true` turns it on";
         return refused("the memory is off", Some(remedy));
     }
-    if project.firewall.text(text) != text {
+    if project.firewall.redact_text(text) != text {
         return refused("this contains a secret, which is never remembered", None);
     }
     Ok(())
 }
 
-fn show(project: &Project) -> Result<String> {
-    let file = file(project);
+fn render_memory(project: &Project) -> Result<String> {
+    let file = memory_file(project);
     let lines = file.lines().map_err(|error| memory_error(&error))?;
     let numbered: String =
         (1..).zip(&lines).map(|(number, line)| format!("{number}. {line}\n")).collect();
-    let files = extensions::context(project);
-    let path = project.environment().shortened(file.path());
+    let files = extensions::describe_context(project);
+    let path = project.environment().shorten_home(file.path());
     let state = match (is_enabled(project), lines.is_empty()) {
         (false, _) => {
             "The memory is off, so no model is told of it: `gnoma config set memory.enabled true` turns it on"
@@ -107,7 +107,7 @@ fn show(project: &Project) -> Result<String> {
              and `/memory delete N` change them"
         ),
     };
-    Ok(project.firewall.text(&format!("{files}\n{numbered}{state}")).into_owned())
+    Ok(project.firewall.redact_text(&format!("{files}\n{numbered}{state}")).into_owned())
 }
 
 fn memory_error(error: &MemoryError) -> HostError {

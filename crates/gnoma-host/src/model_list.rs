@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{ModelInfo, task::boxed};
+use gnoma_core::{ModelInfo, task::box_future};
 use gnoma_guard::firewall::Connection;
 use tokio::{
     sync::watch,
@@ -51,7 +51,7 @@ impl ModelList {
         let (said, answers) = watch::channel(None);
         let (looked, looks) = watch::channel(Instant::now());
         let mut task = JoinSet::new();
-        task.spawn(boxed(keep_asking(server.clone(), said, looks, interval)));
+        task.spawn(box_future(keep_asking(server.clone(), said, looks, interval)));
         Self { server, interval, answers, looked, _task: task }
     }
 
@@ -62,11 +62,11 @@ impl ModelList {
 
     /// Whose models they are.
     pub(crate) fn provider(&self) -> &str {
-        &self.server.facts().name
+        &self.server.provider_facts().name
     }
 
     /// Begins a look at the list.
-    pub(crate) fn look(&self) -> ModelLook {
+    pub(crate) fn request_models(&self) -> ModelLook {
         let look = ModelLook { answers: self.answers.clone(), begun: Instant::now() };
         self.looked.send_replace(look.begun);
         look
@@ -87,7 +87,7 @@ impl ModelLook {
     }
 
     /// Waits for another answer.
-    pub(crate) async fn changed(&mut self) {
+    pub(crate) async fn wait_for_change(&mut self) {
         if self.answers.changed().await.is_err() {
             std::future::pending::<()>().await;
         }
@@ -103,7 +103,7 @@ async fn keep_asking(
     interval: Option<Duration>,
 ) {
     loop {
-        let models = timeout(PATIENCE, server.models()).await;
+        let models = timeout(PATIENCE, server.list_models()).await;
         let models = models.ok().and_then(Result::ok).unwrap_or_default();
         let at = Instant::now();
         let answer = ListedModels { at, models };

@@ -17,7 +17,7 @@ pub struct Notices {
 impl Notices {
     /// Sends notices to `sink`, which must not wait: it is called from anywhere.
     #[must_use]
-    pub fn to(sink: impl Fn(NoticeLevel, &str) + Send + Sync + 'static) -> Self {
+    pub fn with_sink(sink: impl Fn(NoticeLevel, &str) + Send + Sync + 'static) -> Self {
         Self { sink: Arc::new(sink), commands: None }
     }
 
@@ -31,7 +31,7 @@ impl Notices {
     }
 
     /// These prompts of servers can be used as commands.
-    pub(crate) fn prompts(&self, prompts: Vec<CommandInfo>) {
+    pub(crate) fn publish_prompts(&self, prompts: Vec<CommandInfo>) {
         if let Some(sink) = &self.commands {
             sink(prompts);
         }
@@ -39,8 +39,8 @@ impl Notices {
 
     /// Notices that nobody hears.
     #[must_use]
-    pub fn unheard() -> Self {
-        Self::to(|_, _| ())
+    pub fn without_sink() -> Self {
+        Self::with_sink(|_, _| ())
     }
 
     /// Sends a notice that is good to know.

@@ -16,7 +16,7 @@ pub(crate) async fn off_loop<T: Send + 'static, F: Future<Output = Result<T>> + 
     make: impl FnOnce() -> F + Send + 'static,
 ) -> Result<T> {
     let (sender, result) = oneshot::channel();
-    spawn(Box::new(move || {
+    spawn_off_loop(Box::new(move || {
         let work = make();
         Box::pin(async move {
             // The caller may have been dropped.
@@ -26,7 +26,7 @@ pub(crate) async fn off_loop<T: Send + 'static, F: Future<Output = Result<T>> + 
     result.await.unwrap_or_else(|_| Err(HostError::failure("it crashed; this is a bug in gnoma")))
 }
 
-fn spawn(work: BoxedWork) {
+fn spawn_off_loop(work: BoxedWork) {
     let runtime = Handle::current();
     drop(spawn_blocking(move || runtime.block_on(work())));
 }

@@ -27,7 +27,7 @@ use crate::{
     providers,
     resuming::{self, Continued, Used},
     routing,
-    services::{KnownAdditions, KnownRoutes, ProjectServices, choices},
+    services::{KnownAdditions, KnownRoutes, ProjectServices, arm_choices},
     session, sessions,
     shared::Shared,
 };
@@ -65,7 +65,7 @@ impl Projects {
     /// Opens sessions for a program. Failures become the reply to the request, and no models are discovered beside
     /// the sessions.
     #[must_use]
-    pub fn driven(shared: Shared) -> Self {
+    pub fn for_driver(shared: Shared) -> Self {
         Self { shared, project: None, opens_whole: true }
     }
 }
@@ -84,26 +84,28 @@ impl Opener for Projects {
                     let spec = project.spec.clone();
                     prepare_whole(Opening { spec, ..wanted }, project).await?
                 }
-                None => prepare(wanted, shared).await?,
+                None => prepare_session(wanted, shared).await?,
             })
         })
     }
 
     fn goes_on(&self, spec: SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>> {
         let shared = self.shared.clone();
-        Box::pin(async { Ok(off_loop(|| resuming::meant(shared, spec)).await?) })
+        Box::pin(async { Ok(off_loop(|| resuming::find_stored_session(shared, spec)).await?) })
     }
 
-    fn stored(
+    fn stored_sessions(
         &self,
         spec: SessionSpec,
         max: usize,
     ) -> BoxFuture<'static, Result<Vec<SessionFacts>, RequestError>> {
         let shared = self.shared.clone();
-        Box::pin(async move { Ok(off_loop(move || sessions::stored(shared, spec, max)).await?) })
+        Box::pin(async move {
+            Ok(off_loop(move || sessions::stored_sessions(shared, spec, max)).await?)
+        })
     }
 
-    fn delete(
+    fn delete_session(
         &self,
         spec: SessionSpec,
         id: SessionId,
@@ -125,17 +127,17 @@ impl Opener for Projects {
     }
 }
 
-async fn prepare(wanted: Opening, shared: Shared) -> Result<Prepared> {
+async fn prepare_session(wanted: Opening, shared: Shared) -> Result<Prepared> {
     let Opening { spec, session, carried, notices, spawner } = wanted;
     let (project, continued) = off_loop(|| async {
         let project = Project::open(spec, notices, shared)?;
         project.refuse_whole_system()?;
-        let continued = resuming::take(&project, &project.spec.start).await?;
+        let continued = resuming::resume_session(&project, &project.spec.start).await?;
         Ok((project, continued))
     })
     .await?;
     let OpenableSession { mut prepared, making } =
-        ready(project, continued, session, carried, spawner);
+        build_openable(project, continued, session, carried, spawner);
     let found = providers::to_set_up(&making.project).await;
     prepared.info.found = found.map(|providers| FoundProviders { providers, ..Default::default() });
     prepared.opening = Box::pin(async move { Ok(making.open(true).await?.0) });
@@ -148,12 +150,12 @@ async fn prepare_whole(wanted: Opening, project: Project) -> Result<Prepared> {
     let (project, continued) = off_loop(|| async {
         let project = Project { spec, ..project };
         project.refuse_whole_system()?;
-        let continued = resuming::take(&project, &project.spec.start).await?;
+        let continued = resuming::resume_session(&project, &project.spec.start).await?;
         Ok((project, continued))
     })
     .await?;
     let OpenableSession { mut prepared, making } =
-        ready(project, continued, session, carried, spawner);
+        build_openable(project, continued, session, carried, spawner);
     let (opened, model) = making.open(false).await?;
     prepared.info.model = Some(model.to_string());
     prepared.opening = Box::pin(std::future::ready(Ok(opened)));
@@ -166,7 +168,7 @@ struct OpenableSession {
     making: Making,
 }
 
-fn ready(
+fn build_openable(
     project: Project,
     continued: Option<Continued>,
     session: Option<SessionId>,
@@ -186,18 +188,18 @@ fn ready(
     let new_id = || SessionId::new(project.shared.clock().session_id());
     let id = session.or_else(|| stored.clone()).unwrap_or_else(new_id);
     let project = Arc::new(project);
-    extensions::tell(&project);
+    extensions::report_problems(&project);
     let (routes, gauge) = (KnownRoutes::default(), Arc::<Gauge>::default());
     let servers = mcp::KnownServers::clone(&project.servers);
-    let (added, info) = (KnownAdditions::default(), facts::info(&project, used, resumed));
+    let (added, info) = (KnownAdditions::default(), facts::session_info(&project, used, resumed));
     let making = Making {
         project,
         id: id.clone(),
-        keeping: kept.keeping(stored.clone(), is_new.then(|| id.clone()), is_reopened),
-        tools: kept.tool().into_iter().collect(),
+        keeping: kept.to_keeping(stored.clone(), is_new.then(|| id.clone()), is_reopened),
+        tools: kept.read_result_tool().into_iter().collect(),
         messages: messages.clone(),
         measured,
-        begun: kept.begun(),
+        begun: kept.session_id_cell(),
         routes,
         gauge,
         added,
@@ -205,7 +207,7 @@ fn ready(
         model: info.model.clone(),
         spawner,
     };
-    let services = Arc::new(making.services(stored, kept));
+    let services = Arc::new(making.build_services(stored, kept));
     let opening = Box::pin(std::future::pending());
     OpenableSession { prepared: Prepared { id, info, messages, opening, services }, making }
 }
@@ -216,7 +218,7 @@ fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
     if all.iter().next().is_none() {
         return Vec::new();
     }
-    let mut around = mcp::surroundings(project);
+    let mut around = mcp::process_surroundings(project);
     // A person's own program connects as it does elsewhere, through a proxy that wants a password too.
     let variables = project.environment().variables();
     let inherited =
@@ -230,10 +232,10 @@ fn agent_tools(project: &Arc<Project>) -> Vec<Arc<dyn Tool>> {
     }
     let absolute = {
         let project = Arc::clone(project);
-        Box::new(move |path: &str| mcp::absolute(&project, Path::new(path)))
+        Box::new(move |path: &str| mcp::absolute_path(&project, Path::new(path)))
     };
     let place = AgentPlace { around, reading, absolute, files: session::plain_files(project) };
-    agents::tools(all.iter(), place)
+    agents::build_tools(all.iter(), place)
 }
 
 /// The services beside a session: the search for models of this machine, and MCP servers.
@@ -243,8 +245,8 @@ struct BesideSession {
 }
 
 impl Beside for BesideSession {
-    fn used(&self, is_used: bool) {
-        self.discovery.used(is_used);
+    fn set_used(&self, is_used: bool) {
+        self.discovery.set_used(is_used);
     }
 }
 
@@ -267,10 +269,10 @@ struct Making {
 
 impl Making {
     /// The services of the session, of which this is the rest.
-    fn services(&self, continued: Option<SessionId>, kept: Kept) -> ProjectServices {
+    fn build_services(&self, continued: Option<SessionId>, kept: Kept) -> ProjectServices {
         ProjectServices {
             project: Arc::clone(&self.project),
-            begun: kept.begun(),
+            begun: kept.session_id_cell(),
             continued,
             model: self.model.clone(),
             routes: Arc::clone(&self.routes),
@@ -286,13 +288,13 @@ impl Making {
     /// are looked for beside it.
     async fn open(self, grows: bool) -> Result<(Opened, ModelRef)> {
         let wanted = routing::Wanted { begun: self.begun, grows, ..routing::Wanted::default() };
-        let ready = routing::prepare(&self.project, &wanted).await?;
+        let ready = routing::prepare_routes(&self.project, &wanted).await?;
         let (routes, first) = (Arc::clone(&ready.routes), ready.model.clone());
         let _is_first = self.routes.set(Arc::clone(&routes));
-        let discovery = grows.then(|| ready.discover()).flatten();
+        let discovery = grows.then(|| ready.start_discovery()).flatten();
         let nothing = || -> Box<dyn Beside> { Box::new(()) };
         let mut options =
-            session::options(&self.project, self.id.to_string(), Arc::clone(&routes))?;
+            session::session_options(&self.project, self.id.to_string(), Arc::clone(&routes))?;
         if let Some(added) = &options.lifecycle {
             let _is_first = self.added.set(Arc::clone(added));
         }
@@ -308,33 +310,34 @@ impl Making {
             routes.arms().iter().find(|arm| arm.name() == first).and_then(|arm| arm.context_window);
         let servers = mcp::open(&self.project, asked);
         if let Some(servers) = &servers {
-            let _is_first = self.servers.set(servers.glance());
+            let _is_first = self.servers.set(servers.weak_view());
         }
-        let agent = agent::of(&self.project)?;
+        let agent = agent::selected_agent(&self.project)?;
         let pinned = agent.as_ref().and_then(|agent| agent.model.as_deref());
         // A model that was asked for by name is asked.
         let is_named = self.project.spec.overrides.model.is_some();
-        let pinned = pinned.filter(|_| !is_named).and_then(|part| agent::preferred(&routes, part));
+        let pinned =
+            pinned.filter(|_| !is_named).and_then(|part| agent::find_preferred_arm(&routes, part));
         if let Some(agent) = agent {
             // A mode that was asked for by name holds.
             if self.project.spec.overrides.mode.is_none() {
-                options.mode = agent::stricter(options.mode, agent.mode);
+                options.mode = agent::stricter_mode(options.mode, agent.mode);
             }
             agent::apply(agent, &mut options)?;
         }
         let own = options.tools.clone();
         if let Some(servers) = &servers {
-            options.tools = servers.tools(&own);
+            options.tools = servers.offered_tools(&own);
         }
         // Not held: what they run ends with the engine.
         let tools: Vec<_> = own.iter().map(Arc::downgrade).collect();
         let engine = Engine::spawn(options);
         if pinned.is_some() {
-            engine.tell(Command::Pin { arm: pinned });
+            engine.send_command(Command::Pin { arm: pinned });
         }
         let notices = self.project.notices.clone();
-        let servers =
-            servers.map(|servers| mcp::follow(servers, own, engine.tool_updates(), notices));
+        let servers = servers
+            .map(|servers| mcp::follow_servers(servers, own, engine.tool_updates(), notices));
         let model = self.model;
         let running = |tool: &Weak<dyn Tool>| tool.upgrade().map_or(0, |it| it.background_jobs());
         let opened = Opened {
@@ -343,7 +346,7 @@ impl Making {
                 discovery: discovery.map_or_else(nothing, |discovery| Box::new(discovery)),
                 _servers: servers,
             }),
-            models: Box::new(move || choices(&routes, model.as_deref())),
+            models: Box::new(move || arm_choices(&routes, model.as_deref())),
             jobs: Arc::new(move || tools.iter().map(running).sum()),
         };
         Ok((opened, first))

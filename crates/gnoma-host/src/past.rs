@@ -34,7 +34,7 @@ pub struct Past {
 
 impl Past {
     /// Opens what exists; `None` if nothing was ever saved. Creates nothing.
-    pub fn find(project: &Project) -> Result<Option<Self>> {
+    pub fn open_existing(project: &Project) -> Result<Option<Self>> {
         let Project { places, notices, .. } = project;
         if !places.has_sessions() {
             return Ok(None);
@@ -46,22 +46,22 @@ impl Past {
                  `{around}` that contains it"
             ));
         }
-        Self::make(project).map(Some)
+        Self::open_or_create(project).map(Some)
     }
 
     /// Opens the saved sessions of the project. An error says that nothing is saved.
     pub fn open(project: &Project) -> Result<Self> {
-        Self::find(project)?.ok_or_else(|| nothing_kept(&project.places))
+        Self::open_existing(project)?.ok_or_else(|| nothing_kept(&project.places))
     }
 
     /// Opens the store, or makes it. One in a home that is read-only or full can be read all the same.
     ///
     /// # Errors
     /// It cannot be opened.
-    pub fn make(project: &Project) -> Result<Self> {
+    pub fn open_or_create(project: &Project) -> Result<Self> {
         let Project { places, firewall, notices, shared, .. } = project;
-        let options = places.store(firewall, notices);
-        let store = match shared.store(options.clone()) {
+        let options = places.store_options(firewall, notices);
+        let store = match shared.open_store(options.clone()) {
             Ok(Opened { store, rescued }) => {
                 if let Some(rescued) = rescued {
                     notices.warning(rescued);
@@ -81,35 +81,35 @@ impl Past {
     }
 
     /// All sessions, the newest first.
-    pub async fn all(&self) -> Result<Vec<SessionFacts>> {
+    pub async fn list_sessions(&self) -> Result<Vec<SessionFacts>> {
         Ok(self.store.list(MAX_SESSIONS).await?)
     }
 
     /// The session whose id begins so, or the newest.
-    pub async fn session(&self, beginning: Option<&str>) -> Result<SessionFacts> {
+    pub async fn find_session(&self, beginning: Option<&str>) -> Result<SessionFacts> {
         match beginning {
-            None => self.newest().await,
-            Some(beginning) => self.named(beginning).await,
+            None => self.newest_session().await,
+            Some(beginning) => self.find_by_prefix(beginning).await,
         }
     }
 
     /// The session that was added to last.
-    pub async fn newest(&self) -> Result<SessionFacts> {
+    pub async fn newest_session(&self) -> Result<SessionFacts> {
         let newest = self.store.list(1).await?.pop();
         newest.ok_or_else(|| nothing_kept(&self.places))
     }
 
-    async fn named(&self, beginning: &str) -> Result<SessionFacts> {
-        match self.store.facts(SessionId::new(beginning)).await {
+    async fn find_by_prefix(&self, beginning: &str) -> Result<SessionFacts> {
+        match self.store.session_facts(SessionId::new(beginning)).await {
             Ok(facts) => return Ok(facts),
             Err(error) if error.kind == StoreErrorKind::NotFound => (),
             Err(error) => return Err(error.into()),
         }
         let begins = |facts: &SessionFacts| facts.id.as_str().starts_with(beginning);
-        let mut found: Vec<_> = self.all().await?.into_iter().filter(begins).collect();
+        let mut found: Vec<_> = self.list_sessions().await?.into_iter().filter(begins).collect();
         match found.len() {
-            1 if !beginning.is_empty() => found.pop().ok_or_else(|| unknown(beginning)),
-            0 => Err(unknown(beginning)),
+            1 if !beginning.is_empty() => found.pop().ok_or_else(|| unknown_session(beginning)),
+            0 => Err(unknown_session(beginning)),
             count => {
                 let ids = found.iter().take(MAX_NAMED).map(|facts| facts.id.as_str());
                 let ids = ids.collect::<Vec<_>>().join(", ");
@@ -123,7 +123,7 @@ impl Past {
     }
 
     /// The path of a session to `tip`, or to its end, oldest first.
-    pub async fn path(&self, id: &SessionId, tip: Option<EntryId>) -> Result<Vec<Entry>> {
+    pub async fn load_path(&self, id: &SessionId, tip: Option<EntryId>) -> Result<Vec<Entry>> {
         let mut pages = Vec::new();
         let mut tip = tip;
         loop {
@@ -140,15 +140,15 @@ impl Past {
     /// The end of a session's path, oldest first: at least what a conversation is made of
     /// ([`resume::history`]). Of a compacted session that is what came after the last summary, however
     /// long the rest is.
-    pub async fn recent(&self, id: &SessionId) -> Result<Vec<Entry>> {
-        Ok(recent(&self.store, id).await?)
+    pub async fn recent_entries(&self, id: &SessionId) -> Result<Vec<Entry>> {
+        Ok(load_recent_entries(&self.store, id).await?)
     }
 
     /// The pages that make up a session, oldest first, each to be loaded on its own. What is added
     /// from now on is in none.
-    pub async fn pages(&self, id: &SessionId) -> Result<Vec<PageRequest>> {
+    pub async fn page_requests(&self, id: &SessionId) -> Result<Vec<PageRequest>> {
         let mut pages = Vec::new();
-        let mut tip = self.last(id).await?;
+        let mut tip = self.last_entry(id).await?;
         while tip.is_some() {
             let page = PageRequest { tip, ..PAGE };
             tip = self.store.load(id.clone(), page).await?.earlier;
@@ -159,7 +159,7 @@ impl Past {
     }
 
     /// The last entry of a session.
-    async fn last(&self, id: &SessionId) -> Result<Option<EntryId>> {
+    async fn last_entry(&self, id: &SessionId) -> Result<Option<EntryId>> {
         let request = PageRequest { max_entries: 1, ..PAGE };
         Ok(self.store.load(id.clone(), request).await?.entries.pop().map(|last| last.id))
     }
@@ -168,7 +168,7 @@ impl Past {
     pub async fn fork(&self, source: &SessionId, at: Option<EntryId>) -> Result<SessionId> {
         let at = match at {
             Some(at) => Some(at),
-            None => self.last(source).await?,
+            None => self.last_entry(source).await?,
         };
         let Some(at) = at else {
             let text = format!("`{source}` is empty: there is nothing to fork");
@@ -184,7 +184,7 @@ impl Past {
     }
 }
 
-async fn recent(store: &Store, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
+async fn load_recent_entries(store: &Store, id: &SessionId) -> Result<Vec<Entry>, StoreError> {
     let mut pages = Vec::new();
     let mut first_needed = None;
     let mut request = PageRequest { max_entries: FIRST_ENTRIES, ..PAGE };
@@ -207,7 +207,7 @@ pub(crate) fn cannot_write(kind: &StoreErrorKind) -> bool {
     matches!(kind, StoreErrorKind::ReadOnly | StoreErrorKind::Full)
 }
 
-fn unknown(beginning: &str) -> HostError {
+fn unknown_session(beginning: &str) -> HostError {
     HostError::usage(format!(
         "no session `{beginning}` in this project; `gnoma sessions list` lists them, and --cwd DIR those of another"
     ))
@@ -260,7 +260,7 @@ mod tests {
         for number in 0..400 {
             last = Some(add(says(format!("{number}"))).await);
         }
-        assert_eq!(recent(&store, &id).await.unwrap().len(), 400, "all of it is told");
+        assert_eq!(load_recent_entries(&store, &id).await.unwrap().len(), 400, "all of it is told");
         add(Record::Summary { text: "counting".into(), up_to: last.unwrap() }).await;
         for (more, at_most) in [(10, 64), (100, 64 * 5)] {
             for number in 0..more {
@@ -268,10 +268,10 @@ mod tests {
             }
             let path = PageRequest { tip: None, max_entries: 9999, max_bytes: usize::MAX };
             let whole = store.load(id.clone(), path).await.unwrap().entries;
-            let read = recent(&store, &id).await.unwrap();
+            let read = load_recent_entries(&store, &id).await.unwrap();
             assert!(read.len() <= at_most && whole.len() > 400, "{}", read.len());
-            assert_eq!(resume::history(&read), resume::history(&whole));
-            assert_eq!(resume::history(&read).len(), whole.len() - 400, "{more}");
+            assert_eq!(resume::rebuild_history(&read), resume::rebuild_history(&whole));
+            assert_eq!(resume::rebuild_history(&read).len(), whole.len() - 400, "{more}");
         }
     }
 }

@@ -77,13 +77,13 @@ pub struct Places {
 
 /// The folder in memory of a session that must not save anything; `None` for others.
 #[must_use]
-fn memory(privacy: Privacy) -> Option<Arc<MemoryFolder>> {
+fn memory_folder(privacy: Privacy) -> Option<Arc<MemoryFolder>> {
     privacy.incognito.then(|| Arc::new(MemoryFolder::new(launcher::ITSELF.into())))
 }
 
 impl Places {
     /// The places for work in `cwd`.
-    pub fn of(keeping: &KeepingSettings, environment: &Environment, cwd: &Path) -> Self {
+    pub fn for_folder(keeping: &KeepingSettings, environment: &Environment, cwd: &Path) -> Self {
         let root = gnoma_config::project_root(cwd, &environment.config_dir());
         let root = root.unwrap_or_else(|| cwd.to_owned());
         // Whoever makes a repository around a folder finds what was kept of the folder as before.
@@ -102,7 +102,7 @@ impl Places {
     ) -> Self {
         let home = environment.home();
         let vault = match &keeping.session.folder {
-            Some(folder) => configured(folder, project, home.as_deref()),
+            Some(folder) => configured_folder(folder, project, home.as_deref()),
             None => environment.state_dir().join(FOLDER),
         };
         let mut sessions = vault.join(SESSIONS);
@@ -111,7 +111,7 @@ impl Places {
         let workspace = [project, cwd].into_iter().find(narrow).map(Path::to_owned);
         let wide = wide_folder(cwd, home.as_deref());
         let (project, excludes) = (project.to_owned(), environment.git_excludes());
-        let memory = memory(keeping.privacy);
+        let memory = memory_folder(keeping.privacy);
         Self { project, sessions, vault, workspace, wide, around: None, memory, excludes }
     }
 
@@ -131,17 +131,17 @@ impl Places {
 
     /// Returns the options with which sessions are stored, without secrets. Recovery of data while sessions are in
     /// use is reported.
-    pub fn store(&self, firewall: &Arc<Firewall>, notices: &Notices) -> Options {
+    pub fn store_options(&self, firewall: &Arc<Firewall>, notices: &Notices) -> Options {
         let project = self.project.display().to_string();
         let notices = notices.clone();
         Options {
             recovered: Arc::new(move |rescued| notices.warning(rescued)),
-            ..Options::new(self.sessions.clone(), project, redaction(Arc::clone(firewall)))
+            ..Options::new(self.sessions.clone(), project, store_redaction(Arc::clone(firewall)))
         }
     }
 
     /// The database of this project.
-    pub fn database(&self) -> PathBuf {
+    pub fn database_path(&self) -> PathBuf {
         let project = self.project.display().to_string();
         self.sessions.join(format!("{}.db", gnoma_store::project_key(&project)))
     }
@@ -152,8 +152,8 @@ impl Places {
             let why = self.wide_reason();
             return Err(HostError::usage(format!("{why}; work in a project's folder")));
         };
-        let vault = Vault::open(&self.vault, self.checkpoints(settings))?;
-        Ok(vault.workspace(root)?)
+        let vault = Vault::open(&self.vault, self.checkpoint_options(settings))?;
+        Ok(vault.open_workspace(root)?)
     }
 
     /// Returns the reason why no checkpoints of these files are made, as a clause; `None` if they are made.
@@ -170,9 +170,9 @@ impl Places {
     }
 
     /// Returns the options with which the files are saved.
-    pub fn checkpoints(&self, settings: &Checkpoints) -> checkpoint::Options {
+    pub fn checkpoint_options(&self, settings: &Checkpoints) -> checkpoint::Options {
         checkpoint::Options {
-            limits: limits(settings),
+            limits: checkpoint_limits(settings),
             excludes: Some(self.excludes.clone()),
             ..checkpoint::Options::default()
         }
@@ -180,12 +180,12 @@ impl Places {
 }
 
 /// Resolves a path. A path that cannot be resolved stays as it is, because opening it will fail in the same way.
-pub(crate) fn resolve(path: &Path) -> PathBuf {
-    gnoma_tools::resolve(path).unwrap_or_else(|_| path.to_owned())
+pub(crate) fn resolve_path(path: &Path) -> PathBuf {
+    gnoma_tools::resolve_links(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Returns the limits on the files that are saved.
-fn limits(settings: &Checkpoints) -> checkpoint::Limits {
+fn checkpoint_limits(settings: &Checkpoints) -> checkpoint::Limits {
     checkpoint::Limits {
         file_bytes: settings.max_file,
         ignored_file_bytes: settings.ignored_max_file,
@@ -197,9 +197,9 @@ fn limits(settings: &Checkpoints) -> checkpoint::Limits {
 
 /// A folder as the settings name it: absolute, below the home, or below the project. One that
 /// holds more than what is kept gets a folder for it.
-fn configured(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
+fn configured_folder(folder: &str, project: &Path, home: Option<&Path>) -> PathBuf {
     let named = home::expand(folder, home, project);
-    let real = resolve(&named);
+    let real = resolve_path(&named);
     let is_wide = [&named, &real].iter().any(|folder| is_too_wide(folder, home));
     if is_wide || project.starts_with(&real) { named.join(FOLDER) } else { named }
 }
@@ -223,9 +223,9 @@ fn wide_folder(folder: &Path, home: Option<&Path>) -> Option<WideFolder> {
 
 /// Takes secrets out of what people and models say. Signatures and pictures are of use only
 /// unchanged, and hold none that was typed.
-fn redaction(firewall: Arc<Firewall>) -> Arc<Redact> {
+fn store_redaction(firewall: Arc<Firewall>) -> Arc<Redact> {
     Arc::new(move |what, text| match what {
-        Written::Words => firewall.text(text),
+        Written::Words => firewall.redact_text(text),
         Written::Opaque => Cow::Borrowed(text),
     })
 }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_configured_folder_may_be_anywhere() {
         let (project, home) = (Path::new("/p"), Some(Path::new("/home/me")));
-        let at = |folder| configured(folder, project, home);
+        let at = |folder| configured_folder(folder, project, home);
         assert_eq!(at("/mnt/kept"), Path::new("/mnt/kept"));
         assert_eq!(at("~/kept"), Path::new("/home/me/kept"));
         assert_eq!(at(".gnoma/kept"), Path::new("/p/.gnoma/kept"));
@@ -257,7 +257,7 @@ mod tests {
     #[test]
     fn what_is_kept_lies_in_a_folder_of_its_own() {
         let (project, home) = (Path::new("/srv/p"), Some(Path::new("/home/me")));
-        let at = |folder| configured(folder, project, home);
+        let at = |folder| configured_folder(folder, project, home);
         for wide in ["/srv", "/srv/p", "/home/me", "/home", "/", "/tmp"] {
             assert_eq!(at(wide), Path::new(wide).join("kept"), "{wide}");
         }

@@ -17,7 +17,7 @@ pub struct ProjectPlugins {
 impl ProjectPlugins {
     /// Those that the settings want.
     #[must_use]
-    pub fn wanted(enabled: Vec<String>, disabled: Vec<String>) -> Self {
+    pub fn from_settings(enabled: Vec<String>, disabled: Vec<String>) -> Self {
         Self { enabled, disabled, found: Arc::default() }
     }
 }

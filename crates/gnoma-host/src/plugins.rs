@@ -3,7 +3,7 @@
 use gnoma_config::{FileTrust, project_root};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_extend::plugins::{
-    FoundPlugin, PluginInstaller, PluginPlaces, PluginState, PluginsFound, find,
+    FoundPlugin, PluginInstaller, PluginPlaces, PluginState, PluginsFound, find_plugins,
 };
 
 use crate::{Folders as _, Project, trusted};
@@ -26,17 +26,17 @@ pub fn installer(project: &Project) -> PluginInstaller {
 
 /// The plugins that are found from a project, read once.
 #[must_use]
-pub fn found(project: &Project) -> &PluginsFound {
+pub fn project_plugins(project: &Project) -> &PluginsFound {
     project.plugins.found.get_or_init(|| {
         let SessionSpec { folder: cwd, environment, .. } = &project.spec;
         let root = project_root(cwd, &environment.config_dir()).unwrap_or_else(|| cwd.clone());
         let is_home = environment.home().is_some_and(|home| home == root);
         let own = (!is_home).then(|| root.join(".gnoma").join(FOLDER));
-        let mut found = find(&PluginPlaces {
+        let mut found = find_plugins(&PluginPlaces {
             user: environment.plugins_dir(),
             state: environment.state_dir(),
             project: own.filter(|folder| folder.is_dir()),
-            is_trusted: trusted::trust(project.original()) == FileTrust::Trusted,
+            is_trusted: trusted::project_trust(project.original_spec()) == FileTrust::Trusted,
             enabled: project.plugins.enabled.clone(),
             disabled: project.plugins.disabled.clone(),
         });
@@ -53,7 +53,7 @@ pub fn found(project: &Project) -> &PluginsFound {
 
 /// Describes the state of a plugin in a few words.
 #[must_use]
-pub fn described(plugin: &FoundPlugin) -> String {
+pub fn describe_state(plugin: &FoundPlugin) -> String {
     let FoundPlugin { name, state, .. } = plugin;
     match state {
         PluginState::Active => "yes".to_owned(),
@@ -71,8 +71,8 @@ pub fn described(plugin: &FoundPlugin) -> String {
 /// Lists what the user must know about plugins that are not in force, and about the parts of the others that have
 /// no effect.
 #[must_use]
-pub fn told(project: &Project) -> Vec<String> {
-    let PluginsFound { all, faults, .. } = found(project);
+pub fn plugin_warnings(project: &Project) -> Vec<String> {
+    let PluginsFound { all, faults, .. } = project_plugins(project);
     let mut said = faults.clone();
     for plugin in all {
         let name = &plugin.name;

@@ -30,10 +30,10 @@ pub struct Point {
 ///
 /// # Errors
 /// There is no such session, or it cannot be read.
-pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>> {
-    let path = Past::open(project)?.path(session, None).await?;
+pub async fn rewind_points(project: &Project, session: &SessionId) -> Result<Vec<Point>> {
+    let path = Past::open(project)?.load_path(session, None).await?;
     let workspace = project.places.open(&project.keeping.checkpoints).ok();
-    let newest_first = timeline::turns(&path).into_iter().rev().take(MAX_POINTS);
+    let newest_first = timeline::list_turns(&path).into_iter().rev().take(MAX_POINTS);
     // Turns that changed nothing stand before the same files as the next one.
     let mut last: Option<(TimelineFiles, Option<usize>)> = None;
     let point = |(turns, turn): (usize, timeline::Turn)| {
@@ -41,7 +41,7 @@ pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>
         let files = timeline::files_at(&path, turn.said);
         let changed = match &last {
             Some((known, changed)) if *known == files => *changed,
-            _ => changed(&files, workspace.as_ref()),
+            _ => count_changed_files(&files, workspace.as_ref()),
         };
         last = Some((files, changed));
         Point { turns, prompt: turn.words, at_ms: said.map(|said| said.at_ms), files: changed }
@@ -50,12 +50,12 @@ pub async fn points(project: &Project, session: &SessionId) -> Result<Vec<Point>
 }
 
 /// Returns the number of files that a rewind to the earlier files would change.
-fn changed(then: &TimelineFiles, workspace: Option<&Workspace>) -> Option<usize> {
+fn count_changed_files(then: &TimelineFiles, workspace: Option<&Workspace>) -> Option<usize> {
     match then {
         TimelineFiles::Unchanged => workspace.map(|_| 0),
         TimelineFiles::Unknown => None,
         TimelineFiles::Kept(id) => {
-            let changes = workspace?.changes(id, checkpoint::Point::Now).ok()?;
+            let changes = workspace?.list_changes(id, checkpoint::Point::Now).ok()?;
             Some(checkpoint::without_filled_folders(changes).len())
         }
     }

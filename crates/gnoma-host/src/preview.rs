@@ -24,11 +24,12 @@ pub struct Preview {
 ///
 /// # Errors
 /// No model can be asked.
-pub async fn preview(project: &Project, words: &str, seed: Option<u64>) -> Result<Preview> {
-    let mut ready = ready(project, seed).await?;
-    ready.look().await;
-    let levels = levels(project, &ready.routes).await;
-    let routing = ready.routes.preview(words, false, tokens::estimate(words) as u64, &levels);
+pub async fn preview_route(project: &Project, words: &str, seed: Option<u64>) -> Result<Preview> {
+    let mut ready = prepare_preview(project, seed).await?;
+    ready.discover_once().await;
+    let levels = limit_levels(project, &ready.routes).await;
+    let routing =
+        ready.routes.preview_routing(words, false, tokens::estimate(words) as u64, &levels);
     Ok(Preview { routing, left: ready.left })
 }
 
@@ -36,9 +37,9 @@ pub async fn preview(project: &Project, words: &str, seed: Option<u64>) -> Resul
 ///
 /// # Errors
 /// No model can be asked.
-pub async fn ready(project: &Project, seed: Option<u64>) -> Result<Ready> {
+pub async fn prepare_preview(project: &Project, seed: Option<u64>) -> Result<Ready> {
     let wanted = Wanted { seed, grows: true, ..Wanted::default() };
-    let ready = routing::prepare(project, &wanted).await?;
+    let ready = routing::prepare_routes(project, &wanted).await?;
     if let Some(heard) = ready.routes.hear_others()
         && let Err(error) = heard.await
     {
@@ -48,14 +49,14 @@ pub async fn ready(project: &Project, seed: Option<u64>) -> Result<Ready> {
 }
 
 /// Returns how much of each limit is used; empty, with a notice, if the ledger cannot be read.
-pub async fn levels(project: &Project, routes: &Routes) -> Vec<Level> {
+pub async fn limit_levels(project: &Project, routes: &Routes) -> Vec<Level> {
     let limited: Vec<Draw> =
-        routes.limits().into_iter().filter(|draw| !draw.limits.is_empty()).collect();
+        routes.all_draws().into_iter().filter(|draw| !draw.limits.is_empty()).collect();
     if limited.is_empty() {
         return Vec::new();
     }
     let ledger = routing::ledger_to_look_at(project);
-    ledger.levels(limited, project.now_ms()).await.unwrap_or_else(|error| {
+    ledger.limit_levels(limited, project.now_ms()).await.unwrap_or_else(|error| {
         project.notices.warning(error.sentence);
         Vec::new()
     })

@@ -74,17 +74,17 @@ impl Project {
     /// # Errors
     /// The folder is not a folder, or the settings cannot be used.
     pub fn open(spec: SessionSpec, notices: Notices, shared: Shared) -> Result<Self> {
-        let (spec, loaded) = wire::load(spec, &notices)?;
+        let (spec, loaded) = wire::load_settings(spec, &notices)?;
         let mut lowered = Lowered::from(loaded);
-        key_command::fill(&mut lowered.routing.provider, &spec.environment, &notices);
-        Self::with(spec, lowered, notices, shared)
+        key_command::fill_keys(&mut lowered.routing.provider, &spec.environment, &notices);
+        Self::with_settings(spec, lowered, notices, shared)
     }
 
     /// A project with settings that were read before.
     ///
     /// # Errors
     /// The settings about secrets cannot be used.
-    pub fn with(
+    pub fn with_settings(
         spec: SessionSpec,
         lowered: Lowered,
         notices: Notices,
@@ -105,10 +105,12 @@ impl Project {
             let cap = &mut routing.router.caps.session;
             *cap = Some(cap.map_or(budget, |own| own.min(budget)));
         }
-        let (keys, random) = (&routing.provider.api_keys, shared.clock().random());
-        let firewall = guarding::firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
-        let telemetry = telemetry::find(&otel, &spec.environment, &routing, &shared, &notices);
-        let places = Places::of(&keeping, &spec.environment, &spec.folder);
+        let (keys, random) = (&routing.provider.api_keys, shared.clock().random_bits());
+        let firewall =
+            guarding::build_firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
+        let telemetry =
+            telemetry::find_telemetry(&otel, &spec.environment, &routing, &shared, &notices);
+        let places = Places::for_folder(&keeping, &spec.environment, &spec.folder);
         Ok(Self {
             spec,
             routing: Arc::new(routing),
@@ -132,12 +134,12 @@ impl Project {
     }
 
     /// The spec of the session in the project itself, if it works in a copy.
-    pub(crate) fn original(&self) -> &SessionSpec {
+    pub(crate) fn original_spec(&self) -> &SessionSpec {
         self.copy_of.as_deref().unwrap_or(&self.spec)
     }
 
     /// The folders that are copies, each with the one that it is a copy of.
-    pub(crate) fn copies(&self) -> Vec<(PathBuf, PathBuf)> {
+    pub(crate) fn folder_copies(&self) -> Vec<(PathBuf, PathBuf)> {
         let Some(original) = &self.copy_of else { return Vec::new() };
         let all = |spec: &SessionSpec| {
             std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect::<Vec<_>>()
@@ -159,7 +161,7 @@ impl Project {
 
     /// Returns what is known about one setting.
     #[must_use]
-    pub fn explain(&self, key: &str) -> Option<&Explained> {
+    pub fn explain_setting(&self, key: &str) -> Option<&Explained> {
         self.values.iter().find(|value| value.key == key)
     }
 

@@ -83,25 +83,25 @@ pub enum Answer {
 }
 
 /// Asks every provider that is known or configured for its models, all at once.
-pub async fn providers(project: &Project) -> Vec<ProviderState> {
+pub async fn query_providers(project: &Project) -> Vec<ProviderState> {
     let provider = &project.routing.provider;
     let mut seen = BTreeSet::new();
-    let mut names = named(provider);
+    let mut names = provider_names(provider);
     // One that does not exist is reported as such. Others have the model in the same setting.
     names.extend(provider.default.clone().filter(|name| !name.contains('/')));
     names.retain(|name| seen.insert(name.clone()));
     let asked = names.into_iter().map(|name| async move {
         let is_default = provider.default.as_ref() == Some(&name);
-        let state = match wire::profile(provider, &name) {
+        let state = match wire::provider_profile(provider, &name) {
             Err(unusable) => Answer::Unusable(unusable.to_string()),
-            Ok(profile) => answer(project, profile).await,
+            Ok(profile) => query_provider(project, profile).await,
         };
         ProviderState { name, is_default, state }
     });
     join_all(asked).await
 }
 
-async fn answer(project: &Project, profile: Profile) -> Answer {
+async fn query_provider(project: &Project, profile: Profile) -> Answer {
     let (url, variable) = (profile.base_url.clone(), profile.key_variable.clone());
     let hosted = KNOWN
         .iter()
@@ -109,11 +109,12 @@ async fn answer(project: &Project, profile: Profile) -> Answer {
     if hosted && profile.key.is_none() {
         return Answer::Unusable(format!("no key: export {variable}=…"));
     }
-    let provider = gnoma_llm::connect(profile, project.shared.http(&project.routing.network));
-    match tokio::time::timeout(PATIENCE, provider.models()).await {
+    let provider =
+        gnoma_llm::connect_provider(profile, project.shared.http(&project.routing.network));
+    match tokio::time::timeout(PATIENCE, provider.list_models()).await {
         Err(_) => Answer::Unusable(format!("no answer from {url}")),
         Ok(Err(error)) => {
-            let error = project.firewall.error(error);
+            let error = project.firewall.redact_error(error);
             let text = error.to_string();
             let text = text.strip_prefix(&format!("{}: ", error.provider)).unwrap_or(&text);
             let names_it = text.contains(&url);
@@ -139,12 +140,12 @@ pub async fn to_set_up(project: &Project) -> Option<Vec<String>> {
     if find_provider(provider, &http).await.is_some() {
         return None;
     }
-    Some(hosted())
+    Some(hosted_providers())
 }
 
 /// The providers for which a key can be entered.
 #[must_use]
-pub fn hosted() -> Vec<String> {
+pub fn hosted_providers() -> Vec<String> {
     let hosted = KNOWN.iter().filter(|known| !known.local);
     hosted.map(|known| known.name.to_owned()).collect()
 }
@@ -155,29 +156,29 @@ fn has_key(provider: &Provider) -> bool {
 
 /// All names that mean a provider: those that are known, then those that are configured.
 #[must_use]
-pub fn named(provider: &Provider) -> Vec<String> {
+pub fn provider_names(provider: &Provider) -> Vec<String> {
     let known = KNOWN.iter().map(|known| known.name.to_owned());
     known.chain(provider.endpoints.keys().cloned()).collect()
 }
 
 /// All that could be asked: with a key, or at an address that the settings name.
 #[must_use]
-pub fn configured(provider: &Provider) -> Vec<String> {
+pub fn configured_providers(provider: &Provider) -> Vec<String> {
     let with_key = provider.api_keys.keys();
     let mut names: Vec<_> = with_key.chain(provider.endpoints.keys()).cloned().collect();
     names.extend(provider.default.clone());
-    gnoma_core::sort::sort(&mut names);
+    gnoma_core::sort::sort_items(&mut names);
     names.dedup();
     names
 }
 
 /// The models that all configured providers list, as `provider/model`. One that does not answer in
 /// time has none.
-pub async fn models(project: &Project) -> Vec<String> {
+pub async fn list_models(project: &Project) -> Vec<String> {
     let provider = &project.routing.provider;
-    let asked = configured(provider).into_iter().map(|name| async move {
-        let Ok(listed) = listed(project, provider, &name).await else { return Vec::new() };
-        if let Some(address) = address(provider, &name) {
+    let asked = configured_providers(provider).into_iter().map(|name| async move {
+        let Ok(listed) = fetch_models(project, provider, &name).await else { return Vec::new() };
+        if let Some(address) = provider_address(provider, &name) {
             project.shared.remember_models(&name, &address, listed.clone());
         }
         listed.into_iter().map(|model| format!("{name}/{model}")).collect::<Vec<_>>()
@@ -186,15 +187,15 @@ pub async fn models(project: &Project) -> Vec<String> {
 }
 
 /// Returns the address of a provider: the same name may mean another server in another project.
-fn address(provider: &Provider, name: &str) -> Option<String> {
-    wire::profile(provider, name).ok().map(|profile| profile.base_url)
+fn provider_address(provider: &Provider, name: &str) -> Option<String> {
+    wire::provider_profile(provider, name).ok().map(|profile| profile.base_url)
 }
 
 /// The models of a provider.
-async fn listed(project: &Project, provider: &Provider, name: &str) -> Result<Vec<String>> {
+async fn fetch_models(project: &Project, provider: &Provider, name: &str) -> Result<Vec<String>> {
     let http = project.shared.http(&project.routing.network);
-    let provider = gnoma_llm::connect(wire::profile(provider, name)?, http);
-    let models = tokio::time::timeout(TIMEOUT, provider.models()).await;
+    let provider = gnoma_llm::connect_provider(wire::provider_profile(provider, name)?, http);
+    let models = tokio::time::timeout(TIMEOUT, provider.list_models()).await;
     let silent = |_| HostError::failure(format!("`{name}` does not respond"));
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())
 }
@@ -218,12 +219,12 @@ pub(crate) async fn check_model(project: &Project) -> Result<()> {
     if provider.models.get(name).is_some_and(|all| all.contains(model)) {
         return Ok(());
     }
-    let Some(address) = address(provider, name) else { return Ok(()) };
+    let Some(address) = provider_address(provider, name) else { return Ok(()) };
     if has_model(name, &project.shared.remembered_models(name, &address), model).is_ok() {
         return Ok(());
     }
     // It may have got it since. Who does not answer may have it, too.
-    let listed = listed(project, provider, name).await.unwrap_or_default();
+    let listed = fetch_models(project, provider, name).await.unwrap_or_default();
     match has_model(name, &listed, model) {
         Ok(()) => {
             project.shared.remember_models(name, &address, listed);
@@ -252,11 +253,11 @@ pub fn has_model(
     if name == DEPLOYMENTS || catalogue::lookup(name, model).is_some() {
         return Ok(());
     }
-    meant(listed, model)
+    match_model(listed, model)
 }
 
 /// Checks that a name means one of the models; otherwise returns the one that is nearest to it.
-fn meant(listed: &[String], model: &str) -> std::result::Result<(), Option<String>> {
+fn match_model(listed: &[String], model: &str) -> std::result::Result<(), Option<String>> {
     let is_version = |rest: &str| {
         let rest = rest.trim_start_matches(['-', '@', ':']);
         let is_number =
@@ -274,7 +275,7 @@ fn meant(listed: &[String], model: &str) -> std::result::Result<(), Option<Strin
         return Ok(());
     }
     let all = || listed.iter().map(String::as_str);
-    let near = gnoma_config::nearest(model, all()).map(str::to_owned);
+    let near = gnoma_config::nearest_name(model, all()).map(str::to_owned);
     let is_part = |id: &str| {
         id.rsplit('/').next() == Some(model)
             || (model.len() >= MIN_PART_CHARS && id.contains(model))
@@ -303,8 +304,9 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
             None => return Err(unset_variable(variable)),
         },
         KeySource::Command(command) => {
-            let wait = || project.notices.info(key_command::waiting(command, "--key-command"));
-            let key = key_command::key(command, project.environment(), &wait);
+            let wait =
+                || project.notices.info(key_command::describe_wait(command, "--key-command"));
+            let key = key_command::run_key_command(command, project.environment(), &wait);
             let why = |why| HostError::failure(format!("`{command}` {why}"));
             Some(key.map_err(why)?)
         }
@@ -314,10 +316,10 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
     let shown = key.clone();
     provider.api_keys.extend(key.map(|key| (new.name.clone(), key)));
     provider.endpoints.extend(new.address.clone().map(|address| (new.name.clone(), address)));
-    let wire = new.protocol.as_deref().and_then(Protocol::named);
+    let wire = new.protocol.as_deref().and_then(Protocol::from_name);
     provider.protocols.extend(wire.map(|wire| (new.name.clone(), wire)));
-    listed(project, &provider, &new.name).await.map_err(|error| {
-        let cause = project.firewall.text(&error.cause).into_owned();
+    fetch_models(project, &provider, &new.name).await.map_err(|error| {
+        let cause = project.firewall.redact_text(&error.cause).into_owned();
         let cause = match shown.as_ref().map(Secret::expose) {
             Some(key) if !key.is_empty() => cause.replace(key.as_str(), "[key]"),
             Some(_) | None => cause,
@@ -377,7 +379,7 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     if !project.routing.provider.endpoints.contains_key(name) {
         check_name(name)?;
     }
-    let set = |table: &str, value: String| Change::set(&["provider", table, name], value);
+    let set = |table: &str, value: String| Change::set_path(&["provider", table, name], value);
     let mut changes = Vec::new();
     changes.extend(new.address.clone().map(|address| set("endpoints", address)));
     changes.extend(new.protocol.clone().map(|wire| set("protocols", wire)));
@@ -390,16 +392,16 @@ pub fn add_new(project: &Project, new: &NewProvider) -> Result<String> {
     changes.extend(variables_change(project, new));
     changes.extend(new.model.clone().map(|model| {
         if new.is_default {
-            Change::set(&["provider", "model"], model)
+            Change::set_path(&["provider", "model"], model)
         } else {
             let known = project.routing.provider.models.get(name).into_iter().flatten();
             let others = known.filter(|known| **known != model).cloned();
             let all: Vec<_> = others.chain([model.clone()]).collect();
-            Change::set(&["provider", "models", name], all)
+            Change::set_path(&["provider", "models", name], all)
         }
     }));
     if new.is_default {
-        changes.push(Change::set(&["provider", "default"], name));
+        changes.push(Change::set_path(&["provider", "default"], name));
     }
     let folder = project.environment().config_dir();
     let provider = &project.routing.provider;
@@ -433,7 +435,7 @@ fn variables_change(project: &Project, new: &NewProvider) -> Option<Change> {
         }
     }
     let is_changed = ignored != project.routing.provider.ignored_variables;
-    is_changed.then(|| Change::set(&["provider", "ignored_variables"], ignored))
+    is_changed.then(|| Change::set_path(&["provider", "ignored_variables"], ignored))
 }
 
 /// The parts of a provider that variables of the environment set: its key and its address.
@@ -455,12 +457,12 @@ fn set_variables(project: &Project, name: &str, tables: &[&str]) -> Vec<String> 
 ///
 /// # Errors
 /// There is no such provider, or the file cannot be changed.
-pub fn remove(project: &Project, name: &str) -> Result<String> {
+pub fn remove_provider(project: &Project, name: &str) -> Result<String> {
     let provider = &project.routing.provider;
     let variables = set_variables(project, name, &SET_BY_VARIABLES);
-    let known = configured(provider);
+    let known = configured_providers(provider);
     if !known.iter().any(|known| known == name) && variables.is_empty() {
-        let near = gnoma_config::nearest(name, known.iter().map(String::as_str));
+        let near = gnoma_config::nearest_name(name, known.iter().map(String::as_str));
         let near = near.map_or_else(
             || {
                 format!(
@@ -482,7 +484,7 @@ pub fn remove(project: &Project, name: &str) -> Result<String> {
     if !variables.is_empty() {
         let mut ignored = provider.ignored_variables.clone();
         ignored.extend(variables.iter().cloned());
-        changes.push(Change::set(&["provider", "ignored_variables"], ignored));
+        changes.push(Change::set_path(&["provider", "ignored_variables"], ignored));
     }
     let folder = project.environment().config_dir();
     let file = setting::write_all(&folder, &changes)
@@ -516,7 +518,7 @@ mod tests {
         for name in
             ["gpt-5", "claude-opus-4", "qwen3", "meta/llama-3", "gpt-5:online", "gpt-5-2026-01-01"]
         {
-            assert_eq!(meant(&listed, name), Ok(()), "{name}");
+            assert_eq!(match_model(&listed, name), Ok(()), "{name}");
         }
         for (name, near) in [
             ("gtp-5", Some("gpt-5")),
@@ -526,8 +528,8 @@ mod tests {
             ("gpt", Some("gpt-5")),
             ("gpt-5-mini", None),
         ] {
-            assert_eq!(meant(&listed, name), Err(near.map(str::to_owned)), "{name}");
+            assert_eq!(match_model(&listed, name), Err(near.map(str::to_owned)), "{name}");
         }
-        assert_eq!(meant(&[], "nosuch"), Ok(()), "nobody says what there is");
+        assert_eq!(match_model(&[], "nosuch"), Ok(()), "nobody says what there is");
     }
 }

@@ -19,7 +19,7 @@ use gnoma_core::{
 use gnoma_sandbox::MemoryFolder;
 use gnoma_tools::{ReadingPlaces, ScratchPlace};
 
-use crate::{Folders as _, address_secrets, places::resolve};
+use crate::{Folders as _, address_secrets, places::resolve_path};
 
 /// Most bytes of git's settings that are looked at for the files they name.
 const MAX_GIT_BYTES: u64 = 256 * 1024;
@@ -37,7 +37,7 @@ const SHARED_SKILLS: &str = ".agents/skills";
 const MAX_SKILL_DEPTH: usize = 8;
 
 /// The places for this environment, with `more` of the settings.
-pub(crate) fn places(
+pub(crate) fn reading_places(
     environment: &Environment,
     more: &[PathBuf],
     memory: Option<Arc<MemoryFolder>>,
@@ -52,10 +52,10 @@ pub(crate) fn places(
         shown.extend(names.map(|name| home.join(name)));
         shown.extend(named_by_git(home));
     }
-    shown.extend(skills(environment));
+    shown.extend(skill_folders(environment));
     shown.extend(more.iter().cloned());
     shown.retain(|path| fs::symlink_metadata(path).is_ok());
-    gnoma_core::sort::sort(&mut shown);
+    gnoma_core::sort::sort_items(&mut shown);
     shown.dedup();
     let hidden = home.iter().flat_map(|home| places::secrets_at_home().map(|name| home.join(name)));
     let hidden = hidden.chain(of_system()).filter(|path| fs::symlink_metadata(path).is_ok());
@@ -63,13 +63,13 @@ pub(crate) fn places(
     ReadingPlaces {
         hidden: hidden.collect(),
         shown,
-        scrubbed: address_secrets::variables(environment),
-        scratch: scratch(environment, memory),
+        scrubbed: address_secrets::credential_variables(environment),
+        scratch: scratch_place(environment, memory),
     }
 }
 
 /// Returns the place of each session's temporary files: `memory`, if that is given.
-pub(crate) fn scratch(
+pub(crate) fn scratch_place(
     environment: &Environment,
     memory: Option<Arc<MemoryFolder>>,
 ) -> ScratchPlace {
@@ -80,7 +80,7 @@ pub(crate) fn scratch(
 }
 
 /// The folders of a person's skills, whose scripts and texts commands find.
-fn skills(environment: &Environment) -> impl Iterator<Item = PathBuf> {
+fn skill_folders(environment: &Environment) -> impl Iterator<Item = PathBuf> {
     let home = environment.home().filter(|home| home.is_absolute());
     let at_home = [CLAUDE_SKILLS, SHARED_SKILLS];
     let at_home = home.into_iter().flat_map(move |home| at_home.map(|name| home.join(name)));
@@ -89,7 +89,7 @@ fn skills(environment: &Environment) -> impl Iterator<Item = PathBuf> {
 
 /// Secrets among the skills of a person.
 fn of_skills(environment: &Environment) -> Vec<PathBuf> {
-    let mut waiting: VecDeque<_> = skills(environment).map(|it| (it, 0)).collect();
+    let mut waiting: VecDeque<_> = skill_folders(environment).map(|it| (it, 0)).collect();
     let (mut secrets, mut entries_left) = (Vec::new(), MAX_ENTRIES);
     while let Some((folder, depth)) = waiting.pop_front() {
         let entries = fs::read_dir(&folder).into_iter().flatten().flatten().take(entries_left);
@@ -99,7 +99,7 @@ fn of_skills(environment: &Environment) -> Vec<PathBuf> {
             // Of what is around it, only the nearest folder tells.
             let near =
                 folder.file_name().map_or(name.clone(), |folder| Path::new(folder).join(&name));
-            if [&name, &near].into_iter().any(|below| places::secret(below).is_some()) {
+            if [&name, &near].into_iter().any(|below| places::find_secret(below).is_some()) {
                 secrets.push(path);
             } else if path.is_dir() && depth < MAX_SKILL_DEPTH {
                 waiting.push_back((path, depth + 1));
@@ -156,15 +156,15 @@ fn by_variables<'a>(
 /// home nor a folder around it, no secret, and not a place where all users leave files.
 fn is_apart(path: &Path, home: Option<&Path>) -> bool {
     const FOR_ALL: [&str; 3] = ["/tmp", "/var/tmp", "/dev"];
-    let real = resolve(path);
-    let home = home.map(resolve);
+    let real = resolve_path(path);
+    let home = home.map(resolve_path);
     // A home may be among temporary files, and what is in it is somebody's own all the same.
     let is_own = home.as_ref().is_some_and(|home| real.starts_with(home));
     path.is_absolute()
         && real.parent().is_some()
         && !home.is_some_and(|home| home.starts_with(&real) || home.join(".local") == real)
         && (is_own || !FOR_ALL.iter().any(|folder| real.starts_with(folder)))
-        && [path, &real].iter().all(|path| places::secret(path).is_none())
+        && [path, &real].iter().all(|path| places::find_secret(path).is_none())
 }
 
 /// Files of the home that git's settings there name.
@@ -198,7 +198,7 @@ fn of_system() -> impl Iterator<Item = PathBuf> {
         let folder = path.parent().filter(|folder| !folder.starts_with("/proc"));
         let entries = folder.and_then(|folder| fs::read_dir(folder).ok()).into_iter().flatten();
         let found = entries.take(MAX_ENTRIES).flatten().map(|entry| entry.path());
-        found.filter(|path| places::secret(path).is_some()).collect()
+        found.filter(|path| places::find_secret(path).is_some()).collect()
     })
 }
 
@@ -229,7 +229,7 @@ mod tests {
         let mut all: BTreeMap<String, String> =
             variables.iter().map(|(name, text)| ((*name).to_owned(), value(text))).collect();
         all.insert("HOME".to_owned(), home.display().to_string());
-        let found = places(&Environment::new(all), &[], None);
+        let found = reading_places(&Environment::new(all), &[], None);
         let below = |paths: &[PathBuf]| {
             let names = paths.iter().filter_map(|path| path.strip_prefix(home).ok());
             names.map(|name| name.display().to_string()).collect()
@@ -351,7 +351,7 @@ mod tests {
     fn what_the_person_adds_is_shown() {
         let (_folder, home) = home(&["notes"]);
         let environment = Environment::new(BTreeMap::new());
-        let found = places(&environment, &[home.join("notes"), home.join("absent")], None);
+        let found = reading_places(&environment, &[home.join("notes"), home.join("absent")], None);
         assert!(found.shown.contains(&home.join("notes")));
         assert!(!found.shown.contains(&home.join("absent")));
     }

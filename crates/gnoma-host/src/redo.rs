@@ -5,7 +5,9 @@ use gnoma_core::store::{EntryId, SessionId, SessionStore as _};
 use crate::{
     HostError, Project, Result,
     past::{Past, refuse_in_incognito},
-    restore::{Done, Going, Outcome, note, summary, take, workspace},
+    restore::{
+        Done, Going, Outcome, describe_restore, lock_session, open_session_workspace, record_rewind,
+    },
     timeline::{self, Back},
     unkept,
 };
@@ -15,25 +17,31 @@ use crate::{
 ///
 /// # Errors
 /// There is nothing to bring back, the session is open elsewhere, or files cannot be written.
-pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> Result<Outcome> {
+pub async fn redo_rewind(
+    project: &Project,
+    session: Option<&str>,
+    overwrite: bool,
+) -> Result<Outcome> {
     refuse_in_incognito(project, "redo")?;
     if unkept::is_meant(project, session) {
-        return unkept::redo(project).map(Outcome::Done);
+        return unkept::redo_files(project).map(Outcome::Done);
     }
     let past = Past::open(project)?;
-    let session = past.session(session).await?.id;
-    take(&past, &session).await?;
-    let path = past.path(&session, None).await?;
-    let back = last_back(&past, &session, timeline::candidates(&path)).await?;
-    let back = back.ok_or_else(|| nothing(&session))?;
+    let session = past.find_session(session).await?.id;
+    lock_session(&past, &session).await?;
+    let path = past.load_path(&session, None).await?;
+    let back = last_back(&past, &session, timeline::redo_candidates(&path)).await?;
+    let back = back.ok_or_else(|| nothing_to_redo(&session))?;
     let mut text = format!("session {session}: rewind undone\n");
     if let Some(files) = &back.files {
-        let workspace = &workspace(project, &session)?;
+        let workspace = &open_session_workspace(project, &session)?;
         match (Going { workspace, target: files, starts: &[] }).restore(overwrite)? {
             Done::AsItWas => text.push_str("files: unchanged\n"),
-            Done::Restored(restored) => text.push_str(&summary(&restored, &undo(&restored.before))),
+            Done::Restored(restored) => {
+                text.push_str(&describe_restore(&restored, &undo_command(&restored.before)))
+            }
             Done::Conflict(paths) => {
-                past.store.release(session).await?;
+                past.store.release_session(session).await?;
                 return Ok(Outcome::Conflict(paths));
             }
         }
@@ -41,8 +49,8 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
     if back.spoken {
         text.push_str("conversation: restored\n");
     }
-    note(&past, &session, Some(back.from), &path, None).await?;
-    past.store.release(session).await?;
+    record_rewind(&past, &session, Some(back.from), &path, None).await?;
+    past.store.release_session(session).await?;
     Ok(Outcome::Done(text))
 }
 
@@ -50,20 +58,20 @@ pub async fn redo(project: &Project, session: Option<&str>, overwrite: bool) -> 
 ///
 /// # Errors
 /// There is not, or what is kept cannot be read.
-pub(crate) async fn check(project: &Project, session: &str) -> Result<()> {
+pub(crate) async fn check_redo(project: &Project, session: &str) -> Result<()> {
     refuse_in_incognito(project, "redo")?;
     let past = Past::open(project)?;
-    let session = past.session(Some(session)).await?.id;
-    let path = past.path(&session, None).await?;
-    let back = last_back(&past, &session, timeline::candidates(&path)).await?;
-    back.map(drop).ok_or_else(|| nothing(&session))
+    let session = past.find_session(Some(session)).await?.id;
+    let path = past.load_path(&session, None).await?;
+    let back = last_back(&past, &session, timeline::redo_candidates(&path)).await?;
+    back.map(drop).ok_or_else(|| nothing_to_redo(&session))
 }
 
-fn nothing(session: &SessionId) -> HostError {
+fn nothing_to_redo(session: &SessionId) -> HostError {
     HostError::usage(format!("nothing to redo in `{session}`: no rewind since the last turn"))
 }
 
-fn undo(before: impl std::fmt::Display) -> String {
+fn undo_command(before: impl std::fmt::Display) -> String {
     format!("gnoma rewind --files {before}")
 }
 
@@ -77,7 +85,7 @@ async fn last_back(
         if back.files.is_some() {
             return Ok(Some(back));
         }
-        let path = past.path(session, Some(back.from)).await?;
+        let path = past.load_path(session, Some(back.from)).await?;
         if back.spoken && timeline::is_back(&path, parent) {
             return Ok(Some(back));
         }

@@ -54,7 +54,7 @@ pub struct Rewind {
 
 impl Rewind {
     /// The command that undoes it, as it is shown.
-    pub(crate) fn redo(&self) -> &'static str {
+    pub(crate) fn redo_command(&self) -> &'static str {
         if self.in_session { "/redo" } else { "gnoma redo" }
     }
 }
@@ -70,26 +70,26 @@ pub enum Outcome {
 }
 
 /// Holds a session; says who has it if it is already held.
-pub(crate) async fn take(past: &Past, session: &SessionId) -> Result<()> {
-    let taken = past.store.hold(session.clone(), past.clock.now_ms()).await;
+pub(crate) async fn lock_session(past: &Past, session: &SessionId) -> Result<()> {
+    let taken = past.store.hold_session(session.clone(), past.clock.now_ms()).await;
     Ok(taken.map(drop).with_context(|| format!("cannot change `{session}`"))?)
 }
 
 /// The files as the session kept them.
-pub(crate) fn workspace(project: &Project, session: &SessionId) -> Result<Workspace> {
+pub(crate) fn open_session_workspace(project: &Project, session: &SessionId) -> Result<Workspace> {
     let workspace = project.places.open(&project.keeping.checkpoints)?;
     workspace.set_session(Some(session.as_str()));
     Ok(workspace)
 }
 
 /// The checkpoint whose id begins so: on the path, else any that was taken for the session.
-pub(crate) fn find(
+pub(crate) fn find_checkpoint(
     beginning: &str,
     path: &[Entry],
     workspace: Option<&Workspace>,
 ) -> Result<SnapshotId> {
     let begins = |id: &SnapshotId| id.as_str().starts_with(beginning);
-    let own = timeline::checkpoints(path).into_iter().map(|(_, id)| id);
+    let own = timeline::all_checkpoints(path).into_iter().map(|(_, id)| id);
     let mut found: Vec<_> = own.filter(begins).collect();
     if let (Some(workspace), true) = (workspace, found.is_empty()) {
         found.extend(workspace.own_snapshots()?.into_iter().filter(begins));
@@ -138,7 +138,7 @@ impl Going<'_> {
 }
 
 /// Writes down that the session was taken back, and which files that left behind.
-pub(crate) async fn note(
+pub(crate) async fn record_rewind(
     past: &Past,
     session: &SessionId,
     to: Option<EntryId>,
@@ -163,14 +163,14 @@ pub(crate) async fn note(
 }
 
 /// Describes what a restore did. `undo` is the command that restores what it overwrote.
-pub(crate) fn summary(restored: &Restored, undo: &str) -> String {
+pub(crate) fn describe_restore(restored: &Restored, undo: &str) -> String {
     let Restored { before, written, removed, theirs, left, .. } = restored;
     let mut text = format!("files: {written} written, {removed} removed\n");
     if !theirs.is_empty() {
         text.push_str(&format!(
             "you or another program had changed these files. Their previous content is saved as\n\
              checkpoint {before}; restore it with `{undo}`:\n{}",
-            named(theirs)
+            render_paths(theirs)
         ));
     }
     for LeftOut { path, why } in left.iter().take(MAX_NAMED) {
@@ -191,7 +191,7 @@ pub(crate) fn summary(restored: &Restored, undo: &str) -> String {
 
 /// Paths, a line each; of many, the first ones.
 #[must_use]
-pub fn named(paths: &[PathBuf]) -> String {
+pub fn render_paths(paths: &[PathBuf]) -> String {
     let line = |path: &PathBuf| format!("  {}\n", one_line(&path.to_string_lossy()));
     let mut text: String = paths.iter().take(MAX_NAMED).map(line).collect();
     if paths.len() > MAX_NAMED {

@@ -49,7 +49,7 @@ pub struct Used {
 }
 
 impl Used {
-    fn of(path: &[Entry]) -> Self {
+    fn from_entries(path: &[Entry]) -> Self {
         let mut used = Self::default();
         for entry in path {
             match &entry.record {
@@ -70,7 +70,7 @@ impl Used {
 /// # Errors
 /// The settings do not allow sessions to continue, there is no such session, or it is open elsewhere
 /// ([`HostErrorKind::Held`]).
-pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>> {
+pub async fn resume_session(project: &Project, start: &Start) -> Result<Option<Continued>> {
     let (named, fork) = match start {
         Start::New => return Ok(None),
         Start::Newest { fork } => (None, *fork),
@@ -78,17 +78,19 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     };
     may_continue(project)?;
     let past = Past::open(project)?;
-    let mut facts = past.session(named).await?;
+    let mut facts = past.find_session(named).await?;
     let resumed =
         ResumedFrom { title: facts.title.clone(), changed_ms: facts.changed_ms, is_copy: fork };
     if fork {
-        facts = past.store.facts(past.fork(&facts.id, None).await?).await?;
+        facts = past.store.session_facts(past.fork(&facts.id, None).await?).await?;
     }
     let id = facts.id;
-    let taken = past.store.hold(id.clone(), project.now_ms()).await;
+    let taken = past.store.hold_session(id.clone(), project.now_ms()).await;
     let taken = match taken.map_err(|error| (error.kind.clone(), error)) {
         Ok(taken) => taken,
-        Err((StoreErrorKind::Held { by }, _)) => return Err(held(&id, &by, project.now_ms())),
+        Err((StoreErrorKind::Held { by }, _)) => {
+            return Err(session_held_error(&id, &by, project.now_ms()));
+        }
         // What is said in it is asked all the same; that it is not saved is told when it is not.
         Err((kind, _)) if cannot_write(&kind) => HoldReport::default(),
         Err((_, error)) => return Err(error).context(format!("cannot continue `{id}`"))?,
@@ -106,7 +108,7 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
         ));
     }
     if !taken.cut_off.is_empty() {
-        let names = taken.cut_off.iter().map(shown).collect::<Vec<_>>().join(", ");
+        let names = taken.cut_off.iter().map(describe_elf).collect::<Vec<_>>().join(", ");
         project.notices.info(format_args!(
             "gnoma exited while elfs of this session were at work: {names}. The model knows; ask \
              it to resume them"
@@ -114,15 +116,15 @@ pub async fn take(project: &Project, start: &Start) -> Result<Option<Continued>>
     }
     // What a copy shares with its source is counted there.
     let path = match facts.forked_from {
-        Some(_) => past.path(&id, None).await?,
-        None => past.recent(&id).await?,
+        Some(_) => past.load_path(&id, None).await?,
+        None => past.recent_entries(&id).await?,
     };
-    let mut used = Used::of(&path);
+    let mut used = Used::from_entries(&path);
     if facts.forked_from.is_none() {
         used.all = facts.usage;
     }
-    let history = resume::history(&path);
-    let measured = resume::measured(&path);
+    let history = resume::rebuild_history(&path);
+    let measured = resume::last_measured(&path);
     Ok(Some(Continued { past, id, history, used, measured, resumed }))
 }
 
@@ -137,17 +139,17 @@ pub(crate) async fn take_child(
 ) -> Result<Continued> {
     let unknown =
         || HostError::usage(format!("this session has no saved elf `{id}` that could be resumed"));
-    let child = Past::open(project)?.store.facts(SessionId::new(id)).await.ok();
+    let child = Past::open(project)?.store.session_facts(SessionId::new(id)).await.ok();
     let of = child.and_then(|facts| facts.child).map(|child| child.parent);
     if of.is_none() || of.as_ref() != parent {
         return Err(unknown());
     }
     let start = Start::Stored { id: id.to_owned(), fork: false };
-    take(project, &start).await?.ok_or_else(unknown)
+    resume_session(project, &start).await?.ok_or_else(unknown)
 }
 
 /// An elf in a few words.
-fn shown(facts: &SessionFacts) -> String {
+fn describe_elf(facts: &SessionFacts) -> String {
     let name = facts.child.as_ref().map_or("", |child| child.name.as_str());
     format!("`{name}` ({})", cut::head_chars(&facts.title, MAX_TASK_CHARS))
 }
@@ -156,14 +158,14 @@ fn shown(facts: &SessionFacts) -> String {
 ///
 /// # Errors
 /// The settings cannot be read or let none continue, or there is no such session.
-pub(crate) async fn meant(shared: Shared, spec: SessionSpec) -> Result<SessionId> {
-    let project = Project::open(spec, Notices::unheard(), shared)?;
+pub(crate) async fn find_stored_session(shared: Shared, spec: SessionSpec) -> Result<SessionId> {
+    let project = Project::open(spec, Notices::without_sink(), shared)?;
     may_continue(&project)?;
     let named = match &project.spec.start {
         Start::Stored { id, .. } => Some(id.as_str()),
         Start::New | Start::Newest { .. } => None,
     };
-    Ok(Past::open(&project)?.session(named).await?.id)
+    Ok(Past::open(&project)?.find_session(named).await?.id)
 }
 
 /// Checks that the settings let a session be continued.
@@ -181,8 +183,8 @@ pub fn may_continue(project: &Project) -> Result<()> {
     Err(HostError::usage(why))
 }
 
-fn held(id: &SessionId, by: &Holder, now_ms: i64) -> HostError {
-    let since = clock::ago(by.since_ms, now_ms);
+fn session_held_error(id: &SessionId, by: &Holder, now_ms: i64) -> HostError {
+    let since = clock::describe_age(by.since_ms, now_ms);
     let remedy = format!("close it there, or continue in a copy: gnoma --resume {id} --fork \"…\"");
     HostError {
         kind: HostErrorKind::Held,
@@ -204,7 +206,7 @@ mod tests {
         let records = [Record::Used(tokens(10)), Record::Used(tokens(20)), summary];
         let entry = |(id, record)| Entry { id: EntryId(id), parent: None, at_ms: 0, record };
         let path: Vec<Entry> = (1..).zip(records).map(entry).collect();
-        assert_eq!(Used::of(&path[..2]), Used { last_call: tokens(20), all: tokens(30) });
-        assert_eq!(Used::of(&path), Used { last_call: tokens(0), all: tokens(30) });
+        assert_eq!(Used::from_entries(&path[..2]), Used { last_call: tokens(20), all: tokens(30) });
+        assert_eq!(Used::from_entries(&path), Used { last_call: tokens(0), all: tokens(30) });
     }
 }

@@ -6,13 +6,16 @@
 use gnoma_core::store::{Entry, EntryId, SessionId, SessionStore as _};
 use gnoma_store::checkpoint::{Change, ChangeKind, Error, Point, Side, SnapshotId, Workspace};
 
-pub use crate::restore::{Outcome, Part, Rewind, Target, named};
+pub use crate::restore::{Outcome, Part, Rewind, Target, render_paths};
 use crate::{
     HostError, Project, Result,
     past::{Past, refuse_in_incognito},
-    restore::{Done, Going, find, note, summary, take, workspace},
+    restore::{
+        Done, Going, describe_restore, find_checkpoint, lock_session, open_session_workspace,
+        record_rewind,
+    },
     routing,
-    text::{fit, one_line},
+    text::{fit_line, one_line},
     timeline::{self, TimelineFiles},
     unkept,
 };
@@ -24,13 +27,13 @@ const MAX_WORDS_COLUMNS: usize = 50;
 ///
 /// # Errors
 /// There is no such place to go back to, the session is open elsewhere, or files cannot be written.
-pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
+pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<Outcome> {
     refuse_in_incognito(project, "rewind")?;
     if unkept::is_meant(project, how.session.as_deref()) {
-        return unkept::rewind(project, how).map(Outcome::Done);
+        return unkept::rewind_files(project, how).map(Outcome::Done);
     }
     let past = Past::open(project)?;
-    let session = past.session(how.session.as_deref()).await?.id;
+    let session = past.find_session(how.session.as_deref()).await?.id;
     // Without checkpoints, a rewind of the conversation is done, and one of the files is refused.
     let wants_files = matches!(how.part, Part::Files | Part::Both);
     let files =
@@ -38,14 +41,14 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     let conversation = how.part != Part::Files;
     let hindrance = project.places.checkpoint_hindrance(&project.keeping.checkpoints);
     if !how.dry_run {
-        take(&past, &session).await?;
+        lock_session(&past, &session).await?;
     }
-    let path = past.path(&session, None).await?;
-    let workspace = if files { Some(workspace(project, &session)?) } else { None };
-    let goal = Goal::of(&how.to, &path, workspace.as_ref())?;
-    let starts = timeline::starts(&path);
+    let path = past.load_path(&session, None).await?;
+    let workspace = if files { Some(open_session_workspace(project, &session)?) } else { None };
+    let goal = Goal::from_target(&how.to, &path, workspace.as_ref())?;
+    let starts = timeline::turn_start_checkpoints(&path);
     let target = match &workspace {
-        Some(workspace) => goal.files(workspace)?,
+        Some(workspace) => goal.file_checkpoint(workspace)?,
         None => None,
     };
     if let Some(why) = hindrance.as_ref().filter(|_| wants_files && target.is_none()) {
@@ -64,7 +67,7 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
         starts: &starts,
     });
     if how.dry_run {
-        return plan(&session, &goal, files, conversation, &no_files).map(Outcome::Done);
+        return describe_rewind(&session, &goal, files, conversation, &no_files).map(Outcome::Done);
     }
     let restored = match files {
         Some(going) => going.restore(how.overwrite)?,
@@ -72,7 +75,7 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     };
     let restored = match restored {
         Done::Conflict(paths) => {
-            past.store.release(session).await?;
+            past.store.release_session(session).await?;
             return Ok(Outcome::Conflict(paths));
         }
         Done::AsItWas => None,
@@ -81,40 +84,41 @@ pub async fn rewind(project: &Project, how: &Rewind) -> Result<Outcome> {
     let mut text = if how.in_session { String::new() } else { format!("session {session}: ") };
     text.push_str(&format!("rewound to before {}\n", goal.what));
     match &restored {
-        Some(restored) => text.push_str(&summary(restored, how.redo())),
+        Some(restored) => text.push_str(&describe_restore(restored, how.redo_command())),
         None if target.is_some() => text.push_str("files: nothing to restore\n"),
         None => text.push_str(&no_files),
     }
     if conversation || restored.is_some() {
         let to = if conversation { goal.before } else { path.last().map(|last| last.id) };
         let before = restored.as_ref().map(|restored| &restored.before);
-        note(&past, &session, to, &path, before).await?;
+        record_rewind(&past, &session, to, &path, before).await?;
     }
     if conversation {
         let next = if how.in_session { "" } else { "; continue with `gnoma --continue`" };
         text.push_str(&format!("conversation: rewound{next}\n"));
     }
-    routing::undone(project, &session, path.last().map_or(0, |last| last.at_ms));
-    past.store.release(session).await?;
-    Ok(Outcome::Done(format!("{text}undo this with `{}`\n", how.redo())))
+    routing::record_rewind(project, &session, path.last().map_or(0, |last| last.at_ms));
+    past.store.release_session(session).await?;
+    Ok(Outcome::Done(format!("{text}undo this with `{}`\n", how.redo_command())))
 }
 
 /// Checks that the place to rewind to exists and that its files are available. Changes nothing.
 ///
 /// # Errors
-/// As [`rewind`]'s, as far as they are known before.
-pub(crate) async fn check(project: &Project, how: &Rewind) -> Result<()> {
+/// As [`rewind_session`]'s, as far as they are known before.
+pub(crate) async fn check_rewind(project: &Project, how: &Rewind) -> Result<()> {
     refuse_in_incognito(project, "rewind")?;
     if unkept::is_meant(project, how.session.as_deref()) {
         return Ok(());
     }
     let past = Past::open(project)?;
-    let session = past.session(how.session.as_deref()).await?.id;
-    let path = past.path(&session, None).await?;
+    let session = past.find_session(how.session.as_deref()).await?.id;
+    let path = past.load_path(&session, None).await?;
     let wants_files = how.part != Part::Conversation && project.places.workspace.is_some();
-    let workspace = if wants_files { Some(workspace(project, &session)?) } else { None };
-    let goal = Goal::of(&how.to, &path, workspace.as_ref())?;
-    workspace.as_ref().map_or(Ok(None), |workspace| goal.files(workspace)).map(drop)
+    let workspace =
+        if wants_files { Some(open_session_workspace(project, &session)?) } else { None };
+    let goal = Goal::from_target(&how.to, &path, workspace.as_ref())?;
+    workspace.as_ref().map_or(Ok(None), |workspace| goal.file_checkpoint(workspace)).map(drop)
 }
 
 /// The place that a rewind goes back to.
@@ -128,25 +132,25 @@ struct Goal {
 }
 
 impl Goal {
-    fn of(to: &Target, path: &[Entry], workspace: Option<&Workspace>) -> Result<Self> {
+    fn from_target(to: &Target, path: &[Entry], workspace: Option<&Workspace>) -> Result<Self> {
         match to {
-            Target::Turns(count) => Self::turns(*count, path),
-            Target::Checkpoint(id) => Self::checkpoint(id, path, workspace),
+            Target::Turns(count) => Self::from_turns(*count, path),
+            Target::Checkpoint(id) => Self::from_checkpoint(id, path, workspace),
         }
     }
 
-    fn turns(count: usize, path: &[Entry]) -> Result<Self> {
+    fn from_turns(count: usize, path: &[Entry]) -> Result<Self> {
         if count == 0 {
             return Err(HostError::usage("the number of turns must be 1 or more"));
         }
-        let turns = timeline::turns(path);
+        let turns = timeline::list_turns(path);
         let turn = turns.len().checked_sub(count).and_then(|at| turns.get(at));
         let Some(turn) = turn else {
             let there = turns.len();
             let text = format!("cannot go back {count} turns: the session has {there}");
             return Err(HostError::usage(text));
         };
-        let words = fit(&turn.words, MAX_WORDS_COLUMNS);
+        let words = fit_line(&turn.words, MAX_WORDS_COLUMNS);
         Ok(Self {
             before: turn.before,
             files: timeline::files_at(path, turn.said),
@@ -154,9 +158,9 @@ impl Goal {
         })
     }
 
-    fn checkpoint(to: &str, path: &[Entry], workspace: Option<&Workspace>) -> Result<Self> {
-        let files = find(to, path, workspace)?;
-        let at = timeline::checkpoints(path).into_iter().find(|(_, id)| *id == files);
+    fn from_checkpoint(to: &str, path: &[Entry], workspace: Option<&Workspace>) -> Result<Self> {
+        let files = find_checkpoint(to, path, workspace)?;
+        let at = timeline::all_checkpoints(path).into_iter().find(|(_, id)| *id == files);
         let before = match at {
             Some((entry, _)) => timeline::before_checkpoint(path, entry.id),
             // Kept by a going back: the conversation stays where it is.
@@ -166,7 +170,7 @@ impl Goal {
     }
 
     /// The checkpoint to bring back; `None` where nothing has changed any file since.
-    fn files(&self, workspace: &Workspace) -> Result<Option<&SnapshotId>> {
+    fn file_checkpoint(&self, workspace: &Workspace) -> Result<Option<&SnapshotId>> {
         let why = match &self.files {
             TimelineFiles::Unchanged => return Ok(None),
             TimelineFiles::Unknown => "were not saved".to_owned(),
@@ -184,7 +188,7 @@ impl Goal {
 }
 
 /// Describes what a rewind would do. `no_files`: what is said where there is no checkpoint to restore.
-fn plan(
+fn describe_rewind(
     session: &SessionId,
     goal: &Goal,
     files: Option<Going<'_>>,
@@ -193,7 +197,7 @@ fn plan(
 ) -> Result<String> {
     let mut text = format!("session {session} would be rewound to before {}\n", goal.what);
     text.push_str(&match files {
-        Some(going) if !going.workspace.is_at(going.target)? => planned(going)?,
+        Some(going) if !going.workspace.is_at(going.target)? => describe_file_changes(going)?,
         Some(_) => "files: no changes\n".to_owned(),
         None => no_files.to_owned(),
     });
@@ -204,9 +208,9 @@ fn plan(
 }
 
 /// Describes what a rewind would do to the files.
-fn planned(Going { workspace, target, starts }: Going<'_>) -> Result<String> {
-    let changes = workspace.changes(target, Point::Now)?;
-    let theirs = workspace.theirs(target, starts)?;
+fn describe_file_changes(Going { workspace, target, starts }: Going<'_>) -> Result<String> {
+    let changes = workspace.list_changes(target, Point::Now)?;
+    let theirs = workspace.external_changes(target, starts)?;
     let mut text = String::new();
     if changes.is_empty() {
         text.push_str("files: only which names share a file would change\n");

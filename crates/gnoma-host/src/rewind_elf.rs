@@ -6,7 +6,10 @@ use gnoma_store::checkpoint::{Error, SnapshotId, Without, Workspace};
 use crate::{
     HostError, Project, Result, isolation,
     past::{Past, refuse_in_incognito},
-    restore::{Done, Going, Outcome, named, note, summary, take, workspace},
+    restore::{
+        Done, Going, Outcome, describe_restore, lock_session, open_session_workspace,
+        record_rewind, render_paths,
+    },
     unkept,
 };
 
@@ -18,20 +21,23 @@ use crate::{
 pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) -> Result<Outcome> {
     refuse_in_incognito(project, "rewind")?;
     if unkept::is_meant(project, session) {
-        let workspace = unkept::workspace(project)?;
-        return Ok(Outcome::Done(taken_back(&workspace, name, &target(&workspace, name)?)?.0));
+        let workspace = unkept::open_workspace(project)?;
+        return Ok(Outcome::Done(
+            taken_back(&workspace, name, &rewind_target(&workspace, name)?)?.0,
+        ));
     }
     let past = Past::open(project)?;
-    let session = past.session(session).await?.id;
-    take(&past, &session).await?;
-    let path = past.path(&session, None).await?;
-    let workspace = workspace(project, &session)?;
-    let done = target(&workspace, name).and_then(|target| taken_back(&workspace, name, &target));
+    let session = past.find_session(session).await?.id;
+    lock_session(&past, &session).await?;
+    let path = past.load_path(&session, None).await?;
+    let workspace = open_session_workspace(project, &session)?;
+    let done =
+        rewind_target(&workspace, name).and_then(|target| taken_back(&workspace, name, &target));
     if let Ok((_, Some(before))) = &done {
         let last = path.last().map(|last| last.id);
-        note(&past, &session, last, &path, Some(before)).await?;
+        record_rewind(&past, &session, last, &path, Some(before)).await?;
     }
-    past.store.release(session).await?;
+    past.store.release_session(session).await?;
     Ok(Outcome::Done(done?.0))
 }
 
@@ -39,25 +45,25 @@ pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) ->
 ///
 /// # Errors
 /// As [`rewind_elf`]'s.
-pub(crate) async fn check(project: &Project, session: &str, name: &str) -> Result<()> {
+pub(crate) async fn check_rewind(project: &Project, session: &str, name: &str) -> Result<()> {
     refuse_in_incognito(project, "rewind")?;
     let past = Past::open(project)?;
-    let session = past.session(Some(session)).await?.id;
-    target(&workspace(project, &session)?, name).map(drop)
+    let session = past.find_session(Some(session)).await?.id;
+    rewind_target(&open_session_workspace(project, &session)?, name).map(drop)
 }
 
 /// The state of the files without the elf's changes.
-fn target(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
-    let Some(merged) = workspace.merged(&isolation::label(name))? else {
+fn rewind_target(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
+    let Some(merged) = workspace.find_merge(&isolation::merge_label(name))? else {
         let text = format!("no changes of an elf `{name}` were merged in this session");
         return Err(HostError::usage(text));
     };
-    match workspace.without(&merged) {
+    match workspace.state_without_merge(&merged) {
         Ok(Without::Target(target)) => Ok(target),
         Ok(Without::Changed(paths)) => Err(HostError::usage(format!(
             "the changes of elf `{name}` cannot be rewound alone: these files changed again \
              since, or were already rewound:\n{}",
-            named(&paths)
+            render_paths(&paths)
         ))),
         Err(Error::Unknown(_)) => Err(HostError::usage(format!(
             "the checkpoint from before the changes of elf `{name}` was deleted"
@@ -74,10 +80,10 @@ fn taken_back(
     let text = format!("rewound the changes of elf `{name}`\n");
     match (Going { workspace, target, starts: &[] }).restore(true)? {
         Done::Restored(restored) => {
-            let done = summary(&restored, "gnoma redo");
+            let done = describe_restore(&restored, "gnoma redo");
             Ok((format!("{text}{done}undo this with `gnoma redo`\n"), Some(restored.before)))
         }
         Done::AsItWas => Ok((text, None)),
-        Done::Conflict(paths) => Err(HostError::usage(named(&paths))),
+        Done::Conflict(paths) => Err(HostError::usage(render_paths(&paths))),
     }
 }

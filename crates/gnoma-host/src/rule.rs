@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_config::{FileTrust, edit::Change, paths, save::save, trust::Store};
+use gnoma_config::{FileTrust, edit::Change, paths, save::save_changes, trust::Store};
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
     session::Scope,
@@ -31,8 +31,8 @@ struct RuleFile {
 /// # Errors
 /// A sentence that says why nothing can be kept there.
 pub fn rule_place(project: &Project, scope: Scope) -> Result<String> {
-    let place = find(project, scope).map_err(HostError::usage)?;
-    let shown = |place: RuleFile| project.environment().shortened(&place.file);
+    let place = find_rule_file(project, scope).map_err(HostError::usage)?;
+    let shown = |place: RuleFile| project.environment().shorten_home(&place.file);
     Ok(place.map_or_else(String::new, shown))
 }
 
@@ -41,30 +41,31 @@ pub fn rule_place(project: &Project, scope: Scope) -> Result<String> {
 /// # Errors
 /// A sentence: it is not a rule, or the file cannot be written.
 pub fn keep_rule(project: &Project, rule: &str, scope: Scope) -> Result<String> {
-    keep(project, rule, scope).map_err(HostError::usage)
+    save_rules(project, rule, scope).map_err(HostError::usage)
 }
 
-fn keep(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
-    let rules: Vec<&str> = Rule::listed(rule).take(MAX_RULES + 1).collect();
+fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
+    let rules: Vec<&str> = Rule::split_list(rule).take(MAX_RULES + 1).collect();
     if rules.is_empty() || rules.len() > MAX_RULES {
         return Err(format!("between 1 and {MAX_RULES} rules can be saved at once"));
     }
     for part in &rules {
         Rule::parse(RuleAction::Allow, part, Origin::Session).map_err(|error| error.to_string())?;
     }
-    match find(project, scope)? {
+    match find_rule_file(project, scope)? {
         None => Ok(String::new()),
         Some(place) => {
             let environment = project.environment();
-            let shown = environment.shortened(&place.file);
-            let kept = place.keep(&rules, environment).map_err(|why| format!("{shown}: {why}"))?;
+            let shown = environment.shorten_home(&place.file);
+            let kept =
+                place.save_rules(&rules, environment).map_err(|why| format!("{shown}: {why}"))?;
             let what = if kept { "is allowed from now on in" } else { "is allowed already in" };
             Ok(format!("`{rule}` {what} {shown}"))
         }
     }
 }
 
-fn find(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
+fn find_rule_file(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
     let spec = &project.spec;
     if scope != Scope::Session && project.is_incognito() {
         return Err(
@@ -87,8 +88,8 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
         return Err("this folder is not part of a project: no .git or .gnoma found".to_owned());
     };
     let file = paths::project_file(&root);
-    let shown = environment.shortened(&file);
-    let content = paths::read(&file).map_err(|error| format!("{shown}: {error}"))?;
+    let shown = environment.shorten_home(&file);
+    let content = paths::read_config_file(&file).map_err(|error| format!("{shown}: {error}"))?;
     let Some(content) = content else {
         let folder = file.parent().unwrap_or(&root);
         // Whatever else is there would be trusted with it.
@@ -100,7 +101,7 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
         };
     };
     let store = Store::open(&environment.state_dir()).map_err(|error| error.to_string())?;
-    match store.standing(&root, &content) {
+    match store.file_trust(&root, &content) {
         FileTrust::Trusted => Ok(RuleFile { file, project: Some(root) }),
         FileTrust::Unknown | FileTrust::Changed => {
             Err("this project is not trusted, so its settings cannot allow anything; review them and run `gnoma trust`"
@@ -111,9 +112,9 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
 
 impl RuleFile {
     /// Says whether anything had to be written.
-    fn keep(&self, rules: &[&str], environment: &Environment) -> Result<bool, String> {
+    fn save_rules(&self, rules: &[&str], environment: &Environment) -> Result<bool, String> {
         let changes: Vec<_> = rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
-        let saved = save(&self.file, &changes).map_err(|error| error.to_string())?;
+        let saved = save_changes(&self.file, &changes).map_err(|error| error.to_string())?;
         let (true, Some(project)) = (saved.has_changed(), &self.project) else {
             return Ok(saved.has_changed());
         };

@@ -67,10 +67,10 @@ impl Services for ProjectServices {
         SessionObservers::open(&self.project, session)
     }
 
-    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
+    fn answer_request(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
         let asked = Asked {
             project: Arc::clone(&self.project),
-            stored: self.stored(),
+            stored: self.stored_id(),
             store: self.store(),
             model: self.model.clone(),
             routes: Arc::clone(&self.routes),
@@ -81,22 +81,22 @@ impl Services for ProjectServices {
         Box::pin(async { Ok(off_loop(|| asked.answer(request)).await?) })
     }
 
-    fn check(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
-        let (project, stored) = (Arc::clone(&self.project), self.stored());
-        Box::pin(async { Ok(off_loop(|| changing::check(project, stored, change)).await?) })
+    fn check_change(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
+        let (project, stored) = (Arc::clone(&self.project), self.stored_id());
+        Box::pin(async { Ok(off_loop(|| changing::check_change(project, stored, change)).await?) })
     }
 
-    fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
-        let (project, stored) = (Arc::clone(&self.project), self.stored());
-        Box::pin(async { Ok(off_loop(|| changing::changed(project, stored, change)).await?) })
+    fn apply_change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+        let (project, stored) = (Arc::clone(&self.project), self.stored_id());
+        Box::pin(async { Ok(off_loop(|| changing::apply_change(project, stored, change)).await?) })
     }
 
-    fn child(
+    fn prepare_child(
         &self,
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         let (parent, routes) = (Arc::clone(&self.project), Arc::clone(&self.routes));
-        let session = self.stored();
+        let session = self.stored_id();
         // One whose parent is not saved is not either.
         let stored = session.clone().filter(|_| self.is_saved());
         Box::pin(async {
@@ -106,7 +106,7 @@ impl Services for ProjectServices {
                     let named = (wanted.id.as_str(), &*wanted.task.name);
                     let session = session.map(|id| id.to_string());
                     let waits = isolation::must_be_whole(&wanted.task, routes.get());
-                    Some(Isolated::make(&parent, named, session, waits).await?)
+                    Some(Isolated::create_copy(&parent, named, session, waits).await?)
                 }
             };
             let prepared =
@@ -115,8 +115,8 @@ impl Services for ProjectServices {
         })
     }
 
-    fn tasks(&self) -> Option<SessionTaskFiles> {
-        Some(SessionTaskFiles::new(Arc::clone(&self.project), self.stored()))
+    fn task_files(&self) -> Option<SessionTaskFiles> {
+        Some(SessionTaskFiles::new(Arc::clone(&self.project), self.stored_id()))
     }
 
     fn merge_next(&self) -> BoxFuture<'static, ()> {
@@ -125,16 +125,16 @@ impl Services for ProjectServices {
             let Some(keeper) = place.lock().as_ref().and_then(Isolated::waits_to_merge) else {
                 return;
             };
-            let next = keeper.merging().await;
+            let next = keeper.lock_merges().await;
             if let Some(copy) = place.lock().as_mut() {
                 copy.merges_next(next);
             }
         })
     }
 
-    fn copied(&self) -> Option<FilesReady> {
+    fn files_ready(&self) -> Option<FilesReady> {
         let copy = self.copy.lock();
-        copy.as_ref().and_then(Isolated::ready)
+        copy.as_ref().and_then(Isolated::files_ready)
     }
 
     fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {
@@ -147,9 +147,9 @@ impl Services for ProjectServices {
         })
     }
 
-    fn land(&self, why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
+    fn merge_changes(&self, why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
         let copy = self.copy.lock().take();
-        Box::pin(async move { Some(copy?.land(why_not).await) })
+        Box::pin(async move { Some(copy?.merge_changes(why_not).await) })
     }
 
     fn is_saved(&self) -> bool {
@@ -157,15 +157,15 @@ impl Services for ProjectServices {
         kept.as_ref().is_some_and(Kept::is_saving)
     }
 
-    fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
-        changing::going_on(spec, self.stored().as_ref())
+    fn unchanged_spec(&self, spec: SessionSpec) -> SessionSpec {
+        changing::going_on(spec, self.stored_id().as_ref())
     }
 
-    fn tidy(&self) -> BoxFuture<'static, ()> {
+    fn remove_old_data(&self) -> BoxFuture<'static, ()> {
         let kept = self.kept.lock().take();
         Box::pin(async move {
             if let Some(kept) = kept {
-                kept.tidy().await;
+                kept.remove_old_data().await;
             }
         })
     }
@@ -173,7 +173,7 @@ impl Services for ProjectServices {
 
 impl ProjectServices {
     /// The session's id in the store, once it has one.
-    fn stored(&self) -> Option<SessionId> {
+    fn stored_id(&self) -> Option<SessionId> {
         self.begun.get().or(self.continued.as_ref()).cloned()
     }
 
@@ -196,8 +196,8 @@ async fn prepared_child(
         return Err(HostError::failure("the session has no models yet"));
     };
     let (spec, notices) = (&wanted.task.spec, wanted.notices.clone());
-    let mut project = child::project(parent, spec, notices, copy.as_ref())?;
-    project.holder = parent.holder.elf(&wanted.task.name);
+    let mut project = child::build_project(parent, spec, notices, copy.as_ref())?;
+    project.holder = parent.holder.for_elf(&wanted.task.name);
     project.elf = Some(child::hook_agent(&wanted));
     let project = Arc::new(project);
     let continued = match &wanted.task.resume {
@@ -205,29 +205,29 @@ async fn prepared_child(
         None => None,
     };
     if let Some(copy) = &copy {
-        wanted.task.prompt = format!("{}\n\n{}", wanted.task.prompt, copy.prompt());
+        wanted.task.prompt = format!("{}\n\n{}", wanted.task.prompt, copy.elf_prompt());
     }
     let (id, spec, name) = (wanted.id.clone(), project.spec.clone(), wanted.task.name.clone());
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
-    let kept = Kept::child(&project, store, stored.map(|parent| (parent, name)));
-    let begun = kept.begun();
+    let kept = Kept::for_child(&project, store, stored.map(|parent| (parent, name)));
+    let begun = kept.session_id_cell();
     let used = continued.as_ref().map(|continued| continued.used).unwrap_or_default();
-    let mut info = facts::info(&project, used, None);
+    let mut info = facts::session_info(&project, used, None);
     let gauge = Arc::<Gauge>::default();
     let goes_on = continued.as_ref().map(|continued| continued.id.clone());
     let messages = continued.as_ref().map(|it| it.history.clone()).unwrap_or_default();
     let going_on = child::GoingOn {
         history: messages.clone(),
         measured: continued.and_then(|continued| continued.measured),
-        keeping: kept.keeping(goes_on.clone(), Some(id.clone()), false),
-        reader: kept.tool().filter(|_| project.shared.driver().is_none()),
+        keeping: kept.to_keeping(goes_on.clone(), Some(id.clone()), false),
+        reader: kept.read_result_tool().filter(|_| project.shared.driver().is_none()),
         gauge: Arc::clone(&gauge),
-        ready: copy.as_ref().and_then(Isolated::ready),
+        ready: copy.as_ref().and_then(Isolated::files_ready),
     };
-    let (engine, arm) = child::engine(&project, wanted, known, going_on)?;
+    let (engine, arm) = child::build_engine(&project, wanted, known, going_on)?;
     info.model = arm.map(|arm| arm.to_string()).or(info.model);
     let (all, current) = (Arc::clone(known), info.model.clone());
-    let models = Box::new(move || choices(&all, current.as_deref()));
+    let models = Box::new(move || arm_choices(&all, current.as_deref()));
     let opened = Opened { engine, beside: Box::new(()), models, jobs: Arc::new(|| 0) };
     let services = ProjectServices {
         model: info.model.clone(),
@@ -266,35 +266,35 @@ impl Asked {
             Request::KeepRule { rule, scope, dry_run } => {
                 Reply::Text(keep_rule(project, &rule, scope, dry_run)?)
             }
-            Request::Trust => Reply::Text(trust(project)?),
-            Request::Points => Reply::Points(self.points().await?),
-            Request::Changes => Reply::Text(self.changes(false).await?),
-            Request::SessionChanges => Reply::Text(self.changes(true).await?),
+            Request::Trust => Reply::Text(trust_project(project)?),
+            Request::Points => Reply::Points(self.rewind_points().await?),
+            Request::Changes => Reply::Text(self.describe_changes(false).await?),
+            Request::SessionChanges => Reply::Text(self.describe_changes(true).await?),
             Request::Files { max } => {
                 let folder = project.spec.folder.clone();
                 let listed = tokio::task::spawn_blocking(move || file_names(&folder, max)).await;
                 Reply::Text(listed.unwrap_or_default())
             }
-            Request::Export { path } => Reply::Text(self.export(&path).await?),
+            Request::Export { path } => Reply::Text(self.export_session(&path).await?),
             Request::Rename { title } => {
-                let id = self.stored()?;
+                let id = self.stored_session()?;
                 let store = self.store.as_deref().ok_or_else(not_saved)?;
                 Reply::Text(sessions::rename_open(store, id, &title, project.now_ms()).await?)
             }
             Request::Search { words, max } => {
-                Reply::Hits(sessions::search(project, &words, max).await?)
+                Reply::Hits(sessions::search_sessions(project, &words, max).await?)
             }
             Request::Stored { max } => {
-                let mut all = sessions::sessions(project).await?;
+                let mut all = sessions::list_sessions(project).await?;
                 all.truncate(max.min(MAX_STORED));
                 Reply::Stored(all)
             }
             Request::Output { result, from, max_bytes } => {
-                self.output(result, from, max_bytes).await?
+                self.read_output(result, from, max_bytes).await?
             }
-            Request::Models { ask } => Reply::Choices(self.models(ask).await),
+            Request::Models { ask } => Reply::Choices(self.model_choices(ask).await),
             Request::Providers => Reply::Choices(providers_of(project)),
-            Request::Profiles => Reply::Choices(profiles(project)),
+            Request::Profiles => Reply::Choices(profile_choices(project)),
             Request::TryProvider(connection) => {
                 Reply::Text(first_start::try_provider(project, connection).await?)
             }
@@ -302,25 +302,25 @@ impl Asked {
                 Reply::Text(first_start::add_provider(project, connection)?)
             }
             Request::RemoveProvider { provider } => {
-                Reply::Text(providers::remove(project, &provider)?)
+                Reply::Text(providers::remove_provider(project, &provider)?)
             }
             Request::Settings => Reply::Settings(setting::list_settings(project)),
             Request::SetSetting { key, value } => {
                 Reply::Text(setting::set_setting(project, &key, &value)?)
             }
-            Request::Explain(topic) => self.explain(topic),
+            Request::Explain(topic) => self.explain_topic(topic),
             Request::Task(TaskRequest::Schedules) => {
                 Reply::Text(schedules::describe_schedules(project))
             }
-            Request::Task(request) => tasks::answer(project, &request)?,
+            Request::Task(request) => tasks::answer_request(project, &request)?,
             Request::Memory(request) => {
-                Reply::Text(memory::answer(project, self.stored.as_ref(), &request)?)
+                Reply::Text(memory::answer_request(project, self.stored.as_ref(), &request)?)
             }
             _ => return Err(HostError::usage("unknown request")),
         })
     }
 
-    fn stored(&self) -> Result<&SessionId> {
+    fn stored_session(&self) -> Result<&SessionId> {
         let why = || match self.store {
             Some(_) => HostError::usage("nothing was said in this session yet"),
             None => not_saved(),
@@ -328,7 +328,7 @@ impl Asked {
         self.stored.as_ref().ok_or_else(why)
     }
 
-    async fn points(&self) -> Result<Vec<RewindPoint>> {
+    async fn rewind_points(&self) -> Result<Vec<RewindPoint>> {
         let Some(id) = &self.stored else { return Ok(Vec::new()) };
         let point = |points::Point { turns, prompt, at_ms, files }| RewindPoint {
             turns,
@@ -336,22 +336,22 @@ impl Asked {
             at_ms: at_ms.unwrap_or_default(),
             files,
         };
-        Ok(points::points(&self.project, id).await?.into_iter().map(point).collect())
+        Ok(points::rewind_points(&self.project, id).await?.into_iter().map(point).collect())
     }
 
-    async fn changes(&self, is_whole_session: bool) -> Result<String> {
+    async fn describe_changes(&self, is_whole_session: bool) -> Result<String> {
         let Some(id) = &self.stored else { return Ok(String::new()) };
         let changes = if is_whole_session {
             changes::session_changes(&self.project, id.as_str()).await?
         } else {
-            changes::changes(&self.project, Some(id.as_str()), None, true).await?
+            changes::changes_since_checkpoint(&self.project, Some(id.as_str()), None, true).await?
         };
         let about = || format!("{}\n", changes.about.join("\n"));
-        Ok(about() + &changes::shortened(changes.text))
+        Ok(about() + &changes::shorten_diff(changes.text))
     }
 
-    async fn export(&self, path: &Path) -> Result<String> {
-        let id = self.stored()?;
+    async fn export_session(&self, path: &Path) -> Result<String> {
+        let id = self.stored_session()?;
         let named = PathBuf::from(format!("gnoma-{id}.md"));
         let path = if path.as_os_str().is_empty() { &named } else { path };
         let format = export::format_of(path)?;
@@ -360,24 +360,26 @@ impl Asked {
         Ok(format!("exported {id} to {}", file.display()))
     }
 
-    async fn output(&self, result: ResultId, from: u64, max_bytes: u32) -> Result<Reply> {
+    async fn read_output(&self, result: ResultId, from: u64, max_bytes: u32) -> Result<Reply> {
         let past = Past::open(&self.project)?;
-        let results = past.store.result_store(self.stored()?.clone());
+        let results = past.store.result_store(self.stored_session()?.clone());
         let max_bytes = max_bytes.min(MAX_OUTPUT_BYTES) as usize;
         let part =
-            results.read(result, from, max_bytes).await.map_err(|error| match error.kind {
-                StoreErrorKind::NotFound => HostError::not_found(error.to_string()),
-                _ => error.into(),
+            results.read_slice(result, from, max_bytes).await.map_err(|error| {
+                match error.kind {
+                    StoreErrorKind::NotFound => HostError::not_found(error.to_string()),
+                    _ => error.into(),
+                }
             })?;
         Ok(Reply::Output { text: part.text, next: part.next, total_bytes: part.total_bytes })
     }
 
     /// The models that the session can be pinned to, and those that the providers list besides.
-    async fn models(&self, ask: bool) -> Vec<Choice> {
+    async fn model_choices(&self, ask: bool) -> Vec<Choice> {
         let current = self.model.as_deref();
         let routes = self.routes.get();
-        let mut models = routes.map(|routes| choices(routes, current)).unwrap_or_default();
-        let listed = if ask { providers::models(&self.project).await } else { Vec::new() };
+        let mut models = routes.map(|routes| arm_choices(routes, current)).unwrap_or_default();
+        let listed = if ask { providers::list_models(&self.project).await } else { Vec::new() };
         for name in listed {
             if models.iter().all(|known| known.name != name) {
                 let about = "reopens the session".to_owned();
@@ -389,10 +391,10 @@ impl Asked {
         models
     }
 
-    fn explain(&self, topic: Topic) -> Reply {
+    fn explain_topic(&self, topic: Topic) -> Reply {
         match topic {
             Topic::Routing => {
-                let origin = self.project.explain("provider.default").map(|set| set.origin);
+                let origin = self.project.explain_setting("provider.default").map(|set| set.origin);
                 let origin = origin.map_or_else(String::new, setting::describe_choice);
                 let text = match &self.model {
                     Some(model) => format!(
@@ -413,19 +415,19 @@ impl Asked {
                 Reply::Text(if told.is_empty() { "no hooks".to_owned() } else { told.join("\n") })
             }
             Topic::Context => {
-                let found = extensions::instructions(&self.project.spec);
-                let used = self.gauge.read(found.text().trim_end());
-                Reply::Window { used, sources: extensions::context(&self.project) }
+                let found = extensions::load_instructions(&self.project.spec);
+                let used = self.gauge.measure_window_use(found.text().trim_end());
+                Reply::Window { used, sources: extensions::describe_context(&self.project) }
             }
             // The session answers that itself.
             Topic::Elfs => Reply::Text(String::new()),
             Topic::Summary => Reply::Text(self.gauge.summary().unwrap_or_default()),
-            Topic::Cache => Reply::Text(self.gauge.cache()),
-            Topic::Mcp => Reply::Text(mcp::describe(self.servers.get())),
-            Topic::Agents => Reply::Text(extension_lists::agents(&self.project)),
-            Topic::Skills => Reply::Text(extension_lists::skills(&self.project)),
+            Topic::Cache => Reply::Text(self.gauge.describe_cache()),
+            Topic::Mcp => Reply::Text(mcp::describe_servers(self.servers.get())),
+            Topic::Agents => Reply::Text(extension_lists::render_agents(&self.project)),
+            Topic::Skills => Reply::Text(extension_lists::render_skills(&self.project)),
             Topic::Plugins => Reply::Text(extension_lists::plugins_of(&self.project)),
-            Topic::Instructions => Reply::Text(extensions::context(&self.project)),
+            Topic::Instructions => Reply::Text(extensions::describe_context(&self.project)),
         }
     }
 }
@@ -444,14 +446,15 @@ fn keep_rule(project: &Project, rule: &str, scope: Scope, dry_run: bool) -> Resu
     rule::rule_place(project, scope)
 }
 
-fn trust(project: &Project) -> Result<String> {
+fn trust_project(project: &Project) -> Result<String> {
     let SessionSpec { folder, environment, .. } = &project.spec;
     let root = project_root(folder, &environment.config_dir()).unwrap_or_else(|| folder.clone());
     let unread = |error: &dyn std::fmt::Display| HostError::failure(error.to_string());
-    let content = paths::read(&paths::project_file(&root)).map_err(|error| unread(&error))?;
+    let content =
+        paths::read_config_file(&paths::project_file(&root)).map_err(|error| unread(&error))?;
     let is_set = content.is_some();
     let content = content.unwrap_or_default();
-    let acting = pin::acting(&root, &content).map_err(|error| unread(&error))?;
+    let acting = pin::list_acting_files(&root, &content).map_err(|error| unread(&error))?;
     if !is_set && acting.is_empty() {
         let text = format!("{} has no settings that need trust", root.display());
         return Err(HostError::usage(text));
@@ -470,21 +473,21 @@ fn providers_of(project: &Project) -> Vec<Choice> {
         name,
         ..Choice::default()
     };
-    providers::configured(provider).into_iter().map(choice).collect()
+    providers::configured_providers(provider).into_iter().map(choice).collect()
 }
 
-fn profiles(project: &Project) -> Vec<Choice> {
+fn profile_choices(project: &Project) -> Vec<Choice> {
     let current = &project.keeping.profile;
     let choice = |name: String| Choice {
         current: current.as_ref() == Some(&name),
         name,
         ..Choice::default()
     };
-    profile::available(&project.environment().config_dir()).into_iter().map(choice).collect()
+    profile::list_profiles(&project.environment().config_dir()).into_iter().map(choice).collect()
 }
 
 /// The models that the session can be pinned to.
-pub(crate) fn choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
+pub(crate) fn arm_choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
     let choice = |arm: &Arm| {
         let name = arm.name().to_string();
         Choice {

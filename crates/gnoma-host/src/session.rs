@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Returns the strategy that makes room in a full context window.
-fn strategy(set: Compaction) -> Strategy {
+fn compaction_strategy(set: Compaction) -> Strategy {
     match set {
         Compaction::Full => Strategy::Full,
         Compaction::Summarize => Strategy::Summarize,
@@ -26,10 +26,10 @@ fn strategy(set: Compaction) -> Strategy {
 ///
 /// # Errors
 /// The rules of gnoma's settings cannot be used.
-pub fn permissions(project: &Project) -> Result<Permissions> {
-    let mut permissions = guarding::permissions(&project.guard)?;
-    let restricting = ClaudeRules::read(&extensions::places(project)).rules;
-    restricting.into_iter().for_each(|rule| permissions.remember(rule));
+pub fn session_permissions(project: &Project) -> Result<Permissions> {
+    let mut permissions = guarding::parse_permissions(&project.guard)?;
+    let restricting = ClaudeRules::read(&extensions::extension_places(project)).rules;
+    restricting.into_iter().for_each(|rule| permissions.add_rule(rule));
     Ok(permissions)
 }
 
@@ -37,14 +37,18 @@ pub fn permissions(project: &Project) -> Result<Permissions> {
 ///
 /// # Errors
 /// The rules about permissions cannot be used, or the form of answers cannot be checked.
-pub fn options(project: &Project, id: String, routes: Arc<Routes>) -> Result<session::Options> {
-    options_with(project, id, routes, trials(project))
+pub fn session_options(
+    project: &Project,
+    id: String,
+    routes: Arc<Routes>,
+) -> Result<session::Options> {
+    options_with(project, id, routes, session_trials(project))
 }
 
 /// The same, where this tries its commands: what judges a command sees what earlier ones have left.
 ///
 /// # Errors
-/// As [`options`].
+/// As [`session_options`].
 pub fn options_with(
     project: &Project,
     id: String,
@@ -52,31 +56,32 @@ pub fn options_with(
     trials: Option<Arc<gnoma_tools::Trials>>,
 ) -> Result<session::Options> {
     let Project { spec, guard, places, shared, .. } = project;
-    let mut permissions = permissions(project)?;
+    let mut permissions = session_permissions(project)?;
     let rules = rule_reach(project, &permissions);
-    let limits = limits(project);
-    let shape = spec.answer_schema.as_ref().map(Shape::read).transpose();
+    let limits = turn_limits(project);
+    let shape = spec.answer_schema.as_ref().map(Shape::from_schema).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
-    let mut all_tools = offered(project, &id, trials.clone(), rules.clone());
-    let hooks = extensions::hooks(project, (&id, &first), &all_tools);
-    let extensions = Extensions::read(extensions::places(project), hooks).in_session(&id);
+    let mut all_tools = session_tools(project, &id, trials.clone(), rules.clone());
+    let hooks = extensions::session_hooks(project, (&id, &first), &all_tools);
+    let extensions =
+        Extensions::from_places(extensions::extension_places(project), hooks).in_session(&id);
     let extensions = Arc::new(extensions.with_servers(Arc::clone(&project.servers)));
     all_tools.extend(extensions.tools());
-    let system = system_prompt(project, extensions.prompt(), shape.as_ref());
+    let system = system_prompt(project, extensions.system_prompt(), shape.as_ref());
     let mut lifecycle: Arc<dyn Lifecycle> = extensions;
     if let Some(driver) = shared.driver() {
         let session = DrivenSession { id: &id, spec };
-        all_tools = driver.tools(session, all_tools);
-        lifecycle = driver.lifecycle(session, lifecycle);
-        driver.rules().into_iter().for_each(|rule| permissions.remember(rule));
+        all_tools = driver.session_tools(session, all_tools);
+        lifecycle = driver.session_lifecycle(session, lifecycle);
+        driver.permission_rules().into_iter().for_each(|rule| permissions.add_rule(rule));
         permissions = permissions.with_since(driver.rules_since());
     }
     Ok(session::Options {
         id,
         place: GatePlace {
-            copies: project.copies(),
-            ..guarding::place(guard, places, spec, trials, rules)
+            copies: project.folder_copies(),
+            ..guarding::gate_place(guard, places, spec, trials, rules)
         },
         tools: all_tools,
         routes,
@@ -105,7 +110,7 @@ pub fn options_with(
 
 /// Returns the tools with which agents of other programs read and write files: those on the disk, not an editor's.
 pub(crate) fn plain_files(project: &Project) -> [Arc<dyn gnoma_core::Tool>; 2] {
-    gnoma_tools::plain_files(&tools(project, "", None))
+    gnoma_tools::plain_files(&tool_options(project, "", None))
 }
 
 /// The tools by which a session starts others and speaks with them. A program that drives it brings its
@@ -114,19 +119,19 @@ pub(crate) fn elf_tools(project: &Project) -> Vec<Arc<dyn gnoma_core::Tool>> {
     if project.shared.driver().is_some() {
         return Vec::new();
     }
-    gnoma_tools::elf_tools(extensions::agents(project), project.spec.agent.is_some())
+    gnoma_tools::elf_tools(extensions::defined_agents(project), project.spec.agent.is_some())
 }
 
 /// Returns the limits of a turn: how far it may go and how long it waits.
-fn limits(project: &Project) -> Limits {
+fn turn_limits(project: &Project) -> Limits {
     let (network, clock) = (&project.routing.network, project.shared.clock());
     Limits {
         rounds: project.tools.max_rounds,
         first_byte: network.first_byte_timeout,
         local_first_byte: network.local_first_byte_timeout,
         silence: network.idle_timeout,
-        compaction: strategy(project.tools.compaction),
-        seed: clock.random() | 1,
+        compaction: compaction_strategy(project.tools.compaction),
+        seed: clock.random_bits() | 1,
         ..Limits::default()
     }
 }
@@ -134,21 +139,23 @@ fn limits(project: &Project) -> Limits {
 /// The files that the rules of a session deny or ask about.
 fn rule_reach(project: &Project, permissions: &Permissions) -> Option<Arc<dyn RuledPaths>> {
     let Project { spec, guard, places, .. } = project;
-    let place =
-        GatePlace { copies: project.copies(), ..guarding::place(guard, places, spec, None, None) };
-    let reach = permissions.reach(&place.world())?;
+    let place = GatePlace {
+        copies: project.folder_copies(),
+        ..guarding::gate_place(guard, places, spec, None, None)
+    };
+    let reach = permissions.rule_reach(&place.judgement_context())?;
     Some(Arc::new(reach))
 }
 
 /// Returns what runs the session's commands on trial; `None` if a program drives the session, because that program
 /// wants to be asked before a command runs, and about the command as it is.
-pub fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
+pub fn session_trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
     let Project { spec, guard, places, shared, .. } = project;
     let trials = if shared.driver().is_some() {
         None
     } else {
-        let rules = permissions(project).ok().and_then(|it| rule_reach(project, &it));
-        guarding::trials(guard, places, spec, project.copies(), rules)
+        let rules = session_permissions(project).ok().and_then(|it| rule_reach(project, &it));
+        guarding::build_trials(guard, places, spec, project.folder_copies(), rules)
     };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
@@ -157,20 +164,20 @@ pub fn trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
 }
 
 /// The tools of a session. Where nobody is there, nobody can be asked.
-fn offered(
+fn session_tools(
     project: &Project,
     id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
     rules: Option<Arc<dyn RuledPaths>>,
 ) -> Vec<Arc<dyn gnoma_core::Tool>> {
-    let options = gnoma_tools::ToolOptions { rules, ..tools(project, id, trials) };
-    let mut offered = gnoma_tools::builtin(&options);
-    offered.push(gnoma_tools::plan());
-    offered.extend(project.spec.interactive.then(gnoma_tools::ask));
+    let options = gnoma_tools::ToolOptions { rules, ..tool_options(project, id, trials) };
+    let mut offered = gnoma_tools::builtin_tools(&options);
+    offered.push(gnoma_tools::plan_tool());
+    offered.extend(project.spec.interactive.then(gnoma_tools::ask_tool));
     offered
 }
 
-fn tools(
+fn tool_options(
     Project { spec, guard, places, tools, routing, shared, holder, firewall, .. }: &Project,
     id: &str,
     trials: Option<Arc<gnoma_tools::Trials>>,
@@ -178,14 +185,14 @@ fn tools(
     let variables = spec.environment.variables();
     let is_key =
         |(name, value): &(&String, &String)| guarding::is_key(&routing.provider, name, value);
-    let mut sandbox = guarding::sandbox(guard, places, spec, trials);
+    let mut sandbox = guarding::build_sandbox(guard, places, spec, trials);
     if let gnoma_tools::Sandbox::Walled { reading, .. } = &mut sandbox {
         reading.scrubbed.extend(address_secrets::variables_by_value(firewall, variables));
     }
     gnoma_tools::ToolOptions {
         bash_timeout: tools.bash_timeout,
         max_file_bytes: tools.max_file_size,
-        shell: shell(tools).into(),
+        shell: shell_program(tools).into(),
         environment: Some(variables.clone()),
         hidden_variables: variables.iter().filter(is_key).map(|(name, _)| name.clone()).collect(),
         home: spec.environment.home(),
@@ -197,7 +204,7 @@ fn tools(
     }
 }
 
-fn shell(tools: &Tools) -> &str {
+fn shell_program(tools: &Tools) -> &str {
     tools.shell.as_deref().unwrap_or("bash")
 }
 
@@ -206,20 +213,20 @@ type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> SystemPrompt {
     let form = shape.map(Shape::instructions).unwrap_or_default();
     let Project { spec, tools, notices, shared, .. } = project;
-    let added = shared.driver().and_then(|driver| driver.prompt(spec));
+    let added = shared.driver().and_then(|driver| driver.system_prompt_addition(spec));
     let added = added.map(|added| format!("\n\n{added}")).unwrap_or_default();
     if let Some(system) = &spec.system {
         let system = format!("{system}{added}{form}").trim_start().to_owned();
         return Box::new(move |_| system.clone());
     }
     // A copy of the project may not be there yet.
-    let instructions = extensions::instructions(project.original());
+    let instructions = extensions::load_instructions(project.original_spec());
     for warning in &instructions.warnings {
         notices.warning(warning);
     }
     let instructions = instructions.text() + &memory::instructions(project);
     let cwd = spec.folder.display().to_string();
-    let shell = Path::new(shell(tools))
+    let shell = Path::new(shell_program(tools))
         .file_name()
         .map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let folder = spec.folder.clone();
@@ -237,6 +244,6 @@ fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> Sy
             skills: &skills,
             files: &files,
         };
-        prompt::system(tier, place) + &added + &form
+        prompt::system_prompt(tier, place) + &added + &form
     })
 }

@@ -10,7 +10,7 @@ use crate::{
     past::{Past, refuse_in_incognito},
     shared::Shared,
     tasks::delete_read_sessions,
-    text::{fit, plain},
+    text::{fit_line, strip_unsafe_chars},
 };
 
 /// Longest title, in columns.
@@ -24,9 +24,9 @@ const MAX_PLACES: usize = 1000;
 ///
 /// # Errors
 /// What is kept cannot be read.
-pub async fn sessions(project: &Project) -> Result<Vec<SessionFacts>> {
-    match Past::find(project)? {
-        Some(past) => past.all().await,
+pub async fn list_sessions(project: &Project) -> Result<Vec<SessionFacts>> {
+    match Past::open_existing(project)? {
+        Some(past) => past.list_sessions().await,
         None => Ok(Vec::new()),
     }
 }
@@ -35,7 +35,7 @@ pub async fn sessions(project: &Project) -> Result<Vec<SessionFacts>> {
 ///
 /// # Errors
 /// The settings or what is kept cannot be read.
-pub(crate) async fn stored(
+pub(crate) async fn stored_sessions(
     shared: Shared,
     spec: SessionSpec,
     max: usize,
@@ -43,8 +43,8 @@ pub(crate) async fn stored(
     if !spec.folder.is_dir() {
         return Ok(Vec::new());
     }
-    let project = Project::open(spec, Notices::unheard(), shared)?;
-    let mut all = sessions(&project).await?;
+    let project = Project::open(spec, Notices::without_sink(), shared)?;
+    let mut all = list_sessions(&project).await?;
     all.truncate(max.min(MAX_LISTED));
     Ok(all)
 }
@@ -54,11 +54,11 @@ pub(crate) async fn stored(
 /// # Errors
 /// There is no such session, it is open elsewhere, nothing may be kept, or it cannot be written.
 pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> Result<()> {
-    let project = Project::open(spec, Notices::unheard(), shared)?;
+    let project = Project::open(spec, Notices::without_sink(), shared)?;
     refuse_in_incognito(&project, "sessions delete")?;
     let past = Past::open(&project)?;
     // The beginning of an id stands for it elsewhere; here it must be the whole.
-    if past.session(Some(id.as_str())).await?.id != id {
+    if past.find_session(Some(id.as_str())).await?.id != id {
         return Err(HostError::usage(format!("there is no session `{id}`")));
     }
     past.store.delete(id).await?;
@@ -70,9 +70,9 @@ pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> 
 ///
 /// # Errors
 /// The store cannot be read.
-pub async fn search(project: &Project, words: &str, max: usize) -> Result<Vec<Hit>> {
+pub async fn search_sessions(project: &Project, words: &str, max: usize) -> Result<Vec<Hit>> {
     let max = if max == 0 { MAX_PLACES } else { max.min(MAX_PLACES) };
-    match Past::find(project)? {
+    match Past::open_existing(project)? {
         Some(past) => Ok(past.store.search(words.to_owned(), max).await?),
         None => Ok(Vec::new()),
     }
@@ -90,7 +90,7 @@ pub async fn fork(
 ) -> Result<(SessionId, SessionId)> {
     refuse_in_incognito(project, "sessions fork")?;
     let past = Past::open(project)?;
-    let source = past.session(session).await?.id;
+    let source = past.find_session(session).await?.id;
     Ok((past.fork(&source, at).await?, source))
 }
 
@@ -102,7 +102,7 @@ pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(Se
     refuse_in_incognito(project, "sessions rename")?;
     let title = own_words(title)?;
     let past = Past::open(project)?;
-    let id = past.session(Some(session)).await?.id;
+    let id = past.find_session(Some(session)).await?.id;
     let title = give_title(&*past.store, &id, title, past.clock.now_ms()).await?;
     Ok((id, title))
 }
@@ -123,7 +123,7 @@ pub(crate) async fn rename_open(
 
 /// A title as a person wrote it, in one line.
 fn own_words(title: &str) -> Result<String> {
-    let title = fit(plain(title).trim(), MAX_TITLE_COLUMNS);
+    let title = fit_line(strip_unsafe_chars(title).trim(), MAX_TITLE_COLUMNS);
     if title.is_empty() {
         return Err(HostError::usage("the title is empty"));
     }
@@ -137,5 +137,5 @@ async fn give_title(
     now_ms: i64,
 ) -> Result<String> {
     store.rename(id.clone(), title, now_ms).await?;
-    Ok(store.facts(id.clone()).await?.title)
+    Ok(store.session_facts(id.clone()).await?.title)
 }

@@ -7,7 +7,7 @@ use gnoma_config::{
     edit::Change,
     load::check_value,
     paths, profile,
-    save::{SaveError, save},
+    save::{SaveError, save_changes},
     schema::{Kind, ROWS, THEMES},
     toml,
 };
@@ -22,22 +22,22 @@ use crate::{Folders as _, HostError, Project, Result, wire};
 /// There is no such setting, it cannot have the value, or the file cannot be changed.
 pub fn set_setting(project: &Project, key: &str, value: &str) -> Result<String> {
     refuse_unknown(project, key, value)?;
-    set(&project.environment().config_dir(), key, value).map_err(HostError::usage)
+    set_in_file(&project.environment().config_dir(), key, value).map_err(HostError::usage)
 }
 
 /// Refuses the name of a provider or profile that does not exist.
 fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
-    let value = meant(value);
+    let value = parse_value(value);
     // What stands for a variable is known only when it is read.
     let Some(name) = value.as_str().filter(|name| !name.contains("${")) else { return Ok(()) };
     match key {
-        "provider.default" => wire::profile(&project.routing.provider, name).map(drop),
+        "provider.default" => wire::provider_profile(&project.routing.provider, name).map(drop),
         "tui.theme" if !THEMES.contains(&name) => Err(HostError::usage(format!(
             "`tui.theme` was not set: there is no theme `{name}`; choose one of: {}",
             THEMES.join(", ")
         ))),
         "default_profile" => {
-            let known = profile::available(&project.environment().config_dir());
+            let known = profile::list_profiles(&project.environment().config_dir());
             if known.iter().any(|known| known == name) {
                 return Ok(());
             }
@@ -63,12 +63,12 @@ pub(crate) fn describe_choice(origin: Origin) -> String {
 
 /// Says that the theme which is set does not exist; `None` where it does.
 pub(crate) fn unknown_theme(project: &Project) -> Option<String> {
-    let set = project.explain("tui.theme").filter(|set| set.origin != Origin::Default)?;
+    let set = project.explain_setting("tui.theme").filter(|set| set.origin != Origin::Default)?;
     let name = set.value.trim_matches('"');
     if THEMES.contains(&name) {
         return None;
     }
-    let near = gnoma_config::nearest(name, THEMES.iter().copied());
+    let near = gnoma_config::nearest_name(name, THEMES.iter().copied());
     let near = near.map_or_else(
         || format!("choose one of: {}", THEMES.join(", ")),
         |near| format!("did you mean `{near}`?"),
@@ -80,11 +80,11 @@ pub(crate) fn unknown_theme(project: &Project) -> Option<String> {
 ///
 /// # Errors
 /// A sentence with the cause and what to do.
-pub fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, String> {
+pub fn set_in_file(config_dir: &Path, key: &str, value: &str) -> Result<String, String> {
     let cannot = |why: &dyn ToString| format!("`{key}` was not set: {}", why.to_string());
-    let change = Change::at(key, meant(value)).map_err(|error| cannot(&error))?;
+    let change = Change::set_key(key, parse_value(value)).map_err(|error| cannot(&error))?;
     // An empty text sets nothing, so it would undo a setting without a word.
-    if meant(value).as_str().is_some_and(|text| text.trim().is_empty()) {
+    if parse_value(value).as_str().is_some_and(|text| text.trim().is_empty()) {
         let file = paths::user_file(config_dir);
         let why = format!(
             "its value is empty; to remove a setting, delete its line from {}",
@@ -95,7 +95,7 @@ pub fn set(config_dir: &Path, key: &str, value: &str) -> Result<String, String> 
     if let Change::Set { path, value } = &change {
         check_value(path, value).map_err(|error| error.sentences())?;
     }
-    let shown = write(config_dir, &[change]).map_err(|error| cannot(&error))?;
+    let shown = write_changes(config_dir, &[change]).map_err(|error| cannot(&error))?;
     Ok(format!("Saved `{key}` in {shown}"))
 }
 
@@ -109,7 +109,7 @@ pub(crate) fn write_provider(
     verb: &str,
     changes: &[Change],
 ) -> Result<String, String> {
-    let shown = write(config_dir, changes)
+    let shown = write_changes(config_dir, changes)
         .map_err(|error| format!("the provider `{name}` was not added: {error}"))?;
     let preposition = if verb == "Added" { "to" } else { "in" };
     Ok(format!("{verb} `{name}` {preposition} {shown}"))
@@ -120,13 +120,13 @@ pub(crate) fn write_provider(
 /// # Errors
 /// A sentence with the cause and what to do.
 pub(crate) fn write_all(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
-    write(config_dir, changes)
+    write_changes(config_dir, changes)
 }
 
-fn write(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
+fn write_changes(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
     let file = paths::user_file(config_dir);
     let shown = file.display();
-    save(&file, changes).map_err(|error| match error {
+    save_changes(&file, changes).map_err(|error| match error {
         // What is wrong with a setting says so by itself.
         SaveError::Invalid(_) => error.to_string(),
         error => format!("{shown}: {error}"),
@@ -135,7 +135,7 @@ fn write(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
 }
 
 /// A value as TOML, else as a text.
-fn meant(value: &str) -> Value {
+fn parse_value(value: &str) -> Value {
     let read = toml::from_str::<Table>(&format!("value = {value}"));
     let read =
         read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));
@@ -176,11 +176,11 @@ mod tests {
     #[test]
     fn a_key_or_a_value_that_means_nothing_is_refused_by_itself() {
         let folder = tempfile::tempdir().unwrap();
-        let unknown = set(folder.path(), "tui.vm", "true").unwrap_err();
+        let unknown = set_in_file(folder.path(), "tui.vm", "true").unwrap_err();
         assert!(unknown.contains("there is no such key") && unknown.contains("tui.vim"));
-        let bad = set(folder.path(), "provider.max_tokens", "many").unwrap_err();
+        let bad = set_in_file(folder.path(), "provider.max_tokens", "many").unwrap_err();
         assert!(bad.contains("`provider.max_tokens`") && !bad.contains("-->"), "{bad}");
-        assert!(set(folder.path(), "tui vim", "true").unwrap_err().contains("not a key"));
+        assert!(set_in_file(folder.path(), "tui vim", "true").unwrap_err().contains("not a key"));
         assert!(!paths::user_file(folder.path()).exists());
     }
 
@@ -190,7 +190,7 @@ mod tests {
         let file = paths::user_file(folder.path());
         fs::write(&file, "[router.caps]\nday = 5\n").unwrap();
         for (key, value) in [("router.caps.day", ""), ("tui.vim", "\"\""), ("tui.theme", " ")] {
-            let refused = set(folder.path(), key, value).unwrap_err();
+            let refused = set_in_file(folder.path(), key, value).unwrap_err();
             assert!(refused.starts_with(&format!("`{key}` was not set: ")), "{refused}");
             assert!(refused.contains("delete its line from"), "{refused}");
         }
@@ -200,10 +200,10 @@ mod tests {
     #[test]
     fn tokens_to_think_with_are_a_plain_number() {
         let folder = tempfile::tempdir().unwrap();
-        set(folder.path(), "provider.thinking", "8000").unwrap();
+        set_in_file(folder.path(), "provider.thinking", "8000").unwrap();
         let file = fs::read_to_string(paths::user_file(folder.path())).unwrap();
         assert_eq!(file, "[provider]\nthinking = 8000\n");
-        let refused = set(folder.path(), "provider.thinking", "0").unwrap_err();
+        let refused = set_in_file(folder.path(), "provider.thinking", "0").unwrap_err();
         assert!(refused.contains("a number of tokens"), "{refused}");
     }
 
@@ -211,14 +211,14 @@ mod tests {
     fn a_setting_goes_to_where_it_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let file = paths::user_file(folder.path());
-        set(folder.path(), "provider.max_tokens", "9000").unwrap();
+        set_in_file(folder.path(), "provider.max_tokens", "9000").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "[provider]\nmax_tokens = 9000\n");
         fs::write(&file, "tui = { theme = \"mono\" } # mine\n").unwrap();
-        set(folder.path(), "tui.vim", "true").unwrap();
+        set_in_file(folder.path(), "tui.vim", "true").unwrap();
         let text = "tui = { theme = \"mono\", vim = true } # mine\n";
         assert_eq!(fs::read_to_string(&file).unwrap(), text);
         fs::write(&file, "tui = \n").unwrap();
-        let refused = set(folder.path(), "tui.vim", "true").unwrap_err();
+        let refused = set_in_file(folder.path(), "tui.vim", "true").unwrap_err();
         assert!(refused.contains("config.toml: line 1 is not valid TOML"), "{refused}");
     }
 
@@ -227,8 +227,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let add = |name: &str, address: &str| {
             let changes = [
-                Change::set(&["provider", "endpoints", name], address),
-                Change::set(&["provider", "default"], name),
+                Change::set_path(&["provider", "endpoints", name], address),
+                Change::set_path(&["provider", "default"], name),
             ];
             write_provider(folder.path(), name, "Added", &changes)
         };

@@ -59,7 +59,7 @@ struct Resources {
 type Slots<K, T> = Mutex<HashMap<K, Arc<Mutex<Option<T>>>>>;
 
 /// The place of what is open under a key. Those of which nothing is open any more go.
-fn slot<K: Hash + Eq, T>(
+fn slot_for_key<K: Hash + Eq, T>(
     slots: &Slots<K, T>,
     key: K,
     is_open: impl Fn(&T) -> bool,
@@ -91,8 +91,8 @@ struct SharedProvider {
 /// For a connection to be made, for it to be silent, and who is trusted.
 type Timeouts = (Duration, Duration, Option<PathBuf>);
 
-fn timeouts(network: &Network) -> Timeouts {
-    (network.connect_timeout, wire::silence(network), network.ca_file.clone())
+fn network_timeouts(network: &Network) -> Timeouts {
+    (network.connect_timeout, wire::silence_timeout(network), network.ca_file.clone())
 }
 
 impl Shared {
@@ -104,7 +104,7 @@ impl Shared {
 
     /// Those of a process whose sessions a program drives.
     #[must_use]
-    pub fn driven(clock: Clock, driver: Arc<dyn Driver>) -> Self {
+    pub fn with_driver(clock: Clock, driver: Arc<dyn Driver>) -> Self {
         Self(Arc::new(Resources { clock, driver: Some(driver), ..Resources::default() }))
     }
 
@@ -121,7 +121,7 @@ impl Shared {
     }
 
     /// The telemetry that is meant; it is made if there is none yet. A process has few: one for each collector.
-    pub(crate) fn telemetry(
+    pub(crate) fn find_or_make_telemetry(
         &self,
         is_meant: impl Fn(&Telemetry) -> bool,
         make: impl FnOnce() -> Telemetry,
@@ -161,7 +161,7 @@ impl Shared {
     /// way with the same credentials.
     pub(crate) fn connection(&self, network: &Network, profile: Profile) -> Connection {
         let is_here = wire::is_own_here(&profile);
-        let timeouts = timeouts(network);
+        let timeouts = network_timeouts(network);
         let http = self.http(network);
         let mut providers = self.0.providers.lock();
         providers.retain(|known| known.provider.strong_count() > 0);
@@ -169,9 +169,9 @@ impl Shared {
             |known: &&SharedProvider| known.timeouts == timeouts && known.profile.is_same(&profile);
         let known = providers.iter().find(same).and_then(|known| known.provider.upgrade());
         let provider = known.unwrap_or_else(|| {
-            let provider = gnoma_llm::connect(profile.clone(), http);
+            let provider = gnoma_llm::connect_provider(profile.clone(), http);
             let provider = match self.driver() {
-                Some(driver) => driver.provider(provider),
+                Some(driver) => driver.wrap_provider(provider),
                 None => provider,
             };
             let weak = Arc::downgrade(&provider);
@@ -196,7 +196,7 @@ impl Shared {
     /// The connection pool with these time-outs.
     pub(crate) fn http(&self, network: &Network) -> Http {
         let mut pools = self.0.pools.lock();
-        pools.entry(timeouts(network)).or_insert_with(|| wire::http(network)).clone()
+        pools.entry(network_timeouts(network)).or_insert_with(|| wire::build_http(network)).clone()
     }
 
     /// The models of the server: one list for all who look at it in the same interval. Must be called
@@ -221,10 +221,10 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub(crate) fn store(&self, options: Options) -> Result<Opened, StoreError> {
-        let slot = slot(&self.0.stores, options.path(), OpenDatabase::is_open);
+    pub(crate) fn open_store(&self, options: Options) -> Result<Opened, StoreError> {
+        let slot = slot_for_key(&self.0.stores, options.path(), OpenDatabase::is_open);
         let mut database = slot.lock();
-        if let Some(store) = database.as_ref().and_then(|open| open.store(options.clone())) {
+        if let Some(store) = database.as_ref().and_then(|open| open.open_store(options.clone())) {
             return Ok(Opened { store, rescued: None });
         }
         let opened = Store::open(options)?;
@@ -236,14 +236,18 @@ impl Shared {
     ///
     /// # Errors
     /// The vault cannot be opened.
-    pub(crate) fn checkpointer(&self, of: &Workplace) -> Result<Arc<Checkpointer>, StoreError> {
-        let slot =
-            slot(&self.0.checkpointers, of.clone(), |checkpointer| checkpointer.strong_count() > 0);
+    pub(crate) fn open_checkpointer(
+        &self,
+        of: &Workplace,
+    ) -> Result<Arc<Checkpointer>, StoreError> {
+        let slot = slot_for_key(&self.0.checkpointers, of.clone(), |checkpointer| {
+            checkpointer.strong_count() > 0
+        });
         let mut known = slot.lock();
         if let Some(checkpointer) = known.as_ref().and_then(Weak::upgrade) {
             return Ok(checkpointer);
         }
-        let workspace = Vault::open(&of.vault, of.options.clone())?.workspace(&of.root)?;
+        let workspace = Vault::open(&of.vault, of.options.clone())?.open_workspace(&of.root)?;
         let checkpointer = Arc::new(Checkpointer::start(Arc::new(workspace))?);
         *known = Some(Arc::downgrade(&checkpointer));
         Ok(checkpointer)
@@ -278,7 +282,7 @@ mod tests {
         let nowhere = tempfile::tempdir().unwrap();
         let (config_dir, state_dir) = (nowhere.path().to_owned(), nowhere.path().to_owned());
         let sources = Sources { config_dir, state_dir, ..Sources::default() };
-        let network = gnoma_config::load(&sources).unwrap().settings.network;
+        let network = gnoma_config::load_settings(&sources).unwrap().settings.network;
         let profile = |name: &str, wire, url: &str, key: &str| {
             let mut profile = Profile::new(name, wire, url);
             profile.key = (!key.is_empty()).then(|| Secret::new(key.to_owned()));
@@ -331,14 +335,14 @@ mod tests {
         };
         std::fs::create_dir(below("work")).unwrap();
         let shared = Shared::default();
-        let open = |name| shared.store(options(name)).unwrap().store;
+        let open = |name| shared.open_store(options(name)).unwrap().store;
         let (one, two, other) = (open("one"), open("one"), open("other"));
         assert!(one.database() == two.database() && one.database() != other.database());
         let was = one.database();
         drop((one, two));
         assert!(open("one").database() != was, "nothing is kept open that nobody uses");
 
-        let checkpointer = |max| shared.checkpointer(&of(max)).unwrap();
+        let checkpointer = |max| shared.open_checkpointer(&of(max)).unwrap();
         let (one, two) = (checkpointer(10), checkpointer(10));
         assert!(Arc::ptr_eq(&one, &two) && !Arc::ptr_eq(&one, &checkpointer(11)));
     }

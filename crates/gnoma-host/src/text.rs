@@ -9,7 +9,7 @@ const TAB_COLUMNS: usize = 8;
 
 /// The beginning of `text` on one line of at most `columns`, with a mark where something is left out.
 #[must_use]
-pub fn fit(text: &str, columns: usize) -> String {
+pub fn fit_line(text: &str, columns: usize) -> String {
     let mut line = String::new();
     let (mut used, mut room) = (0, 0);
     for c in text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }) {
@@ -30,7 +30,7 @@ pub fn fit(text: &str, columns: usize) -> String {
 
 /// The columns that a line takes at most.
 #[must_use]
-pub fn width(line: &str) -> usize {
+pub fn line_width(line: &str) -> usize {
     line.chars().map(columns_of).sum()
 }
 
@@ -47,8 +47,8 @@ pub fn columns_of(c: char) -> usize {
 /// `text` with a mark in place of everything that does more than show itself, or shows nothing and
 /// hides something. One mark for a run: what was there is seen to have been there.
 #[must_use]
-pub fn clean(text: &str) -> Cow<'_, str> {
-    let Cow::Owned(kept) = unicode::clean(text, Keep::Text).text else {
+pub fn mark_unsafe_chars(text: &str) -> Cow<'_, str> {
+    let Cow::Owned(kept) = unicode::clean_text(text, Keep::Text).text else {
         return Cow::Borrowed(text);
     };
     let mut shown = String::with_capacity(text.len());
@@ -65,8 +65,8 @@ pub fn clean(text: &str) -> Cow<'_, str> {
 
 /// `text` without all that, and without a mark.
 #[must_use]
-pub fn plain(text: &str) -> Cow<'_, str> {
-    unicode::clean(text, Keep::Text).text
+pub fn strip_unsafe_chars(text: &str) -> Cow<'_, str> {
+    unicode::clean_text(text, Keep::Text).text
 }
 
 /// Names may hold anything, also line breaks.
@@ -80,17 +80,17 @@ mod tests {
 
     #[test]
     fn a_line_that_does_not_fit_ends_with_a_mark() {
-        assert_eq!(fit("abcdef", 6), "abcdef");
-        assert_eq!(fit("abcdefg", 6), "abcd…");
-        assert_eq!(fit("日本語", 5), "日…");
-        assert_eq!(fit("a\n b\tc", 9), "a  b c");
+        assert_eq!(fit_line("abcdef", 6), "abcdef");
+        assert_eq!(fit_line("abcdefg", 6), "abcd…");
+        assert_eq!(fit_line("日本語", 5), "日…");
+        assert_eq!(fit_line("a\n b\tc", 9), "a  b c");
     }
 
     #[test]
     fn what_does_more_than_show_itself_is_marked() {
-        assert_eq!(clean("a\tb\nç日🎉"), "a\tb\nç日🎉");
-        assert_eq!(clean("a\x1b[2Kx\rz\u{7f}"), "a\u{FFFD}x\u{FFFD}z\u{FFFD}");
-        assert_eq!(clean("ls # \u{202E}fr- mr\u{2069}"), "ls # \u{FFFD}fr- mr\u{FFFD}");
-        assert_eq!(clean("rm\u{200B}\u{E0041} -rf"), "rm\u{FFFD} -rf");
+        assert_eq!(mark_unsafe_chars("a\tb\nç日🎉"), "a\tb\nç日🎉");
+        assert_eq!(mark_unsafe_chars("a\x1b[2Kx\rz\u{7f}"), "a\u{FFFD}x\u{FFFD}z\u{FFFD}");
+        assert_eq!(mark_unsafe_chars("ls # \u{202E}fr- mr\u{2069}"), "ls # \u{FFFD}fr- mr\u{FFFD}");
+        assert_eq!(mark_unsafe_chars("rm\u{200B}\u{E0041} -rf"), "rm\u{FFFD} -rf");
     }
 }

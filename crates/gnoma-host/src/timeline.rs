@@ -38,7 +38,7 @@ pub(crate) enum TimelineFiles {
 }
 
 impl TimelineFiles {
-    fn add(&mut self, kept: &Kept) {
+    fn add_checkpoint(&mut self, kept: &Kept) {
         if *self == Self::Unchanged {
             *self = if kept.is_before { Self::Kept(kept.id.clone()) } else { Self::Unknown };
         }
@@ -46,9 +46,9 @@ impl TimelineFiles {
 }
 
 /// The turns of a path, oldest first.
-pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
+pub(crate) fn list_turns(path: &[Entry]) -> Vec<Turn> {
     let mut turns: Vec<Turn> = Vec::new();
-    let mut kept = kept(path).peekable();
+    let mut kept = work_checkpoints(path).peekable();
     for entry in path {
         if let Record::Message(message) = &entry.record
             && is_said(message)
@@ -58,7 +58,7 @@ pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
         }
         while let Some(kept) = kept.next_if(|kept| kept.entry == entry.id) {
             if let Some(turn) = turns.last_mut() {
-                turn.files.add(&kept);
+                turn.files.add_checkpoint(&kept);
             }
         }
     }
@@ -66,11 +66,11 @@ pub(crate) fn turns(path: &[Entry]) -> Vec<Turn> {
 }
 
 /// The checkpoints that turns began with, where they are not also what the turn before ended with.
-pub(crate) fn starts(path: &[Entry]) -> Vec<SnapshotId> {
-    let said: Vec<_> = turns(path).iter().map(|turn| turn.said).collect();
+pub(crate) fn turn_start_checkpoints(path: &[Entry]) -> Vec<SnapshotId> {
+    let said: Vec<_> = list_turns(path).iter().map(|turn| turn.said).collect();
     let (mut known, mut starts) = (HashSet::new(), Vec::new());
     let mut last = 0;
-    for Kept { entry, id, .. } in kept(path) {
+    for Kept { entry, id, .. } in work_checkpoints(path) {
         let turn = said.partition_point(|said| *said < entry);
         if known.insert(id.clone()) && turn > last {
             starts.push(id);
@@ -91,7 +91,7 @@ struct Kept {
 /// The checkpoints of a path without those that belong to a going back. Those from before calls stand
 /// between the calls and their results. Nobody waits for the one after a turn: it may be written when the
 /// next turn has begun, and belongs to the end of the one before as long as that turn has called nothing.
-fn kept(path: &[Entry]) -> impl Iterator<Item = Kept> {
+fn work_checkpoints(path: &[Entry]) -> impl Iterator<Item = Kept> {
     let mut open_calls = 0_usize;
     // The end of the turn before, until this one calls something.
     let mut turn_before: Option<EntryId> = None;
@@ -107,7 +107,7 @@ fn kept(path: &[Entry]) -> impl Iterator<Item = Kept> {
                 turn_before = None;
             }
         }
-        let id = checkpoint(entry)?;
+        let id = checkpoint_id(entry)?;
         let is_before = open_calls > 0;
         Some(Kept { entry: turn_before.unwrap_or(entry.id), id, is_before })
     })
@@ -115,7 +115,7 @@ fn kept(path: &[Entry]) -> impl Iterator<Item = Kept> {
 
 /// Reports whether a message is from the user; sometimes the engine speaks in the user's place.
 fn is_said(message: &Message) -> bool {
-    let note = gnoma_engine::prompt::note("");
+    let note = gnoma_engine::prompt::system_note("");
     message.role() == Role::User && !message.text_content().starts_with(&note)
 }
 
@@ -133,11 +133,13 @@ fn of_work(path: &[Entry]) -> impl Iterator<Item = &Entry> {
 /// The files as they were at `entry`, by the first checkpoint after it.
 pub(crate) fn files_at(path: &[Entry], entry: EntryId) -> TimelineFiles {
     let mut files = TimelineFiles::Unchanged;
-    kept(path).filter(|kept| kept.entry > entry).for_each(|kept| files.add(&kept));
+    work_checkpoints(path)
+        .filter(|kept| kept.entry > entry)
+        .for_each(|kept| files.add_checkpoint(&kept));
     files
 }
 
-fn checkpoint(entry: &Entry) -> Option<SnapshotId> {
+fn checkpoint_id(entry: &Entry) -> Option<SnapshotId> {
     match &entry.record {
         Record::Checkpoint { id } => id.parse().ok(),
         _ => None,
@@ -145,10 +147,10 @@ fn checkpoint(entry: &Entry) -> Option<SnapshotId> {
 }
 
 /// All checkpoints of a path, oldest first, each once.
-pub(crate) fn checkpoints(path: &[Entry]) -> Vec<(&Entry, SnapshotId)> {
+pub(crate) fn all_checkpoints(path: &[Entry]) -> Vec<(&Entry, SnapshotId)> {
     let mut found: Vec<(&Entry, SnapshotId)> = Vec::new();
     for entry in path {
-        if let Some(id) = checkpoint(entry)
+        if let Some(id) = checkpoint_id(entry)
             && !found.iter().any(|(_, known)| *known == id)
         {
             found.push((entry, id));
@@ -186,14 +188,14 @@ pub(crate) struct Back {
 
 /// Goings back at the end of `path` that may be taken back, the latest first: each with the entry it
 /// follows. Going forth looks like going back, but for [`is_back`].
-pub(crate) fn candidates(path: &[Entry]) -> Vec<(Back, Option<EntryId>)> {
+pub(crate) fn redo_candidates(path: &[Entry]) -> Vec<(Back, Option<EntryId>)> {
     let mut found = Vec::new();
     let mut after: Option<&Entry> = None;
     for entry in path.iter().rev() {
         match &entry.record {
             Record::Message(_) | Record::Summary { .. } => break,
             Record::Rewound { from } => {
-                let files = after.and_then(checkpoint);
+                let files = after.and_then(checkpoint_id);
                 let spoken = Some(*from) != entry.parent;
                 found.push((Back { from: *from, spoken, files }, entry.parent));
             }
@@ -247,9 +249,10 @@ mod tests {
         /// A turn that writes once; gives its tip.
         fn turn(&mut self, parent: Option<i64>, words: &str, files: u64) -> i64 {
             let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-            let results = Message::results(vec![ToolResult::text(&call, "ok", false)]).unwrap();
+            let results =
+                Message::results(vec![ToolResult::from_text(&call, "ok", false)]).unwrap();
             let asks = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
-            let answer = Message::assistant(vec![Content::text("done")], None, None).unwrap();
+            let answer = Message::assistant(vec![Content::from_text("done")], None, None).unwrap();
             let message = |message| Record::Message(Arc::new(message));
             let said = self.add(parent, message(Message::user_text(words)));
             let asked = self.add(Some(said), message(asks));
@@ -266,7 +269,7 @@ mod tests {
 
         /// What a redo would take back: where from, and which files.
         fn redo(&self, tip: i64) -> Option<(i64, Option<SnapshotId>)> {
-            let found = candidates(&self.path(tip)).into_iter().find(|(back, parent)| {
+            let found = redo_candidates(&self.path(tip)).into_iter().find(|(back, parent)| {
                 back.files.is_some() || back.spoken && is_back(&self.path(back.from.0), *parent)
             });
             found.map(|(back, _)| (back.from.0, back.files))
@@ -285,10 +288,10 @@ mod tests {
     fn each_turn_knows_its_files_and_notes_are_no_turns() {
         let mut tree = Tree::default();
         let first = tree.turn(None, "one", 1);
-        let note = Message::user_text(gnoma_engine::prompt::note("go on"));
+        let note = Message::user_text(gnoma_engine::prompt::system_note("go on"));
         let note = tree.add(Some(first), Record::Message(Arc::new(note)));
         let second = tree.turn(Some(note), "two", 2);
-        let turns = turns(&tree.path(second));
+        let turns = list_turns(&tree.path(second));
         let told: Vec<_> = turns.iter().map(|turn| (&*turn.words, turn.files.clone())).collect();
         let kept = |number| TimelineFiles::Kept(snapshot(number));
         assert_eq!(told, [("one", kept(1)), ("two", kept(2))]);
@@ -302,24 +305,24 @@ mod tests {
         let say = |words: &str| Record::Message(Arc::new(Message::user_text(words)));
         let said = tree.add(None, say("one"));
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-        let results = Message::results(vec![ToolResult::text(&call, "ok", false)]).unwrap();
+        let results = Message::results(vec![ToolResult::from_text(&call, "ok", false)]).unwrap();
         let asks = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
         let asked = tree.add(Some(said), Record::Message(Arc::new(asks)));
         let done = tree.add(Some(asked), Record::Message(Arc::new(results)));
         let after = tree.add(Some(done), kept(1));
         let second = tree.turn(Some(after), "two", 2);
         let path = tree.path(second);
-        let files: Vec<_> = turns(&path).into_iter().map(|turn| turn.files).collect();
+        let files: Vec<_> = list_turns(&path).into_iter().map(|turn| turn.files).collect();
         assert_eq!(files, [TimelineFiles::Unknown, TimelineFiles::Kept(snapshot(2))]);
         assert_eq!(files_at(&path, EntryId(said)), TimelineFiles::Unknown);
-        assert_eq!(starts(&path), [snapshot(1), snapshot(2)]);
+        assert_eq!(turn_start_checkpoints(&path), [snapshot(1), snapshot(2)]);
     }
 
     #[test]
     fn the_checkpoint_after_a_turn_may_come_when_the_next_has_begun() {
         let say = |words: &str| Record::Message(Arc::new(Message::user_text(words)));
         let answer = || {
-            let content = vec![Content::text("done")];
+            let content = vec![Content::from_text("done")];
             Record::Message(Arc::new(Message::assistant(content, None, None).unwrap()))
         };
         let mut tree = Tree::default();
@@ -329,11 +332,11 @@ mod tests {
         let end = tree.add(Some(late), answer());
         let third = tree.add(Some(end), say("three"));
         let path = tree.path(third);
-        let files: Vec<_> = turns(&path).into_iter().map(|turn| turn.files).collect();
+        let files: Vec<_> = list_turns(&path).into_iter().map(|turn| turn.files).collect();
         let unchanged = TimelineFiles::Unchanged;
         assert_eq!(files, [TimelineFiles::Kept(snapshot(1)), unchanged.clone(), unchanged.clone()]);
         assert_eq!(files_at(&path, EntryId(second)), unchanged);
-        assert_eq!(starts(&path), [snapshot(1)]);
+        assert_eq!(turn_start_checkpoints(&path), [snapshot(1)]);
     }
 
     #[test]
@@ -344,7 +347,7 @@ mod tests {
         let two = tree.turn(Some(end), "two", 2);
         let end = tree.add(Some(two), kept(3));
         let three = tree.turn(Some(end), "three", 4);
-        assert_eq!(starts(&tree.path(three)), [snapshot(1), snapshot(4)]);
+        assert_eq!(turn_start_checkpoints(&tree.path(three)), [snapshot(1), snapshot(4)]);
     }
 
     #[test]
@@ -354,15 +357,15 @@ mod tests {
         let two = tree.turn(Some(one), "two", 2);
         assert_eq!(tree.redo(two), None);
         let back_one = tree.back(two, Some(one), Some(8));
-        assert_eq!(turns(&tree.path(back_one)).len(), 1);
+        assert_eq!(list_turns(&tree.path(back_one)).len(), 1);
         let back_two = tree.back(back_one, None, Some(9));
-        assert_eq!(turns(&tree.path(back_two)), []);
+        assert_eq!(list_turns(&tree.path(back_two)), []);
         assert_eq!(tree.redo(back_two), Some((back_one, Some(snapshot(9)))));
         let forth_one = tree.back(back_two, Some(back_one), None);
         assert_eq!(tree.redo(forth_one), Some((two, Some(snapshot(8)))));
         let forth_two = tree.back(forth_one, Some(two), None);
         assert_eq!(tree.redo(forth_two), None);
-        assert_eq!(turns(&tree.path(forth_two)).len(), 2);
+        assert_eq!(list_turns(&tree.path(forth_two)).len(), 2);
         let again = tree.back(forth_two, Some(one), None);
         assert_eq!(tree.redo(again), Some((forth_two, None)), "the conversation alone");
         let new = tree.turn(Some(again), "new", 3);
@@ -375,7 +378,7 @@ mod tests {
         let one = tree.turn(None, "one", 1);
         let back = tree.back(one, Some(one), Some(7));
         assert_eq!(tree.redo(back), Some((one, Some(snapshot(7)))));
-        assert_eq!(turns(&tree.path(back)).len(), 1);
+        assert_eq!(list_turns(&tree.path(back)).len(), 1);
         let forth = tree.back(back, Some(one), None);
         assert_eq!(tree.redo(forth), None);
     }
@@ -386,7 +389,7 @@ mod tests {
         let one = tree.turn(None, "one", 1);
         let two = tree.turn(Some(one), "two", 2);
         let path = tree.path(two);
-        let at = checkpoints(&path)[1].0.id;
+        let at = all_checkpoints(&path)[1].0.id;
         assert_eq!(before_checkpoint(&path, at), Some(EntryId(one)));
     }
 }

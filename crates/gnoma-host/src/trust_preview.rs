@@ -9,7 +9,7 @@ use gnoma_extend::{
     commands::inline_commands,
     hooks,
     mcp::{self, Definition, Read, ServerReach},
-    plugins::{PluginPlaces, find},
+    plugins::{PluginPlaces, find_plugins},
     tasks::parse_task,
 };
 
@@ -40,7 +40,7 @@ pub fn trust_preview(
     environment: &Environment,
 ) -> std::io::Result<Vec<TrustSection>> {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let plugins = plugins(&real, environment);
+    let plugins = project_plugins(&real, environment);
     let places = ExtendPlaces {
         home: environment.home(),
         config_dir: environment.config_dir(),
@@ -50,9 +50,9 @@ pub fn trust_preview(
         is_trusted: true,
         plugins,
     };
-    let Read { servers, faults, .. } = servers(&places, environment);
-    let hooks::Found { hooks, faults: unread, .. } = hooks::read(&places);
-    let acting = pin::acting(&real, settings)?;
+    let Read { servers, faults, .. } = project_servers(&places, environment);
+    let hooks::Found { hooks, faults: unread, .. } = hooks::read_hook_files(&places);
+    let acting = pin::list_acting_files(&real, settings)?;
     let sections = [
         TrustSection { heading: "Hooks that run", lines: hook_lines(hooks, &places) },
         TrustSection {
@@ -77,7 +77,7 @@ pub fn trust_preview(
         },
         TrustSection {
             heading: "Commands that name what they run only when they run, which trust does not cover",
-            lines: pin::unpinned(&real, settings)?,
+            lines: pin::unpinned_commands(&real, settings)?,
         },
         TrustSection {
             heading: "What cannot be read, and is not used until it changes",
@@ -87,12 +87,12 @@ pub fn trust_preview(
     Ok(sections.into_iter().filter(|section| !section.lines.is_empty()).collect())
 }
 
-fn plugins(
+fn project_plugins(
     root: &Path,
     environment: &Environment,
 ) -> Vec<std::sync::Arc<gnoma_extend::PluginPlace>> {
     let folder = root.join(".gnoma/plugins");
-    let found = find(&PluginPlaces {
+    let found = find_plugins(&PluginPlaces {
         user: environment.plugins_dir(),
         state: environment.state_dir(),
         project: Some(folder).filter(|folder| folder.is_dir()),
@@ -107,12 +107,12 @@ fn hook_lines(hooks: Vec<hooks::Hook>, places: &ExtendPlaces) -> Vec<String> {
     let hooks = hooks.into_iter().filter(|it| it.by == BroughtBy::Project);
     let line = |hook: hooks::Hook| {
         let origin = hook.origin.strip_prefix(&places.project).unwrap_or(&hook.origin);
-        format!("{}: {} ({})", hook.event, hook.shown(), origin.display())
+        format!("{}: {} ({})", hook.event, hook.to_line(), origin.display())
     };
     hooks.map(line).collect()
 }
 
-fn servers(places: &ExtendPlaces, environment: &Environment) -> Read {
+fn project_servers(places: &ExtendPlaces, environment: &Environment) -> Read {
     let variable = |name: &str| environment.get(name).map(str::to_owned);
     let path = places.project.join(".mcp.json");
     let mut all = match read_server_file(&path) {
@@ -139,7 +139,7 @@ fn server_line(server: &Definition) -> String {
         [] => String::new(),
         folders => format!(", writes {}", folders.join(", ")),
     };
-    format!("{}: {}{network}{writable}", server.name, server.shown())
+    format!("{}: {}{network}{writable}", server.name, server.to_line())
 }
 
 /// The names alone: values may be secrets of the person.
@@ -154,14 +154,16 @@ fn environment_lines(server: &Definition) -> Vec<String> {
 fn command_lines(root: &Path, acting: &[PathBuf]) -> Vec<String> {
     let mut lines = Vec::new();
     for below in acting.iter().filter(|path| path.extension().is_some_and(|it| it == "md")) {
-        let text = read(&root.join(below)).unwrap_or_default();
+        let text = read_text_start(&root.join(below)).unwrap_or_default();
         let commands = inline_commands(&text).into_iter();
         lines.extend(commands.map(|command| format!("{}: {command}", below.display())));
         if below.starts_with(TASKS)
             && let Some(name) = below.file_stem().and_then(|name| name.to_str())
             && let Ok(task) = parse_task(name, &text)
         {
-            lines.extend(task.commands().map(|command| format!("{}: {command}", below.display())));
+            lines.extend(
+                task.shell_commands().map(|command| format!("{}: {command}", below.display())),
+            );
         }
     }
     lines
@@ -173,7 +175,7 @@ fn git_hooks(root: &Path) -> Vec<String> {
     find_hook_programs(root).into_iter().map(shown).collect()
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_text_start(path: &Path) -> Option<String> {
     let bytes = bounded_file::read_start(path, MAX_FILE_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }

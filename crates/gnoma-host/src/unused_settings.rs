@@ -63,7 +63,7 @@ fn of_tools(project: &Project) -> Vec<String> {
     });
     let is_agent = |tool: &str| {
         let name = tool.split('.').next().unwrap_or(tool);
-        project.routing.agents.named(name).is_some()
+        project.routing.agents.find_by_name(name).is_some()
     };
     let unknown = rules.chain(hooks).filter_map(|(key, place, text)| {
         let tool = text.split('(').next().unwrap_or(text).trim();
@@ -76,13 +76,13 @@ fn of_tools(project: &Project) -> Vec<String> {
 /// Returns what to add to a warning about a glob that matches no tool; `None` if a tool matches or may match.
 fn unknown_tool(tool: &str) -> Option<String> {
     let may_be = tool.is_empty() || tool.starts_with(['*', '?']) || tool.starts_with(MCP);
-    if may_be || TOOLS.iter().any(|known| glob::matches(tool, known)) {
+    if may_be || TOOLS.iter().any(|known| glob::glob_matches(tool, known)) {
         return None;
     }
     let lower = tool.to_lowercase();
     let is_meant = |known: &&str| known.rsplit('.').next() == Some(lower.as_str());
     let near = TOOLS.into_iter().find(is_meant);
-    let near = near.or_else(|| gnoma_config::nearest(&lower, TOOLS.into_iter()));
+    let near = near.or_else(|| gnoma_config::nearest_name(&lower, TOOLS.into_iter()));
     Some(near.map_or_else(String::new, |near| format!("; did you mean `{near}`?")))
 }
 
@@ -109,7 +109,7 @@ fn provider_of(arms: &str) -> Option<&str> {
 /// The same for settings by provider.
 fn of_providers(settings: &RoutingSettings, actions: &[SecretAction]) -> Vec<String> {
     let provider = &settings.provider;
-    let names = providers::named(provider);
+    let names = providers::provider_names(provider);
     let mut all: Vec<(String, &str)> = Vec::new();
     let tables: [(&str, Vec<&String>); 5] = [
         ("api_keys", provider.api_keys.keys().chain(provider.unset_keys.keys()).collect()),
@@ -138,7 +138,7 @@ fn of_providers(settings: &RoutingSettings, actions: &[SecretAction]) -> Vec<Str
     let unknown = all.into_iter().filter(|(_, name)| !names.iter().any(|known| known == name));
     let mut said: Vec<String> = unknown
         .map(|(key, name)| {
-            let near = gnoma_config::nearest(name, names.iter().map(String::as_str));
+            let near = gnoma_config::nearest_name(name, names.iter().map(String::as_str));
             let near = near.map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             format!("`{key}`: no provider has the name `{name}`{near}")
         })
@@ -155,7 +155,7 @@ fn in_rules<'a>(
 ) -> Vec<(String, &'a str)> {
     let is_known = |glob: &str| {
         let is_own = glob.is_empty() || glob == LOCAL || glob == agents::PROVIDER;
-        is_own || names.iter().any(|known| glob::matches(glob, known))
+        is_own || names.iter().any(|known| glob::glob_matches(glob, known))
     };
     // The case of names does not matter in rules about models.
     let is_name = |name: &str| names.iter().any(|known| known.eq_ignore_ascii_case(name));
@@ -195,7 +195,7 @@ mod tests {
                     [[router.rules]]\npin = \"*/x\"\nforbid = [\"WORK/*\", \"wrok/*\"]\n";
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        let lowered = Lowered::from(gnoma_config::load(&sources).unwrap());
+        let lowered = Lowered::from(gnoma_config::load_settings(&sources).unwrap());
         let (settings, actions) = (lowered.routing, lowered.guard.security.actions);
         let place = settings.router.rules[0].place.clone();
         let meant = "did you mean `work`?";

@@ -17,18 +17,18 @@ use crate::{Folders as _, HostError, Notices, Result, elsewhere};
 ///
 /// # Errors
 /// A folder is not a folder, or the settings cannot be used.
-pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded)> {
-    let spec = found(spec)?;
+pub fn load_settings(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded)> {
+    let spec = resolve_folders(spec)?;
     if let Some(trouble) = spec.environment.home_trouble() {
         notices.warning(&trouble);
     }
-    let loaded = gnoma_config::load(&sources(&spec))
+    let loaded = gnoma_config::load_settings(&setting_sources(&spec))
         .map_err(|error| HostError::usage(format!("invalid configuration\n{error}")))?;
     for finding in &loaded.findings {
         let text = finding.to_string();
         notices.warning(text.strip_prefix("warning: ").unwrap_or(&text));
     }
-    for said in idle(&spec) {
+    for said in ignored_controls(&spec) {
         notices.warning(said);
     }
     for said in gnoma_net::unusable_proxies(|name| spec.environment.get(name)) {
@@ -43,38 +43,39 @@ pub fn load(spec: SessionSpec, notices: &Notices) -> Result<(SessionSpec, Loaded
 /// # Errors
 /// A folder is not a folder, or the environment sets something wrong.
 pub fn load_without_files(spec: SessionSpec) -> Result<(SessionSpec, Loaded)> {
-    let spec = found(spec)?;
+    let spec = resolve_folders(spec)?;
     let no_files = gnoma_config::Sources {
         config_dir: Path::new("/nonexistent").to_owned(),
         project_root: None,
         profile: None,
         flags: Vec::new(),
-        ..sources(&spec)
+        ..setting_sources(&spec)
     };
-    let loaded = gnoma_config::load(&no_files)
+    let loaded = gnoma_config::load_settings(&no_files)
         .map_err(|error| HostError::usage(format!("invalid configuration\n{error}")))?;
     Ok((spec, loaded))
 }
 
 /// Lists the project's settings that have no effect, a sentence each.
 #[must_use]
-pub fn idle(spec: &SessionSpec) -> Vec<String> {
+pub fn ignored_controls(spec: &SessionSpec) -> Vec<String> {
     let root = gnoma_config::project_root(&spec.folder, &spec.environment.config_dir());
-    elsewhere::idle(root.as_deref().unwrap_or(&spec.folder))
+    elsewhere::ignored_controls(root.as_deref().unwrap_or(&spec.folder))
 }
 
 /// A spec with its folders as they are without symbolic links.
 ///
 /// # Errors
 /// A folder is none.
-pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
+pub fn resolve_folders(mut spec: SessionSpec) -> Result<SessionSpec> {
     let folders = std::iter::once(&mut spec.folder).chain(&mut spec.more_folders);
     for folder in folders {
         *folder = match folder.canonicalize() {
             Ok(real) if real.is_dir() => real,
             found => {
                 let is_there = folder.symlink_metadata().is_ok();
-                let why = trouble(folder, found.err().map(|error| error.kind()), is_there);
+                let why =
+                    describe_folder_error(folder, found.err().map(|error| error.kind()), is_there);
                 return Err(HostError::usage(why));
             }
         };
@@ -83,7 +84,7 @@ pub fn found(mut spec: SessionSpec) -> Result<SessionSpec> {
 }
 
 /// Describes why it is impossible to work in a folder.
-fn trouble(folder: &Path, error: Option<ErrorKind>, is_there: bool) -> String {
+fn describe_folder_error(folder: &Path, error: Option<ErrorKind>, is_there: bool) -> String {
     let shown = folder.display();
     match error {
         // What is left of a deleted folder can still be looked at.
@@ -100,7 +101,7 @@ fn trouble(folder: &Path, error: Option<ErrorKind>, is_there: bool) -> String {
 
 /// Returns the sources of the settings.
 #[must_use]
-pub fn sources(spec: &SessionSpec) -> Sources {
+pub fn setting_sources(spec: &SessionSpec) -> Sources {
     let text = |value: &String| toml::Value::String(value.clone());
     let said = &spec.overrides;
     let flags = [
@@ -126,25 +127,25 @@ pub fn sources(spec: &SessionSpec) -> Sources {
 }
 
 /// Longest silence on a connection. The session decides which of the limits applies when.
-pub fn silence(network: &Network) -> Duration {
+pub fn silence_timeout(network: &Network) -> Duration {
     let first = network.first_byte_timeout.max(network.local_first_byte_timeout);
     network.idle_timeout.max(first)
 }
 
 /// Creates the pool of connections.
-pub fn http(network: &Network) -> Http {
+pub fn build_http(network: &Network) -> Http {
     Http::new(HttpOptions {
         connect_timeout: network.connect_timeout,
-        idle_timeout: silence(network),
+        idle_timeout: silence_timeout(network),
         ca_file: network.ca_file.clone(),
     })
 }
 
 /// Returns the profile that says how to reach the provider `name`: built in, configured, or both.
-pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
+pub fn provider_profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
     let known = KNOWN.iter().find(|known| known.name == name);
     let endpoint = provider.endpoints.get(name);
-    let wire = provider.protocols.get(name).map(|wire| protocol(*wire));
+    let wire = provider.protocols.get(name).map(|wire| to_protocol(*wire));
     let (wire, url) = match (known, endpoint) {
         (None, None) => return Err(unknown_provider(provider, name)),
         (Some(known), None) if known.base_url.is_empty() => {
@@ -156,7 +157,7 @@ pub fn profile(provider: &Provider, name: &str) -> Result<Profile, HostError> {
         (known, Some(url)) => {
             let wire =
                 wire.unwrap_or_else(|| known.map_or(Protocol::OpenAi, |known| known.protocol));
-            (wire, address(wire, url))
+            (wire, normalize_address(wire, url))
         }
     };
     let mut profile = Profile::new(name, wire, url);
@@ -188,7 +189,7 @@ const REQUESTS: &[&str] = &["/chat/completions", "/responses", "/messages", "/mo
 
 /// An endpoint as the dialect needs it. People copy addresses with and without the version, and those of
 /// requests.
-fn address(wire: Protocol, url: &str) -> String {
+fn normalize_address(wire: Protocol, url: &str) -> String {
     let url = url.split('#').next().unwrap_or(url).trim_end_matches('/');
     let url = REQUESTS.iter().find_map(|request| url.strip_suffix(request)).unwrap_or(url);
     let url = url.trim_end_matches('/');
@@ -234,7 +235,7 @@ pub fn stays_here(profile: &Profile) -> bool {
     !is_vendor && is_this_machine(&profile.base_url)
 }
 
-fn protocol(wire: Wire) -> Protocol {
+fn to_protocol(wire: Wire) -> Protocol {
     match wire {
         Wire::Mistral => Protocol::Mistral,
         Wire::Anthropic => Protocol::Anthropic,
@@ -250,7 +251,7 @@ fn unknown_provider(provider: &Provider, name: &str) -> HostError {
     let is_own = |name: &&str| KNOWN.iter().all(|known| known.name != *name);
     let configured = provider.endpoints.keys().map(String::as_str).filter(is_own);
     let names: Vec<_> = known.chain(configured).collect();
-    let near = gnoma_config::nearest(name, names.iter().copied());
+    let near = gnoma_config::nearest_name(name, names.iter().copied());
     let near = near.map_or("known".to_owned(), |near| format!("did you mean `{near}`? Known"));
     let is_default = provider.default.as_deref() == Some(name);
     let source = provider.default_source.as_ref().filter(|_| is_default);
@@ -292,7 +293,7 @@ mod tests {
             ("a", Some(ErrorKind::NotFound), false, "there is no such folder"),
             ("a", None, true, "not a folder"),
         ] {
-            let told = trouble(Path::new(folder), error, is_there);
+            let told = describe_folder_error(Path::new(folder), error, is_there);
             assert!(told.contains(said), "{told}");
         }
     }
@@ -318,7 +319,7 @@ mod tests {
             (Protocol::Ollama, "http://localhost:11434/v1", "http://localhost:11434"),
         ];
         for (wire, written, meant) in cases {
-            assert_eq!(address(wire, written), meant);
+            assert_eq!(normalize_address(wire, written), meant);
         }
     }
 

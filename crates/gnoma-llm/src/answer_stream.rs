@@ -142,19 +142,19 @@ impl Reading {
     }
 
     /// Takes one network read.
-    fn take(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        let went = self.decode(profile, bytes);
-        self.filter();
+    fn push_bytes(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
+        let went = self.decode_bytes(profile, bytes);
+        self.filter_events();
         went
     }
 
-    fn decode(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
-        self.framer.feed(bytes).map_err(|why| errors::misframed(profile, why, bytes))?;
+    fn decode_bytes(&mut self, profile: &Profile, bytes: &[u8]) -> Result<(), ProviderError> {
+        self.framer.feed(bytes).map_err(|why| errors::unreadable_body(profile, why, bytes))?;
         loop {
             match self.framer.next_record() {
                 Ok(Some(record)) => {
                     let (known, had_ending) = (self.events.len(), self.decoder.ending().is_some());
-                    let went = self.decoder.frame(record.frame(), &mut self.events);
+                    let went = self.decoder.decode_frame(record.as_frame(), &mut self.events);
                     if self.events.iter().skip(known).any(is_content) {
                         // Some gateways give a reason to stop with every piece.
                         self.has_gone_on |= had_ending;
@@ -174,35 +174,35 @@ impl Reading {
                     })?;
                 }
                 Ok(None) => return Ok(()),
-                Err(why) => return Err(errors::protocol(profile, why)),
+                Err(why) => return Err(errors::protocol_error(profile, why)),
             }
         }
     }
 
     /// Passes the new events through what stands behind the decoder.
-    fn filter(&mut self) {
+    fn filter_events(&mut self) {
         if self.framer.has_fragments() || self.characters.is_waiting() {
-            self.characters.filter(&mut self.events);
+            self.characters.filter_events(&mut self.events);
         }
         if let Some(text_calls) = &mut self.text_calls {
-            text_calls.filter(&mut self.events);
+            text_calls.filter_events(&mut self.events);
         }
         if let Some(answer_calls) = &mut self.answer_calls {
-            answer_calls.filter(&mut self.events);
+            answer_calls.filter_events(&mut self.events);
         }
     }
 
     /// The body has ended.
-    fn end(&mut self, profile: &Profile) -> Result<(), ProviderError> {
-        if !self.framer.received() {
-            return Err(errors::empty(profile));
+    fn finish_body(&mut self, profile: &Profile) -> Result<(), ProviderError> {
+        if !self.framer.has_received() {
+            return Err(errors::empty_answer(profile));
         }
         if self.framer.is_cut() {
-            return Err(errors::truncated(profile));
+            return Err(errors::truncated_answer(profile));
         }
-        if let Some(record) = self.framer.rest() {
+        if let Some(record) = self.framer.unfinished_record() {
             // A record without its end may be cut; then the end is what is reported.
-            let _cut = self.decoder.frame(record.frame(), &mut self.events);
+            let _cut = self.decoder.decode_frame(record.as_frame(), &mut self.events);
         }
         self.decoder.finish(&mut self.events)
     }
@@ -235,18 +235,18 @@ impl Reading {
     }
 
     /// All events that will come are here, whether the answer is complete or not.
-    fn drain(&mut self) -> Events {
+    fn drain_events(&mut self) -> Events {
         if self.framer.has_fragments() || self.characters.is_waiting() {
-            self.characters.filter(&mut self.events);
+            self.characters.filter_events(&mut self.events);
             let mut alone = Events::new();
-            self.characters.finish(&mut alone);
+            self.characters.flush_fragments(&mut alone);
             self.events.append(&mut alone);
         }
         if let Some(text_calls) = &mut self.text_calls {
             text_calls.finish(&mut self.events);
         }
         if let Some(answer_calls) = &mut self.answer_calls {
-            answer_calls.filter(&mut self.events);
+            answer_calls.filter_events(&mut self.events);
         }
         std::mem::take(&mut self.events)
     }
@@ -287,7 +287,7 @@ impl Reading {
             Some(Ok(_)) if stopped => return Poll::Ready(None),
             None | Some(Err(_)) if stopped => return Poll::Ready(Some(Ok(()))),
             Some(Ok(bytes)) => {
-                let went = self.take(profile, &bytes);
+                let went = self.push_bytes(profile, &bytes);
                 if self.has_stopped() {
                     return Poll::Ready(None);
                 }
@@ -300,7 +300,7 @@ impl Reading {
                     Err(error) => Err(error),
                 }
             }
-            None => self.end(profile),
+            None => self.finish_body(profile),
             Some(Err(error)) => Err(errors::from_net(profile, &error)),
         };
         Poll::Ready(Some(went.or_else(|error| self.end_with(error))))
@@ -324,7 +324,7 @@ impl Stream for AnswerStream {
                         return Poll::Ready(Some(Ok(event)));
                     }
                     if let Some(went) = ready!(reading.poll_body(&this.profile, cx)) {
-                        let mut events = reading.drain();
+                        let mut events = reading.drain_events();
                         let mut error = went.err();
                         if reading.has_filled_window(&events) {
                             events.pop_back();

@@ -30,14 +30,14 @@ pub(crate) struct UnfilledCalls(Vec<(String, String, Slot)>);
 
 impl UnfilledCalls {
     /// Remembers a call if its `arguments` are a stand-in.
-    pub(crate) fn note(&mut self, (id, name): (&str, &str), arguments: &str, slot: Slot) {
+    pub(crate) fn record_call(&mut self, (id, name): (&str, &str), arguments: &str, slot: Slot) {
         if !id.is_empty() && is_stand_in(arguments) && self.0.len() < MAX_UNFILLED {
             self.0.push((id.to_owned(), name.to_owned(), slot));
         }
     }
 
     /// Takes the block of the call that is sent again under this id.
-    pub(crate) fn take(&mut self, (id, name): (&str, &str)) -> Option<Slot> {
+    pub(crate) fn take_slot(&mut self, (id, name): (&str, &str)) -> Option<Slot> {
         let at = self.0.iter().position(|(known, tool, _)| known == id && tool == name)?;
         Some(self.0.swap_remove(at).2)
     }

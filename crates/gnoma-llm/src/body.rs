@@ -42,18 +42,18 @@ impl Chain {
         Self {
             target,
             tools: Arc::clone(&request.tools),
-            tools_json: dialect.tools(&request.tools, &names),
+            tools_json: dialect.encode_tools(&request.tools, &names),
             names,
             messages: Vec::new(),
         }
     }
 
-    fn serves(&self, request: &ModelRequest, target: &ModelRef) -> bool {
+    fn can_serve(&self, request: &ModelRequest, target: &ModelRef) -> bool {
         self.target == *target && Arc::ptr_eq(&self.tools, &request.tools)
     }
 
     /// Returns the number of messages that this chain has encoded already, from the start.
-    fn shared(&self, messages: &[Arc<Message>]) -> usize {
+    fn count_shared_messages(&self, messages: &[Arc<Message>]) -> usize {
         self.messages
             .iter()
             .zip(messages)
@@ -62,13 +62,13 @@ impl Chain {
     }
 
     /// The message by which its conversation is known.
-    fn first(&self) -> Option<&Weak<Message>> {
+    fn first_message(&self) -> Option<&Weak<Message>> {
         self.messages.first().map(|(first, _)| first)
     }
 
     /// Reports whether the conversation of this chain is still in use.
-    fn lives(&self) -> bool {
-        self.first().is_some_and(|first| first.strong_count() > 0)
+    fn is_alive(&self) -> bool {
+        self.first_message().is_some_and(|first| first.strong_count() > 0)
     }
 
     /// Another chain with the same beginning.
@@ -83,14 +83,20 @@ impl Chain {
     }
 
     /// Encodes what is new in `messages`, which begin with what this chain holds.
-    fn extend(&mut self, dialect: &dyn Dialect, messages: &[Arc<Message>]) {
+    fn encode_new_messages(&mut self, dialect: &dyn Dialect, messages: &[Arc<Message>]) {
         for at in self.messages.len()..messages.len() {
-            let encoded = dialect.message(&messages[at], self.cx(messages, at, false));
+            let encoded =
+                dialect.encode_message(&messages[at], self.message_context(messages, at, false));
             self.messages.push((Arc::downgrade(&messages[at]), encoded.into()));
         }
     }
 
-    fn cx<'a>(&'a self, messages: &[Arc<Message>], at: usize, breakpoint: bool) -> MessageCx<'a> {
+    fn message_context<'a>(
+        &'a self,
+        messages: &[Arc<Message>],
+        at: usize,
+        breakpoint: bool,
+    ) -> MessageCx<'a> {
         let before = at.checked_sub(1).map(|before| messages[before].role());
         MessageCx { names: &self.names, target: &self.target, before, breakpoint }
     }
@@ -113,22 +119,22 @@ impl Encoder {
     ) -> (Vec<Bytes>, Arc<NameMap>) {
         let target = ModelRef { provider: provider.to_owned(), model: request.model.to_string() };
         let mut chains = self.chains.lock().unwrap_or_else(PoisonError::into_inner);
-        chains.retain(Chain::lives);
+        chains.retain(Chain::is_alive);
         let mut chain = take_best(&mut chains, request, &target)
             .unwrap_or_else(|| Chain::new(dialect, request, target));
-        chain.extend(dialect, &request.messages);
-        let envelope = dialect.envelope(request, chain.tools_json.as_ref(), &chain.names);
-        let pieces = assemble(dialect, &chain, envelope, &request.messages);
+        chain.encode_new_messages(dialect, &request.messages);
+        let envelope = dialect.encode_envelope(request, chain.tools_json.as_ref(), &chain.names);
+        let pieces = assemble_body(dialect, &chain, envelope, &request.messages);
         let names = Arc::clone(&chain.names);
-        keep(&mut chains, chain);
+        store_chain(&mut chains, chain);
         (pieces, names)
     }
 }
 
 /// Keeps a chain as the last used one, and lets go of the oldest where its conversation, or all of
 /// them, have too many.
-fn keep(chains: &mut Vec<Chain>, chain: Chain) {
-    let is_of_same = |other: &Chain| match (chain.first(), other.first()) {
+fn store_chain(chains: &mut Vec<Chain>, chain: Chain) {
+    let is_of_same = |other: &Chain| match (chain.first_message(), other.first_message()) {
         (Some(own), Some(other)) => own.ptr_eq(other),
         (None, _) | (_, None) => false,
     };
@@ -147,8 +153,8 @@ fn keep(chains: &mut Vec<Chain>, chain: Chain) {
 /// no help.
 fn take_best(chains: &mut Vec<Chain>, request: &ModelRequest, target: &ModelRef) -> Option<Chain> {
     let (best, shared) = (0..chains.len())
-        .filter(|at| chains[*at].serves(request, target))
-        .map(|at| (at, chains[at].shared(&request.messages)))
+        .filter(|at| chains[*at].can_serve(request, target))
+        .map(|at| (at, chains[at].count_shared_messages(&request.messages)))
         .filter(|(_, shared)| *shared > 0)
         .max_by_key(|(at, shared)| {
             // Copying from the longest keeps that one among the recently used.
@@ -164,19 +170,19 @@ fn take_best(chains: &mut Vec<Chain>, request: &ModelRequest, target: &ModelRef)
     Some(fork)
 }
 
-fn assemble(
+fn assemble_body(
     dialect: &dyn Dialect,
     chain: &Chain,
     envelope: Envelope,
     messages: &[Arc<Message>],
 ) -> Vec<Bytes> {
-    let marked = if dialect.has_breakpoints() { breakpoints(messages) } else { Vec::new() };
+    let marked = if dialect.has_breakpoints() { find_breakpoints(messages) } else { Vec::new() };
     let mut pieces = Vec::with_capacity(2 * messages.len() + 2);
     let mut has_items = envelope.has_items;
     pieces.push(Bytes::from(envelope.head));
     for (at, (message, (_, encoded))) in messages.iter().zip(&chain.messages).enumerate() {
         let encoded = if marked.contains(&at) {
-            dialect.message(message, chain.cx(messages, at, true)).into()
+            dialect.encode_message(message, chain.message_context(messages, at, true)).into()
         } else {
             encoded.clone()
         };
@@ -193,7 +199,7 @@ fn assemble(
 }
 
 /// The last messages that are not the model's own: the prompt up to there is sent again next round.
-fn breakpoints(messages: &[Arc<Message>]) -> Vec<usize> {
+fn find_breakpoints(messages: &[Arc<Message>]) -> Vec<usize> {
     let ours = |at: &usize| messages[*at].role() != Role::Assistant;
     (0..messages.len()).rev().filter(ours).take(MESSAGE_BREAKPOINTS).collect()
 }
@@ -227,15 +233,15 @@ mod tests {
             unreachable!("nobody is asked here")
         }
 
-        fn path(&self, _model: &str) -> String {
+        fn answer_path(&self, _model: &str) -> String {
             String::new()
         }
 
-        fn tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
+        fn encode_tools(&self, _tools: &[Arc<ToolSpec>], _names: &NameMap) -> Option<RawJson> {
             None
         }
 
-        fn envelope(
+        fn encode_envelope(
             &self,
             _request: &ModelRequest,
             _tools: Option<&RawJson>,
@@ -248,7 +254,7 @@ mod tests {
             Envelope::new(&Body { messages: [] })
         }
 
-        fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        fn encode_message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             self.encoded.fetch_add(1, Ordering::Relaxed);
             let mut out = Vec::new();
             push_item(&mut out, &(message.role(), message.text_content(), cx.breakpoint));
@@ -259,7 +265,7 @@ mod tests {
             self.breakpoints
         }
 
-        fn decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
+        fn new_decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
             unreachable!("nothing is read here")
         }
     }

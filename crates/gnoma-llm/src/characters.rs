@@ -39,7 +39,7 @@ pub(crate) fn mark_fragments(record: &[u8]) -> (Cow<'_, str>, bool) {
         return (text, false);
     }
     let marked = replace_lone_surrogates(text, |unit| {
-        marked(UNIT_MARK, u32::from(unit - FIRST_SURROGATE)).into()
+        encode_fragment(UNIT_MARK, u32::from(unit - FIRST_SURROGATE)).into()
     });
     let has_marks = matches!(marked, Cow::Owned(_));
     (marked, has_marks)
@@ -50,13 +50,13 @@ fn with_marked_bytes(record: &[u8]) -> String {
     for chunk in record.utf8_chunks() {
         text.push_str(chunk.valid());
         for byte in chunk.invalid() {
-            text.push_str(&marked(BYTE_MARK, u32::from(*byte)));
+            text.push_str(&encode_fragment(BYTE_MARK, u32::from(*byte)));
         }
     }
     text
 }
 
-fn marked(mark: char, value: u32) -> String {
+fn encode_fragment(mark: char, value: u32) -> String {
     [mark, char::from_u32(BASE + value).unwrap_or(REPLACEMENT)].iter().collect()
 }
 
@@ -64,7 +64,7 @@ fn marked(mark: char, value: u32) -> String {
 pub(crate) fn replace_fragments(text: &str) -> String {
     let mut joined = JoinedText::default();
     joined.push(text);
-    joined.finish()
+    joined.into_text()
 }
 
 /// Returns the bytes that `text` has once its fragments are joined.
@@ -72,7 +72,7 @@ pub(crate) fn joined_bytes(text: &str) -> usize {
     if !text.contains([UNIT_MARK, BYTE_MARK]) {
         return text.len();
     }
-    measured(text).map(|(_, bytes)| bytes).sum()
+    measure_letters(text).map(|(_, bytes)| bytes).sum()
 }
 
 /// Returns what follows the first `bytes` of `text`, counted as [`joined_bytes`] does; nothing where that
@@ -82,7 +82,7 @@ pub(crate) fn skip_joined(text: &str, bytes: usize) -> &str {
         return text.get(bytes..).unwrap_or_default();
     }
     let mut left = bytes;
-    for (at, width) in measured(text) {
+    for (at, width) in measure_letters(text) {
         if left == 0 {
             return text.get(at..).unwrap_or_default();
         }
@@ -93,11 +93,11 @@ pub(crate) fn skip_joined(text: &str, bytes: usize) -> &str {
 }
 
 /// The places of the letters and fragments of `text`, and the bytes that each is once it is joined.
-fn measured(text: &str) -> impl Iterator<Item = (usize, usize)> {
+fn measure_letters(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let mut letters = text.char_indices().peekable();
     std::iter::from_fn(move || {
         let (at, letter) = letters.next()?;
-        let found = letters.peek().and_then(|(_, value)| fragment(letter, *value));
+        let found = letters.peek().and_then(|(_, value)| parse_fragment(letter, *value));
         let width = match found {
             // Two halves make a character of four bytes.
             Some(Fragment::Unit(_)) => 2,
@@ -132,7 +132,7 @@ enum DeltaKind {
 }
 
 impl DeltaKind {
-    fn event(self, slot: Slot, text: String) -> StreamEvent {
+    fn delta_event(self, slot: Slot, text: String) -> StreamEvent {
         match self {
             Self::Text => StreamEvent::TextDelta { slot, text },
             Self::Thinking => StreamEvent::ThinkingDelta { slot, text },
@@ -148,27 +148,29 @@ impl CharacterJoiner {
     }
 
     /// Replaces the marks in the new events of a decoder.
-    pub(crate) fn filter(&mut self, events: &mut Events) {
+    pub(crate) fn filter_events(&mut self, events: &mut Events) {
         for event in std::mem::take(events) {
-            self.take(event, events);
+            self.filter_event(event, events);
         }
     }
 
     /// The answer is over: what still waits stays alone.
-    pub(crate) fn finish(&mut self, out: &mut Events) {
+    pub(crate) fn flush_fragments(&mut self, out: &mut Events) {
         for (slot, end) in std::mem::take(&mut self.open) {
             out.push_back(end.into_event(slot));
         }
     }
 
-    fn take(&mut self, event: StreamEvent, out: &mut Events) {
+    fn filter_event(&mut self, event: StreamEvent, out: &mut Events) {
         match event {
-            StreamEvent::TextDelta { slot, text } => self.join(DeltaKind::Text, slot, &text, out),
+            StreamEvent::TextDelta { slot, text } => {
+                self.join_delta(DeltaKind::Text, slot, &text, out)
+            }
             StreamEvent::ThinkingDelta { slot, text } => {
-                self.join(DeltaKind::Thinking, slot, &text, out);
+                self.join_delta(DeltaKind::Thinking, slot, &text, out);
             }
             StreamEvent::ToolCallDelta { slot, fragment } => {
-                self.join(DeltaKind::Arguments, slot, &fragment, out);
+                self.join_delta(DeltaKind::Arguments, slot, &fragment, out);
             }
             StreamEvent::ToolCallStart { slot, id, name } => {
                 let (id, name) = (replace_fragments(&id), replace_fragments(&name));
@@ -181,7 +183,7 @@ impl CharacterJoiner {
                 out.push_back(event);
             }
             StreamEvent::Stop(_) => {
-                self.finish(out);
+                self.flush_fragments(out);
                 out.push_back(event);
             }
             StreamEvent::RateLimits { .. }
@@ -195,7 +197,7 @@ impl CharacterJoiner {
         }
     }
 
-    fn join(&mut self, kind: DeltaKind, slot: Slot, text: &str, out: &mut Events) {
+    fn join_delta(&mut self, kind: DeltaKind, slot: Slot, text: &str, out: &mut Events) {
         let fragments = self.open.remove(&slot).map(|end| end.fragments).unwrap_or_default();
         let mut joined = JoinedText { text: String::new(), fragments };
         joined.push(text);
@@ -203,14 +205,14 @@ impl CharacterJoiner {
         if !fragments.is_empty() {
             self.open.insert(slot, OpenEnd { kind, fragments });
         }
-        out.push_back(kind.event(slot, text));
+        out.push_back(kind.delta_event(slot, text));
     }
 }
 
 impl OpenEnd {
     fn into_event(self, slot: Slot) -> StreamEvent {
         let joined = JoinedText { text: String::new(), fragments: self.fragments };
-        self.kind.event(slot, joined.finish())
+        self.kind.delta_event(slot, joined.into_text())
     }
 }
 
@@ -225,25 +227,25 @@ impl JoinedText {
     fn push(&mut self, marked: &str) {
         let mut letters = marked.chars().peekable();
         while let Some(letter) = letters.next() {
-            let fragment = letters.peek().and_then(|value| fragment(letter, *value));
+            let fragment = letters.peek().and_then(|value| parse_fragment(letter, *value));
             if let Some(fragment) = fragment {
                 letters.next();
                 self.fragments.push(fragment);
             } else {
-                self.settle();
+                self.flush_fragments();
                 self.text.push(letter);
             }
         }
     }
 
-    fn finish(mut self) -> String {
-        self.settle();
+    fn into_text(mut self) -> String {
+        self.flush_fragments();
         self.text
     }
 
     /// Decodes the fragments at the end as they are, because nothing more can join them.
-    fn settle(&mut self) {
-        let (text, rest) = decode(&std::mem::take(&mut self.fragments));
+    fn flush_fragments(&mut self) {
+        let (text, rest) = decode_fragments(&std::mem::take(&mut self.fragments));
         self.text.push_str(&text);
         if !rest.is_empty() {
             self.text.push(REPLACEMENT);
@@ -252,13 +254,13 @@ impl JoinedText {
 
     /// The text, and the fragments that the next piece may complete.
     fn split_open_end(mut self) -> (String, Vec<Fragment>) {
-        let (text, rest) = decode(&self.fragments);
+        let (text, rest) = decode_fragments(&self.fragments);
         self.text.push_str(&text);
         (self.text, rest)
     }
 }
 
-fn fragment(mark: char, value: char) -> Option<Fragment> {
+fn parse_fragment(mark: char, value: char) -> Option<Fragment> {
     let value = u32::from(value).checked_sub(BASE)?;
     match mark {
         UNIT_MARK => {
@@ -271,7 +273,7 @@ fn fragment(mark: char, value: char) -> Option<Fragment> {
 }
 
 /// The characters that `fragments` make, and the last fragments, where more of them may make another.
-fn decode(fragments: &[Fragment]) -> (String, Vec<Fragment>) {
+fn decode_fragments(fragments: &[Fragment]) -> (String, Vec<Fragment>) {
     let mut text = String::new();
     let mut rest = fragments;
     while let Some((unit, after)) = split_unit(rest) {
@@ -300,7 +302,7 @@ fn split_unit(fragments: &[Fragment]) -> Option<(Unit, &[Fragment])> {
     if let Fragment::Unit(unit) = fragments.first()? {
         return Some((Ok(*unit), fragments.get(1..).unwrap_or_default()));
     }
-    let bytes: Vec<u8> = fragments.iter().map_while(Fragment::byte).collect();
+    let bytes: Vec<u8> = fragments.iter().map_while(Fragment::as_byte).collect();
     let is_last = bytes.len() == fragments.len();
     let (unit, length) = match first_of(&bytes) {
         Some(first) => first,
@@ -312,7 +314,7 @@ fn split_unit(fragments: &[Fragment]) -> Option<(Unit, &[Fragment])> {
 
 impl Fragment {
     /// The byte, if it is one.
-    fn byte(&self) -> Option<u8> {
+    fn as_byte(&self) -> Option<u8> {
         match self {
             Self::Byte(byte) => Some(*byte),
             Self::Unit(_) => None,
@@ -354,10 +356,10 @@ mod tests {
             let json = [b"\"", *piece, b"\""].concat();
             let text = serde_json::from_str(&mark_fragments(&json).0).unwrap();
             let mut events = Events::from([StreamEvent::TextDelta { slot: 0, text }]);
-            joiner.filter(&mut events);
+            joiner.filter_events(&mut events);
             out.extend(events);
         }
-        joiner.finish(&mut out);
+        joiner.flush_fragments(&mut out);
         let text = |event: &StreamEvent| match event {
             StreamEvent::TextDelta { text, .. } => text.clone(),
             other => panic!("not a text: {other:?}"),
@@ -410,7 +412,7 @@ mod tests {
 
     #[test]
     fn fragments_count_as_the_characters_that_they_make() {
-        let high = marked(UNIT_MARK, 0x3D);
+        let high = encode_fragment(UNIT_MARK, 0x3D);
         assert_eq!(joined_bytes(&format!("a{high}")), 3);
         assert_eq!(skip_joined("a😀b", joined_bytes(&format!("a{high}")) + 2), "b");
         assert_eq!(skip_joined(&format!("a{high}b"), 3), "b");

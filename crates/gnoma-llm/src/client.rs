@@ -80,53 +80,55 @@ impl Provider for Client {
     fn stream(&self, request: ModelRequest) -> EventStream {
         let shared = Arc::clone(&self.shared);
         Box::pin(AnswerStream {
-            state: AnswerState::Asking(Box::pin(async move { shared.ask(&request).await })),
+            state: AnswerState::Asking(Box::pin(
+                async move { shared.request_answer(&request).await },
+            )),
             profile: Arc::clone(&self.shared.profile),
         })
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        Box::pin(self.shared.models())
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        Box::pin(self.shared.fetch_models())
     }
 }
 
 impl Endpoint {
     /// Asks; where the server refuses what can be left out or lowered, asks without it. What headers tell
     /// of rate limits is the first event, whether the call is answered or refused.
-    async fn ask(&self, asked: &ModelRequest) -> AnswerState {
-        let mut changes = self.memory.of(asked);
+    async fn request_answer(&self, asked: &ModelRequest) -> AnswerState {
+        let mut changes = self.memory.changes_for(asked);
         let (mut notes, mut trials, mut trial_note) = (Events::new(), 0, None);
         loop {
-            let mut sent = self.sent(asked, &changes);
+            let mut sent = self.prepare_request(asked, &changes);
             let body = std::mem::take(&mut sent.body);
             let bytes: usize = body.iter().map(Bytes::len).sum();
-            let path = self.dialect.path(&asked.model);
-            let reply = match self.exchange(&path, Some(body.clone())).await {
+            let path = self.dialect.answer_path(&asked.model);
+            let reply = match self.send_request(&path, Some(body.clone())).await {
                 Ok(reply) => reply,
                 Err(error) => return AnswerState::Draining(notes, Some(error)),
             };
             let limits = rate_limits(&reply);
-            let refused = match self.checked(reply).await {
+            let refused = match self.check_status(reply).await {
                 Ok(reply) => {
                     notes.push_front(limits);
-                    self.memory.accept_pictures(asked, adapt::pictures(&sent.request));
+                    self.memory.accept_pictures(asked, adapt::collect_pictures(&sent.request));
                     let tools = adapt::foreign_tools(&sent.request).map(str::to_owned);
                     self.memory.accept_tools(asked, tools.collect());
-                    return self.reading(reply, sent, notes, asked);
+                    return self.start_reading(reply, sent, notes, asked);
                 }
                 Err(refused) => refused,
             };
             let may_learn = notes.len() < MAX_CHANGES_PER_CALL && trials <= adapt::MAX_TRIALS;
             let learnt = (may_learn && !sent.as_call)
-                .then(|| self.learn(asked, (&sent.request, &body), &refused, &changes))
+                .then(|| self.learn_adaptation(asked, (&sent.request, &body), &refused, &changes))
                 .flatten();
             let Some((change, all)) = learnt else {
                 notes.push_front(limits);
-                let error = errors::suggesting(&self.profile, refused.error, &asked.model);
+                let error = errors::suggest_model(&self.profile, refused.error, &asked.model);
                 let error = errors::refused_size(&self.profile, error, bytes);
                 return AnswerState::Draining(notes, Some(error));
             };
-            self.memory.keep(asked, all.clone());
+            self.memory.record_changes(asked, all.clone());
             if let Adaptation::ToolTrials(tried) = &change {
                 // The last word about the tools holds.
                 if let Some(before) = trial_note.take() {
@@ -135,39 +137,45 @@ impl Endpoint {
                 trials += 1;
                 if tried.is_given_up() {
                     notes.push_front(limits);
-                    let error = errors::suggesting(&self.profile, refused.error, &asked.model);
+                    let error = errors::suggest_model(&self.profile, refused.error, &asked.model);
                     return AnswerState::Draining(notes, Some(error));
                 }
                 trial_note = Some(notes.len());
             }
-            notes.push_back(StreamEvent::Adapted { note: self.note(asked, &change, &refused) });
+            notes.push_back(StreamEvent::Adapted {
+                note: self.describe_change(asked, &change, &refused),
+            });
             changes = all;
         }
     }
 
     /// Builds the request that goes out for `asked`, with the changes that the server wants.
-    fn sent<'a>(&self, asked: &'a ModelRequest, changes: &[Adaptation]) -> SentRequest<'a> {
-        let Shaped { request, as_call } = format::shaped(&self.profile, asked);
+    fn prepare_request<'a>(
+        &self,
+        asked: &'a ModelRequest,
+        changes: &[Adaptation],
+    ) -> SentRequest<'a> {
+        let Shaped { request, as_call } = format::shape_request(&self.profile, asked);
         let is_blind = self.profile.blind_models.iter().any(|model| **model == *request.model);
         let request = if is_blind {
-            adapt::applied(&[Adaptation::Pictures], request, as_call)
+            adapt::apply_changes(&[Adaptation::Pictures], request, as_call)
         } else {
             request
         };
-        let request = adapt::applied(changes, request, as_call);
+        let request = adapt::apply_changes(changes, request, as_call);
         let (body, names) = self.encoder.encode(&*self.dialect, &self.profile.name, &request);
-        SentRequest { request, as_call, names, body: adapt::rewritten(changes, body) }
+        SentRequest { request, as_call, names, body: adapt::rewrite_body(changes, body) }
     }
 
     /// Learns from a refusal. Returns the new change, and all changes that apply from now on.
-    fn learn(
+    fn learn_adaptation(
         &self,
         asked: &ModelRequest,
         (request, sent): (&ModelRequest, &[Bytes]),
         refused: &Refused,
         changes: &[Adaptation],
     ) -> Option<(Adaptation, Vec<Adaptation>)> {
-        let fields = &adapt::fields(sent.first()?)?;
+        let fields = &adapt::parse_fields(sent.first()?)?;
         let known = changes.iter().find_map(|change| match change {
             Adaptation::RefusedPictures(known) => Some(known.clone()),
             _ => None,
@@ -178,7 +186,7 @@ impl Endpoint {
             _ => None,
         });
         let tools = (trials, self.memory.accepted_tools(asked));
-        let (error, body, bytes) = (&refused.error, &refused.body, adapt::bytes(request));
+        let (error, body, bytes) = (&refused.error, &refused.body, adapt::prompt_bytes(request));
         let has_names = self.profile.protocol == Protocol::OpenAi;
         let refusal = RefusedRequest {
             error,
@@ -191,18 +199,23 @@ impl Endpoint {
             bytes,
             has_names,
         };
-        let change = adapt::change(&refusal)?;
-        let all = adapt::joined(changes, change.clone())?;
+        let change = adapt::infer_adaptation(&refusal)?;
+        let all = adapt::merge_change(changes, change.clone())?;
         Some((change, all))
     }
 
     /// Describes a change of requests for people.
-    fn note(&self, asked: &ModelRequest, change: &Adaptation, refused: &Refused) -> String {
-        let (name, said) = (&self.profile.name, errors::quote(&refused.error.message));
-        format!("{name}/{} {} (it answered: {said})", asked.model, change.words())
+    fn describe_change(
+        &self,
+        asked: &ModelRequest,
+        change: &Adaptation,
+        refused: &Refused,
+    ) -> String {
+        let (name, said) = (&self.profile.name, errors::quote_text(&refused.error.message));
+        format!("{name}/{} {} (it answered: {said})", asked.model, change.describe_effect())
     }
 
-    fn reading(
+    fn start_reading(
         &self,
         reply: Reply,
         sent: SentRequest<'_>,
@@ -214,7 +227,7 @@ impl Endpoint {
             .then(|| TextCalls::new(Arc::clone(&names), Arc::clone(&request.tools)));
         let wrapped = |format: &_| AnswerCalls::new(format::is_wrapped(format));
         let answer_calls = asked.format.as_ref().filter(|_| as_call).map(wrapped);
-        let decoder = self.dialect.decoder(names);
+        let decoder = self.dialect.new_decoder(names);
         let limits =
             AnswerLimits { most: request.max_output_tokens, window: request.context_window };
         let body = reply.into_body();
@@ -222,48 +235,53 @@ impl Endpoint {
         AnswerState::Reading(Box::new(reading))
     }
 
-    async fn models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
-        let reply = self.exchange(self.dialect.models_path(), None).await?;
-        let reply = self.checked(reply).await;
+    async fn fetch_models(&self) -> Result<Vec<ModelInfo>, ProviderError> {
+        let reply = self.send_request(self.dialect.models_path(), None).await?;
+        let reply = self.check_status(reply).await;
         let reply = reply.map_err(|refused| errors::refused_list(&self.profile, refused.error))?;
-        let body = reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net(&error))?;
+        let body =
+            reply.into_bytes(MAX_MODELS_BYTES).await.map_err(|error| self.net_error(&error))?;
         if let Some(error) = errors::no_list(&self.profile, &body) {
             return Err(error);
         }
-        Ok(self.dialect.models(&body))
+        Ok(self.dialect.parse_models(&body))
     }
 
     /// Sends, and waits for the head of the reply.
-    async fn exchange(&self, path: &str, body: Option<Vec<Bytes>>) -> Result<Reply, ProviderError> {
+    async fn send_request(
+        &self,
+        path: &str,
+        body: Option<Vec<Bytes>>,
+    ) -> Result<Reply, ProviderError> {
         if let Some(error) = errors::unusable_key(&self.profile) {
             return Err(error);
         }
-        let mut headers = self.dialect.headers();
+        let mut headers = self.dialect.request_headers();
         if body.is_some() {
             headers.push(("content-type", Secret::new("application/json".to_owned())));
         }
         let headers = headers.into_iter().map(|(name, value)| (name.into(), value)).collect();
-        let request = HttpRequest { url: self.profile.url(path), headers, body };
-        self.http.send(request).await.map_err(|error| self.net(&error))
+        let request = HttpRequest { url: self.profile.url_for(path), headers, body };
+        self.http.send(request).await.map_err(|error| self.net_error(&error))
     }
 
     /// The reply, where its status is that of a success.
-    async fn checked(&self, reply: Reply) -> Result<Reply, Refused> {
+    async fn check_status(&self, reply: Reply) -> Result<Reply, Refused> {
         if reply.status < 300 {
             return Ok(reply);
         }
         let status = reply.status;
         if status < 400 {
-            let error = errors::redirected(&self.profile, status, reply.header("location"));
+            let error = errors::redirect_error(&self.profile, status, reply.header("location"));
             return Err(Refused { error, body: Vec::new() });
         }
-        let wait = wait(&reply);
+        let wait = parse_retry_after(&reply);
         let body = reply.into_bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
         let error = errors::from_status(&self.profile, status, wait, &body);
         Err(Refused { error, body })
     }
 
-    fn net(&self, error: &NetError) -> ProviderError {
+    fn net_error(&self, error: &NetError) -> ProviderError {
         errors::from_net(&self.profile, error)
     }
 }
@@ -280,7 +298,7 @@ fn rate_limits(reply: &Reply) -> StreamEvent {
 }
 
 /// The wait that the headers of a failure ask for.
-fn wait(reply: &Reply) -> Option<Duration> {
+fn parse_retry_after(reply: &Reply) -> Option<Duration> {
     let now = errors::sent_at(reply.header("date")).unwrap_or_else(Timestamp::now);
     errors::asked_wait(&reply.headers().collect::<Vec<_>>(), now)
 }

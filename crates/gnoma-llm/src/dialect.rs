@@ -29,7 +29,7 @@ pub trait Decode: Send {
     ///
     /// # Errors
     /// When the record is broken or says that the call failed. The stream ends with it.
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError>;
+    fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError>;
 
     /// The connection has ended. Emits the [`StreamEvent::Stop`] that is still owed, if the answer
     /// is complete.
@@ -58,7 +58,7 @@ pub struct Ending {
 pub(crate) type Headers = Vec<(&'static str, Secret<String>)>;
 
 /// Tells of a signature, where there is one.
-pub(crate) fn sign(slot: Slot, signature: Text<'_>, out: &mut Events) {
+pub(crate) fn push_signature(slot: Slot, signature: Text<'_>, out: &mut Events) {
     if let Some(signature) = signature.into_filled() {
         out.push_back(StreamEvent::Signature { slot, signature });
     }
@@ -79,7 +79,7 @@ pub(crate) struct MessageCx<'a> {
 
 impl MessageCx<'_> {
     /// Reports whether the model that is asked wrote `message` itself.
-    pub(crate) fn own(&self, message: &Message) -> bool {
+    pub(crate) fn is_own_message(&self, message: &Message) -> bool {
         message.origin() == Some(self.target)
     }
 }
@@ -90,21 +90,21 @@ pub(crate) trait Dialect: Send + Sync {
     fn profile(&self) -> &Profile;
 
     /// Path under the base URL for a streamed answer of `model`.
-    fn path(&self, model: &str) -> String;
+    fn answer_path(&self, model: &str) -> String;
 
     /// Headers of every request: the key, as nearly everybody wants it.
-    fn headers(&self) -> Headers {
-        self.profile().bearer().into_iter().collect()
+    fn request_headers(&self) -> Headers {
+        self.profile().auth_header().into_iter().collect()
     }
 
     /// The tools as the wire wants them, or `None` when there are none. Called once per tool set. Most
     /// wires took OpenAI's form.
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
-        completions::encode::tools(tools, names)
+    fn encode_tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        completions::encode::encode_tools(tools, names)
     }
 
     /// The request without its messages.
-    fn envelope(
+    fn encode_envelope(
         &self,
         request: &ModelRequest,
         tools: Option<&RawJson>,
@@ -113,7 +113,7 @@ pub(crate) trait Dialect: Send + Sync {
 
     /// One message as the wire's items, separated by commas; empty when nothing of it may be sent.
     /// Called once per message: the result is kept.
-    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8>;
+    fn encode_message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8>;
 
     /// Reports whether [`MessageCx::breakpoint`] makes a difference in this dialect.
     fn has_breakpoints(&self) -> bool {
@@ -121,7 +121,7 @@ pub(crate) trait Dialect: Send + Sync {
     }
 
     /// A decoder for one answer.
-    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode>;
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode>;
 
     /// Path under the base URL that lists models.
     fn models_path(&self) -> &'static str {
@@ -129,7 +129,7 @@ pub(crate) trait Dialect: Send + Sync {
     }
 
     /// Reads the answer to [`models_path`](Self::models_path); what cannot be read is no model.
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
-        completions::models::models(body)
+    fn parse_models(&self, body: &[u8]) -> Vec<ModelInfo> {
+        completions::models::parse_models(body)
     }
 }

@@ -97,11 +97,11 @@ const ENDS: &[&str] = &[
 
 impl EndReason {
     /// Reads a server's word; `None` where it says nothing, as some do in every record before the last.
-    pub(crate) fn read(word: &str) -> Option<Self> {
+    pub(crate) fn from_word(word: &str) -> Option<Self> {
         if word.is_empty() {
             return None;
         }
-        let parts = parts(word);
+        let parts = split_name(word);
         let lower = word.to_ascii_lowercase();
         let begins = |stems: &[&str]| {
             parts.iter().any(|part| stems.iter().any(|stem| part.starts_with(stem)))
@@ -112,11 +112,11 @@ impl EndReason {
         } else if errors::is_window_word(&lower) {
             Self::WindowFull
         } else if begins(ODDITIES) || is(&["not", "unspecified", "unknown"]) {
-            Self::Unknown(errors::quote(word))
+            Self::Unknown(errors::quote_text(word))
         } else if begins(FILTERS) {
             Self::Stop(StopReason::ContentFilter)
         } else if begins(FAILURES) {
-            Self::BrokenOff(errors::quote(word))
+            Self::BrokenOff(errors::quote_text(word))
         } else if begins(&["refus"]) {
             Self::Stop(StopReason::Refusal)
         } else if begins(&["pause"]) {
@@ -132,12 +132,12 @@ impl EndReason {
         } else if is(ENDS) {
             Self::Stop(StopReason::EndTurn)
         } else {
-            Self::Unknown(errors::quote(word))
+            Self::Unknown(errors::quote_text(word))
         })
     }
 
     /// The reason to stop, as far as it is one.
-    pub(crate) fn stop(&self) -> StopReason {
+    pub(crate) fn stop_reason(&self) -> StopReason {
         match self {
             Self::Stop(stop) => *stop,
             Self::WindowFull => StopReason::MaxTokens,
@@ -149,7 +149,7 @@ impl EndReason {
     ///
     /// # Errors
     /// When the reason is a failure.
-    pub(crate) fn settle(
+    pub(crate) fn resolve_stop(
         &self,
         profile: &Profile,
         out: &mut Events,
@@ -162,12 +162,12 @@ impl EndReason {
                 out.push_back(StreamEvent::UnknownStop { word: word.clone() });
             }
         }
-        Ok(self.stop())
+        Ok(self.stop_reason())
     }
 }
 
 /// The parts of a name in any of the usual spellings, in small letters.
-fn parts(word: &str) -> Vec<String> {
+fn split_name(word: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut was_small = false;
     for c in word.chars() {
@@ -206,7 +206,7 @@ mod tests {
             "upstreamDisconnected",
             "rate_limit_exceeded",
         ] {
-            assert_eq!(EndReason::read(word), Some(EndReason::BrokenOff(word.to_owned())));
+            assert_eq!(EndReason::from_word(word), Some(EndReason::BrokenOff(word.to_owned())));
         }
         for word in [
             "OTHER",
@@ -220,10 +220,10 @@ mod tests {
             "TOO_MANY_TOOL_CALLS",
             "MISSING_THOUGHT_SIGNATURE",
         ] {
-            assert_eq!(EndReason::read(word), Some(EndReason::Unknown(word.to_owned())));
+            assert_eq!(EndReason::from_word(word), Some(EndReason::Unknown(word.to_owned())));
         }
         for word in ["", "null", "None", "_"] {
-            assert_eq!(EndReason::read(word), None);
+            assert_eq!(EndReason::from_word(word), None);
         }
     }
 
@@ -266,13 +266,13 @@ mod tests {
             (&["pause_turn"], StopReason::Pause),
         ] {
             for word in words {
-                assert_eq!(EndReason::read(word), Some(EndReason::Stop(stop)), "{word}");
+                assert_eq!(EndReason::from_word(word), Some(EndReason::Stop(stop)), "{word}");
             }
         }
         for word in
             ["model_length", "model_context_window_exceeded", "context_length", "window_full"]
         {
-            assert_eq!(EndReason::read(word), Some(EndReason::WindowFull), "{word}");
+            assert_eq!(EndReason::from_word(word), Some(EndReason::WindowFull), "{word}");
         }
     }
 }

@@ -20,9 +20,9 @@ use gnoma_net::{NetError, NetErrorKind};
 use serde_json::Value;
 
 use self::facts::ErrorFacts;
-pub(crate) use self::keys::unusable as unusable_key;
+pub(crate) use self::keys::key_error as unusable_key;
 use self::quote::is_page;
-pub(crate) use self::quote::quote;
+pub(crate) use self::quote::quote_text;
 use crate::{Profile, catalogue};
 pub(crate) use gnoma_net::wait::{asked_wait, sent_at};
 
@@ -36,7 +36,7 @@ pub(crate) fn from_status(
     let text = String::from_utf8_lossy(body);
     let mut error = match serde_json::from_str::<Value>(&text) {
         Ok(value) => from_value(profile, Some(status), &value),
-        Err(_) => classified(profile, Some(status), ErrorFacts::unread(&text)),
+        Err(_) => classify_error(profile, Some(status), ErrorFacts::from_text(&text)),
     };
     if let Some(wait) = retry_after {
         ask_wait(&mut error, wait);
@@ -51,12 +51,16 @@ const MOST_SAID_WAIT: Duration = Duration::from_hours(24 * 365);
 fn ask_wait(error: &mut ProviderError, wait: Duration) {
     error.retry_after = Some(wait.min(MAX_RETRY_AFTER));
     if error.hint.as_deref() == Some(&remedy::retry_in("a minute")) {
-        error.hint = Some(remedy::retry_in(&duration::words(wait.min(MAX_RETRY_AFTER))));
+        error.hint = Some(remedy::retry_in(&duration::format_duration(wait.min(MAX_RETRY_AFTER))));
     }
     if wait > MAX_RETRY_AFTER {
         let is_endless = wait > MOST_SAID_WAIT;
-        let asked = if is_endless { "more than a year".to_owned() } else { duration::words(wait) };
-        let most = duration::words(MAX_RETRY_AFTER);
+        let asked = if is_endless {
+            "more than a year".to_owned()
+        } else {
+            duration::format_duration(wait)
+        };
+        let most = duration::format_duration(MAX_RETRY_AFTER);
         let said = format!("it asks for a wait of {asked}, of which gnoma believes {most}");
         let gap = if error.message.is_empty() { "" } else { "; " };
         error.message = format!("{}{gap}{said}", error.message);
@@ -64,7 +68,7 @@ fn ask_wait(error: &mut ProviderError, wait: Duration) {
 }
 
 /// A failure of a call of `model`, with the one that may be meant where that is not there.
-pub(crate) fn suggesting(profile: &Profile, error: ProviderError, model: &str) -> ProviderError {
+pub(crate) fn suggest_model(profile: &Profile, error: ProviderError, model: &str) -> ProviderError {
     let hint = error.hint.as_deref().filter(|hint| hint.starts_with(remedy::LISTS_MODELS));
     let Some(hint) = hint.filter(|_| error.kind == ErrorKind::NotFound) else { return error };
     let hint = hint.to_owned();
@@ -75,13 +79,13 @@ pub(crate) fn suggesting(profile: &Profile, error: ProviderError, model: &str) -
         message => format!("{message} (the model `{model}`)"),
     };
     let error = ProviderError { message, ..error };
-    let Some(near) = catalogue::near(&profile.name, model) else { return error };
+    let Some(near) = catalogue::find_similar_model(&profile.name, model) else { return error };
     ProviderError { hint: Some(format!("Did you mean `{near}`? {hint}")), ..error }
 }
 
 /// A failure told in a JSON value: the body of an answer, or a record in mid-stream.
 pub(crate) fn from_value(profile: &Profile, status: Option<u16>, value: &Value) -> ProviderError {
-    classified(profile, status, ErrorFacts::read(value))
+    classify_error(profile, status, ErrorFacts::from_value(value))
 }
 
 /// A record that cannot be read.
@@ -90,10 +94,10 @@ pub(crate) fn broken_record(
     error: &serde_json::Error,
     data: &str,
 ) -> ProviderError {
-    let text = format!("invalid record in the answer ({error}): {}", quote(data));
+    let text = format!("invalid record in the answer ({error}): {}", quote_text(data));
     // Where JSON is whole and says something else, another server speaks.
     let kind = if error.is_data() { ErrorKind::Protocol } else { ErrorKind::Garbled };
-    ProviderError { kind, ..protocol(profile, text) }
+    ProviderError { kind, ..protocol_error(profile, text) }
 }
 
 /// The error types by which providers mark a request that they refuse.
@@ -124,18 +128,18 @@ pub(crate) fn in_answer(
         || (!has_begun && REFUSING_WORDS.iter().any(|words| text.contains(words)));
     if error.kind == ErrorKind::BadRequest && !is_refused {
         error.kind = ErrorKind::ServerError;
-        error.hint = remedy::of(profile, error.kind, error.status);
+        error.hint = remedy::of_kind(profile, error.kind, error.status);
     }
     error
 }
 
 /// An answer without a byte.
-pub(crate) fn empty(profile: &Profile) -> ProviderError {
-    ProviderError { kind: ErrorKind::Garbled, ..protocol(profile, "the answer is empty") }
+pub(crate) fn empty_answer(profile: &Profile) -> ProviderError {
+    ProviderError { kind: ErrorKind::Garbled, ..protocol_error(profile, "the answer is empty") }
 }
 
 /// An answer that does not follow the protocol.
-pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> ProviderError {
+pub(crate) fn protocol_error(profile: &Profile, message: impl Into<String>) -> ProviderError {
     let hint = format!(
         "Check that the address of `{}` ({}) in {} is right, and that the server speaks the protocol in \
          `provider.protocols.{}`.",
@@ -149,14 +153,14 @@ pub(crate) fn protocol(profile: &Profile, message: impl Into<String>) -> Provide
 }
 
 /// A body that is no answer at all, by the beginning of it that has come.
-pub(crate) fn misframed(profile: &Profile, why: String, begin: &[u8]) -> ProviderError {
+pub(crate) fn unreadable_body(profile: &Profile, why: String, begin: &[u8]) -> ProviderError {
     let text = String::from_utf8_lossy(begin);
     let text = text.trim();
     if !text.starts_with('<') {
-        return protocol(profile, why);
+        return protocol_error(profile, why);
     }
     if !is_page(text) {
-        return protocol(profile, quote(text));
+        return protocol_error(profile, quote_text(text));
     }
     let hint = format!(
         "Check that the address of `{}` ({}) in {} is right. If it is, the login page of a network or a proxy \
@@ -165,7 +169,7 @@ pub(crate) fn misframed(profile: &Profile, why: String, begin: &[u8]) -> Provide
         profile.base_url,
         profile.address_place()
     );
-    let error = protocol(profile, quote(text)).with_hint(hint);
+    let error = protocol_error(profile, quote_text(text)).with_hint(hint);
     ProviderError { kind: ErrorKind::WrongServer, ..error }
 }
 
@@ -184,11 +188,11 @@ pub(crate) fn refused_list(profile: &Profile, error: ProviderError) -> ProviderE
 /// A list of models that is none: a page, nothing, or another server's words.
 pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Some(empty(profile));
+        return Some(empty_answer(profile));
     }
     let error = serde_json::from_slice::<serde::de::IgnoredAny>(body).err()?;
     let why = format!("the list of models is not JSON ({error})");
-    Some(misframed(profile, why, body))
+    Some(unreadable_body(profile, why, body))
 }
 
 /// Reports whether a reason to stop says that the model's window is full.
@@ -209,7 +213,7 @@ pub(crate) fn is_window_word(reason: &str) -> bool {
 pub(crate) fn broken_off(profile: &Profile, word: &str) -> ProviderError {
     let message = format!("the server broke the answer off (`{word}`)");
     let mut error = ProviderError::new(ErrorKind::ServerError, &profile.name, message);
-    error.hint = remedy::of(profile, error.kind, None);
+    error.hint = remedy::of_kind(profile, error.kind, None);
     error
 }
 
@@ -218,7 +222,7 @@ pub(crate) fn window_full(profile: &Profile) -> ProviderError {
     let message =
         "the model's context window is full, so it stopped before the answer was complete";
     let mut error = ProviderError::new(ErrorKind::ContextTooLong, &profile.name, message);
-    error.hint = remedy::of(profile, error.kind, None);
+    error.hint = remedy::of_kind(profile, error.kind, None);
     error
 }
 
@@ -240,21 +244,25 @@ pub(crate) fn refused_size(profile: &Profile, error: ProviderError, bytes: usize
 }
 
 /// The server points elsewhere, where the key would go too.
-pub(crate) fn redirected(profile: &Profile, status: u16, location: Option<&str>) -> ProviderError {
+pub(crate) fn redirect_error(
+    profile: &Profile,
+    status: u16,
+    location: Option<&str>,
+) -> ProviderError {
     let location = location.map(|at| without_key(profile, at.to_owned()));
     let location = location.as_deref();
-    let place = location.map_or("another address".to_owned(), |at| format!("`{}`", quote(at)));
+    let place = location.map_or("another address".to_owned(), |at| format!("`{}`", quote_text(at)));
     let message = format!("the server redirects to {place}; gnoma does not follow redirects");
     let (kind, status) = (ErrorKind::WrongServer, Some(status));
-    let error = ProviderError { kind, status, ..protocol(profile, message) };
-    match advice::moved(profile, location.unwrap_or_default().trim()) {
+    let error = ProviderError { kind, status, ..protocol_error(profile, message) };
+    match advice::of_redirect(profile, location.unwrap_or_default().trim()) {
         Some(hint) => ProviderError { hint: Some(hint), ..error },
         None => error,
     }
 }
 
 /// The connection ended before the answer did.
-pub(crate) fn truncated(profile: &Profile) -> ProviderError {
+pub(crate) fn truncated_answer(profile: &Profile) -> ProviderError {
     ProviderError::new(
         ErrorKind::Network,
         &profile.name,
@@ -293,8 +301,9 @@ fn without_key(profile: &Profile, text: String) -> String {
     }
 }
 
-fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> ProviderError {
-    let kind = kind::of(status.filter(|status| *status >= 400).or(facts.status), &facts);
+fn classify_error(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> ProviderError {
+    let kind =
+        kind::classify_failure(status.filter(|status| *status >= 400).or(facts.status), &facts);
     let mut error = ProviderError::new(kind, &profile.name, without_key(profile, facts.message));
     error.status = status.or(facts.status);
     error.code = facts.code.or(facts.kind).map(|code| without_key(profile, code));
@@ -302,10 +311,10 @@ fn classified(profile: &Profile, status: Option<u16>, facts: ErrorFacts) -> Prov
     error.hint = said
         .into_iter()
         .flatten()
-        .find_map(|text| advice::of(profile, text))
+        .find_map(|text| advice::of_text(profile, text))
         .or_else(|| advice::of_status(profile, error.status?))
         .or_else(|| remedy::of_page(profile, kind, status, facts.is_page))
-        .or_else(|| remedy::of(profile, kind, status));
+        .or_else(|| remedy::of_kind(profile, kind, status));
     if let Some(wait) = facts.retry_after {
         ask_wait(&mut error, wait);
     }

@@ -33,7 +33,7 @@ pub struct Family {
 
 impl Family {
     /// The word for `effort`, where there is one.
-    pub(crate) fn word(&self, effort: Effort) -> Option<&'static str> {
+    pub(crate) fn effort_word(&self, effort: Effort) -> Option<&'static str> {
         let [none, low, medium, high] = self.words;
         match effort {
             Effort::None => none,
@@ -44,12 +44,12 @@ impl Family {
     }
 
     /// Reports whether the models may have reasoning that can be asked for.
-    pub(crate) fn reasons(&self) -> bool {
+    pub(crate) fn can_reason(&self) -> bool {
         self.reasons
     }
 
     /// Reports whether a temperature may be set together with `effort`.
-    pub(crate) fn samples(&self, effort: Option<Effort>) -> bool {
+    pub(crate) fn accepts_temperature(&self, effort: Option<Effort>) -> bool {
         match self.temperature {
             Temperature::Always => true,
             Temperature::WithoutEffort => effort.is_none_or(|effort| effort == Effort::None),
@@ -60,7 +60,7 @@ impl Family {
 }
 
 /// The family of `model`: the first of `list` that fits.
-pub(crate) fn family(list: &'static [Family], model: &str) -> &'static Family {
+pub(crate) fn find_family(list: &'static [Family], model: &str) -> &'static Family {
     // Routers put the vendor in front: `openai/gpt-4o`.
     let name = model.rsplit('/').next().unwrap_or(model);
     let fits = |family: &&Family| name.starts_with(family.begins) && name.contains(family.holds);
@@ -88,13 +88,13 @@ const ANY: Family = Family {
 };
 
 /// A model that does not reason, and refuses to be told how.
-const fn plain(begins: &'static str) -> Family {
+const fn plain_family(begins: &'static str) -> Family {
     let (words, temperature) = (SILENT, Temperature::Always);
     Family { begins, holds: "", reasons: false, words, temperature }
 }
 
 /// A reasoning model that samples as it likes.
-const fn strict(
+const fn strict_family(
     begins: &'static str,
     holds: &'static str,
     words: [Option<&'static str>; 4],
@@ -103,43 +103,46 @@ const fn strict(
 }
 
 /// A reasoning model that takes any temperature.
-const fn relaxed(begins: &'static str, words: [Option<&'static str>; 4]) -> Family {
+const fn relaxed_family(begins: &'static str, words: [Option<&'static str>; 4]) -> Family {
     Family { begins, holds: "", reasons: true, words, temperature: Temperature::Always }
 }
 
 /// OpenAI's models. Deployments on Azure may have any name.
 pub(crate) const OPENAI: &[Family] = &[
-    plain("gpt-3"),
-    plain("gpt-4"),
-    plain("chatgpt-"),
-    plain("gpt-5-chat"),
-    relaxed("gpt-oss", FROM_LOW),
-    strict("gpt-5", "-chat", SILENT),
-    strict("gpt-5-pro", "", SILENT),
-    strict("gpt-5", "-pro", FROM_MEDIUM),
-    strict("gpt-5", "-codex", FROM_LOW),
+    plain_family("gpt-3"),
+    plain_family("gpt-4"),
+    plain_family("chatgpt-"),
+    plain_family("gpt-5-chat"),
+    relaxed_family("gpt-oss", FROM_LOW),
+    strict_family("gpt-5", "-chat", SILENT),
+    strict_family("gpt-5-pro", "", SILENT),
+    strict_family("gpt-5", "-pro", FROM_MEDIUM),
+    strict_family("gpt-5", "-codex", FROM_LOW),
     Family { begins: "gpt-5.", temperature: Temperature::WithoutThinking, ..ANY },
-    strict("gpt-5", "", FROM_MINIMAL),
+    strict_family("gpt-5", "", FROM_MINIMAL),
     Family { begins: "gpt-", temperature: Temperature::WithoutThinking, ..ANY },
-    strict("codex-", "", FROM_LOW),
-    strict("o1", "", FROM_LOW),
-    strict("o3", "", FROM_LOW),
-    strict("o4", "", FROM_LOW),
+    strict_family("codex-", "", FROM_LOW),
+    strict_family("o1", "", FROM_LOW),
+    strict_family("o3", "", FROM_LOW),
+    strict_family("o4", "", FROM_LOW),
 ];
 
 /// The models that Groq serves.
-pub(crate) const GROQ: &[Family] =
-    &[relaxed("gpt-oss", FROM_LOW), relaxed("qwen3", ON_OR_OFF), relaxed("", SILENT)];
+pub(crate) const GROQ: &[Family] = &[
+    relaxed_family("gpt-oss", FROM_LOW),
+    relaxed_family("qwen3", ON_OR_OFF),
+    relaxed_family("", SILENT),
+];
 
 /// xAI's models. The older ones have their effort in their name.
 pub(crate) const XAI: &[Family] = &[
-    relaxed("grok-3-mini", LOW_OR_HIGH),
-    relaxed("grok-4.1", SILENT),
-    relaxed("grok-4.2", SILENT),
-    relaxed("grok-4.3", WORDS),
-    relaxed("grok-4.", FROM_LOW),
-    relaxed("grok-latest", FROM_LOW),
-    relaxed("", SILENT),
+    relaxed_family("grok-3-mini", LOW_OR_HIGH),
+    relaxed_family("grok-4.1", SILENT),
+    relaxed_family("grok-4.2", SILENT),
+    relaxed_family("grok-4.3", WORDS),
+    relaxed_family("grok-4.", FROM_LOW),
+    relaxed_family("grok-latest", FROM_LOW),
+    relaxed_family("", SILENT),
 ];
 
 #[cfg(test)]
@@ -167,7 +170,7 @@ mod tests {
             (XAI, "grok-4.3", WORDS),
             (XAI, "grok-4-1-fast-reasoning", SILENT),
         ] {
-            let heard = EFFORTS.map(|effort| family(list, model).word(effort));
+            let heard = EFFORTS.map(|effort| find_family(list, model).effort_word(effort));
             assert_eq!(heard, words, "{model}");
         }
     }
@@ -175,8 +178,9 @@ mod tests {
     #[test]
     fn a_temperature_goes_where_it_is_taken() {
         let samples = |list, model| {
-            let family = family(list, model);
-            [None, Some(Effort::None), Some(Effort::High)].map(|effort| family.samples(effort))
+            let family = find_family(list, model);
+            [None, Some(Effort::None), Some(Effort::High)]
+                .map(|effort| family.accepts_temperature(effort))
         };
         assert_eq!(samples(OPENAI, "gpt-4.1"), [true, true, true]);
         assert_eq!(samples(OPENAI, "o4-mini"), [false, false, false]);

@@ -31,7 +31,7 @@ pub struct Record<'a> {
 impl Record<'_> {
     /// The record as decoders take it.
     #[must_use]
-    pub fn frame(&self) -> Frame<'_> {
+    pub fn as_frame(&self) -> Frame<'_> {
         Frame { event: &self.event, data: &self.data, whole: self.whole }
     }
 }
@@ -60,7 +60,7 @@ impl Framer {
         self.received |= !bytes.is_empty();
         let bytes = if self.form.is_some() { bytes } else { without_blank(bytes) };
         if let (None, Some(first)) = (&self.form, bytes.first()) {
-            self.form = Some(form(*first)?);
+            self.form = Some(detect_form(*first)?);
         }
         match &mut self.form {
             Some(FramingForm::Sse(decoder)) => decoder.feed(bytes),
@@ -101,10 +101,10 @@ impl Framer {
     }
 
     /// The record an ended stream leaves unfinished, if it may be one.
-    pub fn rest(&mut self) -> Option<Record<'_>> {
+    pub fn unfinished_record(&mut self) -> Option<Record<'_>> {
         match &mut self.form {
             Some(FramingForm::Sse(decoder)) => {
-                let event = decoder.rest()?;
+                let event = decoder.unfinished_event()?;
                 Some(sse_record(event, &mut self.has_fragments))
             }
             Some(FramingForm::Objects(_)) | None => None,
@@ -119,7 +119,7 @@ impl Framer {
 
     /// Reports whether anything arrived at all.
     #[must_use]
-    pub fn received(&self) -> bool {
+    pub fn has_received(&self) -> bool {
         self.received
     }
 
@@ -138,7 +138,7 @@ fn without_blank(bytes: &[u8]) -> &[u8] {
 }
 
 /// Returns the framing of an answer that begins with `first`.
-fn form(first: u8) -> Result<FramingForm, FramingError> {
+fn detect_form(first: u8) -> Result<FramingForm, FramingError> {
     match first {
         b'{' | b'[' => Ok(FramingForm::Objects(Splitter::default())),
         b'<' => Err("the server answered with an HTML page, not with a model's answer".to_owned()),

@@ -4,7 +4,7 @@
 
 /// A number for an id. The same id gives the same number in every version of gnoma (64-bit FNV-1a), so
 /// that a resumed conversation still finds its prompt cache.
-pub(crate) fn fingerprint(id: &str) -> u64 {
+pub(crate) fn fingerprint_id(id: &str) -> u64 {
     const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
     const PRIME: u64 = 0x0000_0100_0000_01b3;
     id.bytes().fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
@@ -12,5 +12,5 @@ pub(crate) fn fingerprint(id: &str) -> u64 {
 
 /// An id that every wire takes but Mistral's.
 pub(crate) fn stand_in(id: &str) -> String {
-    format!("call_{:016x}", fingerprint(id))
+    format!("call_{:016x}", fingerprint_id(id))
 }

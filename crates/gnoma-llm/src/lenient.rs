@@ -26,7 +26,7 @@ impl Text<'_> {
     }
 
     /// The text, unless it is empty.
-    pub(crate) fn filled(&self) -> Option<&str> {
+    pub(crate) fn non_empty(&self) -> Option<&str> {
         Some(self.as_str()).filter(|text| !text.is_empty())
     }
 

@@ -55,7 +55,7 @@ pub use crate::{
 
 /// A provider that speaks as `profile` says.
 #[must_use]
-pub fn connect(profile: Profile, http: Http) -> Arc<dyn Provider> {
+pub fn connect_provider(profile: Profile, http: Http) -> Arc<dyn Provider> {
     let profile = Arc::new(profile);
     let dialect = dialect_of(&profile);
     Arc::new(client::Client::new(profile, dialect, http))
@@ -107,22 +107,22 @@ pub mod internals {
 
         /// The body that would be sent for `request`, in pieces.
         #[must_use]
-        pub fn body(&self, request: &ModelRequest) -> Vec<Bytes> {
-            let shaped = crate::format::shaped(self.dialect.profile(), request);
+        pub fn encode_body(&self, request: &ModelRequest) -> Vec<Bytes> {
+            let shaped = crate::format::shape_request(self.dialect.profile(), request);
             self.encoder.encode(&*self.dialect, &self.provider, &shaped.request).0
         }
     }
 
     /// The body that would be sent for `request`.
     #[must_use]
-    pub fn encode(profile: Profile, request: &ModelRequest) -> Vec<u8> {
-        Requests::new(profile).body(request).concat()
+    pub fn encode_request(profile: Profile, request: &ModelRequest) -> Vec<u8> {
+        Requests::new(profile).encode_body(request).concat()
     }
 
     /// A decoder of the given protocol that knows no tools.
     #[must_use]
-    pub fn decoder(protocol: Protocol) -> Box<dyn Decode> {
+    pub fn protocol_decoder(protocol: Protocol) -> Box<dyn Decode> {
         let profile = Arc::new(Profile::new("bench", protocol, ""));
-        crate::dialect_of(&profile).decoder(Arc::new(NameMap::default()))
+        crate::dialect_of(&profile).new_decoder(Arc::new(NameMap::default()))
     }
 }

@@ -25,7 +25,7 @@ impl NameMap {
     pub(crate) fn new(tools: &[Arc<ToolSpec>]) -> Self {
         let mut map = Self::default();
         for tool in tools {
-            let wanted = legal(&tool.name);
+            let wanted = sanitize_name(&tool.name);
             let mut wire = wanted.to_string();
             let mut copy = 2_usize;
             while map.to_ours.contains_key(&wire) {
@@ -41,25 +41,27 @@ impl NameMap {
     }
 
     /// Our name as the wire wants it. Names of tools that are gone are made legal.
-    pub(crate) fn wire<'a>(&'a self, ours: &'a str) -> Cow<'a, str> {
-        self.to_wire.get(ours).map_or_else(|| legal(ours), |wire| Cow::Borrowed(wire.as_str()))
+    pub(crate) fn wire_name<'a>(&'a self, ours: &'a str) -> Cow<'a, str> {
+        self.to_wire
+            .get(ours)
+            .map_or_else(|| sanitize_name(ours), |wire| Cow::Borrowed(wire.as_str()))
     }
 
     /// The name a model called, as ours. A model may know our spelling from the prompt, and some write the
     /// namespace of their training before it.
-    pub(crate) fn ours<'a>(&'a self, wire: &'a str) -> &'a str {
-        let bare = wire.strip_prefix(NAMESPACE).filter(|_| !self.knows(wire));
-        let name = bare.filter(|bare| self.knows(bare)).unwrap_or(wire);
+    pub(crate) fn tool_name<'a>(&'a self, wire: &'a str) -> &'a str {
+        let bare = wire.strip_prefix(NAMESPACE).filter(|_| !self.has_tool(wire));
+        let name = bare.filter(|bare| self.has_tool(bare)).unwrap_or(wire);
         self.to_ours.get(name).map_or(name, String::as_str)
     }
 
     /// Reports whether `name`, in either spelling, is one of the tools on offer.
-    pub(crate) fn knows(&self, name: &str) -> bool {
+    pub(crate) fn has_tool(&self, name: &str) -> bool {
         self.to_ours.contains_key(name) || self.to_wire.contains_key(name)
     }
 }
 
-fn legal(name: &str) -> Cow<'_, str> {
+fn sanitize_name(name: &str) -> Cow<'_, str> {
     let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
     if !name.is_empty() && name.len() <= MAX_NAME_BYTES && name.chars().all(fits) {
         return Cow::Borrowed(name);
@@ -102,10 +104,10 @@ mod tests {
             let names: Vec<_> = names.into_iter().collect();
             let map = NameMap::new(&tools(&names));
             for name in &names {
-                let wire = map.wire(name);
+                let wire = map.wire_name(name);
                 prop_assert!(!wire.is_empty() && wire.len() <= MAX_NAME_BYTES);
                 prop_assert!(wire.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
-                prop_assert_eq!(map.ours(&wire), name);
+                prop_assert_eq!(map.tool_name(&wire), name);
             }
         }
     }
@@ -113,19 +115,19 @@ mod tests {
     #[test]
     fn a_namespace_before_the_name_of_a_tool_is_left_out() {
         let map = NameMap::new(&tools(&["fs.read".to_owned()]));
-        assert_eq!(map.ours("functions.fs_read"), "fs.read");
-        assert_eq!(map.ours("functions.fs.read"), "fs.read");
-        assert_eq!(map.ours("functions.other"), "functions.other");
+        assert_eq!(map.tool_name("functions.fs_read"), "fs.read");
+        assert_eq!(map.tool_name("functions.fs.read"), "fs.read");
+        assert_eq!(map.tool_name("functions.other"), "functions.other");
         let both = ["fs.read".to_owned(), "functions.fs.read".to_owned()];
         let map = NameMap::new(&tools(&both));
-        assert_eq!(map.ours("functions.fs.read"), "functions.fs.read");
-        assert_eq!(map.ours("functions.fs_read"), "fs.read");
+        assert_eq!(map.tool_name("functions.fs.read"), "functions.fs.read");
+        assert_eq!(map.tool_name("functions.fs_read"), "fs.read");
     }
 
     #[test]
     fn a_tool_that_is_gone_still_has_a_legal_name() {
         let map = NameMap::default();
-        assert_eq!(map.wire("fs.read"), "fs_read");
-        assert_eq!(map.ours("fs_read"), "fs_read");
+        assert_eq!(map.wire_name("fs.read"), "fs_read");
+        assert_eq!(map.tool_name("fs_read"), "fs_read");
     }
 }

@@ -51,7 +51,7 @@ impl Splitter {
             return Ok(None);
         }
         while let Some(byte) = self.next_byte() {
-            if self.closes(byte) {
+            if self.ends_object(byte) {
                 let object = self.start..self.scanned;
                 self.start = self.scanned;
                 return Ok(Some(&self.buffer[object]));
@@ -97,7 +97,7 @@ impl Splitter {
     }
 
     /// Looks at one byte of an object; true when it is the object's last.
-    fn closes(&mut self, byte: u8) -> bool {
+    fn ends_object(&mut self, byte: u8) -> bool {
         if self.in_string {
             match byte {
                 _ if self.escaped => self.escaped = false,

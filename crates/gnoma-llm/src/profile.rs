@@ -118,7 +118,7 @@ impl Quirks {
             | EffortField::Thinking
             | EffortField::Template => families::OPENAI,
         };
-        families::family(list, model)
+        families::find_family(list, model)
     }
 }
 
@@ -420,18 +420,18 @@ impl Profile {
     /// it; a text of a hosted model that quotes a call must not become one.
     #[must_use]
     pub fn reads_text_calls(&self) -> bool {
-        self.quirks.text_calls && (self.local || is_private(host(&self.base_url)))
+        self.quirks.text_calls && (self.local || is_private(host_of(&self.base_url)))
     }
 
     /// The profile of a provider gnoma knows.
     #[must_use]
-    pub fn known(name: &str) -> Option<Self> {
+    pub fn find_known(name: &str) -> Option<Self> {
         let known = KNOWN.iter().find(|known| known.name == name)?;
         Some(Self::new(known.name, known.protocol, known.base_url))
     }
 
     /// The key as a header, where there is one.
-    pub(crate) fn bearer(&self) -> Option<(&'static str, Secret<String>)> {
+    pub(crate) fn auth_header(&self) -> Option<(&'static str, Secret<String>)> {
         let key = self.key.as_ref()?;
         if self.quirks.api_key_header {
             return Some(("api-key", key.clone()));
@@ -442,7 +442,7 @@ impl Profile {
 
     /// `path` under the base URL; the base's query moves to the end.
     #[must_use]
-    pub fn url(&self, path: &str) -> String {
+    pub fn url_for(&self, path: &str) -> String {
         match self.base_url.split_once('?') {
             None => format!("{}{path}", self.base_url),
             Some((base, query)) => {
@@ -454,7 +454,7 @@ impl Profile {
 }
 
 /// The host of an address, without port and brackets.
-fn host(url: &str) -> &str {
+fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {
@@ -491,7 +491,7 @@ mod tests {
         let profile =
             Profile::new("azure", Protocol::OpenAi, "https://x/openai/deployments/d?api-version=1");
         let url = "https://x/openai/deployments/d/chat/completions?api-version=1";
-        assert_eq!(profile.url("/chat/completions"), url);
+        assert_eq!(profile.url_for("/chat/completions"), url);
         assert_eq!(profile.key_variable, "AZURE_API_KEY");
     }
 
@@ -500,11 +500,11 @@ mod tests {
         let header = |name| {
             let mut profile = Profile::new(name, Protocol::OpenAi, "");
             profile.key = Some(Secret::new("k".to_owned()));
-            profile.bearer().map(|(name, value)| (name, value.expose().clone()))
+            profile.auth_header().map(|(name, value)| (name, value.expose().clone()))
         };
         assert_eq!(header("groq"), Some(("authorization", "Bearer k".to_owned())));
         assert_eq!(header("azure"), Some(("api-key", "k".to_owned())));
-        assert!(Profile::new("vllm", Protocol::OpenAi, "").bearer().is_none());
+        assert!(Profile::new("vllm", Protocol::OpenAi, "").auth_header().is_none());
     }
 
     #[test]

@@ -76,16 +76,19 @@ impl Replay {
     }
 
     /// The answer that follows on what the model has said so far.
-    fn answer(&self, request: &ModelRequest) -> VecDeque<Result<StreamEvent, ProviderError>> {
+    fn scripted_answer(
+        &self,
+        request: &ModelRequest,
+    ) -> VecDeque<Result<StreamEvent, ProviderError>> {
         let given =
             request.messages.iter().filter(|message| message.role() == Role::Assistant).count();
         match self.rounds.get(given) {
             Some(round) => round.events(given).into_iter().map(Ok).collect(),
-            None => VecDeque::from([Err(self.over())]),
+            None => VecDeque::from([Err(self.script_exhausted())]),
         }
     }
 
-    fn over(&self) -> ProviderError {
+    fn script_exhausted(&self) -> ProviderError {
         let message = format!("the script ended after {} answers", self.rounds.len());
         ProviderError::new(ErrorKind::BadRequest, &self.name, message).with_hint(
             "A script answers only what it was written for; use a real provider to continue.",
@@ -98,11 +101,11 @@ impl Round {
         let mut events = vec![StreamEvent::Started { model: Some(MODEL.to_owned()), id: None }];
         let (thinking, text, first_call): (Slot, Slot, Slot) = (0, 1, 2);
         events.extend(
-            words(&self.thinking)
+            split_words(&self.thinking)
                 .map(|word| StreamEvent::ThinkingDelta { slot: thinking, text: word.to_owned() }),
         );
         events.extend(
-            words(&self.text)
+            split_words(&self.text)
                 .map(|word| StreamEvent::TextDelta { slot: text, text: word.to_owned() }),
         );
         for (slot, call) in (first_call..).zip(&self.calls) {
@@ -128,7 +131,7 @@ impl Round {
 }
 
 /// The words of `text`, each with the white space behind it.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
     text.split_inclusive(char::is_whitespace)
 }
 
@@ -138,7 +141,7 @@ impl Provider for Replay {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        let events = self.answer(&request);
+        let events = self.scripted_answer(&request);
         let pace = self.pace;
         Box::pin(stream::unfold(events, move |mut events| async move {
             let event = events.pop_front()?;
@@ -153,7 +156,7 @@ impl Provider for Replay {
         }))
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(async { Ok(vec![ModelInfo { id: MODEL.to_owned(), ..ModelInfo::default() }]) })
     }
 }
@@ -173,7 +176,7 @@ mod tests {
 "#;
 
     fn request(answers: usize) -> ModelRequest {
-        let assistant = Message::assistant(vec![gnoma_core::Content::text("x")], None, None);
+        let assistant = Message::assistant(vec![gnoma_core::Content::from_text("x")], None, None);
         let mut messages = vec![Arc::new(Message::user_text("go"))];
         messages.extend(std::iter::repeat_n(Arc::new(assistant.unwrap()), answers));
         ModelRequest {
@@ -197,7 +200,7 @@ mod tests {
         while let Some(event) = stream.next().await {
             answer.push(&event?);
         }
-        Ok(answer.finish())
+        Ok(answer.into_response())
     }
 
     #[tokio::test]
@@ -210,10 +213,10 @@ mod tests {
             assert_eq!(calls[0].arguments.get(), "{}");
             assert_eq!(calls[1].arguments.get(), r#"{"path":  "a"}"#);
             assert_eq!(first.stop, Some(StopReason::ToolUse));
-            assert_eq!(first.usage.map(|usage| usage.total()), Some(7));
+            assert_eq!(first.usage.map(|usage| usage.total_tokens()), Some(7));
         }
         let second = ask(&replay, 1).await.unwrap();
-        assert_eq!(second.content, [gnoma_core::Content::text("Done.")]);
+        assert_eq!(second.content, [gnoma_core::Content::from_text("Done.")]);
         assert_eq!(second.stop, Some(StopReason::EndTurn));
         let over = ask(&replay, 2).await.unwrap_err();
         assert_eq!(over.to_string(), "demo: request refused: the script ended after 2 answers");

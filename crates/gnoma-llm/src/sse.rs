@@ -67,17 +67,17 @@ impl SseDecoder {
     /// When an event outgrows [`MAX_EVENT_BYTES`].
     pub(crate) fn next(&mut self) -> Result<Option<SseEvent<'_>>, TooLong> {
         self.forget_taken();
-        while let Some((end, after)) = self.line() {
+        while let Some((end, after)) = self.next_line() {
             let start = self.at;
             self.at = after;
             self.scanned = after;
             if start < end {
-                self.field(start, end);
+                self.read_field(start, end);
             } else if matches!(self.data, Data::Nothing) {
                 self.event.clear();
             } else {
                 self.taken = true;
-                return Ok(Some(self.current()));
+                return Ok(Some(self.current_event()));
             }
         }
         let joined = if let Data::Joined(data) = &self.data { data.len() } else { 0 };
@@ -86,14 +86,14 @@ impl SseDecoder {
     }
 
     /// The event that an ended stream leaves without its blank line.
-    pub(crate) fn rest(&mut self) -> Option<SseEvent<'_>> {
+    pub(crate) fn unfinished_event(&mut self) -> Option<SseEvent<'_>> {
         self.feed(b"\n\n");
         self.next().ok().flatten()
     }
 
     /// The next line as its end and the start of the one after. A CR at the very end waits for the
     /// LF that may follow.
-    fn line(&mut self) -> Option<(usize, usize)> {
+    fn next_line(&mut self) -> Option<(usize, usize)> {
         let Some(found) = memchr2(b'\n', b'\r', &self.buffer[self.scanned..]) else {
             self.scanned = self.buffer.len();
             return None;
@@ -107,7 +107,7 @@ impl SseDecoder {
         }
     }
 
-    fn field(&mut self, start: usize, end: usize) {
+    fn read_field(&mut self, start: usize, end: usize) {
         let line = &self.buffer[start..end];
         let colon = memchr(b':', line).unwrap_or(line.len());
         let mut value = (start + colon + 1).min(end);
@@ -145,7 +145,7 @@ impl SseDecoder {
         }
     }
 
-    fn current(&self) -> SseEvent<'_> {
+    fn current_event(&self) -> SseEvent<'_> {
         let data = match &self.data {
             Data::Nothing => &[],
             Data::Line { start, end } => &self.buffer[*start..*end],
@@ -178,7 +178,8 @@ mod tests {
                 events.push((text(event.event), text(event.data)));
             }
         }
-        events.extend(decoder.rest().map(|event| (text(event.event), text(event.data))));
+        events
+            .extend(decoder.unfinished_event().map(|event| (text(event.event), text(event.data))));
         events
     }
 

@@ -41,7 +41,7 @@ pub(crate) fn read(
     let mut events = Events::new();
     let frame = |data| Frame { event: "", data, whole };
     let mut records = records.iter();
-    let mut went = records.try_for_each(|data| decoder.frame(frame(data), &mut events));
+    let mut went = records.try_for_each(|data| decoder.decode_frame(frame(data), &mut events));
     if went.is_ok() {
         went = decoder.finish(&mut events);
     }
@@ -50,7 +50,7 @@ pub(crate) fn read(
     assert_eq!(events.back().is_some_and(is_stop), went.is_ok());
     let mut answer = Accumulator::new();
     events.iter().for_each(|event| answer.push(event));
-    (answer.finish(), went.err())
+    (answer.into_response(), went.err())
 }
 
 /// Reads the records of an answer that must be whole: the error where it is not.
@@ -69,6 +69,6 @@ pub(crate) fn items(dialect: &dyn Dialect, message: &Message) -> Value {
     let target = gnoma_core::ModelRef { provider, model: "m".into() };
     let names = names();
     let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
-    let items = String::from_utf8(dialect.message(message, cx)).unwrap();
+    let items = String::from_utf8(dialect.encode_message(message, cx)).unwrap();
     serde_json::from_str(&format!("[{items}]")).unwrap()
 }

@@ -25,7 +25,7 @@ pub fn always_thinks(profile: &Profile, model: &str) -> bool {
 
 /// Reports whether the word that asks the model for no effort still asks for some.
 fn is_worded(profile: &Profile, model: &str) -> bool {
-    let word = profile.quirks.family(model).word(Effort::None);
+    let word = profile.quirks.family(model).effort_word(Effort::None);
     word.is_some_and(|word| word != "none")
 }
 

@@ -57,7 +57,7 @@ async fn damaged_streams_are_read_like_whole_ones() {
 /// The recordings, or `None` after having said that there are none.
 fn cassettes() -> Option<Vec<Arc<Cassette>>> {
     let Some(folder) = variable(FOLDER) else {
-        gnoma_testkit::skip(&format!(
+        gnoma_testkit::skip_test(&format!(
             "recordings are not part of the project, and {FOLDER} is not set"
         ));
         return None;

@@ -4,7 +4,7 @@ use std::{error::Error as _, fmt};
 
 use gnoma_core::system_error::without_numbers;
 
-use crate::trust::{CertificateFault, describe};
+use crate::trust::{CertificateFault, describe_certificate_error};
 
 /// rustls's words for an answer that is no TLS; it has no other sign.
 const NO_TLS: &str = "received corrupt message of type InvalidContentType";
@@ -71,7 +71,7 @@ impl fmt::Display for NetError {
 impl std::error::Error for NetError {}
 
 /// Converts the HTTP library's error into one that names its cause. `proxy` is the proxy that the request took.
-pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError {
+pub(crate) fn to_net_error(error: &reqwest::Error, proxy: Option<String>) -> NetError {
     // A connection that takes too long to be made is none.
     let kind = if error.is_connect() {
         NetErrorKind::Connect
@@ -90,7 +90,7 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
         distrust = distrust.or_else(|| certificate_error(deeper));
     }
     let cause = match &distrust {
-        Some(distrust) => describe(distrust),
+        Some(distrust) => describe_certificate_error(distrust),
         None => cause.map(ToString::to_string).unwrap_or_default(),
     };
     let kind = match kind {
@@ -100,7 +100,7 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
         NetErrorKind::Broken if cause.contains(NO_HTTP) => NetErrorKind::NoHttp,
         kind => kind,
     };
-    let mut message = what(kind).to_owned();
+    let mut message = describe_kind(kind).to_owned();
     if let Some(proxy) = proxy.filter(|_| kind == NetErrorKind::Proxy) {
         message = format!("{message} {proxy}");
     }
@@ -113,12 +113,12 @@ pub(crate) fn explain(error: &reqwest::Error, proxy: Option<String>) -> NetError
     if !is_said && !cause.is_empty() {
         message = format!("{message}: {}", in_words(&without_numbers(&cause)));
     }
-    let certificate_fault = distrust.as_ref().map(CertificateFault::of);
+    let certificate_fault = distrust.as_ref().map(CertificateFault::from_error);
     NetError { kind, certificate_fault, message }
 }
 
 /// Returns a description of what has failed.
-fn what(kind: NetErrorKind) -> &'static str {
+fn describe_kind(kind: NetErrorKind) -> &'static str {
     match kind {
         NetErrorKind::Timeout => "no answer in time",
         NetErrorKind::Connect => "cannot connect",

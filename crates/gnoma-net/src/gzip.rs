@@ -97,7 +97,7 @@ impl Member {
 
 impl Gunzip {
     /// The next bytes of the stream, once [`unpack`](Self::unpack) has no more.
-    pub(crate) fn put(&mut self, bytes: Bytes) {
+    pub(crate) fn feed_bytes(&mut self, bytes: Bytes) {
         self.unread = bytes;
     }
 
@@ -187,7 +187,7 @@ mod tests {
 
     fn fed(gunzip: &mut Gunzip, bytes: &[u8]) -> Result<Vec<u8>, Damaged> {
         let mut all = Vec::new();
-        gunzip.put(Bytes::copy_from_slice(bytes));
+        gunzip.feed_bytes(Bytes::copy_from_slice(bytes));
         while let Some(piece) = gunzip.unpack()? {
             assert!((1..=PIECE_BYTES).contains(&piece.len()));
             all.extend_from_slice(&piece);

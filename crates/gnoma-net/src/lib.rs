@@ -25,7 +25,8 @@ use std::{
 use bytes::Bytes;
 use futures_core::Stream;
 use gnoma_core::{
-    Secret, bounded_file, sync::Mutex, system_error::without_numbers, task::boxed, tool::BoxFuture,
+    Secret, bounded_file, sync::Mutex, system_error::without_numbers, task::box_future,
+    tool::BoxFuture,
 };
 use hyper_util::client::proxy::matcher::Matcher;
 use reqwest::Method;
@@ -36,7 +37,7 @@ use rustls::{
 
 use crate::{
     body::Pieces,
-    error::{UNANSWERED, explain},
+    error::{UNANSWERED, to_net_error},
     trust::ServerTrust,
 };
 pub use crate::{
@@ -187,8 +188,8 @@ impl Http {
         let usable = slot.take().filter(|built| built.untrusting.is_none() || is_plain(url));
         let built = match usable {
             Some(built) => built,
-            None if is_here => build(&self.options, reqwest::ClientBuilder::no_proxy)?,
-            None => build(&self.options, |client| client)?,
+            None if is_here => build_client(&self.options, reqwest::ClientBuilder::no_proxy)?,
+            None => build_client(&self.options, |client| client)?,
         };
         let Built { client, untrusting } = slot.insert(built);
         match untrusting {
@@ -226,7 +227,7 @@ impl Http {
         request: &'a HttpRequest,
         method: Method,
     ) -> BoxFuture<'a, Result<Reply, NetError>> {
-        boxed(async move {
+        box_future(async move {
             let client = self.client(&request.url)?;
             let mut builder = client.request(method, &request.url);
             if let Some(pieces) = &request.body {
@@ -244,7 +245,7 @@ impl Http {
                 builder = builder.header(&**name, value);
             }
             let sent = builder.send().await;
-            let response = sent.map_err(|error| explain(&error, proxy_for(&request.url)))?;
+            let response = sent.map_err(|error| to_net_error(&error, proxy_for(&request.url)))?;
             let status = response.status().as_u16();
             let headers = response.headers().clone();
             let is_packed = headers.get("content-encoding").is_some_and(|encoding| {
@@ -253,7 +254,7 @@ impl Http {
                     .any(|name| encoding.as_bytes().eq_ignore_ascii_case(name.as_bytes()))
             });
             let body = ByteStream::new(response.bytes_stream());
-            Ok(Reply { status, headers, body: if is_packed { body.gunzipped() } else { body } })
+            Ok(Reply { status, headers, body: if is_packed { body.with_gunzip() } else { body } })
         })
     }
 }
@@ -280,14 +281,14 @@ fn is_on_this_machine(url: &str) -> bool {
 }
 
 #[expect(clippy::disallowed_methods, reason = "this is the one place that builds a client")]
-fn build(
+fn build_client(
     options: &HttpOptions,
     more: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
 ) -> Result<Built, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let ((roots, own), untrusting) = match roots(options.ca_file.as_deref()) {
+    let ((roots, own), untrusting) = match root_certificates(options.ca_file.as_deref()) {
         Ok(roots) => (roots, None),
-        Err(error) => (roots(None)?, Some(error)),
+        Err(error) => (root_certificates(None)?, Some(error)),
     };
     let invalid = |message| NetError::new(NetErrorKind::Invalid, message);
     let trust = ServerTrust::new(roots, own, Arc::clone(&provider)).map_err(invalid)?;
@@ -305,12 +306,14 @@ fn build(
         .connect_timeout(options.connect_timeout)
         .read_timeout(options.idle_timeout)
         .build()
-        .map_err(|error| explain(&error, None))?;
+        .map_err(|error| to_net_error(&error, None))?;
     Ok(Built { client, untrusting })
 }
 
 /// Whom certificates may be signed by, and the certificates of the person's own file.
-fn roots(more: Option<&Path>) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), NetError> {
+fn root_certificates(
+    more: Option<&Path>,
+) -> Result<(RootCertStore, Vec<CertificateDer<'static>>), NetError> {
     let mut own = Vec::new();
     let mut roots = RootCertStore::from_iter(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
     if let Some(path) = more {
@@ -358,17 +361,19 @@ mod tests {
         let said = |name: &str, text: &str| {
             let path = folder.path().join(name);
             std::fs::write(&path, text).unwrap();
-            roots(Some(&path)).map(|(roots, _)| roots.len()).map_err(|error| error.to_string())
+            root_certificates(Some(&path))
+                .map(|(roots, _)| roots.len())
+                .map_err(|error| error.to_string())
         };
-        let known = roots(None).unwrap().0.len();
+        let known = root_certificates(None).unwrap().0.len();
         assert_eq!(said("own.pem", OWN_AUTHORITY), Ok(known + 1));
         for text in
             ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
         {
             assert!(said("none.pem", text).is_err_and(|why| why.contains("none.pem")), "{text}");
         }
-        assert!(roots(Some(&folder.path().join("missing"))).is_err());
-        assert!(roots(Some(folder.path())).is_err(), "no file");
+        assert!(root_certificates(Some(&folder.path().join("missing"))).is_err());
+        assert!(root_certificates(Some(folder.path())).is_err(), "no file");
     }
 
     #[test]

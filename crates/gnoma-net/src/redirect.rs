@@ -4,7 +4,7 @@ use crate::Reply;
 
 /// The address that an answer redirects to; `None` where it names none.
 #[must_use]
-pub fn target(url: &str, reply: &Reply) -> Option<String> {
+pub fn redirect_target(url: &str, reply: &Reply) -> Option<String> {
     let next = reqwest::Url::parse(url).ok()?.join(reply.header("location")?).ok()?;
     Some(next.to_string())
 }

@@ -9,7 +9,7 @@ use bytes::{Bytes, BytesMut};
 use futures_core::Stream;
 
 use crate::{
-    error::{NetError, NetErrorKind, explain},
+    error::{NetError, NetErrorKind, to_net_error},
     gzip::{Damaged, Gunzip},
 };
 
@@ -41,7 +41,7 @@ enum Gathered {
 }
 
 impl Gathered {
-    fn add(&mut self, chunk: Bytes) {
+    fn add_chunk(&mut self, chunk: Bytes) {
         *self = match std::mem::take(self) {
             Self::Nothing => Self::One(chunk),
             Self::One(first) => {
@@ -66,7 +66,7 @@ impl Gathered {
         }
     }
 
-    fn take(&mut self) -> Option<Bytes> {
+    fn take_chunks(&mut self) -> Option<Bytes> {
         match std::mem::take(self) {
             Self::Nothing => None,
             Self::One(chunk) => Some(chunk),
@@ -87,7 +87,7 @@ impl ByteStream {
     }
 
     /// The same, of chunks that are compressed.
-    pub(crate) fn gunzipped(self) -> Self {
+    pub(crate) fn with_gunzip(self) -> Self {
         Self { gunzip: Some(Gunzip::default()), ..self }
     }
 
@@ -98,20 +98,24 @@ impl ByteStream {
                 None | Some(Ok(None)) => {}
                 Some(Ok(Some(piece))) => return Poll::Ready(Some(Ok(piece))),
                 Some(Err(Damaged)) => {
-                    return Poll::Ready(Some(Err(broken("the compressed answer is damaged"))));
+                    return Poll::Ready(Some(Err(broken_error(
+                        "the compressed answer is damaged",
+                    ))));
                 }
             }
             let Poll::Ready(next) = self.chunks.as_mut().poll_next(cx) else {
                 return Poll::Pending;
             };
             match (next, &mut self.gunzip) {
-                (Some(Ok(chunk)), Some(gunzip)) => gunzip.put(chunk),
+                (Some(Ok(chunk)), Some(gunzip)) => gunzip.feed_bytes(chunk),
                 (None, Some(gunzip)) if !gunzip.may_end() => {
-                    return Poll::Ready(Some(Err(broken("the compressed answer is incomplete"))));
+                    return Poll::Ready(Some(Err(broken_error(
+                        "the compressed answer is incomplete",
+                    ))));
                 }
                 (next, _) => {
                     return Poll::Ready(
-                        next.map(|next| next.map_err(|error| explain(&error, None))),
+                        next.map(|next| next.map_err(|error| to_net_error(&error, None))),
                     );
                 }
             }
@@ -120,7 +124,7 @@ impl ByteStream {
 
     fn hand_out(&mut self) -> Poll<Option<Result<Bytes, NetError>>> {
         self.has_yielded = false;
-        Poll::Ready(self.gathered.take().map(Ok))
+        Poll::Ready(self.gathered.take_chunks().map(Ok))
     }
 }
 
@@ -139,7 +143,7 @@ impl Stream for ByteStream {
             match this.poll_piece(cx) {
                 Poll::Ready(Some(Ok(chunk))) if chunk.is_empty() => (),
                 Poll::Ready(Some(Ok(chunk))) => {
-                    this.gathered.add(chunk);
+                    this.gathered.add_chunk(chunk);
                     this.has_yielded = false;
                 }
                 Poll::Ready(end) => {
@@ -161,7 +165,7 @@ impl Stream for ByteStream {
     }
 }
 
-fn broken(why: &str) -> NetError {
+fn broken_error(why: &str) -> NetError {
     NetError::new(NetErrorKind::Broken, why.to_owned())
 }
 
@@ -253,7 +257,7 @@ mod tests {
         let packed: &'static [u8] = [&head[..], &content[..], &trailer[..]].concat().leak();
         let stream = |packed| {
             let chunks = VecDeque::from([Some(packed)]);
-            drained(ByteStream::new(Turns(chunks, false)).gunzipped(), 100).0
+            drained(ByteStream::new(Turns(chunks, false)).with_gunzip(), 100).0
         };
         let whole: Vec<_> = stream(packed).into_iter().map(Result::unwrap).collect();
         assert_eq!(whole.iter().map(Bytes::len).sum::<usize>(), 400_000);

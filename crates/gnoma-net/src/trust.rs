@@ -121,7 +121,7 @@ pub enum CertificateFault {
 }
 
 impl CertificateFault {
-    pub(crate) fn of(error: &CertificateError) -> Self {
+    pub(crate) fn from_error(error: &CertificateError) -> Self {
         match error {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
                 Self::Host
@@ -136,7 +136,7 @@ impl CertificateFault {
 }
 
 /// Returns a description of a certificate's fault, for people.
-pub(crate) fn describe(error: &CertificateError) -> String {
+pub(crate) fn describe_certificate_error(error: &CertificateError) -> String {
     match error {
         CertificateError::UnknownIssuer => {
             "it is not signed by an authority that gnoma knows".to_owned()
@@ -145,14 +145,17 @@ pub(crate) fn describe(error: &CertificateError) -> String {
             "it has expired, or the clock of this machine is wrong".to_owned()
         }
         CertificateError::ExpiredContext { not_after, .. } => {
-            format!("it expired on {}, or the clock of this machine is wrong", date(*not_after))
+            format!(
+                "it expired on {}, or the clock of this machine is wrong",
+                format_date(*not_after)
+            )
         }
         CertificateError::NotValidYet => {
             "it is not valid yet, or the clock of this machine is wrong".to_owned()
         }
         CertificateError::NotValidYetContext { not_before, .. } => format!(
             "it is valid from {} on, or the clock of this machine is wrong",
-            date(*not_before)
+            format_date(*not_before)
         ),
         CertificateError::NotValidForName => "it is for another host".to_owned(),
         CertificateError::NotValidForNameContext { presented, .. } if presented.is_empty() => {
@@ -180,7 +183,7 @@ fn bare_name(shown: &str) -> &str {
 }
 
 /// The day of a moment, such as `2026-11-28`.
-fn date(moment: UnixTime) -> String {
+fn format_date(moment: UnixTime) -> String {
     let seconds = i64::try_from(moment.as_secs()).unwrap_or(i64::MAX);
     let day = jiff::Timestamp::from_second(seconds).map(|moment| moment.to_string());
     let day = day.unwrap_or_default();
@@ -216,7 +219,7 @@ mod tests {
         let now = UnixTime::since_unix_epoch(Duration::from_secs(at_s));
         match trust.verify_server_cert(&own, &[], &name, &[], now) {
             Ok(_) => Ok(()),
-            Err(Error::InvalidCertificate(error)) => Err(describe(&error)),
+            Err(Error::InvalidCertificate(error)) => Err(describe_certificate_error(&error)),
             Err(error) => Err(error.to_string()),
         }
     }

@@ -26,7 +26,7 @@ pub(crate) enum CollectorAnswer {
 
 impl CollectorAnswer {
     /// Reads an answer by its status, its header `retry-after` and its body.
-    pub(crate) fn read(
+    pub(crate) fn from_response(
         status: u16,
         retry_after: Option<&str>,
         format: Format,
@@ -117,15 +117,15 @@ enum ProtoField<'a> {
 
 /// Reads one field; `None` if the bytes are not one.
 fn next_field(bytes: &[u8]) -> Option<(u64, ProtoField<'_>, &[u8])> {
-    let (tag, rest) = varint(bytes)?;
+    let (tag, rest) = read_varint(bytes)?;
     let (field, rest) = match tag & 7 {
         0 => {
-            let (number, rest) = varint(rest)?;
+            let (number, rest) = read_varint(rest)?;
             (ProtoField::Number(number), rest)
         }
         1 => (ProtoField::Other, rest.get(8..)?),
         2 => {
-            let (length, rest) = varint(rest)?;
+            let (length, rest) = read_varint(rest)?;
             let (bytes, rest) = rest.split_at_checked(usize::try_from(length).ok()?)?;
             (ProtoField::Bytes(bytes), rest)
         }
@@ -135,7 +135,7 @@ fn next_field(bytes: &[u8]) -> Option<(u64, ProtoField<'_>, &[u8])> {
     Some((tag >> 3, field, rest))
 }
 
-fn varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
+fn read_varint(bytes: &[u8]) -> Option<(u64, &[u8])> {
     /// A number of 64 bits takes at most ten bytes of seven bits each.
     const MAX_VARINT_BYTES: usize = 10;
     let mut number = 0_u64;
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     fn read(status: u16, body: &[u8]) -> CollectorAnswer {
-        CollectorAnswer::read(status, None, Format::Protobuf, body)
+        CollectorAnswer::from_response(status, None, Format::Protobuf, body)
     }
 
     #[test]
@@ -167,7 +167,8 @@ mod tests {
         for status in [301, 400, 401, 404, 500, 501] {
             assert!(matches!(read(status, b""), CollectorAnswer::Refused(_)), "{status}");
         }
-        let waits = |text| match CollectorAnswer::read(429, Some(text), Format::Json, b"") {
+        let waits = |text| match CollectorAnswer::from_response(429, Some(text), Format::Json, b"")
+        {
             CollectorAnswer::Later(_, wait) => wait,
             _ => None,
         };
@@ -182,7 +183,7 @@ mod tests {
         let body = [0x0A, 11, 0x08, 3, 0x12, 7, b't', b'o', b'o', b'\n', b'o', b'l', b'd'];
         assert_eq!(read(200, &body), expected);
         let json = br#"{"partialSuccess":{"rejectedSpans":"3","errorMessage":"too old"}}"#;
-        assert_eq!(CollectorAnswer::read(200, None, Format::Json, json), expected);
+        assert_eq!(CollectorAnswer::from_response(200, None, Format::Json, json), expected);
     }
 
     #[test]
@@ -192,7 +193,11 @@ mod tests {
             [b"<html>", &[0x0A], &[0x0A, 0xFF], &[0xFF; 40], &[0x0A, 1, 0x08], &[7]];
         for body in bodies {
             assert_eq!(read(200, body), accepted, "{body:?}");
-            assert_eq!(CollectorAnswer::read(200, None, Format::Json, body), accepted, "{body:?}");
+            assert_eq!(
+                CollectorAnswer::from_response(200, None, Format::Json, body),
+                accepted,
+                "{body:?}"
+            );
         }
     }
 }

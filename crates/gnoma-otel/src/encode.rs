@@ -89,141 +89,143 @@ const EXPLICIT_BOUNDS: Field = Field(7, "explicitBounds");
 const HISTOGRAM_ATTRIBUTES: Field = Field(9, "attributes");
 
 /// Returns a request with these spans.
-pub(crate) fn spans(format: Format, resource: &[Attribute], spans: &[Span]) -> Vec<u8> {
-    Writer::message(format, |request| {
-        request.list(RESOURCE_SPANS, [()], |body, ()| {
+pub(crate) fn encode_spans(format: Format, resource: &[Attribute], spans: &[Span]) -> Vec<u8> {
+    Writer::encode_message(format, |request| {
+        request.write_list(RESOURCE_SPANS, [()], |body, ()| {
             write_resource(body, resource);
-            body.list(SCOPE_SPANS, [()], |body, ()| {
+            body.write_list(SCOPE_SPANS, [()], |body, ()| {
                 write_scope(body);
-                body.list(SPANS, spans, write_span);
-                body.text(SCOPE_SCHEMA_URL, SCHEMA_URL);
+                body.write_list(SPANS, spans, write_span);
+                body.write_text(SCOPE_SCHEMA_URL, SCHEMA_URL);
             });
-            body.text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
+            body.write_text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
         });
     })
 }
 
 /// Returns a request with these series, which began and are counted up to these times, in nanoseconds since 1970.
-pub(crate) fn metrics(
+pub(crate) fn encode_metrics(
     format: Format,
     resource: &[Attribute],
     series: &[Series],
     times: (u64, u64),
 ) -> Vec<u8> {
-    Writer::message(format, |request| {
-        request.list(RESOURCE_METRICS, [()], |body, ()| {
+    Writer::encode_message(format, |request| {
+        request.write_list(RESOURCE_METRICS, [()], |body, ()| {
             write_resource(body, resource);
-            body.list(SCOPE_METRICS, [()], |body, ()| {
+            body.write_list(SCOPE_METRICS, [()], |body, ()| {
                 write_scope(body);
                 let is_first = |at: usize| {
                     let same = |earlier: &Series| earlier.instrument == series[at].instrument;
                     !series[..at].iter().any(same)
                 };
                 let firsts = (0..series.len()).filter(|at| is_first(*at));
-                body.list(METRICS, firsts, |body, at| {
+                body.write_list(METRICS, firsts, |body, at| {
                     let of = series[at].instrument;
                     let points: Vec<_> = series.iter().filter(|it| it.instrument == of).collect();
                     write_metric(body, &points, times);
                 });
-                body.text(SCOPE_SCHEMA_URL, SCHEMA_URL);
+                body.write_text(SCOPE_SCHEMA_URL, SCHEMA_URL);
             });
-            body.text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
+            body.write_text(RESOURCE_SCHEMA_URL, SCHEMA_URL);
         });
     })
 }
 
 fn write_resource(body: &mut Writer, resource: &[Attribute]) {
-    body.nested(RESOURCE, |body| body.list(RESOURCE_ATTRIBUTES, resource, write_attribute));
+    body.write_nested(RESOURCE, |body| {
+        body.write_list(RESOURCE_ATTRIBUTES, resource, write_attribute)
+    });
 }
 
 fn write_scope(body: &mut Writer) {
-    body.nested(SCOPE_OF, |body| {
-        body.text(SCOPE_NAME, SCOPE);
-        body.text(SCOPE_VERSION, env!("CARGO_PKG_VERSION"));
+    body.write_nested(SCOPE_OF, |body| {
+        body.write_text(SCOPE_NAME, SCOPE);
+        body.write_text(SCOPE_VERSION, env!("CARGO_PKG_VERSION"));
     });
 }
 
 fn write_attribute(body: &mut Writer, (key, value): &Attribute) {
-    body.text(KEY, key);
-    body.nested(VALUE, |body| match value {
-        AttributeValue::Text(text) => body.text(TEXT_VALUE, text),
-        AttributeValue::Bool(value) => body.bool(BOOL_VALUE, *value),
-        AttributeValue::Int(number) => body.int(INT_VALUE, *number),
-        AttributeValue::Number(number) => body.double(DOUBLE_VALUE, *number),
-        AttributeValue::Texts(texts) => body.nested(ARRAY_VALUE, |body| {
-            body.list(ARRAY_VALUES, texts, |body, text| body.text(TEXT_VALUE, text));
+    body.write_text(KEY, key);
+    body.write_nested(VALUE, |body| match value {
+        AttributeValue::Text(text) => body.write_text(TEXT_VALUE, text),
+        AttributeValue::Bool(value) => body.write_bool(BOOL_VALUE, *value),
+        AttributeValue::Int(number) => body.write_int(INT_VALUE, *number),
+        AttributeValue::Number(number) => body.write_double(DOUBLE_VALUE, *number),
+        AttributeValue::Texts(texts) => body.write_nested(ARRAY_VALUE, |body| {
+            body.write_list(ARRAY_VALUES, texts, |body, text| body.write_text(TEXT_VALUE, text));
         }),
     });
 }
 
 fn write_span(body: &mut Writer, span: &Span) {
-    body.id(TRACE_ID, &span.trace.0);
-    body.id(SPAN_ID, &span.id.0);
+    body.write_id(TRACE_ID, &span.trace.0);
+    body.write_id(SPAN_ID, &span.id.0);
     if let Some(parent) = span.parent {
-        body.id(PARENT_SPAN_ID, &parent.0);
+        body.write_id(PARENT_SPAN_ID, &parent.0);
     }
-    body.text(SPAN_NAME, &span.name);
-    body.small(
+    body.write_text(SPAN_NAME, &span.name);
+    body.write_small(
         SPAN_KIND,
         match span.kind {
             SpanKind::Internal => 1,
             SpanKind::Client => 3,
         },
     );
-    body.fixed(START_TIME, span.start_ns);
-    body.fixed(END_TIME, span.end_ns.max(span.start_ns));
-    body.list(SPAN_ATTRIBUTES, &span.attributes, write_attribute);
-    body.list(SPAN_EVENTS, &span.events, write_event);
+    body.write_fixed(START_TIME, span.start_ns);
+    body.write_fixed(END_TIME, span.end_ns.max(span.start_ns));
+    body.write_list(SPAN_ATTRIBUTES, &span.attributes, write_attribute);
+    body.write_list(SPAN_EVENTS, &span.events, write_event);
     if let Some(error) = &span.error {
-        body.nested(SPAN_STATUS, |body| {
-            body.text(STATUS_MESSAGE, error);
-            body.small(STATUS_CODE, STATUS_ERROR);
+        body.write_nested(SPAN_STATUS, |body| {
+            body.write_text(STATUS_MESSAGE, error);
+            body.write_small(STATUS_CODE, STATUS_ERROR);
         });
     }
 }
 
 fn write_event(body: &mut Writer, event: &SpanEvent) {
-    body.fixed(EVENT_TIME, event.at_ns);
-    body.text(EVENT_NAME, event.name);
-    body.list(EVENT_ATTRIBUTES, &event.attributes, write_attribute);
+    body.write_fixed(EVENT_TIME, event.at_ns);
+    body.write_text(EVENT_NAME, event.name);
+    body.write_list(EVENT_ATTRIBUTES, &event.attributes, write_attribute);
 }
 
 fn write_metric(body: &mut Writer, points: &[&Series], times: (u64, u64)) {
     let Some(first) = points.first() else { return };
     let (name, unit, description, form) = first.instrument.describe();
-    body.text(METRIC_NAME, name);
-    body.text(METRIC_DESCRIPTION, description);
-    body.text(METRIC_UNIT, unit);
+    body.write_text(METRIC_NAME, name);
+    body.write_text(METRIC_DESCRIPTION, description);
+    body.write_text(METRIC_UNIT, unit);
     let (field, bounds) = match form {
         InstrumentForm::Histogram(bounds) => (METRIC_HISTOGRAM, Some(bounds)),
         InstrumentForm::Count | InstrumentForm::Millionths => (METRIC_SUM, None),
     };
-    body.nested(field, |body| {
-        body.list(DATA_POINTS, points, |body, point| {
-            body.fixed(POINT_START, times.0);
-            body.fixed(POINT_TIME, times.1);
+    body.write_nested(field, |body| {
+        body.write_list(DATA_POINTS, points, |body, point| {
+            body.write_fixed(POINT_START, times.0);
+            body.write_fixed(POINT_TIME, times.1);
             write_value(body, point, form);
         });
-        body.small(TEMPORALITY, CUMULATIVE);
+        body.write_small(TEMPORALITY, CUMULATIVE);
         if bounds.is_none() {
-            body.bool(IS_MONOTONIC, true);
+            body.write_bool(IS_MONOTONIC, true);
         }
     });
 }
 
 fn write_value(body: &mut Writer, point: &Series, form: InstrumentForm) {
     match form {
-        InstrumentForm::Count => body.fixed(AS_INT, point.total),
-        InstrumentForm::Millionths => body.double(AS_DOUBLE, point.total as f64 / 1e6),
+        InstrumentForm::Count => body.write_fixed(AS_INT, point.total),
+        InstrumentForm::Millionths => body.write_double(AS_DOUBLE, point.total as f64 / 1e6),
         InstrumentForm::Histogram(bounds) => {
-            body.fixed(HISTOGRAM_COUNT, point.count);
-            body.double(HISTOGRAM_SUM, point.sum);
+            body.write_fixed(HISTOGRAM_COUNT, point.count);
+            body.write_double(HISTOGRAM_SUM, point.sum);
             body.fixed_list(BUCKET_COUNTS, &point.buckets);
             body.double_list(EXPLICIT_BOUNDS, bounds);
-            return body.list(HISTOGRAM_ATTRIBUTES, &point.attributes, write_attribute);
+            return body.write_list(HISTOGRAM_ATTRIBUTES, &point.attributes, write_attribute);
         }
     }
-    body.list(NUMBER_ATTRIBUTES, &point.attributes, write_attribute);
+    body.write_list(NUMBER_ATTRIBUTES, &point.attributes, write_attribute);
 }
 
 #[cfg(test)]
@@ -257,7 +259,8 @@ mod tests {
 
     #[test]
     fn a_span_in_json_is_what_the_protocol_wants() {
-        let json = spans(Format::Json, &[("service.name".into(), "gnoma".into())], &[span()]);
+        let json =
+            encode_spans(Format::Json, &[("service.name".into(), "gnoma".into())], &[span()]);
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         let resource = &json["resourceSpans"][0];
         assert_eq!(resource["resource"]["attributes"][0]["value"]["stringValue"], "gnoma");
@@ -278,11 +281,11 @@ mod tests {
         let mut all = Metrics::default();
         let model = |name: &str| vec![("gen_ai.request.model".into(), name.into())];
         for (name, micro_usd) in [("a", 1_500_000), ("b", 1), ("a", 1)] {
-            all.add(Instrument::CostUsd, micro_usd, model(name));
-            all.record(Instrument::TokenUsage, 100.0, model(name));
+            all.add_count(Instrument::CostUsd, micro_usd, model(name));
+            all.record_value(Instrument::TokenUsage, 100.0, model(name));
         }
         let series = all.take_changed().unwrap();
-        let json = metrics(Format::Json, &[], &series, (1, 2));
+        let json = encode_metrics(Format::Json, &[], &series, (1, 2));
         let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
         let metrics = json["resourceMetrics"][0]["scopeMetrics"][0]["metrics"].as_array().unwrap();
         assert_eq!(metrics.len(), 2);

@@ -10,7 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use gnoma_core::{Secret, sync::Mutex, task::boxed};
+use gnoma_core::{Secret, sync::Mutex, task::box_future};
 use gnoma_net::{Http, HttpRequest};
 use tokio::{
     sync::{Notify, watch},
@@ -93,31 +93,31 @@ impl Exporter {
         });
         let (ending, is_ending) = watch::channel(false);
         let mut task = JoinSet::new();
-        task.spawn(boxed(Arc::clone(&sender).run(is_ending)));
+        task.spawn(box_future(Arc::clone(&sender).run(is_ending)));
         Self { sender, ending, task: Mutex::new(task) }
     }
 
     /// Records a finished span. It is dropped and counted if too many wait.
-    pub fn send(&self, span: Span) {
+    pub fn send_span(&self, span: Span) {
         if self.sender.options.traces_url.is_some() && self.sender.queue.lock().push(span) {
             self.sender.is_full.notify_one();
         }
     }
 
     /// Adds to a count.
-    pub fn add(&self, instrument: Instrument, amount: u64, attributes: Vec<Attribute>) {
-        self.sender.metrics.lock().add(instrument, amount, attributes);
+    pub fn add_count(&self, instrument: Instrument, amount: u64, attributes: Vec<Attribute>) {
+        self.sender.metrics.lock().add_count(instrument, amount, attributes);
     }
 
     /// Records a value of a histogram.
-    pub fn record(&self, instrument: Instrument, value: f64, attributes: Vec<Attribute>) {
-        self.sender.metrics.lock().record(instrument, value, attributes);
+    pub fn record_value(&self, instrument: Instrument, value: f64, attributes: Vec<Attribute>) {
+        self.sender.metrics.lock().record_value(instrument, value, attributes);
     }
 
     /// Counts the spans that were dropped so far.
     #[must_use]
-    pub fn dropped(&self) -> u64 {
-        self.sender.queue.lock().dropped()
+    pub fn dropped_spans(&self) -> u64 {
+        self.sender.queue.lock().dropped_spans()
     }
 
     /// Sends everything within a second; what is left is dropped and counted. Nothing is sent afterwards.
@@ -134,7 +134,7 @@ impl Exporter {
         queue.drop_spans(unsent);
         drop(queue);
         let url = sender.options.traces_url.as_ref().or(sender.options.metrics_url.as_ref());
-        url.into_iter().for_each(|url| sender.complain(url, SILENT));
+        url.into_iter().for_each(|url| sender.report_once(url, SILENT));
     }
 }
 
@@ -161,31 +161,31 @@ impl Sender {
     async fn send_spans(&self, ending: &mut watch::Receiver<bool>) {
         let Some(url) = &self.options.traces_url else { return };
         loop {
-            let spans = self.queue.lock().take();
+            let spans = self.queue.lock().take_batch();
             if spans.is_empty() {
                 return;
             }
             let count = spans.len() as u64;
-            let body = encode::spans(self.options.format, &self.options.resource, &spans);
+            let body = encode::encode_spans(self.options.format, &self.options.resource, &spans);
             self.under_way.store(count, Ordering::Relaxed);
-            let answer = self.deliver(url, &body.into(), ending).await;
+            let answer = self.post_with_retries(url, &body.into(), ending).await;
             self.under_way.store(0, Ordering::Relaxed);
             match answer {
                 CollectorAnswer::Accepted { rejected: 0, .. } => (),
                 CollectorAnswer::Accepted { rejected, why } => {
                     self.queue.lock().drop_spans(rejected.min(count));
                     let why = if why.is_empty() { "without a reason" } else { &why };
-                    self.complain(url, &format!("it rejects spans: {why}"));
+                    self.report_once(url, &format!("it rejects spans: {why}"));
                 }
                 CollectorAnswer::TooLarge => {
-                    self.queue.lock().split(spans);
+                    self.queue.lock().requeue_split(spans);
                     if count == 1 {
-                        self.complain(url, "a span is too large for it (status 413)");
+                        self.report_once(url, "a span is too large for it (status 413)");
                     }
                 }
                 CollectorAnswer::Later(why, _) | CollectorAnswer::Refused(why) => {
                     self.queue.lock().drop_spans(count);
-                    self.complain(url, &why);
+                    self.report_once(url, &why);
                 }
             }
         }
@@ -197,28 +197,29 @@ impl Sender {
         let series = {
             let mut metrics = self.metrics.lock();
             if dropped > 0 {
-                metrics.add(Instrument::DroppedSpans, dropped, Vec::new());
+                metrics.add_count(Instrument::DroppedSpans, dropped, Vec::new());
             }
             metrics.take_changed()
         };
         let Some(series) = series else { return };
         let times = (self.since_ns, (self.now_ns)());
-        let body = encode::metrics(self.options.format, &self.options.resource, &series, times);
-        let why = match self.deliver(url, &body.into(), ending).await {
+        let body =
+            encode::encode_metrics(self.options.format, &self.options.resource, &series, times);
+        let why = match self.post_with_retries(url, &body.into(), ending).await {
             CollectorAnswer::Accepted { rejected: 0, .. } => return,
             CollectorAnswer::Accepted { why, .. } => {
-                return self.complain(url, &format!("it rejects metrics: {why}"));
+                return self.report_once(url, &format!("it rejects metrics: {why}"));
             }
             CollectorAnswer::TooLarge => "metrics are too large for it (status 413)".to_owned(),
             CollectorAnswer::Later(why, _) | CollectorAnswer::Refused(why) => why,
         };
         // They are sums: the next report has them as well.
         self.metrics.lock().not_sent();
-        self.complain(url, &why);
+        self.report_once(url, &why);
     }
 
     /// Sends a request, again if the collector has no time for it; at the end of the process without waits.
-    async fn deliver(
+    async fn post_with_retries(
         &self,
         url: &str,
         body: &Bytes,
@@ -256,7 +257,12 @@ impl Sender {
             let status = reply.status;
             let retry_after = reply.header("retry-after").map(str::to_owned);
             let body = reply.into_bytes(MAX_ANSWER_BYTES).await.unwrap_or_default();
-            Ok(CollectorAnswer::read(status, retry_after.as_deref(), self.options.format, &body))
+            Ok(CollectorAnswer::from_response(
+                status,
+                retry_after.as_deref(),
+                self.options.format,
+                &body,
+            ))
         };
         match timeout(self.options.timeout, answered).await {
             Ok(Ok(answer)) => answer,
@@ -266,7 +272,7 @@ impl Sender {
     }
 
     /// Says once what is wrong; the metrics have the number of spans that were dropped.
-    fn complain(&self, url: &str, why: &str) {
+    fn report_once(&self, url: &str, why: &str) {
         if !self.has_said.swap(true, Ordering::Relaxed) {
             let host = host_of(url);
             (self.say)(&format!("telemetry does not reach `{host}` as a whole: {why}"));
@@ -331,10 +337,10 @@ mod tests {
     async fn everything_is_sent_at_the_end() {
         let server = Server::start(|_| Reply::json(200, "{}")).unwrap();
         let (exporter, sentences) = exporter(&server.url());
-        (0..700).for_each(|number| exporter.send(span(number)));
-        exporter.add(Instrument::Turns, 1, Vec::new());
+        (0..700).for_each(|number| exporter.send_span(span(number)));
+        exporter.add_count(Instrument::Turns, 1, Vec::new());
         exporter.finish().await;
-        assert_eq!((span_count(&server), exporter.dropped()), (700, 0));
+        assert_eq!((span_count(&server), exporter.dropped_spans()), (700, 0));
         let requests = server.requests();
         let paths: Vec<_> = requests.iter().map(|it| it.path().to_owned()).collect();
         assert_eq!(paths, ["/v1/traces", "/v1/traces", "/v1/metrics"]);
@@ -348,30 +354,30 @@ mod tests {
         let gate = Gate::default();
         let server = Server::start({
             let gate = gate.clone();
-            move |_| Reply::json(200, "{}").behind(&gate)
+            move |_| Reply::json(200, "{}").with_gate(&gate)
         })
         .unwrap();
         let (exporter, sentences) = exporter(&server.url());
-        (0..20_000).for_each(|number| exporter.send(span(number)));
+        (0..20_000).for_each(|number| exporter.send_span(span(number)));
         tokio::task::yield_now().await;
-        assert!(exporter.dropped() >= 20_000 - 2 * MAX_SPANS as u64);
+        assert!(exporter.dropped_spans() >= 20_000 - 2 * MAX_SPANS as u64);
         let ending = Instant::now();
         exporter.finish().await;
         assert!(ending.elapsed() < FLUSH_PATIENCE * 30, "{:?}", ending.elapsed());
-        assert_eq!(exporter.dropped(), 20_000, "nothing has arrived");
+        assert_eq!(exporter.dropped_spans(), 20_000, "nothing has arrived");
         assert!(sentences.lock()[0].ends_with("it does not answer"), "{sentences:?}");
     }
 
     #[tokio::test]
     async fn a_collector_without_time_is_asked_again() {
         let replies = [
-            Reply::text(503, "").header("retry-after", "0"),
-            Reply::text(429, "").header("retry-after", "0"),
+            Reply::text(503, "").with_header("retry-after", "0"),
+            Reply::text(429, "").with_header("retry-after", "0"),
             Reply::json(200, "{}"),
         ];
-        let server = Server::queue(replies).unwrap();
+        let server = Server::start_with_replies(replies).unwrap();
         let (exporter, sentences) = exporter(&server.url());
-        (0..512).for_each(|number| exporter.send(span(number)));
+        (0..512).for_each(|number| exporter.send_span(span(number)));
         let all_came = async {
             while span_count(&server) < 3 * 512 {
                 tokio::task::yield_now().await;
@@ -379,7 +385,7 @@ mod tests {
         };
         tokio::time::timeout(Duration::from_secs(60), all_came).await.unwrap();
         exporter.finish().await;
-        assert_eq!((exporter.dropped(), sentences.lock().len()), (0, 0));
+        assert_eq!((exporter.dropped_spans(), sentences.lock().len()), (0, 0));
     }
 
     #[tokio::test]
@@ -395,18 +401,18 @@ mod tests {
             let server = Server::start(move |_| Reply::json(status, body)).unwrap();
             let address = server.url().replace("http://", "http://user:secret@");
             let (exporter, sentences) = exporter(&address);
-            (0..5).for_each(|number| exporter.send(span(number)));
-            exporter.add(Instrument::Turns, 1, Vec::new());
+            (0..5).for_each(|number| exporter.send_span(span(number)));
+            exporter.add_count(Instrument::Turns, 1, Vec::new());
             exporter.finish().await;
-            assert_eq!(exporter.dropped(), dropped, "{status}");
+            assert_eq!(exporter.dropped_spans(), dropped, "{status}");
             let expected =
                 format!("telemetry does not reach `{}` as a whole: {said}", server.url());
             assert_eq!(*sentences.lock(), [expected]);
         }
-        let (exporter, sentences) = exporter(&Server::nobody().unwrap());
-        exporter.send(span(1));
+        let (exporter, sentences) = exporter(&Server::unused_address().unwrap());
+        exporter.send_span(span(1));
         exporter.finish().await;
-        assert_eq!((exporter.dropped(), sentences.lock().len()), (1, 1));
+        assert_eq!((exporter.dropped_spans(), sentences.lock().len()), (1, 1));
     }
 
     #[tokio::test]
@@ -417,7 +423,7 @@ mod tests {
         });
         let server = server.unwrap();
         let (exporter, _sentences) = exporter(&server.url());
-        (0..3).for_each(|number| exporter.send(span(number)));
+        (0..3).for_each(|number| exporter.send_span(span(number)));
         exporter.finish().await;
         let metrics = server.requests().pop().unwrap().json();
         let metric = &metrics["resourceMetrics"][0]["scopeMetrics"][0]["metrics"][0];

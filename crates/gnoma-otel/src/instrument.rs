@@ -112,14 +112,19 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Adds to a count.
-    pub(crate) fn add(&mut self, instrument: Instrument, amount: u64, attributes: Vec<Attribute>) {
-        let series = self.find(instrument, attributes);
+    pub(crate) fn add_count(
+        &mut self,
+        instrument: Instrument,
+        amount: u64,
+        attributes: Vec<Attribute>,
+    ) {
+        let series = self.find_or_insert(instrument, attributes);
         series.count = series.count.saturating_add(1);
         series.total = series.total.saturating_add(amount);
     }
 
     /// Records a value of a histogram.
-    pub(crate) fn record(
+    pub(crate) fn record_value(
         &mut self,
         instrument: Instrument,
         value: f64,
@@ -127,7 +132,7 @@ impl Metrics {
     ) {
         let (.., form) = instrument.describe();
         let InstrumentForm::Histogram(bounds) = form else { return };
-        let series = self.find(instrument, attributes);
+        let series = self.find_or_insert(instrument, attributes);
         series.count = series.count.saturating_add(1);
         series.sum += value;
         let bucket = bounds.iter().take_while(|bound| value > **bound).count();
@@ -146,14 +151,20 @@ impl Metrics {
         self.has_changed = true;
     }
 
-    fn find(&mut self, instrument: Instrument, attributes: Vec<Attribute>) -> &mut Series {
+    fn find_or_insert(
+        &mut self,
+        instrument: Instrument,
+        attributes: Vec<Attribute>,
+    ) -> &mut Series {
         self.has_changed = true;
-        let at = self.place(instrument, &attributes).or_else(|| {
-            (self.series.len() >= MAX_SERIES).then(|| self.place(instrument, &overflow())).flatten()
+        let at = self.find_position(instrument, &attributes).or_else(|| {
+            (self.series.len() >= MAX_SERIES)
+                .then(|| self.find_position(instrument, &overflow_attributes()))
+                .flatten()
         });
         let at = at.unwrap_or_else(|| {
             let is_full = self.series.len() >= MAX_SERIES;
-            let attributes = if is_full { overflow() } else { attributes };
+            let attributes = if is_full { overflow_attributes() } else { attributes };
             let (.., form) = instrument.describe();
             let buckets = match form {
                 InstrumentForm::Histogram(bounds) => vec![0; bounds.len() + 1],
@@ -172,14 +183,14 @@ impl Metrics {
         &mut self.series[at]
     }
 
-    fn place(&self, instrument: Instrument, attributes: &[Attribute]) -> Option<usize> {
+    fn find_position(&self, instrument: Instrument, attributes: &[Attribute]) -> Option<usize> {
         let is_same =
             |known: &Series| known.instrument == instrument && known.attributes == attributes;
         self.series.iter().position(is_same)
     }
 }
 
-fn overflow() -> Vec<Attribute> {
+fn overflow_attributes() -> Vec<Attribute> {
     vec![(OVERFLOW.into(), AttributeValue::Bool(true))]
 }
 
@@ -191,7 +202,7 @@ mod tests {
     fn values_fall_into_buckets_that_include_their_bound() {
         let mut metrics = Metrics::default();
         for seconds in [0.005, 0.01, 0.011, 100.0] {
-            metrics.record(Instrument::OperationDuration, seconds, Vec::new());
+            metrics.record_value(Instrument::OperationDuration, seconds, Vec::new());
         }
         let all = metrics.take_changed().unwrap();
         assert_eq!((all.len(), all[0].count), (1, 4));
@@ -206,8 +217,8 @@ mod tests {
         let named =
             |number: usize| vec![("model".into(), AttributeValue::Text(number.to_string()))];
         for number in 0..2 * MAX_SERIES {
-            metrics.add(Instrument::CostUsd, 1, named(number));
-            metrics.add(Instrument::Turns, 1, Vec::new());
+            metrics.add_count(Instrument::CostUsd, 1, named(number));
+            metrics.add_count(Instrument::Turns, 1, Vec::new());
         }
         let all = metrics.take_changed().unwrap();
         assert!(all.len() <= MAX_SERIES + 1, "{}", all.len());

@@ -33,7 +33,7 @@ pub enum Format {
 impl Format {
     /// The format of that name; `None` for others, such as `grpc`.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "http/protobuf" => Some(Self::Protobuf),
             "http/json" => Some(Self::Json),
@@ -126,12 +126,12 @@ impl ExportOptions {
         let format = match set("OTEL_EXPORTER_OTLP_PROTOCOL") {
             None => settings.format,
             Some(name) => {
-                Format::named(name).ok_or_else(|| OptionError::Protocol(name.to_owned()))?
+                Format::from_name(name).ok_or_else(|| OptionError::Protocol(name.to_owned()))?
             }
         };
         let base = match (set(ENDPOINT), &settings.endpoint) {
-            (Some(url), _) => checked(ENDPOINT, url)?,
-            (None, Some(url)) => checked("otel.endpoint", url)?,
+            (Some(url), _) => check_url(ENDPOINT, url)?,
+            (None, Some(url)) => check_url("otel.endpoint", url)?,
             (None, None) => DEFAULT_ENDPOINT,
         };
         let url = |exporter: &'static str, place: &'static str, path: &str| {
@@ -139,7 +139,7 @@ impl ExportOptions {
                 return Ok(None);
             }
             match set(place) {
-                Some(url) => checked(place, url).map(|url| Some(url.to_owned())),
+                Some(url) => check_url(place, url).map(|url| Some(url.to_owned())),
                 None => Ok(Some(format!("{}/{path}", base.trim_end_matches('/')))),
             }
         };
@@ -149,13 +149,14 @@ impl ExportOptions {
         let is_elsewhere =
             [ENDPOINT, TRACES_ENDPOINT, METRICS_ENDPOINT].iter().any(|name| set(name).is_some());
         let mut headers = if is_elsewhere { Vec::new() } else { settings.headers.clone() };
-        for (name, value) in set("OTEL_EXPORTER_OTLP_HEADERS").into_iter().flat_map(pairs) {
+        for (name, value) in set("OTEL_EXPORTER_OTLP_HEADERS").into_iter().flat_map(parse_pairs) {
             headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
             headers.push((name, Secret::new(value)));
         }
         let timeout = set("OTEL_EXPORTER_OTLP_TIMEOUT").and_then(|text| text.parse().ok());
         let timeout = timeout.filter(|ms| *ms > 0).map_or(DEFAULT_TIMEOUT, Duration::from_millis);
-        let resource = resource(set("OTEL_SERVICE_NAME"), set("OTEL_RESOURCE_ATTRIBUTES"));
+        let resource =
+            resource_attributes(set("OTEL_SERVICE_NAME"), set("OTEL_RESOURCE_ATTRIBUTES"));
         let has_any = traces_url.is_some() || metrics_url.is_some();
         let options = Self { traces_url, metrics_url, format, headers, timeout, resource };
         Ok(has_any.then_some(options))
@@ -175,7 +176,7 @@ pub(crate) fn host_of(url: &str) -> String {
     format!("{scheme}://{host}")
 }
 
-fn checked<'u>(place: &'static str, url: &'u str) -> Result<&'u str, OptionError> {
+fn check_url<'u>(place: &'static str, url: &'u str) -> Result<&'u str, OptionError> {
     let is_http = ["http://", "https://"].iter().any(|scheme| {
         url.split_at_checked(scheme.len())
             .is_some_and(|(begin, host)| begin.eq_ignore_ascii_case(scheme) && !host.is_empty())
@@ -184,10 +185,10 @@ fn checked<'u>(place: &'static str, url: &'u str) -> Result<&'u str, OptionError
     if is_http && is_plain { Ok(url) } else { Err(OptionError::Address(place, host_of(url))) }
 }
 
-fn resource(service: Option<&str>, attributes: Option<&str>) -> Vec<Attribute> {
+fn resource_attributes(service: Option<&str>, attributes: Option<&str>) -> Vec<Attribute> {
     let mut all: Vec<Attribute> = Vec::new();
     let named = service.map(|name| ("service.name".to_owned(), name.to_owned()));
-    let given = attributes.into_iter().flat_map(pairs).take(MAX_RESOURCE_ATTRIBUTES);
+    let given = attributes.into_iter().flat_map(parse_pairs).take(MAX_RESOURCE_ATTRIBUTES);
     for (name, value) in named.into_iter().chain(given) {
         if find_attribute(&all, &name).is_none() {
             all.push((Cow::Owned(name), AttributeValue::Text(value)));
@@ -210,16 +211,16 @@ fn resource(service: Option<&str>, attributes: Option<&str>) -> Vec<Attribute> {
 }
 
 /// Reads `name=value,name=value`, whose values are percent-encoded. What is no pair is left out.
-fn pairs(text: &str) -> impl Iterator<Item = (String, String)> {
+fn parse_pairs(text: &str) -> impl Iterator<Item = (String, String)> {
     text.split(',').filter_map(|pair| {
         let (name, value) = pair.split_once('=')?;
-        let name = decode(name.trim());
-        (!name.is_empty()).then(|| (name, decode(value.trim())))
+        let name = decode_percent(name.trim());
+        (!name.is_empty()).then(|| (name, decode_percent(value.trim())))
     })
 }
 
 /// Decodes `%20` and the like; what is not such a code stays as it is.
-fn decode(text: &str) -> String {
+fn decode_percent(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, behind @ ..] = rest {

@@ -33,7 +33,7 @@ impl Default for SpanQueue {
 impl SpanQueue {
     /// Adds a span, or counts it as dropped if there is no room. Returns whether a request is full.
     pub(crate) fn push(&mut self, span: Span) -> bool {
-        let size = span.size();
+        let size = span.size_bytes();
         if self.spans.len() >= MAX_SPANS || self.bytes.saturating_add(size) > MAX_BYTES {
             self.drop_spans(1);
             return false;
@@ -44,21 +44,21 @@ impl SpanQueue {
     }
 
     /// Takes the spans of the next request, the oldest first; none if none wait.
-    pub(crate) fn take(&mut self) -> Vec<Span> {
+    pub(crate) fn take_batch(&mut self) -> Vec<Span> {
         let count = self.batch.min(self.spans.len());
         let spans: Vec<_> = self.spans.drain(..count).collect();
-        self.bytes = self.bytes.saturating_sub(spans.iter().map(Span::size).sum());
+        self.bytes = self.bytes.saturating_sub(spans.iter().map(Span::size_bytes).sum());
         spans
     }
 
     /// A request was too large: its spans wait for smaller ones. A single span is dropped.
-    pub(crate) fn split(&mut self, spans: Vec<Span>) {
+    pub(crate) fn requeue_split(&mut self, spans: Vec<Span>) {
         if spans.len() < 2 {
             return self.drop_spans(spans.len() as u64);
         }
         self.batch = spans.len().div_ceil(2);
         for span in spans.into_iter().rev() {
-            self.bytes += span.size();
+            self.bytes += span.size_bytes();
             self.spans.push_front(span);
         }
     }
@@ -74,7 +74,7 @@ impl SpanQueue {
     }
 
     /// Counts the spans that were dropped so far.
-    pub(crate) fn dropped(&self) -> u64 {
+    pub(crate) fn dropped_spans(&self) -> u64 {
         self.dropped
     }
 
@@ -118,13 +118,13 @@ mod tests {
     fn number_and_memory_are_limited_and_drops_are_counted() {
         let mut queue = SpanQueue::default();
         push_all(&mut queue, 0..5000, 1);
-        assert_eq!((queue.len(), queue.dropped()), (MAX_SPANS, 5000 - MAX_SPANS as u64));
-        assert_eq!(queue.take().len(), MAX_BATCH);
+        assert_eq!((queue.len(), queue.dropped_spans()), (MAX_SPANS, 5000 - MAX_SPANS as u64));
+        assert_eq!(queue.take_batch().len(), MAX_BATCH);
         let mut queue = SpanQueue::default();
         push_all(&mut queue, 0..100, 100_000);
-        assert!(queue.bytes <= MAX_BYTES && queue.dropped() >= 89, "{queue:?}");
+        assert!(queue.bytes <= MAX_BYTES && queue.dropped_spans() >= 89, "{queue:?}");
         while !queue.is_empty() {
-            queue.take();
+            queue.take_batch();
         }
         assert_eq!(queue.bytes, 0);
     }
@@ -135,12 +135,12 @@ mod tests {
         push_all(&mut queue, 0..5, 1);
         let mut sizes = Vec::new();
         while !queue.is_empty() {
-            let spans = queue.take();
-            assert_eq!(spans[0].start_ns, queue.dropped(), "the order stays");
+            let spans = queue.take_batch();
+            assert_eq!(spans[0].start_ns, queue.dropped_spans(), "the order stays");
             sizes.push(spans.len());
-            queue.split(spans);
+            queue.requeue_split(spans);
         }
-        assert_eq!(queue.dropped(), 5);
+        assert_eq!(queue.dropped_spans(), 5);
         assert_eq!(sizes, [5, 3, 2, 1, 1, 1, 1, 1]);
     }
 }

@@ -183,18 +183,20 @@ pub struct Span {
 
 impl Span {
     /// Estimates the memory that the span takes, in bytes.
-    pub(crate) fn size(&self) -> usize {
-        let events =
-            self.events.iter().map(|event| size_of::<SpanEvent>() + size(&event.attributes));
+    pub(crate) fn size_bytes(&self) -> usize {
+        let events = self
+            .events
+            .iter()
+            .map(|event| size_of::<SpanEvent>() + attributes_size(&event.attributes));
         size_of::<Self>()
             + self.name.len()
             + self.error.as_ref().map_or(0, String::len)
-            + size(&self.attributes)
+            + attributes_size(&self.attributes)
             + events.sum::<usize>()
     }
 }
 
-fn size(attributes: &[Attribute]) -> usize {
+fn attributes_size(attributes: &[Attribute]) -> usize {
     let of_value = |value: &AttributeValue| match value {
         AttributeValue::Text(text) => text.len(),
         AttributeValue::Texts(texts) => {

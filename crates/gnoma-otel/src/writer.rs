@@ -24,28 +24,28 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Returns the bytes of a message with the fields that `write` writes.
-    pub(crate) fn message(format: Format, write: impl FnOnce(&mut Self)) -> Vec<u8> {
+    pub(crate) fn encode_message(format: Format, write: impl FnOnce(&mut Self)) -> Vec<u8> {
         let mut writer = Self { format, bytes: Vec::new() };
-        writer.body(write);
+        writer.write_body(write);
         writer.bytes
     }
 
     /// Writes a message within this one.
-    pub(crate) fn nested(&mut self, field: Field, write: impl FnOnce(&mut Self)) {
+    pub(crate) fn write_nested(&mut self, field: Field, write: impl FnOnce(&mut Self)) {
         match self.format {
             Format::Protobuf => {
-                let body = Self::message(self.format, write);
-                self.delimited(field, &body);
+                let body = Self::encode_message(self.format, write);
+                self.write_delimited(field, &body);
             }
             Format::Json => {
-                self.name(field);
-                self.body(write);
+                self.write_name(field);
+                self.write_body(write);
             }
         }
     }
 
     /// Writes a list of messages; nothing if it is empty.
-    pub(crate) fn list<T>(
+    pub(crate) fn write_list<T>(
         &mut self,
         field: Field,
         items: impl IntoIterator<Item = T>,
@@ -56,119 +56,121 @@ impl Writer {
             return;
         }
         match self.format {
-            Format::Protobuf => items.for_each(|item| self.nested(field, |body| write(body, item))),
+            Format::Protobuf => {
+                items.for_each(|item| self.write_nested(field, |body| write(body, item)))
+            }
             Format::Json => {
-                self.name(field);
+                self.write_name(field);
                 self.bytes.push(b'[');
                 for item in items {
-                    self.comma(b'[');
-                    self.body(|body| write(body, item));
+                    self.write_comma(b'[');
+                    self.write_body(|body| write(body, item));
                 }
                 self.bytes.push(b']');
             }
         }
     }
 
-    pub(crate) fn text(&mut self, field: Field, text: &str) {
+    pub(crate) fn write_text(&mut self, field: Field, text: &str) {
         match self.format {
-            Format::Protobuf => self.delimited(field, text.as_bytes()),
+            Format::Protobuf => self.write_delimited(field, text.as_bytes()),
             Format::Json => {
-                self.name(field);
-                self.quoted(text);
+                self.write_name(field);
+                self.write_quoted(text);
             }
         }
     }
 
     /// Writes the bytes of an id.
-    pub(crate) fn id(&mut self, field: Field, id: &[u8]) {
+    pub(crate) fn write_id(&mut self, field: Field, id: &[u8]) {
         match self.format {
-            Format::Protobuf => self.delimited(field, id),
+            Format::Protobuf => self.write_delimited(field, id),
             Format::Json => {
                 let mut hex = String::with_capacity(2 * id.len());
                 for byte in id {
                     let _infallible = write!(hex, "{byte:02x}");
                 }
-                self.text(field, &hex);
+                self.write_text(field, &hex);
             }
         }
     }
 
     /// Writes a value of an enum or a truth value that is a number in JSON as well.
-    pub(crate) fn small(&mut self, field: Field, number: u8) {
+    pub(crate) fn write_small(&mut self, field: Field, number: u8) {
         match self.format {
             Format::Protobuf => {
-                self.tag(field, VARINT);
-                self.varint(number.into());
+                self.write_tag(field, VARINT);
+                self.write_varint(number.into());
             }
-            Format::Json => self.raw(field, &number.to_string()),
+            Format::Json => self.write_raw(field, &number.to_string()),
         }
     }
 
-    pub(crate) fn bool(&mut self, field: Field, value: bool) {
+    pub(crate) fn write_bool(&mut self, field: Field, value: bool) {
         match self.format {
-            Format::Protobuf => self.small(field, value.into()),
-            Format::Json => self.raw(field, if value { "true" } else { "false" }),
+            Format::Protobuf => self.write_small(field, value.into()),
+            Format::Json => self.write_raw(field, if value { "true" } else { "false" }),
         }
     }
 
     /// Writes an `int64` as a varint.
-    pub(crate) fn int(&mut self, field: Field, number: i64) {
+    pub(crate) fn write_int(&mut self, field: Field, number: i64) {
         match self.format {
             Format::Protobuf => {
-                self.tag(field, VARINT);
-                self.varint(number.cast_unsigned());
+                self.write_tag(field, VARINT);
+                self.write_varint(number.cast_unsigned());
             }
-            Format::Json => self.raw(field, &format!("\"{number}\"")),
+            Format::Json => self.write_raw(field, &format!("\"{number}\"")),
         }
     }
 
     /// Writes a `fixed64` or `sfixed64` that is not negative.
-    pub(crate) fn fixed(&mut self, field: Field, number: u64) {
+    pub(crate) fn write_fixed(&mut self, field: Field, number: u64) {
         match self.format {
             Format::Protobuf => {
-                self.tag(field, FIXED_64);
+                self.write_tag(field, FIXED_64);
                 self.bytes.extend(number.to_le_bytes());
             }
-            Format::Json => self.raw(field, &format!("\"{number}\"")),
+            Format::Json => self.write_raw(field, &format!("\"{number}\"")),
         }
     }
 
     /// Writes a finite `double`.
-    pub(crate) fn double(&mut self, field: Field, number: f64) {
+    pub(crate) fn write_double(&mut self, field: Field, number: f64) {
         match self.format {
             Format::Protobuf => {
-                self.tag(field, FIXED_64);
+                self.write_tag(field, FIXED_64);
                 self.bytes.extend(number.to_le_bytes());
             }
-            Format::Json => self.raw(field, &number.to_string()),
+            Format::Json => self.write_raw(field, &number.to_string()),
         }
     }
 
     /// Writes a packed list of `fixed64`.
     pub(crate) fn fixed_list(&mut self, field: Field, numbers: &[u64]) {
         let bytes = || numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
-        self.packed(field, bytes, || numbers.iter().map(|it| format!("\"{it}\"")).collect());
+        self.write_packed(field, bytes, || numbers.iter().map(|it| format!("\"{it}\"")).collect());
     }
 
     /// Writes a packed list of `double`.
     pub(crate) fn double_list(&mut self, field: Field, numbers: &[f64]) {
         let bytes = || numbers.iter().flat_map(|number| number.to_le_bytes()).collect::<Vec<_>>();
-        self.packed(field, bytes, || numbers.iter().map(ToString::to_string).collect());
+        self.write_packed(field, bytes, || numbers.iter().map(ToString::to_string).collect());
     }
 
-    fn packed(
+    fn write_packed(
         &mut self,
         field: Field,
         bytes: impl FnOnce() -> Vec<u8>,
         texts: impl FnOnce() -> Vec<String>,
     ) {
         match self.format {
-            Format::Protobuf => self.delimited(field, &bytes()),
-            Format::Json => self.raw(field, &format!("[{}]", texts().join(","))),
+            Format::Protobuf => self.write_delimited(field, &bytes()),
+            Format::Json => self.write_raw(field, &format!("[{}]", texts().join(","))),
         }
     }
 
-    fn body(&mut self, write: impl FnOnce(&mut Self)) {
+    fn write_body(&mut self, write: impl FnOnce(&mut Self)) {
         match self.format {
             Format::Protobuf => write(self),
             Format::Json => {
@@ -179,40 +181,40 @@ impl Writer {
         }
     }
 
-    fn raw(&mut self, field: Field, json: &str) {
-        self.name(field);
+    fn write_raw(&mut self, field: Field, json: &str) {
+        self.write_name(field);
         self.bytes.extend(json.as_bytes());
     }
 
-    fn name(&mut self, Field(_, name): Field) {
-        self.comma(b'{');
-        self.quoted(name);
+    fn write_name(&mut self, Field(_, name): Field) {
+        self.write_comma(b'{');
+        self.write_quoted(name);
         self.bytes.push(b':');
     }
 
     /// Separates an item from the one before it, if there is one behind `begin`.
-    fn comma(&mut self, begin: u8) {
+    fn write_comma(&mut self, begin: u8) {
         if self.bytes.last() != Some(&begin) {
             self.bytes.push(b',');
         }
     }
 
-    fn quoted(&mut self, text: &str) {
+    fn write_quoted(&mut self, text: &str) {
         // Text has no form that JSON cannot write.
         self.bytes.extend(serde_json::to_vec(text).unwrap_or_default());
     }
 
-    fn delimited(&mut self, field: Field, bytes: &[u8]) {
-        self.tag(field, LENGTH_DELIMITED);
-        self.varint(bytes.len() as u64);
+    fn write_delimited(&mut self, field: Field, bytes: &[u8]) {
+        self.write_tag(field, LENGTH_DELIMITED);
+        self.write_varint(bytes.len() as u64);
         self.bytes.extend(bytes);
     }
 
-    fn tag(&mut self, Field(number, _): Field, wire_type: u32) {
-        self.varint(u64::from((number << 3) | wire_type));
+    fn write_tag(&mut self, Field(number, _): Field, wire_type: u32) {
+        self.write_varint(u64::from((number << 3) | wire_type));
     }
 
-    fn varint(&mut self, mut number: u64) {
+    fn write_varint(&mut self, mut number: u64) {
         while number > 0x7F {
             self.bytes.push((number & 0x7F) as u8 | 0x80);
             number >>= 7;
@@ -226,16 +228,18 @@ mod tests {
     use super::*;
 
     fn written(format: Format) -> Vec<u8> {
-        Writer::message(format, |body| {
-            body.text(Field(1, "name"), "a\"b");
-            body.int(Field(2, "count"), 300);
-            body.list(Field(3, "items"), [1, 2], |item, number| item.small(Field(1, "n"), number));
-            body.list(Field(4, "none"), [0_u8; 0], |item, number| {
-                item.small(Field(1, "n"), number);
+        Writer::encode_message(format, |body| {
+            body.write_text(Field(1, "name"), "a\"b");
+            body.write_int(Field(2, "count"), 300);
+            body.write_list(Field(3, "items"), [1, 2], |item, number| {
+                item.write_small(Field(1, "n"), number)
             });
-            body.fixed(Field(5, "time"), 1);
+            body.write_list(Field(4, "none"), [0_u8; 0], |item, number| {
+                item.write_small(Field(1, "n"), number);
+            });
+            body.write_fixed(Field(5, "time"), 1);
             body.double_list(Field(6, "bounds"), &[0.5]);
-            body.bool(Field(16, "yes"), true);
+            body.write_bool(Field(16, "yes"), true);
         })
     }
 
@@ -250,7 +254,8 @@ mod tests {
             0x80, 0x01, 1, // 16: a tag of two bytes
         ];
         assert_eq!(written(Format::Protobuf), expected);
-        let negative = Writer::message(Format::Protobuf, |body| body.int(Field(1, "n"), -1));
+        let negative =
+            Writer::encode_message(Format::Protobuf, |body| body.write_int(Field(1, "n"), -1));
         assert_eq!(negative.len(), 11, "ten bytes of seven bits");
     }
 

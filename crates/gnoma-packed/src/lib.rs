@@ -32,7 +32,7 @@ pub fn pack<'p>(files: impl IntoIterator<Item = &'p str>) -> io::Result<()> {
     for file in files {
         println!("cargo::rerun-if-changed={file}");
         let name = file.rsplit('/').next().unwrap_or(file);
-        let text = fs::read_to_string(file).map_err(|error| about(file, &error))?;
+        let text = fs::read_to_string(file).map_err(|error| error_for_file(file, &error))?;
         pack_text(name, &text)?;
     }
     Ok(())
@@ -44,18 +44,18 @@ pub fn pack<'p>(files: impl IntoIterator<Item = &'p str>) -> io::Result<()> {
 /// The text is longer than 4 MiB, or its file cannot be written; the message names it.
 pub fn pack_text(name: &str, text: &str) -> io::Result<()> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(about(name, &io::ErrorKind::FileTooLarge.into()));
+        return Err(error_for_file(name, &io::ErrorKind::FileTooLarge.into()));
     }
     let out = env::var_os("OUT_DIR").ok_or_else(|| io::Error::other("OUT_DIR is not set"))?;
     let packed = Path::new(&out).join(format!("{name}.packed"));
-    fs::write(packed, compress(text)).map_err(|error| about(name, &error))
+    fs::write(packed, compress_text(text)).map_err(|error| error_for_file(name, &error))
 }
 
-fn compress(text: &str) -> Vec<u8> {
+fn compress_text(text: &str) -> Vec<u8> {
     compress_to_vec(text.as_bytes(), COMPRESSION_LEVEL)
 }
 
-fn about(name: &str, error: &io::Error) -> io::Error {
+fn error_for_file(name: &str, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{name}: {error}"))
 }
 
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn packed_text_is_unpacked_as_it_was() {
         for text in [String::new(), "ä\tb\n".repeat(10_000), "x".repeat(MAX_TEXT_BYTES)] {
-            assert_eq!(unpack(&compress(&text)), text);
+            assert_eq!(unpack(&compress_text(&text)), text);
         }
         assert_eq!(unpack(b"rubbish"), "");
     }

@@ -75,28 +75,28 @@ impl Beliefs {
         }
     }
 
-    pub(crate) fn arm(&self, id: &ArmId) -> Option<usize> {
+    pub(crate) fn index_of_arm(&self, id: &ArmId) -> Option<usize> {
         self.arm_index.get(id).copied()
     }
 
     /// The index of an arm, with `place` looked at first: arms are mostly asked for in the order they became known.
     pub(crate) fn arm_near(&self, id: &ArmId, place: usize) -> Option<usize> {
         let is_it = self.arms.get(place).is_some_and(|known| known.arm.id == *id);
-        if is_it { Some(place) } else { self.arm(id) }
+        if is_it { Some(place) } else { self.index_of_arm(id) }
     }
 
-    pub(crate) fn kind(&self, kind: &TaskKind) -> Option<usize> {
+    pub(crate) fn index_of_kind(&self, kind: &TaskKind) -> Option<usize> {
         self.kind_index.get(kind).copied()
     }
 
     /// Makes arms known, or their facts and priors anew; what was learnt stays.
-    pub(crate) fn admit(&mut self, arms: Vec<Arm>) {
+    pub(crate) fn register_arms(&mut self, arms: Vec<Arm>) {
         let mut restored = Vec::new();
         for arm in arms {
             for kind in arm.priors.keys() {
                 self.add_kind(kind);
             }
-            if let Some(index) = self.arm(&arm.id) {
+            if let Some(index) = self.index_of_arm(&arm.id) {
                 if let Some(known) = self.arms.get_mut(index) {
                     known.arm = arm;
                 }
@@ -107,7 +107,7 @@ impl Beliefs {
                 self.add_arm(arm);
             }
         }
-        self.refresh();
+        self.recompute_starts();
         for (index, saved) in restored {
             self.put_back(index, &saved);
         }
@@ -125,7 +125,7 @@ impl Beliefs {
     }
 
     pub(crate) fn add_kind(&mut self, kind: &TaskKind) -> Option<usize> {
-        if let Some(index) = self.kind(kind) {
+        if let Some(index) = self.index_of_kind(kind) {
             return Some(index);
         }
         if self.kinds.len() >= MOST_KINDS {
@@ -137,38 +137,38 @@ impl Beliefs {
     }
 
     /// The indices of a pair an outcome is about, made known if need be.
-    pub(crate) fn indices(
+    pub(crate) fn ensure_indices(
         &mut self,
         arm: &ArmId,
         kind: &TaskKind,
     ) -> (Option<usize>, Option<usize>) {
-        let known = (self.arm(arm), self.kind(kind));
+        let known = (self.index_of_arm(arm), self.index_of_kind(kind));
         if known.0.is_some() && known.1.is_some() {
             return known;
         }
         let kind = self.add_kind(kind);
         if known.0.is_none() {
-            self.admit(vec![Arm {
+            self.register_arms(vec![Arm {
                 id: arm.clone(),
                 facts: ArmFacts::default(),
                 priors: BTreeMap::new(),
                 overall: None,
             }]);
         } else {
-            self.refresh();
+            self.recompute_starts();
         }
-        (self.arm(arm), kind)
+        (self.index_of_arm(arm), kind)
     }
 
-    fn newest(&self) -> Option<i32> {
+    fn newest_release(&self) -> Option<i32> {
         self.arms.iter().filter_map(|known| known.arm.facts.released).max()
     }
 
     /// Recomputes where every pair starts, and adds beliefs for what is new.
-    pub(crate) fn refresh(&mut self) {
-        let (newest, tuning) = (self.newest(), self.tuning);
+    pub(crate) fn recompute_starts(&mut self) {
+        let (newest, tuning) = (self.newest_release(), self.tuning);
         for known in &mut self.arms {
-            known.general = start::general(&known.arm, newest, &tuning);
+            known.general = start::general_start(&known.arm, newest, &tuning);
         }
         let kinds: Vec<(StartingPoint, bool)> = self
             .kinds
@@ -184,8 +184,8 @@ impl Beliefs {
             } else {
                 (tuning.cold, tuning.cost_cold)
             };
-            self.ability.kinds.push(Belief::centred(doubt.0.kind));
-            self.cost.kinds.push(Belief::centred(doubt.1.kind));
+            self.ability.kinds.push(Belief::with_zero_mean(doubt.0.kind));
+            self.cost.kinds.push(Belief::with_zero_mean(doubt.1.kind));
         }
         for index in 0..self.arms.len() {
             self.refresh_arm(index, &kinds);
@@ -204,8 +204,8 @@ impl Beliefs {
             } else {
                 (tuning.cold, tuning.cost_cold)
             };
-            self.ability.arms.push(Belief::centred(doubt.0.arm));
-            self.cost.arms.push(Belief::centred(doubt.1.arm));
+            self.ability.arms.push(Belief::with_zero_mean(doubt.0.arm));
+            self.cost.arms.push(Belief::with_zero_mean(doubt.1.arm));
             self.ability.pairs.push(Vec::new());
             self.cost.pairs.push(Vec::new());
         }
@@ -218,7 +218,7 @@ impl Beliefs {
         let mut starts = mem::take(&mut known.starts);
         starts.clear();
         for (position, (kind, (offset, _))) in self.kinds.iter().zip(kinds).enumerate() {
-            let guess = known.general.plus(*offset);
+            let guess = known.general.sum_with(*offset);
             let (start, ability, cost) = start::of_pair(known.arm.priors.get(kind), guess, &tuning);
             starts.push(start);
             if abilities.len() == position {
@@ -235,16 +235,16 @@ impl Beliefs {
         let tuning = &self.tuning;
         let known = arm.and_then(|arm| self.arms.get(arm));
         let start = match known {
-            None => start::from_facts(&ArmFacts::default(), self.newest(), tuning),
+            None => start::from_facts(&ArmFacts::default(), self.newest_release(), tuning),
             Some(known) => {
                 kind.and_then(|kind| known.starts.get(kind)).copied().unwrap_or(known.general)
             }
         };
         let index = arm.unwrap_or(usize::MAX);
-        let own = self.ability.own(index, kind, tuning.cold);
-        let ability = own.plus(self.ability.of_kind(kind, tuning.cold));
-        let own_cost = self.cost.own(index, kind, tuning.cost_cold);
-        let cost = own_cost.plus(self.cost.of_kind(kind, tuning.cost_cold));
+        let own = self.ability.unshared_belief(index, kind, tuning.cold);
+        let ability = own.sum_with(self.ability.of_kind(kind, tuning.cold));
+        let own_cost = self.cost.unshared_belief(index, kind, tuning.cost_cold);
+        let cost = own_cost.sum_with(self.cost.of_kind(kind, tuning.cost_cold));
         Estimate {
             ability: Belief { mean: start.ability + ability.mean, variance: ability.variance },
             own_variance: own.variance,
@@ -262,7 +262,7 @@ impl Beliefs {
         set(self.ability.arms.get_mut(index), saved.ability);
         set(self.cost.arms.get_mut(index), saved.cost);
         for (kind, pair) in &saved.kinds {
-            let Some(kind) = self.kind(kind) else { continue };
+            let Some(kind) = self.index_of_kind(kind) else { continue };
             set(self.ability.pairs.get_mut(index).and_then(|row| row.get_mut(kind)), pair.ability);
             set(self.cost.pairs.get_mut(index).and_then(|row| row.get_mut(kind)), pair.cost);
             if let Some(tasks) =

@@ -11,8 +11,8 @@ pub(crate) fn time_of(at_ms: i64, now_ms: i64, zone: Zone) -> String {
     let zone = zone();
     // A time that is told as over would mislead: round up.
     let seconds = at_ms.div_euclid(1000) + i64::from(at_ms.rem_euclid(1000) > 0);
-    let at = zone.to_datetime(timestamp(seconds.saturating_mul(1000)));
-    let today = zone.to_datetime(timestamp(now_ms)).date();
+    let at = zone.to_datetime(timestamp_from_ms(seconds.saturating_mul(1000)));
+    let today = zone.to_datetime(timestamp_from_ms(now_ms)).date();
     // Midnight that comes is known without its date.
     let is_next_midnight =
         at.time() == Time::midnight() && today.tomorrow().is_ok_and(|day| day == at.date());
@@ -24,7 +24,7 @@ pub(crate) fn time_of(at_ms: i64, now_ms: i64, zone: Zone) -> String {
 }
 
 /// The time `at_ms` milliseconds after 1970 began; what lies beyond the calendar is its end.
-pub(crate) fn timestamp(at_ms: i64) -> Timestamp {
+pub(crate) fn timestamp_from_ms(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }

@@ -26,21 +26,26 @@ pub(crate) enum DriftChange {
 
 impl DriftWatch {
     /// Takes in how much likelier the outcome was had the arm dropped, as a log of odds.
-    pub(crate) fn outcome(&mut self, odds: f64, tuning: &Tuning) -> Option<DriftChange> {
+    pub(crate) fn observe_outcome(&mut self, odds: f64, tuning: &Tuning) -> Option<DriftChange> {
         self.worse = (self.worse + odds.clamp(-MOST_STEP, MOST_STEP)).max(0.0);
-        self.alarm(self.worse, tuning, DriftChange::Quality)
+        self.check_alarm(self.worse, tuning, DriftChange::Quality)
     }
 
     /// Takes in by how many standard deviations the log of the cost surprised.
-    pub(crate) fn cost(&mut self, surprise: f64, tuning: &Tuning) -> Option<DriftChange> {
+    pub(crate) fn observe_cost(&mut self, surprise: f64, tuning: &Tuning) -> Option<DriftChange> {
         let slack = tuning.drift.slack;
         let step = |sum: f64, by: f64| (sum + (by - slack).min(MOST_STEP)).max(0.0);
         self.dearer = step(self.dearer, surprise);
         self.cheaper = step(self.cheaper, -surprise);
-        self.alarm(self.dearer.max(self.cheaper), tuning, DriftChange::Cost)
+        self.check_alarm(self.dearer.max(self.cheaper), tuning, DriftChange::Cost)
     }
 
-    fn alarm(&mut self, sum: f64, tuning: &Tuning, change: DriftChange) -> Option<DriftChange> {
+    fn check_alarm(
+        &mut self,
+        sum: f64,
+        tuning: &Tuning,
+        change: DriftChange,
+    ) -> Option<DriftChange> {
         (sum > tuning.drift.alarm).then(|| {
             *self = Self::default();
             change

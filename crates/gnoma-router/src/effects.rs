@@ -28,11 +28,11 @@ const MOST_MEAN: f64 = 8.0;
 
 impl Belief {
     /// Returns the belief before anything is learnt, with this variance.
-    pub(crate) const fn centred(variance: f64) -> Self {
+    pub(crate) const fn with_zero_mean(variance: f64) -> Self {
         Self { mean: 0.0, variance }
     }
 
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub(crate) fn sum_with(self, other: Self) -> Self {
         Self { mean: self.mean + other.mean, variance: self.variance + other.variance }
     }
 
@@ -42,13 +42,13 @@ impl Belief {
     }
 
     /// One step of filtering: `slope` and `curvature` are of the log-likelihood, by the number itself.
-    fn absorb(&mut self, slope: f64, curvature: f64) {
+    fn apply_gradient(&mut self, slope: f64, curvature: f64) {
         self.mean = (self.mean + self.variance * slope).clamp(-MOST_MEAN, MOST_MEAN);
         let surer = self.variance - self.variance * self.variance * curvature;
         self.variance = surer.max(LEAST_VARIANCE.min(self.variance));
     }
 
-    fn shake(&mut self, by: f64) {
+    fn widen_variance(&mut self, by: f64) {
         self.variance = (self.variance + by).min(MOST_VARIANCE);
     }
 }
@@ -64,37 +64,46 @@ pub(crate) struct Effects {
 
 impl Effects {
     /// Returns the belief about what the arm and the pair do not share with other arms.
-    pub(crate) fn own(&self, arm: usize, kind: Option<usize>, doubt: Doubt) -> Belief {
-        let alone = |part: Option<Belief>, variance| part.unwrap_or(Belief::centred(variance));
+    pub(crate) fn unshared_belief(&self, arm: usize, kind: Option<usize>, doubt: Doubt) -> Belief {
+        let alone =
+            |part: Option<Belief>, variance| part.unwrap_or(Belief::with_zero_mean(variance));
         let row = self.pairs.get(arm).zip(kind);
         alone(self.arms.get(arm).copied(), doubt.arm)
-            .plus(alone(row.and_then(|(row, kind)| row.get(kind)).copied(), doubt.pair))
+            .sum_with(alone(row.and_then(|(row, kind)| row.get(kind)).copied(), doubt.pair))
     }
 
     /// Returns the belief about what the kind changes for all arms.
     pub(crate) fn of_kind(&self, kind: Option<usize>, doubt: Doubt) -> Belief {
-        kind.and_then(|kind| self.kinds.get(kind)).copied().unwrap_or(Belief::centred(doubt.kind))
+        kind.and_then(|kind| self.kinds.get(kind))
+            .copied()
+            .unwrap_or(Belief::with_zero_mean(doubt.kind))
     }
 
     /// Takes in one observation of the pair.
-    pub(crate) fn absorb(&mut self, arm: usize, kind: Option<usize>, slope: f64, curvature: f64) {
+    pub(crate) fn apply_gradient(
+        &mut self,
+        arm: usize,
+        kind: Option<usize>,
+        slope: f64,
+        curvature: f64,
+    ) {
         let parts = [
             self.arms.get_mut(arm),
             kind.and_then(|kind| self.kinds.get_mut(kind)),
             self.pairs.get_mut(arm).zip(kind).and_then(|(row, kind)| row.get_mut(kind)),
         ];
         for part in parts.into_iter().flatten() {
-            part.absorb(slope, curvature);
+            part.apply_gradient(slope, curvature);
         }
     }
 
     /// The arm is no longer what it was.
-    pub(crate) fn shake(&mut self, arm: usize, doubt: Doubt) {
+    pub(crate) fn widen_arm(&mut self, arm: usize, doubt: Doubt) {
         if let Some(belief) = self.arms.get_mut(arm) {
-            belief.shake(doubt.arm);
+            belief.widen_variance(doubt.arm);
         }
         for belief in self.pairs.get_mut(arm).into_iter().flatten() {
-            belief.shake(doubt.pair);
+            belief.widen_variance(doubt.pair);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::{
     effects::Belief,
-    probit::{GRID, NODES, Nodes, density, distribution},
+    probit::{GRID, NODES, Nodes, normal_cdf, normal_density},
     tuning::Tuning,
     verifier::Rates,
 };
@@ -13,9 +13,9 @@ const LEAST_LIKELIHOOD: f64 = 1e-9;
 const MOST_SURPRISE: f64 = 3.0;
 
 /// An arm's chance on a task of each difficulty.
-pub(crate) fn chances(ability: Belief, shared: f64) -> Nodes {
+pub(crate) fn chances_by_difficulty(ability: Belief, shared: f64) -> Nodes {
     let (scale, pull) = scale_and_pull(ability, shared);
-    GRID.points.map(|point| distribution((ability.mean + pull * point) * scale))
+    GRID.points.map(|point| normal_cdf((ability.mean + pull * point) * scale))
 }
 
 /// `(1 / spread of the arm's own luck and our doubt, weight of the difficulty)`.
@@ -29,17 +29,17 @@ pub(crate) struct Normal(Belief);
 
 impl Normal {
     /// The one with the mean and the variance of these weights, which sum to 1.
-    pub(crate) fn of(weights: &Nodes) -> Self {
-        let mean = dot(weights, &GRID.points);
-        let variance = dot(weights, &GRID.points.map(|point| (point - mean).powi(2)));
+    pub(crate) fn from_weights(weights: &Nodes) -> Self {
+        let mean = dot_product(weights, &GRID.points);
+        let variance = dot_product(weights, &GRID.points.map(|point| (point - mean).powi(2)));
         Self(Belief { mean, variance })
     }
 
     /// An arm's chance on the task.
-    pub(crate) fn chance(self, ability: Belief, shared: f64) -> f64 {
+    pub(crate) fn chance_of_success(self, ability: Belief, shared: f64) -> f64 {
         let Self(task) = self;
         let variance = 1.0 - shared + ability.variance + shared * task.variance;
-        distribution((ability.mean + shared.sqrt() * task.mean) / variance.sqrt())
+        normal_cdf((ability.mean + shared.sqrt() * task.mean) / variance.sqrt())
     }
 }
 
@@ -57,8 +57,9 @@ impl AttemptEvidence {
     }
 
     /// Likelihood of what was seen if the attempt was right, and if it was wrong.
-    fn likelihoods(self, rates: Rates) -> (f64, f64) {
-        let (if_right, if_wrong) = self.verdict.map_or((1.0, 1.0), |passed| rates.of(passed));
+    fn verdict_likelihoods(self, rates: Rates) -> (f64, f64) {
+        let (if_right, if_wrong) =
+            self.verdict.map_or((1.0, 1.0), |passed| rates.verdict_chances(passed));
         match self.right {
             None => (if_right, if_wrong),
             Some(true) => (if_right, 0.0),
@@ -68,13 +69,13 @@ impl AttemptEvidence {
 
     /// Likelihood of what was seen, by difficulty.
     pub(crate) fn by_difficulty(self, chances: &Nodes, rates: Rates) -> Nodes {
-        let (if_right, if_wrong) = self.likelihoods(rates);
+        let (if_right, if_wrong) = self.verdict_likelihoods(rates);
         chances.map(|chance| (chance * if_right + (1.0 - chance) * if_wrong).max(LEAST_LIKELIHOOD))
     }
 
     /// Chance that the attempt is right once this was seen, by difficulty.
     pub(crate) fn right_given(self, chances: &Nodes, rates: Rates) -> Nodes {
-        let (if_right, if_wrong) = self.likelihoods(rates);
+        let (if_right, if_wrong) = self.verdict_likelihoods(rates);
         chances.map(|chance| {
             let right = chance * if_right;
             right / (right + (1.0 - chance) * if_wrong).max(LEAST_LIKELIHOOD)
@@ -90,14 +91,14 @@ impl AttemptEvidence {
         rates: Rates,
         weights: &Nodes,
     ) -> (f64, f64) {
-        let (if_right, if_wrong) = self.likelihoods(rates);
+        let (if_right, if_wrong) = self.verdict_likelihoods(rates);
         let lift = if_right - if_wrong;
         let (scale, pull) = scale_and_pull(ability, shared);
         let (mut total, mut first, mut second) = (0.0, 0.0, 0.0);
         for (weight, point) in weights.iter().zip(GRID.points) {
             let u = (ability.mean + pull * point) * scale;
-            let peak = density(u) * scale;
-            total += weight * (if_wrong + lift * distribution(u));
+            let peak = normal_density(u) * scale;
+            total += weight * (if_wrong + lift * normal_cdf(u));
             first += weight * lift * peak;
             second -= weight * lift * peak * u * scale;
         }
@@ -117,36 +118,36 @@ impl AttemptEvidence {
         drop: f64,
     ) -> f64 {
         let likelihood = |mean: f64| {
-            let chances = chances(Belief { mean, ..ability }, shared);
-            dot(weights, &self.by_difficulty(&chances, rates))
+            let chances = chances_by_difficulty(Belief { mean, ..ability }, shared);
+            dot_product(weights, &self.by_difficulty(&chances, rates))
         };
         (likelihood(ability.mean - drop) / likelihood(ability.mean)).ln()
     }
 }
 
 /// Multiplies evidence into weights.
-pub(crate) fn weigh(weights: &Nodes, likelihood: &Nodes) -> Nodes {
+pub(crate) fn multiply_weights(weights: &Nodes, likelihood: &Nodes) -> Nodes {
     std::array::from_fn(|node| weights[node] * likelihood[node])
 }
 
 /// The weights, summing to 1.
-pub(crate) fn normalised(weights: &Nodes) -> Nodes {
-    let total = mass(weights).max(f64::MIN_POSITIVE);
+pub(crate) fn normalise_weights(weights: &Nodes) -> Nodes {
+    let total = total_weight(weights).max(f64::MIN_POSITIVE);
     weights.map(|weight| weight / total)
 }
 
 /// Expectation, where the weights sum to 1.
-pub(crate) fn dot(weights: &Nodes, values: &Nodes) -> f64 {
-    lanes(|node| weights[node] * values[node])
+pub(crate) fn dot_product(weights: &Nodes, values: &Nodes) -> f64 {
+    sum_in_lanes(|node| weights[node] * values[node])
 }
 
 /// Returns the sum of the weights.
-pub(crate) fn mass(weights: &Nodes) -> f64 {
-    lanes(|node| weights[node])
+pub(crate) fn total_weight(weights: &Nodes) -> f64 {
+    sum_in_lanes(|node| weights[node])
 }
 
 /// A sum in four lanes: in one, each addition would wait for the one before.
-fn lanes(term: impl Fn(usize) -> f64) -> f64 {
+fn sum_in_lanes(term: impl Fn(usize) -> f64) -> f64 {
     const LANES: usize = 4;
     let mut sums = [0.0; LANES];
     for start in (0..NODES).step_by(LANES) {
@@ -180,7 +181,7 @@ pub(crate) struct TaskCost {
 impl TaskCost {
     /// Takes in the surprise of an attempt. That of an arm whose own cost is in `doubt` (variance of its log) says
     /// less of the task.
-    pub(crate) fn add(&mut self, surprise: Option<f64>, doubt: f64, tuning: &Tuning) {
+    pub(crate) fn add_surprise(&mut self, surprise: Option<f64>, doubt: f64, tuning: &Tuning) {
         if let Some(surprise) = surprise {
             let noise = 1.0 - tuning.cost_echo + doubt / tuning.cost_spread.powi(2);
             self.sum += surprise / noise;
@@ -189,7 +190,7 @@ impl TaskCost {
     }
 
     /// Returns what the surprise says about the difficulty: dear tasks are hard ones.
-    pub(crate) fn likelihood(self, tuning: &Tuning) -> Nodes {
+    pub(crate) fn difficulty_likelihood(self, tuning: &Tuning) -> Nodes {
         const LEAST_SPREAD: f64 = 0.1;
         if self.weight == 0.0 {
             return [1.0; NODES];
@@ -204,7 +205,7 @@ impl TaskCost {
     }
 
     /// Factor on what another arm is expected to cost (the task's own part of the surprise, by regression).
-    pub(crate) fn factor(self, tuning: &Tuning) -> f64 {
+    pub(crate) fn cost_factor(self, tuning: &Tuning) -> f64 {
         let (echo, spread) = (tuning.cost_echo, tuning.cost_spread);
         let share = echo / (1.0 + echo * self.weight);
         let explained = share * echo * self.weight;

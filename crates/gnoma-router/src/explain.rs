@@ -26,14 +26,14 @@ impl RouterChoice {
             lines.push(format!("delivering now is worth ${value:.2}"));
         }
         let mut ranked: Vec<_> = self.candidates.iter().collect();
-        gnoma_core::sort::by(&mut ranked, |a, b| {
+        gnoma_core::sort::sort_by(&mut ranked, |a, b| {
             b.value.unwrap_or(f64::MIN).total_cmp(&a.value.unwrap_or(f64::MIN))
         });
         for candidate in ranked {
             lines.push(line_of(candidate, offers.get(candidate.offer), &name(candidate.offer)));
         }
         for (offer, why) in &self.excluded {
-            let (name, why) = (name(*offer), why.words());
+            let (name, why) = (name(*offer), why.reason_text());
             // What health says names the arm already.
             lines.push(if why.starts_with(&name) {
                 why.to_string()

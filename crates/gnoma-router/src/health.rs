@@ -86,7 +86,7 @@ struct FailureRecord {
 }
 
 impl FailureRecord {
-    fn rests(&self, now_ms: i64) -> bool {
+    fn is_resting(&self, now_ms: i64) -> bool {
         self.since_ms <= now_ms && now_ms < self.until_ms
     }
 
@@ -97,7 +97,7 @@ impl FailureRecord {
 
     /// Returns when the place may be called, if that is later than now.
     fn free_ms(&self, now_ms: i64) -> Option<i64> {
-        if self.rests(now_ms) {
+        if self.is_resting(now_ms) {
             return Some(self.until_ms);
         }
         let begun = self.trial_ms.filter(|_| self.is_tried(now_ms))?;
@@ -147,46 +147,50 @@ impl From<Health> for Vec<HealthRow> {
 impl Health {
     /// Returns the rest because of which `target` had better not be called at `now_ms`; `None` if it may be called.
     #[must_use]
-    pub fn state(&self, target: HealthTarget<'_>, now_ms: i64, zone: Zone) -> Option<Rest> {
+    pub fn current_rest(&self, target: HealthTarget<'_>, now_ms: i64, zone: Zone) -> Option<Rest> {
         let resting = REACHES.into_iter().filter_map(|reach| {
-            let place = place(reach, target);
+            let place = health_key(reach, target);
             let ailment = self.places.get(&place)?;
             Some((ailment.free_ms(now_ms)?, reach, ailment))
         });
         let (until_ms, reach, ailment) = resting.max_by_key(|(until_ms, ..)| *until_ms)?;
-        Some(Rest { until_ms, why: words(reach, target, ailment, until_ms, (now_ms, zone)) })
+        Some(Rest {
+            until_ms,
+            why: describe_rest(reach, target, ailment, until_ms, (now_ms, zone)),
+        })
     }
 
     /// Reports whether a rest is known that began after `at_ms`: news of that time that arrives now is older than
     /// the rest.
     #[must_use]
     pub fn has_later(&self, target: HealthTarget<'_>, at_ms: i64) -> bool {
-        let began = |reach| self.places.get(&place(reach, target)).map(|ailment| ailment.since_ms);
+        let began =
+            |reach| self.places.get(&health_key(reach, target)).map(|ailment| ailment.since_ms);
         REACHES.into_iter().filter_map(began).any(|since_ms| since_ms > at_ms)
     }
 
     /// A call to `target` begins. Where a rest has just ended it is the one that tries, and the
     /// others wait for its end.
-    pub fn begin(&mut self, target: HealthTarget<'_>, now_ms: i64) {
+    pub fn begin_call(&mut self, target: HealthTarget<'_>, now_ms: i64) {
         for reach in REACHES {
-            if let Some(ailment) = self.places.get_mut(&place(reach, target)) {
+            if let Some(ailment) = self.places.get_mut(&health_key(reach, target)) {
                 ailment.trial_ms = Some(now_ms);
             }
         }
     }
 
     /// A call to `target` failed.
-    pub fn fail(&mut self, target: HealthTarget<'_>, error: &ProviderError, now_ms: i64) {
+    pub fn record_failure(&mut self, target: HealthTarget<'_>, error: &ProviderError, now_ms: i64) {
         // It said nothing of places other than the one it concerns: another call may try those.
         self.end_trials(target);
         let ErrorPolicy { scope, rest: Some(rest), .. } = error.kind.policy() else { return };
         let told_ms = error
             .retry_after
             .map(|wait| i64::try_from(wait.as_millis()).unwrap_or(i64::MAX).min(MOST_TOLD_MS));
-        let place = place(scope, target);
+        let place = health_key(scope, target);
         let before = self.places.get(&place).copied();
         let next = match before {
-            Some(before) if before.rests(now_ms) => prolonged(before, told_ms, now_ms),
+            Some(before) if before.is_resting(now_ms) => prolong_rest(before, told_ms, now_ms),
             Some(_) | None => {
                 let strikes = before.map_or(1, |before| before.strikes.saturating_add(1));
                 new_rest(error.kind, rest, strikes.min(MOST_STRIKES), told_ms, now_ms)
@@ -198,12 +202,12 @@ impl Health {
 
     /// A call to `target` succeeded. During a rest that was a call begun before it, unless it was one
     /// that [`begin`](Self::begin) told of since. Says whether it ended what was known against it.
-    pub fn succeed(&mut self, target: HealthTarget<'_>, now_ms: i64) -> bool {
+    pub fn record_success(&mut self, target: HealthTarget<'_>, now_ms: i64) -> bool {
         let mut has_cured = false;
         for reach in REACHES {
-            let place = place(reach, target);
+            let place = health_key(reach, target);
             let is_over =
-                |ailment: &FailureRecord| !ailment.rests(now_ms) || ailment.trial_ms.is_some();
+                |ailment: &FailureRecord| !ailment.is_resting(now_ms) || ailment.trial_ms.is_some();
             if self.places.get(&place).is_some_and(is_over) {
                 self.places.remove(&place);
                 has_cured = true;
@@ -214,7 +218,7 @@ impl Health {
 
     /// Takes over what all processes know. What only this one may know, and which of its calls are
     /// trying, stays.
-    pub fn adopt(&mut self, shared: Self) {
+    pub fn adopt_shared(&mut self, shared: Self) {
         let own = std::mem::replace(&mut self.places, shared.places);
         for (place, ailment) in own {
             match self.places.get_mut(&place) {
@@ -237,8 +241,8 @@ impl Health {
 
     /// Returns the places that rest at `now_ms`, the longest rest last.
     #[must_use]
-    pub fn resting(&self, now_ms: i64) -> Vec<Resting> {
-        let resting = self.places.iter().filter(|(_, ailment)| ailment.rests(now_ms));
+    pub fn resting_targets(&self, now_ms: i64) -> Vec<Resting> {
+        let resting = self.places.iter().filter(|(_, ailment)| ailment.is_resting(now_ms));
         let mut all: Vec<Resting> = resting
             .map(|((_, name), ailment)| {
                 let FailureRecord { kind, until_ms, strikes, .. } = *ailment;
@@ -250,13 +254,13 @@ impl Health {
     }
 
     /// A call to `target` was given up before it told anything: if it was the one that tries, another may.
-    pub fn abandon(&mut self, target: HealthTarget<'_>) {
+    pub fn abandon_call(&mut self, target: HealthTarget<'_>) {
         self.end_trials(target);
     }
 
     fn end_trials(&mut self, target: HealthTarget<'_>) {
         for reach in REACHES {
-            if let Some(ailment) = self.places.get_mut(&place(reach, target)) {
+            if let Some(ailment) = self.places.get_mut(&health_key(reach, target)) {
                 ailment.trial_ms = None;
             }
         }
@@ -274,7 +278,7 @@ impl Health {
 }
 
 /// One more call of those that failed together.
-fn prolonged(before: FailureRecord, told_ms: Option<i64>, now_ms: i64) -> FailureRecord {
+fn prolong_rest(before: FailureRecord, told_ms: Option<i64>, now_ms: i64) -> FailureRecord {
     match told_ms.map(|told| now_ms.saturating_add(told)) {
         // Counted from now, so that no rest is longer than the longest.
         Some(until_ms) if until_ms > before.until_ms => {
@@ -312,7 +316,7 @@ fn new_rest(
     }
 }
 
-fn place(reach: FaultScope, target: HealthTarget<'_>) -> HealthKey {
+fn health_key(reach: FaultScope, target: HealthTarget<'_>) -> HealthKey {
     let name = match reach {
         FaultScope::Arm => target.arm.to_string(),
         FaultScope::Provider => target.arm.provider.clone(),
@@ -321,19 +325,19 @@ fn place(reach: FaultScope, target: HealthTarget<'_>) -> HealthKey {
     (reach, name)
 }
 
-fn words(
+fn describe_rest(
     reach: FaultScope,
     target: HealthTarget<'_>,
     ailment: &FailureRecord,
     until_ms: i64,
     (now_ms, zone): (i64, Zone),
 ) -> String {
-    let (_, name) = place(reach, target);
+    let (_, name) = health_key(reach, target);
     let times =
         if ailment.strikes > 1 { format!(", {} times", ailment.strikes) } else { String::new() };
     let kind = ailment.kind;
     let until = time_of(until_ms, now_ms, zone);
-    if ailment.rests(now_ms) {
+    if ailment.is_resting(now_ms) {
         format!("{name} rests until {until} ({kind}{times})")
     } else {
         format!("{name} is being retried after it failed ({kind}{times})")
@@ -373,23 +377,23 @@ mod tests {
     fn until(health: &Health, number: usize, now_ms: i64) -> Option<i64> {
         let arm = arm(number);
         health
-            .state(HealthTarget { arm: &arm, host: host(number) }, now_ms, UTC)
+            .current_rest(HealthTarget { arm: &arm, host: host(number) }, now_ms, UTC)
             .map(|rest| rest.until_ms)
     }
 
     fn fail(health: &mut Health, number: usize, error: &ProviderError, now_ms: i64) {
         let arm = arm(number);
-        health.fail(HealthTarget { arm: &arm, host: host(number) }, error, now_ms);
+        health.record_failure(HealthTarget { arm: &arm, host: host(number) }, error, now_ms);
     }
 
     fn begin(health: &mut Health, number: usize, now_ms: i64) {
         let arm = arm(number);
-        health.begin(HealthTarget { arm: &arm, host: host(number) }, now_ms);
+        health.begin_call(HealthTarget { arm: &arm, host: host(number) }, now_ms);
     }
 
     fn succeed(health: &mut Health, number: usize, now_ms: i64) {
         let arm = arm(number);
-        health.succeed(HealthTarget { arm: &arm, host: host(number) }, now_ms);
+        health.record_success(HealthTarget { arm: &arm, host: host(number) }, now_ms);
     }
 
     fn any_kind() -> impl Strategy<Value = ErrorKind> {
@@ -432,14 +436,14 @@ mod tests {
         let mut health = Health::default();
         let arm = arm(0);
         let target = HealthTarget { arm: &arm, host: "h" };
-        health.fail(target, &error(ErrorKind::RateLimited, Some(150_000)), NOW_MS);
-        let why = |health: &Health, now| health.state(target, now, UTC).unwrap().why;
+        health.record_failure(target, &error(ErrorKind::RateLimited, Some(150_000)), NOW_MS);
+        let why = |health: &Health, now| health.current_rest(target, now, UTC).unwrap().why;
         assert_eq!(why(&health, NOW_MS), "p0/m0 rests until 12:02:30 (rate limited)");
         let later = NOW_MS + 150_000;
-        assert_eq!(health.state(target, later, UTC), None);
-        health.begin(target, later);
+        assert_eq!(health.current_rest(target, later, UTC), None);
+        health.begin_call(target, later);
         assert_eq!(why(&health, later), "p0/m0 is being retried after it failed (rate limited)");
-        health.fail(target, &error(ErrorKind::Quota, None), later);
+        health.record_failure(target, &error(ErrorKind::Quota, None), later);
         assert_eq!(why(&health, later), "p0 rests until 12:17:30 (quota used up)");
     }
 
@@ -491,7 +495,7 @@ mod tests {
         fail(&mut own, 0, &error(ErrorKind::RateLimited, None), NOW_MS);
         fail(&mut own, 2, &error(ErrorKind::Auth, None), NOW_MS);
         fail(&mut shared, 4, &error(ErrorKind::RateLimited, Some(600_000)), NOW_MS);
-        own.adopt(shared);
+        own.adopt_shared(shared);
         assert_eq!(until(&own, 0, NOW_MS), None, "another process found it well");
         assert!(until(&own, 2, NOW_MS).is_some(), "the key is still wrong");
         assert_eq!(until(&own, 4, NOW_MS), Some(NOW_MS + 600_000));

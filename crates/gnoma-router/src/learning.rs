@@ -9,7 +9,10 @@
 use crate::{
     beliefs::{Beliefs, Estimate},
     drift::DriftChange,
-    evidence::{AttemptEvidence, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    evidence::{
+        AttemptEvidence, TaskCost, chances_by_difficulty, cost_surprise, dot_product,
+        multiply_weights, normalise_weights,
+    },
     probit::{GRID, Nodes},
     start::LEAST_COST,
     task::TaskOutcome,
@@ -42,34 +45,35 @@ impl AttemptUpdate {
 
 impl Beliefs {
     /// Takes in what turned out.
-    pub(crate) fn learn(&mut self, outcome: &TaskOutcome) {
+    pub(crate) fn record_outcome(&mut self, outcome: &TaskOutcome) {
         self.take_in(outcome, true);
     }
 
     /// Takes in what came to be known about tries that were learnt from: they count as tasks, and what
     /// they cost is known, already.
-    pub(crate) fn correct(&mut self, outcome: &TaskOutcome) {
+    pub(crate) fn correct_outcome(&mut self, outcome: &TaskOutcome) {
         self.take_in(outcome, false);
     }
 
     fn take_in(&mut self, outcome: &TaskOutcome, is_new: bool) {
         let rates = self.verifier.rates();
-        let (lessons, kind) = self.lessons(outcome, rates);
+        let (lessons, kind) = self.attempt_updates(outcome, rates);
         let task_cost = self.task_cost(lessons.iter().filter(|_| is_new));
-        let before = weigh(&GRID.weights, &task_cost.likelihood(&self.tuning));
+        let before =
+            multiply_weights(&GRID.weights, &task_cost.difficulty_likelihood(&self.tuning));
         for (index, lesson) in lessons.iter().enumerate() {
             let others = || {
                 let others = lessons.iter().enumerate().filter(move |(other, _)| *other != index);
                 others.map(|(_, other)| other)
             };
-            let weights =
-                others().fold(before, |weights, other| weigh(&weights, &other.likelihood));
-            self.learn_quality(lesson, kind, rates, &normalised(&weights));
+            let weights = others()
+                .fold(before, |weights, other| multiply_weights(&weights, &other.likelihood));
+            self.learn_quality(lesson, kind, rates, &normalise_weights(&weights));
             if is_new && lesson.is_whole() {
-                self.learn_cost(lesson, kind, self.task_cost(others()).factor(&self.tuning));
+                self.learn_cost(lesson, kind, self.task_cost(others()).cost_factor(&self.tuning));
             }
             if is_new {
-                self.count(lesson.arm, kind);
+                self.count_task(lesson.arm, kind);
             }
         }
     }
@@ -77,12 +81,16 @@ impl Beliefs {
     fn task_cost<'a>(&self, lessons: impl Iterator<Item = &'a AttemptUpdate>) -> TaskCost {
         let mut task_cost = TaskCost::default();
         for lesson in lessons {
-            task_cost.add(lesson.surprise, lesson.estimate.own_cost_variance, &self.tuning);
+            task_cost.add_surprise(
+                lesson.surprise,
+                lesson.estimate.own_cost_variance,
+                &self.tuning,
+            );
         }
         task_cost
     }
 
-    fn lessons(
+    fn attempt_updates(
         &mut self,
         outcome: &TaskOutcome,
         rates: Rates,
@@ -90,13 +98,13 @@ impl Beliefs {
         let mut kind = None;
         let mut lessons = Vec::with_capacity(outcome.tried.len().min(MOST_ATTEMPTS));
         for tried in outcome.tried.iter().take(MOST_ATTEMPTS) {
-            let (arm, of_kind) = self.indices(&tried.attempt.arm, &outcome.kind);
+            let (arm, of_kind) = self.ensure_indices(&tried.attempt.arm, &outcome.kind);
             kind = of_kind;
             let Some(arm) = arm else { continue };
             let estimate = self.estimate(Some(arm), kind);
             let cost = tried.attempt.cost_micro_usd as f64 / MICRO;
             let seen = AttemptEvidence { verdict: tried.attempt.verdict, right: tried.right };
-            let chances = chances(estimate.ability, self.tuning.shared);
+            let chances = chances_by_difficulty(estimate.ability, self.tuning.shared);
             let weight = tried.weight.clamp(0.0, 1.0);
             let mut likelihood = seen.by_difficulty(&chances, rates);
             let mut surprise = cost_surprise(cost, estimate.cost, &self.tuning);
@@ -129,22 +137,24 @@ impl Beliefs {
         if let Some(passed) = seen.verdict
             && lesson.is_whole()
         {
-            let all = normalised(&weigh(weights, &lesson.likelihood));
-            let right = dot(&all, &seen.right_given(&lesson.chances, rates));
-            self.verifier.absorb(passed, right);
+            let all = normalise_weights(&multiply_weights(weights, &lesson.likelihood));
+            let right = dot_product(&all, &seen.right_given(&lesson.chances, rates));
+            self.verifier.record_verdict(passed, right);
         }
         if seen.says_nothing() {
             return;
         }
         let shared = self.tuning.shared;
         let (slope, curvature) = seen.about_ability(estimate.ability, shared, rates, weights);
-        self.ability.absorb(*arm, kind, weight * slope, weight * curvature);
+        self.ability.apply_gradient(*arm, kind, weight * slope, weight * curvature);
         let drop = self.tuning.drift.drop;
         let odds = seen.odds_of_drop(estimate.ability, shared, rates, weights, drop);
         let tuning = self.tuning;
-        let change =
-            self.arms.get_mut(*arm).and_then(|known| known.watch.outcome(weight * odds, &tuning));
-        self.shake(*arm, change);
+        let change = self
+            .arms
+            .get_mut(*arm)
+            .and_then(|known| known.watch.observe_outcome(weight * odds, &tuning));
+        self.widen_after_drift(*arm, change);
     }
 
     /// Costs are taken for gamma distributed, whatever they are: the slope is then right for the mean
@@ -155,30 +165,30 @@ impl Beliefs {
         let shape = tuning.cost_shape;
         let doubt = self
             .cost
-            .own(lesson.arm, kind, tuning.cost_cold)
-            .plus(self.cost.of_kind(kind, tuning.cost_cold))
+            .unshared_belief(lesson.arm, kind, tuning.cost_cold)
+            .sum_with(self.cost.of_kind(kind, tuning.cost_cold))
             .variance;
         let expected = (lesson.estimate.cost * factor).max(LEAST_COST);
         let ratio = (lesson.cost / expected).min(MOST_COST_RATIO);
         let damp = 1.0 + shape * doubt;
-        self.cost.absorb(lesson.arm, kind, shape * (ratio - 1.0) / damp, shape / damp);
+        self.cost.apply_gradient(lesson.arm, kind, shape * (ratio - 1.0) / damp, shape / damp);
         let change = lesson.surprise.and_then(|surprise| {
             let known = self.arms.get_mut(lesson.arm)?;
-            known.watch.cost(surprise, &tuning)
+            known.watch.observe_cost(surprise, &tuning)
         });
-        self.shake(lesson.arm, change);
+        self.widen_after_drift(lesson.arm, change);
     }
 
     /// An arm that changed in one way may have changed in the other: a swapped model does.
-    fn shake(&mut self, arm: usize, change: Option<DriftChange>) {
+    fn widen_after_drift(&mut self, arm: usize, change: Option<DriftChange>) {
         if change.is_some() {
             let tuning = self.tuning;
-            self.ability.shake(arm, tuning.drift.shaken);
-            self.cost.shake(arm, tuning.drift.cost_shaken);
+            self.ability.widen_arm(arm, tuning.drift.shaken);
+            self.cost.widen_arm(arm, tuning.drift.cost_shaken);
         }
     }
 
-    fn count(&mut self, arm: usize, kind: Option<usize>) {
+    fn count_task(&mut self, arm: usize, kind: Option<usize>) {
         let tasks =
             self.arms.get_mut(arm).zip(kind).and_then(|(known, kind)| known.tasks.get_mut(kind));
         if let Some(tasks) = tasks {

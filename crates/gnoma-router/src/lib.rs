@@ -2,7 +2,7 @@
 //!
 //! [`Router::choose`] weighs what each arm is likely to achieve and to cost, given what was already tried on this
 //! task, looks ahead over the attempts that are left, and runs an arm, several at once, or accepts an attempt.
-//! [`Router::learn`] learns from the outcome. Running the arms, saving the state and counting the limits happen
+//! [`Router::record_outcome`] learns from the outcome. Running the arms, saving the state and counting the limits happen
 //! elsewhere.
 
 pub mod arm;

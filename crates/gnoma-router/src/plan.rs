@@ -9,7 +9,7 @@
 use std::mem;
 
 use crate::{
-    evidence::{AttemptEvidence, dot, mass, weigh},
+    evidence::{AttemptEvidence, dot_product, multiply_weights, total_weight},
     probit::{NODES, Nodes},
     verifier::Rates,
 };
@@ -86,7 +86,7 @@ static NEVER: Nodes = [0.0; NODES];
 impl<'a> Deliverable<'a> {
     const NONE: Self = Self { right: [&NEVER; MOST_DELIVERABLE], count: 0 };
 
-    fn with(mut self, right: &'a Nodes) -> Self {
+    fn with_attempt(mut self, right: &'a Nodes) -> Self {
         if self.count == MOST_DELIVERABLE {
             self.right.rotate_left(1);
             self.count -= 1;
@@ -96,10 +96,10 @@ impl<'a> Deliverable<'a> {
         self
     }
 
-    fn best(&self, weights: &Nodes) -> Option<(usize, f64)> {
+    fn best_attempt(&self, weights: &Nodes) -> Option<(usize, f64)> {
         self.right[..self.count]
             .iter()
-            .map(|right| dot(weights, right))
+            .map(|right| dot_product(weights, right))
             .enumerate()
             .reduce(|best, next| if next.1 >= best.1 { next } else { best })
     }
@@ -133,27 +133,32 @@ impl LookAhead {
     }
 
     /// Values everything that can be done now. `tried` are the chances that each attempt so far is right.
-    pub(crate) fn valued<'a>(&'a self, weights: &Nodes, tried: &'a [Nodes], left: usize) -> Valued {
-        let deliverable = tried.iter().fold(Deliverable::NONE, Deliverable::with);
+    pub(crate) fn value_actions<'a>(
+        &'a self,
+        weights: &Nodes,
+        tried: &'a [Nodes],
+        left: usize,
+    ) -> Valued {
+        let deliverable = tried.iter().fold(Deliverable::NONE, Deliverable::with_attempt);
         let forgotten = tried.len() - deliverable.count;
         let left = left.min(MOST_DEPTH);
         let run = if left == 0 {
             Vec::new()
         } else {
             (0..self.actions.len())
-                .map(|option| self.run(weights, &deliverable, 0, option, left))
+                .map(|option| self.run_value(weights, &deliverable, 0, option, left))
                 .collect()
         };
         Valued {
             accept: deliverable
-                .best(weights)
+                .best_attempt(weights)
                 .map(|(index, right)| (index + forgotten, right * self.value)),
             pair: self.best_pair(weights, &deliverable, &run, left),
             run,
         }
     }
 
-    fn best<'a>(
+    fn best_value<'a>(
         &'a self,
         weights: &Nodes,
         deliverable: &Deliverable<'a>,
@@ -161,22 +166,22 @@ impl LookAhead {
         left: usize,
     ) -> f64 {
         let (best, accept) = deliverable
-            .best(weights)
+            .best_attempt(weights)
             .map_or((&NEVER, 0.0), |(index, right)| (deliverable.right[index], right * self.value));
-        let mass = mass(weights);
+        let mass = total_weight(weights);
         if left == 0 || self.value * mass - accept <= self.least_cost * mass {
             return accept;
         }
-        let missing = weigh(weights, &best.map(|right| 1.0 - right));
+        let missing = multiply_weights(weights, &best.map(|right| 1.0 - right));
         if left == 1 {
             return self.best_last(weights, deliverable, used, (&missing, mass, accept));
         }
-        self.beam(&missing, mass, used)
-            .map(|option| self.run(weights, deliverable, used, option, left))
+        self.beam_options(&missing, mass, used)
+            .map(|option| self.run_value(weights, deliverable, used, option, left))
             .fold(accept, f64::max)
     }
 
-    fn run<'a>(
+    fn run_value<'a>(
         &'a self,
         weights: &Nodes,
         deliverable: &Deliverable<'a>,
@@ -186,17 +191,17 @@ impl LookAhead {
     ) -> f64 {
         let action = &self.actions[option];
         if left == 1 {
-            return LastAttempt::new(self, weights, deliverable).run(action);
+            return LastAttempt::new(self, weights, deliverable).run_value(action);
         }
         let after = |branch: &Branch| {
-            self.best(
-                &weigh(weights, &branch.likelihood),
-                &deliverable.with(&branch.right),
+            self.best_value(
+                &multiply_weights(weights, &branch.likelihood),
+                &deliverable.with_attempt(&branch.right),
                 used | 1 << option,
                 left - 1,
             )
         };
-        after(&action.passed) + after(&action.failed) - action.cost * mass(weights)
+        after(&action.passed) + after(&action.failed) - action.cost * total_weight(weights)
     }
 
     /// The best of accepting and of one attempt more. Left out is what would not pay even if its verdict were beyond
@@ -210,10 +215,11 @@ impl LookAhead {
     ) -> f64 {
         let last = LastAttempt::new(self, weights, deliverable);
         let mut best = accept;
-        for action in self.unused(used).map(|(_, action)| action) {
-            let bound = accept + self.value * dot(missing, &action.chances) - action.cost * mass;
+        for action in self.unused_actions(used).map(|(_, action)| action) {
+            let bound =
+                accept + self.value * dot_product(missing, &action.chances) - action.cost * mass;
             if bound > best {
-                best = best.max(last.run(action));
+                best = best.max(last.run_value(action));
             }
         }
         best
@@ -231,7 +237,7 @@ impl LookAhead {
             return None;
         }
         let mut ranked: Vec<usize> = (0..run.len()).collect();
-        gnoma_core::sort::by(&mut ranked, |a, b| run[*b].total_cmp(&run[*a]));
+        gnoma_core::sort::sort_by(&mut ranked, |a, b| run[*b].total_cmp(&run[*a]));
         ranked.truncate(MOST_PAIRED);
         let pairs = ranked
             .iter()
@@ -254,21 +260,22 @@ impl LookAhead {
         let mut value = 0.0;
         for one in [&first.passed, &first.failed] {
             for two in [&second.passed, &second.failed] {
-                let weights = weigh(&weigh(weights, &one.likelihood), &two.likelihood);
-                let deliverable = deliverable.with(&one.right).with(&two.right);
-                value += self.best(&weights, &deliverable, used, left - 2);
+                let weights =
+                    multiply_weights(&multiply_weights(weights, &one.likelihood), &two.likelihood);
+                let deliverable = deliverable.with_attempt(&one.right).with_attempt(&two.right);
+                value += self.best_value(&weights, &deliverable, used, left - 2);
             }
         }
-        let mass = mass(weights);
+        let mass = total_weight(weights);
         value - (first.cost + second.cost - first.wait.min(second.wait)) * mass
     }
 
     /// The options worth trying next, by what each would bring where the best so far is wrong (`missing`).
-    fn beam(&self, missing: &Nodes, mass: f64, used: u32) -> impl Iterator<Item = usize> {
+    fn beam_options(&self, missing: &Nodes, mass: f64, used: u32) -> impl Iterator<Item = usize> {
         let mut ranked = [(f64::NEG_INFINITY, usize::MAX); BEAM];
-        for (option, action) in self.unused(used) {
+        for (option, action) in self.unused_actions(used) {
             let mut next =
-                (self.value * dot(missing, &action.chances) - action.cost * mass, option);
+                (self.value * dot_product(missing, &action.chances) - action.cost * mass, option);
             for place in &mut ranked {
                 if next.0 > place.0 {
                     mem::swap(place, &mut next);
@@ -278,7 +285,7 @@ impl LookAhead {
         ranked.into_iter().map(|(_, option)| option).filter(|option| *option < MOST_OPTIONS)
     }
 
-    fn unused(&self, used: u32) -> impl Iterator<Item = (usize, &PlanAction)> {
+    fn unused_actions(&self, used: u32) -> impl Iterator<Item = (usize, &PlanAction)> {
         self.actions.iter().enumerate().filter(move |(option, _)| used & (1 << option) == 0)
     }
 }
@@ -298,26 +305,26 @@ impl<'a> LastAttempt<'a> {
     fn new(plan: &LookAhead, weights: &'a Nodes, deliverable: &Deliverable<'_>) -> Self {
         let mut before = [(NEVER, 0.0); MOST_DELIVERABLE];
         for (place, right) in before.iter_mut().zip(&deliverable.right[..deliverable.count]) {
-            let right = weigh(weights, right);
-            *place = (right, mass(&right));
+            let right = multiply_weights(weights, right);
+            *place = (right, total_weight(&right));
         }
         Self {
             value: plan.value,
             rates: plan.rates,
             weights,
-            mass: mass(weights),
+            mass: total_weight(weights),
             before,
             count: deliverable.count,
         }
     }
 
     /// An attempt passes in the share `wrong + (right − wrong) · chance` of the tasks of a difficulty.
-    fn run(&self, action: &PlanAction) -> f64 {
+    fn run_value(&self, action: &PlanAction) -> f64 {
         let Rates { right, wrong } = self.rates;
-        let own = dot(self.weights, &action.chances);
+        let own = dot_product(self.weights, &action.chances);
         let (mut passed, mut failed) = (right * own, (1.0 - right) * own);
         for (before, total) in &self.before[..self.count] {
-            let kept = wrong * total + (right - wrong) * dot(before, &action.chances);
+            let kept = wrong * total + (right - wrong) * dot_product(before, &action.chances);
             passed = passed.max(kept);
             failed = failed.max(total - kept);
         }
@@ -330,12 +337,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{effects::Belief, evidence::chances, probit::GRID};
+    use crate::{effects::Belief, evidence::chances_by_difficulty, probit::GRID};
 
     const VALUE: f64 = 10.0;
 
     fn of_ability(mean: f64) -> Nodes {
-        chances(Belief { mean, variance: 0.05 }, 0.7)
+        chances_by_difficulty(Belief { mean, variance: 0.05 }, 0.7)
     }
 
     fn any_plan() -> impl Strategy<Value = LookAhead> {
@@ -356,8 +363,9 @@ mod tests {
     fn written_out(plan: &LookAhead, past: &[Nodes], option: usize) -> f64 {
         let action = &plan.actions[option];
         let after = |branch: &Branch| {
-            let weights = weigh(&GRID.weights, &branch.likelihood);
-            let right = past.iter().chain([&branch.right]).map(|right| dot(&weights, right));
+            let weights = multiply_weights(&GRID.weights, &branch.likelihood);
+            let right =
+                past.iter().chain([&branch.right]).map(|right| dot_product(&weights, right));
             right.fold(0.0, f64::max) * VALUE
         };
         after(&action.passed) + after(&action.failed) - action.cost
@@ -366,17 +374,17 @@ mod tests {
     proptest! {
         #[test]
         fn a_last_attempt_is_worth_what_both_verdicts_come_to(plan in any_plan(), past in any_past(3)) {
-            for (option, value) in plan.valued(&GRID.weights, &past, 1).run.iter().enumerate() {
+            for (option, value) in plan.value_actions(&GRID.weights, &past, 1).run.iter().enumerate() {
                 prop_assert!((value - written_out(&plan, &past, option)).abs() < 1e-6);
             }
         }
 
         #[test]
         fn the_best_last_attempt_is_found(plan in any_plan(), past in any_past(1)) {
-            let deliverable = past.iter().fold(Deliverable::NONE, Deliverable::with);
-            let accept = deliverable.best(&GRID.weights).map_or(0.0, |(_, right)| right * VALUE);
+            let deliverable = past.iter().fold(Deliverable::NONE, Deliverable::with_attempt);
+            let accept = deliverable.best_attempt(&GRID.weights).map_or(0.0, |(_, right)| right * VALUE);
             let all = (0..plan.actions.len()).map(|option| written_out(&plan, &past, option));
-            let found = plan.best(&GRID.weights, &deliverable, 0, 1);
+            let found = plan.best_value(&GRID.weights, &deliverable, 0, 1);
             prop_assert!((found - all.fold(accept, f64::max)).abs() < 1e-6);
         }
     }

@@ -26,26 +26,28 @@ pub struct Measured {
 
 /// Returns what was measured of the model with this id on the wire, whichever provider serves it.
 #[must_use]
-pub fn measured(model: &str) -> Option<Measured> {
-    find(SHIPPED, model)
+pub fn find_measured(model: &str) -> Option<Measured> {
+    find_in_table(SHIPPED, model)
 }
 
 /// Returns the sources of the figures, with their days.
-pub fn sources() -> impl Iterator<Item = &'static str> {
+pub fn data_sources() -> impl Iterator<Item = &'static str> {
     SHIPPED.lines().filter_map(|line| line.strip_prefix(SOURCE))
 }
 
-fn find(text: &str, model: &str) -> Option<Measured> {
+fn find_in_table(text: &str, model: &str) -> Option<Measured> {
     if model.len() > MAX_ID_BYTES {
         return None;
     }
-    let asked = plain(model);
-    let named = rows(text).map(|row| row.model).filter(|name| is_same(name, &asked));
+    let asked = normalise_model_id(model);
+    let named = parse_rows(text).map(|row| row.model).filter(|name| is_same(name, &asked));
     let name = named.max_by_key(|name| name.len())?;
     let by_kind: BTreeMap<TaskKind, Prior> = gnoma_core::sort::to_map(
-        rows(text).filter(|row| row.model == name).map(|row| (TaskKind::new(row.kind), row.prior)),
+        parse_rows(text)
+            .filter(|row| row.model == name)
+            .map(|row| (TaskKind::new(row.kind), row.prior)),
     );
-    Some(Measured { overall: pooled(&by_kind), by_kind })
+    Some(Measured { overall: pool_kinds(&by_kind), by_kind })
 }
 
 struct PriorRow<'a> {
@@ -55,7 +57,7 @@ struct PriorRow<'a> {
 }
 
 /// The lines that make sense; others are as if they were not there.
-fn rows(text: &str) -> impl Iterator<Item = PriorRow<'_>> {
+fn parse_rows(text: &str) -> impl Iterator<Item = PriorRow<'_>> {
     text.lines().filter(|line| !line.starts_with('#')).filter_map(|line| {
         let mut columns = line.split('\t');
         let (model, kind) = (columns.next()?, columns.next()?);
@@ -67,7 +69,7 @@ fn rows(text: &str) -> impl Iterator<Item = PriorRow<'_>> {
 }
 
 /// Returns the prior for all tasks together.
-fn pooled(by_kind: &BTreeMap<TaskKind, Prior>) -> Option<Prior> {
+fn pool_kinds(by_kind: &BTreeMap<TaskKind, Prior>) -> Option<Prior> {
     let tasks: f64 = by_kind.values().map(|prior| prior.tasks).sum();
     let mean = |of: fn(&Prior) -> f64| {
         by_kind.values().map(|prior| of(prior) * (prior.tasks / tasks)).sum::<f64>()
@@ -81,7 +83,7 @@ fn pooled(by_kind: &BTreeMap<TaskKind, Prior>) -> Option<Prior> {
 }
 
 /// The part of an id that says which model it is: the last, before a colon, in small letters with hyphens for dots.
-fn plain(id: &str) -> String {
+fn normalise_model_id(id: &str) -> String {
     let last = id.rsplit('/').next().unwrap_or(id);
     let name = last.split([':', '@']).next().unwrap_or(last);
     name.to_ascii_lowercase().replace('.', "-")
@@ -115,9 +117,9 @@ mod tests {
     #[test]
     fn every_shipped_line_is_read_and_found() {
         let lines = SHIPPED.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(rows(SHIPPED).count(), lines);
-        for row in rows(SHIPPED) {
-            let found = measured(row.model).unwrap();
+        assert_eq!(parse_rows(SHIPPED).count(), lines);
+        for row in parse_rows(SHIPPED) {
+            let found = find_measured(row.model).unwrap();
             assert_eq!(
                 found.by_kind.get(&TaskKind::new(row.kind)),
                 Some(&row.prior),
@@ -127,14 +129,14 @@ mod tests {
             let overall = found.overall.unwrap();
             assert!(overall.tasks >= row.prior.tasks && (0.0..=1.0).contains(&overall.quality));
         }
-        assert!(sources().count() > 0 && sources().all(|source| source.contains("20")));
+        assert!(data_sources().count() > 0 && data_sources().all(|source| source.contains("20")));
     }
 
     #[test]
     fn a_model_is_known_by_its_names_and_no_other_is() {
         let text = "a-2-5\tfix\t0.5\t1\t10\na-2-5-code\tfix\t0.7\t1\t10\n";
         let quality = |id: &str| {
-            find(text, id)
+            find_in_table(text, id)
                 .and_then(|found| found.overall)
                 .map(|prior| (prior.quality * 10.0).round())
         };
@@ -152,7 +154,7 @@ mod tests {
 
     #[test]
     fn kinds_are_pooled_by_their_tasks() {
-        let found = find("m\tfix\t0.8\t1\t300\nm\ttalk\t0.4\t5\t100\n", "m").unwrap();
+        let found = find_in_table("m\tfix\t0.8\t1\t300\nm\ttalk\t0.4\t5\t100\n", "m").unwrap();
         let overall = found.overall.unwrap();
         assert!((overall.quality - 0.7).abs() < 1e-9 && (overall.cost - 2.0).abs() < 1e-9);
     }
@@ -164,8 +166,8 @@ mod tests {
             lines in proptest::collection::vec("[ab#-]{0,3}\t?[ab]?\t?[0-9.eE-]{0,4}\t?[0-9inf.-]{0,4}\t?[0-9e]{0,4}", 0..8),
             id in "[ab:@/0-9é-]{0,8}",
         ) {
-            let _odd = find(&String::from_utf8_lossy(&bytes), &id);
-            if let Some(found) = find(&lines.join("\n"), &id) {
+            let _odd = find_in_table(&String::from_utf8_lossy(&bytes), &id);
+            if let Some(found) = find_in_table(&lines.join("\n"), &id) {
                 prop_assert!(!found.by_kind.is_empty());
                 prop_assert!(found.overall.is_some_and(|prior| prior.quality.is_finite() && prior.cost.is_finite()));
             }

@@ -12,7 +12,7 @@ pub(crate) const NODES: usize = 12;
 const STEP: f64 = 0.5;
 /// Probabilities are kept this far from 0 and 1 before they are turned into a quantile.
 const EDGE: f64 = 0.005;
-/// Newton steps of [`quantile`]; three are enough for nine digits inside the edges.
+/// Newton steps of [`normal_quantile`]; three are enough for nine digits inside the edges.
 const NEWTON_STEPS: usize = 5;
 
 /// One value per grid point.
@@ -27,35 +27,35 @@ pub(crate) struct Grid {
 /// Standard normal difficulty, from the hardest tasks to the easiest.
 pub(crate) static GRID: LazyLock<Grid> = LazyLock::new(|| {
     let points: Nodes = std::array::from_fn(|node| (node as f64 - (NODES - 1) as f64 / 2.0) * STEP);
-    let raw = points.map(density);
+    let raw = points.map(normal_density);
     let total: f64 = raw.iter().sum();
     Grid { points, weights: raw.map(|weight| weight / total) }
 });
 
 /// Returns φ, the density of the standard normal distribution.
-pub(crate) fn density(x: f64) -> f64 {
+pub(crate) fn normal_density(x: f64) -> f64 {
     const INVERSE_ROOT_TAU: f64 = 0.398_942_280_401_432_7;
     INVERSE_ROOT_TAU * (-0.5 * x * x).exp()
 }
 
 /// Φ, by Abramowitz and Stegun 26.2.17 (error below 1e-7).
-pub(crate) fn distribution(x: f64) -> f64 {
+pub(crate) fn normal_cdf(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let series = t
         * (0.319_381_530
             + t * (-0.356_563_782
                 + t * (1.781_477_937 + t * (-1.821_255_978 + t * 1.330_274_429))));
-    let tail = density(x) * series;
+    let tail = normal_density(x) * series;
     if x < 0.0 { tail } else { 1.0 - tail }
 }
 
 /// Φ⁻¹, by Newton's method from the logistic approximation. Probabilities are clamped to the edges.
-pub(crate) fn quantile(probability: f64) -> f64 {
+pub(crate) fn normal_quantile(probability: f64) -> f64 {
     const LOGISTIC_SCALE: f64 = 1.702;
     let p = probability.clamp(EDGE, 1.0 - EDGE);
     let mut x = (p / (1.0 - p)).ln() / LOGISTIC_SCALE;
     for _ in 0..NEWTON_STEPS {
-        x -= (distribution(x) - p) / density(x);
+        x -= (normal_cdf(x) - p) / normal_density(x);
     }
     x
 }
@@ -68,7 +68,7 @@ mod tests {
     fn the_quantile_undoes_the_distribution() {
         for percent in 1..100 {
             let p = f64::from(percent) / 100.0;
-            assert!((distribution(quantile(p)) - p).abs() < 1e-6, "{p}");
+            assert!((normal_cdf(normal_quantile(p)) - p).abs() < 1e-6, "{p}");
         }
     }
 

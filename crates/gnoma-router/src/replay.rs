@@ -82,31 +82,34 @@ impl Replay {
     ///
     /// # Errors
     /// The line is not one the protocol has at this place.
-    pub fn answer(&mut self, line: &str) -> Result<Option<String>, ReplayError> {
+    pub fn answer_line(&mut self, line: &str) -> Result<Option<String>, ReplayError> {
         if line.len() > MOST_LINE_BYTES {
             return Err(ReplayError::TooLong);
         }
-        match ReplayLine::read(line)? {
+        match ReplayLine::parse_line(line)? {
             ReplayLine::Init(init) => {
                 self.stream = Some(Stream::new(init));
-                write(&ReplayAnswer::Ready { name: "gnoma", version: env!("CARGO_PKG_VERSION") })
+                serialize_answer(&ReplayAnswer::Ready {
+                    name: "gnoma",
+                    version: env!("CARGO_PKG_VERSION"),
+                })
             }
-            ReplayLine::Task(task) => self.stream()?.task(task),
-            ReplayLine::Result(result) => self.stream()?.result(&result),
+            ReplayLine::Task(task) => self.current_stream()?.on_task(task),
+            ReplayLine::Result(result) => self.current_stream()?.on_result(&result),
             ReplayLine::Outcome(outcome) => {
-                self.stream()?.outcome(&outcome);
+                self.current_stream()?.on_outcome(&outcome);
                 Ok(None)
             }
             ReplayLine::End => Ok(None),
         }
     }
 
-    fn stream(&mut self) -> Result<&mut Stream, ReplayError> {
+    fn current_stream(&mut self) -> Result<&mut Stream, ReplayError> {
         self.stream.as_mut().ok_or(ReplayError::Order("a task"))
     }
 }
 
-fn write(answer: &ReplayAnswer<'_>) -> Result<Option<String>, ReplayError> {
+fn serialize_answer(answer: &ReplayAnswer<'_>) -> Result<Option<String>, ReplayError> {
     Ok(Some(serde_json::to_string(answer)?))
 }
 
@@ -119,9 +122,9 @@ impl Stream {
             let id = ArmId { provider: arm.provider.clone(), model: arm.id.clone() };
             let pool: PoolId = arm.pool.as_deref().unwrap_or(&arm.provider).into();
             arms.insert(arm.id.clone(), (id.clone(), pool));
-            admitted.push(admit(arm, id));
+            admitted.push(build_arm(arm, id));
         }
-        router.admit(admitted);
+        router.register_arms(admitted);
         Self {
             router,
             seed: init.seed,
@@ -139,7 +142,7 @@ impl Stream {
         }
     }
 
-    fn task(&mut self, line: TaskLine) -> Result<Option<String>, ReplayError> {
+    fn on_task(&mut self, line: TaskLine) -> Result<Option<String>, ReplayError> {
         if line.day != self.day {
             self.day = line.day;
             self.spent_today.clear();
@@ -154,10 +157,10 @@ impl Stream {
                 verified: self.verified,
             },
         });
-        self.decide(&line.available)
+        self.choose_arms(&line.available)
     }
 
-    fn result(&mut self, line: &ResultLine) -> Result<Option<String>, ReplayError> {
+    fn on_result(&mut self, line: &ResultLine) -> Result<Option<String>, ReplayError> {
         let task = self.task.as_mut().ok_or(ReplayError::Order("a result"))?;
         let (arm, pool) =
             self.arms.get(&line.arm).ok_or(ReplayError::Order("a result of this arm"))?;
@@ -168,10 +171,10 @@ impl Stream {
             cost_micro_usd: micro_usd(line.cost_usd),
         });
         task.situation.attempts_left = line.attempts_left;
-        if line.last { self.decide(&line.available) } else { Ok(None) }
+        if line.last { self.choose_arms(&line.available) } else { Ok(None) }
     }
 
-    fn decide(&mut self, available: &[String]) -> Result<Option<String>, ReplayError> {
+    fn choose_arms(&mut self, available: &[String]) -> Result<Option<String>, ReplayError> {
         let task = self.task.as_ref().ok_or(ReplayError::Order("a task"))?;
         let done_today = (task.number as f64) % self.tasks_per_day;
         for (pool, cap) in &self.caps {
@@ -182,28 +185,28 @@ impl Stream {
                 to_come: 1.0 - done_today / self.tasks_per_day,
                 tasks: self.tasks_per_day,
             };
-            self.router.budget(pool, budget);
+            self.router.set_budget(pool, budget);
         }
         let offers: Vec<Offer> = available
             .iter()
             .filter_map(|name| self.arms.get(name))
-            .map(|(arm, pool)| offer(arm.clone(), pool.clone()))
+            .map(|(arm, pool)| build_offer(arm.clone(), pool.clone()))
             .collect();
         let seed = self.seed.wrapping_mul(1_000_003).wrapping_add(task.number);
         let choice = self.router.choose(&task.situation, &offers, seed);
         match choice.decision {
-            Decision::Run(arms) => write(&ReplayAnswer::Route {
+            Decision::Run(arms) => serialize_answer(&ReplayAnswer::Route {
                 id: &task.id,
                 arms: arms.iter().map(|arm| arm.model.as_str()).collect(),
             }),
             Decision::Accept(attempt) => {
-                write(&ReplayAnswer::Accept { id: &task.id, attempt: attempt + 1 })
+                serialize_answer(&ReplayAnswer::Accept { id: &task.id, attempt: attempt + 1 })
             }
             Decision::Impossible => Err(ReplayError::Order("a choice of an arm")),
         }
     }
 
-    fn outcome(&mut self, line: &wire::OutcomeLine) {
+    fn on_outcome(&mut self, line: &wire::OutcomeLine) {
         let Some(task) = self.task.take() else { return };
         let mut by_pool: BTreeMap<PoolId, f64> = BTreeMap::new();
         let mut tried = Vec::new();
@@ -222,13 +225,13 @@ impl Stream {
                 weight: 1.0,
             });
         }
-        self.router.learn(&TaskOutcome { kind: task.situation.need.kind, tried });
-        self.router.spent(&by_pool);
+        self.router.record_outcome(&TaskOutcome { kind: task.situation.need.kind, tried });
+        self.router.record_spend(&by_pool);
     }
 }
 
 /// Everything the protocol's arms can do: it knows no needs.
-fn offer(arm: ArmId, pool: PoolId) -> Offer {
+fn build_offer(arm: ArmId, pool: PoolId) -> Offer {
     Offer {
         arm,
         capabilities: Capabilities {
@@ -249,7 +252,7 @@ fn offer(arm: ArmId, pool: PoolId) -> Offer {
     }
 }
 
-fn admit(line: wire::ArmLine, id: ArmId) -> Arm {
+fn build_arm(line: wire::ArmLine, id: ArmId) -> Arm {
     const ALL_KINDS: &str = "*";
     let mut priors = BTreeMap::new();
     let mut overall = None;
@@ -265,7 +268,7 @@ fn admit(line: wire::ArmLine, id: ArmId) -> Arm {
         id,
         facts: ArmFacts {
             output_price: line.output_price,
-            released: line.release_date.as_deref().and_then(wire::days),
+            released: line.release_date.as_deref().and_then(wire::days_since_epoch),
             open_weights: line.openness.map(|openness| !openness.contains("closed")),
         },
         priors,

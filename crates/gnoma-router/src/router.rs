@@ -5,7 +5,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     arm::{Arm, ArmId, Offer, PoolId},
     beliefs::{Beliefs, Estimate},
-    evidence::{AttemptEvidence, Normal, TaskCost, chances, cost_surprise, dot, normalised, weigh},
+    evidence::{
+        AttemptEvidence, Normal, TaskCost, chances_by_difficulty, cost_surprise, dot_product,
+        multiply_weights, normalise_weights,
+    },
     plan::{LookAhead, MOST_OPTIONS, Runnable},
     probit::{GRID, Nodes},
     scarcity::{PoolBudget, Scarcity},
@@ -111,43 +114,46 @@ impl Router {
 
     /// Returns everything that was learnt.
     #[must_use]
-    pub fn state(&self) -> RouterState {
+    pub fn to_state(&self) -> RouterState {
         self.beliefs.to_state(self.scarcity.prices.clone())
     }
 
     /// Makes arms known, or their facts and priors anew; what was learnt stays.
-    pub fn admit(&mut self, arms: Vec<Arm>) {
-        self.beliefs.admit(arms);
+    pub fn register_arms(&mut self, arms: Vec<Arm>) {
+        self.beliefs.register_arms(arms);
     }
 
     /// Takes in what turned out.
-    pub fn learn(&mut self, outcome: &TaskOutcome) {
-        self.beliefs.learn(outcome);
+    pub fn record_outcome(&mut self, outcome: &TaskOutcome) {
+        self.beliefs.record_outcome(outcome);
     }
 
     /// Takes in what came to be known about tries that were learnt from already.
-    pub fn correct(&mut self, outcome: &TaskOutcome) {
-        self.beliefs.correct(outcome);
+    pub fn correct_outcome(&mut self, outcome: &TaskOutcome) {
+        self.beliefs.correct_outcome(outcome);
     }
 
     /// Takes in where a budget stands.
-    pub fn budget(&mut self, pool: &PoolId, budget: PoolBudget) {
-        self.scarcity.see(pool, budget);
+    pub fn set_budget(&mut self, pool: &PoolId, budget: PoolBudget) {
+        self.scarcity.set_budget(pool, budget);
     }
 
     /// Takes in what a task spent, in dollars, of each pool.
-    pub fn spent(&mut self, by_pool: &BTreeMap<PoolId, f64>) {
-        self.scarcity.spent(by_pool, self.beliefs.tuning.scarcity_step);
+    pub fn record_spend(&mut self, by_pool: &BTreeMap<PoolId, f64>) {
+        self.scarcity.record_spend(by_pool, self.beliefs.tuning.scarcity_step);
     }
 
     /// Returns what is believed of an arm at a kind.
     #[must_use]
-    pub fn standing(&self, arm: &ArmId, kind: &TaskKind) -> ArmEstimate {
-        let (arm, kind) = (self.beliefs.arm(arm), self.beliefs.kind(kind));
+    pub fn estimate_arm(&self, arm: &ArmId, kind: &TaskKind) -> ArmEstimate {
+        let (arm, kind) = (self.beliefs.index_of_arm(arm), self.beliefs.index_of_kind(kind));
         let estimate = self.beliefs.estimate(arm, kind);
         let known = arm.and_then(|arm| self.beliefs.arms.get(arm));
         ArmEstimate {
-            quality: dot(&GRID.weights, &chances(estimate.ability, self.beliefs.tuning.shared)),
+            quality: dot_product(
+                &GRID.weights,
+                &chances_by_difficulty(estimate.ability, self.beliefs.tuning.shared),
+            ),
             cost: estimate.cost,
             tasks: known
                 .zip(kind)
@@ -169,12 +175,12 @@ impl Router {
     pub fn choose(&self, situation: &Situation, offers: &[Offer], seed: u64) -> RouterChoice {
         let rates =
             if situation.verified { self.beliefs.verifier.rates() } else { Rates::UNCHECKED };
-        let task = self.look(situation, rates);
+        let task = self.assess_task(situation, rates);
         let (mut candidates, excluded, mut weighed) = self.weigh_offers(situation, offers, &task);
-        shortlist(&mut weighed, &candidates, task.value);
-        let options = self.options(&weighed, &mut candidates, &task);
+        shortlist_arms(&mut weighed, &candidates, task.value);
+        let options = self.runnable_options(&weighed, &mut candidates, &task);
         let plan = LookAhead::new(task.value, &options, rates);
-        let valued = plan.valued(&task.weights, &task.tried, attempts_that_help(situation));
+        let valued = plan.value_actions(&task.weights, &task.tried, attempts_that_help(situation));
         self.value_candidates(&mut candidates, &weighed, &valued.run, situation, task.value);
         let best = best_candidate(&candidates, seed);
         let pair = valued.pair.filter(|(_, value)| best.is_some_and(|(_, single)| *value > single));
@@ -216,9 +222,9 @@ impl Router {
             candidate.value = Some(*value);
             if situation.attempts.is_empty() {
                 let rival = if *value < leaders.0 { leaders.0 } else { leaders.1 };
-                candidate.knowledge = trial::worth(
+                candidate.knowledge = trial::trial_worth(
                     (rival - value).abs(),
-                    task_value * estimate.spread(situation.verified),
+                    task_value * estimate.trial_spread(situation.verified),
                     self.beliefs.tuning.trial_horizon,
                 );
             }
@@ -243,7 +249,7 @@ fn best_candidate(candidates: &[WeighedArm], seed: u64) -> Option<(usize, f64)> 
         .enumerate()
         .filter_map(|(place, candidate)| Some((place, candidate.value? + candidate.knowledge)));
     ranked.max_by(|(place, value), (other_place, other)| {
-        let tie = |place: &usize| scramble(seed ^ *place as u64);
+        let tie = |place: &usize| mix_bits(seed ^ *place as u64);
         value.total_cmp(other).then_with(|| tie(place).cmp(&tie(other_place)))
     })
 }
@@ -269,29 +275,35 @@ struct Weighed {
 }
 
 impl Router {
-    fn look(&self, situation: &Situation, rates: Rates) -> Look {
+    fn assess_task(&self, situation: &Situation, rates: Rates) -> Look {
         let beliefs = &self.beliefs;
         let tuning = &beliefs.tuning;
-        let kind = beliefs.kind(&situation.need.kind);
+        let kind = beliefs.index_of_kind(&situation.need.kind);
         let mut weights = GRID.weights;
         let mut tried = Vec::with_capacity(situation.attempts.len());
         let mut task_cost = TaskCost::default();
         for attempt in &situation.attempts {
-            let estimate = beliefs.estimate(beliefs.arm(&attempt.arm), kind);
-            let chances = chances(estimate.ability, tuning.shared);
+            let estimate = beliefs.estimate(beliefs.index_of_arm(&attempt.arm), kind);
+            let chances = chances_by_difficulty(estimate.ability, tuning.shared);
             let seen = AttemptEvidence { verdict: attempt.verdict, right: None };
-            weights = normalised(&weigh(&weights, &seen.by_difficulty(&chances, rates)));
+            weights = normalise_weights(&multiply_weights(
+                &weights,
+                &seen.by_difficulty(&chances, rates),
+            ));
             tried.push(seen.right_given(&chances, rates));
             let cost = attempt.cost_micro_usd as f64 / MICRO;
             let surprise = cost_surprise(cost, estimate.cost, tuning);
-            task_cost.add(surprise, estimate.own_cost_variance, tuning);
+            task_cost.add_surprise(surprise, estimate.own_cost_variance, tuning);
         }
         Look {
             kind,
             value: situation.need.value_micro_usd as f64 / MICRO,
-            weights: normalised(&weigh(&weights, &task_cost.likelihood(tuning))),
+            weights: normalise_weights(&multiply_weights(
+                &weights,
+                &task_cost.difficulty_likelihood(tuning),
+            )),
             tried,
-            cost_factor: task_cost.factor(tuning),
+            cost_factor: task_cost.cost_factor(tuning),
         }
     }
 
@@ -305,7 +317,7 @@ impl Router {
         let mut candidates = Vec::with_capacity(offers.len());
         let mut excluded = Vec::new();
         let mut weighed = Vec::with_capacity(offers.len());
-        let bell = Normal::of(&task.weights);
+        let bell = Normal::from_weights(&task.weights);
         for (index, offer) in offers.iter().enumerate() {
             if let Some(unmet) = situation.need.unmet_by(offer) {
                 excluded.push((index, Exclusion::Unmet(unmet)));
@@ -321,7 +333,7 @@ impl Router {
             let most = offer.most_micro_usd.map_or(f64::INFINITY, |most| most as f64 / MICRO);
             let cost = (estimate.cost.min(most) * task.cost_factor - saved).max(0.0);
             let crowding = offer.crowding.max(1.0);
-            let scarcity = self.scarcity.dollar(&offer.pools) * crowding;
+            let scarcity = self.scarcity.dollar_weight(&offer.pools) * crowding;
             let wait =
                 offer.seconds.unwrap_or(0.0).max(0.0) * situation.need.second_micro_usd as f64;
             let place = candidates.len();
@@ -331,7 +343,7 @@ impl Router {
             weighed.push(Weighed { place, estimate, cost: weighed_cost, wait: wait / MICRO });
             candidates.push(WeighedArm {
                 offer: index,
-                quality: bell.chance(estimate.ability, self.beliefs.tuning.shared),
+                quality: bell.chance_of_success(estimate.ability, self.beliefs.tuning.shared),
                 cost,
                 scarcity,
                 value: None,
@@ -342,16 +354,16 @@ impl Router {
     }
 
     /// Returns the options that the look-ahead is made of.
-    fn options(
+    fn runnable_options(
         &self,
         weighed: &[Weighed],
         candidates: &mut [WeighedArm],
         task: &Look,
     ) -> Vec<Runnable> {
         let option = |arm: &Weighed| {
-            let chances = chances(arm.estimate.ability, self.beliefs.tuning.shared);
+            let chances = chances_by_difficulty(arm.estimate.ability, self.beliefs.tuning.shared);
             if let Some(candidate) = candidates.get_mut(arm.place) {
-                candidate.quality = dot(&task.weights, &chances);
+                candidate.quality = dot_product(&task.weights, &chances);
             }
             Runnable { chances, cost: arm.cost, wait: arm.wait }
         };
@@ -361,7 +373,7 @@ impl Router {
 
 /// Keeps the arms worth a look-ahead: half by what they bring alone, half by what they would bring to a task worth a
 /// tenth, since a cheap arm may open a cascade that it would not win alone.
-fn shortlist(weighed: &mut Vec<Weighed>, candidates: &[WeighedArm], value: f64) {
+fn shortlist_arms(weighed: &mut Vec<Weighed>, candidates: &[WeighedArm], value: f64) {
     const CHEAP_SHARE: f64 = 0.1;
     const HALF: usize = MOST_OPTIONS / 2;
     if weighed.len() <= MOST_OPTIONS {
@@ -393,7 +405,7 @@ fn two_best(values: &[f64]) -> (f64, f64) {
 }
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): an even spread of any number.
-fn scramble(number: u64) -> u64 {
+fn mix_bits(number: u64) -> u64 {
     let mut x = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -403,9 +415,9 @@ fn scramble(number: u64) -> u64 {
 impl Exclusion {
     /// Describes the reason, such as `cannot call tools`.
     #[must_use]
-    pub fn words(&self) -> Arc<str> {
+    pub fn reason_text(&self) -> Arc<str> {
         match self {
-            Self::Unmet(unmet) => unmet.words(),
+            Self::Unmet(unmet) => unmet.reason_text(),
             Self::Tried => "was tried on this task".into(),
         }
     }

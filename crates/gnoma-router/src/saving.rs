@@ -20,9 +20,9 @@ impl Beliefs {
         for kind in state.kinds.keys() {
             beliefs.add_kind(kind);
         }
-        beliefs.refresh();
+        beliefs.recompute_starts();
         for (kind, saved) in &state.kinds {
-            let Some(kind) = beliefs.kind(kind) else { continue };
+            let Some(kind) = beliefs.index_of_kind(kind) else { continue };
             let places = [
                 (beliefs.ability.kinds.get_mut(kind), saved.ability),
                 (beliefs.cost.kinds.get_mut(kind), saved.cost),

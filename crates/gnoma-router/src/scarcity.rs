@@ -37,12 +37,12 @@ pub(crate) struct Scarcity {
 
 impl Scarcity {
     /// Takes in where the budget stands.
-    pub(crate) fn see(&mut self, pool: &PoolId, budget: PoolBudget) {
+    pub(crate) fn set_budget(&mut self, pool: &PoolId, budget: PoolBudget) {
         self.budgets.insert(pool.clone(), budget);
     }
 
     /// Takes in what one task spent of every budgeted pool (nothing, for most).
-    pub(crate) fn spent(&mut self, by_pool: &BTreeMap<PoolId, f64>, step: f64) {
+    pub(crate) fn record_spend(&mut self, by_pool: &BTreeMap<PoolId, f64>, step: f64) {
         for (pool, budget) in &self.budgets {
             let even = budget.cap / budget.tasks.max(1.0);
             let shares = by_pool.get(pool).copied().unwrap_or(0.0) / even.max(f64::MIN_POSITIVE);
@@ -66,11 +66,11 @@ impl Scarcity {
     }
 
     /// Returns the weight of a dollar that draws on all these pools.
-    pub(crate) fn dollar(&self, pools: &[PoolId]) -> f64 {
-        1.0 + pools.iter().map(|pool| self.price(pool)).sum::<f64>()
+    pub(crate) fn dollar_weight(&self, pools: &[PoolId]) -> f64 {
+        1.0 + pools.iter().map(|pool| self.pool_price(pool)).sum::<f64>()
     }
 
-    fn price(&self, pool: &PoolId) -> f64 {
+    fn pool_price(&self, pool: &PoolId) -> f64 {
         let (Some(price), Some(budget)) = (self.prices.get(pool), self.budgets.get(pool)) else {
             return 0.0;
         };

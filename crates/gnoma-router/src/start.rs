@@ -4,7 +4,7 @@
 use crate::{
     arm::{Arm, ArmFacts, Prior},
     effects::Belief,
-    probit::{density, quantile},
+    probit::{normal_density, normal_quantile},
     task::TaskKind,
     tuning::{Doubt, Tuning},
 };
@@ -27,20 +27,20 @@ pub(crate) struct StartingPoint {
 }
 
 impl StartingPoint {
-    pub(crate) fn plus(self, other: Self) -> Self {
+    pub(crate) fn sum_with(self, other: Self) -> Self {
         Self { ability: self.ability + other.ability, log_cost: self.log_cost + other.log_cost }
     }
 
-    fn less(self, other: Self) -> Self {
-        self.plus(other.scaled(-1.0))
+    fn difference_from(self, other: Self) -> Self {
+        self.sum_with(other.scale_by(-1.0))
     }
 
-    fn scaled(self, by: f64) -> Self {
+    fn scale_by(self, by: f64) -> Self {
         Self { ability: self.ability * by, log_cost: self.log_cost * by }
     }
 
-    fn measured(prior: &Prior) -> Self {
-        Self { ability: quantile(prior.quality), log_cost: prior.cost.max(LEAST_COST).ln() }
+    fn from_prior(prior: &Prior) -> Self {
+        Self { ability: normal_quantile(prior.quality), log_cost: prior.cost.max(LEAST_COST).ln() }
     }
 }
 
@@ -67,10 +67,10 @@ pub(crate) fn from_facts(facts: &ArmFacts, newest: Option<i32>, tuning: &Tuning)
 }
 
 /// Returns the starting point of an arm over all kinds.
-pub(crate) fn general(arm: &Arm, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
+pub(crate) fn general_start(arm: &Arm, newest: Option<i32>, tuning: &Tuning) -> StartingPoint {
     arm.overall
         .as_ref()
-        .map_or_else(|| from_facts(&arm.facts, newest, tuning), StartingPoint::measured)
+        .map_or_else(|| from_facts(&arm.facts, newest, tuning), StartingPoint::from_prior)
 }
 
 /// Returns how a kind differs for all arms, by the priors of those that have one; shrunk as if one more arm said
@@ -82,11 +82,11 @@ pub(crate) fn of_kind<'a>(
     let (mut sum, mut count) = (StartingPoint::default(), 0.0);
     for (arm, general) in arms {
         if let Some(prior) = arm.priors.get(kind) {
-            sum = sum.plus(StartingPoint::measured(prior).less(general));
+            sum = sum.sum_with(StartingPoint::from_prior(prior).difference_from(general));
             count += 1.0;
         }
     }
-    (sum.scaled(1.0 / (count + 1.0)), count > 0.0)
+    (sum.scale_by(1.0 / (count + 1.0)), count > 0.0)
 }
 
 /// Returns where a pair starts, and how unsure its own part is of ability and of log cost.
@@ -100,11 +100,11 @@ pub(crate) fn of_pair(
     let Doubt { pair, .. } = tuning.cold;
     let cost_pair = tuning.cost_cold.pair;
     let Some(prior) = prior else {
-        return (guess, Belief::centred(pair), Belief::centred(cost_pair));
+        return (guess, Belief::with_zero_mean(pair), Belief::with_zero_mean(cost_pair));
     };
-    let told = StartingPoint::measured(prior);
+    let told = StartingPoint::from_prior(prior);
     let quality = prior.quality.clamp(QUALITY_EDGE, 1.0 - QUALITY_EDGE);
-    let of_one_task = quality * (1.0 - quality) / density(quantile(quality)).powi(2);
+    let of_one_task = quality * (1.0 - quality) / normal_density(normal_quantile(quality)).powi(2);
     let error = of_one_task / prior.tasks.max(1.0);
     let cost_error = tuning.cost_spread.powi(2) / prior.tasks.max(1.0);
     let trust = pair / (pair + error);
@@ -116,7 +116,7 @@ pub(crate) fn of_pair(
     let doubt = (trust * error).max(of_one_task / tuning.prior_tasks) + tuning.warm.pair;
     (
         start,
-        Belief::centred(doubt),
-        Belief::centred(cost_trust * cost_error + tuning.cost_warm.pair),
+        Belief::with_zero_mean(doubt),
+        Belief::with_zero_mean(cost_trust * cost_error + tuning.cost_warm.pair),
     )
 }

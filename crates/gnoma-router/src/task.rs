@@ -89,7 +89,7 @@ pub enum Unmet {
 impl Unmet {
     /// In words that follow an arm's name.
     #[must_use]
-    pub fn words(&self) -> Arc<str> {
+    pub fn reason_text(&self) -> Arc<str> {
         match self {
             Self::Barred(reason) => reason.clone(),
             Self::Tools => "cannot call tools".into(),

@@ -3,7 +3,7 @@
 
 use crate::{
     beliefs::Estimate,
-    probit::{density, distribution},
+    probit::{normal_cdf, normal_density},
 };
 
 /// Trials that a first one is taken to begin: a single outcome seldom changes a choice.
@@ -15,21 +15,21 @@ const CHECKED_SHARE: f64 = 0.5;
 
 impl Estimate {
     /// Standard deviation that [`TRIALS`] would take from the chance to be right.
-    pub(crate) fn spread(&self, checked: bool) -> f64 {
+    pub(crate) fn trial_spread(&self, checked: bool) -> f64 {
         let learnt =
             self.own_variance * self.own_variance / (self.own_variance + OUTCOME_VARIANCE / TRIALS);
         let share = if checked { CHECKED_SHARE } else { 1.0 };
-        share * learnt.sqrt() * density(self.ability.mean)
+        share * learnt.sqrt() * normal_density(self.ability.mean)
     }
 }
 
 /// Dollars that one trial now is worth on `horizon` later tasks, if the arm is `gap` dollars from the best other
 /// arm and its value may turn out `spread` dollars off.
-pub(crate) fn worth(gap: f64, spread: f64, horizon: f64) -> f64 {
+pub(crate) fn trial_worth(gap: f64, spread: f64, horizon: f64) -> f64 {
     if spread <= 0.0 || !gap.is_finite() {
         return 0.0;
     }
     let behind = gap / spread;
-    let gain = spread * (density(behind) - behind * (1.0 - distribution(behind)));
+    let gain = spread * (normal_density(behind) - behind * (1.0 - normal_cdf(behind)));
     (horizon / TRIALS * gain).max(0.0)
 }

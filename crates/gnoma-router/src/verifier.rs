@@ -47,7 +47,7 @@ impl Verifier {
     }
 
     /// Takes in a verdict on an attempt that was right with this probability.
-    pub(crate) fn absorb(&mut self, passed: bool, right: f64) {
+    pub(crate) fn record_verdict(&mut self, passed: bool, right: f64) {
         let pass = f64::from(u8::from(passed));
         self.right.0 += pass * right;
         self.right.1 += right;
@@ -61,7 +61,7 @@ impl Rates {
     pub(crate) const UNCHECKED: Self = Self { right: 0.5, wrong: 0.5 };
 
     /// Chance of this verdict on a right and on a wrong attempt.
-    pub(crate) fn of(self, passed: bool) -> (f64, f64) {
+    pub(crate) fn verdict_chances(self, passed: bool) -> (f64, f64) {
         if passed { (self.right, self.wrong) } else { (1.0 - self.right, 1.0 - self.wrong) }
     }
 }

@@ -9,7 +9,7 @@ const STDOUT: i32 = 1;
 
 static WAS_CLOSED: AtomicBool = AtomicBool::new(false);
 
-extern "C" fn look() {
+extern "C" fn record_stdout_state() {
     // SAFETY: this call reads a flag of a descriptor and touches no memory; it needs nothing of the standard library,
     // which is not set up yet.
     let flags = unsafe { libc::fcntl(STDOUT, libc::F_GETFD) };
@@ -19,7 +19,7 @@ extern "C" fn look() {
 // SAFETY: the section holds pointers to functions without arguments, which the C library calls before `main`.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static LOOK: extern "C" fn() = record_stdout_state;
 
 /// True if standard output was closed when the program started, as with `gnoma … >&-`.
 #[must_use]

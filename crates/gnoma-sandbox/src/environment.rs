@@ -67,7 +67,7 @@ pub const SCRUBBED: [&str; 55] = [
 /// True if a variable of that name holds a key.
 #[must_use]
 pub fn is_scrubbed(name: &str) -> bool {
-    SCRUBBED.iter().any(|pattern| matches(&name.to_ascii_uppercase(), pattern))
+    SCRUBBED.iter().any(|pattern| matches_pattern(&name.to_ascii_uppercase(), pattern))
 }
 
 /// Tells programs that an agent runs them.
@@ -99,7 +99,7 @@ pub(crate) enum GitHardening {
 
 impl GitHardening {
     /// The hardening under a policy.
-    pub(crate) fn of(policy: &Policy) -> Option<Self> {
+    pub(crate) fn for_policy(policy: &Policy) -> Option<Self> {
         let kind = if policy.bare_repository { Self::All } else { Self::WithWorkTree };
         policy.git_hardening.then_some(kind)
     }
@@ -118,7 +118,7 @@ pub(crate) fn of_command(
         inherited.filter(|(name, _)| !is_covered(name, scrub)).collect();
     renumber_git_settings(&mut variables);
     for (name, value) in MARKS {
-        set(&mut variables, name, value);
+        set_variable(&mut variables, name, value);
     }
     if let Some(hardening) = git {
         harden_git(&mut variables, hardening);
@@ -129,7 +129,7 @@ pub(crate) fn of_command(
 /// Names the span that the command is a part of.
 pub(crate) fn set_span(variables: &mut Vec<Variable>, policy: &crate::Policy) {
     if let Some(span) = &policy.traceparent {
-        set(variables, "TRACEPARENT", span);
+        set_variable(variables, "TRACEPARENT", span);
     }
 }
 
@@ -141,7 +141,7 @@ const TEMPORARY: [&str; 4] = ["TMPDIR", "TMP", "TEMP", "XDG_RUNTIME_DIR"];
 pub(crate) fn set_temporary(variables: &mut Vec<Variable>, folder: &std::path::Path) {
     variables.retain(|(name, _)| TEMPORARY.iter().all(|known| name != known));
     variables.push(("TMPDIR".into(), folder.into()));
-    set(variables, "GIT_OPTIONAL_LOCKS", "0");
+    set_variable(variables, "GIT_OPTIONAL_LOCKS", "0");
     set_caches(variables, folder);
 }
 
@@ -174,18 +174,18 @@ fn set_caches(variables: &mut Vec<Variable>, folder: &std::path::Path) {
     let Some(caches) = named(variables, "XDG_CACHE_HOME").or_else(home) else { return };
     for (name, cache) in CACHES {
         if named(variables, name).is_none() && !caches.join(cache).exists() {
-            set(variables, name, &folder.join(cache).to_string_lossy());
+            set_variable(variables, name, &folder.join(cache).to_string_lossy());
         }
     }
 }
 
 fn is_covered(name: &OsStr, scrub: &[String]) -> bool {
     let name = name.to_string_lossy().to_ascii_uppercase();
-    scrub.iter().any(|pattern| matches(&name, &pattern.to_ascii_uppercase()))
+    scrub.iter().any(|pattern| matches_pattern(&name, &pattern.to_ascii_uppercase()))
 }
 
 /// True if `pattern` covers `name`. A pattern that is only a star covers everything.
-fn matches(name: &str, pattern: &str) -> bool {
+fn matches_pattern(name: &str, pattern: &str) -> bool {
     match (pattern.strip_prefix('*'), pattern.strip_suffix('*')) {
         (None, None) => name == pattern,
         (Some(end), None) => name.ends_with(end),
@@ -219,22 +219,22 @@ pub fn renumber_git_settings<T: From<String> + AsRef<OsStr>>(variables: &mut Vec
 
 /// Adds to what may already be there: settings that come by the environment are counted.
 fn harden_git(variables: &mut Vec<Variable>, hardening: GitHardening) {
-    let mut count = counted(variables);
+    let mut count = git_config_count(variables);
     let no_bare = (hardening == GitHardening::WithWorkTree).then_some(NO_BARE_REPOSITORY);
     for (key, value) in GIT_SETTINGS.into_iter().chain(no_bare) {
-        set(variables, &format!("GIT_CONFIG_KEY_{count}"), key);
-        set(variables, &format!("GIT_CONFIG_VALUE_{count}"), value);
+        set_variable(variables, &format!("GIT_CONFIG_KEY_{count}"), key);
+        set_variable(variables, &format!("GIT_CONFIG_VALUE_{count}"), value);
         count += 1;
     }
-    set(variables, GIT_COUNT, &count.to_string());
+    set_variable(variables, GIT_COUNT, &count.to_string());
 }
 
-fn counted(variables: &[Variable]) -> usize {
+fn git_config_count(variables: &[Variable]) -> usize {
     let count = variables.iter().find(|(name, _)| name == GIT_COUNT);
     count.and_then(|(_, value)| value.to_str()?.parse::<u16>().ok()).map_or(0, usize::from)
 }
 
-fn set(variables: &mut Vec<Variable>, name: &str, value: &str) {
+fn set_variable(variables: &mut Vec<Variable>, name: &str, value: &str) {
     variables.retain(|(known, _)| known != name);
     variables.push((name.into(), value.into()));
 }

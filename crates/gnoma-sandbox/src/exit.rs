@@ -34,13 +34,13 @@ pub(crate) fn tried_message(number: u16) -> [u8; ENDING_BYTES] {
 /// The place in [`Policy::sealed`](crate::Policy::sealed) of a file that the command tried to open, where a message
 /// of the launcher tells of one.
 #[must_use]
-pub fn tried([kind, low, high]: [u8; ENDING_BYTES]) -> Option<usize> {
+pub fn decode_tried_file([kind, low, high]: [u8; ENDING_BYTES]) -> Option<usize> {
     (kind == TRIED).then(|| u16::from_le_bytes([low, high]).into())
 }
 
 /// Returns the exit status of the command that its launcher has reported.
 #[must_use]
-pub fn ending([by_signal, number, _is_all]: [u8; ENDING_BYTES]) -> ExitStatus {
+pub fn decode_exit_status([by_signal, number, _is_all]: [u8; ENDING_BYTES]) -> ExitStatus {
     let number = i32::from(number);
     ExitStatus::from_raw(if by_signal == 1 { number } else { number << 8 })
 }

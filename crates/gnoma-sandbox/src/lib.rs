@@ -21,7 +21,7 @@
 //!   environment, no terminal. What a command leaves in the background ends with gnoma at the latest.
 //!
 //! Building all that takes longer than most commands, so a launcher can be started before its command
-//! is known and have ready what cannot be seen from outside ([`Walls::spare`]). It is used only where
+//! is known and have ready what cannot be seen from outside ([`Walls::spare_command`]). It is used only where
 //! it is what the command's own plan asks for.
 //!
 //! A command can also be tried: a [`layer`] over the folders it may write takes what it changes, and
@@ -58,7 +58,7 @@ mod words;
 #[cfg(target_os = "linux")]
 pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
-pub use exit::{ENDING_BYTES, ending, is_unreached, tried};
+pub use exit::{ENDING_BYTES, decode_exit_status, decode_tried_file, is_unreached};
 pub use memory::MemoryFolder;
 pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable, STAND_IN_MODE};
 pub use scratch::{Scratch, TEMPORARY, holds_temporary, scratch_place};
@@ -80,6 +80,6 @@ pub fn stdout_was_closed() -> bool {
 pub fn reports_tried_files() -> bool {
     linux::seals::reports_tried_files()
 }
-pub use walled::walled;
+pub use walled::describe_sandbox_denial;
 pub use walls::Walls;
 pub use with_parent::end_with_parent;

@@ -42,7 +42,7 @@ impl MemoryFolder {
             if !support.has_namespaces() {
                 return Err("there are no namespaces".to_owned());
             }
-            crate::Walls::new(self.launcher.clone(), &support).memory()
+            crate::Walls::new(self.launcher.clone(), &support).open_memory_folder()
         });
         let folder = made.as_ref().map_err(String::as_str)?;
         Ok(format!("/proc/{}/fd/{}", std::process::id(), folder.as_raw_fd()).into())
@@ -52,10 +52,10 @@ impl MemoryFolder {
     ///
     /// # Errors
     /// There is no folder in memory.
-    pub fn scratch(self: &Arc<Self>) -> io::Result<Scratch> {
+    pub fn create_scratch(self: &Arc<Self>) -> io::Result<Scratch> {
         let base = self.path().map_err(io::Error::other)?;
         let held: Arc<dyn Any + Send + Sync> = self.clone();
-        Scratch::make(&base, Some(&held))
+        Scratch::create_unique(&base, Some(&held))
     }
 
     /// There are none here.

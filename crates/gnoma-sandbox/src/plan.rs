@@ -45,32 +45,32 @@ impl LaunchPlan {
         }
         list.add_all("write", &policy.writable);
         list.add_all("protect", &policy.protected);
-        if let Some(shown) = policy.readable.shown() {
-            list.add("only", switch(true));
+        if let Some(shown) = policy.readable.shown_paths() {
+            list.add("only", encode_switch(true));
             list.add_all("show", shown);
         }
-        list.add_all("hide", policy.readable.hidden());
+        list.add_all("hide", policy.readable.hidden_paths());
         list.add_all("exact", &policy.exact);
         list.add_all("seal", &policy.sealed);
         list.add_all("absent", &policy.absent);
-        list.add("machine", switch(policy.shows_machine));
+        list.add("machine", encode_switch(policy.shows_machine));
         list.add_all("temporary", policy.temporary.as_slice());
         list.add_all("beside", &policy.shown_temporary);
         list.add_all("device", &policy.devices);
         list.add_all("scrub", &policy.scrub);
-        list.add("network", switch(policy.network));
-        list.add("loopback", switch(policy.loopback));
-        list.add("alone", switch(policy.alone));
+        list.add("network", encode_switch(policy.network));
+        list.add("loopback", encode_switch(policy.loopback));
+        list.add("alone", encode_switch(policy.alone));
         for overlay in &policy.overlays {
             list.add("overlay", &overlay.at);
             list.add_all("lower", &overlay.lower);
             list.add("upper", &overlay.upper);
             list.add("work", &overlay.work);
-            list.add("frozen", switch(overlay.is_frozen));
+            list.add("frozen", encode_switch(overlay.is_frozen));
         }
-        list.add("sockets", switch(policy.local_sockets));
-        list.add("git", switch(policy.git_hardening));
-        list.add("bare", switch(policy.bare_repository));
+        list.add("sockets", encode_switch(policy.local_sockets));
+        list.add("git", encode_switch(policy.git_hardening));
+        list.add("bare", encode_switch(policy.bare_repository));
         list.add("processes", policy.limits.processes.to_string());
         if let Some(umask) = policy.umask {
             list.add("umask", umask.to_string());
@@ -90,22 +90,23 @@ impl LaunchPlan {
             if key == END {
                 return Ok(plan);
             }
-            let value =
-                args.next().ok_or_else(|| Unreadable(format!("`{}` has no value", show(&key))))?;
-            plan.set(&key, value)?;
+            let value = args
+                .next()
+                .ok_or_else(|| Unreadable(format!("`{}` has no value", display_lossy(&key))))?;
+            plan.set_key(&key, value)?;
         }
     }
 
-    fn set(&mut self, key: &OsStr, value: OsString) -> Result<(), Unreadable> {
+    fn set_key(&mut self, key: &OsStr, value: OsString) -> Result<(), Unreadable> {
         let policy = &mut self.policy;
         match key.to_str().unwrap_or_default() {
-            "owner" => self.owner = number(&value)?,
-            "session" => self.session = Some(number(&value)?),
+            "owner" => self.owner = parse_number(&value)?,
+            "session" => self.session = Some(parse_number(&value)?),
             "write" => policy.writable.push(value.into()),
             "protect" => policy.protected.push(value.into()),
             "only" => policy.readable = Readable::Only { shown: Vec::new(), hidden: Vec::new() },
             "show" => show_too(&mut policy.readable, value)?,
-            "hide" => hide(&mut policy.readable, value),
+            "hide" => hide_path(&mut policy.readable, value),
             "exact" => policy.exact.push(value.into()),
             "seal" => policy.sealed.push(value.into()),
             "absent" => policy.absent.push(value.into()),
@@ -125,10 +126,10 @@ impl LaunchPlan {
             "sockets" => policy.local_sockets = is_on(&value),
             "git" => policy.git_hardening = is_on(&value),
             "bare" => policy.bare_repository = is_on(&value),
-            "processes" => policy.limits = CommandLimits { processes: number(&value)? },
-            "umask" => policy.umask = Some(number(&value)?),
+            "processes" => policy.limits = CommandLimits { processes: parse_number(&value)? },
+            "umask" => policy.umask = Some(parse_number(&value)?),
             "span" => policy.traceparent = Some(value.to_string_lossy().into_owned()),
-            _ => return Err(Unreadable(format!("`{}` is not part of a plan", show(key)))),
+            _ => return Err(Unreadable(format!("`{}` is not part of a plan", display_lossy(key)))),
         }
         Ok(())
     }
@@ -154,7 +155,7 @@ fn last_overlay(policy: &mut Policy) -> Result<&mut Overlay, Unreadable> {
     policy.overlays.last_mut().ok_or_else(none)
 }
 
-fn hide(readable: &mut Readable, path: OsString) {
+fn hide_path(readable: &mut Readable, path: OsString) {
     match readable {
         Readable::All => *readable = Readable::Except(vec![path.into()]),
         Readable::Except(hidden) | Readable::Only { hidden, .. } => hidden.push(path.into()),
@@ -171,7 +172,7 @@ fn show_too(readable: &mut Readable, path: OsString) -> Result<(), Unreadable> {
     Ok(())
 }
 
-fn switch(on: bool) -> &'static str {
+fn encode_switch(on: bool) -> &'static str {
     if on { "1" } else { "0" }
 }
 
@@ -179,12 +180,12 @@ fn is_on(value: &OsStr) -> bool {
     value == "1"
 }
 
-fn number(value: &OsStr) -> Result<u32, Unreadable> {
+fn parse_number(value: &OsStr) -> Result<u32, Unreadable> {
     let parsed = value.to_str().and_then(|text| text.parse().ok());
-    parsed.ok_or_else(|| Unreadable(format!("`{}` is not a number", show(value))))
+    parsed.ok_or_else(|| Unreadable(format!("`{}` is not a number", display_lossy(value))))
 }
 
-fn show(text: &OsStr) -> impl fmt::Display {
+fn display_lossy(text: &OsStr) -> impl fmt::Display {
     text.to_string_lossy().into_owned()
 }
 

@@ -143,7 +143,7 @@ pub enum Readable {
 impl Readable {
     /// Returns the paths that cannot be read although they lie in readable ones.
     #[must_use]
-    pub fn hidden(&self) -> &[PathBuf] {
+    pub fn hidden_paths(&self) -> &[PathBuf] {
         match self {
             Self::All => &[],
             Self::Except(hidden) | Self::Only { hidden, .. } => hidden,
@@ -152,7 +152,7 @@ impl Readable {
 
     /// All that can be read, where that is a list.
     #[must_use]
-    pub fn shown(&self) -> Option<&[PathBuf]> {
+    pub fn shown_paths(&self) -> Option<&[PathBuf]> {
         match self {
             Self::All | Self::Except(_) => None,
             Self::Only { shown, .. } => Some(shown),

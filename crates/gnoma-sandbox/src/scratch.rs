@@ -62,15 +62,18 @@ impl Scratch {
     ///
     /// # Errors
     /// They cannot be made there.
-    pub fn below(base: &Path) -> io::Result<Self> {
+    pub fn create_in(base: &Path) -> io::Result<Self> {
         DirBuilder::new().recursive(true).mode(OWN).create(base)?;
         remove_left(base);
         // Commands see real paths.
-        Self::make(&fs::canonicalize(base)?, None)
+        Self::create_unique(&fs::canonicalize(base)?, None)
     }
 
     /// Makes folders in `base`, which has no links and is there as long as `held` is.
-    pub(crate) fn make(base: &Path, held: Option<&Arc<dyn Any + Send + Sync>>) -> io::Result<Self> {
+    pub(crate) fn create_unique(
+        base: &Path,
+        held: Option<&Arc<dyn Any + Send + Sync>>,
+    ) -> io::Result<Self> {
         for _ in 0..MAX_TRIES {
             static COUNT: AtomicU32 = AtomicU32::new(0);
             let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -80,7 +83,7 @@ impl Scratch {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(error) => return Err(error),
             }
-            if let Some(scratch) = Self::fill(&folder, held)? {
+            if let Some(scratch) = Self::create_contents(&folder, held)? {
                 return Ok(scratch);
             }
         }
@@ -88,7 +91,10 @@ impl Scratch {
     }
 
     /// `None` when somebody took the new folder for one that was left.
-    fn fill(folder: &Path, held: Option<&Arc<dyn Any + Send + Sync>>) -> io::Result<Option<Self>> {
+    fn create_contents(
+        folder: &Path,
+        held: Option<&Arc<dyn Any + Send + Sync>>,
+    ) -> io::Result<Option<Self>> {
         let lock = File::create(folder.join(LOCK))?;
         if lock.try_lock().is_err() {
             return Ok(None);
@@ -110,7 +116,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        remove(&self.folder);
+        remove_folder(&self.folder);
     }
 }
 
@@ -119,13 +125,13 @@ fn remove_left(base: &Path) {
     for entry in fs::read_dir(base).into_iter().flatten().flatten().take(MAX_LEFT) {
         let is_free = |lock: File| lock.try_lock().is_ok();
         if File::open(entry.path().join(LOCK)).is_ok_and(is_free) {
-            remove(&entry.path());
+            remove_folder(&entry.path());
         }
     }
 }
 
 /// Removes a folder with all that is in it. What commands closed to their owner is opened first.
-fn remove(folder: &Path) {
+fn remove_folder(folder: &Path) {
     if fs::remove_dir_all(folder).is_err() {
         let mut left = MAX_OPENED;
         open_up(folder, &mut left);
@@ -162,7 +168,7 @@ mod tests {
     #[test]
     fn each_session_has_its_own_and_takes_it_along() {
         let (_folder, base) = base();
-        let (one, two) = (Scratch::below(&base).unwrap(), Scratch::below(&base).unwrap());
+        let (one, two) = (Scratch::create_in(&base).unwrap(), Scratch::create_in(&base).unwrap());
         assert_ne!(one.folder(), two.folder());
         fs::write(one.folder().join("tmp/file"), "x").unwrap();
         let closed = one.folder().join("tmp/closed/below");
@@ -177,12 +183,12 @@ mod tests {
     #[test]
     fn only_what_nobody_holds_any_more_is_removed_by_the_next() {
         let (_folder, base) = base();
-        let living = Scratch::below(&base).unwrap();
+        let living = Scratch::create_in(&base).unwrap();
         let killed = base.join("1-1");
         fs::create_dir_all(killed.join("tmp")).unwrap();
         fs::write(killed.join(LOCK), "").unwrap();
         fs::write(killed.join("tmp/file"), "x").unwrap();
-        let next = Scratch::below(&base).unwrap();
+        let next = Scratch::create_in(&base).unwrap();
         assert!(!killed.exists());
         assert!(living.folder().join("tmp").is_dir() && next.folder().join("tmp").is_dir());
     }
@@ -190,7 +196,7 @@ mod tests {
     #[test]
     fn nobody_else_gets_in() {
         let (_folder, base) = base();
-        let scratch = Scratch::below(&base).unwrap();
+        let scratch = Scratch::create_in(&base).unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o7777;
         assert_eq!(mode(scratch.folder()), OWN);
         assert_eq!(mode(&scratch.folder().join("tmp")), SHARED);

@@ -54,34 +54,34 @@ pub fn profile(policy: &Policy) -> String {
          (allow file-read*)\n",
     );
     for service in SERVICES {
-        rule(&mut text, "allow mach-lookup", "global-name", service);
+        write_rule(&mut text, "allow mach-lookup", "global-name", service);
     }
-    for path in policy.readable.hidden().iter().chain(&policy.sealed) {
+    for path in policy.readable.hidden_paths().iter().chain(&policy.sealed) {
         path_rule(&mut text, "deny file-read* file-write*", "subpath", path);
     }
     for device in DEVICES {
-        rule(&mut text, "allow file-write*", "literal", device);
+        write_rule(&mut text, "allow file-write*", "literal", device);
     }
     for path in &policy.writable {
         path_rule(&mut text, "allow file-write*", "subpath", path);
     }
-    for path in policy.readable.hidden().iter().chain(&policy.sealed) {
+    for path in policy.readable.hidden_paths().iter().chain(&policy.sealed) {
         path_rule(&mut text, "deny file-write*", "subpath", path);
     }
     for path in &policy.protected {
         path_rule(&mut text, "deny file-write*", "subpath", path);
-        for folder in between(path, &policy.writable) {
+        for folder in folders_up_to_root(path, &policy.writable) {
             // A folder that is moved away takes what protects it along.
             path_rule(&mut text, "deny file-write-unlink", "literal", folder);
         }
     }
     // No file runs as its owner instead of its user.
     text.push_str("(deny file-write-setugid)\n");
-    text.push_str(network(policy));
+    text.push_str(network_rules(policy));
     text
 }
 
-fn network(policy: &Policy) -> &'static str {
+fn network_rules(policy: &Policy) -> &'static str {
     if policy.network {
         "(allow network*)\n(allow system-socket)\n(allow mach-lookup (global-name \"com.apple.dnssd.service\"))\n"
     } else if policy.loopback {
@@ -94,24 +94,24 @@ fn network(policy: &Policy) -> &'static str {
 }
 
 /// The folders above `path` up to its root, the root itself included.
-fn between<'a>(path: &'a Path, roots: &[PathBuf]) -> Vec<&'a Path> {
+fn folders_up_to_root<'a>(path: &'a Path, roots: &[PathBuf]) -> Vec<&'a Path> {
     let root = roots.iter().find(|root| path.starts_with(root));
     let is_below = |folder: &&Path| root.is_some_and(|root| folder.starts_with(root));
     path.ancestors().skip(1).take_while(is_below).collect()
 }
 
 fn path_rule(text: &mut String, action: &str, kind: &str, path: &Path) {
-    rule(text, action, kind, &path.to_string_lossy());
+    write_rule(text, action, kind, &path.to_string_lossy());
 }
 
-fn rule(text: &mut String, action: &str, kind: &str, value: &str) {
-    let value = quoted(value);
+fn write_rule(text: &mut String, action: &str, kind: &str, value: &str) {
+    let value = quote_string(value);
     // Writing to a string cannot fail.
     let _written = writeln!(text, "({action} ({kind} {value}))");
 }
 
 /// A string of the profile language: only quotes and backslashes mean something in it.
-fn quoted(text: &str) -> String {
+fn quote_string(text: &str) -> String {
     let mut quoted = String::with_capacity(text.len() + 2);
     quoted.push('"');
     for character in text.chars() {

@@ -48,7 +48,7 @@ impl Support {
     /// Finds out. Tries a namespace in a process that ends at once; changes nothing.
     #[must_use]
     pub fn detect() -> Self {
-        Self::of(detected())
+        Self::from_probe(probe_platform())
     }
 
     /// True if commands get namespaces of their own.
@@ -80,22 +80,22 @@ pub(crate) enum NoNamespaces {
 }
 
 #[cfg(target_os = "linux")]
-fn detected() -> KernelSupport {
+fn probe_platform() -> KernelSupport {
     use crate::linux::trial::{self, Refusal};
     KernelSupport {
-        namespaces: trial::namespaces().map_err(|refusal| match refusal {
+        namespaces: trial::try_namespaces().map_err(|refusal| match refusal {
             Refusal::Namespaces => NoNamespaces::Refused,
             Refusal::Mounts => NoNamespaces::Useless,
             Refusal::Trial => NoNamespaces::Unknown,
         }),
-        landlock: trial::landlock(),
-        filter: trial::filters(),
+        landlock: trial::landlock_version(),
+        filter: trial::can_filter_calls(),
     }
 }
 
 #[cfg(target_os = "linux")]
 impl Support {
-    fn of(found: KernelSupport) -> Self {
+    fn from_probe(found: KernelSupport) -> Self {
         let files = found.namespaces.is_ok() || found.landlock.is_some();
         let strength = match (found.namespaces, found.landlock) {
             _ if !found.filter || !files => Strength::None,
@@ -170,13 +170,13 @@ fn filter_part(holds: bool) -> WallPart {
 }
 
 #[cfg(target_os = "macos")]
-fn detected() -> bool {
+fn probe_platform() -> bool {
     std::path::Path::new(crate::seatbelt::PROGRAM).exists()
 }
 
 #[cfg(target_os = "macos")]
 impl Support {
-    fn of(holds: bool) -> Self {
+    fn from_probe(holds: bool) -> Self {
         let note = if holds {
             "files and network of a command are restricted".to_owned()
         } else {
@@ -188,11 +188,11 @@ impl Support {
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
-fn detected() {}
+fn probe_platform() {}
 
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 impl Support {
-    fn of((): ()) -> Self {
+    fn from_probe((): ()) -> Self {
         Self { parts: Vec::new(), strength: Strength::None }
     }
 }
@@ -201,19 +201,19 @@ impl Support {
 mod tests {
     use super::*;
 
-    fn strength(namespaces: bool, landlock: Option<u32>, filter: bool) -> Strength {
+    fn rate_strength(namespaces: bool, landlock: Option<u32>, filter: bool) -> Strength {
         let namespaces = if namespaces { Ok(()) } else { Err(NoNamespaces::Refused) };
-        Support::of(KernelSupport { namespaces, landlock, filter }).strength
+        Support::from_probe(KernelSupport { namespaces, landlock, filter }).strength
     }
 
     #[test]
     fn each_part_holds_for_itself_and_nothing_is_claimed_without_any() {
-        assert_eq!(strength(true, Some(7), true), Strength::Full);
-        assert_eq!(strength(true, Some(4), true), Strength::Partial);
-        assert_eq!(strength(true, None, true), Strength::Partial);
-        assert_eq!(strength(false, Some(7), true), Strength::Partial);
-        assert_eq!(strength(false, None, true), Strength::None);
-        assert_eq!(strength(true, Some(7), false), Strength::None);
+        assert_eq!(rate_strength(true, Some(7), true), Strength::Full);
+        assert_eq!(rate_strength(true, Some(4), true), Strength::Partial);
+        assert_eq!(rate_strength(true, None, true), Strength::Partial);
+        assert_eq!(rate_strength(false, Some(7), true), Strength::Partial);
+        assert_eq!(rate_strength(false, None, true), Strength::None);
+        assert_eq!(rate_strength(true, Some(7), false), Strength::None);
     }
 
     #[test]
@@ -223,7 +223,7 @@ mod tests {
             landlock: Some(3),
             filter: true,
         };
-        let support = Support::of(found);
+        let support = Support::from_probe(found);
         let missing: Vec<_> = support.parts.iter().filter(|part| !part.holds).collect();
         assert_eq!(missing.len(), 1);
         assert!(missing[0].note.contains("restored after"));

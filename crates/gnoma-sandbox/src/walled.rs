@@ -58,7 +58,7 @@ const SIGNS: [(&[&str], &str); 6] = [
 ///
 /// `stderr_tail` is the end of its output. `exit_code` is `None` when a signal ended it.
 #[must_use]
-pub fn walled(stderr_tail: &str, exit_code: Option<i32>) -> Option<String> {
+pub fn describe_sandbox_denial(stderr_tail: &str, exit_code: Option<i32>) -> Option<String> {
     /// The words with which a shell reports that a program was ended for a forbidden call.
     const BAD_CALL: &str = "bad system call";
     if exit_code == Some(0) {
@@ -66,18 +66,19 @@ pub fn walled(stderr_tail: &str, exit_code: Option<i32>) -> Option<String> {
     }
     let tail = end_of(stderr_tail).to_lowercase();
     if tail.contains(BAD_CALL) {
-        return Some(sentence("a program for another kind of processor"));
+        return Some(denial_sentence("a program for another kind of processor"));
     }
-    let (_, what) = SIGNS.iter().find(|(signs, _)| signs.iter().any(|sign| has(&tail, sign)))?;
-    Some(sentence(what))
+    let (_, what) =
+        SIGNS.iter().find(|(signs, _)| signs.iter().any(|sign| contains_word(&tail, sign)))?;
+    Some(denial_sentence(what))
 }
 
-fn sentence(what: &str) -> String {
+fn denial_sentence(what: &str) -> String {
     format!("The sandbox probably blocked this: {what}.")
 }
 
 /// True if the sign occurs as words of its own: `eperm` is not in `whiteperm`.
-fn has(text: &str, sign: &str) -> bool {
+fn contains_word(text: &str, sign: &str) -> bool {
     let is_word = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();
     text.match_indices(sign).any(|(start, _)| {
@@ -109,7 +110,10 @@ mod tests {
             "socket.gaierror: [Errno -3] Temporary failure in name resolution",
         ];
         for output in network {
-            assert!(walled(output, Some(1)).unwrap().contains("network"), "{output}");
+            assert!(
+                describe_sandbox_denial(output, Some(1)).unwrap().contains("network"),
+                "{output}"
+            );
         }
         let files = [
             "touch: cannot touch '/etc/x': Read-only file system",
@@ -117,13 +121,16 @@ mod tests {
             "OSError: [Errno 30] Read-only file system: '/usr/lib/x'",
         ];
         for output in files {
-            assert!(walled(output, Some(1)).unwrap().contains("writing outside"), "{output}");
+            assert!(
+                describe_sandbox_denial(output, Some(1)).unwrap().contains("writing outside"),
+                "{output}"
+            );
         }
         let protected = "error: could not write config file .git/config: Device or resource busy";
-        assert!(walled(protected, Some(4)).unwrap().contains("protected"));
+        assert!(describe_sandbox_denial(protected, Some(4)).unwrap().contains("protected"));
         let denied = "bash: /home/a/.ssh/id_ed25519: Permission denied";
-        assert!(walled(denied, Some(1)).unwrap().contains("hidden"));
-        assert!(walled("bash: line 1: 12 Bad system call", Some(159)).is_some());
+        assert!(describe_sandbox_denial(denied, Some(1)).unwrap().contains("hidden"));
+        assert!(describe_sandbox_denial("bash: line 1: 12 Bad system call", Some(159)).is_some());
     }
 
     #[test]
@@ -137,20 +144,20 @@ mod tests {
             "error: whiteperms not found in eagainst",
         ];
         for output in ordinary {
-            assert_eq!(walled(output, Some(1)), None, "{output}");
+            assert_eq!(describe_sandbox_denial(output, Some(1)), None, "{output}");
         }
     }
 
     #[test]
     fn success_needs_no_excuse() {
-        assert_eq!(walled("warning: Permission denied (ignored)", Some(0)), None);
+        assert_eq!(describe_sandbox_denial("warning: Permission denied (ignored)", Some(0)), None);
     }
 
     proptest! {
         #[test]
         fn any_output_is_read_and_only_its_end_counts(before in ".{0,40}", after in ".{0,40}") {
             let long = format!("{before} erofs {}{after}", "é".repeat(TAIL_BYTES));
-            prop_assert_eq!(walled(&long, Some(1)), walled(&after, Some(1)));
+            prop_assert_eq!(describe_sandbox_denial(&long, Some(1)), describe_sandbox_denial(&after, Some(1)));
         }
     }
 }

@@ -28,7 +28,7 @@ impl Walls {
 
     /// Gives a launcher what its command gets.
     #[cfg(target_os = "linux")]
-    fn equipped(&self, mut launcher: Command) -> Command {
+    fn apply_environment(&self, mut launcher: Command) -> Command {
         if let Some(variables) = &self.environment {
             launcher.env_clear().envs(variables.iter().cloned());
         }
@@ -60,7 +60,7 @@ impl Walls {
         policy: &Policy,
     ) -> Command {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
-        self.equipped(self.linux.command(program.as_ref().to_owned(), args, policy))
+        self.apply_environment(self.linux.command(program.as_ref().to_owned(), args, policy))
     }
 
     /// A command that gets ready for one like those under `policy` and waits to be told which by
@@ -71,14 +71,14 @@ impl Walls {
     /// A guess that proves wrong costs time and nothing else. `None` where there is nothing to get
     /// ready.
     #[must_use]
-    pub fn spare(&self, policy: &Policy) -> Option<Command> {
-        self.linux.spare(policy).map(|launcher| self.equipped(launcher))
+    pub fn spare_command(&self, policy: &Policy) -> Option<Command> {
+        self.linux.spare_command(policy).map(|launcher| self.apply_environment(launcher))
     }
 
     /// Returns the message to write to a [`spare`](Self::spare): the command `program args` in the folder `here`.
     /// `None` if the command cannot be passed in that way; [`command`](Self::command) says why.
     #[must_use]
-    pub fn order<A: AsRef<OsStr>>(
+    pub fn encode_order<A: AsRef<OsStr>>(
         &self,
         program: impl AsRef<OsStr>,
         args: impl IntoIterator<Item = A>,
@@ -86,7 +86,7 @@ impl Walls {
         policy: &Policy,
     ) -> Option<Vec<u8>> {
         let args = args.into_iter().map(|arg| arg.as_ref().to_owned());
-        self.linux.order(program.as_ref().to_owned(), args, here, policy)
+        self.linux.encode_order(program.as_ref().to_owned(), args, here, policy)
     }
 
     /// A descriptor of the folder that a command would find at the overlay's place. It works without
@@ -95,21 +95,24 @@ impl Walls {
     ///
     /// # Errors
     /// Why there is none, for people.
-    pub fn view(&self, overlay: &crate::policy::Overlay) -> Result<std::os::fd::OwnedFd, String> {
-        self.linux.view(overlay)
+    pub fn open_view(
+        &self,
+        overlay: &crate::policy::Overlay,
+    ) -> Result<std::os::fd::OwnedFd, String> {
+        self.linux.open_view(overlay)
     }
 
     /// A descriptor of an empty folder in memory, which is gone once nobody holds it. No path of the machine
     /// leads there.
-    pub(crate) fn memory(&self) -> Result<std::os::fd::OwnedFd, String> {
-        self.linux.memory()
+    pub(crate) fn open_memory_folder(&self) -> Result<std::os::fd::OwnedFd, String> {
+        self.linux.open_memory_folder()
     }
 
     /// Returns the reason why namespaces are not used although the machine seemed to permit them. It is known after
     /// the first command.
     #[must_use]
-    pub fn weakness(&self) -> Option<String> {
-        self.linux.weakness()
+    pub fn namespace_failure(&self) -> Option<String> {
+        self.linux.namespace_failure()
     }
 }
 
@@ -136,7 +139,7 @@ impl Walls {
         let mut variables = crate::environment::of_command(
             variables.into_iter(),
             &policy.scrub,
-            crate::environment::GitHardening::of(policy),
+            crate::environment::GitHardening::for_policy(policy),
         );
         crate::environment::set_span(&mut variables, policy);
         command.env_clear().envs(variables);
@@ -148,13 +151,13 @@ impl Walls {
 
     /// There is nothing to get ready here.
     #[must_use]
-    pub fn spare(&self, _policy: &Policy) -> Option<Command> {
+    pub fn spare_command(&self, _policy: &Policy) -> Option<Command> {
         None
     }
 
     /// There is nobody to tell.
     #[must_use]
-    pub fn order<A: AsRef<OsStr>>(
+    pub fn encode_order<A: AsRef<OsStr>>(
         &self,
         _program: impl AsRef<OsStr>,
         _args: impl IntoIterator<Item = A>,
@@ -166,7 +169,7 @@ impl Walls {
 
     /// Returns `None`: on this platform no weakness is found after the start.
     #[must_use]
-    pub fn weakness(&self) -> Option<String> {
+    pub fn namespace_failure(&self) -> Option<String> {
         None
     }
 }
@@ -227,54 +230,58 @@ mod linux {
             args: impl Iterator<Item = OsString>,
             policy: &Policy,
         ) -> Command {
-            let plan = self.plan(policy);
+            let plan = self.launch_plan(policy);
             let mut command = Command::new(&self.launcher);
             command.arg(RUN_COMMAND).args(plan.to_args()).arg(program).args(args);
             command
         }
 
-        pub(super) fn spare(&self, policy: &Policy) -> Option<Command> {
-            let plan = self.plan(policy);
+        pub(super) fn spare_command(&self, policy: &Policy) -> Option<Command> {
+            let plan = self.launch_plan(policy);
             plan.session?;
             let mut command = Command::new(&self.launcher);
             command.arg(AWAIT_COMMAND).args(plan.to_args());
             Some(command)
         }
 
-        pub(super) fn order(
+        pub(super) fn encode_order(
             &self,
             program: OsString,
             args: impl Iterator<Item = OsString>,
             here: &Path,
             policy: &Policy,
         ) -> Option<Vec<u8>> {
-            let plan = self.plan(policy);
+            let plan = self.launch_plan(policy);
             plan.session?;
             let mut list = plan.to_args();
             list.extend([here.as_os_str().to_owned(), program]);
             list.extend(args);
             // No program can be given such a word.
             let is_word = |word: &OsString| !word.as_encoded_bytes().contains(&0);
-            words::packed(list.iter().all(is_word).then_some(list)?)
+            words::pack_words(list.iter().all(is_word).then_some(list)?)
         }
 
-        pub(super) fn view(&self, overlay: &Overlay) -> Result<OwnedFd, String> {
+        pub(super) fn open_view(&self, overlay: &Overlay) -> Result<OwnedFd, String> {
             let policy = Policy { overlays: vec![overlay.clone()], ..Policy::default() };
-            self.received(OPEN_VIEW, &policy, "could not open a view")
+            self.request_descriptor(OPEN_VIEW, &policy, "could not open a view")
         }
 
-        pub(super) fn memory(&self) -> Result<OwnedFd, String> {
-            self.received(OPEN_MEMORY, &Policy::default(), "could not make a folder in memory")
+        pub(super) fn open_memory_folder(&self) -> Result<OwnedFd, String> {
+            self.request_descriptor(
+                OPEN_MEMORY,
+                &Policy::default(),
+                "could not make a folder in memory",
+            )
         }
 
         /// The descriptor that a launcher hands over on request.
-        fn received(
+        fn request_descriptor(
             &self,
             request: &str,
             policy: &Policy,
             failure: &str,
         ) -> Result<OwnedFd, String> {
-            let plan = self.plan(policy);
+            let plan = self.launch_plan(policy);
             let failed = |error: io::Error| format!("{failure}: {error}");
             let (ours, theirs) = UnixStream::pair().map_err(failed)?;
             let launched = Command::new(&self.launcher)
@@ -287,7 +294,7 @@ mod linux {
                 .current_dir("/")
                 .spawn();
             let mut launched = launched.map_err(failed)?;
-            let received = view::receive(&ours);
+            let received = view::receive_mount(&ours);
             let mut said = String::new();
             if let Some(mut errors) = launched.stderr.take() {
                 errors.read_to_string(&mut said).map_err(failed)?;
@@ -296,29 +303,29 @@ mod linux {
             received.ok_or_else(|| format!("{failure}: {}", said.trim()))
         }
 
-        fn plan(&self, policy: &Policy) -> LaunchPlan {
+        fn launch_plan(&self, policy: &Policy) -> LaunchPlan {
             // What looks at the machine has none of the session's namespaces.
-            let session = if policy.shows_machine { None } else { self.session() };
+            let session = if policy.shows_machine { None } else { self.ensure_session() };
             LaunchPlan { owner: std::process::id(), session, policy: policy.clone() }
         }
 
-        pub(super) fn weakness(&self) -> Option<String> {
-            match &*self.holder() {
+        pub(super) fn namespace_failure(&self) -> Option<String> {
+            match &*self.lock_holder() {
                 Holder::Failed(why) => Some(why.clone()),
                 Holder::Unwanted | Holder::Absent(_) | Holder::Running { .. } => None,
             }
         }
 
         /// The process that holds the namespaces, started when it does not run.
-        fn session(&self) -> Option<u32> {
-            let mut holder = self.holder();
+        fn ensure_session(&self) -> Option<u32> {
+            let mut holder = self.lock_holder();
             if let Holder::Running { child, number, .. } = &mut *holder
                 && !matches!(child.try_wait(), Ok(None))
             {
                 *holder = Holder::Absent(*number);
             }
             if let Holder::Absent(number) = *holder {
-                *holder = start(&self.launcher, number + 1).unwrap_or_else(Holder::Failed);
+                *holder = start_holder(&self.launcher, number + 1).unwrap_or_else(Holder::Failed);
             }
             match &*holder {
                 Holder::Running { child, .. } => Some(child.id()),
@@ -327,14 +334,14 @@ mod linux {
         }
 
         /// A panic elsewhere leaves the holder as sound as it was.
-        fn holder(&self) -> MutexGuard<'_, Holder> {
+        fn lock_holder(&self) -> MutexGuard<'_, Holder> {
             self.holder.lock().unwrap_or_else(PoisonError::into_inner)
         }
     }
 
     impl Drop for Walls {
         fn drop(&mut self) {
-            let holder = std::mem::replace(&mut *self.holder(), Holder::Unwanted);
+            let holder = std::mem::replace(&mut *self.lock_holder(), Holder::Unwanted);
             if let Holder::Running { mut child, lifeline, .. } = holder {
                 drop(lifeline);
                 child.wait().ok();
@@ -342,7 +349,7 @@ mod linux {
         }
     }
 
-    fn start(launcher: &PathBuf, number: u32) -> Result<Holder, String> {
+    fn start_holder(launcher: &PathBuf, number: u32) -> Result<Holder, String> {
         if number > MAX_HOLDERS {
             return Err("the process that holds the namespaces is killed repeatedly".to_owned());
         }

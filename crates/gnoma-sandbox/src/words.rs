@@ -13,7 +13,7 @@ pub(crate) const LENGTH_BYTES: usize = 4;
 const MAX_BYTES: usize = 1 << 20;
 
 /// The words with everything a reader needs. `None` when they are too long.
-pub(crate) fn packed<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Option<Vec<u8>> {
+pub(crate) fn pack_words<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Option<Vec<u8>> {
     let mut bytes = vec![0; LENGTH_BYTES];
     for word in words {
         let word = word.as_ref().as_bytes();
@@ -27,16 +27,16 @@ pub(crate) fn packed<W: AsRef<OsStr>>(words: impl IntoIterator<Item = W>) -> Opt
 }
 
 /// Returns the number of bytes that follow the first length; `None` if those would be too many.
-pub(crate) fn length(stated: [u8; LENGTH_BYTES]) -> Option<usize> {
+pub(crate) fn decode_length(stated: [u8; LENGTH_BYTES]) -> Option<usize> {
     usize::try_from(u32::from_le_bytes(stated)).ok().filter(|length| *length <= MAX_BYTES)
 }
 
 /// The words in what follows the first length. `None` when they do not fill it.
-pub(crate) fn unpacked(mut bytes: &[u8]) -> Option<Vec<OsString>> {
+pub(crate) fn unpack_words(mut bytes: &[u8]) -> Option<Vec<OsString>> {
     let mut words = Vec::new();
     while !bytes.is_empty() {
         let (stated, rest) = bytes.split_first_chunk()?;
-        let (word, rest) = rest.split_at_checked(length(*stated)?)?;
+        let (word, rest) = rest.split_at_checked(decode_length(*stated)?)?;
         words.push(OsString::from_vec(word.to_vec()));
         bytes = rest;
     }
@@ -53,23 +53,23 @@ mod tests {
         #[test]
         fn words_arrive_as_they_were_sent(words in vec(vec(any::<u8>(), 0..9), 0..9)) {
             let words: Vec<_> = words.into_iter().map(OsString::from_vec).collect();
-            let bytes = packed(&words).unwrap();
+            let bytes = pack_words(&words).unwrap();
             let (stated, rest) = bytes.split_first_chunk().unwrap();
-            prop_assert_eq!(length(*stated), Some(rest.len()));
-            prop_assert_eq!(unpacked(rest), Some(words));
+            prop_assert_eq!(decode_length(*stated), Some(rest.len()));
+            prop_assert_eq!(unpack_words(rest), Some(words));
         }
 
         #[test]
         fn any_bytes_are_read_or_refused(bytes in vec(any::<u8>(), 0..40)) {
-            if let Some(words) = unpacked(&bytes) {
-                prop_assert_eq!(packed(&words).unwrap().split_off(LENGTH_BYTES), bytes);
+            if let Some(words) = unpack_words(&bytes) {
+                prop_assert_eq!(pack_words(&words).unwrap().split_off(LENGTH_BYTES), bytes);
             }
         }
     }
 
     #[test]
     fn too_much_is_refused() {
-        assert_eq!(packed(["x".repeat(MAX_BYTES)]), None);
-        assert_eq!(length([0xFF; LENGTH_BYTES]), None);
+        assert_eq!(pack_words(["x".repeat(MAX_BYTES)]), None);
+        assert_eq!(decode_length([0xFF; LENGTH_BYTES]), None);
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{
     node::{Bound, Constraint, Counted, NodeId, Pattern, Properties, SchemaNode},
     number::Decimal,
-    refs::escaped,
+    refs::escape_pointer,
 };
 
 /// Most faults that are told.
@@ -20,10 +20,10 @@ const MAX_DEPTH: usize = 400;
 const MAX_SHOWN_CHARS: usize = 60;
 
 /// Checks `value` against the first part.
-pub(crate) fn check(nodes: &[SchemaNode], tracks: bool, value: &Value) -> Result<(), String> {
+pub(crate) fn check_value(nodes: &[SchemaNode], tracks: bool, value: &Value) -> Result<(), String> {
     let mut check = Check { nodes, tracks, steps: 0, depth: 0, is_over: false };
     let mut faults = Faults::default();
-    check.node(0, value, "", &mut Evaluated::default(), &mut faults);
+    check.check_node(0, value, "", &mut Evaluated::default(), &mut faults);
     if check.is_over {
         return Err("it takes too long to check; the schema has too many alternatives".to_owned());
     }
@@ -64,7 +64,7 @@ struct Check<'n> {
 }
 
 impl Check<'_> {
-    fn node(
+    fn check_node(
         &mut self,
         id: NodeId,
         value: &Value,
@@ -86,7 +86,7 @@ impl Check<'_> {
             Some(SchemaNode::Rules(rules)) => {
                 self.depth += 1;
                 for rule in rules {
-                    self.rule(rule, value, at, seen, faults);
+                    self.check_rule(rule, value, at, seen, faults);
                 }
                 self.depth -= 1;
             }
@@ -94,7 +94,7 @@ impl Check<'_> {
     }
 
     /// Checks that the part accepts the value; only then do the items and properties that it has looked at count.
-    fn takes(
+    fn try_node(
         &mut self,
         id: NodeId,
         value: &Value,
@@ -102,7 +102,7 @@ impl Check<'_> {
         seen: &mut Evaluated,
     ) -> Result<(), Faults> {
         let (mut own, mut faults) = (Evaluated::default(), Faults::default());
-        self.node(id, value, at, &mut own, &mut faults);
+        self.check_node(id, value, at, &mut own, &mut faults);
         if !faults.all.is_empty() {
             return Err(faults);
         }
@@ -111,7 +111,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    fn rule(
+    fn check_rule(
         &mut self,
         rule: &Constraint,
         value: &Value,
@@ -131,7 +131,7 @@ impl Check<'_> {
             | Constraint::Unique
             | Constraint::OtherItems(_) => {
                 if let Value::Array(items) = value {
-                    self.array(rule, items, at, seen, faults);
+                    self.check_array(rule, items, at, seen, faults);
                 }
             }
             Constraint::Properties(_)
@@ -141,22 +141,24 @@ impl Check<'_> {
             | Constraint::Brings(_)
             | Constraint::OtherProperties(_) => {
                 if let Value::Object(object) = value {
-                    self.object(rule, (value, object), at, seen, faults);
+                    self.check_object(rule, (value, object), at, seen, faults);
                 }
             }
-            Constraint::Type(types) if !types.has(value) => {
-                faults.add(at, format!("{} is not {}", shown(value), types.words()));
+            Constraint::Type(types) if !types.matches_value(value) => {
+                faults.add(at, format!("{} is not {}", describe_value(value), types.to_words()));
             }
             Constraint::OneOf(values) if !values.iter().any(|one| is_same(one, value)) => {
-                let all: Vec<_> = values.iter().map(shown).collect();
-                faults.add(at, format!("{} is not {}", shown(value), all.join(" or ")));
+                let all: Vec<_> = values.iter().map(describe_value).collect();
+                faults.add(at, format!("{} is not {}", describe_value(value), all.join(" or ")));
             }
             Constraint::Type(_) | Constraint::OneOf(_) => (),
-            Constraint::Number(bound, limit) => self::number(*bound, *limit, value, at, faults),
-            Constraint::Count { of, least, most } => {
-                self::count(*of, *least, *most, value, at, faults);
+            Constraint::Number(bound, limit) => {
+                self::check_bound(*bound, *limit, value, at, faults)
             }
-            Constraint::Pattern(pattern) => self::text(pattern, value, at, faults),
+            Constraint::Count { of, least, most } => {
+                self::check_count(*of, *least, *most, value, at, faults);
+            }
+            Constraint::Pattern(pattern) => self::check_pattern(pattern, value, at, faults),
         }
     }
 
@@ -169,22 +171,22 @@ impl Check<'_> {
         faults: &mut Faults,
     ) {
         match rule {
-            Constraint::Same(part) => self.node(*part, value, at, seen, faults),
+            Constraint::Same(part) => self.check_node(*part, value, at, seen, faults),
             Constraint::All(parts) => {
                 for part in parts {
-                    self.node(*part, value, at, seen, faults);
+                    self.check_node(*part, value, at, seen, faults);
                 }
             }
-            Constraint::Any(parts) => self.any(parts, value, at, seen, faults),
+            Constraint::Any(parts) => self.check_any(parts, value, at, seen, faults),
             Constraint::One(parts) => {
                 let mut fitting = Vec::new();
                 for (number, part) in parts.iter().enumerate() {
-                    if self.takes(*part, value, at, seen).is_ok() {
+                    if self.try_node(*part, value, at, seen).is_ok() {
                         fitting.push(number.to_string());
                     }
                 }
                 if fitting.is_empty() {
-                    self.any(parts, value, at, seen, faults);
+                    self.check_any(parts, value, at, seen, faults);
                 } else if fitting.len() > 1 {
                     let text = format!(
                         "exactly one alternative must fit, and {} do (numbers {})",
@@ -195,14 +197,14 @@ impl Check<'_> {
                 }
             }
             Constraint::Not(part) => {
-                let fits = self.takes(*part, value, at, &mut Evaluated::default()).is_ok();
-                let found = fits.then(|| format!("the schema rules out {}", shown(value)));
+                let fits = self.try_node(*part, value, at, &mut Evaluated::default()).is_ok();
+                let found = fits.then(|| format!("the schema rules out {}", describe_value(value)));
                 found.into_iter().for_each(|found| faults.add(at, found));
             }
             Constraint::If { test, then, otherwise } => {
-                let holds = self.takes(*test, value, at, seen).is_ok();
+                let holds = self.try_node(*test, value, at, seen).is_ok();
                 if let Some(part) = if holds { then } else { otherwise } {
-                    self.node(*part, value, at, seen, faults);
+                    self.check_node(*part, value, at, seen, faults);
                 }
             }
             _ => (),
@@ -210,7 +212,7 @@ impl Check<'_> {
     }
 
     /// At least one must fit. All are looked at, where somebody asks what was seen.
-    fn any(
+    fn check_any(
         &mut self,
         parts: &[NodeId],
         value: &Value,
@@ -221,7 +223,7 @@ impl Check<'_> {
         let mut nearest: Option<Faults> = None;
         let mut fits = false;
         for part in parts {
-            match self.takes(*part, value, at, seen) {
+            match self.try_node(*part, value, at, seen) {
                 Ok(()) => fits = true,
                 // The one that came furthest is what was meant.
                 Err(found) => {
@@ -241,7 +243,7 @@ impl Check<'_> {
         }
     }
 
-    fn array(
+    fn check_array(
         &mut self,
         rule: &Constraint,
         items: &[Value],
@@ -254,7 +256,7 @@ impl Check<'_> {
                 for (number, item) in items.iter().enumerate() {
                     if let Some(part) = first.get(number).or(rest.as_ref()) {
                         let below = format!("{at}/{number}");
-                        self.node(*part, item, &below, &mut Evaluated::default(), faults);
+                        self.check_node(*part, item, &below, &mut Evaluated::default(), faults);
                         seen.items.insert(number);
                     }
                 }
@@ -262,13 +264,13 @@ impl Check<'_> {
             Constraint::Contains { part, least, most } => {
                 let mut found = 0_u64;
                 for (number, item) in items.iter().enumerate() {
-                    if self.takes(*part, item, at, &mut Evaluated::default()).is_ok() {
+                    if self.try_node(*part, item, at, &mut Evaluated::default()).is_ok() {
                         found += 1;
                         seen.items.insert(number);
                     }
                 }
                 if found < *least || most.is_some_and(|most| found > most) {
-                    let range = range(*least, *most);
+                    let range = describe_range(*least, *most);
                     faults.add(
                         at,
                         format!("{found} items match `contains`, and there must be {range}"),
@@ -276,13 +278,13 @@ impl Check<'_> {
                 }
             }
             Constraint::Unique => {
-                self.steps = self.steps.saturating_add(unique(items, at, faults));
+                self.steps = self.steps.saturating_add(check_unique(items, at, faults));
             }
             Constraint::OtherItems(part) => {
                 for (number, item) in items.iter().enumerate() {
                     if seen.items.insert(number) {
                         let below = format!("{at}/{number}");
-                        self.node(*part, item, &below, &mut Evaluated::default(), faults);
+                        self.check_node(*part, item, &below, &mut Evaluated::default(), faults);
                     }
                 }
             }
@@ -290,7 +292,7 @@ impl Check<'_> {
         }
     }
 
-    fn object(
+    fn check_object(
         &mut self,
         rule: &Constraint,
         (value, object): (&Value, &Map<String, Value>),
@@ -299,28 +301,28 @@ impl Check<'_> {
         faults: &mut Faults,
     ) {
         match rule {
-            Constraint::Required(names) => missing(object, names, at, faults),
+            Constraint::Required(names) => check_required(object, names, at, faults),
             Constraint::Needs(needs) => {
                 for (_, names) in needs.iter().filter(|(name, _)| object.contains_key(name)) {
-                    missing(object, names, at, faults);
+                    check_required(object, names, at, faults);
                 }
             }
             Constraint::Brings(parts) => {
                 for (_, part) in parts.iter().filter(|(name, _)| object.contains_key(name)) {
-                    self.node(*part, value, at, seen, faults);
+                    self.check_node(*part, value, at, seen, faults);
                 }
             }
             Constraint::Names(part) => {
                 for name in object.keys() {
                     let name = Value::String(name.clone());
-                    self.node(*part, &name, at, &mut Evaluated::default(), faults);
+                    self.check_node(*part, &name, at, &mut Evaluated::default(), faults);
                 }
             }
-            Constraint::Properties(parts) => self.properties(parts, object, at, seen, faults),
+            Constraint::Properties(parts) => self.check_properties(parts, object, at, seen, faults),
             Constraint::OtherProperties(part) => {
                 for (name, value) in object {
                     if seen.properties.insert(name.clone()) {
-                        self.other(*part, (name, value), at, faults);
+                        self.check_other_property(*part, (name, value), at, faults);
                     }
                 }
             }
@@ -328,7 +330,7 @@ impl Check<'_> {
         }
     }
 
-    fn properties(
+    fn check_properties(
         &mut self,
         Properties { named, matching, others }: &Properties,
         object: &Map<String, Value>,
@@ -337,19 +339,19 @@ impl Check<'_> {
         faults: &mut Faults,
     ) {
         for (name, value) in object {
-            let below = format!("{at}/{}", escaped(name));
+            let below = format!("{at}/{}", escape_pointer(name));
             let mut is_known = false;
             if let Some(part) = named.get(name) {
                 is_known = true;
-                self.node(*part, value, &below, &mut Evaluated::default(), faults);
+                self.check_node(*part, value, &below, &mut Evaluated::default(), faults);
             }
             for (_, part) in matching.iter().filter(|(pattern, _)| pattern.regex.is_match(name)) {
                 is_known = true;
-                self.node(*part, value, &below, &mut Evaluated::default(), faults);
+                self.check_node(*part, value, &below, &mut Evaluated::default(), faults);
             }
             if let Some(part) = others.filter(|_| !is_known) {
                 is_known = true;
-                self.other(part, (name, value), at, faults);
+                self.check_other_property(part, (name, value), at, faults);
             }
             if is_known && self.tracks {
                 seen.properties.insert(name.clone());
@@ -358,30 +360,30 @@ impl Check<'_> {
     }
 
     /// A property that is not among those that are named.
-    fn other(
+    fn check_other_property(
         &mut self,
         part: NodeId,
         (name, value): (&str, &Value),
         at: &str,
         faults: &mut Faults,
     ) {
-        let below = format!("{at}/{}", escaped(name));
+        let below = format!("{at}/{}", escape_pointer(name));
         if matches!(self.nodes.get(part), Some(SchemaNode::Always(false))) {
             return faults.add(&below, "this property is not allowed");
         }
-        self.node(part, value, &below, &mut Evaluated::default(), faults);
+        self.check_node(part, value, &below, &mut Evaluated::default(), faults);
     }
 }
 
-fn missing(object: &Map<String, Value>, names: &[String], at: &str, faults: &mut Faults) {
+fn check_required(object: &Map<String, Value>, names: &[String], at: &str, faults: &mut Faults) {
     for name in names.iter().filter(|name| !object.contains_key(*name)) {
         faults.add(at, format!("the property `{name}` is missing"));
     }
 }
 
-fn number(bound: Bound, limit: Decimal, value: &Value, at: &str, faults: &mut Faults) {
+fn check_bound(bound: Bound, limit: Decimal, value: &Value, at: &str, faults: &mut Faults) {
     let Value::Number(number) = value else { return };
-    let own = Decimal::of(number);
+    let own = Decimal::from_number(number);
     let (holds, what) = match bound {
         Bound::Least => (own >= limit, "at least"),
         Bound::Above => (own > limit, "above"),
@@ -394,7 +396,14 @@ fn number(bound: Bound, limit: Decimal, value: &Value, at: &str, faults: &mut Fa
     }
 }
 
-fn count(of: Counted, least: u64, most: Option<u64>, value: &Value, at: &str, faults: &mut Faults) {
+fn check_count(
+    of: Counted,
+    least: u64,
+    most: Option<u64>,
+    value: &Value,
+    at: &str,
+    faults: &mut Faults,
+) {
     let (count, what) = match (of, value) {
         (Counted::Characters, Value::String(text)) => (text.chars().count(), "characters"),
         (Counted::Items, Value::Array(items)) => (items.len(), "items"),
@@ -403,19 +412,22 @@ fn count(of: Counted, least: u64, most: Option<u64>, value: &Value, at: &str, fa
     };
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     if count < least || most.is_some_and(|most| count > most) {
-        faults.add(at, format!("it has {count} {what} and must have {}", range(least, most)));
+        faults.add(
+            at,
+            format!("it has {count} {what} and must have {}", describe_range(least, most)),
+        );
     }
 }
 
-fn text(pattern: &Pattern, value: &Value, at: &str, faults: &mut Faults) {
+fn check_pattern(pattern: &Pattern, value: &Value, at: &str, faults: &mut Faults) {
     let Value::String(text) = value else { return };
     if !pattern.regex.is_match(text) {
-        faults.add(at, format!("{} does not match `{}`", shown(value), pattern.words));
+        faults.add(at, format!("{} does not match `{}`", describe_value(value), pattern.words));
     }
 }
 
 /// Checks that no two items are equal, and returns the number of steps that this took.
-fn unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
+fn check_unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
     let mut steps = 0_u32;
     for (second, item) in items.iter().enumerate() {
         for (first, other) in items.iter().enumerate().take(second) {
@@ -436,7 +448,9 @@ fn unique(items: &[Value], at: &str, faults: &mut Faults) -> u32 {
 /// Reports whether two values are equal: 1 and 1.0 are, and the order of properties does not matter.
 fn is_same(one: &Value, other: &Value) -> bool {
     match (one, other) {
-        (Value::Number(one), Value::Number(other)) => Decimal::of(one) == Decimal::of(other),
+        (Value::Number(one), Value::Number(other)) => {
+            Decimal::from_number(one) == Decimal::from_number(other)
+        }
         (Value::Array(one), Value::Array(other)) => {
             one.len() == other.len()
                 && one.iter().zip(other).all(|(one, other)| is_same(one, other))
@@ -452,7 +466,7 @@ fn is_same(one: &Value, other: &Value) -> bool {
 }
 
 /// A value in few characters.
-fn shown(value: &Value) -> String {
+fn describe_value(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(MAX_SHOWN_CHARS) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
@@ -460,7 +474,7 @@ fn shown(value: &Value) -> String {
     }
 }
 
-fn range(least: u64, most: Option<u64>) -> String {
+fn describe_range(least: u64, most: Option<u64>) -> String {
     match most {
         Some(most) if most == least => format!("{least}"),
         Some(most) => format!("{least} to {most}"),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use crate::{
     error::SchemaError,
     node::{NodeId, SchemaNode},
-    refs::{Names, escaped},
+    refs::{Names, escape_pointer},
 };
 
 /// Most parts of a schema.
@@ -37,19 +37,23 @@ impl<'a> Subschema<'a> {
     }
 
     /// That something is wrong with a keyword.
-    pub(crate) fn wrong<T>(&self, key: &str, what: impl Into<String>) -> Result<T, SchemaError> {
-        let at = format!("{}/{}", self.pointer, escaped(key));
+    pub(crate) fn keyword_error<T>(
+        &self,
+        key: &str,
+        what: impl Into<String>,
+    ) -> Result<T, SchemaError> {
+        let at = format!("{}/{}", self.pointer, escape_pointer(key));
         Err(SchemaError::Wrong { at, what: what.into() })
     }
 
-    pub(crate) fn below(&self, key: &str) -> String {
-        format!("{}/{}", self.pointer, escaped(key))
+    pub(crate) fn keyword_pointer(&self, key: &str) -> String {
+        format!("{}/{}", self.pointer, escape_pointer(key))
     }
 }
 
 impl Compiler<'_> {
     /// The part at a pointer; it is read later.
-    pub(crate) fn part(&mut self, pointer: String) -> Result<NodeId, SchemaError> {
+    pub(crate) fn node_at(&mut self, pointer: String) -> Result<NodeId, SchemaError> {
         if let Some(known) = self.known.get(&pointer) {
             return Ok(*known);
         }
@@ -65,15 +69,15 @@ impl Compiler<'_> {
     }
 
     /// The part that a reference leads to.
-    pub(crate) fn target(
+    pub(crate) fn resolve_reference(
         &mut self,
         reference: &str,
         part: Subschema<'_>,
     ) -> Result<NodeId, SchemaError> {
         match self.names.resolve(reference, part.pointer) {
-            Ok(pointer) if self.document.pointer(&pointer).is_some() => self.part(pointer),
-            Ok(_) => part.wrong("$ref", format!("`{reference}` points nowhere")),
-            Err(why) => part.wrong("$ref", why),
+            Ok(pointer) if self.document.pointer(&pointer).is_some() => self.node_at(pointer),
+            Ok(_) => part.keyword_error("$ref", format!("`{reference}` points nowhere")),
+            Err(why) => part.keyword_error("$ref", why),
         }
     }
 }

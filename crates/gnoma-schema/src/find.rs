@@ -24,7 +24,7 @@ pub enum Misfit {
 type Check<'a> = &'a dyn Fn(&Value) -> Result<(), String>;
 
 /// The value of `text` that fits, as compact JSON.
-pub(crate) fn find(check: Check<'_>, text: &str) -> Result<String, Misfit> {
+pub(crate) fn find_value(check: Check<'_>, text: &str) -> Result<String, Misfit> {
     let whole = text.trim();
     if whole.is_empty() {
         return Err(Misfit::NoJson("it is empty".to_owned()));
@@ -40,7 +40,7 @@ pub(crate) fn find(check: Check<'_>, text: &str) -> Result<String, Misfit> {
         },
         Err(error) => Misfit::NoJson(error.to_string()),
     };
-    for value in fenced(whole).into_iter().chain(embedded(whole)) {
+    for value in fenced_values(whole).into_iter().chain(embedded_values(whole)) {
         match check(&value) {
             Ok(()) => return Ok(value.to_string()),
             Err(why) if matches!(misfit, Misfit::NoJson(_)) => misfit = Misfit::Unfit(why),
@@ -51,7 +51,7 @@ pub(crate) fn find(check: Check<'_>, text: &str) -> Result<String, Misfit> {
 }
 
 /// Returns the values in fenced blocks, the last first.
-fn fenced(text: &str) -> Vec<Value> {
+fn fenced_values(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut rest = text;
     while let Some((_, after)) = rest.split_once(FENCE) {
@@ -70,7 +70,7 @@ fn fenced(text: &str) -> Vec<Value> {
 }
 
 /// The outermost objects and lists, the last first.
-fn embedded(text: &str) -> Vec<Value> {
+fn embedded_values(text: &str) -> Vec<Value> {
     let mut found = Vec::new();
     let mut from = 0;
     for _ in 0..MAX_PLACES {
@@ -107,13 +107,13 @@ mod tests {
             r#"Not {"m":2}, but {"n":1} it is."#,
             r#"{"n":"x"} was wrong; {"n":1}"#,
         ] {
-            let found = schema.find(text).unwrap();
+            let found = schema.find_value(text).unwrap();
             assert!(found == r#"{"n":1}"# || found == r#"{"n":1.0}"#, "{text}: {found}");
         }
         for text in ["", "no", "{\"n\":", "[{\"n\":1}]", r#"{"n":"1"}"#, "{\"a\":{\"n\":1}}"] {
-            assert!(schema.find(text).is_err(), "{text}");
+            assert!(schema.find_value(text).is_err(), "{text}");
         }
-        let why = schema.find("It is {\"n\":true}.").unwrap_err().to_string();
+        let why = schema.find_value("It is {\"n\":true}.").unwrap_err().to_string();
         assert_eq!(why, "`/n`: true is not integer");
     }
 }

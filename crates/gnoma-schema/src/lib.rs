@@ -45,7 +45,7 @@ impl Schema {
         }
         let document =
             serde_json::from_str(text).map_err(|error| SchemaError::NoJson(error.to_string()))?;
-        let (nodes, tracks) = read::read(&document)?;
+        let (nodes, tracks) = read::read_schema(&document)?;
         Ok(Self { nodes, tracks })
     }
 
@@ -54,7 +54,7 @@ impl Schema {
     /// # Errors
     /// What is wrong with it, a line for each fault, the first few.
     pub fn check(&self, value: &serde_json::Value) -> Result<(), String> {
-        check::check(&self.nodes, self.tracks, value)
+        check::check_value(&self.nodes, self.tracks, value)
     }
 
     /// Finds the value in an answer that fits: the whole text, else what stands in a fenced block, else
@@ -62,7 +62,7 @@ impl Schema {
     ///
     /// # Errors
     /// There is no JSON in it, or none that fits.
-    pub fn find(&self, text: &str) -> Result<String, Misfit> {
-        find::find(&|value| self.check(value), text)
+    pub fn find_value(&self, text: &str) -> Result<String, Misfit> {
+        find::find_value(&|value| self.check(value), text)
     }
 }

@@ -28,7 +28,7 @@ impl Types {
         ["null", "boolean", "integer", "number", "string", "array", "object"];
 
     /// The types by these names; `None` where one is no type.
-    pub(crate) fn named<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
+    pub(crate) fn from_names<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<Self> {
         names.into_iter().try_fold(Self(0), |so_far, name| {
             let at = Self::NAMES.iter().position(|known| *known == name)?;
             Some(Self(so_far.0 | 1 << at))
@@ -36,21 +36,23 @@ impl Types {
     }
 
     /// Reports whether a value is of one of these types.
-    pub(crate) fn has(self, value: &Value) -> bool {
+    pub(crate) fn matches_value(self, value: &Value) -> bool {
         let names: &[&str] = match value {
             Value::Null => &["null"],
             Value::Bool(_) => &["boolean"],
-            Value::Number(number) if Decimal::of(number).is_integer() => &["integer", "number"],
+            Value::Number(number) if Decimal::from_number(number).is_integer() => {
+                &["integer", "number"]
+            }
             Value::Number(_) => &["number"],
             Value::String(_) => &["string"],
             Value::Array(_) => &["array"],
             Value::Object(_) => &["object"],
         };
-        Self::named(names.iter().copied()).is_some_and(|own| own.0 & self.0 != 0)
+        Self::from_names(names.iter().copied()).is_some_and(|own| own.0 & self.0 != 0)
     }
 
     /// For people: `string or null`.
-    pub(crate) fn words(self) -> String {
+    pub(crate) fn to_words(self) -> String {
         let names = Self::NAMES.iter().enumerate().filter(|(at, _)| self.0 & 1 << at != 0);
         names.map(|(_, name)| *name).collect::<Vec<_>>().join(" or ")
     }

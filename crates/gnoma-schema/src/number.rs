@@ -18,7 +18,7 @@ pub(crate) struct Decimal {
 
 impl Decimal {
     /// The number as it is written. `serde_json` keeps at most 20 digits.
-    pub(crate) fn of(number: &Number) -> Self {
+    pub(crate) fn from_number(number: &Number) -> Self {
         let text = number.to_string();
         let (negative, text) = text.strip_prefix('-').map_or((false, &*text), |rest| (true, rest));
         let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
@@ -72,7 +72,7 @@ impl Decimal {
         rest == 0
     }
 
-    fn magnitude(self, other: Self) -> Ordering {
+    fn compare_magnitude(self, other: Self) -> Ordering {
         let length = |digits: u128| i64::from(digits.checked_ilog10().map_or(0, |log| log + 1));
         let place = |it: Self| length(it.digits) + i64::from(it.exponent);
         match (self.digits, other.digits) {
@@ -121,8 +121,8 @@ impl Ord for Decimal {
         match (self.negative, other.negative) {
             (false, true) => Ordering::Greater,
             (true, false) => Ordering::Less,
-            (false, false) => self.magnitude(*other),
-            (true, true) => other.magnitude(*self),
+            (false, false) => self.compare_magnitude(*other),
+            (true, true) => other.compare_magnitude(*self),
         }
     }
 }
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     fn decimal(text: &str) -> Decimal {
-        Decimal::of(&serde_json::from_str(text).unwrap())
+        Decimal::from_number(&serde_json::from_str(text).unwrap())
     }
 
     #[test]

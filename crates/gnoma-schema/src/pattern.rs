@@ -11,12 +11,12 @@ const MAX_REGEX_BYTES: usize = 1 << 20;
 ///
 /// # Errors
 /// It is broken, can only be matched by trying (look-around, back references), or has scripts of Unicode.
-pub(crate) fn pattern(words: &str) -> Result<Pattern, String> {
+pub(crate) fn parse_pattern(words: &str) -> Result<Pattern, String> {
     let limits = meta::Config::new().nfa_size_limit(Some(MAX_REGEX_BYTES));
     let regex = meta::Builder::new()
         .configure(limits)
         .syntax(syntax::Config::new().dot_matches_new_line(false))
-        .build(&translated(words));
+        .build(&translate_pattern(words));
     match regex {
         Ok(regex) => Ok(Pattern { words: words.to_owned(), regex }),
         Err(_) => Err(format!(
@@ -28,7 +28,7 @@ pub(crate) fn pattern(words: &str) -> Result<Pattern, String> {
 
 /// The expression in the engine's spelling: the classes `\d`, `\w` and `\s` mean there what all of Unicode
 /// has, and in a set of characters `[`, `&&`, `--` and `~~` have a meaning of their own.
-fn translated(words: &str) -> String {
+fn translate_pattern(words: &str) -> String {
     let mut out = String::with_capacity(words.len() + 16);
     let mut in_set = false;
     let mut chars = words.chars().peekable();
@@ -42,7 +42,7 @@ fn translated(words: &str) -> String {
                 Some('b') if !in_set => out.push_str(r"(?-u:\b)"),
                 Some('b') => out.push_str(r"\x08"),
                 Some('0') => out.push_str(r"\x00"),
-                Some('c') => out.push_str(&control(chars.next())),
+                Some('c') => out.push_str(&control_escape(chars.next())),
                 Some(other) => out.extend(['\\', other]),
                 None => out.push('\\'),
             },
@@ -74,7 +74,7 @@ fn translated(words: &str) -> String {
 }
 
 /// Translates a control character, written `\cX`.
-fn control(letter: Option<char>) -> String {
+fn control_escape(letter: Option<char>) -> String {
     match letter.filter(char::is_ascii_alphabetic) {
         Some(letter) => format!(r"\x{:02x}", u32::from(letter) % 32),
         // Broken, and told so.
@@ -105,11 +105,11 @@ mod tests {
             (r"^.$", "😀", true),
             (r"\bfoo\b", "a foo b", true),
         ] {
-            let regex = pattern(words).unwrap().regex;
+            let regex = parse_pattern(words).unwrap().regex;
             assert_eq!(regex.is_match(text), expected, "{words} {text}");
         }
         for words in [r"(?=a)", r"(a)\1", "(", "a{2,1}", r"(?<!x)y", r"\c1"] {
-            assert!(pattern(words).is_err(), "{words}");
+            assert!(parse_pattern(words).is_err(), "{words}");
         }
     }
 }

@@ -16,22 +16,22 @@ use crate::{
 const MAX_CHAIN: usize = 64;
 
 /// The parts of a schema, the whole first; and whether any asks what others have looked at.
-pub(crate) fn read(document: &Value) -> Result<(Vec<SchemaNode>, bool), SchemaError> {
+pub(crate) fn read_schema(document: &Value) -> Result<(Vec<SchemaNode>, bool), SchemaError> {
     let of_old = |text: &str| {
         ["draft-03", "draft-04", "draft-06", "draft-07"].iter().any(|old| text.contains(old))
     };
     let mut compiler = Compiler {
         document,
-        names: Names::of(document),
+        names: Names::from_document(document),
         is_old: document.get("$schema").and_then(Value::as_str).is_some_and(of_old),
         nodes: Vec::new(),
         known: HashMap::new(),
         waiting: Vec::new(),
         tracks: false,
     };
-    compiler.part(String::new())?;
+    compiler.node_at(String::new())?;
     while let Some((id, pointer)) = compiler.waiting.pop() {
-        let node = part(&mut compiler, &pointer)?;
+        let node = read_node(&mut compiler, &pointer)?;
         if let Some(place) = compiler.nodes.get_mut(id) {
             *place = node;
         }
@@ -40,7 +40,7 @@ pub(crate) fn read(document: &Value) -> Result<(Vec<SchemaNode>, bool), SchemaEr
     Ok((compiler.nodes, compiler.tracks))
 }
 
-fn part(compiler: &mut Compiler<'_>, pointer: &str) -> Result<SchemaNode, SchemaError> {
+fn read_node(compiler: &mut Compiler<'_>, pointer: &str) -> Result<SchemaNode, SchemaError> {
     let document = compiler.document;
     match document.pointer(pointer) {
         Some(Value::Bool(takes)) => Ok(SchemaNode::Always(*takes)),
@@ -49,10 +49,10 @@ fn part(compiler: &mut Compiler<'_>, pointer: &str) -> Result<SchemaNode, Schema
             if compiler.is_old
                 && let Some(Value::String(reference)) = part.get("$ref")
             {
-                let target = compiler.target(reference, part)?;
+                let target = compiler.resolve_reference(reference, part)?;
                 return Ok(SchemaNode::Rules(vec![Constraint::Same(target)]));
             }
-            keywords::rules(compiler, part).map(SchemaNode::Rules)
+            keywords::read_rules(compiler, part).map(SchemaNode::Rules)
         }
         Some(_) | None => {
             let at = if pointer.is_empty() { "/" } else { pointer }.to_owned();
@@ -66,12 +66,12 @@ fn part(compiler: &mut Compiler<'_>, pointer: &str) -> Result<SchemaNode, Schema
 fn refuse_circles(compiler: &Compiler<'_>) -> Result<(), SchemaError> {
     let mut over = vec![false; compiler.nodes.len()];
     for start in 0..compiler.nodes.len() {
-        walk(compiler, start, &mut over, &mut Vec::new())?;
+        check_reference_loops(compiler, start, &mut over, &mut Vec::new())?;
     }
     Ok(())
 }
 
-fn walk(
+fn check_reference_loops(
     compiler: &Compiler<'_>,
     id: NodeId,
     over: &mut Vec<bool>,
@@ -90,7 +90,7 @@ fn walk(
     path.push(id);
     if let Some(SchemaNode::Rules(rules)) = compiler.nodes.get(id) {
         for next in rules.iter().flat_map(in_place) {
-            walk(compiler, next, over, path)?;
+            check_reference_loops(compiler, next, over, path)?;
         }
     }
     path.pop();

@@ -14,7 +14,7 @@ pub(crate) struct Names {
 }
 
 impl Names {
-    pub(crate) fn of(document: &Value) -> Self {
+    pub(crate) fn from_document(document: &Value) -> Self {
         let mut names = Self { resources: vec![Default::default()], ..Self::default() };
         names.collect(document, &mut String::new(), 0);
         names
@@ -28,10 +28,10 @@ impl Names {
                 let text = |key: &str| object.get(key).and_then(Value::as_str);
                 match text("$id").map(|id| id.split_once('#').unwrap_or((id, ""))) {
                     // Older drafts wrote anchors so.
-                    Some(("", anchor)) => self.anchor(resource, anchor, pointer),
+                    Some(("", anchor)) => self.insert_anchor(resource, anchor, pointer),
                     Some((address, _)) => {
                         let base = self.resources.get(resource).map(|(_, base)| base.as_str());
-                        let address = joined(base.unwrap_or_default(), address);
+                        let address = join_address(base.unwrap_or_default(), address);
                         if pointer.is_empty() {
                             self.resources.clear();
                         }
@@ -41,11 +41,11 @@ impl Names {
                     None => (),
                 }
                 if let Some(anchor) = text("$anchor") {
-                    self.anchor(resource, anchor, pointer);
+                    self.insert_anchor(resource, anchor, pointer);
                 }
                 for (key, part) in object {
                     pointer.push('/');
-                    pointer.push_str(&escaped(key));
+                    pointer.push_str(&escape_pointer(key));
                     self.collect(part, pointer, resource);
                     pointer.truncate(length);
                 }
@@ -61,7 +61,7 @@ impl Names {
         }
     }
 
-    fn anchor(&mut self, resource: usize, name: &str, pointer: &str) {
+    fn insert_anchor(&mut self, resource: usize, name: &str, pointer: &str) {
         let of = self.resources.get(resource).map(|(of, _)| of.clone()).unwrap_or_default();
         self.anchors.insert((of, name.to_owned()), pointer.to_owned());
     }
@@ -81,7 +81,7 @@ impl Names {
         let resource = if address.is_empty() {
             own
         } else {
-            let wanted = joined(base, address);
+            let wanted = join_address(base, address);
             let found = self.resources.iter().find(|(_, known)| *known == wanted);
             found.map(|(pointer, _)| pointer.as_str()).ok_or_else(|| {
                 format!(
@@ -90,7 +90,7 @@ impl Names {
             })?
         };
         if fragment.is_empty() || fragment.starts_with('/') {
-            return Ok(format!("{resource}{}", decoded(fragment)));
+            return Ok(format!("{resource}{}", decode_fragment(fragment)));
         }
         let anchor = self.anchors.get(&(resource.to_owned(), fragment.to_owned()));
         anchor.cloned().ok_or_else(|| format!("`{reference}` names an anchor that is not there"))
@@ -98,12 +98,12 @@ impl Names {
 }
 
 /// A key as a part of a pointer.
-pub(crate) fn escaped(key: &str) -> String {
+pub(crate) fn escape_pointer(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 
 /// `address` as seen from `base`.
-fn joined(base: &str, address: &str) -> String {
+fn join_address(base: &str, address: &str) -> String {
     let is_whole = address.contains("://") || address.starts_with("urn:") || base.is_empty();
     if is_whole {
         return address.to_owned();
@@ -119,7 +119,7 @@ fn joined(base: &str, address: &str) -> String {
 }
 
 /// A fragment without its percent signs; what is none stays.
-fn decoded(fragment: &str) -> String {
+fn decode_fragment(fragment: &str) -> String {
     let mut bytes = Vec::with_capacity(fragment.len());
     let mut rest = fragment;
     while let Some((before, after)) = rest.split_once('%') {

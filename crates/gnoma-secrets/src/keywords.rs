@@ -27,9 +27,9 @@ const TOKEN: u8 = 0x80;
 
 /// The class of each byte (letters of either case, digits, three signs, other signs, the rest), and
 /// whether it may be part of a token.
-static CLASSES: [u8; 256] = classes();
+static CLASSES: [u8; 256] = class_table();
 
-const fn classes() -> [u8; 256] {
+const fn class_table() -> [u8; 256] {
     let mut classes = [0; 256];
     let mut byte = 0_u8;
     while byte < 0x80 {
@@ -72,7 +72,7 @@ impl<'w> Keyword<'w> {
     /// The group by which it is found. A list in this order is put into a set faster.
     pub(crate) fn group(&self) -> usize {
         let letters = self.word.as_bytes().iter().skip(self.rarest).take(MIN_WORD_BYTES);
-        letters.fold(0, |group, &byte| group << CLASS_BITS | class(byte))
+        letters.fold(0, |group, &byte| group << CLASS_BITS | byte_class(byte))
     }
 }
 
@@ -134,7 +134,7 @@ impl Keywords {
         let word = keyword.word.as_bytes();
         let group = keyword.group();
         let end = keyword.rarest + MIN_WORD_BYTES;
-        let bits = |byte: Option<&u8>| byte.map_or(u32::MAX, |&byte| 1 << class(byte));
+        let bits = |byte: Option<&u8>| byte.map_or(u32::MAX, |&byte| 1 << byte_class(byte));
         *self.after.get_mut(group)? |= bits(word.get(end));
         *self.before.get_mut(group)? |= bits(byte_before(word, keyword.rarest));
         self.words.push(KeywordHit {
@@ -151,7 +151,7 @@ impl Keywords {
 
     /// Calls `found` with the value and the place of each word in `text`, also overlapping, and adds to
     /// `runs` where runs of [`MIN_RUN_BYTES`] token characters or more begin.
-    pub(crate) fn each(
+    pub(crate) fn for_each_hit(
         &self,
         text: &[u8],
         runs: &mut Vec<usize>,
@@ -165,7 +165,7 @@ impl Keywords {
             let group = classes as usize % GROUPS;
             classes = classes << CLASS_BITS | u32::from(known & !TOKEN);
             if self.after[group] >> (known & !TOKEN) & 1 != 0 && self.may_follow(text, at, group) {
-                self.compare(text, at, group, found);
+                self.compare_group(text, at, group, found);
             }
             run = (run + 1) * usize::from(known >> 7);
             if run == MIN_RUN_BYTES {
@@ -173,19 +173,19 @@ impl Keywords {
             }
         }
         // A word at the very end has nothing behind it.
-        self.compare(text, text.len(), classes as usize % GROUPS, found);
+        self.compare_group(text, text.len(), classes as usize % GROUPS, found);
     }
 
     /// True if the group that ends at `end` may stand behind the byte before it.
     fn may_follow(&self, text: &[u8], end: usize, group: usize) -> bool {
         let start = end.saturating_sub(MIN_WORD_BYTES);
-        byte_before(text, start).is_none_or(|&byte| self.before[group] >> class(byte) & 1 != 0)
+        byte_before(text, start).is_none_or(|&byte| self.before[group] >> byte_class(byte) & 1 != 0)
     }
 
     /// Compares the words of the group that ends at `end`. Apart, so that the loop stays small.
     #[cold]
     #[inline(never)]
-    fn compare(
+    fn compare_group(
         &self,
         text: &[u8],
         end: usize,
@@ -221,7 +221,7 @@ fn byte_before(text: &[u8], at: usize) -> Option<&u8> {
     at.checked_sub(1).and_then(|before| text.get(before))
 }
 
-fn class(byte: u8) -> usize {
+fn byte_class(byte: u8) -> usize {
     usize::from(CLASSES[usize::from(byte)] & !TOKEN)
 }
 
@@ -237,12 +237,12 @@ fn rarest_group(word: &[u8]) -> Option<usize> {
     let last = word.len().checked_sub(MIN_WORD_BYTES)?;
     (0..=last).max_by_key(|&start| {
         let around = start.saturating_sub(1)..word.len().min(start + MIN_WORD_BYTES + 1);
-        word.get(around).unwrap_or_default().iter().map(|&byte| rarity(byte)).sum::<usize>()
+        word.get(around).unwrap_or_default().iter().map(|&byte| byte_rarity(byte)).sum::<usize>()
     })
 }
 
 /// The higher, the seldomer the byte is in text.
-fn rarity(byte: u8) -> usize {
+fn byte_rarity(byte: u8) -> usize {
     match byte.to_ascii_lowercase() {
         letter @ b'a'..=b'z' => {
             10 + LETTERS_BY_USE.iter().position(|&known| known == letter).unwrap_or(0)
@@ -264,7 +264,7 @@ mod tests {
     fn found(words: &[String], text: &[u8]) -> Vec<(usize, usize)> {
         let mut all = Vec::new();
         let keywords = words.iter().enumerate();
-        Keywords::new(keywords.filter_map(|(index, word)| Keyword::new(word, index))).each(
+        Keywords::new(keywords.filter_map(|(index, word)| Keyword::new(word, index))).for_each_hit(
             text,
             &mut Vec::new(),
             &mut |index, place| all.push((index, place.start)),
@@ -297,7 +297,7 @@ mod tests {
         #[test]
         fn each_long_run_is_told_once(text in "([a-z/.~+_-]{0,30}[ =:\"])*[A-Z0-9]{0,25}") {
             let mut runs = Vec::new();
-            Keywords::new([]).each(text.as_bytes(), &mut runs, &mut |_, _| ());
+            Keywords::new([]).for_each_hit(text.as_bytes(), &mut runs, &mut |_, _| ());
             let mut expected = Vec::new();
             let mut at = 0;
             for part in text.split([' ', '=', ':', '"']) {

@@ -30,12 +30,12 @@ impl<const N: usize> Parts<N> {
     pub(crate) fn stand_in(&self, value: &[u8]) -> bool {
         value.iter().enumerate().any(|(at, byte)| {
             let begun = self.begins[usize::from(*byte)];
-            begun != 0 && self.follows(begun, value.get(at..).unwrap_or_default())
+            begun != 0 && self.begins_with_any(begun, value.get(at..).unwrap_or_default())
         })
     }
 
     /// True if `text` begins with one of the words that the bits select.
-    fn follows(&self, mut begun: u32, text: &[u8]) -> bool {
+    fn begins_with_any(&self, mut begun: u32, text: &[u8]) -> bool {
         while begun != 0 {
             let word = self.words.get(begun.trailing_zeros() as usize).copied().unwrap_or_default();
             if text.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word)) {

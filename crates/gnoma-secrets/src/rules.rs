@@ -91,7 +91,7 @@ pub struct SecretRule {
 
 impl SecretRule {
     /// A rule that is only a name and a pattern, as users write them.
-    pub fn pattern(id: impl Into<String>, pattern: impl Into<String>) -> Self {
+    pub fn from_pattern(id: impl Into<String>, pattern: impl Into<String>) -> Self {
         Self {
             id: id.into(),
             about: String::new(),

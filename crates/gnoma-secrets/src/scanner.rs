@@ -25,7 +25,7 @@ use known::KnownSecrets;
 pub use known::MIN_KNOWN_BYTES;
 pub(crate) use raw::Raw;
 use selection::Selection;
-pub(crate) use spans::merge;
+pub(crate) use spans::merge_overlaps;
 
 /// Bytes of a text that one window is responsible for.
 pub(crate) const WINDOW_BYTES: usize = 256 << 10;
@@ -73,7 +73,7 @@ impl Scanner {
         let extra = options
             .extra
             .into_iter()
-            .map(|rule| CompiledRule::eager(rule).map(Arc::new))
+            .map(|rule| CompiledRule::new_eager(rule).map(Arc::new))
             .collect::<Result<_, _>>()?;
         let selection = Selection {
             extra,
@@ -86,9 +86,9 @@ impl Scanner {
 
     /// Knows a secret from now on, wherever it stands and however it is written, under the id of
     /// the rule that found it. Where something encoded was found, what was in it is learnt.
-    pub fn learn(&self, rule: &Arc<str>, value: &str) {
+    pub fn learn_secret(&self, rule: &Arc<str>, value: &str) {
         let mut inner = Vec::new();
-        self.engine().inner(&self.selection, value.as_bytes(), &mut inner);
+        self.engine().find_decoded_secrets(&self.selection, value.as_bytes(), &mut inner);
         if inner.is_empty() {
             self.selection.known.learn(rule, value);
         }
@@ -98,7 +98,7 @@ impl Scanner {
     }
 
     /// Returns the number of known secrets. If it has grown, a text in which no secret was found may hold some.
-    pub fn known(&self) -> usize {
+    pub fn known_count(&self) -> usize {
         self.selection.known.count()
     }
 
@@ -107,9 +107,9 @@ impl Scanner {
     ///
     /// # Errors
     /// A rule that cannot be used, by name.
-    pub fn check(&self) -> Result<(), RuleError> {
-        for (rule, _) in builtin::lines().filter_map(builtin::read) {
-            CompiledRule::eager(rule)?;
+    pub fn check_rules(&self) -> Result<(), RuleError> {
+        for (rule, _) in builtin::rule_lines().filter_map(builtin::parse_rule) {
+            CompiledRule::new_eager(rule)?;
         }
         Ok(())
     }
@@ -124,8 +124,8 @@ impl Scanner {
             self.scan_window(window, seen.start, &core, &mut raw);
             core = core.end..core.end + WINDOW_BYTES;
         }
-        spans::merge(&mut raw);
-        raw.iter().map(|raw| self.finding(raw)).collect()
+        spans::merge_overlaps(&mut raw);
+        raw.iter().map(|raw| self.make_finding(raw)).collect()
     }
 
     /// Adds what is found in `window`, which starts at `offset` of the text, and touches `core`.
@@ -148,11 +148,11 @@ impl Scanner {
         });
     }
 
-    pub(crate) fn finding(&self, raw: &Raw) -> Finding {
+    pub(crate) fn make_finding(&self, raw: &Raw) -> Finding {
         Finding {
             start: raw.span.start,
             end: raw.span.end,
-            rule: self.engine().name(&self.selection, &raw.label),
+            rule: self.engine().label_name(&self.selection, &raw.label),
         }
     }
 

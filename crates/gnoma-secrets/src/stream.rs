@@ -5,7 +5,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::scanner::{Finding, OVERLAP_BYTES, Raw, Scanner, WINDOW_BYTES, merge, seen_by};
+use crate::scanner::{Finding, OVERLAP_BYTES, Raw, Scanner, WINDOW_BYTES, merge_overlaps, seen_by};
 
 /// Scans a text that comes in pieces. Findings are the same wherever it is cut.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ impl StreamScanner {
             piece = later;
             if self.offset + self.held.len() == self.core.end + OVERLAP_BYTES {
                 self.scan_window();
-                self.close(&mut found);
+                self.flush_complete(&mut found);
             }
         }
         found
@@ -48,9 +48,9 @@ impl StreamScanner {
         while self.core.start < self.offset + self.held.len() {
             self.scan_window();
         }
-        merge(&mut self.open);
+        merge_overlaps(&mut self.open);
         let scanner = &self.scanner;
-        self.open.drain(..).map(|raw| scanner.finding(&raw)).collect()
+        self.open.drain(..).map(|raw| scanner.make_finding(&raw)).collect()
     }
 
     /// Judges the window that is held and moves on to the next.
@@ -70,9 +70,9 @@ impl StreamScanner {
     }
 
     /// Tells what ends before anything that the next window sees; the rest may grow.
-    fn close(&mut self, found: &mut Vec<Finding>) {
-        merge(&mut self.open);
+    fn flush_complete(&mut self, found: &mut Vec<Finding>) {
+        merge_overlaps(&mut self.open);
         let certain = self.open.iter().take_while(|raw| raw.span.end <= self.offset).count();
-        found.extend(self.open.drain(..certain).map(|raw| self.scanner.finding(&raw)));
+        found.extend(self.open.drain(..certain).map(|raw| self.scanner.make_finding(&raw)));
     }
 }

@@ -32,9 +32,9 @@ pub struct Unreadable {
 ///
 /// # Errors
 /// It is none, or the client speaks a version that is more than one apart.
-pub fn hello(line: &Line) -> Result<(Hello, u32), RequestError> {
-    let hello: Hello = parse(bytes(line)?).map_err(|why| {
-        malformed(format!("the first line must say which version the client speaks: {why}"))
+pub fn parse_hello(line: &Line) -> Result<(Hello, u32), RequestError> {
+    let hello: Hello = parse_json(line_bytes(line)?).map_err(|why| {
+        malformed_error(format!("the first line must say which version the client speaks: {why}"))
     })?;
     match common_version(VERSION, hello.version) {
         Some(version) => Ok((hello, version)),
@@ -57,21 +57,21 @@ fn other_version(hello: &Hello) -> RequestError {
 ///
 /// # Errors
 /// It is none: too long, no JSON, or a request that this version does not know.
-pub fn request(line: &Line) -> Result<ClientMessage, Unreadable> {
+pub fn parse_request(line: &Line) -> Result<ClientMessage, Unreadable> {
     #[derive(Deserialize)]
     struct Known {
         id: RequestId,
         request: RequestName,
     }
-    let bytes = bytes(line).map_err(|error| Unreadable { id: RequestId(0), error })?;
-    let why = match utf8(bytes)
+    let bytes = line_bytes(line).map_err(|error| Unreadable { id: RequestId(0), error })?;
+    let why = match decode_utf8(bytes)
         .and_then(|text| ClientMessage::from_json(text).map_err(|error| error.to_string()))
     {
         Ok(message) => return Ok(message),
         Err(why) => why,
     };
-    Err(match parse::<Known>(bytes) {
-        Err(_) => Unreadable { id: RequestId(0), error: malformed(why) },
+    Err(match parse_json::<Known>(bytes) {
+        Err(_) => Unreadable { id: RequestId(0), error: malformed_error(why) },
         Ok(Known { id, request: RequestName(name) }) => {
             let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
             let cause = format!("the request `{name}` cannot be read: {why}");
@@ -123,8 +123,8 @@ impl<'de> Visitor<'de> for NameVisitor {
 ///
 /// # Errors
 /// It is none.
-pub fn greeting(line: &Line) -> Result<Greeting, RequestError> {
-    parse(bytes(line)?).map_err(malformed)
+pub fn parse_greeting(line: &Line) -> Result<Greeting, RequestError> {
+    parse_json(line_bytes(line)?).map_err(malformed_error)
 }
 
 /// Reads a message of the server. What only a newer version knows is left out of it, so that the rest is
@@ -133,15 +133,17 @@ pub fn greeting(line: &Line) -> Result<Greeting, RequestError> {
 ///
 /// # Errors
 /// It is none.
-pub fn message(line: &Line) -> Result<Option<ServerMessage>, RequestError> {
-    let bytes = bytes(line)?;
-    let known = utf8(bytes)
+pub fn parse_message(line: &Line) -> Result<Option<ServerMessage>, RequestError> {
+    let bytes = line_bytes(line)?;
+    let known = decode_utf8(bytes)
         .and_then(|text| ServerMessage::from_json(text).map_err(|error| error.to_string()));
-    known.map(Some).or_else(|why| newer(bytes).map_err(|_: String| malformed(why)))
+    known
+        .map(Some)
+        .or_else(|why| parse_newer_message(bytes).map_err(|_: String| malformed_error(why)))
 }
 
 /// A message as a newer server may send it.
-fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
+fn parse_newer_message(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "snake_case")]
     enum Newer<'a> {
@@ -161,23 +163,24 @@ fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
         at: Position,
         at_ms: i64,
     }
-    Ok(match parse(bytes)? {
+    Ok(match parse_json(bytes)? {
         Newer::Event(Place { session, parent, at: Position { epoch, seq }, at_ms }) => {
             let event = Event::Unknown;
             let envelope = Envelope { session, epoch, parent, seq, at_ms, event };
             Some(ServerMessage::Event(envelope.into()))
         }
         Newer::Snapshot(mut view) => {
-            let recent = view.get("recent").and_then(|all| text::<Vec<&RawValue>>(all.get()).ok());
+            let recent =
+                view.get("recent").and_then(|all| parse_text::<Vec<&RawValue>>(all.get()).ok());
             let known: Option<Box<RawValue>> = recent.and_then(|mut recent| {
-                recent.retain(|event| text::<Recent>(event.get()).is_ok());
+                recent.retain(|event| parse_text::<Recent>(event.get()).is_ok());
                 serde_json::value::to_raw_value(&recent).ok()
             });
             if let Some(known) = &known {
                 view.insert("recent".to_owned(), known);
             }
             let view = serde_json::to_string(&view).map_err(|error| error.to_string())?;
-            Some(ServerMessage::Snapshot(text(&view)?))
+            Some(ServerMessage::Snapshot(parse_text(&view)?))
         }
         Newer::Reply { id } => {
             let cause = "the server's answer comes from a newer version and cannot be read";
@@ -191,7 +194,7 @@ fn newer(bytes: &[u8]) -> Result<Option<ServerMessage>, String> {
 
 /// Adds a message as a line. Nothing in the protocol fails to encode; if something did, it is left
 /// out.
-pub fn write(message: &impl Serialize, out: &mut Vec<u8>) {
+pub fn encode_message(message: &impl Serialize, out: &mut Vec<u8>) {
     let before = out.len();
     match serde_json::to_writer(&mut *out, message) {
         Ok(()) => out.push(b'\n'),
@@ -203,18 +206,18 @@ pub fn write(message: &impl Serialize, out: &mut Vec<u8>) {
 /// what is left of it, so that the connection goes on.
 pub fn write_message(message: ServerMessage, out: &mut Vec<u8>) {
     let before = out.len();
-    write(&message, out);
+    encode_message(&message, out);
     let bytes = out.len() - before;
     if bytes > MAX_LINE_BYTES {
         // Nor does the buffer keep its size.
         out.truncate(before);
         out.shrink_to(before);
-        write(&shortened(message, bytes), out);
+        encode_message(&replace_oversized(message, bytes), out);
     }
 }
 
 /// Returns the message that is sent in place of one that is too long for a line.
-fn shortened(message: ServerMessage, bytes: usize) -> ServerMessage {
+fn replace_oversized(message: ServerMessage, bytes: usize) -> ServerMessage {
     match message {
         ServerMessage::Reply { id, result: _ } => ServerMessage::Reply {
             id,
@@ -255,31 +258,31 @@ fn shortened(message: ServerMessage, bytes: usize) -> ServerMessage {
     }
 }
 
-fn bytes(line: &Line) -> Result<&[u8], RequestError> {
+fn line_bytes(line: &Line) -> Result<&[u8], RequestError> {
     match line {
         Line::Whole(bytes) => Ok(bytes),
-        Line::TooLong => Err(malformed(format!(
+        Line::TooLong => Err(malformed_error(format!(
             "the line is longer than {} MB and was not read",
             MAX_LINE_BYTES >> 20
         ))),
     }
 }
 
-fn parse<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
-    text(utf8(bytes)?)
+fn parse_json<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Result<T, String> {
+    parse_text(decode_utf8(bytes)?)
 }
 
-fn utf8(bytes: &[u8]) -> Result<&str, String> {
+fn decode_utf8(bytes: &[u8]) -> Result<&str, String> {
     std::str::from_utf8(bytes).map_err(|error| error.to_string())
 }
 
 /// All that is stored or sent is read from text, never from bytes or a tree as well: each way would be another
 /// copy of the code for every type.
-fn text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
+fn parse_text<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, String> {
     gnoma_core::json::from_str(text).map_err(|error| error.to_string())
 }
 
-fn malformed(why: impl Into<String>) -> RequestError {
+fn malformed_error(why: impl Into<String>) -> RequestError {
     RequestError::new(RequestErrorKind::Malformed, why)
 }
 
@@ -302,25 +305,25 @@ mod tests {
         let session = Some(SessionId::new("s"));
         let message = ClientMessage { id: RequestId(3), session, request: Request::Cancel };
         let mut out = Vec::new();
-        write(&message, &mut out);
+        encode_message(&message, &mut out);
         assert_eq!(
             String::from_utf8_lossy(&out),
             "{\"id\":3,\"session\":\"s\",\"request\":\"cancel\"}\n"
         );
         out.pop();
-        assert_eq!(request(&Line::Whole(out)), Ok(message));
+        assert_eq!(parse_request(&Line::Whole(out)), Ok(message));
     }
 
     #[test]
     fn an_unknown_request_is_named_under_its_id() {
-        let unreadable = request(&line("{\"id\":7,\"request\":{\"dance\":{}}}")).unwrap_err();
+        let unreadable = parse_request(&line("{\"id\":7,\"request\":{\"dance\":{}}}")).unwrap_err();
         assert_eq!(
             (unreadable.id, unreadable.error.kind),
             (RequestId(7), RequestErrorKind::Unknown)
         );
         assert!(unreadable.error.cause.contains("`dance`"), "{}", unreadable.error);
         for rubbish in ["", "x", "{}", "[]", "{\"id\":-1}", "\u{0}"] {
-            let unreadable = request(&line(rubbish)).unwrap_err();
+            let unreadable = parse_request(&line(rubbish)).unwrap_err();
             let expected = (RequestId(0), RequestErrorKind::Malformed);
             assert_eq!((unreadable.id, unreadable.error.kind), expected, "{rubbish}");
         }
@@ -332,7 +335,7 @@ mod tests {
         write_message(sent, &mut out);
         assert!(out.len() <= MAX_LINE_BYTES && out.ends_with(b"\n"), "{}", out.len());
         out.pop();
-        message(&Line::Whole(out)).unwrap().unwrap()
+        parse_message(&Line::Whole(out)).unwrap().unwrap()
     }
 
     #[test]
@@ -352,7 +355,7 @@ mod tests {
         let ServerMessage::Event(envelope) = event else { panic!("{event:?}") };
         assert_eq!((envelope.seq, &envelope.event), (4, &Event::Unknown));
 
-        let queue = vec![vec![gnoma_core::Content::text(long)]];
+        let queue = vec![vec![gnoma_core::Content::from_text(long)]];
         let turn = Some(gnoma_core::protocol::RunningTurn { queue, ..Default::default() });
         let view = SessionView { seq: 7, turn, ..SessionView::default() };
         let snapshot = read_back(ServerMessage::Snapshot(Box::new(view)));
@@ -363,7 +366,9 @@ mod tests {
     #[test]
     fn versions_one_apart_understand_each_other() {
         let read = |version: u32| {
-            hello(&line(&format!("{{\"version\":{version},\"program\":\"p\",\"client\":\"c\"}}")))
+            parse_hello(&line(&format!(
+                "{{\"version\":{version},\"program\":\"p\",\"client\":\"c\"}}"
+            )))
         };
         assert_eq!(read(VERSION).unwrap().1, VERSION);
         assert_eq!(read(VERSION + 1).unwrap().1, VERSION);
@@ -375,7 +380,7 @@ mod tests {
     #[test]
     fn an_event_of_a_newer_version_keeps_its_number() {
         let text = "{\"event\":{\"session\":\"s\",\"epoch\":1,\"seq\":4,\"at_ms\":5,\"event\":{\"sang\":{}}}}";
-        let Ok(Some(ServerMessage::Event(envelope))) = message(&line(text)) else { panic!() };
+        let Ok(Some(ServerMessage::Event(envelope))) = parse_message(&line(text)) else { panic!() };
         assert_eq!((envelope.seq, &envelope.event), (4, &Event::Unknown));
     }
 
@@ -388,21 +393,21 @@ mod tests {
         };
         let view = SessionView { seq: 4, recent: [known.clone()].into(), ..Default::default() };
         let mut text = Vec::new();
-        write(&ServerMessage::Snapshot(Box::new(view)), &mut text);
+        encode_message(&ServerMessage::Snapshot(Box::new(view)), &mut text);
         let mut json: serde_json::Value = serde_json::from_slice(&text).unwrap();
         let recent = json["snapshot"]["recent"].as_array_mut().unwrap();
         recent.push(serde_json::json!({"seq": 3, "at_ms": 4, "event": {"sang": {"high": true}}}));
-        let read = message(&line(&json.to_string())).unwrap();
+        let read = parse_message(&line(&json.to_string())).unwrap();
         let Some(ServerMessage::Snapshot(view)) = read else { panic!("{read:?}") };
         assert_eq!((view.seq, view.recent), (4, [known].into()));
 
-        let read = message(&line("{\"reply\":{\"id\":7,\"result\":{\"Ok\":{\"sung\":1}}}}"));
+        let read = parse_message(&line("{\"reply\":{\"id\":7,\"result\":{\"Ok\":{\"sung\":1}}}}"));
         let Ok(Some(ServerMessage::Reply { id: RequestId(7), result: Err(error) })) = read else {
             panic!("{read:?}")
         };
         assert_eq!(error.kind, RequestErrorKind::Unknown);
-        assert_eq!(message(&line("{\"process\":{\"sings\":{}}}")), Ok(None));
-        assert!(message(&line("{\"sings\":{}}")).is_err());
+        assert_eq!(parse_message(&line("{\"process\":{\"sings\":{}}}")), Ok(None));
+        assert!(parse_message(&line("{\"sings\":{}}")).is_err());
     }
 
     proptest! {
@@ -410,7 +415,7 @@ mod tests {
         #[test]
         fn anything_can_be_read(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let line = Line::Whole(bytes);
-            let _ = (hello(&line).is_ok(), request(&line).is_ok(), message(&line).is_ok());
+            let _ = (parse_hello(&line).is_ok(), parse_request(&line).is_ok(), parse_message(&line).is_ok());
         }
     }
 }

@@ -8,7 +8,7 @@ use gnoma_core::{
     protocol::{
         Client, Greeting, Hello, Peer, RequestError, RequestErrorKind, ServerMessage, VERSION,
     },
-    task::boxed,
+    task::box_future,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -46,31 +46,35 @@ pub enum ConnectError {
 ///
 /// # Errors
 /// See [`ConnectError`].
-pub async fn connect(socket: &Path, program: &str, client: &str) -> Result<Client, ConnectError> {
+pub async fn connect_to_server(
+    socket: &Path,
+    program: &str,
+    client: &str,
+) -> Result<Client, ConnectError> {
     let mut stream = UnixStream::connect(socket).await.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => ConnectError::NotRunning,
         _ => ConnectError::Io(error),
     })?;
     let (program, client) = (program.to_owned(), client.to_owned());
     let mut out = Vec::new();
-    codec::write(&Hello { version: VERSION, program, client }, &mut out);
+    codec::encode_message(&Hello { version: VERSION, program, client }, &mut out);
     stream.write_all(&out).await?;
     let (mut reader, mut lines) = (LineReader::default(), Vec::new());
     let first = timeout(GREETING_PATIENCE, first_line(&mut stream, &mut reader, &mut lines)).await;
     let first = first.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    match codec::greeting(&first).map_err(ConnectError::Refused)? {
+    match codec::parse_greeting(&first).map_err(ConnectError::Refused)? {
         Greeting::Refused(error) => return Err(ConnectError::Refused(error)),
         Greeting::Welcome { .. } => (),
     }
-    let (client, Peer { requests, messages }) = Client::pair();
+    let (client, Peer { requests, messages }) = Client::new_pair();
     let (input, output) = stream.into_split();
     let mut carrier = JoinSet::new();
-    carrier.spawn(boxed(write(output, requests, messages.downgrade())));
-    carrier.spawn(boxed(read(input, reader, lines, messages)));
+    carrier.spawn(box_future(write_requests(output, requests, messages.downgrade())));
+    carrier.spawn(box_future(read_messages(input, reader, lines, messages)));
     Ok(client.carried_by(carrier))
 }
 
-async fn write(
+async fn write_requests(
     mut output: OwnedWriteHalf,
     mut requests: mpsc::Receiver<gnoma_core::protocol::ClientMessage>,
     messages: mpsc::WeakSender<ServerMessage>,
@@ -78,7 +82,7 @@ async fn write(
     let mut out = Vec::new();
     while let Some(message) = requests.recv().await {
         out.clear();
-        codec::write(&message, &mut out);
+        codec::encode_message(&message, &mut out);
         if out.len() > MAX_LINE_BYTES {
             // The server would not read it, so it is answered here.
             let cause = format!("this is more than {} MB and was not sent", MAX_LINE_BYTES >> 20);
@@ -96,7 +100,7 @@ async fn write(
 }
 
 /// A server that sends what cannot be read is not talked to any more.
-async fn read(
+async fn read_messages(
     mut input: OwnedReadHalf,
     mut reader: LineReader,
     mut lines: Vec<Line>,
@@ -105,7 +109,7 @@ async fn read(
     let mut buffer = vec![0; READ_BYTES];
     loop {
         for line in lines.drain(..) {
-            let message = match codec::message(&line) {
+            let message = match codec::parse_message(&line) {
                 Ok(Some(message)) => message,
                 Ok(None) => continue,
                 Err(_) => return,

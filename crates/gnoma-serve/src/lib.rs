@@ -14,7 +14,7 @@ mod server;
 pub use gnoma_core::lines::{Line, LineReader, MAX_LINE_BYTES};
 
 pub use self::{
-    connect::{ConnectError, connect},
+    connect::{ConnectError, connect_to_server},
     place::{Place, PlaceError},
-    server::{Server, serve},
+    server::{Server, serve_clients},
 };

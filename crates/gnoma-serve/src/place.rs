@@ -65,7 +65,7 @@ pub struct Held {
 impl Place {
     /// `$XDG_RUNTIME_DIR/gnoma`, or a folder of the user's in the folder for temporary files.
     #[must_use]
-    pub fn of(runtime_dir: Option<&str>, temporary_dir: Option<&str>) -> Self {
+    pub fn from_dirs(runtime_dir: Option<&str>, temporary_dir: Option<&str>) -> Self {
         let folder = match runtime_dir.map(Path::new).filter(|dir| dir.is_absolute()) {
             Some(dir) => dir.join("gnoma"),
             None => {
@@ -79,7 +79,7 @@ impl Place {
 
     /// Returns the path of the socket's file.
     #[must_use]
-    pub fn socket(&self) -> PathBuf {
+    pub fn socket_path(&self) -> PathBuf {
         self.folder.join("server.sock")
     }
 
@@ -93,8 +93,8 @@ impl Place {
     ///
     /// # Errors
     /// [`PlaceError::NotOwn`], or it is not there.
-    pub fn check(&self) -> Result<(), PlaceError> {
-        let facts = fs::symlink_metadata(&self.folder).map_err(|error| self.io(error))?;
+    pub fn check_ownership(&self) -> Result<(), PlaceError> {
+        let facts = fs::symlink_metadata(&self.folder).map_err(|error| self.io_error(error))?;
         let own = facts.is_dir()
             && facts.uid() == rustix::process::geteuid().as_raw()
             && facts.mode() & 0o077 == 0;
@@ -103,9 +103,9 @@ impl Place {
 
     /// The process id of the server that listens, as the system says it; also of one that is stopped.
     /// Must be called within a runtime.
-    pub async fn server(&self) -> Option<i32> {
-        self.check().ok()?;
-        UnixStream::connect(self.socket()).await.ok()?.peer_cred().ok()?.pid()
+    pub async fn server_pid(&self) -> Option<i32> {
+        self.check_ownership().ok()?;
+        UnixStream::connect(self.socket_path()).await.ok()?.peer_cred().ok()?.pid()
     }
 
     /// Makes the folder where it is missing, takes the place and listens. What a server left that died
@@ -114,13 +114,13 @@ impl Place {
     /// # Errors
     /// Another server runs, or the folder cannot be used. Must be called within a runtime.
     pub fn listen(&self) -> Result<Held, PlaceError> {
-        let socket = self.socket();
+        let socket = self.socket_path();
         if socket.as_os_str().len() > MAX_PATH_BYTES {
             return Err(PlaceError::TooLong(socket));
         }
         let made = DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(&self.folder);
-        made.map_err(|error| self.io(error))?;
-        self.check()?;
+        made.map_err(|error| self.io_error(error))?;
+        self.check_ownership()?;
         let lock = self.lock()?;
         let io = |source| PlaceError::Io { path: socket.clone(), source };
         match fs::remove_file(&socket) {
@@ -153,7 +153,7 @@ impl Place {
         Ok(file)
     }
 
-    fn io(&self, source: io::Error) -> PlaceError {
+    fn io_error(&self, source: io::Error) -> PlaceError {
         PlaceError::Io { path: self.folder.clone(), source }
     }
 }

@@ -5,7 +5,7 @@ use std::{io, sync::Arc, time::Duration};
 use gnoma_core::{
     lines::{Line, LineReader},
     protocol::{Client, Greeting, Hello, Reply, RequestError, RequestErrorKind, ServerMessage},
-    task::boxed,
+    task::box_future,
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -33,20 +33,20 @@ pub trait Server: Send + Sync + 'static {
     fn program(&self) -> String;
 
     /// Connects a client of that name; [`Hello::client`].
-    fn connect(&self, client: &str) -> Client;
+    fn connect_client(&self, client: &str) -> Client;
 }
 
 /// Serves whoever connects, until it is dropped.
-pub async fn serve(listener: &UnixListener, server: Arc<dyn Server>) {
+pub async fn serve_clients(listener: &UnixListener, server: Arc<dyn Server>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if connections.len() < MAX_CONNECTIONS => {
                     let server = Arc::clone(&server);
-                    connections.spawn(boxed(async move {
+                    connections.spawn(box_future(async move {
                         // A client that leaves in the middle is its own affair.
-                        let _left = attend(stream, &*server).await;
+                        let _left = serve_client(stream, &*server).await;
                     }));
                 }
                 Ok((stream, _)) => turn_away(&stream),
@@ -57,31 +57,34 @@ pub async fn serve(listener: &UnixListener, server: Arc<dyn Server>) {
     }
 }
 
-async fn attend(mut stream: UnixStream, server: &dyn Server) -> io::Result<()> {
+async fn serve_client(mut stream: UnixStream, server: &dyn Server) -> io::Result<()> {
     if let Err(error) = may_connect(&stream) {
-        return refuse(&mut stream, error).await;
+        return refuse_client(&mut stream, error).await;
     }
     let mut reader = LineReader::default();
     let mut lines = Vec::new();
     let first = timeout(HELLO_PATIENCE, first_line(&mut stream, &mut reader, &mut lines)).await;
     let Ok(first) = first else {
         let cause = "the client has not said which version it speaks";
-        return refuse(&mut stream, RequestError::new(RequestErrorKind::Malformed, cause)).await;
+        return refuse_client(&mut stream, RequestError::new(RequestErrorKind::Malformed, cause))
+            .await;
     };
     let first = match first {
         Ok(line) => line,
-        Err(_) if reader.is_within_line() => return refuse(&mut stream, half_a_line()).await,
+        Err(_) if reader.is_within_line() => {
+            return refuse_client(&mut stream, half_a_line()).await;
+        }
         Err(error) => return Err(error),
     };
-    let (Hello { client, .. }, version) = match codec::hello(&first) {
+    let (Hello { client, .. }, version) = match codec::parse_hello(&first) {
         Ok(hello) => hello,
-        Err(error) => return refuse(&mut stream, error).await,
+        Err(error) => return refuse_client(&mut stream, error).await,
     };
     let (program, pid) = (server.program(), std::process::id());
     let mut out = Vec::new();
-    codec::write(&Greeting::Welcome { version, program, pid }, &mut out);
+    codec::encode_message(&Greeting::Welcome { version, program, pid }, &mut out);
     stream.write_all(&out).await?;
-    carry(stream, reader, lines, server.connect(&client)).await
+    relay_messages(stream, reader, lines, server.connect_client(&client)).await
 }
 
 /// Says to one connection too many why it is closed. Nobody waits for it to listen.
@@ -89,14 +92,14 @@ fn turn_away(stream: &UnixStream) {
     let cause = format!("{MAX_CONNECTIONS} clients are already connected");
     let mut out = Vec::new();
     let error = RequestError::new(RequestErrorKind::Busy, cause);
-    codec::write(&Greeting::Refused(error), &mut out);
+    codec::encode_message(&Greeting::Refused(error), &mut out);
     // It is new, so that there is room for a line.
     let _gone = stream.try_write(&out);
 }
 
-async fn refuse(stream: &mut UnixStream, error: RequestError) -> io::Result<()> {
+async fn refuse_client(stream: &mut UnixStream, error: RequestError) -> io::Result<()> {
     let mut out = Vec::new();
-    codec::write(&Greeting::Refused(error), &mut out);
+    codec::encode_message(&Greeting::Refused(error), &mut out);
     stream.write_all(&out).await
 }
 
@@ -121,7 +124,7 @@ pub(crate) async fn first_line(
 }
 
 /// Carries requests and messages until one side leaves.
-async fn carry(
+async fn relay_messages(
     stream: UnixStream,
     reader: LineReader,
     lines: Vec<Line>,
@@ -129,9 +132,9 @@ async fn carry(
 ) -> io::Result<()> {
     let (input, mut output) = stream.into_split();
     let (errors, mut unreadable) = tokio::sync::mpsc::channel(1);
-    let (requests, mut messages) = client.split();
+    let (requests, mut messages) = client.into_halves();
     let mut reading = JoinSet::new();
-    reading.spawn(boxed(read(input, reader, lines, requests, errors)));
+    reading.spawn(box_future(read_requests(input, reader, lines, requests, errors)));
     let mut out = Vec::new();
     loop {
         let message = tokio::select! {
@@ -144,7 +147,7 @@ async fn carry(
         };
         codec::write_message(message, &mut out);
         while out.len() < WRITE_BYTES
-            && let Some(message) = messages.ready()
+            && let Some(message) = messages.try_next()
         {
             codec::write_message(message, &mut out);
         }
@@ -154,7 +157,7 @@ async fn carry(
 }
 
 /// Reads requests until the client leaves. What cannot be read is answered at once and has no effect.
-async fn read(
+async fn read_requests(
     mut input: OwnedReadHalf,
     mut reader: LineReader,
     mut lines: Vec<Line>,
@@ -164,9 +167,9 @@ async fn read(
     let mut buffer = vec![0; READ_BYTES];
     loop {
         for line in lines.drain(..) {
-            let passed = match codec::request(&line) {
+            let passed = match codec::parse_request(&line) {
                 Ok(message) => requests.forward(message).await.is_ok(),
-                Err(unreadable) => errors.send(error(unreadable)).await.is_ok(),
+                Err(unreadable) => errors.send(error_reply(unreadable)).await.is_ok(),
             };
             if !passed {
                 return;
@@ -178,7 +181,7 @@ async fn read(
                     id: gnoma_core::protocol::RequestId(0),
                     error: half_a_line(),
                 };
-                let _gone = errors.send(error(half)).await;
+                let _gone = errors.send(error_reply(half)).await;
                 return;
             }
             Ok(count @ 1..) => lines = reader.push(buffer.get(..count).unwrap_or_default()),
@@ -192,7 +195,7 @@ fn half_a_line() -> RequestError {
     RequestError::new(RequestErrorKind::Malformed, cause)
 }
 
-fn error(codec::Unreadable { id, error }: codec::Unreadable) -> ServerMessage {
+fn error_reply(codec::Unreadable { id, error }: codec::Unreadable) -> ServerMessage {
     ServerMessage::Reply { id, result: Err::<Reply, _>(error) }
 }
 

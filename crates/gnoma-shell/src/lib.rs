@@ -9,4 +9,4 @@ pub mod syntax;
 mod walk;
 
 pub use facts::{Analysis, Effect, FilePlace, Invocation, Risk, StartContext};
-pub use walk::analyse;
+pub use walk::analyse_command;

@@ -39,17 +39,17 @@ fn measure(folder: &Path, files: usize) -> Outcome<()> {
     say("git add -A && git commit, first", begun)?;
 
     let vault = Vault::open(&folder.join("vault"), Options::default())?;
-    let workspace = vault.workspace(&root)?;
+    let workspace = vault.open_workspace(&root)?;
     let begun = Instant::now();
-    workspace.baseline(&AtomicBool::new(false))?;
+    workspace.scan_baseline(&AtomicBool::new(false))?;
     say("baseline", begun)?;
     writeln!(stdout(), "  watched: {}", workspace.is_watched())?;
-    workspace.snapshot("settle")?;
+    workspace.take_snapshot("settle")?;
     for count in [0, 1, 10, 100] {
         let ours = median(|round| {
             touch(&root, files, count, round)?;
             let begun = Instant::now();
-            workspace.snapshot("x")?;
+            workspace.take_snapshot("x")?;
             Ok(begun.elapsed().as_secs_f64() * 1e3)
         })?;
         let theirs = median(|round| {
@@ -59,7 +59,7 @@ fn measure(folder: &Path, files: usize) -> Outcome<()> {
             git(&root, &["-c", "user.name=n", "-c", "user.email=a@b", "stash", "create"])?;
             Ok(begun.elapsed().as_secs_f64() * 1e3)
         })?;
-        workspace.snapshot("after git")?;
+        workspace.take_snapshot("after git")?;
         writeln!(
             stdout(),
             "{count:>4} changed: snapshot {ours:8.2} ms, git {theirs:8.2} ms, ratio {:.1}",
@@ -78,13 +78,13 @@ fn measure(folder: &Path, files: usize) -> Outcome<()> {
 /// The same without waiting for the disk: what is left is the work itself.
 fn without_waiting(root: &Path, folder: &Path, files: usize) -> Outcome<()> {
     let options = Options { durable: false, ..Options::default() };
-    let workspace = Vault::open(&folder.join("vault"), options)?.workspace(root)?;
-    workspace.snapshot("settle")?;
+    let workspace = Vault::open(&folder.join("vault"), options)?.open_workspace(root)?;
+    workspace.take_snapshot("settle")?;
     for count in [1, 10, 100] {
         let ours = median(|round| {
             touch(root, files, count, round + 3 * REPEATS)?;
             let begun = Instant::now();
-            workspace.snapshot("x")?;
+            workspace.take_snapshot("x")?;
             Ok(begun.elapsed().as_secs_f64() * 1e3)
         })?;
         writeln!(stdout(), "{count:>4} changed, not waiting for the disk: {ours:8.2} ms")?;
@@ -93,7 +93,7 @@ fn without_waiting(root: &Path, folder: &Path, files: usize) -> Outcome<()> {
 }
 
 fn restore(workspace: &Workspace, root: &Path, files: usize) -> Outcome<()> {
-    let id = workspace.snapshot("before")?.id;
+    let id = workspace.take_snapshot("before")?.id;
     for count in [1, 100, 5_000] {
         touch(root, files, count, 77)?;
         let begun = Instant::now();
@@ -108,16 +108,16 @@ fn reopen(root: &Path, folder: &Path) -> Outcome<()> {
     let fresh = Vault::open(&folder.join("vault"), Options::default())?;
     say("open the vault again", begun)?;
     let begun = Instant::now();
-    let workspace = fresh.workspace(root)?;
-    workspace.snapshot("first of a new run")?;
+    let workspace = fresh.open_workspace(root)?;
+    workspace.take_snapshot("first of a new run")?;
     say("first snapshot of a new run", begun)?;
     drop(workspace);
     let options = Options { watch: false, ..Options::default() };
-    let workspace = Vault::open(&folder.join("vault"), options)?.workspace(root)?;
-    workspace.snapshot("settle")?;
+    let workspace = Vault::open(&folder.join("vault"), options)?.open_workspace(root)?;
+    workspace.take_snapshot("settle")?;
     let walk = median(|_| {
         let begun = Instant::now();
-        workspace.snapshot("walk")?;
+        workspace.take_snapshot("walk")?;
         Ok(begun.elapsed().as_secs_f64() * 1e3)
     })?;
     writeln!(stdout(), "nothing changed, full walk: {walk:.2} ms")?;

@@ -33,24 +33,26 @@ pub(crate) struct Ready {
 }
 
 /// Redacts everything that was imported.
-pub(crate) fn prepare(redact: &Redact, imported: Imported) -> Result<Ready> {
+pub(crate) fn prepare_import(redact: &Redact, imported: Imported) -> Result<Ready> {
     let Imported { title, origin, entries, results, project: _, skipped: _ } = imported;
     Ok(Ready {
-        title: title.map(|title| redact::words(redact, &title)),
-        origin: origin.as_deref().map(origin::hash),
+        title: title.map(|title| redact::redact_words(redact, &title)),
+        origin: origin.as_deref().map(origin::hash_origin),
         entries: entries
             .into_iter()
-            .map(|entry| Ok(Entry { record: redact::record(redact, &entry.record)?, ..entry }))
+            .map(|entry| {
+                Ok(Entry { record: redact::redact_record(redact, &entry.record)?, ..entry })
+            })
             .collect::<Result<_>>()?,
         results: results
             .into_iter()
-            .map(|(id, text)| Ok((id, results::prepare(redact, &text)?)))
+            .map(|(id, text)| Ok((id, results::prepare_result(redact, &text)?)))
             .collect::<Result<_>>()?,
     })
 }
 
 /// Adds an import, unless it is there already.
-pub(crate) fn add(
+pub(crate) fn insert_import(
     connection: &Connection,
     me: &Identity,
     project: &str,
@@ -59,17 +61,20 @@ pub(crate) fn add(
 ) -> Result<ImportOutcome> {
     let Ready { title, origin, entries, results } = ready;
     if let Some(hash) = &origin
-        && let Some(session) = origin::find(connection, hash)?
+        && let Some(session) = origin::find_session(connection, hash)?
     {
         return Ok(ImportOutcome { session, is_new: false });
     }
-    let session =
-        session::begin(connection, project, &NewSession { at_ms, title, ..NewSession::default() })?;
-    let number = session_row::find(connection, &session)?.number;
+    let session = session::begin_session(
+        connection,
+        project,
+        &NewSession { at_ms, title, ..NewSession::default() },
+    )?;
+    let number = session_row::find_session(connection, &session)?.number;
     if let Some(hash) = &origin {
-        origin::insert(connection, number, hash)?;
+        origin::insert_origin(connection, number, hash)?;
     }
-    results::adopt(connection, &session, &results)?;
+    results::add_imported_results(connection, &session, &results)?;
     add_entries(connection, me, &session, entries, at_ms)?;
     // Begun now, but last added to when it was.
     connection
@@ -78,7 +83,7 @@ pub(crate) fn add(
              WHERE session = ?1), changed_ms) WHERE number = ?1",
             params![number],
         )
-        .explain()?;
+        .map_sqlite_error()?;
     Ok(ImportOutcome { session, is_new: true })
 }
 
@@ -92,17 +97,17 @@ fn add_entries(
     let mut ids = HashMap::<EntryId, EntryId>::new();
     let mut latest = EntryId(0);
     for entry in entries {
-        let Some(record) = renamed(entry.record, &ids, latest) else { continue };
+        let Some(record) = remap_ids(entry.record, &ids, latest) else { continue };
         let prepared = Prepared::new(record)?;
         let at_ms = entry.at_ms.clamp(0, now_ms.max(0));
-        latest = session::append(connection, me, session, Parent::Tip, at_ms, &prepared)?;
+        latest = session::append_entry(connection, me, session, Parent::Tip, at_ms, &prepared)?;
         ids.insert(entry.id, latest);
     }
     Ok(())
 }
 
 /// The record with this store's ids. A summary without a sound end stands for all before it.
-fn renamed(record: Record, ids: &HashMap<EntryId, EntryId>, latest: EntryId) -> Option<Record> {
+fn remap_ids(record: Record, ids: &HashMap<EntryId, EntryId>, latest: EntryId) -> Option<Record> {
     Some(match record {
         Record::Summary { text, up_to } => {
             Record::Summary { text, up_to: ids.get(&up_to).copied().unwrap_or(latest) }

@@ -37,7 +37,7 @@ pub fn next_month(day: i64) -> i64 {
 /// Returns the date of a day. Days beyond the calendar become its first or last date.
 #[must_use]
 pub fn date_of(day: i64) -> Date {
-    TimeZone::UTC.to_datetime(time::timestamp(begin_ms(day))).date()
+    TimeZone::UTC.to_datetime(time::timestamp_from_ms(begin_ms(day))).date()
 }
 
 /// Returns the day of a date.

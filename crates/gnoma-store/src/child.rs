@@ -16,7 +16,7 @@ pub(crate) struct ChildRow {
 }
 
 /// Says that `parent` has started the session, which is at work.
-pub(crate) fn add(
+pub(crate) fn add_child(
     connection: &Connection,
     session: &SessionId,
     parent: &SessionId,
@@ -29,12 +29,12 @@ pub(crate) fn add(
              WHERE own.id = ?1 AND above.id = ?2 AND above.deleted = 0",
             params![session.as_str(), parent.as_str(), name],
         )
-        .explain()?;
+        .map_sqlite_error()?;
     if added == 0 { Err(not_found(format_args!("session `{parent}`"))) } else { Ok(()) }
 }
 
 /// Returns what is known of a session that another one has started.
-pub(crate) fn of(connection: &Connection, session: i64) -> Result<Option<ChildRow>> {
+pub(crate) fn find_child(connection: &Connection, session: i64) -> Result<Option<ChildRow>> {
     connection
         .prepare_cached("SELECT parent, name, open FROM child WHERE session = ?1")
         .and_then(|mut find| {
@@ -43,19 +43,19 @@ pub(crate) fn of(connection: &Connection, session: i64) -> Result<Option<ChildRo
             })
             .optional()
         })
-        .explain()
+        .map_sqlite_error()
 }
 
 /// Adds what is known of a session in another database. Where the one that started it is lost, it stands
 /// alone.
-pub(crate) fn insert(connection: &Connection, session: i64, row: &ChildRow) -> Result<()> {
+pub(crate) fn insert_child(connection: &Connection, session: i64, row: &ChildRow) -> Result<()> {
     connection
         .execute(
             "INSERT INTO child(session, parent, name, open) SELECT ?1, ?2, ?3, ?4 \
              WHERE EXISTS (SELECT 1 FROM session WHERE number = ?2)",
             params![session, row.parent, row.name, row.is_open],
         )
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
@@ -64,24 +64,24 @@ pub(crate) fn set_open(connection: &Connection, session: i64, is_open: bool) -> 
     connection
         .prepare_cached("UPDATE child SET open = ?2 WHERE session = ?1")
         .and_then(|mut update| update.execute(params![session, is_open]))
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// A session ends that is in this store's hand.
-pub(crate) fn ended(connection: &Connection, me: &Identity, session: i64) -> Result<()> {
+pub(crate) fn mark_ended(connection: &Connection, me: &Identity, session: i64) -> Result<()> {
     connection
         .execute(
             "UPDATE child SET open = 0 WHERE session = ?1 \
              AND EXISTS (SELECT 1 FROM hold WHERE session = ?1 AND token = ?2)",
             params![session, me.token],
         )
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// A session and all below it, each before those that it has started.
-pub(crate) fn tree(connection: &Connection, session: i64) -> Result<Vec<i64>> {
+pub(crate) fn session_tree(connection: &Connection, session: i64) -> Result<Vec<i64>> {
     connection
         .prepare_cached(
             "WITH RECURSIVE tree(number) AS (SELECT ?1 UNION \
@@ -89,5 +89,5 @@ pub(crate) fn tree(connection: &Connection, session: i64) -> Result<Vec<i64>> {
              SELECT number FROM tree",
         )
         .and_then(|mut find| find.query_map([session], |row| row.get(0))?.collect())
-        .explain()
+        .map_sqlite_error()
 }

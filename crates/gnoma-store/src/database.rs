@@ -21,7 +21,7 @@ use crate::{
     db,
     error::{Explain, Result},
     files,
-    job::closed,
+    job::closed_error,
     open,
     options::Options,
     rescued::Rescued,
@@ -58,20 +58,25 @@ pub(crate) struct Database {
 impl Database {
     /// Opens the database that `options` name for writing, making or recovering it where needed.
     pub(crate) fn open(options: &Options) -> Result<(Self, Option<Rescued>)> {
-        let (connection, rescued, user) = open::open(options)?;
-        Ok((Self::with(options, connection, Some(user))?, rescued))
+        let (connection, rescued, user) = open::open_database(options)?;
+        Ok((Self::from_connection(options, connection, Some(user))?, rescued))
     }
 
     /// Opens the one that is there for reading alone.
     pub(crate) fn open_to_read(options: &Options) -> Result<Self> {
-        Self::with(options, open::to_read(options)?, None)
+        Self::from_connection(options, open::to_read(options)?, None)
     }
 
-    fn with(options: &Options, connection: Connection, user: Option<User>) -> Result<Self> {
-        let token =
-            connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).explain()?;
+    fn from_connection(
+        options: &Options,
+        connection: Connection,
+        user: Option<User>,
+    ) -> Result<Self> {
+        let token = connection
+            .query_row("SELECT hex(randomblob(8))", [], |row| row.get(0))
+            .map_sqlite_error()?;
         let (path, deleted) = (options.path(), Arc::new(AtomicBool::new(false)));
-        let current = Current::with(options, connection, &deleted, user.is_none())?;
+        let current = Current::from_connection(options, connection, &deleted, user.is_none())?;
         Ok(Self {
             current: RwLock::new(current),
             heals: AtomicU64::new(0),
@@ -88,7 +93,7 @@ impl Database {
         &self.path
     }
 
-    pub(crate) fn deleted(&self) -> Arc<AtomicBool> {
+    pub(crate) fn deletion_flag(&self) -> Arc<AtomicBool> {
         Arc::clone(&self.deleted)
     }
 
@@ -103,21 +108,24 @@ impl Database {
         let opened = self.current.try_read().ok().and_then(|current| current.opened);
         path == self.path
             && opened.is_some()
-            && files::identity(&self.path) == opened
-            && !files::beside(&self.path, files::DOUBT).exists()
+            && files::file_identity(&self.path) == opened
+            && !files::sibling_path(&self.path, files::DOUBT).exists()
     }
 
     /// The threads, for as long as nobody heals the database.
-    pub(crate) async fn current(&self) -> RwLockReadGuard<'_, Current> {
+    pub(crate) async fn lock_current(&self) -> RwLockReadGuard<'_, Current> {
         self.current.read().await
     }
 
     /// Has the writing thread do something for which nobody waits.
-    pub(crate) fn tell(&self, work: impl FnOnce(&Connection) -> Result<()> + Send + 'static) {
+    pub(crate) fn queue_write(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<()> + Send + 'static,
+    ) {
         if let Ok(current) = self.current.try_read()
             && let Ok(writer) = current.writer()
         {
-            drop(writer.tell(work));
+            drop(writer.queue_job(work));
         }
     }
 
@@ -129,7 +137,7 @@ impl Database {
     /// Recovers what is readable of the file that somebody met damage in, and continues with that. `seen` is
     /// the generation then: where it was healed since, there is nothing to do. On a thread of its own,
     /// which ends with that.
-    pub(crate) async fn heal(
+    pub(crate) async fn recover_file(
         database: &Arc<Self>,
         options: &Arc<Options>,
         seen: u64,
@@ -145,26 +153,26 @@ impl Database {
             let sentence = format!("cannot start recovering the session database: {error}");
             StoreError::new(StoreErrorKind::Io, sentence)
         })?;
-        healed.await.map_err(|_| closed())?
+        healed.await.map_err(|_| closed_error())?
     }
 
     fn heal_now(&self, options: &Options, seen: u64) -> Result<Option<Rescued>> {
-        let Some(user) = &self.user else { return Err(closed()) };
+        let Some(user) = &self.user else { return Err(closed_error()) };
         let mut current = self.current.blocking_write();
         if self.generation() != seen {
             return Ok(None);
         }
         if self.heals.fetch_add(1, Ordering::SeqCst) >= MAX_HEALS {
-            return Err(closed());
+            return Err(closed_error());
         }
         // All that have the file open end here.
         *current = Current::default();
-        let healed = open::anew(options, user);
+        let healed = open::recover_and_open(options, user);
         let (connection, rescued) = match healed {
             Ok((connection, rescued)) => (Ok(connection), Ok(Some(rescued))),
             Err(error) => (open::as_it_is(options), Err(error)),
         };
-        *current = Current::with(options, connection?, &self.deleted, false)?;
+        *current = Current::from_connection(options, connection?, &self.deleted, false)?;
         if rescued.is_ok() {
             self.generation.fetch_add(1, Ordering::SeqCst);
         }
@@ -186,15 +194,15 @@ pub(crate) struct Current {
 }
 
 impl Current {
-    fn with(
+    fn from_connection(
         options: &Options,
         connection: Connection,
         deleted: &Arc<AtomicBool>,
         only_reads: bool,
     ) -> Result<Self> {
         let path = options.path();
-        let opened = files::identity(&path);
-        let writer = Worker::writing(connection, Maintenance::new(path, Arc::clone(deleted)))?;
+        let opened = files::file_identity(&path);
+        let writer = Worker::spawn_writer(connection, Maintenance::new(path, Arc::clone(deleted)))?;
         Ok(Self {
             writer: Some(writer),
             opened,
@@ -206,15 +214,15 @@ impl Current {
 
     /// The thread that changes the database.
     pub(crate) fn writer(&self) -> Result<&Worker> {
-        self.writer.as_ref().ok_or_else(closed)
+        self.writer.as_ref().ok_or_else(closed_error)
     }
 
     /// Looks at the database on a reading thread.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) async fn run_read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        self.reader()?.ask(work).await
+        self.reader()?.run_job(work).await
     }
 
     /// The reading threads take turns; each is made when it is first needed.
@@ -228,11 +236,11 @@ impl Current {
             return Ok(worker);
         }
         let (options, only_reads) = (Arc::clone(options), self.only_reads);
-        let made = Worker::reading(move || {
+        let made = Worker::spawn_reader(move || {
             if only_reads {
                 return open::to_read(&options);
             }
-            db::connect(&options.path(), options.patience, db::journal_for(&options))
+            db::open_connection(&options.path(), options.patience, db::journal_for(&options))
         })?;
         Ok(worker.get_or_init(|| made))
     }

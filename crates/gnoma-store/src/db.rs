@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{
     backoff::Backoff,
-    error::{Explain, Result, damaged},
+    error::{Explain, Result, damaged_error},
     options::{Journal, Options},
     schema,
     sql::{no_answer, secure_delete},
@@ -23,7 +23,7 @@ const LOG_PAGES: i64 = 4000;
 const LOG_KEPT_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Reads the whole database with its indexes and says whether it is sound.
-pub(crate) fn check(connection: &Connection) -> Result<()> {
+pub(crate) fn check_integrity(connection: &Connection) -> Result<()> {
     is_ok(connection, "PRAGMA integrity_check(1)")
 }
 
@@ -33,18 +33,24 @@ pub(crate) fn check_table(connection: &Connection, table: &str) -> Result<()> {
 }
 
 fn is_ok(connection: &Connection, check: &str) -> Result<()> {
-    let answer: String = connection.query_row(check, [], |row| row.get(0)).explain()?;
-    if answer == "ok" { Ok(()) } else { Err(damaged(&answer)) }
+    let answer: String = connection.query_row(check, [], |row| row.get(0)).map_sqlite_error()?;
+    if answer == "ok" { Ok(()) } else { Err(damaged_error(&answer)) }
 }
 
 /// A connection with our settings. The file must exist; one that is not plainly ours counts as
 /// damaged and is left as it is.
-pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Result<Connection> {
+pub(crate) fn open_connection(
+    path: &Path,
+    patience: Duration,
+    journal: Journal,
+) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let connection = Connection::open_with_flags(path, flags).explain()?;
-    connection.busy_timeout(patience).explain()?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).explain()?;
-    recognise(&connection)?;
+    let connection = Connection::open_with_flags(path, flags).map_sqlite_error()?;
+    connection.busy_timeout(patience).map_sqlite_error()?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_sqlite_error()?;
+    check_application_id(&connection)?;
     connection.set_prepared_statement_cache_capacity(64);
     if fs::metadata(path).is_ok_and(|facts| facts.len() == 0) {
         before_first_page(&connection)?;
@@ -61,12 +67,12 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
         connection
             .pragma_update_and_check(None, name, value, |_| Ok(()))
             .or_else(no_answer)
-            .explain()?;
+            .map_sqlite_error()?;
     }
     // A log is flushed when it is asked for and before it is worked in; without one it is the
     // commit that must.
     let synchronous = if has_log { "NORMAL" } else { "FULL" };
-    connection.pragma_update(None, "synchronous", synchronous).explain()?;
+    connection.pragma_update(None, "synchronous", synchronous).map_sqlite_error()?;
     // What is deleted is overwritten where that costs no further write.
     secure_delete(&connection, "FAST")?;
     Ok(connection)
@@ -76,14 +82,14 @@ pub(crate) fn connect(path: &Path, patience: Duration, journal: Journal) -> Resu
 /// system lets them be seen.
 pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection> {
     let connection = open_read_only(path, patience)?;
-    recognise(&connection)?;
+    check_application_id(&connection)?;
     Ok(connection)
 }
 
 /// Opens a database of any of our kinds so that nothing can be written through the connection.
 pub(crate) fn open_read_only(path: &Path, patience: Duration) -> Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    read_only(Connection::open_with_flags(path, flags).explain()?, patience)
+    read_only(Connection::open_with_flags(path, flags).map_sqlite_error()?, patience)
 }
 
 /// Opens a database that nobody changes, such as one on a read-only file system. SQLite takes no locks then, and needs
@@ -102,39 +108,42 @@ pub(crate) fn open_immutable(path: &Path) -> Result<Connection> {
         }
     }
     uri.push_str("?immutable=1");
-    read_only(Connection::open_with_flags(uri, flags).explain()?, Duration::ZERO)
+    read_only(Connection::open_with_flags(uri, flags).map_sqlite_error()?, Duration::ZERO)
 }
 
 fn read_only(connection: Connection, patience: Duration) -> Result<Connection> {
-    connection.busy_timeout(patience).explain()?;
-    connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).explain()?;
+    connection.busy_timeout(patience).map_sqlite_error()?;
+    connection
+        .set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)
+        .map_sqlite_error()?;
     connection.set_prepared_statement_cache_capacity(64);
     for name in ["cell_size_check", "query_only"] {
         connection
             .pragma_update_and_check(None, name, 1, |_| Ok(()))
             .or_else(no_answer)
-            .explain()?;
+            .map_sqlite_error()?;
     }
-    connection.pragma_update(None, "trusted_schema", 0).explain()?;
+    connection.pragma_update(None, "trusted_schema", 0).map_sqlite_error()?;
     Ok(connection)
 }
 
 /// Asks the open database and not the file: whoever opens and closes a file takes away the locks
 /// that other connections of the same process have on it.
-fn recognise(connection: &Connection) -> Result<()> {
-    let number: i32 =
-        connection.pragma_query_value(None, "application_id", |row| row.get(0)).explain()?;
+fn check_application_id(connection: &Connection) -> Result<()> {
+    let number: i32 = connection
+        .pragma_query_value(None, "application_id", |row| row.get(0))
+        .map_sqlite_error()?;
     if number == schema::APPLICATION_ID {
         return Ok(());
     }
     let tables: i64 = connection
         .query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))
-        .explain()?;
+        .map_sqlite_error()?;
     // A process may have died between making the file and its tables.
     if number == 0 && tables == 0 {
         return Ok(());
     }
-    Err(damaged("it does not say that it is gnoma's"))
+    Err(damaged_error("it does not say that it is gnoma's"))
 }
 
 /// Sets the journal and reports whether there is a write-ahead log now. The database's own waiting does not cover a
@@ -155,7 +164,7 @@ pub(crate) fn set_journal(
             }
             Journal::Rollback => set_journal_once(connection, "TRUNCATE"),
         };
-        match set.explain() {
+        match set.map_sqlite_error() {
             Ok(mode) => return Ok(mode == "wal"),
             Err(error) if error.kind == StoreErrorKind::Busy && waits.wait() => {}
             Err(error) => return Err(error),
@@ -207,5 +216,5 @@ fn is_network(_folder: &Path) -> bool {
 /// Applies the settings that must be set while a database has no page.
 pub(crate) fn before_first_page(connection: &Connection) -> Result<()> {
     // Room of deleted sessions can be given back later.
-    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").explain()
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL").map_sqlite_error()
 }

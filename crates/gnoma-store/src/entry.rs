@@ -49,11 +49,11 @@ impl Prepared {
 
 /// Reads a stored record, also where one wrong letter is in the way; `None` for what a newer version wrote
 /// or what cannot be read. It stays where it is and is passed over: the file is no less sound for it.
-pub(crate) fn parse(body: &str) -> Option<Record> {
+pub(crate) fn parse_record(body: &str) -> Option<Record> {
     Record::from_json(body).ok().or_else(|| {
         // No version writes what is no JSON: that is damage alone.
         let most = if is_json(body) { MAX_BYTES_TRIED } else { letters::MAX_BYTES_TRIED };
-        letters::mend(body, most)
+        letters::repair_entry(body, most)
     })
 }
 
@@ -82,17 +82,17 @@ mod tests {
     #[test]
     fn a_long_result_with_a_wrong_letter_is_read() {
         let call = ToolCall::new(CallId::new("call_0"), "bash", RawJson::empty_object());
-        let results = vec![ToolResult::text(&call, "output of 5\n".repeat(150), false)];
+        let results = vec![ToolResult::from_text(&call, "output of 5\n".repeat(150), false)];
         let record = Record::Message(Arc::new(Message::results(results).unwrap()));
         let body = Prepared::new(record.clone()).unwrap().into_body();
         let harms =
             [("role", "r le"), ("text", "teXt"), ("name", "Jame"), ("[{\"text", "[I\"text")];
         for (was, is) in harms {
             let harmed = body.replacen(was, is, 1);
-            assert!(harmed != body && parse(&harmed).as_ref() == Some(&record), "{is}");
+            assert!(harmed != body && parse_record(&harmed).as_ref() == Some(&record), "{is}");
         }
         let harmed = body.replacen("5\\noutput", "5\\Coutput", 1);
-        let Some(Record::Message(found)) = parse(&harmed) else { panic!("{harmed}") };
+        let Some(Record::Message(found)) = parse_record(&harmed) else { panic!("{harmed}") };
         assert_eq!(found.tool_results().count(), 1);
     }
 }

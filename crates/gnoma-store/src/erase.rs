@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::{
     error::{Explain, Result},
-    sql::{execute, secure_delete},
+    sql::{execute_cached, secure_delete},
 };
 
 /// Pages of the index that are rewritten at once.
@@ -15,18 +15,18 @@ const MERGE_PAGES: i64 = 1000;
 const FREE_PAGES: i64 = 2000;
 
 /// Does one piece, in a transaction of its own; says whether more is left.
-pub(crate) fn piece(connection: &Connection) -> Result<bool> {
-    execute(connection, "BEGIN IMMEDIATE")?;
-    let more = overwriting(connection, || {
-        let merged = merge(connection)?;
+pub(crate) fn erase_piece(connection: &Connection) -> Result<bool> {
+    execute_cached(connection, "BEGIN IMMEDIATE")?;
+    let more = with_secure_delete(connection, || {
+        let merged = merge_index(connection)?;
         Ok(give_back(connection)? || merged)
     })?;
-    execute(connection, "COMMIT")?;
+    execute_cached(connection, "COMMIT")?;
     Ok(more)
 }
 
 /// Overwrites all that `work` deletes. Elsewhere that is done only where it costs no further write.
-pub(crate) fn overwriting<T>(
+pub(crate) fn with_secure_delete<T>(
     connection: &Connection,
     work: impl FnOnce() -> Result<T>,
 ) -> Result<T> {
@@ -37,33 +37,34 @@ pub(crate) fn overwriting<T>(
 }
 
 /// Deleted entries leave their words in the index until its parts are merged.
-fn merge(connection: &Connection) -> Result<bool> {
+fn merge_index(connection: &Connection) -> Result<bool> {
     /// The index writes at least this many rows when it merges anything.
     const MERGED_ROWS: i64 = 2;
     let rows = || -> Result<i64> {
-        connection.query_row("SELECT total_changes()", [], |row| row.get(0)).explain()
+        connection.query_row("SELECT total_changes()", [], |row| row.get(0)).map_sqlite_error()
     };
     let before = rows()?;
     connection
         .prepare_cached("INSERT INTO words(words, rank) VALUES ('merge', ?1)")
         .and_then(|mut merge| merge.execute([-MERGE_PAGES]))
-        .explain()?;
+        .map_sqlite_error()?;
     Ok(rows()? - before >= MERGED_ROWS)
 }
 
 /// Gives room that is no longer used back to the file system; says whether more is left.
 pub(crate) fn give_back(connection: &Connection) -> Result<bool> {
     let free = || -> Result<i64> {
-        connection.pragma_query_value(None, "freelist_count", |row| row.get(0)).explain()
+        connection.pragma_query_value(None, "freelist_count", |row| row.get(0)).map_sqlite_error()
     };
     let before = free()?;
     if before == 0 {
         return Ok(false);
     }
-    let mut statement =
-        connection.prepare(&format!("PRAGMA incremental_vacuum({FREE_PAGES})")).explain()?;
-    let mut rows = statement.query([]).explain()?;
-    while rows.next().explain()?.is_some() {}
+    let mut statement = connection
+        .prepare(&format!("PRAGMA incremental_vacuum({FREE_PAGES})"))
+        .map_sqlite_error()?;
+    let mut rows = statement.query([]).map_sqlite_error()?;
+    while rows.next().map_sqlite_error()?.is_some() {}
     let after = free()?;
     Ok(0 < after && after < before)
 }

@@ -35,7 +35,7 @@ pub(crate) fn from_sqlite(error: &rusqlite::Error) -> StoreError {
         rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
         other => other.to_string(),
     };
-    StoreError::new(kind.clone(), sentence(&kind, &cause))
+    StoreError::new(kind.clone(), error_sentence(&kind, &cause))
 }
 
 /// Turns a file operation's failure into the port's error.
@@ -48,16 +48,16 @@ pub(crate) fn from_io(what: &str, path: &Path, error: &io::Error) -> StoreError 
         _ => StoreErrorKind::Io,
     };
     let cause = format!("{what} `{}`: {error}", path.display());
-    StoreError::new(kind.clone(), sentence(&kind, &cause))
+    StoreError::new(kind.clone(), error_sentence(&kind, &cause))
 }
 
 /// Returns the error for something that could not be read as what it should be.
-pub(crate) fn damaged(cause: &str) -> StoreError {
-    StoreError::new(StoreErrorKind::Damaged, sentence(&StoreErrorKind::Damaged, cause))
+pub(crate) fn damaged_error(cause: &str) -> StoreError {
+    StoreError::new(StoreErrorKind::Damaged, error_sentence(&StoreErrorKind::Damaged, cause))
 }
 
 /// A session that is there already.
-pub(crate) fn exists(id: &SessionId) -> StoreError {
+pub(crate) fn session_exists_error(id: &SessionId) -> StoreError {
     StoreError::new(
         StoreErrorKind::Exists,
         format!("session `{id}` already exists; choose another id"),
@@ -81,7 +81,7 @@ pub(crate) fn not_found(what: impl std::fmt::Display) -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, format!("no {what} found"))
 }
 
-fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
+fn error_sentence(kind: &StoreErrorKind, cause: &str) -> String {
     match kind {
         StoreErrorKind::Full => {
             format!("the disk is full, so the session cannot be saved; free some space ({cause})")
@@ -108,11 +108,11 @@ fn sentence(kind: &StoreErrorKind, cause: &str) -> String {
 /// Shortens `.map_err(|error| from_sqlite(&error))`.
 pub(crate) trait Explain<T> {
     /// The port's error in place of SQLite's.
-    fn explain(self) -> Result<T>;
+    fn map_sqlite_error(self) -> Result<T>;
 }
 
 impl<T> Explain<T> for rusqlite::Result<T> {
-    fn explain(self) -> Result<T> {
+    fn map_sqlite_error(self) -> Result<T> {
         self.map_err(|error| from_sqlite(&error))
     }
 }

@@ -11,7 +11,7 @@ use gnoma_core::store::{Entry, ResultId, SessionFacts};
 use jiff::tz::TimeZone;
 use serde::{Deserialize, Serialize};
 
-use self::block::blocks;
+use self::block::record_blocks;
 
 /// The version of the JSON lines.
 pub(crate) const LINES_VERSION: u32 = 1;
@@ -49,36 +49,42 @@ impl Format {
     /// The text before the entries. Formats for people say when the session began, in the time zone `zone`, which
     /// is called only for that.
     #[must_use]
-    pub fn head(self, facts: &SessionFacts, zone: fn() -> TimeZone) -> String {
+    pub fn render_head(self, facts: &SessionFacts, zone: fn() -> TimeZone) -> String {
         match self {
-            Self::Markdown => markdown::head(facts, zone()),
-            Self::Html => html::head(facts, zone()),
-            Self::Lines => line(&LinesHead { gnoma_session: LINES_VERSION, facts: facts.clone() }),
+            Self::Markdown => markdown::render_head(facts, zone()),
+            Self::Html => html::render_head(facts, zone()),
+            Self::Lines => {
+                to_json_line(&LinesHead { gnoma_session: LINES_VERSION, facts: facts.clone() })
+            }
         }
     }
 
     /// One entry; empty if the format leaves it out.
     #[must_use]
-    pub fn entry(self, entry: &Entry) -> String {
+    pub fn render_entry(self, entry: &Entry) -> String {
         match self {
-            Self::Markdown => blocks(&entry.record).iter().map(markdown::block).collect(),
-            Self::Html => blocks(&entry.record).iter().map(html::block).collect(),
-            Self::Lines => line(entry),
+            Self::Markdown => {
+                record_blocks(&entry.record).iter().map(markdown::render_block).collect()
+            }
+            Self::Html => record_blocks(&entry.record).iter().map(html::render_block).collect(),
+            Self::Lines => to_json_line(entry),
         }
     }
 
     /// A large result that entries speak of by its handle; empty where the format leaves it out.
     #[must_use]
-    pub fn result(self, id: &ResultId, text: &str) -> String {
+    pub fn render_result(self, id: &ResultId, text: &str) -> String {
         match self {
             Self::Markdown | Self::Html => String::new(),
-            Self::Lines => line(&ResultLine { result: id.clone(), text: Cow::Borrowed(text) }),
+            Self::Lines => {
+                to_json_line(&ResultLine { result: id.clone(), text: Cow::Borrowed(text) })
+            }
         }
     }
 
     /// Returns the text that comes after the entries.
     #[must_use]
-    pub fn tail(self) -> &'static str {
+    pub fn render_tail(self) -> &'static str {
         match self {
             Self::Markdown | Self::Lines => "",
             Self::Html => html::TAIL,
@@ -87,7 +93,7 @@ impl Format {
 }
 
 /// One JSON line. Records are plain data and always serialise.
-fn line(value: &impl Serialize) -> String {
+fn to_json_line(value: &impl Serialize) -> String {
     let mut line = serde_json::to_string(value).unwrap_or_default();
     line.push('\n');
     line

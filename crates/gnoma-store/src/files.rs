@@ -28,9 +28,9 @@ pub(crate) const LOCK: &str = "lock";
 pub(crate) const DOUBT: &str = "doubt";
 
 /// Remembers that a database was found damaged; the next start sets it aside.
-pub(crate) fn doubt(path: &Path) {
+pub(crate) fn mark_damaged(path: &Path) {
     // Without the note the next start may miss the damage, but nothing is lost by that.
-    drop(private_file(&beside(path, DOUBT)));
+    drop(private_file(&sibling_path(path, DOUBT)));
 }
 
 /// Reports whether a file is there that ends within its first page: SQLite takes it for a new one. False where its
@@ -44,8 +44,8 @@ pub(crate) fn is_cut_short(path: &Path) -> bool {
     let length = |path: &Path| fs::metadata(path).map(|facts| facts.len());
     match length(path) {
         Ok(0) => {
-            part(path, "-wal").exists()
-                || length(&beside(path, LOCK)).is_ok_and(|length| length > 0)
+            suffixed_path(path, "-wal").exists()
+                || length(&sibling_path(path, LOCK)).is_ok_and(|length| length > 0)
         }
         Ok(length) => length < PAGE_BYTES && !has_log(path),
         Err(_) => false,
@@ -54,7 +54,8 @@ pub(crate) fn is_cut_short(path: &Path) -> bool {
 
 /// Returns whether a write-ahead log or journal beside a database may hold a part of it.
 pub(crate) fn has_log(path: &Path) -> bool {
-    let is_filled = |ending| fs::metadata(part(path, ending)).is_ok_and(|facts| facts.len() > 0);
+    let is_filled =
+        |ending| fs::metadata(suffixed_path(path, ending)).is_ok_and(|facts| facts.len() > 0);
     ["-wal", "-journal"].into_iter().any(is_filled)
 }
 
@@ -67,13 +68,13 @@ pub(crate) fn mark_used(mut lock: &File) {
 }
 
 /// Tells one file from another that has taken its name.
-pub(crate) fn identity(path: &Path) -> Option<(u64, u64)> {
+pub(crate) fn file_identity(path: &Path) -> Option<(u64, u64)> {
     fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
 }
 
 /// Fails once another process has put a recovered database in the place of the open one.
-pub(crate) fn still(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
-    if identity(path) == opened {
+pub(crate) fn check_same_file(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
+    if file_identity(path) == opened {
         return Ok(());
     }
     Err(StoreError::new(
@@ -83,7 +84,7 @@ pub(crate) fn still(path: &Path, opened: Option<(u64, u64)>) -> Result<()> {
 }
 
 /// Returns the path `<path>.<ending>`.
-pub(crate) fn beside(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn sibling_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(".");
     name.push(ending);
@@ -127,7 +128,7 @@ pub(crate) fn private_file(path: &Path) -> io::Result<File> {
 }
 
 /// Takes the lock file. Where the file system has no locks one continues without.
-pub(crate) fn lock(path: &Path, patience: Duration) -> Result<File> {
+pub(crate) fn acquire_lock(path: &Path, patience: Duration) -> Result<File> {
     let file = private_file(path).map_err(|error| from_io("cannot create", path, &error))?;
     let mut waits = Backoff::new(patience);
     loop {
@@ -153,16 +154,16 @@ pub(crate) const DAMAGED: &str = "damaged";
 /// Files a database may consist of.
 pub(crate) const PARTS: [&str; 4] = ["", "-wal", "-journal", "-shm"];
 
-pub(crate) fn part(path: &Path, ending: &str) -> PathBuf {
+pub(crate) fn suffixed_path(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);
     PathBuf::from(name)
 }
 
 /// Removes all files of a database.
-pub(crate) fn remove(path: &Path) -> Result<()> {
+pub(crate) fn remove_database(path: &Path) -> Result<()> {
     for ending in PARTS {
-        let file = part(path, ending);
+        let file = suffixed_path(path, ending);
         if file.exists() {
             fs::remove_file(&file).map_err(|error| from_io("cannot remove", &file, &error))?;
         }
@@ -170,7 +171,7 @@ pub(crate) fn remove(path: &Path) -> Result<()> {
     Ok(())
 }
 
-pub(crate) fn rename(from: &Path, to: &Path) -> Result<()> {
+pub(crate) fn rename_file(from: &Path, to: &Path) -> Result<()> {
     fs::rename(from, to).map_err(|error| from_io("cannot rename", from, &error))
 }
 
@@ -182,13 +183,13 @@ pub(crate) fn set_aside(damaged: &Path, why: &str) -> Result<PathBuf> {
     // Ids tell seconds apart; two in one second sort by the rest.
     let within = now_ms.rem_euclid(1000) * TRIES;
     let aside = (within..within + TRIES)
-        .map(|count| beside(damaged, &format!("{why}-{}", ids::session_id(now_ms, count))))
-        .find(|aside| PARTS.iter().all(|ending| !part(aside, ending).exists()))
-        .unwrap_or_else(|| beside(damaged, why));
+        .map(|count| sibling_path(damaged, &format!("{why}-{}", ids::session_id(now_ms, count))))
+        .find(|aside| PARTS.iter().all(|ending| !suffixed_path(aside, ending).exists()))
+        .unwrap_or_else(|| sibling_path(damaged, why));
     for ending in PARTS {
-        let file = part(damaged, ending);
+        let file = suffixed_path(damaged, ending);
         if file.exists() {
-            rename(&file, &part(&aside, ending))?;
+            rename_file(&file, &suffixed_path(&aside, ending))?;
         }
     }
     forget_some(damaged, why, &aside);
@@ -213,6 +214,6 @@ fn forget_some(damaged: &Path, why: &str, newest: &Path) {
     let older = aside.iter().map(|main| folder.join(main)).filter(|main| main != newest);
     for main in older.skip(1).take(surplus) {
         // One that cannot be removed stays until the next time.
-        drop(remove(&main));
+        drop(remove_database(&main));
     }
 }

@@ -9,7 +9,7 @@ use crate::time;
 /// of random numbers.
 #[must_use]
 pub fn session_id(at_ms: i64, chance: i64) -> SessionId {
-    let second = time::timestamp(at_ms).strftime("%Y%m%d-%H%M%S");
+    let second = time::timestamp_from_ms(at_ms).strftime("%Y%m%d-%H%M%S");
     SessionId::new(format!("{second}-{:06x}", chance & 0x00ff_ffff))
 }
 

@@ -17,7 +17,7 @@ mod wire;
 use std::{fmt, path::Path};
 
 pub use self::imported::Imported;
-use self::imported::refused;
+use self::imported::import_error;
 use crate::error::Result;
 
 /// Whose file it is.
@@ -40,16 +40,19 @@ pub enum Source {
 ///
 /// # Errors
 /// It cannot be read, is too large, or contains no message.
-pub fn read(source: Source, path: &Path) -> Result<Imported> {
+pub fn read_session(source: Source, path: &Path) -> Result<Imported> {
     let mut imported = match source {
-        Source::Lines => lines::read(path),
-        Source::GnomaGo => gnoma_go::read(path),
-        Source::ClaudeCode => claude::read(path),
-        Source::Codex => codex::read(path),
-        Source::Opencode => opencode::read(path),
+        Source::Lines => lines::read_json_lines(path),
+        Source::GnomaGo => gnoma_go::read_folder(path),
+        Source::ClaudeCode => claude::read_transcript(path),
+        Source::Codex => codex::read_rollout(path),
+        Source::Opencode => opencode::read_session(path),
     }?;
     if imported.entries.is_empty() {
-        return Err(refused(format_args!("`{}` holds no message of {source}", path.display())));
+        return Err(import_error(format_args!(
+            "`{}` holds no message of {source}",
+            path.display()
+        )));
     }
     // Ids are unique within one program only.
     let id = imported.origin.take().filter(|id| !id.is_empty());

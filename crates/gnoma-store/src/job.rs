@@ -28,7 +28,7 @@ pub(crate) struct Queued {
 
 impl Queued {
     /// The job; its place is free for another.
-    pub(crate) fn take(self) -> Box<dyn Job> {
+    pub(crate) fn into_job(self) -> Box<dyn Job> {
         self.job
     }
 }
@@ -54,7 +54,7 @@ where
     }
 
     fn prepare(&mut self) {
-        self.prepared = self.prepare.take().map(unbroken);
+        self.prepared = self.prepare.take().map(catch_panic);
     }
 
     fn run(&mut self, connection: &Connection) -> Result<()> {
@@ -62,20 +62,20 @@ where
             return Ok(());
         };
         let prepared = prepared?;
-        self.value = Some(unbroken(|| work(connection, prepared))?);
+        self.value = Some(catch_panic(|| work(connection, prepared))?);
         Ok(())
     }
 
     fn finish(self: Box<Self>, outcome: Result<()>) {
         let Self { value, reply, .. } = *self;
-        let answer = outcome.and_then(|()| value.ok_or_else(closed));
+        let answer = outcome.and_then(|()| value.ok_or_else(closed_error));
         // Nobody may wait any more: the work is done all the same.
         drop(reply.send(answer));
     }
 }
 
 /// A job and where its answer arrives.
-pub(crate) fn asked<I: Send + 'static, T: Send + 'static>(
+pub(crate) fn create_job<I: Send + 'static, T: Send + 'static>(
     durability: Durability,
     prepare: impl FnOnce() -> Result<I> + Send + 'static,
     work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
@@ -93,12 +93,12 @@ pub(crate) fn asked<I: Send + 'static, T: Send + 'static>(
 }
 
 /// Returns the error for a store whose thread has ended.
-pub(crate) fn closed() -> StoreError {
+pub(crate) fn closed_error() -> StoreError {
     StoreError::new(StoreErrorKind::Io, "the session store is closed")
 }
 
 /// A panic in one job is that job's failure: what it did is undone, and the thread continues.
-fn unbroken<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+fn catch_panic<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     panic::catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         let sentence = "internal error in the session store; please report it";
         Err(StoreError::new(StoreErrorKind::Io, sentence))

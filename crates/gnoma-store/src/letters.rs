@@ -28,10 +28,10 @@ const MAX_SHOWN_BYTES: usize = 64 << 10;
 
 /// The entry as it was, or with `�` for a letter or two that nobody knows. At most `max_bytes` are read in
 /// trying; of a long entry that is enough for the places near the damage alone.
-pub(crate) fn mend(body: &str, max_bytes: usize) -> Option<Record> {
+pub(crate) fn repair_entry(body: &str, max_bytes: usize) -> Option<Record> {
     let end = end_of_sense(body)?;
     let mut left = max_bytes;
-    for places in places(body, end) {
+    for places in suspect_places(body, end) {
         let mut found: BTreeSet<usize> = BTreeSet::new();
         let mut only = Vec::new();
         for at in places {
@@ -46,7 +46,7 @@ pub(crate) fn mend(body: &str, max_bytes: usize) -> Option<Record> {
         match (found.len(), only.len()) {
             (0, _) => {}
             (1, 1) => return only.pop(),
-            _ => return marked(body, found),
+            _ => return mark_places(body, found),
         }
     }
     None
@@ -54,7 +54,7 @@ pub(crate) fn mend(body: &str, max_bytes: usize) -> Option<Record> {
 
 /// The entry with a mark at the places; else also between them, and before them, where one may be escaped
 /// by another.
-fn marked(body: &str, found: BTreeSet<usize>) -> Option<Record> {
+fn mark_places(body: &str, found: BTreeSet<usize>) -> Option<Record> {
     let (first, last) = (*found.first()?, *found.last()?);
     let before = body.floor_char_boundary(first.saturating_sub(1));
     let from = |from: usize| {
@@ -72,7 +72,7 @@ pub(crate) fn in_words(body: &str) -> Option<Record> {
     let end = body.floor_char_boundary(MAX_SHOWN_BYTES);
     let text = format!("[damaged message; what is left of it: {}]", body.get(..end)?);
     let is_answer = body.contains("\"role\":\"assistant\"");
-    let message = match Message::assistant(vec![Content::text(text.clone())], None, None) {
+    let message = match Message::assistant(vec![Content::from_text(text.clone())], None, None) {
         Ok(message) if is_answer => message,
         Ok(_) | Err(_) => Message::user_text(text),
     };
@@ -94,13 +94,13 @@ fn read_with(body: &str, places: &[usize], letter: char) -> Option<Record> {
     let is_as_written = serde_json::to_string(&record).is_ok_and(|written| written == text);
     match record {
         _ if !is_as_written => None,
-        Record::Message(message) if letter == LOST => unsigned(&message),
+        Record::Message(message) if letter == LOST => strip_signatures(&message),
         record => Some(record),
     }
 }
 
 /// The message without what its provider signed: a signature holds for the words as they were.
-fn unsigned(message: &Message) -> Option<Record> {
+fn strip_signatures(message: &Message) -> Option<Record> {
     let content = message.content().iter().filter_map(|part| match part.clone() {
         Content::Text(Text { text, .. }) | Content::Thinking(Thinking { text, .. })
             if text.is_empty() =>
@@ -117,7 +117,8 @@ fn unsigned(message: &Message) -> Option<Record> {
     });
     let rebuilt = match message.role() {
         Role::Assistant => {
-            Message::assistant(content.collect(), message.origin().cloned(), message.stop()).ok()?
+            Message::assistant(content.collect(), message.origin().cloned(), message.stop_reason())
+                .ok()?
         }
         Role::User | Role::Tool => message.clone(),
     };
@@ -133,7 +134,7 @@ fn end_of_sense(body: &str) -> Option<usize> {
 
 /// Returns the places where the wrong letter may stand: near the place where reading ends, then wherever names and
 /// signs stand before it.
-fn places(body: &str, end: usize) -> [Vec<usize>; 2] {
+fn suspect_places(body: &str, end: usize) -> [Vec<usize>; 2] {
     let first = body.floor_char_boundary(end.saturating_sub(NEAR));
     let last = body.ceil_char_boundary(end + 1);
     let near = (first..last).filter(|at| body.is_char_boundary(*at) && *at < body.len());
@@ -170,7 +171,7 @@ mod tests {
 
     fn result() -> Record {
         let call = ToolCall::new(CallId::new("c1"), "bash", RawJson::empty_object());
-        let results = vec![ToolResult::text(&call, "one \"two\"\nthree ".repeat(3), false)];
+        let results = vec![ToolResult::from_text(&call, "one \"two\"\nthree ".repeat(3), false)];
         Record::Message(Arc::new(Message::results(results).unwrap()))
     }
 
@@ -184,7 +185,7 @@ mod tests {
             if serde_json::from_str::<Record>(&harmed).is_ok() {
                 continue;
             }
-            match mend(&harmed, MAX_BYTES_TRIED) {
+            match repair_entry(&harmed, MAX_BYTES_TRIED) {
                 Some(found) if found == *record => counts[0] += 1,
                 Some(found) => {
                     assert!(written(&found).contains(LOST), "{harmed} is {found:?}");
@@ -208,10 +209,10 @@ mod tests {
     fn words_with_a_mark_are_not_signed() {
         let thinking =
             Thinking { text: "first this".into(), signature: Some("abc".into()), item: None };
-        let content = vec![Content::Thinking(thinking), Content::text("done")];
+        let content = vec![Content::Thinking(thinking), Content::from_text("done")];
         let message = Message::assistant(content, None, None).unwrap();
         let body = written(&Record::Message(Arc::new(message))).replace("first", "fir\u{1}t");
-        let Some(Record::Message(found)) = mend(&body, MAX_BYTES_TRIED) else { panic!() };
+        let Some(Record::Message(found)) = repair_entry(&body, MAX_BYTES_TRIED) else { panic!() };
         let Some(Content::Thinking(thinking)) = found.content().first() else { panic!() };
         assert_eq!((thinking.text.as_str(), &thinking.signature), ("fir\u{fffd}t this", &None));
     }
@@ -219,7 +220,7 @@ mod tests {
     #[test]
     fn a_number_is_not_made_up() {
         let used = Record::Used(Usage { input: 12, ..Usage::default() });
-        let mend = |body: String| super::mend(&body, MAX_BYTES_TRIED);
+        let mend = |body: String| super::repair_entry(&body, MAX_BYTES_TRIED);
         assert!(mend(written(&used).replace("12", "1z")).is_none());
         assert_eq!(mend(written(&used).replace("used", "us\u{fffd}d")), Some(used));
     }
@@ -227,7 +228,7 @@ mod tests {
     #[test]
     fn what_is_left_of_a_message_is_shown() {
         let body = written(&result()).replace("parts", "\u{1}arXs");
-        assert!(mend(&body, MAX_BYTES_TRIED).is_none());
+        assert!(repair_entry(&body, MAX_BYTES_TRIED).is_none());
         let Some(Record::Message(message)) = in_words(&body) else { panic!("no message") };
         assert!(message.text_content().contains("three"), "{message:?}");
     }

@@ -38,7 +38,7 @@ impl Identity {
             space: fs::read_link("/proc/self/ns/pid")
                 .map(|link| link.to_string_lossy().into_owned())
                 .unwrap_or_default(),
-            started: started(pid).unwrap_or_default(),
+            started: process_start(pid).unwrap_or_default(),
         }
     }
 }
@@ -49,7 +49,7 @@ fn read_trimmed(path: &str) -> String {
 
 /// Returns when a process of this machine started, in ticks since boot; `None` when there is no such process. Empty
 /// where the system does not tell.
-fn started(pid: u32) -> Option<String> {
+fn process_start(pid: u32) -> Option<String> {
     match fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => start_of(&stat),
         Err(_) if fs::exists("/proc/self/stat").unwrap_or(false) => None,
@@ -86,7 +86,7 @@ impl Hold {
                                       hold.started, hold.since_ms, hold.seen_ms";
 
     /// Reads a row whose columns begin at `first`; `None` where there is no hold.
-    pub(crate) fn read(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Self>> {
+    pub(crate) fn from_row(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<Self>> {
         let Some(token) = row.get::<_, Option<String>>(first)? else { return Ok(None) };
         Ok(Some(Self {
             owner: Identity {
@@ -104,7 +104,7 @@ impl Hold {
 
     /// Returns when the holder's process started, in ticks since boot.
     #[cfg(test)]
-    pub(crate) fn started(&self) -> &str {
+    pub(crate) fn process_start(&self) -> &str {
         &self.owner.started
     }
 
@@ -115,7 +115,7 @@ impl Hold {
 
     /// Reports whether the holder may still write.
     pub(crate) fn is_live(&self, me: &Identity, now_ms: i64) -> bool {
-        is_live(self, me, now_ms, &started)
+        is_live(self, me, now_ms, &process_start)
     }
 }
 
@@ -136,12 +136,12 @@ fn is_live(
 }
 
 /// The hold on a session, live or not.
-pub(crate) fn of(connection: &Connection, session: i64) -> Result<Option<Hold>> {
+pub(crate) fn find_hold(connection: &Connection, session: i64) -> Result<Option<Hold>> {
     let sql = format!("SELECT {} FROM hold WHERE session = ?1", Hold::COLUMNS);
     connection
         .prepare_cached(&sql)
-        .and_then(|mut find| find.query_row([session], |row| Hold::read(row, 0)).optional())
-        .explain()
+        .and_then(|mut find| find.query_row([session], |row| Hold::from_row(row, 0)).optional())
+        .map_sqlite_error()
         .map(Option::flatten)
 }
 
@@ -152,15 +152,15 @@ pub(crate) fn refuse_if_held(
     session: i64,
     now_ms: i64,
 ) -> Result<Option<Hold>> {
-    match of(connection, session)? {
+    match find_hold(connection, session)? {
         Some(hold) if hold.owner.token == me.token => Ok(Some(hold)),
-        Some(hold) if hold.is_live(me, now_ms) => Err(held(hold.holder())),
+        Some(hold) if hold.is_live(me, now_ms) => Err(held_error(hold.holder())),
         other => Ok(other),
     }
 }
 
 /// Takes the hold; tells whose remains it replaced.
-pub(crate) fn take(
+pub(crate) fn take_hold(
     connection: &Connection,
     me: &Identity,
     session: i64,
@@ -168,15 +168,15 @@ pub(crate) fn take(
 ) -> Result<Option<Holder>> {
     let before = refuse_if_held(connection, me, session, now_ms)?;
     if let Some(hold) = before.as_ref().filter(|hold| hold.owner.token == me.token) {
-        return touch(connection, me, hold, session, now_ms).map(|()| None);
+        return touch_hold(connection, me, hold, session, now_ms).map(|()| None);
     }
     let mine = Hold { owner: me.clone(), since_ms: now_ms, seen_ms: now_ms };
-    insert(connection, session, &mine)?;
+    insert_hold(connection, session, &mine)?;
     Ok(before.map(|hold| hold.holder()))
 }
 
 /// Writes a hold in the place of the one before.
-pub(crate) fn insert(connection: &Connection, session: i64, hold: &Hold) -> Result<()> {
+pub(crate) fn insert_hold(connection: &Connection, session: i64, hold: &Hold) -> Result<()> {
     let Hold { owner, since_ms, seen_ms } = hold;
     connection
         .execute(
@@ -194,12 +194,12 @@ pub(crate) fn insert(connection: &Connection, session: i64, hold: &Hold) -> Resu
                 seen_ms,
             ],
         )
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// Remembers that this store, where it is the holder, still writes; once a minute is enough.
-pub(crate) fn touch(
+pub(crate) fn touch_hold(
     connection: &Connection,
     me: &Identity,
     hold: &Hold,
@@ -212,24 +212,27 @@ pub(crate) fn touch(
     }
     connection
         .execute("UPDATE hold SET seen_ms = ?2 WHERE session = ?1", [session, now_ms])
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// Gives up a hold of this store; others' stay.
-pub(crate) fn release(connection: &Connection, me: &Identity, session: i64) -> Result<()> {
+pub(crate) fn release_hold(connection: &Connection, me: &Identity, session: i64) -> Result<()> {
     connection
         .execute("DELETE FROM hold WHERE session = ?1 AND token = ?2", params![session, me.token])
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// Gives up all holds of this store.
 pub(crate) fn release_all(connection: &Connection, me: &Identity) -> Result<()> {
-    connection.execute("DELETE FROM hold WHERE token = ?1", [&me.token]).explain().map(|_| ())
+    connection
+        .execute("DELETE FROM hold WHERE token = ?1", [&me.token])
+        .map_sqlite_error()
+        .map(|_| ())
 }
 
-fn held(by: Holder) -> StoreError {
+fn held_error(by: Holder) -> StoreError {
     let sentence = format!("this session is open in {by}; close it there, or continue in a copy");
     StoreError::new(StoreErrorKind::Held { by }, sentence)
 }

@@ -26,7 +26,7 @@ use rusqlite::Connection;
 
 use crate::{
     error::{Explain, Result, from_io},
-    sql::execute,
+    sql::execute_cached,
 };
 
 /// Length the log gets ahead of time: several turns.
@@ -47,7 +47,7 @@ pub(crate) struct Log {
 
 impl Log {
     /// The log of the database at `database`.
-    pub(crate) fn of(database: &Path) -> Self {
+    pub(crate) fn for_database(database: &Path) -> Self {
         let mut path = database.as_os_str().to_owned();
         path.push("-wal");
         Self { path: path.into(), file: OnceCell::new() }
@@ -55,24 +55,24 @@ impl Log {
 
     /// Brings what is committed to the disk. Databases without a log do that in the commit.
     pub(crate) fn flush(&self) -> Result<()> {
-        let Some(file) = self.file()? else { return Ok(()) };
+        let Some(file) = self.open_file()? else { return Ok(()) };
         file.sync_data().map_err(|error| from_io("cannot flush", &self.path, &error))
     }
 
     /// Makes the log longer, if it is short.
     pub(crate) fn make_room(&self, connection: &Connection) -> Result<()> {
-        let Some(file) = self.file()? else { return Ok(()) };
+        let Some(file) = self.open_file()? else { return Ok(()) };
         if file.metadata().is_ok_and(|facts| facts.len() >= ROOM_BYTES) {
             return Ok(());
         }
         // Whoever holds this lock is the only one that makes the log longer.
-        execute(connection, "BEGIN IMMEDIATE")?;
-        let made = self.extend(file);
-        let ended = execute(connection, "ROLLBACK");
+        execute_cached(connection, "BEGIN IMMEDIATE")?;
+        let made = self.preallocate_file(file);
+        let ended = execute_cached(connection, "ROLLBACK");
         made.map_err(|error| from_io("cannot extend", &self.path, &error)).and(ended)
     }
 
-    fn extend(&self, file: &File) -> io::Result<()> {
+    fn preallocate_file(&self, file: &File) -> io::Result<()> {
         let length = file.metadata()?.len();
         if length >= ROOM_BYTES {
             return Ok(());
@@ -86,7 +86,7 @@ impl Log {
         written.and_then(|_| end.sync_all())
     }
 
-    fn file(&self) -> Result<Option<&File>> {
+    fn open_file(&self) -> Result<Option<&File>> {
         if let Some(known) = self.file.get() {
             return Ok(known.as_ref());
         }
@@ -100,20 +100,20 @@ impl Log {
 }
 
 /// Pages in the log. None where there is no log.
-pub(crate) fn pages(connection: &Connection) -> Result<i64> {
-    work(connection, "PRAGMA wal_checkpoint(NOOP)").map(|(pages, _)| pages)
+pub(crate) fn count_pages(connection: &Connection) -> Result<i64> {
+    run_checkpoint(connection, "PRAGMA wal_checkpoint(NOOP)").map(|(pages, _)| pages)
 }
 
 /// Works the log into the main file as far as nobody is disturbed, so that it is written from its
 /// beginning again.
 pub(crate) fn work_in(connection: &Connection) -> Result<()> {
-    let (pages, worked_in) = work(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
+    let (pages, worked_in) = run_checkpoint(connection, "PRAGMA wal_checkpoint(PASSIVE)")?;
     if pages > 0 && pages == worked_in { begin_anew(connection) } else { Ok(()) }
 }
 
 /// Works the log in and leaves nothing of what it held, unless another process is at it.
-pub(crate) fn erase(connection: &Connection) -> Result<()> {
-    match work(connection, "PRAGMA wal_checkpoint(TRUNCATE)")? {
+pub(crate) fn erase_log(connection: &Connection) -> Result<()> {
+    match run_checkpoint(connection, "PRAGMA wal_checkpoint(TRUNCATE)")? {
         (0, _) => begin_anew(connection),
         _ => Ok(()),
     }
@@ -122,13 +122,13 @@ pub(crate) fn erase(connection: &Connection) -> Result<()> {
 /// The first write to a log waits for the disk: better now than in a turn. A value that does not
 /// change is not written, so this takes two steps.
 fn begin_anew(connection: &Connection) -> Result<()> {
-    let transaction = connection.unchecked_transaction().explain()?;
-    execute(&transaction, "UPDATE indexed SET up_to = up_to + 1")?;
-    execute(&transaction, "UPDATE indexed SET up_to = up_to - 1")?;
-    transaction.commit().explain()
+    let transaction = connection.unchecked_transaction().map_sqlite_error()?;
+    execute_cached(&transaction, "UPDATE indexed SET up_to = up_to + 1")?;
+    execute_cached(&transaction, "UPDATE indexed SET up_to = up_to - 1")?;
+    transaction.commit().map_sqlite_error()
 }
 
 /// Pages in the log, and how many of them are in the main file.
-fn work(connection: &Connection, pragma: &str) -> Result<(i64, i64)> {
-    connection.query_row(pragma, [], |row| Ok((row.get(1)?, row.get(2)?))).explain()
+fn run_checkpoint(connection: &Connection, pragma: &str) -> Result<(i64, i64)> {
+    connection.query_row(pragma, [], |row| Ok((row.get(1)?, row.get(2)?))).map_sqlite_error()
 }

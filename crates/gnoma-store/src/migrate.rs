@@ -15,35 +15,41 @@ use crate::{
 type Migration = fn(&Connection) -> Result<()>;
 
 /// Migration `n` leads from version `n` to `n + 1`.
-const MIGRATIONS: [Migration; 6] = [tree, words, holds, results, origins, children];
+const MIGRATIONS: [Migration; 6] =
+    [create_tree, create_words, create_holds, create_results, create_origins, create_children];
 
 /// Brings `connection` to today's version.
-pub(crate) fn forward(connection: &mut Connection) -> Result<()> {
+pub(crate) fn migrate_to_latest(connection: &mut Connection) -> Result<()> {
     forward_to(connection, MIGRATIONS.len())
 }
 
 fn forward_to(connection: &mut Connection, target: usize) -> Result<()> {
-    refuse_newer(connection, version(connection)?)?;
+    refuse_newer(connection, schema_version(connection)?)?;
     for (number, step) in MIGRATIONS.iter().enumerate().take(target) {
-        if version(connection)? > number {
+        if schema_version(connection)? > number {
             continue;
         }
-        let transaction =
-            connection.transaction_with_behavior(TransactionBehavior::Immediate).explain()?;
+        let transaction = connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .map_sqlite_error()?;
         // Another process may have been faster while this one waited.
-        if version(&transaction)? == number {
+        if schema_version(&transaction)? == number {
             step(&transaction)?;
-            transaction.pragma_update(None, "application_id", schema::APPLICATION_ID).explain()?;
-            transaction.pragma_update(None, "user_version", text::whole(number + 1)).explain()?;
+            transaction
+                .pragma_update(None, "application_id", schema::APPLICATION_ID)
+                .map_sqlite_error()?;
+            transaction
+                .pragma_update(None, "user_version", text::clamp_size(number + 1))
+                .map_sqlite_error()?;
         }
-        transaction.commit().explain()?;
+        transaction.commit().map_sqlite_error()?;
     }
     Ok(())
 }
 
-fn version(connection: &Connection) -> Result<usize> {
+fn schema_version(connection: &Connection) -> Result<usize> {
     let version: i64 =
-        connection.pragma_query_value(None, "user_version", |row| row.get(0)).explain()?;
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).map_sqlite_error()?;
     // Below nothing: no gnoma wrote that.
     Ok(usize::try_from(version).unwrap_or(usize::MAX))
 }
@@ -52,10 +58,10 @@ fn refuse_newer(connection: &Connection, version: usize) -> Result<()> {
     if version <= MIGRATIONS.len() {
         return Ok(());
     }
-    let mut todays = Connection::open_in_memory().explain()?;
-    forward(&mut todays)?;
+    let mut todays = Connection::open_in_memory().map_sqlite_error()?;
+    migrate_to_latest(&mut todays)?;
     // Every version changes the tables.
-    if tables(connection)? == tables(&todays)? {
+    if list_tables(connection)? == list_tables(&todays)? {
         return Err(StoreError::new(StoreErrorKind::Damaged, "its version number is wrong"));
     }
     Err(StoreError::new(
@@ -69,40 +75,42 @@ fn refuse_newer(connection: &Connection, version: usize) -> Result<()> {
 }
 
 /// Names and definitions of all tables and indexes.
-fn tables(connection: &Connection) -> Result<Vec<(String, Option<String>)>> {
+fn list_tables(connection: &Connection) -> Result<Vec<(String, Option<String>)>> {
     connection
         .prepare("SELECT name, sql FROM sqlite_schema ORDER BY name")
         .and_then(|mut all| all.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
-        .explain()
+        .map_sqlite_error()
 }
 
-fn tree(connection: &Connection) -> Result<()> {
-    connection.execute_batch(schema::TREE).explain()
+fn create_tree(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::TREE).map_sqlite_error()
 }
 
-fn holds(connection: &Connection) -> Result<()> {
-    connection.execute_batch(schema::HOLDS).explain()
+fn create_holds(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::HOLDS).map_sqlite_error()
 }
 
-fn results(connection: &Connection) -> Result<()> {
-    connection.execute_batch(schema::RESULTS).explain()
+fn create_results(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::RESULTS).map_sqlite_error()
 }
 
-fn origins(connection: &Connection) -> Result<()> {
-    connection.execute_batch(schema::ORIGINS).explain()
+fn create_origins(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::ORIGINS).map_sqlite_error()
 }
 
-fn children(connection: &Connection) -> Result<()> {
-    connection.execute_batch(schema::CHILDREN).explain()
+fn create_children(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::CHILDREN).map_sqlite_error()
 }
 
-fn words(connection: &Connection) -> Result<()> {
-    connection.execute_batch(schema::WORDS).explain()?;
-    let mut entries = connection.prepare("SELECT id, session, body FROM entry").explain()?;
-    let mut rows = entries.query([]).explain()?;
-    while let Some(row) = rows.next().explain()? {
-        let (id, session): (i64, i64) = (row.get(0).explain()?, row.get(1).explain()?);
-        let body: String = row.get(2).explain()?;
+fn create_words(connection: &Connection) -> Result<()> {
+    connection.execute_batch(schema::WORDS).map_sqlite_error()?;
+    let mut entries =
+        connection.prepare("SELECT id, session, body FROM entry").map_sqlite_error()?;
+    let mut rows = entries.query([]).map_sqlite_error()?;
+    while let Some(row) = rows.next().map_sqlite_error()? {
+        let (id, session): (i64, i64) =
+            (row.get(0).map_sqlite_error()?, row.get(1).map_sqlite_error()?);
+        let body: String = row.get(2).map_sqlite_error()?;
         count_old(connection, id, session, &body)?;
     }
     Ok(())
@@ -127,26 +135,28 @@ fn count_old(connection: &Connection, id: i64, session: i64, body: &str) -> Resu
             update.execute(params![
                 session,
                 i64::from(matches!(record, Some(Record::Message(_)))),
-                text::whole(body.len()),
-                text::count(usage.input),
-                text::count(usage.output),
-                text::count(usage.cache_read),
-                text::count(usage.cache_write),
-                text::count(usage.reasoning),
+                text::clamp_size(body.len()),
+                text::clamp_count(usage.input),
+                text::clamp_count(usage.output),
+                text::clamp_count(usage.cache_read),
+                text::clamp_count(usage.cache_write),
+                text::clamp_count(usage.reasoning),
                 text::MAX_COUNT,
             ])
         })
-        .explain()?;
+        .map_sqlite_error()?;
     if let Some(Record::Tombstone { of }) = &record {
-        connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [of.0]).explain()?;
-        connection.execute("DELETE FROM words WHERE rowid = ?1", [of.0]).explain()?;
+        connection
+            .execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [of.0])
+            .map_sqlite_error()?;
+        connection.execute("DELETE FROM words WHERE rowid = ?1", [of.0]).map_sqlite_error()?;
     }
-    match record.as_ref().and_then(text::searchable) {
+    match record.as_ref().and_then(text::searchable_text) {
         Some(words) => connection
             .prepare_cached("INSERT INTO words(rowid, text) VALUES (?1, ?2)")
             .and_then(|mut insert| insert.execute(params![id, words]))
             .map(|_| ())
-            .explain(),
+            .map_sqlite_error(),
         None => Ok(()),
     }
 }
@@ -189,8 +199,8 @@ mod tests {
     fn every_older_version_comes_forward_with_its_content() {
         for version in 0..=MIGRATIONS.len() {
             let mut connection = of_version(version);
-            forward(&mut connection).unwrap();
-            assert_eq!(super::version(&connection).unwrap(), MIGRATIONS.len());
+            migrate_to_latest(&mut connection).unwrap();
+            assert_eq!(super::schema_version(&connection).unwrap(), MIGRATIONS.len());
             let entries: i64 =
                 connection.query_row("SELECT count(*) FROM entry", [], |row| row.get(0)).unwrap();
             assert_eq!(entries, if version == 0 { 0 } else { 2 }, "from version {version}");
@@ -200,7 +210,7 @@ mod tests {
     #[test]
     fn words_and_sums_are_made_for_old_entries() {
         let mut connection = of_version(1);
-        forward(&mut connection).unwrap();
+        migrate_to_latest(&mut connection).unwrap();
         let found: i64 = connection
             .query_row("SELECT rowid FROM words WHERE words MATCH 'teapot'", [], |row| row.get(0))
             .unwrap();
@@ -218,8 +228,8 @@ mod tests {
         let mut connection = of_version(MIGRATIONS.len());
         connection.pragma_update(None, "user_version", 99).unwrap();
         connection.execute_batch("ALTER TABLE session ADD COLUMN colour TEXT").unwrap();
-        let error = forward(&mut connection).unwrap_err();
+        let error = migrate_to_latest(&mut connection).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::TooNew);
-        assert_eq!(super::version(&connection).unwrap(), 99);
+        assert_eq!(super::schema_version(&connection).unwrap(), 99);
     }
 }

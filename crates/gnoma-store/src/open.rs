@@ -15,9 +15,9 @@ use rusqlite::Connection;
 
 use crate::{
     create,
-    db::{self, connect, journal_for},
+    db::{self, journal_for, open_connection},
     error::{Explain, Result, from_io},
-    files::{self, DOUBT, LOCK, beside},
+    files::{self, DOUBT, LOCK, sibling_path},
     migrate,
     options::Options,
     rescue,
@@ -40,10 +40,10 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Opens the store's database for writing, making or recovering it where needed. It is in use until
 /// the user is dropped.
-pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>, User)> {
+pub(crate) fn open_database(options: &Options) -> Result<(Connection, Option<Rescued>, User)> {
     files::make_folder(&options.folder)?;
     let path = options.path();
-    let alone = files::lock(&beside(&path, LOCK), options.patience)?;
+    let alone = files::acquire_lock(&sibling_path(&path, LOCK), options.patience)?;
     let user = User::join(&path)?;
     let (connection, rescued) = open_or_rescue(options, &path, &user)?;
     files::mark_used(&alone);
@@ -51,22 +51,22 @@ pub(crate) fn open(options: &Options) -> Result<(Connection, Option<Rescued>, Us
 }
 
 /// Recovers the database and opens what came of it. Nobody in this process has it open.
-pub(crate) fn anew(options: &Options, user: &User) -> Result<(Connection, Rescued)> {
+pub(crate) fn recover_and_open(options: &Options, user: &User) -> Result<(Connection, Rescued)> {
     let path = options.path();
-    let _alone = files::lock(&beside(&path, LOCK), options.patience)?;
-    let rescued = user.alone(|| rescue::rescue(options, &path))?;
+    let _alone = files::acquire_lock(&sibling_path(&path, LOCK), options.patience)?;
+    let rescued = user.with_exclusive_lock(|| rescue::rescue_database(options, &path))?;
     Ok((open_sound(options, &path)?, rescued))
 }
 
 /// Opens a database that is not known to be sound.
 pub(crate) fn as_it_is(options: &Options) -> Result<Connection> {
-    connect(&options.path(), options.patience, journal_for(options))
+    open_connection(&options.path(), options.patience, journal_for(options))
 }
 
 /// Opens the database for reading alone. Nothing is made, recovered or brought forward.
 pub(crate) fn to_read(options: &Options) -> Result<Connection> {
     let mut connection = db::connect_to_read(&options.path(), options.patience)?;
-    migrate::forward(&mut connection)?;
+    migrate::migrate_to_latest(&mut connection)?;
     Ok(connection)
 }
 
@@ -76,31 +76,37 @@ fn open_or_rescue(
     user: &User,
 ) -> Result<(Connection, Option<Rescued>)> {
     if !path.exists() {
-        rescue::adopt(path)?;
+        rescue::install_rescued(path)?;
     }
     make_file(options, path)?;
     // SQLite takes a file that ends within its first page for a new one.
-    if beside(path, DOUBT).exists() || files::is_cut_short(path) {
-        return rescue(options, path, user);
+    if sibling_path(path, DOUBT).exists() || files::is_cut_short(path) {
+        return recover_database(options, path, user);
     }
     match open_sound(options, path) {
-        Err(error) if error.kind == StoreErrorKind::Damaged => rescue(options, path, user),
+        Err(error) if error.kind == StoreErrorKind::Damaged => {
+            recover_database(options, path, user)
+        }
         other => other.map(|connection| (connection, None)),
     }
 }
 
 /// Recovers what is readable; a file that was never ours is refused.
-fn rescue(options: &Options, path: &Path, user: &User) -> Result<(Connection, Option<Rescued>)> {
+fn recover_database(
+    options: &Options,
+    path: &Path,
+    user: &User,
+) -> Result<(Connection, Option<Rescued>)> {
     if !is_ours(path)? {
-        return Err(foreign(path));
+        return Err(foreign_error(path));
     }
-    let rescued = user.alone(|| rescue::rescue(options, path))?;
+    let rescued = user.with_exclusive_lock(|| rescue::rescue_database(options, path))?;
     Ok((open_sound(options, path)?, Some(rescued)))
 }
 
 fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
-    let mut connection = connect(path, options.patience, journal_for(options))?;
-    migrate::forward(&mut connection)?;
+    let mut connection = open_connection(path, options.patience, journal_for(options))?;
+    migrate::migrate_to_latest(&mut connection)?;
     // Reads a page of each table: what is plainly broken shows now and not in the middle of a turn.
     connection
         .query_row(
@@ -108,7 +114,7 @@ fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
             [],
             |_| Ok(()),
         )
-        .explain()?;
+        .map_sqlite_error()?;
     Ok(connection)
 }
 
@@ -116,9 +122,9 @@ fn open_sound(options: &Options, path: &Path) -> Result<Connection> {
 fn make_file(options: &Options, path: &Path) -> Result<()> {
     match fs::symlink_metadata(path) {
         Ok(facts) if facts.is_file() => Ok(()),
-        Ok(_) => Err(foreign(path)),
+        Ok(_) => Err(foreign_error(path)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            create::create(path, journal_for(options))
+            create::create_database(path, journal_for(options))
         }
         Err(error) => Err(from_io("cannot read", path, &error)),
     }
@@ -158,21 +164,21 @@ fn bears_our_marks(head: &[u8]) -> bool {
         .map(|bytes| bytes.iter().fold(0_i32, |id, byte| (id << 8) | i32::from(*byte)));
     match application {
         Some(schema::APPLICATION_ID) => true,
-        _ if contains(head, schema::MARK.as_bytes()) => true,
+        _ if contains_bytes(head, schema::MARK.as_bytes()) => true,
         // A process died between making the file and its tables: the log may hold them.
         Some(0) if head.starts_with(MAGIC) => {
-            head.len() <= NEW_FILE_BYTES && !contains(head, b"CREATE ")
+            head.len() <= NEW_FILE_BYTES && !contains_bytes(head, b"CREATE ")
         }
         Some(_) => false,
         None => MAGIC.starts_with(head) || head.starts_with(MAGIC),
     }
 }
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+fn contains_bytes(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)
 }
 
-fn foreign(path: &Path) -> StoreError {
+fn foreign_error(path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Foreign,
         format!(

@@ -71,7 +71,7 @@ impl Options {
         redact: Arc<Redact>,
     ) -> Self {
         let project: String = project.into();
-        let key = key(&redact(Written::Words, &project), &project);
+        let key = readable_project_key(&redact(Written::Words, &project), &project);
         Self {
             folder: folder.into(),
             key,
@@ -94,11 +94,11 @@ impl Options {
 /// The file name for a project: its last folder's name, for people, and a hash of the whole path.
 #[must_use]
 pub fn project_key(project: &str) -> String {
-    key(project, project)
+    readable_project_key(project, project)
 }
 
 /// The key of `project`, with what people may read of it out of `shown`.
-fn key(shown: &str, project: &str) -> String {
+fn readable_project_key(shown: &str, project: &str) -> String {
     let last = shown.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     let name: String = last
         .chars()

@@ -15,9 +15,9 @@ use std::{
     path::Path,
 };
 
-use self::cell::{Cell, Kind, PAGE_BYTES, be16, be32};
+use self::cell::{Cell, Kind, PAGE_BYTES, read_be16, read_be32};
 pub(crate) use self::cell::{FoundRow, FoundValue};
-use crate::files::part;
+use crate::files::suffixed_path;
 
 /// The file's header, before what page 1 holds.
 const FILE_HEADER_BYTES: usize = 100;
@@ -54,8 +54,8 @@ impl Pages {
     /// Opens the database at `path` with its log, if it has one.
     pub(crate) fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
-        let log = File::open(part(path, "-wal")).ok();
-        let (logged, after_commit) = log.as_ref().map(log::committed).unwrap_or_default();
+        let log = File::open(suffixed_path(path, "-wal")).ok();
+        let (logged, after_commit) = log.as_ref().map(log::committed_pages).unwrap_or_default();
         let bytes = file.metadata()?.len();
         let in_file = bytes.div_ceil(u64::try_from(PAGE_BYTES).unwrap_or(u64::MAX));
         let in_file = u32::try_from(in_file).unwrap_or(u32::MAX);
@@ -63,12 +63,12 @@ impl Pages {
     }
 
     /// Returns the number of pages, which are counted from 1.
-    pub(crate) fn count(&self) -> u32 {
+    pub(crate) fn page_count(&self) -> u32 {
         self.count
     }
 
     /// The bytes of a page; what the file lacks of it is zeros.
-    fn bytes(&self, number: u32) -> Option<Vec<u8>> {
+    fn page_bytes(&self, number: u32) -> Option<Vec<u8>> {
         if number == 0 || number > self.count {
             return None;
         }
@@ -89,10 +89,11 @@ impl Pages {
 
     /// Pages that are in the list of free pages: what they hold was given up. A page of that list is
     /// known by its form, so that a damaged header does not bring back what was deleted.
-    pub(crate) fn free(&self) -> HashSet<u32> {
+    pub(crate) fn free_pages(&self) -> HashSet<u32> {
         let mut free = HashSet::new();
         for number in 2..=self.count {
-            if let Some(leaves) = self.bytes(number).and_then(|bytes| self.trunk(&bytes)) {
+            if let Some(leaves) = self.page_bytes(number).and_then(|bytes| self.parse_trunk(&bytes))
+            {
                 free.insert(number);
                 free.extend(leaves);
             }
@@ -100,11 +101,12 @@ impl Pages {
         free
     }
 
-    fn trunk(&self, bytes: &[u8]) -> Option<Vec<u32>> {
-        let (next, length) = (be32(bytes, 0)?, usize::try_from(be32(bytes, 4)?).ok()?);
+    fn parse_trunk(&self, bytes: &[u8]) -> Option<Vec<u32>> {
+        let (next, length) = (read_be32(bytes, 0)?, usize::try_from(read_be32(bytes, 4)?).ok()?);
         let is_one = next <= self.count && (1..=MAX_TRUNK_PAGES).contains(&length);
-        let leaves: Vec<u32> =
-            (0..length.min(MAX_TRUNK_PAGES)).filter_map(|at| be32(bytes, 8 + 4 * at)).collect();
+        let leaves: Vec<u32> = (0..length.min(MAX_TRUNK_PAGES))
+            .filter_map(|at| read_be32(bytes, 8 + 4 * at))
+            .collect();
         let are_pages = leaves.iter().all(|leaf| (2..=self.count).contains(leaf));
         let differ = leaves.iter().collect::<HashSet<_>>().len() == leaves.len();
         (is_one && are_pages && differ).then_some(leaves)
@@ -112,14 +114,14 @@ impl Pages {
 
     /// Reads a page of a tree through its pointers. Rows out of order are left out, unless their
     /// neighbours leave one number only.
-    pub(crate) fn node(&self, number: u32) -> Option<TreePage> {
-        let bytes = self.bytes(number)?;
+    pub(crate) fn read_node(&self, number: u32) -> Option<TreePage> {
+        let bytes = self.page_bytes(number)?;
         let start = start_of(number, &bytes);
-        let kind = Kind::of(*bytes.get(start)?)?;
+        let kind = Kind::from_byte(*bytes.get(start)?)?;
         let mut node = TreePage { whole: true, ..TreePage::default() };
         let mut used = 0;
-        for at in pointers(&bytes, start, kind) {
-            match self.cell(&bytes, kind, at) {
+        for at in cell_pointers(&bytes, start, kind) {
+            match self.read_cell(&bytes, kind, at) {
                 Some(cell) => {
                     used += cell.bytes.max(4);
                     node.children.extend(cell.child);
@@ -130,7 +132,7 @@ impl Pages {
             }
         }
         if kind.is_inner() {
-            node.children.push(be32(&bytes, start + 8)?);
+            node.children.push(read_be32(&bytes, start + 8)?);
         }
         node.whole &= is_accounted_for(&bytes, start, used) == Some(true);
         node.whole &= node.children.iter().all(|child| (2..=self.count).contains(child));
@@ -143,9 +145,13 @@ impl Pages {
     }
 
     /// Rows of a page that its pointers do not lead to, wherever bytes look like one that `is_ours`.
-    pub(crate) fn search(&self, number: u32, is_ours: &dyn Fn(&FoundRow) -> bool) -> Vec<FoundRow> {
+    pub(crate) fn search_rows(
+        &self,
+        number: u32,
+        is_ours: &dyn Fn(&FoundRow) -> bool,
+    ) -> Vec<FoundRow> {
         let mut found = Vec::new();
-        let Some(bytes) = self.bytes(number) else { return found };
+        let Some(bytes) = self.page_bytes(number) else { return found };
         let start = start_of(number, &bytes);
         let kinds = match self.likely_kind(&bytes, start) {
             Some(kind) => vec![kind],
@@ -153,14 +159,16 @@ impl Pages {
         };
         for kind in kinds {
             // Of a page that names another kind the pointers have led nowhere.
-            let is_named = bytes.get(start).copied().and_then(Kind::of) == Some(kind);
-            let known: HashSet<usize> = pointers(&bytes, start, kind)
+            let is_named = bytes.get(start).copied().and_then(Kind::from_byte) == Some(kind);
+            let known: HashSet<usize> = cell_pointers(&bytes, start, kind)
                 .filter(|_| is_named)
-                .filter(|at| self.cell(&bytes, kind, *at).is_some_and(|cell| cell.row.is_some()))
+                .filter(|at| {
+                    self.read_cell(&bytes, kind, *at).is_some_and(|cell| cell.row.is_some())
+                })
                 .collect();
             let mut at = start + kind.header_bytes();
             while at < bytes.len() {
-                let cell = self.cell(&bytes, kind, at);
+                let cell = self.read_cell(&bytes, kind, at);
                 let row = cell.and_then(|cell| Some((cell.row?, cell.bytes)));
                 match row.filter(|(row, _)| is_ours(row)) {
                     Some((row, length)) => {
@@ -176,20 +184,22 @@ impl Pages {
 
     /// Rows that a page's pointers lead to and that one byte before their values makes unreadable: each as
     /// it was, where `rank` leaves one answer; the lower, the likelier, and `None` for what is no row.
-    pub(crate) fn mended(
+    pub(crate) fn repair_rows(
         &self,
         number: u32,
         rank: &dyn Fn(&FoundRow) -> Option<u8>,
     ) -> Vec<FoundRow> {
         let mut mended = Vec::new();
-        let Some(bytes) = self.bytes(number) else { return mended };
+        let Some(bytes) = self.page_bytes(number) else { return mended };
         let start = start_of(number, &bytes);
         if self.likely_kind(&bytes, start) != Some(Kind::TableLeaf) {
             return mended;
         }
-        let places: Vec<usize> = pointers(&bytes, start, Kind::TableLeaf).collect();
-        let numbers: Vec<Option<i64>> =
-            places.iter().map(|at| self.cell(&bytes, Kind::TableLeaf, *at)?.row?.rowid).collect();
+        let places: Vec<usize> = cell_pointers(&bytes, start, Kind::TableLeaf).collect();
+        let numbers: Vec<Option<i64>> = places
+            .iter()
+            .map(|at| self.read_cell(&bytes, Kind::TableLeaf, *at)?.row?.rowid)
+            .collect();
         for (which, at) in
             places.iter().enumerate().filter(|(which, _)| numbers.get(*which) == Some(&None))
         {
@@ -206,34 +216,34 @@ impl Pages {
                 let rank = rank(row).filter(|_| row.rowid.is_some_and(is_between))?;
                 Some((row_end != end, !is_next, rank))
             };
-            mended.extend(cell::mended(&bytes, *at, &likely));
+            mended.extend(cell::repair_row(&bytes, *at, &likely));
         }
         mended
     }
 
     /// The kind that a page names, where most of its cells are of that kind.
     fn likely_kind(&self, bytes: &[u8], start: usize) -> Option<Kind> {
-        let kind = Kind::of(*bytes.get(start)?)?;
+        let kind = Kind::from_byte(*bytes.get(start)?)?;
         let is_page = |child: u32| (2..=self.count).contains(&child);
         let is_sound = |at| {
-            self.cell(bytes, kind, at).is_some_and(|cell| match cell.child {
+            self.read_cell(bytes, kind, at).is_some_and(|cell| match cell.child {
                 Some(child) => is_page(child),
                 None => cell.row.is_some(),
             })
         };
         let (sound, wrong): (Vec<_>, Vec<_>) =
-            pointers(bytes, start, kind).partition(|at| is_sound(*at));
+            cell_pointers(bytes, start, kind).partition(|at| is_sound(*at));
         (sound.len() >= wrong.len()).then_some(kind)
     }
 
     /// Reports whether a page that is not whole may have held more rows of a table than the `found`.
     pub(crate) fn may_lack(&self, number: u32, found: usize) -> bool {
-        let Some(bytes) = self.bytes(number) else { return true };
+        let Some(bytes) = self.page_bytes(number) else { return true };
         let start = start_of(number, &bytes);
         match self.likely_kind(&bytes, start) {
             Some(Kind::IndexInner | Kind::IndexLeaf | Kind::TableInner) => false,
             Some(Kind::TableLeaf) | None => {
-                let claimed = be16(&bytes, start + 3).map_or(usize::MAX, usize::from);
+                let claimed = read_be16(&bytes, start + 3).map_or(usize::MAX, usize::from);
                 found == 0 || found < claimed
             }
         }
@@ -241,12 +251,12 @@ impl Pages {
 
     /// Reports whether the file ends before the last page that its header speaks of.
     pub(crate) fn is_cut(&self) -> bool {
-        let Some(header) = self.bytes(1) else { return true };
+        let Some(header) = self.page_bytes(1) else { return true };
         // The header's count is true only where both counters of changes agree.
-        let (Some(changes), Some(count)) = (be32(&header, 24), be32(&header, 28)) else {
+        let (Some(changes), Some(count)) = (read_be32(&header, 24), read_be32(&header, 28)) else {
             return true;
         };
-        let is_known = be32(&header, 92) == Some(changes) && count <= MAX_PAGES;
+        let is_known = read_be32(&header, 92) == Some(changes) && count <= MAX_PAGES;
         let whole = self.file.metadata().map_or(0, |facts| facts.len())
             / u64::try_from(PAGE_BYTES).unwrap_or(u64::MAX);
         let is_there =
@@ -257,28 +267,28 @@ impl Pages {
 
     /// Returns what the map of pages says a page is for, in databases that have one. Pages of trees are known by
     /// their first byte as well, which is never that of the rest of a row.
-    pub(crate) fn role(&self, number: u32) -> Option<PageUse> {
+    pub(crate) fn page_use(&self, number: u32) -> Option<PageUse> {
         /// Pages that one page of the map tells of, five bytes each.
         const MAPPED: u32 = 819;
         let behind = number.checked_sub(2)? % (MAPPED + 1);
-        let bytes = self.bytes(number - behind).filter(|bytes| is_map(bytes))?;
+        let bytes = self.page_bytes(number - behind).filter(|bytes| is_map(bytes))?;
         let Some(entry) = behind.checked_sub(1) else { return Some(PageUse::Map) };
         let at = usize::try_from(entry).ok()? * 5;
-        match (bytes.get(at)?, be32(&bytes, at + 1)?) {
+        match (bytes.get(at)?, read_be32(&bytes, at + 1)?) {
             (1, 0) | (5, _) => Some(PageUse::Tree),
             (2, 0) => Some(PageUse::Free),
             (3 | 4, _) => {
-                let own = self.bytes(number)?;
-                let is_tree = own.first().copied().and_then(Kind::of).is_some();
+                let own = self.page_bytes(number)?;
+                let is_tree = own.first().copied().and_then(Kind::from_byte).is_some();
                 Some(if is_tree { PageUse::Tree } else { PageUse::Overflow })
             }
             _ => None,
         }
     }
 
-    fn cell(&self, page: &[u8], kind: Kind, at: usize) -> Option<Cell> {
+    fn read_cell(&self, page: &[u8], kind: Kind, at: usize) -> Option<Cell> {
         let longest = usize::try_from(self.count).ok()?.checked_mul(PAGE_BYTES)?;
-        Cell::read(page, kind, at, longest, &|number| self.bytes(number))
+        Cell::read(page, kind, at, longest, &|number| self.page_bytes(number))
     }
 }
 
@@ -296,16 +306,16 @@ pub(crate) enum PageUse {
 }
 
 /// Returns where the cells of a page stand, as the page says itself.
-fn pointers(bytes: &[u8], start: usize, kind: Kind) -> impl Iterator<Item = usize> + '_ {
-    let length = usize::from(be16(bytes, start + 3).unwrap_or_default()).min(PAGE_BYTES / 2);
+fn cell_pointers(bytes: &[u8], start: usize, kind: Kind) -> impl Iterator<Item = usize> + '_ {
+    let length = usize::from(read_be16(bytes, start + 3).unwrap_or_default()).min(PAGE_BYTES / 2);
     let first = start + kind.header_bytes();
-    (0..length).filter_map(move |which| be16(bytes, first + 2 * which).map(usize::from))
+    (0..length).filter_map(move |which| read_be16(bytes, first + 2 * which).map(usize::from))
 }
 
 /// Returns where the tree's part of a page begins: behind the file's header in page 1, unless another page has
 /// taken its place.
 fn start_of(number: u32, bytes: &[u8]) -> usize {
-    let is_other = bytes.first().copied().and_then(Kind::of).is_some();
+    let is_other = bytes.first().copied().and_then(Kind::from_byte).is_some();
     if number == 1 && !is_other { FILE_HEADER_BYTES } else { 0 }
 }
 
@@ -320,12 +330,12 @@ fn is_map(bytes: &[u8]) -> bool {
 
 /// Reports whether cells, free blocks and fragments make up the whole content area of a page.
 fn is_accounted_for(bytes: &[u8], start: usize, cells: usize) -> Option<bool> {
-    let area = PAGE_BYTES.checked_sub(usize::from(be16(bytes, start + 5)?))?;
+    let area = PAGE_BYTES.checked_sub(usize::from(read_be16(bytes, start + 5)?))?;
     let mut known = cells + usize::from(*bytes.get(start + 7)?);
-    let mut block = usize::from(be16(bytes, start + 1)?);
+    let mut block = usize::from(read_be16(bytes, start + 1)?);
     while block != 0 && known <= PAGE_BYTES {
-        known += usize::from(be16(bytes, block + 2)?).max(1);
-        let next = usize::from(be16(bytes, block)?);
+        known += usize::from(read_be16(bytes, block + 2)?).max(1);
+        let next = usize::from(read_be16(bytes, block)?);
         block = if next > block { next } else { 0 };
     }
     Some(known == area)

@@ -11,7 +11,7 @@ pub(crate) type Rewrite = (i64, Record);
 
 /// Returns the rewrites that make `path`, oldest first, legal. Calls of the last message may stay open: they are
 /// answered when the session is taken in hand.
-pub(crate) fn mend(path: &[(i64, Record)]) -> Vec<Rewrite> {
+pub(crate) fn repair_pairs(path: &[(i64, Record)]) -> Vec<Rewrite> {
     let messages: Vec<(i64, &Arc<Message>)> =
         path.iter()
             .filter_map(|(id, record)| {
@@ -76,13 +76,14 @@ fn is_like(one: &CallId, other: &CallId) -> bool {
 
 fn calls_in_words(id: i64, caller: &Message) -> Option<Rewrite> {
     let content = caller.content().iter().map(call_in_words).collect();
-    let message = Message::assistant(content, caller.origin().cloned(), caller.stop()).ok()?;
+    let message =
+        Message::assistant(content, caller.origin().cloned(), caller.stop_reason()).ok()?;
     Some((id, Record::Message(Arc::new(message))))
 }
 
 fn call_in_words(block: &Content) -> Content {
     match block {
-        Content::ToolCall(call) => Content::text(format!(
+        Content::ToolCall(call) => Content::from_text(format!(
             "[a call of `{}` whose result is lost: {}]",
             call.name, call.arguments
         )),
@@ -99,7 +100,7 @@ fn results_in_words(id: i64, message: &Message) -> Option<Rewrite> {
     let mut content = Vec::new();
     for result in message.tool_results() {
         let text = result.joined_text();
-        content.push(Content::text(format!(
+        content.push(Content::from_text(format!(
             "[the result of a call of `{}` that is lost: {text}]",
             result.name
         )));
@@ -123,12 +124,12 @@ mod tests {
         Record::Message(Arc::new(match kind {
             0 => Message::user_text("hello"),
             1 => Message::assistant(vec![Content::ToolCall(call(id))], None, None).unwrap(),
-            _ => Message::results(vec![ToolResult::text(&call(id), "out", false)]).unwrap(),
+            _ => Message::results(vec![ToolResult::from_text(&call(id), "out", false)]).unwrap(),
         }))
     }
 
     fn is_legal(path: &[(i64, Record)]) -> bool {
-        mend(path).is_empty()
+        repair_pairs(path).is_empty()
     }
 
     proptest! {
@@ -136,7 +137,7 @@ mod tests {
         fn any_path_becomes_legal(kinds in prop::collection::vec((0..3_u8, 0..3_u8), 0..12)) {
             let path: Vec<_> =
                 kinds.iter().zip(1..).map(|((kind, id), at)| (at, record(*kind, *id))).collect();
-            let mends = mend(&path);
+            let mends = repair_pairs(&path);
             let mended: Vec<_> = path
                 .into_iter()
                 .map(|(id, record)| match mends.iter().find(|(mended, _)| *mended == id) {
@@ -151,12 +152,12 @@ mod tests {
     #[test]
     fn halves_of_pairs_are_told_in_words_and_a_name_that_differs_is_made_the_same() {
         let Record::Message(results) = record(2, 1) else { panic!() };
-        let (_, told) = mend(&[(1, record(0, 0)), (2, record(2, 1))]).pop().unwrap();
+        let (_, told) = repair_pairs(&[(1, record(0, 0)), (2, record(2, 1))]).pop().unwrap();
         let Record::Message(told) = told else { panic!() };
         assert!(told.role() == Role::User && told.text_content().contains("lost: out]"));
-        let mends = mend(&[(1, record(1, 1)), (2, record(2, 7))]);
+        let mends = repair_pairs(&[(1, record(1, 1)), (2, record(2, 7))]);
         assert_eq!(mends, [(2, Record::Message(results))]);
-        assert_eq!(mend(&[(1, record(1, 1)), (2, record(2, 77))]).len(), 2);
+        assert_eq!(repair_pairs(&[(1, record(1, 1)), (2, record(2, 77))]).len(), 2);
     }
 
     #[test]

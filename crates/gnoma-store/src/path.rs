@@ -4,16 +4,20 @@ use gnoma_core::store::{Entry, EntryId, Page, PageRequest, SessionId};
 use rusqlite::{Connection, OptionalExtension};
 
 use crate::{
-    entry::parse,
-    error::{Explain, Result, damaged},
+    entry::parse_record,
+    error::{Explain, Result, damaged_error},
     session_row,
 };
 
 /// Reads the slice `request` asks for.
-pub(crate) fn load(connection: &Connection, id: &SessionId, request: PageRequest) -> Result<Page> {
-    let known = session_row::find(connection, id)?;
+pub(crate) fn load_page(
+    connection: &Connection,
+    id: &SessionId,
+    request: PageRequest,
+) -> Result<Page> {
+    let known = session_row::find_session(connection, id)?;
     let tip = match request.tip {
-        Some(tip) => Some(session_row::within(connection, &known, id, tip)?),
+        Some(tip) => Some(session_row::check_entry_belongs(connection, &known, id, tip)?),
         None => known.tip,
     };
     let mut page = back_from(connection, tip, request)?;
@@ -26,7 +30,7 @@ fn back_from(connection: &Connection, tip: Option<i64>, request: PageRequest) ->
     let mut bytes = 0_usize;
     let mut next = tip;
     while let Some(id) = next {
-        let node = node(connection, id)?;
+        let node = load_node(connection, id)?;
         bytes = bytes.saturating_add(node.body.len());
         let full = page.entries.len() >= request.max_entries.max(1)
             || (bytes > request.max_bytes && !page.entries.is_empty());
@@ -35,14 +39,14 @@ fn back_from(connection: &Connection, tip: Option<i64>, request: PageRequest) ->
             break;
         }
         if !node.hidden
-            && let Some(record) = parse(&node.body)
+            && let Some(record) = parse_record(&node.body)
         {
             let parent = node.parent.map(EntryId);
             page.entries.push(Entry { id: EntryId(id), parent, at_ms: node.at_ms, record });
         }
         // Parents are older. Whatever a damaged file says, the walk ends.
         if node.parent.is_some_and(|parent| parent >= id) {
-            return Err(damaged(&format!("entry {id} follows a later one")));
+            return Err(damaged_error(&format!("entry {id} follows a later one")));
         }
         next = node.parent;
     }
@@ -62,7 +66,7 @@ pub(crate) struct Node {
 }
 
 /// Reads one row of the tree.
-pub(crate) fn node(connection: &Connection, id: i64) -> Result<Node> {
+pub(crate) fn load_node(connection: &Connection, id: i64) -> Result<Node> {
     connection
         .prepare_cached("SELECT parent, at_ms, body, hidden FROM entry WHERE id = ?1")
         .and_then(|mut find| {
@@ -76,6 +80,6 @@ pub(crate) fn node(connection: &Connection, id: i64) -> Result<Node> {
             })
             .optional()
         })
-        .explain()?
-        .ok_or_else(|| damaged(&format!("entry {id} is missing")))
+        .map_sqlite_error()?
+        .ok_or_else(|| damaged_error(&format!("entry {id} is missing")))
 }

@@ -14,8 +14,8 @@ use rusqlite::Connection;
 
 use crate::{
     child, cut_off,
-    entry::{Prepared, may_be_message, parse},
-    error::{Result, damaged},
+    entry::{Prepared, may_be_message, parse_record},
+    error::{Result, damaged_error},
     lock::{self, Identity},
     path, session,
     session_row::{self, SessionRow},
@@ -43,17 +43,17 @@ const NOT_BEGUN: &str =
 const NOBODY_ANSWERED: &str = "gnoma stopped before anybody approved it";
 
 /// Takes the hold on a session and repairs its tail.
-pub(crate) fn take(
+pub(crate) fn hold_session(
     connection: &Connection,
     me: &Identity,
     id: &SessionId,
     now_ms: i64,
 ) -> Result<HoldReport> {
-    let known = session_row::find(connection, id)?;
-    let left_by = lock::take(connection, me, known.number, now_ms)?;
+    let known = session_row::find_session(connection, id)?;
+    let left_by = lock::take_hold(connection, me, known.number, now_ms)?;
     child::set_open(connection, known.number, true)?;
     let closed = close_tail(connection, &known, now_ms)?;
-    let cut_off = cut_off::close(connection, me, id, now_ms)?;
+    let cut_off = cut_off::close_interrupted(connection, me, id, now_ms)?;
     Ok(HoldReport { left_by, cut_off, ..closed })
 }
 
@@ -62,25 +62,26 @@ fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Resul
     let open = open_calls(connection, known.tip)?;
     let calls = &open.calls;
     let result = |call: &ToolCall| {
-        let text = match open.fate(call) {
+        let text = match open.classify_call(call) {
             CallFate::Ended(result) => return result.clone(),
             CallFate::Unapproved => UNAPPROVED,
             CallFate::NotBegun => NOT_BEGUN,
             CallFate::OnTrial => ON_TRIAL_THEN,
             CallFate::Interrupted => INTERRUPTED,
         };
-        ToolResult::text(call, text, true)
+        ToolResult::from_text(call, text, true)
     };
     let results = Message::results(calls.iter().map(result).collect());
     let Ok(results) = results else { return Ok(HoldReport::default()) };
     let mut last = known.tip;
     let mut add = |record| -> Result<()> {
-        let entry = session::insert(connection, known, last, now_ms, &Prepared::new(record)?)?;
+        let entry =
+            session::insert_entry(connection, known, last, now_ms, &Prepared::new(record)?)?;
         last = Some(entry.0);
         Ok(())
     };
     let ids = |is_meant: fn(&CallFate<'_>) -> bool| {
-        let meant = calls.iter().filter(|call| is_meant(&open.fate(call)));
+        let meant = calls.iter().filter(|call| is_meant(&open.classify_call(call)));
         meant.map(|call| call.id.clone()).collect::<Vec<_>>()
     };
     let unapproved = ids(|fate| matches!(fate, CallFate::Unapproved));
@@ -127,7 +128,7 @@ enum CallFate<'a> {
 
 impl OpenCalls {
     #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
-    fn fate(&self, call: &ToolCall) -> CallFate<'_> {
+    fn classify_call(&self, call: &ToolCall) -> CallFate<'_> {
         let id = &call.id;
         if let Some(result) = self.ended.get(id) {
             return CallFate::Ended(result);
@@ -151,8 +152,8 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<OpenCalls> {
     let mut open = OpenCalls::default();
     let mut next = tip;
     while let Some(id) = next {
-        let node = path::node(connection, id)?;
-        match parse(&node.body) {
+        let node = path::load_node(connection, id)?;
+        match parse_record(&node.body) {
             _ if node.hidden => {}
             Some(Record::Message(message)) => {
                 open.calls = message.tool_calls().cloned().collect();
@@ -174,7 +175,7 @@ fn open_calls(connection: &Connection, tip: Option<i64>) -> Result<OpenCalls> {
             Some(_) | None => {}
         }
         if node.parent.is_some_and(|parent| parent >= id) {
-            return Err(damaged(&format!("entry {id} follows a later one")));
+            return Err(damaged_error(&format!("entry {id} follows a later one")));
         }
         next = node.parent;
     }

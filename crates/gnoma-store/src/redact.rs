@@ -18,36 +18,36 @@ use crate::{
 };
 
 /// `record` as it may be written.
-pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
+pub(crate) fn redact_record(redact: &Redact, record: &Record) -> Result<Record> {
     Ok(match record {
-        Record::Message(original) => Record::Message(Arc::new(message(redact, original)?)),
+        Record::Message(original) => Record::Message(Arc::new(redact_message(redact, original)?)),
         Record::Routed { arm, why } => {
-            Record::Routed { arm: model(redact, arm), why: words(redact, why) }
+            Record::Routed { arm: redact_model(redact, arm), why: redact_words(redact, why) }
         }
         Record::Asked { call } => Record::Asked { call: call_id(redact, call) },
         Record::Judged { call, allowed, reason } => Record::Judged {
             call: call_id(redact, call),
             allowed: *allowed,
-            reason: words(redact, reason),
+            reason: redact_words(redact, reason),
         },
         Record::ToolEnded(result) => Record::ToolEnded(tool_result(redact, result)),
         Record::Summary { text, up_to } => {
-            Record::Summary { text: words(redact, text), up_to: *up_to }
+            Record::Summary { text: redact_words(redact, text), up_to: *up_to }
         }
-        Record::Checkpoint { id } => Record::Checkpoint { id: words(redact, id) },
-        Record::Title { text } => Record::Title { text: words(redact, text) },
+        Record::Checkpoint { id } => Record::Checkpoint { id: redact_words(redact, id) },
+        Record::Title { text } => Record::Title { text: redact_words(redact, text) },
         Record::Interrupted { calls } => {
             Record::Interrupted { calls: calls.iter().map(|call| call_id(redact, call)).collect() }
         }
         Record::Used(usage) => Record::Used(*usage),
         Record::Paid { arm, micro_usd } => {
-            Record::Paid { arm: model(redact, arm), micro_usd: *micro_usd }
+            Record::Paid { arm: redact_model(redact, arm), micro_usd: *micro_usd }
         }
         Record::Checked { arm, by, passed, evidence } => Record::Checked {
-            arm: model(redact, arm),
-            by: words(redact, by),
+            arm: redact_model(redact, arm),
+            by: redact_words(redact, by),
             passed: *passed,
-            evidence: words(redact, evidence),
+            evidence: redact_words(redact, evidence),
         },
         Record::Rewound { from } => Record::Rewound { from: *from },
         Record::Tombstone { of } => Record::Tombstone { of: *of },
@@ -55,22 +55,22 @@ pub(crate) fn record(redact: &Redact, record: &Record) -> Result<Record> {
 }
 
 /// `text` as it may be written.
-pub(crate) fn words(redact: &Redact, text: &str) -> String {
+pub(crate) fn redact_words(redact: &Redact, text: &str) -> String {
     redact(Written::Words, text).into_owned()
 }
 
-fn opaque(redact: &Redact, token: &str) -> String {
+fn redact_opaque(redact: &Redact, token: &str) -> String {
     redact(Written::Opaque, token).into_owned()
 }
 
 fn opaque_option(redact: &Redact, token: Option<&String>) -> Option<String> {
-    token.map(|token| opaque(redact, token))
+    token.map(|token| redact_opaque(redact, token))
 }
 
 /// A vendor's signature of something, which holds only while both are what they were: a changed one is
 /// refused, and so is one of other words.
-fn signature(redact: &Redact, token: Option<&String>, is_same: bool) -> Option<String> {
-    token.filter(|_| is_same).filter(|token| opaque(redact, token) == **token).cloned()
+fn retain_signature(redact: &Redact, token: Option<&String>, is_same: bool) -> Option<String> {
+    token.filter(|_| is_same).filter(|token| redact_opaque(redact, token) == **token).cloned()
 }
 
 /// The items of a message's thinking whose words change. One signature stands for all blocks of an
@@ -85,28 +85,31 @@ fn changed_items<'a>(redact: &Redact, message: &'a Message) -> HashSet<&'a str> 
         | Content::ToolResult(_) => None,
     });
     thinking
-        .filter(|thinking| words(redact, &thinking.text) != thinking.text)
+        .filter(|thinking| redact_words(redact, &thinking.text) != thinking.text)
         .filter_map(|thinking| thinking.item.as_deref())
         .collect()
 }
 
 fn call_id(redact: &Redact, id: &CallId) -> CallId {
-    CallId::new(opaque(redact, id.as_str()))
+    CallId::new(redact_opaque(redact, id.as_str()))
 }
 
-fn model(redact: &Redact, model: &ModelRef) -> ModelRef {
-    ModelRef { provider: words(redact, &model.provider), model: words(redact, &model.model) }
+fn redact_model(redact: &Redact, model: &ModelRef) -> ModelRef {
+    ModelRef {
+        provider: redact_words(redact, &model.provider),
+        model: redact_words(redact, &model.model),
+    }
 }
 
-fn message(redact: &Redact, original: &Message) -> Result<Message> {
+fn redact_message(redact: &Redact, original: &Message) -> Result<Message> {
     let changed = changed_items(redact, original);
     let content: Vec<_> =
-        original.content().iter().map(|part| block(redact, part, &changed)).collect();
+        original.content().iter().map(|part| redact_block(redact, part, &changed)).collect();
     let rebuilt = match original.role() {
         Role::User => Message::user(content),
         Role::Assistant => {
-            let origin = original.origin().map(|origin| model(redact, origin));
-            Message::assistant(content, origin, original.stop())
+            let origin = original.origin().map(|origin| redact_model(redact, origin));
+            Message::assistant(content, origin, original.stop_reason())
         }
         Role::Tool => Message::results(
             content
@@ -132,26 +135,27 @@ fn message(redact: &Redact, original: &Message) -> Result<Message> {
 }
 
 /// `changed`: the items of the message's thinking whose words change.
-fn block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Content {
+fn redact_block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Content {
     match part {
         Content::Text(original) => {
-            let text = words(redact, &original.text);
-            let signature = signature(redact, original.signature.as_ref(), text == original.text);
+            let text = redact_words(redact, &original.text);
+            let signature =
+                retain_signature(redact, original.signature.as_ref(), text == original.text);
             Content::Text(Text { text, signature })
         }
-        Content::Image(picture) => Content::Image(image(redact, picture)),
+        Content::Image(picture) => Content::Image(redact_image(redact, picture)),
         Content::Thinking(original) => {
-            let text = words(redact, &original.text);
+            let text = redact_words(redact, &original.text);
             let is_whole = original.item.as_deref().is_none_or(|item| !changed.contains(item));
             let is_same = is_whole && text == original.text;
-            let signature = signature(redact, original.signature.as_ref(), is_same);
+            let signature = retain_signature(redact, original.signature.as_ref(), is_same);
             let item = opaque_option(redact, original.item.as_ref());
             Content::Thinking(Thinking { text, signature, item })
         }
         Content::RedactedThinking(hidden) => {
-            Content::RedactedThinking(Redacted { data: opaque(redact, &hidden.data) })
+            Content::RedactedThinking(Redacted { data: redact_opaque(redact, &hidden.data) })
         }
-        Content::ToolCall(original) => Content::ToolCall(call(redact, original)),
+        Content::ToolCall(original) => Content::ToolCall(redact_call(redact, original)),
         Content::ToolResult(original) => Content::ToolResult(tool_result(redact, original)),
     }
 }
@@ -159,48 +163,48 @@ fn block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Content {
 fn tool_result(redact: &Redact, original: &ToolResult) -> ToolResult {
     ToolResult {
         call_id: call_id(redact, &original.call_id),
-        name: words(redact, &original.name),
+        name: redact_words(redact, &original.name),
         parts: original.parts.iter().map(|part| result_part(redact, part)).collect(),
         is_error: original.is_error,
     }
 }
 
-fn image(redact: &Redact, picture: &Image) -> Image {
+fn redact_image(redact: &Redact, picture: &Image) -> Image {
     let base64 = match redact(Written::Opaque, &picture.base64) {
         Cow::Borrowed(same) if same.len() == picture.base64.len() => Arc::clone(&picture.base64),
         changed => Arc::from(changed.as_ref()),
     };
-    Image { mime: words(redact, &picture.mime), base64 }
+    Image { mime: redact_words(redact, &picture.mime), base64 }
 }
 
 fn result_part(redact: &Redact, part: &ResultPart) -> ResultPart {
     match part {
-        ResultPart::Text { text } => ResultPart::Text { text: words(redact, text) },
-        ResultPart::Image(picture) => ResultPart::Image(image(redact, picture)),
+        ResultPart::Text { text } => ResultPart::Text { text: redact_words(redact, text) },
+        ResultPart::Image(picture) => ResultPart::Image(redact_image(redact, picture)),
     }
 }
 
-fn call(redact: &Redact, original: &ToolCall) -> ToolCall {
-    let (arguments, broken) = arguments(redact, &original.arguments, original.broken);
+fn redact_call(redact: &Redact, original: &ToolCall) -> ToolCall {
+    let (arguments, broken) = redact_arguments(redact, &original.arguments, original.broken);
     let is_same = arguments == original.arguments;
     ToolCall {
         id: call_id(redact, &original.id),
-        name: words(redact, &original.name),
+        name: redact_words(redact, &original.name),
         arguments,
         broken,
-        signature: signature(redact, original.signature.as_ref(), is_same),
+        signature: retain_signature(redact, original.signature.as_ref(), is_same),
         item: opaque_option(redact, original.item.as_ref()),
     }
 }
 
-fn arguments(redact: &Redact, original: &RawJson, broken: bool) -> (RawJson, bool) {
+fn redact_arguments(redact: &Redact, original: &RawJson, broken: bool) -> (RawJson, bool) {
     let Ok(mut value) = original.read::<Value>() else {
         return unparsed_arguments(redact, original);
     };
     if !redact_value(redact, &mut value) {
         return (original.clone(), broken);
     }
-    (RawJson::of(&value).unwrap_or_else(|_| RawJson::empty_object()), broken)
+    (RawJson::from_value(&value).unwrap_or_else(|_| RawJson::empty_object()), broken)
 }
 
 /// Arguments nested too deeply to be taken apart are seen as one text.
@@ -208,7 +212,7 @@ fn unparsed_arguments(redact: &Redact, original: &RawJson) -> (RawJson, bool) {
     match redact(Written::Words, original.get()) {
         Cow::Borrowed(same) if same.len() == original.get().len() => (original.clone(), false),
         changed => {
-            let text = RawJson::of(&changed.as_ref());
+            let text = RawJson::from_value(&changed.as_ref());
             (text.unwrap_or_else(|_| RawJson::empty_object()), true)
         }
     }
@@ -237,7 +241,7 @@ fn redact_value(redact: &Redact, value: &mut Value) -> bool {
             let old = std::mem::take(fields);
             for (name, mut field) in old {
                 changed |= redact_value(redact, &mut field);
-                let kept = words(redact, &name);
+                let kept = redact_words(redact, &name);
                 changed |= kept != name;
                 fields.insert(kept, field);
             }

@@ -18,10 +18,13 @@ use gnoma_core::store::NewSession;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
-    db::connect,
-    entry::{Prepared, is_as_written, may_be_message, parse},
+    db::open_connection,
+    entry::{Prepared, is_as_written, may_be_message, parse_record},
     error::{Explain, Result, from_io},
-    files::{DAMAGED, DOUBT, PARTS, beside, part, private_file, remove, rename, set_aside},
+    files::{
+        DAMAGED, DOUBT, PARTS, private_file, remove_database, rename_file, set_aside, sibling_path,
+        suffixed_path,
+    },
     letters::{self, MAX_BYTES_TRIED},
     migrate,
     options::{Journal, Options},
@@ -36,32 +39,32 @@ const MAX_ID: i64 = 1 << 40;
 pub(crate) use self::leaves::holds_ours;
 
 /// Puts a fresh database with all that is readable in the place of a damaged one.
-pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
-    let copy = beside(damaged, "copy");
-    let found = beside(damaged, "found");
-    let building = beside(damaged, "building");
+pub(crate) fn rescue_database(options: &Options, damaged: &Path) -> Result<Rescued> {
+    let copy = sibling_path(damaged, "copy");
+    let found = sibling_path(damaged, "found");
+    let building = sibling_path(damaged, "building");
     for leftover in [&copy, &found, &building] {
-        remove(leftover)?;
+        remove_database(leftover)?;
     }
     let outcome = copy_parts(damaged, &copy).and_then(|()| {
         undo_half_steps(&copy);
-        let not_found = leaves::collect(&copy, &found)?;
-        let mut rescued = build(options, &found, &building)?;
+        let not_found = leaves::collect_rows(&copy, &found)?;
+        let mut rescued = build_rescued(options, &found, &building)?;
         rescued.lost += not_found.entries;
         rescued.unknown = not_found.unknown;
         Ok(rescued)
     });
-    remove(&copy)?;
-    remove(&found)?;
+    remove_database(&copy)?;
+    remove_database(&found)?;
     if outcome.is_err() {
         // The error that led here is the one to tell.
-        drop(remove(&building));
+        drop(remove_database(&building));
     }
     let mut rescued = outcome?;
-    let finished = beside(damaged, "rescued");
-    rename(&building, &finished)?;
+    let finished = sibling_path(damaged, "rescued");
+    rename_file(&building, &finished)?;
     // What is left is its empty journal.
-    remove(&building)?;
+    remove_database(&building)?;
     rescued.aside = set_aside(damaged, DAMAGED)?;
     put_in_place(&finished, damaged)?;
     Ok(rescued)
@@ -70,20 +73,20 @@ pub(crate) fn rescue(options: &Options, damaged: &Path) -> Result<Rescued> {
 /// Gives a finished rescue its name. It is sound: the doubt was of the other, which is not there any
 /// more.
 fn put_in_place(finished: &Path, path: &Path) -> Result<()> {
-    let doubt = beside(path, DOUBT);
+    let doubt = sibling_path(path, DOUBT);
     if doubt.exists() {
         fs::remove_file(&doubt).map_err(|error| from_io("cannot remove", &doubt, &error))?;
     }
-    rename(finished, path)
+    rename_file(finished, path)
 }
 
 /// Puts a finished rescue in place whose process died before it could.
-pub(crate) fn adopt(missing: &Path) -> Result<()> {
-    let finished = beside(missing, "rescued");
+pub(crate) fn install_rescued(missing: &Path) -> Result<()> {
+    let finished = sibling_path(missing, "rescued");
     if !finished.exists() {
         return Ok(());
     }
-    if PARTS.iter().any(|ending| part(missing, ending).exists()) {
+    if PARTS.iter().any(|ending| suffixed_path(missing, ending).exists()) {
         // The damaged database's log must not be taken for the new one's.
         set_aside(missing, DAMAGED)?;
     }
@@ -92,7 +95,7 @@ pub(crate) fn adopt(missing: &Path) -> Result<()> {
 
 fn copy_parts(from: &Path, to: &Path) -> Result<()> {
     for ending in ["", "-wal", "-journal"] {
-        let (source, target) = (part(from, ending), part(to, ending));
+        let (source, target) = (suffixed_path(from, ending), suffixed_path(to, ending));
         if source.exists() {
             let copied = fs::File::open(&source).and_then(|mut source| {
                 let mut target = private_file(&target)?;
@@ -107,29 +110,29 @@ fn copy_parts(from: &Path, to: &Path) -> Result<()> {
 /// Has SQLite take back the changes of a process that died within them, where there is no log. What
 /// it says of the rest does not matter.
 fn undo_half_steps(copy: &Path) {
-    if part(copy, "-journal").exists()
+    if suffixed_path(copy, "-journal").exists()
         && let Ok(connection) = Connection::open(copy)
     {
         drop(connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())));
     }
 }
 
-fn build(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
+fn build_rescued(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
     private_file(target).map_err(|error| from_io("cannot create", target, &error))?;
-    let mut new = connect(target, options.patience, Journal::Rollback)?;
-    migrate::forward(&mut new)?;
-    let transaction = new.transaction().explain()?;
-    let mut source = Connection::open(source).explain()?;
+    let mut new = open_connection(target, options.patience, Journal::Rollback)?;
+    migrate::migrate_to_latest(&mut new)?;
+    let transaction = new.transaction().map_sqlite_error()?;
+    let mut source = Connection::open(source).map_sqlite_error()?;
     // One look at all of it: each on its own would take and give back locks.
-    let old = source.transaction().explain()?;
-    let mut rescued = write(options, &old, &transaction, &read(&old)?)?;
-    let results = numbers(&old, "SELECT id FROM result WHERE id <= ?1 ORDER BY id")?;
-    rescued.lost += results::copy(&old, &transaction, &results)?;
-    facts::copy(&old, &transaction)?;
+    let old = source.transaction().map_sqlite_error()?;
+    let mut rescued = write_rows(options, &old, &transaction, &find_readable_rows(&old)?)?;
+    let results = row_numbers(&old, "SELECT id FROM result WHERE id <= ?1 ORDER BY id")?;
+    rescued.lost += results::copy_results(&old, &transaction, &results)?;
+    facts::copy_facts(&old, &transaction)?;
     drop(old);
     text_index::follow_to_the_end(&transaction)?;
-    transaction.commit().explain()?;
-    new.close().map_err(|(_, error)| error).explain()?;
+    transaction.commit().map_sqlite_error()?;
+    new.close().map_err(|(_, error)| error).map_sqlite_error()?;
     Ok(rescued)
 }
 
@@ -163,12 +166,13 @@ struct OldEntry {
 }
 
 /// Reads which rows there are. One that cannot be read hides no other.
-fn read(old: &Connection) -> Result<ReadableRows> {
+fn find_readable_rows(old: &Connection) -> Result<ReadableRows> {
     let mut found = ReadableRows::default();
-    for number in numbers(old, "SELECT number FROM session WHERE number <= ?1 ORDER BY number")? {
+    for number in row_numbers(old, "SELECT number FROM session WHERE number <= ?1 ORDER BY number")?
+    {
         found.sessions.extend(old_session(old, number).ok().flatten());
     }
-    for id in numbers(old, "SELECT id FROM entry WHERE id <= ?1 ORDER BY id")? {
+    for id in row_numbers(old, "SELECT id FROM entry WHERE id <= ?1 ORDER BY id")? {
         match old_entry(old, id) {
             Ok(entry) => found.entries.extend(entry.map(|entry| entry.id)),
             Err(()) => found.lost += 1,
@@ -178,10 +182,10 @@ fn read(old: &Connection) -> Result<ReadableRows> {
 }
 
 /// The numbers of rows, without those that only damage can have made.
-fn numbers(old: &Connection, sql: &str) -> Result<Vec<i64>> {
+fn row_numbers(old: &Connection, sql: &str) -> Result<Vec<i64>> {
     old.prepare(sql)
         .and_then(|mut all| all.query_map([MAX_ID], |row| row.get(0))?.collect())
-        .explain()
+        .map_sqlite_error()
 }
 
 fn old_session(old: &Connection, number: i64) -> rusqlite::Result<Option<OldSession>> {
@@ -217,7 +221,8 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
         })
         .map_err(|_| ())?;
     let Some((session, parent, at_ms, body)) = row else { return Ok(None) };
-    let mended = if is_as_written(&body) { None } else { letters::mend(&body, MAX_BYTES_TRIED) };
+    let mended =
+        if is_as_written(&body) { None } else { letters::repair_entry(&body, MAX_BYTES_TRIED) };
     let prepared = match (mended, Prepared::of_body(&body)) {
         (Some(record), _) => Prepared::new(record).map_err(|_| ())?,
         // Whatever else is sound may be of a newer version.
@@ -230,7 +235,7 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
     Ok(Some(OldEntry { id, session, parent, at_ms, prepared }))
 }
 
-fn write(
+fn write_rows(
     options: &Options,
     old: &Connection,
     new: &Connection,
@@ -253,7 +258,7 @@ fn write(
         let parent = entry.parent.and(sound.or_else(|| latest.get(&entry.session).copied()));
         latest.insert(entry.session, entry.id);
         let OldEntry { id, session, at_ms, prepared, .. } = &entry;
-        session::restore(new, *session, *id, parent, *at_ms, prepared)?;
+        session::restore_entry(new, *session, *id, parent, *at_ms, prepared)?;
     }
     for (number, tip) in &tips {
         let tip = tip.or_else(|| latest.get(number).copied());
@@ -261,12 +266,12 @@ fn write(
             "UPDATE session SET tip = coalesce(?2, fork_entry) WHERE number = ?1",
             params![number, tip],
         )
-        .explain()?;
+        .map_sqlite_error()?;
         mend_path(new, tip)?;
     }
     let sessions: i64 = new
         .query_row("SELECT count(*) FROM session WHERE deleted = 0", [], |row| row.get(0))
-        .explain()?;
+        .map_sqlite_error()?;
     Ok(Rescued {
         aside: PathBuf::new(),
         sessions: u64::try_from(sessions).unwrap_or(0),
@@ -293,17 +298,17 @@ fn insert_session(new: &Connection, old: &OldSession, alive: &HashSet<i64>) -> R
             old.deleted,
         ],
     )
-    .explain()
+    .map_sqlite_error()
     .map(|_| ())
 }
 
 /// A session whose own row is lost gets a new one, named after its first entry.
 fn insert_lost_session(options: &Options, new: &Connection, first: &OldEntry) -> Result<()> {
     let start = NewSession { at_ms: first.at_ms, ..NewSession::default() };
-    let project = redact::words(&*options.redact, &options.project);
-    let id = session::begin(new, &project, &start)?;
+    let project = redact::redact_words(&*options.redact, &options.project);
+    let id = session::begin_session(new, &project, &start)?;
     new.execute("UPDATE session SET number = ?2 WHERE id = ?1", params![id.as_str(), first.session])
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
@@ -311,8 +316,8 @@ fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
     let mut path = Vec::new();
     let mut next = tip;
     while let Some(id) = next {
-        let node = path::node(new, id)?;
-        match parse(&node.body) {
+        let node = path::load_node(new, id)?;
+        match parse_record(&node.body) {
             _ if node.hidden => {}
             Some(record) => path.push((id, record)),
             // Whoever knows what it says knows how the others belong to it.
@@ -322,9 +327,10 @@ fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
         next = node.parent.filter(|parent| *parent < id);
     }
     path.reverse();
-    for (id, mend) in pairs::mend(&path) {
+    for (id, mend) in pairs::repair_pairs(&path) {
         let body = Prepared::new(mend)?.into_body();
-        new.execute("UPDATE entry SET body = ?2 WHERE id = ?1", params![id, body]).explain()?;
+        new.execute("UPDATE entry SET body = ?2 WHERE id = ?1", params![id, body])
+            .map_sqlite_error()?;
     }
     Ok(())
 }

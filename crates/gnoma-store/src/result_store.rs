@@ -21,11 +21,11 @@ impl SessionResults {
 }
 
 impl ResultStore for SessionResults {
-    fn put(&self, text: String) -> Stored<'_, ResultId> {
+    fn save_result(&self, text: String) -> Stored<'_, ResultId> {
         Box::pin(self.store.put_result(self.session.clone(), text))
     }
 
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
+    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
         Box::pin(self.store.read_result(self.session.clone(), id, from, max_bytes))
     }
 }
@@ -43,17 +43,17 @@ impl Store {
     ///
     /// # Errors
     /// When there is no such session, or as the database's.
-    pub async fn results(&self, session: SessionId) -> Result<Vec<ResultId>> {
-        self.look(move |connection| results::list(connection, &session)).await
+    pub async fn list_results(&self, session: SessionId) -> Result<Vec<ResultId>> {
+        self.run_read(move |connection| results::list_results(connection, &session)).await
     }
 
     /// Keeps a large result.
     async fn put_result(&self, session: SessionId, text: String) -> Result<ResultId> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
         let now_ms = (options.clock)();
-        let prepare = move || results::prepare(&*options.redact, &text);
+        let prepare = move || results::prepare_result(&*options.redact, &text);
         let work = move |connection: &Connection, packed: results::Packed| {
-            results::put(connection, &me, &session, &packed, now_ms)
+            results::add_result(connection, &me, &session, &packed, now_ms)
         };
         self.change_prepared(Durability::Process, prepare, work).await
     }
@@ -66,6 +66,9 @@ impl Store {
         from: u64,
         max_bytes: usize,
     ) -> Result<ResultSlice> {
-        self.look(move |connection| results::read(connection, &session, &id, from, max_bytes)).await
+        self.run_read(move |connection| {
+            results::read_slice(connection, &session, &id, from, max_bytes)
+        })
+        .await
     }
 }

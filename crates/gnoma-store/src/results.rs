@@ -10,12 +10,12 @@ use gnoma_core::store::{ResultId, ResultSlice, SessionId, StoreError, StoreError
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
-    error::{Explain, Result, damaged, not_found},
+    error::{Explain, Result, damaged_error, not_found},
     lock::{self, Identity},
     options::Redact,
     redact,
     session_row::{self, SessionRow},
-    text::{MAX_COUNT, whole},
+    text::{MAX_COUNT, clamp_size},
 };
 
 /// Most bytes kept of one result; the rest is cut off, and the text says so.
@@ -43,7 +43,7 @@ pub(crate) struct Piece {
 
 impl Piece {
     /// Reads the columns `start` and `body`.
-    pub(crate) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(crate) fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self { start: row.get(0)?, body: row.get(1)? })
     }
 }
@@ -55,12 +55,12 @@ pub(crate) struct Packed {
 }
 
 /// Does all that needs no database.
-pub(crate) fn prepare(redact: &Redact, text: &str) -> Result<Packed> {
+pub(crate) fn prepare_result(redact: &Redact, text: &str) -> Result<Packed> {
     // Redacted whole, so that no cut goes through a secret.
-    pack(&bounded(redact::words(redact, text), MAX_RESULT_BYTES))
+    pack_text(&truncate_text(redact::redact_words(redact, text), MAX_RESULT_BYTES))
 }
 
-fn bounded(mut text: String, max_bytes: usize) -> String {
+fn truncate_text(mut text: String, max_bytes: usize) -> String {
     const MEGABYTE: usize = 1024 * 1024;
     let bytes = text.len();
     if bytes > max_bytes {
@@ -74,7 +74,7 @@ fn bounded(mut text: String, max_bytes: usize) -> String {
     text
 }
 
-fn pack(text: &str) -> Result<Packed> {
+fn pack_text(text: &str) -> Result<Packed> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -83,72 +83,78 @@ fn pack(text: &str) -> Result<Packed> {
             let sentence = format!("a tool result cannot be compressed: {error}");
             StoreError::new(StoreErrorKind::Io, sentence)
         })?;
-        pieces.push(Piece { start: whole(text.len() - rest.len()), body });
+        pieces.push(Piece { start: clamp_size(text.len() - rest.len()), body });
         rest = after;
     }
     Ok(Packed { bytes: text.len(), pieces })
 }
 
 /// The text of a piece.
-pub(crate) fn unpack(body: &[u8]) -> Result<String> {
+pub(crate) fn unpack_piece(body: &[u8]) -> Result<String> {
     let bytes = zstd::bulk::decompress(body, PIECE_BYTES)
-        .map_err(|error| damaged(&format!("a piece of a result: {error}")))?;
-    String::from_utf8(bytes).map_err(|error| damaged(&format!("a piece of a result: {error}")))
+        .map_err(|error| damaged_error(&format!("a piece of a result: {error}")))?;
+    String::from_utf8(bytes)
+        .map_err(|error| damaged_error(&format!("a piece of a result: {error}")))
 }
 
 /// Adds a result for a store that may write the session.
-pub(crate) fn put(
+pub(crate) fn add_result(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
     packed: &Packed,
     now_ms: i64,
 ) -> Result<ResultId> {
-    let known = session_row::find(connection, session)?;
+    let known = session_row::find_session(connection, session)?;
     lock::refuse_if_held(connection, me, known.number, now_ms)?;
     let number = last_number(connection, &known)?.checked_add(1).ok_or_else(|| {
         let sentence = "this session cannot save more large results; continue in a new session";
         StoreError::new(StoreErrorKind::Io, sentence)
     })?;
-    insert(connection, known.number, number, packed)?;
-    Ok(handle(number))
+    insert_result(connection, known.number, number, packed)?;
+    Ok(result_handle(number))
 }
 
 /// Adds imported results to a new session, under the handles its entries speak of. What is no
 /// handle of ours, or one that was there before, is left out.
-pub(crate) fn adopt(
+pub(crate) fn add_imported_results(
     connection: &Connection,
     session: &SessionId,
     results: &[(ResultId, Packed)],
 ) -> Result<()> {
-    let known = session_row::find(connection, session)?;
+    let known = session_row::find_session(connection, session)?;
     let mut taken = HashSet::new();
     for (id, packed) in results {
         let number = number_of(id).filter(|number| (1..=MAX_TAKEN_NUMBER).contains(number));
         if let Some(number) = number.filter(|number| taken.insert(*number)) {
-            insert(connection, known.number, number, packed)?;
+            insert_result(connection, known.number, number, packed)?;
         }
     }
     Ok(())
 }
 
-fn insert(connection: &Connection, session: i64, number: i64, packed: &Packed) -> Result<()> {
+fn insert_result(
+    connection: &Connection,
+    session: i64,
+    number: i64,
+    packed: &Packed,
+) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO result(session, number, bytes) VALUES (?1, ?2, ?3)")
-        .and_then(|mut insert| insert.execute(params![session, number, whole(packed.bytes)]))
-        .explain()?;
+        .and_then(|mut insert| insert.execute(params![session, number, clamp_size(packed.bytes)]))
+        .map_sqlite_error()?;
     insert_pieces(connection, connection.last_insert_rowid(), &packed.pieces)?;
     let stored: usize = packed.pieces.iter().map(|piece| piece.body.len()).sum();
     connection
         .prepare_cached("UPDATE session SET bytes = min(bytes + ?2, ?3) WHERE number = ?1")
-        .and_then(|mut update| update.execute([session, whole(stored), MAX_COUNT]))
-        .explain()
+        .and_then(|mut update| update.execute([session, clamp_size(stored), MAX_COUNT]))
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// The handles of the session and of the past it shares.
-pub(crate) fn list(connection: &Connection, session: &SessionId) -> Result<Vec<ResultId>> {
-    let known = session_row::find(connection, session)?;
+pub(crate) fn list_results(connection: &Connection, session: &SessionId) -> Result<Vec<ResultId>> {
+    let known = session_row::find_session(connection, session)?;
     connection
         .prepare_cached(
             "WITH RECURSIVE past(id) AS (SELECT ?2 UNION SELECT entry.parent FROM past \
@@ -157,13 +163,15 @@ pub(crate) fn list(connection: &Connection, session: &SessionId) -> Result<Vec<R
              UNION SELECT number FROM result WHERE entry IN (SELECT id FROM past) ORDER BY number",
         )
         .and_then(|mut all| {
-            all.query_map(params![known.number, known.fork_entry], |row| row.get(0).map(handle))?
-                .collect()
+            all.query_map(params![known.number, known.fork_entry], |row| {
+                row.get(0).map(result_handle)
+            })?
+            .collect()
         })
-        .explain()
+        .map_sqlite_error()
 }
 
-fn handle(number: i64) -> ResultId {
+fn result_handle(number: i64) -> ResultId {
     ResultId::new(format!("r{number}"))
 }
 
@@ -171,19 +179,19 @@ fn handle(number: i64) -> ResultId {
 pub(crate) fn insert_pieces(connection: &Connection, result: i64, pieces: &[Piece]) -> Result<()> {
     let mut insert = connection
         .prepare_cached("INSERT INTO piece(result, start, body) VALUES (?1, ?2, ?3)")
-        .explain()?;
+        .map_sqlite_error()?;
     for piece in pieces {
-        insert.execute(params![result, piece.start, piece.body]).explain()?;
+        insert.execute(params![result, piece.start, piece.body]).map_sqlite_error()?;
     }
     Ok(())
 }
 
 /// Results nobody has spoken of yet belong to `entry` from now on.
-pub(crate) fn bind(connection: &Connection, session: i64, entry: i64) -> Result<()> {
+pub(crate) fn bind_results(connection: &Connection, session: i64, entry: i64) -> Result<()> {
     connection
         .prepare_cached("UPDATE result SET entry = ?2 WHERE session = ?1 AND entry IS NULL")
         .and_then(|mut update| update.execute([session, entry]))
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
@@ -193,7 +201,7 @@ fn last_number(connection: &Connection, known: &SessionRow) -> Result<i64> {
     let own: Option<i64> = connection
         .prepare_cached("SELECT max(number) FROM result WHERE session = ?1")
         .and_then(|mut ask| ask.query_row([known.number], |row| row.get(0)))
-        .explain()?;
+        .map_sqlite_error()?;
     if let Some(own) = own {
         return Ok(own);
     }
@@ -205,47 +213,48 @@ fn last_number(connection: &Connection, known: &SessionRow) -> Result<i64> {
              SELECT coalesce(max(number), 0) FROM result WHERE entry IN (SELECT id FROM past)",
         )
         .and_then(|mut ask| ask.query_row([fork_entry], |row| row.get(0)))
-        .explain()
+        .map_sqlite_error()
 }
 
 /// Reads a slice of a result of the session or of the past it shares.
-pub(crate) fn read(
+pub(crate) fn read_slice(
     connection: &Connection,
     session: &SessionId,
     id: &ResultId,
     from: u64,
     max_bytes: usize,
 ) -> Result<ResultSlice> {
-    let known = session_row::find(connection, session)?;
+    let known = session_row::find_session(connection, session)?;
     let found = match number_of(id) {
-        Some(number) => find(connection, &known, number)?,
+        Some(number) => find_result(connection, &known, number)?,
         None => None,
     };
-    let (result, total) = found.map_or_else(|| Err(missing(connection, &known, id)), Ok)?;
+    let (result, total) =
+        found.map_or_else(|| Err(missing_result_error(connection, &known, id)), Ok)?;
     let total_bytes =
-        u64::try_from(total).map_err(|_| damaged(&format!("result {result} has no size")))?;
+        u64::try_from(total).map_err(|_| damaged_error(&format!("result {result} has no size")))?;
     let Some(from) = i64::try_from(from).ok().filter(|from| *from < total) else {
         return Ok(ResultSlice { total_bytes, ..ResultSlice::default() });
     };
     let max_bytes = max_bytes.clamp(1, MAX_READ_BYTES);
-    let (start, window) = window(connection, result, from, max_bytes)?;
+    let (start, window) = read_window(connection, result, from, max_bytes)?;
     let begin = window.floor_char_boundary(usize::try_from(from - start).unwrap_or(0));
-    let text = slice(window.get(begin..).unwrap_or_default(), max_bytes);
-    let end = start.saturating_add(whole(begin + text.len()));
+    let text = slice_lines(window.get(begin..).unwrap_or_default(), max_bytes);
+    let end = start.saturating_add(clamp_size(begin + text.len()));
     let next = if end < total && !text.is_empty() { u64::try_from(end).ok() } else { None };
     Ok(ResultSlice { text: text.to_owned(), next, total_bytes })
 }
 
 /// Returns the error that tells why the index leads to no result of this handle.
-fn missing(connection: &Connection, known: &SessionRow, id: &ResultId) -> StoreError {
+fn missing_result_error(connection: &Connection, known: &SessionRow, id: &ResultId) -> StoreError {
     let is_there = connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM result NOT INDEXED WHERE session = ?1 AND number = ?2)",
         )
         .and_then(|mut ask| ask.query_row(params![known.number, number_of(id)], |row| row.get(0)))
-        .explain();
+        .map_sqlite_error();
     match is_there {
-        Ok(true) => damaged(&format!("its index lacks result `{id}`")),
+        Ok(true) => damaged_error(&format!("its index lacks result `{id}`")),
         Ok(false) => not_found(format_args!("result `{id}` in this session")),
         Err(error) => error,
     }
@@ -257,12 +266,16 @@ fn number_of(id: &ResultId) -> Option<i64> {
 }
 
 /// A result's row and size.
-fn find(connection: &Connection, known: &SessionRow, number: i64) -> Result<Option<(i64, i64)>> {
+fn find_result(
+    connection: &Connection,
+    known: &SessionRow,
+    number: i64,
+) -> Result<Option<(i64, i64)>> {
     let pair = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
     let own = connection
         .prepare_cached("SELECT id, bytes FROM result WHERE session = ?1 AND number = ?2")
         .and_then(|mut ask| ask.query_row([known.number, number], pair).optional())
-        .explain()?;
+        .map_sqlite_error()?;
     let (None, Some(fork_entry)) = (own, known.fork_entry) else { return Ok(own) };
     connection
         .prepare_cached(
@@ -271,11 +284,11 @@ fn find(connection: &Connection, known: &SessionRow, number: i64) -> Result<Opti
              SELECT id, bytes FROM result WHERE number = ?2 AND entry IN (SELECT id FROM past)",
         )
         .and_then(|mut ask| ask.query_row([fork_entry, number], pair).optional())
-        .explain()
+        .map_sqlite_error()
 }
 
 /// The pieces that hold the slice, joined, and where they begin.
-fn window(
+fn read_window(
     connection: &Connection,
     result: i64,
     from: i64,
@@ -286,31 +299,32 @@ fn window(
             "SELECT start, body FROM piece WHERE result = ?1 AND start > ?2 AND start < ?3 \
              ORDER BY start",
         )
-        .explain()?;
-    let bounds = [result, from - whole(PIECE_BYTES), from.saturating_add(whole(max_bytes))];
-    let mut rows = find.query(bounds).explain()?;
+        .map_sqlite_error()?;
+    let bounds =
+        [result, from - clamp_size(PIECE_BYTES), from.saturating_add(clamp_size(max_bytes))];
+    let mut rows = find.query(bounds).map_sqlite_error()?;
     let mut joined: Option<(i64, String)> = None;
-    while let Some(row) = rows.next().explain()? {
-        let piece = Piece::read(row).explain()?;
-        let text = unpack(&piece.body)?;
+    while let Some(row) = rows.next().map_sqlite_error()? {
+        let piece = Piece::from_row(row).map_sqlite_error()?;
+        let text = unpack_piece(&piece.body)?;
         let (start, window) = joined.get_or_insert((piece.start, String::new()));
-        if piece.start != start.saturating_add(whole(window.len())) {
-            return Err(damaged(&format!("a piece of result {result} is missing")));
+        if piece.start != start.saturating_add(clamp_size(window.len())) {
+            return Err(damaged_error(&format!("a piece of result {result} is missing")));
         }
         window.push_str(&text);
     }
     joined
         .filter(|(start, _)| *start <= from)
-        .ok_or_else(|| damaged(&format!("a piece of result {result} is missing")))
+        .ok_or_else(|| damaged_error(&format!("a piece of result {result} is missing")))
 }
 
 /// The beginning of `text`: whole lines of at most `max_bytes`, or as much of the first line; at
 /// least one character.
-fn slice(text: &str, max_bytes: usize) -> &str {
+fn slice_lines(text: &str, max_bytes: usize) -> &str {
     if text.len() <= max_bytes {
         return text;
     }
-    let cut = crate::text::beginning(text, max_bytes);
+    let cut = crate::text::text_prefix(text, max_bytes);
     let end = match cut.rfind('\n') {
         Some(newline) => newline + 1,
         None if cut.is_empty() => text.chars().next().map_or(0, char::len_utf8),

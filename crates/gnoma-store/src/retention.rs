@@ -8,7 +8,7 @@ use crate::{
     error::{Explain, Result},
     lock::{self, Identity},
     session,
-    text::counted,
+    text::read_count,
 };
 
 /// The limits on what is kept. `None` sets no limit.
@@ -40,19 +40,19 @@ struct Candidate {
 }
 
 /// Forgets what `retention` does not keep.
-pub(crate) fn prune(
+pub(crate) fn prune_sessions(
     connection: &Connection,
     me: &Identity,
     retention: Retention,
     now_ms: i64,
 ) -> Result<Pruned> {
-    let candidates = candidates(connection)?;
+    let candidates = list_candidates(connection)?;
     let mut pruned = Pruned::default();
-    for candidate in surplus(candidates, retention, now_ms) {
-        match lock::of(connection, candidate.number)? {
+    for candidate in select_surplus(candidates, retention, now_ms) {
+        match lock::find_hold(connection, candidate.number)? {
             Some(hold) if hold.is_live(me, now_ms) => pruned.in_use.push(candidate.id),
             Some(_) | None => {
-                session::delete(connection, me, &candidate.id, now_ms)?;
+                session::delete_session(connection, me, &candidate.id, now_ms)?;
                 pruned.forgotten.push(candidate.id);
             }
         }
@@ -64,17 +64,19 @@ pub(crate) fn prune(
 
 /// Forgets one session nobody holds, and overwrites what its rows took. What is left of its words is
 /// for [`erase::piece`] to remove.
-pub(crate) fn forget(
+pub(crate) fn forget_session(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
     now_ms: i64,
 ) -> Result<()> {
-    erase::overwriting(connection, || session::delete(connection, me, session, now_ms))
+    erase::with_secure_delete(connection, || {
+        session::delete_session(connection, me, session, now_ms)
+    })
 }
 
 /// All sessions that people opened, oldest first, each as large as it is with those below it.
-fn candidates(connection: &Connection) -> Result<Vec<Candidate>> {
+fn list_candidates(connection: &Connection) -> Result<Vec<Candidate>> {
     connection
         .prepare_cached(
             "SELECT number, id, max(changed_ms, created_ms) AS latest_ms, \
@@ -91,15 +93,15 @@ fn candidates(connection: &Connection) -> Result<Vec<Candidate>> {
                     number: row.get(0)?,
                     id: SessionId::new(row.get::<_, String>(1)?),
                     changed_ms: row.get(2)?,
-                    bytes: counted(row, 3)?,
+                    bytes: read_count(row, 3)?,
                 })
             })?
             .collect()
         })
-        .explain()
+        .map_sqlite_error()
 }
 
-fn surplus(candidates: Vec<Candidate>, retention: Retention, now_ms: i64) -> Vec<Candidate> {
+fn select_surplus(candidates: Vec<Candidate>, retention: Retention, now_ms: i64) -> Vec<Candidate> {
     let mut sessions = candidates.len();
     let bytes = candidates.iter().map(|candidate| candidate.bytes);
     let mut bytes = bytes.fold(0, u64::saturating_add);

@@ -6,9 +6,9 @@ use gnoma_core::store::{EntryId, Hit, SessionId};
 use rusqlite::Connection;
 
 use crate::{
-    entry::parse,
+    entry::parse_record,
     error::{Explain, Result},
-    text::{self, whole},
+    text::{self, clamp_size},
 };
 
 /// Most words of a query; more find nothing that fewer do not.
@@ -30,27 +30,27 @@ const SNIPPET_CHARS: usize = 160;
 const BEFORE_CHARS: usize = 50;
 
 /// At most `max` entries where all words of `query` occur.
-pub(crate) fn search(connection: &Connection, query: &str, max: usize) -> Result<Vec<Hit>> {
+pub(crate) fn search_entries(connection: &Connection, query: &str, max: usize) -> Result<Vec<Hit>> {
     let words = words_of(query);
-    let Some(whole_words) = expression(&words) else { return Ok(Vec::new()) };
-    let mut entries = entries(connection, &whole_words, max)?;
+    let Some(whole_words) = build_expression(&words) else { return Ok(Vec::new()) };
+    let mut entries = query_index(connection, &whole_words, max)?;
     let may_begin = words.last().is_some_and(|word| word.chars().count() >= BEGINNING_CHARS);
     if entries.is_empty() && may_begin {
         // A beginning stands for many words and takes longer: only where nothing has it whole.
-        entries = self::entries(connection, &format!("{whole_words}*"), max)?;
+        entries = self::query_index(connection, &format!("{whole_words}*"), max)?;
     }
-    Ok(entries.into_iter().map(|entry| hit(entry, &words)).collect())
+    Ok(entries.into_iter().map(|entry| build_hit(entry, &words)).collect())
 }
 
-fn hit(found: MatchingEntry, words: &[&str]) -> Hit {
-    let record = parse(&found.body);
-    let said = record.as_ref().and_then(text::searchable).unwrap_or_default();
+fn build_hit(found: MatchingEntry, words: &[&str]) -> Hit {
+    let record = parse_record(&found.body);
+    let said = record.as_ref().and_then(text::searchable_text).unwrap_or_default();
     Hit {
         session: SessionId::new(found.session),
         title: found.title,
         entry: EntryId(found.entry),
         at_ms: found.at_ms,
-        snippet: snippet(&said, words),
+        snippet: build_snippet(&said, words),
     }
 }
 
@@ -62,18 +62,23 @@ struct MatchingEntry {
     title: String,
 }
 
-fn entries(connection: &Connection, expression: &str, max: usize) -> Result<Vec<MatchingEntry>> {
+fn query_index(
+    connection: &Connection,
+    expression: &str,
+    max: usize,
+) -> Result<Vec<MatchingEntry>> {
     let mut ids = connection
         .prepare_cached("SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rowid DESC LIMIT ?2")
-        .explain()?;
-    let mut rows = ids.query(rusqlite::params![expression, whole(MAX_FINDS)]).explain()?;
+        .map_sqlite_error()?;
+    let mut rows =
+        ids.query(rusqlite::params![expression, clamp_size(MAX_FINDS)]).map_sqlite_error()?;
     let mut of_session = HashMap::<i64, usize>::new();
     let mut found = Vec::new();
     while found.len() < max
-        && let Some(row) = rows.next().explain()?
+        && let Some(row) = rows.next().map_sqlite_error()?
     {
-        let entry: i64 = row.get(0).explain()?;
-        let Some(owner) = owner(connection, entry)? else { continue };
+        let entry: i64 = row.get(0).map_sqlite_error()?;
+        let Some(owner) = entry_owner(connection, entry)? else { continue };
         let told = of_session.entry(owner).or_default();
         if *told < PER_SESSION {
             *told += 1;
@@ -83,12 +88,12 @@ fn entries(connection: &Connection, expression: &str, max: usize) -> Result<Vec<
     Ok(found)
 }
 
-fn owner(connection: &Connection, entry: i64) -> Result<Option<i64>> {
+fn entry_owner(connection: &Connection, entry: i64) -> Result<Option<i64>> {
     use rusqlite::OptionalExtension;
     connection
         .prepare_cached("SELECT session FROM entry WHERE id = ?1")
         .and_then(|mut find| find.query_row([entry], |row| row.get(0)).optional())
-        .explain()
+        .map_sqlite_error()
 }
 
 fn matching_entry(connection: &Connection, entry: i64) -> Result<Option<MatchingEntry>> {
@@ -111,7 +116,7 @@ fn matching_entry(connection: &Connection, entry: i64) -> Result<Option<Matching
             })
             .optional()
         })
-        .explain()
+        .map_sqlite_error()
 }
 
 fn words_of(query: &str) -> Vec<&str> {
@@ -123,14 +128,14 @@ fn words_of(query: &str) -> Vec<&str> {
 }
 
 /// The query in the index's language: every word quoted, so that nothing in it is syntax.
-fn expression(words: &[&str]) -> Option<String> {
+fn build_expression(words: &[&str]) -> Option<String> {
     let quoted: Vec<_> =
         words.iter().map(|word| format!("\"{}\"", word.replace(['"', '\0'], " "))).collect();
     (!quoted.is_empty()).then(|| quoted.join(" "))
 }
 
 /// The surroundings of the first word that is found as it was typed.
-fn snippet(said: &str, words: &[&str]) -> String {
+fn build_snippet(said: &str, words: &[&str]) -> String {
     let lower = said.to_lowercase();
     let at = words.iter().find_map(|word| lower.find(&word.to_lowercase())).unwrap_or(0);
     // Lower case may have another length: the place is near enough for a snippet.
@@ -155,12 +160,12 @@ mod tests {
             connection.execute_batch(crate::schema::TREE).unwrap();
             connection.execute_batch(crate::schema::WORDS).unwrap();
             connection.execute("INSERT INTO words(rowid, text) VALUES (1, 'a b c')", []).unwrap();
-            search(&connection, &query, 10).unwrap();
+            search_entries(&connection, &query, 10).unwrap();
         }
 
         #[test]
         fn a_snippet_is_one_short_line(said in "\\PC{0,400}", word in "\\PC{1,5}") {
-            let line = snippet(&said, &[&word]);
+            let line = build_snippet(&said, &[&word]);
             prop_assert!(line.chars().count() <= SNIPPET_CHARS + 2);
             prop_assert!(!line.contains('\n'));
         }

@@ -11,29 +11,34 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     child,
-    entry::{Prepared, may_be_message, parse},
-    error::{Explain, Result, exists, invalid_id},
+    entry::{Prepared, may_be_message, parse_record},
+    error::{Explain, Result, invalid_id, session_exists_error},
     ids,
     lock::{self, Hold, Identity},
     path, results,
-    session_row::{SessionRow, find, missing, within},
-    text::{self, MAX_COUNT, count, counted, whole},
+    session_row::{SessionRow, check_entry_belongs, find_session, missing_session_error},
+    text::{self, MAX_COUNT, clamp_count, clamp_size, read_count},
 };
 
 /// Tries to find a free id; two sessions of one second share one in sixteen million.
 const ID_TRIES: usize = 8;
 
 /// Begins a session under the id it asks for, or under one that is free.
-pub(crate) fn begin(connection: &Connection, project: &str, new: &NewSession) -> Result<SessionId> {
+pub(crate) fn begin_session(
+    connection: &Connection,
+    project: &str,
+    new: &NewSession,
+) -> Result<SessionId> {
     if let Some(id) = &new.id {
         if !ids::is_session_id(id.as_str()) {
             return Err(invalid_id(id));
         }
         let is_free = insert_row(connection, id, project, new)?;
-        return if is_free { Ok(id.clone()) } else { Err(exists(id)) };
+        return if is_free { Ok(id.clone()) } else { Err(session_exists_error(id)) };
     }
     for _ in 0..ID_TRIES {
-        let chance = connection.query_row("SELECT random()", [], |row| row.get(0)).explain()?;
+        let chance =
+            connection.query_row("SELECT random()", [], |row| row.get(0)).map_sqlite_error()?;
         let id = ids::session_id(new.at_ms, chance);
         if insert_row(connection, &id, project, new)? {
             return Ok(id);
@@ -55,17 +60,17 @@ fn insert_row(
              VALUES (?1, ?2, ?3, ?4, ?4)",
             params![id.as_str(), project, new.title, new.at_ms],
         )
-        .explain()
+        .map_sqlite_error()
         .map(|added| added == 1)?;
     match &new.parent {
-        Some((parent, name)) if is_free => child::add(connection, id, parent, name)?,
+        Some((parent, name)) if is_free => child::add_child(connection, id, parent, name)?,
         Some(_) | None => (),
     }
     Ok(is_free)
 }
 
 /// Adds an entry for a store that may write the session.
-pub(crate) fn append(
+pub(crate) fn append_entry(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
@@ -73,19 +78,19 @@ pub(crate) fn append(
     at_ms: i64,
     new: &Prepared,
 ) -> Result<EntryId> {
-    let known = find(connection, session)?;
+    let known = find_session(connection, session)?;
     if let Some(hold) = lock::refuse_if_held(connection, me, known.number, at_ms)? {
-        lock::touch(connection, me, &hold, known.number, at_ms)?;
+        lock::touch_hold(connection, me, &hold, known.number, at_ms)?;
     }
     let parent = match parent {
         Parent::Tip => known.tip,
         Parent::Start => None,
-        Parent::After(entry) => Some(within(connection, &known, session, entry)?),
+        Parent::After(entry) => Some(check_entry_belongs(connection, &known, session, entry)?),
     };
     if let Some(Record::Tombstone { of }) = new.record {
-        hide(connection, within(connection, &known, session, of)?)?;
+        hide_entry(connection, check_entry_belongs(connection, &known, session, of)?)?;
     }
-    insert(connection, &known, parent, at_ms, new)
+    insert_entry(connection, &known, parent, at_ms, new)
 }
 
 /// The same for several of one session, each after the one before it.
@@ -98,25 +103,25 @@ pub(crate) fn append_all(
     let mut entries: Vec<EntryId> = Vec::with_capacity(new.len());
     for (new, prepared) in new.iter().zip(prepared) {
         let parent = entries.last().map_or(new.parent, |last| Parent::After(*last));
-        let entry = append(connection, me, &new.session, parent, new.at_ms, prepared)?;
+        let entry = append_entry(connection, me, &new.session, parent, new.at_ms, prepared)?;
         entries.push(entry);
     }
     Ok(entries)
 }
 
 /// Adds an entry whose parent is known to be right.
-pub(crate) fn insert(
+pub(crate) fn insert_entry(
     connection: &Connection,
     known: &SessionRow,
     parent: Option<i64>,
     at_ms: i64,
     new: &Prepared,
 ) -> Result<EntryId> {
-    write(connection, known, None, parent, at_ms, new).map(EntryId)
+    write_entry(connection, known, None, parent, at_ms, new).map(EntryId)
 }
 
 /// Adds an entry under the id it had in another database. The tip is the caller's to set.
-pub(crate) fn restore(
+pub(crate) fn restore_entry(
     connection: &Connection,
     session: i64,
     id: i64,
@@ -126,12 +131,12 @@ pub(crate) fn restore(
 ) -> Result<()> {
     let known = SessionRow { number: session, tip: None, fork_entry: None, untitled: true };
     if let Some(Record::Tombstone { of }) = new.record {
-        hide(connection, of.0)?;
+        hide_entry(connection, of.0)?;
     }
-    write(connection, &known, Some(id), parent, at_ms, new).map(|_| ())
+    write_entry(connection, &known, Some(id), parent, at_ms, new).map(|_| ())
 }
 
-fn write(
+fn write_entry(
     connection: &Connection,
     known: &SessionRow,
     id: Option<i64>,
@@ -144,10 +149,10 @@ fn write(
             "INSERT INTO entry(id, session, parent, at_ms, body) VALUES (?1, ?2, ?3, ?4, ?5)",
         )
         .and_then(|mut insert| insert.execute(params![id, known.number, parent, at_ms, new.body]))
-        .explain()?;
+        .map_sqlite_error()?;
     let id = connection.last_insert_rowid();
     if matches!(&new.record, Some(Record::Message(message)) if message.role() == Role::Tool) {
-        results::bind(connection, known.number, id)?;
+        results::bind_results(connection, known.number, id)?;
     }
     count_in(connection, known, id, at_ms, new)?;
     Ok(id)
@@ -204,26 +209,26 @@ fn count_in(
                 tip,
                 at_ms,
                 messages,
-                whole(new.body.len()),
-                count(usage.input),
-                count(usage.output),
-                count(usage.cache_read),
-                count(usage.cache_write),
-                count(usage.reasoning),
+                clamp_size(new.body.len()),
+                clamp_count(usage.input),
+                clamp_count(usage.output),
+                clamp_count(usage.cache_read),
+                clamp_count(usage.cache_write),
+                clamp_count(usage.reasoning),
                 title,
                 matches!(new.record, Some(Record::Title { .. })),
                 MAX_COUNT,
             ])
         })
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
 /// No longer shows or finds an entry.
-pub(crate) fn hide(connection: &Connection, entry: i64) -> Result<()> {
-    let node = path::node(connection, entry)?;
-    connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [entry]).explain()?;
-    connection.execute("DELETE FROM words WHERE rowid = ?1", [entry]).explain()?;
+pub(crate) fn hide_entry(connection: &Connection, entry: i64) -> Result<()> {
+    let node = path::load_node(connection, entry)?;
+    connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [entry]).map_sqlite_error()?;
+    connection.execute("DELETE FROM words WHERE rowid = ?1", [entry]).map_sqlite_error()?;
     hide_results_before(connection, node.parent.filter(|parent| *parent < entry))
 }
 
@@ -231,12 +236,14 @@ pub(crate) fn hide(connection: &Connection, entry: i64) -> Result<()> {
 fn hide_results_before(connection: &Connection, entry: Option<i64>) -> Result<()> {
     let mut next = entry;
     while let Some(id) = next {
-        let node = path::node(connection, id)?;
-        match parse(&node.body) {
+        let node = path::load_node(connection, id)?;
+        match parse_record(&node.body) {
             Some(Record::Message(_)) => break,
             None if may_be_message(&node.body) => break,
             Some(Record::ToolEnded(_)) => {
-                connection.execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [id]).explain()?;
+                connection
+                    .execute("UPDATE entry SET hidden = 1 WHERE id = ?1", [id])
+                    .map_sqlite_error()?;
             }
             Some(_) | None => {}
         }
@@ -246,28 +253,28 @@ fn hide_results_before(connection: &Connection, entry: Option<i64>) -> Result<()
 }
 
 /// Begins a session that shares the past of another.
-pub(crate) fn fork(
+pub(crate) fn fork_session(
     connection: &Connection,
     project: &str,
     source: &SessionId,
     at: EntryId,
     at_ms: i64,
 ) -> Result<SessionId> {
-    let known = find(connection, source)?;
-    within(connection, &known, source, at)?;
-    let id = begin(connection, project, &NewSession { at_ms, ..NewSession::default() })?;
+    let known = find_session(connection, source)?;
+    check_entry_belongs(connection, &known, source, at)?;
+    let id = begin_session(connection, project, &NewSession { at_ms, ..NewSession::default() })?;
     connection
         .execute(
             "UPDATE session SET tip = ?3, fork_entry = ?3, fork_session = ?2, \
              title = (SELECT title FROM session WHERE id = ?2) WHERE id = ?1",
             params![id.as_str(), source.as_str(), at.0],
         )
-        .explain()?;
+        .map_sqlite_error()?;
     Ok(id)
 }
 
 /// Gives a session a title, and says so in its tree.
-pub(crate) fn rename(
+pub(crate) fn rename_session(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
@@ -275,37 +282,37 @@ pub(crate) fn rename(
     at_ms: i64,
 ) -> Result<()> {
     let new = Prepared::new(Record::Title { text: title })?;
-    append(connection, me, session, Parent::Tip, at_ms, &new).map(|_| ())
+    append_entry(connection, me, session, Parent::Tip, at_ms, &new).map(|_| ())
 }
 
 /// Forgets a session nobody holds, and those below it.
-pub(crate) fn delete(
+pub(crate) fn delete_session(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
     now_ms: i64,
 ) -> Result<()> {
-    let known = find(connection, session)?;
-    let all = child::tree(connection, known.number)?;
+    let known = find_session(connection, session)?;
+    let all = child::session_tree(connection, known.number)?;
     for number in &all {
         lock::refuse_if_held(connection, me, *number, now_ms)?;
     }
     for number in all {
-        connection.execute("DELETE FROM hold WHERE session = ?1", [number]).explain()?;
+        connection.execute("DELETE FROM hold WHERE session = ?1", [number]).map_sqlite_error()?;
         connection
             .execute("UPDATE session SET deleted = 1 WHERE number = ?1", [number])
-            .explain()?;
+            .map_sqlite_error()?;
     }
-    sweep(connection)
+    sweep_deleted(connection)
 }
 
 /// Removes what only deleted sessions need. A fork that goes may free its source's entries, and
 /// sources are older: the newest go first.
-fn sweep(connection: &Connection) -> Result<()> {
+fn sweep_deleted(connection: &Connection) -> Result<()> {
     let deleted: Vec<i64> = connection
         .prepare_cached("SELECT number FROM session WHERE deleted = 1 ORDER BY number DESC")
         .and_then(|mut find| find.query_map([], |row| row.get(0))?.collect())
-        .explain()?;
+        .map_sqlite_error()?;
     for number in deleted {
         remove_unshared(connection, number)?;
     }
@@ -323,18 +330,18 @@ fn remove_unshared(connection: &Connection, number: i64) -> Result<()> {
         "DELETE FROM words WHERE rowid IN",
         "DELETE FROM entry WHERE id IN",
     ] {
-        connection.execute(&format!("{table} ({UNSHARED})"), [number]).explain()?;
+        connection.execute(&format!("{table} ({UNSHARED})"), [number]).map_sqlite_error()?;
     }
     connection
         .execute("DELETE FROM result WHERE session = ?1 AND entry IS NULL", [number])
-        .explain()?;
+        .map_sqlite_error()?;
     connection
         .execute(
             "DELETE FROM session WHERE number = ?1 \
              AND NOT EXISTS (SELECT 1 FROM entry WHERE session = ?1)",
             [number],
         )
-        .explain()
+        .map_sqlite_error()
         .map(|_| ())
 }
 
@@ -357,7 +364,7 @@ fn facts_sql(index: &str) -> String {
 }
 
 /// Facts of one session.
-pub(crate) fn facts(
+pub(crate) fn session_facts(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
@@ -369,18 +376,18 @@ pub(crate) fn facts(
         .and_then(|mut find| {
             find.query_row([session.as_str()], |row| read_facts(row, me, now_ms)).optional()
         })
-        .explain()?
-        .map_or_else(|| Err(missing(connection, session)), Ok)
+        .map_sqlite_error()?
+        .map_or_else(|| Err(missing_session_error(connection, session)), Ok)
 }
 
 /// Facts of the sessions that one has started, in the order it did.
-pub(crate) fn children(
+pub(crate) fn child_facts(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
     now_ms: i64,
 ) -> Result<Vec<SessionFacts>> {
-    let known = find(connection, session)?;
+    let known = find_session(connection, session)?;
     let sql = format!(
         "{} WHERE child.parent = ?1 AND session.deleted = 0 ORDER BY session.number",
         facts_sql("")
@@ -390,12 +397,12 @@ pub(crate) fn children(
         .and_then(|mut find| {
             find.query_map([known.number], |row| read_facts(row, me, now_ms))?.collect()
         })
-        .explain()
+        .map_sqlite_error()
 }
 
 /// Facts of the sessions that people opened, those changed last. Where it is more than the latest, the rows themselves are read:
 /// they are few, and an index may leave one out.
-pub(crate) fn list(
+pub(crate) fn list_sessions(
     connection: &Connection,
     me: &Identity,
     max: usize,
@@ -410,14 +417,14 @@ pub(crate) fn list(
     connection
         .prepare_cached(&sql)
         .and_then(|mut find| {
-            find.query_map([whole(max)], |row| read_facts(row, me, now_ms))?.collect()
+            find.query_map([clamp_size(max)], |row| read_facts(row, me, now_ms))?.collect()
         })
-        .explain()
+        .map_sqlite_error()
 }
 
 fn read_facts(row: &Row<'_>, me: &Identity, now_ms: i64) -> rusqlite::Result<SessionFacts> {
     let fork: (Option<String>, Option<i64>) = (row.get(12)?, row.get(13)?);
-    let held = Hold::read(row, FACTS_COLUMNS)?;
+    let held = Hold::from_row(row, FACTS_COLUMNS)?;
     let child: (Option<String>, Option<bool>, Option<String>) =
         (row.get(14)?, row.get(15)?, row.get(16)?);
     Ok(SessionFacts {
@@ -426,14 +433,14 @@ fn read_facts(row: &Row<'_>, me: &Identity, now_ms: i64) -> rusqlite::Result<Ses
         title: row.get(2)?,
         created_ms: row.get(3)?,
         changed_ms: row.get(4)?,
-        messages: counted(row, 5)?,
-        bytes: counted(row, 6)?,
+        messages: read_count(row, 5)?,
+        bytes: read_count(row, 6)?,
         usage: Usage {
-            input: counted(row, 7)?,
-            output: counted(row, 8)?,
-            cache_read: counted(row, 9)?,
-            cache_write: counted(row, 10)?,
-            reasoning: counted(row, 11)?,
+            input: read_count(row, 7)?,
+            output: read_count(row, 8)?,
+            cache_read: read_count(row, 9)?,
+            cache_write: read_count(row, 10)?,
+            reasoning: read_count(row, 11)?,
         },
         forked_from: fork.0.zip(fork.1).map(|(id, at)| (SessionId::new(id), EntryId(at))),
         held_by: held.filter(|hold| hold.is_live(me, now_ms)).map(|hold| hold.holder()),

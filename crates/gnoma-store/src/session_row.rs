@@ -6,7 +6,7 @@
 use gnoma_core::store::{EntryId, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::{Explain, Result, damaged, not_found};
+use crate::error::{Explain, Result, damaged_error, not_found};
 
 /// A session's row, as far as adding to it needs.
 pub(crate) struct SessionRow {
@@ -21,7 +21,7 @@ pub(crate) struct SessionRow {
 }
 
 /// Finds a session by its id.
-pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<SessionRow> {
+pub(crate) fn find_session(connection: &Connection, id: &SessionId) -> Result<SessionRow> {
     connection
         .prepare_cached(
             "SELECT number, tip, fork_entry, title IS NULL FROM session \
@@ -38,27 +38,27 @@ pub(crate) fn find(connection: &Connection, id: &SessionId) -> Result<SessionRow
             })
             .optional()
         })
-        .explain()?
-        .map_or_else(|| Err(missing(connection, id)), Ok)
+        .map_sqlite_error()?
+        .map_or_else(|| Err(missing_session_error(connection, id)), Ok)
 }
 
 /// Returns the error that tells why the index leads to no session of this id.
-pub(crate) fn missing(connection: &Connection, id: &SessionId) -> StoreError {
+pub(crate) fn missing_session_error(connection: &Connection, id: &SessionId) -> StoreError {
     let is_there = connection
         .prepare_cached(
             "SELECT EXISTS (SELECT 1 FROM session NOT INDEXED WHERE id = ?1 AND deleted = 0)",
         )
         .and_then(|mut ask| ask.query_row([id.as_str()], |row| row.get(0)))
-        .explain();
+        .map_sqlite_error();
     match is_there {
-        Ok(true) => damaged(&format!("its index lacks session `{id}`")),
+        Ok(true) => damaged_error(&format!("its index lacks session `{id}`")),
         Ok(false) => not_found(format_args!("session `{id}`")),
         Err(error) => error,
     }
 }
 
 /// Checks that `entry` is the session's own or of the past it shares.
-pub(crate) fn within(
+pub(crate) fn check_entry_belongs(
     connection: &Connection,
     known: &SessionRow,
     session: &SessionId,
@@ -67,7 +67,7 @@ pub(crate) fn within(
     let own = connection
         .prepare_cached("SELECT session FROM entry WHERE id = ?1")
         .and_then(|mut find| find.query_row([entry.0], |row| row.get::<_, i64>(0)).optional())
-        .explain()?
+        .map_sqlite_error()?
         .is_some_and(|owner| owner == known.number);
     if own || is_shared(connection, known.fork_entry, entry.0)? {
         return Ok(entry.0);
@@ -84,5 +84,5 @@ fn is_shared(connection: &Connection, fork_entry: Option<i64>, entry: i64) -> Re
              SELECT EXISTS (SELECT 1 FROM past WHERE id = ?2)",
         )
         .and_then(|mut find| find.query_row([fork_entry, entry], |row| row.get(0)))
-        .explain()
+        .map_sqlite_error()
 }

@@ -59,9 +59,9 @@ impl OpenDatabase {
     /// Another store on the database, with its own redaction and holds: it shares the writing thread and the
     /// reading ones. `None` if the database is closed, or about to be reopened. `options` must name the same file.
     #[must_use]
-    pub fn store(&self, options: Options) -> Option<Store> {
+    pub fn open_store(&self, options: Options) -> Option<Store> {
         let database = self.0.upgrade()?;
-        (database.is_as_opened(&options.path())).then(|| Store::on(database, options))
+        (database.is_as_opened(&options.path())).then(|| Store::from_database(database, options))
     }
 }
 
@@ -81,7 +81,7 @@ impl Store {
     /// foreign or a newer gnoma's; such a file is left as it is.
     pub fn open(options: Options) -> Result<Opened> {
         let (database, rescued) = Database::open(&options)?;
-        Ok(Opened { store: Self::on(Arc::new(database), options), rescued })
+        Ok(Opened { store: Self::from_database(Arc::new(database), options), rescued })
     }
 
     /// Opens what exists for reading, if nothing can be written: in a home that is read-only or full. Every change
@@ -90,10 +90,11 @@ impl Store {
     /// # Errors
     /// There is no database, or it cannot be read as it is.
     pub fn open_to_read(options: Options) -> Result<Self> {
-        Database::open_to_read(&options).map(|database| Self::on(Arc::new(database), options))
+        Database::open_to_read(&options)
+            .map(|database| Self::from_database(Arc::new(database), options))
     }
 
-    fn on(database: Arc<Database>, options: Options) -> Self {
+    fn from_database(database: Arc<Database>, options: Options) -> Self {
         let identity = Identity::of_this_process(database.next_token());
         Self { database, identity: Arc::new(identity), options: Arc::new(options) }
     }
@@ -116,7 +117,10 @@ impl Store {
     /// As the database's.
     pub async fn prune(&self, retention: Retention, now_ms: i64) -> Result<Pruned> {
         let me = Arc::clone(&self.identity);
-        self.change(move |connection| retention::prune(connection, &me, retention, now_ms)).await
+        self.run_write(move |connection| {
+            retention::prune_sessions(connection, &me, retention, now_ms)
+        })
+        .await
     }
 
     /// Adds what was imported as a new session, all of it or nothing, through the same redaction
@@ -127,15 +131,15 @@ impl Store {
     /// As the database's.
     pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<ImportOutcome> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
-        let project = redact::words(&*options.redact, &options.project);
-        let prepare = move || add_import::prepare(&*options.redact, imported);
+        let project = redact::redact_words(&*options.redact, &options.project);
+        let prepare = move || add_import::prepare_import(&*options.redact, imported);
         let work = move |connection: &Connection, ready: add_import::Ready| {
-            add_import::add(connection, &me, &project, ready, at_ms)
+            add_import::insert_import(connection, &me, &project, ready, at_ms)
         };
         // Too much to have twice: damage that is met here is healed by whoever meets it next.
-        let open = self.database.current().await;
+        let open = self.database.lock_current().await;
         let answer = open.writer()?.ask_prepared(Durability::Disk, prepare, work).await;
-        self.heed(answer)
+        self.remember_damage(answer)
     }
 
     /// Reads the whole database and says whether it is sound. When it is not, the next
@@ -143,28 +147,28 @@ impl Store {
     ///
     /// # Errors
     /// When it is damaged.
-    pub async fn check(&self) -> Result<()> {
-        self.heed(self.database.current().await.look(db::check).await)
+    pub async fn check_integrity(&self) -> Result<()> {
+        self.remember_damage(self.database.lock_current().await.run_read(db::check_integrity).await)
     }
 
     /// Looks at the database; where it is damaged, at what was recovered of it.
-    pub(crate) async fn look<T: Send + 'static>(
+    pub(crate) async fn run_read<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
         let work = Arc::new(work);
-        self.healing(|| {
+        self.with_recovery(|| {
             let work = Arc::clone(&work);
-            async move { self.database.current().await.look(move |open| work(open)).await }
+            async move { self.database.lock_current().await.run_read(move |open| work(open)).await }
         })
         .await
     }
 
     /// Brings the index up to date. Where that cannot be done, what is indexed is searched.
-    async fn index(&self) -> Result<()> {
+    async fn update_index(&self) -> Result<()> {
         for _ in 0..MOST_PIECES {
-            if !self.look(text_index::is_behind).await?
-                || self.change(text_index::follow).await.is_err()
+            if !self.run_read(text_index::is_behind).await?
+                || self.run_write(text_index::index_batch).await.is_err()
             {
                 break;
             }
@@ -172,7 +176,7 @@ impl Store {
         Ok(())
     }
 
-    async fn change<T: Send + 'static>(
+    async fn run_write<T: Send + 'static>(
         &self,
         work: impl Fn(&Connection) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
@@ -189,10 +193,10 @@ impl Store {
         work: impl Fn(&Connection, I) -> Result<T> + Send + Sync + 'static,
     ) -> Result<T> {
         let (prepare, work) = (Arc::new(prepare), Arc::new(work));
-        self.healing(|| {
+        self.with_recovery(|| {
             let (prepare, work) = (Arc::clone(&prepare), Arc::clone(&work));
             async move {
-                let open = self.database.current().await;
+                let open = self.database.lock_current().await;
                 let work = move |connection: &Connection, prepared| work(connection, prepared);
                 open.writer()?.ask_prepared(durability, move || prepare(), work).await
             }
@@ -201,7 +205,7 @@ impl Store {
     }
 
     /// Does something with the database; when it meets damage, again with what was recovered.
-    async fn healing<T, A: Future<Output = Result<T>>>(
+    async fn with_recovery<T, A: Future<Output = Result<T>>>(
         &self,
         attempt: impl Fn() -> A,
     ) -> Result<T> {
@@ -210,23 +214,23 @@ impl Store {
         if !is_damage(&answer) {
             return answer;
         }
-        match Database::heal(&self.database, &self.options, seen).await {
+        match Database::recover_file(&self.database, &self.options, seen).await {
             Ok(rescued) => {
                 if let Some(rescued) = rescued {
                     (self.options.recovered)(rescued);
                 }
-                self.heed(attempt().await)
+                self.remember_damage(attempt().await)
             }
             // The damage is what is to be told, unless somebody else is in the way of healing it.
             Err(error) if error.kind == StoreErrorKind::Busy => Err(error),
-            Err(_) => self.heed(answer),
+            Err(_) => self.remember_damage(answer),
         }
     }
 
     /// Remembers damage for the next start.
-    fn heed<T>(&self, answer: Result<T>) -> Result<T> {
+    fn remember_damage<T>(&self, answer: Result<T>) -> Result<T> {
         if is_damage(&answer) {
-            files::doubt(self.database.path());
+            files::mark_damaged(self.database.path());
         }
         answer
     }
@@ -240,26 +244,31 @@ impl Drop for Store {
     fn drop(&mut self) {
         let me = Arc::clone(&self.identity);
         // A hold that stays behind is taken over when this process is gone.
-        self.database.tell(move |connection| lock::release_all(connection, &me));
+        self.database.queue_write(move |connection| lock::release_all(connection, &me));
     }
 }
 
 impl SessionStore for Store {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
         let options = Arc::clone(&self.options);
-        Box::pin(self.change(move |connection| {
-            let title = new.title.as_deref().map(|title| redact::words(&*options.redact, title));
-            let project = redact::words(&*options.redact, &options.project);
-            let hidden = |name: &str| redact::words(&*options.redact, name);
+        Box::pin(self.run_write(move |connection| {
+            let title =
+                new.title.as_deref().map(|title| redact::redact_words(&*options.redact, title));
+            let project = redact::redact_words(&*options.redact, &options.project);
+            let hidden = |name: &str| redact::redact_words(&*options.redact, name);
             let parent = new.parent.as_ref().map(|(id, name)| (id.clone(), hidden(name)));
-            session::begin(connection, &project, &NewSession { title, parent, ..new.clone() })
+            session::begin_session(
+                connection,
+                &project,
+                &NewSession { title, parent, ..new.clone() },
+            )
         }))
     }
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
         Box::pin(async move {
             let entries = self.append_all(vec![new]).await?;
-            entries.first().copied().ok_or_else(crate::job::closed)
+            entries.first().copied().ok_or_else(crate::job::closed_error)
         })
     }
 
@@ -272,7 +281,7 @@ impl SessionStore for Store {
             let new = Arc::new(new);
             let same = Arc::clone(&new);
             let prepare = move || {
-                let hidden = |new: &NewEntry| redact::record(&*options.redact, &new.record);
+                let hidden = |new: &NewEntry| redact::redact_record(&*options.redact, &new.record);
                 new.iter().map(|new| Prepared::new(hidden(new)?)).collect::<Result<Vec<_>>>()
             };
             let work = move |connection: &Connection, prepared: Vec<Prepared>| {
@@ -283,68 +292,82 @@ impl SessionStore for Store {
     }
 
     fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page> {
-        Box::pin(self.look(move |connection| path::load(connection, &session, page)))
+        Box::pin(self.run_read(move |connection| path::load_page(connection, &session, page)))
     }
 
-    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
+    fn session_facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
-        Box::pin(self.look(move |connection| session::facts(connection, &me, &session, now_ms)))
+        Box::pin(
+            self.run_read(move |connection| {
+                session::session_facts(connection, &me, &session, now_ms)
+            }),
+        )
     }
 
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
-        Box::pin(self.look(move |connection| session::list(connection, &me, max, now_ms)))
+        Box::pin(
+            self.run_read(move |connection| session::list_sessions(connection, &me, max, now_ms)),
+        )
     }
 
     fn children(&self, session: SessionId) -> Stored<'_, Vec<SessionFacts>> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
-        Box::pin(self.look(move |connection| session::children(connection, &me, &session, now_ms)))
+        Box::pin(
+            self.run_read(move |connection| {
+                session::child_facts(connection, &me, &session, now_ms)
+            }),
+        )
     }
 
     fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
         Box::pin(async move {
-            self.index().await?;
-            self.look(move |connection| search::search(connection, &query, max)).await
+            self.update_index().await?;
+            self.run_read(move |connection| search::search_entries(connection, &query, max)).await
         })
     }
 
     fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId> {
         let options = Arc::clone(&self.options);
-        Box::pin(self.change(move |connection| {
-            let project = redact::words(&*options.redact, &options.project);
-            session::fork(connection, &project, &session, at, at_ms)
+        Box::pin(self.run_write(move |connection| {
+            let project = redact::redact_words(&*options.redact, &options.project);
+            session::fork_session(connection, &project, &session, at, at_ms)
         }))
     }
 
     fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
-        Box::pin(self.change(move |connection| {
-            let title = redact::words(&*options.redact, &title);
-            session::rename(connection, &me, &session, title, at_ms)
+        Box::pin(self.run_write(move |connection| {
+            let title = redact::redact_words(&*options.redact, &title);
+            session::rename_session(connection, &me, &session, title, at_ms)
         }))
     }
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
-        let (me, deleted) = (Arc::clone(&self.identity), self.database.deleted());
+        let (me, deleted) = (Arc::clone(&self.identity), self.database.deletion_flag());
         let now_ms = (self.options.clock)();
-        Box::pin(self.change(move |connection| {
-            retention::forget(connection, &me, &session, now_ms)?;
+        Box::pin(self.run_write(move |connection| {
+            retention::forget_session(connection, &me, &session, now_ms)?;
             deleted.store(true, Ordering::SeqCst);
             Ok(())
         }))
     }
 
-    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
+    fn hold_session(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
         let me = Arc::clone(&self.identity);
-        Box::pin(self.change(move |connection| recover::take(connection, &me, &session, at_ms)))
+        Box::pin(
+            self.run_write(move |connection| {
+                recover::hold_session(connection, &me, &session, at_ms)
+            }),
+        )
     }
 
-    fn release(&self, session: SessionId) -> Stored<'_, ()> {
+    fn release_session(&self, session: SessionId) -> Stored<'_, ()> {
         let me = Arc::clone(&self.identity);
-        Box::pin(self.change(move |connection| {
-            let known = session_row::find(connection, &session)?;
-            child::ended(connection, &me, known.number)?;
-            lock::release(connection, &me, known.number)
+        Box::pin(self.run_write(move |connection| {
+            let known = session_row::find_session(connection, &session)?;
+            child::mark_ended(connection, &me, known.number)?;
+            lock::release_hold(connection, &me, known.number)
         }))
     }
 }

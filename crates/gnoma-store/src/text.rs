@@ -17,43 +17,43 @@ const TITLE_CHARS: usize = 80;
 pub(crate) const MAX_COUNT: i64 = 1 << 44;
 
 /// Counts as the database keeps them; the impossible is cut off.
-pub(crate) fn count(value: u64) -> i64 {
+pub(crate) fn clamp_count(value: u64) -> i64 {
     i64::try_from(value).unwrap_or(MAX_COUNT).min(MAX_COUNT)
 }
 
 /// A count as a database gives it back, whatever a file says it is.
-pub(crate) fn counted(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+pub(crate) fn read_count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
     Ok(match row.get_ref(column)? {
         ValueRef::Integer(value) => u64::try_from(value.min(MAX_COUNT)).unwrap_or(0),
         // Sums of older versions could overflow.
-        ValueRef::Real(value) if value > 0.0 => count(u64::MAX).unsigned_abs(),
+        ValueRef::Real(value) if value > 0.0 => clamp_count(u64::MAX).unsigned_abs(),
         ValueRef::Real(_) | ValueRef::Null | ValueRef::Text(_) | ValueRef::Blob(_) => 0,
     })
 }
 
 /// Sizes as the database keeps them.
-pub(crate) fn whole(value: usize) -> i64 {
+pub(crate) fn clamp_size(value: usize) -> i64 {
     i64::try_from(value).unwrap_or(i64::MAX)
 }
 
 /// Returns the words of `record` that can be searched for.
-pub(crate) fn searchable(record: &Record) -> Option<String> {
+pub(crate) fn searchable_text(record: &Record) -> Option<String> {
     let mut words = String::new();
     match record {
         Record::Message(message) => message.content().iter().for_each(|block| match block {
-            Content::Text(text) => add(&mut words, &text.text),
-            Content::Thinking(thinking) => add(&mut words, &thinking.text),
+            Content::Text(text) => append_words(&mut words, &text.text),
+            Content::Thinking(thinking) => append_words(&mut words, &thinking.text),
             Content::ToolCall(call) => {
-                add(&mut words, &call.name);
-                add(&mut words, call.arguments.get());
+                append_words(&mut words, &call.name);
+                append_words(&mut words, call.arguments.get());
             }
             Content::ToolResult(result) => result.parts.iter().for_each(|part| match part {
-                ResultPart::Text { text } => add(&mut words, text),
+                ResultPart::Text { text } => append_words(&mut words, text),
                 ResultPart::Image(_) => {}
             }),
             Content::Image(_) | Content::RedactedThinking(_) => {}
         }),
-        Record::Summary { text, .. } | Record::Title { text } => add(&mut words, text),
+        Record::Summary { text, .. } | Record::Title { text } => append_words(&mut words, text),
         Record::Routed { .. }
         | Record::Asked { .. }
         | Record::Judged { .. }
@@ -70,14 +70,14 @@ pub(crate) fn searchable(record: &Record) -> Option<String> {
     (!words.is_empty()).then_some(words)
 }
 
-fn add(words: &mut String, more: &str) {
+fn append_words(words: &mut String, more: &str) {
     let room = ENTRY_WORDS_BYTES.saturating_sub(words.len()).min(BLOCK_WORDS_BYTES);
-    words.push_str(beginning(more, room));
+    words.push_str(text_prefix(more, room));
     words.push('\n');
 }
 
 /// The longest beginning of `text` of at most `bytes` bytes.
-pub(crate) fn beginning(text: &str, bytes: usize) -> &str {
+pub(crate) fn text_prefix(text: &str, bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(bytes)).unwrap_or(text)
 }
 

@@ -3,7 +3,7 @@
 use jiff::{Timestamp, civil::DateTime, tz::TimeZone};
 
 /// The time `at_ms` milliseconds after 1970 began; what is beyond the calendar is its end.
-pub(crate) fn timestamp(at_ms: i64) -> Timestamp {
+pub(crate) fn timestamp_from_ms(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }
@@ -11,12 +11,12 @@ pub(crate) fn timestamp(at_ms: i64) -> Timestamp {
 /// `YYYY-MM-DD HH:MM +02:00`: the minute on the clocks of `zone`, and how far they are from UTC, since
 /// an exported file may be read elsewhere.
 pub(crate) fn minute_in(zone: TimeZone, at_ms: i64) -> String {
-    timestamp(at_ms).to_zoned(zone).strftime("%Y-%m-%d %H:%M %:z").to_string()
+    timestamp_from_ms(at_ms).to_zoned(zone).strftime("%Y-%m-%d %H:%M %:z").to_string()
 }
 
 /// Milliseconds since 1970 of a time such as `2026-01-31T12:30:00.5Z` or with `+02:00`; one without
 /// a zone is in UTC. `None` when it is not a time.
-pub(crate) fn parse(text: &str) -> Option<i64> {
+pub(crate) fn parse_time(text: &str) -> Option<i64> {
     // A date alone is read as its midnight by the library, and is no time here.
     text.contains(':').then_some(())?;
     let time = text
@@ -42,7 +42,7 @@ mod tests {
             ("2024-02-30T00:00:00Z", None),
             ("yesterday", None),
         ] {
-            assert_eq!(parse(text), ms, "{text}");
+            assert_eq!(parse_time(text), ms, "{text}");
         }
     }
 
@@ -57,7 +57,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_text_upsets_the_reader(text in "[0-9TZ:+. -]{0,40}|\\PC{0,30}") {
-            parse(&text);
+            parse_time(&text);
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
     error::Result,
     files,
     log::{self, Log},
-    sql::execute,
+    sql::execute_cached,
     text_index,
     writer::Upkeep,
 };
@@ -40,7 +40,7 @@ impl Maintenance {
     /// The keeper of the open database at `path`. `deleted` is set when something is to be gone
     /// without a trace.
     pub(crate) fn new(path: PathBuf, deleted: Arc<AtomicBool>) -> Self {
-        let (opened, log) = (files::identity(&path), Log::of(&path));
+        let (opened, log) = (files::file_identity(&path), Log::for_database(&path));
         Self { path, opened, log, deleted, is_checked: Cell::new(false) }
     }
 
@@ -51,7 +51,7 @@ impl Maintenance {
             && let Err(error) = db::check_table(connection, "session")
             && error.kind == StoreErrorKind::Damaged
         {
-            files::doubt(&self.path);
+            files::mark_damaged(&self.path);
         }
     }
 
@@ -62,10 +62,10 @@ impl Maintenance {
         if !self.deleted.load(Ordering::SeqCst) {
             return Ok(false);
         }
-        let more = erase::piece(connection)?;
+        let more = erase::erase_piece(connection)?;
         if !more {
             self.deleted.store(false, Ordering::SeqCst);
-            log::erase(connection)?;
+            log::erase_log(connection)?;
         }
         Ok(more)
     }
@@ -73,7 +73,7 @@ impl Maintenance {
 
 impl Upkeep for Maintenance {
     fn may_write(&self) -> Result<()> {
-        files::still(&self.path, self.opened)
+        files::check_same_file(&self.path, self.opened)
     }
 
     fn flush(&self) -> Result<()> {
@@ -81,13 +81,13 @@ impl Upkeep for Maintenance {
     }
 
     fn turn_ended(&self, connection: &Connection) -> Result<()> {
-        if log::pages(connection)? >= log::TOO_LONG_PAGES {
+        if log::count_pages(connection)? >= log::TOO_LONG_PAGES {
             log::work_in(connection)?;
         }
         Ok(())
     }
 
-    fn tend(&self, connection: &Connection) -> Result<bool> {
+    fn run_maintenance(&self, connection: &Connection) -> Result<bool> {
         self.may_write()?;
         if self.erase_deleted(connection)? {
             return Ok(true);
@@ -96,18 +96,18 @@ impl Upkeep for Maintenance {
         // A full disk is no reason to leave the rest.
         drop(self.log.make_room(connection));
         if text_index::is_behind(connection)? {
-            execute(connection, "BEGIN IMMEDIATE")?;
-            text_index::follow(connection)?;
-            execute(connection, "COMMIT")?;
+            execute_cached(connection, "BEGIN IMMEDIATE")?;
+            text_index::index_batch(connection)?;
+            execute_cached(connection, "COMMIT")?;
             return Ok(true);
         }
-        if log::pages(connection)? >= log::LONG_PAGES {
+        if log::count_pages(connection)? >= log::LONG_PAGES {
             log::work_in(connection)?;
         }
         Ok(false)
     }
 
-    fn leave(&self, connection: &Connection) {
+    fn on_thread_end(&self, connection: &Connection) {
         for _ in 0..MOST_LAST_PIECES {
             if !matches!(self.erase_deleted(connection), Ok(true)) {
                 break;

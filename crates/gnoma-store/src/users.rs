@@ -25,16 +25,16 @@ impl User {
     /// Joins those that have `database` open. Nobody is alone with it meanwhile: that takes the lock
     /// that opening takes.
     pub(crate) fn join(database: &Path) -> Result<Self> {
-        let path = files::beside(database, "users");
+        let path = files::sibling_path(database, "users");
         let file =
             files::private_file(&path).map_err(|error| from_io("cannot create", &path, &error))?;
         let user = Self { file };
-        user.share();
+        user.lock_shared();
         Ok(user)
     }
 
     /// Does `work` while nobody else has the database open.
-    pub(crate) fn alone<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
+    pub(crate) fn with_exclusive_lock<T>(&self, work: impl FnOnce() -> Result<T>) -> Result<T> {
         if flock(&self.file, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
             return Err(StoreError::new(
                 StoreErrorKind::Busy,
@@ -43,11 +43,11 @@ impl User {
             ));
         }
         let done = work();
-        self.share();
+        self.lock_shared();
         done
     }
 
-    fn share(&self) {
+    fn lock_shared(&self) {
         // It fails only where there are no locks.
         flock(&self.file, FlockOperation::NonBlockingLockShared).unwrap_or_default();
     }

@@ -15,8 +15,8 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
     error::Result,
-    job::{Job, Queued, asked, closed},
-    sql::execute,
+    job::{Job, Queued, closed_error, create_job},
+    sql::execute_cached,
     writer::{Upkeep, Writer},
 };
 
@@ -32,21 +32,21 @@ pub(crate) struct Worker {
 
 impl Worker {
     /// A thread whose jobs change the database.
-    pub(crate) fn writing(connection: Connection, upkeep: impl Upkeep) -> Result<Self> {
+    pub(crate) fn spawn_writer(connection: Connection, upkeep: impl Upkeep) -> Result<Self> {
         Self::start("gnoma-store-writer", move |jobs| Writer::new(connection, upkeep).run(&jobs))
     }
 
     /// A thread whose jobs only look. It connects when there is something to look at.
-    pub(crate) fn reading(
+    pub(crate) fn spawn_reader(
         connect: impl Fn() -> Result<Connection> + Send + 'static,
     ) -> Result<Self> {
         Self::start("gnoma-store-reader", move |jobs| {
             let mut connection = None;
             while let Ok(queued) = jobs.recv() {
-                let mut job = queued.take();
+                let mut job = queued.into_job();
                 job.prepare();
-                let outcome = connected(&mut connection, &connect)
-                    .and_then(|connection| read(connection, job.as_mut()));
+                let outcome = ensure_connected(&mut connection, &connect)
+                    .and_then(|connection| run_in_snapshot(connection, job.as_mut()));
                 job.finish(outcome);
             }
         })
@@ -64,7 +64,7 @@ impl Worker {
     }
 
     /// Runs `work` on the thread's connection.
-    pub(crate) async fn ask<T: Send + 'static>(
+    pub(crate) async fn run_job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
@@ -79,26 +79,26 @@ impl Worker {
         prepare: impl FnOnce() -> Result<I> + Send + 'static,
         work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let (job, answer) = asked(durability, prepare, work);
-        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed())?;
+        let (job, answer) = create_job(durability, prepare, work);
+        let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed_error())?;
         self.send(Queued { job, _place: Some(place) })?;
-        answer.await.map_err(|_| closed())?
+        answer.await.map_err(|_| closed_error())?
     }
 
     /// Runs `work` on the thread's connection, whether or not anybody waits for the answer. Takes no
     /// place in the queue: the caller bounds how many there are.
-    pub(crate) fn tell<T: Send + 'static>(
+    pub(crate) fn queue_job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<oneshot::Receiver<Result<T>>> {
         let (job, answer) =
-            asked(Durability::Process, || Ok(()), |connection, ()| work(connection));
+            create_job(Durability::Process, || Ok(()), |connection, ()| work(connection));
         self.send(Queued { job, _place: None }).map(|()| answer)
     }
 
     fn send(&self, queued: Queued) -> Result<()> {
-        let queue = self.queue.as_ref().ok_or_else(closed)?;
-        queue.send(queued).map_err(|_| closed())
+        let queue = self.queue.as_ref().ok_or_else(closed_error)?;
+        queue.send(queued).map_err(|_| closed_error())
     }
 }
 
@@ -113,7 +113,7 @@ impl Drop for Worker {
     }
 }
 
-fn connected<'c>(
+fn ensure_connected<'c>(
     slot: &'c mut Option<Connection>,
     connect: &impl Fn() -> Result<Connection>,
 ) -> Result<&'c Connection> {
@@ -124,9 +124,9 @@ fn connected<'c>(
 }
 
 /// One look at the database is one moment of it.
-fn read(connection: &Connection, job: &mut dyn Job) -> Result<()> {
-    execute(connection, "BEGIN DEFERRED")?;
+fn run_in_snapshot(connection: &Connection, job: &mut dyn Job) -> Result<()> {
+    execute_cached(connection, "BEGIN DEFERRED")?;
     let outcome = job.run(connection);
-    let ended = execute(connection, "ROLLBACK");
+    let ended = execute_cached(connection, "ROLLBACK");
     outcome.and(ended)
 }

@@ -14,8 +14,8 @@ use rusqlite::Connection;
 
 use crate::{
     error::Result,
-    job::{Job, Queued, closed},
-    sql::execute,
+    job::{Job, Queued, closed_error},
+    sql::execute_cached,
     text_index,
 };
 
@@ -40,9 +40,9 @@ pub(crate) trait Upkeep: Send + 'static {
     /// A turn has ended and everybody has their answers: what should not wait for a pause.
     fn turn_ended(&self, connection: &Connection) -> Result<()>;
     /// Does one bounded piece of what can wait; says whether there is more.
-    fn tend(&self, connection: &Connection) -> Result<bool>;
+    fn run_maintenance(&self, connection: &Connection) -> Result<bool>;
     /// Runs when the thread ends.
-    fn leave(&self, connection: &Connection);
+    fn on_thread_end(&self, connection: &Connection);
 }
 
 enum Next {
@@ -69,11 +69,11 @@ impl<U: Upkeep> Writer<U> {
     pub(crate) fn run(mut self, jobs: &Receiver<Queued>) {
         while let Some(next) = self.next(jobs) {
             match next {
-                Next::Job(first) => self.transact(batch(first, jobs)),
-                Next::Tending => self.tend(),
+                Next::Job(first) => self.run_batch(collect_batch(first, jobs)),
+                Next::Tending => self.maintain_database(),
             }
         }
-        self.upkeep.leave(&self.connection);
+        self.upkeep.on_thread_end(&self.connection);
     }
 
     fn next(&self, jobs: &Receiver<Queued>) -> Option<Next> {
@@ -90,22 +90,22 @@ impl<U: Upkeep> Writer<U> {
         }
     }
 
-    fn tend(&mut self) {
+    fn maintain_database(&mut self) {
         // Nothing that is stored depends on upkeep; the next jobs bring the next try.
-        let has_more = self.upkeep.tend(&self.connection).unwrap_or(false);
+        let has_more = self.upkeep.run_maintenance(&self.connection).unwrap_or(false);
         if !self.connection.is_autocommit() {
-            drop(execute(&self.connection, "ROLLBACK"));
+            drop(execute_cached(&self.connection, "ROLLBACK"));
         }
         let left = self.untended_jobs.saturating_sub(text_index::AT_ONCE_ENTRIES);
         self.untended_jobs = if has_more { left.max(1) } else { 0 };
         self.pause = BREATH;
     }
 
-    fn transact(&mut self, mut batch: Vec<Box<dyn Job>>) {
+    fn run_batch(&mut self, mut batch: Vec<Box<dyn Job>>) {
         self.untended_jobs += batch.len();
         self.pause = PAUSE;
-        match self.commit(&mut batch) {
-            Ok(outcomes) => self.answer(batch, outcomes),
+        match self.commit_batch(&mut batch) {
+            Ok(outcomes) => self.answer_jobs(batch, outcomes),
             Err(error) => {
                 for job in batch {
                     job.finish(Err(error.clone()));
@@ -115,24 +115,24 @@ impl<U: Upkeep> Writer<U> {
     }
 
     /// The outcome of each job; an error when nothing of the batch was kept.
-    fn commit(&self, batch: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
+    fn commit_batch(&self, batch: &mut [Box<dyn Job>]) -> Result<Vec<Result<()>>> {
         self.upkeep.may_write()?;
-        execute(&self.connection, "BEGIN IMMEDIATE")?;
+        execute_cached(&self.connection, "BEGIN IMMEDIATE")?;
         let mut outcomes = Vec::with_capacity(batch.len());
         for job in batch {
-            match alone(&self.connection, job.as_mut()) {
+            match run_in_savepoint(&self.connection, job.as_mut()) {
                 Ok(outcome) => outcomes.push(outcome),
                 Err(error) => return Err(self.give_up(error)),
             }
         }
-        match execute(&self.connection, "COMMIT") {
+        match execute_cached(&self.connection, "COMMIT") {
             Ok(()) => Ok(outcomes),
             Err(error) => Err(self.give_up(error)),
         }
     }
 
     /// Flushes where a job wants that, and answers.
-    fn answer(&self, batch: Vec<Box<dyn Job>>, outcomes: Vec<Result<()>>) {
+    fn answer_jobs(&self, batch: Vec<Box<dyn Job>>, outcomes: Vec<Result<()>>) {
         let turn_ends = batch.iter().any(|job| job.durability() == Durability::Disk);
         let flushed = if turn_ends { self.upkeep.flush() } else { Ok(()) };
         for (job, outcome) in batch.into_iter().zip(outcomes) {
@@ -151,18 +151,18 @@ impl<U: Upkeep> Writer<U> {
     fn give_up(&self, error: StoreError) -> StoreError {
         if !self.connection.is_autocommit() {
             // The error that led here is the one to tell.
-            drop(execute(&self.connection, "ROLLBACK"));
+            drop(execute_cached(&self.connection, "ROLLBACK"));
         }
         error
     }
 }
 
-fn batch(first: Queued, jobs: &Receiver<Queued>) -> Vec<Box<dyn Job>> {
-    let mut batch = vec![first.take()];
+fn collect_batch(first: Queued, jobs: &Receiver<Queued>) -> Vec<Box<dyn Job>> {
+    let mut batch = vec![first.into_job()];
     while batch.len() < BATCH_JOBS
         && let Ok(next) = jobs.try_recv()
     {
-        batch.push(next.take());
+        batch.push(next.into_job());
     }
     for job in &mut batch {
         job.prepare();
@@ -172,15 +172,15 @@ fn batch(first: Queued, jobs: &Receiver<Queued>) -> Vec<Box<dyn Job>> {
 
 /// Runs one job so that it can be undone alone. The outer error says that the whole transaction is
 /// gone.
-fn alone(connection: &Connection, job: &mut dyn Job) -> Result<Result<()>> {
-    execute(connection, "SAVEPOINT job")?;
+fn run_in_savepoint(connection: &Connection, job: &mut dyn Job) -> Result<Result<()>> {
+    execute_cached(connection, "SAVEPOINT job")?;
     let outcome = job.run(connection);
     if connection.is_autocommit() {
-        return Err(outcome.err().unwrap_or_else(closed));
+        return Err(outcome.err().unwrap_or_else(closed_error));
     }
     if outcome.is_err() {
-        execute(connection, "ROLLBACK TO job")?;
+        execute_cached(connection, "ROLLBACK TO job")?;
     }
-    execute(connection, "RELEASE job")?;
+    execute_cached(connection, "RELEASE job")?;
     Ok(outcome)
 }

@@ -238,10 +238,10 @@ impl Cassette {
     /// # Errors
     /// As [`body`](Self::body).
     pub fn reply(&self, piece: usize) -> io::Result<Reply> {
-        let mut reply = Reply::new(self.response.status, "", self.body()?).pieces(piece);
+        let mut reply = Reply::new(self.response.status, "", self.body()?).with_piece_size(piece);
         for (name, value) in &self.response.headers {
             if !FRAMING_HEADERS.contains(&name.to_ascii_lowercase().as_str()) {
-                reply = reply.header(name, value);
+                reply = reply.with_header(name, value);
             }
         }
         Ok(reply)
@@ -256,7 +256,7 @@ impl Cassette {
 
     /// Reports whether the exchange carries this tag or quirk.
     #[must_use]
-    pub fn has(&self, mark: &str) -> bool {
+    pub fn has_mark(&self, mark: &str) -> bool {
         self.tags.iter().chain(&self.quirks).any(|own| own == mark)
     }
 }
@@ -307,7 +307,7 @@ impl Exceptions {
 
     /// Returns the reason why `field` of `cassette` is not compared, if it is not.
     #[must_use]
-    pub fn reason(&self, cassette: &Cassette, field: &str) -> Option<&str> {
+    pub fn reason_for(&self, cassette: &Cassette, field: &str) -> Option<&str> {
         let covers = |exception: &&Exception| {
             exception.fields.iter().any(|name| name == field) && exception.matches(cassette)
         };
@@ -320,7 +320,7 @@ impl Exception {
     fn matches(&self, cassette: &Cassette) -> bool {
         self.id.as_ref().is_none_or(|id| *id == cassette.id)
             && self.api.is_none_or(|api| api == cassette.api)
-            && self.marks.iter().all(|mark| cassette.has(mark))
+            && self.marks.iter().all(|mark| cassette.has_mark(mark))
             && (self.stop_reason_raw.is_none()
                 || self.stop_reason_raw == cassette.expect.stop_reason_raw)
             && self.body_contains.as_ref().is_none_or(|part| cassette.body_contains(part))
@@ -368,9 +368,9 @@ mod tests {
         "#;
         let exceptions = Exceptions::parse(text).unwrap();
         let mut cassette = cassette();
-        assert_eq!(exceptions.reason(&cassette, "usage"), Some("because"));
-        assert_eq!(exceptions.reason(&cassette, "text"), None);
+        assert_eq!(exceptions.reason_for(&cassette, "usage"), Some("because"));
+        assert_eq!(exceptions.reason_for(&cassette, "text"), None);
         cassette.quirks.clear();
-        assert_eq!(exceptions.reason(&cassette, "usage"), None);
+        assert_eq!(exceptions.reason_for(&cassette, "usage"), None);
     }
 }

@@ -6,16 +6,16 @@ use std::fmt::Write as _;
 
 use base64::prelude::*;
 
-fn bytes(value: &str, separator: &str, write: impl Fn(u8) -> String) -> String {
+fn join_bytes(value: &str, separator: &str, write: impl Fn(u8) -> String) -> String {
     value.bytes().map(write).collect::<Vec<_>>().join(separator)
 }
 
-fn folded(value: &str, width: usize) -> Vec<String> {
+fn fold_lines(value: &str, width: usize) -> Vec<String> {
     value.as_bytes().chunks(width).map(|line| String::from_utf8_lossy(line).into_owned()).collect()
 }
 
 /// As `od` and `xxd` write: an address, the digits of so many bytes, and perhaps the text.
-fn dump(value: &str, before: usize, write: impl Fn(&[u8]) -> String, has_text: bool) -> String {
+fn hex_dump(value: &str, before: usize, write: impl Fn(&[u8]) -> String, has_text: bool) -> String {
     let whole = format!("{}{value}\n", "x".repeat(before));
     let mut dump = String::new();
     for (number, line) in whole.as_bytes().chunks(16).enumerate() {
@@ -26,7 +26,7 @@ fn dump(value: &str, before: usize, write: impl Fn(&[u8]) -> String, has_text: b
     dump
 }
 
-fn pairs(line: &[u8]) -> String {
+fn hex_pairs(line: &[u8]) -> String {
     line.chunks(2)
         .map(|two| two.iter().map(|b| format!("{b:02x}")).collect::<String>())
         .collect::<Vec<_>>()
@@ -42,11 +42,11 @@ fn little_words(line: &[u8]) -> String {
 
 /// From its end to its beginning.
 #[must_use]
-pub fn reversed(value: &str) -> String {
+pub fn reverse_text(value: &str) -> String {
     value.chars().rev().collect()
 }
 
-fn rot13(value: &str) -> String {
+fn encode_rot13(value: &str) -> String {
     let turn = |c: char, a: u8| char::from(a + (c as u8 - a + 13) % 26);
     let map = |c: char| match c {
         'a'..='z' => turn(c, b'a'),
@@ -59,7 +59,7 @@ fn rot13(value: &str) -> String {
 const BASE32: &[u8; 32] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 const BASE32_HEX: &[u8; 32] = b"0123456789ABCDEFGHIJKLMNOPQRSTUV";
 
-fn base32(value: &str, alphabet: &[u8; 32]) -> String {
+fn encode_base32(value: &str, alphabet: &[u8; 32]) -> String {
     let bits: String = value.bytes().map(|b| format!("{b:08b}")).collect();
     let digit = |five: &[u8]| {
         let number = five.iter().fold(0, |number, bit| number << 1 | usize::from(bit - b'0'));
@@ -73,11 +73,11 @@ const Z85: &str =
 const RFC1924: &str =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~";
 
-fn ascii85() -> &'static str {
+fn ascii85_alphabet() -> &'static str {
     "!\"#$%&'()*+,-./0123456789:;<=>?@ABCDEFGHIJKLMNOPQRSTUVWXYZ[\\]^_`abcdefghijklmnopqrstu"
 }
 
-fn base85(value: &str, alphabet: &str) -> String {
+fn encode_base85(value: &str, alphabet: &str) -> String {
     let digits: Vec<char> = alphabet.chars().collect();
     let mut written = String::new();
     for group in value.as_bytes().chunks(4) {
@@ -91,7 +91,7 @@ fn base85(value: &str, alphabet: &str) -> String {
 }
 
 /// As `uuencode` writes it, without its first and last lines.
-fn uuencoded(value: &str) -> String {
+fn uuencode_text(value: &str) -> String {
     let digit = |number: u8| if number == 0 { '`' } else { char::from(b' ' + number) };
     let mut written = String::new();
     for line in value.as_bytes().chunks(45) {
@@ -109,7 +109,7 @@ fn uuencoded(value: &str) -> String {
 }
 
 /// The value in letters that are drawn another way, and compared with another file.
-fn styled(value: &str) -> Vec<(String, String)> {
+fn styled_variants(value: &str) -> Vec<(String, String)> {
     let moved = |large: u32, small: u32, digit: u32| -> String {
         let to = |c: char| match c {
             'A'..='Z' => char::from_u32(large + u32::from(c) - u32::from('A')),
@@ -147,53 +147,56 @@ fn styled(value: &str) -> Vec<(String, String)> {
 
 /// The value as many tools write it, by the name of the way.
 #[must_use]
-pub fn clothes(value: &str) -> Vec<(String, String)> {
+pub fn encoded_variants(value: &str) -> Vec<(String, String)> {
     let base64 = |text: &str| BASE64_STANDARD.encode(text);
-    let hex = |text: &str| bytes(text, "", |b| format!("{b:02x}"));
+    let hex = |text: &str| join_bytes(text, "", |b| format!("{b:02x}"));
     let mut all: Vec<(String, String)> = vec![
         ("itself".into(), value.into()),
         ("in other case".into(), value.to_uppercase()),
-        ("rev".into(), reversed(value)),
-        ("sed 's/./& /g'".into(), bytes(value, " ", |b| char::from(b).to_string())),
-        ("separated".into(), bytes(value, "-", |b| char::from(b).to_string())),
-        ("grep -o .".into(), bytes(value, "\n", |b| char::from(b).to_string())),
-        ("grep -no .".into(), bytes(value, "\n", |b| format!("1:{}", char::from(b)))),
-        ("a JSON list".into(), bytes(value, ", ", |b| format!("\"{}\"", char::from(b)))),
+        ("rev".into(), reverse_text(value)),
+        ("sed 's/./& /g'".into(), join_bytes(value, " ", |b| char::from(b).to_string())),
+        ("separated".into(), join_bytes(value, "-", |b| char::from(b).to_string())),
+        ("grep -o .".into(), join_bytes(value, "\n", |b| char::from(b).to_string())),
+        ("grep -no .".into(), join_bytes(value, "\n", |b| format!("1:{}", char::from(b)))),
+        ("a JSON list".into(), join_bytes(value, ", ", |b| format!("\"{}\"", char::from(b)))),
         ("xxd -p".into(), hex(value)),
         ("upper hex".into(), hex(value).to_uppercase()),
-        ("hex with colons".into(), bytes(value, ":", |b| format!("{b:02x}"))),
-        ("xxd -p | rev".into(), reversed(&hex(value))),
-        ("rev | xxd -p".into(), hex(&reversed(value))),
-        ("xxd -i".into(), bytes(value, ", ", |b| format!("0x{b:02x}"))),
-        ("\\x".into(), bytes(value, "", |b| format!("\\x{b:02x}"))),
-        ("\\u".into(), bytes(value, "", |b| format!("\\u{b:04x}"))),
-        ("\\u{}".into(), bytes(value, "", |b| format!("\\u{{{b:x}}}"))),
-        ("%u".into(), bytes(value, "", |b| format!("%u{b:04x}"))),
-        ("chr()".into(), bytes(value, " + ", |b| format!("chr({b})"))),
-        ("UTF-32, xxd -p".into(), bytes(value, "", |b| format!("{b:08x}"))),
-        ("struck twice".into(), bytes(value, "", |b| char::from(b).to_string().repeat(2))),
-        ("octal escapes".into(), bytes(value, "", |b| format!("\\{b:03o}"))),
-        ("od -An -to1".into(), bytes(value, " ", |b| format!("{b:03o}"))),
-        ("od -An -tu1".into(), bytes(value, " ", |b| format!("{b:3}"))),
-        ("a list of numbers".into(), bytes(value, ",", |b| b.to_string())),
-        ("percent".into(), bytes(value, "", |b| format!("%{b:02X}"))),
-        ("entities".into(), bytes(value, "", |b| format!("&#{b};"))),
-        ("hex entities".into(), bytes(value, "", |b| format!("&#x{b:x};"))),
-        ("quoted-printable".into(), bytes(value, "", |b| format!("={b:02X}"))),
-        ("hexdump -e %03u".into(), bytes(value, " ", |b| format!("{b:03}"))),
-        ("printf %03d".into(), bytes(value, "", |b| format!("{b:03}"))),
-        ("od -An -tu1 | rev".into(), reversed(&bytes(value, " ", |b| format!("{b:3}")))),
-        ("basenc --base2msbf".into(), bytes(value, "", |b| format!("{b:08b}"))),
-        ("basenc --base2lsbf".into(), bytes(value, "", |b| format!("{:08b}", b.reverse_bits()))),
-        ("base64 | rot13".into(), rot13(&base64(value))),
-        ("base32".into(), base32(value, BASE32)),
-        ("base32 | rev".into(), reversed(&base32(value, BASE32))),
-        ("basenc --base32hex".into(), base32(value, BASE32_HEX)),
-        ("base64 | base32".into(), base32(&base64(value), BASE32)),
-        ("UTF-16, xxd -p".into(), bytes(value, "", |b| format!("{b:02x}00"))),
-        ("rot13".into(), rot13(value)),
-        ("base64 | rev".into(), reversed(&base64(value))),
-        ("rev | base64".into(), base64(&reversed(value))),
+        ("hex with colons".into(), join_bytes(value, ":", |b| format!("{b:02x}"))),
+        ("xxd -p | rev".into(), reverse_text(&hex(value))),
+        ("rev | xxd -p".into(), hex(&reverse_text(value))),
+        ("xxd -i".into(), join_bytes(value, ", ", |b| format!("0x{b:02x}"))),
+        ("\\x".into(), join_bytes(value, "", |b| format!("\\x{b:02x}"))),
+        ("\\u".into(), join_bytes(value, "", |b| format!("\\u{b:04x}"))),
+        ("\\u{}".into(), join_bytes(value, "", |b| format!("\\u{{{b:x}}}"))),
+        ("%u".into(), join_bytes(value, "", |b| format!("%u{b:04x}"))),
+        ("chr()".into(), join_bytes(value, " + ", |b| format!("chr({b})"))),
+        ("UTF-32, xxd -p".into(), join_bytes(value, "", |b| format!("{b:08x}"))),
+        ("struck twice".into(), join_bytes(value, "", |b| char::from(b).to_string().repeat(2))),
+        ("octal escapes".into(), join_bytes(value, "", |b| format!("\\{b:03o}"))),
+        ("od -An -to1".into(), join_bytes(value, " ", |b| format!("{b:03o}"))),
+        ("od -An -tu1".into(), join_bytes(value, " ", |b| format!("{b:3}"))),
+        ("a list of numbers".into(), join_bytes(value, ",", |b| b.to_string())),
+        ("percent".into(), join_bytes(value, "", |b| format!("%{b:02X}"))),
+        ("entities".into(), join_bytes(value, "", |b| format!("&#{b};"))),
+        ("hex entities".into(), join_bytes(value, "", |b| format!("&#x{b:x};"))),
+        ("quoted-printable".into(), join_bytes(value, "", |b| format!("={b:02X}"))),
+        ("hexdump -e %03u".into(), join_bytes(value, " ", |b| format!("{b:03}"))),
+        ("printf %03d".into(), join_bytes(value, "", |b| format!("{b:03}"))),
+        ("od -An -tu1 | rev".into(), reverse_text(&join_bytes(value, " ", |b| format!("{b:3}")))),
+        ("basenc --base2msbf".into(), join_bytes(value, "", |b| format!("{b:08b}"))),
+        (
+            "basenc --base2lsbf".into(),
+            join_bytes(value, "", |b| format!("{:08b}", b.reverse_bits())),
+        ),
+        ("base64 | rot13".into(), encode_rot13(&base64(value))),
+        ("base32".into(), encode_base32(value, BASE32)),
+        ("base32 | rev".into(), reverse_text(&encode_base32(value, BASE32))),
+        ("basenc --base32hex".into(), encode_base32(value, BASE32_HEX)),
+        ("base64 | base32".into(), encode_base32(&base64(value), BASE32)),
+        ("UTF-16, xxd -p".into(), join_bytes(value, "", |b| format!("{b:02x}00"))),
+        ("rot13".into(), encode_rot13(value)),
+        ("base64 | rev".into(), reverse_text(&base64(value))),
+        ("rev | base64".into(), base64(&reverse_text(value))),
         ("base64 | base64".into(), base64(&base64(value))),
         ("xxd -p | base64".into(), base64(&hex(value))),
         (
@@ -201,16 +204,17 @@ pub fn clothes(value: &str) -> Vec<(String, String)> {
             base64(&value.chars().flat_map(|c| [c, '\0']).collect::<String>()),
         ),
     ];
-    all.extend(styled(value));
+    all.extend(styled_variants(value));
     for before in 0..4 {
         let whole = format!("{}{value} and more", "x".repeat(before));
-        all.push((format!("uuencode at {before}"), uuencoded(&whole)));
-        for (name, alphabet) in [("Ascii85", ascii85()), ("Z85", Z85), ("base85", RFC1924)] {
-            all.push((format!("{name} at {before}"), base85(&whole, alphabet)));
+        all.push((format!("uuencode at {before}"), uuencode_text(&whole)));
+        for (name, alphabet) in [("Ascii85", ascii85_alphabet()), ("Z85", Z85), ("base85", RFC1924)]
+        {
+            all.push((format!("{name} at {before}"), encode_base85(&whole, alphabet)));
         }
     }
     for width in [1, 2, 3, 4, 7, 10, 16] {
-        let lines = folded(value, width);
+        let lines = fold_lines(value, width);
         all.push((format!("fold -w {width}"), lines.join("\n")));
         let numbered = lines.iter().enumerate().map(|(at, line)| format!("{:6}\t{line}", at + 1));
         all.push((format!("fold -w {width} | cat -n"), numbered.collect::<Vec<_>>().join("\n")));
@@ -228,37 +232,39 @@ pub fn clothes(value: &str) -> Vec<(String, String)> {
             format!("base64 at {before}, for URLs"),
             encoded.replace('+', "-").replace('/', "_"),
         ));
-        let marked: Vec<_> = folded(&encoded, 20).iter().map(|line| format!("+{line}")).collect();
+        let marked: Vec<_> =
+            fold_lines(&encoded, 20).iter().map(|line| format!("+{line}")).collect();
         all.push((format!("base64 at {before}, wrapped, in a diff"), marked.join("\n")));
     }
     for before in 0..16 {
-        all.push((format!("xxd at {before}"), dump(value, before, pairs, true)));
-        all.push((format!("od -x at {before}"), dump(value, before, little_words, false)));
+        all.push((format!("xxd at {before}"), hex_dump(value, before, hex_pairs, true)));
+        all.push((format!("od -x at {before}"), hex_dump(value, before, little_words, false)));
         let words = |line: &[u8], bytes: usize, write: fn(u64) -> String| {
             let word = |part: &[u8]| part.iter().rev().fold(0, |word, b| word << 8 | u64::from(*b));
             line.chunks(bytes).map(|part| format!(" {}", write(word(part)))).collect::<String>()
         };
         for bytes in [2, 4, 8] {
-            let decimal = dump(value, before, |line| words(line, bytes, |w| w.to_string()), false);
+            let decimal =
+                hex_dump(value, before, |line| words(line, bytes, |w| w.to_string()), false);
             all.push((format!("od -td{bytes} at {before}"), decimal));
         }
-        let padded = dump(value, before, |line| words(line, 2, |w| format!("{w:05}")), false);
+        let padded = hex_dump(value, before, |line| words(line, 2, |w| format!("{w:05}")), false);
         all.push((format!("hexdump -d at {before}"), padded));
-        let wide = dump(value, before, |line| words(line, 8, |w| format!("{w:016x}")), false);
+        let wide = hex_dump(value, before, |line| words(line, 8, |w| format!("{w:016x}")), false);
         all.push((format!("od -tx8 at {before}"), wide));
         let letters = |line: &[u8]| {
             line.iter()
                 .map(|b| format!("   {}", char::from(*b).to_string().replace('\n', "\\n")))
                 .collect::<String>()
         };
-        all.push((format!("od -c at {before}"), dump(value, before, letters, false)));
+        all.push((format!("od -c at {before}"), hex_dump(value, before, letters, false)));
     }
     all
 }
 
 /// The longest part of the value that can be read from what is left, in characters.
 #[must_use]
-pub fn readable(value: &str, rest: &str) -> usize {
+pub fn longest_readable_part(value: &str, rest: &str) -> usize {
     let letters = |text: &str| {
         text.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_lowercase()
     };

@@ -17,7 +17,7 @@ use gnoma_core::{
     usage::Usage,
 };
 
-use crate::locked;
+use crate::lock_ignoring_poison;
 
 /// The fate of a call to a fake store.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,12 +49,12 @@ pub(crate) struct Fates {
 
 impl Fates {
     /// The fates that `script` gives.
-    pub(crate) fn scripted(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+    pub(crate) fn from_script(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
         Self { script: Some(Arc::new(script)), ..Self::default() }
     }
 
     fn next(&self) -> Fate {
-        let mut calls = locked(&self.calls);
+        let mut calls = lock_ignoring_poison(&self.calls);
         let nth = *calls;
         *calls += 1;
         drop(calls);
@@ -62,7 +62,7 @@ impl Fates {
     }
 
     /// Does `work` as far as fate lets it.
-    pub(crate) async fn perform<T>(
+    pub(crate) async fn perform_next<T>(
         &self,
         work: impl FnOnce() -> Result<T, StoreError>,
     ) -> Result<T, StoreError> {
@@ -108,33 +108,33 @@ pub struct FakeStore {
 impl FakeStore {
     /// A store whose calls of [`SessionStore::begin`], `append`, `hold` and `release` meet the fate
     /// that `script` gives them by their number, counted from 0.
-    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        Self { fates: Fates::scripted(script), ..Self::default() }
+    pub fn with_failures(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        Self { fates: Fates::from_script(script), ..Self::default() }
     }
 
     /// Showing each record to `watcher` at the moment it is stored.
     #[must_use]
-    pub fn watched(mut self, watcher: impl Fn(&Record) + Send + Sync + 'static) -> Self {
+    pub fn with_watcher(mut self, watcher: impl Fn(&Record) + Send + Sync + 'static) -> Self {
         self.watcher = Some(Arc::new(watcher));
         self
     }
 
     /// A store on these sessions that never fails: what a later process finds.
     #[must_use]
-    pub fn survivor(&self) -> Self {
+    pub fn without_failures(&self) -> Self {
         Self { memory: Arc::clone(&self.memory), ..Self::default() }
     }
 
     /// Returns the number of calls that had a fate.
     #[must_use]
-    pub fn calls(&self) -> usize {
-        *locked(&self.fates.calls)
+    pub fn call_count(&self) -> usize {
+        *lock_ignoring_poison(&self.fates.calls)
     }
 
     /// The sessions there are.
     #[must_use]
-    pub fn sessions(&self) -> Vec<SessionId> {
-        let mut ids: Vec<_> = locked(&self.memory).sessions.keys().cloned().collect();
+    pub fn session_ids(&self) -> Vec<SessionId> {
+        let mut ids: Vec<_> = lock_ignoring_poison(&self.memory).sessions.keys().cloned().collect();
         ids.sort_unstable();
         ids
     }
@@ -142,17 +142,17 @@ impl FakeStore {
     /// Reports whether the session is held.
     #[must_use]
     pub fn is_held(&self, session: &SessionId) -> bool {
-        locked(&self.memory).sessions.get(session).is_some_and(|kept| kept.held)
+        lock_ignoring_poison(&self.memory).sessions.get(session).is_some_and(|kept| kept.held)
     }
 
     /// The path to the tip of a session, from its start; what tombstones name is left out.
     #[must_use]
-    pub fn path(&self, session: &SessionId) -> Vec<Entry> {
-        let memory = locked(&self.memory);
+    pub fn path_to_tip(&self, session: &SessionId) -> Vec<Entry> {
+        let memory = lock_ignoring_poison(&self.memory);
         let mut next = memory.sessions.get(session).and_then(|kept| kept.tip);
         let mut path = Vec::new();
         let mut hidden = Vec::new();
-        while let Some(entry) = next.and_then(|id| memory.entry(id)) {
+        while let Some(entry) = next.and_then(|id| memory.find_entry(id)) {
             if let Record::Tombstone { of } = entry.record {
                 hidden.push(of);
             }
@@ -167,13 +167,13 @@ impl FakeStore {
     /// Returns the durability that was asked of the latest entry.
     #[must_use]
     pub fn last_durability(&self) -> Option<Durability> {
-        locked(&self.memory).entries.last().map(|(_, durability)| *durability)
+        lock_ignoring_poison(&self.memory).entries.last().map(|(_, durability)| *durability)
     }
 
-    fn add(&self, new: NewEntry) -> Result<EntryId, StoreError> {
-        let mut memory = locked(&self.memory);
+    fn add_entry(&self, new: NewEntry) -> Result<EntryId, StoreError> {
+        let mut memory = lock_ignoring_poison(&self.memory);
         let id = EntryId(i64::try_from(memory.entries.len()).unwrap_or(i64::MAX - 1) + 1);
-        let kept = memory.sessions.get_mut(&new.session).ok_or_else(unknown)?;
+        let kept = memory.sessions.get_mut(&new.session).ok_or_else(unknown_session_error)?;
         let parent = match new.parent {
             Parent::Tip => kept.tip,
             Parent::Start => None,
@@ -190,14 +190,14 @@ impl FakeStore {
 }
 
 impl StoredSessions {
-    fn entry(&self, id: EntryId) -> Option<&Entry> {
+    fn find_entry(&self, id: EntryId) -> Option<&Entry> {
         let at = usize::try_from(id.0).ok()?.checked_sub(1)?;
         self.entries.get(at).map(|(entry, _)| entry)
     }
 
     fn begin_as(&mut self, id: Option<SessionId>) -> Result<SessionId, StoreError> {
         match id {
-            None => Ok(self.begin(None)),
+            None => Ok(self.insert_session(None)),
             Some(id) if self.sessions.contains_key(&id) => {
                 Err(StoreError::new(StoreErrorKind::Exists, "there is such a session already"))
             }
@@ -208,13 +208,13 @@ impl StoredSessions {
         }
     }
 
-    fn begin(&mut self, tip: Option<EntryId>) -> SessionId {
+    fn insert_session(&mut self, tip: Option<EntryId>) -> SessionId {
         let id = SessionId::new(format!("20260101-000000-{:06x}", self.sessions.len()));
         self.sessions.insert(id.clone(), StoredSession { tip, held: false });
         id
     }
 
-    fn facts(&self, id: &SessionId) -> SessionFacts {
+    fn session_facts(&self, id: &SessionId) -> SessionFacts {
         SessionFacts {
             id: id.clone(),
             project: "/".to_owned(),
@@ -231,35 +231,36 @@ impl StoredSessions {
     }
 }
 
-fn unknown() -> StoreError {
+fn unknown_session_error() -> StoreError {
     StoreError::new(StoreErrorKind::NotFound, "there is no such session")
 }
 
 impl SessionStore for FakeStore {
     fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
-        Box::pin(self.fates.perform(|| locked(&self.memory).begin_as(new.id)))
+        Box::pin(self.fates.perform_next(|| lock_ignoring_poison(&self.memory).begin_as(new.id)))
     }
 
     fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
-        Box::pin(self.fates.perform(move || self.add(new)))
+        Box::pin(self.fates.perform_next(move || self.add_entry(new)))
     }
 
     /// The whole path, whatever the limits.
     fn load(&self, session: SessionId, _page: PageRequest) -> Stored<'_, Page> {
-        let entries = self.path(&session);
+        let entries = self.path_to_tip(&session);
         Box::pin(future::ready(Ok(Page { entries, earlier: None })))
     }
 
-    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
-        let memory = locked(&self.memory);
+    fn session_facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
+        let memory = lock_ignoring_poison(&self.memory);
         let known = memory.sessions.contains_key(&session);
-        let facts = if known { Ok(memory.facts(&session)) } else { Err(unknown()) };
+        let facts =
+            if known { Ok(memory.session_facts(&session)) } else { Err(unknown_session_error()) };
         Box::pin(future::ready(facts))
     }
 
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
-        let memory = locked(&self.memory);
-        let facts = memory.sessions.keys().take(max).map(|id| memory.facts(id)).collect();
+        let memory = lock_ignoring_poison(&self.memory);
+        let facts = memory.sessions.keys().take(max).map(|id| memory.session_facts(id)).collect();
         Box::pin(future::ready(Ok(facts)))
     }
 
@@ -269,7 +270,7 @@ impl SessionStore for FakeStore {
     }
 
     fn fork(&self, _session: SessionId, at: EntryId, _at_ms: i64) -> Stored<'_, SessionId> {
-        let id = locked(&self.memory).begin(Some(at));
+        let id = lock_ignoring_poison(&self.memory).insert_session(Some(at));
         Box::pin(future::ready(Ok(id)))
     }
 
@@ -277,26 +278,26 @@ impl SessionStore for FakeStore {
         let record = Record::Title { text: title };
         let durability = Durability::Process;
         let new = NewEntry { session, parent: Parent::Tip, at_ms, record, durability };
-        Box::pin(future::ready(self.add(new).map(|_| ())))
+        Box::pin(future::ready(self.add_entry(new).map(|_| ())))
     }
 
     fn delete(&self, session: SessionId) -> Stored<'_, ()> {
-        let removed = locked(&self.memory).sessions.remove(&session);
-        Box::pin(future::ready(removed.map(|_| ()).ok_or_else(unknown)))
+        let removed = lock_ignoring_poison(&self.memory).sessions.remove(&session);
+        Box::pin(future::ready(removed.map(|_| ()).ok_or_else(unknown_session_error)))
     }
 
-    fn hold(&self, session: SessionId, _at_ms: i64) -> Stored<'_, HoldReport> {
-        Box::pin(self.fates.perform(move || {
-            let mut memory = locked(&self.memory);
-            memory.sessions.get_mut(&session).ok_or_else(unknown)?.held = true;
+    fn hold_session(&self, session: SessionId, _at_ms: i64) -> Stored<'_, HoldReport> {
+        Box::pin(self.fates.perform_next(move || {
+            let mut memory = lock_ignoring_poison(&self.memory);
+            memory.sessions.get_mut(&session).ok_or_else(unknown_session_error)?.held = true;
             Ok(HoldReport::default())
         }))
     }
 
-    fn release(&self, session: SessionId) -> Stored<'_, ()> {
-        Box::pin(self.fates.perform(move || {
-            let mut memory = locked(&self.memory);
-            memory.sessions.get_mut(&session).ok_or_else(unknown)?.held = false;
+    fn release_session(&self, session: SessionId) -> Stored<'_, ()> {
+        Box::pin(self.fates.perform_next(move || {
+            let mut memory = lock_ignoring_poison(&self.memory);
+            memory.sessions.get_mut(&session).ok_or_else(unknown_session_error)?.held = false;
             Ok(())
         }))
     }
@@ -311,39 +312,39 @@ pub struct FakeResultStore {
 
 impl FakeResultStore {
     /// A result store on which putting meets the fate that `script` gives it, by its number from 0.
-    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let fates = Fates::scripted(script);
+    pub fn with_failures(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        let fates = Fates::from_script(script);
         Self { fates, ..Self::default() }
     }
 
     /// Returns the results that were put there, in order: `r1`, `r2`, …
     #[must_use]
     pub fn results(&self) -> Vec<String> {
-        locked(&self.results).clone()
+        lock_ignoring_poison(&self.results).clone()
     }
 }
 
 impl ResultStore for FakeResultStore {
-    fn put(&self, text: String) -> Stored<'_, ResultId> {
-        Box::pin(self.fates.perform(move || {
-            let mut results = locked(&self.results);
+    fn save_result(&self, text: String) -> Stored<'_, ResultId> {
+        Box::pin(self.fates.perform_next(move || {
+            let mut results = lock_ignoring_poison(&self.results);
             results.push(text);
             Ok(ResultId::new(format!("r{}", results.len())))
         }))
     }
 
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
-        let results = locked(&self.results);
+    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
+        let results = lock_ignoring_poison(&self.results);
         let nth = id.as_str().strip_prefix('r').and_then(|nth| nth.parse::<usize>().ok());
         let text = nth.and_then(|nth| results.get(nth.checked_sub(1)?));
         let none =
             || StoreError::new(StoreErrorKind::NotFound, format!("there is no result `{id}`"));
-        let slice = text.map(|text| slice(text, from, max_bytes)).ok_or_else(none);
+        let slice = text.map(|text| slice_result(text, from, max_bytes)).ok_or_else(none);
         Box::pin(future::ready(slice))
     }
 }
 
-fn slice(text: &str, from: u64, max_bytes: usize) -> ResultSlice {
+fn slice_result(text: &str, from: u64, max_bytes: usize) -> ResultSlice {
     let total_bytes = text.len() as u64;
     let from = text.floor_char_boundary(usize::try_from(from).unwrap_or(text.len()));
     let rest = text.get(from..).unwrap_or_default();
@@ -366,14 +367,14 @@ pub struct FakeCheckpoints {
 
 impl FakeCheckpoints {
     /// Keeping meets the fate that `script` gives it, by its number from 0.
-    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        let fates = Fates::scripted(script);
+    pub fn with_failures(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        let fates = Fates::from_script(script);
         Self { fates, ..Self::default() }
     }
 
     /// Taking this long, in tokio's time.
     #[must_use]
-    pub fn after(mut self, delay: std::time::Duration) -> Self {
+    pub fn with_delay(mut self, delay: std::time::Duration) -> Self {
         self.delay = delay;
         self
     }
@@ -381,32 +382,32 @@ impl FakeCheckpoints {
     /// The labels of the states that were kept, in order.
     #[must_use]
     pub fn labels(&self) -> Vec<String> {
-        locked(&self.labels).clone()
+        lock_ignoring_poison(&self.labels).clone()
     }
 
     /// Returns how often the checkpoints were told to prepare.
     #[must_use]
-    pub fn prepared(&self) -> usize {
-        *locked(&self.prepared)
+    pub fn prepare_count(&self) -> usize {
+        *lock_ignoring_poison(&self.prepared)
     }
 }
 
 impl Checkpoints for FakeCheckpoints {
-    fn prepare(&self) {
-        *locked(&self.prepared) += 1;
+    fn preload_workspace(&self) {
+        *lock_ignoring_poison(&self.prepared) += 1;
     }
 
-    fn keep(&self, label: String) -> BoxFuture<'_, Result<String, StoreError>> {
+    fn save_checkpoint(&self, label: String) -> BoxFuture<'_, Result<String, StoreError>> {
         Box::pin(async move {
             if !self.delay.is_zero() {
                 tokio::time::sleep(self.delay).await;
             }
             let note = || {
-                let mut labels = locked(&self.labels);
+                let mut labels = lock_ignoring_poison(&self.labels);
                 labels.push(label);
                 Ok(format!("state{}", labels.len()))
             };
-            self.fates.perform(note).await
+            self.fates.perform_next(note).await
         })
     }
 }
@@ -429,22 +430,23 @@ mod tests {
     async fn a_store_keeps_a_tree_and_fails_when_told() {
         let fate =
             |nth| if nth == 2 { Fate::FailsAfter(StoreErrorKind::Full) } else { Fate::Works };
-        let store = FakeStore::fated(fate);
+        let store = FakeStore::with_failures(fate);
         let session = store.begin(NewSession::default()).await.unwrap();
         let first = store.append(said(&session, "a", Parent::Tip)).await.unwrap();
         assert!(store.append(said(&session, "lost", Parent::Tip)).await.is_err());
         let after = store.append(said(&session, "b", Parent::After(first))).await.unwrap();
-        let path: Vec<_> = store.survivor().path(&session).iter().map(|entry| entry.id).collect();
-        assert_eq!((path, store.calls()), (vec![first, after], 4));
+        let path: Vec<_> =
+            store.without_failures().path_to_tip(&session).iter().map(|entry| entry.id).collect();
+        assert_eq!((path, store.call_count()), (vec![first, after], 4));
     }
 
     #[tokio::test]
     async fn a_result_store_is_read_by_whole_lines() {
         let results = FakeResultStore::default();
-        let id = results.put("one\ntwo\nthree".into()).await.unwrap();
-        let read = results.read(id.clone(), 0, 9).await.unwrap();
+        let id = results.save_result("one\ntwo\nthree".into()).await.unwrap();
+        let read = results.read_slice(id.clone(), 0, 9).await.unwrap();
         assert_eq!((read.text.as_str(), read.next), ("one\ntwo\n", Some(8)));
-        let rest = results.read(id, 8, 9).await.unwrap();
+        let rest = results.read_slice(id, 8, 9).await.unwrap();
         assert_eq!((rest.text.as_str(), rest.next, rest.total_bytes), ("three", None, 13));
     }
 }

@@ -18,7 +18,7 @@ use gnoma_core::{
 
 use crate::{
     keep::{Fate, Fates},
-    locked,
+    lock_ignoring_poison,
 };
 
 const DAY_MS: i64 = 86_400_000;
@@ -59,38 +59,38 @@ pub struct FakeLedger {
 impl FakeLedger {
     /// A ledger whose calls of [`Ledger::reserve`], `commit`, `levels` and `totals` meet the fate
     /// that `script` gives them by their number, counted from 0.
-    pub fn fated(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        Self { fates: Fates::scripted(script), ..Self::default() }
+    pub fn with_failures(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
+        Self { fates: Fates::from_script(script), ..Self::default() }
     }
 
     /// Returns the settled calls, in the order of their settlement.
     #[must_use]
-    pub fn settled(&self) -> Vec<Settled> {
-        locked(&self.books).settled.clone()
+    pub fn settled_calls(&self) -> Vec<Settled> {
+        lock_ignoring_poison(&self.books).settled.clone()
     }
 
     /// Returns the reservations that are neither settled nor released.
     #[must_use]
-    pub fn held(&self) -> Vec<Ask> {
-        locked(&self.books).held.values().cloned().collect()
+    pub fn held_reservations(&self) -> Vec<Ask> {
+        lock_ignoring_poison(&self.books).held.values().cloned().collect()
     }
 
     /// Returns the number of reservations that there was room for.
     #[must_use]
-    pub fn admitted(&self) -> usize {
-        locked(&self.books).admitted
+    pub fn admitted_count(&self) -> usize {
+        lock_ignoring_poison(&self.books).admitted
     }
 }
 
 impl Books {
     fn reserve(&mut self, ask: Ask) -> Reserved {
         let lacking = self.levels(&ask.draws, ask.at_ms).into_iter().find(|level| {
-            let need = ask.amount.of(level.limit.unit);
+            let need = ask.amount.in_unit(level.limit.unit);
             let all = level.used.saturating_add(level.held).saturating_add(need);
             need > 0 && all > level.limit.most
         });
         if let Some(level) = lacking {
-            let need = ask.amount.of(level.limit.unit);
+            let need = ask.amount.in_unit(level.limit.unit);
             return Reserved::Full(Full {
                 used: level.used.saturating_add(level.held),
                 pool: level.pool,
@@ -116,8 +116,8 @@ impl Books {
         let level = |pool: &String, limit: &Limit| Level {
             pool: pool.clone(),
             limit: *limit,
-            used: self.used(pool, limit, at_ms),
-            held: self.held(pool, limit.unit),
+            used: self.used_amount(pool, limit, at_ms),
+            held: self.held_amount(pool, limit.unit),
             resets_at_ms: resets_at(limit.window, at_ms),
         };
         draws
@@ -126,24 +126,24 @@ impl Books {
             .collect()
     }
 
-    fn used(&self, pool: &String, limit: &Limit, at_ms: i64) -> u64 {
+    fn used_amount(&self, pool: &String, limit: &Limit, at_ms: i64) -> u64 {
         let start = start_of(limit.window, at_ms);
         self.settled
             .iter()
             .filter(|settled| settled.at_ms >= start && settled.pools.contains(pool))
-            .map(|settled| settled.amount.of(limit.unit))
+            .map(|settled| settled.amount.in_unit(limit.unit))
             .fold(0, u64::saturating_add)
     }
 
-    fn held(&self, pool: &String, unit: Unit) -> u64 {
+    fn held_amount(&self, pool: &String, unit: Unit) -> u64 {
         self.held
             .values()
             .filter(|ask| ask.draws.iter().any(|draw| draw.pool == *pool))
-            .map(|ask| ask.amount.of(unit))
+            .map(|ask| ask.amount.in_unit(unit))
             .fold(0, u64::saturating_add)
     }
 
-    fn totals(&self, from_day: i32) -> Vec<Total> {
+    fn daily_totals(&self, from_day: i32) -> Vec<Total> {
         let mut days: BTreeMap<(i32, String, String), Amount> = BTreeMap::new();
         for Settled { at_ms, arm, amount, .. } in &self.settled {
             let day = i32::try_from(at_ms.div_euclid(DAY_MS)).unwrap_or(i32::MAX);
@@ -187,12 +187,12 @@ fn resets_at(window: Window, at_ms: i64) -> Option<i64> {
 
 impl Ledger for FakeLedger {
     fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
-        Box::pin(self.fates.perform(|| Ok(locked(&self.books).reserve(ask))))
+        Box::pin(self.fates.perform_next(|| Ok(lock_ignoring_poison(&self.books).reserve(ask))))
     }
 
     fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
-        let mut settling = Box::pin(self.fates.perform(move || {
-            locked(&self.books).commit(hold, at_ms, call);
+        let mut settling = Box::pin(self.fates.perform_next(move || {
+            lock_ignoring_poison(&self.books).commit(hold, at_ms, call);
             Ok(())
         }));
         match settling.as_mut().now_or_never() {
@@ -202,15 +202,21 @@ impl Ledger for FakeLedger {
     }
 
     fn rollback(&self, hold: HoldId) {
-        locked(&self.books).held.remove(&hold.0);
+        lock_ignoring_poison(&self.books).held.remove(&hold.0);
     }
 
-    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
-        Box::pin(self.fates.perform(move || Ok(locked(&self.books).levels(&draws, at_ms))))
+    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        Box::pin(
+            self.fates
+                .perform_next(move || Ok(lock_ignoring_poison(&self.books).levels(&draws, at_ms))),
+        )
     }
 
-    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
-        Box::pin(self.fates.perform(move || Ok(locked(&self.books).totals(from_day))))
+    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(
+            self.fates
+                .perform_next(move || Ok(lock_ignoring_poison(&self.books).daily_totals(from_day))),
+        )
     }
 }
 
@@ -241,11 +247,18 @@ mod tests {
             .await
             .unwrap();
         let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };
-        assert_eq!(ledger.held().len(), 1);
+        assert_eq!(ledger.held_reservations().len(), 1);
         ledger.rollback(hold);
-        assert_eq!((ledger.held().len(), ledger.settled().len(), ledger.admitted()), (0, 1, 2));
-        assert_eq!(ledger.totals(5).await.unwrap()[0].amount.micro_usd, 10);
-        assert_eq!(ledger.totals(6).await.unwrap(), []);
+        assert_eq!(
+            (
+                ledger.held_reservations().len(),
+                ledger.settled_calls().len(),
+                ledger.admitted_count()
+            ),
+            (0, 1, 2)
+        );
+        assert_eq!(ledger.daily_totals(5).await.unwrap()[0].amount.micro_usd, 10);
+        assert_eq!(ledger.daily_totals(6).await.unwrap(), []);
         let mut tomorrow = ask(100);
         tomorrow.at_ms += DAY_MS;
         assert!(matches!(ledger.reserve(tomorrow).await, Ok(Reserved::Held(_))));
@@ -253,7 +266,7 @@ mod tests {
 
     #[tokio::test]
     async fn it_fails_as_it_is_told() {
-        let ledger = FakeLedger::fated(|call| match call {
+        let ledger = FakeLedger::with_failures(|call| match call {
             0 => Fate::Fails(StoreErrorKind::Busy),
             _ => Fate::Works,
         });

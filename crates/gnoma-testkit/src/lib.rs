@@ -23,12 +23,12 @@ pub use keep::{FakeCheckpoints, FakeResultStore, FakeStore, Fate};
 pub use ledger::{FakeLedger, Settled};
 pub use provider::{Answer, FakeProvider};
 pub use server::{End, Gate, Pace, Reaction, Reply, ReplyBody, Request, Server, Vendor};
-pub use skip::{SKIPS_VARIABLE, skip};
+pub use skip::{SKIPS_VARIABLE, skip_test};
 pub use terminal::{Terminal, TerminalWindow};
 pub use tool::FakeTool;
 pub use wire::{Failure, Fault, FaultStage, Issued, RetryAfter, Script, ScriptCall, Wire};
 
 /// Locks; a panic elsewhere does not make what was noted worse.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

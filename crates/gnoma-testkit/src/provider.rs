@@ -13,7 +13,7 @@ use gnoma_core::{
     StreamEvent, tool::BoxFuture,
 };
 
-use crate::locked;
+use crate::lock_ignoring_poison;
 
 /// One scripted answer of a provider.
 #[derive(Clone, Debug, Default)]
@@ -29,14 +29,14 @@ pub struct Answer {
 impl Answer {
     /// Creates an answer of these events.
     #[must_use]
-    pub fn of(events: Vec<Result<StreamEvent, ProviderError>>) -> Self {
+    pub fn from_events(events: Vec<Result<StreamEvent, ProviderError>>) -> Self {
         Self { events, ..Self::default() }
     }
 
     /// Creates an answer of these words that then ends.
     pub fn text(words: impl Into<String>) -> Self {
         let text = StreamEvent::TextDelta { slot: 0, text: words.into() };
-        Self::of(vec![Ok(text), Ok(StreamEvent::Stop(StopReason::EndTurn))])
+        Self::from_events(vec![Ok(text), Ok(StreamEvent::Stop(StopReason::EndTurn))])
     }
 
     /// Calls, each an id, a name and arguments as JSON text, to be run.
@@ -53,31 +53,31 @@ impl Answer {
             events.push(Ok(StreamEvent::ToolCallDone { slot }));
         }
         events.push(Ok(StreamEvent::Stop(StopReason::ToolUse)));
-        Self::of(events)
+        Self::from_events(events)
     }
 
     /// A failure at once.
     #[must_use]
-    pub fn failing(kind: ErrorKind) -> Self {
-        Self::of(vec![Err(ProviderError::new(kind, "fake", "as scripted"))])
+    pub fn from_error(kind: ErrorKind) -> Self {
+        Self::from_events(vec![Err(ProviderError::new(kind, "fake", "as scripted"))])
     }
 
     /// Creates an answer that stays silent forever.
     #[must_use]
-    pub fn silence() -> Self {
-        Self::default().hanging()
+    pub fn endless_silence() -> Self {
+        Self::default().then_hang()
     }
 
     /// Silent for ever after its events.
     #[must_use]
-    pub fn hanging(mut self) -> Self {
+    pub fn then_hang(mut self) -> Self {
         self.hang = true;
         self
     }
 
     /// With a wait before each event.
     #[must_use]
-    pub fn every(mut self, wait: Duration) -> Self {
+    pub fn with_event_delay(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
@@ -104,19 +104,19 @@ impl FakeProvider {
     #[must_use]
     pub fn new(answers: impl IntoIterator<Item = Answer>) -> Self {
         let fake = Self::default();
-        locked(&fake.shared.answers).extend(answers);
+        lock_ignoring_poison(&fake.shared.answers).extend(answers);
         fake
     }
 
     /// Adds an answer to the end of the queue.
     pub fn push(&self, answer: Answer) {
-        locked(&self.shared.answers).push_back(answer);
+        lock_ignoring_poison(&self.shared.answers).push_back(answer);
     }
 
     /// The requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
-        locked(&self.shared.requests).clone()
+        lock_ignoring_poison(&self.shared.requests).clone()
     }
 
     /// Returns the number of streams that are not dropped yet.
@@ -128,12 +128,12 @@ impl FakeProvider {
 
 impl ProviderState {
     fn next(&self, request: ModelRequest) -> Answer {
-        locked(&self.requests).push(request);
-        let next = locked(&self.answers).pop_front();
+        lock_ignoring_poison(&self.requests).push(request);
+        let next = lock_ignoring_poison(&self.answers).pop_front();
         next.unwrap_or_else(|| {
             let message = "the script has no answer left";
             let error = ProviderError::new(ErrorKind::Protocol, "fake", message);
-            Answer::of(vec![Err(error)])
+            Answer::from_events(vec![Err(error)])
         })
     }
 }
@@ -147,16 +147,16 @@ impl Provider for FakeProvider {
         let shared = Arc::clone(&self.shared);
         let open = Arc::clone(&self.open);
         let answer = stream::once(async move { shared.next(request) });
-        Box::pin(answer.flat_map(move |answer| play(answer, Arc::clone(&open))))
+        Box::pin(answer.flat_map(move |answer| stream_answer(answer, Arc::clone(&open))))
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(future::ready(Ok(self.models.clone())))
     }
 }
 
 /// The events, then perhaps silence; keeps `open` until it is dropped.
-fn play(answer: Answer, open: Arc<()>) -> EventStream {
+fn stream_answer(answer: Answer, open: Arc<()>) -> EventStream {
     let wait = answer.wait;
     let events = stream::iter(answer.events).then(move |event| {
         let _kept = &open;
@@ -196,8 +196,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn answers_come_in_order_and_in_time_and_then_run_out() {
         let wait = Duration::from_secs(60);
-        let calls = Answer::calls(&[("a", "fs.read", "{}"), ("b", "fs.ls", "{}")]).every(wait);
-        let fake = FakeProvider::new([calls, Answer::silence()]);
+        let calls =
+            Answer::calls(&[("a", "fs.read", "{}"), ("b", "fs.ls", "{}")]).with_event_delay(wait);
+        let fake = FakeProvider::new([calls, Answer::endless_silence()]);
 
         let begun = Instant::now();
         let mut first = Accumulator::new();
@@ -205,7 +206,7 @@ mod tests {
         while let Some(event) = stream.next().await {
             first.push(&event.unwrap());
         }
-        let first = first.finish();
+        let first = first.into_response();
         assert_eq!(first.tool_calls().count(), 2);
         assert_eq!(first.stop, Some(StopReason::ToolUse));
         assert_eq!(begun.elapsed(), 7 * wait);

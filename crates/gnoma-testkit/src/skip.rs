@@ -14,7 +14,7 @@ pub const SKIPS_VARIABLE: &str = "GNOMA_SKIPS";
 ///
 /// # Panics
 /// If the file cannot be written, since the test would pass silently.
-pub fn skip(reason: &str) {
+pub fn skip_test(reason: &str) {
     let thread = thread::current();
     let test = thread.name().unwrap_or("main");
     #[expect(

@@ -24,7 +24,7 @@ use rustix::{
 };
 use vt100::{Parser, Screen};
 
-use crate::locked;
+use crate::lock_ignoring_poison;
 
 /// No program is waited for any longer.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -81,17 +81,17 @@ impl Terminal {
             .stdout(program_end.try_clone()?)
             .stderr(program_end.try_clone()?);
         let (width, height) = window.size;
-        let parser = Parser::new(cells(height), cells(width), SCROLLBACK_LINES);
+        let parser = Parser::new(to_cell_count(height), to_cell_count(width), SCROLLBACK_LINES);
         let screen = Arc::new(Mutex::new(parser));
-        resize(&keyboard, window.size)?;
+        set_window_size(&keyboard, window.size)?;
         let child = command.spawn()?;
         let (printed, is_frozen) = (Arc::default(), Arc::default());
         let terminal = Self { child, keyboard, program_end, screen, printed, is_frozen };
-        terminal.watch(window.ground)?;
+        terminal.watch_output(window.ground)?;
         Ok(terminal)
     }
 
-    fn watch(&self, ground: [u8; 3]) -> io::Result<()> {
+    fn watch_output(&self, ground: [u8; 3]) -> io::Result<()> {
         let mut source = File::from(self.keyboard.try_clone()?);
         let mut answers = File::from(self.keyboard.try_clone()?);
         let (screen, printed) = (Arc::clone(&self.screen), Arc::clone(&self.printed));
@@ -109,8 +109,8 @@ impl Terminal {
                 let bytes = buffer.get(..count).unwrap_or_default();
                 unseen.extend_from_slice(bytes);
                 let shown: Vec<u8> = unseen.drain(..whole_frames(&unseen)).collect();
-                locked(&screen).process(&shown);
-                locked(&printed).extend_from_slice(bytes);
+                lock_ignoring_poison(&screen).process(&shown);
+                lock_ignoring_poison(&printed).extend_from_slice(bytes);
                 let asks = bytes.windows(QUESTION.len()).any(|window| window == QUESTION);
                 if asks && answers.write_all(answer.as_bytes()).is_err() {
                     break;
@@ -124,7 +124,7 @@ impl Terminal {
     ///
     /// # Errors
     /// When the terminal is gone.
-    pub fn types(&self, keys: &str) -> io::Result<()> {
+    pub fn type_keys(&self, keys: &str) -> io::Result<()> {
         File::from(self.keyboard.try_clone()?).write_all(keys.as_bytes())
     }
 
@@ -134,18 +134,20 @@ impl Terminal {
     /// When the terminal is gone.
     pub fn resize(&self, size: (u16, u16)) -> io::Result<()> {
         let (width, height) = size;
-        locked(&self.screen).screen_mut().set_size(cells(height), cells(width));
-        resize(&self.keyboard, size)
+        lock_ignoring_poison(&self.screen)
+            .screen_mut()
+            .set_size(to_cell_count(height), to_cell_count(width));
+        set_window_size(&self.keyboard, size)
     }
 
     /// From now on nothing that is printed is taken, or all is again.
-    pub fn freeze(&self, is_frozen: bool) {
+    pub fn set_frozen(&self, is_frozen: bool) {
         self.is_frozen.store(is_frozen, Ordering::Relaxed);
     }
 
     /// All that was printed, and what will be.
     #[must_use]
-    pub fn printed(&self) -> Arc<Mutex<Vec<u8>>> {
+    pub fn printed_output(&self) -> Arc<Mutex<Vec<u8>>> {
         Arc::clone(&self.printed)
     }
 
@@ -158,7 +160,7 @@ impl Terminal {
     /// Returns a copy of what is on the screen.
     #[must_use]
     pub fn screen(&self) -> Screen {
-        locked(&self.screen).screen().clone()
+        lock_ignoring_poison(&self.screen).screen().clone()
     }
 
     /// Waits until the screen is as wanted, and gives it as it was at that moment.
@@ -200,11 +202,11 @@ fn whole_frames(bytes: &[u8]) -> usize {
     begin.filter(is_begun).unwrap_or_else(|| bytes.len() - torn().unwrap_or(0))
 }
 
-fn resize(keyboard: &OwnedFd, (width, height): (u16, u16)) -> io::Result<()> {
+fn set_window_size(keyboard: &OwnedFd, (width, height): (u16, u16)) -> io::Result<()> {
     let size = Winsize { ws_col: width, ws_row: height, ws_xpixel: 0, ws_ypixel: 0 };
     Ok(tcsetwinsize(keyboard, size)?)
 }
 
-fn cells(number: u16) -> NonZeroU16 {
+fn to_cell_count(number: u16) -> NonZeroU16 {
     NonZeroU16::new(number).unwrap_or(NonZeroU16::MIN)
 }

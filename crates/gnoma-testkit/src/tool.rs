@@ -13,7 +13,7 @@ use gnoma_core::{
     tool::{Access, BoxFuture, Tier, ToolKind, Touches},
 };
 
-use crate::locked;
+use crate::lock_ignoring_poison;
 
 type Work = Arc<dyn Fn(&ToolCall) -> ToolOutcome + Send + Sync>;
 
@@ -54,28 +54,28 @@ impl FakeTool {
         access: Access,
         work: impl Fn(&ToolCall) -> ToolOutcome + Send + Sync + 'static,
     ) -> Self {
-        Self::acting(name, access, Act::Give(Arc::new(work)))
+        Self::with_act(name, access, Act::Give(Arc::new(work)))
     }
 
     /// A tool whose calls end only when they are stopped.
     #[must_use]
-    pub fn waiting(name: &str, access: Access) -> Self {
-        Self::acting(name, access, Act::Wait)
+    pub fn new_stoppable(name: &str, access: Access) -> Self {
+        Self::with_act(name, access, Act::Wait)
     }
 
     /// A tool whose calls do not even end when they are stopped.
     #[must_use]
-    pub fn deaf(name: &str, access: Access) -> Self {
-        Self::acting(name, access, Act::Ignore)
+    pub fn new_unstoppable(name: &str, access: Access) -> Self {
+        Self::with_act(name, access, Act::Ignore)
     }
 
     /// A tool whose calls panic.
     #[must_use]
-    pub fn panicking(name: &str, access: Access) -> Self {
-        Self::acting(name, access, Act::Panic)
+    pub fn new_panicking(name: &str, access: Access) -> Self {
+        Self::with_act(name, access, Act::Panic)
     }
 
-    fn acting(name: &str, access: Access, act: Act) -> Self {
+    fn with_act(name: &str, access: Access, act: Act) -> Self {
         Self {
             spec: ToolSpec {
                 name: name.to_owned(),
@@ -95,7 +95,7 @@ impl FakeTool {
 
     /// Makes the tool touch this alone.
     #[must_use]
-    pub fn touching(mut self, touches: Touches) -> Self {
+    pub fn with_touches(mut self, touches: Touches) -> Self {
         self.spec.touches = [touches].into();
         self
     }
@@ -109,14 +109,14 @@ impl FakeTool {
 
     /// Ending only after `delay`, in tokio's time.
     #[must_use]
-    pub fn after(mut self, delay: Duration) -> Self {
+    pub fn with_delay(mut self, delay: Duration) -> Self {
         self.delay = delay;
         self
     }
 
     /// Showing this diff before it runs.
     #[must_use]
-    pub fn previewing(mut self, diff: impl Into<String>) -> Self {
+    pub fn with_preview(mut self, diff: impl Into<String>) -> Self {
         self.preview = Some(diff.into());
         self
     }
@@ -124,7 +124,7 @@ impl FakeTool {
     /// The calls that were begun, in order.
     #[must_use]
     pub fn calls(&self) -> Vec<ToolCall> {
-        locked(&self.seen.calls).clone()
+        lock_ignoring_poison(&self.seen.calls).clone()
     }
 
     /// The most calls that ran at the same time.
@@ -143,7 +143,7 @@ impl Tool for FakeTool {
         let (act, delay) = (self.act.clone(), self.delay);
         let seen = Arc::clone(&self.seen);
         Box::pin(async move {
-            let _running = Running::begin(&seen, &call);
+            let _running = Running::begin_call(&seen, &call);
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
@@ -168,8 +168,8 @@ impl Tool for FakeTool {
 struct Running<'a>(&'a ToolRecord);
 
 impl<'a> Running<'a> {
-    fn begin(seen: &'a ToolRecord, call: &ToolCall) -> Self {
-        locked(&seen.calls).push(call.clone());
+    fn begin_call(seen: &'a ToolRecord, call: &ToolCall) -> Self {
+        lock_ignoring_poison(&seen.calls).push(call.clone());
         let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
         seen.most_running.fetch_max(running, Ordering::SeqCst);
         Self(seen)
@@ -204,14 +204,14 @@ mod tests {
             session: None,
             traceparent: None,
         };
-        let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::done("ok"))
-            .after(Duration::from_secs(1));
+        let slow = FakeTool::new("t", Access::Read, |_| ToolOutcome::success_text("ok"))
+            .with_delay(Duration::from_secs(1));
         let run = || slow.run(call.clone(), cx.clone());
         tokio::join!(run(), run());
         assert_eq!((slow.calls().len(), slow.most_running()), (2, 2));
 
         cx.stop.cancel();
-        let waiting = FakeTool::waiting("w", Access::Execute);
+        let waiting = FakeTool::new_stoppable("w", Access::Execute);
         let outcome = waiting.run(call.clone(), cx.clone()).await;
         assert!(matches!(outcome, ToolOutcome::Interrupted(_)));
     }

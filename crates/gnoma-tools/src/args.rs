@@ -10,12 +10,12 @@ use serde::de::DeserializeOwned;
 
 /// Arguments as `T`, or the failure to give back to the model. They are read as the guard has read them: by name,
 /// and nothing in them is spelt anew.
-pub(crate) fn read<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolOutcome> {
-    parse(call).map_err(ToolOutcome::failed)
+pub(crate) fn read_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, ToolOutcome> {
+    parse_arguments(call).map_err(ToolOutcome::failure_text)
 }
 
 /// The same with the words of the failure.
-pub(crate) fn parse<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
+pub(crate) fn parse_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
     let named = if call.arguments.get().starts_with('{') {
         call.arguments.read().map_err(|error| error.to_string())
     } else {
@@ -28,7 +28,7 @@ pub(crate) fn parse<T: DeserializeOwned>(call: &ToolCall) -> Result<T, String> {
 }
 
 /// A spec from literals. `parameters` must be JSON; a test walks all built-in tools.
-pub(crate) fn spec(
+pub(crate) fn tool_spec(
     name: &str,
     access: Access,
     touches: impl Into<Arc<[Touches]>>,
@@ -64,7 +64,8 @@ mod tests {
     fn arguments_are_read_as_the_guard_has_read_them() {
         let of = |arguments: &str| {
             let arguments = RawJson::parse(arguments).unwrap();
-            let wanted = read::<Wanted>(&ToolCall::new(CallId::new("c"), "t", arguments)).ok()?;
+            let wanted =
+                read_arguments::<Wanted>(&ToolCall::new(CallId::new("c"), "t", arguments)).ok()?;
             Some((wanted.path, wanted.all))
         };
         assert_eq!(of(r#"{"path":"7","all":true}"#), Some(("7".to_owned(), Some(true))));

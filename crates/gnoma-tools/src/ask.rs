@@ -20,8 +20,8 @@ const MAX_CHOICE_BYTES: usize = 200;
 
 /// The tool. Only for sessions in which somebody can answer.
 #[must_use]
-pub fn ask() -> Arc<dyn Tool> {
-    Arc::new(Ask { spec: spec() })
+pub fn ask_tool() -> Arc<dyn Tool> {
+    Arc::new(Ask { spec: ask_spec() })
 }
 
 /// The arguments of a call of the tool.
@@ -43,22 +43,22 @@ impl Tool for Ask {
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
-            let question = match args::read::<AskArguments>(&call).map(question) {
+            let question = match args::read_arguments::<AskArguments>(&call).map(parse_question) {
                 Ok(Ok(question)) => question,
-                Ok(Err(why)) => return ToolOutcome::failed(why),
+                Ok(Err(why)) => return ToolOutcome::failure_text(why),
                 Err(outcome) => return outcome,
             };
             tokio::select! {
                 biased;
                 () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
-                answer = cx.ask(&call.id, question) => outcome(answer),
+                answer = cx.ask_user(&call.id, question) => answer_outcome(answer),
             }
         })
     }
 }
 
-fn spec() -> ToolSpec {
-    let spec = args::spec(
+fn ask_spec() -> ToolSpec {
+    let spec = args::tool_spec(
         "ask",
         Access::Read,
         [],
@@ -74,7 +74,7 @@ fn spec() -> ToolSpec {
 ///
 /// # Errors
 /// What is wrong with it, for the model.
-fn question(AskArguments { question, choices }: AskArguments) -> Result<Question, String> {
+fn parse_question(AskArguments { question, choices }: AskArguments) -> Result<Question, String> {
     let text = question.trim();
     if text.is_empty() || text.len() > MAX_QUESTION_BYTES {
         return Err(format!("`question` must have 1 to {MAX_QUESTION_BYTES} bytes"));
@@ -91,13 +91,15 @@ fn question(AskArguments { question, choices }: AskArguments) -> Result<Question
     Ok(Question { text, inquiry, ..Question::default() })
 }
 
-fn outcome(answer: PermissionAnswer) -> ToolOutcome {
+fn answer_outcome(answer: PermissionAnswer) -> ToolOutcome {
     match answer.to_inquiry() {
-        PermissionAnswer::Text { text } => ToolOutcome::done(text),
-        PermissionAnswer::Deny { reason } if !reason.is_empty() => ToolOutcome::failed(format!(
-            "no answer: {reason}. Go on with what you think is best, and say what you assumed"
-        )),
-        _ => ToolOutcome::failed(
+        PermissionAnswer::Text { text } => ToolOutcome::success_text(text),
+        PermissionAnswer::Deny { reason } if !reason.is_empty() => {
+            ToolOutcome::failure_text(format!(
+                "no answer: {reason}. Go on with what you think is best, and say what you assumed"
+            ))
+        }
+        _ => ToolOutcome::failure_text(
             "the user did not answer. Go on with what you think is best, and say what you assumed",
         ),
     }
@@ -109,7 +111,7 @@ mod tests {
 
     fn asked(question: &str, choices: &[&str]) -> Result<Question, String> {
         let choices = choices.iter().map(|&choice| choice.to_owned()).collect();
-        super::question(AskArguments { question: question.to_owned(), choices })
+        super::parse_question(AskArguments { question: question.to_owned(), choices })
     }
 
     #[test]
@@ -125,7 +127,7 @@ mod tests {
 
     #[test]
     fn what_the_model_is_told_is_the_answer_or_that_there_is_none() {
-        let text = |answer| format!("{:?}", outcome(answer));
+        let text = |answer| format!("{:?}", answer_outcome(answer));
         assert!(text(PermissionAnswer::Text { text: "SQLite".into() }).starts_with("Done"));
         for none in [PermissionAnswer::Allow, PermissionAnswer::Deny { reason: String::new() }] {
             let told = text(none);

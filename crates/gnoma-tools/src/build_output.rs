@@ -54,7 +54,7 @@ pub(crate) fn is_program(path: &Path) -> bool {
 }
 
 /// Returns the times at which the folder and those in it last got or lost an entry.
-pub(crate) fn stamps(folder: &Path) -> Vec<SystemTime> {
+pub(crate) fn folder_stamps(folder: &Path) -> Vec<SystemTime> {
     let mut stamps = Vec::new();
     let mut level = vec![folder.to_owned()];
     for _ in 0..=STAMP_DEPTH {
@@ -68,7 +68,7 @@ pub(crate) fn stamps(folder: &Path) -> Vec<SystemTime> {
             let folders = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
             next.extend(folders.map(|entry| entry.path()));
         }
-        gnoma_core::sort::sort(&mut next);
+        gnoma_core::sort::sort_items(&mut next);
         level = next;
     }
     stamps

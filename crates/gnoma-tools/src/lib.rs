@@ -26,12 +26,12 @@ use std::sync::Arc;
 
 use gnoma_core::Tool;
 
-pub use ask::ask;
-pub use bash::{Unattended, protected, remedy as unattended_remedy};
+pub use ask::ask_tool;
+pub use bash::{Unattended, protected_paths, suggest_remedy as unattended_remedy};
 pub use elf::{Agent, elf_tools};
-pub use fs::{Disk, FileHolder, file_names, intended_path, resolve};
+pub use fs::{Disk, FileHolder, file_names, intended_path, resolve_links};
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
-pub use plan::plan;
+pub use plan::plan_tool;
 pub use read_result::read_result;
 pub use repository::{FindsNoRepository, RepositoryFinder, WorkspaceRepository};
 pub use scratch_place::ScratchPlace;
@@ -45,8 +45,8 @@ pub fn plain_files(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
 
 /// The built-in tools, in the order they are offered.
 #[must_use]
-pub fn builtin(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
-    let mut tools = bash::tools(options);
-    tools.extend(fs::tools(options));
+pub fn builtin_tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
+    let mut tools = bash::shell_tools(options);
+    tools.extend(fs::file_tools(options));
     tools
 }

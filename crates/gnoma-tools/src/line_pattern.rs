@@ -33,13 +33,13 @@ impl LinePattern {
     /// # Errors
     /// What is wrong with the pattern and what to write instead, for the model.
     pub(crate) fn compile(pattern: &str, max_bytes: usize) -> Result<Self, String> {
-        Self::build(pattern, max_bytes)
+        Self::try_compile(pattern, max_bytes)
             .map_err(|why| format!("`{pattern}` is not a valid regular expression: {why}"))
     }
 
-    fn build(pattern: &str, max_bytes: usize) -> Result<Self, String> {
+    fn try_compile(pattern: &str, max_bytes: usize) -> Result<Self, String> {
         let hir = ParserBuilder::new().utf8(false).crlf(true).build().parse(pattern);
-        let hir = hir.map_err(|error| format!("{error}\n{}", remedy(&error)))?;
+        let hir = hir.map_err(|error| format!("{error}\n{}", describe_remedy(&error)))?;
         let hir = within_line(hir, Hir::look)?;
         let line = compile_hir(&hir, max_bytes)?;
         let candidate = if let Some(texts) = required_texts(&hir) {
@@ -94,7 +94,7 @@ fn compile_hir(hir: &Hir, max_bytes: usize) -> Result<Regex, String> {
 }
 
 /// Returns advice on what to write instead of a pattern that cannot be read.
-fn remedy(error: &Error) -> &'static str {
+fn describe_remedy(error: &Error) -> &'static str {
     use ErrorKind::{UnicodePropertyNotFound, UnicodePropertyValueNotFound};
     match error {
         Error::Translate(cause)
@@ -123,7 +123,7 @@ fn within_line(hir: Hir, look: fn(Look) -> Hir) -> Result<Hir, String> {
         HirKind::Empty => Hir::empty(),
         HirKind::Look(assertion) => look(assertion),
         HirKind::Literal(literal) => match literal.0.iter().find(|byte| b"\r\n".contains(byte)) {
-            Some(byte) => return Err(forbid(*byte)),
+            Some(byte) => return Err(literal_error(*byte)),
             None => Hir::literal(literal.0),
         },
         HirKind::Class(class) => Hir::class(without_line_ends(class)?),
@@ -149,11 +149,11 @@ fn without_line_ends(mut class: Class) -> Result<Class, String> {
             set.difference(&ClassBytes::new(ends));
         }
     }
-    if class.is_empty() && !was_empty { Err(forbid(b'\n')) } else { Ok(class) }
+    if class.is_empty() && !was_empty { Err(literal_error(b'\n')) } else { Ok(class) }
 }
 
 /// Says that a pattern has a line end of which nothing else is left.
-fn forbid(line_end: u8) -> String {
+fn literal_error(line_end: u8) -> String {
     let literal = char::from(line_end).to_string();
     format!("the literal {literal:?} is not allowed in a regex\n{ESCAPE}")
 }

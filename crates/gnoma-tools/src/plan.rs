@@ -11,8 +11,8 @@ use crate::args;
 
 /// The tool. The session itself takes the plan from its calls.
 #[must_use]
-pub fn plan() -> Arc<dyn Tool> {
-    Arc::new(Plan { spec: spec() })
+pub fn plan_tool() -> Arc<dyn Tool> {
+    Arc::new(Plan { spec: plan_spec() })
 }
 
 struct Plan {
@@ -26,17 +26,17 @@ impl Tool for Plan {
 
     fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
-            match plan::read(&call.arguments) {
-                Ok(steps) if steps.is_empty() => ToolOutcome::done("the plan is empty"),
-                Ok(steps) => ToolOutcome::done(plan::to_text(&steps)),
-                Err(why) => ToolOutcome::failed(why),
+            match plan::parse_plan(&call.arguments) {
+                Ok(steps) if steps.is_empty() => ToolOutcome::success_text("the plan is empty"),
+                Ok(steps) => ToolOutcome::success_text(plan::to_text(&steps)),
+                Err(why) => ToolOutcome::failure_text(why),
             }
         })
     }
 }
 
-fn spec() -> ToolSpec {
-    let spec = args::spec(
+fn plan_spec() -> ToolSpec {
+    let spec = args::tool_spec(
         "plan",
         Access::Read,
         [],

@@ -33,7 +33,7 @@ const MAX_PATTERN_BYTES: usize = 1 << 20;
 /// The tool, reading from one session's result store.
 #[must_use]
 pub fn read_result(results: Arc<dyn ResultStore>) -> Arc<dyn Tool> {
-    Arc::new(ReadResult { spec: spec(), results })
+    Arc::new(ReadResult { spec: read_result_spec(), results })
 }
 
 /// The arguments of a call of the tool.
@@ -58,14 +58,14 @@ impl Tool for ReadResult {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let results = Arc::clone(&self.results);
         Box::pin(async move {
-            let arguments = match args::read::<ReadResultArguments>(&call) {
+            let arguments = match args::read_arguments::<ReadResultArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
             tokio::select! {
                 biased;
                 () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
-                outcome = read(&*results, arguments) => outcome,
+                outcome = read_stored_result(&*results, arguments) => outcome,
             }
         })
     }
@@ -73,8 +73,8 @@ impl Tool for ReadResult {
 
 const NAME: &str = "read_result";
 
-fn spec() -> ToolSpec {
-    let spec = args::spec(
+fn read_result_spec() -> ToolSpec {
+    let spec = args::tool_spec(
         NAME,
         Access::Read,
         [],
@@ -86,20 +86,23 @@ fn spec() -> ToolSpec {
     ToolSpec { kind: ToolKind::ReadsResults, ..spec }
 }
 
-async fn read(results: &dyn ResultStore, arguments: ReadResultArguments) -> ToolOutcome {
+async fn read_stored_result(
+    results: &dyn ResultStore,
+    arguments: ReadResultArguments,
+) -> ToolOutcome {
     let ReadResultArguments { id, from, max, pattern } = arguments;
     let place = ReadRange { results, id: ResultId::new(id), from: from.unwrap_or(0) };
     let max = max.unwrap_or(DEFAULT_BYTES).clamp(MIN_BYTES, MAX_BYTES);
     let answer = match pattern.filter(|pattern| !pattern.is_empty()) {
-        None => place.slice(max).await,
+        None => place.read_slice(max).await,
         Some(pattern) => match LinePattern::compile(&pattern, MAX_PATTERN_BYTES) {
-            Ok(pattern) => place.lines(&pattern, max).await,
-            Err(why) => return ToolOutcome::failed(why),
+            Ok(pattern) => place.find_lines(&pattern, max).await,
+            Err(why) => return ToolOutcome::failure_text(why),
         },
     };
     match answer {
-        Ok(text) => ToolOutcome::done(text),
-        Err(error) => ToolOutcome::failed(format!(
+        Ok(text) => ToolOutcome::success_text(text),
+        Err(error) => ToolOutcome::failure_text(format!(
             "the result cannot be read: {}; if it is gone, make the call again that gave it",
             error.sentence
         )),
@@ -115,9 +118,9 @@ struct ReadRange<'a> {
 
 impl ReadRange<'_> {
     /// A slice as it is.
-    async fn slice(self, max: usize) -> Result<String, StoreError> {
+    async fn read_slice(self, max: usize) -> Result<String, StoreError> {
         let Self { results, id, from } = self;
-        let slice = results.read(id, from, max).await?;
+        let slice = results.read_slice(id, from, max).await?;
         let total = slice.total_bytes;
         if from >= total {
             return Ok(format!("[there is nothing at {from}: the result has {total} bytes]"));
@@ -131,26 +134,27 @@ impl ReadRange<'_> {
     }
 
     /// Lines that match, each with the byte it begins at.
-    async fn lines(self, pattern: &LinePattern, max: usize) -> Result<String, StoreError> {
+    async fn find_lines(self, pattern: &LinePattern, max: usize) -> Result<String, StoreError> {
         let mut found = MatchingLines { pattern, max, text: String::new() };
         let mut at = self.from;
         let end = at.saturating_add(MAX_SEARCHED_BYTES);
         loop {
-            let slice = self.results.read(self.id.clone(), at, SEARCHED_AT_A_TIME).await?;
-            if let Some(full_at) = found.take(at, &slice.text) {
-                return Ok(found.and(&format!("[more may match; go on with from={full_at}]")));
+            let slice = self.results.read_slice(self.id.clone(), at, SEARCHED_AT_A_TIME).await?;
+            if let Some(full_at) = found.add_matches(at, &slice.text) {
+                return Ok(
+                    found.finish_with(&format!("[more may match; go on with from={full_at}]"))
+                );
             }
             match slice.next {
                 Some(next) if next <= at || next >= end => {
-                    return Ok(
-                        found.and(&format!("[searched up to {next}; go on with from={next}]"))
-                    );
+                    return Ok(found
+                        .finish_with(&format!("[searched up to {next}; go on with from={next}]")));
                 }
                 Some(next) => at = next,
                 None if found.text.is_empty() => {
                     return Ok(format!("no line matches from {} on", self.from));
                 }
-                None => return Ok(found.and("[the end]")),
+                None => return Ok(found.finish_with("[the end]")),
             }
         }
     }
@@ -166,11 +170,11 @@ struct MatchingLines<'a> {
 impl MatchingLines<'_> {
     /// Takes the matching lines of a slice that begins at byte `at`; gives the byte of the first
     /// for which there is no room.
-    fn take(&mut self, mut at: u64, slice: &str) -> Option<u64> {
+    fn add_matches(&mut self, mut at: u64, slice: &str) -> Option<u64> {
         for line in slice.split_inclusive('\n') {
             let words = line.trim_end_matches(['\r', '\n']);
             if self.pattern.is_match(words.as_bytes()) {
-                let shown = cut::head(words, MAX_LINE_BYTES);
+                let shown = cut::word_prefix(words, MAX_LINE_BYTES);
                 let mark = if shown.len() < words.len() { "…" } else { "" };
                 let row = format!("{at}: {shown}{mark}\n");
                 // The first one is shown whatever its length: a call always gets somewhere.
@@ -184,7 +188,7 @@ impl MatchingLines<'_> {
         None
     }
 
-    fn and(self, last: &str) -> String {
+    fn finish_with(self, last: &str) -> String {
         self.text + last
     }
 }
@@ -208,12 +212,12 @@ mod tests {
     struct OneResult(Mutex<String>);
 
     impl ResultStore for OneResult {
-        fn put(&self, text: String) -> Stored<'_, ResultId> {
+        fn save_result(&self, text: String) -> Stored<'_, ResultId> {
             *self.0.lock().unwrap() = text;
             Box::pin(future::ready(Ok(ResultId::new("r1"))))
         }
 
-        fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
+        fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
             let text = self.0.lock().unwrap();
             let from = usize::try_from(from).unwrap().min(text.len());
             let most = (from + max_bytes).min(text.len());
@@ -234,7 +238,7 @@ mod tests {
 
     async fn asked(text: &str, arguments: Value) -> ToolOutcome {
         let tool = read_result(Arc::new(OneResult(Mutex::new(text.to_owned()))));
-        let arguments = RawJson::of(&arguments).unwrap();
+        let arguments = RawJson::from_value(&arguments).unwrap();
         let cx = ToolCx {
             cwd: Arc::default(),
             roots: Arc::default(),
@@ -306,7 +310,7 @@ mod tests {
 
     #[test]
     fn its_spec_is_short_json() {
-        let spec = spec();
+        let spec = read_result_spec();
         assert!(spec.parameters.read::<Value>().unwrap()["properties"]["id"].is_object());
         assert!(spec.description.len() + spec.parameters.get().len() <= 500);
     }

@@ -30,10 +30,10 @@ impl WorkspaceRepository {
 /// a `.git` file of the workspace says is not believed.
 pub trait RepositoryFinder: fmt::Debug + Send + Sync {
     /// Returns the repositories of these folders, links resolved.
-    fn find(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository>;
+    fn find_repositories(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository>;
 
     /// Returns the names of the hooks of the repository around a folder that git would run.
-    fn hooks(&self, _folder: &Path) -> Vec<String> {
+    fn hook_names(&self, _folder: &Path) -> Vec<String> {
         Vec::new()
     }
 }
@@ -43,7 +43,7 @@ pub trait RepositoryFinder: fmt::Debug + Send + Sync {
 pub struct FindsNoRepository;
 
 impl RepositoryFinder for FindsNoRepository {
-    fn find(&self, _roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
+    fn find_repositories(&self, _roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
         Vec::new()
     }
 }

@@ -18,10 +18,10 @@ impl ScratchPlace {
     ///
     /// # Errors
     /// They cannot be made there.
-    pub(crate) fn make(&self) -> io::Result<Scratch> {
+    pub(crate) fn create_scratch(&self) -> io::Result<Scratch> {
         match self {
-            Self::Below(folder) => Scratch::below(folder),
-            Self::Memory(memory) => memory.scratch(),
+            Self::Below(folder) => Scratch::create_in(folder),
+            Self::Memory(memory) => memory.create_scratch(),
         }
     }
 }

@@ -22,7 +22,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::{
     ScratchPlace,
-    build_output::{COMPILED, UNMISTAKABLE, is_program, stamps},
+    build_output::{COMPILED, UNMISTAKABLE, folder_stamps, is_program},
 };
 
 const CACHES_OF_CHECKERS: [&str; 5] = [
@@ -126,7 +126,7 @@ impl Trials {
 
     /// The same where changes to these places are never kept without a question.
     #[must_use]
-    pub fn guarding(self, local: LocalPlaces) -> Self {
+    pub fn with_local_places(self, local: LocalPlaces) -> Self {
         Self { local, ..self }
     }
 
@@ -140,7 +140,7 @@ impl Trials {
     /// The same where commands update these folders in the workspace without a question, as far as version
     /// control ignores them: names such as `target`, or paths below the workspace.
     #[must_use]
-    pub fn updating(self, folders: Vec<String>) -> Self {
+    pub fn with_updated_folders(self, folders: Vec<String>) -> Self {
         Self { updated: folders.into_iter().map(PathBuf::from).collect(), ..self }
     }
 
@@ -157,7 +157,7 @@ impl Trials {
     /// Returns the reason why commands cannot be tried in this workspace, for people. Finding out makes a layer and
     /// runs a command in it, once.
     #[must_use]
-    pub fn hindrance(&self) -> Option<&str> {
+    pub fn unavailable_reason(&self) -> Option<&str> {
         self.site().err()
     }
 
@@ -171,10 +171,10 @@ impl Trials {
             let root = self.roots.first().ok_or("there is no workspace")?;
             let walls = Walls::new(self.launcher.clone(), &support);
             let site = match &self.memory {
-                None => Site::find(root, &self.folders, &walls)?,
-                Some(memory) => Site::find(root, &[memory.path()?.join(LAYERS)], &walls)?,
+                None => Site::find_usable(root, &self.folders, &walls)?,
+                Some(memory) => Site::find_usable(root, &[memory.path()?.join(LAYERS)], &walls)?,
             };
-            site.recover().map_err(|error| error.to_string())?;
+            site.recover_layers().map_err(|error| error.to_string())?;
             Ok(site)
         });
         site.as_ref().map_err(String::as_str)
@@ -185,7 +185,8 @@ impl Trials {
     #[must_use]
     pub fn recover(&self) -> Vec<String> {
         let there = self.folders.iter().filter(|folder| folder.is_dir());
-        let recovered = there.filter_map(|folder| Site::in_folder(folder.clone()).recover().ok());
+        let recovered =
+            there.filter_map(|folder| Site::in_folder(folder.clone()).recover_layers().ok());
         let torn = recovered.flatten().filter_map(|recovered| match recovered {
             Recovered::Torn(error) => Some(format!("an interrupted keep: {error}")),
             Recovered::Finished | Recovered::Undone => None,
@@ -193,37 +194,37 @@ impl Trials {
         torn.collect()
     }
 
-    pub(crate) fn layers(&self) -> MutexGuard<'_, Layers> {
+    pub(crate) fn lock_layers(&self) -> MutexGuard<'_, Layers> {
         self.layers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The layer over the workspace, ready for a command that begins now. Rebuilt folders in which
     /// somebody else has built meanwhile are seen as they are.
-    pub(crate) fn begin(&self) -> Result<Layer, String> {
+    pub(crate) fn begin_layer(&self) -> Result<Layer, String> {
         let site = self.site()?;
-        let known = self.layers().workspace.take();
+        let known = self.lock_layers().workspace.take();
         let mut layer = match known {
             Some(layer) => layer,
-            None => site.layer(self.roots.clone()).map_err(|error| error.to_string())?,
+            None => site.create_layer(self.roots.clone()).map_err(|error| error.to_string())?,
         };
-        let mut layers = self.layers();
-        let stale = layers.built.extract_if(|path, then| stamps(path) != *then);
+        let mut layers = self.lock_layers();
+        let stale = layers.built.extract_if(|path, then| folder_stamps(path) != *then);
         for (path, _) in stale {
-            layer.forget(&path).map_err(|error| error.to_string())?;
+            layer.discard_path(&path).map_err(|error| error.to_string())?;
         }
         let free = layer.free_bytes().map_err(|error| error.to_string())?;
         if free < MIN_FREE_BYTES {
             return Err(format!("only {} MB are free for trial runs", free >> 20));
         }
-        layer.begin().map_err(|error| error.to_string())?;
+        layer.record_start().map_err(|error| error.to_string())?;
         Ok(layer)
     }
 
     /// The layer is put back for the next command, emptied unless it is to last. Returns what was built and
     /// stays in it.
-    pub(crate) fn end(&self, layer: Layer, fate: LayerFate) -> Vec<PathBuf> {
+    pub(crate) fn return_layer(&self, layer: Layer, fate: LayerFate) -> Vec<PathBuf> {
         let is_discarded = fate == LayerFate::Discarded && self.has_changed_files(&layer);
-        let mut layers = self.layers();
+        let mut layers = self.lock_layers();
         layers.is_seen = fate == LayerFate::Lasts;
         let mut built = Vec::new();
         if fate != LayerFate::Lasts {
@@ -232,7 +233,7 @@ impl Trials {
             };
             let Ok(stayed) = layer.reset_but(&stays) else { return Vec::new() };
             layers.is_seen = !stayed.is_empty();
-            layers.built = stayed.iter().map(|path| (path.clone(), stamps(path))).collect();
+            layers.built = stayed.iter().map(|path| (path.clone(), folder_stamps(path))).collect();
             built = stayed;
         }
         layers.workspace = Some(layer);
@@ -248,8 +249,8 @@ impl Trials {
     }
 
     /// The rebuilt paths that have not been reported yet.
-    pub(crate) fn untold(&self, rebuilt: Vec<PathBuf>) -> Vec<PathBuf> {
-        let mut layers = self.layers();
+    pub(crate) fn filter_unreported(&self, rebuilt: Vec<PathBuf>) -> Vec<PathBuf> {
+        let mut layers = self.lock_layers();
         if layers.told.len() >= MAX_TOLD {
             return Vec::new();
         }
@@ -258,7 +259,7 @@ impl Trials {
 
     /// The changes that have not been reported yet, or have changed since.
     pub(crate) fn take_new(&self, layer: &Layer, changes: &Changes) -> Changes {
-        let mut layers = self.layers();
+        let mut layers = self.lock_layers();
         let time = |path: &Path| layer.place_of(path)?.symlink_metadata().ok()?.modified().ok();
         let is_new = |change: &&LayerChange| {
             let (path, time) = (change.path().to_owned(), time(change.path()));
@@ -272,8 +273,8 @@ impl Trials {
 
     /// The workspace as commands on trial have left it, for commands that only read; empty where that is how it
     /// really is, and while one is running.
-    pub(crate) fn views(&self) -> Vec<Overlay> {
-        let layers = self.layers();
+    pub(crate) fn workspace_views(&self) -> Vec<Overlay> {
+        let layers = self.lock_layers();
         let layer = layers.workspace.as_ref().filter(|_| layers.is_seen);
         let view = |overlay: Overlay| {
             // The kernel takes nothing for a lower folder that is within another one.
@@ -289,13 +290,13 @@ impl Trials {
     /// Reports whether commands that begin now see something other than the workspace's own files.
     #[must_use]
     pub fn is_seen(&self) -> bool {
-        let layers = self.layers();
+        let layers = self.lock_layers();
         layers.is_seen && layers.workspace.is_some()
     }
 
     /// The folder of the session's temporary files, made when it is first needed.
-    pub(crate) fn scratch(&self) -> Option<&Path> {
-        let make = || self.scratch_base.as_ref()?.make().ok();
+    pub(crate) fn scratch_folder(&self) -> Option<&Path> {
+        let make = || self.scratch_base.as_ref()?.create_scratch().ok();
         self.scratch.get_or_init(make).as_ref().map(Scratch::folder)
     }
 
@@ -309,7 +310,8 @@ impl Trials {
     pub fn replaces_temporary(&self) -> bool {
         // Elsewhere than on the disk it is for commands alone: file tools would not find what they wrote.
         let is_on_disk = matches!(self.scratch_base, Some(ScratchPlace::Below(_)));
-        let is_whole = || Support::detect().strength == Strength::Full && self.scratch().is_some();
+        let is_whole =
+            || Support::detect().strength == Strength::Full && self.scratch_folder().is_some();
         is_on_disk
             && !holds_temporary(&self.roots)
             && *self.replaces_temporary.get_or_init(is_whole)
@@ -321,7 +323,7 @@ impl Trials {
         let is_plain = !path.components().any(|part| part == Component::ParentDir);
         let is_temporary = TEMPORARY.iter().any(|place| path.starts_with(place));
         let is_own = is_temporary && is_plain && self.replaces_temporary();
-        scratch_place(self.scratch().filter(|_| is_own)?, path)
+        scratch_place(self.scratch_folder().filter(|_| is_own)?, path)
     }
 
     /// Reports whether a path among temporary files means one of the session's: it exists there, or it is new. An
@@ -370,7 +372,7 @@ impl Trials {
         if let Some(place) = temporary.filter(|_| !self.roots.iter().any(leads_to_workspace)) {
             return place.symlink_metadata().is_ok().then_some(place);
         }
-        let layers = self.layers();
+        let layers = self.lock_layers();
         let layer = layers.workspace.as_ref().filter(|_| layers.is_seen)?;
         layer.place_of(path).filter(|place| place.symlink_metadata().is_ok())
     }
@@ -379,13 +381,13 @@ impl Trials {
     /// session, and nothing of them is kept.
     pub(crate) fn overlays_beside(&self, folders: &[PathBuf]) -> Vec<Overlay> {
         let Ok(site) = self.site() else { return Vec::new() };
-        let mut layers = self.layers();
+        let mut layers = self.lock_layers();
         if layers.beside.is_none() {
             let support = Support::detect();
             let walls = Walls::new(self.launcher.clone(), &support);
             let works = |folder: &&PathBuf| site.works_over(folder, &walls).is_ok();
             let folders = folders.iter().filter(works).cloned().collect();
-            layers.beside = site.layer(folders).ok();
+            layers.beside = site.create_layer(folders).ok();
         }
         let overlays = layers.beside.as_ref().map(Layer::overlays).unwrap_or_default();
         overlays.into_iter().filter(|overlay| folders.contains(&overlay.at)).collect()

@@ -26,12 +26,12 @@ impl Trials {
 
     /// Does nothing: without trials, none updates a folder.
     #[must_use]
-    pub fn updating(self, _folders: Vec<String>) -> Self {
+    pub fn with_updated_folders(self, _folders: Vec<String>) -> Self {
         self
     }
 
     /// Returns no overlays, since trials left nothing.
-    pub(crate) fn views(&self) -> Vec<Overlay> {
+    pub(crate) fn workspace_views(&self) -> Vec<Overlay> {
         Vec::new()
     }
 
@@ -54,7 +54,7 @@ impl Trials {
     }
 
     /// Temporary files are the machine's.
-    pub(crate) fn scratch(&self) -> Option<&Path> {
+    pub(crate) fn scratch_folder(&self) -> Option<&Path> {
         None
     }
 
@@ -83,7 +83,7 @@ impl Trials {
 
     /// Returns the reason why commands cannot be tried in this workspace, for people.
     #[must_use]
-    pub fn hindrance(&self) -> Option<&str> {
+    pub fn unavailable_reason(&self) -> Option<&str> {
         Some("only Linux has the layers that trials need")
     }
 

@@ -76,7 +76,7 @@ impl Rig {
             drafts: Vec::new(),
             is_served: false,
         };
-        let theme = Theme::named("gnoma", Shade::Dark, Depth::True).unwrap_or_default();
+        let theme = Theme::from_name("gnoma", Shade::Dark, Depth::True).unwrap_or_default();
         let traits = Traits { synchronized: true, reflows: true };
         let mut rig = Self {
             state: State::new(options),
@@ -90,7 +90,7 @@ impl Rig {
     }
 
     fn input(&mut self, input: Input) -> Vec<Effect> {
-        self.state.on(input)
+        self.state.on_input(input)
     }
 
     fn event(&mut self, event: Event) {
@@ -107,7 +107,7 @@ impl Rig {
     /// Draws a frame and says how many bytes it took.
     fn draw(&mut self) -> usize {
         self.out.clear();
-        self.screen.draw(&self.state.frame(SIZE), SIZE, &mut self.out);
+        self.screen.draw(&self.state.render_frame(SIZE), SIZE, &mut self.out);
         self.out.len()
     }
 

@@ -27,4 +27,4 @@ mod typing;
 mod view;
 
 pub use self::state::{AppOptions, State};
-pub(crate) use self::{asking::meaning, layer::LayerChoice, parts::Sought};
+pub(crate) use self::{asking::describe_mode, layer::LayerChoice, parts::Sought};

@@ -81,7 +81,7 @@ pub enum Purpose {
 }
 
 /// Describes why something was not done, and what to do about it.
-pub(crate) fn words(error: &RequestError) -> String {
+pub(crate) fn describe_request_error(error: &RequestError) -> String {
     match &error.remedy {
         Some(remedy) if remedy.starts_with(char::is_uppercase) => {
             format!("{}. {remedy}", error.cause)
@@ -96,6 +96,6 @@ pub(crate) fn text_of(result: Result<Reply, RequestError>) -> Result<String, Str
     match result {
         Ok(Reply::Text(text)) => Ok(text),
         Ok(_) => Ok(String::new()),
-        Err(error) => Err(words(&error)),
+        Err(error) => Err(describe_request_error(&error)),
     }
 }

@@ -8,7 +8,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::{
     frame::Frame,
-    text::{Line, width},
+    text::{Line, display_width},
 };
 
 /// Stands for one column of what cannot be shown.
@@ -28,7 +28,7 @@ impl Charset {
     /// By the values of `LC_ALL`, `LC_CTYPE` and `LANG`, of which the first that is set counts. Where
     /// none is, as in many containers, the terminal is more likely to show everything than not.
     #[must_use]
-    pub fn of(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>) -> Self {
+    pub fn from_locale(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>) -> Self {
         let set = [lc_all, lc_ctype, lang].into_iter().flatten().find(|value| !value.is_empty());
         let Some(locale) = set else { return Self::Unicode };
         let locale = locale.to_ascii_lowercase();
@@ -41,35 +41,35 @@ impl Charset {
 
     /// A picture that the terminal can show.
     #[must_use]
-    pub fn frame(self, mut frame: Frame) -> Frame {
+    pub fn adapt_frame(self, mut frame: Frame) -> Frame {
         if self == Self::Ascii {
-            frame.finished.iter_mut().chain(&mut frame.live).for_each(lower);
+            frame.finished.iter_mut().chain(&mut frame.live).for_each(transliterate_line);
         }
         frame
     }
 
     /// A text that the terminal can show.
     #[must_use]
-    pub fn text(self, text: &str) -> Cow<'_, str> {
+    pub fn adapt_text(self, text: &str) -> Cow<'_, str> {
         match self {
-            Self::Ascii if !text.is_ascii() => plain(text).into(),
+            Self::Ascii if !text.is_ascii() => transliterate_text(text).into(),
             Self::Ascii | Self::Unicode => text.into(),
         }
     }
 }
 
-fn lower(line: &mut Line) {
+fn transliterate_line(line: &mut Line) {
     for span in line.spans.iter_mut().filter(|span| !span.text.is_ascii()) {
-        span.text = plain(&span.text).into();
+        span.text = transliterate_text(&span.text).into();
     }
 }
 
-fn plain(text: &str) -> String {
+fn transliterate_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for grapheme in text.graphemes(true) {
-        let columns = width(grapheme);
+        let columns = display_width(grapheme);
         match grapheme.chars().next() {
-            Some(c) if columns == 1 => shown.push(letter(c)),
+            Some(c) if columns == 1 => shown.push(ascii_replacement(c)),
             Some(_) | None => shown.extend(std::iter::repeat_n(UNKNOWN, columns)),
         }
     }
@@ -78,7 +78,7 @@ fn plain(text: &str) -> String {
 
 /// The replacement for a character of one column. A letter loses its accent where that is a character of
 /// its own.
-fn letter(c: char) -> char {
+fn ascii_replacement(c: char) -> char {
     match c {
         _ if c.is_ascii() => c,
         '\u{a0}' => ' ',
@@ -116,17 +116,17 @@ mod tests {
 
     #[test]
     fn the_first_locale_that_is_set_counts() {
-        assert_eq!(Charset::of(None, None, None), Charset::Unicode);
-        assert_eq!(Charset::of(Some(""), None, Some("de_AT.UTF-8")), Charset::Unicode);
-        assert_eq!(Charset::of(Some("C"), None, Some("de_AT.UTF-8")), Charset::Ascii);
-        assert_eq!(Charset::of(None, Some("C.utf8"), Some("C")), Charset::Unicode);
-        assert_eq!(Charset::of(None, None, Some("de_AT.ISO-8859-1")), Charset::Ascii);
+        assert_eq!(Charset::from_locale(None, None, None), Charset::Unicode);
+        assert_eq!(Charset::from_locale(Some(""), None, Some("de_AT.UTF-8")), Charset::Unicode);
+        assert_eq!(Charset::from_locale(Some("C"), None, Some("de_AT.UTF-8")), Charset::Ascii);
+        assert_eq!(Charset::from_locale(None, Some("C.utf8"), Some("C")), Charset::Unicode);
+        assert_eq!(Charset::from_locale(None, None, Some("de_AT.ISO-8859-1")), Charset::Ascii);
     }
 
     #[test]
     fn marks_have_letters_and_everything_keeps_its_place() {
-        assert_eq!(Charset::Ascii.text("› ✓ ünd e\u{301} 漢 …"), "> + ?nd e ?? ~");
-        assert_eq!(Charset::Unicode.text("› 漢"), "› 漢");
+        assert_eq!(Charset::Ascii.adapt_text("› ✓ ünd e\u{301} 漢 …"), "> + ?nd e ?? ~");
+        assert_eq!(Charset::Unicode.adapt_text("› 漢"), "› 漢");
     }
 
     proptest! {
@@ -137,9 +137,9 @@ mod tests {
             let before: Vec<Line> =
                 texts.into_iter().map(|text| Line::new(text, Style::default())).collect();
             let (finished, live) = (before.clone(), before.clone());
-            let after = Charset::Ascii.frame(Frame { finished, live, cursor: None });
+            let after = Charset::Ascii.adapt_frame(Frame { finished, live, cursor: None });
             for (before, after) in before.iter().zip(&after.live) {
-                prop_assert!(after.plain().is_ascii());
+                prop_assert!(after.plain_text().is_ascii());
                 prop_assert_eq!(before.width(), after.width());
             }
             prop_assert_eq!(after.finished, after.live);

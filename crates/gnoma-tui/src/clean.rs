@@ -3,7 +3,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::text::width;
+use crate::text::display_width;
 
 /// Columns from one tab stop to the next.
 const TAB_COLUMNS: usize = 4;
@@ -11,7 +11,7 @@ const ESCAPE: char = '\u{1b}';
 
 /// A text without escape sequences, with each line as a terminal would show it in the end.
 #[must_use]
-pub fn output(text: &str) -> String {
+pub fn sanitize_output(text: &str) -> String {
     let text = without_escapes(text);
     let mut shown = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
@@ -25,7 +25,7 @@ pub fn output(text: &str) -> String {
 
 /// A line with spaces in place of tabs.
 #[must_use]
-pub fn tabs(line: &str) -> String {
+pub fn expand_tabs(line: &str) -> String {
     if !line.contains('\t') {
         return line.to_owned();
     }
@@ -38,7 +38,7 @@ pub fn tabs(line: &str) -> String {
             column += spaces;
         } else {
             shown.push_str(grapheme);
-            column += width(grapheme);
+            column += display_width(grapheme);
         }
     }
     shown
@@ -95,23 +95,23 @@ mod tests {
 
     #[test]
     fn what_programs_write_for_a_terminal_becomes_text() {
-        assert_eq!(output("\u{1b}[1;31merror\u{1b}[0m: no\n"), "error: no\n");
-        assert_eq!(output("10 %\r50 %\r100 %\ndone\r\n"), "100 %\ndone\n");
-        assert_eq!(output("\u{1b}]8;;https://x.org\u{1b}\\text\u{1b}]8;;\u{7}!"), "text!");
-        assert_eq!(output("a\u{1b}[31"), "a");
-        assert_eq!(output("\u{1b}(Bplain\u{1b}"), "plain");
+        assert_eq!(sanitize_output("\u{1b}[1;31merror\u{1b}[0m: no\n"), "error: no\n");
+        assert_eq!(sanitize_output("10 %\r50 %\r100 %\ndone\r\n"), "100 %\ndone\n");
+        assert_eq!(sanitize_output("\u{1b}]8;;https://x.org\u{1b}\\text\u{1b}]8;;\u{7}!"), "text!");
+        assert_eq!(sanitize_output("a\u{1b}[31"), "a");
+        assert_eq!(sanitize_output("\u{1b}(Bplain\u{1b}"), "plain");
     }
 
     #[test]
     fn tabs_reach_the_next_stop() {
-        assert_eq!(tabs("a\tb\t\t漢\tc"), "a   b       漢  c");
+        assert_eq!(expand_tabs("a\tb\t\t漢\tc"), "a   b       漢  c");
     }
 
     proptest! {
         #[test]
         fn no_escape_is_left(text in "[a-z\u{1b}\\[\\];0-9m\u{7}\r\n漢\\\\]{0,40}") {
-            prop_assert!(!output(&text).contains(ESCAPE));
-            prop_assert_eq!(output(&text).lines().count(), output(&output(&text)).lines().count());
+            prop_assert!(!sanitize_output(&text).contains(ESCAPE));
+            prop_assert_eq!(sanitize_output(&text).lines().count(), sanitize_output(&sanitize_output(&text)).lines().count());
         }
     }
 }

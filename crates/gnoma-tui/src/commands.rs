@@ -47,7 +47,9 @@ mod version;
 mod vim;
 mod why;
 
-pub(crate) use self::{model::listed as models_listed, slash::Slash, task::choose as choose_task};
+pub(crate) use self::{
+    model::fill_model_list as models_listed, slash::Slash, task::run_listed_task as choose_task,
+};
 use gnoma_core::protocol::{Reply, Request, Switch};
 
 use crate::{
@@ -118,7 +120,7 @@ const HELP: Slash = Slash {
     aliases: &["?"],
     arguments: "",
     about: "list commands and input shortcuts",
-    run: |state, _| help::show(state, ALL),
+    run: |state, _| help::show_help(state, ALL),
 };
 
 /// Their names, in the same order.
@@ -135,7 +137,7 @@ const fn names_of() -> [&'static str; ALL.len()] {
 }
 
 /// Returns the names of the commands.
-pub(crate) fn names() -> &'static [&'static str] {
+pub(crate) fn command_names() -> &'static [&'static str] {
     &NAMES
 }
 
@@ -154,9 +156,9 @@ pub(crate) enum Meaning<'a> {
 
 /// Finds the command that `written` names: by its whole name, by an alias, or by a beginning that no other command
 /// has. Letters that only occur in a name in this order name nothing.
-pub(crate) fn resolve<'a>(written: &str, own: &[&'a str]) -> Meaning<'a> {
+pub(crate) fn resolve_command<'a>(written: &str, own: &[&'a str]) -> Meaning<'a> {
     let written = written.trim_start_matches('/');
-    if let Some(command) = named(written) {
+    if let Some(command) = find_command(written) {
         return Meaning::BuiltIn(command);
     }
     if let Some(name) = own.iter().find(|name| **name == written) {
@@ -181,7 +183,7 @@ pub(crate) fn resolve<'a>(written: &str, own: &[&'a str]) -> Meaning<'a> {
 
 /// The commands that a misspelt name is like, of these and of people's `own`, the nearest first: those that it
 /// begins, then those of which about a letter in three is wrong.
-pub(crate) fn nearest<'a>(written: &str, own: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn nearest_commands<'a>(written: &str, own: &[&'a str]) -> Vec<&'a str> {
     let written = written.trim_start_matches('/').to_lowercase();
     let length = written.chars().count();
     if length > MAX_NAME_CHARS || length == 0 {
@@ -209,10 +211,10 @@ pub(crate) fn nearest<'a>(written: &str, own: &[&'a str]) -> Vec<&'a str> {
 
 /// The names that `written` can become, in the order in which they are offered: those that begin with it, or have
 /// an alias that does, those that contain it, and those that have its letters in this order.
-pub(crate) fn order<'a>(written: &str, names: &[&'a str]) -> Vec<&'a str> {
-    let best = fuzzy::rank(written, names, names.len());
+pub(crate) fn rank_commands<'a>(written: &str, names: &[&'a str]) -> Vec<&'a str> {
+    let best = fuzzy::rank_candidates(written, names, names.len());
     let best: Vec<&str> = best.into_iter().filter_map(|index| names.get(index).copied()).collect();
-    let aliases = |name: &str| named(name).map_or(&[] as &[&str], |command| command.aliases);
+    let aliases = |name: &str| find_command(name).map_or(&[] as &[&str], |command| command.aliases);
     let begins = |name: &&&str| {
         name.starts_with(written) || aliases(name).iter().any(|alias| alias.starts_with(written))
     };
@@ -227,7 +229,7 @@ pub(crate) fn order<'a>(written: &str, names: &[&'a str]) -> Vec<&'a str> {
 
 /// A command as it is offered for what was written; with the alias that begins with it, where the name does not.
 fn with_alias(name: &str, written: &str) -> String {
-    let alias = named(name).filter(|_| !name.starts_with(written));
+    let alias = find_command(name).filter(|_| !name.starts_with(written));
     let alias = alias.and_then(|command| {
         command.aliases.iter().find(|alias| alias.starts_with(written) && !written.is_empty())
     });
@@ -237,14 +239,14 @@ fn with_alias(name: &str, written: &str) -> String {
 /// Returns the message about a name that names no command, or several.
 pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
     let written = name.trim_start_matches('/').to_lowercase();
-    let near = nearest(name, own);
+    let near = nearest_commands(name, own);
     let near: Vec<_> = near.into_iter().map(|found| with_alias(found, &written)).collect();
     let or = |names: &[String]| match names.split_last() {
         Some((last, [])) => last.clone(),
         Some((last, first)) => format!("{} or {last}", first.join(", ")),
         None => String::new(),
     };
-    match resolve(name, own) {
+    match resolve_command(name, own) {
         Meaning::Ambiguous if near.is_empty() => {
             "Type the name of a command, or choose one".to_owned()
         }
@@ -255,8 +257,8 @@ pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
 }
 
 /// Describes the purpose of a command in a few words; empty for one that does not exist.
-pub(crate) fn about(name: &str) -> &'static str {
-    named(name).map_or("", |command| command.about)
+pub(crate) fn describe_command(name: &str) -> &'static str {
+    find_command(name).map_or("", |command| command.about)
 }
 
 /// Reports whether a line is meant as a command. A path at its beginning is not.
@@ -272,16 +274,16 @@ pub(crate) fn takes_lines(first: &str) -> bool {
 }
 
 /// The name and the argument of a line that begins with a slash.
-pub(crate) fn split(line: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_command(line: &str) -> Option<(&str, &str)> {
     let rest = line.trim().strip_prefix('/')?;
     let (name, argument) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     Some((name, argument.trim()))
 }
 
 /// Does what a line says, as if it had been written.
-pub(crate) fn run(state: &mut State, line: &str) {
-    if let Some((name, argument)) = split(line)
-        && let Some(command) = named(name)
+pub(crate) fn run_command(state: &mut State, line: &str) {
+    if let Some((name, argument)) = split_command(line)
+        && let Some(command) = find_command(name)
     {
         (command.run)(state, argument);
     }
@@ -326,31 +328,39 @@ pub(crate) fn name_of(request: &Request) -> &'static str {
 }
 
 /// Shows what was looked up for a command with this argument.
-pub(crate) fn show(state: &mut State, sought: Sought, reply: Reply, argument: &str) {
+pub(crate) fn show_reply(state: &mut State, sought: Sought, reply: Reply, argument: &str) {
     match (sought, reply) {
-        (Sought::Changes, Reply::Text(diff)) => diff::show(state, &diff),
-        (Sought::Explanation, Reply::Text(text)) => state.tell(&text),
-        (Sought::Summary, Reply::Text(text)) => compact::show(state, &text, argument),
+        (Sought::Changes, Reply::Text(diff)) => diff::show_diff(state, &diff),
+        (Sought::Explanation, Reply::Text(text)) => state.show_multiline(&text),
+        (Sought::Summary, Reply::Text(text)) => compact::show_summary(state, &text, argument),
         (Sought::Window, Reply::Window { used, sources }) => {
-            context::show(state, used, &sources);
+            context::show_window_use(state, used, &sources);
         }
         (Sought::Conversations, Reply::Stored(sessions)) => {
-            resume::show(state, sessions, argument);
+            resume::offer_sessions(state, sessions, argument);
         }
-        (Sought::Points, Reply::Points(points)) => rewind::show(state, points, argument),
-        (Sought::Settings, Reply::Settings(settings)) => config::show(state, settings, argument),
-        (Sought::Models, Reply::Choices(models)) => model::show(state, models, argument),
-        (Sought::Providers, Reply::Choices(names)) => provider::show(state, names, argument),
+        (Sought::Points, Reply::Points(points)) => {
+            rewind::offer_rewind_points(state, points, argument)
+        }
+        (Sought::Settings, Reply::Settings(settings)) => {
+            config::offer_settings(state, settings, argument)
+        }
+        (Sought::Models, Reply::Choices(models)) => model::offer_models(state, models, argument),
+        (Sought::Providers, Reply::Choices(names)) => {
+            provider::offer_providers(state, names, argument)
+        }
         (Sought::Connections, Reply::Choices(names)) => state.offer_connections(&names, argument),
         (Sought::Removable, Reply::Choices(names)) => login::show_removable(state, names),
-        (Sought::Tasks, Reply::Choices(tasks)) => task::show(state, tasks),
+        (Sought::Tasks, Reply::Choices(tasks)) => task::offer_tasks(state, tasks),
         (Sought::TaskDraft, Reply::Text(diff)) => task::show_draft(state, &diff, argument),
-        (Sought::Profiles, Reply::Choices(names)) => profile::show(state, names, argument),
+        (Sought::Profiles, Reply::Choices(names)) => {
+            profile::offer_profiles(state, names, argument)
+        }
         _ => (),
     }
 }
 
-fn named(name: &str) -> Option<&'static Slash> {
+fn find_command(name: &str) -> Option<&'static Slash> {
     let is_named = |command: &&&Slash| command.name == name || command.aliases.contains(&name);
     ALL.iter().find(is_named).copied()
 }
@@ -388,10 +398,10 @@ mod tests {
             ("/loggin", "login"),
             ("/permision", "permission"),
         ] {
-            assert_eq!(nearest(written, &["review"]).first(), Some(&meant), "{written}");
+            assert_eq!(nearest_commands(written, &["review"]).first(), Some(&meant), "{written}");
         }
         for written in ["/frobnicate", "/", &"x".repeat(100_000)] {
-            assert!(nearest(written, &["review"]).is_empty(), "{written:.20}");
+            assert!(nearest_commands(written, &["review"]).is_empty(), "{written:.20}");
         }
         assert!(explain_unknown("/frobnicate", &[]).contains("/help"));
         assert!(explain_unknown("/c", &[]).contains("could be /"));
@@ -399,7 +409,7 @@ mod tests {
 
     #[test]
     fn command_is_meant_by_its_name_an_alias_or_a_beginning_of_its_own() {
-        let meant = |written: &str| match resolve(written, &["review", "modern"]) {
+        let meant = |written: &str| match resolve_command(written, &["review", "modern"]) {
             Meaning::BuiltIn(command) => command.name.to_owned(),
             Meaning::Own(name) => format!("own {name}"),
             Meaning::Ambiguous => "?".to_owned(),
@@ -449,7 +459,7 @@ mod tests {
         };
         for name in names() {
             let letters: String = name.chars().step_by(2).collect();
-            if let Meaning::BuiltIn(command) = resolve(&letters, &[]) {
+            if let Meaning::BuiltIn(command) = resolve_command(&letters, &[]) {
                 let all = std::iter::once(command.name).chain(command.aliases.iter().copied());
                 assert!(all.into_iter().any(|name| name.starts_with(&letters)), "{letters}");
             }
@@ -462,6 +472,6 @@ mod tests {
         assert!(is_command("/nonsense"));
         assert!(!is_command("/usr/bin/env is missing"));
         assert!(!is_command("/ model"));
-        assert_eq!(split("/perm  plan "), Some(("perm", "plan")));
+        assert_eq!(split_command("/perm  plan "), Some(("perm", "plan")));
     }
 }

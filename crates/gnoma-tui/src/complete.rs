@@ -42,7 +42,7 @@ pub struct Mention {
 /// Returns the name that can be completed with the cursor after `cursor` bytes of a line. A command is only
 /// completed at the start of the first line.
 #[must_use]
-pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
+pub fn find_query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
     let before = line.get(..cursor)?;
     if is_first_line && let Some(query) = command_query(line, before) {
         return Some(query);
@@ -53,7 +53,7 @@ pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
     let (text, end) = match name.strip_prefix('"') {
         Some(quoted) => {
             let closed = behind.find('"').map_or(cursor, |quote| cursor + quote + 1);
-            (unescaped(quoted), closed)
+            (unescape_backslashes(quoted), closed)
         }
         None => (name.to_owned(), cursor + bare_length(behind)),
     };
@@ -63,7 +63,7 @@ pub fn query(line: &str, cursor: usize, is_first_line: bool) -> Option<Query> {
 /// The text that replaces the query's range: `@`, the path (in quotes if needed), and a space unless one follows. A
 /// folder gets no space, so that typing continues inside it.
 #[must_use]
-pub fn file(line: &str, query: &Query, path: &str) -> String {
+pub fn file_replacement(line: &str, query: &Query, path: &str) -> String {
     let is_plain = path.chars().all(|c| !c.is_whitespace() && c != '"') && !path.is_empty();
     let is_folder = path.ends_with('/');
     let mut text = if is_plain {
@@ -81,13 +81,13 @@ pub fn file(line: &str, query: &Query, path: &str) -> String {
 
 /// Returns the text to put in the place of the query's range for a command without its slash.
 #[must_use]
-pub fn command(line: &str, query: &Query, name: &str) -> String {
+pub fn command_replacement(line: &str, query: &Query, name: &str) -> String {
     format!("/{name}{}", space_before(line, query.range.end))
 }
 
 /// The files that a text speaks of, in its order.
 #[must_use]
-pub fn mentions(text: &str) -> Vec<Mention> {
+pub fn find_mentions(text: &str) -> Vec<Mention> {
     let mut mentions = Vec::new();
     let mut from = 0;
     while let Some(at) = text.get(from..).and_then(|rest| rest.find('@')) {
@@ -100,7 +100,7 @@ pub fn mentions(text: &str) -> Vec<Mention> {
         let (path, length) = match rest.strip_prefix('"') {
             Some(quoted) => {
                 let Some(end) = closing_quote(quoted) else { continue };
-                (unescaped(quoted.get(..end).unwrap_or_default()), end + 2)
+                (unescape_backslashes(quoted.get(..end).unwrap_or_default()), end + 2)
             }
             None => {
                 let length = bare_length(rest);
@@ -188,7 +188,7 @@ fn closing_quote(text: &str) -> Option<usize> {
     None
 }
 
-fn unescaped(text: &str) -> String {
+fn unescape_backslashes(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {

@@ -103,8 +103,8 @@ impl Composer {
         }
         match keymap.action(Context::Composer, key) {
             Some(Action::Stop) if self.vim.is_some() => self.enter_normal(),
-            Some(action) => self.perform(action),
-            None => match key.typed() {
+            Some(action) => self.apply_action(action),
+            None => match key.typed_char() {
                 Some(c) => self.type_char(c),
                 None => Pressed::Ignored,
             },
@@ -113,9 +113,9 @@ impl Composer {
 
     /// Takes in what was pasted or dropped, whatever its size.
     pub fn paste(&mut self, text: String) -> Pasted {
-        let text = paste::cleaned(text);
+        let text = paste::normalize_paste(text);
         self.last = Last::Other;
-        self.undo.close();
+        self.undo.close_step();
         let pasted = if let Some(path) = paste::image_path(&text) {
             let text = text.trim().to_owned();
             self.insert(&text);
@@ -129,24 +129,24 @@ impl Composer {
             self.insert(&text);
             Pasted::Inserted
         };
-        self.undo.close();
+        self.undo.close_step();
         pasted
     }
 
     /// Inserts a text at the cursor as it is.
     pub fn insert(&mut self, text: &str) {
-        let text = self.guarded(text);
+        let text = self.escape_reserved(text);
         self.replace(EditKind::Other, self.cursor..self.cursor, &text);
     }
 
     /// Puts `text` where this range of bytes of the cursor's line was, for completion. A range that
     /// is not one of the line changes nothing.
     pub fn replace_in_line(&mut self, range: Range<usize>, text: &str) {
-        if self.line().get(range.clone()).is_none() {
+        if self.current_line().get(range.clone()).is_none() {
             return;
         }
         let line = self.cursor.line;
-        let text = self.guarded(text);
+        let text = self.escape_reserved(text);
         let range = At { line, byte: range.start }..At { line, byte: range.end };
         self.replace(EditKind::Other, range, &text);
     }
@@ -161,10 +161,10 @@ impl Composer {
     pub fn attach_instead(&mut self, text: &str, image: Image, name: &str) -> bool {
         self.make_room(image.base64.len());
         let Some(chip) = self.chips.add_image(image, name) else { return false };
-        let before = self.line().get(..self.cursor.byte).unwrap_or_default();
+        let before = self.current_line().get(..self.cursor.byte).unwrap_or_default();
         let replaced = if before.ends_with(text) { text.len() } else { 0 };
         let start = At { byte: self.cursor.byte - replaced, ..self.cursor };
-        self.undo.close();
+        self.undo.close_step();
         self.replace(EditKind::Other, start..self.cursor, chip.encode_utf8(&mut [0; 4]));
         true
     }
@@ -185,18 +185,18 @@ impl Composer {
     }
 
     /// Returns what is written and removes it from the editor; undo brings it back.
-    pub fn take(&mut self) -> Draft {
+    pub fn take_draft(&mut self) -> Draft {
         let draft = self.draft();
         self.clear();
         draft
     }
 
     /// Writes on with a draft in the place of what is written, which undo brings back.
-    pub fn restore(&mut self, draft: Draft) {
-        let text = self.folded(draft);
-        self.undo.close();
+    pub fn restore_draft(&mut self, draft: Draft) {
+        let text = self.fold_draft(draft);
+        self.undo.close_step();
         self.replace(EditKind::Other, At::default()..self.buffer.end(), &text);
-        self.undo.close();
+        self.undo.close_step();
         self.last = Last::Other;
         self.stay_on_text();
     }
@@ -204,9 +204,9 @@ impl Composer {
     /// Removes everything; undo brings it back.
     pub fn clear(&mut self) {
         if !self.buffer.is_empty() {
-            self.undo.close();
+            self.undo.close_step();
             self.replace(EditKind::Other, At::default()..self.buffer.end(), "");
-            self.undo.close();
+            self.undo.close_step();
         }
         self.last = Last::Other;
         self.chips.number_anew();
@@ -226,13 +226,13 @@ impl Composer {
 
     /// The line with the cursor. Characters of the last private plane represent chips.
     #[must_use]
-    pub fn line(&self) -> &str {
+    pub fn current_line(&self) -> &str {
         self.buffer.line(self.cursor.line)
     }
 
     /// Bytes of that line before the cursor.
     #[must_use]
-    pub fn column(&self) -> usize {
+    pub fn cursor_byte(&self) -> usize {
         self.cursor.byte
     }
 
@@ -273,7 +273,7 @@ impl Composer {
 
     /// The text of a draft with chips for its folds. Folds that do not fit the text are passed over;
     /// images that no fold speaks of come at the end.
-    fn folded(&mut self, draft: Draft) -> String {
+    fn fold_draft(&mut self, draft: Draft) -> String {
         let Draft { text, images, folds, session: _ } = draft;
         let of_images: usize = images.iter().map(|image| image.base64.len()).sum();
         self.make_room(text.len() + of_images);
@@ -293,11 +293,11 @@ impl Composer {
                 }
             };
             let Some(chip) = chip else { continue };
-            folded.push_str(&self.chips.guarded(before));
+            folded.push_str(&self.chips.escape_reserved(before));
             folded.push(chip);
             done = end;
         }
-        folded.push_str(&self.chips.guarded(text.get(done..).unwrap_or_default()));
+        folded.push_str(&self.chips.escape_reserved(text.get(done..).unwrap_or_default()));
         for image in images.into_iter().flatten() {
             folded.extend(self.chips.add_image(image, ""));
         }
@@ -305,11 +305,11 @@ impl Composer {
     }
 
     /// The text with chips in the place of characters that would be taken for chips.
-    fn guarded(&mut self, text: &str) -> String {
+    fn escape_reserved(&mut self, text: &str) -> String {
         if text.chars().any(Chips::is_reserved) {
             self.make_room(text.len());
         }
-        self.chips.guarded(text)
+        self.chips.escape_reserved(text)
     }
 
     /// Lets go of what could be brought back where that has become too much. Chips that are not in
@@ -333,7 +333,7 @@ impl Composer {
         let start = range.start;
         let (removed, end) = self.buffer.replace(range, text);
         self.undo.record(kind, self.cursor, start, removed.clone(), text);
-        self.cursor = self.buffer.settle(end);
+        self.cursor = self.buffer.snap_to_grapheme(end);
         removed
     }
 }

@@ -18,23 +18,23 @@ const MIN_NUMBERED_COLUMNS: usize = 30;
 /// The indentation of lines.
 const INDENT: &str = "  ";
 
-pub use read::counts;
+pub use read::count_changes;
 
 /// A unified diff as lines of at most `width` columns: at most `max_lines` of them, and one that counts
 /// what is left out.
 #[must_use]
-pub fn lines(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
-    drawn(diff, width, max_lines, false)
+pub fn render_diff(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
+    render_entries(diff, width, max_lines, false)
 }
 
 /// A diff as lines, with the name above a single file too.
 #[must_use]
-pub fn named(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
-    drawn(diff, width, max_lines, true)
+pub fn render_diff_with_names(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
+    render_entries(diff, width, max_lines, true)
 }
 
-fn drawn(diff: &str, width: usize, max_lines: usize, names_one: bool) -> Vec<Line> {
-    let (entries, mut left_out) = read::entries(diff, max_lines);
+fn render_entries(diff: &str, width: usize, max_lines: usize, names_one: bool) -> Vec<Line> {
+    let (entries, mut left_out) = read::read_entries(diff, max_lines);
     let mut painter = Painter::new(&entries, width.max(1));
     painter.shows_files |= names_one;
     let mut lines = Vec::new();
@@ -50,10 +50,10 @@ fn drawn(diff: &str, width: usize, max_lines: usize, names_one: bool) -> Vec<Lin
         rest = &rest[used..];
     }
     left_out += rest.len();
-    text::square(&mut lines, width);
+    text::pad_background(&mut lines, width);
     if left_out > 0 {
         let noun = if left_out == 1 { "line" } else { "lines" };
-        let more = Line::new(format!("… {left_out} more {noun}"), Style::of(Ink::Dim));
+        let more = Line::new(format!("… {left_out} more {noun}"), Style::with_ink(Ink::Dim));
         lines.extend(more.wrap(width, &Line::default()).into_iter().take(1));
     }
     lines
@@ -62,7 +62,7 @@ fn drawn(diff: &str, width: usize, max_lines: usize, names_one: bool) -> Vec<Lin
 /// A diff as lines that are set in from the left.
 #[must_use]
 pub fn set_in(diff: &str, width: usize, max_lines: usize) -> Vec<Line> {
-    let mut lines = lines(diff, width.saturating_sub(INDENT.len()), max_lines);
+    let mut lines = render_diff(diff, width.saturating_sub(INDENT.len()), max_lines);
     for line in &mut lines {
         if line.width() + INDENT.len() <= width {
             line.spans.insert(0, Span::new(INDENT, Style::default()));
@@ -95,16 +95,16 @@ impl Painter {
     /// The lines of the next entries, and how many these are.
     fn next(&mut self, entry: &DiffEntry, rest: &[DiffEntry]) -> (Vec<Line>, usize) {
         match entry {
-            DiffEntry::File(name, what) => (self.file(name, what), 1),
-            DiffEntry::Skipped => (vec![Line::new("⋮", Style::of(Ink::Dim))], 1),
-            DiffEntry::Note(text) => (self.wrap(text, Style::of(Ink::Dim)), 1),
-            DiffEntry::Row(row) if row.side == Side::Removed => self.change(rest),
-            DiffEntry::Row(row) => (self.row(row, &[]), 1),
+            DiffEntry::File(name, what) => (self.start_file(name, what), 1),
+            DiffEntry::Skipped => (vec![Line::new("⋮", Style::with_ink(Ink::Dim))], 1),
+            DiffEntry::Note(text) => (self.wrap(text, Style::with_ink(Ink::Dim)), 1),
+            DiffEntry::Row(row) if row.side == Side::Removed => self.render_change(rest),
+            DiffEntry::Row(row) => (self.render_row(row, &[]), 1),
         }
     }
 
-    fn file(&mut self, name: &str, what: &str) -> Vec<Line> {
-        self.old = Highlighter::of(name);
+    fn start_file(&mut self, name: &str, what: &str) -> Vec<Line> {
+        self.old = Highlighter::for_name(name);
         self.new.clone_from(&self.old);
         if self.shows_files {
             self.wrap(&format!("{name}{what}"), Style::default().bold())
@@ -120,23 +120,23 @@ impl Painter {
     }
 
     /// Removed lines, and the added ones that took their place.
-    fn change(&mut self, entries: &[DiffEntry]) -> (Vec<Line>, usize) {
-        let removed = rows(entries, Side::Removed);
-        let added = rows(&entries[removed.len()..], Side::Added);
-        let (old_marks, new_marks) = marked(&removed, &added);
+    fn render_change(&mut self, entries: &[DiffEntry]) -> (Vec<Line>, usize) {
+        let removed = leading_rows(entries, Side::Removed);
+        let added = leading_rows(&entries[removed.len()..], Side::Added);
+        let (old_marks, new_marks) = mark_changes(&removed, &added);
         let marks = old_marks.iter().chain(&new_marks);
         let rows = removed.iter().chain(&added);
-        let lines = rows.zip(marks).flat_map(|(row, marks)| self.row(row, marks)).collect();
+        let lines = rows.zip(marks).flat_map(|(row, marks)| self.render_row(row, marks)).collect();
         (lines, removed.len() + added.len())
     }
 
-    fn row(&mut self, row: &Row, marked: &[Range<usize>]) -> Vec<Line> {
+    fn render_row(&mut self, row: &Row, marked: &[Range<usize>]) -> Vec<Line> {
         let (sign, ink, paper, mark) = match row.side {
             Side::Same => (' ', Ink::Dim, Paper::None, Paper::None),
             Side::Removed => ('-', Ink::Bad, Paper::Removed, Paper::RemovedMark),
             Side::Added => ('+', Ink::Good, Paper::Added, Paper::AddedMark),
         };
-        let spans = papered(self.colours(row), marked, paper, mark);
+        let spans = paint_background(self.highlight_row(row), marked, paper, mark);
         let lead = if self.digits == 0 {
             format!("{sign}")
         } else {
@@ -150,7 +150,7 @@ impl Painter {
         for (at, mut line) in body.into_iter().enumerate() {
             let lead = if at == 0 { lead.clone() } else { " ".repeat(lead.len()) };
             if columns > 0 {
-                line.spans.insert(0, Span::new(lead, Style::of(ink).on(paper)));
+                line.spans.insert(0, Span::new(lead, Style::with_ink(ink).on_paper(paper)));
             }
             // Spaces at the end of a line that was changed may be what was changed.
             if at < last || row.side == Side::Same {
@@ -162,10 +162,10 @@ impl Painter {
     }
 
     /// The text in the colours of its language, on its own side of the change.
-    fn colours(&mut self, row: &Row) -> Vec<Span> {
+    fn highlight_row(&mut self, row: &Row) -> Vec<Span> {
         let plain = || vec![Span::new(row.text.clone(), Style::default())];
         let highlight = |side: &mut Option<Highlighter>| match side {
-            Some(highlighter) => highlighter.line(&row.text),
+            Some(highlighter) => highlighter.highlight_line(&row.text),
             None => plain(),
         };
         match row.side {
@@ -180,13 +180,13 @@ impl Painter {
 }
 
 /// For each removed and each added row, what is to be marked in it.
-fn marked(removed: &[&Row], added: &[&Row]) -> (Vec<marks::Places>, Vec<marks::Places>) {
+fn mark_changes(removed: &[&Row], added: &[&Row]) -> (Vec<marks::Places>, Vec<marks::Places>) {
     let old: Vec<&str> = removed.iter().map(|row| row.text.as_str()).collect();
     let new: Vec<&str> = added.iter().map(|row| row.text.as_str()).collect();
     let (mut old_marks, mut new_marks) = (vec![Vec::new(); old.len()], vec![Vec::new(); new.len()]);
-    for (at, to) in marks::pairs(&old, &new) {
+    for (at, to) in marks::pair_lines(&old, &new) {
         let Some((one, other)) = old.get(at).zip(new.get(to)) else { continue };
-        let (removed, added) = marks::between(one, other);
+        let (removed, added) = marks::changed_places(one, other);
         old_marks.get_mut(at).into_iter().for_each(|marks| marks.clone_from(&removed));
         new_marks.get_mut(to).into_iter().for_each(|marks| marks.clone_from(&added));
     }
@@ -194,7 +194,7 @@ fn marked(removed: &[&Row], added: &[&Row]) -> (Vec<marks::Places>, Vec<marks::P
 }
 
 /// The rows of one side that come first.
-fn rows(entries: &[DiffEntry], side: Side) -> Vec<&Row> {
+fn leading_rows(entries: &[DiffEntry], side: Side) -> Vec<&Row> {
     let rows = entries.iter().map_while(|entry| match entry {
         DiffEntry::Row(row) if row.side == side => Some(row),
         DiffEntry::Row(_) | DiffEntry::File(..) | DiffEntry::Skipped | DiffEntry::Note(_) => None,
@@ -203,7 +203,12 @@ fn rows(entries: &[DiffEntry], side: Side) -> Vec<&Row> {
 }
 
 /// The spans on paper; the bytes in `marked` on that for marks.
-fn papered(spans: Vec<Span>, marked: &[Range<usize>], paper: Paper, mark: Paper) -> Vec<Span> {
+fn paint_background(
+    spans: Vec<Span>,
+    marked: &[Range<usize>],
+    paper: Paper,
+    mark: Paper,
+) -> Vec<Span> {
     let mut done = Vec::with_capacity(spans.len());
     let mut at = 0;
     for span in spans {
@@ -211,18 +216,18 @@ fn papered(spans: Vec<Span>, marked: &[Range<usize>], paper: Paper, mark: Paper)
         let mut from = at;
         for range in marked.iter().filter(|range| range.start < end && range.end > at) {
             let (start, stop) = (range.start.max(at), range.end.min(end));
-            push(&mut done, &span, from - at..start - at, paper);
-            push(&mut done, &span, start - at..stop - at, mark);
+            push_span_part(&mut done, &span, from - at..start - at, paper);
+            push_span_part(&mut done, &span, start - at..stop - at, mark);
             from = stop;
         }
-        push(&mut done, &span, from - at..end - at, paper);
+        push_span_part(&mut done, &span, from - at..end - at, paper);
         at = end;
     }
     done
 }
 
-fn push(done: &mut Vec<Span>, span: &Span, range: Range<usize>, paper: Paper) {
+fn push_span_part(done: &mut Vec<Span>, span: &Span, range: Range<usize>, paper: Paper) {
     if let Some(text) = span.text.get(range).filter(|text| !text.is_empty()) {
-        done.push(Span::new(text.to_owned(), span.style.on(paper)));
+        done.push(Span::new(text.to_owned(), span.style.on_paper(paper)));
     }
 }

@@ -20,7 +20,7 @@ const WHOLE_STEM: u32 = 30;
 /// All letters of the query must occur in their order. Upper case letters mean themselves, and so do
 /// the others beside them; a query without any means both cases. White space in the query is ignored.
 /// A query without letters gives the first candidates as they are.
-pub fn rank<S: AsRef<str>>(query: &str, candidates: &[S], max: usize) -> Vec<usize> {
+pub fn rank_candidates<S: AsRef<str>>(query: &str, candidates: &[S], max: usize) -> Vec<usize> {
     let letters: String = query.chars().filter(|c| !c.is_whitespace()).collect();
     if letters.is_empty() {
         return (0..candidates.len().min(max)).collect();
@@ -38,7 +38,7 @@ pub fn rank<S: AsRef<str>>(query: &str, candidates: &[S], max: usize) -> Vec<usi
         best.select_nth_unstable(max - 1);
     }
     best.truncate(max);
-    gnoma_core::sort::sort(&mut best);
+    gnoma_core::sort::sort_items(&mut best);
     best.into_iter().map(|(_, _, index)| index).collect()
 }
 
@@ -67,16 +67,16 @@ impl Scorer {
 
     fn score(&mut self, path: &str) -> Option<u32> {
         if !self.is_path
-            && let Some(score) = self.fit(file_name(path))
+            && let Some(score) = self.score_text(file_name(path))
         {
-            let stem = stem(file_name(path));
-            let is_whole = stem.chars().count() == self.count && self.fit(stem).is_some();
+            let stem = file_stem(file_name(path));
+            let is_whole = stem.chars().count() == self.count && self.score_text(stem).is_some();
             return Some(score + IN_FILE_NAME + if is_whole { WHOLE_STEM } else { 0 });
         }
-        self.fit(path)
+        self.score_text(path)
     }
 
-    fn fit(&mut self, text: &str) -> Option<u32> {
+    fn score_text(&mut self, text: &str) -> Option<u32> {
         let text = Utf32Str::new(text, &mut self.chars);
         self.letters.score(text, &mut self.matcher).map(u32::from)
     }
@@ -89,7 +89,7 @@ fn file_name(path: &str) -> &str {
 }
 
 /// A file's name without its ending.
-fn stem(name: &str) -> &str {
+fn file_stem(name: &str) -> &str {
     match name.split_once('.') {
         Some((stem, _)) if !stem.is_empty() => stem,
         Some(_) | None => name,
@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     fn ranked<'a>(query: &str, names: &[&'a str]) -> Vec<&'a str> {
-        rank(query, names, 100).into_iter().map(|index| names[index]).collect()
+        rank_candidates(query, names, 100).into_iter().map(|index| names[index]).collect()
     }
 
     #[test]
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_query_without_letters_leaves_the_order() {
-        assert_eq!(rank(" ", &["b", "a"], 1), [0]);
+        assert_eq!(rank_candidates(" ", &["b", "a"], 1), [0]);
     }
 
     proptest! {
@@ -144,7 +144,7 @@ mod tests {
             names in prop::collection::vec("[a-cA-C漢/._]{0,8}", 0..12),
             max in 0_usize..14,
         ) {
-            let best = rank(&query, &names, max);
+            let best = rank_candidates(&query, &names, max);
             let holds = |name: &String| {
                 let mut letters = query.chars().peekable();
                 for c in name.to_lowercase().chars() {
@@ -155,7 +155,7 @@ mod tests {
             let expected = names.iter().filter(|name| holds(name)).count().min(max);
             prop_assert_eq!(best.len(), expected);
             prop_assert!(best.iter().all(|index| holds(&names[*index])));
-            let fewer = rank(&query, &names, max / 2);
+            let fewer = rank_candidates(&query, &names, max / 2);
             prop_assert_eq!(&best[..fewer.len()], &fewer[..]);
         }
     }

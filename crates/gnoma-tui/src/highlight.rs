@@ -30,15 +30,16 @@ enum Inside {
 impl Highlighter {
     /// For the language of this name, of files that end like this, or of the file of this name.
     #[must_use]
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn for_name(name: &str) -> Option<Self> {
         let name = name.trim().to_ascii_lowercase();
         let ending = name.rsplit(['.', '/']).next().unwrap_or(&name);
-        let language = languages::named(&name).or_else(|| languages::named(ending))?;
+        let language =
+            languages::find_language(&name).or_else(|| languages::find_language(ending))?;
         Some(Self { language, inside: Inside::Nothing })
     }
 
     /// The next line, without its end, in colours.
-    pub fn line(&mut self, line: &str) -> Vec<Span> {
+    pub fn highlight_line(&mut self, line: &str) -> Vec<Span> {
         if line.len() > MAX_LINE_BYTES {
             return vec![Span::new(line.to_owned(), Style::default())];
         }
@@ -52,9 +53,9 @@ impl Highlighter {
         let mut scan = Scan { line, at: 0, spans: Vec::new() };
         while scan.at < line.len() {
             match self.inside {
-                Inside::Comment { depth } => self.comment(&mut scan, depth),
-                Inside::Text(quote) => self.text(&mut scan, quote),
-                Inside::Nothing => self.token(&mut scan),
+                Inside::Comment { depth } => self.scan_comment(&mut scan, depth),
+                Inside::Text(quote) => self.scan_string(&mut scan, quote),
+                Inside::Nothing => self.scan_token(&mut scan),
             }
         }
         if let Inside::Text(quote) = self.inside
@@ -66,12 +67,12 @@ impl Highlighter {
     }
 
     /// To the end of a comment, or of the line.
-    fn comment(&mut self, scan: &mut Scan<'_>, depth: usize) {
+    fn scan_comment(&mut self, scan: &mut Scan<'_>, depth: usize) {
         let Some((open, close)) = self.language.block_comment else {
             self.inside = Inside::Nothing;
             return;
         };
-        let rest = scan.rest();
+        let rest = scan.remaining_text();
         let closing = rest.find(close);
         let opening = if self.language.comments_nest { rest.find(open) } else { None };
         match (opening, closing) {
@@ -91,8 +92,8 @@ impl Highlighter {
     }
 
     /// To the end of a text, or of the line.
-    fn text(&mut self, scan: &mut Scan<'_>, quote: &'static Quote) {
-        let rest = scan.rest();
+    fn scan_string(&mut self, scan: &mut Scan<'_>, quote: &'static Quote) {
+        let rest = scan.remaining_text();
         match end_of_text(rest, quote) {
             Some(end) => {
                 self.inside = Inside::Nothing;
@@ -110,8 +111,8 @@ impl Highlighter {
         }
     }
 
-    fn token(&mut self, scan: &mut Scan<'_>) {
-        let rest = scan.rest();
+    fn scan_token(&mut self, scan: &mut Scan<'_>) {
+        let rest = scan.remaining_text();
         let Some(first) = rest.chars().next() else { return };
         if first.is_whitespace() {
             let end = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
@@ -130,13 +131,13 @@ impl Highlighter {
             return self.begin_text(scan, quote);
         }
         if first.is_ascii_digit() {
-            return scan.push(number(rest), Ink::Number);
+            return scan.push(number_length(rest), Ink::Number);
         }
         if self.language.begins_word(first) {
-            return self.word(scan);
+            return self.scan_word(scan);
         }
         if self.language.shape == Shape::Markup && first == '<' {
-            return scan.push(tag(rest), Ink::Keyword);
+            return scan.push(tag_length(rest), Ink::Keyword);
         }
         let ink = if first.is_ascii_punctuation() { Ink::Operator } else { Ink::Text };
         scan.push(first.len_utf8(), ink);
@@ -144,16 +145,16 @@ impl Highlighter {
 
     /// A `#` begins a comment only where a word could begin: it has other uses inside.
     fn begins_line_comment(&self, scan: &Scan<'_>) -> bool {
-        let rest = scan.rest();
+        let rest = scan.remaining_text();
         let begins = |mark: &&&str| rest.starts_with(**mark);
         let Some(mark) = self.language.line_comments.iter().find(begins) else { return false };
         *mark != "#" || scan.line[..scan.at].chars().next_back().is_none_or(char::is_whitespace)
     }
 
     fn begin_text(&mut self, scan: &mut Scan<'_>, quote: &'static Quote) {
-        let rest = scan.rest();
+        let rest = scan.remaining_text();
         if quote.single_character {
-            let length = character(rest);
+            let length = character_length(rest);
             let ink = if length > 1 { Ink::String } else { Ink::Operator };
             return scan.push(length, ink);
         }
@@ -170,8 +171,8 @@ impl Highlighter {
         }
     }
 
-    fn word(&self, scan: &mut Scan<'_>) {
-        let rest = scan.rest();
+    fn scan_word(&self, scan: &mut Scan<'_>) {
+        let rest = scan.remaining_text();
         let first = rest.chars().next().map_or(0, char::len_utf8);
         let inner = |c: char| !self.language.continues_word(c);
         let end = rest[first..].find(inner).map_or(rest.len(), |at| first + at);
@@ -188,15 +189,15 @@ struct Scan<'a> {
 }
 
 impl<'a> Scan<'a> {
-    fn rest(&self) -> &'a str {
+    fn remaining_text(&self) -> &'a str {
         &self.line[self.at..]
     }
 
     /// The next `bytes` mean this.
     fn push(&mut self, bytes: usize, ink: Ink) {
-        let text = &self.rest()[..bytes];
+        let text = &self.remaining_text()[..bytes];
         self.at += bytes;
-        let span = Span::new(text.to_owned(), Style::of(ink));
+        let span = Span::new(text.to_owned(), Style::with_ink(ink));
         match self.spans.last_mut() {
             // Spaces have no colour, so that they need no change of it.
             Some(last) if last.style == span.style || text.trim().is_empty() => {
@@ -225,7 +226,7 @@ fn end_of_text(text: &str, quote: &Quote) -> Option<usize> {
 }
 
 /// Bytes of a character between quotes; one if it is none, such as a lifetime.
-fn character(text: &str) -> usize {
+fn character_length(text: &str) -> usize {
     let inner = &text[1..];
     let body = match inner.chars().next() {
         Some('\\') => inner[1..].find('\'').map(|at| at + 1),
@@ -238,7 +239,7 @@ fn character(text: &str) -> usize {
     }
 }
 
-fn number(text: &str) -> usize {
+fn number_length(text: &str) -> usize {
     let mut end = 0;
     let mut before = ' ';
     for (at, c) in text.char_indices() {
@@ -257,7 +258,7 @@ fn number(text: &str) -> usize {
 }
 
 /// `<`, `</` or `<!` with the name that follows.
-fn tag(text: &str) -> usize {
+fn tag_length(text: &str) -> usize {
     let mark = text.find(|c: char| !matches!(c, '<' | '/' | '!' | '?')).unwrap_or(text.len());
     let name = |c: char| !c.is_alphanumeric() && !matches!(c, '-' | ':' | '_');
     text[mark..].find(name).map_or(text.len(), |at| mark + at)
@@ -271,7 +272,7 @@ fn diff_style(line: &str) -> Style {
         [b'@', b'@', ..] => Ink::Accent,
         _ => Ink::Text,
     };
-    Style::of(ink)
+    Style::with_ink(ink)
 }
 
 #[cfg(test)]
@@ -282,10 +283,10 @@ mod tests {
 
     /// Every line with what is coloured marked, one letter for each ink.
     fn marked(language: &str, text: &str) -> String {
-        let mut highlighter = Highlighter::of(language).unwrap();
+        let mut highlighter = Highlighter::for_name(language).unwrap();
         let mut marked = String::new();
         for line in text.lines() {
-            for span in highlighter.line(line) {
+            for span in highlighter.highlight_line(line) {
                 let letter = match span.style.ink {
                     Ink::Keyword => 'k',
                     Ink::Type => 't',
@@ -349,10 +350,10 @@ mod tests {
         fn no_letter_is_lost_in_any_language(
             lines in prop::collection::vec("[a-z0-9 '\"`/*#<>!\\-{}()\\\\漢é.=$@:+\\[\\]]{0,40}", 0..6),
         ) {
-            for name in languages::names() {
-                let mut highlighter = Highlighter::of(name).unwrap();
+            for name in languages::language_names() {
+                let mut highlighter = Highlighter::for_name(name).unwrap();
                 for line in &lines {
-                    let spans = highlighter.line(line);
+                    let spans = highlighter.highlight_line(line);
                     let text: String = spans.iter().map(|span| &*span.text).collect();
                     prop_assert_eq!(&text, line, "{}", name);
                 }

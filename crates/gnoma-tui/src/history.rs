@@ -44,7 +44,7 @@ impl History {
     /// Adds a prompt and goes back to what is being written. Returns the line to add to the file;
     /// `None` when it is not kept: blank, too long or the same as the last one.
     pub fn push(&mut self, entry: &str) -> Option<String> {
-        self.leave();
+        self.stop_browsing();
         let is_same = self.entries.back().is_some_and(|last| last == entry);
         if is_same || entry.trim().is_empty() || entry.len() > MAX_ENTRY_BYTES {
             return None;
@@ -60,21 +60,21 @@ impl History {
 
     /// Goes to the prompt before; `current` is what is written now and is kept. `None`, and nothing
     /// kept, when there is none before.
-    pub fn older(&mut self, current: Draft) -> Option<Draft> {
+    pub fn recall_older(&mut self, current: Draft) -> Option<Draft> {
         let place = self.place.unwrap_or(self.entries.len()).checked_sub(1)?;
-        Some(self.go(Some(place), current))
+        Some(self.switch_entry(Some(place), current))
     }
 
     /// Goes to the prompt after, in the end to what was being written. `None`, and nothing kept,
     /// when that is shown already.
-    pub fn newer(&mut self, current: Draft) -> Option<Draft> {
+    pub fn recall_newer(&mut self, current: Draft) -> Option<Draft> {
         let place = self.place? + 1;
-        Some(self.go((place < self.entries.len()).then_some(place), current))
+        Some(self.switch_entry((place < self.entries.len()).then_some(place), current))
     }
 
     /// Goes back to what is being written. Returns what was being written before somebody went through
     /// the prompts, and the prompts that were changed on the way: they are not kept here any more.
-    pub fn leave(&mut self) -> (Draft, Vec<Draft>) {
+    pub fn stop_browsing(&mut self) -> (Draft, Vec<Draft>) {
         self.place = None;
         let mut left = std::mem::take(&mut self.left);
         let unsent = left.remove(&UNSENT).unwrap_or_default();
@@ -84,7 +84,7 @@ impl History {
 
     /// Returns the drafts that would be lost with the program while a person goes through the prompts: those that
     /// were changed on the way, and the one that was being written before.
-    pub fn left(&self) -> impl Iterator<Item = &Draft> {
+    pub fn unsaved_drafts(&self) -> impl Iterator<Item = &Draft> {
         let is_changed =
             |place: &usize, draft: &Draft| self.entries.get(*place) != Some(&draft.text);
         self.left
@@ -99,7 +99,10 @@ impl History {
     pub fn search(&self, query: &str, max: usize) -> Vec<&str> {
         let mut seen = HashSet::new();
         let entries = self.entries.iter().rev().map(String::as_str);
-        entries.filter(|entry| holds(entry, query) && seen.insert(*entry)).take(max).collect()
+        entries
+            .filter(|entry| matches_query(entry, query) && seen.insert(*entry))
+            .take(max)
+            .collect()
     }
 
     /// The number of prompts.
@@ -114,7 +117,7 @@ impl History {
         self.entries.is_empty()
     }
 
-    fn go(&mut self, place: Option<usize>, current: Draft) -> Draft {
+    fn switch_entry(&mut self, place: Option<usize>, current: Draft) -> Draft {
         self.left.insert(self.place.unwrap_or(UNSENT), current);
         self.place = place;
         let changed = self.left.remove(&place.unwrap_or(UNSENT));
@@ -123,7 +126,7 @@ impl History {
     }
 }
 
-fn holds(entry: &str, query: &str) -> bool {
+fn matches_query(entry: &str, query: &str) -> bool {
     if query.chars().any(char::is_uppercase) {
         return entry.contains(query);
     }
@@ -146,32 +149,32 @@ impl Search {
     }
 
     /// Searches for a longer text, from the newest prompt on.
-    pub fn add(&mut self, c: char) {
+    pub fn add_char(&mut self, c: char) {
         self.query.push(c);
         self.passed = 0;
     }
 
     /// Searches for a shorter text, from the newest prompt on.
-    pub fn delete(&mut self) {
+    pub fn delete_char(&mut self) {
         self.query.pop();
         self.passed = 0;
     }
 
     /// Goes to the next older hit, if there is one.
-    pub fn older(&mut self, history: &History) {
+    pub fn select_older(&mut self, history: &History) {
         if history.search(&self.query, self.passed + 2).len() > self.passed + 1 {
             self.passed += 1;
         }
     }
 
     /// Goes to the next newer hit, if there is one.
-    pub fn newer(&mut self) {
+    pub fn select_newer(&mut self) {
         self.passed = self.passed.saturating_sub(1);
     }
 
     /// The match; `None` if the query is empty or matches nothing.
     #[must_use]
-    pub fn hit<'a>(&self, history: &'a History) -> Option<&'a str> {
+    pub fn current_match<'a>(&self, history: &'a History) -> Option<&'a str> {
         if self.query.is_empty() {
             return None;
         }
@@ -194,15 +197,15 @@ mod tests {
     #[test]
     fn what_was_being_written_waits_at_the_end_and_changes_on_the_way_are_kept() {
         let mut history = history(&["one", "two"]);
-        assert_eq!(history.older("unsent".into()), Some("two".into()));
-        assert_eq!(history.older("two, changed".into()), Some("one".into()));
-        assert_eq!(history.older("one".into()), None);
-        assert_eq!(history.newer("one".into()), Some("two, changed".into()));
-        assert_eq!(history.newer("two, changed".into()), Some("unsent".into()));
-        assert_eq!(history.newer("unsent".into()), None);
-        history.older("unsent".into());
+        assert_eq!(history.recall_older("unsent".into()), Some("two".into()));
+        assert_eq!(history.recall_older("two, changed".into()), Some("one".into()));
+        assert_eq!(history.recall_older("one".into()), None);
+        assert_eq!(history.recall_newer("one".into()), Some("two, changed".into()));
+        assert_eq!(history.recall_newer("two, changed".into()), Some("unsent".into()));
+        assert_eq!(history.recall_newer("unsent".into()), None);
+        history.recall_older("unsent".into());
         history.push("three");
-        assert_eq!(history.older(Draft::default()), Some("three".into()));
+        assert_eq!(history.recall_older(Draft::default()), Some("three".into()));
     }
 
     #[test]
@@ -235,19 +238,19 @@ mod tests {
     fn a_search_goes_to_older_hits_and_back() {
         let history = history(&["cargo test", "git log", "Cargo build", "cargo test", "ls"]);
         let mut search = Search::default();
-        assert_eq!(search.hit(&history), None);
-        "cargo".chars().for_each(|c| search.add(c));
-        assert_eq!(search.hit(&history), Some("cargo test"));
-        search.older(&history);
-        assert_eq!(search.hit(&history), Some("Cargo build"));
-        search.older(&history);
-        assert_eq!(search.hit(&history), Some("Cargo build"), "each but once");
-        search.newer();
-        assert_eq!(search.hit(&history), Some("cargo test"));
-        search.add('!');
-        assert_eq!(search.hit(&history), None);
-        search.delete();
-        assert_eq!(search.hit(&history), Some("cargo test"));
+        assert_eq!(search.current_match(&history), None);
+        "cargo".chars().for_each(|c| search.add_char(c));
+        assert_eq!(search.current_match(&history), Some("cargo test"));
+        search.select_older(&history);
+        assert_eq!(search.current_match(&history), Some("Cargo build"));
+        search.select_older(&history);
+        assert_eq!(search.current_match(&history), Some("Cargo build"), "each but once");
+        search.select_newer();
+        assert_eq!(search.current_match(&history), Some("cargo test"));
+        search.add_char('!');
+        assert_eq!(search.current_match(&history), None);
+        search.delete_char();
+        assert_eq!(search.current_match(&history), Some("cargo test"));
         assert_eq!(history.search("Cargo", 9), ["Cargo build"]);
     }
 }

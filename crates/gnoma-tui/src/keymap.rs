@@ -43,7 +43,7 @@ impl Keymap {
     #[must_use]
     pub fn built_in() -> Self {
         // The data file is part of the program; a test reads it.
-        let bindings = read::bindings(BUILT_IN, None).unwrap_or_default();
+        let bindings = read::read_bindings(BUILT_IN, None).unwrap_or_default();
         let mut keymap = Self::default();
         for binding in bindings {
             keymap.bind(binding.context, binding.action, binding.keys);
@@ -59,7 +59,7 @@ impl Keymap {
     /// key to two actions of a context. Nothing of it is used then.
     pub fn with_own(text: &str) -> Result<(Self, Vec<Taken>), KeymapError> {
         let mut keymap = Self::built_in();
-        let bindings = read::bindings(text, Some(&|context| keymap.actions(context)))?;
+        let bindings = read::read_bindings(text, Some(&|context| keymap.actions(context)))?;
         // First all the keys that are given up, so that two actions can swap theirs.
         for binding in &bindings {
             keymap.unbind(binding.context, binding.action);

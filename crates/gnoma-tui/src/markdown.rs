@@ -25,7 +25,7 @@ pub fn render(text: &str, width: usize) -> Vec<Line> {
     let mut stream = Stream::default();
     stream.push(text);
     stream.finish();
-    stream.take(width)
+    stream.take_lines(width)
 }
 
 /// A text that is being written.
@@ -45,7 +45,7 @@ impl Stream {
         let mut rest = text;
         while !rest.is_empty() {
             let (line, after) = rest.split_once('\n').map_or((rest, None), |(a, b)| (a, Some(b)));
-            self.lengthen(line);
+            self.extend_partial(line);
             let Some(after) = after else { return };
             self.end_line();
             rest = after;
@@ -61,27 +61,27 @@ impl Stream {
     }
 
     /// The lines of the blocks that have become complete.
-    pub fn take(&mut self, width: usize) -> Vec<Line> {
+    pub fn take_lines(&mut self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for piece in self.ready.drain(..) {
-            self.drawn.piece(&piece, width, &mut lines);
+            self.drawn.render_piece(&piece, width, &mut lines);
         }
         lines
     }
 
     /// The lines of what is still open, as if the text ended here.
     #[must_use]
-    pub fn rest(&self, width: usize) -> Vec<Line> {
+    pub fn unfinished_lines(&self, width: usize) -> Vec<Line> {
         let mut splitter = self.splitter.clone();
         let mut pieces = self.ready.clone();
         if !inline::is_only_marks(&self.partial) {
-            splitter.line(&inline::closed(splitter.open(), &self.partial), &mut pieces);
+            splitter.push_line(&inline::close_marks(splitter.open(), &self.partial), &mut pieces);
         }
         splitter.finish(&mut pieces);
         let mut drawn = self.drawn.clone();
         let mut lines = Vec::new();
         for piece in &pieces {
-            drawn.piece(piece, width, &mut lines);
+            drawn.render_piece(piece, width, &mut lines);
         }
         lines
     }
@@ -92,7 +92,7 @@ impl Stream {
         self.splitter.open().len() + self.partial.len()
     }
 
-    fn lengthen(&mut self, mut text: &str) {
+    fn extend_partial(&mut self, mut text: &str) {
         while self.partial.len() + text.len() > MAX_LINE_BYTES {
             let room = MAX_LINE_BYTES.saturating_sub(self.partial.len());
             let (fits, after) = text.split_at(text.floor_char_boundary(room));
@@ -105,7 +105,7 @@ impl Stream {
 
     fn end_line(&mut self) {
         let line = std::mem::take(&mut self.partial);
-        self.splitter.line(line.trim_end_matches('\r'), &mut self.ready);
+        self.splitter.push_line(line.trim_end_matches('\r'), &mut self.ready);
     }
 }
 
@@ -119,7 +119,7 @@ struct Drawn {
 }
 
 impl Drawn {
-    fn piece(&mut self, piece: &Piece, width: usize, lines: &mut Vec<Line>) {
+    fn render_piece(&mut self, piece: &Piece, width: usize, lines: &mut Vec<Line>) {
         let before = lines.len();
         if piece.gap && self.any {
             lines.push(Line::default());
@@ -127,17 +127,19 @@ impl Drawn {
         let start = lines.len();
         match &piece.kind {
             PieceKind::Text { source, number } => {
-                lines.extend(blocks::draw(source, *number, width, &mut self.definitions));
+                lines.extend(blocks::render_blocks(source, *number, width, &mut self.definitions));
             }
             PieceKind::CodeStart { language } => {
-                self.code = Highlighter::of(language);
+                self.code = Highlighter::for_name(language);
                 if !language.is_empty() {
                     let label = format!("{CODE_INDENT}{language}");
-                    let label = Line::new(label, Style::of(Ink::Dim));
+                    let label = Line::new(label, Style::with_ink(Ink::Dim));
                     lines.extend(label.wrap(width, &Line::default()).into_iter().take(1));
                 }
             }
-            PieceKind::CodeLine(line) => lines.extend(code::lines(line, self.code.as_mut(), width)),
+            PieceKind::CodeLine(line) => {
+                lines.extend(code::render_code_line(line, self.code.as_mut(), width))
+            }
         }
         // The gap belongs to lines; without any there is none. Code without a name has no first line.
         let is_start = matches!(piece.kind, PieceKind::CodeStart { .. });

@@ -12,18 +12,18 @@ use crate::{
 const MAX_LINK_BYTES: usize = 2_048;
 
 /// One line in its colours, without a line break, ending with plain attributes.
-pub fn line(line: &Line, theme: &Theme, out: &mut Vec<u8>) {
+pub fn paint_line(line: &Line, theme: &Theme, out: &mut Vec<u8>) {
     let mut pen = Pen::new(theme);
     for span in &line.spans {
-        pen.take(span, out);
-        text(&span.text, out);
+        pen.apply_style(span, out);
+        paint_text(&span.text, out);
     }
-    pen.rest(out);
+    pen.reset_style(out);
 }
 
 /// Text as bytes. Control characters cannot be in a span that was made as it should be; whatever
 /// gets here all the same is made harmless.
-pub(crate) fn text(text: &str, out: &mut Vec<u8>) {
+pub(crate) fn paint_text(text: &str, out: &mut Vec<u8>) {
     if !text.chars().any(char::is_control) {
         return out.extend_from_slice(text.as_bytes());
     }
@@ -48,13 +48,13 @@ impl<'a> Pen<'a> {
     }
 
     /// Makes what follows look like the span.
-    pub(crate) fn take(&mut self, span: &Span, out: &mut Vec<u8>) {
+    pub(crate) fn apply_style(&mut self, span: &Span, out: &mut Vec<u8>) {
         self.point_to(span.link.as_ref(), out);
-        self.look_like(self.theme.look(span.style), out);
+        self.look_like(self.theme.resolve_style(span.style), out);
     }
 
     /// Sets the terminal back to plain text.
-    pub(crate) fn rest(&mut self, out: &mut Vec<u8>) {
+    pub(crate) fn reset_style(&mut self, out: &mut Vec<u8>) {
         self.point_to(None, out);
         self.look_like(Look::default(), out);
     }
@@ -67,7 +67,7 @@ impl<'a> Pen<'a> {
             Some(link) => {
                 // The same name everywhere: the rows of a link that was wrapped are one.
                 out.extend_from_slice(format!("\x1b]8;id={:x};", name_of(link)).as_bytes());
-                address(link, out);
+                write_url(link, out);
             }
             None => out.extend_from_slice(b"\x1b]8;;"),
         }
@@ -79,8 +79,8 @@ impl<'a> Pen<'a> {
         if self.look == look {
             return;
         }
-        let change = Codes::between(self.look, look);
-        let afresh = Codes::afresh(look);
+        let change = Codes::from_change(self.look, look);
+        let afresh = Codes::from_reset(look);
         let shorter = if afresh.0.len() < change.0.len() { afresh } else { change };
         out.extend_from_slice(b"\x1b[");
         out.extend_from_slice(shorter.0.as_bytes());
@@ -95,7 +95,7 @@ fn name_of(link: &str) -> u32 {
 }
 
 /// An address in the only characters that the sequence may hold.
-fn address(link: &str, out: &mut Vec<u8>) {
+fn write_url(link: &str, out: &mut Vec<u8>) {
     for byte in link.bytes() {
         if byte.is_ascii_graphic() {
             out.push(byte);
@@ -110,32 +110,32 @@ struct Codes(String);
 
 impl Codes {
     /// Everything off, then what is wanted; nothing at all means off.
-    fn afresh(look: Look) -> Self {
-        let wanted = Self::between(Look::default(), look);
+    fn from_reset(look: Look) -> Self {
+        let wanted = Self::from_change(Look::default(), look);
         if wanted.0.is_empty() { wanted } else { Self(format!("0;{}", wanted.0)) }
     }
 
-    fn between(old: Look, new: Look) -> Self {
+    fn from_change(old: Look, new: Look) -> Self {
         let mut codes = Self(String::new());
         // Bold and faint share the code that ends them.
         let dimmer = (old.bold && !new.bold) || (old.faint && !new.faint);
         codes.add_if(dimmer, "22");
         codes.add_if(new.bold && (dimmer || !old.bold), "1");
         codes.add_if(new.faint && (dimmer || !old.faint), "2");
-        codes.switch(old.italic, new.italic, "3", "23");
-        codes.switch(old.underline, new.underline, "4", "24");
-        codes.switch(old.reverse, new.reverse, "7", "27");
-        codes.switch(old.strike, new.strike, "9", "29");
+        codes.add_switch(old.italic, new.italic, "3", "23");
+        codes.add_switch(old.underline, new.underline, "4", "24");
+        codes.add_switch(old.reverse, new.reverse, "7", "27");
+        codes.add_switch(old.strike, new.strike, "9", "29");
         if old.front != new.front {
-            codes.colour(new.front, 30);
+            codes.add_colour(new.front, 30);
         }
         if old.back != new.back {
-            codes.colour(new.back, 40);
+            codes.add_colour(new.back, 40);
         }
         codes
     }
 
-    fn switch(&mut self, old: bool, new: bool, on: &str, off: &str) {
+    fn add_switch(&mut self, old: bool, new: bool, on: &str, off: &str) {
         self.add_if(old != new, if new { on } else { off });
     }
 
@@ -149,7 +149,7 @@ impl Codes {
     }
 
     /// `base` is 30 for the letters and 40 for what is behind them.
-    fn colour(&mut self, colour: Colour, base: u8) {
+    fn add_colour(&mut self, colour: Colour, base: u8) {
         let code = match colour {
             Colour::Own => format!("{}", base + 9),
             Colour::Ansi(place @ 0..8) => format!("{}", base + place),
@@ -174,9 +174,9 @@ mod tests {
     };
 
     fn painted(spans: Vec<Span>, depth: Depth) -> String {
-        let theme = Theme::named("terminal", Shade::Dark, depth).unwrap();
+        let theme = Theme::from_name("terminal", Shade::Dark, depth).unwrap();
         let mut out = Vec::new();
-        line(&Line { spans }, &theme, &mut out);
+        paint_line(&Line { spans }, &theme, &mut out);
         String::from_utf8(out).unwrap()
     }
 
@@ -184,8 +184,8 @@ mod tests {
     fn only_what_differs_is_said() {
         let spans = vec![
             Span::new("plain ", Style::default()),
-            Span::new("good ", Style::of(Ink::Good)),
-            Span::new("best", Style::of(Ink::Good).bold()),
+            Span::new("good ", Style::with_ink(Ink::Good)),
+            Span::new("best", Style::with_ink(Ink::Good).bold()),
             Span::new(" end", Style::default()),
         ];
         assert_eq!(
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn meanings_without_colours_have_attributes() {
         let spans = vec![
-            Span::new("dim", Style::of(Ink::Dim)),
-            Span::new("chosen", Style::default().on(Paper::Chosen)),
+            Span::new("dim", Style::with_ink(Ink::Dim)),
+            Span::new("chosen", Style::default().on_paper(Paper::Chosen)),
         ];
         assert_eq!(painted(spans, Depth::None), "\u{1b}[2mdim\u{1b}[0;7mchosen\u{1b}[m");
     }

@@ -33,7 +33,7 @@ impl Row {
 
     /// Marks it as in use, or not.
     #[must_use]
-    pub fn current(self, current: bool) -> Self {
+    pub fn with_current(self, current: bool) -> Self {
         Self { current, ..self }
     }
 }
@@ -88,7 +88,7 @@ impl Picker {
 
     /// Says that more is going to come, and from whom.
     #[must_use]
-    pub fn growing(self, from: &'static str) -> Self {
+    pub fn with_pending_rows(self, from: &'static str) -> Self {
         Self { growing: Some(from), ..self }
     }
 
@@ -99,7 +99,7 @@ impl Picker {
     }
 
     /// Replaces all rows. The filter stays, and so does the selection if the row still exists.
-    pub fn fill(&mut self, rows: Vec<Row>) {
+    pub fn replace_rows(&mut self, rows: Vec<Row>) {
         self.growing = None;
         let chosen = self.left.get(self.chosen).and_then(|row| self.rows.get(*row)).cloned();
         self.rows = rows;
@@ -121,7 +121,7 @@ impl Picker {
 
     /// Narrows the list to what fits `filter`.
     #[must_use]
-    pub fn filtered(mut self, filter: &str) -> Self {
+    pub fn with_filter(mut self, filter: &str) -> Self {
         if !filter.is_empty() {
             self.type_text(filter);
         }
@@ -130,19 +130,19 @@ impl Picker {
 
     /// All rows, whatever was typed to narrow the list.
     #[must_use]
-    pub fn unfiltered(mut self) -> Self {
+    pub fn without_filter(mut self) -> Self {
         self.change_filter(String::new());
         self
     }
 
     /// Rows that are left.
     #[must_use]
-    pub fn count(&self) -> usize {
+    pub fn match_count(&self) -> usize {
         self.left.len()
     }
 
     /// Does what a key asks for.
-    pub fn act(&mut self, action: Action) -> Picked {
+    pub fn apply_action(&mut self, action: Action) -> Picked {
         let last = self.left.len().saturating_sub(1);
         match action {
             Action::Up => self.chosen = self.chosen.checked_sub(1).unwrap_or(last),
@@ -156,7 +156,7 @@ impl Picker {
                 return self.left.get(self.chosen).map_or(Picked::Open, |row| Picked::Row(*row));
             }
             Action::Close | Action::Stop | Action::Interrupt => return Picked::Nothing,
-            Action::DeleteLeft => self.shorten(),
+            Action::DeleteLeft => self.delete_last_char(),
             Action::DeleteToLineStart => self.change_filter(String::new()),
             _ => (),
         }
@@ -197,7 +197,7 @@ impl Picker {
             [] => {
                 self.change_filter(String::new());
                 Picked::Explained(vec![
-                    Line::new(format!("nothing matches `{line}`"), dim()),
+                    Line::new(format!("nothing matches `{line}`"), dim_style()),
                     way_on(),
                 ])
             }
@@ -205,7 +205,7 @@ impl Picker {
         }
     }
 
-    fn shorten(&mut self) {
+    fn delete_last_char(&mut self) {
         let mut filter = std::mem::take(&mut self.filter);
         if let Some((start, _)) = filter.grapheme_indices(true).next_back() {
             filter.truncate(start);
@@ -234,7 +234,7 @@ impl Picker {
 
     /// The selected row in one line, for people who hear the list.
     #[must_use]
-    pub fn spoken(&self) -> String {
+    pub fn describe_selection(&self) -> String {
         match self.left.get(self.chosen).and_then(|index| self.rows.get(*index)) {
             None => "nothing fits".to_owned(),
             Some(row) => {
@@ -252,12 +252,12 @@ impl Picker {
             let current = if row.current { " (in use)" } else { "" };
             format!("  {number} {} {}{current}", row.label, row.detail).trim_end().to_owned()
         };
-        let mut lines = vec![Line::new(self.title.clone(), Style::of(Ink::Accent))];
+        let mut lines = vec![Line::new(self.title.clone(), Style::with_ink(Ink::Accent))];
         let rows = (1..).zip(rows.take(MAX_READ_ROWS));
         lines.extend(rows.map(|row| Line::new(text(row), Style::default())));
         let rest = self.left.len().saturating_sub(MAX_READ_ROWS);
         if rest > 0 {
-            lines.push(Line::new(format!("  {rest} more; type part of the name"), dim()));
+            lines.push(Line::new(format!("  {rest} more; type part of the name"), dim_style()));
         }
         lines.push(way_on());
         lines
@@ -265,12 +265,12 @@ impl Picker {
 
     /// The list in at most `height` lines, and the column of the cursor in the first of them.
     #[must_use]
-    pub fn lines(&self, width: usize, height: usize) -> (Vec<Line>, usize) {
+    pub fn render_lines(&self, width: usize, height: usize) -> (Vec<Line>, usize) {
         let mut lines = vec![self.heading(width)];
         let cursor = lines.first().map_or(0, Line::width).min(width.saturating_sub(1));
         if height > 2 {
-            lines.extend(self.window(width, height - 2));
-            lines.push(cut(Line::new(self.footer(), dim()), width));
+            lines.extend(self.render_rows(width, height - 2));
+            lines.push(truncate_line(Line::new(self.footer(), dim_style()), width));
         }
         lines.truncate(height.max(1));
         (lines, cursor)
@@ -278,11 +278,11 @@ impl Picker {
 
     fn heading(&self, width: usize) -> Line {
         let mut line = Line::from([
-            Span::new(self.title.clone(), Style::of(Ink::Accent).bold()),
-            Span::new(" › ", dim()),
+            Span::new(self.title.clone(), Style::with_ink(Ink::Accent).bold()),
+            Span::new(" › ", dim_style()),
         ]);
         line.spans.push(Span::new(self.filter.clone(), Style::default()));
-        cut(line, width)
+        truncate_line(line, width)
     }
 
     fn footer(&self) -> String {
@@ -294,20 +294,21 @@ impl Picker {
     }
 
     /// The rows around the chosen one.
-    fn window(&self, width: usize, height: usize) -> Vec<Line> {
+    fn render_rows(&self, width: usize, height: usize) -> Vec<Line> {
         if self.left.is_empty() {
             let text = if self.is_growing() { "  nothing yet" } else { "  no matches" };
-            return vec![cut(Line::new(text, dim()), width)];
+            return vec![truncate_line(Line::new(text, dim_style()), width)];
         }
         let first = self.chosen.saturating_sub(height.saturating_sub(1));
         let shown = self.left.iter().enumerate().skip(first).take(height);
         let labels = shown.clone().filter_map(|(_, row)| self.rows.get(*row));
-        let column = labels.map(|row| text::width(&row.label)).max().unwrap_or(0).min(width / 2);
+        let column =
+            labels.map(|row| text::display_width(&row.label)).max().unwrap_or(0).min(width / 2);
         let row = |(place, row): (usize, &usize)| {
             Some(row_line(self.rows.get(*row)?, place == self.chosen, column, width))
         };
         let mut lines: Vec<_> = shown.filter_map(row).collect();
-        text::square(&mut lines, width);
+        text::pad_background(&mut lines, width);
         lines
     }
 }
@@ -316,40 +317,43 @@ fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
     let paper = if chosen { Paper::Chosen } else { Paper::None };
     let mark = if row.current { "• " } else { "  " };
     let label = short_label(row, column, width.saturating_sub(4));
-    let gap = " ".repeat(column.saturating_sub(text::width(&label)) + 2);
+    let gap = " ".repeat(column.saturating_sub(text::display_width(&label)) + 2);
     let ink = if chosen { Ink::Accent } else { Ink::Text };
     let line = Line::from([
-        Span::new(if chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
-        Span::new(mark, Style::of(Ink::Good).on(paper)),
-        Span::new(label, Style::of(ink).on(paper)),
-        Span::new(format!("{gap}{}", row.detail), dim().on(paper)),
+        Span::new(if chosen { "› " } else { "  " }, Style::with_ink(Ink::Accent).on_paper(paper)),
+        Span::new(mark, Style::with_ink(Ink::Good).on_paper(paper)),
+        Span::new(label, Style::with_ink(ink).on_paper(paper)),
+        Span::new(format!("{gap}{}", row.detail), dim_style().on_paper(paper)),
     ]);
-    let mut line = cut(line, width);
+    let mut line = truncate_line(line, width);
     line.trim_end();
     line
 }
 
 /// The label in `room` columns beside its detail: a long one gives way, down to its column.
 fn short_label(row: &Row, column: usize, room: usize) -> String {
-    if row.detail.is_empty() || text::width(&row.label) <= column {
+    if row.detail.is_empty() || text::display_width(&row.label) <= column {
         return row.label.clone();
     }
-    let beside = room.saturating_sub(text::width(&row.detail) + 2);
-    cut(Line::new(row.label.clone(), Style::default()), beside.max(column)).plain()
+    let beside = room.saturating_sub(text::display_width(&row.detail) + 2);
+    truncate_line(Line::new(row.label.clone(), Style::default()), beside.max(column)).plain_text()
 }
 
 /// Explains what can be done with a list that is read out.
 fn way_on() -> Line {
-    Line::new(format!("Type a number or a name; {LEAVE} cancels; Enter alone selects:"), dim())
+    Line::new(
+        format!("Type a number or a name; {LEAVE} cancels; Enter alone selects:"),
+        dim_style(),
+    )
 }
 
-fn dim() -> Style {
-    Style::of(Ink::Dim)
+fn dim_style() -> Style {
+    Style::with_ink(Ink::Dim)
 }
 
 /// The line in at most `width` columns; an ellipsis says that something is missing.
 #[must_use]
-pub fn cut(line: Line, width: usize) -> Line {
+pub fn truncate_line(line: Line, width: usize) -> Line {
     if line.width() <= width {
         return line;
     }
@@ -362,7 +366,7 @@ pub fn cut(line: Line, width: usize) -> Line {
         }
         let mut text = String::new();
         for grapheme in span.text.graphemes(true) {
-            let columns = text::width(grapheme);
+            let columns = text::display_width(grapheme);
             if columns > room {
                 full = true;
                 break;
@@ -391,27 +395,27 @@ mod tests {
 
     #[test]
     fn typing_narrows_and_rows_keep_their_numbers() {
-        let mut picker = fruit().filtered("pine");
-        assert_eq!(picker.act(Action::Accept), Picked::Row(2));
+        let mut picker = fruit().with_filter("pine");
+        assert_eq!(picker.apply_action(Action::Accept), Picked::Row(2));
         picker.type_text("x");
-        assert_eq!((picker.count(), picker.act(Action::Accept)), (0, Picked::Open));
-        picker.act(Action::DeleteToLineStart);
-        assert_eq!(picker.act(Action::Up), Picked::Open);
-        assert_eq!(picker.act(Action::Accept), Picked::Row(2));
+        assert_eq!((picker.match_count(), picker.apply_action(Action::Accept)), (0, Picked::Open));
+        picker.apply_action(Action::DeleteToLineStart);
+        assert_eq!(picker.apply_action(Action::Up), Picked::Open);
+        assert_eq!(picker.apply_action(Action::Accept), Picked::Row(2));
     }
 
     #[test]
     fn what_is_in_use_is_chosen_first() {
-        let rows = vec![Row::new("a", ""), Row::new("b", "").current(true)];
-        assert_eq!(Picker::new("x", rows).act(Action::Accept), Picked::Row(1));
+        let rows = vec![Row::new("a", ""), Row::new("b", "").with_current(true)];
+        assert_eq!(Picker::new("x", rows).apply_action(Action::Accept), Picked::Row(1));
     }
 
     #[test]
     fn a_long_name_leaves_its_detail_in_sight() {
         let long = "a prompt that goes on and on and on about what it wants to have";
         let rows = vec![Row::new(long, "3 files changed since"), Row::new("short", "none")];
-        let (lines, _) = Picker::new("Go back", rows).lines(60, 5);
-        let shown = lines[1].plain();
+        let (lines, _) = Picker::new("Go back", rows).render_lines(60, 5);
+        let shown = lines[1].plain_text();
         assert!(shown.ends_with("  3 files changed since") && shown.contains('…'), "{shown}");
         assert!(shown.contains("a prompt that goes on and on"), "{shown}");
     }
@@ -420,7 +424,7 @@ mod tests {
     fn lines_choose_by_number_or_name_and_a_miss_is_told() {
         let line = |picker: &mut Picker, text: &str| {
             picker.type_text(text);
-            picker.act(Action::Accept)
+            picker.apply_action(Action::Accept)
         };
         let mut picker = fruit().by_line(true);
         assert_eq!(line(&mut picker, "2"), Picked::Row(1));
@@ -428,9 +432,9 @@ mod tests {
         assert_eq!(line(&mut picker, "pine"), Picked::Row(2));
         assert_eq!(line(&mut picker, "q"), Picked::Nothing);
         let Picked::Explained(lines) = line(&mut picker, "17") else { panic!("17 fits") };
-        assert_eq!(lines[0].plain(), "nothing matches `17`");
+        assert_eq!(lines[0].plain_text(), "nothing matches `17`");
         let Picked::Explained(lines) = line(&mut picker, "app") else { panic!("two fit") };
-        assert_eq!(lines[2].plain(), "  2 pineapple a fruit");
+        assert_eq!(lines[2].plain_text(), "  2 pineapple a fruit");
         assert_eq!(line(&mut picker, "2"), Picked::Row(2), "numbers are those that were read out");
     }
 
@@ -442,22 +446,22 @@ mod tests {
             let mut picker = fruit();
             let actions = [Action::Up, Action::Down, Action::PageDown, Action::First, Action::Last, Action::DeleteLeft];
             for step in moves {
-                picker.act(actions[step]);
+                picker.apply_action(actions[step]);
             }
-            let (lines, cursor) = picker.lines(width, height);
+            let (lines, cursor) = picker.render_lines(width, height);
             prop_assert!(lines.len() <= height);
             prop_assert!(cursor < width);
             prop_assert!(lines.iter().all(|line| line.width() <= width));
             if height > 2 && width > 1 {
-                prop_assert!(lines.iter().any(|line| line.plain().starts_with('›')));
+                prop_assert!(lines.iter().any(|line| line.plain_text().starts_with('›')));
             }
         }
 
         #[test]
         fn a_line_that_is_cut_is_as_wide_as_it_may_be(text in "[a-z漢🎉]{0,20}", width in 1_usize..20) {
-            let line = cut(Line::new(text.clone(), Style::default()), width);
+            let line = truncate_line(Line::new(text.clone(), Style::default()), width);
             prop_assert!(line.width() <= width);
-            prop_assert!(line.plain() == text || line.width() + 2 > width);
+            prop_assert!(line.plain_text() == text || line.width() + 2 > width);
         }
     }
 }

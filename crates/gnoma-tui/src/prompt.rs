@@ -8,7 +8,7 @@ mod spoken;
 use crate::{
     frame::Size,
     keymap::{Action, Context, Keymap},
-    picker::cut,
+    picker::truncate_line,
     text::{Ink, Line, Paper, Span, Style},
 };
 use gnoma_core::{
@@ -65,7 +65,7 @@ pub struct Lasting {
 impl Lasting {
     /// Describes in a few words where the rule applies.
     #[must_use]
-    pub fn held(&self) -> String {
+    pub fn describe_scope(&self) -> String {
         match self.scope {
             Scope::Session => "for this session".to_owned(),
             Scope::Project => format!("for this project, in {}", self.place),
@@ -146,7 +146,7 @@ impl PermissionQuestion {
 
     /// The answer with this number, from 1, of those that the model offers.
     #[must_use]
-    pub fn offered(&self, number: usize) -> Option<PermissionAnswer> {
+    pub fn offered_answer(&self, number: usize) -> Option<PermissionAnswer> {
         let choices = &self.inquiry.as_ref()?.choices;
         let text = choices.get(number.checked_sub(1)?)?.clone();
         Some(PermissionAnswer::Text { text })
@@ -172,19 +172,19 @@ impl PermissionQuestion {
 
     /// Returns the rule that a lasting approval would add, where one is offered.
     #[must_use]
-    pub fn lasting(&self) -> Option<&Lasting> {
+    pub fn lasting_rule(&self) -> Option<&Lasting> {
         self.always.as_ref()
     }
 
     /// Changes where "always" would apply.
-    pub fn hold(&mut self, scope: Scope, place: String) {
+    pub fn set_scope(&mut self, scope: Scope, place: String) {
         if let Some(lasting) = &mut self.always {
             (lasting.scope, lasting.place) = (scope, place);
         }
     }
 
     /// Does what a key asks for.
-    pub fn act(&mut self, action: Action) -> PromptVerdict {
+    pub fn apply_action(&mut self, action: Action) -> PromptVerdict {
         let choices = self.choices();
         let count = choices.len();
         match action {
@@ -225,7 +225,7 @@ impl PermissionQuestion {
             }
             (Choice::NoBecause, _) => PromptVerdict::WriteReason,
             (Choice::Offered(place), _) => {
-                self.offered(place + 1).map_or(PromptVerdict::Open, PromptVerdict::Answer)
+                self.offered_answer(place + 1).map_or(PromptVerdict::Open, PromptVerdict::Answer)
             }
             (Choice::Words, _) => PromptVerdict::WriteAnswer,
         }
@@ -233,7 +233,7 @@ impl PermissionQuestion {
 
     /// Describes the question in a few words.
     #[must_use]
-    pub fn short(&self) -> String {
+    pub fn short_description(&self) -> String {
         if self.wants_words() {
             return "The model asks you a question".to_owned();
         }
@@ -243,7 +243,13 @@ impl PermissionQuestion {
     /// The question in the size that there is. `place` is the folder it would run in, `behind` how
     /// many more questions wait.
     #[must_use]
-    pub fn lines(&self, place: &str, behind: usize, keymap: &Keymap, size: Size) -> Vec<Line> {
+    pub fn render_lines(
+        &self,
+        place: &str,
+        behind: usize,
+        keymap: &Keymap,
+        size: Size,
+    ) -> Vec<Line> {
         let Size { width, height } = size;
         let choices = self.choice_lines(keymap, width);
         if height < choices.len() + MIN_ROWS_BESIDE_CHOICES {
@@ -252,9 +258,9 @@ impl PermissionQuestion {
         let mut lines = vec![self.heading(behind)];
         let mut below = self.facts(place, width);
         let fixed = lines.len() + choices.len() + MIN_BODY_ROWS;
-        shorten(&mut below, height.saturating_sub(fixed).max(MIN_FACT_ROWS));
+        truncate_lines(&mut below, height.saturating_sub(fixed).max(MIN_FACT_ROWS));
         let used = lines.len() + below.len() + choices.len();
-        let body = self.body(width);
+        let body = self.body_lines(width);
         let has_air = used + body.len() + ROWS_OF_AIR <= height;
         if has_air {
             if !below.is_empty() {
@@ -264,9 +270,9 @@ impl PermissionQuestion {
         }
         below.extend(choices);
         let room = height.saturating_sub(lines.len() + below.len());
-        lines.extend(self.window(body, room));
+        lines.extend(self.visible_body(body, room));
         lines.extend(below);
-        let lines = lines.into_iter().map(|line| cut(line, width));
+        let lines = lines.into_iter().map(|line| truncate_line(line, width));
         // Where there is no room, the choices are what must be seen.
         let excess = lines.len().saturating_sub(height);
         lines.skip(excess).collect()
@@ -285,28 +291,29 @@ impl PermissionQuestion {
         };
         let mut keys = Line::default();
         for choice in self.choices() {
-            keys.spans.push(Span::new(choice.key(keymap), Style::of(Ink::Accent).bold()));
+            keys.spans
+                .push(Span::new(choice.key_label(keymap), Style::with_ink(Ink::Accent).bold()));
             keys.spans.push(Span::new(format!(" {} ", word(choice)), Style::default()));
         }
-        let mut lines = self.window(self.body(width), height.saturating_sub(1));
+        let mut lines = self.visible_body(self.body_lines(width), height.saturating_sub(1));
         lines.push(keys);
         let excess = lines.len().saturating_sub(height);
-        lines.into_iter().skip(excess).map(|line| cut(line, width)).collect()
+        lines.into_iter().skip(excess).map(|line| truncate_line(line, width)).collect()
     }
 
     fn heading(&self, behind: usize) -> Line {
         let mut line = Line::from([
-            Span::new("? ", Style::of(Ink::Warning).bold()),
-            Span::new(self.asked(), Style::of(Ink::Warning).bold()),
+            Span::new("? ", Style::with_ink(Ink::Warning).bold()),
+            Span::new(self.question_text(), Style::with_ink(Ink::Warning).bold()),
         ]);
         if behind > 0 {
-            line.spans.push(Span::new(format!(" · {behind} more waiting"), dim()));
+            line.spans.push(Span::new(format!(" · {behind} more waiting"), dim_style()));
         }
         line
     }
 
     /// Returns the question to the person, with the verb for what would happen.
-    fn asked(&self) -> String {
+    fn question_text(&self) -> String {
         if self.wants_words() {
             return "The model asks".to_owned();
         }
@@ -320,17 +327,17 @@ impl PermissionQuestion {
         if self.wants_words() {
             return Vec::new();
         }
-        let mut facts = vec![Line::new(format!("  in {place}"), dim())];
+        let mut facts = vec![Line::new(format!("  in {place}"), dim_style())];
         let because = Line::from([
-            Span::new("  reason: ", dim()),
+            Span::new("  reason: ", dim_style()),
             Span::new(self.reason.clone(), Style::default()),
         ]);
-        facts.extend(because.wrap(width, &Line::new("  ", dim())));
+        facts.extend(because.wrap(width, &Line::new("  ", dim_style())));
         facts
     }
 
     /// The part of the body that is in sight.
-    fn window(&self, body: Vec<Line>, room: usize) -> Vec<Line> {
+    fn visible_body(&self, body: Vec<Line>, room: usize) -> Vec<Line> {
         if body.len() <= room {
             return body;
         }
@@ -344,7 +351,7 @@ impl PermissionQuestion {
             (above, below) => format!("  … {above} lines above, {below} below (PgUp, PgDn)"),
         };
         if room > 0 {
-            lines.push(Line::new(more, Style::of(Ink::Warning)));
+            lines.push(Line::new(more, Style::with_ink(Ink::Warning)));
         }
         lines
     }
@@ -387,12 +394,12 @@ impl PermissionQuestion {
         let keys = [(Action::NextScope, "other scope"), (Action::EditRule, "edit the rule")];
         let keys =
             keys.into_iter().filter_map(|(action, what)| Some(format!("{}: {what}", key(action)?)));
-        let (place, keys) = (lasting.held(), keys.collect::<Vec<_>>().join(" · "));
+        let (place, keys) = (lasting.describe_scope(), keys.collect::<Vec<_>>().join(" · "));
         let whole = match keys.as_str() {
             "" => place.clone(),
             keys => format!("{place} · {keys}"),
         };
-        let line = |text: &str| Line::new(format!("{HOLDING_INDENT}{text}"), dim());
+        let line = |text: &str| Line::new(format!("{HOLDING_INDENT}{text}"), dim_style());
         if line(&whole).width() <= width {
             return vec![line(&whole)];
         }
@@ -418,19 +425,22 @@ impl PermissionQuestion {
             }
             Choice::Words => "write an answer".to_owned(),
         };
-        let key = choice.key(keymap);
+        let key = choice.key_label(keymap);
         let paper = if chosen { Paper::Chosen } else { Paper::None };
         Line::from([
-            Span::new(if chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
-            Span::new(key, Style::of(Ink::Accent).bold().on(paper)),
-            Span::new(format!("  {text}"), Style::default().on(paper)),
+            Span::new(
+                if chosen { "› " } else { "  " },
+                Style::with_ink(Ink::Accent).on_paper(paper),
+            ),
+            Span::new(key, Style::with_ink(Ink::Accent).bold().on_paper(paper)),
+            Span::new(format!("  {text}"), Style::default().on_paper(paper)),
         ])
     }
 }
 
 impl Choice {
     /// The key that takes it, as people read it.
-    fn key(self, keymap: &Keymap) -> String {
+    fn key_label(self, keymap: &Keymap) -> String {
         let action = match self {
             Self::Once => Action::AllowOnce,
             Self::Part => Action::AllowPart,
@@ -445,17 +455,17 @@ impl Choice {
 }
 
 /// The first of the lines; a mark says that there were more.
-fn shorten(lines: &mut Vec<Line>, count: usize) {
+fn truncate_lines(lines: &mut Vec<Line>, count: usize) {
     if lines.len() > count {
         lines.truncate(count);
         if let Some(last) = lines.last_mut() {
-            last.spans.push(Span::new(" …", dim()));
+            last.spans.push(Span::new(" …", dim_style()));
         }
     }
 }
 
-fn dim() -> Style {
-    Style::of(Ink::Dim)
+fn dim_style() -> Style {
+    Style::with_ink(Ink::Dim)
 }
 
 #[cfg(test)]
@@ -472,14 +482,14 @@ mod tests {
     }
 
     fn plain(lines: &[Line]) -> String {
-        lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
+        lines.iter().map(|line| line.plain_text().trim_end().to_owned() + "\n").collect()
     }
 
     #[test]
     fn everything_that_would_run_is_shown_and_the_part_that_asks_is_marked() {
         let question =
             question(r#"{"command":"rm -rf build && make","wait_s":5}"#, Some("bash(make *)"));
-        let lines = question.lines("~/src", 2, &Keymap::built_in(), Size::new(60, 20));
+        let lines = question.render_lines("~/src", 2, &Keymap::built_in(), Size::new(60, 20));
         insta::assert_snapshot!(plain(&lines), @r"
         ? Run this command? · 2 more waiting
           rm -rf build && make
@@ -508,7 +518,8 @@ mod tests {
         let diff = Some("--- /dev/null\n+++ b/src/new\n@@ -0,0 +1 @@\n+x\n".to_owned());
         let mut question = PermissionQuestion::new(call, reason, diff, Some("bash(make)".into()))
             .with_parts(vec!["old".into(), "src/new".into()]);
-        let shown = plain(&question.lines("~/src", 0, &Keymap::built_in(), Size::new(60, 20)));
+        let shown =
+            plain(&question.render_lines("~/src", 0, &Keymap::built_in(), Size::new(60, 20)));
         assert!(shown.starts_with("? Keep what this command changed?\n  make\n"), "{shown}");
         let choices = [
             "y  yes, keep all of it, once",
@@ -520,11 +531,11 @@ mod tests {
         for choice in choices {
             assert!(shown.contains(choice), "{choice}: {shown}");
         }
-        assert_eq!(question.act(Action::AllowPart), PromptVerdict::NamePart);
-        question.act(Action::Down);
-        assert_eq!(question.act(Action::Accept), PromptVerdict::NamePart);
+        assert_eq!(question.apply_action(Action::AllowPart), PromptVerdict::NamePart);
+        question.apply_action(Action::Down);
+        assert_eq!(question.apply_action(Action::Accept), PromptVerdict::NamePart);
         let mut other = self::question("{}", None);
-        assert_eq!(other.act(Action::AllowPart), PromptVerdict::Open);
+        assert_eq!(other.apply_action(Action::AllowPart), PromptVerdict::Open);
     }
 
     #[test]
@@ -537,7 +548,8 @@ mod tests {
         let question = PermissionQuestion::new(call, "why".into(), diff, None)
             .with_parts(vec![".husky/pre-commit".into(), "!0".into()])
             .with_notable(notable);
-        let shown = plain(&question.lines("~/src", 0, &Keymap::built_in(), Size::new(80, 24)));
+        let shown =
+            plain(&question.render_lines("~/src", 0, &Keymap::built_in(), Size::new(80, 24)));
         let named = shown.find(".husky/pre-commit").unwrap_or_else(|| panic!("{shown}"));
         assert!(shown.contains("creates: a program"), "{shown}");
         assert!(named < shown.find("+x").or(shown.find("!0")).unwrap_or(usize::MAX), "{shown}");
@@ -549,14 +561,14 @@ mod tests {
         let arguments = serde_json::json!({ "command": command.join("\n") }).to_string();
         let mut question = question(&arguments, None);
         assert!(
-            plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)))
+            plain(&question.render_lines("~", 0, &Keymap::built_in(), Size::new(40, 12)))
                 .contains("more lines below")
         );
         for _ in 0..9 {
-            question.act(Action::PageDown);
+            question.apply_action(Action::PageDown);
         }
         assert!(
-            plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)))
+            plain(&question.render_lines("~", 0, &Keymap::built_in(), Size::new(40, 12)))
                 .contains("step 29")
         );
     }
@@ -565,7 +577,7 @@ mod tests {
     fn a_long_reason_does_not_hide_what_would_run() {
         let mut question = question(r#"{"command":"rm -rf build"}"#, Some("bash(rm -rf build)"));
         question.reason = "it removes files and more besides; ".repeat(20);
-        let shown = plain(&question.lines("~", 0, &Keymap::built_in(), Size::new(40, 12)));
+        let shown = plain(&question.render_lines("~", 0, &Keymap::built_in(), Size::new(40, 12)));
         assert!(shown.contains("rm -rf build\n") && shown.contains(" …\n"), "{shown}");
         assert!(shown.ends_with("r  no, and tell the model why\n"), "{shown}");
     }
@@ -573,14 +585,14 @@ mod tests {
     #[test]
     fn without_a_rule_there_is_no_lasting_yes() {
         let mut question = question("{}", None);
-        assert_eq!(question.act(Action::AllowAlways), PromptVerdict::Open);
-        question.act(Action::Up);
-        assert_eq!(question.act(Action::Accept), PromptVerdict::WriteReason);
+        assert_eq!(question.apply_action(Action::AllowAlways), PromptVerdict::Open);
+        question.apply_action(Action::Up);
+        assert_eq!(question.apply_action(Action::Accept), PromptVerdict::WriteReason);
     }
 
     #[test]
     fn where_there_is_no_room_it_is_seen_what_would_run_and_by_which_key() {
-        let lines = question(r#"{"command":"ls"}"#, None).lines(
+        let lines = question(r#"{"command":"ls"}"#, None).render_lines(
             "~",
             0,
             &Keymap::built_in(),

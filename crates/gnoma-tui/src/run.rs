@@ -31,10 +31,10 @@ pub trait View {
     type Effect;
 
     /// Takes in an input and returns the effects that it has.
-    fn on(&mut self, input: Input) -> Vec<Self::Effect>;
+    fn on_input(&mut self, input: Input) -> Vec<Self::Effect>;
 
     /// Returns the frame to show now. Finished lines are handed over once.
-    fn frame(&mut self, size: Size) -> Frame;
+    fn render_frame(&mut self, size: Size) -> Frame;
 
     /// Returns the time at which a tick is wanted although nothing happens: for what moves, and for deadlines.
     fn next_tick(&self) -> Option<Instant>;
@@ -130,7 +130,7 @@ pub enum RunError {
 }
 
 impl RunOptions {
-    fn theme(&self) -> &str {
+    fn theme_name(&self) -> &str {
         if self.theme.is_empty() { "gnoma" } else { &self.theme }
     }
 }

@@ -49,7 +49,7 @@ impl Layout {
     /// Returns the layout that fits: plain lines for people who ask for them (`ACCESSIBLE`) and where the cursor
     /// cannot be moved, by `TERM`.
     #[must_use]
-    pub fn of(full_screen: bool, accessible: bool, term: Option<&str>) -> Self {
+    pub fn for_terminal(full_screen: bool, accessible: bool, term: Option<&str>) -> Self {
         if accessible || matches!(term, None | Some("" | "dumb")) {
             Self::Plain
         } else if full_screen {
@@ -64,7 +64,12 @@ impl Layout {
 /// XTerm itself (`XTERM_VERSION` is set), and on whether GNU Screen (`STY` is set) or tmux (`TMUX` is set) is in
 /// between. tmux folds rows with any `TERM`.
 #[must_use]
-pub fn reflows(term: Option<&str>, is_xterm: bool, in_screen: bool, in_tmux: bool) -> bool {
+pub fn terminal_reflows(
+    term: Option<&str>,
+    is_xterm: bool,
+    in_screen: bool,
+    in_tmux: bool,
+) -> bool {
     if in_tmux && !in_screen {
         return true;
     }
@@ -130,7 +135,7 @@ impl Screen {
     pub fn set_theme(&mut self, theme: Theme) {
         if self.theme != theme {
             self.theme = theme;
-            self.region.distrust();
+            self.region.invalidate_rows();
         }
     }
 
@@ -140,7 +145,7 @@ impl Screen {
     }
 
     /// Makes the next frame redraw everything, because something else has written to the terminal.
-    pub fn redraw(&mut self) {
+    pub fn request_redraw(&mut self) {
         self.is_spoiled = true;
     }
 
@@ -148,9 +153,9 @@ impl Screen {
     /// over in one frame only.
     pub fn draw(&mut self, frame: &Frame, size: Size, out: &mut Vec<u8>) {
         let mut body = Vec::new();
-        let live = newest(&frame.live, size.height);
+        let live = last_rows(&frame.live, size.height);
         let above = match self.layout {
-            Layout::Plain => return plain(&frame.finished, out),
+            Layout::Plain => return write_plain_lines(&frame.finished, out),
             Layout::Inline => self.draw_inline(&frame.finished, live, size, &mut body),
             Layout::FullScreen => self.draw_full(&frame.finished, live, size, &mut body),
         };
@@ -161,9 +166,9 @@ impl Screen {
             .cursor
             .map(|cell| Cell { row: above + cell.row.saturating_sub(cut), column: cell.column });
         if let Some(cell) = cursor {
-            self.region.go(cell, size, &self.theme, &mut body);
+            self.region.move_cursor(cell, size, &self.theme, &mut body);
         }
-        self.send(painted, cursor.is_some(), &body, out);
+        self.write_synchronized(painted, cursor.is_some(), &body, out);
     }
 
     /// Clears the live part, so that something else may use the terminal. The next frame draws it
@@ -196,9 +201,9 @@ impl Screen {
         let mut again = Vec::new();
         if std::mem::take(&mut self.is_spoiled) {
             out.extend_from_slice(HOME_AND_CLEAR);
-            self.region = Region::blank(1);
+            self.region = Region::with_blank_rows(1);
             let room = size.height.saturating_sub(finished.len() + live.len().max(1));
-            again = self.tail.rows(size.width, room);
+            again = self.tail.visible_rows(size.width, room);
         } else if size != self.size {
             let narrower = size.width < self.size.width;
             self.region.erase(size.width, narrower && self.traits.reflows, out);
@@ -223,16 +228,16 @@ impl Screen {
     ) -> usize {
         if std::mem::take(&mut self.is_spoiled) || size != self.size {
             out.extend_from_slice(HOME_AND_CLEAR);
-            self.region = Region::blank(size.height);
+            self.region = Region::with_blank_rows(size.height);
         }
         self.pages.add(finished);
-        let (rows, above) = self.pages.view(live, size);
+        let (rows, above) = self.pages.visible_lines(live, size);
         self.region.repaint(&rows.iter().collect::<Vec<_>>(), 0, size, &self.theme, out);
         above
     }
 
     /// Wraps what was painted so that it is seen at once, or at least without a wandering cursor.
-    fn send(&mut self, painted: bool, cursor: bool, body: &[u8], out: &mut Vec<u8>) {
+    fn write_synchronized(&mut self, painted: bool, cursor: bool, body: &[u8], out: &mut Vec<u8>) {
         let synchronized = painted && self.traits.synchronized;
         if synchronized {
             out.extend_from_slice(BEGIN_SYNC);
@@ -255,13 +260,13 @@ impl Screen {
 }
 
 /// The last rows, as many as there is room for.
-fn newest(lines: &[Line], height: usize) -> &[Line] {
+fn last_rows(lines: &[Line], height: usize) -> &[Line] {
     lines.get(lines.len().saturating_sub(height)..).unwrap_or_default()
 }
 
-fn plain(lines: &[Line], out: &mut Vec<u8>) {
+fn write_plain_lines(lines: &[Line], out: &mut Vec<u8>) {
     for line in lines {
-        crate::paint::text(line.plain().trim_end(), out);
+        crate::paint::paint_text(line.plain_text().trim_end(), out);
         out.push(b'\n');
     }
 }

@@ -37,7 +37,7 @@ const MAX_LINE_BYTES: usize = 20;
 /// Reads an address as people copy it: without a scheme, or with the path of a call. `None` if it is none.
 #[must_use]
 pub fn read_address(entered: &str) -> Option<String> {
-    offers::meant(entered)
+    offers::normalize_address(entered)
 }
 
 /// The effect of a key on the guided start.
@@ -47,9 +47,9 @@ pub enum SetupStep {
     Open,
     /// The guided start is still open, and these lines are to be read out.
     Explained(Vec<Line>),
-    /// This is to be tried; [`Setup::tried`] takes what became of it.
+    /// This is to be tried; [`Setup::on_connection_tried`] takes what became of it.
     Try(Connection),
-    /// This is to be stored; [`Setup::kept`] takes what became of it.
+    /// This is to be stored; [`Setup::on_saved`] takes what became of it.
     Keep(Connection),
     /// The guided start is over: this provider is asked from now on.
     Use(String),
@@ -81,7 +81,7 @@ impl Setup {
     /// The first start, with what was found; `by_line` for people who type lines and hear the result.
     #[must_use]
     pub fn new(found: &FoundProviders, by_line: bool) -> Self {
-        let (rows, choices) = offers::offers(found, by_line).into_iter().unzip();
+        let (rows, choices) = offers::list_offers(found, by_line).into_iter().unzip();
         Self {
             choices,
             list: Picker::new("Set up a provider", rows).by_line(by_line),
@@ -96,7 +96,7 @@ impl Setup {
     /// The same where providers are set up already, each with its address. `wanted` goes straight to the key of that
     /// provider, if it can have one.
     #[must_use]
-    pub fn again(
+    pub fn with_existing_providers(
         found: &FoundProviders,
         existing: &[(String, String)],
         by_line: bool,
@@ -113,14 +113,14 @@ impl Setup {
             ..Self::new(found, by_line)
         };
         if let Some(row) = setup.choices.iter().position(|choice| is_for(choice, wanted)) {
-            setup.take(row);
+            setup.choose_row(row);
         }
         setup
     }
 
     /// Reports whether [`Self::again`] offers something for the provider `wanted`.
     #[must_use]
-    pub fn offers(found: &FoundProviders, existing: &[(String, String)], wanted: &str) -> bool {
+    pub fn can_offer(found: &FoundProviders, existing: &[(String, String)], wanted: &str) -> bool {
         let offers = offers::offers_again(found, existing, false);
         let is_ready =
             |choice: &Choice| matches!(choice, Choice::Ready(by) if by.provider == wanted);
@@ -140,25 +140,25 @@ impl Setup {
     }
 
     /// Does what a key asks for.
-    pub fn act(&mut self, action: Action) -> SetupStep {
+    pub fn apply_action(&mut self, action: Action) -> SetupStep {
         if matches!(self.stage, Stage::Choosing) {
-            return match self.list.act(action) {
+            return match self.list.apply_action(action) {
                 Picked::Open => SetupStep::Open,
                 Picked::Explained(lines) => SetupStep::Explained(lines),
                 Picked::Nothing => SetupStep::Left,
-                Picked::Row(row) => self.take(row),
+                Picked::Row(row) => self.choose_row(row),
             };
         }
         match action {
-            Action::Close | Action::Stop | Action::Interrupt => self.back(),
+            Action::Close | Action::Stop | Action::Interrupt => self.return_to_list(),
             Action::Accept if self.by_line => self.accept_line(),
-            Action::Accept => self.accept(),
+            Action::Accept => self.confirm_entry(),
             _ => {
                 if let Stage::Address { entry, .. }
                 | Stage::Key { entry, .. }
                 | Stage::Model { entry, .. } = &mut self.stage
                 {
-                    entry.act(action);
+                    entry.apply_action(action);
                 }
                 SetupStep::Open
             }
@@ -175,7 +175,7 @@ impl Setup {
             (false, _) => self.paste(c.encode_utf8(&mut [0; 4])),
             (true, true) if self.line.len() < MAX_LINE_BYTES => self.line.push(c),
             (true, true) => (),
-            (true, false) => return self.correct(c),
+            (true, false) => return self.apply_correction(c),
         }
         SetupStep::Open
     }
@@ -192,7 +192,7 @@ impl Setup {
     }
 
     /// Takes the result of trying a connection, unless the try was given up.
-    pub fn tried(&mut self, tried: &Connection, outcome: Result<String, String>) {
+    pub fn on_connection_tried(&mut self, tried: &Connection, outcome: Result<String, String>) {
         if let Stage::Trying(connection) = &self.stage
             && connection == tried
         {
@@ -205,7 +205,7 @@ impl Setup {
     }
 
     /// Takes the result of storing a connection.
-    pub fn kept(&mut self, kept: &Connection, outcome: Result<String, String>) -> SetupStep {
+    pub fn on_saved(&mut self, kept: &Connection, outcome: Result<String, String>) -> SetupStep {
         let (Stage::Works { connection, .. } | Stage::Unkept { connection, .. }) = &self.stage
         else {
             return SetupStep::Open;
@@ -223,14 +223,14 @@ impl Setup {
         }
     }
 
-    fn take(&mut self, row: usize) -> SetupStep {
+    fn choose_row(&mut self, row: usize) -> SetupStep {
         let named =
             |provider| ProviderDraft { provider: Some(provider), ..ProviderDraft::default() };
         match self.choices.get(row).cloned() {
             None => SetupStep::Open,
             Some(Choice::Demo) => {
                 // What was typed to find it would hide the others afterwards.
-                self.list = self.list.clone().unfiltered();
+                self.list = self.list.clone().without_filter();
                 SetupStep::Demo
             }
             Some(Choice::Remove) => SetupStep::Remove,
@@ -259,23 +259,24 @@ impl Setup {
 
     fn ask_address(&mut self, draft: ProviderDraft) -> SetupStep {
         let entry =
-            InputLine::shown(draft.address.as_deref().filter(|_| !self.by_line).unwrap_or(""));
+            InputLine::with_text(draft.address.as_deref().filter(|_| !self.by_line).unwrap_or(""));
         self.stage = Stage::Address { draft, entry, trouble: "" };
         SetupStep::Open
     }
 
     fn ask_key(&mut self, draft: ProviderDraft) -> SetupStep {
-        self.stage = Stage::Key { draft, entry: InputLine::hidden() };
+        self.stage = Stage::Key { draft, entry: InputLine::new_hidden() };
         SetupStep::Open
     }
 
     /// Enter, at the end of a line or alone.
-    fn accept(&mut self) -> SetupStep {
+    fn confirm_entry(&mut self) -> SetupStep {
         match &mut self.stage {
             Stage::Choosing | Stage::Trying(_) => SetupStep::Open,
             Stage::Address { draft, entry, trouble } => {
                 let text = Some(entry.text()).filter(|text| !text.is_empty());
-                let Some(address) = text.or(draft.address.as_deref()).and_then(offers::meant)
+                let Some(address) =
+                    text.or(draft.address.as_deref()).and_then(offers::normalize_address)
                 else {
                     *trouble = "an address looks like this: ";
                     return SetupStep::Open;
@@ -291,7 +292,7 @@ impl Setup {
                 let mut draft = std::mem::take(draft);
                 let key = entry.text().to_owned();
                 draft.key = (!key.is_empty()).then(|| Secret::new(key));
-                let connection = draft.connection(&self.taken);
+                let connection = draft.into_connection(&self.taken);
                 self.attempt(connection)
             }
             Stage::Model { connection, entry } => {
@@ -323,7 +324,7 @@ impl Setup {
         if draft.key.is_none() && !is_local && !self.by_line {
             return self.ask_key(draft);
         }
-        let connection = draft.connection(&self.taken);
+        let connection = draft.into_connection(&self.taken);
         self.attempt(connection)
     }
 
@@ -335,23 +336,23 @@ impl Setup {
             _ => line.trim(),
         };
         if entered == BACK_LINE {
-            return self.back();
+            return self.return_to_list();
         }
         match (entered.chars().next(), &self.stage) {
-            (None, _) | (_, Stage::Address { .. } | Stage::Model { .. }) => self.accept(),
-            (Some(c), _) => self.correct(c),
+            (None, _) | (_, Stage::Address { .. } | Stage::Model { .. }) => self.confirm_entry(),
+            (Some(c), _) => self.apply_correction(c),
         }
     }
 
     /// Corrects what did not work, as the key of a correction asks.
-    fn correct(&mut self, key: char) -> SetupStep {
+    fn apply_correction(&mut self, key: char) -> SetupStep {
         let mut draft = match &self.stage {
             Stage::Failed { connection, .. } if key == MODEL_KEY => {
                 let connection = connection.clone();
                 return self.ask_model(connection);
             }
             Stage::Failed { connection, .. } | Stage::Works { connection, .. } => {
-                ProviderDraft::of(connection)
+                ProviderDraft::from_connection(connection)
             }
             Stage::Starting(server) => ProviderDraft {
                 provider: Some(server.provider.to_owned()),
@@ -366,7 +367,7 @@ impl Setup {
             ADDRESS_KEY => self.ask_address(draft),
             PLAIN_KEY => {
                 draft.address = draft.address.as_deref().and_then(offers::without_tls);
-                let connection = draft.connection(&self.taken);
+                let connection = draft.into_connection(&self.taken);
                 self.attempt(connection)
             }
             _ => self.ask_key(draft),
@@ -374,7 +375,7 @@ impl Setup {
     }
 
     fn ask_model(&mut self, connection: Connection) -> SetupStep {
-        self.stage = Stage::Model { connection, entry: InputLine::shown("") };
+        self.stage = Stage::Model { connection, entry: InputLine::with_text("") };
         SetupStep::Open
     }
 
@@ -383,43 +384,43 @@ impl Setup {
         SetupStep::Try(connection)
     }
 
-    fn back(&mut self) -> SetupStep {
+    fn return_to_list(&mut self) -> SetupStep {
         self.stage = Stage::Choosing;
         SetupStep::Open
     }
 
     /// The start in at most `height` lines, and the column of the cursor in the first of them.
     #[must_use]
-    pub fn lines(&self, width: usize, height: usize) -> (Vec<Line>, Option<usize>) {
+    pub fn render_lines(&self, width: usize, height: usize) -> (Vec<Line>, Option<usize>) {
         let (text, cursor) = match &self.stage {
             Stage::Choosing => {
-                let (lines, cursor) = self.list.lines(width, height);
+                let (lines, cursor) = self.list.render_lines(width, height);
                 return (lines, Some(cursor));
             }
             Stage::Address { entry, .. }
             | Stage::Key { entry, .. }
             | Stage::Model { entry, .. } => {
-                let (line, cursor) = entry.line(&self.stage.title(), width);
+                let (line, cursor) = entry.render_line(&self.stage.title(), width);
                 (vec![line], Some(cursor))
             }
             Stage::Starting(server) => {
-                (server.steps.iter().map(|step| plain((*step).to_owned())).collect(), None)
+                (server.steps.iter().map(|step| plain_line((*step).to_owned())).collect(), None)
             }
             Stage::Trying(connection) => {
-                (vec![plain(format!("trying {}…", connection.provider))], None)
+                (vec![plain_line(format!("trying {}…", connection.provider))], None)
             }
             Stage::Works { answer, connection } => {
                 let text = format!("{} works: {answer}", connection.provider);
-                (vec![marked("✓ ", Ink::Good, text)], None)
+                (vec![marked_line("✓ ", Ink::Good, text)], None)
             }
             Stage::Failed { why, .. } | Stage::Unkept { why, .. } => {
-                (vec![marked("✗ ", Ink::Bad, why.clone())], None)
+                (vec![marked_line("✗ ", Ink::Bad, why.clone())], None)
             }
         };
         let indent = Line::new("  ", Style::default());
         let mut lines: Vec<Line> =
             text.into_iter().flat_map(|line| line.wrap(width, &indent)).collect();
-        let hint = Line::new(self.stage.hint(self.by_line), Style::of(Ink::Dim))
+        let hint = Line::new(self.stage.hint(self.by_line), Style::with_ink(Ink::Dim))
             .wrap(width, &Line::default());
         lines.truncate(height.saturating_sub(hint.len()).max(1));
         lines.extend(hint.into_iter().take(height.saturating_sub(lines.len())));
@@ -434,9 +435,9 @@ impl Setup {
 
     /// The current step in one line, for people who hear it.
     #[must_use]
-    pub fn spoken(&self) -> String {
+    pub fn describe_step(&self) -> String {
         match &self.stage {
-            Stage::Choosing => self.list.spoken(),
+            Stage::Choosing => self.list.describe_selection(),
             Stage::Address { .. } | Stage::Model { .. } => {
                 format!("enter the {}, {}", self.stage.title(), self.stage.hint(self.by_line))
             }
@@ -453,12 +454,12 @@ impl Setup {
     }
 }
 
-fn plain(text: String) -> Line {
+fn plain_line(text: String) -> Line {
     Line::new(text, Style::default())
 }
 
-fn marked(mark: &'static str, ink: Ink, text: String) -> Line {
-    Line::from([Span::new(mark, Style::of(ink)), Span::new(text, Style::default())])
+fn marked_line(mark: &'static str, ink: Ink, text: String) -> Line {
+    Line::from([Span::new(mark, Style::with_ink(ink)), Span::new(text, Style::default())])
 }
 
 /// Reports whether a choice is about the provider of that name.
@@ -494,54 +495,54 @@ mod tests {
     }
 
     fn shown(setup: &Setup) -> String {
-        setup.lines(100, 14).0.iter().map(|line| line.plain() + "\n").collect()
+        setup.render_lines(100, 14).0.iter().map(|line| line.plain_text() + "\n").collect()
     }
 
     #[test]
     fn what_was_found_is_tried_and_stored() {
         let mut setup = Setup::new(&found(), false);
-        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+        let SetupStep::Try(connection) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
         };
         assert_eq!(connection.by, ConnectBy::Variable("ANTHROPIC_API_KEY".to_owned()));
-        setup.tried(&connection, Ok("12 models".to_owned()));
+        setup.on_connection_tried(&connection, Ok("12 models".to_owned()));
         assert!(shown(&setup).starts_with("✓ anthropic works: 12 models\n"));
-        assert_eq!(setup.act(Action::Accept), SetupStep::Keep(connection.clone()));
+        assert_eq!(setup.apply_action(Action::Accept), SetupStep::Keep(connection.clone()));
         let done = SetupStep::Use("anthropic".to_owned());
-        assert_eq!(setup.kept(&connection, Ok(String::new())), done);
+        assert_eq!(setup.on_saved(&connection, Ok(String::new())), done);
     }
 
     #[test]
     fn a_key_that_is_entered_is_never_shown() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("openai");
-        setup.act(Action::Accept);
+        setup.apply_action(Action::Accept);
         setup.paste("made-up-key\n");
         assert!(setup.is_secret());
         assert!(!shown(&setup).contains("made"));
         assert!(!format!("{setup:?}").contains("made"));
-        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+        let SetupStep::Try(connection) = setup.apply_action(Action::Accept) else {
             panic!("no key is tried")
         };
         assert_eq!(connection.by, ConnectBy::Key(TypedKey("made-up-key".to_owned())));
-        setup.tried(&connection, Err("the key was refused".to_owned()));
+        setup.on_connection_tried(&connection, Err("the key was refused".to_owned()));
         assert!(shown(&setup).contains("the key was refused"));
-        assert!(matches!(setup.act(Action::Accept), SetupStep::Try(_)));
+        assert!(matches!(setup.apply_action(Action::Accept), SetupStep::Try(_)));
     }
 
     #[test]
     fn another_server_needs_an_address_and_maybe_a_key() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("another");
-        setup.act(Action::Accept);
+        setup.apply_action(Action::Accept);
         setup.paste("ftp://gpu");
-        assert_eq!(setup.act(Action::Accept), SetupStep::Open);
+        assert_eq!(setup.apply_action(Action::Accept), SetupStep::Open);
         assert!(shown(&setup).contains("an address looks like this: http://localhost:8000/v1"));
-        setup.act(Action::DeleteToLineStart);
+        setup.apply_action(Action::DeleteToLineStart);
         setup.paste("https://gpu:8000/v1/chat/completions");
-        assert_eq!(setup.act(Action::Accept), SetupStep::Open);
+        assert_eq!(setup.apply_action(Action::Accept), SetupStep::Open);
         assert!(shown(&setup).contains("or leave it empty"));
-        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+        let SetupStep::Try(connection) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
         };
         assert_eq!(connection.provider, "gpu");
@@ -552,12 +553,15 @@ mod tests {
     fn what_fails_is_corrected_on_the_spot() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("azure");
-        setup.act(Action::Accept);
+        setup.apply_action(Action::Accept);
         setup.paste("https://gpu:8000");
-        setup.act(Action::Accept);
+        setup.apply_action(Action::Accept);
         setup.paste("wrong-key");
-        let SetupStep::Try(first) = setup.act(Action::Accept) else { panic!("nothing is tried") };
-        setup.tried(&first, Err("no TLS: use http:// instead of https://".to_owned()));
+        let SetupStep::Try(first) = setup.apply_action(Action::Accept) else {
+            panic!("nothing is tried")
+        };
+        setup
+            .on_connection_tried(&first, Err("no TLS: use http:// instead of https://".to_owned()));
         assert!(shown(&setup).contains("h use http:// · a change the address · k enter another"));
         let SetupStep::Try(plain) = setup.type_char('h') else { panic!("nothing is tried") };
         let with = |key: &str| ConnectBy::AddressAndKey {
@@ -565,18 +569,22 @@ mod tests {
             key: TypedKey(key.to_owned()),
         };
         assert_eq!((plain.provider.as_str(), &plain.by), ("azure", &with("wrong-key")));
-        setup.tried(&first, Ok("late".to_owned()));
-        setup.tried(&plain, Err("the key was refused".to_owned()));
+        setup.on_connection_tried(&first, Ok("late".to_owned()));
+        setup.on_connection_tried(&plain, Err("the key was refused".to_owned()));
         assert_eq!(setup.type_char('h'), SetupStep::Open, "it is http:// already");
         assert_eq!(setup.type_char('k'), SetupStep::Open);
         setup.paste("right-key");
-        let SetupStep::Try(right) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        let SetupStep::Try(right) = setup.apply_action(Action::Accept) else {
+            panic!("nothing is tried")
+        };
         assert_eq!(right.by, with("right-key"));
-        setup.tried(&right, Err("not found".to_owned()));
+        setup.on_connection_tried(&right, Err("not found".to_owned()));
         setup.type_char('a');
         assert!(shown(&setup).starts_with("address of azure › http://gpu:8000\n"));
         setup.paste("/openai/v1");
-        let SetupStep::Try(last) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        let SetupStep::Try(last) = setup.apply_action(Action::Accept) else {
+            panic!("nothing is tried")
+        };
         let ConnectBy::AddressAndKey { address, key } = last.by else { panic!("the key is gone") };
         assert_eq!((address.as_str(), key.0.as_str()), ("http://gpu:8000/openai/v1", "right-key"));
     }
@@ -585,16 +593,16 @@ mod tests {
     fn a_server_that_is_not_running_comes_with_how_to_start_it() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("llamacpp");
-        setup.act(Action::Accept);
+        setup.apply_action(Action::Accept);
         assert!(shown(&setup).contains("llama-server -m MODEL.gguf --jinja"));
-        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+        let SetupStep::Try(connection) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
         };
         assert_eq!(connection.by, ConnectBy::Address("http://localhost:8080/v1".to_owned()));
-        setup.tried(&connection, Err("cannot connect".to_owned()));
+        setup.on_connection_tried(&connection, Err("cannot connect".to_owned()));
         assert!(shown(&setup).contains("a change the address"), "and no key: {}", shown(&setup));
         assert!(!shown(&setup).contains("another key"));
-        setup.act(Action::Close);
+        setup.apply_action(Action::Close);
         assert!(shown(&setup).contains("Set up a provider"));
     }
 
@@ -606,18 +614,18 @@ mod tests {
         );
         let line = |setup: &mut Setup, line: &str| {
             line.chars().for_each(|c| assert_eq!(setup.type_char(c), SetupStep::Open));
-            setup.act(Action::Accept)
+            setup.apply_action(Action::Accept)
         };
         assert!(matches!(line(&mut setup, "hosted provider"), SetupStep::Explained(_)));
         line(&mut setup, "another server");
         let SetupStep::Try(first) = line(&mut setup, "https://gpu:8000") else {
             panic!("nothing is tried")
         };
-        setup.tried(&first, Err("use http:// instead of https://".to_owned()));
-        assert!(setup.spoken().contains("h use http:// · a change the address · q back"));
+        setup.on_connection_tried(&first, Err("use http:// instead of https://".to_owned()));
+        assert!(setup.describe_step().contains("h use http:// · a change the address · q back"));
         let SetupStep::Try(plain) = line(&mut setup, "h") else { panic!("nothing is tried") };
         assert_eq!(plain.by, ConnectBy::Address("http://gpu:8000".to_owned()));
-        setup.tried(&plain, Err("no".to_owned()));
+        setup.on_connection_tried(&plain, Err("no".to_owned()));
         line(&mut setup, "a");
         assert_eq!(line(&mut setup, "q"), SetupStep::Open);
         assert!(!setup.read_out().is_empty(), "it is back at the list");
@@ -626,35 +634,39 @@ mod tests {
     #[test]
     fn known_server_is_asked_for_its_key_first_and_keeps_its_address() {
         let existing = [("work".to_owned(), "http://gpu:8000/v1".to_owned())];
-        let mut setup = Setup::again(&found(), &existing, false, "work");
+        let mut setup = Setup::with_existing_providers(&found(), &existing, false, "work");
         setup.paste("made-up-key");
         assert!(setup.is_secret() && !shown(&setup).contains("made"), "{}", shown(&setup));
-        let SetupStep::Try(connection) = setup.act(Action::Accept) else {
+        let SetupStep::Try(connection) = setup.apply_action(Action::Accept) else {
             panic!("nothing is tried")
         };
         let key = TypedKey("made-up-key".to_owned());
         let address = "http://gpu:8000/v1".to_owned();
         assert_eq!(connection.by, ConnectBy::AddressAndKey { address, key });
-        setup.tried(&connection, Ok("1 model".to_owned()));
+        setup.on_connection_tried(&connection, Ok("1 model".to_owned()));
         setup.type_char('a');
         assert!(shown(&setup).starts_with("address of work › http://gpu:8000/v1\n"));
-        assert_eq!(setup.act(Action::Accept), SetupStep::Try(connection));
+        assert_eq!(setup.apply_action(Action::Accept), SetupStep::Try(connection));
     }
 
     #[test]
     fn server_that_lists_no_models_is_asked_for_one_by_name() {
         let mut setup = Setup::new(&found(), false);
         setup.paste("another");
-        setup.act(Action::Accept);
+        setup.apply_action(Action::Accept);
         setup.paste("http://gpu:8000/v1");
-        setup.act(Action::Accept);
-        let SetupStep::Try(first) = setup.act(Action::Accept) else { panic!("nothing is tried") };
-        setup.tried(&first, Err("`gpu` works but lists no models".to_owned()));
+        setup.apply_action(Action::Accept);
+        let SetupStep::Try(first) = setup.apply_action(Action::Accept) else {
+            panic!("nothing is tried")
+        };
+        setup.on_connection_tried(&first, Err("`gpu` works but lists no models".to_owned()));
         assert!(shown(&setup).contains("m name a model"), "{}", shown(&setup));
         setup.type_char('m');
-        assert_eq!(setup.act(Action::Accept), SetupStep::Open, "it needs a name");
+        assert_eq!(setup.apply_action(Action::Accept), SetupStep::Open, "it needs a name");
         setup.paste("big/one");
-        let SetupStep::Try(second) = setup.act(Action::Accept) else { panic!("nothing is tried") };
+        let SetupStep::Try(second) = setup.apply_action(Action::Accept) else {
+            panic!("nothing is tried")
+        };
         assert_eq!(second, Connection { model: Some("big/one".to_owned()), ..first });
     }
 
@@ -662,9 +674,9 @@ mod tests {
     fn the_demo_needs_nothing() {
         let mut setup = Setup::new(&FoundProviders::default(), false);
         setup.paste("demo");
-        assert_eq!(setup.act(Action::Accept), SetupStep::Demo);
+        assert_eq!(setup.apply_action(Action::Accept), SetupStep::Demo);
         assert_eq!(
-            Setup::new(&FoundProviders::default(), false).act(Action::Close),
+            Setup::new(&FoundProviders::default(), false).apply_action(Action::Close),
             SetupStep::Left
         );
     }

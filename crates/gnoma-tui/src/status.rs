@@ -12,11 +12,11 @@ use gnoma_core::{
 };
 
 use crate::{
-    picker::cut,
+    picker::truncate_line,
     text::{Ink, Line, Span, Style},
 };
 
-pub use self::window::window;
+pub use self::window::render_window_use;
 
 /// Stands between two parts.
 const SEPARATOR: &str = " · ";
@@ -98,16 +98,16 @@ impl Cost {
 
     /// For people; `None` where nothing is known.
     #[must_use]
-    pub fn shown(self) -> Option<String> {
+    pub fn describe_amount(self) -> Option<String> {
         let more = if self.is_partial { "≥" } else { "" };
-        self.is_known().then(|| format!("{more}{}", dollars(self.micro_usd)))
+        self.is_known().then(|| format!("{more}{}", format_dollars(self.micro_usd)))
     }
 }
 
 impl Facts {
     /// The facts in a session's view.
     #[must_use]
-    pub fn of(view: &SessionView) -> Self {
+    pub fn from_view(view: &SessionView) -> Self {
         let info = view.info.clone();
         // What has told no version has told nothing yet.
         let is_told = !info.version.is_empty();
@@ -131,7 +131,7 @@ impl Facts {
 impl Counts {
     /// Returns the counts of a session so far.
     #[must_use]
-    pub fn of(view: &SessionView) -> Self {
+    pub fn from_view(view: &SessionView) -> Self {
         let info = &view.info;
         let has_called = view.last_call != Usage::default();
         let mut past = info.before;
@@ -155,8 +155,8 @@ impl Counts {
 
     /// Tokens in the context window.
     #[must_use]
-    pub fn filled(&self) -> u64 {
-        if self.context.tokens > 0 { self.context.tokens } else { self.round.total() }
+    pub fn context_tokens(&self) -> u64 {
+        if self.context.tokens > 0 { self.context.tokens } else { self.round.total_tokens() }
     }
 
     /// Begins another turn, to which everything counted from now on belongs.
@@ -166,7 +166,7 @@ impl Counts {
     }
 
     /// A model was called. Turn and session are counted by the session itself.
-    pub fn called(&mut self, arm: &str, call: Option<u64>, turn: u64, session: u64) {
+    pub fn record_call(&mut self, arm: &str, call: Option<u64>, turn: u64, session: u64) {
         self.turn_cost.add(call);
         self.turn_cost.micro_usd = turn;
         self.session_cost.add(call);
@@ -190,7 +190,7 @@ impl Counts {
 
     /// Tokens of the session.
     #[must_use]
-    pub fn session(&self) -> Usage {
+    pub fn session_usage(&self) -> Usage {
         let mut all = self.past;
         all += self.turn;
         all
@@ -225,8 +225,8 @@ struct Part {
 
 /// The line at the bottom, in at most `width` columns.
 #[must_use]
-pub fn line(facts: &Facts, counts: &Counts, now: &Now, width: usize) -> Line {
-    let mut parts = parts(facts, counts, now);
+pub fn render_status_line(facts: &Facts, counts: &Counts, now: &Now, width: usize) -> Line {
+    let mut parts = status_parts(facts, counts, now);
     let columns = |parts: &[Part]| {
         let gaps = parts.len().saturating_sub(1) * SEPARATOR.chars().count();
         parts.iter().map(|part| part.span.width()).sum::<usize>() + gaps
@@ -239,49 +239,53 @@ pub fn line(facts: &Facts, counts: &Counts, now: &Now, width: usize) -> Line {
     let mut line = Line::default();
     for part in parts {
         if !line.spans.is_empty() {
-            line.spans.push(Span::new(SEPARATOR, dim()));
+            line.spans.push(Span::new(SEPARATOR, dim_style()));
         }
         line.spans.push(part.span);
     }
-    cut(line, width)
+    truncate_line(line, width)
 }
 
-fn parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
+fn status_parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut add = |rank, text: String, style| {
         if !text.is_empty() {
             parts.push(Part { rank, span: Span::new(text, style) });
         }
     };
-    let accent = Style::of(Ink::Accent);
-    let warning = Style::of(Ink::Warning);
+    let accent = Style::with_ink(Ink::Accent);
+    let warning = Style::with_ink(Ink::Warning);
     add(0, now.hint.clone().unwrap_or_default(), warning);
     add(1, now.busy.clone(), accent);
-    add(8, now.stop.to_owned(), dim());
-    add(2, format!("{} mode", facts.mode.label()), caution(facts.mode));
+    add(8, now.stop.to_owned(), dim_style());
+    add(2, format!("{} mode", facts.mode.label()), mode_style(facts.mode));
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
-    add(4, queued(now.queued), warning);
+    add(4, describe_queue(now.queued), warning);
     let chosen = if facts.chooses { "model: auto" } else { "" };
-    add(5, facts.model.clone().unwrap_or_else(|| chosen.to_owned()), dim());
-    add(14, why(&now.why), dim());
-    let used = counts.filled();
-    add(6, filled(used, facts.window, counts.context.fullness), fullness(used, facts.window));
-    add(7, spent(counts), dim());
-    add(9, facts.branch.clone().unwrap_or_default(), dim());
-    add(13, facts.folder.clone(), dim());
+    add(5, facts.model.clone().unwrap_or_else(|| chosen.to_owned()), dim_style());
+    add(14, shorten_reason(&now.why), dim_style());
+    let used = counts.context_tokens();
+    add(
+        6,
+        describe_fullness(used, facts.window, counts.context.fullness),
+        fullness_style(used, facts.window),
+    );
+    add(7, describe_cost(counts), dim_style());
+    add(9, facts.branch.clone().unwrap_or_default(), dim_style());
+    add(13, facts.folder.clone(), dim_style());
     let profile = facts.profile.as_ref().map(|name| format!("profile {name}"));
-    add(12, profile.unwrap_or_default(), dim());
+    add(12, profile.unwrap_or_default(), dim_style());
     if now.hint.is_none() && now.busy.is_empty() && counts.turns == 0 {
-        add(15, "/ commands · F1 help".to_owned(), dim());
+        add(15, "/ commands · F1 help".to_owned(), dim_style());
     }
     parts
 }
 
 /// The less is asked, the more it is seen.
-fn caution(mode: PermissionMode) -> Style {
+fn mode_style(mode: PermissionMode) -> Style {
     match mode {
-        PermissionMode::Bypass => Style::of(Ink::Warning).bold(),
-        PermissionMode::AcceptEdits => Style::of(Ink::Warning),
+        PermissionMode::Bypass => Style::with_ink(Ink::Warning).bold(),
+        PermissionMode::AcceptEdits => Style::with_ink(Ink::Warning),
         PermissionMode::Auto
         | PermissionMode::Default
         | PermissionMode::Plan
@@ -290,7 +294,7 @@ fn caution(mode: PermissionMode) -> Style {
 }
 
 /// The reason for a model, short.
-fn why(why: &str) -> String {
+fn shorten_reason(why: &str) -> String {
     let mut short: String = why.chars().take(MAX_WHY_CHARS).collect();
     if short.len() < why.len() {
         short.push('…');
@@ -299,13 +303,13 @@ fn why(why: &str) -> String {
 }
 
 /// Describes the cost of the turn, and of the session where that is more.
-fn spent(counts: &Counts) -> String {
+fn describe_cost(counts: &Counts) -> String {
     if !counts.has_cost() {
         return String::new();
     }
     // Of a session that was opened before only the sum is known.
-    let turn = counts.turn_cost.shown().filter(|_| !counts.arms.is_empty());
-    let session = counts.session_cost.shown();
+    let turn = counts.turn_cost.describe_amount().filter(|_| !counts.arms.is_empty());
+    let session = counts.session_cost.describe_amount();
     match (turn, session) {
         (Some(turn), Some(session)) if turn != session => format!("{turn} of {session}"),
         (_, Some(cost)) => cost,
@@ -315,7 +319,7 @@ fn spent(counts: &Counts) -> String {
 
 /// An amount of money, with as few digits as are useful.
 #[must_use]
-pub fn dollars(micro_usd: u64) -> String {
+pub fn format_dollars(micro_usd: u64) -> String {
     let (whole, rest) = (micro_usd / 1_000_000, micro_usd % 1_000_000);
     match micro_usd {
         0 => "$0".to_owned(),
@@ -327,16 +331,16 @@ pub fn dollars(micro_usd: u64) -> String {
     }
 }
 
-fn queued(count: usize) -> String {
+fn describe_queue(count: usize) -> String {
     if count == 0 { String::new() } else { format!("{count} queued") }
 }
 
 /// Describes how full the context window is; in tokens where its size is unknown.
-fn filled(used: u64, window: u64, fullness: Fullness) -> String {
+fn describe_fullness(used: u64, window: u64, fullness: Fullness) -> String {
     let shown = match (used, window) {
         (0, _) => return String::new(),
-        (_, 0) => format!("context {} tokens", short(used)),
-        (_, _) => share("context ", used, window),
+        (_, 0) => format!("context {} tokens", format_count(used)),
+        (_, _) => format_share("context ", used, window),
     };
     match fullness {
         Fullness::Ok => shown,
@@ -346,28 +350,28 @@ fn filled(used: u64, window: u64, fullness: Fullness) -> String {
 }
 
 /// A share in percent; empty when there is nothing to share.
-fn share(name: &str, part: u64, whole: u64) -> String {
+fn format_share(name: &str, part: u64, whole: u64) -> String {
     if whole == 0 || part == 0 {
         return String::new();
     }
-    format!("{name}{}%", percent(part, whole))
+    format!("{name}{}%", percent_of(part, whole))
 }
 
-fn percent(part: u64, whole: u64) -> u64 {
+fn percent_of(part: u64, whole: u64) -> u64 {
     part.saturating_mul(100).checked_div(whole).unwrap_or(0)
 }
 
-fn fullness(part: u64, whole: u64) -> Style {
-    match percent(part, whole) {
-        0..=69 => dim(),
-        70..=89 => Style::of(Ink::Warning),
-        _ => Style::of(Ink::Bad),
+fn fullness_style(part: u64, whole: u64) -> Style {
+    match percent_of(part, whole) {
+        0..=69 => dim_style(),
+        70..=89 => Style::with_ink(Ink::Warning),
+        _ => Style::with_ink(Ink::Bad),
     }
 }
 
 /// A count in at most five characters.
 #[must_use]
-pub fn short(count: u64) -> String {
+pub fn format_count(count: u64) -> String {
     match count {
         0..=999 => count.to_string(),
         1_000..=9_999 => format!("{}.{}k", count / 1_000, count % 1_000 / 100),
@@ -378,95 +382,119 @@ pub fn short(count: u64) -> String {
 
 /// All that is known, one thing a line.
 #[must_use]
-pub fn detail(facts: &Facts, counts: &Counts, session: &str, why: Option<&str>) -> Vec<Line> {
+pub fn render_details(
+    facts: &Facts,
+    counts: &Counts,
+    session: &str,
+    why: Option<&str>,
+) -> Vec<Line> {
     let yes = |is: bool| if is { "on: nothing is saved" } else { "off" }.to_owned();
-    let mut lines = vec![fact("version", facts.version.clone())];
+    let mut lines = vec![fact_line("version", facts.version.clone())];
     if !session.is_empty() {
-        lines.push(fact("session", session.to_owned()));
+        lines.push(fact_line("session", session.to_owned()));
     }
-    lines.push(fact(
+    lines.push(fact_line(
         "model",
         facts.model.clone().unwrap_or_else(|| "chosen at the first prompt".to_owned()),
     ));
-    lines.extend(why.map(|why| fact("reason", why.to_owned())));
+    lines.extend(why.map(|why| fact_line("reason", why.to_owned())));
     lines.extend([
-        fact("mode", facts.mode.label().to_owned()),
-        fact("folder", facts.folder.clone()),
+        fact_line("mode", facts.mode.label().to_owned()),
+        fact_line("folder", facts.folder.clone()),
     ]);
-    lines.extend(facts.branch.clone().map(|branch| fact("branch", branch)));
-    lines.extend(facts.profile.clone().map(|profile| fact("profile", profile)));
-    lines.push(fact("incognito", yes(facts.incognito)));
-    lines.push(fact("context", context(facts, counts)));
-    lines.push(fact("turns", counts.turns.to_string()));
-    if let Some(cost) = counts.session_cost.shown().filter(|_| counts.has_cost()) {
-        lines.push(fact("cost", cost));
+    lines.extend(facts.branch.clone().map(|branch| fact_line("branch", branch)));
+    lines.extend(facts.profile.clone().map(|profile| fact_line("profile", profile)));
+    lines.push(fact_line("incognito", yes(facts.incognito)));
+    lines.push(fact_line("context", describe_context(facts, counts)));
+    lines.push(fact_line("turns", counts.turns.to_string()));
+    if let Some(cost) = counts.session_cost.describe_amount().filter(|_| counts.has_cost()) {
+        lines.push(fact_line("cost", cost));
     }
     lines
 }
 
 /// Tokens and money of turn and session, the last turns, and what each model cost.
 #[must_use]
-pub fn usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
+pub fn render_usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
     let mut lines = vec![
-        fact("turn", amount(counts.turn, counts.has_cost().then_some(counts.turn_cost))),
-        fact("session", amount(counts.session(), counts.has_cost().then_some(counts.session_cost))),
-        fact(
-            "total",
-            format!("{} tokens in {}", short(counts.session().total()), turns(counts.turns)),
+        fact_line(
+            "turn",
+            describe_usage(counts.turn, counts.has_cost().then_some(counts.turn_cost)),
         ),
-        fact("context", context(facts, counts)),
+        fact_line(
+            "session",
+            describe_usage(
+                counts.session_usage(),
+                counts.has_cost().then_some(counts.session_cost),
+            ),
+        ),
+        fact_line(
+            "total",
+            format!(
+                "{} tokens in {}",
+                format_count(counts.session_usage().total_tokens()),
+                format_turns(counts.turns)
+            ),
+        ),
+        fact_line("context", describe_context(facts, counts)),
     ];
     if counts.recent.len() > 1 {
         let first = (counts.turns as usize).saturating_sub(counts.recent.len()) + 1;
         let numbered = (first..).zip(&counts.recent);
         lines.extend(numbered.map(|(number, (usage, cost))| {
-            fact(&format!("turn {number}"), amount(*usage, counts.has_cost().then_some(*cost)))
+            fact_line(
+                &format!("turn {number}"),
+                describe_usage(*usage, counts.has_cost().then_some(*cost)),
+            )
         }));
     }
     for (arm, (calls, cost)) in &counts.arms {
         let calls = if *calls == 1 { "1 call".to_owned() } else { format!("{calls} calls") };
-        let cost = cost.shown().unwrap_or_else(|| "price unknown".to_owned());
-        lines.push(fact("model", format!("{arm}: {calls}, {cost}")));
+        let cost = cost.describe_amount().unwrap_or_else(|| "price unknown".to_owned());
+        lines.push(fact_line("model", format!("{arm}: {calls}, {cost}")));
     }
     lines
 }
 
-fn turns(count: u32) -> String {
+fn format_turns(count: u32) -> String {
     if count == 1 { "1 turn".to_owned() } else { format!("{count} turns") }
 }
 
-fn amount(usage: Usage, cost: Option<Cost>) -> String {
-    let cached = share("", usage.cache_read, usage.prompt());
+fn describe_usage(usage: Usage, cost: Option<Cost>) -> String {
+    let cached = format_share("", usage.cache_read, usage.prompt_tokens());
     let cached = if cached.is_empty() { String::new() } else { format!(" ({cached})") };
     let mut text = format!(
         "{} in, {} of it cached{cached}, {} out",
-        short(usage.prompt()),
-        short(usage.cache_read),
-        short(usage.output)
+        format_count(usage.prompt_tokens()),
+        format_count(usage.cache_read),
+        format_count(usage.output)
     );
-    if let Some(cost) = cost.and_then(Cost::shown) {
+    if let Some(cost) = cost.and_then(Cost::describe_amount) {
         text.push_str(&format!(", {cost}"));
     }
     text
 }
 
-fn context(facts: &Facts, counts: &Counts) -> String {
-    let used = counts.filled();
+fn describe_context(facts: &Facts, counts: &Counts) -> String {
+    let used = counts.context_tokens();
     if facts.window == 0 {
-        return format!("{} tokens", short(used));
+        return format!("{} tokens", format_count(used));
     }
-    let percent = percent(used, facts.window);
-    format!("{} of {} tokens ({percent}%)", short(used), short(facts.window))
+    let percent = percent_of(used, facts.window);
+    format!("{} of {} tokens ({percent}%)", format_count(used), format_count(facts.window))
 }
 
 /// A name and its value, in two columns.
 #[must_use]
-pub fn fact(name: &str, value: String) -> Line {
-    Line::from([Span::new(format!("  {name:<15}"), dim()), Span::new(value, Style::default())])
+pub fn fact_line(name: &str, value: String) -> Line {
+    Line::from([
+        Span::new(format!("  {name:<15}"), dim_style()),
+        Span::new(value, Style::default()),
+    ])
 }
 
-fn dim() -> Style {
-    Style::of(Ink::Dim)
+fn dim_style() -> Style {
+    Style::with_ink(Ink::Dim)
 }
 
 #[cfg(test)]
@@ -496,7 +524,8 @@ mod tests {
     #[test]
     fn who_has_several_models_sees_that_one_is_chosen() {
         let facts = Facts { model: None, chooses: true, ..facts() };
-        let shown = line(&facts, &Counts::default(), &Now::default(), 60).plain();
+        let shown =
+            render_status_line(&facts, &Counts::default(), &Now::default(), 60).plain_text();
         assert!(shown.starts_with("auto mode · incognito · model: auto"), "{shown}");
     }
 
@@ -505,8 +534,8 @@ mod tests {
         let why = "the cheapest that can do it".to_owned();
         let now = Now { busy: "working 3 s".to_owned(), queued: 2, why, ..Now::default() };
         let mut counts = counts();
-        counts.called("anthropic/opus", Some(12_400), 12_400, 340_000);
-        let shown = |width| line(&facts(), &counts, &now, width).plain();
+        counts.record_call("anthropic/opus", Some(12_400), 12_400, 340_000);
+        let shown = |width| render_status_line(&facts(), &counts, &now, width).plain_text();
         assert_eq!(
             shown(200),
             "working 3 s · auto mode · incognito · 2 queued · anthropic/opus · \
@@ -523,29 +552,29 @@ mod tests {
 
     #[test]
     fn counts_are_short() {
-        let shown = [999, 1_250, 20_500, 1_260_000].map(short);
+        let shown = [999, 1_250, 20_500, 1_260_000].map(format_count);
         assert_eq!(shown, ["999", "1.2k", "20k", "1.2M"]);
     }
 
     #[test]
     fn money_has_few_digits_and_says_when_some_of_it_is_not_known() {
-        let shown = [0, 40, 1_250, 12_400, 340_900, 1_239_000, 250_000_000].map(dollars);
+        let shown = [0, 40, 1_250, 12_400, 340_900, 1_239_000, 250_000_000].map(format_dollars);
         assert_eq!(shown, ["$0", "<$0.0001", "$0.0012", "$0.012", "$0.340", "$1.23", "$250"]);
         let mut counts = Counts::default();
-        counts.called("local/small", None, 0, 0);
-        assert_eq!(spent(&counts), "", "nothing is known");
-        counts.called("anthropic/opus", Some(20_000), 20_000, 20_000);
-        assert_eq!(spent(&counts), "≥$0.020");
+        counts.record_call("local/small", None, 0, 0);
+        assert_eq!(describe_cost(&counts), "", "nothing is known");
+        counts.record_call("anthropic/opus", Some(20_000), 20_000, 20_000);
+        assert_eq!(describe_cost(&counts), "≥$0.020");
         counts.begin_turn();
-        counts.called("anthropic/opus", Some(10_000), 10_000, 30_000);
-        assert_eq!(spent(&counts), "$0.010 of ≥$0.030");
+        counts.record_call("anthropic/opus", Some(10_000), 10_000, 30_000);
+        assert_eq!(describe_cost(&counts), "$0.010 of ≥$0.030");
     }
 
     #[test]
     fn cost_of_a_session_that_was_opened_before_is_shown() {
         let shown = |micro_usd, is_cost_partial| {
             let view = SessionView { micro_usd, is_cost_partial, ..SessionView::default() };
-            spent(&Counts::of(&view))
+            describe_cost(&Counts::from_view(&view))
         };
         assert_eq!(shown(0, false), "");
         assert_eq!(shown(20_000, false), "$0.020");
@@ -557,7 +586,7 @@ mod tests {
         #[test]
         fn the_line_is_never_too_wide(width in 1_usize..200, hint in "[a-z 漢]{0,30}") {
             let now = Now { hint: Some(hint), ..Now::default() };
-            prop_assert!(line(&facts(), &counts(), &now, width).width() <= width);
+            prop_assert!(render_status_line(&facts(), &counts(), &now, width).width() <= width);
         }
     }
 }

@@ -98,14 +98,14 @@ impl Terminal {
             stdin if isatty(stdin) => stdin.try_clone_to_owned()?,
             _ => OpenOptions::new().read(true).open("/dev/tty")?.into(),
         };
-        Self::on(input, output, layout, crash_note)
+        Self::open_on(input, output, layout, crash_note)
     }
 
     /// Takes over a terminal that is read and written through these.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn on(
+    pub fn open_on(
         input: OwnedFd,
         output: OwnedFd,
         layout: Layout,
@@ -129,7 +129,7 @@ impl Terminal {
             size_asked: false,
             crash_note,
         };
-        terminal.take()?;
+        terminal.take_over()?;
         Ok(terminal)
     }
 
@@ -178,34 +178,34 @@ impl Terminal {
     pub async fn next(&mut self) -> News {
         if !self.leftover.is_empty() && self.is_taken() {
             let heard = self.leftover.remove(0);
-            return News::Heard(self.note(heard));
+            return News::Heard(self.track_answers(heard));
         }
         let (reader, output) = (&mut self.reader, &mut self.output);
         let heard = tokio::select! {
             biased;
             signal = self.signals.next() => return News::Signal(signal),
-            heard = hear(reader) => heard,
+            heard = read_input(reader) => heard,
             () = output.clear(), if output.is_clogged() => return News::Written,
         };
-        News::Heard(self.note(heard))
+        News::Heard(self.track_answers(heard))
     }
 
     /// The next thing from the person or the terminal, if there is one.
-    pub fn ready(&mut self) -> Option<Heard> {
+    pub fn try_next(&mut self) -> Option<Heard> {
         let reader = self.reader.as_mut()?;
         let heard = match self.leftover.is_empty() {
-            true => reader.ready()?,
+            true => reader.try_next()?,
             false => self.leftover.remove(0),
         };
-        Some(self.note(heard))
+        Some(self.track_answers(heard))
     }
 
-    fn note(&mut self, heard: Heard) -> Heard {
-        self.answered(answers(std::slice::from_ref(&heard)));
+    fn track_answers(&mut self, heard: Heard) -> Heard {
+        self.mark_answered(answered_queries(std::slice::from_ref(&heard)));
         heard
     }
 
-    fn answered(&mut self, (first, size): (bool, bool)) {
+    fn mark_answered(&mut self, (first, size): (bool, bool)) {
         self.asked &= !first;
         self.size_asked &= !size;
     }
@@ -214,24 +214,24 @@ impl Terminal {
     ///
     /// # Errors
     /// When it is gone.
-    pub fn take(&mut self) -> io::Result<()> {
+    pub fn take_over(&mut self) -> io::Result<()> {
         if self.layout == Layout::Plain {
             self.reader = Some(Reader::start(self.input.try_clone()?, Decoder::by_line())?);
             return Ok(());
         }
         let mut raw = self.before.clone();
         raw.make_raw();
-        set(&self.input, &raw)?;
+        set_attributes(&self.input, &raw)?;
         let mut decoder = self.hear_typed_ahead();
         if self.layout == Layout::FullScreen {
             decoder = decoder.with_wheel();
         }
         let reader = self.input.try_clone().and_then(|input| Reader::start(input, decoder));
         if reader.is_err() {
-            set(&self.input, &self.before).unwrap_or_default();
+            set_attributes(&self.input, &self.before).unwrap_or_default();
         }
         self.reader = Some(reader?);
-        panics::keep();
+        panics::capture_messages();
         let screen = if self.layout == Layout::FullScreen { TAKE_SCREEN } else { "" };
         self.asked = true;
         self.write(format!("{screen}{TAKE}{QUESTIONS}").as_bytes())
@@ -265,9 +265,9 @@ impl Terminal {
     /// it is given back already.
     pub fn give_back(&mut self) {
         let Some(mut reader) = self.reader.take() else { return };
-        self.leftover.extend(std::iter::from_fn(|| reader.ready()));
+        self.leftover.extend(std::iter::from_fn(|| reader.try_next()));
         drop(reader);
-        self.answered(answers(&self.leftover));
+        self.mark_answered(answered_queries(&self.leftover));
         if self.layout == Layout::Plain {
             return;
         }
@@ -277,8 +277,8 @@ impl Terminal {
         // A terminal that is gone needs nothing any more.
         self.write(format!("{GIVE_BACK}{screen}").as_bytes()).unwrap_or_default();
         self.output.finish(LAST_BYTES_WAIT);
-        set(&self.input, &self.before).unwrap_or_default();
-        report(&panics::release());
+        set_attributes(&self.input, &self.before).unwrap_or_default();
+        print_messages(&panics::release_messages());
     }
 
     /// Sets the note that is printed if the program ends with a panic.
@@ -298,7 +298,7 @@ impl Terminal {
     ///
     /// # Errors
     /// The system does not allow it; the terminal is given back all the same.
-    pub fn stop(&mut self) -> io::Result<()> {
+    pub fn suspend_process(&mut self) -> io::Result<()> {
         self.give_back();
         Ok(kill_current_process_group(Number::STOP)?)
     }
@@ -318,7 +318,7 @@ impl Terminal {
             let Ok(count @ 1..) = rustix::io::read(&self.input, &mut buffer) else { return };
             let start = self.leftover.len();
             decoder.feed(buffer.get(..count).unwrap_or_default(), &mut self.leftover);
-            self.answered(answers(self.leftover.get(start..).unwrap_or_default()));
+            self.mark_answered(answered_queries(self.leftover.get(start..).unwrap_or_default()));
         }
     }
 }
@@ -327,7 +327,7 @@ impl Drop for Terminal {
     fn drop(&mut self) {
         self.give_back();
         if std::thread::panicking() {
-            report(std::slice::from_ref(&self.crash_note));
+            print_messages(std::slice::from_ref(&self.crash_note));
         }
     }
 }
@@ -342,20 +342,20 @@ pub fn takes_words() -> bool {
 }
 
 /// Reports whether the input answers the questions at the start, and whether it answers the one about the size.
-fn answers(heard: &[Heard]) -> (bool, bool) {
+fn answered_queries(heard: &[Heard]) -> (bool, bool) {
     let size = heard.iter().any(|heard| matches!(heard, Heard::Size(_)));
     (heard.contains(&Heard::Answered), size)
 }
 
 /// Returns the next input from the reader; without a reader it waits forever.
-async fn hear(reader: &mut Option<Reader>) -> Heard {
+async fn read_input(reader: &mut Option<Reader>) -> Heard {
     match reader {
         Some(reader) => reader.next().await,
         None => std::future::pending().await,
     }
 }
 
-fn set(terminal: &OwnedFd, termios: &Termios) -> io::Result<()> {
+fn set_attributes(terminal: &OwnedFd, termios: &Termios) -> io::Result<()> {
     loop {
         match tcsetattr(terminal, OptionalActions::Now, termios) {
             Err(Errno::INTR) => {}
@@ -364,7 +364,7 @@ fn set(terminal: &OwnedFd, termios: &Termios) -> io::Result<()> {
     }
 }
 
-fn report(messages: &[String]) {
+fn print_messages(messages: &[String]) {
     for message in messages.iter().filter(|message| !message.is_empty()) {
         // There is nobody left to tell when this fails.
         writeln!(io::stderr(), "{message}").unwrap_or_default();

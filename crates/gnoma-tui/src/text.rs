@@ -86,7 +86,7 @@ pub struct Style {
 impl Style {
     /// Plain text of this meaning.
     #[must_use]
-    pub fn of(ink: Ink) -> Self {
+    pub fn with_ink(ink: Ink) -> Self {
         Self { ink, ..Self::default() }
     }
 
@@ -98,7 +98,7 @@ impl Style {
 
     /// This style on another background.
     #[must_use]
-    pub fn on(self, paper: Paper) -> Self {
+    pub fn on_paper(self, paper: Paper) -> Self {
         Self { paper, ..self }
     }
 }
@@ -117,20 +117,20 @@ pub struct Span {
 impl Span {
     /// A piece of text in a style. Control characters become a visible replacement.
     pub fn new(text: impl Into<Cow<'static, str>>, style: Style) -> Self {
-        Self { text: visible(text.into()), style, link: None }
+        Self { text: replace_harmful_chars(text.into()), style, link: None }
     }
 
     /// Returns the number of columns that the text takes.
     #[must_use]
     pub fn width(&self) -> usize {
-        width(&self.text)
+        display_width(&self.text)
     }
 }
 
 /// Columns that a text takes: the sum of its graphemes, because a terminal draws one after the other
 /// and knows no ligatures.
 #[must_use]
-pub fn width(text: &str) -> usize {
+pub fn display_width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
     } else {
@@ -139,7 +139,7 @@ pub fn width(text: &str) -> usize {
 }
 
 /// No control character may reach a terminal from here, whoever wrote the text.
-fn visible(text: Cow<'static, str>) -> Cow<'static, str> {
+fn replace_harmful_chars(text: Cow<'static, str>) -> Cow<'static, str> {
     if text.chars().any(is_harmful) {
         text.chars().map(|c| if is_harmful(c) { '\u{fffd}' } else { c }).collect::<String>().into()
     } else {
@@ -176,7 +176,7 @@ impl Line {
 
     /// Returns the text of the line without styles.
     #[must_use]
-    pub fn plain(&self) -> String {
+    pub fn plain_text(&self) -> String {
         self.spans.iter().map(|span| &*span.text).collect()
     }
 
@@ -202,17 +202,17 @@ impl Line {
         let mut wrapper = Wrapper::new(width.max(1), indent);
         for span in &self.spans {
             for word in span.text.split_word_bounds() {
-                wrapper.take(word, span);
+                wrapper.push_word(word, span);
             }
         }
-        wrapper.end()
+        wrapper.into_lines()
     }
 
     /// The line as lines of at most `width` columns. Those after the first are indented to the text behind a padded
     /// label, or else like the first.
     #[must_use]
-    pub fn hang(&self, width: usize) -> Vec<Self> {
-        let text = self.plain();
+    pub fn wrap_hanging(&self, width: usize) -> Vec<Self> {
+        let text = self.plain_text();
         let blanks = text.len() - text.trim_start_matches(' ').len();
         let label = match self.spans.as_slice() {
             [label, _, ..] if blanks > 0 && label.text.ends_with(' ') => label.width(),
@@ -231,14 +231,14 @@ impl<const N: usize> From<[Span; N]> for Line {
 
 /// Pads lines with a background to one column more than the widest of the lines, but to no more than `limit`, so
 /// that they form a block.
-pub fn square(lines: &mut [Line], limit: usize) {
+pub fn pad_background(lines: &mut [Line], limit: usize) {
     let widest = lines.iter().map(Line::width).max().unwrap_or(0);
     let columns = widest.saturating_add(1).min(limit);
     for line in lines {
         let paper = line.spans.first().map_or(Paper::None, |span| span.style.paper);
         let missing = columns.saturating_sub(line.width());
         if paper != Paper::None && missing > 0 {
-            line.spans.push(Span::new(" ".repeat(missing), Style::default().on(paper)));
+            line.spans.push(Span::new(" ".repeat(missing), Style::default().on_paper(paper)));
         }
     }
 }
@@ -247,7 +247,8 @@ pub fn square(lines: &mut [Line], limit: usize) {
 fn may_break(before: &str, after: &str) -> bool {
     let is_space = |word: &str| word.chars().all(char::is_whitespace);
     let is_letter = |word: &str| word.starts_with(char::is_alphanumeric);
-    let is_wide = |word: &str| is_letter(word) && word.graphemes(true).next().map_or(0, width) > 1;
+    let is_wide =
+        |word: &str| is_letter(word) && word.graphemes(true).next().map_or(0, display_width) > 1;
     let both_letters = is_letter(before) && is_letter(after);
     is_space(before) || is_space(after) || (both_letters && (is_wide(before) || is_wide(after)))
 }
@@ -277,17 +278,17 @@ impl<'a> Wrapper<'a> {
         }
     }
 
-    fn take(&mut self, word: &'a str, span: &'a Span) {
+    fn push_word(&mut self, word: &'a str, span: &'a Span) {
         if self.together.last().is_some_and(|(before, _)| may_break(before, word)) {
-            self.settle();
+            self.flush_words();
         }
         self.together.push((word, span));
     }
 
     /// Moves words that stay together to the next line together, when they fit there.
-    fn settle(&mut self) {
+    fn flush_words(&mut self) {
         let words = std::mem::take(&mut self.together);
-        let columns: usize = words.iter().map(|(word, _)| width(word)).sum();
+        let columns: usize = words.iter().map(|(word, _)| display_width(word)).sum();
         let room = self.width.saturating_sub(self.indent.width());
         if words.len() > 1
             && columns <= room
@@ -297,12 +298,12 @@ impl<'a> Wrapper<'a> {
             self.next_line();
         }
         for (word, span) in words {
-            self.add(word, span);
+            self.place_word(word, span);
         }
     }
 
-    fn add(&mut self, word: &str, span: &Span) {
-        let columns = width(word);
+    fn place_word(&mut self, word: &str, span: &Span) {
+        let columns = display_width(word);
         if self.used + columns <= self.width {
             return self.push(word, columns, span);
         }
@@ -352,8 +353,8 @@ impl<'a> Wrapper<'a> {
         self.used = self.lead;
     }
 
-    fn end(mut self) -> Vec<Line> {
-        self.settle();
+    fn into_lines(mut self) -> Vec<Line> {
+        self.flush_words();
         self.done.push(self.line);
         self.done
     }
@@ -367,7 +368,7 @@ mod tests {
 
     fn wrapped(text: &str, width: usize) -> Vec<String> {
         let line = Line::new(text.to_owned(), Style::default());
-        line.wrap(width, &Line::default()).iter().map(Line::plain).collect()
+        line.wrap(width, &Line::default()).iter().map(Line::plain_text).collect()
     }
 
     #[test]
@@ -382,11 +383,11 @@ mod tests {
 
     #[test]
     fn lines_on_paper_are_a_block() {
-        let on = |text: &'static str, paper| Line::new(text, Style::default().on(paper));
+        let on = |text: &'static str, paper| Line::new(text, Style::default().on_paper(paper));
         let mut lines = [on("long line", Paper::None), on("a", Paper::Added)];
-        square(&mut lines, 20);
+        pad_background(&mut lines, 20);
         assert_eq!(lines.each_ref().map(Line::width), [9, 10]);
-        square(&mut lines, 8);
+        pad_background(&mut lines, 8);
         assert_eq!(lines.each_ref().map(Line::width), [9, 10], "nothing is taken away");
     }
 
@@ -404,7 +405,7 @@ mod tests {
             let bare = |text: &str| text.chars().filter(|c| *c != ' ').collect::<String>();
             prop_assert_eq!(bare(&lines.concat()), bare(&text));
             for line in lines {
-                prop_assert!(super::width(&line) <= width, "{:?}", line);
+                prop_assert!(super::display_width(&line) <= width, "{:?}", line);
             }
         }
     }

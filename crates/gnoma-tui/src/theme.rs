@@ -22,8 +22,8 @@ pub enum Shade {
 impl Shade {
     /// The shade of a background of this colour.
     #[must_use]
-    pub fn of(red: u8, green: u8, blue: u8) -> Self {
-        if colour::luminance(red, green, blue) < 0.18 { Self::Dark } else { Self::Light }
+    pub fn from_rgb(red: u8, green: u8, blue: u8) -> Self {
+        if colour::relative_luminance(red, green, blue) < 0.18 { Self::Dark } else { Self::Light }
     }
 }
 
@@ -45,7 +45,7 @@ impl Depth {
     /// Returns the depth that the environment tells. `no_color` is whether `NO_COLOR` is set to anything but
     /// nothing.
     #[must_use]
-    pub fn of(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
+    pub fn from_environment(no_color: bool, colorterm: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
         let colorterm = colorterm.unwrap_or_default();
         if no_color || matches!(term, "" | "dumb") || term.starts_with("vt") {
@@ -76,7 +76,7 @@ const THEMES: [(&str, &str); 6] = [
 const TERMINAL: &str = include_str!("../data/themes/terminal.toml");
 
 /// The names of the built-in themes; the first is the one that is taken when nobody chooses.
-pub fn names() -> impl Iterator<Item = &'static str> {
+pub fn theme_names() -> impl Iterator<Item = &'static str> {
     THEMES.iter().map(|(name, _)| *name)
 }
 
@@ -84,7 +84,7 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 #[derive(Debug, thiserror::Error)]
 pub enum ThemeError {
     /// There is no theme of this name.
-    #[error("unknown theme `{name}`; choose one of {}", names().collect::<Vec<_>>().join(", "))]
+    #[error("unknown theme `{name}`; choose one of {}", theme_names().collect::<Vec<_>>().join(", "))]
     Unknown {
         /// The name that is unknown.
         name: String,
@@ -114,7 +114,7 @@ impl Theme {
     ///
     /// # Errors
     /// When there is none of that name.
-    pub fn named(name: &str, shade: Shade, depth: Depth) -> Result<Self, ThemeError> {
+    pub fn from_name(name: &str, shade: Shade, depth: Depth) -> Result<Self, ThemeError> {
         let (_, data) = THEMES
             .iter()
             .find(|(known, _)| *known == name)
@@ -137,12 +137,12 @@ impl Theme {
             (Shade::Light, None) | (Shade::Dark, _) => file.dark,
         };
         let sparse = palette.is_sixteen();
-        Ok(Self { palette: palette.at(depth), sparse })
+        Ok(Self { palette: palette.with_depth(depth), sparse })
     }
 
     /// Returns the look of text of this style.
     #[must_use]
-    pub fn look(&self, style: Style) -> Look {
+    pub fn resolve_style(&self, style: Style) -> Look {
         let Style { ink, paper, bold, italic, underline, strike } = style;
         let mut look = Look {
             front: self.palette.ink(ink),
@@ -285,10 +285,10 @@ impl Palette {
         self.colours().iter().all(|colour| !matches!(colour, Colour::Exact(..)))
     }
 
-    fn at(mut self, depth: Depth) -> Self {
+    fn with_depth(mut self, depth: Depth) -> Self {
         if depth == Depth::Indexed {
             for colour in self.colours() {
-                *colour = colour.indexed();
+                *colour = colour.to_indexed();
             }
         }
         self
@@ -330,7 +330,8 @@ mod tests {
         let (Colour::Exact(a, b, c), Colour::Exact(d, e, f)) = (one, other) else {
             return f32::INFINITY;
         };
-        let (one, other) = (colour::luminance(a, b, c), colour::luminance(d, e, f));
+        let (one, other) =
+            (colour::relative_luminance(a, b, c), colour::relative_luminance(d, e, f));
         (one.max(other) + 0.05) / (one.min(other) + 0.05)
     }
 
@@ -344,9 +345,9 @@ mod tests {
 
     #[test]
     fn every_theme_can_be_read_on_its_ground() {
-        for name in names() {
+        for name in theme_names() {
             for shade in [Shade::Dark, Shade::Light] {
-                let theme = Theme::named(name, shade, Depth::True).unwrap();
+                let theme = Theme::from_name(name, shade, Depth::True).unwrap();
                 let (ground, text) = ground(shade);
                 for ink in INKS {
                     let least = if matches!(ink, Ink::Dim | Ink::Comment) { 3.0 } else { 4.5 };
@@ -363,9 +364,9 @@ mod tests {
 
     #[test]
     fn what_was_added_and_removed_can_be_told_apart() {
-        for name in names() {
-            let theme = Theme::named(name, Shade::Dark, Depth::Indexed).unwrap();
-            let look = |ink, paper| theme.look(Style::of(ink).on(paper));
+        for name in theme_names() {
+            let theme = Theme::from_name(name, Shade::Dark, Depth::Indexed).unwrap();
+            let look = |ink, paper| theme.resolve_style(Style::with_ink(ink).on_paper(paper));
             assert_ne!(look(Ink::Good, Paper::None), look(Ink::Bad, Paper::None), "{name}");
             assert_ne!(look(Ink::Text, Paper::None), look(Ink::Text, Paper::Chosen), "{name}");
             assert_ne!(look(Ink::Text, Paper::Added), look(Ink::Text, Paper::AddedMark), "{name}");
@@ -374,12 +375,12 @@ mod tests {
 
     #[test]
     fn colours_are_only_used_where_they_are_understood() {
-        for name in names() {
-            let none = Theme::named(name, Shade::Dark, Depth::None).unwrap();
-            let sixteen = Theme::named(name, Shade::Dark, Depth::Sixteen).unwrap();
-            let indexed = Theme::named(name, Shade::Dark, Depth::Indexed).unwrap();
+        for name in theme_names() {
+            let none = Theme::from_name(name, Shade::Dark, Depth::None).unwrap();
+            let sixteen = Theme::from_name(name, Shade::Dark, Depth::Sixteen).unwrap();
+            let indexed = Theme::from_name(name, Shade::Dark, Depth::Indexed).unwrap();
             for ink in INKS {
-                assert_eq!(none.look(Style::of(ink)).front, Colour::Own);
+                assert_eq!(none.resolve_style(Style::with_ink(ink)).front, Colour::Own);
                 assert!(matches!(sixteen.palette.ink(ink), Colour::Own | Colour::Ansi(_)));
                 assert!(!matches!(indexed.palette.ink(ink), Colour::Exact(..)));
             }
@@ -388,17 +389,23 @@ mod tests {
 
     #[test]
     fn the_environment_tells_how_many_colours_there_are() {
-        assert_eq!(Depth::of(false, Some("truecolor"), Some("xterm-256color")), Depth::True);
-        assert_eq!(Depth::of(false, None, Some("tmux-256color")), Depth::Indexed);
-        assert_eq!(Depth::of(false, None, Some("linux")), Depth::Sixteen);
-        assert_eq!(Depth::of(false, None, Some("alacritty")), Depth::True);
-        assert_eq!(Depth::of(true, Some("truecolor"), Some("xterm-256color")), Depth::None);
-        assert_eq!(Depth::of(false, None, None), Depth::None);
+        assert_eq!(
+            Depth::from_environment(false, Some("truecolor"), Some("xterm-256color")),
+            Depth::True
+        );
+        assert_eq!(Depth::from_environment(false, None, Some("tmux-256color")), Depth::Indexed);
+        assert_eq!(Depth::from_environment(false, None, Some("linux")), Depth::Sixteen);
+        assert_eq!(Depth::from_environment(false, None, Some("alacritty")), Depth::True);
+        assert_eq!(
+            Depth::from_environment(true, Some("truecolor"), Some("xterm-256color")),
+            Depth::None
+        );
+        assert_eq!(Depth::from_environment(false, None, None), Depth::None);
     }
 
     #[test]
     fn an_unknown_theme_names_the_known_ones() {
-        let error = Theme::named("gnome", Shade::Dark, Depth::True).unwrap_err().to_string();
+        let error = Theme::from_name("gnome", Shade::Dark, Depth::True).unwrap_err().to_string();
         assert!(
             error.starts_with("unknown theme `gnome`; choose one of gnoma, terminal"),
             "{error}"

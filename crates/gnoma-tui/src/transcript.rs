@@ -78,11 +78,11 @@ impl Transcript {
 
     /// Takes what the session says. Messages of people are not taken from here: see
     /// [`person`](Self::person).
-    pub fn on(&mut self, event: &Event) {
+    pub fn on_event(&mut self, event: &Event) {
         match event {
-            Event::Text { text } => self.text(text),
-            Event::Thinking { text } => self.thinking(text),
-            Event::Appended(message) => self.appended(message),
+            Event::Text { text } => self.append_text(text),
+            Event::Thinking { text } => self.append_thinking(text),
+            Event::Appended(message) => self.on_message_appended(message),
             Event::ToolCallDrafted { .. }
             | Event::PermissionAsked { .. }
             | Event::PermissionDecided { .. }
@@ -96,19 +96,19 @@ impl Transcript {
             | Event::Checked { .. } => self.routing_event(event),
             Event::Retrying { error, attempt, wait_ms, retracted, limit } => {
                 let attempt = session::describe_attempt(*attempt, *limit);
-                self.retrying(error, &attempt, *wait_ms, *retracted);
+                self.add_retry(error, &attempt, *wait_ms, *retracted);
             }
-            Event::Continuing { time, most, joins } => self.continuing(*time, *most, *joins),
-            Event::Notice { level, text } => self.notice(*level, text),
-            Event::Compacted { summary, messages } => self.compacted(summary, *messages),
-            Event::Uncompacted { .. } => self.uncompacted(),
+            Event::Continuing { time, most, joins } => self.add_continuation(*time, *most, *joins),
+            Event::Notice { level, text } => self.add_notice(*level, text),
+            Event::Compacted { summary, messages } => self.add_compaction(summary, *messages),
+            Event::Uncompacted { .. } => self.add_compaction_undo(),
             Event::TurnEnded { outcome, rounds, usage, .. } => {
                 self.end_turn();
                 let since = self.turn_since.take();
                 let took =
                     self.now.zip(since).map(|(now, since)| now.saturating_duration_since(since));
-                for (text, style) in outcome::words(outcome, *rounds, usage, took) {
-                    self.words(text, style);
+                for (text, style) in outcome::describe_outcome(outcome, *rounds, usage, took) {
+                    self.add_styled_text(text, style);
                 }
             }
             Event::RoundStarted { .. } => {
@@ -135,18 +135,18 @@ impl Transcript {
     }
 
     /// Takes a message of a stored session.
-    pub fn past(&mut self, message: &Message) {
+    pub fn replay_message(&mut self, message: &Message) {
         match message.role() {
             Role::User if message.is_system_note() => self.close_open(),
             Role::User => {
                 self.end_turn();
-                self.person(&said(message));
+                self.add_user_message(&user_message_text(message));
             }
             Role::Assistant => {
                 for content in message.content() {
                     match content {
-                        Content::Text(text) => self.text(&text.text),
-                        Content::Thinking(thinking) => self.thinking(&thinking.text),
+                        Content::Text(text) => self.append_text(&text.text),
+                        Content::Thinking(thinking) => self.append_thinking(&thinking.text),
                         Content::ToolCall(call) => {
                             self.close_open();
                             self.add_call(Call::new(call));
@@ -166,13 +166,13 @@ impl Transcript {
         }
     }
 
-    /// Adds the words of a person. Images in them are named by [`said`].
-    pub fn person(&mut self, text: &str) {
+    /// Adds the words of a person. Images in them are named by [`user_message_text`].
+    pub fn add_user_message(&mut self, text: &str) {
         self.blocks.push_back(Block::Person(text.to_owned()));
     }
 
     /// Adds a notice that people should read.
-    pub fn notice(&mut self, level: NoticeLevel, text: &str) {
+    pub fn add_notice(&mut self, level: NoticeLevel, text: &str) {
         let (mark, ink) = match level {
             NoticeLevel::Info => ("note: ", Ink::Dim),
             NoticeLevel::Warning => ("warning: ", Ink::Warning),
@@ -180,13 +180,13 @@ impl Transcript {
         let mut mark = Cow::Borrowed(mark);
         let text = remedies::in_window(text);
         for line in text.lines() {
-            self.words(format!("{mark}{line}"), Style::of(ink));
+            self.add_styled_text(format!("{mark}{line}"), Style::with_ink(ink));
             mark = " ".repeat(mark.len()).into();
         }
     }
 
     /// Lines made elsewhere, such as the answer of a command; wrapped when they are handed over.
-    pub fn lines(&mut self, lines: Vec<Line>) {
+    pub fn add_lines(&mut self, lines: Vec<Line>) {
         self.put_above(Block::Lines(lines));
     }
 
@@ -217,19 +217,19 @@ impl Transcript {
     }
 
     /// Says the newest folded thing whole, among the other lines; again, the one before. Says whether there was one.
-    pub fn unfold(&mut self) -> bool {
-        let Some(folded) = self.folded_outputs.take() else { return false };
+    pub fn unfold_newest(&mut self) -> bool {
+        let Some(folded) = self.folded_outputs.take_newest() else { return false };
         self.put_above(Block::Folded(folded));
         true
     }
 
     /// Everything that was shown folded, to be read whole; `None` if nothing was.
-    pub(crate) fn reader(&self) -> Option<OutputReader> {
+    pub(crate) fn open_reader(&self) -> Option<OutputReader> {
         OutputReader::new(self.folded_outputs.newest_first())
     }
 
     /// Shows output and thinking whole from now on, or folded again. Says which.
-    pub fn toggle(&mut self) -> bool {
+    pub fn toggle_folding(&mut self) -> bool {
         self.options.unfolded = !self.options.unfolded;
         self.options.unfolded
     }
@@ -238,13 +238,13 @@ impl Transcript {
     pub fn take_finished(&mut self, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         while let Some(block) = self.blocks.front_mut() {
-            let (drawn, is_over) = block.finished(width, self.options);
+            let (drawn, is_over) = block.take_finished_lines(width, self.options);
             let goes_on = matches!(block, Block::Answer { started: true, .. });
             if let Block::Answer { started, .. } = block {
                 *started |= !drawn.is_empty();
             }
-            let sort = block.sort();
-            append(drawn, sort, goes_on, &mut self.last, &mut lines);
+            let sort = block.sort_kind();
+            append_block_lines(drawn, sort, goes_on, &mut self.last, &mut lines);
             if !is_over {
                 break;
             }
@@ -252,14 +252,14 @@ impl Transcript {
                 && !self.options.unfolded
                 && let Some(folded) = thinking.into_folded()
             {
-                self.folded_outputs.put(folded);
+                self.folded_outputs.add_folded(folded);
             }
         }
         lines
     }
 
     /// The last `max_rows` lines of what may still change. Nothing where nothing is redrawn.
-    pub fn live(&mut self, width: usize, max_rows: usize) -> Vec<Line> {
+    pub fn live_lines(&mut self, width: usize, max_rows: usize) -> Vec<Line> {
         if self.options.accessible {
             return Vec::new();
         }
@@ -272,11 +272,11 @@ impl Transcript {
         for block in self.blocks.iter().filter(|block| !is_elsewhere(block)) {
             let goes_on = matches!(block, Block::Answer { started: true, .. });
             let drawn = block.draw(width, self.now, self.options);
-            append(drawn, block.sort(), goes_on, &mut last, &mut lines);
+            append_block_lines(drawn, block.sort_kind(), goes_on, &mut last, &mut lines);
         }
         if let Some(expected) = &self.expected {
             let drawn = expected.wrap(width, &Line::default());
-            append(drawn, Sort::Call, false, &mut last, &mut lines);
+            append_block_lines(drawn, Sort::Call, false, &mut last, &mut lines);
         }
         lines.split_off(lines.len().saturating_sub(max_rows))
     }
@@ -288,7 +288,7 @@ impl Transcript {
         texts.into_iter().map(|text| text.trim()).find(|text| !text.is_empty())
     }
 
-    fn text(&mut self, text: &str) {
+    fn append_text(&mut self, text: &str) {
         self.expected = None;
         self.end_thinking();
         if !self.answer_is_open {
@@ -315,7 +315,7 @@ impl Transcript {
         }
     }
 
-    fn thinking(&mut self, text: &str) {
+    fn append_thinking(&mut self, text: &str) {
         self.expected = None;
         self.end_answer();
         if !std::mem::replace(&mut self.thinking_is_open, true) {
@@ -330,7 +330,7 @@ impl Transcript {
         }
     }
 
-    fn appended(&mut self, message: &Message) {
+    fn on_message_appended(&mut self, message: &Message) {
         if message.role() != Role::Assistant {
             return;
         }
@@ -347,14 +347,14 @@ impl Transcript {
         self.blocks.insert(open.unwrap_or(self.blocks.len()), block);
     }
 
-    fn words(&mut self, text: String, style: Style) {
+    fn add_styled_text(&mut self, text: String, style: Style) {
         self.blocks.push_back(Block::Words(text, style));
     }
 
     /// Shows that something is about to happen, until it does.
-    fn expect(&mut self, text: String) {
+    fn show_expected(&mut self, text: String) {
         if !self.options.accessible {
-            self.expected = Some(Line::new(text, Style::of(Ink::Dim)));
+            self.expected = Some(Line::new(text, Style::with_ink(Ink::Dim)));
         }
     }
 
@@ -391,7 +391,7 @@ impl Transcript {
             _ => None,
         });
         if let Some(thinking) = open {
-            thinking.end();
+            thinking.mark_finished();
         }
     }
 
@@ -407,7 +407,7 @@ impl Transcript {
             if let Block::Call(call) = block
                 && !call.is_over()
             {
-                call.end(Ended::interrupted());
+                call.record_end(Ended::from_interruption());
             }
         }
     }
@@ -415,10 +415,10 @@ impl Transcript {
 
 /// The text of a person's message, with names in place of images.
 #[must_use]
-pub fn said(message: &Message) -> String {
+pub fn user_message_text(message: &Message) -> String {
     let part = |content: &Content| match content {
         Content::Text(text) => Some(text.text.clone()),
-        Content::Image(image) => Some(image::name(image)),
+        Content::Image(image) => Some(image::describe_image(image)),
         Content::Thinking(_)
         | Content::RedactedThinking(_)
         | Content::ToolCall(_)
@@ -428,7 +428,7 @@ pub fn said(message: &Message) -> String {
 }
 
 /// Adds the lines of a block, behind an empty line where one belongs.
-fn append(
+fn append_block_lines(
     drawn: Vec<Line>,
     sort: Sort,
     goes_on: bool,

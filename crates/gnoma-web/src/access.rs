@@ -58,8 +58,8 @@ impl Token {
 
     /// A token of random bytes.
     #[must_use]
-    pub fn of(random: [u8; 32]) -> Self {
-        Self(Secret::new(hex(&random)))
+    pub fn from_random(random: [u8; 32]) -> Self {
+        Self(Secret::new(to_hex(&random)))
     }
 
     /// Reads a token that was stored; `None` where it is none.
@@ -78,26 +78,26 @@ impl Token {
     /// The token of the link that only lets people watch.
     #[must_use]
     pub fn for_watching(&self) -> Self {
-        self.derived("watch")
+        self.derive_token("watch")
     }
 
     /// Another token that follows from this one, and from which this one does not.
-    fn derived(&self, purpose: &str) -> Self {
+    fn derive_token(&self, purpose: &str) -> Self {
         let mut hash = Sha256::new();
         hash.update(self.expose().as_bytes());
         hash.update([0]);
         hash.update(purpose.as_bytes());
-        Self(Secret::new(hex(&hash.finalize())))
+        Self(Secret::new(to_hex(&hash.finalize())))
     }
 
-    fn is(&self, shown: &str) -> bool {
+    fn matches_text(&self, shown: &str) -> bool {
         let own = self.expose().as_bytes();
         let differing = own.iter().zip(shown.as_bytes()).fold(0, |all, (a, b)| all | (a ^ b));
         own.len() == shown.len() && differing == 0
     }
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -136,7 +136,7 @@ struct Pass {
 
 impl Pass {
     fn new(rights: Rights, token: Token) -> Self {
-        let (cookie, key) = (token.derived("cookie"), token.derived("key"));
+        let (cookie, key) = (token.derive_token("cookie"), token.derive_token("key"));
         Self { rights, token, cookie, key }
     }
 }
@@ -145,12 +145,12 @@ impl Pass {
 pub trait TokenSource: fmt::Debug + Send + Sync + 'static {
     /// The token as it is now; where there is none any more, nobody is let in. It is asked for at each
     /// authentication, so that it has to be cheap.
-    fn current(&self) -> Option<Token>;
+    fn current_token(&self) -> Option<Token>;
 }
 
 /// One that stays the same.
 impl TokenSource for Token {
-    fn current(&self) -> Option<Token> {
+    fn current_token(&self) -> Option<Token> {
         Some(self.clone())
     }
 }
@@ -177,7 +177,7 @@ impl Keys {
 pub(crate) struct Admission(Arc<AtomicBool>);
 
 impl Admission {
-    pub(crate) fn give(&self) {
+    pub(crate) fn set_admitted(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
@@ -206,12 +206,12 @@ pub(crate) struct Admitted {
 
 impl Admitted {
     /// Reports whether the client would still get access.
-    pub(crate) fn holds(&self) -> bool {
-        Arc::ptr_eq(&self.keys, &self.access.keys())
+    pub(crate) fn is_valid(&self) -> bool {
+        Arc::ptr_eq(&self.keys, &self.access.current_keys())
     }
 
     /// Ends when they would not be let in any more, and somebody has noticed.
-    pub(crate) async fn over(&self) {
+    pub(crate) async fn wait_until_revoked(&self) {
         let mut keys = self.access.keys.subscribe();
         let _gone = keys.wait_for(|keys| !Arc::ptr_eq(keys, &self.keys)).await;
     }
@@ -231,14 +231,14 @@ impl Access {
         if port == 80 {
             hosts.extend([address.ip().to_string(), "localhost".to_owned()]);
         }
-        let keys = watch::Sender::new(Arc::new(Keys::new(tokens.current())));
+        let keys = watch::Sender::new(Arc::new(Keys::new(tokens.current_token())));
         let cookie_name = format!("gnoma_{port}");
         Self { tokens: Box::new(tokens), keys, hosts, cookie_name }
     }
 
     /// Returns the keys that follow from the token as it is now.
-    fn keys(&self) -> Arc<Keys> {
-        let token = self.tokens.current();
+    fn current_keys(&self) -> Arc<Keys> {
+        let token = self.tokens.current_token();
         self.keys.send_if_modified(|known| {
             let is_other = known.token != token;
             if is_other {
@@ -250,14 +250,15 @@ impl Access {
     }
 
     /// Notices another token, also where nobody asks for anything.
-    pub(crate) fn look(&self) {
-        self.keys();
+    pub(crate) fn refresh_keys(&self) {
+        self.current_keys();
     }
 
     /// Returns what a browser gets for the token of a link: rights, a `Set-Cookie` and the page's key.
-    pub(crate) fn exchange(&self, token: &str) -> Result<(Rights, String, String), Denial> {
-        let keys = self.keys();
-        let pass = keys.passes.iter().find(|pass| pass.token.is(token)).ok_or(Denial::Token)?;
+    pub(crate) fn exchange_token(&self, token: &str) -> Result<(Rights, String, String), Denial> {
+        let keys = self.current_keys();
+        let pass =
+            keys.passes.iter().find(|pass| pass.token.matches_text(token)).ok_or(Denial::Token)?;
         let (name, value) = (&self.cookie_name, pass.cookie.expose());
         let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
         Ok((pass.rights, cookie, pass.key.expose().to_owned()))
@@ -265,18 +266,18 @@ impl Access {
 
     /// Checks that a request came to this server by its own name, and by no other site's will. `reads` is a page
     /// that anybody may open, also by a link elsewhere.
-    pub(crate) fn admits(
+    pub(crate) fn check_host_and_origin(
         &self,
         method: &Method,
         headers: &HeaderMap,
         reads: bool,
     ) -> Result<(), Denial> {
-        let host = only(headers, &HOST).ok_or(Denial::Host)?;
+        let host = single_header(headers, &HOST).ok_or(Denial::Host)?;
         if !self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)) {
             return Err(Denial::Host);
         }
         if headers.contains_key(ORIGIN) {
-            let origin = only(headers, &ORIGIN).and_then(|it| it.strip_prefix("http://"));
+            let origin = single_header(headers, &ORIGIN).and_then(|it| it.strip_prefix("http://"));
             if !origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host)) {
                 return Err(Denial::Origin);
             }
@@ -290,31 +291,33 @@ impl Access {
     }
 
     /// Checks the credentials of a request and returns what its sender may do.
-    pub(crate) fn admit(
+    pub(crate) fn authenticate_request(
         self: &Arc<Self>,
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<Admitted, Denial> {
-        let keys = self.keys();
-        let rights = self.rights(&keys.passes, method, headers)?;
+        let keys = self.current_keys();
+        let rights = self.request_rights(&keys.passes, method, headers)?;
         Ok(Admitted { rights, access: Arc::clone(self), keys })
     }
 
-    fn rights(
+    fn request_rights(
         &self,
         passes: &[Pass],
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<Rights, Denial> {
         if headers.contains_key(AUTHORIZATION) {
-            let shown = only(headers, &AUTHORIZATION).and_then(|it| it.strip_prefix("Bearer "));
+            let shown =
+                single_header(headers, &AUTHORIZATION).and_then(|it| it.strip_prefix("Bearer "));
             let shown = shown.ok_or(Denial::Token)?.trim();
-            let pass = passes.iter().find(|pass| pass.token.is(shown));
+            let pass = passes.iter().find(|pass| pass.token.matches_text(shown));
             return pass.map(|pass| pass.rights).ok_or(Denial::Token);
         }
-        let key = only(headers, &KEY).ok_or(Denial::Token)?;
+        let key = single_header(headers, &KEY).ok_or(Denial::Token)?;
         let pass = passes.iter().find(|pass| {
-            pass.key.is(key) && self.cookies(headers).any(|value| pass.cookie.is(value))
+            pass.key.matches_text(key)
+                && self.access_cookies(headers).any(|value| pass.cookie.matches_text(value))
         });
         let pass = pass.ok_or(Denial::Token)?;
         // A browser names the origin of everything that could change something.
@@ -324,7 +327,7 @@ impl Access {
         Ok(pass.rights)
     }
 
-    fn cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
+    fn access_cookies<'a>(&'a self, headers: &'a HeaderMap) -> impl Iterator<Item = &'a str> {
         let all = headers.get_all(COOKIE).into_iter().filter_map(|value| value.to_str().ok());
         all.flat_map(|text| text.split(';')).filter_map(|pair| {
             let (name, value) = pair.trim().split_once('=')?;
@@ -334,7 +337,7 @@ impl Access {
 }
 
 /// The value of a header that stands there once and is text.
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
+fn single_header<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut values = headers.get_all(name).into_iter();
     let value = values.next()?.to_str().ok()?;
     values.next().is_none().then_some(value)
@@ -345,7 +348,7 @@ mod tests {
     use super::*;
 
     fn access() -> Arc<Access> {
-        Arc::new(Access::new(Token::of([7; 32]), "127.0.0.1:4666".parse().unwrap()))
+        Arc::new(Access::new(Token::from_random([7; 32]), "127.0.0.1:4666".parse().unwrap()))
     }
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -362,8 +365,9 @@ mod tests {
     #[test]
     fn only_the_servers_own_name_leads_in() {
         let access = access();
-        let admits =
-            |pairs: &[(&'static str, &str)]| access.admits(&Method::POST, &headers(pairs), false);
+        let admits = |pairs: &[(&'static str, &str)]| {
+            access.check_host_and_origin(&Method::POST, &headers(pairs), false)
+        };
         for host in ["127.0.0.1:4666", "localhost:4666", "LOCALHOST:4666"] {
             assert_eq!(admits(&[("host", host)]), Ok(()), "{host}");
         }
@@ -386,7 +390,7 @@ mod tests {
         let admits = |method: &Method, pairs: &[(&'static str, &str)], reads| {
             let mut all = vec![host];
             all.extend(pairs);
-            access.admits(method, &headers(&all), reads)
+            access.check_host_and_origin(method, &headers(&all), reads)
         };
         assert_eq!(admits(&Method::POST, &[("origin", "http://127.0.0.1:4666")], false), Ok(()));
         for origin in [
@@ -412,12 +416,14 @@ mod tests {
     #[test]
     fn a_token_a_cookie_and_a_key_are_three_things() {
         let access = access();
-        let (rights, cookie, key) = access.exchange(&hex(&[7; 32])).unwrap();
+        let (rights, cookie, key) = access.exchange_token(&to_hex(&[7; 32])).unwrap();
         assert_eq!(rights, Rights::Steer);
         assert!(cookie.contains("HttpOnly; SameSite=Strict") && cookie.starts_with("gnoma_4666="));
         let cookie = cookie.split(';').next().unwrap().to_owned();
         let rights = |pairs: &[(&'static str, &str)]| {
-            access.admit(&Method::POST, &headers(pairs)).map(|admitted| admitted.rights)
+            access
+                .authenticate_request(&Method::POST, &headers(pairs))
+                .map(|admitted| admitted.rights)
         };
         let origin = ("origin", "http://127.0.0.1:4666");
         let other = format!("a=b; {cookie}");
@@ -425,23 +431,24 @@ mod tests {
         assert_eq!(rights(&[("cookie", &cookie), origin]), Err(Denial::Token), "no key");
         assert_eq!(rights(&[("gnoma-key", &key), origin]), Err(Denial::Token), "no cookie");
         assert_eq!(rights(&[("cookie", &cookie), ("gnoma-key", &key)]), Err(Denial::Origin));
-        let bearer = format!("Bearer {}", hex(&[7; 32]));
+        let bearer = format!("Bearer {}", to_hex(&[7; 32]));
         assert_eq!(rights(&[("authorization", &bearer)]), Ok(Rights::Steer));
         let value = cookie.split('=').nth(1).unwrap();
-        for wrong in [value, &key, "", "x", &hex(&[8; 32])] {
+        for wrong in [value, &key, "", "x", &to_hex(&[8; 32])] {
             let bearer = format!("Bearer {wrong}");
             assert_eq!(rights(&[("authorization", &bearer)]), Err(Denial::Token), "{wrong}");
-            assert!(access.exchange(wrong).is_err());
+            assert!(access.exchange_token(wrong).is_err());
         }
     }
 
     #[test]
     fn the_watchers_token_only_watches() {
         let access = access();
-        let token = Token::of([7; 32]).for_watching().expose().to_owned();
-        assert_eq!(access.exchange(&token).unwrap().0, Rights::Watch);
+        let token = Token::from_random([7; 32]).for_watching().expose().to_owned();
+        assert_eq!(access.exchange_token(&token).unwrap().0, Rights::Watch);
         let bearer = format!("Bearer {token}");
-        let admitted = access.admit(&Method::POST, &headers(&[("authorization", &bearer)]));
+        let admitted =
+            access.authenticate_request(&Method::POST, &headers(&[("authorization", &bearer)]));
         assert_eq!(admitted.unwrap().rights, Rights::Watch);
         assert!(!format!("{access:?}").contains(&token), "debugging output names no token");
     }
@@ -451,7 +458,7 @@ mod tests {
     struct Replaced(Arc<std::sync::Mutex<Option<Token>>>);
 
     impl TokenSource for Replaced {
-        fn current(&self) -> Option<Token> {
+        fn current_token(&self) -> Option<Token> {
             self.0.lock().unwrap().clone()
         }
     }
@@ -460,21 +467,26 @@ mod tests {
     async fn another_token_ends_what_the_first_one_opened() {
         let tokens = Replaced::default();
         let put = |token| *tokens.0.lock().unwrap() = token;
-        put(Some(Token::of([7; 32])));
+        put(Some(Token::from_random([7; 32])));
         let access = Arc::new(Access::new(tokens.clone(), "127.0.0.1:4666".parse().unwrap()));
-        let (_, cookie, key) = access.exchange(&hex(&[7; 32])).unwrap();
+        let (_, cookie, key) = access.exchange_token(&to_hex(&[7; 32])).unwrap();
         let cookie = cookie.split(';').next().unwrap();
         let browser = headers(&[("cookie", cookie), ("gnoma-key", &key)]);
-        let admitted = access.admit(&Method::GET, &browser).unwrap();
-        assert!(admitted.holds());
-        put(Some(Token::of([8; 32])));
-        assert_eq!(access.admit(&Method::GET, &browser).map(drop), Err(Denial::Token), "a cookie");
-        assert!(
-            access.exchange(&hex(&[7; 32])).is_err() && access.exchange(&hex(&[8; 32])).is_ok()
+        let admitted = access.authenticate_request(&Method::GET, &browser).unwrap();
+        assert!(admitted.is_valid());
+        put(Some(Token::from_random([8; 32])));
+        assert_eq!(
+            access.authenticate_request(&Method::GET, &browser).map(drop),
+            Err(Denial::Token),
+            "a cookie"
         );
-        assert!(!admitted.holds());
-        admitted.over().await;
+        assert!(
+            access.exchange_token(&to_hex(&[7; 32])).is_err()
+                && access.exchange_token(&to_hex(&[8; 32])).is_ok()
+        );
+        assert!(!admitted.is_valid());
+        admitted.wait_until_revoked().await;
         put(None);
-        assert!(access.exchange(&hex(&[8; 32])).is_err(), "nobody is let in");
+        assert!(access.exchange_token(&to_hex(&[8; 32])).is_err(), "nobody is let in");
     }
 }

@@ -28,11 +28,11 @@ const POLICY: HeaderValue = HeaderValue::from_static(
      require-trusted-types-for 'script'; trusted-types shell",
 );
 
-/// A response without what every response says; [`secured`] adds it.
+/// A response without what every response says; [`add_security_headers`] adds it.
 pub(crate) type HttpResponse = Response<Outgoing>;
 
 /// Adds what every response says.
-pub(crate) fn secured(mut response: HttpResponse) -> HttpResponse {
+pub(crate) fn add_security_headers(mut response: HttpResponse) -> HttpResponse {
     let fixed = |text| HeaderValue::from_static(text);
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, POLICY);
@@ -48,7 +48,7 @@ pub(crate) fn secured(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
-fn response(status: StatusCode, body: Outgoing, media_type: &'static str) -> HttpResponse {
+fn build_response(status: StatusCode, body: Outgoing, media_type: &'static str) -> HttpResponse {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -56,28 +56,29 @@ fn response(status: StatusCode, body: Outgoing, media_type: &'static str) -> Htt
 }
 
 /// A value as JSON.
-pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> HttpResponse {
+pub(crate) fn json_response(status: StatusCode, value: &impl Serialize) -> HttpResponse {
     // Nothing in the protocol fails to encode.
     let text = serde_json::to_vec(value).unwrap_or_default();
-    response(status, Outgoing::whole(text), "application/json")
+    build_response(status, Outgoing::from_bytes(text), "application/json")
 }
 
 /// A stream of events.
-pub(crate) fn events(body: Outgoing) -> HttpResponse {
-    response(StatusCode::OK, body, "text/event-stream")
+pub(crate) fn event_response(body: Outgoing) -> HttpResponse {
+    build_response(StatusCode::OK, body, "text/event-stream")
 }
 
 /// A file of the page; nothing, where the browser has it. It is compressed for those who say that they can read it.
-pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> HttpResponse {
-    let packed = accepts(headers, ENCODING);
+pub(crate) fn file_response(asset: &'static Asset, headers: &HeaderMap) -> HttpResponse {
+    let packed = accepts_encoding(headers, ENCODING);
     let tag = if packed { format!("\"{BUILD}\"") } else { format!("\"{BUILD}-plain\"") };
     let is_known =
         headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut answer = if is_known {
-        response(StatusCode::NOT_MODIFIED, Outgoing::Whole(None), asset.media_type)
+        build_response(StatusCode::NOT_MODIFIED, Outgoing::Whole(None), asset.media_type)
     } else {
-        let bytes = if packed { Bytes::from_static(asset.bytes) } else { asset.unpacked().into() };
-        response(StatusCode::OK, Outgoing::whole(bytes), asset.media_type)
+        let bytes =
+            if packed { Bytes::from_static(asset.bytes) } else { asset.decompress_bytes().into() };
+        build_response(StatusCode::OK, Outgoing::from_bytes(bytes), asset.media_type)
     };
     let headers = answer.headers_mut();
     if packed {
@@ -92,7 +93,7 @@ pub(crate) fn file(asset: &'static Asset, headers: &HeaderMap) -> HttpResponse {
 }
 
 /// Reports whether a client says that it can read this encoding. One with `q=0` cannot.
-fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
+fn accepts_encoding(headers: &HeaderMap, encoding: &str) -> bool {
     let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
     values.flat_map(|value| value.split(',')).any(|offer| {
         let mut parts = offer.split(';').map(str::trim);
@@ -102,11 +103,11 @@ fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
 }
 
 /// An error, for programs and people.
-pub(crate) fn error(error: &RequestError) -> HttpResponse {
-    json(status(error.kind), error)
+pub(crate) fn error_response(error: &RequestError) -> HttpResponse {
+    json_response(status_code(error.kind), error)
 }
 
-fn status(kind: RequestErrorKind) -> StatusCode {
+fn status_code(kind: RequestErrorKind) -> StatusCode {
     match kind {
         RequestErrorKind::Malformed | RequestErrorKind::Unknown | RequestErrorKind::Invalid => {
             StatusCode::BAD_REQUEST
@@ -122,7 +123,7 @@ fn status(kind: RequestErrorKind) -> StatusCode {
 }
 
 /// Returns the answer that explains why a client is denied access.
-pub(crate) fn denied(denial: Denial) -> HttpResponse {
+pub(crate) fn denial_response(denial: Denial) -> HttpResponse {
     let (status, remedy) = match denial {
         Denial::Host => {
             (StatusCode::MISDIRECTED_REQUEST, "Use the address that `gnoma web` shows.")
@@ -132,26 +133,30 @@ pub(crate) fn denied(denial: Denial) -> HttpResponse {
         Denial::Watching => (StatusCode::FORBIDDEN, "Ask for the other link of `gnoma web`."),
     };
     let refused = RequestError::new(RequestErrorKind::Refused, denial.to_string());
-    json(status, &refused.with_remedy(remedy))
+    json_response(status, &refused.with_remedy(remedy))
 }
 
 /// Returns the answer that explains why there is no page at the address that was used, in words for people.
-pub(crate) fn misdirected(host: &str) -> HttpResponse {
+pub(crate) fn misdirected_response(host: &str) -> HttpResponse {
     let port = host.rsplit(':').next().unwrap_or_default();
     let text = format!(
         "gnoma does not serve its page at this address. Open http://{host}, and from another machine forward the same \
          port: ssh -N -L {port}:{host} your-machine\n"
     );
-    response(StatusCode::MISDIRECTED_REQUEST, Outgoing::whole(text), "text/plain; charset=utf-8")
+    build_response(
+        StatusCode::MISDIRECTED_REQUEST,
+        Outgoing::from_bytes(text),
+        "text/plain; charset=utf-8",
+    )
 }
 
 /// A description of the API, as it was made when the program was built.
-pub(crate) fn description(text: String) -> HttpResponse {
-    response(StatusCode::OK, Outgoing::whole(text), "application/json")
+pub(crate) fn description_response(text: String) -> HttpResponse {
+    build_response(StatusCode::OK, Outgoing::from_bytes(text), "application/json")
 }
 
 /// Returns the answer that explains why a body was not read.
-pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
+pub(crate) fn unread_body_response(why: Unread, max: usize) -> HttpResponse {
     let (status, cause) = match why {
         Unread::TooLong => {
             let most =
@@ -161,11 +166,11 @@ pub(crate) fn unread(why: Unread, max: usize) -> HttpResponse {
         Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned()),
         Unread::Broken => (StatusCode::BAD_REQUEST, "the body ended early".to_owned()),
     };
-    json(status, &RequestError::new(RequestErrorKind::Malformed, cause))
+    json_response(status, &RequestError::new(RequestErrorKind::Malformed, cause))
 }
 
 /// Returns the answer that explains why a request has no target.
-pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
+pub(crate) fn no_route_response(why: Nowhere) -> HttpResponse {
     let (status, kind, cause) = match why {
         Nowhere::Missing => {
             (StatusCode::NOT_FOUND, RequestErrorKind::NotFound, "there is nothing at this address")
@@ -182,8 +187,10 @@ pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
         ),
     };
     let error = RequestError::new(kind, cause);
-    let mut answer =
-        json(status, &error.with_remedy("`gnoma protocol --openapi` describes all addresses."));
+    let mut answer = json_response(
+        status,
+        &error.with_remedy("`gnoma protocol --openapi` describes all addresses."),
+    );
     if let Nowhere::Method(allowed) = why {
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     }
@@ -191,7 +198,7 @@ pub(crate) fn nowhere(why: Nowhere) -> HttpResponse {
 }
 
 /// Too many want the same.
-pub(crate) fn busy(what: &str) -> HttpResponse {
+pub(crate) fn busy_response(what: &str) -> HttpResponse {
     let error = RequestError::new(RequestErrorKind::Busy, what);
-    json(StatusCode::SERVICE_UNAVAILABLE, &error.with_remedy("Close some and retry."))
+    json_response(StatusCode::SERVICE_UNAVAILABLE, &error.with_remedy("Close some and retry."))
 }

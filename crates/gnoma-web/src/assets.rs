@@ -23,14 +23,14 @@ pub(crate) const ENCODING: &str = "deflate";
 
 impl Asset {
     /// Returns the bytes of the file as they are; none if what is built in cannot be read, which a test excludes.
-    pub(crate) fn unpacked(&self) -> Vec<u8> {
+    pub(crate) fn decompress_bytes(&self) -> Vec<u8> {
         decompress_to_vec_zlib_with_limit(self.bytes, MAX_FILE_BYTES).unwrap_or_default()
     }
 }
 
-static ASSETS: [Asset; FILES.len()] = table();
+static ASSETS: [Asset; FILES.len()] = build_table();
 
-const fn table() -> [Asset; FILES.len()] {
+const fn build_table() -> [Asset; FILES.len()] {
     let mut all = [Asset { name: "", media_type: "", bytes: &[] }; FILES.len()];
     let mut place = 0;
     while place < FILES.len() {
@@ -58,7 +58,7 @@ const fn media_type(name: &str) -> &'static str {
 }
 
 /// The file of a path.
-pub(crate) fn asset(path: &str) -> Option<&'static Asset> {
+pub(crate) fn find_asset(path: &str) -> Option<&'static Asset> {
     let name = match path.strip_prefix('/')? {
         "" => "index.html",
         name => name,
@@ -86,11 +86,11 @@ mod tests {
             "/sw.js",
             "/manifest.webmanifest",
         ] {
-            assert!(asset(name).is_some(), "{name}");
+            assert!(find_asset(name).is_some(), "{name}");
         }
         assert!(ASSETS.iter().all(|asset| !asset.media_type.starts_with("text/plain")));
-        assert!(ASSETS.iter().all(|asset| asset.unpacked().len() >= asset.bytes.len() / 2));
-        let html = asset("/").unwrap().unpacked();
+        assert!(ASSETS.iter().all(|asset| asset.decompress_bytes().len() >= asset.bytes.len() / 2));
+        let html = find_asset("/").unwrap().decompress_bytes();
         assert!(html.starts_with(b"<!doctype html>") || html.starts_with(b"<!DOCTYPE html>"));
     }
 }

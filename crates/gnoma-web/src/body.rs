@@ -24,7 +24,7 @@ pub enum Outgoing {
 
 impl Outgoing {
     /// These bytes at once.
-    pub fn whole(bytes: impl Into<Bytes>) -> Self {
+    pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         Self::Whole(Some(bytes.into()))
     }
 }
@@ -68,14 +68,14 @@ pub(crate) enum Unread {
 }
 
 /// Reads a body of at most `max` bytes. Of a longer one nothing is kept.
-pub(crate) async fn read<B>(body: B, max: usize) -> Result<Vec<u8>, Unread>
+pub(crate) async fn read_body<B>(body: B, max: usize) -> Result<Vec<u8>, Unread>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    timeout(BODY_PATIENCE, collected(body, max)).await.unwrap_or(Err(Unread::TooSlow))
+    timeout(BODY_PATIENCE, collect_body(body, max)).await.unwrap_or(Err(Unread::TooSlow))
 }
 
-async fn collected<B>(mut body: B, max: usize) -> Result<Vec<u8>, Unread>
+async fn collect_body<B>(mut body: B, max: usize) -> Result<Vec<u8>, Unread>
 where
     B: Body<Data = Bytes> + Unpin,
 {

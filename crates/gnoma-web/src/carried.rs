@@ -177,7 +177,7 @@ fn at_machine(what: &str) -> RequestError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::named;
+    use crate::call::parse_named_request;
 
     /// The kinds of requests; one that is new does not compile.
     macro_rules! kinds {
@@ -282,7 +282,7 @@ mod tests {
         let mut known: Vec<&str> = Vec::new();
         for (all, is_so) in [(CARRIED, true), (REFUSED, false)] {
             for (name, fields) in all {
-                let request = named(name, fields.as_bytes()).unwrap();
+                let request = parse_named_request(name, fields.as_bytes()).unwrap();
                 let told = is_permitted(&request, None, Rights::Steer);
                 assert_eq!(told.is_ok(), is_so, "{name} {fields}");
                 if let Err(error) = told {
@@ -302,7 +302,7 @@ mod tests {
         let session = SessionId::new("s");
         let mut looks = Vec::new();
         for (name, fields) in CARRIED.iter().chain(REFUSED) {
-            let request = named(name, fields.as_bytes()).unwrap();
+            let request = parse_named_request(name, fields.as_bytes()).unwrap();
             for session in [None, Some(&session)] {
                 let may = is_permitted(&request, session, Rights::Watch).is_ok();
                 assert_eq!(may, is_look(name, session), "{name}");

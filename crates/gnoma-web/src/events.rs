@@ -29,13 +29,16 @@ use crate::{
 ///
 /// # Errors
 /// The connection has ended, or takes no more.
-pub(crate) fn ask(client: &mut Client, wanted: StreamQuery) -> Result<Attaching, RequestError> {
+pub(crate) fn subscribe_client(
+    client: &mut Client,
+    wanted: StreamQuery,
+) -> Result<Attaching, RequestError> {
     if wanted.process {
-        client.request(None, Request::Watch)?;
+        client.send_request(None, Request::Watch)?;
     }
     let mut asked = Vec::new();
     for (session, from) in wanted.sessions {
-        let id = client.request(Some(&session), Request::Attach { from })?;
+        let id = client.send_request(Some(&session), Request::Attach { from })?;
         asked.push((id, session));
     }
     Ok(Attaching(asked))
@@ -46,7 +49,7 @@ pub(crate) struct Attaching(Vec<(RequestId, SessionId)>);
 
 /// Tells what happens, beginning with `hello`. Ends when the connection to the host does, and when whoever
 /// listens would not be let in any more.
-pub(crate) fn stream(
+pub(crate) fn stream_events(
     client: Client,
     asked: Attaching,
     hello: &Value,
@@ -54,43 +57,43 @@ pub(crate) fn stream(
     permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let mut first = Vec::new();
-    write("hello", None, hello, &mut first);
-    let (requests, messages) = client.split();
+    write_event("hello", None, hello, &mut first);
+    let (requests, messages) = client.into_halves();
     // The requests are kept: without them the host would end the connection.
     let state = (Some(first), messages, asked, admitted, (requests, permit));
     futures_util::stream::unfold(state, |(first, mut messages, asked, admitted, kept)| async move {
         let bytes = match first {
             Some(first) => first,
             None => tokio::select! {
-                () = admitted.over() => return None,
-                more = more(&mut messages, &asked) => more?,
+                () = admitted.wait_until_revoked() => return None,
+                more = next_events(&mut messages, &asked) => more?,
             },
         };
         let state = (None, messages, asked, admitted, kept);
-        state.3.holds().then(|| (Bytes::from(bytes), state))
+        state.3.is_valid().then(|| (Bytes::from(bytes), state))
     })
 }
 
 /// The next events; a sign of life where nothing happens. Pieces of a text wait a moment for those that follow,
 /// so that a page gets a few large ones in place of thousands.
-async fn more(messages: &mut Messages, asked: &Attaching) -> Option<Vec<u8>> {
+async fn next_events(messages: &mut Messages, asked: &Attaching) -> Option<Vec<u8>> {
     let mut batch = Batch::default();
     while batch.len() == 0 {
         let Ok(first) = timeout(SIGN_OF_LIFE, messages.next()).await else {
             return Some(b": \n\n".to_vec());
         };
-        let mut may_grow = batch.take(&first?, asked);
+        let mut may_grow = batch.add_message(&first?, asked);
         let until = Instant::now() + TICK;
         while batch.len() < WRITE_BYTES {
-            let next = match messages.ready() {
+            let next = match messages.try_next() {
                 None if may_grow => timeout_at(until, messages.next()).await.ok().flatten(),
                 ready => ready,
             };
             let Some(next) = next else { break };
-            may_grow = batch.take(&next, asked);
+            may_grow = batch.add_message(&next, asked);
         }
     }
-    Some(batch.end())
+    Some(batch.into_bytes())
 }
 
 /// Server-sent events that are being written. The last of them is a piece of a text that may grow.
@@ -106,13 +109,13 @@ impl Batch {
     }
 
     /// Takes in a message; says whether what follows may become one with it.
-    fn take(&mut self, message: &ServerMessage, asked: &Attaching) -> bool {
+    fn add_message(&mut self, message: &ServerMessage, asked: &Attaching) -> bool {
         if let ServerMessage::Event(envelope) = message {
-            if self.growing.as_mut().is_some_and(|known| join(known, envelope)) {
+            if self.growing.as_mut().is_some_and(|known| join_text_events(known, envelope)) {
                 return true;
             }
-            self.settle();
-            if let Some(event) = piece(&envelope.event) {
+            self.flush_growing();
+            if let Some(event) = clone_text_event(&envelope.event) {
                 let Envelope { session, epoch, parent, seq, at_ms, event: _ } = &**envelope;
                 let (session, parent) = (session.clone(), parent.clone());
                 let (epoch, seq, at_ms) = (*epoch, *seq, *at_ms);
@@ -120,25 +123,25 @@ impl Batch {
                 return true;
             }
         }
-        self.settle();
-        tell(message, asked, &mut self.out);
+        self.flush_growing();
+        write_message(message, asked, &mut self.out);
         false
     }
 
-    fn settle(&mut self) {
+    fn flush_growing(&mut self) {
         if let Some(envelope) = self.growing.take() {
             tell_event(&envelope, &mut self.out);
         }
     }
 
-    fn end(mut self) -> Vec<u8> {
-        self.settle();
+    fn into_bytes(mut self) -> Vec<u8> {
+        self.flush_growing();
         self.out
     }
 }
 
 /// A copy of an event that only adds to a text. A clone of any event would be 10 KB of code.
-fn piece(event: &Event) -> Option<Event> {
+fn clone_text_event(event: &Event) -> Option<Event> {
     Some(match event {
         Event::Text { text } => Event::Text { text: text.clone() },
         Event::Thinking { text } => Event::Thinking { text: text.clone() },
@@ -154,7 +157,7 @@ fn piece(event: &Event) -> Option<Event> {
 
 /// Adds the next event of a session to the one before it, where both add to the same text. It then stands at
 /// the place of the second.
-fn join(known: &mut Envelope, next: &Envelope) -> bool {
+fn join_text_events(known: &mut Envelope, next: &Envelope) -> bool {
     if known.session != next.session || known.epoch != next.epoch || known.seq + 1 != next.seq {
         return false;
     }
@@ -178,29 +181,29 @@ fn join(known: &mut Envelope, next: &Envelope) -> bool {
     true
 }
 
-fn tell(message: &ServerMessage, asked: &Attaching, out: &mut Vec<u8>) {
+fn write_message(message: &ServerMessage, asked: &Attaching, out: &mut Vec<u8>) {
     match message {
         ServerMessage::Event(envelope) => tell_event(envelope, out),
         ServerMessage::Snapshot(view) => {
-            write("snapshot", Some((&view.session, view.position())), view, out);
+            write_event("snapshot", Some((&view.session, view.position())), view, out);
         }
-        ServerMessage::Process(event) => write("process", None, event, out),
+        ServerMessage::Process(event) => write_event("process", None, event, out),
         // That it is attached is seen by what follows.
         ServerMessage::Reply { result: Ok(_), .. } => (),
         ServerMessage::Reply { id, result: Err(error) } => {
             let session = asked.0.iter().find(|(asked, _)| asked == id).map(|(_, session)| session);
-            write("refused", None, &json!({ "session": session, "error": error }), out);
+            write_event("refused", None, &json!({ "session": session, "error": error }), out);
         }
     }
 }
 
 fn tell_event(envelope: &Envelope, out: &mut Vec<u8>) {
     let position = Position { epoch: envelope.epoch, seq: envelope.seq };
-    write("event", Some((&envelope.session, position)), envelope, out);
+    write_event("event", Some((&envelope.session, position)), envelope, out);
 }
 
 /// Adds an event. JSON holds no line break, so that its data is one line.
-fn write(
+fn write_event(
     kind: &str,
     place: Option<(&SessionId, Position)>,
     data: &impl Serialize,
@@ -216,7 +219,7 @@ fn write(
 }
 
 /// The connection to the host ended before it said anything.
-pub(crate) fn gone() -> RequestError {
+pub(crate) fn connection_closed_error() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the server has ended")
         .with_remedy("It continues once a server runs again.")
 }
@@ -242,9 +245,9 @@ mod tests {
                 at_ms: 9,
                 event: event.clone(),
             };
-            batch.take(&ServerMessage::Event(envelope.into()), &Attaching(Vec::new()));
+            batch.add_message(&ServerMessage::Event(envelope.into()), &Attaching(Vec::new()));
         }
-        let text = String::from_utf8(batch.end()).unwrap();
+        let text = String::from_utf8(batch.into_bytes()).unwrap();
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));
         let all: Vec<Envelope> = data.map(|data| serde_json::from_str(data).unwrap()).collect();
         (all.iter().map(|envelope| envelope.seq).collect(), all)
@@ -277,9 +280,9 @@ mod tests {
         let (mut view, mut same) = (SessionView::default(), SessionView::default());
         (view.epoch, same.epoch) = (Epoch(1), Epoch(1));
         let own = |it: &&Envelope| it.session.as_str() == "s";
-        all.iter().filter(own).for_each(|envelope| view.apply(envelope));
+        all.iter().filter(own).for_each(|envelope| view.apply_envelope(envelope));
         let single = log.iter().map(|one| told(std::slice::from_ref(one)).1.remove(0));
-        single.filter(|it| own(&it)).for_each(|envelope| same.apply(&envelope));
+        single.filter(|it| own(&it)).for_each(|envelope| same.apply_envelope(&envelope));
         assert_eq!(view, same, "the state is the same");
     }
 }

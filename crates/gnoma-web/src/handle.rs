@@ -47,22 +47,22 @@ const MIN_NAME_BYTES: usize = 8;
 /// The services that the page and the API need of the program that they are a part of.
 pub trait Site: Send + Sync + 'static {
     /// The program and its version, for people.
-    fn program(&self) -> String;
+    fn program_version(&self) -> String;
 
     /// The folder that sessions work in unless they are opened with another one.
-    fn folder(&self) -> PathBuf;
+    fn default_folder(&self) -> PathBuf;
 
     /// A name for a client, which nobody guesses.
     fn client_name(&self) -> String;
 
     /// Connects a client of that name to the host; [`Hello::client`](gnoma_core::protocol::Hello).
-    fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>>;
+    fn connect_client(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>>;
 
     /// The OpenAPI description of the API, if the program carries one.
-    fn description(&self) -> Option<String>;
+    fn api_description(&self) -> Option<String>;
 
     /// Adds what nobody sets over HTTP: environment, profile, a folder where none is named.
-    fn complete(&self, spec: SessionSpec) -> SessionSpec;
+    fn complete_spec(&self, spec: SessionSpec) -> SessionSpec;
 }
 
 /// The most that clients with the same rights may take at once, so that they do not take the place of others.
@@ -101,7 +101,7 @@ impl Handler {
         }
     }
 
-    fn quota(&self, rights: Rights) -> &Quota {
+    fn quota_for(&self, rights: Rights) -> &Quota {
         match rights {
             Rights::Steer => &self.steering,
             Rights::Watch => &self.watching,
@@ -109,56 +109,58 @@ impl Handler {
     }
 
     /// Answers a request, whatever it is.
-    pub async fn answer<B>(&self, request: Request<B>) -> HttpResponse
+    pub async fn answer_request<B>(&self, request: Request<B>) -> HttpResponse
     where
         B: Body<Data = Bytes> + Unpin,
     {
         let (head, body) = request.into_parts();
-        let route = route::route(&head.method, head.uri.path(), head.uri.query());
+        let route = route::parse_route(&head.method, head.uri.path(), head.uri.query());
         let reads = matches!(route, Ok(Route::Page(_)));
-        if let Err(denial) = self.access.admits(&head.method, &head.headers, reads) {
+        if let Err(denial) = self.access.check_host_and_origin(&head.method, &head.headers, reads) {
             let is_lost = reads && denial == Denial::Host;
-            return answer::secured(match is_lost.then(|| self.access.host()).flatten() {
-                Some(host) => answer::misdirected(host),
-                None => answer::denied(denial),
-            });
+            return answer::add_security_headers(
+                match is_lost.then(|| self.access.host()).flatten() {
+                    Some(host) => answer::misdirected_response(host),
+                    None => answer::denial_response(denial),
+                },
+            );
         }
         let answer = match route {
-            Err(nowhere) => answer::nowhere(nowhere),
-            Ok(Route::Page(asset)) => answer::file(asset, &head.headers),
-            Ok(Route::Exchange) => self.exchange(body).await,
-            Ok(route) => match self.access.admit(&head.method, &head.headers) {
-                Err(denial) => answer::denied(denial),
+            Err(nowhere) => answer::no_route_response(nowhere),
+            Ok(Route::Page(asset)) => answer::file_response(asset, &head.headers),
+            Ok(Route::Exchange) => self.exchange_token(body).await,
+            Ok(route) => match self.access.authenticate_request(&head.method, &head.headers) {
+                Err(denial) => answer::denial_response(denial),
                 Ok(admitted) => {
                     if let Some(admission) = head.extensions.get::<Admission>() {
-                        admission.give();
+                        admission.set_admitted();
                     }
                     self.let_in(route, admitted, &head.headers, body).await
                 }
             },
         };
-        answer::secured(answer)
+        answer::add_security_headers(answer)
     }
 
-    async fn exchange<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> HttpResponse {
+    async fn exchange_token<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> HttpResponse {
         #[derive(Deserialize)]
         struct ShownToken {
             token: String,
         }
-        let bytes = match body::read(body, MAX_EXCHANGE_BYTES).await {
+        let bytes = match body::read_body(body, MAX_EXCHANGE_BYTES).await {
             Ok(bytes) => bytes,
-            Err(why) => return answer::unread(why, MAX_EXCHANGE_BYTES),
+            Err(why) => return answer::unread_body_response(why, MAX_EXCHANGE_BYTES),
         };
         let shown = gnoma_core::json::from_bytes::<ShownToken>(&bytes).map_err(|_| Denial::Token);
         let found = shown.and_then(|shown| {
-            let (rights, cookie, key) = self.access.exchange(&shown.token)?;
+            let (rights, cookie, key) = self.access.exchange_token(&shown.token)?;
             Ok((rights, cookie, json!({ "key": key })))
         });
         match found {
-            Err(denial) => answer::denied(denial),
+            Err(denial) => answer::denial_response(denial),
             Ok((rights, cookie, mut hello)) => {
-                merge(&mut hello, self.hello(rights));
-                let mut answer = answer::json(StatusCode::OK, &hello);
+                merge_objects(&mut hello, self.describe_server(rights));
+                let mut answer = answer::json_response(StatusCode::OK, &hello);
                 if let Ok(cookie) = HeaderValue::from_str(&cookie) {
                     answer.headers_mut().insert(SET_COOKIE, cookie);
                 }
@@ -168,13 +170,13 @@ impl Handler {
     }
 
     /// Describes this server to a client.
-    fn hello(&self, rights: Rights) -> Value {
+    fn describe_server(&self, rights: Rights) -> Value {
         json!({
             "version": VERSION,
-            "program": self.site.program(),
+            "program": self.site.program_version(),
             "build": BUILD,
             "rights": rights.name(),
-            "folder": self.site.folder(),
+            "folder": self.site.default_folder(),
             "settings": SETTINGS,
         })
     }
@@ -189,65 +191,76 @@ impl Handler {
     ) -> HttpResponse {
         let rights = admitted.rights;
         match route {
-            Route::Hello => answer::json(StatusCode::OK, &self.hello(rights)),
-            Route::Description => match self.site.description() {
-                Some(text) => answer::description(text),
-                None => answer::nowhere(route::Nowhere::Missing),
+            Route::Hello => answer::json_response(StatusCode::OK, &self.describe_server(rights)),
+            Route::Description => match self.site.api_description() {
+                Some(text) => answer::description_response(text),
+                None => answer::no_route_response(route::Nowhere::Missing),
             },
-            Route::Events(wanted) => self.events(wanted, admitted, headers).await,
+            Route::Events(wanted) => self.stream_events(wanted, admitted, headers).await,
             // Nothing is read of what would be refused whatever it says.
             Route::Call { session, name }
                 if rights == Rights::Watch && !carried::is_look(&name, session.as_ref()) =>
             {
-                answer::denied(Denial::Watching)
+                answer::denial_response(Denial::Watching)
             }
             Route::Call { .. } | Route::Message => {
-                let Quota { bodies, body_bytes, .. } = self.quota(rights);
+                let Quota { bodies, body_bytes, .. } = self.quota_for(rights);
                 // Large bodies wait for each other, so that they do not add up.
                 let place = bodies.acquire().await;
-                let bytes = match body::read(body, *body_bytes).await {
+                let bytes = match body::read_body(body, *body_bytes).await {
                     Ok(bytes) => bytes,
-                    Err(why) => return answer::unread(why, *body_bytes),
+                    Err(why) => return answer::unread_body_response(why, *body_bytes),
                 };
                 drop(place);
-                self.call(route, rights, headers, &bytes).await
+                self.handle_call(route, rights, headers, &bytes).await
             }
             // These were answered before.
-            Route::Page(_) | Route::Exchange => answer::nowhere(route::Nowhere::Missing),
+            Route::Page(_) | Route::Exchange => answer::no_route_response(route::Nowhere::Missing),
         }
     }
 
-    async fn events(
+    async fn stream_events(
         &self,
         mut wanted: StreamQuery,
         admitted: Admitted,
         headers: &HeaderMap,
     ) -> HttpResponse {
         let rights = admitted.rights;
-        let streams = Arc::clone(&self.quota(rights).streams);
+        let streams = Arc::clone(&self.quota_for(rights).streams);
         let Ok(permit) = streams.try_acquire_owned() else {
-            return answer::busy("too many pages are open");
+            return answer::busy_response("too many pages are open");
         };
         // What a browser adds when it comes back by itself.
-        let last = headers.get(&LAST_EVENT).and_then(|it| it.to_str().ok()).and_then(route::place);
+        let last = headers
+            .get(&LAST_EVENT)
+            .and_then(|it| it.to_str().ok())
+            .and_then(route::parse_position);
         if let Some((id, position)) = last {
             let same = wanted.sessions.iter_mut().filter(|(session, _)| *session == id);
             same.for_each(|(_, from)| *from = position);
         }
-        let asked = match self.site.connect(self.site.client_name()).await {
-            Ok(mut client) => events::ask(&mut client, wanted).map(|asked| (client, asked)),
+        let asked = match self.site.connect_client(self.site.client_name()).await {
+            Ok(mut client) => {
+                events::subscribe_client(&mut client, wanted).map(|asked| (client, asked))
+            }
             Err(error) => Err(error),
         };
         match asked {
-            Err(error) => answer::error(&error),
+            Err(error) => answer::error_response(&error),
             Ok((client, asked)) => {
-                let stream = events::stream(client, asked, &self.hello(rights), admitted, permit);
-                answer::events(Outgoing::Pieces(Box::pin(stream)))
+                let stream = events::stream_events(
+                    client,
+                    asked,
+                    &self.describe_server(rights),
+                    admitted,
+                    permit,
+                );
+                answer::event_response(Outgoing::Pieces(Box::pin(stream)))
             }
         }
     }
 
-    async fn call(
+    async fn handle_call(
         &self,
         route: Route,
         rights: Rights,
@@ -256,39 +269,43 @@ impl Handler {
     ) -> HttpResponse {
         let is_whole = matches!(route, Route::Message);
         let message = match route {
-            Route::Message => call::message(body),
+            Route::Message => call::parse_message(body),
             Route::Call { session, name } => request_id(headers)
                 .and_then(|id| {
-                    Ok(ClientMessage { id, session, request: call::named(&name, body)? })
+                    Ok(ClientMessage {
+                        id,
+                        session,
+                        request: call::parse_named_request(&name, body)?,
+                    })
                 })
                 .map_err(|error| (RequestId(0), error)),
-            _ => return answer::nowhere(route::Nowhere::Missing),
+            _ => return answer::no_route_response(route::Nowhere::Missing),
         };
         let mut message = match message {
             Ok(message) => message,
-            Err((id, error)) => return reply(is_whole, id, Err(error)),
+            Err((id, error)) => return reply_response(is_whole, id, Err(error)),
         };
         let (id, session) = (message.id, message.session.as_ref());
         match carried::is_permitted(&message.request, session, rights) {
             Ok(()) => (),
-            Err(Ok(denial)) => return answer::denied(denial),
-            Err(Err(error)) => return reply(is_whole, id, Err(error)),
+            Err(Ok(denial)) => return answer::denial_response(denial),
+            Err(Err(error)) => return reply_response(is_whole, id, Err(error)),
         }
-        call::opened(&mut message.request, |spec| self.site.complete(spec));
+        call::complete_spec(&mut message.request, |spec| self.site.complete_spec(spec));
         // Only what has a number of its own can be a request that was sent before.
         let is_numbered = is_whole || headers.contains_key(&REQUEST_ID);
         let name = match client_name(headers, rights) {
             Ok(name) => name.filter(|_| is_numbered).unwrap_or_else(|| self.site.client_name()),
-            Err(error) => return reply(is_whole, id, Err(error)),
+            Err(error) => return reply_response(is_whole, id, Err(error)),
         };
-        reply(is_whole, id, self.ask(name, message).await)
+        reply_response(is_whole, id, self.ask_host(name, message).await)
     }
 
     /// Asks the host and waits for its reply.
-    async fn ask(&self, name: String, message: ClientMessage) -> Result<Reply, RequestError> {
+    async fn ask_host(&self, name: String, message: ClientMessage) -> Result<Reply, RequestError> {
         let asked = message.id;
-        let (requests, mut messages) = self.site.connect(name).await?.split();
-        requests.forward(message).await.map_err(|_| events::gone())?;
+        let (requests, mut messages) = self.site.connect_client(name).await?.into_halves();
+        requests.forward(message).await.map_err(|_| events::connection_closed_error())?;
         let told = async {
             while let Some(message) = messages.next().await {
                 if let ServerMessage::Reply { id, result } = message
@@ -297,7 +314,7 @@ impl Handler {
                     return result;
                 }
             }
-            Err(events::gone())
+            Err(events::connection_closed_error())
         };
         let late = || RequestError::new(RequestErrorKind::Failed, "the answer takes too long");
         timeout(ANSWER_PATIENCE, told).await.unwrap_or_else(|_| Err(late()))
@@ -305,13 +322,17 @@ impl Handler {
 }
 
 /// A message is answered by a message; a request by name by its reply alone.
-fn reply(is_whole: bool, id: RequestId, result: Result<Reply, RequestError>) -> HttpResponse {
+fn reply_response(
+    is_whole: bool,
+    id: RequestId,
+    result: Result<Reply, RequestError>,
+) -> HttpResponse {
     if is_whole {
-        return answer::json(StatusCode::OK, &ServerMessage::Reply { id, result });
+        return answer::json_response(StatusCode::OK, &ServerMessage::Reply { id, result });
     }
     match result {
-        Ok(reply) => answer::json(StatusCode::OK, &reply),
-        Err(error) => answer::error(&error),
+        Ok(reply) => answer::json_response(StatusCode::OK, &reply),
+        Err(error) => answer::error_response(&error),
     }
 }
 
@@ -337,7 +358,7 @@ fn request_id(headers: &HeaderMap) -> Result<RequestId, RequestError> {
     })
 }
 
-fn merge(into: &mut Value, from: Value) {
+fn merge_objects(into: &mut Value, from: Value) {
     if let (Value::Object(into), Value::Object(from)) = (into, from) {
         into.extend(from);
     }

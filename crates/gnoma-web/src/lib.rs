@@ -26,5 +26,5 @@ pub use self::{
     body::Outgoing,
     carried::SETTINGS,
     handle::{Handler, Site},
-    server::serve,
+    server::serve_site,
 };

@@ -8,7 +8,7 @@ use gnoma_core::{
 use hyper::Method;
 
 use crate::{
-    assets::{Asset, asset},
+    assets::{Asset, find_asset},
     limits::MAX_ATTACHED,
 };
 
@@ -75,9 +75,13 @@ pub(crate) enum Nowhere {
 }
 
 /// Finds what a request is for.
-pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<Route, Nowhere> {
+pub(crate) fn parse_route(
+    method: &Method,
+    path: &str,
+    query: Option<&str>,
+) -> Result<Route, Nowhere> {
     let Some(rest) = path.strip_prefix(API) else {
-        let asset = asset(path).ok_or(Nowhere::Missing)?;
+        let asset = find_asset(path).ok_or(Nowhere::Missing)?;
         let reads = matches!(*method, Method::GET | Method::HEAD);
         return if reads { Ok(Route::Page(asset)) } else { Err(Nowhere::Method("GET, HEAD")) };
     };
@@ -88,7 +92,7 @@ pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<
         (Some("hello"), None, ..) => (Route::Hello, Method::GET),
         (Some("openapi.json"), None, ..) => (Route::Description, Method::GET),
         (Some("events"), None, ..) => {
-            (Route::Events(wanted(query.unwrap_or_default())?), Method::GET)
+            (Route::Events(parse_stream_query(query.unwrap_or_default())?), Method::GET)
         }
         (Some("messages"), None, ..) => (Route::Message, Method::POST),
         (Some("process"), Some(name), None, _) if is_word(name) => {
@@ -117,13 +121,13 @@ fn is_word(word: &str) -> bool {
 }
 
 /// Reads a query such as `watch=1&attach=ID&attach=ID@EPOCH.SEQ`.
-fn wanted(query: &str) -> Result<StreamQuery, Nowhere> {
+fn parse_stream_query(query: &str) -> Result<StreamQuery, Nowhere> {
     let mut wanted = StreamQuery::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("watch", "1")) => wanted.process = true,
             Some(("attach", place)) => {
-                wanted.sessions.push(self::place(place).ok_or(Nowhere::Query)?);
+                wanted.sessions.push(self::parse_position(place).ok_or(Nowhere::Query)?);
             }
             _ => return Err(Nowhere::Query),
         }
@@ -135,7 +139,7 @@ fn wanted(query: &str) -> Result<StreamQuery, Nowhere> {
 }
 
 /// Reads the id of an event, or the id of a session alone.
-pub(crate) fn place(text: &str) -> Option<(SessionId, Option<Position>)> {
+pub(crate) fn parse_position(text: &str) -> Option<(SessionId, Option<Position>)> {
     let (id, position) = match text.split_once('@') {
         None => (text, None),
         Some((id, position)) => {
@@ -155,7 +159,7 @@ mod tests {
 
     #[test]
     fn paths_name_what_is_in_the_table_and_nothing_else() {
-        let get = |path: &str| route(&Method::GET, path, None);
+        let get = |path: &str| parse_route(&Method::GET, path, None);
         assert!(matches!(get("/"), Ok(Route::Page(_))));
         assert!(matches!(get("/app.js"), Ok(Route::Page(_))));
         for path in [
@@ -177,21 +181,21 @@ mod tests {
         ] {
             assert_eq!(get(path), Err(Nowhere::Missing), "{path}");
         }
-        assert_eq!(route(&Method::POST, "/app.js", None), Err(Nowhere::Method("GET, HEAD")));
+        assert_eq!(parse_route(&Method::POST, "/app.js", None), Err(Nowhere::Method("GET, HEAD")));
         assert_eq!(get("/api/v1/sessions/a/send"), Err(Nowhere::Method("POST")));
         assert!(matches!(get("/api/v1/process/list"), Ok(Route::Call { .. })));
-        let put = |path: &str| route(&Method::PUT, path, None);
+        let put = |path: &str| parse_route(&Method::PUT, path, None);
         assert_eq!(put("/api/v1/sessions/a/usage"), Err(Nowhere::Method("GET, POST")));
         assert_eq!(put("/api/v1/hello"), Err(Nowhere::Method("GET")));
         assert_eq!(get("/api/v1/openapi.json"), Ok(Route::Description));
-        let call = route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
+        let call = parse_route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
         let session = Some(SessionId::new("20261122-a"));
         assert_eq!(call, Ok(Route::Call { session, name: "send".into() }));
     }
 
     #[test]
     fn a_stream_says_what_it_wants() {
-        let events = |query: &str| route(&Method::GET, "/api/v1/events", Some(query));
+        let events = |query: &str| parse_route(&Method::GET, "/api/v1/events", Some(query));
         let at = Position { epoch: Epoch(7), seq: 9 };
         let sessions = vec![(SessionId::new("a"), None), (SessionId::new("b"), Some(at))];
         let wanted = StreamQuery { process: true, sessions };
@@ -206,7 +210,7 @@ mod tests {
         /// Whatever comes is for something or for nothing.
         #[test]
         fn anything_can_be_asked_for(path in ".{0,60}", query in ".{0,60}") {
-            let found = route(&Method::GET, &path, Some(&query));
+            let found = parse_route(&Method::GET, &path, Some(&query));
             prop_assert!(found.is_err() || path.starts_with('/'));
         }
     }

@@ -18,11 +18,11 @@ use crate::{
     },
     stall::Impatient,
 };
-use gnoma_core::task::boxed;
+use gnoma_core::task::box_future;
 
 /// Serves whoever connects, until it is dropped. The listener must be one of a loopback address; who may
 /// connect from elsewhere is not known here.
-pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Access>) {
+pub async fn serve_site(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Access>) {
     let handler = Handler::new(site, Arc::clone(&access));
     let mut connections = JoinSet::new();
     let mut open = OpenConnections::default();
@@ -33,15 +33,15 @@ pub async fn serve(listener: &TcpListener, site: Arc<dyn Site>, access: Arc<Acce
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) if open.make_room() => {
                     let admission = Admission::default();
-                    let attending = attend(stream, handler.clone(), admission.clone());
-                    open.0.push_back((connections.spawn(boxed(attending)), admission));
+                    let attending = serve_client(stream, handler.clone(), admission.clone());
+                    open.0.push_back((connections.spawn(box_future(attending)), admission));
                 }
                 // One too many: it is closed.
                 Ok(_) => (),
                 Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
             },
             Some(_) = connections.join_next() => (),
-            _ = looks.tick() => access.look(),
+            _ = looks.tick() => access.refresh_keys(),
         }
     }
 }
@@ -68,13 +68,13 @@ impl OpenConnections {
     }
 }
 
-async fn attend(stream: TcpStream, handler: Handler, admission: Admission) {
+async fn serve_client(stream: TcpStream, handler: Handler, admission: Admission) {
     // Small events are told at once.
     let _unsupported = stream.set_nodelay(true);
     let service = service_fn(move |mut request: Request<Incoming>| {
         let handler = handler.clone();
         request.extensions_mut().insert(admission.clone());
-        async move { Ok::<_, Infallible>(handler.answer(request).await) }
+        async move { Ok::<_, Infallible>(handler.answer_request(request).await) }
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())

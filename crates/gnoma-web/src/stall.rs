@@ -27,7 +27,7 @@ impl Impatient {
         Self { stream, waiting: None }
     }
 
-    fn written<T>(
+    fn fail_if_stalled<T>(
         &mut self,
         cx: &mut Context<'_>,
         polled: Poll<io::Result<T>>,
@@ -61,7 +61,7 @@ impl AsyncWrite for Impatient {
         bytes: &[u8],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write(cx, bytes);
-        self.written(cx, polled)
+        self.fail_if_stalled(cx, polled)
     }
 
     fn poll_write_vectored(
@@ -70,7 +70,7 @@ impl AsyncWrite for Impatient {
         pieces: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         let polled = Pin::new(&mut self.stream).poll_write_vectored(cx, pieces);
-        self.written(cx, polled)
+        self.fail_if_stalled(cx, polled)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -43,9 +43,9 @@ const ERRORS: [(&str, &str); 10] = [
 ];
 
 /// Makes the document of the protocol's schema. Types are referred to as there until it is printed.
-pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
+pub(crate) fn openapi_document(schema: &Value, version: &str) -> Value {
     let types = schema.get("$defs").cloned().unwrap_or_default();
-    let mut paths = fixed();
+    let mut paths = fixed_paths();
     let requests = types.pointer("/Request/oneOf").and_then(Value::as_array);
     for request in requests.into_iter().flatten() {
         if let Some((name, fields)) = request_of(request)
@@ -57,8 +57,8 @@ pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
             } else {
                 format!("/api/v1/sessions/{{session}}/{name}")
             };
-            let fields = fields.map(|fields| refine(name, fields.clone()));
-            let post = operation(name, request, fields.as_ref(), &types, !is_of_process);
+            let fields = fields.map(|fields| add_field_limits(name, fields.clone()));
+            let post = build_operation(name, request, fields.as_ref(), &types, !is_of_process);
             let mut methods = json!({ "post": post });
             if READS.contains(&name) {
                 let mut get = post;
@@ -90,7 +90,7 @@ pub(crate) fn openapi(schema: &Value, version: &str) -> Value {
 }
 
 /// Adds to the fields of a request what the server refuses whatever else is right.
-fn refine(name: &str, mut fields: Value) -> Value {
+fn add_field_limits(name: &str, mut fields: Value) -> Value {
     let limit = match name {
         "send" => Some(("content", "minItems")),
         "rename" => Some(("title", "minLength")),
@@ -112,7 +112,7 @@ fn request_of(request: &Value) -> Option<(&str, Option<&Value>)> {
     Some((name, Some(fields)))
 }
 
-fn operation(
+fn build_operation(
     name: &str,
     request: &Value,
     fields: Option<&Value>,
@@ -126,11 +126,11 @@ fn operation(
         "summary": summary,
         "description": description,
         "tags": [if of_session { "session" } else { "process" }],
-        "parameters": parameters(of_session),
-        "responses": responses(reply_of(description, types)),
+        "parameters": header_parameters(of_session),
+        "responses": response_table(reply_of(description, types)),
     });
     if let (Some(fields), Some(into)) = (fields, operation.as_object_mut()) {
-        into.insert("requestBody".into(), body(fields));
+        into.insert("requestBody".into(), request_body(fields));
     }
     operation
 }
@@ -148,7 +148,7 @@ fn reply_of(description: &str, types: &Value) -> Value {
     found.cloned().unwrap_or(all)
 }
 
-fn parameters(of_session: bool) -> Value {
+fn header_parameters(of_session: bool) -> Value {
     let header = |name: &str, description: &str, schema: Value| json!({ "name": name, "in": "header", "description": description, "schema": schema });
     let mut all = vec![
         header(
@@ -170,11 +170,11 @@ fn parameters(of_session: bool) -> Value {
     Value::Array(all)
 }
 
-fn body(schema: &Value) -> Value {
+fn request_body(schema: &Value) -> Value {
     json!({ "required": true, "content": { "application/json": { "schema": schema } } })
 }
 
-fn responses(of: Value) -> Value {
+fn response_table(of: Value) -> Value {
     let content = |schema: Value| json!({ "application/json": { "schema": schema } });
     let error = || content(json!({ "$ref": "#/$defs/RequestError" }));
     let mut all = json!({
@@ -188,7 +188,7 @@ fn responses(of: Value) -> Value {
 }
 
 /// Returns the paths of the OpenAPI document that are not requests of the protocol.
-fn fixed() -> Map<String, Value> {
+fn fixed_paths() -> Map<String, Value> {
     let attach = "ID, or ID@EPOCH.SEQ to go on after an event; may stand there several times.";
     let events = json!({
         "operationId": "events",
@@ -202,24 +202,24 @@ fn fixed() -> Map<String, Value> {
         ],
         "responses": {
             "200": { "description": "What happens.", "content": { "text/event-stream": { "schema": { "type": "string" } } } },
-            "default": responses(Value::Null).get("default"),
+            "default": response_table(Value::Null).get("default"),
         },
     });
     let messages = json!({
         "operationId": "messages",
         "description": "A message of the protocol, whole; the answer is one as well, with status 200 also where it holds an error.",
-        "requestBody": body(&json!({ "$ref": "#/$defs/ClientMessage" })),
-        "responses": responses(json!({ "$ref": "#/$defs/ServerMessage" })),
+        "requestBody": request_body(&json!({ "$ref": "#/$defs/ClientMessage" })),
+        "responses": response_table(json!({ "$ref": "#/$defs/ServerMessage" })),
     });
     let hello = json!({
         "operationId": "hello",
         "description": "What this server is: version of the protocol, program, rights of the token, folder.",
-        "responses": responses(json!({ "type": "object" })),
+        "responses": response_table(json!({ "type": "object" })),
     });
     let description = json!({
         "operationId": "openapi",
         "description": "This document.",
-        "responses": responses(json!({ "type": "object" })),
+        "responses": response_table(json!({ "type": "object" })),
     });
     [
         ("/api/v1/openapi.json".to_owned(), json!({ "get": description })),
@@ -244,7 +244,7 @@ mod tests {
             {"type":"object","properties":{"rename":{"type":"object","properties":{"title":{"type":"string"}}}}},
             {"type":"object","properties":{"send":{"$ref":"#/$defs/Send"}}}]},
             "Reply":{"oneOf":[{"const":"done"},{"type":"object","properties":{"live":{"type":"array"}}}]},"Send":{"type":"object"}}}"##;
-        let document = openapi(&serde_json::from_str(schema).unwrap(), "1");
+        let document = openapi_document(&serde_json::from_str(schema).unwrap(), "1");
         let paths = document["paths"].as_object().unwrap();
         assert!(paths.contains_key("/api/v1/sessions/{session}/cancel"));
         assert!(paths.contains_key("/api/v1/process/list"));

@@ -21,7 +21,10 @@ pub(crate) struct AnswerSchema {
 ///
 /// # Errors
 /// There is no such file, or no schema in it that can be checked.
-pub(crate) fn read(given: &str, around: &ProcessEnvironment) -> Result<AnswerSchema, HostError> {
+pub(crate) fn read_schema(
+    given: &str,
+    around: &ProcessEnvironment,
+) -> Result<AnswerSchema, HostError> {
     let given = given.trim();
     if given.is_empty() {
         return Err(HostError::usage("--json-schema is empty; give a file, or the schema itself"));
@@ -51,13 +54,13 @@ pub(crate) fn read(given: &str, around: &ProcessEnvironment) -> Result<AnswerSch
         };
         (text.map_err(unread)?, place)
     };
-    let (text, schema) =
-        parse(&text).map_err(|why| HostError::usage(format!("--json-schema: {why}{place}")))?;
+    let (text, schema) = parse_schema(&text)
+        .map_err(|why| HostError::usage(format!("--json-schema: {why}{place}")))?;
     Ok(AnswerSchema { text, schema })
 }
 
 /// Parses a schema as people write it: with a byte order mark, comments, and commas behind the last item.
-fn parse(text: &str) -> Result<(RawJson, Schema), String> {
+fn parse_schema(text: &str) -> Result<(RawJson, Schema), String> {
     let text: RawJson =
         from_hand(text).map_err(|error| format!("the schema is not JSON: {error}"))?;
     let schema = Schema::parse(text.get()).map_err(|error| error.to_string())?;
@@ -75,11 +78,11 @@ mod tests {
             "// the answer\n{\"type\": \"object\"}",
             "{\"type\": \"object\", /* more */ \"required\": [\"a\",],}",
         ] {
-            let (plain, _) = parse(text).unwrap();
+            let (plain, _) = parse_schema(text).unwrap();
             assert!(serde_json::from_str::<serde_json::Value>(plain.get()).is_ok(), "{text}");
         }
         for text in ["", "{", "{\"type\": 1}", "{\"type\" \"object\"}"] {
-            assert!(parse(text).is_err(), "{text}");
+            assert!(parse_schema(text).is_err(), "{text}");
         }
     }
 }

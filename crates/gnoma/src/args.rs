@@ -30,12 +30,12 @@ pub(crate) use self::{
     ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
-    foreign::{foreign, unknown},
+    foreign::{foreign_option_advice, unknown_option_advice},
     guard::{GuardInput, GuardSub},
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
-    missing::missing,
-    mistaken::{advice, shell_line, unknown_slash},
+    missing::missing_argument_advice,
+    mistaken::{mistaken_prompt_advice, shell_line, unknown_slash},
     mistyped::{LineAnswer, answer_line},
     past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
     plugin::PluginSub,
@@ -118,11 +118,11 @@ pub(crate) struct TurnArgs {
     pub json_schema: Option<String>,
 
     /// How much the model thinks: off, adaptive (as much as the task needs), or a number of tokens.
-    #[arg(long, value_name = "off|adaptive|N", value_parser = thinking, allow_negative_numbers = true)]
+    #[arg(long, value_name = "off|adaptive|N", value_parser = parse_thinking, allow_negative_numbers = true)]
     pub thinking: Option<ThinkingMode>,
 
     /// Maximum number of model calls in one turn.
-    #[arg(long, value_name = "N", value_parser = number::count, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = number::parse_count, allow_negative_numbers = true)]
     pub max_turns: Option<u32>,
 
     /// Replace the built-in system prompt.
@@ -184,7 +184,7 @@ pub(crate) struct TurnArgs {
 }
 
 /// Parses the value of `--thinking`.
-fn thinking(text: &str) -> Result<ThinkingMode, String> {
+fn parse_thinking(text: &str) -> Result<ThinkingMode, String> {
     let why = "--thinking takes off, adaptive or a number of tokens (1 or more)";
     text.parse().map_err(|_| why.to_owned())
 }
@@ -198,7 +198,7 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
 }
 
 /// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
-fn duration(text: &str) -> Result<Duration, String> {
+fn parse_duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
     let (number, unit) =
         text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
@@ -371,7 +371,7 @@ pub(crate) enum Sub {
     #[group(skip)]
     Serve {
         /// Exit after this much time without a window, a turn or an open question, such as 30m.
-        #[arg(long, value_name = "TIME", value_parser = duration)]
+        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
         idle_exit: Option<Duration>,
         /// Replace a running server. Its sessions are saved and continue.
         #[arg(long)]
@@ -387,7 +387,7 @@ pub(crate) enum Sub {
     #[group(skip)]
     Web {
         /// Port to listen at.
-        #[arg(long, value_name = "PORT", default_value_t = 4666, value_parser = number::port, allow_negative_numbers = true)]
+        #[arg(long, value_name = "PORT", default_value_t = 4666, value_parser = number::parse_port, allow_negative_numbers = true)]
         port: u16,
         /// Explain how to reach the page from other machines.
         #[arg(long)]

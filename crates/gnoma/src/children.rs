@@ -21,9 +21,9 @@ pub(crate) struct Children {
 
 impl Children {
     /// Watches the sessions of `host` besides `main`, as a client of that name.
-    pub(crate) fn watch(host: &Host, name: &str, main: SessionId) -> Self {
+    pub(crate) fn watch_host(host: &Host, name: &str, main: SessionId) -> Self {
         let mut client = host.connect(name);
-        let _gone = client.request(None, Request::Watch);
+        let _gone = client.send_request(None, Request::Watch);
         Self { client, main, seen: HashMap::new() }
     }
 
@@ -33,16 +33,17 @@ impl Children {
             let Some(message) = self.client.next().await else {
                 return std::future::pending().await;
             };
-            if let Some(told) = self.take(message) {
+            if let Some(told) = self.on_message(message) {
                 return told;
             }
         }
     }
 
-    fn take(&mut self, message: ServerMessage) -> Option<Arc<Envelope>> {
+    fn on_message(&mut self, message: ServerMessage) -> Option<Arc<Envelope>> {
         match message {
             ServerMessage::Process(ProcessEvent::Opened { session }) if session != self.main => {
-                let _gone = self.client.request(Some(&session), Request::Attach { from: None });
+                let _gone =
+                    self.client.send_request(Some(&session), Request::Attach { from: None });
                 self.seen.insert(session, None);
             }
             ServerMessage::Process(ProcessEvent::Closed { session }) => {
@@ -55,7 +56,7 @@ impl Children {
                     let from = Position { epoch: view.epoch, seq: 0 };
                     *seen = Some(from);
                     let attach = Request::Attach { from: Some(from) };
-                    let _gone = self.client.request(Some(&view.session), attach);
+                    let _gone = self.client.send_request(Some(&view.session), attach);
                 } else {
                     *seen = Some(view.position());
                 }
@@ -73,8 +74,13 @@ impl Children {
     }
 
     /// Answers a question of one of them.
-    pub(crate) fn answer(&mut self, session: &SessionId, call: CallId, answer: PermissionAnswer) {
+    pub(crate) fn answer_question(
+        &mut self,
+        session: &SessionId,
+        call: CallId,
+        answer: PermissionAnswer,
+    ) {
         // Whoever answers too late has no effect.
-        let _late = self.client.request(Some(session), Request::Answer { call, answer });
+        let _late = self.client.send_request(Some(session), Request::Answer { call, answer });
     }
 }

@@ -15,18 +15,18 @@ use crate::{environment::ProcessEnvironment, screen, table, terminal};
 const MAX_OFFERED: usize = 15;
 
 /// Opens the session; a copy of one that is open elsewhere, where the person agrees.
-pub(crate) async fn open(
+pub(crate) async fn open_or_copy(
     client: &mut Client,
     spec: &mut SessionSpec,
     around: &ProcessEnvironment,
 ) -> Result<SessionId> {
-    match opened(client, spec).await {
+    match open_session(client, spec).await {
         Err(error) if error.kind == RequestErrorKind::Held => {
             if !agrees_to_a_copy(&error.cause, around) {
                 return Err(HostError::from(error).into());
             }
-            spec.start = forked(&spec.start);
-            Ok(opened(client, spec).await.map_err(HostError::from)?)
+            spec.start = as_fork(&spec.start);
+            Ok(open_session(client, spec).await.map_err(HostError::from)?)
         }
         opened => Ok(opened.map_err(HostError::from)?),
     }
@@ -36,11 +36,11 @@ pub(crate) async fn open(
 ///
 /// # Errors
 /// Why it cannot be opened.
-pub(crate) async fn opened(
+pub(crate) async fn open_session(
     client: &mut Client,
     spec: &SessionSpec,
 ) -> Result<SessionId, RequestError> {
-    let asked = client.request(None, Request::Open(Box::new(spec.clone())))?;
+    let asked = client.send_request(None, Request::Open(Box::new(spec.clone())))?;
     while let Some(message) = client.next().await {
         match message {
             ServerMessage::Reply { id, result } if id == asked => {
@@ -55,13 +55,16 @@ pub(crate) async fn opened(
 }
 
 /// Asks which of the stored sessions goes on.
-pub(crate) async fn chosen(project: &Project, around: &ProcessEnvironment) -> Result<Start> {
+pub(crate) async fn choose_stored_session(
+    project: &Project,
+    around: &ProcessEnvironment,
+) -> Result<Start> {
     resuming::may_continue(project)?;
-    let id = choose(&Past::open(project)?, around).await?.id.to_string();
-    Ok(Start::Stored { id, fork: forks(&project.spec.start) })
+    let id = ask_for_session(&Past::open(project)?, around).await?.id.to_string();
+    Ok(Start::Stored { id, fork: is_fork(&project.spec.start) })
 }
 
-fn forks(start: &Start) -> bool {
+fn is_fork(start: &Start) -> bool {
     match start {
         Start::New => false,
         Start::Newest { fork } | Start::Stored { fork, .. } => *fork,
@@ -69,7 +72,7 @@ fn forks(start: &Start) -> bool {
 }
 
 /// Returns the same start, but with a stored session continued in a copy.
-fn forked(start: &Start) -> Start {
+fn as_fork(start: &Start) -> Start {
     match start.clone() {
         Start::New => Start::New,
         Start::Newest { .. } => Start::Newest { fork: true },
@@ -77,19 +80,20 @@ fn forked(start: &Start) -> Start {
     }
 }
 
-async fn choose(past: &Past, around: &ProcessEnvironment) -> Result<SessionFacts> {
-    let newest = past.newest().await?;
-    let Some(terminal) = terminal::open(around) else { return Ok(newest) };
-    let mut offered = past.all().await?;
+async fn ask_for_session(past: &Past, around: &ProcessEnvironment) -> Result<SessionFacts> {
+    let newest = past.newest_session().await?;
+    let Some(terminal) = terminal::open_terminal(around) else { return Ok(newest) };
+    let mut offered = past.list_sessions().await?;
     offered.truncate(MAX_OFFERED);
     let now_ms = clock::now_ms();
     let row = |(number, facts): (usize, &SessionFacts)| {
-        let when = clock::ago(facts.changed_ms, now_ms);
+        let when = clock::describe_age(facts.changed_ms, now_ms);
         [number.to_string(), facts.id.to_string(), when, facts.title.clone()]
     };
-    let list = table::lines(["", "session", "changed", "title"], (1..).zip(&offered).map(row));
+    let list =
+        table::render_table(["", "session", "changed", "title"], (1..).zip(&offered).map(row));
     let question = format!("{list}Which one? Number or id [1]: ");
-    let Some(answer) = terminal::ask(&terminal, &screen::clean(&question)) else {
+    let Some(answer) = terminal::ask_line(&terminal, &screen::mark_unsafe_chars(&question)) else {
         return Err(HostError::usage("no session was chosen").into());
     };
     if answer.is_empty() {
@@ -98,15 +102,15 @@ async fn choose(past: &Past, around: &ProcessEnvironment) -> Result<SessionFacts
     let by_number = answer.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
     match by_number.and_then(|at| offered.into_iter().nth(at)) {
         Some(facts) => Ok(facts),
-        None => Ok(past.session(Some(&answer)).await?),
+        None => Ok(past.find_session(Some(&answer)).await?),
     }
 }
 
 /// Asks at the terminal whether to continue in a copy of a session that is open elsewhere. Returns `false` without
 /// a terminal to ask at.
 fn agrees_to_a_copy(held: &str, around: &ProcessEnvironment) -> bool {
-    terminal::open(around).is_some_and(|terminal| {
+    terminal::open_terminal(around).is_some_and(|terminal| {
         let question = format!("{held}. Continue in a copy? [y]es, [n]o: ");
-        terminal::is_yes(&terminal, &screen::clean(&question))
+        terminal::is_yes(&terminal, &screen::mark_unsafe_chars(&question))
     })
 }

@@ -19,7 +19,7 @@ const OFF: &str = "off";
 ///
 /// # Errors
 /// The variable does not name a level, or the file exists and is not a debug log.
-pub(crate) fn start(file: Option<&Path>, around: &ProcessEnvironment) -> Result<(), HostError> {
+pub(crate) fn start_log(file: Option<&Path>, around: &ProcessEnvironment) -> Result<(), HostError> {
     let level = around.var(VARIABLE).filter(|level| !level.is_empty() && *level != OFF);
     let level = match level {
         Some(level) => level.parse().map_err(|error| {
@@ -32,7 +32,7 @@ pub(crate) fn start(file: Option<&Path>, around: &ProcessEnvironment) -> Result<
         Some(file) => around.cwd.join(file),
         None => {
             let path = debug_log::default_path(&around.environment.state_dir(), clock::now_ms());
-            report::say(format_args!("debug log: `{}`", path.display()));
+            report::print_line(format_args!("debug log: `{}`", path.display()));
             path
         }
     };

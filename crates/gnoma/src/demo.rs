@@ -55,12 +55,12 @@ pub(crate) async fn run(around: &ProcessEnvironment) -> anyhow::Result<Exit> {
     for (name, content) in PROJECT {
         std::fs::write(project.join(name), content).context("cannot copy the demo project")?;
     }
-    report::say(format_args!(
+    report::print_line(format_args!(
         "demo: the model is a bundled script (provider `replay`); engine, tools and permissions are real\n\
          demo: working in a copy at {}\n\n> {PROMPT}\n",
         project.display()
     ));
-    match turn(around, &project).await? {
+    match run_scripted_turn(around, &project).await? {
         Exit::Done
         | Exit::Failed
         | Exit::Misused
@@ -80,11 +80,11 @@ pub(crate) async fn run(around: &ProcessEnvironment) -> anyhow::Result<Exit> {
         Some(_) => ("still fails", Exit::Failed),
         None => ("was interrupted", Exit::Interrupted),
     };
-    report::say(format_args!("\ndemo: the project's test {verdict}"));
+    report::print_line(format_args!("\ndemo: the project's test {verdict}"));
     Ok(exit)
 }
 
-async fn turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exit> {
+async fn run_scripted_turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exit> {
     let mut script = Replay::from_script("replay", SCRIPT).map_err(anyhow::Error::msg)?;
     if around.stdout_is_terminal {
         script = script.with_pace(PACE);
@@ -96,7 +96,8 @@ async fn turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exi
         state_dir: nowhere,
         ..Default::default()
     };
-    let loaded = gnoma_config::load(&sources).context("the built-in configuration is broken")?;
+    let loaded =
+        gnoma_config::load_settings(&sources).context("the built-in configuration is broken")?;
     let spec = SessionSpec {
         folder: project.to_owned(),
         environment: around.environment.clone(),
@@ -104,14 +105,18 @@ async fn turn(around: &ProcessEnvironment, project: &Path) -> anyhow::Result<Exi
         interactive: true,
         ..SessionSpec::default()
     };
-    let project = Project::with(spec, loaded.into(), report::notices(), Shared::default())?;
+    let project =
+        Project::with_settings(spec, loaded.into(), report::stderr_notices(), Shared::default())?;
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
-    let options =
-        session::options(&project, gnoma_host::clock::session_id(), routing::single(arm))?;
+    let options = session::session_options(
+        &project,
+        gnoma_host::clock::session_id(),
+        routing::single_arm_routes(arm),
+    )?;
     let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall), None);
     let host = Host::new(Scripted(Mutex::new(Some(options))));
     let session = Attached::open(&host, &mut project.spec.clone(), around).await?;
-    front.turn(session, vec![Content::text(PROMPT)], Some(Asker::of_demo())).await
+    front.run_turn(session, vec![Content::from_text(PROMPT)], Some(Asker::of_demo())).await
 }
 
 /// Opens the demo's one session.
@@ -152,26 +157,26 @@ impl Opener for Scripted {
 struct ConversationOnly;
 
 impl Services for ConversationOnly {
-    fn answer(&self, _: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
+    fn answer_request(&self, _: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 
-    fn change(&self, _: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+    fn apply_change(&self, _: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 
-    fn child(
+    fn prepare_child(
         &self,
         _: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 
-    fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
+    fn unchanged_spec(&self, spec: SessionSpec) -> SessionSpec {
         spec
     }
 
-    fn tidy(&self) -> BoxFuture<'static, ()> {
+    fn remove_old_data(&self) -> BoxFuture<'static, ()> {
         Box::pin(ready(()))
     }
 }

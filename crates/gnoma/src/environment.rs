@@ -45,7 +45,7 @@ impl ProcessEnvironment {
             stdout_is_terminal: stdout().is_terminal(),
             stderr_is_terminal: stderr().is_terminal(),
             ignores_hangup: ignores_hangup(&status),
-            umask: umask(&status),
+            umask: parse_umask(&status),
         }
     }
 
@@ -55,7 +55,7 @@ impl ProcessEnvironment {
     }
 
     /// True if standard error may show colour: it must be a terminal, and `NO_COLOR` must not be set.
-    pub(crate) fn colour(&self) -> bool {
+    pub(crate) fn uses_colour(&self) -> bool {
         self.stderr_is_terminal
             && self.var("NO_COLOR").is_none()
             && self.var("TERM") != Some("dumb")
@@ -63,7 +63,7 @@ impl ProcessEnvironment {
     }
 
     /// True if a line on standard error may be redrawn.
-    pub(crate) fn animated(&self) -> bool {
+    pub(crate) fn can_redraw_line(&self) -> bool {
         self.stderr_is_terminal
             && self.var("TERM") != Some("dumb")
             && self.var("ACCESSIBLE").is_none()
@@ -78,7 +78,7 @@ fn ignores_hangup(status: &str) -> bool {
 }
 
 /// The umask, by the file of `proc(5)`.
-fn umask(status: &str) -> Option<u32> {
+fn parse_umask(status: &str) -> Option<u32> {
     let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"))?;
     u32::from_str_radix(umask.trim(), 8).ok()
 }
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn the_umask_is_read() {
-        assert_eq!(umask("Name:\tgnoma\nUmask:\t0077\n"), Some(0o077));
-        assert_eq!(umask("Name:\tgnoma\n"), None);
+        assert_eq!(parse_umask("Name:\tgnoma\nUmask:\t0077\n"), Some(0o077));
+        assert_eq!(parse_umask("Name:\tgnoma\n"), None);
     }
 }

@@ -17,7 +17,7 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// Reads it off the command line; what was said for an id but is none is a part of the prompt.
-    pub(crate) fn of(args: &TurnArgs, around: &ProcessEnvironment) -> Self {
+    pub(crate) fn from_args(args: &TurnArgs, around: &ProcessEnvironment) -> Self {
         let fork = args.fork;
         let mut words = args.words.clone();
         let (start, chooses) = match args.resume.as_ref().map(Option::as_deref) {
@@ -31,12 +31,12 @@ impl Asked {
             }
             Some(Some(id)) => (Start::Stored { id: id.to_owned(), fork }, false),
         };
-        Self { spec: SessionSpec { start, ..spec(args, around) }, words, chooses }
+        Self { spec: SessionSpec { start, ..spec_from_args(args, around) }, words, chooses }
     }
 }
 
 /// Returns the part of the session specification that every command needs, from the command line.
-pub(crate) fn spec(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec {
+pub(crate) fn spec_from_args(args: &TurnArgs, around: &ProcessEnvironment) -> SessionSpec {
     SessionSpec {
         folder: args.cwd.as_ref().map_or_else(|| around.cwd.clone(), |cwd| around.cwd.join(cwd)),
         more_folders: args.add_dir.iter().map(|folder| around.cwd.join(folder)).collect(),
@@ -84,7 +84,7 @@ mod tests {
             umask: None,
         };
         let args = Args::try_parse_from(line.split('|')).unwrap().turn;
-        let Asked { spec, words, chooses } = Asked::of(&args, &around);
+        let Asked { spec, words, chooses } = Asked::from_args(&args, &around);
         (spec.start, chooses, words)
     }
 

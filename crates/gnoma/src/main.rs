@@ -45,36 +45,36 @@ fn main() -> ExitCode {
     }
     let line: Vec<_> = std::env::args_os().collect();
     match args::answer_line(&line) {
-        Some(LineAnswer::Help(text)) => return report::help(text),
-        Some(LineAnswer::Mistake(told)) => return report::misuse(&told),
+        Some(LineAnswer::Help(text)) => return report::print_help(text),
+        Some(LineAnswer::Mistake(told)) => return report::report_misuse(&told),
         None => (),
     }
     let line = args::rewrite_line(&line).unwrap_or(line);
-    if let Some(words) = claude::words(&line) {
-        return run(None, |around| Box::pin(claude::run(words, around)));
+    if let Some(words) = claude::command_words(&line) {
+        return run_command(None, |around| Box::pin(claude::run(words, around)));
     }
-    if let Some(words) = codex::words(&line) {
-        return run(None, |around| Box::pin(codex::run(words, around)));
+    if let Some(words) = codex::command_words(&line) {
+        return run_command(None, |around| Box::pin(codex::run(words, around)));
     }
     let args = match Args::try_parse_from(&line) {
         Ok(args) => args,
-        Err(error) => return report::usage(&error, &line),
+        Err(error) => return report::report_usage_error(&error, &line),
     };
     let log = args.turn.log.clone();
-    run(log.as_deref(), |around| Box::pin(commands::run(args, around)))
+    run_command(log.as_deref(), |around| Box::pin(commands::run(args, around)))
 }
 
 /// Runs a command in this process's environment, with a debug log if the command line or the environment asks for one.
-fn run(
+fn run_command(
     log: Option<&Path>,
     command: impl FnOnce(&ProcessEnvironment) -> LocalBoxFuture<'_, Result<Exit>>,
 ) -> ExitCode {
     let around = ProcessEnvironment::of_process();
-    let exit = match debugging::start(log, &around) {
+    let exit = match debugging::start_log(log, &around) {
         Ok(()) => block_on(command(&around)),
         Err(error) => Err(error.into()),
     };
-    ExitCode::from(exit.unwrap_or_else(|error| report::failure(&error)).code())
+    ExitCode::from(exit.unwrap_or_else(|error| report::report_failure(&error)).code())
 }
 
 /// Waits for a command to end. It is boxed, so that this and the runtime are compiled once for all commands.

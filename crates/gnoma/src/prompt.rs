@@ -26,10 +26,10 @@ const BYTE_ORDER_MARK: char = '\u{FEFF}';
 const IMAGE_MARK: &str = "[Image: ";
 
 /// The content of the user's message; `None` when nothing was said.
-pub(crate) fn content(words: &[String]) -> Result<Option<Vec<Content>>> {
+pub(crate) fn read_user_content(words: &[String]) -> Result<Option<Vec<Content>>> {
     // As other programs have it, a line alone means standard input.
     let asked = if words == ["-"] { String::new() } else { words.join(" ") };
-    let piped = text(piped().context("cannot read standard input")?)?;
+    let piped = decode_piped_text(read_piped_stdin().context("cannot read standard input")?)?;
     let (prompt, context) = match (asked.trim().is_empty(), piped.trim().is_empty()) {
         (true, true) => return Ok(None),
         (false, true) => (asked, None),
@@ -37,18 +37,18 @@ pub(crate) fn content(words: &[String]) -> Result<Option<Vec<Content>>> {
         (false, false) => (asked, Some(piped)),
     };
     // Only what was said names images: context may come from anywhere.
-    let images = images(&prompt)?;
+    let images = load_marked_images(&prompt)?;
     let text = match context {
         None => prompt,
         Some(context) => format!("{prompt}\n\n<stdin>\n{}\n</stdin>", context.trim_end()),
     };
-    let mut content = vec![Content::text(text)];
+    let mut content = vec![Content::from_text(text)];
     content.extend(images);
     Ok(Some(content))
 }
 
 /// Standard input, when something is connected that is no terminal.
-fn piped() -> io::Result<Vec<u8>> {
+fn read_piped_stdin() -> io::Result<Vec<u8>> {
     let stdin = io::stdin();
     if stdin.is_terminal() {
         return Ok(Vec::new());
@@ -56,7 +56,9 @@ fn piped() -> io::Result<Vec<u8>> {
     let (_read, reading) = mpsc::channel::<()>();
     thread::spawn(move || {
         if reading.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-            report::say("gnoma: waiting for standard input to end; `< /dev/null` gives none");
+            report::print_line(
+                "gnoma: waiting for standard input to end; `< /dev/null` gives none",
+            );
         }
     });
     let mut bytes = Vec::new();
@@ -65,7 +67,7 @@ fn piped() -> io::Result<Vec<u8>> {
 }
 
 /// Converts the bytes piped into standard input to text.
-fn text(bytes: Vec<u8>) -> Result<String, HostError> {
+fn decode_piped_text(bytes: Vec<u8>) -> Result<String, HostError> {
     let refused = |what: &str| {
         let remedy = "write it to a file and name that in the prompt";
         Err(HostError::usage(format!("standard input {what}; {remedy}")))
@@ -77,25 +79,27 @@ fn text(bytes: Vec<u8>) -> Result<String, HostError> {
         return refused("is not text");
     }
     let text = String::from_utf8(bytes).unwrap_or_else(|error| {
-        report::say("warning: standard input is not all UTF-8; the rest is shown as \u{FFFD}");
+        report::print_line(
+            "warning: standard input is not all UTF-8; the rest is shown as \u{FFFD}",
+        );
         String::from_utf8_lossy(error.as_bytes()).into_owned()
     });
     Ok(text.strip_prefix(BYTE_ORDER_MARK).map_or_else(|| text.clone(), str::to_owned))
 }
 
-fn images(text: &str) -> Result<Vec<Content>> {
+fn load_marked_images(text: &str) -> Result<Vec<Content>> {
     let marked = text.match_indices(IMAGE_MARK).filter_map(|(at, mark)| {
         let rest = &text[at + mark.len()..];
         Some(Path::new(&rest[..rest.find(']')?]))
     });
-    marked.filter(|path| path.is_absolute()).map(image).collect()
+    marked.filter(|path| path.is_absolute()).map(load_image).collect()
 }
 
 /// A picture that is sent along.
 ///
 /// # Errors
 /// It cannot be read, is too large, or is none.
-pub(crate) fn image(path: &Path) -> Result<Content> {
+pub(crate) fn load_image(path: &Path) -> Result<Content> {
     let shown = path.display();
     let size =
         std::fs::metadata(path).with_context(|| format!("cannot read the image {shown}"))?.len();
@@ -125,10 +129,10 @@ mod tests {
 
     #[test]
     fn what_cannot_be_sent_whole_is_refused() {
-        let refusal = |bytes: Vec<u8>| text(bytes).unwrap_err().cause;
+        let refusal = |bytes: Vec<u8>| decode_piped_text(bytes).unwrap_err().cause;
         assert!(refusal(vec![b'a'; MAX_STDIN_BYTES + 1]).contains("more than 16 MiB"));
         assert!(refusal(b"\x7fELF\x02\x00".to_vec()).contains("is not text"));
-        assert_eq!(text(b"caf\xe9".to_vec()).unwrap(), "caf\u{FFFD}");
-        assert_eq!(text(b"\xef\xbb\xbfhello".to_vec()).unwrap(), "hello");
+        assert_eq!(decode_piped_text(b"caf\xe9".to_vec()).unwrap(), "caf\u{FFFD}");
+        assert_eq!(decode_piped_text(b"\xef\xbb\xbfhello".to_vec()).unwrap(), "hello");
     }
 }

@@ -54,12 +54,12 @@ const OF_INTERRUPT: u8 = 130;
 
 impl Exit {
     /// Returns the exit for a program that ends after a failed model call.
-    pub(crate) fn after(error: &ProviderError) -> Self {
-        Self::of(error.kind, error.provider == OWN)
+    pub(crate) fn from_provider_error(error: &ProviderError) -> Self {
+        Self::from_error_kind(error.kind, error.provider == OWN)
     }
 
     /// The same, by what kind of failure it was; `is_own`: a limit of gnoma's was in the way.
-    fn of(kind: ErrorKind, is_own: bool) -> Self {
+    fn from_error_kind(kind: ErrorKind, is_own: bool) -> Self {
         match kind {
             ErrorKind::Quota if is_own => Self::OverBudget,
             ErrorKind::NotFound if is_own => Self::NoModel,
@@ -96,22 +96,22 @@ static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 const MAX_HELD: usize = 100;
 
 /// Writes a line to standard error. Nobody to read it is no reason to fail.
-pub(crate) fn say(text: impl fmt::Display) {
+pub(crate) fn print_line(text: impl fmt::Display) {
     let text = text.to_string();
     match HELD.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
         Some(held) if held.len() < MAX_HELD => held.push(text),
         Some(_) => (),
         None => {
-            let _closed = writeln!(io::stderr(), "{}", screen::clean(&text));
+            let _closed = writeln!(io::stderr(), "{}", screen::mark_unsafe_chars(&text));
         }
     }
 }
 
 /// Notices of the host, on standard error.
-pub(crate) fn notices() -> Notices {
-    Notices::to(|level, text| match level {
-        NoticeLevel::Info => say(format_args!("note: {text}")),
-        NoticeLevel::Warning => warn(text),
+pub(crate) fn stderr_notices() -> Notices {
+    Notices::with_sink(|level, text| match level {
+        NoticeLevel::Info => print_line(format_args!("note: {text}")),
+        NoticeLevel::Warning => print_warning(text),
     })
 }
 
@@ -121,9 +121,9 @@ static WARNINGS: Mutex<VecDeque<String>> = Mutex::new(VecDeque::new());
 const MAX_WARNINGS: usize = 64;
 
 /// Writes a warning to standard error, unless it is one of the latest.
-pub(crate) fn warn(text: &str) {
+pub(crate) fn print_warning(text: &str) {
     if is_new_warning(text) {
-        say(format_args!("warning: {text}"));
+        print_line(format_args!("warning: {text}"));
     }
 }
 
@@ -141,26 +141,26 @@ pub(crate) fn is_new_warning(text: &str) -> bool {
 }
 
 /// Keeps lines back from now on.
-pub(crate) fn hold() {
+pub(crate) fn hold_lines() {
     HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 
 /// Writes what was kept back, and keeps nothing back any more.
-pub(crate) fn release() {
+pub(crate) fn release_lines() {
     let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
-    held.unwrap_or_default().iter().for_each(say);
+    held.unwrap_or_default().iter().for_each(print_line);
 }
 
 /// Says a line to people on standard error, dim.
 pub(crate) fn say_dim(text: &str) {
-    let _closed = writeln!(io::stderr(), "\x1b[2m{}\x1b[0m", screen::clean(text));
+    let _closed = writeln!(io::stderr(), "\x1b[2m{}\x1b[0m", screen::mark_unsafe_chars(text));
 }
 
 /// Maps a failed write to standard output to the way in which the program ends.
 ///
 /// # Errors
 /// When it is more than a reader that has left: what was to be written is lost.
-pub(crate) fn unwritten(error: io::Error) -> anyhow::Result<Exit> {
+pub(crate) fn exit_after_write_error(error: io::Error) -> anyhow::Result<Exit> {
     match error.kind() {
         io::ErrorKind::BrokenPipe => Ok(Exit::Unread),
         _ => Err(error).context("cannot write to standard output"),
@@ -168,74 +168,74 @@ pub(crate) fn unwritten(error: io::Error) -> anyhow::Result<Exit> {
 }
 
 /// Reports an error and chooses the exit code.
-pub(crate) fn failure(error: &anyhow::Error) -> Exit {
+pub(crate) fn report_failure(error: &anyhow::Error) -> Exit {
     if let Some(error) = error.downcast_ref::<HostError>() {
-        say(format_args!("gnoma: {error}"));
+        print_line(format_args!("gnoma: {error}"));
         return match error.kind {
             HostErrorKind::Usage | HostErrorKind::Held => Exit::Misused,
-            HostErrorKind::Provider(kind) => Exit::of(kind, false),
+            HostErrorKind::Provider(kind) => Exit::from_error_kind(kind, false),
             HostErrorKind::NotFound | HostErrorKind::Failure => Exit::Failed,
         };
     }
     if let Some(error) = error.downcast_ref::<ProviderError>() {
-        provider(error);
-        return Exit::after(error);
+        report_provider_error(error);
+        return Exit::from_provider_error(error);
     }
-    say(format_args!("gnoma: {error:#}"));
+    print_line(format_args!("gnoma: {error:#}"));
     Exit::Failed
 }
 
 /// Reports a provider's failure: what happened, then what to do.
-pub(crate) fn provider(error: &ProviderError) {
-    say(format_args!("gnoma: {error}"));
+pub(crate) fn report_provider_error(error: &ProviderError) {
+    print_line(format_args!("gnoma: {error}"));
     if let Some(hint) = &error.hint {
-        say(hint);
+        print_line(hint);
     }
 }
 
 /// Prints help that was asked for.
-pub(crate) fn help(text: &str) -> ExitCode {
+pub(crate) fn print_help(text: &str) -> ExitCode {
     let mut out = io::stdout().lock();
-    printed(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+    exit_after_print(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
 }
 
 /// Says what is wrong with the command line.
-pub(crate) fn misuse(told: &str) -> ExitCode {
-    say(format_args!("gnoma: {told}"));
+pub(crate) fn report_misuse(told: &str) -> ExitCode {
+    print_line(format_args!("gnoma: {told}"));
     ExitCode::from(Exit::Misused.code())
 }
 
 /// The end after something was written to standard output.
-fn printed(written: io::Result<()>) -> ExitCode {
+fn exit_after_print(written: io::Result<()>) -> ExitCode {
     let exit = match written {
         Ok(()) => Exit::Done,
-        Err(error) => unwritten(error).unwrap_or_else(|error| failure(&error)),
+        Err(error) => exit_after_write_error(error).unwrap_or_else(|error| report_failure(&error)),
     };
     ExitCode::from(exit.code())
 }
 
 /// Prints help, the version, or what is wrong with the command line.
-pub(crate) fn usage(error: &clap::Error, line: &[OsString]) -> ExitCode {
-    if let Some(instead) = crate::args::foreign(error, line) {
-        return misuse(&format!("{instead}\n`gnoma --help` lists the options"));
+pub(crate) fn report_usage_error(error: &clap::Error, line: &[OsString]) -> ExitCode {
+    if let Some(instead) = crate::args::foreign_option_advice(error, line) {
+        return report_misuse(&format!("{instead}\n`gnoma --help` lists the options"));
     }
-    if let Some(told) = crate::args::missing(error, line) {
-        return misuse(&told);
+    if let Some(told) = crate::args::missing_argument_advice(error, line) {
+        return report_misuse(&told);
     }
-    if let Some(told) = crate::args::unknown(error) {
-        say(told);
+    if let Some(told) = crate::args::unknown_option_advice(error) {
+        print_line(told);
         if let Some(hint) = crate::args::prompt_hint(line) {
-            say(hint);
+            print_line(hint);
         }
         return ExitCode::from(2);
     }
     let written = error.print();
     if !error.use_stderr() {
         // The last line may still wait to be written.
-        return printed(written.and_then(|()| io::stdout().flush()));
+        return exit_after_print(written.and_then(|()| io::stdout().flush()));
     }
     if let Some(hint) = crate::args::prompt_hint(line) {
-        say(hint);
+        print_line(hint);
     }
     ExitCode::from(2)
 }

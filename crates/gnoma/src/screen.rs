@@ -4,7 +4,7 @@
 //! retitle the window, or make a line read differently from what it says.
 
 use gnoma_host::text::columns_of;
-pub(crate) use gnoma_host::text::{clean, fit, plain, width};
+pub(crate) use gnoma_host::text::{fit_line, line_width, mark_unsafe_chars, strip_unsafe_chars};
 use rustix::termios::tcgetwinsize;
 use std::os::fd::AsFd;
 
@@ -20,7 +20,7 @@ pub(crate) struct Size {
 
 impl Size {
     /// The size `terminal` has now.
-    pub(crate) fn of(terminal: impl AsFd) -> Self {
+    pub(crate) fn of_terminal(terminal: impl AsFd) -> Self {
         let told = tcgetwinsize(terminal).ok();
         let known = told.filter(|size| size.ws_col > 0 && size.ws_row > 0);
         known.map_or(USUAL, |size| Self { columns: size.ws_col.into(), rows: size.ws_row.into() })
@@ -28,11 +28,11 @@ impl Size {
 }
 
 /// The rows `text` takes on a screen of so many columns; rather too many of them than too few.
-pub(crate) fn rows(text: &str, columns: usize) -> Vec<&str> {
-    text.split('\n').flat_map(|line| wrapped(line, columns)).collect()
+pub(crate) fn split_into_rows(text: &str, columns: usize) -> Vec<&str> {
+    text.split('\n').flat_map(|line| wrap_line(line, columns)).collect()
 }
 
-fn wrapped(line: &str, columns: usize) -> Vec<&str> {
+fn wrap_line(line: &str, columns: usize) -> Vec<&str> {
     let mut rows = Vec::new();
     let (mut rest, mut taken, mut used) = (line, 0, 0);
     for c in line.chars() {
@@ -54,10 +54,13 @@ mod tests {
 
     #[test]
     fn rows_end_at_line_breaks_and_at_the_edge_of_the_screen() {
-        assert_eq!(rows("", 4), [""]);
-        assert_eq!(rows("abcd\n\nabcdefghi\n", 4), ["abcd", "", "abcd", "efgh", "i", ""]);
-        assert_eq!(rows("日本語x", 4), ["日本", "語x"]);
-        assert_eq!(rows("\t\tx", 8), ["\t", "\t", "x"]);
-        assert_eq!(rows("日x", 1), ["日", "x"]);
+        assert_eq!(split_into_rows("", 4), [""]);
+        assert_eq!(
+            split_into_rows("abcd\n\nabcdefghi\n", 4),
+            ["abcd", "", "abcd", "efgh", "i", ""]
+        );
+        assert_eq!(split_into_rows("日本語x", 4), ["日本", "語x"]);
+        assert_eq!(split_into_rows("\t\tx", 8), ["\t", "\t", "x"]);
+        assert_eq!(split_into_rows("日x", 1), ["日", "x"]);
     }
 }

@@ -7,7 +7,7 @@ use gnoma_core::protocol::{
     Client, LiveSession, Reply, Request, RequestError, RequestErrorKind, ServerMessage,
 };
 use gnoma_host::{HostError, clock};
-use gnoma_serve::{ConnectError, Place, connect};
+use gnoma_serve::{ConnectError, Place, connect_to_server};
 use gnoma_tui::run::Connector;
 
 use crate::environment::ProcessEnvironment;
@@ -16,30 +16,30 @@ use crate::environment::ProcessEnvironment;
 const RETRY: Duration = Duration::from_millis(500);
 
 /// The program and its version, for people at the other end.
-pub(crate) fn program() -> String {
+pub(crate) fn name_and_version() -> String {
     format!("gnoma {}", env!("CARGO_PKG_VERSION"))
 }
 
 /// Returns the place where this user's server listens.
-pub(crate) fn place(around: &ProcessEnvironment) -> Place {
-    Place::of(around.var("XDG_RUNTIME_DIR"), around.var("TMPDIR"))
+pub(crate) fn server_place(around: &ProcessEnvironment) -> Place {
+    Place::from_dirs(around.var("XDG_RUNTIME_DIR"), around.var("TMPDIR"))
 }
 
 /// A name for a client that nobody else has or can guess.
 pub(crate) fn client_name() -> String {
-    format!("{:016x}{:016x}", clock::random(), clock::random())
+    format!("{:016x}{:016x}", clock::random_bits(), clock::random_bits())
 }
 
 /// A connection to the server; `None` where none runs.
 ///
 /// # Errors
 /// One runs, and does not take this client.
-pub(crate) async fn find(around: &ProcessEnvironment) -> Result<Option<Client>> {
+pub(crate) async fn connect_if_running(around: &ProcessEnvironment) -> Result<Option<Client>> {
     match try_find(around).await {
         Ok(client) => Ok(client),
         Err(ConnectError::Refused(error)) => Err(HostError::from(error).into()),
         Err(error) => {
-            let pid = place(around).server().await;
+            let pid = server_place(around).server_pid().await;
             let who = pid.map_or_else(String::new, |pid| format!(" (process {pid})"));
             let remedy =
                 Some(format!("`gnoma serve --replace` ends the server{who} and takes its place"));
@@ -53,12 +53,12 @@ pub(crate) async fn find(around: &ProcessEnvironment) -> Result<Option<Client>> 
 /// # Errors
 /// Why there is none although one runs.
 pub(crate) async fn try_find(around: &ProcessEnvironment) -> Result<Option<Client>, ConnectError> {
-    let place = place(around);
+    let place = server_place(around);
     // Nobody else may lay a socket where one's keys would be sent.
-    if place.check().is_err() {
+    if place.check_ownership().is_err() {
         return Ok(None);
     }
-    match connect(&place.socket(), &program(), &client_name()).await {
+    match connect_to_server(&place.socket_path(), &name_and_version(), &client_name()).await {
         Ok(client) => Ok(Some(client)),
         Err(ConnectError::NotRunning) => Ok(None),
         Err(error) => Err(error),
@@ -69,23 +69,23 @@ pub(crate) async fn try_find(around: &ProcessEnvironment) -> Result<Option<Clien
 ///
 /// # Errors
 /// None runs, or it does not take this client.
-pub(crate) async fn reach(around: &ProcessEnvironment) -> Result<Client> {
+pub(crate) async fn connect_or_fail(around: &ProcessEnvironment) -> Result<Client> {
     let missing = || HostError {
         remedy: Some("`gnoma serve` starts one".to_owned()),
         ..HostError::usage("no gnoma server is running")
     };
-    find(around).await?.ok_or_else(|| missing().into())
+    connect_if_running(around).await?.ok_or_else(|| missing().into())
 }
 
 /// Gives another connection once a server is there again.
-pub(crate) fn connector(around: &ProcessEnvironment) -> Connector {
+pub(crate) fn build_reconnector(around: &ProcessEnvironment) -> Connector {
     let around = around.clone();
     Box::new(move || {
         let around = around.clone();
         let again: Pin<Box<dyn Future<Output = Client>>> = Box::pin(async move {
             loop {
                 tokio::time::sleep(RETRY).await;
-                if let Ok(Some(client)) = find(&around).await {
+                if let Ok(Some(client)) = connect_if_running(&around).await {
                     return client;
                 }
             }
@@ -98,8 +98,11 @@ pub(crate) fn connector(around: &ProcessEnvironment) -> Connector {
 ///
 /// # Errors
 /// Why there is none.
-pub(crate) async fn ask(client: &mut Client, request: Request) -> Result<Reply, RequestError> {
-    let asked = client.request(None, request)?;
+pub(crate) async fn send_request(
+    client: &mut Client,
+    request: Request,
+) -> Result<Reply, RequestError> {
+    let asked = client.send_request(None, request)?;
     while let Some(message) = client.next().await {
         if let ServerMessage::Reply { id, result } = message
             && id == asked
@@ -114,8 +117,8 @@ pub(crate) async fn ask(client: &mut Client, request: Request) -> Result<Reply, 
 ///
 /// # Errors
 /// The server does not say.
-pub(crate) async fn sessions(client: &mut Client) -> Result<Vec<LiveSession>> {
-    match ask(client, Request::List).await.map_err(HostError::from)? {
+pub(crate) async fn list_sessions(client: &mut Client) -> Result<Vec<LiveSession>> {
+    match send_request(client, Request::List).await.map_err(HostError::from)? {
         Reply::Live(sessions) => Ok(sessions),
         _ => Err(HostError::failure("the server did not list its sessions").into()),
     }

@@ -13,13 +13,13 @@ const GAP: &str = "  ";
 const MIN_LAST: usize = 20;
 
 /// A heading and a line for each row; nothing when there are no rows.
-pub(crate) fn lines<const N: usize>(
+pub(crate) fn render_table<const N: usize>(
     heads: [&str; N],
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> String {
     let stdout = std::io::stdout();
     let columns = match stdout.is_terminal() {
-        true => Size::of(&stdout).columns.max(MIN_COLUMNS),
+        true => Size::of_terminal(&stdout).columns.max(MIN_COLUMNS),
         false => usize::MAX,
     };
     lines_within(heads, rows, columns)
@@ -38,7 +38,7 @@ fn lines_within<const N: usize>(
     let mut widths = [0; N];
     for row in &all {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = screen::width(cell).max(*width);
+            *width = screen::line_width(cell).max(*width);
         }
     }
     let before: usize = widths.iter().rev().skip(1).map(|width| width + GAP.len()).sum();
@@ -46,15 +46,15 @@ fn lines_within<const N: usize>(
     if let Some(width) = widths.last_mut() {
         *width = last.min(*width);
     }
-    all.iter().map(|row| line(row, &widths)).collect()
+    all.iter().map(|row| render_row(row, &widths)).collect()
 }
 
-fn line(cells: &[String], widths: &[usize]) -> String {
+fn render_row(cells: &[String], widths: &[usize]) -> String {
     let mut line = String::new();
     for (cell, width) in cells.iter().zip(widths) {
-        let cell = screen::fit(cell, *width);
+        let cell = screen::fit_line(cell, *width);
         line.push_str(&cell);
-        line.push_str(&" ".repeat(width.saturating_sub(screen::width(&cell))));
+        line.push_str(&" ".repeat(width.saturating_sub(screen::line_width(&cell))));
         line.push_str(GAP);
     }
     line.truncate(line.trim_end().len());
@@ -63,7 +63,7 @@ fn line(cells: &[String], widths: &[usize]) -> String {
 }
 
 /// A size for people.
-pub(crate) fn size(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     const UNITS: [(&str, u64); 3] = [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)];
     let unit = UNITS.into_iter().find(|(_, unit)| bytes >= *unit);
     match unit {
@@ -83,16 +83,16 @@ mod tests {
         let text = lines_within(["id", "what"], rows.clone(), 80);
         assert_eq!(text.lines().count(), 3);
         assert!(text.starts_with("id      what\na       x y x y"), "{text}");
-        assert!(text.lines().all(|line| screen::width(line) <= 80), "{text}");
+        assert!(text.lines().all(|line| screen::line_width(line) <= 80), "{text}");
         let piped = lines_within(["id", "what"], rows, usize::MAX);
         assert!(piped.contains(&"日本語".repeat(40)), "cut: {piped}");
-        assert_eq!(lines(["id"], []), "");
+        assert_eq!(render_table(["id"], []), "");
     }
 
     #[test]
     fn sizes_are_short() {
-        assert_eq!(size(999), "999 bytes");
-        assert_eq!(size(1_250), "1.2 kB");
-        assert_eq!(size(9_990_000_000), "9.9 GB");
+        assert_eq!(format_size(999), "999 bytes");
+        assert_eq!(format_size(1_250), "1.2 kB");
+        assert_eq!(format_size(9_990_000_000), "9.9 GB");
     }
 }

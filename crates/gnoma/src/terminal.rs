@@ -10,7 +10,7 @@ use rustix::termios::{LocalModes, OptionalActions, QueueSelector, tcflush, tcget
 use crate::environment::ProcessEnvironment;
 
 /// The terminal, if there is one and somebody looks at it.
-pub(crate) fn open(around: &ProcessEnvironment) -> Option<File> {
+pub(crate) fn open_terminal(around: &ProcessEnvironment) -> Option<File> {
     if !around.stderr_is_terminal {
         return None;
     }
@@ -18,7 +18,7 @@ pub(crate) fn open(around: &ProcessEnvironment) -> Option<File> {
 }
 
 /// Asks, and waits for a line; nothing when there is none to come. `question` is clean already.
-pub(crate) fn ask(mut terminal: &File, question: &str) -> Option<String> {
+pub(crate) fn ask_line(mut terminal: &File, question: &str) -> Option<String> {
     // What was typed before the question was there is no answer to it.
     tcflush(terminal, QueueSelector::IFlush).ok();
     terminal.write_all(question.as_bytes()).ok()?;
@@ -36,7 +36,7 @@ pub(crate) fn ask_hidden(terminal: &File, question: &str) -> Option<String> {
     let mut hidden = before.clone();
     hidden.local_modes.remove(LocalModes::ECHO);
     tcsetattr(terminal, OptionalActions::Flush, &hidden).ok()?;
-    let said = ask(terminal, question);
+    let said = ask_line(terminal, question);
     tcsetattr(terminal, OptionalActions::Flush, &before).ok();
     let mut out: &File = terminal;
     out.write_all(b"\n").ok();
@@ -45,5 +45,5 @@ pub(crate) fn ask_hidden(terminal: &File, question: &str) -> Option<String> {
 
 /// Asks a question at the terminal and returns true if the answer is yes.
 pub(crate) fn is_yes(terminal: &File, question: &str) -> bool {
-    matches!(ask(terminal, question).as_deref(), Some("y" | "Y" | "yes" | "Yes"))
+    matches!(ask_line(terminal, question).as_deref(), Some("y" | "Y" | "yes" | "Yes"))
 }

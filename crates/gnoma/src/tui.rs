@@ -51,31 +51,31 @@ pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &ProcessEnviro
 
 /// Runs sessions on the terminal until the person leaves.
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let Asked { spec, chooses, .. } = Asked::of(args, around);
+    let Asked { spec, chooses, .. } = Asked::from_args(args, around);
     let mut spec = SessionSpec { interactive: true, ..spec };
-    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
     if chooses {
-        spec.start = continuing::chosen(&project, around).await?;
+        spec.start = continuing::choose_stored_session(&project, around).await?;
     }
     let window =
         |is_served| SessionWindow { project: &project, full_screen: args.full_screen, is_served };
-    match server::find(around).await {
+    match server::connect_if_running(around).await {
         Ok(Some(mut client)) => {
-            let session = continuing::open(&mut client, &mut spec, around).await?;
-            let connector = server::connector(around);
+            let session = continuing::open_or_copy(&mut client, &mut spec, around).await?;
+            let connector = server::build_reconnector(around);
             let link = Link::new(client, session, Some(Box::new(spec)), Some(connector));
-            return window(true).show(link, around, std::future::ready(())).await;
+            return window(true).run_window(link, around, std::future::ready(())).await;
         }
         Ok(None) => (),
         Err(error) => {
-            report::say(format_args!("note: running without the server: {error}"));
+            report::print_line(format_args!("note: running without the server: {error}"));
         }
     }
     let host = Host::new(Projects::default());
     let mut client = host.connect("terminal");
-    let session = continuing::open(&mut client, &mut spec, around).await?;
+    let session = continuing::open_or_copy(&mut client, &mut spec, around).await?;
     let link = Link::new(client, session, Some(Box::new(spec)), None);
-    window(false).show(link, around, host.shut_down()).await
+    window(false).run_window(link, around, host.shut_down()).await
 }
 
 /// A window on a session.
@@ -90,7 +90,7 @@ pub(crate) struct SessionWindow<'a> {
 
 impl SessionWindow<'_> {
     /// Shows it until the person leaves. `last` is done then, before the terminal is given back.
-    pub(crate) async fn show<T>(
+    pub(crate) async fn run_window<T>(
         self,
         mut link: Link,
         around: &ProcessEnvironment,
@@ -98,24 +98,24 @@ impl SessionWindow<'_> {
     ) -> Result<Exit> {
         let Self { project, full_screen, is_served } = self;
         let files = Files::new(around, &project.places.project.display().to_string());
-        let mut state = face(project, &files, is_served, around);
+        let mut state = initial_state(project, &files, is_served, around);
         let shells = Shells::default();
-        let mut stage = Stage::open(options(project, full_screen, around))?;
+        let mut stage = Stage::open(run_options(project, full_screen, around))?;
         let mut effects = EffectHandler::new(project, full_screen, around, files, &shells);
         // A line in between would tear the picture.
-        report::hold();
-        let ended = stage.play(&mut link, &mut state, &mut effects).await;
-        let layout = layout(full_screen, around);
+        report::hold_lines();
+        let ended = stage.run_view(&mut link, &mut state, &mut effects).await;
+        let layout = choose_layout(full_screen, around);
         // A window that is killed or whose terminal is closed leaves its session where it is.
         match &ended {
-            Ok(ending) if is_served && is_wanted(*ending, layout) => link.leave().await,
+            Ok(ending) if is_served && is_wanted(*ending, layout) => link.leave_session().await,
             Ok(_) | Err(_) => drop(link),
         }
         last.await;
         shells.end_lent();
         drop(stage);
-        farewell(&state);
-        Ok(exit(ended?, layout))
+        print_farewell(&state);
+        Ok(exit_for_ending(ended?, layout))
     }
 }
 
@@ -129,7 +129,7 @@ fn is_wanted(ending: Ending, layout: Layout) -> bool {
     }
 }
 
-fn exit(ending: Ending, layout: Layout) -> Exit {
+fn exit_for_ending(ending: Ending, layout: Layout) -> Exit {
     match ending {
         Ending::Quit => Exit::Done,
         // Where the terminal reads whole lines, Ctrl+D is the end of the input.
@@ -139,31 +139,36 @@ fn exit(ending: Ending, layout: Layout) -> Exit {
     }
 }
 
-fn face(project: &Project, files: &Files, is_served: bool, around: &ProcessEnvironment) -> State {
-    let (keymap, complaint) = keymap(around);
+fn initial_state(
+    project: &Project,
+    files: &Files,
+    is_served: bool,
+    around: &ProcessEnvironment,
+) -> State {
+    let (keymap, complaint) = load_keymap(around);
     let options = View {
         now: Instant::now(),
         now_ms: clock::now_ms(),
-        facts: shown(project),
+        facts: project_facts(project),
         keymap,
-        history: files.history(),
+        history: files.load_history(),
         theme: theme_of(project),
-        vim: project.explain("tui.vim").is_some_and(|set| set.value == "true"),
-        accessible: layout(false, around) == Layout::Plain,
-        drafts: if keeps_words(project) { files.drafts() } else { Vec::new() },
+        vim: project.explain_setting("tui.vim").is_some_and(|set| set.value == "true"),
+        accessible: choose_layout(false, around) == Layout::Plain,
+        drafts: if keeps_words(project) { files.load_drafts() } else { Vec::new() },
         is_served,
     };
     let mut state = State::new(options);
     if let Some(complaint) = complaint {
-        state.warn(&complaint);
+        state.show_warning(&complaint);
     }
     state
 }
 
 /// The facts of a project, as the status line takes them until the session tells its own.
-fn shown(project: &Project) -> Facts {
+fn project_facts(project: &Project) -> Facts {
     let facts::Facts { folder, branch, profile, incognito, model, window, mode } =
-        facts::of(project);
+        facts::collect_facts(project);
     Facts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         folder,
@@ -184,12 +189,15 @@ fn keeps_words(project: &Project) -> bool {
 
 /// The theme that the settings choose, else the usual one.
 fn theme_of(project: &Project) -> String {
-    let name = project.explain("tui.theme").map_or("", |set| set.value.as_str());
-    theme::names().find(|known| *known == name.trim_matches('"')).unwrap_or("gnoma").to_owned()
+    let name = project.explain_setting("tui.theme").map_or("", |set| set.value.as_str());
+    theme::theme_names()
+        .find(|known| *known == name.trim_matches('"'))
+        .unwrap_or("gnoma")
+        .to_owned()
 }
 
 /// The keys, and what is wrong with the person's own table.
-fn keymap(around: &ProcessEnvironment) -> (Keymap, Option<String>) {
+fn load_keymap(around: &ProcessEnvironment) -> (Keymap, Option<String>) {
     let file = around.environment.config_dir().join(KEYS_FILE);
     let text = match gnoma_host::files::read(&file, MAX_KEYS_BYTES) {
         Ok(None) => return (Keymap::built_in(), None),
@@ -205,43 +213,51 @@ fn keymap(around: &ProcessEnvironment) -> (Keymap, Option<String>) {
     }
 }
 
-fn layout(full_screen: bool, around: &ProcessEnvironment) -> Layout {
-    Layout::of(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
+fn choose_layout(full_screen: bool, around: &ProcessEnvironment) -> Layout {
+    Layout::for_terminal(full_screen, around.var("ACCESSIBLE").is_some(), around.var("TERM"))
 }
 
-fn options(project: &Project, full_screen: bool, around: &ProcessEnvironment) -> run::RunOptions {
+fn run_options(
+    project: &Project,
+    full_screen: bool,
+    around: &ProcessEnvironment,
+) -> run::RunOptions {
     let term = around.var("TERM");
     let has = |name: &str| around.var(name).is_some();
     let (is_xterm, in_screen, in_tmux) = (has("XTERM_VERSION"), has("STY"), has("TMUX"));
     run::RunOptions {
-        layout: layout(full_screen, around),
+        layout: choose_layout(full_screen, around),
         theme: theme_of(project),
         shade: None,
-        depth: Depth::of(around.var("NO_COLOR").is_some(), around.var("COLORTERM"), term),
-        charset: charset(around),
-        reflows: screen::reflows(term, is_xterm, in_screen, in_tmux),
+        depth: Depth::from_environment(
+            around.var("NO_COLOR").is_some(),
+            around.var("COLORTERM"),
+            term,
+        ),
+        charset: detect_charset(around),
+        reflows: screen::terminal_reflows(term, is_xterm, in_screen, in_tmux),
         tells_size_late: in_tmux || in_screen,
-        notifier: Notifier::of(around.var("TERM_PROGRAM"), term),
+        notifier: Notifier::for_terminal(around.var("TERM_PROGRAM"), term),
         crash_note: String::new(),
     }
 }
 
-fn charset(around: &ProcessEnvironment) -> Charset {
-    Charset::of(around.var("LC_ALL"), around.var("LC_CTYPE"), around.var("LANG"))
+fn detect_charset(around: &ProcessEnvironment) -> Charset {
+    Charset::from_locale(around.var("LC_ALL"), around.var("LC_CTYPE"), around.var("LANG"))
 }
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.
-fn farewell(state: &State) {
+fn print_farewell(state: &State) {
     if !terminal::takes_words() {
         return;
     }
-    report::release();
-    match (state.is_detached(), state.session(), state.stored()) {
-        (true, Some(id), _) => report::say(format_args!("To return: gnoma attach {id}")),
+    report::release_lines();
+    match (state.is_detached(), state.session_id(), state.stored_session()) {
+        (true, Some(id), _) => report::print_line(format_args!("To return: gnoma attach {id}")),
         (_, _, Some(id)) => {
             // Apart from the conversation.
-            report::say("");
-            report::say(format_args!("To continue: gnoma --resume {id}"));
+            report::print_line("");
+            report::print_line(format_args!("To continue: gnoma --resume {id}"));
         }
         _ => (),
     }

@@ -18,7 +18,7 @@ use gnoma_core::{
 };
 use gnoma_host::{Folders as _, HostError, live::Host};
 use gnoma_serve::ConnectError;
-use gnoma_web::{Access, Site, Token, TokenSource, serve};
+use gnoma_web::{Access, Site, Token, TokenSource, serve_site};
 use tokio::net::TcpListener;
 
 use crate::{commands::protocol, environment::ProcessEnvironment, report, server};
@@ -48,13 +48,15 @@ impl Listening {
         around: &ProcessEnvironment,
     ) -> Result<Self> {
         if !address.ip().is_loopback() {
-            return Err(beyond(
+            return Err(remote_access_error(
                 address.port(),
                 &format!("{address} is not an address of this machine only"),
             )
             .into());
         }
-        let listener = TcpListener::bind(address).await.map_err(|error| taken(address, &error))?;
+        let listener = TcpListener::bind(address)
+            .await
+            .map_err(|error| address_in_use_error(address, &error))?;
         let address = listener.local_addr()?;
         let (access, token) = if is_private {
             let token = new_token()?;
@@ -78,12 +80,12 @@ impl Listening {
 
     /// Serves until it is dropped.
     pub(crate) async fn serve(&self, site: Arc<dyn Site>) {
-        serve(&self.listener, site, Arc::clone(&self.access)).await;
+        serve_site(&self.listener, site, Arc::clone(&self.access)).await;
     }
 }
 
 /// Returns the error that says why other machines cannot connect, and how they can reach the page instead.
-pub(crate) fn beyond(port: u16, cause: &str) -> HostError {
+pub(crate) fn remote_access_error(port: u16, cause: &str) -> HostError {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let name = if name.trim().is_empty() { "this-machine" } else { name.trim() };
     let remedy = format!(
@@ -93,7 +95,7 @@ pub(crate) fn beyond(port: u16, cause: &str) -> HostError {
     HostError { remedy: Some(remedy), ..HostError::usage(cause) }
 }
 
-fn taken(address: SocketAddr, error: &io::Error) -> HostError {
+fn address_in_use_error(address: SocketAddr, error: &io::Error) -> HostError {
     let cause = format!("cannot listen at {address}: {error}");
     let is_taken = error.kind() == io::ErrorKind::AddrInUse;
     let next = address.port().checked_add(1).filter(|_| is_taken);
@@ -103,8 +105,8 @@ fn taken(address: SocketAddr, error: &io::Error) -> HostError {
 
 fn tell_links(address: SocketAddr, token: &Token) {
     let link = |token: &Token| format!("http://{address}/#t={}", token.expose());
-    report::say(format_args!("open in a browser: {}", link(token)));
-    report::say(format_args!("to watch only:     {}", link(&token.for_watching())));
+    report::print_line(format_args!("open in a browser: {}", link(token)));
+    report::print_line(format_args!("to watch only:     {}", link(&token.for_watching())));
 }
 
 /// A token that is saved nowhere.
@@ -112,7 +114,7 @@ fn tell_links(address: SocketAddr, token: &Token) {
 struct OwnToken(Token);
 
 impl TokenSource for OwnToken {
-    fn current(&self) -> Option<Token> {
+    fn current_token(&self) -> Option<Token> {
         Some(self.0.clone())
     }
 }
@@ -136,7 +138,7 @@ struct FileMark {
 
 impl FileMark {
     /// That of the file at a path, where there is one.
-    fn of(path: &Path) -> Option<Self> {
+    fn of_file(path: &Path) -> Option<Self> {
         let facts = fs::metadata(path).ok()?;
         let changed = (facts.ctime(), facts.ctime_nsec());
         Some(Self { device: facts.dev(), inode: facts.ino(), changed })
@@ -147,18 +149,18 @@ impl StoredToken {
     /// The one in a folder, where there is one, else a new one that is saved there.
     fn open(folder: &Path, address: SocketAddr) -> Result<(Self, Token)> {
         let path = folder.join(TOKEN_FILE);
-        let mut mark = FileMark::of(&path);
-        let token = match stored(&path) {
+        let mut mark = FileMark::of_file(&path);
+        let token = match read_saved_token(&path) {
             Some(token) => token,
             None => {
                 let token = new_token()?;
-                if let Err(error) = store(&path, &token) {
+                if let Err(error) = save_token(&path, &token) {
                     let path = path.display();
-                    report::say(format_args!(
+                    report::print_line(format_args!(
                         "note: the token could not be saved at {path} ({error}); links end with this server"
                     ));
                 }
-                mark = FileMark::of(&path);
+                mark = FileMark::of_file(&path);
                 token
             }
         };
@@ -167,18 +169,18 @@ impl StoredToken {
 }
 
 impl TokenSource for StoredToken {
-    fn current(&self) -> Option<Token> {
-        let mark = FileMark::of(&self.path);
+    fn current_token(&self) -> Option<Token> {
+        let mark = FileMark::of_file(&self.path);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.0 != mark {
-            let token = stored(&self.path);
+            let token = read_saved_token(&self.path);
             match &token {
                 Some(token) if known.1.as_ref() != Some(token) => {
-                    report::say("the links were replaced; reopen pages that were open");
+                    report::print_line("the links were replaced; reopen pages that were open");
                     tell_links(self.address, token);
                 }
                 Some(_) => (),
-                None => report::say("the token's file is gone; nobody can connect any more"),
+                None => report::print_line("the token's file is gone; nobody can connect any more"),
             }
             *known = (mark, token);
         }
@@ -190,24 +192,24 @@ impl TokenSource for StoredToken {
 ///
 /// # Errors
 /// It cannot be saved.
-pub(crate) fn renew(around: &ProcessEnvironment) -> Result<()> {
+pub(crate) fn renew_token(around: &ProcessEnvironment) -> Result<()> {
     let path = around.environment.state_dir().join(TOKEN_FILE);
-    store(&path, &new_token()?).map_err(|error| {
+    save_token(&path, &new_token()?).map_err(|error| {
         HostError::failure(format!("cannot save a new token at {}: {error}", path.display()))
     })?;
     Ok(())
 }
 
-fn stored(path: &Path) -> Option<Token> {
+fn read_saved_token(path: &Path) -> Option<Token> {
     Token::parse(bounded_file::read_text(path, MAX_TOKEN_BYTES).ok()??.trim())
 }
 
-fn store(path: &Path, token: &Token) -> io::Result<()> {
+fn save_token(path: &Path, token: &Token) -> io::Result<()> {
     private_file::replace(path, format!("{}\n", token.expose()).as_bytes())
 }
 
 fn new_token() -> Result<Token> {
-    Ok(Token::of(random_bytes().map_err(|error| HostError::failure(error.to_string()))?))
+    Ok(Token::from_random(random_bytes().map_err(|error| HostError::failure(error.to_string()))?))
 }
 
 /// The place where the sessions of the page live.
@@ -227,11 +229,11 @@ pub(crate) struct OwnSite {
 }
 
 impl Site for OwnSite {
-    fn program(&self) -> String {
-        server::program()
+    fn program_version(&self) -> String {
+        server::name_and_version()
     }
 
-    fn folder(&self) -> PathBuf {
+    fn default_folder(&self) -> PathBuf {
         self.spec.folder.clone()
     }
 
@@ -239,30 +241,32 @@ impl Site for OwnSite {
         server::client_name()
     }
 
-    fn description(&self) -> Option<String> {
-        protocol::openapi().ok()
+    fn api_description(&self) -> Option<String> {
+        protocol::openapi_text().ok()
     }
 
-    fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
+    fn connect_client(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
         Box::pin(async move {
             match &self.sessions {
                 Sessions::Here(host) => Ok(host.connect(&name)),
                 Sessions::Elsewhere(around) => {
-                    let place = server::place(around);
-                    place.check().map_err(|error| gone(&error.to_string()))?;
-                    let socket = place.socket();
-                    gnoma_serve::connect(&socket, &server::program(), &name).await.map_err(
-                        |error| match error {
+                    let place = server::server_place(around);
+                    place
+                        .check_ownership()
+                        .map_err(|error| server_gone_error(&error.to_string()))?;
+                    let socket = place.socket_path();
+                    gnoma_serve::connect_to_server(&socket, &server::name_and_version(), &name)
+                        .await
+                        .map_err(|error| match error {
                             ConnectError::Refused(error) => error,
-                            error => gone(&error.to_string()),
-                        },
-                    )
+                            error => server_gone_error(&error.to_string()),
+                        })
                 }
             }
         })
     }
 
-    fn complete(&self, spec: SessionSpec) -> SessionSpec {
+    fn complete_spec(&self, spec: SessionSpec) -> SessionSpec {
         let own = &self.spec;
         SessionSpec {
             folder: match spec.folder.as_os_str().is_empty() {
@@ -277,7 +281,7 @@ impl Site for OwnSite {
     }
 }
 
-fn gone(cause: &str) -> RequestError {
+fn server_gone_error(cause: &str) -> RequestError {
     RequestError::new(RequestErrorKind::Closed, cause)
         .with_remedy("It continues once `gnoma serve` runs again.")
 }
@@ -297,12 +301,12 @@ mod tests {
         assert_eq!(StoredToken::open(&state, address).unwrap().1, first);
         let mode = fs::metadata(state.join(TOKEN_FILE)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        assert_eq!(opened.current(), Some(first.clone()));
+        assert_eq!(opened.current_token(), Some(first.clone()));
         fs::write(state.join(TOKEN_FILE), "short").unwrap();
-        assert_eq!(opened.current(), None, "a server that runs lets nobody in");
+        assert_eq!(opened.current_token(), None, "a server that runs lets nobody in");
         let (_, other) = StoredToken::open(&state, address).unwrap();
         assert_ne!(other, first, "what is no token is replaced");
-        assert_eq!(opened.current(), Some(other), "and that is noticed");
+        assert_eq!(opened.current_token(), Some(other), "and that is noticed");
         assert_eq!(fs::read_dir(&state).unwrap().count(), 1);
     }
 
@@ -315,9 +319,10 @@ mod tests {
             sessions: Sessions::Here(Arc::new(Host::new(gnoma_host::opening::Projects::default()))),
             spec: own,
         };
-        let spec = site.complete(SessionSpec::default());
+        let spec = site.complete_spec(SessionSpec::default());
         assert_eq!((spec.folder, spec.environment.get("A")), ("/work".into(), Some("b")));
-        let spec = site.complete(SessionSpec { folder: "/other".into(), ..SessionSpec::default() });
+        let spec =
+            site.complete_spec(SessionSpec { folder: "/other".into(), ..SessionSpec::default() });
         assert_eq!(spec.folder, PathBuf::from("/other"));
     }
 }

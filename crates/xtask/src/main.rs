@@ -19,10 +19,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let report = match arguments.split_first() {
-        Some((first, [])) if first == "catalogue" => catalogue::make(&here.join(OUTPUT))
+        Some((first, [])) if first == "catalogue" => catalogue::write_catalogue(&here.join(OUTPUT))
             .map_err(|error| format!("no catalogue was written: {error}")),
         Some((first, [])) if first == "schema" => {
-            std::fs::write(here.join(xtask::SCHEMA), gnoma_core::protocol::schema())
+            std::fs::write(here.join(xtask::SCHEMA), gnoma_core::protocol::protocol_schema())
                 .map(|()| format!("{} is written", xtask::SCHEMA))
                 .map_err(|error| format!("no schema was written: {error}"))
         }
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
             return run_tests(Path::new(messages), rest);
         }
         Some((first, crates)) if first == "structure" => structure::measure_all(&here.join(".."))
-            .map(|all| structure::report(&all, crates))
+            .map(|all| structure::render_report(&all, crates))
             .map_err(|error| format!("nothing was measured: {error}")),
         _ => {
             eprintln!("{USAGE}");

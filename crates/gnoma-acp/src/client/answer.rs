@@ -4,8 +4,8 @@ use gnoma_core::json_value::json;
 use serde_json::Value;
 
 use super::{
-    call::{AgentCall, list, text},
-    clean::clean,
+    call::{AgentCall, list_field, text_field},
+    clean::clean_text,
 };
 use crate::wire::RpcId;
 
@@ -45,14 +45,14 @@ pub enum Wish {
 impl Wish {
     /// A wish for a file; `None` where it is none that can be understood.
     pub(super) fn of_file(method: &str, params: &Value) -> Option<Self> {
-        let path = text(params, "path")?.to_owned();
+        let path = text_field(params, "path")?.to_owned();
         let number = |name: &str| params.get(name).and_then(Value::as_u64);
         Some(match method {
             "fs/read_text_file" => {
                 Self::Read { path, line: number("line"), limit: number("limit") }
             }
             "fs/write_text_file" => {
-                Self::Write { path, content: text(params, "content")?.to_owned() }
+                Self::Write { path, content: text_field(params, "content")?.to_owned() }
             }
             _ => return None,
         })
@@ -67,12 +67,12 @@ pub struct Answers {
 }
 
 impl Answers {
-    pub(super) fn read(params: &Value) -> Self {
+    pub(super) fn from_params(params: &Value) -> Self {
         let mut answers = Self::default();
         let mut lasting = Self::default();
-        for option in list(params, "options").iter().take(MAX_OPTIONS) {
-            let Some(id) = text(option, "optionId") else { continue };
-            let place = match text(option, "kind") {
+        for option in list_field(params, "options").iter().take(MAX_OPTIONS) {
+            let Some(id) = text_field(option, "optionId") else { continue };
+            let place = match text_field(option, "kind") {
                 Some("allow_once") => &mut answers.allow,
                 Some("allow_always") => &mut lasting.allow,
                 Some("reject_once") => &mut answers.reject,
@@ -87,7 +87,7 @@ impl Answers {
     }
 
     /// The answer as it is sent; without a fitting option the question counts as withdrawn.
-    pub(super) fn outcome(&self, allowed: bool) -> Value {
+    pub(super) fn outcome_json(&self, allowed: bool) -> Value {
         let chosen = if allowed { &self.allow } else { &self.reject };
         match chosen {
             Some(id) => json!({ "outcome": { "outcome": "selected", "optionId": id } }),
@@ -105,12 +105,12 @@ pub(super) struct WaitingWish {
 }
 
 /// The words of an error as an agent sent it.
-pub(super) fn words(error: &str) -> String {
+pub(super) fn parse_error_text(error: &str) -> String {
     let read: Option<Value> = gnoma_core::json::from_str(error).ok();
-    let message = read.as_ref().and_then(|error| text(error, "message"));
+    let message = read.as_ref().and_then(|error| text_field(error, "message"));
     let detail = read.as_ref().and_then(|error| error.get("data")?.get("details")?.as_str());
-    let both: Vec<_> = message.into_iter().chain(detail).map(clean).collect();
-    if both.is_empty() { clean(error) } else { both.join(": ") }
+    let both: Vec<_> = message.into_iter().chain(detail).map(clean_text).collect();
+    if both.is_empty() { clean_text(error) } else { both.join(": ") }
 }
 
 #[cfg(test)]
@@ -126,11 +126,11 @@ mod tests {
             { "optionId": "yes", "kind": "allow_once" },
             { "optionId": "never", "kind": "reject_always" },
         ]});
-        let answers = Answers::read(&options);
-        assert_eq!(answers.outcome(true)["outcome"]["optionId"], "yes");
-        assert_eq!(answers.outcome(false)["outcome"]["optionId"], "never");
+        let answers = Answers::from_params(&options);
+        assert_eq!(answers.outcome_json(true)["outcome"]["optionId"], "yes");
+        assert_eq!(answers.outcome_json(false)["outcome"]["optionId"], "never");
         let only_ever = json!({ "options": [{ "optionId": "f", "kind": "allow_always" }] });
-        let answers = Answers::read(&only_ever);
-        assert_eq!(answers.outcome(true)["outcome"]["outcome"], "cancelled");
+        let answers = Answers::from_params(&only_ever);
+        assert_eq!(answers.outcome_json(true)["outcome"]["outcome"], "cancelled");
     }
 }

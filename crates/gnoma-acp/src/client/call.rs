@@ -3,7 +3,7 @@
 use gnoma_core::cut;
 use serde_json::Value;
 
-use super::clean::clean;
+use super::clean::clean_text;
 
 /// Longest title, in characters.
 const MAX_TITLE_CHARS: usize = 200;
@@ -37,16 +37,16 @@ pub struct AgentCall {
 
 impl AgentCall {
     /// Takes what an update says of the call. Whether it has ended with it.
-    pub(super) fn take(&mut self, told: &Value) -> bool {
-        if let Some(title) = text(told, "title") {
-            let line = clean(title).split_whitespace().collect::<Vec<_>>().join(" ");
+    pub(super) fn apply_update(&mut self, told: &Value) -> bool {
+        if let Some(title) = text_field(told, "title") {
+            let line = clean_text(title).split_whitespace().collect::<Vec<_>>().join(" ");
             cut::head_chars(&line, MAX_TITLE_CHARS).clone_into(&mut self.title);
         }
-        if let Some(kind) = text(told, "kind") {
-            self.kind = clean(cut::head_chars(kind, MAX_TITLE_CHARS));
+        if let Some(kind) = text_field(told, "kind") {
+            self.kind = clean_text(cut::head_chars(kind, MAX_TITLE_CHARS));
         }
-        for location in list(told, "locations") {
-            self.add_path(text(location, "path"));
+        for location in list_field(told, "locations") {
+            self.add_path(text_field(location, "path"));
         }
         if let Some(content) = told.get("content").and_then(Value::as_array) {
             self.text.clear();
@@ -55,7 +55,7 @@ impl AgentCall {
         if let Some(input) = told.get("rawInput") {
             self.take_input(input);
         }
-        match text(told, "status") {
+        match text_field(told, "status") {
             Some("failed") => self.failed = true,
             Some("completed") => (),
             _ => return false,
@@ -64,18 +64,20 @@ impl AgentCall {
     }
 
     fn take_content(&mut self, block: &Value) {
-        match text(block, "type") {
+        match text_field(block, "type") {
             Some("diff") => {
-                let side = |name| head(&clean(text(block, name).unwrap_or_default()));
-                if let Some(path) = text(block, "path") {
+                let side =
+                    |name| truncate_text(&clean_text(text_field(block, name).unwrap_or_default()));
+                if let Some(path) = text_field(block, "path") {
                     self.add_path(Some(path));
-                    self.change = Some((head(&clean(path)), side("oldText"), side("newText")));
+                    self.change =
+                        Some((truncate_text(&clean_text(path)), side("oldText"), side("newText")));
                 }
             }
             Some("content") => {
-                let words = block.get("content").and_then(|inner| text(inner, "text"));
-                self.text.push_str(&clean(words.unwrap_or_default()));
-                self.text = head(&self.text);
+                let words = block.get("content").and_then(|inner| text_field(inner, "text"));
+                self.text.push_str(&clean_text(words.unwrap_or_default()));
+                self.text = truncate_text(&self.text);
             }
             _ => (),
         }
@@ -87,16 +89,16 @@ impl AgentCall {
         if let Some(command) = command.and_then(command_line) {
             self.command = Some(command);
         }
-        let url = text(input, "url").filter(|url| url.len() <= MAX_PLACE_BYTES);
-        self.url = url.map(clean).or(self.url.take());
+        let url = text_field(input, "url").filter(|url| url.len() <= MAX_PLACE_BYTES);
+        self.url = url.map(clean_text).or(self.url.take());
         for name in ["path", "file_path", "filePath", "filepath", "abs_path"] {
-            self.add_path(text(input, name));
+            self.add_path(text_field(input, name));
         }
     }
 
     fn add_path(&mut self, path: Option<&str>) {
         let Some(path) = path.filter(|path| path.len() <= MAX_PLACE_BYTES) else { return };
-        let path = clean(path);
+        let path = clean_text(path);
         if !self.paths.contains(&path) && self.paths.len() < MAX_PATHS {
             self.paths.push(path);
         }
@@ -111,16 +113,16 @@ fn command_line(command: &Value) -> Option<String> {
             let words: Option<Vec<&str>> = words.iter().map(Value::as_str).collect();
             match words?.as_slice() {
                 [shell, "-c" | "-lc", script] if shell.ends_with("sh") => (*script).to_owned(),
-                words => words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(" "),
+                words => words.iter().map(|word| quote_word(word)).collect::<Vec<_>>().join(" "),
             }
         }
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => return None,
     };
     // What was cut is another command.
-    (line.len() <= MAX_TEXT_BYTES && !line.trim().is_empty()).then(|| clean(&line))
+    (line.len() <= MAX_TEXT_BYTES && !line.trim().is_empty()).then(|| clean_text(&line))
 }
 
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./=:@%+,".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         return word.to_owned();
@@ -128,15 +130,15 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-fn head(text: &str) -> String {
+fn truncate_text(text: &str) -> String {
     text.get(..text.floor_char_boundary(MAX_TEXT_BYTES)).unwrap_or_default().to_owned()
 }
 
-pub(super) fn text<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
+pub(super) fn text_field<'v>(value: &'v Value, name: &str) -> Option<&'v str> {
     value.get(name).and_then(Value::as_str)
 }
 
-pub(super) fn list<'v>(value: &'v Value, name: &str) -> &'v [Value] {
+pub(super) fn list_field<'v>(value: &'v Value, name: &str) -> &'v [Value] {
     value.get(name).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
 }
 
@@ -157,7 +159,7 @@ mod tests {
         ];
         for (input, line) in cases {
             let mut call = AgentCall::default();
-            call.take(&json!({ "rawInput": input }));
+            call.apply_update(&json!({ "rawInput": input }));
             assert_eq!(call.command.as_deref(), line);
         }
     }
@@ -165,11 +167,13 @@ mod tests {
     #[test]
     fn a_call_is_put_together_from_its_updates() {
         let mut call = AgentCall::default();
-        assert!(!call.take(&json!({ "title": "Write\n a", "kind": "edit", "status": "pending",
-            "locations": [{ "path": "/w/a" }] })));
+        assert!(
+            !call.apply_update(&json!({ "title": "Write\n a", "kind": "edit", "status": "pending",
+            "locations": [{ "path": "/w/a" }] }))
+        );
         let diff = json!({ "type": "diff", "path": "/w/a", "oldText": null, "newText": "x\u{1b}" });
         let said = json!({ "type": "content", "content": { "type": "text", "text": "done" } });
-        assert!(call.take(&json!({ "status": "failed", "content": [diff, said] })));
+        assert!(call.apply_update(&json!({ "status": "failed", "content": [diff, said] })));
         assert_eq!((&*call.title, &*call.text, call.failed), ("Write a", "done", true));
         assert_eq!(call.change, Some(("/w/a".into(), String::new(), "x".into())));
         assert_eq!(call.paths, ["/w/a"]);

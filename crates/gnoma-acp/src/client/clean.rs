@@ -3,7 +3,7 @@
 /// The text without control characters, but for line ends and tabs, and without invisible characters that
 /// turn or hide what is read.
 #[must_use]
-pub fn clean(text: &str) -> String {
+pub fn clean_text(text: &str) -> String {
     let is_shown = |letter: &char| match letter {
         '\n' | '\t' => true,
         '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{e0000}'..='\u{e007f}' => false,
@@ -14,10 +14,10 @@ pub fn clean(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::clean;
+    use super::clean_text;
 
     #[test]
     fn what_steers_or_hides_is_gone() {
-        assert_eq!(clean("a\x1b[2Jb\r\nc\td\u{202e}e\u{9b}f"), "a[2Jb\nc\tdef");
+        assert_eq!(clean_text("a\x1b[2Jb\r\nc\td\u{202e}e\u{9b}f"), "a[2Jb\nc\tdef");
     }
 }

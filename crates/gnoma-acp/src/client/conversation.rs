@@ -11,9 +11,9 @@ use gnoma_core::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    answer::{Answers, WaitingWish, Wish, words},
-    call::{AgentCall, list, text},
-    clean::clean,
+    answer::{Answers, WaitingWish, Wish, parse_error_text},
+    call::{AgentCall, list_field, text_field},
+    clean::clean_text,
 };
 use crate::wire::{self, Incoming, RpcError, RpcId};
 
@@ -77,7 +77,7 @@ pub struct Conversation {
 
 impl Conversation {
     /// Begins it: the first line is written to `out`.
-    pub fn begin(out: &mut Vec<u8>) -> Self {
+    pub fn start_conversation(out: &mut Vec<u8>) -> Self {
         let mut begun = Self {
             open: OpenRequest::Nothing,
             next_id: 0,
@@ -94,7 +94,7 @@ impl Conversation {
             },
             "clientInfo": { "name": "gnoma", "version": env!("CARGO_PKG_VERSION") },
         });
-        begun.request(OpenRequest::Initialize, "initialize", &params, out);
+        begun.send_request(OpenRequest::Initialize, "initialize", &params, out);
         begun
     }
 
@@ -102,14 +102,14 @@ impl Conversation {
     pub fn open_session(&mut self, cwd: &str, out: &mut Vec<u8>) {
         let nothing: [Value; 0] = [];
         let params = json!({ "cwd": cwd, "mcpServers": nothing.as_slice() });
-        self.request(OpenRequest::Session, "session/new", &params, out);
+        self.send_request(OpenRequest::Session, "session/new", &params, out);
     }
 
     /// Says something, which begins a turn.
-    pub fn prompt(&mut self, text: &str, out: &mut Vec<u8>) {
+    pub fn send_prompt(&mut self, text: &str, out: &mut Vec<u8>) {
         let session = self.session.clone();
         let params = json!({ "sessionId": session, "prompt": [{ "type": "text", "text": text }] });
-        self.request(OpenRequest::Prompt, "session/prompt", &params, out);
+        self.send_request(OpenRequest::Prompt, "session/prompt", &params, out);
     }
 
     /// Reports whether the agent is in a turn.
@@ -123,7 +123,7 @@ impl Conversation {
         wire::write_notification("session/cancel", &json!({ "sessionId": self.session }), out);
         for WaitingWish { id, answers } in self.asked.drain(..) {
             let answer = match answers {
-                Some(_) => Ok(Answers::default().outcome(false)),
+                Some(_) => Ok(Answers::default().outcome_json(false)),
                 None => Err(RpcError::new(RpcError::CANCELLED, "the turn was stopped")),
             };
             wire::write_answer(&id, &answer, out);
@@ -131,10 +131,10 @@ impl Conversation {
     }
 
     /// Answers what was asked first: a yes with the text that was wanted, where one was, or a no.
-    pub fn answer(&mut self, answer: Result<&str, &str>, out: &mut Vec<u8>) {
+    pub fn answer_question(&mut self, answer: Result<&str, &str>, out: &mut Vec<u8>) {
         let Some(WaitingWish { id, answers }) = self.asked.pop_front() else { return };
         let answer = match (answers, answer) {
-            (Some(answers), answer) => Ok(answers.outcome(answer.is_ok())),
+            (Some(answers), answer) => Ok(answers.outcome_json(answer.is_ok())),
             (None, Ok(text)) => Ok(json!({ "content": text })),
             (None, Err(why)) => Err(RpcError::new(RpcError::INTERNAL, why)),
         };
@@ -147,7 +147,7 @@ impl Conversation {
         !self.asked.is_empty()
     }
 
-    fn request(&mut self, open: OpenRequest, method: &str, params: &Value, out: &mut Vec<u8>) {
+    fn send_request(&mut self, open: OpenRequest, method: &str, params: &Value, out: &mut Vec<u8>) {
         self.next_id += 1;
         self.open = open;
         wire::write_request(self.next_id, method, params, out);
@@ -157,26 +157,30 @@ impl Conversation {
     ///
     /// # Errors
     /// It cannot be spoken to: why, in words that follow its name.
-    pub fn line(&mut self, line: &Line, out: &mut Vec<u8>) -> Result<Option<AgentSaid>, String> {
+    pub fn receive_line(
+        &mut self,
+        line: &Line,
+        out: &mut Vec<u8>,
+    ) -> Result<Option<AgentSaid>, String> {
         if *line == Line::TooLong {
             let most = MAX_AGENT_LINE_BYTES >> 20;
             return Err(format!("sent a message of more than {most} MB"));
         }
-        match wire::decode(line) {
+        match wire::decode_line(line) {
             Ok(None) => Ok(None),
             Ok(Some(Incoming::Request { id, method, params })) => {
-                Ok(self.asks(id, &method, &value(params.as_deref()), out))
+                Ok(self.on_request(id, &method, &parse_value(params.as_deref()), out))
             }
             Ok(Some(Incoming::Notification { method, params })) => {
-                let params = value(params.as_deref());
-                let is_own = text(&params, "sessionId") == Some(&self.session);
+                let params = parse_value(params.as_deref());
+                let is_own = text_field(&params, "sessionId") == Some(&self.session);
                 let update = params.get("update").filter(|_| is_own && method == "session/update");
-                Ok(update.and_then(|update| self.update(update)))
+                Ok(update.and_then(|update| self.on_update(update)))
             }
             Ok(Some(Incoming::Response { id, result })) => {
                 // An answer that comes late is to a request that was given up.
                 let is_open = id == Some(self.next_id) && self.open != OpenRequest::Nothing;
-                if is_open { self.answered(result).map(Some) } else { Ok(None) }
+                if is_open { self.on_response(result).map(Some) } else { Ok(None) }
             }
             Err(_) => {
                 self.stray += 1;
@@ -190,11 +194,11 @@ impl Conversation {
         }
     }
 
-    fn answered(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentSaid, String> {
+    fn on_response(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentSaid, String> {
         let open = std::mem::replace(&mut self.open, OpenRequest::Nothing);
         let result = match result {
-            Ok(result) => value(Some(&result)),
-            Err(error) => return Ok(AgentSaid::Failed(words(&error))),
+            Ok(result) => parse_value(Some(&result)),
+            Err(error) => return Ok(AgentSaid::Failed(parse_error_text(&error))),
         };
         match open {
             OpenRequest::Nothing | OpenRequest::Initialize => {
@@ -208,19 +212,20 @@ impl Conversation {
                 }
             }
             OpenRequest::Session => {
-                let session = text(&result, "sessionId").filter(|id| id.len() <= MAX_ID_BYTES);
+                let session =
+                    text_field(&result, "sessionId").filter(|id| id.len() <= MAX_ID_BYTES);
                 session.ok_or("named no session")?.clone_into(&mut self.session);
                 Ok(AgentSaid::Opened)
             }
             OpenRequest::Prompt => {
                 self.calls.clear();
-                let usage = result.get("usage").map(usage);
-                Ok(AgentSaid::Stopped(stop(text(&result, "stopReason")), usage))
+                let usage = result.get("usage").map(parse_usage);
+                Ok(AgentSaid::Stopped(parse_stop_reason(text_field(&result, "stopReason")), usage))
             }
         }
     }
 
-    fn asks(
+    fn on_request(
         &mut self,
         id: RpcId,
         method: &str,
@@ -230,8 +235,8 @@ impl Conversation {
         let (wish, answers) = match method {
             "session/request_permission" => {
                 let call = params.get("toolCall").unwrap_or(&Value::Null);
-                let answers = Answers::read(params);
-                let (name, call) = self.wanted(call);
+                let answers = Answers::from_params(params);
+                let (name, call) = self.merge_call(call);
                 let wish =
                     Wish::Permission { id: name, call: call.into(), answers: answers.clone() };
                 (Some(wish), Some(answers))
@@ -240,7 +245,7 @@ impl Conversation {
         };
         let is_file = method.starts_with("fs/");
         let refused = match &wish {
-            None if is_file => Some(RpcError::params("the path or the text is missing")),
+            None if is_file => Some(RpcError::invalid_params("the path or the text is missing")),
             None => Some(RpcError::new(RpcError::NO_METHOD, "gnoma has no such method")),
             Some(_) if !self.is_in_turn() => {
                 Some(RpcError::new(RpcError::INVALID_REQUEST, "no turn is running"))
@@ -259,33 +264,33 @@ impl Conversation {
     }
 
     /// The call that a question is about: what was told of it before, and what comes with the question.
-    fn wanted(&mut self, told: &Value) -> (String, AgentCall) {
-        let id = text(told, "toolCallId").unwrap_or_default();
+    fn merge_call(&mut self, told: &Value) -> (String, AgentCall) {
+        let id = text_field(told, "toolCallId").unwrap_or_default();
         let mut call = self.calls.get(id).cloned().unwrap_or_default();
-        let _has_ended = call.take(told);
+        let _has_ended = call.apply_update(told);
         let id = id.get(..id.floor_char_boundary(MAX_ID_BYTES)).unwrap_or_default();
         (id.to_owned(), call)
     }
 
-    fn update(&mut self, update: &Value) -> Option<AgentSaid> {
-        let content = || update.get("content").and_then(|content| text(content, "text"));
-        match text(update, "sessionUpdate")? {
-            "agent_message_chunk" => Some(AgentSaid::Text(clean(content()?))),
-            "agent_thought_chunk" => Some(AgentSaid::Thought(clean(content()?))),
-            "plan" => Some(AgentSaid::Plan(plan(update))),
-            "tool_call" | "tool_call_update" => self.called(update),
+    fn on_update(&mut self, update: &Value) -> Option<AgentSaid> {
+        let content = || update.get("content").and_then(|content| text_field(content, "text"));
+        match text_field(update, "sessionUpdate")? {
+            "agent_message_chunk" => Some(AgentSaid::Text(clean_text(content()?))),
+            "agent_thought_chunk" => Some(AgentSaid::Thought(clean_text(content()?))),
+            "plan" => Some(AgentSaid::Plan(parse_plan(update))),
+            "tool_call" | "tool_call_update" => self.on_call_update(update),
             _ => None,
         }
     }
 
-    fn called(&mut self, update: &Value) -> Option<AgentSaid> {
-        let id = text(update, "toolCallId").filter(|id| id.len() <= MAX_ID_BYTES)?;
+    fn on_call_update(&mut self, update: &Value) -> Option<AgentSaid> {
+        let id = text_field(update, "toolCallId").filter(|id| id.len() <= MAX_ID_BYTES)?;
         let is_new = !self.calls.contains_key(id);
         if is_new && self.calls.len() >= MAX_CALLS {
             self.calls.pop_first();
         }
         let call = self.calls.entry(id.to_owned()).or_default();
-        if call.take(update) {
+        if call.apply_update(update) {
             let call = self.calls.remove(id)?;
             return Some(AgentSaid::Ended(id.to_owned(), call.into()));
         }
@@ -294,11 +299,11 @@ impl Conversation {
     }
 }
 
-fn value(json: Option<&RawValue>) -> Value {
+fn parse_value(json: Option<&RawValue>) -> Value {
     json.and_then(|json| gnoma_core::json::from_str(json.get()).ok()).unwrap_or_default()
 }
 
-fn stop(reason: Option<&str>) -> StopReason {
+fn parse_stop_reason(reason: Option<&str>) -> StopReason {
     match reason {
         Some("end_turn" | "cancelled") => StopReason::EndTurn,
         Some("max_tokens") => StopReason::MaxTokens,
@@ -307,7 +312,7 @@ fn stop(reason: Option<&str>) -> StopReason {
     }
 }
 
-fn usage(told: &Value) -> Usage {
+fn parse_usage(told: &Value) -> Usage {
     let count = |name: &str| told.get(name).and_then(Value::as_u64).unwrap_or(0);
     Usage {
         input: count("inputTokens"),
@@ -318,19 +323,19 @@ fn usage(told: &Value) -> Usage {
     }
 }
 
-fn plan(update: &Value) -> Vec<PlanStep> {
+fn parse_plan(update: &Value) -> Vec<PlanStep> {
     let step = |entry: &Value| {
-        let words = clean(text(entry, "content")?);
+        let words = clean_text(text_field(entry, "content")?);
         let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
         let line = line.get(..line.floor_char_boundary(MAX_STEP_BYTES)).unwrap_or_default();
-        let status = match text(entry, "status") {
+        let status = match text_field(entry, "status") {
             Some("completed") => StepStatus::Done,
             Some("in_progress") => StepStatus::Active,
             _ => StepStatus::Pending,
         };
         (!line.is_empty()).then(|| PlanStep { text: line.to_owned(), status })
     };
-    list(update, "entries").iter().filter_map(step).take(MAX_STEPS).collect()
+    list_field(update, "entries").iter().filter_map(step).take(MAX_STEPS).collect()
 }
 
 #[cfg(test)]
@@ -344,7 +349,7 @@ mod tests {
         message: &Value,
     ) -> (Result<Option<AgentSaid>, String>, Vec<Value>) {
         let mut out = Vec::new();
-        let said = it.line(&Line::Whole(message.to_string().into_bytes()), &mut out);
+        let said = it.receive_line(&Line::Whole(message.to_string().into_bytes()), &mut out);
         let lines = std::str::from_utf8(&out).unwrap().lines();
         (said, lines.map(|line| serde_json::from_str(line).unwrap()).collect())
     }
@@ -361,13 +366,13 @@ mod tests {
     /// A conversation in its first turn.
     fn talking() -> Conversation {
         let mut out = Vec::new();
-        let mut it = Conversation::begin(&mut out);
+        let mut it = Conversation::start_conversation(&mut out);
         let ready = heard(&mut it, &answer(1, &json!({ "protocolVersion": 1 }))).0;
         assert_eq!(ready, Ok(Some(AgentSaid::Ready)));
         it.open_session("/w", &mut out);
         let opened = heard(&mut it, &answer(2, &json!({ "sessionId": "s" }))).0;
         assert_eq!(opened, Ok(Some(AgentSaid::Opened)));
-        it.prompt("do it", &mut out);
+        it.send_prompt("do it", &mut out);
         it
     }
 
@@ -409,8 +414,8 @@ mod tests {
         let wish = Wish::Read { path: "/w/a".into(), line: None, limit: None };
         assert_eq!(heard(&mut it, &read).0, Ok(Some(AgentSaid::Asks(wish))));
         let mut out = Vec::new();
-        it.answer(Ok(""), &mut out);
-        it.answer(Ok("text"), &mut out);
+        it.answer_question(Ok(""), &mut out);
+        it.answer_question(Ok("text"), &mut out);
         let lines: Vec<Value> = std::str::from_utf8(&out)
             .unwrap()
             .lines()
@@ -430,10 +435,10 @@ mod tests {
         assert_eq!((said, &answers[0]["error"]["code"]), (Ok(None), &json!(-32_601)));
         let mut out = Vec::new();
         for _ in 0..MAX_STRAY_LINES {
-            assert_eq!(it.line(&Line::Whole(b"npm warn".to_vec()), &mut out), Ok(None));
+            assert_eq!(it.receive_line(&Line::Whole(b"npm warn".to_vec()), &mut out), Ok(None));
         }
-        assert!(it.line(&Line::Whole(b"npm warn".to_vec()), &mut out).is_err());
-        assert!(it.line(&Line::TooLong, &mut out).is_err());
+        assert!(it.receive_line(&Line::Whole(b"npm warn".to_vec()), &mut out).is_err());
+        assert!(it.receive_line(&Line::TooLong, &mut out).is_err());
     }
 
     #[test]

@@ -13,6 +13,6 @@ mod conversation;
 pub use self::{
     answer::{Answers, Wish},
     call::AgentCall,
-    clean::clean,
+    clean::clean_text,
     conversation::{AgentSaid, Conversation, MAX_AGENT_LINE_BYTES},
 };

@@ -21,7 +21,7 @@ struct Editor {
 impl Editor {
     /// An editor with a session that asks about a call.
     fn asked() -> Self {
-        let (client, peer) = Client::pair();
+        let (client, peer) = Client::new_pair();
         let options = AgentOptions { spec: SessionSpec::default(), version: "0".to_owned() };
         let mut editor = Self { agent: Agent::new(client, options), peer };
         editor
@@ -53,19 +53,26 @@ impl Editor {
         };
         for (seq, event) in (1..).zip([started, Event::State(SessionState::Active), asked]) {
             let session = session.clone();
-            view.apply(&Envelope { session, epoch: Epoch(7), parent: None, seq, at_ms: 1, event });
+            view.apply_envelope(&Envelope {
+                session,
+                epoch: Epoch(7),
+                parent: None,
+                seq,
+                at_ms: 1,
+                event,
+            });
         }
-        editor.agent.hear(AgentMessage::Told(ServerMessage::Snapshot(Box::new(view))));
+        editor.agent.on_message(AgentMessage::Told(ServerMessage::Snapshot(Box::new(view))));
         editor
     }
 
     fn sends(&mut self, mut message: Value) {
         message["jsonrpc"] = json!("2.0");
-        self.agent.line(&Line::Whole(message.to_string().into_bytes()));
+        self.agent.on_client_line(&Line::Whole(message.to_string().into_bytes()));
     }
 
     fn replies(&mut self, id: RequestId, result: Result<Reply, RequestError>) {
-        self.agent.hear(AgentMessage::Told(ServerMessage::Reply { id, result }));
+        self.agent.on_message(AgentMessage::Told(ServerMessage::Reply { id, result }));
     }
 
     /// What the host takes next.
@@ -76,7 +83,7 @@ impl Editor {
 
     /// What was written since.
     fn told(&mut self) -> Vec<Value> {
-        let out = String::from_utf8(std::mem::take(self.agent.out())).unwrap();
+        let out = String::from_utf8(std::mem::take(self.agent.output_buffer())).unwrap();
         out.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
@@ -140,7 +147,7 @@ fn a_question_whose_answer_was_not_taken_is_put_again() {
     let event = Event::PermissionDecided { call, allowed: true, reason: String::new() };
     let (session, epoch) = (SessionId::new("s"), Epoch(7));
     let decided = Envelope { session, epoch, parent: None, seq: 4, at_ms: 2, event };
-    editor.agent.hear(AgentMessage::Told(ServerMessage::Event(decided.into())));
+    editor.agent.on_message(AgentMessage::Told(ServerMessage::Event(decided.into())));
     editor.replies(id, Err(busy()));
     assert!(editor.told().iter().all(|it| it["method"] != "session/request_permission"));
 }

@@ -1,6 +1,6 @@
 //! Messages of every shape, told apart.
 
-use gnoma_acp::wire::{Incoming, RpcId, decode, write_answer, write_request};
+use gnoma_acp::wire::{Incoming, RpcId, decode_line, write_answer, write_request};
 use gnoma_core::lines::Line;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -43,7 +43,7 @@ proptest! {
     fn each_line_is_a_message_or_an_error(frame in prop_oneof![8 => frame(), 1 => value()]) {
         let line = Line::Whole(frame.to_string().into_bytes());
         let is_sound = frame["jsonrpc"] == "2.0";
-        match decode(&line) {
+        match decode_line(&line) {
             Ok(None) => prop_assert!(false, "the line is not blank"),
             Ok(Some(Incoming::Request { id, method, .. })) => {
                 prop_assert!(is_sound && frame["method"] == method.as_str());
@@ -69,7 +69,7 @@ proptest! {
     fn what_is_written_is_one_message_a_line(value in value(), id in any::<u64>()) {
         let mut out = Vec::new();
         write_request(id, "a/\"b\"", &value, &mut out);
-        let own = RpcId::read(&id.to_string()).unwrap_or_else(RpcId::none);
+        let own = RpcId::from_json(&id.to_string()).unwrap_or_else(RpcId::none);
         write_answer(&own, &Ok(value.clone()), &mut out);
         let lines = lines(out);
         prop_assert_eq!(lines.len(), 2);

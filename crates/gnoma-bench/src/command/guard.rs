@@ -14,7 +14,7 @@ use anyhow::{Context as _, Result, bail};
 use gnoma_bench::{
     clock::cpu_time,
     conversation::Conversation,
-    report::{self, GoalCheck, median},
+    report::{self, GoalCheck, median_of},
 };
 use gnoma_guard::{
     firewall::{self, Firewall, Policy, ProviderFacts},
@@ -68,32 +68,32 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [gnoma, folder] = arguments else {
         bail!("`guard` takes the program and a folder of sources")
     };
-    start()?;
-    let files = sources(Path::new(folder))?;
-    scan("secret scanner", &files, ScannerOptions::default())?;
+    report_scanner_start()?;
+    let files = collect_sources(Path::new(folder))?;
+    report_scan_speed("secret scanner", &files, ScannerOptions::default())?;
     let named_only = vec!["generic".to_owned()];
     let options = ScannerOptions { disabled_families: named_only, ..ScannerOptions::default() };
-    scan("secret scanner without what no rule names", &files, options)?;
-    history()?;
-    clean(&files);
-    shell();
-    walls(Path::new(gnoma))
+    report_scan_speed("secret scanner without what no rule names", &files, options)?;
+    report_history_scan()?;
+    report_cleaning(&files);
+    report_shell_analysis();
+    report_sandbox_overhead(Path::new(gnoma))
 }
 
 /// Before anything else, so that nothing is warm.
-fn start() -> Result<()> {
+fn report_scanner_start() -> Result<()> {
     let (time, found) = cpu_time(|| {
         let scanner = Scanner::new(ScannerOptions::default());
         scanner.map(|scanner| scanner.scan(b"Why does the build fail?").len())
     });
     black_box(found?);
-    let measured = format!("{:.1} ms of a core", millis(time));
-    report::row("making a scanner, and its first short text", "–", measured, GoalCheck::None);
+    let measured = format!("{:.1} ms of a core", to_millis(time));
+    report::print_row("making a scanner, and its first short text", "–", measured, GoalCheck::None);
     Ok(())
 }
 
 /// The Rust sources below `folder`, up to a limit.
-fn sources(folder: &Path) -> Result<Vec<Vec<u8>>> {
+fn collect_sources(folder: &Path) -> Result<Vec<Vec<u8>>> {
     let mut files = Vec::new();
     let mut bytes = 0;
     let mut folders = vec![folder.to_owned()];
@@ -118,36 +118,36 @@ fn sources(folder: &Path) -> Result<Vec<Vec<u8>>> {
     Ok(files)
 }
 
-fn scan(name: &str, files: &[Vec<u8>], options: ScannerOptions) -> Result<()> {
+fn report_scan_speed(name: &str, files: &[Vec<u8>], options: ScannerOptions) -> Result<()> {
     let scanner = Scanner::new(options)?;
     let bytes: usize = files.iter().map(Vec::len).sum();
     let pass = || files.iter().map(|file| black_box(scanner.scan(file)).len()).sum::<usize>();
     // What is built on demand is built now.
     let found = pass();
     let seconds = (0..PASSES).map(|_| cpu_time(pass).0.as_secs_f64()).collect();
-    let speed = bytes as f64 / median(seconds) / 1e6;
-    report::row(
+    let speed = bytes as f64 / median_of(seconds) / 1e6;
+    report::print_row(
         format_args!("{name}, Rust sources"),
         format_args!("≥ {GOAL_SCAN:.0} MB/s a core"),
         format_args!("{speed:.0} MB/s ({:.0} MB, {found} found)", bytes as f64 / 1e6),
-        GoalCheck::of(speed >= GOAL_SCAN),
+        GoalCheck::from_bool(speed >= GOAL_SCAN),
     );
     let requests = files.concat();
     let times = requests.chunks_exact(REQUEST_BYTES).map(|text| cpu_time(|| scanner.scan(text)).0);
-    let mut times: Vec<f64> = times.map(millis).collect();
+    let mut times: Vec<f64> = times.map(to_millis).collect();
     times.sort_by(f64::total_cmp);
     let p99 = times.get(times.len() * 99 / 100).copied().unwrap_or_default();
-    report::row(
+    report::print_row(
         format_args!("{name}, a request of 1 MB"),
         format_args!("p99 ≤ {GOAL_REQUEST_MS} ms"),
-        format_args!("p50 {:.2} ms, p99 {p99:.2} ms", median(times)),
-        GoalCheck::of(p99 <= GOAL_REQUEST_MS),
+        format_args!("p50 {:.2} ms, p99 {p99:.2} ms", median_of(times)),
+        GoalCheck::from_bool(p99 <= GOAL_REQUEST_MS),
     );
     Ok(())
 }
 
 /// A long conversation on its way out: the first time, and each time after that.
-fn history() -> Result<()> {
+fn report_history_scan() -> Result<()> {
     let firewall = Firewall::new(firewall::FirewallOptions {
         scanner: Scanner::new(ScannerOptions::default())?,
         policy: Policy::default(),
@@ -157,47 +157,48 @@ fn history() -> Result<()> {
     let provider = ProviderFacts { name: "bench".to_owned(), local: false };
     let request = Conversation::new(Protocol::Anthropic, HISTORY_TOKENS).request();
     let copy = request.clone();
-    let (first, checked) = cpu_time(|| firewall.outbound(&provider, copy));
+    let (first, checked) = cpu_time(|| firewall.check_request(&provider, copy));
     checked?;
     let mut micros = Vec::new();
     for _ in 0..ROUNDS {
         let copy = request.clone();
-        let (time, checked) = cpu_time(|| firewall.outbound(&provider, copy));
+        let (time, checked) = cpu_time(|| firewall.check_request(&provider, copy));
         black_box(checked?);
         micros.push(time.as_secs_f64() * 1e6);
     }
-    let again = median(micros);
-    report::row(
+    let again = median_of(micros);
+    report::print_row(
         format_args!("firewall, {HISTORY_TOKENS} tokens again"),
         format_args!("< {GOAL_HISTORY_MICROS:.0} µs"),
-        format_args!("{again:.1} µs (the first time {:.1} ms)", millis(first)),
-        GoalCheck::of(again < GOAL_HISTORY_MICROS),
+        format_args!("{again:.1} µs (the first time {:.1} ms)", to_millis(first)),
+        GoalCheck::from_bool(again < GOAL_HISTORY_MICROS),
     );
     Ok(())
 }
 
-fn clean(files: &[Vec<u8>]) {
+fn report_cleaning(files: &[Vec<u8>]) {
     let source = String::from_utf8_lossy(&files.concat()).into_owned();
     let words = "می‌خواهم ça va 日本語 👩‍👩‍👧 \u{200B}x\u{202E} done\u{1b}[31m\n";
     let mixed = words.repeat(REQUEST_BYTES / words.len());
     for (name, text) in [("Rust sources", &source), ("many scripts", &mixed)] {
-        let pass = || black_box(unicode::clean(text, Keep::Text)).flags.len();
+        let pass = || black_box(unicode::clean_text(text, Keep::Text)).flags.len();
         let seconds = (0..PASSES).map(|_| cpu_time(pass).0.as_secs_f64()).collect();
-        let speed = text.len() as f64 / median(seconds) / 1e6;
+        let speed = text.len() as f64 / median_of(seconds) / 1e6;
         let figure = format_args!("cleaning of hidden text, {name}");
-        report::row(figure, "–", format_args!("{speed:.0} MB/s"), GoalCheck::None);
+        report::print_row(figure, "–", format_args!("{speed:.0} MB/s"), GoalCheck::None);
     }
 }
 
-fn shell() {
+fn report_shell_analysis() {
     let start = StartContext { cwd: "/home/me/project".into(), home: Some("/home/me".into()) };
     let (time, parts) = cpu_time(|| {
-        let round = || COMMANDS.iter().map(|command| analyse(command, &start).commands.len());
+        let round =
+            || COMMANDS.iter().map(|command| analyse_command(command, &start).commands.len());
         (0..ANALYSES).map(|_| black_box(round().sum::<usize>())).sum::<usize>()
     });
     let analyses = (ANALYSES * COMMANDS.len()) as f64;
     let (rate, micros) = (analyses / time.as_secs_f64(), time.as_secs_f64() / analyses * 1e6);
-    report::row(
+    report::print_row(
         "analyses of shell commands",
         "–",
         format_args!(
@@ -209,12 +210,12 @@ fn shell() {
 }
 
 /// Measures the elapsed time that the sandbox adds to the run of a command; most of it is the system's work.
-fn walls(gnoma: &Path) -> Result<()> {
+fn report_sandbox_overhead(gnoma: &Path) -> Result<()> {
     let figure = "sandbox around a command";
     let goal = format!("≤ {GOAL_WALLS_MS:.0} ms");
     let support = Support::detect();
     if support.strength == Strength::None {
-        report::row(
+        report::print_row(
             figure,
             goal,
             format_args!("not measured: {}", support.strength),
@@ -223,32 +224,32 @@ fn walls(gnoma: &Path) -> Result<()> {
         return Ok(());
     }
     let walls = Walls::new(gnoma.to_owned(), &support);
-    reading(&walls)?;
+    report_read_only_sandbox(&walls)?;
     let policy = Walled { writable: vec!["/tmp".into()], ..Walled::default() };
     let (mut free, mut walled) = (Vec::new(), Vec::new());
     for _ in 0..RUNS {
         free.push(time_of(Command::new("true"))?);
         walled.push(time_of(walls.command("true", [""; 0], &policy))?);
     }
-    let (free, walled) = (median(free), median(walled));
+    let (free, walled) = (median_of(free), median_of(walled));
     let added = walled - free;
-    report::row(
+    report::print_row(
         figure,
         goal,
         format_args!(
             "{added:.1} ms added ({walled:.1} with, {free:.1} without; {})",
             support.strength
         ),
-        GoalCheck::of(added <= GOAL_WALLS_MS),
+        GoalCheck::from_bool(added <= GOAL_WALLS_MS),
     );
     Ok(())
 }
 
 /// The same for a command that only reads, with a launcher that has got ready while there was time, as
 /// there is between two calls of a model.
-fn reading(walls: &Walls) -> Result<()> {
+fn report_read_only_sandbox(walls: &Walls) -> Result<()> {
     let scratch = tempfile::tempdir()?;
-    let scratch = Scratch::below(scratch.path())?;
+    let scratch = Scratch::create_in(scratch.path())?;
     let here = std::path::absolute(".")?;
     let mut shown: Vec<_> = gnoma_core::places::PROGRAMS.iter().map(Into::into).collect();
     shown.push(here.clone());
@@ -263,7 +264,7 @@ fn reading(walls: &Walls) -> Result<()> {
     for _ in 0..RUNS {
         free.push(time_of(Command::new("true"))?);
         let (Some(mut spare), Some(order)) =
-            (walls.spare(&policy), walls.order("true", [""; 0], &here, &policy))
+            (walls.spare_command(&policy), walls.encode_order("true", [""; 0], &here, &policy))
         else {
             bail!("there are no namespaces to get ready in")
         };
@@ -274,17 +275,17 @@ fn reading(walls: &Walls) -> Result<()> {
         let input = spare.stdin.take();
         input.context("the launcher has no input")?.write_all(&order)?;
         let status = spare.wait()?;
-        walled.push(millis(began.elapsed()));
+        walled.push(to_millis(began.elapsed()));
         if !status.success() {
             bail!("`true` ended with {status}");
         }
     }
-    let (free, walled) = (median(free), median(walled));
-    report::row(
+    let (free, walled) = (median_of(free), median_of(walled));
+    report::print_row(
         "sandbox around a command that only reads",
         format_args!("≤ {GOAL_READING_MS:.0} ms"),
         format_args!("{:.1} ms added ({walled:.1} with, {free:.1} without)", walled - free),
-        GoalCheck::of(walled - free <= GOAL_READING_MS),
+        GoalCheck::from_bool(walled - free <= GOAL_READING_MS),
     );
     Ok(())
 }
@@ -298,9 +299,9 @@ fn time_of(mut command: Command) -> Result<f64> {
     if !status.success() {
         bail!("`true` ended with {status}");
     }
-    Ok(millis(time))
+    Ok(to_millis(time))
 }
 
-fn millis(time: Duration) -> f64 {
+fn to_millis(time: Duration) -> f64 {
     time.as_secs_f64() * 1e3
 }

@@ -8,7 +8,7 @@ use gnoma_bench::{
     PROTOCOLS,
     clock::cpu_time,
     conversation::{Conversation, fresh_bytes},
-    report::{self, GoalCheck, median},
+    report::{self, GoalCheck, median_of},
 };
 use gnoma_llm::Protocol;
 
@@ -22,38 +22,39 @@ const HOLD: &str = "--hold";
 
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
     match arguments {
-        [] => compare(),
-        [hold, name, tokens] if hold == HOLD => self::hold(name, tokens),
+        [] => compare_protocols(),
+        [hold, name, tokens] if hold == HOLD => self::print_resident_memory(name, tokens),
         _ => bail!("`history` takes no arguments"),
     }
 }
 
-fn compare() -> Result<()> {
+fn compare_protocols() -> Result<()> {
     for (name, protocol) in PROTOCOLS {
-        let rounds: Vec<Round> = TOKENS.iter().map(|tokens| Round::of(protocol, *tokens)).collect();
-        print(name, &rounds);
+        let rounds: Vec<Round> =
+            TOKENS.iter().map(|tokens| Round::measure_next(protocol, *tokens)).collect();
+        print_rounds(name, &rounds);
     }
     let empty = resident_mb(PROTOCOLS[0].0, 0)?;
     for (name, _) in PROTOCOLS {
         let tokens = TOKENS[TOKENS.len() - 1];
         let resident = resident_mb(name, tokens)?;
-        report::row(
+        report::print_row(
             format_args!("memory with {tokens} tokens, {name}"),
             format_args!("< {GOAL_RESIDENT_MB} MB"),
             format_args!("{resident:.1} MB resident ({empty:.1} without them)"),
-            GoalCheck::of(resident < GOAL_RESIDENT_MB),
+            GoalCheck::from_bool(resident < GOAL_RESIDENT_MB),
         );
     }
     Ok(())
 }
 
-fn print(name: &str, rounds: &[Round]) {
+fn print_rounds(name: &str, rounds: &[Round]) {
     let list = |figure: &dyn Fn(&Round) -> String| {
         rounds.iter().map(figure).collect::<Vec<_>>().join(" / ")
     };
     let first = rounds.first().map_or(0, |round| round.fresh_bytes);
     let grows = rounds.iter().any(|round| round.fresh_bytes > first + first / 10);
-    report::row(
+    report::print_row(
         format_args!("one more round, {name}"),
         "new bytes do not grow with the history",
         format_args!(
@@ -62,7 +63,7 @@ fn print(name: &str, rounds: &[Round]) {
             list(&|round| (round.body_bytes / 1000).to_string()),
             list(&|round| format!("{:.0}", round.micros)),
         ),
-        GoalCheck::of(!grows),
+        GoalCheck::from_bool(!grows),
     );
 }
 
@@ -75,10 +76,10 @@ struct Round {
 }
 
 impl Round {
-    fn of(protocol: Protocol, tokens: usize) -> Self {
+    fn measure_next(protocol: Protocol, tokens: usize) -> Self {
         let mut talk = Conversation::new(protocol, tokens);
         let sent = talk.request();
-        talk.grow();
+        talk.add_round();
         let next = talk.request();
         let mut micros = Vec::new();
         let mut round = Self { fresh_bytes: 0, body_bytes: 0, micros: 0.0 };
@@ -90,7 +91,7 @@ impl Round {
             round.fresh_bytes = fresh_bytes(&before, &body);
             round.body_bytes = body.iter().map(Bytes::len).sum();
         }
-        round.micros = median(micros);
+        round.micros = median_of(micros);
         round
     }
 }
@@ -109,8 +110,8 @@ fn resident_mb(name: &str, tokens: usize) -> Result<f64> {
 }
 
 #[expect(clippy::print_stdout, reason = "the answer to the process that asks")]
-fn hold(name: &str, tokens: &str) -> Result<()> {
-    let talk = Conversation::new(gnoma_bench::protocol(name)?, tokens.parse()?);
+fn print_resident_memory(name: &str, tokens: &str) -> Result<()> {
+    let talk = Conversation::new(gnoma_bench::find_protocol(name)?, tokens.parse()?);
     let body = black_box(talk.encode(&talk.request()));
     let status = std::fs::read_to_string("/proc/self/status")?;
     drop((talk, body));

@@ -25,7 +25,7 @@ use gnoma_tui::{
     theme::{Depth, Shade, Theme},
 };
 
-use super::{number, router};
+use super::{parse_number_argument, router};
 
 /// A line of source text as models read it, without a secret.
 const SOURCE: &str =
@@ -36,11 +36,12 @@ const TERMINAL: Size = Size { width: 100, height: 30 };
 
 /// Does the work of `NAME` `COUNT` times; `draw` prints the bytes that went to the terminal.
 pub(crate) fn run(arguments: &[String]) -> Result<()> {
-    let count = number(arguments, 1, 1_000)?;
+    let count = parse_number_argument(arguments, 1, 1_000)?;
     match arguments.first().map(String::as_str) {
-        Some("decode") => {
-            reading::read(Protocol::OpenAi, &stream::answer(Protocol::OpenAi, count, Prose::Flat))
-        }
+        Some("decode") => reading::read_answer(
+            Protocol::OpenAi,
+            &stream::generate_answer(Protocol::OpenAi, count, Prose::Flat),
+        ),
         Some("scan") => scan_lines(count),
         Some("shell") => {
             analyse_commands(count);
@@ -68,7 +69,7 @@ fn scan_lines(count: usize) -> Result<()> {
 fn analyse_commands(count: usize) {
     let start = StartContext { cwd: "/home/me/project".into(), home: Some("/home/me".into()) };
     for _ in 0..count {
-        black_box(analyse(COMMAND, &start).commands.len());
+        black_box(analyse_command(COMMAND, &start).commands.len());
     }
 }
 
@@ -77,7 +78,7 @@ fn fold_deltas(count: usize) {
     let mut view = SessionView::new(session.clone(), epoch, None);
     for seq in 1..=count as u64 {
         let event = Event::Text { text: "word ".to_owned() };
-        view.apply(&Envelope {
+        view.apply_envelope(&Envelope {
             session: session.clone(),
             epoch,
             parent: None,
@@ -92,7 +93,7 @@ fn fold_deltas(count: usize) {
 /// Draws an answer that grows by one line a frame.
 #[expect(clippy::print_stdout, reason = "the bytes are the figure")]
 fn draw_answer(count: usize) -> Result<()> {
-    let theme = Theme::named("gnoma", Shade::Dark, Depth::Indexed)?;
+    let theme = Theme::from_name("gnoma", Shade::Dark, Depth::Indexed)?;
     let mut screen =
         Screen::new(Layout::Inline, theme, Traits { synchronized: true, reflows: true });
     let mut bytes = Vec::new();

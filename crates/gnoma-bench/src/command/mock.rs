@@ -66,20 +66,21 @@ impl Server {
     fn serve(&self, mut stream: TcpStream) -> Result<()> {
         stream.set_nodelay(true)?;
         while let Some(request) = Request::read(&mut stream)? {
-            self.note(&request)?;
+            self.log_request(&request)?;
             if request.is_post {
-                self.answer(&mut stream, &request)?;
+                self.send_reply(&mut stream, &request)?;
             } else {
                 send_json(&mut stream, &json!({"data": [{"id": "mock-model"}]}))?;
             }
-            *locked(&self.answered) = Some(Instant::now());
+            *lock_ignoring_poison(&self.answered) = Some(Instant::now());
         }
         Ok(())
     }
 
     #[expect(clippy::print_stdout, reason = "whoever measures reads it")]
-    fn note(&self, request: &Request) -> Result<()> {
-        let gap = locked(&self.answered).map(|end| request.at.saturating_duration_since(end));
+    fn log_request(&self, request: &Request) -> Result<()> {
+        let gap = lock_ignoring_poison(&self.answered)
+            .map(|end| request.at.saturating_duration_since(end));
         println!(
             "{}",
             json!({
@@ -89,15 +90,15 @@ impl Server {
             })
         );
         if request.is_post
-            && let Some(file) = locked(&self.dump).take()
+            && let Some(file) = lock_ignoring_poison(&self.dump).take()
         {
             std::fs::write(file, &request.body)?;
         }
         Ok(())
     }
 
-    fn answer(&self, stream: &mut TcpStream, request: &Request) -> io::Result<()> {
-        let reply = locked(&self.script).reply(&request.body);
+    fn send_reply(&self, stream: &mut TcpStream, request: &Request) -> io::Result<()> {
+        let reply = lock_ignoring_poison(&self.script).next_reply(&request.body);
         thread::sleep(reply.wait);
         if !reply.between.is_zero() {
             note_end(stream.try_clone()?);
@@ -171,7 +172,7 @@ fn send_records(stream: &mut TcpStream, reply: &ScriptedReply) -> io::Result<()>
         let at = out.len();
         out.extend_from_slice(record);
         if reply.is_stamped {
-            stamp(out.get_mut(at..).unwrap_or_default());
+            stamp_record(out.get_mut(at..).unwrap_or_default());
         }
         out.extend_from_slice(b"\r\n");
         rest = after;
@@ -199,7 +200,7 @@ fn note_end(stream: TcpStream) {
 }
 
 /// Writes the time into a record that has a place for it.
-fn stamp(record: &mut [u8]) {
+fn stamp_record(record: &mut [u8]) {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let place = record.windows(STAMP.len()).position(|window| window == STAMP);
     if let Some(place) = place.and_then(|at| record.get_mut(at..at + STAMP.len())) {
@@ -207,6 +208,6 @@ fn stamp(record: &mut [u8]) {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -13,7 +13,11 @@ pub(crate) mod watch;
 use anyhow::{Context as _, Result};
 
 /// The argument at `at` as a number.
-pub(crate) fn number(arguments: &[String], at: usize, default: usize) -> Result<usize> {
+pub(crate) fn parse_number_argument(
+    arguments: &[String],
+    at: usize,
+    default: usize,
+) -> Result<usize> {
     arguments
         .get(at)
         .map_or(Ok(default), |text| text.parse().with_context(|| format!("`{text}` is no number")))

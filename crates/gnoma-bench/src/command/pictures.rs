@@ -29,12 +29,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let names: Vec<&String> = options.iter().filter(|name| *name != "--check").collect();
     let painter = Painter::new()?;
     let mut stale = Vec::new();
-    for scene in scenes::all() {
+    for scene in scenes::all_scenes() {
         if !names.is_empty() && !names.iter().any(|name| *name == scene.name) {
             continue;
         }
         let file = Path::new(folder).join(scene.name).with_extension("png");
-        let picture = draw(&scene, &program, &painter)?;
+        let picture = draw_scene(&scene, &program, &painter)?;
         if !only_check {
             fs::write(&file, picture)
                 .with_context(|| format!("cannot write {}", file.display()))?;
@@ -48,15 +48,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn draw(scene: &Scene, program: &Path, painter: &Painter) -> Result<Vec<u8>> {
-    let mut take = stage::play(scene, program);
+fn draw_scene(scene: &Scene, program: &Path, painter: &Painter) -> Result<Vec<u8>> {
+    let mut take = stage::record_scene(scene, program);
     for _ in 1..MAX_TAKES {
         if take.is_err() {
-            take = stage::play(scene, program);
+            take = stage::record_scene(scene, program);
         }
     }
     let screen = take.with_context(|| format!("scene {}", scene.name))?;
-    let picture = painter.png(&screen, scene.shade)?;
+    let picture = painter.render_png(&screen, scene.shade)?;
     if picture.len() > MAX_BYTES {
         bail!("{} has {} bytes; at most {MAX_BYTES} are wanted", scene.name, picture.len());
     }

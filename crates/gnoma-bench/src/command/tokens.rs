@@ -16,7 +16,7 @@ pub(crate) fn run() -> Result<()> {
     for message in body["messages"].as_array().into_iter().flatten() {
         let is_system = matches!(message["role"].as_str(), Some("system" | "developer"));
         let part = if is_system { &mut system } else { &mut rest };
-        collect(&message["content"], part);
+        collect_text(&message["content"], part);
     }
     let tools = body.get("tools").map(Value::to_string).unwrap_or_default();
     let encoding = tiktoken::encoding::o200k_base();
@@ -35,10 +35,10 @@ pub(crate) fn run() -> Result<()> {
 }
 
 /// All text in a content, which is a string or a list of parts.
-fn collect(content: &Value, out: &mut String) {
+fn collect_text(content: &Value, out: &mut String) {
     match content {
         Value::String(text) => out.push_str(text),
-        Value::Array(parts) => parts.iter().for_each(|part| collect(&part["text"], out)),
+        Value::Array(parts) => parts.iter().for_each(|part| collect_text(&part["text"], out)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => (),
     }
 }

@@ -22,7 +22,7 @@ use std::{
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
-use super::number;
+use super::parse_number_argument;
 
 /// Digits of a time in microseconds.
 const STAMP_DIGITS: usize = 16;
@@ -44,33 +44,33 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     let [socket, port, _, sessions @ ..] = arguments else {
         bail!("give the socket, the model server's port, a number of subscribers and sessions");
     };
-    let subscribers: usize = number(arguments, 2, 1)?;
+    let subscribers: usize = parse_number_argument(arguments, 2, 1)?;
     let (ready, all_ready) = mpsc::channel();
     let mut threads = Vec::new();
     for (place, session) in sessions.iter().enumerate() {
         for _ in 0..subscribers {
-            let stream = attach(socket, session)?;
+            let stream = attach_session(socket, session)?;
             let ready = ready.clone();
-            threads.push(thread::spawn(move || subscribe(place, stream, &ready)));
+            threads.push(thread::spawn(move || read_until_turn_end(place, stream, &ready)));
         }
     }
     for _ in &threads {
         all_ready.recv_timeout(PATIENCE).context("a session sends no snapshot")?;
     }
-    let direct = ask(port)?;
+    let direct = send_stream_request(port)?;
     println!("ready");
-    let direct = thread::spawn(move || stamps(direct));
+    let direct = thread::spawn(move || read_stamps(direct));
     let mut heard = Vec::new();
     for thread in threads {
         let outcome = thread.join();
         heard.push(outcome.map_err(|_| anyhow::anyhow!("a subscriber broke down"))??);
     }
     let direct = direct.join().map_err(|_| anyhow::anyhow!("the direct reader broke down"))??;
-    println!("{}", report(&heard, subscribers, &direct));
+    println!("{}", build_report(&heard, subscribers, &direct));
     Ok(())
 }
 
-fn report(heard: &[Heard], subscribers: usize, direct: &[(u64, u64)]) -> Value {
+fn build_report(heard: &[Heard], subscribers: usize, direct: &[(u64, u64)]) -> Value {
     let mut deltas: HashMap<(usize, u64), (u64, usize)> = HashMap::new();
     for one in heard {
         for (written, took) in &one.times {
@@ -80,15 +80,15 @@ fn report(heard: &[Heard], subscribers: usize, direct: &[(u64, u64)]) -> Value {
     }
     let each = heard.iter().flat_map(|one| one.times.iter().map(|(_, took)| *took)).collect();
     json!({
-        "delta": spread(deltas.values().map(|(took, _)| *took).collect()),
-        "subscriber": spread(each),
-        "direct": spread(direct.iter().map(|(_, took)| *took).collect()),
+        "delta": latency_percentiles(deltas.values().map(|(took, _)| *took).collect()),
+        "subscriber": latency_percentiles(each),
+        "direct": latency_percentiles(direct.iter().map(|(_, took)| *took).collect()),
         "lost": deltas.values().filter(|(_, count)| *count < subscribers).count(),
         "snapshots": heard.iter().map(|one| one.snapshots).sum::<usize>(),
     })
 }
 
-fn spread(mut microseconds: Vec<u64>) -> Value {
+fn latency_percentiles(mut microseconds: Vec<u64>) -> Value {
     microseconds.sort_unstable();
     let at = |thousandth: usize| {
         let place = microseconds.len().saturating_sub(1) * thousandth / 1_000;
@@ -104,7 +104,7 @@ fn now_us() -> u64 {
 }
 
 /// A connection that is attached to a session.
-fn attach(socket: &str, session: &str) -> Result<UnixStream> {
+fn attach_session(socket: &str, session: &str) -> Result<UnixStream> {
     let mut stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let name = format!("bench {} {:?} {}", std::process::id(), stream, now_us());
@@ -115,7 +115,11 @@ fn attach(socket: &str, session: &str) -> Result<UnixStream> {
 }
 
 /// Reads to the end of a turn.
-fn subscribe(session: usize, stream: UnixStream, ready: &mpsc::Sender<()>) -> Result<Heard> {
+fn read_until_turn_end(
+    session: usize,
+    stream: UnixStream,
+    ready: &mpsc::Sender<()>,
+) -> Result<Heard> {
     let mut reader = BufReader::with_capacity(READ_BYTES, stream);
     let mut heard = Heard { session, ..Heard::default() };
     let mut is_attached = false;
@@ -140,7 +144,7 @@ fn subscribe(session: usize, stream: UnixStream, ready: &mpsc::Sender<()>) -> Re
         }
         let Some(event) = message.pointer("/event/event") else { continue };
         if let Some(text) = event.pointer("/text/text").and_then(Value::as_str) {
-            heard.times.extend(stamped(text, at));
+            heard.times.extend(parse_stamps(text, at));
         }
         if event.get("state").and_then(Value::as_str) == Some("idle") && is_attached {
             return Ok(heard);
@@ -149,13 +153,13 @@ fn subscribe(session: usize, stream: UnixStream, ready: &mpsc::Sender<()>) -> Re
 }
 
 /// The times in a text, and how long ago they were.
-fn stamped(text: &str, at: u64) -> impl Iterator<Item = (u64, u64)> {
+fn parse_stamps(text: &str, at: u64) -> impl Iterator<Item = (u64, u64)> {
     let numbers = text.split_ascii_whitespace().filter(|word| word.len() == STAMP_DIGITS);
     numbers.filter_map(|word| word.parse().ok()).map(move |then| (then, at.saturating_sub(then)))
 }
 
 /// A request to the model server, as short as it takes.
-fn ask(port: &str) -> Result<TcpStream> {
+fn send_stream_request(port: &str) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(format!("127.0.0.1:{port}"))?;
     stream.set_read_timeout(Some(PATIENCE))?;
     let body = r#"{"tools":[],"messages":[{"role":"user","content":"stream"}]}"#;
@@ -165,14 +169,14 @@ fn ask(port: &str) -> Result<TcpStream> {
 }
 
 /// The times in an answer of the model server.
-fn stamps(mut stream: TcpStream) -> Result<Vec<(u64, u64)>> {
+fn read_stamps(mut stream: TcpStream) -> Result<Vec<(u64, u64)>> {
     let (mut buffer, mut times) = (vec![0; READ_BYTES], Vec::new());
     loop {
         let count = stream.read(&mut buffer)?;
         let at = now_us();
         let text = String::from_utf8_lossy(buffer.get(..count).unwrap_or_default()).into_owned();
         // A delta is written in one piece, and so it comes.
-        times.extend(stamped(&text.replace('"', " "), at));
+        times.extend(parse_stamps(&text.replace('"', " "), at));
         if count == 0 || text.contains("[DONE]") {
             return Ok(times);
         }

@@ -5,7 +5,7 @@ use super::*;
 
 fn set_in(text: &str, key: &str, value: impl Into<Value>) -> Result<String, EditError> {
     let path: Vec<&str> = key.split('.').collect();
-    apply(text, &[Change::set(&path, value)])
+    apply_changes(text, &[Change::set_path(&path, value)])
 }
 
 #[track_caller]
@@ -61,17 +61,17 @@ fn what_cannot_be_set_is_said_with_the_cause() {
     assert!(refused("[tui]\nx = 1", "tui").contains("`tui` is a table"));
     assert!(refused("tui.x.y = 1", "tui.x").contains("`tui.x` is a table"));
     assert!(refused("[[arms]]\nid = 'x'", "arms.x").contains("`arms` is a list"));
-    assert_eq!(Change::at("a b", 1), Err(EditError::NoKey));
-    assert_eq!(Change::at("a.\"b.c\"", 1), Ok(Change::set(&["a", "b.c"], 1)));
+    assert_eq!(Change::set_key("a b", 1), Err(EditError::NoKey));
+    assert_eq!(Change::set_key("a.\"b.c\"", 1), Ok(Change::set_path(&["a", "b.c"], 1)));
     assert_eq!(
-        apply("", &[Change::Set { path: Vec::new(), value: 1.into() }]),
+        apply_changes("", &[Change::Set { path: Vec::new(), value: 1.into() }]),
         Err(EditError::NoKey)
     );
 }
 
 fn allowed(text: &str, rules: &[&str]) -> Result<String, EditError> {
     let changes: Vec<_> = rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
-    apply(text, &changes)
+    apply_changes(text, &changes)
 }
 
 #[test]
@@ -189,7 +189,7 @@ proptest! {
         let path: Vec<String> = path.into_iter().map(str::to_owned).collect();
         let change = Change::Set { path: path.clone(), value: value.clone() };
         let before = toml::from_str::<Table>(&text);
-        match (before, apply(&text, &[change])) {
+        match (before, apply_changes(&text, &[change])) {
             (Err(_), result) => {
                 let is_told = matches!(result, Err(EditError::NotToml { .. }));
                 prop_assert!(is_told);
@@ -232,7 +232,7 @@ proptest! {
 
 #[test]
 fn removed_key_takes_its_line_with_it_and_nothing_else() {
-    let removed = |text: &str, path: &[&str]| apply(text, &[Change::remove(path)]).unwrap();
+    let removed = |text: &str, path: &[&str]| apply_changes(text, &[Change::remove(path)]).unwrap();
     let path = ["provider", "api_keys", "work"];
     for (before, after) in [
         (

@@ -35,7 +35,7 @@ pub(super) struct MakeRule {
 }
 
 impl RuleBook {
-    fn add(&mut self, names: Vec<String>, rule: MakeRule) {
+    fn add_rule(&mut self, names: Vec<String>, rule: MakeRule) {
         for name in names {
             self.named.entry(name).or_default().push(self.rules.len());
         }
@@ -44,32 +44,35 @@ impl RuleBook {
 }
 
 /// The first of these files there, and its length.
-pub(super) fn read(folder: &Path, files: &[&str]) -> (RuleBook, usize) {
+pub(super) fn read_rule_book(folder: &Path, files: &[&str]) -> (RuleBook, usize) {
     let text = files.iter().find_map(|name| {
         String::from_utf8(bounded_file::read_start(&folder.join(name), MAX_BYTES).ok()?).ok()
     });
     let Some(text) = text else { return (RuleBook::default(), 0) };
-    let mut book =
-        if files == PACKAGE_FILES { package(&text) } else { recipes(&text, files == JUSTFILES) };
+    let mut book = if files == PACKAGE_FILES {
+        parse_package(&text)
+    } else {
+        parse_recipes(&text, files == JUSTFILES)
+    };
     book.is_there = true;
     // What is cut off is not known.
     book.is_open |= text.len() as u64 == MAX_BYTES;
     (book, text.len())
 }
 
-fn package(text: &str) -> RuleBook {
+fn parse_package(text: &str) -> RuleBook {
     let mut book = RuleBook::default();
     let package: Value = gnoma_core::json::from_str(text).unwrap_or_default();
     let scripts = package.get("scripts").and_then(Value::as_object);
     for (name, script) in scripts.into_iter().flatten() {
         let lines = script.as_str().map(str::to_owned).into_iter().collect();
-        book.add(vec![name.clone()], MakeRule { needs: Vec::new(), lines });
+        book.add_rule(vec![name.clone()], MakeRule { needs: Vec::new(), lines });
     }
     book
 }
 
 /// Rules as both write them: names, a colon, what they need; then lines that are indented.
-fn recipes(text: &str, is_just: bool) -> RuleBook {
+fn parse_recipes(text: &str, is_just: bool) -> RuleBook {
     let text = text.replace("\\\n", " ");
     let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
     let mut book = RuleBook::default();
@@ -101,7 +104,7 @@ fn recipes(text: &str, is_just: bool) -> RuleBook {
         let own = Some(own.trim()).filter(|own| !own.is_empty()).map(str::to_owned);
         let mut needs = words(needs);
         needs.retain(|need| need != "|");
-        book.add(names, MakeRule { needs, lines: own.into_iter().collect() });
+        book.add_rule(names, MakeRule { needs, lines: own.into_iter().collect() });
     }
     book
 }

@@ -23,21 +23,22 @@ pub fn git_hooks(root: &Path) -> Vec<PathBuf> {
     let git = if mark.is_dir() {
         mark
     } else {
-        let Some(place) = read(&mark).and_then(|text| line_behind(&text, "gitdir:")) else {
+        let Some(place) = read_hook_file(&mark).and_then(|text| line_behind(&text, "gitdir:"))
+        else {
             return Vec::new();
         };
         root.join(place)
     };
-    let common = read(&git.join("commondir")).map(|place| git.join(place.trim()));
+    let common = read_hook_file(&git.join("commondir")).map(|place| git.join(place.trim()));
     let common = common.unwrap_or(git);
-    let named = read(&common.join("config")).and_then(|text| hooks_path(&text));
+    let named = read_hook_file(&common.join("config")).and_then(|text| hooks_path(&text));
     let mut folders = vec![named.map_or_else(|| common.join("hooks"), |place| root.join(place))];
     let husky = folders.first().filter(|folder| folder.ends_with(HUSKY_SCRIPTS));
     folders.extend(husky.and_then(|folder| folder.parent()).map(Path::to_path_buf));
     let entries = folders.iter().flat_map(fs::read_dir).flatten().flatten();
     let mut all: Vec<PathBuf> =
         entries.map(|entry| entry.path()).filter(|path| is_program(path)).take(MAX_HOOKS).collect();
-    gnoma_core::sort::sort(&mut all);
+    gnoma_core::sort::sort_items(&mut all);
     all
 }
 
@@ -58,7 +59,7 @@ fn line_behind(text: &str, mark: &str) -> Option<String> {
     text.lines().find_map(|line| line.strip_prefix(mark)).map(|rest| rest.trim().to_owned())
 }
 
-fn read(path: &Path) -> Option<String> {
+fn read_hook_file(path: &Path) -> Option<String> {
     String::from_utf8(bounded_file::read_start(path, MAX_BYTES).ok()?).ok()
 }
 

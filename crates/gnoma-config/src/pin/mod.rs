@@ -9,7 +9,7 @@
 //! ([`started`]), and the hooks of its git repository. Hooks and servers of the project's plugins count as settings. One changed byte, one more or one
 //! less file is another pin.
 //!
-//! Not covered: data that they read, and what is named only when it runs ([`unpinned`]).
+//! Not covered: data that they read, and what is named only when it runs ([`unpinned_commands`]).
 
 mod books;
 mod git_hooks;
@@ -67,7 +67,7 @@ const MAX_FOLDERS: usize = 32;
 ///
 /// # Errors
 /// There are too many to look at.
-pub fn acting(folder: &Path, content: &[u8]) -> io::Result<Vec<PathBuf>> {
+pub fn list_acting_files(folder: &Path, content: &[u8]) -> io::Result<Vec<PathBuf>> {
     Ok(acting_files(folder, content)?.into_iter().collect())
 }
 
@@ -75,16 +75,16 @@ pub fn acting(folder: &Path, content: &[u8]) -> io::Result<Vec<PathBuf>> {
 ///
 /// # Errors
 /// A file cannot be read, or there are too many to look at.
-pub fn pin(folder: &Path, content: &[u8]) -> io::Result<String> {
+pub fn compute_pin(folder: &Path, content: &[u8]) -> io::Result<String> {
     let mut hash = Sha256::new();
-    part(&mut hash, Path::new("config"), content.len() as u64);
+    hash_part(&mut hash, Path::new("config"), content.len() as u64);
     hash.update(content);
     let mut left = MAX_BYTES;
     for file in acting_files(folder, content)? {
         let mut opened = bounded_file::open(&folder.join(&file))?;
         let length = opened.metadata()?.len();
         left = left.checked_sub(length).ok_or_else(too_much)?;
-        part(&mut hash, &file, length);
+        hash_part(&mut hash, &file, length);
         let copied = io::copy(&mut opened.by_ref().take(length), &mut hash)?;
         hash.update(copied.to_le_bytes());
     }
@@ -93,7 +93,7 @@ pub fn pin(folder: &Path, content: &[u8]) -> io::Result<String> {
 }
 
 /// Lengths go in too, so that no content can pass for the start of another file.
-fn part(hash: &mut Sha256, name: &Path, length: u64) {
+fn hash_part(hash: &mut Sha256, name: &Path, length: u64) {
     let name = name.as_os_str().as_encoded_bytes();
     hash.update((name.len() as u64).to_le_bytes());
     hash.update(name);
@@ -109,44 +109,48 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
     let mut files = BTreeSet::new();
     for hook in git_hooks(folder) {
         let inside = hook.strip_prefix(folder).map(Path::to_path_buf);
-        add(inside.unwrap_or(hook), &mut files)?;
+        add_file(inside.unwrap_or(hook), &mut files)?;
     }
-    let said = said(folder, content, &mut files)?;
-    let mut words = words::of(&said);
+    let said = read_settings_words(folder, content, &mut files)?;
+    let mut words = words::collect_words(&said);
     // A variable may stand for the folder.
     let below_first = |word: &String| word.split_once('/').map(|(_, rest)| rest.to_owned());
     let shorter: Vec<String> = words.iter().filter_map(below_first).collect();
     words.extend(shorter.into_iter().filter(|word| !word.is_empty()));
-    let named: Vec<_> = words.iter().map(|word| words::inside(folder, word)).collect();
+    let named: Vec<_> = words.iter().map(|word| words::relative_to_folder(folder, word)).collect();
     // A command may enter a folder before it names a file.
     let folders = named.iter().filter(|name| folder.join(name).is_dir()).take(MAX_FOLDERS);
     for below in std::iter::once(&PathBuf::new()).chain(folders) {
         for name in named.iter().map(|name| below.join(name)) {
             if folder.join(&name).is_file() {
-                add(name, &mut files)?;
+                add_file(name, &mut files)?;
             }
         }
     }
     let mut left = patterns::Budget::default();
-    for command in said.run() {
-        for file in patterns::files(folder, command, &mut left).found {
-            add(file, &mut files)?;
+    for command in said.command_lines() {
+        for file in patterns::match_files(folder, command, &mut left).found {
+            add_file(file, &mut files)?;
         }
     }
-    for file in started::by(folder, &files).ok_or_else(too_much)? {
-        add(file, &mut files)?;
+    for file in started::find_started_scripts(folder, &files).ok_or_else(too_much)? {
+        add_file(file, &mut files)?;
     }
     Ok(files)
 }
 
 /// Reads the texts of the configuration, of the settings of other programs and of plugins. Adds to `files` the
 /// files of everything that acts without being named.
-fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Result<SettingsWords> {
+fn read_settings_words(
+    folder: &Path,
+    content: &[u8],
+    files: &mut BTreeSet<PathBuf>,
+) -> io::Result<SettingsWords> {
     for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
-        below(folder, &Path::new(holding).join(name), 0, files)?;
+        add_files_below(folder, &Path::new(holding).join(name), 0, files)?;
     }
     let mut said = SettingsWords::default();
-    said.read(content);
+    said.read_content(content);
     let mut left = MAX_PLUGIN_BYTES;
     for file in &*files {
         let mut parts = file.iter();
@@ -160,13 +164,13 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
     for name in SETTINGS {
         let file = folder.join(name);
         if file.is_file() {
-            said.read(&bounded_file::read_start(&file, MAX_SETTINGS_BYTES)?);
-            add(PathBuf::from(name), files)?;
+            said.read_content(&bounded_file::read_start(&file, MAX_SETTINGS_BYTES)?);
+            add_file(PathBuf::from(name), files)?;
         }
     }
     let mut rules = rules::RuleSearch::new(folder);
     for command in &said.commands {
-        let ruled = rules.of(command).ok_or_else(too_much)?;
+        let ruled = rules.follow_command(command).ok_or_else(too_much)?;
         said.texts.extend(ruled.lines.iter().cloned());
         said.ruled.push(ruled);
     }
@@ -178,11 +182,11 @@ fn said(folder: &Path, content: &[u8], files: &mut BTreeSet<PathBuf>) -> io::Res
 ///
 /// # Errors
 /// A file of settings cannot be read.
-pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
-    let said = said(folder, content, &mut BTreeSet::new())?;
+pub fn unpinned_commands(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
+    let said = read_settings_words(folder, content, &mut BTreeSet::new())?;
     let mut left = patterns::Budget::default();
     let mut is_open_itself = |command: &String| {
-        let matched = patterns::files(folder, command, &mut left);
+        let matched = patterns::match_files(folder, command, &mut left);
         matched.is_cut || unnamed::shows_when_it_runs(command, &said.variables)
     };
     let mut is_open = |(command, ruled): &(&String, &ruled::Ruled)| {
@@ -199,20 +203,20 @@ pub fn unpinned(folder: &Path, content: &[u8]) -> io::Result<Vec<String>> {
 ///
 /// # Errors
 /// A file cannot be read.
-pub fn content(folder: &Path) -> io::Result<Option<Vec<u8>>> {
-    if let Some(content) = paths::read(&paths::project_file(folder))? {
+pub fn read_config_content(folder: &Path) -> io::Result<Option<Vec<u8>>> {
+    if let Some(content) = paths::read_config_file(&paths::project_file(folder))? {
         return Ok(Some(content));
     }
     Ok((!acting_files(folder, &[])?.is_empty()).then(Vec::new))
 }
 
-fn add(file: PathBuf, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+fn add_file(file: PathBuf, files: &mut BTreeSet<PathBuf>) -> io::Result<()> {
     files.insert(file);
     if files.len() > MAX_FILES { Err(too_much()) } else { Ok(()) }
 }
 
 /// All files at and below `relative`. Links are followed: what they lead to is what would act.
-fn below(
+fn add_files_below(
     folder: &Path,
     relative: &Path,
     depth: usize,
@@ -230,9 +234,9 @@ fn below(
         let inside = relative.join(entry?.file_name());
         let path = folder.join(&inside);
         if path.is_dir() {
-            below(folder, &inside, depth + 1, files)?;
+            add_files_below(folder, &inside, depth + 1, files)?;
         } else if path.is_file() {
-            add(inside, files)?;
+            add_file(inside, files)?;
         }
     }
     Ok(())
@@ -270,9 +274,9 @@ args = ["--data=tools/data.json"]
             }
         }
         let config = b"[[hooks]]\nexec = 'npm test && make test && just test && sh run.sh *.sh'\n";
-        assert!(acting(folder.path(), config).unwrap().is_empty());
-        assert!(pin(folder.path(), config).is_ok());
-        assert!(content(folder.path()).unwrap().is_none());
+        assert!(list_acting_files(folder.path(), config).unwrap().is_empty());
+        assert!(compute_pin(folder.path(), config).is_ok());
+        assert!(read_config_content(folder.path()).unwrap().is_none());
     }
 
     #[test]
@@ -283,7 +287,7 @@ args = ["--data=tools/data.json"]
             fs::create_dir_all(at(name).parent().unwrap()).unwrap();
             fs::write(at(name), text).unwrap();
         };
-        let pin = || super::pin(folder.path(), CONFIG).unwrap();
+        let pin = || super::compute_pin(folder.path(), CONFIG).unwrap();
         let mut last = pin();
         for name in [
             "scripts/check.sh",
@@ -308,7 +312,7 @@ args = ["--data=tools/data.json"]
         put("README.md", "hello");
         put(".gnoma/sessions/1.json", "{}");
         assert_eq!(pin(), last);
-        assert_ne!(super::pin(folder.path(), b"").unwrap(), last);
+        assert_ne!(super::compute_pin(folder.path(), b"").unwrap(), last);
         fs::remove_file(at("tools/server")).unwrap();
         assert_ne!(pin(), last);
     }
@@ -324,7 +328,7 @@ args = ["--data=tools/data.json"]
             format!("{}", script.display()),
         ] {
             let config = format!("exec = \"{exec}\"\nargs = [\"my run.sh\", \"scripts\"]\n");
-            let pin = || super::pin(folder.path(), config.as_bytes()).unwrap();
+            let pin = || super::compute_pin(folder.path(), config.as_bytes()).unwrap();
             fs::write(&script, "one").unwrap();
             let before = pin();
             fs::write(&script, "two").unwrap();
@@ -338,7 +342,7 @@ args = ["--data=tools/data.json"]
             ("npm run -s hook", "package.json"),
         ] {
             let config = format!("exec = \"{command}\"\n");
-            let pin = || super::pin(folder.path(), config.as_bytes()).unwrap();
+            let pin = || super::compute_pin(folder.path(), config.as_bytes()).unwrap();
             fs::write(folder.path().join(name), "one").unwrap();
             let before = pin();
             fs::write(folder.path().join(name), "two").unwrap();
@@ -346,7 +350,7 @@ args = ["--data=tools/data.json"]
         }
         let config = br#"exec = "cd scripts && sh run.sh""#;
         let script = folder.path().join("scripts/run.sh");
-        let pin = || super::pin(folder.path(), config).unwrap();
+        let pin = || super::compute_pin(folder.path(), config).unwrap();
         fs::write(&script, "one").unwrap();
         let before = pin();
         fs::write(&script, "two").unwrap();
@@ -361,7 +365,7 @@ args = ["--data=tools/data.json"]
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();
         };
-        let pin = || super::pin(folder.path(), b"").unwrap();
+        let pin = || super::compute_pin(folder.path(), b"").unwrap();
         let hook = |command: &str| {
             let hook = serde_json::json!({"type": "command", "command": command});
             serde_json::json!({"hooks": {"Stop": [{"hooks": [hook]}]}}).to_string()
@@ -384,13 +388,13 @@ args = ["--data=tools/data.json"]
         put("scripts/unnamed.sh", "one");
         assert_eq!(pin(), before);
         put(".gnoma/plugins/p/hooks/open.json", &hook("sh $SCRIPT"));
-        assert_eq!(unpinned(folder.path(), b"").unwrap(), ["sh $SCRIPT"]);
+        assert_eq!(unpinned_commands(folder.path(), b"").unwrap(), ["sh $SCRIPT"]);
     }
 
     /// Whether a change of `name` is another pin where `command` is a hook.
     pub(super) fn pins(folder: &Path, command: &str, name: &str) -> bool {
         let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(command));
-        let pin = || super::pin(folder, config.as_bytes()).unwrap();
+        let pin = || super::compute_pin(folder, config.as_bytes()).unwrap();
         fs::create_dir_all(folder.join(name).parent().unwrap()).unwrap();
         fs::write(folder.join(name), "one").unwrap();
         let before = pin();
@@ -437,7 +441,10 @@ args = ["--data=tools/data.json"]
             "[[hooks]]\nexec = \"sh linked/*.sh\"\n".to_owned(),
             format!("[[hooks]]\nexec = \"sh {outside}\"\n"),
         ] {
-            assert_eq!(acting(&root, config.as_bytes()).unwrap(), [""; 0].map(PathBuf::from));
+            assert_eq!(
+                list_acting_files(&root, config.as_bytes()).unwrap(),
+                [""; 0].map(PathBuf::from)
+            );
         }
     }
 
@@ -450,10 +457,13 @@ args = ["--data=tools/data.json"]
         let stars = "*a".repeat(60) + "b";
         let many = vec![format!("sh {stars} {stars}/{stars}"); 500];
         let config = format!("[[hooks]]\nargs = {many:?}\n");
-        assert_eq!(acting(folder.path(), config.as_bytes()).unwrap(), [""; 0].map(PathBuf::from));
+        assert_eq!(
+            list_acting_files(folder.path(), config.as_bytes()).unwrap(),
+            [""; 0].map(PathBuf::from)
+        );
         let config = b"[[hooks]]\nexec = \"sh a*\"\n";
-        assert!(acting(folder.path(), config).unwrap().len() < 300);
-        assert_eq!(unpinned(folder.path(), config).unwrap(), ["sh a*"]);
+        assert!(list_acting_files(folder.path(), config).unwrap().len() < 300);
+        assert_eq!(unpinned_commands(folder.path(), config).unwrap(), ["sh a*"]);
     }
 
     #[test]
@@ -461,7 +471,7 @@ args = ["--data=tools/data.json"]
         let folder = tempfile::tempdir().unwrap();
         let told = |exec: &str| {
             let config = format!("[[hooks]]\nexec = {}\n", toml::Value::from(exec));
-            !unpinned(folder.path(), config.as_bytes()).unwrap().is_empty()
+            !unpinned_commands(folder.path(), config.as_bytes()).unwrap().is_empty()
         };
         for open in [
             "sh $SCRIPT",
@@ -495,12 +505,15 @@ args = ["-c", "exec $TOOL --serve"]
 [mcp_servers.env]
 TOOL = "./tools/x"
 "#;
-        assert!(unpinned(folder.path(), config).unwrap().is_empty());
+        assert!(unpinned_commands(folder.path(), config).unwrap().is_empty());
         let config = br#"[[mcp_servers]]
 command = "sh"
 args = ["-c", "exec $OTHER --serve"]
 "#;
-        assert_eq!(unpinned(folder.path(), config).unwrap(), ["sh -c exec $OTHER --serve"]);
+        assert_eq!(
+            unpinned_commands(folder.path(), config).unwrap(),
+            ["sh -c exec $OTHER --serve"]
+        );
     }
 
     #[test]
@@ -509,9 +522,9 @@ args = ["-c", "exec $OTHER --serve"]
         let hooks = folder.path().join(".gnoma/hooks");
         fs::create_dir_all(&hooks).unwrap();
         fs::write(hooks.join("a"), "xy").unwrap();
-        let one = super::pin(folder.path(), b"").unwrap();
+        let one = super::compute_pin(folder.path(), b"").unwrap();
         fs::write(hooks.join("a"), "x").unwrap();
         fs::write(hooks.join("b"), "y").unwrap();
-        assert_ne!(super::pin(folder.path(), b"").unwrap(), one);
+        assert_ne!(super::compute_pin(folder.path(), b"").unwrap(), one);
     }
 }

@@ -47,7 +47,7 @@ pub(super) struct Matched {
 }
 
 /// The files in `folder` that the patterns of a command stand for.
-pub(super) fn files(folder: &Path, command: &str, left: &mut Budget) -> Matched {
+pub(super) fn match_files(folder: &Path, command: &str, left: &mut Budget) -> Matched {
     let words = as_a_shell_reads(command);
     let is_pattern = |word: &&String| word.contains(['*', '?', '[']) && !word.contains("://");
     let patterns: Vec<&String> = words.iter().filter(is_pattern).collect();
@@ -108,9 +108,11 @@ fn next_level(
             for entry in entries {
                 *entries_left = entries_left.checked_sub(1)?;
                 let entry = entry.file_name();
-                fitting.extend(entry.to_str().filter(|entry| fits(name, entry)).map(str::to_owned));
+                fitting.extend(
+                    entry.to_str().filter(|entry| name_matches(name, entry)).map(str::to_owned),
+                );
             }
-            gnoma_core::sort::sort(&mut fitting);
+            gnoma_core::sort::sort_items(&mut fitting);
             fitting
         } else {
             vec![name.to_owned()]
@@ -128,11 +130,12 @@ fn next_level(
 
 /// Reports whether a name matches a pattern; brackets match any one letter. A pattern matches a hidden name only if
 /// it starts with the dot itself.
-fn fits(pattern: &str, name: &str) -> bool {
-    (!name.starts_with('.') || pattern.starts_with('.')) && glob::fits(&tokens(pattern), name)
+fn name_matches(pattern: &str, name: &str) -> bool {
+    (!name.starts_with('.') || pattern.starts_with('.'))
+        && glob::tokens_match(&parse_pattern(pattern), name)
 }
 
-fn tokens(pattern: &str) -> Vec<Token> {
+fn parse_pattern(pattern: &str) -> Vec<Token> {
     let mut tokens = Vec::new();
     let mut rest = pattern.chars();
     while let Some(letter) = rest.next() {
@@ -178,7 +181,7 @@ mod tests {
             ("**", "x", true),
             ("é?", "éa", true),
         ] {
-            assert_eq!(fits(pattern, name), expected, "{pattern} {name}");
+            assert_eq!(name_matches(pattern, name), expected, "{pattern} {name}");
         }
     }
 }

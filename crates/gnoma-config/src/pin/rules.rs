@@ -13,7 +13,7 @@ use std::{
 use super::{
     books::{self, JUSTFILES, MAKEFILES, PACKAGE_FILES, RuleBook},
     ruled::Ruled,
-    words::{as_a_shell_reads, commands, inside},
+    words::{as_a_shell_reads, relative_to_folder, split_commands},
 };
 
 /// Most lines of rules that one command leads to.
@@ -68,19 +68,19 @@ impl<'f> RuleSearch<'f> {
     }
 
     /// Returns the lines of rules that `command` runs in the project; `None` where finding them is too much work.
-    pub(super) fn of(&mut self, command: &str) -> Option<Ruled> {
+    pub(super) fn follow_command(&mut self, command: &str) -> Option<Ruled> {
         let mut all = Ruled::default();
         let mut seen = BTreeSet::new();
         let mut next = vec![(command.to_owned(), vec![PathBuf::new()])];
         while let Some((text, mut places)) = next.pop() {
-            self.spend(text.len())?;
+            self.spend_budget(text.len())?;
             let words = as_a_shell_reads(&text);
             if !all.lines.is_empty() || words.iter().any(|word| names_rules(word)) {
-                self.enter(&words, &mut places, &mut all.is_open)?;
+                self.enter_folders(&words, &mut places, &mut all.is_open)?;
             }
             let mut found = Ruled::default();
-            for words in commands(&text) {
-                self.named(&words, &places, &mut found)?;
+            for words in split_commands(&text) {
+                self.collect_named(&words, &places, &mut found)?;
             }
             all.is_open |= found.is_open;
             for line in found.lines {
@@ -95,13 +95,13 @@ impl<'f> RuleSearch<'f> {
         Some(all)
     }
 
-    fn spend(&mut self, bytes: usize) -> Option<()> {
+    fn spend_budget(&mut self, bytes: usize) -> Option<()> {
         self.left = self.left.checked_sub(bytes + LOOK)?;
         Some(())
     }
 
     /// Adds the folders that a command names to those it may run in.
-    fn enter(
+    fn enter_folders(
         &mut self,
         words: &[String],
         places: &mut Vec<PathBuf>,
@@ -110,11 +110,12 @@ impl<'f> RuleSearch<'f> {
         for word in words {
             // A variable may stand for the folder.
             let tail = word.split_once('/').filter(|_| word.starts_with('$'));
-            let name = inside(self.folder, tail.map_or(word.as_str(), |(_, tail)| tail));
+            let name =
+                relative_to_folder(self.folder, tail.map_or(word.as_str(), |(_, tail)| tail));
             if name.components().any(|part| part == Component::ParentDir) {
                 *is_open = true;
             } else if !name.is_absolute() && !places.contains(&name) {
-                self.spend(places.len() * LOOK)?;
+                self.spend_budget(places.len() * LOOK)?;
                 let is_folder = self.folder.join(&name).is_dir();
                 // Files of a folder that is named from another one are in no pin.
                 *is_open |= is_folder && places.len() > MAX_FOLDERS
@@ -128,7 +129,12 @@ impl<'f> RuleSearch<'f> {
     }
 
     /// Adds the lines of rules that one command names to `found`; `None` where that is too much work.
-    fn named(&mut self, words: &[String], places: &[PathBuf], found: &mut Ruled) -> Option<()> {
+    fn collect_named(
+        &mut self,
+        words: &[String],
+        places: &[PathBuf],
+        found: &mut Ruled,
+    ) -> Option<()> {
         for (at, word) in words.iter().enumerate() {
             let program = word.rsplit('/').next().unwrap_or(word);
             let rest = words.get(at + 1..).unwrap_or_default();
@@ -147,30 +153,30 @@ impl<'f> RuleSearch<'f> {
             } else {
                 continue;
             };
-            self.spend(rest.len() * LOOK)?;
-            let names = arguments(rest, places, &mut found.is_open);
+            self.spend_budget(rest.len() * LOOK)?;
+            let names = target_names(rest, places, &mut found.is_open);
             if files == PACKAGE_FILES {
-                self.scripts(program, &names, places, found)?;
+                self.collect_scripts(program, &names, places, found)?;
             } else {
-                self.recipes(&names, files, places, found)?;
+                self.collect_recipes(&names, files, places, found)?;
             }
         }
         Some(())
     }
 
-    fn book(&mut self, place: &Path, files: &'static [&'static str]) -> Option<Rc<RuleBook>> {
-        self.spend(0)?;
+    fn load_book(&mut self, place: &Path, files: &'static [&'static str]) -> Option<Rc<RuleBook>> {
+        self.spend_budget(0)?;
         let key = (place.to_owned(), *files.first()?);
         if let Some(book) = self.books.get(&key) {
             return Some(Rc::clone(book));
         }
-        let (book, bytes) = books::read(&self.folder.join(place), files);
-        self.spend(bytes)?;
+        let (book, bytes) = books::read_rule_book(&self.folder.join(place), files);
+        self.spend_budget(bytes)?;
         Some(Rc::clone(self.books.entry(key).or_insert(Rc::new(book))))
     }
 
     /// The scripts of `package.json` that the arguments of such a program name.
-    fn scripts(
+    fn collect_scripts(
         &mut self,
         program: &str,
         names: &[&str],
@@ -188,7 +194,7 @@ impl<'f> RuleSearch<'f> {
         let mut lines = Vec::new();
         let mut is_any = false;
         for place in places {
-            let book = self.book(place, PACKAGE_FILES)?;
+            let book = self.load_book(place, PACKAGE_FILES)?;
             is_any |= book.is_there;
             let rules = wanted.iter().filter_map(|name| book.named.get(name)).flatten();
             let of_place: Vec<String> = rules
@@ -196,7 +202,7 @@ impl<'f> RuleSearch<'f> {
                 .flat_map(|rule| rule.lines.iter().cloned())
                 .collect();
             for line in &of_place {
-                self.spend(line.len())?;
+                self.spend_budget(line.len())?;
             }
             lines.extend(of_place);
         }
@@ -207,7 +213,7 @@ impl<'f> RuleSearch<'f> {
         // What lies there is found before other programs, and the shell itself is looked for there.
         for word in lines.iter().flat_map(|line| as_a_shell_reads(line)).chain(["sh".to_owned()]) {
             for place in places {
-                self.spend(0)?;
+                self.spend_budget(0)?;
                 let bin = self.folder.join(place).join("node_modules/.bin");
                 found.is_open |= !word.contains('/') && bin.join(&word).symlink_metadata().is_ok();
             }
@@ -218,7 +224,7 @@ impl<'f> RuleSearch<'f> {
 
     /// The lines of the rules that the arguments of `make` or `just` name, else of the first one, with those that
     /// they need.
-    fn recipes(
+    fn collect_recipes(
         &mut self,
         names: &[&str],
         files: &'static [&'static str],
@@ -228,7 +234,7 @@ impl<'f> RuleSearch<'f> {
         let mut unknown: BTreeSet<&str> = gnoma_core::sort::to_set(names.iter().copied());
         let mut is_any = false;
         for place in places {
-            let book = self.book(place, files)?;
+            let book = self.load_book(place, files)?;
             is_any |= book.is_there;
             found.is_open |= book.is_open;
             let known = |name: &&str| book.named.contains_key(*name);
@@ -243,7 +249,7 @@ impl<'f> RuleSearch<'f> {
             }
             let (mut seen, mut done) = (BTreeSet::new(), BTreeSet::new());
             while let Some(name) = next.pop() {
-                self.spend(name.len())?;
+                self.spend_budget(name.len())?;
                 if !seen.insert(name) {
                     continue;
                 }
@@ -253,7 +259,7 @@ impl<'f> RuleSearch<'f> {
                 };
                 for at in rules.iter().filter(|at| done.insert(**at)) {
                     let Some(rule) = book.rules.get(*at) else { continue };
-                    self.spend(rule.lines.iter().map(|line| line.len() + LOOK).sum())?;
+                    self.spend_budget(rule.lines.iter().map(|line| line.len() + LOOK).sum())?;
                     found.is_open |= rule.lines.iter().any(|line| is_filled_in(line));
                     found.lines.extend(rule.lines.iter().cloned());
                     next.extend(rule.needs.iter().map(String::as_str));
@@ -279,11 +285,12 @@ fn is_filled_in(line: &str) -> bool {
 }
 
 /// Returns the names among the arguments, without options. Sets `is_open` where one of the options is not known.
-fn arguments<'w>(words: &'w [String], places: &[PathBuf], is_open: &mut bool) -> Vec<&'w str> {
+fn target_names<'w>(words: &'w [String], places: &[PathBuf], is_open: &mut bool) -> Vec<&'w str> {
     let mut names = Vec::new();
     let mut rest = words.iter().map(String::as_str);
     while let Some(word) = rest.next() {
-        let is_place = |name: &str| places.iter().any(|at| at == &inside(Path::new(""), name));
+        let is_place =
+            |name: &str| places.iter().any(|at| at == &relative_to_folder(Path::new(""), name));
         if FOLDER_OPTIONS.contains(&word) {
             *is_open |= !rest.next().is_some_and(is_place);
         } else if PLAIN_OPTIONS.contains(&word.trim_end_matches(|c: char| c.is_ascii_digit())) {
@@ -351,7 +358,7 @@ mod tests {
             ("just x", false),
             ("sh x.sh", false),
         ] {
-            let ruled = RuleSearch::new(folder.path()).of(command).unwrap();
+            let ruled = RuleSearch::new(folder.path()).follow_command(command).unwrap();
             assert_eq!(ruled.is_open, is_open, "{command}");
         }
     }
@@ -386,7 +393,7 @@ mod tests {
                 fs::create_dir_all(folder.path().join(file).parent().unwrap()).unwrap();
                 fs::write(folder.path().join(file), text).unwrap();
             }
-            let ruled = RuleSearch::new(folder.path()).of(command).unwrap();
+            let ruled = RuleSearch::new(folder.path()).follow_command(command).unwrap();
             assert_eq!(ruled.is_open, is_open, "{command}: {text}");
         }
     }
@@ -403,7 +410,10 @@ mod tests {
         for command in ["make all ", "npm run a "] {
             let args = vec![command.repeat(40); 2_000];
             let config = format!("[[hooks]]\nargs = {args:?}\n");
-            assert!(crate::pin::acting(folder.path(), config.as_bytes()).is_err(), "{command}");
+            assert!(
+                crate::pin::list_acting_files(folder.path(), config.as_bytes()).is_err(),
+                "{command}"
+            );
         }
     }
 }

@@ -34,18 +34,18 @@ pub(super) struct SettingsWords {
 
 impl SettingsWords {
     /// The commands, and the lines of the rules that they name.
-    pub(super) fn run(&self) -> impl Iterator<Item = &String> {
+    pub(super) fn command_lines(&self) -> impl Iterator<Item = &String> {
         self.commands.iter().chain(self.ruled.iter().flat_map(|ruled| &ruled.lines))
     }
 
     /// Reads TOML or JSON; what is neither is one text.
-    pub(super) fn read(&mut self, content: &[u8]) {
+    pub(super) fn read_content(&mut self, content: &[u8]) {
         let text = String::from_utf8_lossy(content);
         if let Ok(json) = from_hand(&text) {
-            return self.take(&json, false);
+            return self.collect_value(&json, false);
         }
         match text.parse::<toml::Table>().ok().and_then(|table| serde_json::to_value(table).ok()) {
-            Some(value) => self.take(&value, false),
+            Some(value) => self.collect_value(&value, false),
             None => self.texts.push(text.into_owned()),
         }
     }
@@ -55,7 +55,7 @@ impl SettingsWords {
     pub(super) fn read_plugin(&mut self, content: &[u8], root: &Path) {
         let Ok(json) = from_hand(&String::from_utf8_lossy(content)) else { return };
         let mut own = Self::default();
-        own.take(&json, false);
+        own.collect_value(&json, false);
         if own.commands.is_empty() {
             return;
         }
@@ -68,7 +68,7 @@ impl SettingsWords {
         self.variables.extend(own.variables);
     }
 
-    fn take(&mut self, value: &serde_json::Value, is_run: bool) {
+    fn collect_value(&mut self, value: &serde_json::Value, is_run: bool) {
         match value {
             serde_json::Value::String(text) => {
                 self.texts.push(text.clone());
@@ -77,17 +77,17 @@ impl SettingsWords {
                 }
             }
             serde_json::Value::Array(items) => {
-                items.iter().for_each(|item| self.take(item, is_run));
+                items.iter().for_each(|item| self.collect_value(item, is_run));
             }
             serde_json::Value::Object(fields) => {
-                let whole = whole(fields);
+                let whole = full_command(fields);
                 for (name, item) in fields {
                     if item.is_string() {
                         self.variables.insert(name.clone());
                     }
                     let is_part = whole.is_some() && [PROGRAM, ARGUMENTS].contains(&name.as_str());
                     let names_command = COMMANDS.contains(&name.as_str()) || name.ends_with(HELPER);
-                    self.take(item, !is_part && (is_run || names_command));
+                    self.collect_value(item, !is_part && (is_run || names_command));
                 }
                 self.commands.extend(whole);
             }
@@ -98,7 +98,7 @@ impl SettingsWords {
 }
 
 /// A program with its arguments, where these stand apart.
-fn whole(fields: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
+fn full_command(fields: &serde_json::Map<String, serde_json::Value>) -> Option<String> {
     let program = fields.get(PROGRAM)?.as_str()?;
     let arguments = fields.get(ARGUMENTS)?.as_array()?;
     let arguments: Vec<&str> = arguments.iter().filter_map(serde_json::Value::as_str).collect();

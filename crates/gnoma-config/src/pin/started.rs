@@ -42,7 +42,10 @@ const LIBRARIES: [&str; 3] = ["", "lib", "src"];
 
 /// The programs that those `named` start or load, seen from `folder`; without these themselves.
 /// `None` where they are more than can be followed.
-pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> Option<BTreeSet<PathBuf>> {
+pub(super) fn find_started_scripts(
+    folder: &Path,
+    named: &BTreeSet<PathBuf>,
+) -> Option<BTreeSet<PathBuf>> {
     let mut search = ScriptSearch { folder, looks: MAX_LOOKS, seen: BTreeSet::new() };
     let mut found = BTreeSet::new();
     let mut next: Vec<PathBuf> = named.iter().cloned().collect();
@@ -52,11 +55,11 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> Option<BTreeSet<Pa
         let mut behind = Vec::new();
         for script in next.drain(..) {
             scripts = scripts.checked_sub(1)?;
-            let Some(text) = read(&folder.join(&script)) else { continue };
+            let Some(text) = read_script(&folder.join(&script)) else { continue };
             let here = script.parent().unwrap_or(Path::new(""));
             // The rules of `make` start what the project is made of.
             let starts = !is_rules(&script);
-            let loaded = search.loaded(here, &text, starts).into_iter();
+            let loaded = search.find_loaded_scripts(here, &text, starts).into_iter();
             behind
                 .extend(loaded.filter(|file| !named.contains(file) && found.insert(file.clone())));
         }
@@ -66,7 +69,7 @@ pub(super) fn by(folder: &Path, named: &BTreeSet<PathBuf>) -> Option<BTreeSet<Pa
 }
 
 /// The text of a script; `None` where it is none.
-fn read(path: &Path) -> Option<String> {
+fn read_script(path: &Path) -> Option<String> {
     let content = bounded_file::read_start(path, MAX_SCRIPT_BYTES).ok()?;
     (!content.contains(&0)).then(|| String::from_utf8_lossy(&content).into_owned())
 }
@@ -80,7 +83,7 @@ struct ScriptSearch<'f> {
 }
 
 impl ScriptSearch<'_> {
-    fn loaded(&mut self, here: &Path, text: &str, starts: bool) -> Vec<PathBuf> {
+    fn find_loaded_scripts(&mut self, here: &Path, text: &str, starts: bool) -> Vec<PathBuf> {
         let mut found = Vec::new();
         for line in text.lines() {
             // Perl's and Ruby's `Foo::Bar` is `Foo/Bar`.
@@ -115,7 +118,7 @@ impl ScriptSearch<'_> {
         for place in places {
             for name in &names {
                 self.looks = self.looks.checked_sub(1)?;
-                let Some(file) = within(&place.join(name)) else { continue };
+                let Some(file) = normalize_inside_project(&place.join(name)) else { continue };
                 let path = self.folder.join(&file);
                 let is_next = is_loaded || is_started(here, &file, &path, is_path);
                 if path.is_file() && is_next {
@@ -162,7 +165,7 @@ fn has_right(_path: &Path) -> bool {
 }
 
 /// Without `.` and `..`; `None` where it leads out of the project.
-fn within(path: &Path) -> Option<PathBuf> {
+fn normalize_inside_project(path: &Path) -> Option<PathBuf> {
     let mut inside = PathBuf::new();
     for part in path.components() {
         match part {

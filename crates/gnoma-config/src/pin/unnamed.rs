@@ -33,7 +33,7 @@ pub(super) fn shows_when_it_runs(command: &str, variables: &BTreeSet<String>) ->
     command.contains('`')
         || command.contains("$(")
         || words.iter().any(|word| OPEN.contains(&word.as_str()) || has_alternatives(word))
-        || named(command)
+        || variable_names(command)
             .any(|name| !KNOWN.contains(&name) && !variables.contains(name) && !sets(name))
 }
 
@@ -43,7 +43,7 @@ fn has_alternatives(word: &str) -> bool {
 }
 
 /// The names behind `$` and `${`; not those of arguments, such as `$1`.
-fn named(command: &str) -> impl Iterator<Item = &str> {
+fn variable_names(command: &str) -> impl Iterator<Item = &str> {
     command.split('$').skip(1).filter_map(|rest| {
         let rest = rest.trim_start_matches(['{', '!', '#']);
         let is_of_name = |c: char| c.is_ascii_alphanumeric() || c == '_';

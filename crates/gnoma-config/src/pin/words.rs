@@ -30,7 +30,7 @@ const ENDINGS: [&str; 7] = [".js", ".mjs", ".cjs", ".ts", ".py", ".rb", "/index.
 const COMPLETING: [&str; 6] = ["node", "bun", "deno", "tsx", "ts-node", "ruby"];
 
 /// All texts, whole and cut into words, with what the commands among them name in other ways.
-pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
+pub(super) fn collect_words(said: &SettingsWords) -> BTreeSet<String> {
     let is_between = |c: char| c.is_whitespace() || SEPARATORS.contains(&c);
     let mut words: BTreeSet<String> = gnoma_core::sort::to_set(
         said.texts
@@ -45,24 +45,24 @@ pub(super) fn of(said: &SettingsWords) -> BTreeSet<String> {
             words.extend(files.iter().map(|file| (*file).to_owned()));
         }
     }
-    for command in said.run() {
+    for command in said.command_lines() {
         let read = as_a_shell_reads(command);
-        words.extend(modules(&read));
-        words.extend(completed(&read));
+        words.extend(python_modules(&read));
+        words.extend(complete_file_names(&read));
     }
     words.extend(said.texts.iter().cloned());
     words
 }
 
 /// A name in the configuration as seen from `folder`. Joining an absolute one leads elsewhere.
-pub(super) fn inside(folder: &Path, word: &str) -> PathBuf {
+pub(super) fn relative_to_folder(folder: &Path, word: &str) -> PathBuf {
     let path = Path::new(word);
     let below = path.strip_prefix(folder).unwrap_or(path);
     below.components().filter(|part| !matches!(part, Component::CurDir)).collect()
 }
 
 /// The files that `python3 -m NAME` may run.
-fn modules(words: &[String]) -> Vec<String> {
+fn python_modules(words: &[String]) -> Vec<String> {
     let mut found = Vec::new();
     let is_python =
         |word: &String| word.rsplit('/').next().is_some_and(|name| name.starts_with(PYTHON));
@@ -89,7 +89,7 @@ fn modules(words: &[String]) -> Vec<String> {
 }
 
 /// Names of files as programs complete them.
-fn completed(words: &[String]) -> Vec<String> {
+fn complete_file_names(words: &[String]) -> Vec<String> {
     let completes = words.iter().any(|word| COMPLETING.contains(&word.as_str()));
     let bare = words.iter().filter(|word| completes && !word.starts_with('-'));
     bare.flat_map(|word| ENDINGS.map(|ending| format!("{word}{ending}"))).collect()
@@ -97,11 +97,11 @@ fn completed(words: &[String]) -> Vec<String> {
 
 /// The words of a command without their quotes: `"./a b.sh"`, `./a\ b.sh` and `./x".sh"` name files.
 pub(super) fn as_a_shell_reads(text: &str) -> Vec<String> {
-    commands(text).into_iter().flatten().collect()
+    split_commands(text).into_iter().flatten().collect()
 }
 
 /// The same, apart for each command of a list.
-pub(super) fn commands(text: &str) -> Vec<Vec<String>> {
+pub(super) fn split_commands(text: &str) -> Vec<Vec<String>> {
     let (mut all, mut words, mut word, mut quote) = (Vec::new(), Vec::new(), String::new(), None);
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {

@@ -22,7 +22,7 @@ machine; it names a variable that is no address, and does not use it. `SSL_CERT_
 |---|---|---|---|
 ";
 
-fn page() -> String {
+fn render_page() -> String {
     let mut page = HEAD.to_owned();
     for row in ROWS {
         let default = row.default_value().map(|value| format!("`{value}`")).unwrap_or_default();
@@ -42,7 +42,7 @@ fn page() -> String {
 fn the_page_says_what_the_schema_says() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let fresh = root.join("target/configuration.md");
-    let page = page();
+    let page = render_page();
     if fs::read_to_string(root.join("docs/configuration.md")).is_ok_and(|there| there == page) {
         return;
     }

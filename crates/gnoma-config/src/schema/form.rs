@@ -19,12 +19,12 @@ pub struct Form {
 
 impl Form {
     /// Reports whether `text` has this form.
-    pub(super) fn fits(&self, text: &str) -> bool {
+    pub(super) fn is_valid(&self, text: &str) -> bool {
         (self.fits)(text)
     }
 
     /// In words, with an example.
-    pub(super) fn wanted(&self) -> String {
+    pub(super) fn describe_expected(&self) -> String {
         format!("{} such as \"{}\"", self.what, self.example)
     }
 }
@@ -96,14 +96,14 @@ pub(super) const HOURS: Form = Form {
     example: "09:00-17:00",
     expands: true,
     takes_numbers: false,
-    fits: |text| Hours::read(text).is_some(),
+    fits: |text| Hours::parse_range(text).is_some(),
 };
 pub(super) const SHARE: Form = Form {
     what: "a range within 0 to 100",
     example: "40-100",
     expands: true,
     takes_numbers: false,
-    fits: |text| Share::read(text).is_some(),
+    fits: |text| Share::parse_range(text).is_some(),
 };
 
 fn is_filled(text: &str) -> bool {

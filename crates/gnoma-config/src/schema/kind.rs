@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_core::{Secret, suggest::nearest};
+use gnoma_core::{Secret, suggest::nearest_name};
 
 use super::form::Form;
 use crate::{
@@ -78,7 +78,7 @@ impl From<String> for Refusal {
 
 impl Kind {
     /// Reports whether `${VAR}` means something in a value of this form.
-    pub(crate) fn expands(self) -> bool {
+    pub(crate) fn can_expand(self) -> bool {
         match self {
             Self::Verbatim => false,
             Self::Form(form) | Self::Forms(form) => form.expands,
@@ -87,7 +87,7 @@ impl Kind {
     }
 
     /// Reads a value, already expanded.
-    pub(crate) fn read(self, tree: &Tree) -> Result<Value, Refusal> {
+    pub(crate) fn read_value(self, tree: &Tree) -> Result<Value, Refusal> {
         let value = match (self, tree) {
             (Self::Text | Self::Verbatim, Tree::Text(text)) => {
                 Some(Value::Text(text.clone().into()))
@@ -108,7 +108,7 @@ impl Kind {
                 (least..=most).contains(&number).then_some(Value::Number(number))
             }
             (Self::Money { most }, Tree::Number(_) | Tree::Integer(_)) => {
-                return Self::Number { least: 0.0, most }.read(tree);
+                return Self::Number { least: 0.0, most }.read_value(tree);
             }
             (Self::Money { most }, Tree::Text(text)) => {
                 let money = Money::parse(text).filter(|money| money.amount <= most);
@@ -120,18 +120,18 @@ impl Kind {
             (Self::Bytes, Tree::Integer(count)) => u64::try_from(*count).ok().map(Value::Bytes),
             (Self::Bytes, Tree::Text(text)) => parse_bytes(text).map(Value::Bytes),
             (Self::Form(form), Tree::Text(text)) => {
-                form.fits(text).then(|| Value::Text(text.clone().into()))
+                form.is_valid(text).then(|| Value::Text(text.clone().into()))
             }
             (Self::Form(form), Tree::Integer(number)) if form.takes_numbers => {
                 let text = number.to_string();
-                form.fits(&text).then(|| Value::Text(text.into()))
+                form.is_valid(&text).then(|| Value::Text(text.into()))
             }
             (Self::List | Self::Words(_) | Self::Forms(_), Tree::List(nodes)) => {
                 return self.read_list(nodes);
             }
             _ => None,
         };
-        value.ok_or_else(|| self.refuse(tree))
+        value.ok_or_else(|| self.refuse_value(tree))
     }
 
     fn read_list(self, nodes: &[Node]) -> Result<Value, Refusal> {
@@ -140,26 +140,27 @@ impl Kind {
             Self::Forms(form) => Self::Form(form),
             _ => Self::Text,
         };
-        let read = |node: &Node| match (&node.tree, entry.read(&node.tree)) {
+        let read = |node: &Node| match (&node.tree, entry.read_value(&node.tree)) {
             (_, Ok(Value::Text(text))) => Ok(text),
             (Tree::Text(text), Err(Refusal { hint, .. })) => {
                 let text = text.escape_debug();
-                let message = format!("must be {}, not one with `{text}` in it", self.wanted());
+                let message =
+                    format!("must be {}, not one with `{text}` in it", self.describe_expected());
                 Err(Refusal { message, hint })
             }
-            (_, Ok(_) | Err(_)) => Err(self.refuse(&Tree::List(Vec::new()))),
+            (_, Ok(_) | Err(_)) => Err(self.refuse_value(&Tree::List(Vec::new()))),
         };
         let texts: Vec<_> = nodes.iter().map(read).collect::<Result<_, _>>()?;
         Ok(Value::List(texts.into()))
     }
 
-    fn refuse(self, tree: &Tree) -> Refusal {
-        format!("must be {}, not {}", self.wanted(), self.found(tree)).into()
+    fn refuse_value(self, tree: &Tree) -> Refusal {
+        format!("must be {}, not {}", self.describe_expected(), self.describe_found(tree)).into()
     }
 
     /// Returns a description of the values that are accepted.
     #[must_use]
-    pub fn wanted(self) -> String {
+    pub fn describe_expected(self) -> String {
         match self {
             Self::Text | Self::Verbatim | Self::Secret => "text".to_owned(),
             Self::Url => {
@@ -184,16 +185,16 @@ impl Kind {
                 "a size: a number of bytes, or text such as \"1MB\" or \"64KiB\"".to_owned()
             }
             Self::Word(words) => format!("one of {}", words.join(", ")),
-            Self::Form(form) => form.wanted(),
+            Self::Form(form) => form.describe_expected(),
             Self::List => "a list of strings".to_owned(),
             Self::Words(words) => format!("a list, each entry one of {}", words.join(", ")),
-            Self::Forms(form) => format!("a list, each entry {}", form.wanted()),
+            Self::Forms(form) => format!("a list, each entry {}", form.describe_expected()),
         }
     }
 
     /// Returns a description of the value that was found: the value itself when it has the right type, else its
     /// type.
-    fn found(self, tree: &Tree) -> String {
+    fn describe_found(self, tree: &Tree) -> String {
         match (self, tree) {
             (Self::Integer { .. } | Self::Number { .. }, Tree::Integer(number)) => {
                 format!("`{number}`")
@@ -229,18 +230,18 @@ fn read_duration(tree: &Tree) -> Option<Duration> {
 }
 
 fn read_word(words: &'static [&'static str], text: &str) -> Result<Value, Refusal> {
-    let folded = fold(text);
-    if let Some(word) = words.iter().find(|word| fold(word) == folded) {
+    let folded = fold_word(text);
+    if let Some(word) = words.iter().find(|word| fold_word(word) == folded) {
         return Ok(Value::Text((*word).into()));
     }
-    let near = nearest(text, words.iter().copied());
+    let near = nearest_name(text, words.iter().copied());
     Err(Refusal {
         message: format!("cannot be `{}`: it is one of {}", text.escape_debug(), words.join(", ")),
         hint: near.map(|word| format!("did you mean `{word}`?")),
     })
 }
 
-fn fold(word: &str) -> String {
+fn fold_word(word: &str) -> String {
     word.chars().filter(|c| *c != '_' && *c != '-').flat_map(char::to_lowercase).collect()
 }
 
@@ -268,7 +269,8 @@ fn read_url(text: &str) -> Result<Value, Refusal> {
     }
     if host.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control() || c == '\\')
     {
-        let (message, hint) = (format!("must be {}", Kind::Url.wanted()), meant_url(text));
+        let (message, hint) =
+            (format!("must be {}", Kind::Url.describe_expected()), meant_url(text));
         return Err(Refusal { message, hint });
     }
     let port = host.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.contains(']'));

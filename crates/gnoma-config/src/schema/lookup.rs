@@ -19,41 +19,41 @@ pub(crate) enum KnownKey {
 }
 
 /// Looks `path` up in the schema.
-pub(crate) fn lookup(path: &KeyPath) -> KnownKey {
+pub(crate) fn lookup_key(path: &KeyPath) -> KnownKey {
     let mut known = KnownKey::Nothing;
     for row in ROWS {
         let mut steps = row.path.split('.');
         if !path
             .segments()
             .iter()
-            .all(|segment| steps.next().is_some_and(|step| fits(step, segment)))
+            .all(|segment| steps.next().is_some_and(|step| step_matches(step, segment)))
         {
             continue;
         }
         match steps.next() {
             None => return KnownKey::Key(row),
-            Some(step) => known = identity(step).map_or(KnownKey::Section, KnownKey::List),
+            Some(step) => known = identity_field(step).map_or(KnownKey::Section, KnownKey::List),
         }
     }
     known
 }
 
 /// The row of a key that takes a value.
-pub(crate) fn row(path: &KeyPath) -> Option<&'static Row> {
-    match lookup(path) {
+pub(crate) fn find_row(path: &KeyPath) -> Option<&'static Row> {
+    match lookup_key(path) {
         KnownKey::Key(row) => Some(row),
         KnownKey::Section | KnownKey::List(_) | KnownKey::Nothing => None,
     }
 }
 
 /// The rows directly below `path`, each with its last step.
-pub(crate) fn below(path: &KeyPath) -> impl Iterator<Item = (&'static str, &'static Row)> {
+pub(crate) fn rows_below(path: &KeyPath) -> impl Iterator<Item = (&'static str, &'static Row)> {
     ROWS.iter().filter_map(move |row| {
         let mut steps = row.path.split('.');
         let fits = path
             .segments()
             .iter()
-            .all(|segment| steps.next().is_some_and(|step| fits(step, segment)));
+            .all(|segment| steps.next().is_some_and(|step| step_matches(step, segment)));
         Some((steps.next().filter(|_| fits)?, row))
     })
 }
@@ -72,19 +72,21 @@ pub(crate) fn unit_length(path: &KeyPath) -> usize {
 
 /// Returns the number of steps of `path` that name the entry of a list it belongs to, if it belongs to one.
 pub(crate) fn entry_length(path: &KeyPath) -> Option<usize> {
-    let steps = row(path)?.path.split('.');
+    let steps = find_row(path)?.path.split('.');
     steps.enumerate().find(|(_, step)| step.starts_with('[')).map(|(depth, _)| depth + 1)
 }
 
-fn fits(step: &'static str, segment: &Segment) -> bool {
+fn step_matches(step: &'static str, segment: &Segment) -> bool {
     match segment {
-        Segment::Name(name) => step == name || step == "*" || identity(step).flatten().is_some(),
+        Segment::Name(name) => {
+            step == name || step == "*" || identity_field(step).flatten().is_some()
+        }
         Segment::Index(_) => step == "[]",
     }
 }
 
 /// `Some(field)` for a step that stands for the entries of a list.
-fn identity(step: &'static str) -> Option<Option<&'static str>> {
+fn identity_field(step: &'static str) -> Option<Option<&'static str>> {
     let field = step.strip_prefix('[')?.strip_suffix(']')?;
     Some((!field.is_empty()).then_some(field))
 }

@@ -22,7 +22,7 @@ pub use self::{
 };
 pub(crate) use self::{
     kind::Refusal,
-    lookup::{KnownKey, below, entry_length, lookup, row, unit_length},
+    lookup::{KnownKey, entry_length, find_row, lookup_key, rows_below, unit_length},
 };
 
 #[cfg(test)]
@@ -42,7 +42,7 @@ mod tests {
                 continue;
             };
             let written: toml::Table = format!("value = {default}").parse().unwrap();
-            let read = row.kind.read(&tree::of_value(&written["value"]).tree);
+            let read = row.kind.read_value(&tree::of_value(&written["value"]).tree);
             assert_eq!(read.ok(), Some(default), "{}", row.path);
         }
     }

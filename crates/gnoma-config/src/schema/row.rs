@@ -43,11 +43,11 @@ impl Row {
         Self { path, kind, doc, guard: Guard::Open, required: false, instead: None, default: None }
     }
 
-    pub(super) const fn or(self, default: fn() -> Value) -> Self {
+    pub(super) const fn with_default(self, default: fn() -> Value) -> Self {
         Self { default: Some(default), ..self }
     }
 
-    pub(super) const fn guarded(self, guard: Guard) -> Self {
+    pub(super) const fn with_guard(self, guard: Guard) -> Self {
         Self { guard, ..self }
     }
 
@@ -55,7 +55,7 @@ impl Row {
         Self { instead: Some(instead), ..self }
     }
 
-    pub(super) const fn required(self) -> Self {
+    pub(super) const fn make_required(self) -> Self {
         Self { required: true, ..self }
     }
 

@@ -38,7 +38,7 @@ pub struct ArmSettings {
 impl ArmSettings {
     pub(super) fn from_section(arm: &Section<'_>) -> Self {
         Self {
-            enabled: arm.switch("enabled").unwrap_or(true),
+            enabled: arm.read_switch("enabled").unwrap_or(true),
             strengths: arm.texts("strengths"),
             cost_weight: arm.number("cost_weight"),
             input_price: arm.micro_usd("input_price"),
@@ -47,10 +47,10 @@ impl ArmSettings {
             cache_write_price: arm.micro_usd("cache_write_price"),
             context: arm.count("context"),
             max_output: arm.count("max_output"),
-            small: arm.switch("small"),
-            tools: arm.switch("tools"),
-            vision: arm.switch("vision"),
-            thinking: arm.switch("thinking"),
+            small: arm.read_switch("small"),
+            tools: arm.read_switch("tools"),
+            vision: arm.read_switch("vision"),
+            thinking: arm.read_switch("thinking"),
             pools: arm.texts("pools"),
         }
     }
@@ -93,19 +93,19 @@ impl RateLimits {
         Self {
             tier: limits.text("tier"),
             rps: limits.number("rps"),
-            rpm: limits.whole("rpm"),
-            rpd: limits.whole("rpd"),
-            tpm: limits.whole("tpm"),
-            itpm: limits.whole("itpm"),
-            otpm: limits.whole("otpm"),
-            tokens_month: limits.whole("tokens_month"),
+            rpm: limits.whole_number("rpm"),
+            rpd: limits.whole_number("rpd"),
+            tpm: limits.whole_number("tpm"),
+            itpm: limits.whole_number("itpm"),
+            otpm: limits.whole_number("otpm"),
+            tokens_month: limits.whole_number("tokens_month"),
             spend_day_micro_usd: limits.micro_usd("spend_day"),
             spend_month_micro_usd: [limits.micro_usd("spend_month"), older]
                 .into_iter()
                 .flatten()
                 .min(),
-            custom: limits.whole("custom"),
-            custom_month: limits.whole("custom_month"),
+            custom: limits.whole_number("custom"),
+            custom_month: limits.whole_number("custom_month"),
         }
     }
 }
@@ -143,7 +143,7 @@ pub enum SlmBackend {
 impl Slm {
     pub(super) fn from_section(slm: &Section<'_>) -> Self {
         Self {
-            enabled: slm.switch("enabled").unwrap_or(false),
+            enabled: slm.read_switch("enabled").unwrap_or(false),
             backend: match slm.text("backend").as_deref() {
                 Some("ollama") => SlmBackend::Ollama,
                 Some("llamacpp") => SlmBackend::LlamaCpp,

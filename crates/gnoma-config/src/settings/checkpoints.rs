@@ -23,10 +23,10 @@ impl Checkpoints {
     pub(super) fn from_layers(layers: &Merged) -> Self {
         Self {
             enabled: layers.is_on("checkpoints.enabled"),
-            max_size: layers.bytes("checkpoints.max_size"),
-            max_age: layers.duration("checkpoints.max_age"),
-            max_file: layers.bytes("checkpoints.max_file"),
-            ignored_max_file: layers.bytes("checkpoints.ignored_max_file"),
+            max_size: layers.bytes_at("checkpoints.max_size"),
+            max_age: layers.duration_at("checkpoints.max_age"),
+            max_file: layers.bytes_at("checkpoints.max_file"),
+            ignored_max_file: layers.bytes_at("checkpoints.ignored_max_file"),
         }
     }
 }

@@ -60,12 +60,16 @@ pub struct CliAgent {
 }
 
 /// All agents, by name.
-pub(super) fn all(layers: &Merged) -> Vec<CliAgent> {
-    let table = Section::at(layers, AGENTS);
-    layers.names(AGENTS).into_iter().map(|name| agent(name, &table.named(name))).collect()
+pub(super) fn read_agents(layers: &Merged) -> Vec<CliAgent> {
+    let table = Section::from_key(layers, AGENTS);
+    layers
+        .table_names(AGENTS)
+        .into_iter()
+        .map(|name| read_agent(name, &table.child_section(name)))
+        .collect()
 }
 
-fn agent(name: &str, agent: &Section<'_>) -> CliAgent {
+fn read_agent(name: &str, agent: &Section<'_>) -> CliAgent {
     let known = KNOWN.iter().find(|(known, ..)| *known == name);
     let usual =
         known.map_or((name, [].as_slice(), [].as_slice()), |known| (known.1, known.2, known.3));
@@ -81,12 +85,12 @@ fn agent(name: &str, agent: &Section<'_>) -> CliAgent {
     };
     CliAgent {
         name: name.to_owned(),
-        enabled: agent.switch("enabled").unwrap_or(true),
-        automatic: agent.switch("automatic").unwrap_or(false),
+        enabled: agent.read_switch("enabled").unwrap_or(true),
+        automatic: agent.read_switch("automatic").unwrap_or(false),
         command: command.unwrap_or_else(|| usual.0.to_owned()),
         args: if is_usual { owned(usual.1) } else { args },
-        env: gnoma_core::sort::to_map(agent.below("env").into_iter().filter_map(secret)),
-        network: agent.switch("network").unwrap_or(true),
+        env: gnoma_core::sort::to_map(agent.entries_below("env").into_iter().filter_map(secret)),
+        network: agent.read_switch("network").unwrap_or(true),
         writable,
     }
 }

@@ -37,14 +37,14 @@ pub struct HookSetting {
 }
 
 /// All hooks, the user's first.
-pub(super) fn all(layers: &Merged) -> Vec<HookSetting> {
-    let list = Section::at(layers, HOOKS);
+pub(super) fn read_hooks(layers: &Merged) -> Vec<HookSetting> {
+    let list = Section::from_key(layers, HOOKS);
     let hook = |index| {
-        let hook = list.item(index);
+        let hook = list.item_section(index);
         let first = layers.first_within(hook.path())?;
         let fails_open = match hook.text("fail").as_deref() {
             Some(word) => word != "closed",
-            None => hook.switch("fail_open").unwrap_or(true),
+            None => hook.read_switch("fail_open").unwrap_or(true),
         };
         Some(HookSetting {
             name: hook.text("name").unwrap_or_default(),

@@ -40,32 +40,36 @@ pub struct McpServer {
 }
 
 /// All servers, by name.
-pub(super) fn all(layers: &Merged) -> Vec<McpServer> {
-    let table = Section::at(layers, SERVERS);
-    layers.names(SERVERS).into_iter().map(|name| server(name, &table.named(name))).collect()
+pub(super) fn read_servers(layers: &Merged) -> Vec<McpServer> {
+    let table = Section::from_key(layers, SERVERS);
+    layers
+        .table_names(SERVERS)
+        .into_iter()
+        .map(|name| read_server(name, &table.child_section(name)))
+        .collect()
 }
 
-fn server(name: &str, server: &Section<'_>) -> McpServer {
+fn read_server(name: &str, server: &Section<'_>) -> McpServer {
     let secrets = |field: &str| {
-        let entries = server.below(field).into_iter();
+        let entries = server.entries_below(field).into_iter();
         let secret = |(name, value)| match value {
             Value::Secret(secret) => Some((name, secret)),
             _ => None,
         };
         gnoma_core::sort::to_map(entries.filter_map(secret))
     };
-    let replaces = server.below("replace_default").into_iter();
-    let path_args = server.below("tool_policy").into_iter();
+    let replaces = server.entries_below("replace_default").into_iter();
+    let path_args = server.entries_below("tool_policy").into_iter();
     McpServer {
         name: name.to_owned(),
-        enabled: server.switch("enabled").unwrap_or(true),
+        enabled: server.read_switch("enabled").unwrap_or(true),
         command: server.text("command"),
         args: server.texts("args"),
         env: secrets("env"),
         url: server.text("url"),
         headers: secrets("headers"),
         timeout: server.duration("timeout"),
-        network: server.switch("network").unwrap_or(false),
+        network: server.read_switch("network").unwrap_or(false),
         writable: server.texts("writable"),
         replaces: gnoma_core::sort::to_map(
             replaces.filter_map(|(name, value)| Some((name, value.into_text()?))),

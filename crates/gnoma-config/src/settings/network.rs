@@ -24,17 +24,17 @@ const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Network {
     pub(super) fn from_layers(layers: &Merged) -> Self {
-        let idle_timeout = layers.duration("network.idle_timeout");
+        let idle_timeout = layers.duration_at("network.idle_timeout");
         // None is shorter than a second.
-        let said = |key| Some(layers.duration(key)).filter(|time| !time.is_zero());
+        let said = |key| Some(layers.duration_at(key)).filter(|time| !time.is_zero());
         Self {
-            connect_timeout: layers.duration("network.connect_timeout"),
+            connect_timeout: layers.duration_at("network.connect_timeout"),
             idle_timeout,
             first_byte_timeout: said("network.first_byte_timeout")
                 .unwrap_or_else(|| FIRST_BYTE_TIMEOUT.min(idle_timeout)),
             local_first_byte_timeout: said("network.local_first_byte_timeout")
                 .unwrap_or(idle_timeout),
-            ca_file: layers.text("network.ca_file").map(PathBuf::from),
+            ca_file: layers.text_at("network.ca_file").map(PathBuf::from),
         }
     }
 }

@@ -25,9 +25,9 @@ impl Otel {
     pub(super) fn from_layers(layers: &Merged) -> Self {
         Self {
             enabled: layers.is_on("otel.enabled"),
-            endpoint: layers.text("otel.endpoint"),
-            is_json: layers.text("otel.protocol").is_some_and(|name| name == "http/json"),
-            headers: gnoma_core::sort::to_map(layers.table("otel.headers").filter_map(
+            endpoint: layers.text_at("otel.endpoint"),
+            is_json: layers.text_at("otel.protocol").is_some_and(|name| name == "http/json"),
+            headers: gnoma_core::sort::to_map(layers.table_entries("otel.headers").filter_map(
                 |(name, value)| match value {
                     Value::Secret(value) => Some((name.to_owned(), value.clone())),
                     _ => None,

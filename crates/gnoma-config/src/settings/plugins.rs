@@ -14,8 +14,8 @@ pub struct Plugins {
 impl Plugins {
     pub(super) fn from_layers(layers: &Merged) -> Self {
         Self {
-            enabled: layers.texts("plugins.enabled"),
-            disabled: layers.texts("plugins.disabled"),
+            enabled: layers.texts_at("plugins.enabled"),
+            disabled: layers.texts_at("plugins.disabled"),
         }
     }
 }

@@ -132,7 +132,7 @@ pub struct Roles {
 
 impl Router {
     pub(super) fn from_layers(layers: &Merged) -> Self {
-        let router = Section::at(layers, "router");
+        let router = Section::from_key(layers, "router");
         Self {
             mode: match router.text("mode").as_deref() {
                 Some("off") => RouterMode::Off,
@@ -140,24 +140,24 @@ impl Router {
             },
             value_micro_usd: router.micro_usd("value").unwrap_or(0),
             second_micro_usd: router.micro_usd("waiting").unwrap_or(0) / HOUR_S,
-            priority: priority(&router),
-            strategy: strategy(&router),
+            priority: read_priority(&router),
+            strategy: read_strategy(&router),
             max_attempts: router.count("max_attempts").unwrap_or(1),
-            verify: verify(&router),
+            verify: read_verify(&router),
             checks: router.texts("checks"),
             failover: layers.is_on("router.failover"),
             learn: layers.is_on("router.learn"),
             discovery_interval: router.duration("discovery_interval").filter(|t| !t.is_zero()),
             catalogue: router.text("catalogue"),
-            caps: Caps::from_section(&Section::at(layers, "router.caps")),
-            rules: rules::all(layers),
-            roles: Roles::from_section(&Section::at(layers, "router.roles")),
+            caps: Caps::from_section(&Section::from_key(layers, "router.caps")),
+            rules: rules::read_routing_rules(layers),
+            roles: Roles::from_section(&Section::from_key(layers, "router.roles")),
             force_two_stage: layers.is_on("router.force_two_stage"),
         }
     }
 }
 
-fn priority(router: &Section<'_>) -> Priority {
+fn read_priority(router: &Section<'_>) -> Priority {
     match router.text("priority").as_deref() {
         Some("low") => Priority::Low,
         Some("high") => Priority::High,
@@ -166,7 +166,7 @@ fn priority(router: &Section<'_>) -> Priority {
     }
 }
 
-fn strategy(router: &Section<'_>) -> Strategy {
+fn read_strategy(router: &Section<'_>) -> Strategy {
     match router.text("strategy").as_deref() {
         Some("single") => Strategy::Single,
         Some("cascade") => Strategy::Cascade,
@@ -176,7 +176,7 @@ fn strategy(router: &Section<'_>) -> Strategy {
     }
 }
 
-fn verify(router: &Section<'_>) -> Verify {
+fn read_verify(router: &Section<'_>) -> Verify {
     match router.text("verify").as_deref() {
         Some("checks") => Verify::Checks,
         Some("reviewer") => Verify::Reviewer,

@@ -47,10 +47,10 @@ pub struct RoutingRule {
 }
 
 /// All rules, the user's first.
-pub(super) fn all(layers: &Merged) -> Vec<RoutingRule> {
-    let list = Section::at(layers, RULES);
+pub(super) fn read_routing_rules(layers: &Merged) -> Vec<RoutingRule> {
+    let list = Section::from_key(layers, RULES);
     let rule = |index| {
-        let rule = list.item(index);
+        let rule = list.item_section(index);
         let first = layers.first_within(rule.path())?;
         Some(RoutingRule::from_section(&rule, first.origin, first.place.clone()))
     };
@@ -63,9 +63,9 @@ impl RoutingRule {
             name: rule.text("name").unwrap_or_default(),
             task: rule.texts("task"),
             path: rule.texts("path"),
-            hours: rule.text("hours").and_then(|text| Hours::read(&text)),
-            days: rule.texts("days").iter().filter_map(|name| Weekday::named(name)).collect(),
-            complexity: rule.text("complexity").and_then(|text| Share::read(&text)),
+            hours: rule.text("hours").and_then(|text| Hours::parse_range(&text)),
+            days: rule.texts("days").iter().filter_map(|name| Weekday::from_name(name)).collect(),
+            complexity: rule.text("complexity").and_then(|text| Share::parse_range(&text)),
             pin: rule.text("pin"),
             forbid: rule.texts("forbid"),
             prefer: rule.texts("prefer"),

@@ -18,17 +18,17 @@ pub(super) struct Section<'a> {
 
 impl<'a> Section<'a> {
     /// The table under a dotted key.
-    pub(super) fn at(layers: &'a Merged, key: &str) -> Self {
-        Self { layers, path: KeyPath::dotted(key), has_built_in: true }
+    pub(super) fn from_key(layers: &'a Merged, key: &str) -> Self {
+        Self { layers, path: KeyPath::from_dotted(key), has_built_in: true }
     }
 
     /// The table under a name of the user's; such tables have no built-in values.
-    pub(super) fn named(&self, name: &str) -> Self {
-        Self { layers: self.layers, path: self.path.with(name), has_built_in: false }
+    pub(super) fn child_section(&self, name: &str) -> Self {
+        Self { layers: self.layers, path: self.path.with_name(name), has_built_in: false }
     }
 
     /// The section of an item of a list, by its position.
-    pub(super) fn item(&self, index: usize) -> Self {
+    pub(super) fn item_section(&self, index: usize) -> Self {
         Self { layers: self.layers, path: self.path.with_index(index), has_built_in: false }
     }
 
@@ -47,8 +47,8 @@ impl<'a> Section<'a> {
     }
 
     /// Returns the values below a field, each with its first name there: of `env.A` that is `A`.
-    pub(super) fn below(&self, field: &str) -> Vec<(String, Value)> {
-        let path = self.path.with(field);
+    pub(super) fn entries_below(&self, field: &str) -> Vec<(String, Value)> {
+        let path = self.path.with_name(field);
         let length = path.segments().len();
         let entries = self.layers.entries().range(path.clone()..);
         let inside = entries.take_while(|(inner, _)| inner.is_within(&path));
@@ -63,14 +63,14 @@ impl<'a> Section<'a> {
         arm_named(&self.text(field)?)
     }
 
-    pub(super) fn switch(&self, field: &str) -> Option<bool> {
+    pub(super) fn read_switch(&self, field: &str) -> Option<bool> {
         match self.value(field)? {
             Value::Bool(truth) => Some(truth),
             _ => None,
         }
     }
 
-    pub(super) fn whole(&self, field: &str) -> Option<u64> {
+    pub(super) fn whole_number(&self, field: &str) -> Option<u64> {
         match self.value(field)? {
             Value::Integer(number) => u64::try_from(number).ok(),
             _ => None,
@@ -78,7 +78,7 @@ impl<'a> Section<'a> {
     }
 
     pub(super) fn count(&self, field: &str) -> Option<u32> {
-        u32::try_from(self.whole(field)?).ok()
+        u32::try_from(self.whole_number(field)?).ok()
     }
 
     pub(super) fn number(&self, field: &str) -> Option<f64> {
@@ -90,7 +90,7 @@ impl<'a> Section<'a> {
 
     /// Returns a field's dollars as micro-dollars.
     pub(super) fn micro_usd(&self, field: &str) -> Option<u64> {
-        self.layers.dollars(&self.value(field)?).map(micro_usd)
+        self.layers.to_dollars(&self.value(field)?).map(micro_usd)
     }
 
     pub(super) fn duration(&self, field: &str) -> Option<Duration> {
@@ -101,7 +101,7 @@ impl<'a> Section<'a> {
     }
 
     fn value(&self, field: &str) -> Option<Value> {
-        let path = self.path.with(field);
+        let path = self.path.with_name(field);
         if self.has_built_in {
             return self.layers.value_at(&path);
         }

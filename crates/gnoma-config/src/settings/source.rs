@@ -40,25 +40,24 @@ impl fmt::Display for ValueSource {
 
 /// Returns the source of a key's value; `None` where it is not set, built in, or on the command line.
 pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
-    let path = KeyPath::dotted(key);
+    let path = KeyPath::from_dotted(key);
     let entry = layers.entries().get(&path)?;
     match entry.place {
-        Place::File { .. } | Place::Variable(_) => Some(source(&path, entry)),
+        Place::File { .. } | Place::Variable(_) => Some(value_source(&path, entry)),
         Place::BuiltIn | Place::Flag(_) => None,
     }
 }
 
 /// Returns the sources of the entries of a table.
 pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
-    let within = KeyPath::dotted(table);
+    let within = KeyPath::from_dotted(table);
     let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));
-    gnoma_core::sort::to_map(
-        entries
-            .filter_map(|(path, entry)| Some((path.last_name()?.to_owned(), source(path, entry)))),
-    )
+    gnoma_core::sort::to_map(entries.filter_map(|(path, entry)| {
+        Some((path.last_name()?.to_owned(), value_source(path, entry)))
+    }))
 }
 
-fn source(path: &KeyPath, entry: &Entry) -> ValueSource {
+fn value_source(path: &KeyPath, entry: &Entry) -> ValueSource {
     let variable = match &entry.place {
         Place::Variable(name) => Some(name.clone()),
         Place::BuiltIn | Place::File { .. } | Place::Flag(_) => entry.variable.clone(),

@@ -18,7 +18,7 @@ pub enum Compaction {
 }
 
 impl Compaction {
-    fn of(name: Option<&str>) -> Self {
+    fn from_name(name: Option<&str>) -> Self {
         match name {
             Some("summarize") => Self::Summarize,
             Some("truncate") => Self::Truncate,
@@ -45,11 +45,11 @@ pub struct Tools {
 impl Tools {
     pub(super) fn from_layers(layers: &Merged) -> Self {
         Self {
-            bash_timeout: layers.duration("tools.bash_timeout"),
-            max_file_size: layers.bytes("tools.max_file_size"),
-            max_rounds: layers.count("tools.max_rounds"),
-            compaction: Compaction::of(layers.text("tools.compaction").as_deref()),
-            shell: layers.text("tools.shell"),
+            bash_timeout: layers.duration_at("tools.bash_timeout"),
+            max_file_size: layers.bytes_at("tools.max_file_size"),
+            max_rounds: layers.count_at("tools.max_rounds"),
+            compaction: Compaction::from_name(layers.text_at("tools.compaction").as_deref()),
+            shell: layers.text_at("tools.shell"),
         }
     }
 }

@@ -2,7 +2,9 @@
 
 use std::{fs, path::PathBuf};
 
-use gnoma_config::{ConfigError, Finding, Loaded, Sources, load, toml::Value, trust::Store};
+use gnoma_config::{
+    ConfigError, Finding, Loaded, Sources, load_settings, toml::Value, trust::Store,
+};
 use tempfile::TempDir;
 
 /// A user with a project.
@@ -76,7 +78,7 @@ impl Home {
     }
 
     pub(crate) fn try_load(&self) -> Result<Loaded, ConfigError> {
-        load(&self.sources)
+        load_settings(&self.sources)
     }
 
     /// What is said when loading, with the folder's name taken out.
@@ -92,6 +94,6 @@ impl Home {
 
     /// All values with their origins, with the folder's name taken out.
     pub(crate) fn origins(&self) -> String {
-        self.load().show(true).replace(&self.folder.path().display().to_string(), "~")
+        self.load().render_values(true).replace(&self.folder.path().display().to_string(), "~")
     }
 }

@@ -139,7 +139,7 @@ fn every_layer_is_named_where_it_set_a_value() {
     tui.theme = "gnoma"  # default
     tui.vim = false  # default
     "#);
-    assert_eq!(home.load().explain("provider.default").unwrap().origin, Origin::Environment);
+    assert_eq!(home.load().explain_key("provider.default").unwrap().origin, Origin::Environment);
     let settings = home.load().settings;
     assert_eq!(settings.provider.default.as_deref(), Some("anthropic"));
     assert_eq!(settings.provider.model.as_deref(), Some("medium"));
@@ -206,7 +206,7 @@ fn tables_merge_by_key_and_lists_are_appended_to() {
     assert!(rules.iter().all(|rule| rule.place.position().is_some()));
     let names: Vec<_> = (0..4).map(|index| format!("hooks.{index}.name")).collect();
     let names: Vec<_> =
-        names.iter().map(|key| loaded.explain(key).unwrap().value.as_str()).collect();
+        names.iter().map(|key| loaded.explain_key(key).unwrap().value.as_str()).collect();
     assert_eq!(names, [r#""first""#, r#""second""#, r#""third""#, r#""fourth""#]);
 }
 
@@ -247,7 +247,7 @@ fn named_entries_and_whole_sections_are_replaced_as_one() {
             regex = "b"
             "#,
         );
-    let shown = home.load().show(false);
+    let shown = home.load().render_values(false);
     let of = |section: &str| shown.lines().filter(|l| l.starts_with(section)).collect::<Vec<_>>();
     insta::assert_debug_snapshot!([of("arms"), of("mcp"), of("security"), of("plugins")], @r#"
     [
@@ -386,7 +386,7 @@ fn a_configuration_of_the_go_program_loads() {
     assert_eq!(loaded.settings.tools.max_file_size, 2_097_152);
     assert_eq!(loaded.settings.permission.mode, PermissionMode::AcceptEdits);
     assert_eq!(loaded.settings.permission.rules.len(), 2);
-    let arm = loaded.explain(r#"arms."anthropic/claude-opus-4-7".cost_weight"#).unwrap();
+    let arm = loaded.explain_key(r#"arms."anthropic/claude-opus-4-7".cost_weight"#).unwrap();
     assert_eq!(arm.value, "0.3");
 }
 
@@ -432,7 +432,7 @@ proptest! {
         ];
         for (index, key) in COUNTS.iter().enumerate() {
             let wanted = layers.iter().find_map(|(origin, says)| Some((*origin, says[index]?)));
-            let found = loaded.explain(key).filter(|found| found.origin != Origin::Default);
+            let found = loaded.explain_key(key).filter(|found| found.origin != Origin::Default);
             prop_assert_eq!(
                 found.map(|found| (found.origin, found.value.clone())),
                 wanted.map(|(origin, value)| (origin, (u32::from(value) + 1).to_string()))

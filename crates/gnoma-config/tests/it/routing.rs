@@ -455,7 +455,7 @@ proptest! {
         }
         let loaded = home.load();
         let lowest = user.map_or(project, |user| user.min(project));
-        prop_assert_eq!(&loaded.explain(key).unwrap().value, &format!("{lowest}.0"));
+        prop_assert_eq!(&loaded.explain_key(key).unwrap().value, &format!("{lowest}.0"));
         prop_assert_eq!(loaded.findings.len(), usize::from(user.is_some_and(|user| project > user)));
     }
 }

@@ -23,10 +23,10 @@ fn keys_are_used_but_never_shown() {
         assert_eq!(loaded.settings.provider.api_keys[provider].expose(), SECRET);
     }
     hidden_in(&format!("{loaded:?}"));
-    hidden_in(&loaded.show(true));
-    assert_eq!(loaded.explain("provider.api_keys.openai").unwrap().value, "\"***0042\"");
-    assert_eq!(loaded.explain("provider.api_keys.xai").unwrap().value, "\"***\"");
-    assert_eq!(loaded.explain("mcp_servers.git.env.TOKEN").unwrap().value, "\"***0042\"");
+    hidden_in(&loaded.render_values(true));
+    assert_eq!(loaded.explain_key("provider.api_keys.openai").unwrap().value, "\"***0042\"");
+    assert_eq!(loaded.explain_key("provider.api_keys.xai").unwrap().value, "\"***\"");
+    assert_eq!(loaded.explain_key("mcp_servers.git.env.TOKEN").unwrap().value, "\"***0042\"");
 }
 
 #[test]

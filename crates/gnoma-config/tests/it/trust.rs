@@ -44,7 +44,7 @@ fn an_untrusted_project_sets_only_what_is_harmless() {
     assert!(loaded.settings.provider.endpoints.is_empty());
     assert_eq!(loaded.settings.permission.mode, PermissionMode::Auto);
     assert_eq!(loaded.settings.permission.rules.len(), 1, "a rule that refuses is welcome");
-    assert!(!loaded.show(false).contains("curl"));
+    assert!(!loaded.render_values(false).contains("curl"));
     insta::assert_snapshot!(home.words(), @r#"
     warning: `tui.theme` is ignored because it reads a variable: this folder is not trusted
       --> ~/project/.gnoma/config.toml:22:9

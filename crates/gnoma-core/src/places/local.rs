@@ -7,7 +7,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{guarded, is_home_setting};
+use super::{guard_reason, is_home_setting};
 
 /// Files that the rules of a session keep from being read or changed unasked, by absolute paths.
 pub trait RuledPaths: fmt::Debug + Send + Sync {
@@ -39,11 +39,11 @@ impl LocalPlaces {
     /// Returns what a change of the absolute path decides about, as the end of a sentence, if the change therefore
     /// needs a person's approval.
     #[must_use]
-    pub fn guarded(&self, path: &Path) -> Option<&'static str> {
+    pub fn guard_reason(&self, path: &Path) -> Option<&'static str> {
         let is_ruled = self.rules.as_ref().is_some_and(|rules| rules.limits_changing(path));
-        let original = original(path, &self.copies);
+        let original = original_path(path, &self.copies);
         [Some(path), original.as_deref()].into_iter().flatten().find_map(|path| {
-            guarded(path, &self.homes)
+            guard_reason(path, &self.homes)
                 .or_else(|| self.own.iter().any(|own| path.starts_with(own)).then_some(OWN_FILES))
                 .or_else(|| is_program(path, &self.programs).then_some(PROGRAM_FOLDER))
                 .or_else(|| self.is_home_setting(path).then_some(HOME_SETTINGS))
@@ -76,7 +76,7 @@ pub fn is_program(path: &Path, folders: &[PathBuf]) -> bool {
 
 /// The path that one in a copy stands for.
 #[must_use]
-pub fn original(path: &Path, copies: &[(PathBuf, PathBuf)]) -> Option<PathBuf> {
+pub fn original_path(path: &Path, copies: &[(PathBuf, PathBuf)]) -> Option<PathBuf> {
     copies.iter().find_map(|(copy, of)| Some(of.join(path.strip_prefix(copy).ok()?)))
 }
 
@@ -108,7 +108,7 @@ mod tests {
             "/home/ada/.psqlrc",
             "/home/ada/.cache/copy/.psqlrc",
         ] {
-            assert!(local.guarded(Path::new(path)).is_some(), "{path}");
+            assert!(local.guard_reason(Path::new(path)).is_some(), "{path}");
         }
         for path in [
             "/state/copy/share/x",
@@ -117,7 +117,7 @@ mod tests {
             "/srv",
             "/home/ada/work/.psqlrc",
         ] {
-            assert_eq!(local.guarded(Path::new(path)), None, "{path}");
+            assert_eq!(local.guard_reason(Path::new(path)), None, "{path}");
         }
     }
 }

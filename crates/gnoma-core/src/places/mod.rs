@@ -18,11 +18,11 @@ use std::{
     sync::LazyLock,
 };
 
-use crate::glob::matches;
+use crate::glob::glob_matches;
 
 pub use group::{Group, SecretVisibility, WriteProtection};
 pub use local::{
-    HOME_SETTINGS, LocalPlaces, OWN_FILES, PROGRAM_FOLDER, RuledPaths, is_program, original,
+    HOME_SETTINGS, LocalPlaces, OWN_FILES, PROGRAM_FOLDER, RuledPaths, is_program, original_path,
 };
 pub use rebuilt::{CACHE_MARK, REBUILT_FOLDERS, is_output_beside};
 pub use shape::{NameShape, name_shape};
@@ -66,7 +66,7 @@ pub fn held_at_home(hold: WriteProtection) -> impl Iterator<Item = &'static str>
 }
 
 /// Returns the places in a folder of the workspace that commands cannot change, as paths below it.
-pub fn held(hold: WriteProtection) -> impl Iterator<Item = &'static str> {
+pub fn write_protected_names(hold: WriteProtection) -> impl Iterator<Item = &'static str> {
     GUARDED
         .iter()
         .filter(move |group| group.walls == hold)
@@ -92,16 +92,16 @@ pub struct Secret {
 
 /// Returns the secret that the absolute or relative `path` holds, if it holds one that should not be shown.
 #[must_use]
-pub fn secret(path: &Path) -> Option<Secret> {
+pub fn find_secret(path: &Path) -> Option<Secret> {
     static PLACES: LazyLock<PreparedPlaces<Secret>> = LazyLock::new(|| {
         PreparedPlaces::new(SECRETS, |group| Secret { kind: group.kind, sight: group.walls })
     });
-    let mut names = names(path);
-    let is_example = |last: &String| EXAMPLES.iter().any(|example| matches(example, last));
+    let mut names = path_names(path);
+    let is_example = |last: &String| EXAMPLES.iter().any(|example| glob_matches(example, last));
     if names.last().is_some_and(is_example) {
         return None;
     }
-    if let Some(secret) = PLACES.find(&names, path.has_root()) {
+    if let Some(secret) = PLACES.find_without_home(&names, path.has_root()) {
         return Some(*secret);
     }
     let last = names.last_mut()?;
@@ -111,7 +111,7 @@ pub fn secret(path: &Path) -> Option<Secret> {
     // A copy holds what the original does.
     *last = shape::numbered_original_of(last)?;
     let is_example = names.last().is_some_and(is_example);
-    PLACES.find(&names, path.has_root()).filter(|_| !is_example).copied()
+    PLACES.find_without_home(&names, path.has_root()).filter(|_| !is_example).copied()
 }
 
 /// True if a folder holds secrets in all its files, regardless of their names.
@@ -119,17 +119,17 @@ pub fn secret(path: &Path) -> Option<Secret> {
 pub fn is_secret_folder(path: &Path) -> bool {
     /// No rule about the end of a path is about this name.
     const INSIDE: &str = "\u{1}";
-    secret(&path.join(INSIDE)).is_some_and(|secret| secret.sight != SecretVisibility::Seen)
+    find_secret(&path.join(INSIDE)).is_some_and(|secret| secret.sight != SecretVisibility::Seen)
 }
 
 /// Returns a description of the absolute or relative `path` if its names say that changing it needs a person's
-/// approval. Places of the home are found below `homes`, which are absolute. [`LocalPlaces::guarded`] knows more.
+/// approval. Places of the home are found below `homes`, which are absolute. [`LocalPlaces::guard_reason`] knows more.
 #[must_use]
-pub fn guarded<P: AsRef<Path>>(path: &Path, homes: &[P]) -> Option<&'static str> {
+pub fn guard_reason<P: AsRef<Path>>(path: &Path, homes: &[P]) -> Option<&'static str> {
     static PLACES: LazyLock<PreparedPlaces<&str>> =
         LazyLock::new(|| PreparedPlaces::new(GUARDED, |group| group.kind));
-    let homes: Vec<_> = homes.iter().map(|home| names(home.as_ref())).collect();
-    PLACES.find_from(&names(path), path.has_root(), &homes).copied()
+    let homes: Vec<_> = homes.iter().map(|home| path_names(home.as_ref())).collect();
+    PLACES.find_from(&path_names(path), path.has_root(), &homes).copied()
 }
 
 /// True if programs of the person may read the absolute `path` when they start. These are names that begin with a
@@ -151,7 +151,7 @@ pub fn is_plain_at_home(below: &Path) -> bool {
     CACHES.iter().chain(WORKED_ON_AT_HOME).any(|folder| below.starts_with(folder))
 }
 
-fn names(path: &Path) -> Vec<String> {
+fn path_names(path: &Path) -> Vec<String> {
     let name = |component: Component<'_>| match component {
         Component::Normal(name) => Some(name.to_string_lossy().to_ascii_lowercase()),
         _ => None,
@@ -218,7 +218,7 @@ impl<T> PreparedPlaces<T> {
     }
 
     /// Returns the meaning of the first place that the names lead to, among those that are tied to no home.
-    fn find(&self, names: &[String], has_root: bool) -> Option<&T> {
+    fn find_without_home(&self, names: &[String], has_root: bool) -> Option<&T> {
         self.find_from(names, has_root, &[])
     }
 
@@ -239,7 +239,7 @@ impl<T> PreparedPlace<T> {
         let Some(last) = names.len().checked_sub(self.names.len()) else { return false };
         let begins = |at: usize| {
             let window = names.iter().skip(at);
-            self.names.iter().zip(window).all(|(one, two)| matches(one, two))
+            self.names.iter().zip(window).all(|(one, two)| glob_matches(one, two))
         };
         let begins_at =
             |at: usize| (if self.below { at <= last } else { at == last }) && begins(at);
@@ -261,7 +261,7 @@ mod tests {
     use super::*;
 
     fn kind(path: &str) -> Option<&'static str> {
-        secret(Path::new(path)).map(|secret| secret.kind)
+        find_secret(Path::new(path)).map(|secret| secret.kind)
     }
 
     #[test]
@@ -346,7 +346,7 @@ mod tests {
             (".github/workflows/ci.yml", false),
             (".gitlab-ci.yml", false),
         ] {
-            assert_eq!(guarded::<&str>(Path::new(path), &[]).is_some(), is_guarded, "{path}");
+            assert_eq!(guard_reason::<&str>(Path::new(path), &[]).is_some(), is_guarded, "{path}");
         }
     }
 
@@ -365,7 +365,7 @@ mod tests {
             ("bin/t2", false),
             ("~/bin/t2", false),
         ] {
-            let found = guarded(Path::new(path), &["/home/ada"]);
+            let found = guard_reason(Path::new(path), &["/home/ada"]);
             assert_eq!(found.is_some(), is_guarded, "{path}");
         }
     }
@@ -409,7 +409,7 @@ mod tests {
     fn what_commands_may_write_decides_over_nothing() {
         for cache in CACHES {
             let cache = Path::new("/home/ada").join(cache);
-            assert_eq!(secret(&cache), None, "{}", cache.display());
+            assert_eq!(find_secret(&cache), None, "{}", cache.display());
             let held = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present]
                 .into_iter();
             for place in held.flat_map(held_at_home).map(|name| Path::new("/home/ada").join(name)) {
@@ -422,7 +422,7 @@ mod tests {
     fn what_is_hidden_or_held_is_one_path_below_a_folder() {
         let holds = [WriteProtection::Always, WriteProtection::AtHome, WriteProtection::Present]
             .into_iter();
-        let all_held = holds.flat_map(|hold| held(hold).chain(held_at_home(hold)));
+        let all_held = holds.flat_map(|hold| write_protected_names(hold).chain(held_at_home(hold)));
         for name in hidden_at_home().chain(all_held) {
             let plain =
                 Path::new(name).components().all(|part| matches!(part, Component::Normal(_)));

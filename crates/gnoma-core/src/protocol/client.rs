@@ -60,7 +60,7 @@ impl Messages {
     }
 
     /// The next message, if one is there already.
-    pub fn ready(&mut self) -> Option<ServerMessage> {
+    pub fn try_next(&mut self) -> Option<ServerMessage> {
         self.messages.try_recv().ok()
     }
 }
@@ -78,7 +78,7 @@ impl Requests {
 impl Client {
     /// A client, and the other end of its connection.
     #[must_use]
-    pub fn pair() -> (Self, Peer) {
+    pub fn new_pair() -> (Self, Peer) {
         let (ask, requests) = mpsc::channel(MAX_REQUESTS);
         let (messages, inbox) = mpsc::channel(MAX_MESSAGES);
         let client = Self { requests: ask, messages: inbox, next_id: 1, _carrier: None };
@@ -95,7 +95,7 @@ impl Client {
     /// The two halves of the connection, for whoever carries it on. Once the requests are dropped, the
     /// host answers those that it has and ends the connection.
     #[must_use]
-    pub fn split(self) -> (Requests, Messages) {
+    pub fn into_halves(self) -> (Requests, Messages) {
         let Self { requests, messages, _carrier, .. } = self;
         (Requests(requests), Messages { messages, _carrier })
     }
@@ -105,7 +105,7 @@ impl Client {
     /// # Errors
     /// [`RequestErrorKind::Busy`] where too many requests wait, [`RequestErrorKind::Closed`] where the
     /// connection has ended. The request is not sent then.
-    pub fn request(
+    pub fn send_request(
         &mut self,
         session: Option<&SessionId>,
         request: Request,
@@ -136,7 +136,7 @@ impl Client {
     }
 
     /// The next message, if one is there already.
-    pub fn ready(&mut self) -> Option<ServerMessage> {
+    pub fn try_next(&mut self) -> Option<ServerMessage> {
         self.messages.try_recv().ok()
     }
 }

@@ -44,7 +44,7 @@ impl Follower {
 
     /// Takes in an event or a snapshot of the session. Where messages are missing, the request that reads
     /// them: its reply goes to [`read`](Self::read).
-    pub fn take(&mut self, message: ServerMessage) -> Option<Request> {
+    pub fn apply_message(&mut self, message: ServerMessage) -> Option<Request> {
         match (&mut self.behind, message) {
             (_, ServerMessage::Reply { .. } | ServerMessage::Process(_)) => None,
             (Some(behind), message) => {
@@ -52,11 +52,11 @@ impl Follower {
                 None
             }
             (None, ServerMessage::Event(envelope)) => {
-                self.seen.envelope(&envelope, &mut self.events);
+                self.seen.apply_envelope(&envelope, &mut self.events);
                 None
             }
             (None, ServerMessage::Snapshot(view)) => {
-                if self.seen.missed(&view).is_empty() {
+                if self.seen.missed_messages(&view).is_empty() {
                     self.seen.catch_up(&view, Vec::new(), &mut self.events);
                     return None;
                 }
@@ -69,7 +69,7 @@ impl Follower {
     ///
     /// # Errors
     /// The messages cannot be had.
-    pub fn read(
+    pub fn apply_reply(
         &mut self,
         result: Result<Reply, RequestError>,
     ) -> Result<Option<Request>, RequestError> {
@@ -78,7 +78,7 @@ impl Follower {
             let cause = "the session host did not send the missed events";
             return Err(RequestError::new(RequestErrorKind::Failed, cause));
         };
-        let is_all = first <= self.seen.missed(&view).start || messages.is_empty();
+        let is_all = first <= self.seen.missed_messages(&view).start || messages.is_empty();
         pages.push(messages);
         if !is_all {
             return Ok(Some(self.read_before(view, pages, later, Some(first))));
@@ -87,7 +87,7 @@ impl Follower {
         self.seen.catch_up(&view, messages, &mut self.events);
         let mut next = None;
         for message in later {
-            next = self.take(message).or(next);
+            next = self.apply_message(message).or(next);
         }
         Ok(next)
     }
@@ -100,7 +100,7 @@ impl Follower {
         later: VecDeque<ServerMessage>,
         before: Option<u64>,
     ) -> Request {
-        let missed = self.seen.missed(&view);
+        let missed = self.seen.missed_messages(&view);
         let before = before.unwrap_or(missed.end);
         let max = u32::try_from(before.saturating_sub(missed.start)).unwrap_or(MAX_PAGE);
         self.behind = Some(Behind { view, pages, later });

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde::{Serialize, de::DeserializeOwned};
 
 use super::{
-    samples::{Kinds, events, process_events, replies, requests},
+    samples::{Kinds, process_events, sample_events, sample_replies, sample_requests},
     *,
 };
 use crate::{
@@ -73,7 +73,7 @@ fn turn_event() -> impl Strategy<Value = Event> {
             .prop_map(|(id, text)| Event::ToolProgress { call: call(id).id, text }),
         (id, text.clone()).prop_map(|(id, text)| Event::ToolEnded {
             call: call(id),
-            result: ToolResult::text(&call(id), text, false),
+            result: ToolResult::from_text(&call(id), text, false),
             diff: None,
             duration_ms: 1
         }),
@@ -82,7 +82,7 @@ fn turn_event() -> impl Strategy<Value = Event> {
             Event::Usage { round, turn: round }
         }),
         text.prop_map(|text| Event::Notice { level: NoticeLevel::Info, text }),
-        Just(Event::Queued { queue: vec![vec![Content::text("later")]] }),
+        Just(Event::Queued { queue: vec![vec![Content::from_text("later")]] }),
         Just(Event::TurnEnded {
             outcome: Outcome::Complete { stop: StopReason::EndTurn },
             rounds: 1,
@@ -95,7 +95,7 @@ fn turn_event() -> impl Strategy<Value = Event> {
 
 /// Whatever can happen: mostly what makes and ends parts of a turn, in any order.
 fn event() -> impl Strategy<Value = Event> {
-    prop_oneof![4 => turn_event(), 1 => prop::sample::select(events())]
+    prop_oneof![4 => turn_event(), 1 => prop::sample::select(sample_events())]
 }
 
 fn log(events: Vec<Event>) -> Vec<Envelope> {
@@ -115,7 +115,7 @@ fn empty() -> SessionView {
 }
 
 fn folded(mut view: SessionView, log: &[Envelope]) -> SessionView {
-    log.iter().for_each(|envelope| view.apply(envelope));
+    log.iter().for_each(|envelope| view.apply_envelope(envelope));
     view
 }
 
@@ -147,7 +147,7 @@ proptest! {
         events in prop::collection::vec(event(), 0..24),
     ) {
         let view = folded(empty(), &log(events));
-        let again = folded(empty(), &log(view.current()));
+        let again = folded(empty(), &log(view.current_events()));
         prop_assert_eq!(again.state, view.state);
         prop_assert_eq!(again.status().questions, view.status().questions);
         let ends = |view: &SessionView| view.turn.as_ref().map(|turn| {
@@ -189,9 +189,9 @@ fn survive<T: Kinds + Serialize + DeserializeOwned + PartialEq + Debug>(samples:
 
 #[test]
 fn what_is_asked_answered_and_told_survives_the_wire() {
-    survive(&events());
-    survive(&requests());
-    survive(&replies());
+    survive(&sample_events());
+    survive(&sample_requests());
+    survive(&sample_replies());
     survive(&process_events());
     let refused = RequestError::new(RequestErrorKind::Busy, "a turn runs").with_remedy("Wait");
     let result: Result<Reply, RequestError> = Err(refused.clone());

@@ -50,7 +50,7 @@ pub use self::{
 };
 
 #[cfg(feature = "schema")]
-pub use self::schema::schema;
+pub use self::schema::protocol_schema;
 pub use crate::info::{
     Choice, CommandInfo, FoundKey, FoundProviders, FoundServer, ResumedFrom, SessionInfo,
 };

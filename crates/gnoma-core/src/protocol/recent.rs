@@ -25,7 +25,7 @@ pub struct Recent {
 }
 
 /// Adds what happened, unless the view has it elsewhere, and lets go of the oldest.
-pub(super) fn push(recent: &mut VecDeque<Recent>, envelope: &Envelope) {
+pub(super) fn push_recent(recent: &mut VecDeque<Recent>, envelope: &Envelope) {
     if !is_kept(&envelope.event) || envelope.event_bytes() > MAX_BYTES {
         return;
     }

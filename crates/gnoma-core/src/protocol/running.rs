@@ -100,7 +100,7 @@ pub struct Question {
 impl Question {
     /// The question that an event asks.
     #[must_use]
-    pub fn of(event: &Event) -> Option<Self> {
+    pub fn from_event(event: &Event) -> Option<Self> {
         let Event::PermissionAsked {
             call,
             reason,
@@ -127,7 +127,7 @@ impl Question {
     }
 
     /// The event that asks it.
-    pub(super) fn event(&self) -> Event {
+    pub(super) fn to_event(&self) -> Event {
         Event::PermissionAsked {
             call: self.call.clone(),
             reason: self.reason.clone(),
@@ -143,7 +143,7 @@ impl Question {
 
 impl RunningTurn {
     /// Takes in what happened.
-    pub(super) fn apply(&mut self, event: &Event) {
+    pub(super) fn apply_event(&mut self, event: &Event) {
         match event {
             Event::RoundStarted { round, why, .. } => {
                 (self.round, self.why) = (*round, why.clone());
@@ -161,12 +161,12 @@ impl RunningTurn {
                     draft.arguments.push(fragment, MAX_ARGUMENT_BYTES);
                 }
             }
-            Event::Appended(message) => self.appended(message),
+            Event::Appended(message) => self.on_appended(message),
             Event::Queued { queue } => {
                 self.queue.clear();
                 self.queue.extend(queue.iter().take(MAX_QUEUED).cloned());
             }
-            Event::PermissionAsked { .. } => self.questions.extend(Question::of(event)),
+            Event::PermissionAsked { .. } => self.questions.extend(Question::from_event(event)),
             Event::PermissionDecided { call, .. } => {
                 self.questions.retain(|it| it.call.id != *call);
             }
@@ -179,13 +179,13 @@ impl RunningTurn {
                     running.output.push(text, MAX_OUTPUT_BYTES);
                 }
             }
-            Event::ToolEnded { result, .. } => self.ended(&result.call_id),
+            Event::ToolEnded { result, .. } => self.remove_call(&result.call_id),
             Event::Usage { turn, .. } => self.usage = *turn,
             _ => (),
         }
     }
 
-    fn ended(&mut self, id: &CallId) {
+    fn remove_call(&mut self, id: &CallId) {
         self.calls.retain(|running| running.call.id != *id);
         self.questions.retain(|question| question.call.id != *id);
     }
@@ -196,14 +196,14 @@ impl RunningTurn {
         self.drafts.clear();
     }
 
-    fn appended(&mut self, message: &Message) {
+    fn on_appended(&mut self, message: &Message) {
         if message.role() == Role::Assistant {
             self.begin_answer();
         }
     }
 
     /// The events that lead to where the turn is.
-    pub(super) fn events(&self, arm: Option<&ModelRef>) -> Vec<Event> {
+    pub(super) fn replay_events(&self, arm: Option<&ModelRef>) -> Vec<Event> {
         let mut events = Vec::new();
         if let Some(arm) = arm.filter(|_| self.round > 0) {
             let (round, why) = (self.round, self.why.clone());
@@ -233,7 +233,7 @@ impl RunningTurn {
                 events.push(Event::ToolProgress { call, text });
             }
         }
-        events.extend(self.questions.iter().map(Question::event));
+        events.extend(self.questions.iter().map(Question::to_event));
         events
     }
 }

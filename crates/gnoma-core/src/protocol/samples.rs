@@ -45,15 +45,15 @@ kinds!(Reply: Done Opened Live Status Text Points Hits Stored History Output Cho
     Usage Task);
 kinds!(ProcessEvent: Opened Changed Closed Lagged Stopping);
 
-fn call(number: u8) -> ToolCall {
+fn sample_call(number: u8) -> ToolCall {
     ToolCall::new(CallId::new(format!("c{number}")), "bash", RawJson::empty_object())
 }
 
-fn arm(model: &str) -> ModelRef {
+fn sample_arm(model: &str) -> ModelRef {
     ModelRef { provider: "p".into(), model: model.into() }
 }
 
-fn error() -> ProviderError {
+fn sample_error() -> ProviderError {
     ProviderError {
         kind: ErrorKind::Overloaded,
         provider: "p".into(),
@@ -65,18 +65,18 @@ fn error() -> ProviderError {
     }
 }
 
-fn usage() -> Usage {
+fn sample_usage() -> Usage {
     Usage { input: 7, output: 2, cache_read: 90, ..Usage::default() }
 }
 
-fn choice() -> Choice {
+fn sample_choice() -> Choice {
     let (name, about) = ("p/m".to_owned(), "a model".to_owned());
-    Choice { name, about, current: true, arm: Some(arm("m")), window: Some(8_192) }
+    Choice { name, about, current: true, arm: Some(sample_arm("m")), window: Some(8_192) }
 }
 
-pub(super) fn events() -> Vec<Event> {
+pub(super) fn sample_events() -> Vec<Event> {
     let (text, why) = (|| "text".to_owned(), || "why".to_owned());
-    let id = || call(1).id;
+    let id = || sample_call(1).id;
     vec![
         Event::Started {
             session: "s".into(),
@@ -88,37 +88,46 @@ pub(super) fn events() -> Vec<Event> {
         Event::Info(Box::new(SessionInfo {
             folder: "~/work".into(),
             window: Some(200_000),
-            last_call: usage(),
+            last_call: sample_usage(),
             resumed: Some(ResumedFrom { title: text(), changed_ms: 7, is_copy: true }),
             connectable: vec!["mistral".into()],
             instructions: vec!["AGENTS.md".into()],
             ..SessionInfo::default()
         })),
-        Event::Models { models: vec![choice()] },
+        Event::Models { models: vec![sample_choice()] },
         Event::State(SessionState::Active),
         Event::ModeChanged { mode: PermissionMode::Plan },
         Event::PlanChanged {
             steps: vec![crate::plan::PlanStep { text: text(), ..Default::default() }],
         },
         Event::ThinkingChanged { thinking: Some(ThinkingMode::Tokens(8_000)) },
-        Event::Queued { queue: vec![vec![Content::text("later")]] },
-        Event::RoundStarted { round: 2, arm: arm("m"), why: why() },
+        Event::Queued { queue: vec![vec![Content::from_text("later")]] },
+        Event::RoundStarted { round: 2, arm: sample_arm("m"), why: why() },
         Event::Routed(Box::new(Routing {
             kind: "debug".into(),
             complexity: 40,
             decided_by: "heuristic".into(),
             strategy: "single".into(),
-            arms: vec![arm("m")],
+            arms: vec![sample_arm("m")],
             why: why(),
             candidates: vec!["p/m 0.9".into()],
             seed: 7,
         })),
-        Event::ArmChanged { from: arm("m"), to: arm("n"), why: why(), retracted: true },
-        Event::Conferred { members: vec![arm("m")], chair: Some(arm("n")), author: arm("m") },
-        Event::Checking { arm: arm("m"), by: "make".into() },
-        Event::Checked { arm: arm("m"), by: "make".into(), passed: true, evidence: text() },
+        Event::ArmChanged {
+            from: sample_arm("m"),
+            to: sample_arm("n"),
+            why: why(),
+            retracted: true,
+        },
+        Event::Conferred {
+            members: vec![sample_arm("m")],
+            chair: Some(sample_arm("n")),
+            author: sample_arm("m"),
+        },
+        Event::Checking { arm: sample_arm("m"), by: "make".into() },
+        Event::Checked { arm: sample_arm("m"), by: "make".into(), passed: true, evidence: text() },
         Event::Cost {
-            arm: arm("m"),
+            arm: sample_arm("m"),
             call_micro_usd: Some(5),
             turn_micro_usd: 9,
             session_micro_usd: 20,
@@ -137,7 +146,7 @@ pub(super) fn events() -> Vec<Event> {
         Event::ToolCallDelta { call: id(), fragment: "{".into() },
         Event::Appended(Arc::new(Message::user_text("hello"))),
         Event::PermissionAsked {
-            call: call(1),
+            call: sample_call(1),
             reason: why(),
             preview: Some("-a\n+b".into()),
             always: Some("bash(ls)".into()),
@@ -147,43 +156,43 @@ pub(super) fn events() -> Vec<Event> {
             notable: vec![NotableChange { name: "a.txt".into(), what: "created".into() }],
         },
         Event::PermissionDecided { call: id(), allowed: false, reason: why() },
-        Event::ToolStarted { call: call(1) },
+        Event::ToolStarted { call: sample_call(1) },
         Event::ToolProgress { call: id(), text: text() },
         Event::ToolEnded {
-            call: call(1),
-            result: ToolResult::text(&call(1), "out", false),
+            call: sample_call(1),
+            result: ToolResult::from_text(&sample_call(1), "out", false),
             diff: Some("-a\n+b".into()),
             duration_ms: 4,
         },
-        Event::Usage { round: usage(), turn: usage() },
+        Event::Usage { round: sample_usage(), turn: sample_usage() },
         Event::Retrying {
-            error: error(),
+            error: sample_error(),
             attempt: 2,
             wait_ms: 1_500,
             retracted: true,
             limit: Some(AttemptLimit::Attempts(8)),
         },
-        Event::Waiting { arm: arm("m"), waited_ms: 4_000, limit_ms: 60_000 },
+        Event::Waiting { arm: sample_arm("m"), waited_ms: 4_000, limit_ms: 60_000 },
         Event::Continuing { time: 1, most: 3, joins: true },
         Event::Notice { level: NoticeLevel::Warning, text: text() },
         Event::TurnEnded {
-            outcome: Outcome::Failed { error: error(), kept_partial: true },
+            outcome: Outcome::Failed { error: sample_error(), kept_partial: true },
             rounds: 3,
-            usage: usage(),
+            usage: sample_usage(),
             undelivered: vec![Arc::new(Message::user_text("later"))],
             answer: None,
         },
         Event::TurnEnded {
             outcome: Outcome::Unfit { why: why(), answers: 4 },
             rounds: 4,
-            usage: usage(),
+            usage: sample_usage(),
             undelivered: Vec::new(),
             answer: None,
         },
         Event::TurnEnded {
             outcome: Outcome::Complete { stop: StopReason::EndTurn },
             rounds: 1,
-            usage: usage(),
+            usage: sample_usage(),
             undelivered: Vec::new(),
             answer: Some(RawJson::empty_object()),
         },
@@ -191,7 +200,7 @@ pub(super) fn events() -> Vec<Event> {
     ]
 }
 
-fn spec() -> SessionSpec {
+fn sample_spec() -> SessionSpec {
     SessionSpec {
         folder: "/work".into(),
         more_folders: vec!["/more".into()],
@@ -222,11 +231,11 @@ fn spec() -> SessionSpec {
     }
 }
 
-pub(super) fn requests() -> Vec<Request> {
+pub(super) fn sample_requests() -> Vec<Request> {
     let connection = |by| Connection { provider: "p".into(), by, model: None };
     let text = || "text".to_owned();
     vec![
-        Request::Open(Box::new(spec())),
+        Request::Open(Box::new(sample_spec())),
         Request::List,
         Request::StoredIn { spec: Box::default(), max: 5 },
         Request::Delete { spec: Box::default(), id: SessionId::new("s") },
@@ -237,14 +246,17 @@ pub(super) fn requests() -> Vec<Request> {
         Request::Detach,
         Request::KeepRunning { keep: true },
         Request::Status,
-        Request::Send { content: vec![Content::text("hello")] },
+        Request::Send { content: vec![Content::from_text("hello")] },
         Request::EditQueue {
-            was: vec![vec![Content::text("a")]],
-            queue: vec![vec![Content::text("b")]],
+            was: vec![vec![Content::from_text("a")]],
+            queue: vec![vec![Content::from_text("b")]],
         },
-        Request::Answer { call: call(1).id, answer: PermissionAnswer::Text { text: text() } },
         Request::Answer {
-            call: call(1).id,
+            call: sample_call(1).id,
+            answer: PermissionAnswer::Text { text: text() },
+        },
+        Request::Answer {
+            call: sample_call(1).id,
             answer: PermissionAnswer::Rule { rule: "bash(ls)".into(), scope: Scope::Project },
         },
         Request::Cancel,
@@ -255,7 +267,7 @@ pub(super) fn requests() -> Vec<Request> {
         Request::SetThinking { thinking: Some(ThinkingMode::Adaptive) },
         Request::KeepRule { rule: "bash(ls)".into(), scope: Scope::User, dry_run: true },
         Request::Trust,
-        Request::Pin { arm: Some(arm("m")) },
+        Request::Pin { arm: Some(sample_arm("m")) },
         Request::Rate { good: false },
         Request::Compact { focus: text() },
         Request::EditSummary { summary: text() },
@@ -300,7 +312,7 @@ pub(super) fn requests() -> Vec<Request> {
     ]
 }
 
-fn live() -> LiveSession {
+fn sample_live_session() -> LiveSession {
     LiveSession {
         status: Status { session: SessionId::new("s"), questions: 1, ..Status::default() },
         parent: Some(SessionId::new("p")),
@@ -312,7 +324,7 @@ fn live() -> LiveSession {
     }
 }
 
-pub(super) fn replies() -> Vec<Reply> {
+pub(super) fn sample_replies() -> Vec<Reply> {
     let session = || SessionId::new("s");
     let stored = SessionFacts {
         id: session(),
@@ -322,7 +334,7 @@ pub(super) fn replies() -> Vec<Reply> {
         changed_ms: 2,
         messages: 3,
         bytes: 4,
-        usage: usage(),
+        usage: sample_usage(),
         forked_from: Some((session(), EntryId(1))),
         held_by: None,
         child: None,
@@ -337,21 +349,21 @@ pub(super) fn replies() -> Vec<Reply> {
     vec![
         Reply::Done,
         Reply::Opened { session: session() },
-        Reply::Live(vec![live()]),
-        Reply::Status(Box::new(live().status)),
+        Reply::Live(vec![sample_live_session()]),
+        Reply::Status(Box::new(sample_live_session().status)),
         Reply::Text("text".into()),
         Reply::Points(vec![RewindPoint { turns: 1, ..RewindPoint::default() }]),
         Reply::Hits(vec![hit]),
         Reply::Stored(vec![stored]),
         Reply::History { first: 4, messages: vec![Arc::new(Message::user_text("hello"))] },
         Reply::Output { text: "text".into(), next: Some(9), total_bytes: 100 },
-        Reply::Choices(vec![choice()]),
+        Reply::Choices(vec![sample_choice()]),
         Reply::Settings(vec![Setting { key: "a.b".into(), ..Setting::default() }]),
         Reply::Window {
             used: WindowUse { system: 1, tools: 2, ..WindowUse::default() },
             sources: "AGENTS.md".into(),
         },
-        Reply::Usage { usage: usage(), micro_usd: 12, is_cost_partial: true },
+        Reply::Usage { usage: sample_usage(), micro_usd: 12, is_cost_partial: true },
         Reply::Task(Box::new(TaskReport {
             task: "release".into(),
             run: "r1".into(),
@@ -375,7 +387,7 @@ pub(super) fn process_events() -> Vec<ProcessEvent> {
         ProcessEvent::Opened { session: session() },
         ProcessEvent::Changed { session: session(), state: SessionState::Idle, questions: 2 },
         ProcessEvent::Closed { session: session() },
-        ProcessEvent::Lagged { sessions: vec![live()] },
+        ProcessEvent::Lagged { sessions: vec![sample_live_session()] },
         ProcessEvent::Stopping,
     ]
 }

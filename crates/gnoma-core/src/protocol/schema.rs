@@ -20,7 +20,7 @@ struct SessionProtocol {
 
 /// The schema of all messages, as JSON text with a line break at its end.
 #[must_use]
-pub fn schema() -> String {
+pub fn protocol_schema() -> String {
     let mut schema = schema_for!(SessionProtocol);
     schema.insert("x-protocol-version".to_owned(), VERSION.into());
     let text = serde_json::to_string_pretty(&schema).unwrap_or_default();

@@ -35,18 +35,18 @@ impl Seen {
     }
 
     /// Takes the next event from the session, and shows it if it is new.
-    pub(super) fn envelope(&mut self, envelope: &Envelope, shown: &mut VecDeque<Event>) {
+    pub(super) fn apply_envelope(&mut self, envelope: &Envelope, shown: &mut VecDeque<Event>) {
         let Envelope { epoch, seq, event, .. } = envelope;
         if *epoch == self.position.epoch && *seq > self.position.seq {
             self.position.seq = *seq;
             let ends_gap = begins_answer(event);
-            self.show(event.clone(), shown);
+            self.show_event(event.clone(), shown);
             self.has_gap &= !ends_gap;
         }
     }
 
     /// Numbers of the messages that `view` has and nobody has seen.
-    pub(super) fn missed(&self, view: &SessionView) -> Range<u64> {
+    pub(super) fn missed_messages(&self, view: &SessionView) -> Range<u64> {
         let from = if self.has_started { self.messages } else { view.messages };
         from..view.messages.max(from)
     }
@@ -58,19 +58,19 @@ impl Seen {
         messages: Vec<Arc<Message>>,
         shown: &mut VecDeque<Event>,
     ) {
-        self.begin(view, shown);
+        self.show_start(view, shown);
         let new = view.recent.iter().filter(|recent| recent.seq > self.position.seq);
         let mut events: VecDeque<Event> = new.map(|recent| recent.event.clone()).collect();
         self.position = view.position();
         self.has_gap = true;
         for message in messages {
             self.show_before(&message, &mut events, shown);
-            self.show(Event::Appended(message), shown);
+            self.show_event(Event::Appended(message), shown);
         }
         for event in events {
             // Those messages were shown before.
             if !matches!(event, Event::Appended(_)) {
-                self.show(event, shown);
+                self.show_event(event, shown);
             }
         }
         self.messages = view.messages;
@@ -81,7 +81,7 @@ impl Seen {
         match view.state {
             SessionState::Idle if !self.has_ended => (),
             SessionState::Idle | SessionState::Cancelling | SessionState::Closed => {
-                self.show(Event::State(view.state), shown);
+                self.show_event(Event::State(view.state), shown);
             }
             SessionState::Active => (),
         }
@@ -89,7 +89,7 @@ impl Seen {
     }
 
     /// Shows the events of the session's very beginning.
-    fn begin(&mut self, view: &SessionView, shown: &mut VecDeque<Event>) {
+    fn show_start(&mut self, view: &SessionView, shown: &mut VecDeque<Event>) {
         if self.has_started {
             return;
         }
@@ -102,7 +102,7 @@ impl Seen {
                 mode: view.mode,
                 messages: view.messages,
             };
-            self.show(started, shown);
+            self.show_event(started, shown);
         }
     }
 
@@ -122,7 +122,7 @@ impl Seen {
         };
         for event in events.drain(..before) {
             if !matches!(event, Event::Appended(_)) {
-                self.show(event, shown);
+                self.show_event(event, shown);
             }
         }
     }
@@ -148,20 +148,20 @@ impl Seen {
     fn show_turn(&mut self, turn: &RunningTurn, view: &SessionView, shown: &mut VecDeque<Event>) {
         if let Some(arm) = view.arm.clone().filter(|_| turn.round != self.round) {
             let (round, why) = (turn.round, turn.why.clone());
-            self.show(Event::RoundStarted { round, arm, why }, shown);
+            self.show_event(Event::RoundStarted { round, arm, why }, shown);
         }
         if turn.text.total_bytes() <= self.text_bytes {
             self.has_gap = false;
-        } else if let Some(rest) = turn.text.after(self.text_bytes) {
+        } else if let Some(rest) = turn.text.text_after(self.text_bytes) {
             self.has_gap = false;
-            self.show(Event::Text { text: rest.to_owned() }, shown);
+            self.show_event(Event::Text { text: rest.to_owned() }, shown);
         }
         for draft in &turn.drafts {
             let (call, name) = (draft.id.clone(), draft.name.clone());
-            self.show(Event::ToolCallDrafted { call, name }, shown);
+            self.show_event(Event::ToolCallDrafted { call, name }, shown);
         }
         for running in &turn.calls {
-            self.show(Event::ToolStarted { call: running.call.clone() }, shown);
+            self.show_event(Event::ToolStarted { call: running.call.clone() }, shown);
         }
     }
 
@@ -169,13 +169,13 @@ impl Seen {
     fn show_questions(&mut self, view: &SessionView, shown: &mut VecDeque<Event>) {
         for question in view.questions() {
             if !self.asked.contains(&question.call.id) {
-                self.show(question.event(), shown);
+                self.show_event(question.to_event(), shown);
             }
         }
     }
 
     /// Shows an event, and counts what it shows.
-    fn show(&mut self, event: Event, shown: &mut VecDeque<Event>) {
+    fn show_event(&mut self, event: Event, shown: &mut VecDeque<Event>) {
         match &event {
             Event::Started { messages, .. } => {
                 (self.has_started, self.messages) = (true, *messages);
@@ -185,7 +185,7 @@ impl Seen {
             Event::Appended(message) => {
                 self.messages += 1;
                 if message.role() == Role::Assistant {
-                    if let Some(text) = self.rest(message) {
+                    if let Some(text) = self.unseen_text(message) {
                         shown.push_back(Event::Text { text });
                     }
                     (self.is_answering, self.text_bytes) = (false, 0);
@@ -204,7 +204,7 @@ impl Seen {
     }
 
     /// Returns the part of an answer that was not shown, once its message is whole.
-    fn rest(&self, message: &Message) -> Option<String> {
+    fn unseen_text(&self, message: &Message) -> Option<String> {
         if !self.has_gap {
             return None;
         }
@@ -253,7 +253,7 @@ mod tests {
             events.push(Event::RoundStarted { round, arm: model.clone(), why: String::new() });
             events.extend(pieces.iter().map(|text| Event::Text { text: text.clone() }));
             let call = call(number);
-            let mut content = vec![Content::text(pieces.concat())];
+            let mut content = vec![Content::from_text(pieces.concat())];
             let is_last = number + 1 == answers.len();
             let stop = if is_last { StopReason::EndTurn } else { StopReason::ToolUse };
             if !is_last {
@@ -265,7 +265,7 @@ mod tests {
             events.push(Event::Appended(Arc::new(answer)));
             if !is_last {
                 events.push(Event::ToolStarted { call: call.clone() });
-                let result = ToolResult::text(&call, "done", false);
+                let result = ToolResult::from_text(&call, "done", false);
                 let (results, diff) = (vec![result.clone()], None);
                 events.push(Event::ToolEnded { call, result, diff, duration_ms: 1 });
                 events.push(Event::Appended(Arc::new(Message::results(results).unwrap())));
@@ -338,16 +338,16 @@ mod tests {
         let mut view = SessionView::new(SessionId::new("s"), Epoch(7), None);
         let (mut seen, mut shown) = (Seen::default(), VecDeque::new());
         let all: Vec<_> = log.iter().filter_map(message).collect();
-        view.apply(&log[0]);
+        view.apply_envelope(&log[0]);
         seen.catch_up(&view, Vec::new(), &mut shown);
         let mut rest = log[1..].iter();
         for (read, miss) in steps.iter().copied().chain([(usize::MAX, 0)]) {
             for envelope in rest.by_ref().take(read) {
-                view.apply(envelope);
-                seen.envelope(envelope, &mut shown);
+                view.apply_envelope(envelope);
+                seen.apply_envelope(envelope, &mut shown);
             }
-            rest.by_ref().take(miss).for_each(|envelope| view.apply(envelope));
-            let missed = seen.missed(&view);
+            rest.by_ref().take(miss).for_each(|envelope| view.apply_envelope(envelope));
+            let missed = seen.missed_messages(&view);
             let missed =
                 usize::try_from(missed.start).unwrap()..usize::try_from(missed.end).unwrap();
             seen.catch_up(&view, all[missed].to_vec(), &mut shown);

@@ -33,7 +33,7 @@ impl TextTail {
 
     /// What follows the first `known` bytes of the whole text; `None` where part of that is gone.
     #[must_use]
-    pub fn after(&self, known: u64) -> Option<&str> {
+    pub fn text_after(&self, known: u64) -> Option<&str> {
         let from = usize::try_from(known.checked_sub(self.skipped)?).ok()?;
         self.text.get(from..)
     }
@@ -51,7 +51,7 @@ mod tests {
         }
         assert_eq!(tail.total_bytes(), "één twee drie vier".len() as u64);
         assert!("één twee drie vier".ends_with(&tail.text) && tail.text.len() <= 12);
-        assert_eq!(tail.after(tail.total_bytes()), Some(""));
-        assert_eq!(tail.after(0), None, "the beginning is gone");
+        assert_eq!(tail.text_after(tail.total_bytes()), Some(""));
+        assert_eq!(tail.text_after(0), None, "the beginning is gone");
     }
 }

@@ -118,13 +118,13 @@ impl SessionView {
 
     /// Applies the next envelope. One that was already applied, or is of another epoch, changes
     /// nothing.
-    pub fn apply(&mut self, envelope: &Envelope) {
+    pub fn apply_envelope(&mut self, envelope: &Envelope) {
         if envelope.epoch != self.epoch || envelope.seq <= self.seq {
             return;
         }
         (self.seq, self.at_ms) = (envelope.seq, envelope.at_ms);
         self.apply_event(&envelope.event, envelope.at_ms);
-        recent::push(&mut self.recent, envelope);
+        recent::push_recent(&mut self.recent, envelope);
     }
 
     /// Applies an event without a position in the log.
@@ -160,13 +160,13 @@ impl SessionView {
             Event::Compacted { .. } => self.last_call = Usage::default(),
             Event::Context(context) => self.context = *context,
             Event::PermissionAsked { .. } if self.turn.is_none() => {
-                self.asked.extend(Question::of(event));
+                self.asked.extend(Question::from_event(event));
             }
             Event::PermissionDecided { call, .. } => self.asked.retain(|it| it.call.id != *call),
             _ => (),
         }
         if let Some(turn) = &mut self.turn {
-            turn.apply(event);
+            turn.apply_event(event);
         }
     }
 
@@ -214,16 +214,16 @@ impl SessionView {
     /// The events by which a front end that begins with this view gets to where the session is: the
     /// turn that runs, with all of its answer that is kept, its calls and its questions.
     #[must_use]
-    pub fn current(&self) -> Vec<Event> {
+    pub fn current_events(&self) -> Vec<Event> {
         let Some(turn) = &self.turn else {
-            let asked = self.asked.iter().map(Question::event);
+            let asked = self.asked.iter().map(Question::to_event);
             return std::iter::once(Event::State(self.state)).chain(asked).collect();
         };
         let mut events = vec![Event::State(SessionState::Active)];
         if turn.usage != Usage::default() {
             events.push(Event::Usage { round: self.last_call, turn: turn.usage });
         }
-        events.extend(turn.events(self.arm.as_ref()));
+        events.extend(turn.replay_events(self.arm.as_ref()));
         if self.state == SessionState::Cancelling {
             events.push(Event::State(SessionState::Cancelling));
         }

@@ -24,7 +24,7 @@ pub fn describe_attempt(attempt: u32, limit: Option<AttemptLimit>) -> String {
     match limit {
         Some(AttemptLimit::Attempts(most)) => format!("attempt {attempt} of {most}"),
         Some(AttemptLimit::WaitMs(left)) => {
-            let left = duration::words(Duration::from_secs(left / 1_000));
+            let left = duration::format_duration(Duration::from_secs(left / 1_000));
             format!("attempt {attempt}, for up to {left} more")
         }
         None => format!("attempt {attempt}"),

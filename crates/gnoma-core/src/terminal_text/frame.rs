@@ -5,13 +5,14 @@ use std::collections::{HashSet, VecDeque};
 /// True if `drawn` shows what `cleared` showed before, with other numbers: at least half of its lines are there
 /// again.
 pub(super) fn is_redrawn(cleared: &VecDeque<String>, drawn: &VecDeque<String>) -> bool {
-    let outlines: HashSet<String> = drawn.iter().map(|row| outline(row)).collect();
-    let before = || cleared.iter().map(|row| outline(row)).filter(|outline| !outline.is_empty());
+    let outlines: HashSet<String> = drawn.iter().map(|row| row_letters(row)).collect();
+    let before =
+        || cleared.iter().map(|row| row_letters(row)).filter(|outline| !outline.is_empty());
     before().filter(|outline| outlines.contains(outline)).count() * 2 >= before().count()
 }
 
 /// The letters of a line: what stays of a progress bar, a spinner or a clock while it goes on.
-fn outline(row: &str) -> String {
+fn row_letters(row: &str) -> String {
     row.chars().filter(|letter| letter.is_alphabetic()).collect()
 }
 

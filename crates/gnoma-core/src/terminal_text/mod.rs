@@ -16,9 +16,9 @@ mod sequence;
 use std::collections::VecDeque;
 
 use frame::is_redrawn;
-use row::{columns, overwrite};
+use row::{overwrite_row, row_width};
 use screen::{MAX_COLUMN, Screen};
-use sequence::{Sequence, sequence};
+use sequence::{Sequence, scan_sequence};
 
 /// Lines that the cursor can come back to.
 const MAX_ROWS: usize = 100;
@@ -64,17 +64,17 @@ impl TerminalText {
             let plain = rest.find(is_control).unwrap_or(rest.len());
             if plain > 0 {
                 let (text, behind) = rest.split_at(plain);
-                self.write(text, &mut sink);
+                self.write_text(text, &mut sink);
                 rest = behind;
                 continue;
             }
-            let length = match sequence(rest) {
+            let length = match scan_sequence(rest) {
                 Sequence::None => {
-                    self.control(first, &mut sink);
+                    self.apply_control(first, &mut sink);
                     first.len_utf8()
                 }
                 Sequence::Whole(length) => {
-                    self.obey(rest.get(..length).unwrap_or_default(), &mut sink);
+                    self.apply_sequence(rest.get(..length).unwrap_or_default(), &mut sink);
                     length
                 }
                 Sequence::Unfinished => {
@@ -90,7 +90,7 @@ impl TerminalText {
     pub fn finish(&mut self, mut sink: impl FnMut(&str)) {
         let mut ended = std::mem::take(self);
         let unfinished = std::mem::take(&mut ended.unfinished);
-        ended.write(unfinished.trim_start_matches(ESCAPE), &mut sink);
+        ended.write_text(unfinished.trim_start_matches(ESCAPE), &mut sink);
         ended.settle_cleared(&mut sink);
         if let Some(main) = ended.main.take() {
             pass_on_rows(&main.rows, &mut sink);
@@ -115,7 +115,7 @@ impl TerminalText {
         text.get(last + 1..).unwrap_or_default()
     }
 
-    fn control(&mut self, control: char, sink: &mut impl FnMut(&str)) {
+    fn apply_control(&mut self, control: char, sink: &mut impl FnMut(&str)) {
         let (row, column) = (self.screen.row, self.screen.column);
         match control {
             '\n' => self.break_line(sink),
@@ -127,7 +127,7 @@ impl TerminalText {
     }
 
     /// Writes text without controls at the cursor.
-    fn write(&mut self, text: &str, sink: &mut impl FnMut(&str)) {
+    fn write_text(&mut self, text: &str, sink: &mut impl FnMut(&str)) {
         if text.is_empty() {
             return;
         }
@@ -141,10 +141,10 @@ impl TerminalText {
             if is_at_end {
                 row.push_str(text);
             } else {
-                overwrite(row, column, text);
+                overwrite_row(row, column, text);
             }
             bytes = row.len();
-            is_at_end || end >= columns(row)
+            is_at_end || end >= row_width(row)
         });
         if bytes > MAX_ROW_BYTES {
             self.pass_on_long_row(sink);
@@ -229,7 +229,7 @@ impl TerminalText {
     }
 
     /// Does what a sequence says, or puts it where the cursor is.
-    fn obey(&mut self, sequence: &str, sink: &mut impl FnMut(&str)) {
+    fn apply_sequence(&mut self, sequence: &str, sink: &mut impl FnMut(&str)) {
         let screen = &mut self.screen;
         let (row, column) = (screen.row, screen.column);
         let is_done = match (sequence.strip_prefix("\u{1b}["), sequence) {
@@ -262,7 +262,7 @@ impl TerminalText {
             (None, _) => false,
         };
         if !is_done {
-            self.screen.embed(sequence);
+            self.screen.embed_sequence(sequence);
         }
     }
 

@@ -1,10 +1,10 @@
 //! One line of a screen: characters that take a place, and sequences that take none.
 
-use super::sequence::{Sequence, sequence};
+use super::sequence::{Sequence, scan_sequence};
 
 /// Puts `text` over what stands from `column` on, with blanks where the row does not reach there.
-pub(super) fn overwrite(row: &mut String, column: usize, text: &str) {
-    let width = columns(row);
+pub(super) fn overwrite_row(row: &mut String, column: usize, text: &str) {
+    let width = row_width(row);
     row.extend(std::iter::repeat_n(' ', column.saturating_sub(width)));
     let from = byte_of(row, column);
     let to = byte_of(row, column + text.chars().count());
@@ -17,7 +17,7 @@ fn is_plain(row: &str) -> bool {
 }
 
 /// The width of a row in characters, without its sequences.
-pub(super) fn columns(row: &str) -> usize {
+pub(super) fn row_width(row: &str) -> usize {
     if is_plain(row) { row.len() } else { Glyphs(row).count() }
 }
 
@@ -39,7 +39,7 @@ impl Iterator for Glyphs<'_> {
         loop {
             let rest = self.0;
             let first = rest.chars().next()?;
-            let Sequence::Whole(length) = sequence(rest) else {
+            let Sequence::Whole(length) = scan_sequence(rest) else {
                 self.0 = rest.get(first.len_utf8()..).unwrap_or_default();
                 return Some(rest.len());
             };

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::row::{byte_of, columns, overwrite};
+use super::row::{byte_of, overwrite_row, row_width};
 
 /// Rows of a screen on which a program puts text at a row of its own.
 pub(super) const SCREEN_ROWS: usize = 60;
@@ -82,7 +82,7 @@ impl Screen {
         self.is_home = false;
         self.column = column.min(MAX_COLUMN.max(self.column));
         let column = self.column;
-        self.edit_row(|row| if column == 0 { row.is_empty() } else { column == columns(row) });
+        self.edit_row(|row| if column == 0 { row.is_empty() } else { column == row_width(row) });
     }
 
     /// Changes the row of the cursor; `edit` says whether the cursor is behind its last character then.
@@ -93,7 +93,7 @@ impl Screen {
     }
 
     /// Puts what takes no place at the cursor.
-    pub(super) fn embed(&mut self, sequence: &str) {
+    pub(super) fn embed_sequence(&mut self, sequence: &str) {
         let (column, is_at_end) = (self.column, self.is_at_end);
         if self.is_below_all() {
             // Before what will be written there.
@@ -115,10 +115,10 @@ impl Screen {
             let at = byte_of(row, column);
             match which {
                 0 => row.truncate(at),
-                1 => row.replace_range(..at, &" ".repeat(column.min(columns(row)))),
+                1 => row.replace_range(..at, &" ".repeat(column.min(row_width(row)))),
                 _ => row.clear(),
             }
-            column == columns(row)
+            column == row_width(row)
         });
     }
 
@@ -127,18 +127,18 @@ impl Screen {
         self.edit_row(|row| {
             let (from, to) = (byte_of(row, column), byte_of(row, column + count));
             row.replace_range(from..to, "");
-            column == columns(row)
+            column == row_width(row)
         });
     }
 
     pub(super) fn erase_characters(&mut self, count: usize) {
         let column = self.column;
         self.edit_row(|row| {
-            let there = columns(row).saturating_sub(column).min(count);
+            let there = row_width(row).saturating_sub(column).min(count);
             if there > 0 {
-                overwrite(row, column, &" ".repeat(there));
+                overwrite_row(row, column, &" ".repeat(there));
             }
-            column == columns(row)
+            column == row_width(row)
         });
     }
 
@@ -146,10 +146,10 @@ impl Screen {
         let column = self.column;
         self.edit_row(|row| {
             // A terminal drops what it pushes beyond its last column.
-            if column < columns(row) && columns(row) < MAX_COLUMN {
+            if column < row_width(row) && row_width(row) < MAX_COLUMN {
                 row.insert_str(byte_of(row, column), &" ".repeat(count));
             }
-            column == columns(row)
+            column == row_width(row)
         });
     }
 

@@ -17,7 +17,7 @@ pub(super) enum Sequence {
 
 /// The sequence that `rest` starts with.
 #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
-pub(super) fn sequence(rest: &str) -> Sequence {
+pub(super) fn scan_sequence(rest: &str) -> Sequence {
     let bytes = rest.as_bytes();
     match bytes {
         [0x1b] => Sequence::Unfinished,

@@ -138,7 +138,7 @@ impl ChildLink {
 
     /// A tie that nobody holds the other end of.
     #[must_use]
-    pub fn unwatched() -> Self {
+    pub fn without_watcher() -> Self {
         Self::new().0
     }
 }

@@ -6,5 +6,5 @@ use std::{fmt, path::Path};
 pub trait OpenFiles: fmt::Debug + Send + Sync {
     /// The text of a file as a person sees it who has `session` in that editor; `None` where the editor does not
     /// say. May block for a moment, so it is called where that is no harm.
-    fn text(&self, session: &str, path: &Path) -> Option<String>;
+    fn file_text(&self, session: &str, path: &Path) -> Option<String>;
 }

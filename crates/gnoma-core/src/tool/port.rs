@@ -61,18 +61,18 @@ pub struct Budget {
 pub trait ToolSession: Send + Sync + fmt::Debug {
     /// Asks a person on behalf of a call. Where nobody can answer, or the turn is stopped first, the
     /// answer is [`PermissionAnswer::Deny`].
-    fn ask(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer>;
+    fn ask_user(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer>;
 
     /// Tells people something. Never waits; where too much is told at once, some of it is lost.
-    fn emit(&self, call: CallId, event: ToolEvent);
+    fn emit_event(&self, call: CallId, event: ToolEvent);
 
     /// Tells the model something once it is asked next: in the turn that runs, or with what the person
     /// says next. Nobody is woken for it.
-    fn deliver(&self, news: String) -> BoxFuture<'static, ()>;
+    fn deliver_to_model(&self, news: String) -> BoxFuture<'static, ()>;
 
     /// Starts a session on behalf of a call, and waits for its end. The future may outlive the call,
     /// but not the session.
-    fn spawn(
+    fn spawn_child(
         &self,
         call: CallId,
         child: ChildTask,
@@ -101,7 +101,7 @@ pub trait Spawner: Send + Sync {
     }
 
     /// Starts a session and waits for its end. Dropping the future stops the session.
-    fn spawn(
+    fn spawn_child(
         &self,
         parent: Parent,
         child: ChildTask,

@@ -61,21 +61,25 @@ pub(crate) struct Cache {
 
 impl Cache {
     /// A call is about to be made. `message_at`: the message of the history at a place.
-    pub(crate) fn sent(&mut self, now: Sent, message_at: impl Fn(usize) -> Option<Arc<Message>>) {
+    pub(crate) fn record_request(
+        &mut self,
+        now: Sent,
+        message_at: impl Fn(usize) -> Option<Arc<Message>>,
+    ) {
         let before = self.last.as_ref();
-        self.broken = before.and_then(|before| difference(before, &now, message_at));
+        self.broken = before.and_then(|before| find_difference(before, &now, message_at));
         self.last = Some(now);
     }
 
     /// A provider told what a call took.
-    pub(crate) fn told(&mut self, usage: Usage, price: Option<Price>) {
+    pub(crate) fn record_usage(&mut self, usage: Usage, price: Option<Price>) {
         self.calls += 1;
-        self.prompt = self.prompt.saturating_add(usage.prompt());
+        self.prompt = self.prompt.saturating_add(usage.prompt_tokens());
         self.read = self.read.saturating_add(usage.cache_read);
         if let Some(price) = price {
             let cold = Usage { input: usage.cache_read, ..Usage::default() };
             let warm = Usage { cache_read: usage.cache_read, ..Usage::default() };
-            let saved = price.of(&cold).saturating_sub(price.of(&warm));
+            let saved = price.cost_micro_usd(&cold).saturating_sub(price.cost_micro_usd(&warm));
             self.saved_micro_usd = Some(self.saved_micro_usd.unwrap_or(0).saturating_add(saved));
         }
         let missed = self.warm >= LEAST_TOKENS && usage.cache_read < self.warm / HIT_SHARE;
@@ -95,11 +99,11 @@ impl Cache {
             }
             self.breaks.push_back(Break { call: self.calls, what, tokens });
         }
-        self.warm = usage.prompt();
+        self.warm = usage.prompt_tokens();
     }
 
     /// Describes the effect of the caches for people.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn describe_savings(&self) -> String {
         if self.calls == 0 {
             return "no model has been called yet".to_owned();
         }
@@ -130,7 +134,7 @@ impl Cache {
 }
 
 /// The first segment in which two requests differ; `None` where the later one only adds to the first.
-fn difference(
+fn find_difference(
     before: &Sent,
     now: &Sent,
     message_at: impl Fn(usize) -> Option<Arc<Message>>,
@@ -144,7 +148,7 @@ fn difference(
     if before.system != now.system {
         return Some(format!("system prompt: {}", system_changed(&before.system, &now.system)));
     }
-    if before.from != now.from || !same(before.summary.as_ref(), now.summary.as_ref()) {
+    if before.from != now.from || !is_same_message(before.summary.as_ref(), now.summary.as_ref()) {
         return Some("conversation: compacted, or a compaction edited or undone".to_owned());
     }
     let (place, last) = before.last.as_ref()?;
@@ -156,7 +160,7 @@ fn difference(
         .then(|| format!("time: {} minutes without a call, caches expire sooner", idle_ms / 60_000))
 }
 
-fn same(one: Option<&Arc<Message>>, other: Option<&Arc<Message>>) -> bool {
+fn is_same_message(one: Option<&Arc<Message>>, other: Option<&Arc<Message>>) -> bool {
     match (one, other) {
         (Some(one), Some(other)) => Arc::ptr_eq(one, other),
         (None, None) => true,
@@ -192,7 +196,7 @@ fn system_changed(before: &str, now: &str) -> String {
     let mut lines = before.lines().zip(now.lines()).enumerate();
     match lines.find(|(_, pair)| differs(pair)) {
         Some((at, (_, line))) => {
-            format!("line {}: {}", at + 1, gnoma_core::cut::head(line.trim(), 60))
+            format!("line {}: {}", at + 1, gnoma_core::cut::word_prefix(line.trim(), 60))
         }
         None => "its end".to_owned(),
     }
@@ -227,10 +231,10 @@ mod tests {
         for (system, usage) in
             [("a\nb", used(3_000, 0)), ("a\nb", used(100, 3_000)), ("a\nat 9:41", used(3_200, 0))]
         {
-            cache.sent(sent(system, &messages), at);
-            cache.told(usage, Some(Price { input: 1_000_000, ..Price::default() }));
+            cache.record_request(sent(system, &messages), at);
+            cache.record_usage(usage, Some(Price { input: 1_000_000, ..Price::default() }));
         }
-        let words = cache.words();
+        let words = cache.describe_savings();
         assert!(words.contains("call 3: system prompt: line 2: at 9:41 (3100 tokens"), "{words}");
         assert!(words.contains("hit rate 32%") && words.contains("saved $0.0030"), "{words}");
     }
@@ -241,9 +245,13 @@ mod tests {
         let mut cache = Cache::default();
         for turn in 0..50 {
             messages.push(Arc::new(Message::user_text(format!("{turn}"))));
-            cache.sent(sent("s", &messages), |place| messages.get(place).cloned());
-            cache.told(used(10, 2_000), None);
+            cache.record_request(sent("s", &messages), |place| messages.get(place).cloned());
+            cache.record_usage(used(10, 2_000), None);
         }
-        assert!(cache.words().contains("the cache was not invalidated"), "{}", cache.words());
+        assert!(
+            cache.describe_savings().contains("the cache was not invalidated"),
+            "{}",
+            cache.describe_savings()
+        );
     }
 }

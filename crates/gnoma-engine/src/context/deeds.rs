@@ -59,7 +59,7 @@ pub(crate) struct Deeds {
 
 impl Deeds {
     /// Takes in the messages of a conversation.
-    pub(crate) fn hear<'a>(
+    pub(crate) fn add_messages<'a>(
         &mut self,
         messages: impl Iterator<Item = &'a Message>,
         specs: &HashMap<String, std::sync::Arc<ToolSpec>>,
@@ -74,11 +74,11 @@ impl Deeds {
                     Content::ToolResult(result) => {
                         if let Some(call) = open.remove(&result.call_id) {
                             let spec = specs.get(&call.name).map(AsRef::as_ref);
-                            self.done(&call, spec, result);
+                            self.record_call(&call, spec, result);
                         }
                     }
                     Content::Text(text) if message.origin().is_some() || is_answer(message) => {
-                        self.questions = questions(&text.text);
+                        self.questions = extract_questions(&text.text);
                     }
                     Content::Text(_)
                     | Content::Image(_)
@@ -89,7 +89,7 @@ impl Deeds {
         }
     }
 
-    fn done(&mut self, call: &ToolCall, spec: Option<&ToolSpec>, result: &ToolResult) {
+    fn record_call(&mut self, call: &ToolCall, spec: Option<&ToolSpec>, result: &ToolResult) {
         let Ok(Value::Object(arguments)) = gnoma_core::json::from_str(call.arguments.get()) else {
             return;
         };
@@ -99,13 +99,13 @@ impl Deeds {
             match touches {
                 Touches::Command(name) => {
                     if let Some(command) = text(name) {
-                        self.ran(command, result);
+                        self.record_command(command, result);
                     }
                 }
                 Touches::Path(name) => {
                     if let (Some(path), false) = (text(name), result.is_error) {
                         let is_edit = spec.is_some_and(|spec| spec.access == Access::Edit);
-                        self.touched(path, is_edit.then_some(&arguments), call, result);
+                        self.record_file(path, is_edit.then_some(&arguments), call, result);
                     }
                 }
                 Touches::Url(_) | Touches::Action(..) => (),
@@ -113,39 +113,39 @@ impl Deeds {
         }
         match call.name.as_str() {
             "skill" if !result.is_error => {
-                let name = text("name").map(line).filter(|it| !self.skills.contains(it));
+                let name = text("name").map(to_line).filter(|it| !self.skills.contains(it));
                 self.skills.extend(name);
             }
             "plan" if !result.is_error => {
-                self.plan = plan::read(&call.arguments).unwrap_or_default();
+                self.plan = plan::parse_plan(&call.arguments).unwrap_or_default();
             }
             _ => (),
         }
     }
 
-    fn ran(&mut self, command: &str, result: &ToolResult) {
-        let command = line(command);
+    fn record_command(&mut self, command: &str, result: &ToolResult) {
+        let command = to_line(command);
         let text = result.joined_text();
         let last = text.lines().rev().find(|it| !it.trim().is_empty()).unwrap_or_default();
         let how = if result.is_error { "failed" } else { "ok" };
         self.commands.retain(|(known, _)| *known != command);
-        self.commands.push((command, format!("{how}: {}", line(last))));
+        self.commands.push((command, format!("{how}: {}", to_line(last))));
     }
 
-    fn touched(
+    fn record_file(
         &mut self,
         path: &str,
         edit: Option<&serde_json::Map<String, Value>>,
         call: &ToolCall,
         result: &ToolResult,
     ) {
-        let path = line(path);
+        let path = to_line(path);
         let file = self.files.entry(path.clone()).or_default();
         file.at = self.count;
         let Some(arguments) = edit else {
             file.reads += 1;
             let text = result.joined_text();
-            file.hash = hash(&text);
+            file.hash = hash_text(&text);
             if text.len() <= MAX_READ_BYTES && !text.contains("are left out here and kept as `") {
                 let read = LastRead { call: call.clone(), hash: file.hash.clone() };
                 self.reads.insert(path, read);
@@ -163,7 +163,7 @@ impl Deeds {
         let new = ["new_string", "content", "new", "text"];
         let new = new.iter().find_map(|name| arguments.get(*name).and_then(Value::as_str));
         let first = new.and_then(|new| new.lines().find(|it| !it.trim().is_empty()));
-        file.last = line(first.unwrap_or_default().trim());
+        file.last = to_line(first.unwrap_or_default().trim());
     }
 
     /// The lines about files, those touched last at the end.
@@ -220,26 +220,26 @@ fn is_answer(message: &Message) -> bool {
 }
 
 /// Returns the questions that an answer asks.
-fn questions(text: &str) -> Vec<String> {
+fn extract_questions(text: &str) -> Vec<String> {
     let sentences = text.split_inclusive(['?', '\n', '.', '!']).map(str::trim);
-    let asked = sentences.filter(|it| it.ends_with('?') && it.len() > 3).map(line);
+    let asked = sentences.filter(|it| it.ends_with('?') && it.len() > 3).map(to_line);
     asked.take(MAX_QUESTIONS).collect()
 }
 
 /// The beginning of a text on one line, without what separates parts.
-fn line(text: &str) -> String {
+fn to_line(text: &str) -> String {
     let text: String = text
         .chars()
         .take(4 * MAX_TOLD_BYTES)
         .map(|it| if it.is_control() { ' ' } else { it })
         .collect();
     let text = text.replace(BETWEEN, " ¦ ");
-    let head = cut::head(text.trim(), MAX_TOLD_BYTES);
+    let head = cut::word_prefix(text.trim(), MAX_TOLD_BYTES);
     if head.len() < text.trim().len() { format!("{head}…") } else { head.to_owned() }
 }
 
 /// Tells whether a text is another one: FNV-1a, for no more than that.
-pub(crate) fn hash(text: &str) -> String {
+pub(crate) fn hash_text(text: &str) -> String {
     let step = |sum: u64, byte: u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     let sum = text.bytes().fold(0xcbf2_9ce4_8422_2325, step);
     format!("{:08x}", (sum ^ (sum >> 32)) & 0xffff_ffff)

@@ -12,7 +12,7 @@ const CRITICAL_SHARE: u64 = 3;
 const WARNING_SHARE: u64 = 2;
 
 /// Returns how full a window with `used` tokens in it is.
-pub(crate) fn fullness(window_tokens: u64, used: u64) -> Fullness {
+pub(crate) fn classify_fullness(window_tokens: u64, used: u64) -> Fullness {
     let left = window_tokens.saturating_sub(used);
     if left < CRITICAL_TOKENS.min(window_tokens / CRITICAL_SHARE) {
         Fullness::Critical
@@ -41,7 +41,7 @@ mod tests {
             (9_000, 6_000, warning),
             (9_000, 6_001, critical),
         ] {
-            assert_eq!(fullness(window, used), expected, "{used} of {window}");
+            assert_eq!(classify_fullness(window, used), expected, "{used} of {window}");
         }
     }
 }

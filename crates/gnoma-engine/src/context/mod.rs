@@ -15,7 +15,7 @@ pub mod tracker;
 mod wire;
 mod words;
 
-pub(crate) use self::fullness::fullness;
+pub(crate) use self::fullness::classify_fullness;
 pub use self::{
     strategy::Strategy,
     tracker::Tracker,

@@ -29,24 +29,24 @@ pub(crate) struct ContextSize {
 
 impl ContextSize {
     /// Adds a message to the counts.
-    pub(crate) fn add(&mut self, message: &Message) {
+    pub(crate) fn add_message(&mut self, message: &Message) {
         match message.role() {
             Role::Tool => self.result_messages += 1,
             Role::User | Role::Assistant => self.said += 1,
         }
         for content in message.content() {
             match content {
-                Content::Text(text) => self.words += estimate(&text.text),
+                Content::Text(text) => self.words += estimate_words(&text.text),
                 Content::Image(image) => self.pictures.push(image.pixels()),
-                Content::Thinking(thinking) => self.thinking += estimate(&thinking.text),
+                Content::Thinking(thinking) => self.thinking += estimate_words(&thinking.text),
                 Content::RedactedThinking(_) => (),
                 Content::ToolCall(call) => {
                     self.calls += 1;
-                    self.words += estimate(&call.name) + estimate(call.arguments.get());
+                    self.words += estimate_words(&call.name) + estimate_words(call.arguments.get());
                 }
                 Content::ToolResult(result) => {
                     self.results += 1;
-                    self.words += estimate(&result.joined_text());
+                    self.words += estimate_words(&result.joined_text());
                     self.pictures.extend(result.images().map(gnoma_core::Image::pixels));
                 }
             }
@@ -54,9 +54,9 @@ impl ContextSize {
     }
 
     /// The messages that `messages` are.
-    pub(crate) fn of<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
+    pub(crate) fn from_messages<'a>(messages: impl IntoIterator<Item = &'a Message>) -> Self {
         let mut size = Self::default();
-        messages.into_iter().for_each(|message| size.add(message));
+        messages.into_iter().for_each(|message| size.add_message(message));
         size
     }
 }
@@ -67,14 +67,14 @@ pub(crate) fn of_prefix<'a>(system: &str, tools: impl IntoIterator<Item = &'a To
         let words = [&*spec.name, &*spec.description, spec.parameters.get()];
         words.map(tokens::estimate).iter().sum::<usize>() + TOOL_FRAME_TOKENS
     };
-    estimate(system) + tools.into_iter().map(of_tool).sum::<usize>() as u64
+    estimate_words(system) + tools.into_iter().map(of_tool).sum::<usize>() as u64
 }
 
-pub(super) fn scaled(tokens: u64, ratio: f64) -> u64 {
+pub(super) fn scale_tokens(tokens: u64, ratio: f64) -> u64 {
     // Counts of a conversation are far below where a float is exact.
     (tokens as f64 * ratio).round() as u64
 }
 
-fn estimate(text: &str) -> u64 {
+fn estimate_words(text: &str) -> u64 {
     tokens::estimate(text) as u64
 }

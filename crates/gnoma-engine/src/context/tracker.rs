@@ -9,7 +9,7 @@ use std::{collections::HashMap, sync::Arc};
 use gnoma_core::{Message, ModelRef, Role, Usage, message::Content, tool::ToolSpec};
 
 use super::{
-    size::{self, ContextSize, scaled},
+    size::{self, ContextSize, scale_tokens},
     wire::Counter,
 };
 
@@ -76,9 +76,14 @@ struct Prefix {
 impl Tracker {
     /// A provider reported the first `messages` of `history` for its last call; nothing is known of later ones.
     #[must_use]
-    pub fn resumed(usage: Usage, history: &[Arc<Message>], messages: usize, by: Counter) -> Self {
+    pub fn from_reported_usage(
+        usage: Usage,
+        history: &[Arc<Message>],
+        messages: usize,
+        by: Counter,
+    ) -> Self {
         let mut tracker = Self::default();
-        tracker.told(usage, history, messages, by);
+        tracker.set_reported(usage, history, messages, by);
         tracker.adopt_prefix();
         tracker
     }
@@ -109,34 +114,37 @@ impl Tracker {
     }
 
     /// Tokens of `history` as `by` counts them, including what precedes it.
-    pub fn tokens(&mut self, history: &[Arc<Message>], by: &Counter) -> u64 {
+    pub fn count_tokens(&mut self, history: &[Arc<Message>], by: &Counter) -> u64 {
         for message in history.iter().skip(self.counted) {
-            self.since.add(message);
+            self.since.add_message(message);
         }
         self.counted = self.counted.max(history.len());
         let next = history.get(self.messages).map(|message| message.role());
-        self.base(next, by) + by.tokens(&self.since, self.ratio(by))
+        self.base_tokens(next, by) + by.count_tokens(&self.since, self.token_ratio(by))
     }
 
     /// Tokens of the first messages and of what precedes them.
-    fn base(&self, next: Option<Role>, by: &Counter) -> u64 {
-        let ratio = self.ratio(by);
+    fn base_tokens(&self, next: Option<Role>, by: &Counter) -> u64 {
+        let ratio = self.token_ratio(by);
         let prefix = self.prefix.words;
         match &self.known {
-            KnownContext::Estimated(size) => scaled(prefix, ratio) + by.tokens(size, ratio),
+            KnownContext::Estimated(size) => {
+                scale_tokens(prefix, ratio) + by.count_tokens(size, ratio)
+            }
             KnownContext::Told { usage, answer, by: teller, prefix_words } => {
                 let of_answer =
                     answer.as_ref().map_or(0, |it| self.of_answer(it, usage, next, teller));
-                let mut tokens = usage.prompt() + of_answer;
+                let mut tokens = usage.prompt_tokens() + of_answer;
                 let forgets = next == Some(Role::User)
                     && answer.as_ref().is_some_and(|it| !teller.keeps_thinking(it, Role::User));
                 if forgets {
                     tokens = tokens.saturating_sub(self.thoughts.min(tokens / 2));
                 }
                 if teller.name != by.name {
-                    tokens = scaled(tokens, ratio / self.ratio(teller));
+                    tokens = scale_tokens(tokens, ratio / self.token_ratio(teller));
                 }
-                (tokens + scaled(prefix, ratio)).saturating_sub(scaled(*prefix_words, ratio))
+                (tokens + scale_tokens(prefix, ratio))
+                    .saturating_sub(scale_tokens(*prefix_words, ratio))
             }
         }
     }
@@ -145,24 +153,24 @@ impl Tracker {
     fn of_answer(&self, answer: &Message, usage: &Usage, next: Option<Role>, by: &Counter) -> u64 {
         let calls = answer.tool_calls().next().is_some();
         let next = next.unwrap_or(if calls { Role::Tool } else { Role::User });
-        let sent = ContextSize::of([answer]);
-        let own = by.tokens(&sent, self.ratio(by));
-        let shown = scaled(sent.thinking, self.ratio(by));
+        let sent = ContextSize::from_messages([answer]);
+        let own = by.count_tokens(&sent, self.token_ratio(by));
+        let shown = scale_tokens(sent.thinking, self.token_ratio(by));
         let thoughts = match usage.reasoning {
             0 => usage.output * shown / (own + shown).max(1),
             told => told.min(usage.output),
         };
-        let words = within(usage.output - thoughts, own, is_hidden(answer, usage));
+        let words = clamp_reported(usage.output - thoughts, own, is_hidden(answer, usage));
         if by.keeps_thinking(answer, next) { words + thoughts } else { words }
     }
 
-    fn ratio(&self, by: &Counter) -> f64 {
+    fn token_ratio(&self, by: &Counter) -> f64 {
         self.ratios.get(&by.name).copied().unwrap_or_else(|| by.usual_ratio())
     }
 
     /// A provider reported the usage of a call for which the first `messages` of `history` were sent or, if the
     /// last of them is the model's, received.
-    pub fn measured(
+    pub fn record_usage(
         &mut self,
         usage: Usage,
         history: &[Arc<Message>],
@@ -171,7 +179,7 @@ impl Tracker {
     ) {
         let has_answer = is_answered(history, messages);
         let sent = history.get(..messages - usize::from(has_answer)).unwrap_or_default();
-        self.learn(usage, sent, &by);
+        self.learn_ratio(usage, sent, &by);
         let next = sent.last().map(|message| message.role());
         if next == Some(Role::User) {
             self.thoughts = 0;
@@ -183,10 +191,16 @@ impl Tracker {
         {
             self.thoughts += before.reasoning;
         }
-        self.told(usage, history, messages, by);
+        self.set_reported(usage, history, messages, by);
     }
 
-    fn told(&mut self, usage: Usage, history: &[Arc<Message>], messages: usize, by: Counter) {
+    fn set_reported(
+        &mut self,
+        usage: Usage,
+        history: &[Arc<Message>],
+        messages: usize,
+        by: Counter,
+    ) {
         let last = messages.checked_sub(1).and_then(|last| history.get(last));
         let answer = last.filter(|last| last.role() == Role::Assistant).cloned();
         let prefix_words = self.prefix.words;
@@ -196,29 +210,34 @@ impl Tracker {
     }
 
     /// Learns from a call how many tokens the model counts for words that were new to it.
-    fn learn(&mut self, usage: Usage, sent: &[Arc<Message>], by: &Counter) {
+    fn learn_ratio(&mut self, usage: Usage, sent: &[Arc<Message>], by: &Counter) {
         let KnownContext::Told { by: teller, prefix_words, .. } = &self.known else { return };
         if teller != by || *prefix_words != self.prefix.words || sent.len() < self.messages {
             return;
         }
         let new = sent.get(self.messages..).unwrap_or_default();
-        let size = ContextSize::of(new.iter().map(AsRef::as_ref));
+        let size = ContextSize::from_messages(new.iter().map(AsRef::as_ref));
         if size.words < LEAST_TOKENS || !size.pictures.is_empty() {
             return;
         }
-        let before = self.base(new.first().map(|first| first.role()), by);
-        let took = usage.prompt().saturating_sub(before).saturating_sub(by.beside(&size));
+        let before = self.base_tokens(new.first().map(|first| first.role()), by);
+        let took =
+            usage.prompt_tokens().saturating_sub(before).saturating_sub(by.non_text_tokens(&size));
         let seen = (took as f64 / size.words as f64).clamp(*RATIOS.start(), *RATIOS.end());
         let weight = size.words as f64 / (size.words as f64 + HALF_TOKENS);
-        let ratio = self.ratio(by);
+        let ratio = self.token_ratio(by);
         if self.ratios.len() < MAX_MODELS || self.ratios.contains_key(&by.name) {
             self.ratios.insert(by.name.clone(), ratio + weight * (seen - ratio));
         }
     }
 
     /// From now on, models receive `told` in place of the first `messages` of the history.
-    pub fn retold<'a>(&mut self, told: impl IntoIterator<Item = &'a Message>, messages: usize) {
-        self.known = KnownContext::Estimated(ContextSize::of(told));
+    pub fn replace_first_messages<'a>(
+        &mut self,
+        told: impl IntoIterator<Item = &'a Message>,
+        messages: usize,
+    ) {
+        self.known = KnownContext::Estimated(ContextSize::from_messages(told));
         (self.messages, self.counted) = (messages, messages);
         self.since = ContextSize::default();
         self.thoughts = 0;
@@ -244,8 +263,8 @@ fn is_hidden(answer: &Message, usage: &Usage) -> bool {
 
 /// The reported size of an answer, unless it is far more than what is sent back of it: then the model thought
 /// without saying so.
-fn within(told: u64, own: u64, is_hidden: bool) -> u64 {
-    let most = scaled(own, SLACK) + SLACK_TOKENS;
+fn clamp_reported(told: u64, own: u64, is_hidden: bool) -> u64 {
+    let most = scale_tokens(own, SLACK) + SLACK_TOKENS;
     if told > most && !is_hidden { own } else { told }
 }
 
@@ -271,7 +290,7 @@ mod tests {
     }
 
     fn result(words: usize) -> Arc<Message> {
-        let result = ToolResult::text(&call(), "word ".repeat(words), false);
+        let result = ToolResult::from_text(&call(), "word ".repeat(words), false);
         Arc::new(Message::results(vec![result]).unwrap())
     }
 
@@ -283,12 +302,12 @@ mod tests {
     fn it_starts_from_what_the_provider_told_and_adds_what_is_new() {
         let mut history = vec![Arc::new(Message::user_text("go")), asking()];
         let mut tracker = Tracker::default();
-        tracker.measured(used(1_000, 20), &history, 2, by("m"));
-        assert_eq!(tracker.tokens(&history, &by("m")), 1_020);
+        tracker.record_usage(used(1_000, 20), &history, 2, by("m"));
+        assert_eq!(tracker.count_tokens(&history, &by("m")), 1_020);
         history.push(result(100));
-        let more = tracker.tokens(&history, &by("m"));
+        let more = tracker.count_tokens(&history, &by("m"));
         assert!((1_110..1_180).contains(&more), "{more}");
-        let other = tracker.tokens(&history, &by("claude-sonnet-4-5"));
+        let other = tracker.count_tokens(&history, &by("claude-sonnet-4-5"));
         assert!(other > more * 11 / 10, "another vocabulary counts otherwise: {other}");
     }
 
@@ -296,16 +315,16 @@ mod tests {
     fn what_a_model_s_words_take_is_learnt() {
         let mut history = vec![Arc::new(Message::user_text("go")), asking()];
         let mut tracker = Tracker::default();
-        tracker.measured(used(1_000, 20), &history, 2, by("m"));
+        tracker.record_usage(used(1_000, 20), &history, 2, by("m"));
         for round in 1..=4 {
             history.extend([result(2_000), asking()]);
             // Twice what gnoma takes them for.
             let input = 1_000 + round * 4_030;
-            tracker.measured(used(input, 20), &history, history.len(), by("m"));
+            tracker.record_usage(used(input, 20), &history, history.len(), by("m"));
         }
-        let before = tracker.tokens(&history, &by("m"));
+        let before = tracker.count_tokens(&history, &by("m"));
         history.push(result(2_000));
-        let new = tracker.tokens(&history, &by("m")) - before;
+        let new = tracker.count_tokens(&history, &by("m")) - before;
         assert!(new.abs_diff(4_010) < 200, "{new}");
     }
 
@@ -315,10 +334,10 @@ mod tests {
         let mut tracker = Tracker::default();
         let (system, none): (Arc<str>, Arc<[Arc<ToolSpec>]>) = ("be brief".into(), Arc::default());
         tracker.set_prefix(&system, &none);
-        tracker.measured(used(500, 5), &history, 1, by("m"));
-        let before = tracker.tokens(&history, &by("m"));
+        tracker.record_usage(used(500, 5), &history, 1, by("m"));
+        let before = tracker.count_tokens(&history, &by("m"));
         tracker.set_prefix(&"word ".repeat(300).into(), &none);
-        assert!(tracker.tokens(&history, &by("m")).abs_diff(before + 330) < 20);
+        assert!(tracker.count_tokens(&history, &by("m")).abs_diff(before + 330) < 20);
     }
 
     proptest! {
@@ -330,12 +349,12 @@ mod tests {
             let (mut often, mut once) = (Tracker::default(), Tracker::default());
             let messages = at.index(history.len() + 1);
             for tracker in [&mut often, &mut once] {
-                tracker.measured(used(900, 9), &history, messages, by("m"));
+                tracker.record_usage(used(900, 9), &history, messages, by("m"));
             }
             for end in messages..history.len() {
-                often.tokens(&history[..end], &by("m"));
+                often.count_tokens(&history[..end], &by("m"));
             }
-            prop_assert_eq!(often.tokens(&history, &by("m")), once.tokens(&history, &by("m")));
+            prop_assert_eq!(often.count_tokens(&history, &by("m")), once.count_tokens(&history, &by("m")));
         }
     }
 }

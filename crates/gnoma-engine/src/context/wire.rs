@@ -6,7 +6,7 @@
 
 use gnoma_core::{Message, ModelRef, Role, message::Content, picture::Pixels};
 
-use super::size::{ContextSize, scaled};
+use super::size::{ContextSize, scale_tokens};
 
 /// The protocol by which a model is asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -68,18 +68,18 @@ impl Counter {
     }
 
     /// Tokens without any reasoning, if one of gnoma's is `ratio` of its own.
-    pub(super) fn tokens(&self, size: &ContextSize, ratio: f64) -> u64 {
-        scaled(size.words, ratio) + self.beside(size)
+    pub(super) fn count_tokens(&self, size: &ContextSize, ratio: f64) -> u64 {
+        scale_tokens(size.words, ratio) + self.non_text_tokens(size)
     }
 
     /// Tokens of what is no words.
-    pub(super) fn beside(&self, size: &ContextSize) -> u64 {
-        let pictures = size.pictures.iter().map(|pixels| self.picture(*pixels));
-        self.frame(size) + pictures.sum::<u64>()
+    pub(super) fn non_text_tokens(&self, size: &ContextSize) -> u64 {
+        let pictures = size.pictures.iter().map(|pixels| self.picture_tokens(*pixels));
+        self.frame_tokens(size) + pictures.sum::<u64>()
     }
 
     /// Tokens of the frame around the words.
-    fn frame(&self, size: &ContextSize) -> u64 {
+    fn frame_tokens(&self, size: &ContextSize) -> u64 {
         let further = size.results.saturating_sub(size.result_messages);
         let results = if self.is_claude() {
             size.results * RESULT + further * CLAUDE_FURTHER_RESULT
@@ -91,7 +91,7 @@ impl Counter {
     }
 
     /// Tokens of a picture.
-    fn picture(&self, pixels: Option<Pixels>) -> u64 {
+    fn picture_tokens(&self, pixels: Option<Pixels>) -> u64 {
         let Some(Pixels { width, height }) = pixels else { return PICTURE };
         let (width, height) = (u64::from(width), u64::from(height));
         let tiles = |edge: u64| width.div_ceil(edge) * height.div_ceil(edge);

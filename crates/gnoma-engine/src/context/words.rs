@@ -99,7 +99,7 @@ struct Unit<'a> {
 impl Words {
     /// Chooses what stays of `said`, the oldest first, in about `room` tokens. `before` holds the messages that are
     /// listed already, and the number of messages that are not.
-    pub(crate) fn chosen(said: &[String], before: (Vec<String>, u64), room: usize) -> Self {
+    pub(crate) fn select_quotes(said: &[String], before: (Vec<String>, u64), room: usize) -> Self {
         let mut units: Vec<Unit<'_>> = Vec::new();
         for (message, text) in said.iter().enumerate().rev() {
             if units.len() >= MAX_UNITS {
@@ -108,7 +108,7 @@ impl Words {
             units.extend(units_of(message, text).into_iter().rev());
         }
         // From here on the newest come first.
-        let taken = taken(&units, room);
+        let taken = select_units(&units, room);
         let mut verbatim = Vec::new();
         let (mut listed, mut left) = before;
         for (message, text) in said.iter().enumerate() {
@@ -119,9 +119,9 @@ impl Words {
                 .map(|unit| unit.place.clone())
                 .collect();
             gnoma_core::sort::by_key(&mut places, |place| place.start);
-            match quoted(text, &places) {
+            match quote_places(text, &places) {
                 Some(text) => verbatim.push(text),
-                None => listed.push(beginning(text)),
+                None => listed.push(clip_beginning(text)),
             }
         }
         let mut most = room / LISTED_SHARE;
@@ -139,8 +139,8 @@ impl Words {
 }
 
 /// Chooses the units to quote.
-fn taken(units: &[Unit<'_>], room: usize) -> BTreeSet<usize> {
-    let novel = novelties(units);
+fn select_units(units: &[Unit<'_>], room: usize) -> BTreeSet<usize> {
+    let novel = count_novel_words(units);
     let mut taken = BTreeSet::new();
     let mut left = room;
     let mut take = |wanted: &dyn Fn(usize, &Unit<'_>) -> bool, most: usize| {
@@ -161,7 +161,7 @@ fn taken(units: &[Unit<'_>], room: usize) -> BTreeSet<usize> {
 }
 
 /// Counts for each unit the words that no other unit has.
-fn novelties(units: &[Unit<'_>]) -> Vec<usize> {
+fn count_novel_words(units: &[Unit<'_>]) -> Vec<usize> {
     let words = |unit: &Unit<'_>| -> HashSet<String> {
         let words = unit.text.split(|it: char| !it.is_alphanumeric() && it != '_' && it != '-');
         let counts = |word: &&str| {
@@ -201,7 +201,7 @@ fn units_of(message: usize, text: &str) -> Vec<Unit<'_>> {
             let mut from = start;
             for sentence in line.split_inclusive(". ") {
                 // One that is too long even so is quoted by its beginning.
-                let shown = cut::head(sentence, WHOLE_TOKENS * 4);
+                let shown = cut::word_prefix(sentence, WHOLE_TOKENS * 4);
                 units.push(unit(from..from + shown.len()));
                 from += sentence.len();
             }
@@ -226,7 +226,7 @@ fn is_rule(text: &str) -> bool {
 }
 
 /// These places of a text, with a mark for each gap; `None` if there are none.
-fn quoted(text: &str, places: &[Range<usize>]) -> Option<String> {
+fn quote_places(text: &str, places: &[Range<usize>]) -> Option<String> {
     let mut out = String::new();
     let mut end = 0;
     for place in places {
@@ -253,9 +253,9 @@ fn push_gap(out: &mut String) {
 }
 
 /// Returns the beginning of a message on one line.
-fn beginning(text: &str) -> String {
+fn clip_beginning(text: &str) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let head = cut::head(&line, LISTED_BYTES);
+    let head = cut::word_prefix(&line, LISTED_BYTES);
     if head.len() < line.len() { format!("{head}…") } else { head.to_owned() }
 }
 
@@ -266,7 +266,7 @@ mod tests {
     use super::*;
 
     fn chosen(said: &[String], room: usize) -> Words {
-        Words::chosen(said, (Vec::new(), 0), room)
+        Words::select_quotes(said, (Vec::new(), 0), room)
     }
 
     #[test]

@@ -24,13 +24,13 @@ struct Tally {
 
 impl Tally {
     /// Takes the count of `key` out; nothing counted is zero.
-    fn take(&mut self, key: u64) -> u32 {
+    fn remove_count(&mut self, key: u64) -> u32 {
         let place = self.counts.iter().position(|(known, _)| *known == key);
         place.and_then(|place| self.counts.remove(place)).map_or(0, |(_, count)| count)
     }
 
     /// Puts the count of `key` in as the newest.
-    fn put(&mut self, key: u64, count: u32) {
+    fn insert_count(&mut self, key: u64, count: u32) {
         if self.counts.len() == MAX_COUNTED {
             self.counts.pop_front();
         }
@@ -49,15 +49,15 @@ pub struct PatchSpiral {
 
 impl PatchSpiral {
     /// Takes the outcome of an edit of `path`; true when the path has become a spiral.
-    pub fn record(&mut self, path: &str, ok: bool) -> bool {
+    pub fn record_edit(&mut self, path: &str, ok: bool) -> bool {
         let key = hash_of(&path);
-        let before = self.failures.take(key);
+        let before = self.failures.remove_count(key);
         let failures = if ok { before.saturating_sub(1) } else { before + 1 };
         if failures >= SPIRAL_FAILURES {
             return true;
         }
         if failures > 0 {
-            self.failures.put(key, failures);
+            self.failures.insert_count(key, failures);
         }
         false
     }
@@ -90,15 +90,15 @@ pub struct SameCall {
 
 impl SameCall {
     /// Takes a call and its result.
-    pub fn seen(&mut self, name: &str, arguments: &str, result: &str) -> Repeat {
+    pub fn record_call(&mut self, name: &str, arguments: &str, result: &str) -> Repeat {
         let key = hash_of(&(name, hash_of_json(arguments), result));
-        let count = self.made.take(key).saturating_add(1);
-        self.made.put(key, count);
+        let count = self.made.remove_count(key).saturating_add(1);
+        self.made.insert_count(key, count);
         if count == 1 { Repeat::New } else { Repeat::Again(count) }
     }
 
     /// Forgets all calls, because something has changed.
-    pub fn changed(&mut self) {
+    pub fn forget_calls(&mut self) {
         self.made = Tally::default();
     }
 }
@@ -149,7 +149,7 @@ mod tests {
     #[test]
     fn the_fourth_failure_on_a_path_is_a_spiral_and_starts_anew() {
         let mut spiral = PatchSpiral::default();
-        let mut fail = |path: &str| spiral.record(path, false);
+        let mut fail = |path: &str| spiral.record_edit(path, false);
         assert_eq!([fail("a"), fail("a"), fail("b"), fail("a")], [false; 4]);
         assert!(fail("a"));
         assert_eq!([fail("a"), fail("a"), fail("a")], [false; 3]);
@@ -159,13 +159,13 @@ mod tests {
     #[test]
     fn a_success_lowers_the_count_by_one() {
         let mut spiral = PatchSpiral::default();
-        assert!(!spiral.record("a", true));
+        assert!(!spiral.record_edit("a", true));
         for _ in 0..3 {
-            assert!(!spiral.record("a", false));
+            assert!(!spiral.record_edit("a", false));
         }
-        assert!(!spiral.record("a", true));
-        assert!(!spiral.record("a", false));
-        assert!(spiral.record("a", false));
+        assert!(!spiral.record_edit("a", true));
+        assert!(!spiral.record_edit("a", false));
+        assert!(spiral.record_edit("a", false));
     }
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
         let mut spiral = PatchSpiral::default();
         let mut calls = SameCall::default();
         for n in 0..2 * MAX_COUNTED {
-            assert!(!spiral.record(&format!("file {n}"), false));
-            assert_eq!(calls.seen("fs.read", &format!("{{\"path\":{n}}}"), ""), Repeat::New);
+            assert!(!spiral.record_edit(&format!("file {n}"), false));
+            assert_eq!(calls.record_call("fs.read", &format!("{{\"path\":{n}}}"), ""), Repeat::New);
         }
         assert_eq!(spiral.failures.counts.len(), MAX_COUNTED);
         assert_eq!(calls.made.counts.len(), MAX_COUNTED);
@@ -185,13 +185,13 @@ mod tests {
         let mut calls = SameCall::default();
         let first = r#"{"path":"a.rs","lines":[1,2],"all":{"x":1,"y":null}}"#;
         let respelt = r#" {"all": {"y": null, "x": 1}, "lines": [1, 2], "p\u0061th": "a.rs"}"#;
-        assert_eq!(calls.seen("fs.read", first, "text"), Repeat::New);
-        assert_eq!(calls.seen("fs.grep", first, "text"), Repeat::New);
-        assert_eq!(calls.seen("fs.read", respelt, "text"), Repeat::Again(2));
-        assert_eq!(calls.seen("fs.read", first, "other"), Repeat::New);
-        assert_eq!(calls.seen("fs.read", first, "text"), Repeat::Again(3));
-        calls.changed();
-        assert_eq!(calls.seen("fs.read", first, "text"), Repeat::New);
+        assert_eq!(calls.record_call("fs.read", first, "text"), Repeat::New);
+        assert_eq!(calls.record_call("fs.grep", first, "text"), Repeat::New);
+        assert_eq!(calls.record_call("fs.read", respelt, "text"), Repeat::Again(2));
+        assert_eq!(calls.record_call("fs.read", first, "other"), Repeat::New);
+        assert_eq!(calls.record_call("fs.read", first, "text"), Repeat::Again(3));
+        calls.forget_calls();
+        assert_eq!(calls.record_call("fs.read", first, "text"), Repeat::New);
     }
 
     #[test]
@@ -210,7 +210,7 @@ mod tests {
             "not  json",
             "",
         ] {
-            assert_eq!(calls.seen("t", arguments, ""), Repeat::New, "{arguments}");
+            assert_eq!(calls.record_call("t", arguments, ""), Repeat::New, "{arguments}");
         }
     }
 }

@@ -22,8 +22,8 @@ pub struct RedCheck {
 
 impl RedCheck {
     /// Takes a command that has run; a command without a check in it is ignored.
-    pub fn record(&mut self, command: &str, exit_code: Option<i32>) {
-        let purposes = runner::purposes(command);
+    pub fn record_command(&mut self, command: &str, exit_code: Option<i32>) {
+        let purposes = runner::command_purposes(command);
         let (Some(&strongest), Some(code)) = (purposes.last(), exit_code) else {
             return;
         };
@@ -41,12 +41,12 @@ impl RedCheck {
     /// Reports whether the command is or contains a check.
     #[must_use]
     pub fn is_check(command: &str) -> bool {
-        !runner::purposes(command).is_empty()
+        !runner::command_purposes(command).is_empty()
     }
 
     /// The latest check that was red and has not been green since; a long command is cut.
     #[must_use]
-    pub fn red(&self) -> Option<&str> {
+    pub fn failing_command(&self) -> Option<&str> {
         self.red.last().map(|(_, command)| command.as_str())
     }
 }
@@ -58,9 +58,9 @@ mod tests {
     fn red_after(runs: &[(&str, Option<i32>)]) -> Option<String> {
         let mut checks = RedCheck::default();
         for (command, code) in runs {
-            checks.record(command, *code);
+            checks.record_command(command, *code);
         }
-        checks.red().map(str::to_owned)
+        checks.failing_command().map(str::to_owned)
     }
 
     #[test]

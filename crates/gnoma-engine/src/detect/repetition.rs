@@ -54,7 +54,7 @@ impl Repetition {
         }
         self.unseen_bytes = 0;
         self.forget_old();
-        let repeats = repeats(&self.tail);
+        let repeats = ends_in_repetition(&self.tail);
         if repeats {
             self.tail.clear();
         }
@@ -79,7 +79,7 @@ impl Repetition {
 }
 
 /// Reports whether `text` ends in a repetition. The shortest unit decides, because longer ones are multiples of it.
-fn repeats(text: &str) -> bool {
+fn ends_in_repetition(text: &str) -> bool {
     let bytes = text.as_bytes();
     let mut anchors = bytes.windows(ANCHOR_BYTES).rev().map(as_number);
     let Some(last) = anchors.next() else {
@@ -216,8 +216,8 @@ mod tests {
         ) {
             let text = format!("{opening}{}", unit.repeat(count));
             let long = unit.repeat(count).chars().count();
-            prop_assert!(!repeats(&text) || long + 120 >= MAX_WORDS_CHARS);
-            prop_assert!(repeats(&text) || long < MAX_WORDLESS_CHARS);
+            prop_assert!(!ends_in_repetition(&text) || long + 120 >= MAX_WORDS_CHARS);
+            prop_assert!(ends_in_repetition(&text) || long < MAX_WORDLESS_CHARS);
         }
 
         #[test]

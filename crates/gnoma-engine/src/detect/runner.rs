@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use gnoma_shell::{Invocation, StartContext, analyse};
+use gnoma_shell::{Invocation, StartContext, analyse_command};
 
 /// A longer command carries data; it is not searched.
 const MAX_COMMAND_BYTES: usize = 64 << 10;
@@ -88,19 +88,19 @@ const UNCERTAIN: &str = "?";
 const TELLING_OPTIONS: [&str; 4] = ["--help", "--version", "-V", "-h"];
 
 /// Returns what the checks anywhere in `command` prove.
-pub(super) fn purposes(command: &str) -> BTreeSet<Purpose> {
+pub(super) fn command_purposes(command: &str) -> BTreeSet<Purpose> {
     if command.len() > MAX_COMMAND_BYTES {
         return BTreeSet::new();
     }
     // Where it runs does not matter, and a home makes the names of programs below it certain.
     let start = StartContext { cwd: "/".into(), home: Some("/".into()) };
-    analyse(command, &start).commands.iter().filter_map(purpose_of).collect()
+    analyse_command(command, &start).commands.iter().filter_map(purpose_of).collect()
 }
 
 fn purpose_of(invocation: &Invocation) -> Option<Purpose> {
     let words = invocation.words.iter().take(MAX_WORDS);
     let words: Vec<&str> = words.map(|word| word.as_deref().unwrap_or(UNCERTAIN)).collect();
-    purpose(without_launchers(&words))
+    program_purpose(without_launchers(&words))
 }
 
 fn is_shell(name: &str) -> bool {
@@ -129,42 +129,42 @@ fn without_options<'w, 't>(words: &'w [&'t str]) -> &'w [&'t str] {
 }
 
 /// Returns what a command proves whose first word is its program.
-fn purpose(words: &[&str]) -> Option<Purpose> {
+fn program_purpose(words: &[&str]) -> Option<Purpose> {
     let (program, arguments) = words.split_first()?;
     if arguments.iter().any(|word| TELLING_OPTIONS.contains(word)) {
         return None;
     }
-    let positional = positional(arguments);
+    let positional = positional_words(arguments);
     let first = positional.first().copied();
     match file_name(program) {
-        "cargo" => cargo(first?, arguments),
+        "cargo" => cargo_purpose(first?, arguments),
         "npm" => npm_script(first?, &positional)
             .or_else(|| first?.starts_with('t').then_some(Purpose::Test)),
         "pnpm" | "yarn" | "bun" => npm_script(first?, &positional)
-            .or_else(|| goal(first?))
-            .or_else(|| purpose(&positional)),
+            .or_else(|| target_purpose(first?))
+            .or_else(|| program_purpose(&positional)),
         "go" | "dotnet" | "swift" | "zig" | "mix" | "deno" | "flutter" | "dart" | "composer" => {
-            goal(first?)
+            target_purpose(first?)
         }
         "make" | "gmake" | "ninja" if first.is_none_or(|goal| goal == "all") => {
             Some(Purpose::Build)
         }
         "make" | "gmake" | "ninja" | "just" | "task" | "rake" | "bazel" | "meson" | "gradle"
-        | "gradlew" => positional.iter().filter_map(|word| goal(word)).max(),
+        | "gradlew" => positional.iter().filter_map(|word| target_purpose(word)).max(),
         "mvn" | "mvnw" => positional.iter().filter_map(|word| maven_goal(word)).max(),
         "cmake" => arguments.contains(&"--build").then_some(Purpose::Build),
-        name if is_shell(name) => script(first?),
-        name if is_interpreter(name) => interpreted(arguments, &positional),
+        name if is_shell(name) => script_purpose(first?),
+        name if is_interpreter(name) => interpreter_purpose(arguments, &positional),
         name if TESTERS.contains(&name) => Some(Purpose::Test),
         name if BUILDERS.contains(&name) => Some(Purpose::Build),
         name if LINTERS.contains(&name) => Some(Purpose::Lint),
-        _ if program.contains('/') => script(program),
+        _ if program.contains('/') => script_purpose(program),
         _ => None,
     }
 }
 
 /// The certain words that are no options, values of options or assignments.
-fn positional<'t>(arguments: &[&'t str]) -> Vec<&'t str> {
+fn positional_words<'t>(arguments: &[&'t str]) -> Vec<&'t str> {
     let mut positional = Vec::new();
     let mut is_value = false;
     for word in arguments {
@@ -177,13 +177,13 @@ fn positional<'t>(arguments: &[&'t str]) -> Vec<&'t str> {
     positional
 }
 
-fn cargo(subcommand: &str, arguments: &[&str]) -> Option<Purpose> {
+fn cargo_purpose(subcommand: &str, arguments: &[&str]) -> Option<Purpose> {
     match subcommand {
         "t" | "nextest" => Some(Purpose::Test),
         "b" | "c" | "check" => Some(Purpose::Build),
         "clippy" => Some(Purpose::Lint),
         "fmt" => arguments.contains(&"--check").then_some(Purpose::Lint),
-        _ => goal(subcommand),
+        _ => target_purpose(subcommand),
     }
 }
 
@@ -191,8 +191,8 @@ fn cargo(subcommand: &str, arguments: &[&str]) -> Option<Purpose> {
 fn npm_script(first: &str, positional: &[&str]) -> Option<Purpose> {
     let rest = positional.get(1..)?;
     match first {
-        "run" | "run-script" => goal(rest.first()?),
-        "exec" | "x" | "dlx" => purpose(rest),
+        "run" | "run-script" => target_purpose(rest.first()?),
+        "exec" | "x" | "dlx" => program_purpose(rest),
         _ => None,
     }
 }
@@ -200,7 +200,7 @@ fn npm_script(first: &str, positional: &[&str]) -> Option<Purpose> {
 fn maven_goal(word: &str) -> Option<Purpose> {
     match word {
         "install" | "package" => Some(Purpose::Test),
-        _ => goal(word),
+        _ => target_purpose(word),
     }
 }
 
@@ -210,32 +210,33 @@ fn is_interpreter(name: &str) -> bool {
 }
 
 /// A module (`-m`), a test runner (`--test`), a script, or a manager's command.
-fn interpreted(arguments: &[&str], positional: &[&str]) -> Option<Purpose> {
+fn interpreter_purpose(arguments: &[&str], positional: &[&str]) -> Option<Purpose> {
     match arguments {
-        ["-m", module @ ..] => purpose(module),
+        ["-m", module @ ..] => program_purpose(module),
         ["--test", ..] => Some(Purpose::Test),
         ["-c" | "-e", ..] => None,
         _ => match positional {
-            ["manage.py" | "setup.py", command, ..] => goal(command),
-            [file, ..] => script(file),
+            ["manage.py" | "setup.py", command, ..] => target_purpose(command),
+            [file, ..] => script_purpose(file),
             [] => None,
         },
     }
 }
 
 /// Returns what a script proves by its name, or by its place in a folder of tests.
-fn script(path: &str) -> Option<Purpose> {
+fn script_purpose(path: &str) -> Option<Purpose> {
     if path.contains(char::is_whitespace) {
         return None;
     }
     let mut parts = path.rsplit('/');
-    let by_name = parts.next().and_then(goal);
-    let by_folder = || parts.next().and_then(goal).filter(|purpose| *purpose == Purpose::Test);
+    let by_name = parts.next().and_then(target_purpose);
+    let by_folder =
+        || parts.next().and_then(target_purpose).filter(|purpose| *purpose == Purpose::Test);
     by_name.or_else(by_folder)
 }
 
 /// Returns what a target, task or script proves by the words of its name.
-fn goal(name: &str) -> Option<Purpose> {
+fn target_purpose(name: &str) -> Option<Purpose> {
     let word_purpose = |word: &str| match word {
         "check" | "checks" | "ci" | "e2e" | "spec" | "verify" => Some(Purpose::Test),
         "assemble" | "build" | "compile" | "tsc" | "typecheck" => Some(Purpose::Build),
@@ -334,12 +335,12 @@ mod tests {
             ),
         ] {
             for command in commands {
-                assert_eq!(purposes(command), BTreeSet::from([purpose]), "{command}");
+                assert_eq!(command_purposes(command), BTreeSet::from([purpose]), "{command}");
             }
         }
         let both = BTreeSet::from([Purpose::Lint, Purpose::Test]);
-        assert_eq!(purposes("cargo clippy && cargo test"), both);
-        assert_eq!(purposes("bash -c 'cargo clippy; cargo test'"), both);
+        assert_eq!(command_purposes("cargo clippy && cargo test"), both);
+        assert_eq!(command_purposes("bash -c 'cargo clippy; cargo test'"), both);
     }
 
     #[test]
@@ -370,16 +371,18 @@ mod tests {
             "./latest.sh",
             "cat > run.sh <<'EOF'\ncargo test\nEOF",
         ] {
-            assert_eq!(purposes(command), BTreeSet::new(), "{command}");
+            assert_eq!(command_purposes(command), BTreeSet::new(), "{command}");
         }
-        assert!(purposes(&"yarn ".repeat(10_000)).is_empty());
-        assert!(purposes(&format!("cargo test {}", "x".repeat(MAX_COMMAND_BYTES))).is_empty());
+        assert!(command_purposes(&"yarn ".repeat(10_000)).is_empty());
+        assert!(
+            command_purposes(&format!("cargo test {}", "x".repeat(MAX_COMMAND_BYTES))).is_empty()
+        );
     }
 
     proptest! {
         #[test]
         fn any_command_is_judged(command in "([a-z./=\"'`$(){};&|<>\\-\n ]|bash|-c|npx|<<E){0,80}") {
-            purposes(&command);
+            command_purposes(&command);
         }
     }
 }

@@ -51,15 +51,16 @@ pub(crate) struct Share {
 
 impl Share {
     /// The usage of a call: the reported part and the rest.
-    pub(crate) fn of(arm: &Arm, meter: &Meter) -> Vec<Self> {
+    pub(crate) fn from_meter(arm: &Arm, meter: &Meter) -> Vec<Self> {
         let name = arm.name();
-        let reported = meter.reported();
-        let cost = |usage: &Usage| arm.price.map(|price| price.of(usage));
+        let reported = meter.reported_usage();
+        let cost = |usage: &Usage| arm.price.map(|price| price.cost_micro_usd(usage));
         let told = reported.map(|usage| (usage, cost(&usage), false));
         // Both parts were rounded up if each was paid by its price.
         let reported_cost = reported.and_then(|usage| cost(&usage)).unwrap_or(0);
-        let rest = cost(&meter.all()).map(|all| all.saturating_sub(reported_cost));
-        let untold = Some((meter.untold(), rest, true)).filter(|(usage, ..)| usage.total() > 0);
+        let rest = cost(&meter.total_usage()).map(|all| all.saturating_sub(reported_cost));
+        let untold = Some((meter.unreported_usage(), rest, true))
+            .filter(|(usage, ..)| usage.total_tokens() > 0);
         let share = |(usage, micro_usd, is_estimated)| Self {
             arm: name.clone(),
             usage,
@@ -84,12 +85,12 @@ impl Hold {
     }
 
     /// The call is made; so much is expected of it.
-    pub(crate) fn sent(&mut self, at_ms: i64, expected: SettledCall) {
+    pub(crate) fn mark_sent(&mut self, at_ms: i64, expected: SettledCall) {
         self.sent = Some((at_ms, expected));
     }
 
     /// Hands over what must be settled by hand.
-    pub(crate) fn settle(mut self) -> Option<(Arc<dyn Ledger>, HoldId)> {
+    pub(crate) fn into_parts(mut self) -> Option<(Arc<dyn Ledger>, HoldId)> {
         self.id.take().map(|id| (Arc::clone(&self.ledger), id))
     }
 }
@@ -119,13 +120,13 @@ pub(crate) struct Left {
 pub(crate) struct Dropped(Arc<Mutex<Vec<Left>>>);
 
 impl Dropped {
-    fn calls(&self) -> MutexGuard<'_, Vec<Left>> {
+    fn lock_calls(&self) -> MutexGuard<'_, Vec<Left>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes out what was not taken yet.
-    pub(crate) fn take(&self) -> Vec<Left> {
-        std::mem::take(&mut self.calls())
+    pub(crate) fn take_calls(&self) -> Vec<Left> {
+        std::mem::take(&mut self.lock_calls())
     }
 }
 
@@ -151,17 +152,17 @@ struct UnderWay<'a> {
 }
 
 impl UnderWay<'_> {
-    fn heard(&mut self, event: &Result<StreamEvent, ProviderError>) {
+    fn record_event(&mut self, event: &Result<StreamEvent, ProviderError>) {
         let Some(Left { meter, .. }) = &mut self.left else { return };
         self.first.get_or_insert_with(|| self.began.elapsed());
         match event {
-            Ok(event) => meter.hear(event),
-            Err(error) => meter.fail(error.kind),
+            Ok(event) => meter.record_event(event),
+            Err(error) => meter.record_failure(error.kind),
         }
     }
 
     /// The answer is over, or nobody waits for it any more.
-    fn end(mut self) -> Option<Left> {
+    fn finish_call(mut self) -> Option<Left> {
         self.left.take()
     }
 }
@@ -170,24 +171,29 @@ impl Drop for UnderWay<'_> {
     fn drop(&mut self) {
         let Some(mut left) = self.left.take() else { return };
         let routes = &self.account.routes;
-        routes.abandoned(&left.arm);
+        routes.record_abandonment(&left.arm);
         // Settled at once: other sessions have the room that is left over.
         if let Some(mut hold) = left.hold.take() {
             let call =
                 routes.settled_call(&left.arm, &left.meter, self.first, self.began.elapsed());
-            hold.sent(routes.now_ms(), call);
+            hold.mark_sent(routes.now_ms(), call);
         }
-        self.account.dropped.calls().push(left);
+        self.account.dropped.lock_calls().push(left);
     }
 }
 
 impl Account {
     /// Reserves room, asks, waits for the whole answer, settles, and notes how the arm did; all of it
     /// within `patience`. Without an answer there was no room, or the arm failed or was too slow.
-    pub(crate) async fn ask(&self, arm: &Arm, request: ModelRequest, patience: Duration) -> Said {
+    pub(crate) async fn ask_arm(
+        &self,
+        arm: &Arm,
+        request: ModelRequest,
+        patience: Duration,
+    ) -> Said {
         let nothing = |error| Said { text: Err(error), shares: Vec::new() };
         let deadline = Instant::now() + patience;
-        let expected = expected(arm, &request);
+        let expected = expected_amount(arm, &request);
         let mut hold = match timeout_at(deadline, self.reserve(arm, expected)).await {
             Ok(Ok(hold)) => hold,
             Ok(Err(error)) => return nothing(error),
@@ -197,51 +203,58 @@ impl Account {
             }
         };
         if let Some(hold) = &mut hold {
-            hold.sent(self.routes.now_ms(), self.routes.expected_call(arm, expected));
+            hold.mark_sent(self.routes.now_ms(), self.routes.expected_call(arm, expected));
         }
-        self.routes.called(arm);
+        self.routes.record_call_start(arm);
 
-        let left = Left { arm: arm.clone(), hold, meter: Meter::of(arm, expected.input) };
+        let left = Left { arm: arm.clone(), hold, meter: Meter::for_arm(arm, expected.input) };
         let mut call =
             UnderWay { account: self, left: Some(left), began: Instant::now(), first: None };
         let mut answer = Accumulator::new();
-        let heard = timeout_at(deadline, hear(arm, request, &mut answer, &mut call)).await;
+        let heard = timeout_at(deadline, read_answer(arm, request, &mut answer, &mut call)).await;
         let whole = call.began.elapsed();
         let first = call.first.unwrap_or(whole);
         let heard_first = call.first;
-        let Some(Left { hold, mut meter, .. }) = call.end() else { return nothing(late(arm)) };
+        let Some(Left { hold, mut meter, .. }) = call.finish_call() else {
+            return nothing(timeout_error(arm));
+        };
         if heard.is_err() {
             meter.time_out();
         }
         let settled = self.routes.settled_call(arm, &meter, heard_first, whole);
-        let _late = timeout_at(deadline, self.settle(hold, settled)).await;
+        let _late = timeout_at(deadline, self.settle_hold(hold, settled)).await;
         let failed = match heard {
             Ok(Ok(())) => {
-                self.routes.worked(arm, first, whole, meter.reported().unwrap_or_default());
+                self.routes.record_success(
+                    arm,
+                    first,
+                    whole,
+                    meter.reported_usage().unwrap_or_default(),
+                );
                 None
             }
             Ok(Err(error)) => {
-                self.routes.failed(arm, &error);
+                self.routes.record_failure(arm, &error);
                 Some(error)
             }
             Err(_late) => {
-                self.routes.abandoned(arm);
-                Some(late(arm))
+                self.routes.record_abandonment(arm);
+                Some(timeout_error(arm))
             }
         };
-        let text = failed.map_or_else(|| Ok(words(answer)), Err);
-        Said { text, shares: Share::of(arm, &meter) }
+        let text = failed.map_or_else(|| Ok(answer_text(answer)), Err);
+        Said { text, shares: Share::from_meter(arm, &meter) }
     }
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
         let Some(ledger) = self.routes.ledger().cloned() else { return Ok(None) };
         let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
-        let origin = self.routes.origin(&self.scope, self.task.as_ref());
+        let origin = self.routes.call_origin(&self.scope, self.task.as_ref());
         match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws, origin }).await {
             Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
             Ok(Reserved::Full(full)) => {
-                let why = pool::words(&full, &amount, at_ms, self.routes.zone());
+                let why = pool::describe_full_limit(&full, &amount, at_ms, self.routes.zone());
                 Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
             // Beside the conversation nothing is worth a call that nobody counts.
@@ -249,19 +262,19 @@ impl Account {
         }
     }
 
-    async fn settle(&self, hold: Option<Hold>, call: SettledCall) {
-        let Some((ledger, id)) = hold.and_then(Hold::settle) else { return };
+    async fn settle_hold(&self, hold: Option<Hold>, call: SettledCall) {
+        let Some((ledger, id)) = hold.and_then(Hold::into_parts) else { return };
         // The session complains about a ledger that fails at its own next call.
         let _failed = ledger.commit(id, self.routes.now_ms(), call).await;
     }
 }
 
-fn late(arm: &Arm) -> ProviderError {
-    let name = arm.facts().name.clone();
+fn timeout_error(arm: &Arm) -> ProviderError {
+    let name = arm.provider_facts().name.clone();
     ProviderError::new(ErrorKind::Timeout, name, "did not answer in time")
 }
 
-fn words(answer: Accumulator) -> String {
+fn answer_text(answer: Accumulator) -> String {
     let text = |content: &Content| match content {
         Content::Text(text) => Some(text.text.clone()),
         Content::Image(_)
@@ -270,12 +283,13 @@ fn words(answer: Accumulator) -> String {
         | Content::ToolCall(_)
         | Content::ToolResult(_) => None,
     };
-    answer.finish().content.iter().filter_map(text).collect()
+    answer.into_response().content.iter().filter_map(text).collect()
 }
 
 /// Returns the amount that a question is expected to take.
-fn expected(arm: &Arm, request: &ModelRequest) -> Amount {
-    let said = tokens::estimate(&request.system) as u64 + compact::estimate(&request.messages);
+fn expected_amount(arm: &Arm, request: &ModelRequest) -> Amount {
+    let said =
+        tokens::estimate(&request.system) as u64 + compact::estimate_messages(&request.messages);
     let tools = if request.tools.is_empty() { 0 } else { OVERHEAD_TOKENS };
     let call = Expectation {
         prompt_tokens: said + tools,
@@ -283,28 +297,28 @@ fn expected(arm: &Arm, request: &ModelRequest) -> Amount {
         typical_output_tokens: TYPICAL_ANSWER,
         max_output_tokens: request.max_output_tokens.map(u64::from),
     };
-    pool::expected(&call, &arm.price.unwrap_or_default())
+    pool::expected_amount(&call, &arm.price.unwrap_or_default())
 }
 
-async fn hear(
+async fn read_answer(
     arm: &Arm,
     request: ModelRequest,
     answer: &mut Accumulator,
     call: &mut UnderWay<'_>,
 ) -> Result<(), ProviderError> {
-    let mut stream = arm.guarded(&call.account.firewall).stream(request);
+    let mut stream = arm.with_firewall(&call.account.firewall).stream(request);
     while let Some(event) = stream.next().await {
         if let Ok(StreamEvent::RateLimits { headers }) = &event {
             call.account.routes.limits_told(&arm.name(), headers);
             continue;
         }
-        call.heard(&event);
+        call.record_event(&event);
         let event = event?;
         answer.push(&event);
         if matches!(event, StreamEvent::Stop(_)) || answer.is_full() {
             return Ok(());
         }
     }
-    let name = arm.facts().name.clone();
+    let name = arm.provider_facts().name.clone();
     Err(ProviderError::new(ErrorKind::Network, name, "the answer ended before it was complete"))
 }

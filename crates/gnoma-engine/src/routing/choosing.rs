@@ -33,19 +33,20 @@ impl Routes {
     ///
     /// # Errors
     /// No arm can do it: a line for each arm, with the reason.
-    pub fn preview(
+    pub fn preview_routing(
         &self,
         words: &str,
         has_images: bool,
         context_tokens: u64,
         levels: &[Level],
     ) -> Result<Routing, Vec<String>> {
-        let task = Task::of(words.to_owned(), has_images, context_tokens, true, &self.options);
+        let task =
+            Task::from_words(words.to_owned(), has_images, context_tokens, true, &self.options);
         let pin = self.options.pinned.as_ref();
         let warm = HashMap::new();
         let scope = Scope::new("");
         let context = ChoiceContext { warm: &warm, levels, pin, may_wait: true, scope: &scope };
-        let begun = self.begin(task, self.options.seed, context);
+        let begun = self.plan_route(task, self.options.seed, context);
         begun
             .map(|(_, routing)| routing)
             .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
@@ -53,7 +54,7 @@ impl Routes {
 
     /// Returns the pools that calls of the arms would draw on in a new turn of a new session, each pool once.
     #[must_use]
-    pub fn limits(&self) -> Vec<Draw> {
+    pub fn all_draws(&self) -> Vec<Draw> {
         let mut all: Vec<Draw> = Vec::new();
         let scope = Scope::new("");
         for draw in self.arms().iter().flat_map(|arm| self.draws(arm, &scope)) {
@@ -73,17 +74,17 @@ impl Routes {
     /// Returns the amount that the first call of a session would take from the arm's pools.
     #[must_use]
     pub fn typical_call(&self, arm: &Arm) -> Amount {
-        self.expected(arm, 0, None)
+        self.expected_amount(arm, 0, None)
     }
 
     /// Returns the reason why an arm rests, if it does.
     #[must_use]
-    pub fn resting(&self, arm: &Arm) -> Option<String> {
-        self.rest(arm).map(|rest| rest.why)
+    pub fn rest_reason(&self, arm: &Arm) -> Option<String> {
+        self.current_rest(arm).map(|rest| rest.why)
     }
 
     /// Chooses the way of a turn.
-    pub(crate) fn begin(
+    pub(crate) fn plan_route(
         &self,
         task: Task,
         seed: u64,
@@ -91,9 +92,9 @@ impl Routes {
     ) -> Result<(RoutePlan, Routing), NoArm> {
         let arms = self.arms();
         self.see_budgets(context.levels);
-        let role = self.options.roles.arm(WorkStage::Turn(task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &task, &[], context, role);
-        let (strategy, choice) = self.plans(&task, &offers, &applied, seed, context);
+        let role = self.options.roles.arm_for_stage(WorkStage::Turn(task.classified.kind));
+        let (offers, applied) = self.build_offers(&arms, &task, &[], context, role);
+        let (strategy, choice) = self.choose_strategy(&task, &offers, &applied, seed, context);
         let chosen = match &choice.decision {
             Decision::Run(names) => names.clone(),
             Decision::Accept(_) | Decision::Impossible => Vec::new(),
@@ -101,7 +102,7 @@ impl Routes {
         let mut chosen =
             chosen.iter().filter_map(|name| arms.iter().find(|arm| arm.name() == *name));
         let Some(arm) = chosen.next().cloned() else {
-            let reasons = self.reasons(&choice, &offers);
+            let reasons = self.exclusion_reasons(&choice, &offers);
             return Err(NoArm { dead_end: applied.dead_end, reasons });
         };
         let mut beside: Vec<Arm> = chosen.cloned().collect();
@@ -111,7 +112,9 @@ impl Routes {
         let is_alone = is_panel(strategy) && beside.is_empty();
         let strategy = if is_alone { Strategy::Single } else { strategy };
         let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
-            None => (self.why(&arm, &choice, &offers, context), choice.explain(&offers, seed)),
+            None => {
+                (self.choice_reason(&arm, &choice, &offers, context), choice.explain(&offers, seed))
+            }
             Some(role) => {
                 let why = in_role(role, &arm, &choice, &offers);
                 let lines = choice.explain(&offers, seed);
@@ -143,8 +146,8 @@ impl Routes {
     /// After a checked attempt: the arm that continues, or `None` if the work is delivered.
     pub(crate) fn go_on(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
         let arms = self.arms();
-        let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, context, role);
+        let role = self.options.roles.arm_for_stage(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.build_offers(&arms, &plan.task, &plan.given_up, context, role);
         let left = self.options.max_attempts.saturating_sub(plan.attempts.len());
         if left == 0 || plan.attempts.last()?.verdict == Some(true) {
             return None;
@@ -155,7 +158,7 @@ impl Routes {
             attempts_left: left,
             verified: true,
         };
-        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
+        let choice = applied.choose(&self.lock_router(), &situation, &offers, plan.seed);
         match &choice.decision {
             Decision::Run(names) => {
                 arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
@@ -165,20 +168,24 @@ impl Routes {
     }
 
     /// Another arm for the attempt under way, in place of one that failed.
-    pub(crate) fn instead(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
+    pub(crate) fn choose_replacement(
+        &self,
+        plan: &RoutePlan,
+        context: ChoiceContext<'_>,
+    ) -> Option<Arm> {
         let arms = self.arms();
         if plan.moves >= MOST_MOVES {
             return None;
         }
-        let role = self.options.roles.arm(WorkStage::Turn(plan.task.classified.kind));
-        let (offers, applied) = self.offers(&arms, &plan.task, &plan.given_up, context, role);
+        let role = self.options.roles.arm_for_stage(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.build_offers(&arms, &plan.task, &plan.given_up, context, role);
         let situation = Situation {
             need: plan.task.need.clone(),
             attempts: Vec::new(),
             attempts_left: 1,
             verified: false,
         };
-        let choice = applied.choose(&self.router(), &situation, &offers, plan.seed);
+        let choice = applied.choose(&self.lock_router(), &situation, &offers, plan.seed);
         match &choice.decision {
             Decision::Run(names) => {
                 arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
@@ -188,7 +195,7 @@ impl Routes {
     }
 
     /// The single arm, the cascade or several at once, by what each is worth; or what was asked for.
-    fn plans(
+    fn choose_strategy(
         &self,
         task: &Task,
         offers: &[Offer],
@@ -203,7 +210,7 @@ impl Routes {
             verified,
         };
         let choose =
-            |situation: &Situation| applied.choose(&self.router(), situation, offers, seed);
+            |situation: &Situation| applied.choose(&self.lock_router(), situation, offers, seed);
         let single = choose(&situation(false, 1));
         let most = self.options.max_attempts.min(single.candidates.len());
         match self.options.strategy {
@@ -220,12 +227,13 @@ impl Routes {
             let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
             let is_free = self.options.strategy == Strategy::Auto;
             return if several && is_free {
-                (together(task), checked)
+                (panel_strategy(task), checked)
             } else {
                 (Strategy::Single, single)
             };
         }
-        let worth = |choice: &RouterChoice| first(choice, offers).and_then(|first| first.value);
+        let worth =
+            |choice: &RouterChoice| first_candidate(choice, offers).and_then(|first| first.value);
         let worths = worth(&checked).zip(worth(&single));
         let gains = |(checked, single)| checked - single > self.check_cost(task, context);
         let forced = self.options.strategy == Strategy::Cascade;
@@ -256,15 +264,15 @@ impl Routes {
             output: 400,
             ..Usage::default()
         };
-        let reviewers = self.reviewers(task, context, None);
+        let reviewers = self.rank_reviewers(task, context, None);
         let price = reviewers.first().and_then(|reviewer| reviewer.price);
-        price.map_or(0.0, |price| price.of(&glance) as f64 / MICRO)
+        price.map_or(0.0, |price| price.cost_micro_usd(&glance) as f64 / MICRO)
     }
 
     /// Returns the arms that may see the work of `author` and can review it, in the order in which they are asked:
     /// first the arm that is named for it, then the others by how good they are believed to be at it. No arm
     /// reviews its own work, and no busy arm is waited for.
-    pub(crate) fn reviewers(
+    pub(crate) fn rank_reviewers(
         &self,
         task: &Task,
         context: ChoiceContext<'_>,
@@ -272,23 +280,23 @@ impl Routes {
     ) -> Vec<Arm> {
         let arms = self.arms();
         let kind = TaskKind::new("review");
-        let quality = |offer: &Offer| self.standing(&offer.arm, &kind).quality;
-        let role = self.options.roles.arm(WorkStage::Verify);
+        let quality = |offer: &Offer| self.arm_estimate(&offer.arm, &kind).quality;
+        let role = self.options.roles.arm_for_stage(WorkStage::Verify);
         let context = ChoiceContext { may_wait: false, ..context };
-        let (mut offers, applied) = self.offers(&arms, task, &[], context, role);
+        let (mut offers, applied) = self.build_offers(&arms, task, &[], context, role);
         offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
         // Who is named for it first, then whoever is believed to be best at it.
         let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
-        gnoma_core::sort::by(&mut offers, |left, right| {
+        gnoma_core::sort::sort_by(&mut offers, |left, right| {
             let named = is_named(right).cmp(&is_named(left));
             named.then(quality(right).total_cmp(&quality(left)))
         });
-        offers.iter().filter_map(|offer| self.arm(&offer.arm)).collect()
+        offers.iter().filter_map(|offer| self.find_arm(&offer.arm)).collect()
     }
 
     /// Returns the arms that may see a conversation and can summarize its past, in the order in which they are
     /// asked: the arm that is named for chores, then the arm that answered last, or else the first that is free.
-    pub(crate) fn tellers(
+    pub(crate) fn rank_summarizers(
         &self,
         task: &Task,
         context: ChoiceContext<'_>,
@@ -297,7 +305,7 @@ impl Routes {
         let arms = self.arms();
         // Whoever pins an arm means the turns; a chore may be another's.
         let (offers, _) =
-            self.offers(&arms, task, &[], ChoiceContext { pin: None, ..context }, None);
+            self.build_offers(&arms, task, &[], ChoiceContext { pin: None, ..context }, None);
         let is_here = |name: &ModelRef| {
             let arm = arms.iter().find(|arm| arm.name() == *name);
             arm.is_some_and(|arm| arm.stays_here)
@@ -306,7 +314,8 @@ impl Routes {
             offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))
         };
         let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
-        let named = self.options.roles.arm(WorkStage::Chore).and_then(|(_, name)| free(name));
+        let named =
+            self.options.roles.arm_for_stage(WorkStage::Chore).and_then(|(_, name)| free(name));
         let last = context.pin.or(last);
         // Who is asked for by name replaces nobody else.
         let anybody = || offers.iter().find(is_free).filter(|_| context.pin.is_none());
@@ -317,13 +326,13 @@ impl Routes {
                 names.push(&offer.arm);
             }
         }
-        names.into_iter().filter_map(|name| self.arm(name)).collect()
+        names.into_iter().filter_map(|name| self.find_arm(name)).collect()
     }
 
     /// The reason for a change of arms, and whose role another plays from now on.
     pub(crate) fn in_place_of(&self, plan: &RoutePlan, from: &ModelRef, why: String) -> String {
         let stage = WorkStage::Turn(plan.task.classified.kind);
-        match self.options.roles.arm(stage).filter(|(_, name)| *name == from) {
+        match self.options.roles.arm_for_stage(stage).filter(|(_, name)| *name == from) {
             Some((role, _)) => {
                 format!("{why}; another model takes the role `{}`", role.name())
             }
@@ -331,7 +340,7 @@ impl Routes {
         }
     }
 
-    fn why(
+    fn choice_reason(
         &self,
         arm: &Arm,
         choice: &RouterChoice,
@@ -358,9 +367,9 @@ impl Routes {
         format!("chosen out of {} models", choice.candidates.len())
     }
 
-    fn reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
+    fn exclusion_reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
         let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
-            let (arm, why) = (&offers.get(*index)?.arm, why.words());
+            let (arm, why) = (&offers.get(*index)?.arm, why.reason_text());
             // What health and limits say names the arm already.
             Some(if why.contains(&arm.to_string()) {
                 why.to_string()
@@ -385,7 +394,7 @@ fn in_role(
     }
     let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
     let out = choice.excluded.iter().find(|(index, _)| of(index));
-    let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.words());
+    let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.reason_text());
     format!("{name} has the role `{role}`, but {why}; using {} instead", arm.name())
 }
 
@@ -396,7 +405,7 @@ fn is_panel(strategy: Strategy) -> bool {
 
 /// Returns how several answers are combined: for a plan all of them are of use; for other tasks one has to be
 /// chosen.
-fn together(task: &Task) -> Strategy {
+fn panel_strategy(task: &Task) -> Strategy {
     match task.classified.kind {
         TaskType::Planning | TaskType::Orchestration => Strategy::Synthesis,
         _ => Strategy::Ensemble,
@@ -404,7 +413,7 @@ fn together(task: &Task) -> Strategy {
 }
 
 /// The candidate that is to begin.
-fn first<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedArm> {
+fn first_candidate<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedArm> {
     let Decision::Run(names) = &choice.decision else { return None };
     let is_first = |candidate: &&WeighedArm| {
         offers.get(candidate.offer).map(|offer| &offer.arm) == names.first()
@@ -416,7 +425,7 @@ fn first<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedAr
 fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
     let first = first.name();
     let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();
-    gnoma_core::sort::by(&mut ranked, |left, right| {
+    gnoma_core::sort::sort_by(&mut ranked, |left, right| {
         right.value.unwrap_or(f64::MIN).total_cmp(&left.value.unwrap_or(f64::MIN))
     });
     let named =

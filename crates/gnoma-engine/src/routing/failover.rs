@@ -35,7 +35,7 @@ pub(crate) struct Failure<'a> {
 }
 
 /// Decides whether a failed call moves to another arm or stays with this one.
-pub(crate) fn next(failure: Failure<'_>) -> Next {
+pub(crate) fn decide_failover(failure: Failure<'_>) -> Next {
     let Failure { error, attempt, has_content, cached_micro_usd } = failure;
     if !error.kind.policy().another_model {
         return Next::Stay;
@@ -47,7 +47,7 @@ pub(crate) fn next(failure: Failure<'_>) -> Next {
 }
 
 /// The reason in a few words, for the line that names the change.
-pub(crate) fn words(error: &ProviderError, has_content: bool) -> String {
+pub(crate) fn describe_failure(error: &ProviderError, has_content: bool) -> String {
     let broke = if has_content { " in the middle of the answer" } else { "" };
     match error.status {
         Some(status) => format!("{}{broke} (HTTP {status})", error.kind),
@@ -66,7 +66,7 @@ mod tests {
     }
 
     fn decide(error: &ProviderError, attempt: u32, has_content: bool, cached: u64) -> Next {
-        next(Failure { error, attempt, has_content, cached_micro_usd: cached })
+        decide_failover(Failure { error, attempt, has_content, cached_micro_usd: cached })
     }
 
     #[test]

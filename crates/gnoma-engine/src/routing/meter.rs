@@ -39,7 +39,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// A call of an arm whose request has about so many tokens.
-    pub(crate) fn of(arm: &Arm, prompt_tokens: u64) -> Self {
+    pub(crate) fn for_arm(arm: &Arm, prompt_tokens: u64) -> Self {
         Self { is_of_agent: arm.wire == Wire::Agent, ..Self::new(prompt_tokens) }
     }
 
@@ -49,17 +49,18 @@ impl Meter {
     }
 
     /// Reports whether the bytes that were sent and received cannot explain the usage that a provider reports.
-    pub(crate) fn doubts(&self, reported: &Usage) -> bool {
+    pub(crate) fn is_implausible(&self, reported: &Usage) -> bool {
         let most = if self.is_of_agent { MOST_UNEXPLAINED_OF_AGENT } else { MOST_UNEXPLAINED };
         let is_beyond = |reported: u64, counted: u64| {
             reported > most.max(counted.saturating_mul(MOST_TIMES_COUNTED))
         };
-        is_beyond(reported.prompt(), self.prompt_tokens) || is_beyond(reported.output, self.untold)
+        is_beyond(reported.prompt_tokens(), self.prompt_tokens)
+            || is_beyond(reported.output, self.untold)
     }
 
     /// Takes in one event of the answer. A usage report that cannot be true is not believed: what was counted stays
     /// counted.
-    pub(crate) fn hear(&mut self, event: &StreamEvent) {
+    pub(crate) fn record_event(&mut self, event: &StreamEvent) {
         let is_of_answer =
             !matches!(event, StreamEvent::RateLimits { .. } | StreamEvent::Adapted { .. });
         self.is_heard |= is_of_answer;
@@ -67,7 +68,7 @@ impl Meter {
             self.stop = Some(*stop);
         }
         match event {
-            StreamEvent::Usage(usage) if self.doubts(usage) => self.is_disbelieved = true,
+            StreamEvent::Usage(usage) if self.is_implausible(usage) => self.is_disbelieved = true,
             StreamEvent::Usage(usage) => {
                 self.told = Some(*usage);
                 self.untold = 0;
@@ -94,7 +95,7 @@ impl Meter {
 
     /// The call has failed. An error that comes before anything else is a refusal, which nobody is
     /// charged for; a silence that lasts too long is none.
-    pub(crate) fn fail(&mut self, kind: ErrorKind) {
+    pub(crate) fn record_failure(&mut self, kind: ErrorKind) {
         self.is_refused |= !self.is_heard && kind != ErrorKind::Timeout;
         self.failure = Some(kind);
     }
@@ -110,26 +111,26 @@ impl Meter {
     }
 
     /// Returns the reason why the answer ended, if it ended by itself.
-    pub(crate) fn stop(&self) -> Option<StopReason> {
+    pub(crate) fn stop_reason(&self) -> Option<StopReason> {
         self.stop
     }
 
     /// Tokens that the provider told.
-    pub(crate) fn reported(&self) -> Option<Usage> {
+    pub(crate) fn reported_usage(&self) -> Option<Usage> {
         self.told
     }
 
     /// Tokens that it did not tell, roughly.
-    pub(crate) fn untold(&self) -> Usage {
+    pub(crate) fn unreported_usage(&self) -> Usage {
         let is_paid = self.told.is_none() && !self.is_refused;
         let input = if is_paid { self.prompt_tokens } else { 0 };
         Usage { input, output: self.untold, ..Usage::default() }
     }
 
     /// Returns all tokens: those that the provider reported, and gnoma's count of the rest.
-    pub(crate) fn all(&self) -> Usage {
+    pub(crate) fn total_usage(&self) -> Usage {
         let mut all = self.told.unwrap_or_default();
-        all += self.untold();
+        all += self.unreported_usage();
         all
     }
 }
@@ -150,8 +151,8 @@ mod tests {
 
     fn untold(events: &[StreamEvent]) -> (u64, u64) {
         let mut meter = Meter::new(PROMPT);
-        events.iter().for_each(|event| meter.hear(event));
-        let Usage { input, output, .. } = meter.untold();
+        events.iter().for_each(|event| meter.record_event(event));
+        let Usage { input, output, .. } = meter.unreported_usage();
         (input, output)
     }
 
@@ -172,7 +173,7 @@ mod tests {
     #[test]
     fn usage_that_the_bytes_cannot_explain_is_doubted() {
         let mut meter = Meter::new(PROMPT);
-        meter.hear(&text("a word"));
+        meter.record_event(&text("a word"));
         for (input, output, is_doubted) in [
             (PROMPT, 2, false),
             (40 * PROMPT, 50_000, false),
@@ -181,12 +182,12 @@ mod tests {
             (PROMPT, 100_000_000_000, true),
         ] {
             let reported = Usage { input, output, ..Usage::default() };
-            assert_eq!(meter.doubts(&reported), is_doubted, "{input} {output}");
+            assert_eq!(meter.is_implausible(&reported), is_doubted, "{input} {output}");
         }
         let cached = Usage { cache_read: u64::MAX, ..Usage::default() };
-        assert!(meter.doubts(&cached));
+        assert!(meter.is_implausible(&cached));
         let long = Meter::new(500_000);
-        assert!(!long.doubts(&Usage { input: 2_000_000, ..Usage::default() }));
+        assert!(!long.is_implausible(&Usage { input: 2_000_000, ..Usage::default() }));
     }
 
     #[test]
@@ -198,21 +199,21 @@ mod tests {
         assert_eq!(untold(&late), (0, 2), "what was reported before stays");
         // An agent calls models many times within one call of gnoma's.
         let agent = Meter { is_of_agent: true, ..Meter::new(PROMPT) };
-        assert!(!agent.doubts(&Usage { cache_read: 30_000_000, ..Usage::default() }));
-        assert!(agent.doubts(&Usage { input: 100_000_000_000, ..Usage::default() }));
+        assert!(!agent.is_implausible(&Usage { cache_read: 30_000_000, ..Usage::default() }));
+        assert!(agent.is_implausible(&Usage { input: 100_000_000_000, ..Usage::default() }));
     }
 
     #[test]
     fn a_refusal_costs_nothing_and_a_broken_answer_does() {
         let mut refused = Meter::new(PROMPT);
-        refused.fail(ErrorKind::Overloaded);
-        assert_eq!(refused.all(), Usage::default());
+        refused.record_failure(ErrorKind::Overloaded);
+        assert_eq!(refused.total_usage(), Usage::default());
         let mut late = Meter::new(PROMPT);
-        late.fail(ErrorKind::Timeout);
-        assert_eq!(late.all().input, PROMPT, "nobody knows what it did all the time");
+        late.record_failure(ErrorKind::Timeout);
+        assert_eq!(late.total_usage().input, PROMPT, "nobody knows what it did all the time");
         let mut broken = Meter::new(PROMPT);
-        broken.hear(&text("half"));
-        broken.fail(ErrorKind::Network);
-        assert_eq!((broken.all().input, broken.all().output), (PROMPT, 1));
+        broken.record_event(&text("half"));
+        broken.record_failure(ErrorKind::Network);
+        assert_eq!((broken.total_usage().input, broken.total_usage().output), (PROMPT, 1));
     }
 }

@@ -80,7 +80,7 @@ fn own_levels<'a>(levels: &'a [Level], draws: &'a [Draw]) -> impl Iterator<Item 
 
 impl Routes {
     /// The arms as the router is offered them, and what the user's rules make of them.
-    pub(super) fn offers(
+    pub(super) fn build_offers(
         &self,
         arms: &[Arm],
         task: &Task,
@@ -94,14 +94,14 @@ impl Routes {
         for arm in arms {
             let name = arm.name();
             let warm = context.warm.get(&name);
-            let call = self.expected(arm, task.need.context_tokens, warm);
+            let call = self.expected_amount(arm, task.need.context_tokens, warm);
             let draws = self.draws_for(arm, context.scope, &call);
             let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
             // Where money is short, the answer may be.
             let price = arm.price.unwrap_or_default();
-            let least = pool::shortest(&call, &price).micro_usd;
+            let least = pool::shortest_call(&call, &price).micro_usd;
             let need = Amount { micro_usd: least, ..call };
-            let (lasting, passes) = match self.bar(arm, failed, context, &need, &draws) {
+            let (lasting, passes) = match self.find_exclusion(arm, failed, context, &need, &draws) {
                 Some(Bar::Lasting(why)) => (Some(why), None),
                 Some(Bar::Passing(why, until_ms)) => (None, Some((why, until_ms))),
                 None => (None, None),
@@ -109,25 +109,27 @@ impl Routes {
             passing.push(passes);
             offers.push(Offer {
                 capabilities: arm.capabilities(),
-                pools: pool::budgets(&draws).collect(),
-                most_micro_usd: arm.price.map(|price| price.of(&work(task, &price))),
-                saved_micro_usd: saved(arm, warm, now_ms),
+                pools: pool::budget_pools(&draws).collect(),
+                most_micro_usd: arm
+                    .price
+                    .map(|price| price.cost_micro_usd(&estimate_work(task, &price))),
+                saved_micro_usd: warm_savings(arm, warm, now_ms),
                 cost_weight: arm.cost_weight,
-                crowding: pool::crowding(own_levels(context.levels, &draws)),
-                seconds: self.seconds(&name),
+                crowding: pool::crowding_factor(own_levels(context.levels, &draws)),
+                seconds: self.seconds_to_answer(&name),
                 barred: lasting,
                 arm: name,
             });
         }
         let applied = self.apply_rules(task, &offers, context.pin.is_some(), role);
-        let mut offers = applied.offers(&offers);
+        let mut offers = applied.apply_to_offers(&offers);
         bar_for_now(&mut offers, passing, task, context.may_wait);
         (offers, applied)
     }
 
     /// Returns the obstacle that rules out a call of the arm. `failed` is the reason why it was abandoned in this
     /// turn.
-    fn bar(
+    fn find_exclusion(
         &self,
         arm: &Arm,
         failed: Option<&Arc<str>>,
@@ -149,9 +151,9 @@ impl Routes {
             (None, None) if self.only_classifies(&name) => {
                 Some(Bar::Lasting("only sorts requests (`slm`)".into()))
             }
-            (None, None) => self.unwell(arm).or_else(|| {
+            (None, None) => self.health_exclusion(arm).or_else(|| {
                 let own = own_levels(context.levels, draws);
-                full(own, call, (self.now_ms(), self.zone()))
+                limit_exclusion(own, call, (self.now_ms(), self.zone()))
             }),
         }
     }
@@ -162,10 +164,10 @@ impl Routes {
     }
 
     /// Returns the reason why the arm had better not be called just now.
-    fn unwell(&self, arm: &Arm) -> Option<Bar> {
-        let rest = self.rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
+    fn health_exclusion(&self, arm: &Arm) -> Option<Bar> {
+        let rest = self.current_rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
         rest.or_else(|| {
-            let (why, free_ms) = self.refusal(&arm.name())?;
+            let (why, free_ms) = self.provider_refusal(&arm.name())?;
             Some(Bar::Passing(why.into(), free_ms))
         })
     }
@@ -195,8 +197,8 @@ impl Routes {
                 ..rule.clone()
             })
             .collect();
-        let facts = task.facts(self.local_time());
-        let applied = rules::apply(&rules, None, &facts, &offers, &|_| None);
+        let facts = task.work_facts(self.local_time());
+        let applied = rules::apply_rules(&rules, None, &facts, &offers, &|_| None);
         let place = offers.iter().position(|offer| offer.arm == *arm)?;
         applied.barred.get(place).cloned().flatten()
     }
@@ -208,16 +210,16 @@ impl Routes {
         is_pinned: bool,
         role: Option<(Role, &ModelRef)>,
     ) -> Applied {
-        let facts = task.facts(self.local_time());
+        let facts = task.work_facts(self.local_time());
         let expected = |arm: &ModelRef| {
-            let cost = self.standing(arm, &task.need.kind).cost;
+            let cost = self.arm_estimate(arm, &task.need.kind).cost;
             let believed = (cost.is_finite() && cost >= 0.0).then_some((cost * MICRO) as u64);
             let offer = offers.iter().find(|offer| offer.arm == *arm);
             let most = offer.and_then(|offer| offer.most_micro_usd);
             believed.into_iter().chain(most).min()
         };
         if !is_pinned {
-            return rules::apply(&self.options.rules, role, &facts, offers, &expected);
+            return rules::apply_rules(&self.options.rules, role, &facts, offers, &expected);
         }
         // Whoever names an arm has chosen; what is forbidden stays forbidden, and files stay where
         // a rule wants them.
@@ -237,7 +239,7 @@ impl Routes {
                 ..rule.clone()
             })
             .collect();
-        rules::apply(&bans, None, &facts, offers, &expected)
+        rules::apply_rules(&bans, None, &facts, offers, &expected)
     }
 
     /// The zone is searched for only where a rule asks for the time.
@@ -248,7 +250,12 @@ impl Routes {
     }
 
     /// Returns the amount that a call of the arm is expected to take.
-    pub(crate) fn expected(&self, arm: &Arm, context_tokens: u64, warm: Option<&Warm>) -> Amount {
+    pub(crate) fn expected_amount(
+        &self,
+        arm: &Arm,
+        context_tokens: u64,
+        warm: Option<&Warm>,
+    ) -> Amount {
         let cached_tokens = warm
             .filter(|warm| (0..WARM_MS).contains(&self.now_ms().saturating_sub(warm.at_ms)))
             .map_or(0, |warm| warm.tokens);
@@ -258,7 +265,7 @@ impl Routes {
             typical_output_tokens: TYPICAL_ANSWER,
             max_output_tokens: arm.answer_limit().map(u64::from),
         };
-        pool::expected(&call, &arm.price.unwrap_or_default())
+        pool::expected_amount(&call, &arm.price.unwrap_or_default())
     }
 }
 
@@ -287,7 +294,7 @@ fn bar_for_now(
 
 /// Returns the reason why the levels allow no such call: an exhausted budget of money comes before limits that
 /// pass. The call waits for limits that pass within [`LIMIT_PATIENCE`].
-fn full<'l>(
+fn limit_exclusion<'l>(
     levels: impl Iterator<Item = &'l Level>,
     call: &Amount,
     (now_ms, zone): (i64, Zone),
@@ -295,11 +302,12 @@ fn full<'l>(
     let patience_ms = i64::try_from(LIMIT_PATIENCE.as_millis()).unwrap_or(i64::MAX);
     let mut passing = None;
     for level in levels {
-        let Some(why) = pool::refusal(std::slice::from_ref(level), call, now_ms, zone) else {
+        let Some(why) = pool::refusal_reason(std::slice::from_ref(level), call, now_ms, zone)
+        else {
             continue;
         };
         let unit = level.limit.unit;
-        let is_too_large = call.of(unit) > level.limit.most;
+        let is_too_large = call.in_unit(unit) > level.limit.most;
         match level.resets_at_ms.filter(|_| unit != Unit::MicroUsd && !is_too_large) {
             None => return Some(Bar::Lasting(why.into())),
             Some(at_ms) if at_ms.saturating_sub(now_ms) <= patience_ms => {}
@@ -312,7 +320,7 @@ fn full<'l>(
 /// A rough number of tokens that the task takes at this price: a question takes about one call, work with tools
 /// more calls the harder it seems. Each call reads the input of the one before again, at the price of the cache if
 /// there is one.
-fn work(task: &Task, price: &Price) -> Usage {
+fn estimate_work(task: &Task, price: &Price) -> Usage {
     let complexity = u64::from(task.classified.complexity);
     let most = u64::from(classify::MOST_COMPLEXITY);
     let steps = if task.need.tools { EASIEST_CALLS + complexity * HARDEST_CALLS / most } else { 0 };
@@ -329,19 +337,21 @@ fn work(task: &Task, price: &Price) -> Usage {
 }
 
 /// Micro-dollars that a warm cache saves.
-fn saved(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
+fn warm_savings(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
     let (Some(price), Some(warm)) = (arm.price, warm) else { return 0 };
     let age = now_ms.saturating_sub(warm.at_ms);
     if !(0..WARM_MS).contains(&age) || price.cache_read == 0 {
         return 0;
     }
-    let cold = price.of(&Usage { input: warm.tokens, ..Usage::default() });
-    cold.saturating_sub(price.of(&Usage { cache_read: warm.tokens, ..Usage::default() }))
+    let cold = price.cost_micro_usd(&Usage { input: warm.tokens, ..Usage::default() });
+    cold.saturating_sub(
+        price.cost_micro_usd(&Usage { cache_read: warm.tokens, ..Usage::default() }),
+    )
 }
 
 /// Micro-dollars that the arm's cache saves on a request like the last one.
-pub(crate) fn cached(arm: &Arm, warm: &HashMap<ModelRef, Warm>, now_ms: i64) -> u64 {
-    saved(arm, warm.get(&arm.name()), now_ms)
+pub(crate) fn cache_savings(arm: &Arm, warm: &HashMap<ModelRef, Warm>, now_ms: i64) -> u64 {
+    warm_savings(arm, warm.get(&arm.name()), now_ms)
 }
 
 /// The day and minute that the clocks of `zone` show.

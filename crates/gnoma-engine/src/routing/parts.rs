@@ -12,7 +12,7 @@ pub(crate) struct Parts(Vec<(ModelRef, u32)>);
 
 impl Parts {
     /// The arm has given an answer, or changed something.
-    pub(crate) fn add(&mut self, arm: &ModelRef) {
+    pub(crate) fn credit_arm(&mut self, arm: &ModelRef) {
         match self.0.iter_mut().find(|(name, _)| name == arm) {
             Some((_, count)) => *count = count.saturating_add(1),
             None => self.0.push((arm.clone(), 1)),
@@ -25,7 +25,7 @@ impl Parts {
     }
 
     /// The arm's part of it, above 0 and up to 1: who did nothing yet counts as if about to begin.
-    pub(crate) fn share(&self, arm: &ModelRef) -> f64 {
+    pub(crate) fn share_of(&self, arm: &ModelRef) -> f64 {
         let sum = |own: bool| -> u32 {
             let counted = self.0.iter().filter(|(name, _)| (name == arm) == own);
             counted.map(|(_, count)| *count).fold(0, u32::saturating_add)
@@ -44,12 +44,12 @@ mod tests {
         let [one, other] =
             ["one", "other"].map(|model| ModelRef { provider: "p".into(), model: model.into() });
         let mut parts = Parts::default();
-        assert_eq!(parts.share(&one), 1.0);
+        assert_eq!(parts.share_of(&one), 1.0);
         for arm in [&one, &one, &one, &other] {
-            parts.add(arm);
+            parts.credit_arm(arm);
         }
-        assert_eq!((parts.share(&one), parts.share(&other)), (0.75, 0.25));
+        assert_eq!((parts.share_of(&one), parts.share_of(&other)), (0.75, 0.25));
         parts.keep_only(&other);
-        assert_eq!(parts.share(&other), 1.0);
+        assert_eq!(parts.share_of(&other), 1.0);
     }
 }

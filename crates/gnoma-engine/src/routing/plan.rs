@@ -100,7 +100,7 @@ impl RoutePlan {
 
     /// Returns the outcome of the task, for learning. `right` is the verdict of a person or of a check that cannot
     /// err.
-    pub(crate) fn outcome(&self, right: Option<bool>) -> TaskOutcome {
+    pub(crate) fn to_outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);
         let tried = self.attempts.iter().zip(&self.weights).enumerate();
         let tried = tried.map(|(at, (attempt, weight))| Tried {
@@ -116,12 +116,12 @@ impl RoutePlan {
         let cost_micro_usd = std::mem::take(&mut self.attempt_micro_usd);
         let arm = self.arm.name();
         self.is_open = false;
-        self.weights.push(std::mem::take(&mut self.parts).share(&arm));
+        self.weights.push(std::mem::take(&mut self.parts).share_of(&arm));
         self.attempts.push(Attempt { arm, verdict, cost_micro_usd });
     }
 
     /// A call of the arm cost so much. What an arm that was given up took is nobody's attempt.
-    pub(crate) fn book(&mut self, arm: &ModelRef, micro_usd: u64) {
+    pub(crate) fn add_cost(&mut self, arm: &ModelRef, micro_usd: u64) {
         self.turn_micro_usd = self.turn_micro_usd.saturating_add(micro_usd);
         let sum = self.spent.entry(arm.clone()).or_insert(0);
         *sum = sum.saturating_add(micro_usd);
@@ -136,7 +136,7 @@ impl RoutePlan {
         self.moves += 1;
         self.beside.clear();
         self.is_looking = false;
-        if self.together().is_some() {
+        if self.panel_mode().is_some() {
             self.strategy = Strategy::Single;
         }
         self.signals.begin_again();
@@ -145,9 +145,9 @@ impl RoutePlan {
     }
 
     /// One of several answers was chosen.
-    pub(crate) fn conferred(&mut self, conferred: &Conferred, author: Option<Arm>) {
+    pub(crate) fn record_panel(&mut self, conferred: &Conferred, author: Option<Arm>) {
         for member in conferred.members.iter().chain(&conferred.chair) {
-            self.parts.add(member);
+            self.parts.credit_arm(member);
         }
         if !conferred.is_merged {
             // The judge's word is no part of the answer, and the others' are thrown away.
@@ -185,7 +185,7 @@ impl RoutePlan {
     }
 
     /// Returns how several arms work together, if several do.
-    pub(crate) fn together(&self) -> Option<Together> {
+    pub(crate) fn panel_mode(&self) -> Option<Together> {
         match self.strategy {
             Strategy::Ensemble => Some(Together::Ensemble),
             Strategy::Synthesis => Some(Together::Synthesis),

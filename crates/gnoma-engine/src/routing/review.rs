@@ -50,21 +50,26 @@ pub(crate) struct Review {
 /// The question to the reviewer.
 ///
 /// `nonce` marks where the material begins and ends: who wrote it cannot know it.
-pub(crate) fn request(arm: &Arm, work: &Work, nonce: u64) -> ModelRequest {
+pub(crate) fn review_request(arm: &Arm, work: &Work, nonce: u64) -> ModelRequest {
     let changes = if work.changes.trim().is_empty() { "(none)" } else { work.changes.trim() };
     let part =
         |name: &str, text: &str| format!("<{name}-{nonce:x}>\n{text}\n</{name}-{nonce:x}>\n");
     let text = [
-        part("task", cut::head(&work.task, MAX_TASK_BYTES)),
+        part("task", cut::word_prefix(&work.task, MAX_TASK_BYTES)),
         part("changes", changes),
-        part("answer", cut::head(&work.answer, MAX_ANSWER_BYTES)),
+        part("answer", cut::word_prefix(&work.answer, MAX_ANSWER_BYTES)),
     ]
     .concat();
-    plain(arm, SYSTEM, text, VERDICT_TOKENS)
+    plain_request(arm, SYSTEM, text, VERDICT_TOKENS)
 }
 
 /// A question without tools.
-pub(crate) fn plain(arm: &Arm, system: &str, text: String, max_tokens: u32) -> ModelRequest {
+pub(crate) fn plain_request(
+    arm: &Arm,
+    system: &str,
+    text: String,
+    max_tokens: u32,
+) -> ModelRequest {
     ModelRequest {
         model: arm.model.clone(),
         system: system.into(),
@@ -83,7 +88,7 @@ pub(crate) fn plain(arm: &Arm, system: &str, text: String, max_tokens: u32) -> M
 }
 
 /// The reviewer's verdict: its last readable word; `None` if there is none.
-pub(crate) fn read(answer: &str) -> Option<Review> {
+pub(crate) fn parse_review(answer: &str) -> Option<Review> {
     let starts = answer.match_indices('{').map(|(at, _)| at).collect::<Vec<_>>();
     let mut review = starts.iter().rev().take(MAX_OBJECTS).find_map(|at| {
         let object = serde_json::Deserializer::from_str(answer.get(*at..)?);
@@ -94,7 +99,7 @@ pub(crate) fn read(answer: &str) -> Option<Review> {
 }
 
 /// The message to the next arm after a failed check.
-pub(crate) fn note(by: &str, evidence: &str) -> String {
+pub(crate) fn failed_check_note(by: &str, evidence: &str) -> String {
     format!(
         "{by} checked the work so far, and it does not hold up:\n{evidence}\nThe changes are \
          still in place. Find out what is wrong with them, fix or replace them, and verify the \
@@ -108,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_verdict_is_found_in_whatever_stands_around_it() {
-        let holds = |text: &str| read(text).map(|review| review.holds);
+        let holds = |text: &str| parse_review(text).map(|review| review.holds);
         assert_eq!(holds(r#"{"holds": true, "why": "tests are green"}"#), Some(true));
         assert_eq!(holds("Sure!\n```json\n{\"why\":\"x\",\"holds\":false}\n```"), Some(false));
         assert_eq!(holds("{\"holds\": false} and more {"), Some(false));

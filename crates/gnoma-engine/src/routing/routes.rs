@@ -67,7 +67,7 @@ pub enum Verify {
 /// A store for what is learned, so that it outlives the process.
 pub trait Memory: Send + Sync {
     /// A task is over. Learns from it where what is known is kept; never fails the turn.
-    fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>>;
+    fn learn_outcome(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>>;
 }
 
 /// Makes a new text of what is kept; `None` leaves it as it is.
@@ -177,7 +177,7 @@ impl Default for RoutingOptions {
 
 impl RoutingOptions {
     /// Returns the starting state of path rules, in which nothing but the folder has been met yet.
-    pub(crate) fn concern(&self) -> Concern {
+    pub(crate) fn new_concern(&self) -> Concern {
         Concern::new(&self.rules, self.ground.clone())
     }
 }
@@ -197,11 +197,11 @@ impl fmt::Debug for Routes {
 }
 
 /// Locks; a panic elsewhere does not make what was noted worse.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
+fn health_target<'t>(name: &'t ModelRef, arm: &'t Arm) -> HealthTarget<'t> {
     HealthTarget { arm: name, host: &arm.host }
 }
 
@@ -219,7 +219,7 @@ impl Routes {
 
     /// One arm, and nothing known of it.
     #[must_use]
-    pub fn single(arm: Arm) -> Self {
+    pub fn with_single_arm(arm: Arm) -> Self {
         let routes =
             Self::new(Router::new(gnoma_router::Tuning::default()), RoutingOptions::default());
         routes.set_arms(vec![arm], Vec::new());
@@ -229,47 +229,47 @@ impl Routes {
     /// Replaces the arms: from the next call on these can be asked. `known`: what was published of
     /// them.
     pub fn set_arms(&self, arms: Vec<Arm>, known: Vec<gnoma_router::Arm>) {
-        locked(&self.router).admit(known);
-        *locked(&self.arms) = arms.into();
+        lock_ignoring_poison(&self.router).register_arms(known);
+        *lock_ignoring_poison(&self.arms) = arms.into();
     }
 
     /// The arms as they are now.
     #[must_use]
     pub fn arms(&self) -> Arc<[Arm]> {
-        Arc::clone(&locked(&self.arms))
+        Arc::clone(&lock_ignoring_poison(&self.arms))
     }
 
     /// The arm of that name.
     #[must_use]
-    pub fn arm(&self, name: &ModelRef) -> Option<Arm> {
+    pub fn find_arm(&self, name: &ModelRef) -> Option<Arm> {
         self.arms().iter().find(|arm| arm.name() == *name).cloned()
     }
 
     /// Returns what is believed about an arm at a kind of task.
     #[must_use]
-    pub fn standing(&self, arm: &ModelRef, kind: &TaskKind) -> ArmEstimate {
-        locked(&self.router).standing(arm, kind)
+    pub fn arm_estimate(&self, arm: &ModelRef, kind: &TaskKind) -> ArmEstimate {
+        lock_ignoring_poison(&self.router).estimate_arm(arm, kind)
     }
 
     /// Gives `look` access to the health of all arms.
-    pub fn health<T>(&self, look: impl FnOnce(&Health) -> T) -> T {
-        look(&locked(&self.watch).vitals.health)
+    pub fn with_health<T>(&self, look: impl FnOnce(&Health) -> T) -> T {
+        look(&lock_ignoring_poison(&self.watch).vitals.health)
     }
 
     /// Returns the arms that rest now.
     #[must_use]
-    pub fn rests(&self) -> Vec<Resting> {
-        self.health(|health| health.resting(self.now_ms()))
+    pub fn resting_arms(&self) -> Vec<Resting> {
+        self.with_health(|health| health.resting_targets(self.now_ms()))
     }
 
     /// Returns the limits that the arm's provider has reported.
     #[must_use]
     pub fn known_limits(&self, arm: &ModelRef) -> Vec<KnownLimit> {
-        locked(&self.watch).vitals.limits.known(arm).to_vec()
+        lock_ignoring_poison(&self.watch).vitals.limits.known_limits(arm).to_vec()
     }
 
-    pub(super) fn router(&self) -> MutexGuard<'_, Router> {
-        locked(&self.router)
+    pub(super) fn lock_router(&self) -> MutexGuard<'_, Router> {
+        lock_ignoring_poison(&self.router)
     }
 
     pub(crate) fn now_ms(&self) -> i64 {
@@ -280,57 +280,66 @@ impl Routes {
         self.options.zone
     }
 
-    pub(super) fn rest(&self, arm: &Arm) -> Option<Rest> {
-        self.health(|health| health.state(target(&arm.name(), arm), self.now_ms(), self.zone()))
+    pub(super) fn current_rest(&self, arm: &Arm) -> Option<Rest> {
+        self.with_health(|health| {
+            health.current_rest(health_target(&arm.name(), arm), self.now_ms(), self.zone())
+        })
     }
 
     /// A call of the arm begins.
-    pub(crate) fn called(&self, arm: &Arm) {
-        locked(&self.watch).vitals.health.begin(target(&arm.name(), arm), self.now_ms());
+    pub(crate) fn record_call_start(&self, arm: &Arm) {
+        lock_ignoring_poison(&self.watch)
+            .vitals
+            .health
+            .begin_call(health_target(&arm.name(), arm), self.now_ms());
     }
 
     /// A call of the arm has failed.
-    pub(crate) fn failed(&self, arm: &Arm, error: &ProviderError) {
-        self.see(arm.name(), &arm.host, Seen::Failed(error.clone()));
+    pub(crate) fn record_failure(&self, arm: &Arm, error: &ProviderError) {
+        self.record_observation(arm.name(), &arm.host, Seen::Failed(error.clone()));
     }
 
     /// A call of the arm has been answered.
-    pub(crate) fn worked(&self, arm: &Arm, first: Duration, whole: Duration, usage: Usage) {
+    pub(crate) fn record_success(&self, arm: &Arm, first: Duration, whole: Duration, usage: Usage) {
         let seen = Seen::Worked { took: [first, whole], tokens: usage.output, was_trial: false };
-        self.see(arm.name(), &arm.host, seen);
+        self.record_observation(arm.name(), &arm.host, seen);
     }
 
     /// A call of the arm was given up.
-    pub(crate) fn abandoned(&self, arm: &Arm) {
-        locked(&self.watch).vitals.health.abandon(target(&arm.name(), arm));
+    pub(crate) fn record_abandonment(&self, arm: &Arm) {
+        lock_ignoring_poison(&self.watch)
+            .vitals
+            .health
+            .abandon_call(health_target(&arm.name(), arm));
     }
 
-    fn see(&self, arm: ModelRef, host: &str, seen: Seen) {
+    fn record_observation(&self, arm: ModelRef, host: &str, seen: Seen) {
         let sight = Sight { arm, host: host.to_owned(), at_ms: self.now_ms(), seen };
-        locked(&self.watch).see(sight, self.options.board.is_some());
+        lock_ignoring_poison(&self.watch).record_sight(sight, self.options.board.is_some());
     }
 
     /// Takes in what other processes observed of the arms; `None` if there is nothing to wait for.
     #[must_use]
     pub fn hear_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
         let board = self.options.board.as_ref().filter(|board| !board.is_empty())?;
-        Some(self.exchange(Arc::clone(board)))
+        Some(self.sync_vitals(Arc::clone(board)))
     }
 
     /// Brings what was seen of the arms to other processes; `None` where they know it all.
     pub(crate) fn tell_others(self: &Arc<Self>) -> Option<BoxFuture<'static, Result<(), String>>> {
-        let board = self.options.board.as_ref().filter(|_| locked(&self.watch).has_news())?;
-        Some(self.exchange(Arc::clone(board)))
+        let board =
+            self.options.board.as_ref().filter(|_| lock_ignoring_poison(&self.watch).has_news())?;
+        Some(self.sync_vitals(Arc::clone(board)))
     }
 
-    fn exchange(
+    fn sync_vitals(
         self: &Arc<Self>,
         board: Arc<dyn VitalsStore>,
     ) -> BoxFuture<'static, Result<(), String>> {
         let routes = Arc::clone(self);
         let exchange: Exchange = Box::new(move |text| {
             let now_ms = routes.now_ms();
-            locked(&routes.watch).exchange(text, now_ms)
+            lock_ignoring_poison(&routes.watch).merge_shared(text, now_ms)
         });
         Box::pin(async move { board.exchange(exchange).await })
     }
@@ -344,15 +353,15 @@ impl Routes {
         first_part: Option<Duration>,
         whole: Duration,
     ) -> SettledCall {
-        let usage = meter.all();
+        let usage = meter.total_usage();
         SettledCall {
-            amount: pool::taken(&usage, &arm.price.unwrap_or_default()),
+            amount: pool::used_amount(&usage, &arm.price.unwrap_or_default()),
             thinking: usage.reasoning,
-            is_priced: arm.price.is_some() || usage.total() == 0,
+            is_priced: arm.price.is_some() || usage.total_tokens() == 0,
             failure: meter.failure(),
-            first_part_ms: first_part.and_then(milliseconds),
-            took_ms: milliseconds(whole),
-            stop: meter.stop(),
+            first_part_ms: first_part.and_then(to_milliseconds),
+            took_ms: to_milliseconds(whole),
+            stop: meter.stop_reason(),
         }
     }
 
@@ -362,7 +371,7 @@ impl Routes {
     }
 
     /// Returns the work that a call of this session and turn belongs to. Reads which branch is checked out.
-    pub(crate) fn origin(&self, scope: &Scope, task: Option<&TaskKind>) -> CallOrigin {
+    pub(crate) fn call_origin(&self, scope: &Scope, task: Option<&TaskKind>) -> CallOrigin {
         let root = scope.root();
         let elf = if scope.parent().is_some() { scope.session() } else { "" };
         CallOrigin {
@@ -378,9 +387,9 @@ impl Routes {
     /// The headers of an answer of the arm tell of limits.
     pub(crate) fn limits_told(&self, arm: &ModelRef, headers: &[(String, String)]) {
         let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-        let limits = pool::seen(headers, self.now_ms());
+        let limits = pool::reported_limits(headers, self.now_ms());
         if !limits.is_empty() {
-            self.see(arm.clone(), "", Seen::Limits(limits));
+            self.record_observation(arm.clone(), "", Seen::Limits(limits));
         }
     }
 
@@ -393,11 +402,11 @@ impl Routes {
             scope,
             project: &self.options.project,
         };
-        self.options.limits.draws(&call, &locked(&self.watch).vitals.limits)
+        self.options.limits.draws_for_call(&call, &lock_ignoring_poison(&self.watch).vitals.limits)
     }
 
     /// Returns the pools with limits that calls of the arms draw on, each pool once.
-    pub(crate) fn limited(&self, scope: &Scope) -> Vec<Draw> {
+    pub(crate) fn limited_draws(&self, scope: &Scope) -> Vec<Draw> {
         let mut limited: Vec<Draw> = Vec::new();
         for draw in self.arms().iter().flat_map(|arm| self.draws(arm, scope)) {
             if !draw.limits.is_empty() && !limited.contains(&draw) {
@@ -413,7 +422,7 @@ impl Routes {
         let mut draws = self.draws(arm, scope);
         let (name, now_ms) = (arm.name(), self.now_ms());
         let own = pool::Pool::Arm(name.clone()).to_string();
-        let watch = locked(&self.watch);
+        let watch = lock_ignoring_poison(&self.watch);
         let learnt = &watch.vitals.limits;
         for draw in draws.iter_mut().filter(|draw| draw.pool == own) {
             draw.limits.retain(|limit| !learnt.has_room(&name, limit, need, now_ms));
@@ -424,32 +433,36 @@ impl Routes {
     /// Returns the reason why, by the provider's own word, it takes no call now, and until when; `None` if it takes
     /// calls.
     #[must_use]
-    pub fn refusal(&self, arm: &ModelRef) -> Option<(String, i64)> {
-        locked(&self.watch).vitals.limits.refusal(arm, self.now_ms(), self.zone())
+    pub fn provider_refusal(&self, arm: &ModelRef) -> Option<(String, i64)> {
+        lock_ignoring_poison(&self.watch).vitals.limits.refusal_reason(
+            arm,
+            self.now_ms(),
+            self.zone(),
+        )
     }
 
     /// Notes how much of the daily and monthly budgets is used, so that they last.
     pub(super) fn see_budgets(&self, levels: &[Level]) {
         let now_ms = self.now_ms();
         for level in levels {
-            if let Some((pool, budget)) = pool::budget(level, now_ms, TASKS_A_DAY) {
-                locked(&self.router).budget(&pool, budget);
+            if let Some((pool, budget)) = pool::pool_budget(level, now_ms, TASKS_A_DAY) {
+                lock_ignoring_poison(&self.router).set_budget(&pool, budget);
             }
         }
     }
 
     /// Records what a task spent, in dollars by pool.
-    pub(crate) fn spent(&self, by_pool: &BTreeMap<PoolId, f64>) {
-        locked(&self.router).spent(by_pool);
+    pub(crate) fn record_spend(&self, by_pool: &BTreeMap<PoolId, f64>) {
+        lock_ignoring_poison(&self.router).record_spend(by_pool);
     }
 
     /// Returns the speed that the arm has shown.
     #[must_use]
     pub fn speed(&self, arm: &ModelRef) -> Option<Speed> {
-        locked(&self.watch).vitals.speeds.of(arm)
+        lock_ignoring_poison(&self.watch).vitals.speeds.for_arm(arm)
     }
 
-    pub(super) fn seconds(&self, arm: &ModelRef) -> Option<f64> {
+    pub(super) fn seconds_to_answer(&self, arm: &ModelRef) -> Option<f64> {
         self.speed(arm).map(|speed| speed.seconds_to_answer())
     }
 
@@ -458,25 +471,25 @@ impl Routes {
     }
 
     /// Learns an outcome, here and in the saved scores.
-    pub(crate) fn learn(
+    pub(crate) fn learn_outcome(
         self: &Arc<Self>,
         outcome: TaskOutcome,
     ) -> Option<BoxFuture<'static, Result<(), String>>> {
         if !self.options.learn {
             return None;
         }
-        locked(&self.router).learn(&outcome);
+        lock_ignoring_poison(&self.router).record_outcome(&outcome);
         self.options.memory.as_ref()?;
         let routes = Arc::clone(self);
         Some(Box::pin(async move {
             match &routes.options.memory {
-                Some(memory) => memory.learnt(outcome).await,
+                Some(memory) => memory.learn_outcome(outcome).await,
                 None => Ok(()),
             }
         }))
     }
 }
 
-fn milliseconds(time: Duration) -> Option<u64> {
+fn to_milliseconds(time: Duration) -> Option<u64> {
     u64::try_from(time.as_millis()).ok()
 }

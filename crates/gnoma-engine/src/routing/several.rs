@@ -91,12 +91,12 @@ pub(crate) struct Conferred {
 }
 
 impl Shares {
-    fn tally(&self) -> MutexGuard<'_, Tally> {
+    fn lock_tally(&self) -> MutexGuard<'_, Tally> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn add(&self, shares: Vec<Share>) {
-        let mut tally = self.tally();
+    fn add_shares(&self, shares: Vec<Share>) {
+        let mut tally = self.lock_tally();
         for share in shares {
             if !share.is_estimated {
                 tally.usage += share.usage;
@@ -105,23 +105,23 @@ impl Shares {
         }
     }
 
-    fn fail(&self, why: String) {
-        self.tally().failures.push(why);
+    fn add_failure(&self, why: String) {
+        self.lock_tally().failures.push(why);
     }
 
     /// Takes out what was not taken yet.
-    pub(crate) fn take(&self) -> Vec<Share> {
-        std::mem::take(&mut self.tally().shares)
+    pub(crate) fn take_shares(&self) -> Vec<Share> {
+        std::mem::take(&mut self.lock_tally().shares)
     }
 
     /// Takes the list of arms that did not answer, with the reasons.
-    pub(crate) fn failures(&self) -> Vec<String> {
-        std::mem::take(&mut self.tally().failures)
+    pub(crate) fn take_failures(&self) -> Vec<String> {
+        std::mem::take(&mut self.lock_tally().failures)
     }
 
     /// Returns the arms that had a part in the answer, once it is there. Returns them only once.
-    pub(crate) fn conferred(&self) -> Option<Conferred> {
-        self.tally().answer.take()
+    pub(crate) fn take_panel_result(&self) -> Option<Conferred> {
+        self.lock_tally().answer.take()
     }
 }
 
@@ -143,12 +143,12 @@ pub(crate) struct Panel {
 }
 
 /// The answer of the panel, as one stream.
-pub(crate) fn stream(panel: Panel) -> EventStream {
+pub(crate) fn stream_panel(panel: Panel) -> EventStream {
     let answer = async move {
-        match confer(&panel).await {
+        match run_panel(&panel).await {
             Ok(text) => vec![
                 Ok(StreamEvent::TextDelta { slot: 0, text }),
-                Ok(StreamEvent::Usage(panel.shares.tally().usage)),
+                Ok(StreamEvent::Usage(panel.shares.lock_tally().usage)),
                 Ok(StreamEvent::Stop(StopReason::EndTurn)),
             ],
             Err(error) => vec![Err(error)],
@@ -161,7 +161,7 @@ pub(crate) fn stream(panel: Panel) -> EventStream {
 ///
 /// # Errors
 /// None of the members has answered.
-pub(crate) async fn confer(panel: &Panel) -> Result<String, ProviderError> {
+pub(crate) async fn run_panel(panel: &Panel) -> Result<String, ProviderError> {
     let mut answers = first_answers(panel).await?;
     if panel.together == Together::Synthesis {
         for _ in 1..ROUNDS {
@@ -170,8 +170,8 @@ pub(crate) async fn confer(panel: &Panel) -> Result<String, ProviderError> {
     }
     let members: Vec<ModelRef> = answers.iter().map(|(arm, _)| arm.name()).collect();
     let chaired = match panel.together {
-        Together::Ensemble => pick(panel, &answers).await,
-        Together::Synthesis => write(panel, &answers).await,
+        Together::Ensemble => pick_best(panel, &answers).await,
+        Together::Synthesis => write_synthesis(panel, &answers).await,
     };
     let is_merged = panel.together == Together::Synthesis && chaired.is_some();
     let (chair, author, text) = match chaired {
@@ -182,7 +182,7 @@ pub(crate) async fn confer(panel: &Panel) -> Result<String, ProviderError> {
             (None, arm.name(), text)
         }
     };
-    panel.shares.tally().answer = Some(Conferred { members, chair, author, is_merged });
+    panel.shares.lock_tally().answer = Some(Conferred { members, chair, author, is_merged });
     Ok(text)
 }
 
@@ -207,19 +207,19 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
             context_window: arm.context_window,
             ..panel.request.clone()
         };
-        panel.account.ask(arm, request, ANSWER_PATIENCE)
+        panel.account.ask_arm(arm, request, ANSWER_PATIENCE)
     });
     let mut failure = None;
     let mut answers: Vec<(Arm, String)> = panel.own.iter().cloned().collect();
     for (arm, said) in panel.members.iter().zip(join_all(asked).await) {
-        panel.shares.add(said.shares);
+        panel.shares.add_shares(said.shares);
         match said.text {
             Ok(text) if text.trim().is_empty() => {
-                panel.shares.fail(format!("{} gave an empty answer", arm.name()));
+                panel.shares.add_failure(format!("{} gave an empty answer", arm.name()));
             }
             Ok(text) => answers.push((arm.clone(), text)),
             Err(error) => {
-                panel.shares.fail(format!("{} did not answer: {error}", arm.name()));
+                panel.shares.add_failure(format!("{} did not answer: {error}", arm.name()));
                 failure = Some(error);
             }
         }
@@ -233,18 +233,20 @@ async fn first_answers(panel: &Panel) -> Result<Vec<(Arm, String)>, ProviderErro
 }
 
 /// The answer that the chair finds best; `None` without a verdict that can be read.
-async fn pick(panel: &Panel, answers: &[(Arm, String)]) -> Option<Chaired> {
+async fn pick_best(panel: &Panel, answers: &[(Arm, String)]) -> Option<Chaired> {
     #[derive(Deserialize)]
     struct Verdict {
         best: usize,
     }
-    let request = |chair: &Arm| review::plain(chair, JUDGE, material(panel, answers), JUDGE_TOKENS);
+    let request = |chair: &Arm| {
+        review::plain_request(chair, JUDGE, render_answers(panel, answers), JUDGE_TOKENS)
+    };
     let read = |text: &str| {
         let json = text.get(text.find('{')?..)?;
         let verdict: Verdict = serde_json::Deserializer::from_str(json).into_iter().next()?.ok()?;
         answers.get(verdict.best.checked_sub(1)?).cloned()
     };
-    let (chair, (author, text)) = chaired(panel, answers, request, read).await?;
+    let (chair, (author, text)) = ask_chairs(panel, answers, request, read).await?;
     Some(Chaired { chair, author: author.name(), text })
 }
 
@@ -259,16 +261,16 @@ async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm
         let text = format!(
             "{}\n\nThese are the answers of others. Answer the question again: keep what was \
              right in yours, and add what they saw and you missed.",
-            material(panel, &others)
+            render_answers(panel, &others)
         );
-        let mut request = review::plain(arm, &panel.request.system, text, u32::MAX);
+        let mut request = review::plain_request(arm, &panel.request.system, text, u32::MAX);
         request.max_output_tokens = arm.answer_limit();
-        panel.account.ask(arm, request, ANSWER_PATIENCE)
+        panel.account.ask_arm(arm, request, ANSWER_PATIENCE)
     });
     let said = join_all(asked).await;
     let mut better = Vec::with_capacity(answers.len());
     for ((arm, first), said) in answers.into_iter().zip(said) {
-        panel.shares.add(said.shares);
+        panel.shares.add_shares(said.shares);
         let text = said.text.ok().filter(|text| !text.trim().is_empty()).unwrap_or(first);
         better.push((arm, text));
     }
@@ -276,19 +278,20 @@ async fn second_thoughts(panel: &Panel, answers: Vec<(Arm, String)>) -> Vec<(Arm
 }
 
 /// The chair's answer from all of them; `None` if it gives none.
-async fn write(panel: &Panel, answers: &[(Arm, String)]) -> Option<Chaired> {
+async fn write_synthesis(panel: &Panel, answers: &[(Arm, String)]) -> Option<Chaired> {
     let request = |chair: &Arm| {
-        let mut request = review::plain(chair, WRITER, material(panel, answers), u32::MAX);
+        let mut request =
+            review::plain_request(chair, WRITER, render_answers(panel, answers), u32::MAX);
         request.max_output_tokens = chair.answer_limit();
         request
     };
     let read = |text: &str| (!text.trim().is_empty()).then(|| text.to_owned());
-    let (chair, text) = chaired(panel, answers, request, read).await?;
+    let (chair, text) = ask_chairs(panel, answers, request, read).await?;
     Some(Chaired { author: chair.clone(), chair, text })
 }
 
 /// Returns the words of the first chair whose words can be used. A single answer needs no chair.
-async fn chaired<T>(
+async fn ask_chairs<T>(
     panel: &Panel,
     answers: &[(Arm, String)],
     request: impl Fn(&Arm) -> ModelRequest,
@@ -298,23 +301,25 @@ async fn chaired<T>(
         return None;
     }
     for chair in panel.chairs.iter().take(MOST_CHAIRS) {
-        let said = panel.account.ask(chair, request(chair), JUDGE_PATIENCE).await;
-        panel.shares.add(said.shares);
+        let said = panel.account.ask_arm(chair, request(chair), JUDGE_PATIENCE).await;
+        panel.shares.add_shares(said.shares);
         let name = chair.name();
         match said.text.map(|text| read(&text)) {
             Ok(Some(read)) => return Some((name, read)),
-            Ok(None) => panel.shares.fail(format!("{name} gave a decision that cannot be read")),
-            Err(error) => panel.shares.fail(format!("{name} could not decide: {error}")),
+            Ok(None) => {
+                panel.shares.add_failure(format!("{name} gave a decision that cannot be read"))
+            }
+            Err(error) => panel.shares.add_failure(format!("{name} could not decide: {error}")),
         }
     }
     None
 }
 
 /// The question and the answers, without their authors' names: a name is no argument.
-fn material(panel: &Panel, answers: &[(Arm, String)]) -> String {
+fn render_answers(panel: &Panel, answers: &[(Arm, String)]) -> String {
     let mut text = format!("<question>\n{}\n</question>\n", panel.question);
     for (number, (_, answer)) in answers.iter().enumerate() {
-        let shown = cut::head(answer, MAX_SHOWN_BYTES);
+        let shown = cut::word_prefix(answer, MAX_SHOWN_BYTES);
         text.push_str(&format!("\n<answer number=\"{}\">\n{shown}\n</answer>\n", number + 1));
     }
     text
@@ -331,7 +336,7 @@ pub(crate) fn question_of(history: &[Arc<Message>]) -> String {
 }
 
 /// The message to the arm that continues: the chosen proposal.
-pub(crate) fn chosen(text: &str, by: Option<&ModelRef>) -> String {
+pub(crate) fn chosen_proposal_note(text: &str, by: Option<&ModelRef>) -> String {
     let chosen = match by {
         Some(by) => format!("chosen by {by}"),
         None => "the only one, or the first".to_owned(),

@@ -46,7 +46,7 @@ impl Signals {
     }
 
     /// A call has changed files, if there is a diff.
-    pub(crate) fn changed(&mut self, diff: Option<&str>) {
+    pub(crate) fn record_diff(&mut self, diff: Option<&str>) {
         let Some(diff) = diff else { return };
         self.has_edited = true;
         self.has_unchecked_edit = true;
@@ -65,10 +65,11 @@ impl Signals {
         if !RedCheck::is_check(&report.command) {
             return;
         }
-        self.red.record(&report.command, Some(code));
+        self.red.record_command(&report.command, Some(code));
         self.has_unchecked_edit = false;
-        let green = self.red.red().is_none();
-        self.check = Some((self.red.red().unwrap_or(&report.command).to_owned(), green));
+        let green = self.red.failing_command().is_none();
+        self.check =
+            Some((self.red.failing_command().unwrap_or(&report.command).to_owned(), green));
     }
 
     /// Another attempt begins, on top of what was changed so far.
@@ -78,7 +79,7 @@ impl Signals {
     }
 
     /// The check that speaks for the work as it is now, and whether it was green.
-    pub(crate) fn check(&self) -> Option<(&str, bool)> {
+    pub(crate) fn last_check(&self) -> Option<(&str, bool)> {
         if self.has_unchecked_edit || !self.has_edited {
             return None;
         }
@@ -86,7 +87,7 @@ impl Signals {
     }
 
     /// The changes for a reviewer.
-    pub(crate) fn changes(&self) -> String {
+    pub(crate) fn render_changes(&self) -> String {
         let cut = if self.diffs_are_cut { "\n[more changes are left out]" } else { "" };
         format!("{}{cut}", self.diffs)
     }
@@ -101,7 +102,7 @@ pub(crate) struct Handling {
 
 impl Handling {
     /// A call is over.
-    pub(crate) fn ended(
+    pub(crate) fn record_outcome(
         &mut self,
         call: &ToolCall,
         spec: Option<&ToolSpec>,
@@ -156,7 +157,7 @@ pub(crate) fn is_check(spec: &ToolSpec, call: &ToolCall) -> bool {
 }
 
 /// Returns what a person's next message says about the work before it: right, wrong, or nothing.
-pub(crate) fn reaction(text: &str, asked_before: &str) -> Option<bool> {
+pub(crate) fn classify_reaction(text: &str, asked_before: &str) -> Option<bool> {
     let said = text.trim().to_lowercase();
     let words = said.split_whitespace().take(MAX_REACTION_WORDS + 1).count();
     if words == 0 || words > MAX_REACTION_WORDS {
@@ -278,21 +279,21 @@ mod tests {
     fn a_check_speaks_for_what_was_changed_before_it() {
         let mut signals = Signals::default();
         signals.command_ended(&ran("cargo test", 101));
-        assert_eq!(signals.check(), None, "it was looked at, nothing was done");
-        signals.changed(Some("-a\n+b"));
-        assert_eq!(signals.check(), None, "nobody looked at the change yet");
+        assert_eq!(signals.last_check(), None, "it was looked at, nothing was done");
+        signals.record_diff(Some("-a\n+b"));
+        assert_eq!(signals.last_check(), None, "nobody looked at the change yet");
         signals.command_ended(&ran("ls", 0));
         signals.command_ended(&ran("cargo test", 127));
-        assert_eq!(signals.check(), None);
+        assert_eq!(signals.last_check(), None);
         signals.command_ended(&ran("cargo test", 0));
-        assert_eq!(signals.check(), Some(("cargo test", true)));
+        assert_eq!(signals.last_check(), Some(("cargo test", true)));
     }
 
     fn spec(access: Access) -> ToolSpec {
         ToolSpec {
             name: "t".into(),
             description: String::new(),
-            parameters: RawJson::of(&json!({ "required": ["path"] })).unwrap(),
+            parameters: RawJson::from_value(&json!({ "required": ["path"] })).unwrap(),
             access,
             touches: [Touches::path("path")].into(),
             kind: ToolKind::Other,
@@ -301,19 +302,19 @@ mod tests {
     }
 
     fn call(arguments: &Value) -> ToolCall {
-        ToolCall::new(CallId::new("1"), "t", RawJson::of(arguments).unwrap())
+        ToolCall::new(CallId::new("1"), "t", RawJson::from_value(arguments).unwrap())
     }
 
     #[test]
     fn an_arm_that_botches_most_of_its_calls_does_not_serve() {
         let good = call(&json!({ "path": "a" }));
         let (edit, read) = (spec(Access::Edit), spec(Access::Read));
-        let failed = ToolOutcome::failed("no");
+        let failed = ToolOutcome::failure_text("no");
         let done = ToolOutcome::Done(Default::default());
         let verdict = |ended: &[(&ToolCall, Option<&ToolSpec>, &ToolOutcome)]| {
             let mut handling = Handling::default();
             for (call, spec, outcome) in ended {
-                handling.ended(call, *spec, outcome);
+                handling.record_outcome(call, *spec, outcome);
             }
             handling.verdict()
         };
@@ -344,10 +345,10 @@ mod tests {
             "you broke the build",
             "wrong file",
         ] {
-            assert_eq!(reaction(text, "fix the broken parser"), Some(false), "{text}");
+            assert_eq!(classify_reaction(text, "fix the broken parser"), Some(false), "{text}");
         }
         for text in ["Thanks! Now add docs", "perfect"] {
-            assert_eq!(reaction(text, "fix it"), Some(true), "{text}");
+            assert_eq!(classify_reaction(text, "fix it"), Some(true), "{text}");
         }
         for text in [
             "now write the docs",
@@ -361,10 +362,10 @@ mod tests {
             "wrongly sorted rows appear in the list, find out why; the sort key comes from the header",
             "find out why the build fails on arm",
         ] {
-            assert_eq!(reaction(text, "fix it"), None, "{text}");
+            assert_eq!(classify_reaction(text, "fix it"), None, "{text}");
         }
-        assert_eq!(reaction("go on", "go on"), None, "twice for any reason");
+        assert_eq!(classify_reaction("go on", "go on"), None, "twice for any reason");
         let long = format!("no, {}", "word ".repeat(60));
-        assert_eq!(reaction(&long, ""), None, "a task of its own");
+        assert_eq!(classify_reaction(&long, ""), None, "a task of its own");
     }
 }

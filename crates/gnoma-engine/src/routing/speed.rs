@@ -33,7 +33,7 @@ pub struct Speed {
 }
 
 impl Speed {
-    fn see(&mut self, first: Duration, whole: Duration, tokens: u64) {
+    fn record_answer(&mut self, first: Duration, whole: Duration, tokens: u64) {
         let weight = if self.answers == 0 { 1.0 } else { NEWEST };
         self.first_seconds += weight * (first.as_secs_f64() - self.first_seconds);
         let writing = whole.saturating_sub(first).as_secs_f64();
@@ -71,7 +71,7 @@ pub(crate) struct Speeds(BTreeMap<(String, String), Speed>);
 impl From<Vec<(ModelRef, Speed)>> for Speeds {
     fn from(list: Vec<(ModelRef, Speed)>) -> Self {
         let sound = list.into_iter().filter(|(_, speed)| speed.is_sound()).take(MOST_ARMS);
-        Self(gnoma_core::sort::to_map(sound.map(|(arm, speed)| (key(&arm), speed))))
+        Self(gnoma_core::sort::to_map(sound.map(|(arm, speed)| (arm_key(&arm), speed))))
     }
 }
 
@@ -84,15 +84,15 @@ impl From<Speeds> for Vec<(ModelRef, Speed)> {
 
 impl Speeds {
     /// An answer of the arm, which was over at `at_ms`.
-    pub(super) fn see(
+    pub(super) fn record_answer(
         &mut self,
         arm: &ModelRef,
         [first, whole]: [Duration; 2],
         tokens: u64,
         at_ms: i64,
     ) {
-        let speed = self.0.entry(key(arm)).or_default();
-        speed.see(first, whole, tokens);
+        let speed = self.0.entry(arm_key(arm)).or_default();
+        speed.record_answer(first, whole, tokens);
         speed.seen_ms = at_ms;
         if self.0.len() > MOST_ARMS {
             let oldest = self.0.iter().min_by_key(|(_, speed)| speed.seen_ms);
@@ -103,8 +103,8 @@ impl Speeds {
     }
 
     /// Returns the speed that the arm has shown.
-    pub(super) fn of(&self, arm: &ModelRef) -> Option<Speed> {
-        self.0.get(&key(arm)).copied()
+    pub(super) fn for_arm(&self, arm: &ModelRef) -> Option<Speed> {
+        self.0.get(&arm_key(arm)).copied()
     }
 
     /// Forgets what was seen too long ago, or later than now by a clock that was ahead.
@@ -115,7 +115,7 @@ impl Speeds {
     }
 }
 
-fn key(arm: &ModelRef) -> (String, String) {
+fn arm_key(arm: &ModelRef) -> (String, String) {
     (arm.provider.clone(), arm.model.clone())
 }
 
@@ -126,11 +126,11 @@ mod tests {
     #[test]
     fn the_newest_answers_count_most() {
         let mut speed = Speed::default();
-        speed.see(Duration::from_millis(500), Duration::from_millis(1_500), 100);
+        speed.record_answer(Duration::from_millis(500), Duration::from_millis(1_500), 100);
         assert_eq!((speed.first_seconds, speed.tokens_per_second), (0.5, 100.0));
         assert!((speed.seconds_to_answer() - 5.5).abs() < 1e-9);
         for _ in 0..20 {
-            speed.see(Duration::from_secs(2), Duration::from_secs(2), 3);
+            speed.record_answer(Duration::from_secs(2), Duration::from_secs(2), 3);
         }
         assert!(speed.first_seconds > 1.9 && speed.tokens_per_second == 100.0);
     }
@@ -142,9 +142,9 @@ mod tests {
         let second = Duration::from_secs(1);
         for number in 0..MOST_ARMS + 5 {
             let at_ms = i64::try_from(number).unwrap();
-            speeds.see(&arm(number), [second, second * 2], 100, at_ms);
+            speeds.record_answer(&arm(number), [second, second * 2], 100, at_ms);
         }
-        assert_eq!((speeds.0.len(), speeds.of(&arm(0))), (MOST_ARMS, None));
+        assert_eq!((speeds.0.len(), speeds.for_arm(&arm(0))), (MOST_ARMS, None));
         let text = serde_json::to_string(&speeds).unwrap();
         assert_eq!(serde_json::from_str::<Speeds>(&text).unwrap(), speeds);
         let odd = text.replace("\"first_seconds\":1.0", "\"first_seconds\":-1.0");

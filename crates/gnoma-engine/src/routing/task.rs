@@ -47,16 +47,16 @@ pub(crate) struct Task {
 impl Task {
     /// The task that the words suggest. `is_judged`: something depends on what kind it is; else the
     /// words are read when it is over, not before the first request.
-    pub(crate) fn of(
+    pub(crate) fn from_words(
         mut words: String,
         has_images: bool,
         context_tokens: u64,
         is_judged: bool,
         options: &RoutingOptions,
     ) -> Self {
-        let mut concern = options.concern();
-        concern.hear(&words);
-        words.truncate(cut::head(&words, MAX_WORDS_BYTES).len());
+        let mut concern = options.new_concern();
+        concern.add_mentioned_paths(&words);
+        words.truncate(cut::word_prefix(&words, MAX_WORDS_BYTES).len());
         let facts = TurnFacts {
             images: has_images,
             context_tokens,
@@ -65,12 +65,16 @@ impl Task {
             task_micro_usd: options.value_micro_usd,
             ..TurnFacts::default()
         };
-        let classified = if is_judged { classify::classify(&words) } else { UNREAD };
-        Self { is_judged, paths: concern.met(), ..Self::made(words, classified, facts) }
+        let classified = if is_judged { classify::classify_text(&words) } else { UNREAD };
+        Self {
+            is_judged,
+            paths: concern.matched_paths(),
+            ..Self::from_classified(words, classified, facts)
+        }
     }
 
     /// The same, for an arm that answers in a form, and for one that thinks, or for any.
-    pub(crate) fn needing(mut self, form: bool, thinking: bool) -> Self {
+    pub(crate) fn with_needs(mut self, form: bool, thinking: bool) -> Self {
         (self.facts.structured_output, self.need.structured_output) = (form, form);
         (self.facts.thinking, self.need.thinking) = (thinking, thinking);
         self
@@ -81,7 +85,7 @@ impl Task {
         if self.is_judged {
             return self.need.kind.clone();
         }
-        classify::classify(&self.words).kind.kind()
+        classify::classify_text(&self.words).kind.task_kind()
     }
 
     /// Returns the kind of task if the words were read for it: reading them only to record it would delay a request.
@@ -89,8 +93,8 @@ impl Task {
         self.is_judged.then_some(&self.need.kind)
     }
 
-    fn made(words: String, classified: Classified, facts: TurnFacts) -> Self {
-        let mut need = classified.need(&facts);
+    fn from_classified(words: String, classified: Classified, facts: TurnFacts) -> Self {
+        let mut need = classified.to_need(&facts);
         // A picture that is only spoken of cannot be seen by anybody.
         need.vision = facts.images;
         let changes_code = match classified.kind {
@@ -118,7 +122,7 @@ impl Task {
     }
 
     /// This task, but of the previous task's kind if the text says nothing: "go on" continues.
-    pub(crate) fn after(self, before: &Self) -> Self {
+    pub(crate) fn with_previous_kind(self, before: &Self) -> Self {
         if !self.classified.scores.is_empty() || !self.is_judged {
             return self;
         }
@@ -132,26 +136,27 @@ impl Task {
     }
 
     /// Builds the request to the arm that classifies the task.
-    pub(crate) fn question(&self, arm: &Arm) -> ModelRequest {
-        let question = model::question(&self.words);
-        let mut request = review::plain(arm, question.system, question.user, CLASSIFIER_TOKENS);
+    pub(crate) fn classifier_request(&self, arm: &Arm) -> ModelRequest {
+        let question = model::build_question(&self.words);
+        let mut request =
+            review::plain_request(arm, question.system, question.user, CLASSIFIER_TOKENS);
         request.temperature = Some(0.0);
         request
     }
 
     /// The task as the classifying arm's answer has it; `None` when it gave none in time.
-    pub(crate) fn judged(self, answer: Option<&str>) -> Self {
-        let classified = model::settle(self.classified.clone(), answer);
+    pub(crate) fn with_judgement(self, answer: Option<&str>) -> Self {
+        let classified = model::resolve_answer(self.classified.clone(), answer);
         self.read_as(classified)
     }
 
     fn read_as(self, classified: Classified) -> Self {
         let Self { words, facts, paths, touched, .. } = self;
-        Self { paths, touched, ..Self::made(words, classified, facts) }
+        Self { paths, touched, ..Self::from_classified(words, classified, facts) }
     }
 
     /// As rules see it. `time`: what the clock on the wall says.
-    pub(crate) fn facts(&self, time: LocalTime) -> WorkFacts {
+    pub(crate) fn work_facts(&self, time: LocalTime) -> WorkFacts {
         WorkFacts {
             kind: self.need.kind.clone(),
             complexity: self.classified.complexity,

@@ -28,17 +28,17 @@ impl Finding {
     }
 
     /// No one could check: the work is delivered as it is.
-    pub(crate) fn nobody(why: &str) -> Self {
+    pub(crate) fn without_check(why: &str) -> Self {
         Self::new("nobody".to_owned(), None, why.to_owned())
     }
 
     /// All these commands passed.
-    pub(crate) fn passed(commands: &[String]) -> Self {
-        Self::new(quoted(commands), Some(true), "all of them passed".to_owned())
+    pub(crate) fn from_passed_checks(commands: &[String]) -> Self {
+        Self::new(quote_commands(commands), Some(true), "all of them passed".to_owned())
     }
 
     /// The command failed with this output.
-    fn failed(command: &str, output: &ToolOutput) -> Self {
+    fn from_failed_check(command: &str, output: &ToolOutput) -> Self {
         let text = |part: &ResultPart| match part {
             ResultPart::Text { text } => Some(text.clone()),
             ResultPart::Image(_) => None,
@@ -65,7 +65,7 @@ pub(crate) enum Look {
 
 impl RoutePlan {
     /// Decides how the work of the turn is checked if the turn ends with this outcome.
-    pub(crate) fn look(&self, outcome: &Outcome, options: &RoutingOptions) -> Look {
+    pub(crate) fn choose_verification(&self, outcome: &Outcome, options: &RoutingOptions) -> Look {
         match outcome {
             Outcome::Stuck { what } => {
                 return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), what.clone()));
@@ -79,7 +79,7 @@ impl RoutePlan {
         }
         // What the model ran itself counts where nothing else was asked for.
         let counts = options.verify != Verify::Reviewer && options.checks.is_empty();
-        if let Some((command, passed)) = self.signals.check().filter(|_| counts) {
+        if let Some((command, passed)) = self.signals.last_check().filter(|_| counts) {
             let evidence = format!("its last run {}", if passed { "passed" } else { "failed" });
             return Look::Seen(Finding::new(format!("`{command}`"), Some(passed), evidence));
         }
@@ -107,7 +107,7 @@ pub(crate) enum Proven {
 }
 
 /// Reads how the run of a check ended.
-pub(crate) fn proven(command: &str, ended: ToolOutcome) -> Proven {
+pub(crate) fn interpret_check(command: &str, ended: ToolOutcome) -> Proven {
     let output = match ended {
         ToolOutcome::Done(output) | ToolOutcome::Failed(output) => output,
         ToolOutcome::Denied(why) => {
@@ -120,12 +120,12 @@ pub(crate) fn proven(command: &str, ended: ToolOutcome) -> Proven {
     let code = output.report.as_ref().and_then(|report| report.exit_code);
     match code.filter(|code| !signals::CANNOT_RUN.contains(code)) {
         Some(0) => Proven::Right,
-        Some(_) => Proven::Wrong(Finding::failed(command, &output)),
+        Some(_) => Proven::Wrong(Finding::from_failed_check(command, &output)),
         None => Proven::Nothing(format!("`{command}` could not run to the end")),
     }
 }
 
 /// Commands as people read them.
-pub(crate) fn quoted(commands: &[String]) -> String {
+pub(crate) fn quote_commands(commands: &[String]) -> String {
     commands.iter().map(|command| format!("`{command}`")).collect::<Vec<_>>().join(", ")
 }

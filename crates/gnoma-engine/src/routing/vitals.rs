@@ -62,7 +62,7 @@ pub(super) struct Vitals {
 
 impl Vitals {
     /// Parses the stored text and drops what no longer holds.
-    fn read(text: Option<&str>, now_ms: i64) -> Self {
+    fn from_text(text: Option<&str>, now_ms: i64) -> Self {
         let read: Option<Self> = text.and_then(|text| gnoma_core::json::from_str(text).ok());
         let mut vitals = read.filter(|vitals| vitals.form == FORM).unwrap_or_default();
         vitals.health.forget_stale(now_ms);
@@ -80,18 +80,18 @@ impl Vitals {
         match seen {
             Seen::Failed(_) if is_late => false,
             Seen::Failed(error) => {
-                self.health.fail(target, error, *at_ms);
+                self.health.record_failure(target, error, *at_ms);
                 false
             }
             Seen::Worked { took, tokens, was_trial } => {
                 if *was_trial && !is_late {
-                    self.health.begin(target, *at_ms);
+                    self.health.begin_call(target, *at_ms);
                 }
-                self.speeds.see(arm, *took, *tokens, *at_ms);
-                !is_late && self.health.succeed(target, *at_ms)
+                self.speeds.record_answer(arm, *took, *tokens, *at_ms);
+                !is_late && self.health.record_success(target, *at_ms)
             }
             Seen::Limits(limits) => {
-                self.limits.note(arm, limits, *at_ms);
+                self.limits.record_limits(arm, limits, *at_ms);
                 false
             }
         }
@@ -107,7 +107,7 @@ pub(super) struct Watch {
 
 impl Watch {
     /// Takes in what a call showed. `is_shared`: there is a text to bring it to.
-    pub(super) fn see(&mut self, mut sight: Sight, is_shared: bool) {
+    pub(super) fn record_sight(&mut self, mut sight: Sight, is_shared: bool) {
         let has_cured = self.vitals.take_in(&sight);
         match &mut sight.seen {
             Seen::Failed(error) if !error.kind.policy().is_shared => return,
@@ -125,15 +125,15 @@ impl Watch {
     }
 
     /// Takes over the shared state and adds what only this process knows: the new text, if anything is new.
-    pub(super) fn exchange(&mut self, text: Option<&str>, now_ms: i64) -> Option<String> {
+    pub(super) fn merge_shared(&mut self, text: Option<&str>, now_ms: i64) -> Option<String> {
         let news = std::mem::take(&mut self.news);
-        let mut shared = Vitals::read(text, now_ms);
+        let mut shared = Vitals::from_text(text, now_ms);
         for sight in &news {
             shared.take_in(sight);
         }
         let text = if news.is_empty() { None } else { serde_json::to_string(&shared).ok() };
         let Vitals { health, limits, speeds, .. } = shared;
-        self.vitals.health.adopt(health);
+        self.vitals.health.adopt_shared(health);
         (self.vitals.limits, self.vitals.speeds) = (limits, speeds);
         text
     }
@@ -172,15 +172,15 @@ mod tests {
         watch
             .vitals
             .health
-            .state(HealthTarget { arm: &arm, host: "h" }, at_ms, || jiff::tz::TimeZone::UTC)
+            .current_rest(HealthTarget { arm: &arm, host: "h" }, at_ms, || jiff::tz::TimeZone::UTC)
             .is_some()
     }
 
     #[test]
     fn what_one_process_sees_the_others_know() {
         let (mut one, mut two) = (Watch::default(), Watch::default());
-        one.see(sight(1, NOW_MS, failed(ErrorKind::RateLimited, Some(600))), true);
-        one.see(sight(1, NOW_MS, failed(ErrorKind::Auth, None)), true);
+        one.record_sight(sight(1, NOW_MS, failed(ErrorKind::RateLimited, Some(600))), true);
+        one.record_sight(sight(1, NOW_MS, failed(ErrorKind::Auth, None)), true);
         let told = pool::ReportedLimit {
             unit: Unit::Requests,
             window: None,
@@ -188,15 +188,15 @@ mod tests {
             remaining: Some(7),
             reset_ms: None,
         };
-        two.see(sight(2, NOW_MS, Seen::Limits(vec![told])), true);
-        two.see(sight(2, NOW_MS, worked()), true);
-        let first = one.exchange(None, NOW_MS);
-        let both = two.exchange(first.as_deref(), NOW_MS);
-        assert_eq!(one.exchange(both.as_deref(), NOW_MS), None, "nothing is new");
+        two.record_sight(sight(2, NOW_MS, Seen::Limits(vec![told])), true);
+        two.record_sight(sight(2, NOW_MS, worked()), true);
+        let first = one.merge_shared(None, NOW_MS);
+        let both = two.merge_shared(first.as_deref(), NOW_MS);
+        assert_eq!(one.merge_shared(both.as_deref(), NOW_MS), None, "nothing is new");
         for watch in [&one, &two] {
             assert!(rests(watch, 1, NOW_MS + 599_000) && !rests(watch, 1, NOW_MS + 600_000));
             assert_eq!(watch.vitals.limits.limits(&arm(2)).len(), 1);
-            assert_eq!(watch.vitals.speeds.of(&arm(2)).map(|speed| speed.answers), Some(1));
+            assert_eq!(watch.vitals.speeds.for_arm(&arm(2)).map(|speed| speed.answers), Some(1));
         }
         assert!(!both.unwrap().contains("auth"), "a key may be mended by the next start");
     }
@@ -204,24 +204,24 @@ mod tests {
     #[test]
     fn whoever_was_found_well_again_rests_nowhere() {
         let (mut one, mut two) = (Watch::default(), Watch::default());
-        one.see(sight(1, NOW_MS, failed(ErrorKind::Quota, Some(600))), true);
-        let text = one.exchange(None, NOW_MS);
-        two.exchange(text.as_deref(), NOW_MS);
+        one.record_sight(sight(1, NOW_MS, failed(ErrorKind::Quota, Some(600))), true);
+        let text = one.merge_shared(None, NOW_MS);
+        two.merge_shared(text.as_deref(), NOW_MS);
         // Asked for by name in the middle of its rest.
-        two.vitals.health.begin(HealthTarget { arm: &arm(1), host: "h" }, NOW_MS + 1);
-        two.see(sight(1, NOW_MS + 2, worked()), true);
-        let text = two.exchange(text.as_deref(), NOW_MS + 2);
-        one.exchange(text.as_deref(), NOW_MS + 3);
+        two.vitals.health.begin_call(HealthTarget { arm: &arm(1), host: "h" }, NOW_MS + 1);
+        two.record_sight(sight(1, NOW_MS + 2, worked()), true);
+        let text = two.merge_shared(text.as_deref(), NOW_MS + 2);
+        one.merge_shared(text.as_deref(), NOW_MS + 3);
         assert!(!rests(&one, 1, NOW_MS + 3) && !rests(&two, 1, NOW_MS + 3));
     }
 
     #[test]
     fn what_is_told_late_ends_no_later_rest() {
         let (mut one, mut two) = (Watch::default(), Watch::default());
-        one.see(sight(1, NOW_MS, worked()), true);
-        two.see(sight(1, NOW_MS + 5, failed(ErrorKind::RateLimited, Some(600))), true);
-        let text = two.exchange(None, NOW_MS + 5);
-        one.exchange(text.as_deref(), NOW_MS + 10);
+        one.record_sight(sight(1, NOW_MS, worked()), true);
+        two.record_sight(sight(1, NOW_MS + 5, failed(ErrorKind::RateLimited, Some(600))), true);
+        let text = two.merge_shared(None, NOW_MS + 5);
+        one.merge_shared(text.as_deref(), NOW_MS + 10);
         assert!(rests(&one, 1, NOW_MS + 599_000));
     }
 
@@ -229,19 +229,19 @@ mod tests {
     fn a_text_that_cannot_be_read_is_replaced() {
         for odd in ["", "{", "[]", "{\"form\":2,\"health\":[]}", "{\"form\":1,\"health\":7}"] {
             let mut watch = Watch::default();
-            assert_eq!(watch.exchange(Some(odd), NOW_MS), None, "{odd}");
-            watch.see(sight(1, NOW_MS, worked()), true);
-            assert!(watch.exchange(Some(odd), NOW_MS).is_some_and(|text| text.contains("p1")));
+            assert_eq!(watch.merge_shared(Some(odd), NOW_MS), None, "{odd}");
+            watch.record_sight(sight(1, NOW_MS, worked()), true);
+            assert!(watch.merge_shared(Some(odd), NOW_MS).is_some_and(|text| text.contains("p1")));
         }
     }
 
     #[test]
     fn without_others_nothing_waits_and_with_them_little_does() {
         let mut watch = Watch::default();
-        watch.see(sight(1, NOW_MS, worked()), false);
-        assert!(!watch.has_news() && watch.vitals.speeds.of(&arm(1)).is_some());
+        watch.record_sight(sight(1, NOW_MS, worked()), false);
+        assert!(!watch.has_news() && watch.vitals.speeds.for_arm(&arm(1)).is_some());
         for _ in 0..2 * MOST_NEWS {
-            watch.see(sight(1, NOW_MS, worked()), true);
+            watch.record_sight(sight(1, NOW_MS, worked()), true);
         }
         assert_eq!(watch.news.len(), MOST_NEWS);
     }
@@ -252,18 +252,18 @@ mod tests {
             let mut watches = [Watch::default(), Watch::default(), Watch::default()];
             let mut text: Option<String> = None;
             for (who, arm) in &order {
-                watches[*who].see(sight(*arm, NOW_MS, worked()), true);
+                watches[*who].record_sight(sight(*arm, NOW_MS, worked()), true);
                 if arm % 2 == 0 {
-                    text = watches[*who].exchange(text.as_deref(), NOW_MS).or(text);
+                    text = watches[*who].merge_shared(text.as_deref(), NOW_MS).or(text);
                 }
             }
             for watch in &mut watches {
-                text = watch.exchange(text.as_deref(), NOW_MS).or(text);
+                text = watch.merge_shared(text.as_deref(), NOW_MS).or(text);
             }
-            let known = Vitals::read(text.as_deref(), NOW_MS);
+            let known = Vitals::from_text(text.as_deref(), NOW_MS);
             for number in 0..4 {
                 let seen = order.iter().filter(|(_, arm)| *arm == number).count();
-                let answers = known.speeds.of(&arm(number)).map_or(0, |speed| speed.answers);
+                let answers = known.speeds.for_arm(&arm(number)).map_or(0, |speed| speed.answers);
                 prop_assert_eq!(usize::try_from(answers).unwrap(), seen);
             }
         }

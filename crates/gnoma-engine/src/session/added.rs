@@ -7,13 +7,13 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
     message::{CallId, ResultPart},
     session::{NoticeLevel, PermissionMode, StepTurn},
-    task::boxed,
+    task::box_future,
     tool::{ToolKind, ToolOutput, ToolSession},
 };
 use tokio::{sync::oneshot, time::timeout};
 
 use super::{
-    pending::tell,
+    pending::emit_warnings,
     state::{Awaited, Gone, Session},
 };
 use crate::turn::{Input, StepCommand};
@@ -28,12 +28,12 @@ impl Session {
     pub(super) fn begin_additions(&mut self) {
         let is_resumed = !self.turn.history().is_empty();
         if let Some(lifecycle) = self.added.lifecycle.as_ref().filter(|_| is_resumed) {
-            lifecycle.resumed(self.turn.conversation().1);
+            lifecycle.on_resume(self.turn.conversation().1);
         }
-        let Some(lifecycle) = self.added.listening(PointKind::SessionStart) else { return };
+        let Some(lifecycle) = self.added.listener_for(PointKind::SessionStart) else { return };
         let (answer, started) = oneshot::channel();
-        let said = lifecycle.at(Point::SessionStart { is_resumed }, self.gate.rights.mode());
-        self.added.beside.spawn(boxed(async move {
+        let said = lifecycle.run_hooks(Point::SessionStart { is_resumed }, self.gate.rights.mode());
+        self.added.beside.spawn(box_future(async move {
             let _gone = answer.send(said.await);
         }));
         self.added.started = Some(started);
@@ -47,10 +47,10 @@ impl Session {
         // Also what calls have started that are over; each notices that when it is its turn.
         std::mem::take(&mut self.stop).cancel();
         tokio::task::yield_now().await;
-        let telling = self.pending.telling();
+        let telling = self.pending.take_reports();
         let _late = timeout(LAST_WORDS, telling.join_all()).await;
-        if let Some(lifecycle) = self.added.listening(PointKind::SessionEnd) {
-            let said = lifecycle.at(Point::SessionEnd, self.gate.rights.mode());
+        if let Some(lifecycle) = self.added.listener_for(PointKind::SessionEnd) {
+            let said = lifecycle.run_hooks(Point::SessionEnd, self.gate.rights.mode());
             for text in timeout(LAST_WORDS, said).await.unwrap_or_default().notices {
                 let _gone = self.notify(NoticeLevel::Warning, text).await;
             }
@@ -58,19 +58,19 @@ impl Session {
     }
 
     /// Makes ready what a person said.
-    pub(super) fn prepare(&mut self, text: String) {
+    pub(super) fn prepare_message(&mut self, text: String) {
         let Some(lifecycle) = self.added.lifecycle.clone() else {
             return self.inbox.push_back(Input::Prepared(Box::default(), String::new()));
         };
         let mode = self.gate.rights.mode();
-        let starter = self.tools.starter().map(|tool| tool.spec().name.clone());
+        let starter = self.tools.session_starter().map(|tool| tool.spec().name.clone());
         let started = self.added.started.take();
         self.wait_for(async move {
             let started = match started {
                 Some(started) => started.await.unwrap_or_default(),
                 None => PointAnswer::default(),
             };
-            let mut prepared = lifecycle.prepare(text, mode, starter).await;
+            let mut prepared = lifecycle.prepare_prompt(text, mode, starter).await;
             prepared.context.splice(0..0, started.context);
             prepared.notices.splice(0..0, started.notices);
             Awaited::Prepared(Box::new(prepared))
@@ -118,40 +118,41 @@ impl Session {
 
     /// The model wants to stop.
     pub(super) fn before_stop(&mut self, is_again: bool, last_words: String) {
-        let Some(lifecycle) = self.added.listening(PointKind::BeforeStop) else {
+        let Some(lifecycle) = self.added.listener_for(PointKind::BeforeStop) else {
             return self.inbox.push_back(Input::MayStop(Box::default()));
         };
         let mode = self.gate.rights.mode();
         self.wait_for(async move {
             let point = Point::BeforeStop { is_again, last_words };
-            Awaited::Stopping(Box::new(lifecycle.at(point, mode).await))
+            Awaited::Stopping(Box::new(lifecycle.run_hooks(point, mode).await))
         });
     }
 
     /// Tells of a point beside the conversation; what is answered changes nothing.
     pub(super) fn tell_point(&mut self, kind: PointKind, point: impl FnOnce() -> Point) {
-        let Some(lifecycle) = self.added.listening(kind) else { return };
+        let Some(lifecycle) = self.added.listener_for(kind) else { return };
         while self.added.beside.try_join_next().is_some() {}
         if self.added.beside.len() >= MAX_BESIDE {
             return;
         }
-        let (said, port) = (lifecycle.at(point(), self.gate.rights.mode()), self.pending.port());
-        self.added.beside.spawn(boxed(async move {
-            tell(&*port, said.await.notices);
+        let (said, port) =
+            (lifecycle.run_hooks(point(), self.gate.rights.mode()), self.pending.port());
+        self.added.beside.spawn(box_future(async move {
+            emit_warnings(&*port, said.await.notices);
         }));
     }
 
     /// Tells notification hooks of something, also if the session ends right afterwards.
     pub(super) fn notify_hooks(&mut self, text: String) {
-        let Some(lifecycle) = self.added.listening(PointKind::Notification) else { return };
+        let Some(lifecycle) = self.added.listener_for(PointKind::Notification) else { return };
         while self.added.notifications.try_join_next().is_some() {}
         if self.added.notifications.len() >= MAX_BESIDE {
             return;
         }
-        let said = lifecycle.at(Point::Notification { text }, self.gate.rights.mode());
+        let said = lifecycle.run_hooks(Point::Notification { text }, self.gate.rights.mode());
         let port = self.pending.port();
-        self.added.notifications.spawn(boxed(async move {
-            tell(&*port, said.await.notices);
+        self.added.notifications.spawn(box_future(async move {
+            emit_warnings(&*port, said.await.notices);
         }));
     }
 
@@ -185,20 +186,24 @@ pub(super) struct Before {
 
 impl Before {
     /// Runs the extensions before a call is judged.
-    pub(super) async fn said(&self, call: &ToolCall) -> PointAnswer {
+    pub(super) async fn ask_before_tool(&self, call: &ToolCall) -> PointAnswer {
         let Some(hooks) = &self.hooks else { return PointAnswer::default() };
         let point = Point::BeforeTool { call: call.clone() };
-        let mut answer = hooks.at(point, self.mode).await;
-        tell(&*self.port, std::mem::take(&mut answer.notices));
+        let mut answer = hooks.run_hooks(point, self.mode).await;
+        emit_warnings(&*self.port, std::mem::take(&mut answer.notices));
         answer
     }
 
     /// Runs the extensions for a call that a person would be asked about.
-    pub(super) async fn asked(&self, call: &ToolCall, reason: String) -> PointAnswer {
+    pub(super) async fn ask_permission_hooks(
+        &self,
+        call: &ToolCall,
+        reason: String,
+    ) -> PointAnswer {
         let Some(asked) = &self.asked else { return PointAnswer::default() };
         let point = Point::PermissionAsked { call: call.clone(), reason };
-        let mut answer = asked.at(point, self.mode).await;
-        tell(&*self.port, std::mem::take(&mut answer.notices));
+        let mut answer = asked.run_hooks(point, self.mode).await;
+        emit_warnings(&*self.port, std::mem::take(&mut answer.notices));
         answer
     }
 }
@@ -215,7 +220,7 @@ pub(super) struct After {
 impl After {
     /// Returns the outcome of the call as the model reads it, and the reason why the turn ends after it, if it
     /// does.
-    pub(super) async fn said(
+    pub(super) async fn ask_after_tool(
         self,
         outcome: ToolOutcome,
         duration_ms: u64,
@@ -223,21 +228,25 @@ impl After {
         let outcome = Arc::new(outcome);
         let point =
             Point::AfterTool { call: self.call, outcome: Arc::clone(&outcome), duration_ms };
-        if !self.lifecycle.listens(point.kind()) {
+        if !self.lifecycle.has_listener(point.kind()) {
             drop(point);
             return (Arc::unwrap_or_clone(outcome), None);
         }
         let PointAnswer { block, output, context, stop, notices, .. } =
-            self.lifecycle.at(point, self.mode).await;
+            self.lifecycle.run_hooks(point, self.mode).await;
         let outcome = Arc::unwrap_or_clone(outcome);
-        tell(&*self.port, notices);
+        emit_warnings(&*self.port, notices);
         let more = block.into_iter().chain(context).collect();
-        (with(outcome, output, more), stop)
+        (amend_outcome(outcome, output, more), stop)
     }
 }
 
 /// An outcome that says something else, or more.
-fn with(mut outcome: ToolOutcome, instead: Option<String>, more: Vec<String>) -> ToolOutcome {
+fn amend_outcome(
+    mut outcome: ToolOutcome,
+    instead: Option<String>,
+    more: Vec<String>,
+) -> ToolOutcome {
     let put = |output: &mut ToolOutput| {
         if let Some(text) = instead {
             output.parts = vec![ResultPart::Text { text }];
@@ -254,15 +263,15 @@ fn with(mut outcome: ToolOutcome, instead: Option<String>, more: Vec<String>) ->
 impl Session {
     /// Returns the extensions that look at calls before they are judged, if there are any.
     pub(super) fn before_calls(&self) -> Option<Before> {
-        let hooks = self.added.listening(PointKind::BeforeTool);
-        let asked = self.added.listening(PointKind::PermissionAsked);
+        let hooks = self.added.listener_for(PointKind::BeforeTool);
+        let asked = self.added.listener_for(PointKind::PermissionAsked);
         let (mode, port) = (self.gate.rights.mode(), self.pending.port());
         (hooks.is_some() || asked.is_some()).then_some(Before { hooks, asked, mode, port })
     }
 
     /// Returns the extensions that look at a call after it has run, if there are any.
     pub(super) fn after_call(&self, call: &ToolCall) -> Option<After> {
-        let either = |kind| self.added.listening(kind);
+        let either = |kind| self.added.listener_for(kind);
         let lifecycle = either(PointKind::AfterTool).or_else(|| either(PointKind::ToolFailed))?;
         let (mode, port) = (self.gate.rights.mode(), self.pending.port());
         Some(After { lifecycle, mode, port, call: call.clone() })
@@ -270,7 +279,7 @@ impl Session {
 
     /// A call was refused.
     pub(super) fn tell_refused(&mut self, call: &CallId, reason: &str) {
-        if let Some(call) = self.turn.call(call).cloned() {
+        if let Some(call) = self.turn.open_call(call).cloned() {
             let reason = reason.to_owned();
             let point = || Point::PermissionDenied { call, reason };
             self.tell_point(PointKind::PermissionDenied, point);

@@ -32,15 +32,15 @@ impl Additions {
     }
 
     /// They may ask models by this way.
-    pub(super) fn lend(&self, model: impl SideModel + 'static) {
+    pub(super) fn set_side_model(&self, model: impl SideModel + 'static) {
         if let Some(lifecycle) = &self.lifecycle {
-            lifecycle.lend(Arc::new(model));
+            lifecycle.set_side_model(Arc::new(model));
         }
     }
 
     /// Returns the points at which the turn machine stops for the extensions.
-    pub(super) fn stops(&self) -> Stops {
-        let listens = |kind| self.listening(kind).is_some();
+    pub(super) fn stop_points(&self) -> Stops {
+        let listens = |kind| self.listener_for(kind).is_some();
         Stops {
             prompts: listens(PointKind::Prompt) || listens(PointKind::SessionStart),
             commands: self.lifecycle.is_some(),
@@ -49,18 +49,18 @@ impl Additions {
     }
 
     /// Returns the extensions if they listen at this kind of point.
-    pub(super) fn listening(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
-        self.lifecycle.clone().filter(|lifecycle| lifecycle.listens(kind))
+    pub(super) fn listener_for(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
+        self.lifecycle.clone().filter(|lifecycle| lifecycle.has_listener(kind))
     }
 
     /// Returns the texts that stay besides a summary of the conversation, except those that `stays` already holds.
-    pub(super) fn kept(&self, stays: &[Arc<Message>]) -> Vec<String> {
-        let mut texts = self.lifecycle.as_ref().map(|all| all.kept()).unwrap_or_default();
+    pub(super) fn retained_texts(&self, stays: &[Arc<Message>]) -> Vec<String> {
+        let mut texts = self.lifecycle.as_ref().map(|all| all.retained_texts()).unwrap_or_default();
         let holds = |text: &str| {
             // Without the marks around it.
             let inner = text.split_once('\n').and_then(|(_, rest)| rest.rsplit_once('\n'));
             let inner = inner.map_or(text, |(inner, _)| inner);
-            stays.iter().any(|message| says(message, inner))
+            stays.iter().any(|message| message_contains(message, inner))
         };
         texts.retain(|text| !holds(text));
         texts
@@ -74,7 +74,7 @@ impl Additions {
 }
 
 /// Reports whether a message contains a text.
-fn says(message: &Message, text: &str) -> bool {
+fn message_contains(message: &Message, text: &str) -> bool {
     message.content().iter().any(|content| match content {
         Content::Text(said) => said.text.contains(text),
         Content::ToolResult(result) => result.joined_text().contains(text),

@@ -22,30 +22,32 @@ fn question_id(number: u64) -> CallId {
 }
 
 impl Session {
-    pub(super) async fn requested(&mut self, request: ToolRequest) -> Result<(), Gone> {
+    pub(super) async fn on_tool_request(&mut self, request: ToolRequest) -> Result<(), Gone> {
         match request {
             ToolRequest::Tell { call, event: ToolEvent::Progress(text) } => {
-                self.progressed(Progress { call, text }).await
+                self.emit_progress(Progress { call, text }).await
             }
             ToolRequest::Tell { event: ToolEvent::Notice { level, text }, .. } => {
                 self.emit(Event::Notice { level, text }).await
             }
-            ToolRequest::Ask { call, question, answer } => self.put(call, question, answer).await,
+            ToolRequest::Ask { call, question, answer } => {
+                self.show_question(call, question, answer).await
+            }
             ToolRequest::AskModel(question, answer) => {
                 self.ask_model(question, answer);
                 Ok(())
             }
             ToolRequest::Paid(shares) => self.count_all_apart(shares).await,
-            ToolRequest::Deliver(news) => self.take(Input::News(news)).await,
+            ToolRequest::Deliver(news) => self.feed_input(Input::News(news)).await,
             ToolRequest::TakeBack(question) => {
                 self.pending.open.remove(&question);
-                self.decided(question, false, NOT_ASKED_ANY_MORE).await
+                self.emit_decision(question, false, NOT_ASKED_ANY_MORE).await
             }
         }
     }
 
     /// Shows a tool's question to the person, under a separate id.
-    async fn put(
+    async fn show_question(
         &mut self,
         call: CallId,
         question: Question,
@@ -55,11 +57,11 @@ impl Session {
             let _gone = answer.send(PermissionAnswer::Deny { reason: String::new() });
             return Ok(());
         }
-        let running = self.turn.call(&call).cloned();
+        let running = self.turn.open_call(&call).cloned();
         let goes_on = running.is_none();
         let shown = running.or_else(|| self.of_child(&question));
         let pending = &mut self.pending;
-        if let Some(reason) = self.gate.unanswered(&question.text) {
+        if let Some(reason) = self.gate.unattended_denial(&question.text) {
             // What is answered with words, no rule allows.
             let reason = match question.inquiry {
                 Some(_) => format!("{}, and {NOBODY_TO_ASK}", question.text),
@@ -68,13 +70,13 @@ impl Session {
             pending.asked += 1;
             let id = question_id(pending.asked);
             let _gone = answer.send(PermissionAnswer::Deny { reason: NOBODY_TO_ASK.to_owned() });
-            return self.decided(id, false, &reason).await;
+            return self.emit_decision(id, false, &reason).await;
         }
         // Without an answer the question counts as taken back.
         let Some(mut shown) = shown.filter(|_| pending.open.len() < MAX_QUESTIONS) else {
             return Ok(());
         };
-        let always = self.gate.offered(&call).filter(|_| question.may_be_always);
+        let always = self.gate.offered_rules(&call).filter(|_| question.may_be_always);
         let wants_words = question.inquiry.is_some();
         pending.asked += 1;
         shown.id = question_id(pending.asked);
@@ -108,7 +110,7 @@ impl Session {
     fn of_child(&self, question: &Question) -> Option<ToolCall> {
         let from = question.from.as_deref()?;
         let starter = self.tools.of_kind(Tier::Full, ToolKind::StartsSessions)?;
-        let arguments = RawJson::of(&serde_json::json!({ "name": from })).ok()?;
+        let arguments = RawJson::from_value(&serde_json::json!({ "name": from })).ok()?;
         Some(ToolCall::new(CallId::new(""), &*starter.name, arguments))
     }
 
@@ -121,9 +123,9 @@ impl Session {
         let Some(open) = self.pending.open.remove(question) else { return Ok(Some(answer)) };
         let answer = if open.wants_words { answer.to_inquiry() } else { answer.to_permission() };
         match &answer {
-            PermissionAnswer::Always => self.remember(&open.call, None).await?,
+            PermissionAnswer::Always => self.remember_answer(&open.call, None).await?,
             PermissionAnswer::Rule { rule, .. } => {
-                self.remember(&open.call, Some(rule.clone())).await?;
+                self.remember_answer(&open.call, Some(rule.clone())).await?;
             }
             PermissionAnswer::Allow
             | PermissionAnswer::Part { .. }
@@ -140,7 +142,7 @@ impl Session {
         };
         // A tool that has ended meanwhile does not hear it.
         let _gone = open.answer.send(answer);
-        self.decided(question.clone(), allowed, reason).await?;
+        self.emit_decision(question.clone(), allowed, reason).await?;
         Ok(None)
     }
 
@@ -149,23 +151,28 @@ impl Session {
         let is_over = |open: &OpenQuestion| call.is_none_or(|call| open.call == *call);
         let over = self.pending.open.extract_if(|_, open| is_over(open));
         for question in over.map(|(question, _)| question).collect::<Vec<_>>() {
-            self.decided(question, false, NOT_ASKED_ANY_MORE).await?;
+            self.emit_decision(question, false, NOT_ASKED_ANY_MORE).await?;
         }
         Ok(())
     }
 
-    async fn decided(&mut self, call: CallId, allowed: bool, reason: &str) -> Result<(), Gone> {
+    async fn emit_decision(
+        &mut self,
+        call: CallId,
+        allowed: bool,
+        reason: &str,
+    ) -> Result<(), Gone> {
         self.emit(Event::PermissionDecided { call, allowed, reason: reason.to_owned() }).await
     }
 
     /// Returns the amount that the turn and the session may still spend, as far as their own caps tell.
     pub(super) fn budget(&self) -> Budget {
-        let [turn_micro_usd, session_micro_usd] = self.left();
+        let [turn_micro_usd, session_micro_usd] = self.remaining_caps();
         Budget { turn_micro_usd, session_micro_usd }
     }
 
     /// Micro-dollars that are left of the turn's and the session's caps, where they have any.
-    fn left(&self) -> [Option<u64>; 2] {
+    fn remaining_caps(&self) -> [Option<u64>; 2] {
         let caps = self.router.routes.options.limits.caps();
         let in_turn = self.router.plan.as_ref().map_or(0, |plan| plan.spent.values().sum());
         let session = [self.router.scope.limit(), caps.session].into_iter().flatten().min();

@@ -71,9 +71,9 @@ impl Session {
         let reader = self.reads_results.as_ref().filter(|_| strategy == Strategy::Full);
         let store = self.persistence.large_results.clone();
         let store = store.zip(reader.map(|reader| reader.name.clone()));
-        let results = if store.is_some() { large(past) } else { Vec::new() };
+        let results = if store.is_some() { find_large_results(past) } else { Vec::new() };
         // What hooks and skills hold a model back from is not read without asking them.
-        let is_free = self.added.listening(PointKind::BeforeTool).is_none()
+        let is_free = self.added.listener_for(PointKind::BeforeTool).is_none()
             && self.gate.rights.tool_limits().is_empty();
         let again = |(path, read): (&String, &brief::LastRead)| {
             let tool = Arc::clone(self.tools.by_name.get(&read.call.name)?);
@@ -85,15 +85,22 @@ impl Session {
         } else {
             Vec::new()
         };
-        let room = ReadBackRoom::of(window_tokens);
-        KeptBeside { results, store, files, judge: self.gate.judge(), cx: self.tool_cx(), room }
+        let room = ReadBackRoom::for_window(window_tokens);
+        KeptBeside {
+            results,
+            store,
+            files,
+            judge: self.gate.current_judge(),
+            cx: self.tool_cx(),
+            room,
+        }
     }
 }
 
 impl KeptBeside {
     /// Sets the results aside and reads the files again. Gives how the results are named, and the files
     /// that are not what they were.
-    pub(super) async fn keep(self) -> (Vec<String>, Vec<(String, String)>) {
+    pub(super) async fn save_and_reread(self) -> (Vec<String>, Vec<(String, String)>) {
         let Self { results, store, files, judge, cx, room } = self;
         let mut aside = Vec::new();
         if let Some((store, reader)) = store {
@@ -109,7 +116,7 @@ impl KeptBeside {
         }
         let mut read = Vec::new();
         for file in files {
-            if let Some(text) = file.again(judge.clone(), cx.clone()).await {
+            if let Some(text) = file.rerun_call(judge.clone(), cx.clone()).await {
                 read.push((file.path, file.hash, text));
             }
         }
@@ -119,7 +126,7 @@ impl KeptBeside {
 
 impl ReadAgain {
     /// The current result of the same call, if it may run without approval.
-    async fn again(&self, judge: Judge, cx: ToolCx) -> Option<String> {
+    async fn rerun_call(&self, judge: Judge, cx: ToolCx) -> Option<String> {
         let (tool, call) = (Arc::clone(&self.tool), self.call.clone());
         let judged =
             spawn_blocking(move || judge.decide(tool.spec(), &call, |_, _| Ok(None))).await;
@@ -139,7 +146,7 @@ impl ReadAgain {
 }
 
 /// The large results of a past, the latest last.
-fn large(past: &[Arc<Message>]) -> Vec<Aside> {
+fn find_large_results(past: &[Arc<Message>]) -> Vec<Aside> {
     let calls = past.iter().flat_map(|message| message.tool_calls());
     let names: HashMap<&CallId, &ToolCall> = calls.map(|call| (&call.id, call)).collect();
     let mut found = Vec::new();
@@ -153,7 +160,7 @@ fn large(past: &[Arc<Message>]) -> Vec<Aside> {
             }
             let arguments = names.get(&result.call_id).map_or("", |call| call.arguments.get());
             let what = format!("{} {}", result.name, arguments.replace(['\n', '`'], " "));
-            let name = cut::head(&what, MAX_NAME_BYTES).to_owned();
+            let name = cut::word_prefix(&what, MAX_NAME_BYTES).to_owned();
             let id = large_results::kept_as(&text).map(str::to_owned);
             found.push(Aside { name, text, id });
             if found.len() == MAX_ASIDE {

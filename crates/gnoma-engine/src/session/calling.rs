@@ -33,7 +33,7 @@ impl Session {
     pub(super) async fn call_model(&mut self, round: u32, attempt: u32) -> Result<(), Gone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
         let (arm, why) = (plan.arm.clone(), plan.why.clone());
-        let is_panel = plan.together().is_some() && !plan.is_looking;
+        let is_panel = plan.panel_mode().is_some() && !plan.is_looking;
         if attempt == 1 {
             self.emit(Event::RoundStarted { round, arm: arm.name(), why }).await?;
         }
@@ -47,28 +47,29 @@ impl Session {
             self.stream = Some(look);
             return Ok(());
         }
-        if let Some(text) = self.router.thinking.cannot(&arm) {
+        if let Some(text) = self.router.thinking.describe_unsupported(&arm) {
             self.notify(NoticeLevel::Info, text).await?;
         }
-        let request = self.request(&arm);
+        let request = self.build_request(&arm);
         let context_tokens = self.context_tokens();
         let routes = &self.router.routes;
-        routes.called(&arm);
-        let expected_call = routes.expected_call(&arm, routes.expected(&arm, context_tokens, None));
+        routes.record_call_start(&arm);
+        let expected_call =
+            routes.expected_call(&arm, routes.expected_amount(&arm, context_tokens, None));
         let now_ms = routes.now_ms();
-        let panel = if round == 1 { self.panel(&request) } else { None };
+        let panel = if round == 1 { self.first_call_panel(&request) } else { None };
         let shares = panel.as_ref().map(|panel| panel.shares.clone());
         self.stream = Some(match panel {
             Some(panel) => {
                 // The members settle for themselves.
                 self.spending.hold = None;
-                several::stream(panel)
+                several::stream_panel(panel)
             }
             None => {
                 if let Some(hold) = &mut self.spending.hold {
-                    hold.sent(now_ms, expected_call);
+                    hold.mark_sent(now_ms, expected_call);
                 }
-                arm.guarded(&self.firewall).stream(request)
+                arm.with_firewall(&self.firewall).stream(request)
             }
         });
         self.spending.call = Some(self.call_of(arm, context_tokens, shares));
@@ -82,7 +83,7 @@ impl Session {
         // So have agents, whose commands may take long.
         let is_waited_for = shares.is_none() && arm.wire != Wire::Agent;
         let silence = is_waited_for.then(|| Silence::new(first, limits.silence));
-        let meter = Meter::of(&arm, context_tokens);
+        let meter = Meter::for_arm(&arm, context_tokens);
         Call {
             arm,
             since: Instant::now(),
@@ -99,12 +100,12 @@ impl Session {
     }
 
     /// Handles an event of the model's answer, or the failure of the call.
-    pub(super) async fn heard(
+    pub(super) async fn on_stream_event(
         &mut self,
         event: Result<StreamEvent, ProviderError>,
     ) -> Result<(), Gone> {
         if let (Ok(event), Some(call)) = (&event, &mut self.spending.call) {
-            call.hear(event);
+            call.record_event(event);
         }
         match &event {
             Ok(StreamEvent::RateLimits { headers }) => {
@@ -116,11 +117,11 @@ impl Session {
             Ok(StreamEvent::Adapted { note }) => {
                 return self.notify(NoticeLevel::Warning, note.clone()).await;
             }
-            Ok(StreamEvent::Usage(usage)) if self.doubts(usage) => {
+            Ok(StreamEvent::Usage(usage)) if self.is_implausible_usage(usage) => {
                 return self.tell_doubt(*usage).await;
             }
             Ok(event) => {
-                self.note(event);
+                self.meter_event(event);
                 self.panel_answered().await?;
             }
             Err(error) => self.note_failure(error),
@@ -128,21 +129,21 @@ impl Session {
         if let Some(error) = self.says_nothing() {
             self.stream = None;
             self.note_failure(&error);
-            return self.take(Input::Model(Err(error))).await;
+            return self.feed_input(Input::Model(Err(error))).await;
         }
-        self.take(Input::Model(event)).await
+        self.feed_input(Input::Model(event)).await
     }
 
-    fn doubts(&self, usage: &Usage) -> bool {
+    fn is_implausible_usage(&self, usage: &Usage) -> bool {
         // What the members of a panel report is summed up.
         let call = self.spending.call.as_ref().filter(|call| call.shares.is_none());
-        call.is_some_and(|call| call.meter.doubts(usage))
+        call.is_some_and(|call| call.meter.is_implausible(usage))
     }
 
     /// Says once that a provider reports what cannot be; gnoma's own count takes its place.
     async fn tell_doubt(&mut self, usage: Usage) -> Result<(), Gone> {
         let Some(call) = &mut self.spending.call else { return Ok(()) };
-        call.meter.hear(&StreamEvent::Usage(usage));
+        call.meter.record_event(&StreamEvent::Usage(usage));
         let name = call.arm.name();
         if std::mem::replace(&mut self.spending.has_doubted, true) {
             return Ok(());
@@ -150,14 +151,14 @@ impl Session {
         let text = format!(
             "{name} reported {} tokens, more than the request and the answer can have; gnoma counts its own \
              estimate",
-            usage.total()
+            usage.total_tokens()
         );
         self.notify(NoticeLevel::Warning, text).await
     }
 
-    fn note(&mut self, event: &StreamEvent) {
+    fn meter_event(&mut self, event: &StreamEvent) {
         let Some(call) = &mut self.spending.call else { return };
-        call.meter.hear(event);
+        call.meter.record_event(event);
         call.heard = if says_something(event) {
             (Instant::now(), 0)
         } else {
@@ -168,10 +169,10 @@ impl Session {
             call.is_over = true;
             // The members of a panel speak for themselves.
             if call.shares.is_none() {
-                let usage = call.meter.reported().unwrap_or_default();
-                self.router.routes.worked(&call.arm, first, call.since.elapsed(), usage);
+                let usage = call.meter.reported_usage().unwrap_or_default();
+                self.router.routes.record_success(&call.arm, first, call.since.elapsed(), usage);
                 if let Some(plan) = &mut self.router.plan {
-                    plan.parts.add(&call.arm.name());
+                    plan.parts.credit_arm(&call.arm.name());
                 }
             }
         }
@@ -190,10 +191,10 @@ impl Session {
     fn note_failure(&mut self, error: &ProviderError) {
         if let Some(call) = &mut self.spending.call {
             call.is_over = true;
-            call.meter.fail(error.kind);
+            call.meter.record_failure(error.kind);
             // The members of a panel are noted as they fail, and its error may be any one's.
             if call.shares.is_none() {
-                self.router.routes.failed(&call.arm, error);
+                self.router.routes.record_failure(&call.arm, error);
             }
         }
     }
@@ -204,7 +205,7 @@ impl Session {
             && !std::mem::replace(&mut call.is_over, true)
         {
             call.is_dropped = true;
-            self.router.routes.abandoned(&call.arm);
+            self.router.routes.record_abandonment(&call.arm);
         }
     }
 
@@ -222,16 +223,16 @@ impl Session {
     }
 
     /// The request to an arm, with the current history.
-    pub(super) fn request(&mut self, arm: &Arm) -> ModelRequest {
+    pub(super) fn build_request(&mut self, arm: &Arm) -> ModelRequest {
         self.begin_request(arm);
         let tier = arm.tier();
-        let mut messages = self.messages(tier);
+        let mut messages = self.messages_to_send(tier);
         let tools = match (arm.tools, self.router.is_looking()) {
             (false, _) => Arc::default(),
-            (true, false) => self.tools.without(tier, self.turn.withheld()),
+            (true, false) => self.tools.specs_without(tier, self.turn.withheld_tool()),
             (true, true) => {
-                messages.push(Arc::new(Message::user_text(prompt::note(several::LOOK))));
-                self.tools.reading(tier)
+                messages.push(Arc::new(Message::user_text(prompt::system_note(several::LOOK))));
+                self.tools.read_only_specs(tier)
             }
         };
         let tool_choice = if !self.turn.may_use_tools() || tools.is_empty() {
@@ -239,10 +240,10 @@ impl Session {
         } else {
             ToolChoice::Auto
         };
-        let system = self.prompts.system(tier);
+        let system = self.prompts.system_prompt(tier);
         self.note_prefix(arm, &system, &tools, messages.clone());
         let task = self.router.plan.as_ref().map(|plan| &plan.task);
-        let (effort, thinking) = self.router.thinking.of(arm, task);
+        let (effort, thinking) = self.router.thinking.effort_for(arm, task);
         ModelRequest {
             model: Arc::clone(&arm.model),
             system,
@@ -253,23 +254,26 @@ impl Session {
                 (Some(most), Some(room)) => Some(most.min(room)),
                 (most, room) => most.or(room),
             },
-            temperature: arm.sampling(),
+            temperature: arm.sampling_temperature(),
             effort,
             thinking,
             context_window: arm.context_window,
-            format: self.turn.format().filter(|it| arm.tools || it.stage != FormatStage::AsCall),
+            format: self
+                .turn
+                .answer_format()
+                .filter(|it| arm.tools || it.stage != FormatStage::AsCall),
         }
     }
 
     /// The messages to send: an example for a lean arm, the summary, and what was said since.
-    fn messages(&mut self, tier: Tier) -> Vec<Arc<Message>> {
+    fn messages_to_send(&mut self, tier: Tier) -> Vec<Arc<Message>> {
         let (summary, rest) = self.turn.conversation();
         let summary = summary.map(std::slice::from_ref).unwrap_or_default();
         // Where only the answer is wanted, calls are no example.
         let example = if self.turn.wants_shape() {
             &[]
         } else {
-            self.prompts.example(tier, self.tools.specs(tier))
+            self.prompts.example_messages(tier, self.tools.specs(tier))
         };
         [example, summary, rest].concat()
     }
@@ -282,7 +286,7 @@ impl Session {
         tools: &Arc<[Arc<ToolSpec>]>,
         messages: Vec<Arc<Message>>,
     ) {
-        self.prompts.gauge.set(Arc::clone(system), Arc::clone(tools), messages);
+        self.prompts.gauge.record_request(Arc::clone(system), Arc::clone(tools), messages);
         let history = self.turn.history();
         let (summary, rest) = self.turn.conversation();
         let last = history.len().checked_sub(1);
@@ -296,25 +300,25 @@ impl Session {
             at_ms: self.router.routes.now_ms(),
         };
         let message_at = |place: usize| history.get(place).cloned();
-        self.prompts.gauge.with_cache(|cache| cache.sent(sent, message_at));
+        self.prompts.gauge.with_cache(|cache| cache.record_request(sent, message_at));
     }
 
     /// Returns the time at which the silence of the model has to be checked; `None` if no model is being waited
     /// for.
     pub(super) fn silent_until(&self) -> Option<Instant> {
         self.stream.as_ref()?;
-        Some(self.spending.call.as_ref()?.silence.as_ref()?.until())
+        Some(self.spending.call.as_ref()?.silence.as_ref()?.next_check_at())
     }
 
     /// The model has been silent for long: a notice says so, or the call is abandoned.
-    pub(super) async fn silent(&mut self) -> Result<(), Gone> {
+    pub(super) async fn on_silence(&mut self) -> Result<(), Gone> {
         let Some(Call { arm, silence: Some(silence), .. }) = &mut self.spending.call else {
             return Ok(());
         };
-        let Lasting { waited, limit, has_begun } = silence.look();
+        let Lasting { waited, limit, has_begun } = silence.check_duration();
         let (name, is_local) = (arm.name(), is_own_server(arm));
         if waited < limit {
-            let (waited_ms, limit_ms) = (milliseconds(waited), milliseconds(limit));
+            let (waited_ms, limit_ms) = (to_milliseconds(waited), to_milliseconds(limit));
             return self.emit(Event::Waiting { arm: name, waited_ms, limit_ms }).await;
         }
         let (what, key) = match (has_begun, is_local) {
@@ -322,11 +326,11 @@ impl Session {
             (false, true) => ("no answer", "local_first_byte_timeout"),
             (false, false) => ("no answer", "first_byte_timeout"),
         };
-        let text = format!("{what} for {}", duration::words(limit));
+        let text = format!("{what} for {}", duration::format_duration(limit));
         let hint =
             format!("Raise `network.{key}` if the model needs longer to load, think or read.");
         let error = ProviderError::new(ErrorKind::Timeout, name.provider, text).with_hint(hint);
-        self.heard(Err(error)).await
+        self.on_stream_event(Err(error)).await
     }
 }
 
@@ -335,7 +339,7 @@ fn is_own_server(arm: &Arm) -> bool {
     arm.local || arm.stays_here
 }
 
-fn milliseconds(time: Duration) -> u64 {
+fn to_milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 

@@ -16,7 +16,7 @@ use crate::{
         ask::Account,
         review::{self, Review, Work},
         routes::Verify,
-        verify::{Finding, Look, quoted},
+        verify::{Finding, Look, quote_commands},
     },
     turn::{Checked, Checks, Input},
 };
@@ -31,10 +31,10 @@ const NONCE: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Session {
     /// Says how the work of the turn is looked at, which would end like this.
-    pub(super) async fn check(&mut self, outcome: &Outcome) -> Result<(), Gone> {
+    pub(super) async fn start_verification(&mut self, outcome: &Outcome) -> Result<(), Gone> {
         let options = &self.router.routes.options;
         let verify = options.verify;
-        let look = self.router.plan.as_ref().map(|plan| plan.look(outcome, options));
+        let look = self.router.plan.as_ref().map(|plan| plan.choose_verification(outcome, options));
         match look.unwrap_or(Look::No) {
             Look::No => {
                 if let Some(plan) = &mut self.router.plan {
@@ -43,14 +43,14 @@ impl Session {
                 self.inbox.push_back(Input::Checked(Checked::Deliver));
             }
             Look::Seen(finding) => self.inbox.push_back(Input::Found(finding)),
-            Look::Review => self.review().await?,
+            Look::Review => self.start_review().await?,
             Look::Prove(commands) => {
                 let Some(shell) = self.tools.of_kind(Tier::Full, ToolKind::Shell) else {
-                    return self.review().await;
+                    return self.start_review().await;
                 };
                 let tool = shell.name.clone();
                 if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.name()) {
-                    self.emit(Event::Checking { arm, by: quoted(&commands) }).await?;
+                    self.emit(Event::Checking { arm, by: quote_commands(&commands) }).await?;
                 }
                 let else_review = verify == Verify::Auto;
                 self.inbox.push_back(Input::Prove(Checks { tool, commands, else_review }));
@@ -67,7 +67,7 @@ impl Session {
         let checks = &self.router.routes.options.checks;
         let commands = if shell.is_some() { checks.clone() } else { Vec::new() };
         let tool = shell.unwrap_or_default();
-        self.take(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
+        self.feed_input(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
     }
 
     async fn concluded_again(
@@ -76,7 +76,7 @@ impl Session {
         passed: Option<bool>,
         evidence: String,
     ) -> Result<(), Gone> {
-        let arm = self.turn.origin().cloned();
+        let arm = self.turn.last_model().cloned();
         let said = match (arm, passed) {
             (Some(arm), Some(passed)) => Event::Checked { arm, by, passed, evidence },
             _ => Event::Notice {
@@ -90,18 +90,18 @@ impl Session {
     }
 
     /// Calls the reviewer of the work.
-    pub(super) async fn review(&mut self) -> Result<(), Gone> {
+    pub(super) async fn start_review(&mut self) -> Result<(), Gone> {
         let Some(plan) = &self.router.plan else { return Ok(()) };
         let author = plan.arm.name();
         let routes = &self.router.routes;
         let reviewers = match routes.options.verify {
             Verify::Checks | Verify::Off => Vec::new(),
             Verify::Auto | Verify::Reviewer => {
-                routes.reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
+                routes.rank_reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
             }
         };
         let Some(first) = reviewers.first().map(Arm::name) else {
-            let nobody = Finding::nobody("no model is available to review it");
+            let nobody = Finding::without_check("no model is available to review it");
             self.inbox.push_back(Input::Found(nobody));
             return Ok(());
         };
@@ -110,15 +110,15 @@ impl Session {
         let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
         let work = Work {
             task: plan.task.words.clone(),
-            changes: plan.signals.changes(),
+            changes: plan.signals.render_changes(),
             answer: answer.map(|message| message.text_content()).unwrap_or_default(),
         };
         let account = self.account();
         self.wait_for(async move {
-            let looked = reviewed(&reviewers, &work, &account, nonce);
+            let looked = ask_reviewers(&reviewers, &work, &account, nonce);
             let looked = AssertUnwindSafe(looked).catch_unwind().await;
             Awaited::Reviewed(looked.unwrap_or_else(|_panic| {
-                let finding = Finding::nobody("the review crashed");
+                let finding = Finding::without_check("the review crashed");
                 Reviewed { finding, shares: Vec::new(), failures: Vec::new() }
             }))
         });
@@ -126,7 +126,7 @@ impl Session {
     }
 
     /// A reviewer has spoken.
-    pub(super) async fn reviewed(&mut self, reviewed: Reviewed) -> Result<(), Gone> {
+    pub(super) async fn finish_review(&mut self, reviewed: Reviewed) -> Result<(), Gone> {
         let Reviewed { finding, shares, failures } = reviewed;
         self.tell_costs(shares).await?;
         for text in failures {
@@ -137,7 +137,7 @@ impl Session {
     }
 
     /// Goes on with what was found: the work is delivered, or the next arm has it.
-    pub(super) async fn conclude(&mut self, finding: Finding) -> Result<(), Gone> {
+    pub(super) async fn apply_finding(&mut self, finding: Finding) -> Result<(), Gone> {
         let Finding { by, passed, evidence } = finding;
         self.weigh_context();
         let Some(plan) = &mut self.router.plan else {
@@ -169,21 +169,21 @@ impl Session {
         let why = router.routes.in_place_of(plan, &arm, why);
         plan.begin_again(next, format!("the work of {arm} did not pass review"));
         self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
-        let note = review::note(&by, &evidence);
+        let note = review::failed_check_note(&by, &evidence);
         self.inbox.push_back(Input::Checked(Checked::Again { note }));
         Ok(())
     }
 }
 
 /// Asks one reviewer after the other until one has said something that can be read.
-async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64) -> Reviewed {
+async fn ask_reviewers(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64) -> Reviewed {
     let (mut shares, mut failures) = (Vec::new(), Vec::new());
     for reviewer in reviewers.iter().take(MOST_REVIEWERS) {
         let by = reviewer.name();
-        let request = review::request(reviewer, work, nonce);
-        let said = account.ask(reviewer, request, REVIEW_PATIENCE).await;
+        let request = review::review_request(reviewer, work, nonce);
+        let said = account.ask_arm(reviewer, request, REVIEW_PATIENCE).await;
         shares.extend(said.shares);
-        match said.text.map(|text| review::read(&text)) {
+        match said.text.map(|text| review::parse_review(&text)) {
             Ok(Some(Review { holds, why })) => {
                 let evidence = if why.is_empty() { "no reason given".into() } else { why };
                 let finding = Finding::new(by.to_string(), Some(holds), evidence);
@@ -195,8 +195,8 @@ async fn reviewed(reviewers: &[Arm], work: &Work, account: &Account, nonce: u64)
     }
     // One line says all of it.
     let finding = match failures.as_slice() {
-        [] => Finding::nobody("no reviewer gave a verdict"),
-        failures => Finding::nobody(&failures.join("; ")),
+        [] => Finding::without_check("no reviewer gave a verdict"),
+        failures => Finding::without_check(&failures.join("; ")),
     };
     Reviewed { finding, shares, failures: Vec::new() }
 }

@@ -29,7 +29,7 @@ use crate::{
 const PATIENCE: Duration = Duration::from_secs(120);
 
 impl Session {
-    pub(super) async fn compact(&mut self, wish: Wish) -> Result<(), Gone> {
+    pub(super) async fn start_compaction(&mut self, wish: Wish) -> Result<(), Gone> {
         // A call that has failed for its length is over.
         let rest = self.settle_rest();
         self.tell_costs(rest).await?;
@@ -44,27 +44,30 @@ impl Session {
     fn ask_for_summary(&mut self, wish: Wish) -> Result<Cut, NotCompacted> {
         let Wish { focus, whatever_it_wins, strategy, is_asked } = wish;
         self.look_for_paths();
-        let answering = self.answering();
-        let arm = answering.as_ref().and_then(|name| self.router.routes.arm(name));
+        let answering = self.answering_arm();
+        let arm = answering.as_ref().and_then(|name| self.router.routes.find_arm(name));
         let window_tokens = arm.and_then(|arm| arm.context_window);
         let (summary, rest) = self.turn.conversation();
-        let cut = compact::cut(summary.is_some(), rest, window_tokens)
+        let cut = compact::find_cut(summary.is_some(), rest, window_tokens)
             .ok_or(NotCompacted::NothingToShorten)?;
         let messages = self.turn.history().len() - rest.len() + cut;
         let past = rest.iter().take(cut);
         let past: Vec<Arc<Message>> = summary.into_iter().chain(past).cloned().collect();
-        let past_tokens = compact::estimate(&past);
-        let mut brief = Brief::of(&past, self.turn.specs(), window_tokens);
-        brief.keep_skills(self.added.kept(rest.get(cut..).unwrap_or_default()), window_tokens);
+        let past_tokens = compact::estimate_messages(&past);
+        let mut brief = Brief::from_past(&past, self.turn.specs(), window_tokens);
+        brief.keep_skills(
+            self.added.retained_texts(rest.get(cut..).unwrap_or_default()),
+            window_tokens,
+        );
         let brief = Arc::new(brief);
         // What the person said stays.
         let shortened = past_tokens.saturating_sub(brief.words_tokens());
         if !whatever_it_wins && !compact::is_worth_it(shortened, window_tokens) {
             return Err(NotCompacted::NothingToShorten);
         }
-        let task = self.task();
+        let task = self.current_task();
         let context = self.router.choice_context();
-        let mut tellers = self.router.routes.tellers(&task, context, answering.as_ref());
+        let mut tellers = self.router.routes.rank_summarizers(&task, context, answering.as_ref());
         if tellers.is_empty() && (is_asked || strategy == Strategy::Summarize) {
             return Err(NotCompacted::NobodyToAsk);
         }
@@ -76,16 +79,16 @@ impl Session {
             kept: self.kept_beside(&past, &brief, strategy, window_tokens),
             past: Past { messages: past, focus },
             account: self.account(),
-            before: self.added.listening(PointKind::BeforeCompaction),
+            before: self.added.listener_for(PointKind::BeforeCompaction),
             mode: self.gate.rights.mode(),
             is_asked,
         };
-        self.wait_for(telling.told());
+        self.wait_for(telling.summarize_past());
         Ok(Cut { brief, messages, past_tokens, window_tokens })
     }
 
     /// The arm has told the past, or none has.
-    pub(super) async fn summarized(
+    pub(super) async fn finish_compaction(
         &mut self,
         told: Result<(Retelling, Option<String>), NotCompacted>,
         shares: Vec<Share>,
@@ -112,7 +115,7 @@ impl Session {
         if !share.is_estimated {
             let round = share.usage;
             let turn = self.turn.also_used(round);
-            self.tell(Event::Usage { round, turn }).await?;
+            self.send_event(Event::Usage { round, turn }).await?;
         }
         self.tell_costs(vec![share]).await
     }
@@ -132,24 +135,24 @@ struct Telling {
 }
 
 impl Telling {
-    async fn told(self) -> Awaited {
+    async fn summarize_past(self) -> Awaited {
         let Self { tellers, past, kept, account, before, mode, is_asked } = self;
         if let Some(before) = before {
             let point = Point::BeforeCompaction { is_asked, focus: past.focus.clone() };
-            if let Some(why) = before.at(point, mode).await.block {
+            if let Some(why) = before.run_hooks(point, mode).await.block {
                 return Awaited::Summary(Err(NotCompacted::Blocked(why)), Vec::new());
             }
         }
         let (told, shares) = if tellers.is_empty() {
             (Ok(None), Vec::new())
         } else {
-            asked(&tellers, &past, &account).await
+            ask_summarizers(&tellers, &past, &account).await
         };
         let told = match told {
             Err(why) => Err(NotCompacted::Failed(why)),
             Ok(told) => {
                 let (summary, left_out) = told.unzip();
-                let (aside, read_back) = kept.keep().await;
+                let (aside, read_back) = kept.save_and_reread().await;
                 Ok((Retelling { summary, aside, read_back }, left_out.flatten()))
             }
         };
@@ -158,14 +161,14 @@ impl Telling {
 }
 
 /// Asks one arm after the other until one has told it.
-async fn asked(
+async fn ask_summarizers(
     tellers: &[Arm],
     past: &Past,
     account: &Account,
 ) -> (Result<Option<(String, Option<String>)>, String>, Vec<Share>) {
     let (mut failures, mut shares) = (Vec::new(), Vec::new());
     for arm in tellers {
-        match summarize(arm, past, account, &mut shares).await {
+        match summarize_with_arm(arm, past, account, &mut shares).await {
             Ok(told) => return (Ok(Some(told)), shares),
             Err(error) => failures.push(format!("{} could not summarize it: {error}", arm.name())),
         }
@@ -175,27 +178,27 @@ async fn asked(
 
 /// An arm's summary of the past, and what it did not see of it. A long past is summarized part by part, and the
 /// summaries again until one is left.
-async fn summarize(
+async fn summarize_with_arm(
     arm: &Arm,
     past: &Past,
     account: &Account,
     shares: &mut Vec<Share>,
 ) -> Result<(String, Option<String>), ProviderError> {
-    let Parts { mut texts, left_out } = past::parts(arm, past);
+    let Parts { mut texts, left_out } = past::split_past(arm, past);
     loop {
         let count = texts.len();
         let mut told = Vec::with_capacity(count);
         for (number, text) in (1..).zip(&texts) {
-            let request = past::request(arm, text, (number, count), &past.focus);
-            let said = account.ask(arm, request, PATIENCE).await;
+            let request = past::summary_request(arm, text, (number, count), &past.focus);
+            let said = account.ask_arm(arm, request, PATIENCE).await;
             shares.extend(said.shares);
             let words = said.text?;
             if count == 1 {
-                return Ok((words, left_out.words()));
+                return Ok((words, left_out.describe_omissions()));
             }
-            told.extend(compact::words(&words, arm.context_window));
+            told.extend(compact::clip_summary(&words, arm.context_window));
         }
-        texts = past::retold(arm, &told);
+        texts = past::split_summaries(arm, &told);
         if texts.len() >= count {
             let text = "the summary is not shorter than the conversation";
             return Err(ProviderError::new(ErrorKind::ContextTooLong, OWN, text));

@@ -22,7 +22,7 @@ use crate::{
 
 impl Session {
     /// Those who answer at once in the turn's first call, where several do.
-    pub(super) fn panel(&self, request: &ModelRequest) -> Option<Panel> {
+    pub(super) fn first_call_panel(&self, request: &ModelRequest) -> Option<Panel> {
         let plan = self.router.plan.as_ref().filter(|plan| !plan.is_looking)?;
         let members = std::iter::once(&plan.arm).chain(&plan.beside).cloned().collect();
         self.panel_of(members, None, request.clone())
@@ -36,12 +36,12 @@ impl Session {
     ) -> Option<Panel> {
         let plan = self.router.plan.as_ref()?;
         let mut chairs =
-            self.router.routes.reviewers(&plan.task, self.router.moment_of(plan), None);
+            self.router.routes.rank_reviewers(&plan.task, self.router.moment_of(plan), None);
         if chairs.is_empty() {
             chairs.push(plan.arm.clone());
         }
         Some(Panel {
-            together: plan.together()?,
+            together: plan.panel_mode()?,
             members,
             own,
             chairs,
@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// The arm in charge has looked: the others are asked what they would do.
-    pub(super) fn confer(&mut self) {
+    pub(super) fn start_panel(&mut self) {
         self.look_for_paths();
         let routes = &self.router.routes;
         let free = || Input::Conferred { note: several::FREE.to_owned() };
@@ -68,7 +68,7 @@ impl Session {
             self.wait_for(async { Awaited::Conferred(nobody, Shares::default()) });
             return;
         }
-        let mut request = self.request(&arm);
+        let mut request = self.build_request(&arm);
         let answer = request.messages.iter().rposition(|it| it.role() == Role::Assistant);
         // Nobody is led by what the first has said.
         let own = answer.map(|at| request.messages.remove(at).text_content());
@@ -78,7 +78,7 @@ impl Session {
         };
         self.wait_for(async move {
             let shares = panel.shares.clone();
-            let way = AssertUnwindSafe(several::confer(&panel)).catch_unwind().await;
+            let way = AssertUnwindSafe(several::run_panel(&panel)).catch_unwind().await;
             let broken = |_panic| {
                 let text = "the comparison crashed";
                 Err(ProviderError::new(ErrorKind::Protocol, OWN, text))
@@ -88,7 +88,7 @@ impl Session {
     }
 
     /// Goes on with the way that was taken; `None`: there is none, and each is free.
-    pub(super) async fn conferred(
+    pub(super) async fn finish_panel(
         &mut self,
         way: Option<String>,
         shares: &Shares,
@@ -99,7 +99,7 @@ impl Session {
             plan.why = "follows the chosen approach".to_owned();
         }
         let note = match way {
-            Some(way) => several::chosen(&way, by.as_ref()),
+            Some(way) => several::chosen_proposal_note(&way, by.as_ref()),
             None => several::FREE.to_owned(),
         };
         self.inbox.push_back(Input::Conferred { note });
@@ -119,17 +119,17 @@ impl Session {
 
     /// Tells who had a hand in an answer, who failed at it, and what that took.
     async fn tell_conferred(&mut self, shares: &Shares) -> Result<Option<Conferred>, Gone> {
-        let conferred = shares.conferred();
-        for text in shares.failures() {
-            self.tell(Event::Notice { level: NoticeLevel::Warning, text }).await?;
+        let conferred = shares.take_panel_result();
+        for text in shares.take_failures() {
+            self.send_event(Event::Notice { level: NoticeLevel::Warning, text }).await?;
         }
         if let Some(Conferred { members, chair, author, .. }) = conferred.clone() {
-            self.tell(Event::Conferred { members, chair, author }).await?;
+            self.send_event(Event::Conferred { members, chair, author }).await?;
         }
-        self.tell_costs(shares.take()).await?;
+        self.tell_costs(shares.take_shares()).await?;
         if let (Some(plan), Some(conferred)) = (&mut self.router.plan, &conferred) {
-            let author = self.router.routes.arm(&conferred.author);
-            plan.conferred(conferred, author);
+            let author = self.router.routes.find_arm(&conferred.author);
+            plan.record_panel(conferred, author);
         }
         Ok(conferred)
     }

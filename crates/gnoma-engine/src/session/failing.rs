@@ -40,11 +40,11 @@ impl Session {
         let (routes, Some(plan)) = (&router.routes, &router.plan) else {
             return Input::Stayed(error);
         };
-        let next = failover::next(Failure {
+        let next = failover::decide_failover(Failure {
             error: &error,
             attempt,
             has_content,
-            cached_micro_usd: offers::cached(&plan.arm, &router.warm, routes.now_ms()),
+            cached_micro_usd: offers::cache_savings(&plan.arm, &router.warm, routes.now_ms()),
         });
         if !routes.options.failover || next == Next::Stay {
             return Input::Stayed(error);
@@ -52,17 +52,20 @@ impl Session {
         if plan.is_pinned {
             return Input::Stayed(with_others(error, &routes.arms(), &plan.arm.name()));
         }
-        let why =
-            if was_called { failover::words(&error, has_content) } else { error.message.clone() };
+        let why = if was_called {
+            failover::describe_failure(&error, has_content)
+        } else {
+            error.message.clone()
+        };
         let role = routes.in_place_of(plan, &plan.arm.name(), why.clone());
-        match self.instead(&error, &why, was_called) {
+        match self.replace_arm(&error, &why, was_called) {
             Some((from, to)) => Input::Moved { from, to, why: role },
             None => Input::Stayed(error),
         }
     }
 
     /// Puts another arm in the place of the one that failed.
-    fn instead(
+    fn replace_arm(
         &mut self,
         error: &ProviderError,
         why: &str,
@@ -81,13 +84,13 @@ impl Session {
         plan.given_up.push((from.clone(), format!("failed: {why}").into()));
         let context = self.router.moment_of(&plan);
         let routes = &self.router.routes;
-        let free = routes.instead(&plan, ChoiceContext { may_wait: false, ..context });
+        let free = routes.choose_replacement(&plan, ChoiceContext { may_wait: false, ..context });
         let next = free.or_else(|| {
             // Nobody is free: as if this one had not failed.
             plan.given_up.pop();
             let waits = !was_called && error.kind == ErrorKind::RateLimited;
             // Where a limit must be waited for, the one that frees first is.
-            let soonest = waits.then(|| routes.instead(&plan, context)).flatten();
+            let soonest = waits.then(|| routes.choose_replacement(&plan, context)).flatten();
             soonest.filter(|arm| arm.name() != from)
         });
         let moved = next.map(|arm| {

@@ -52,7 +52,7 @@ pub struct Options {
     pub measured: Option<Measured>,
     /// The stores for what outlives the session.
     pub keeping: Keeping,
-    /// Whose money it spends, where another session started it (see [`Scope::child`]); `None`: its
+    /// Whose money it spends, where another session started it (see [`Scope::for_child`]); `None`: its
     /// own, counted by `id`.
     pub scope: Option<Scope>,
     /// The rights of the session that started this one, if another did; this session may do no more than that one.
@@ -111,7 +111,7 @@ pub struct Prover(mpsc::WeakSender<Order>);
 
 impl Prover {
     /// Begins, once the session keeps up; a turn that runs is not disturbed. False when it is closed.
-    pub async fn begin(&self) -> bool {
+    pub async fn run_checks(&self) -> bool {
         match self.0.upgrade() {
             Some(orders) => orders.send(Order::ProveAgain).await.is_ok(),
             None => false,
@@ -131,7 +131,7 @@ pub struct Handle {
 
 impl Handle {
     /// Tells the session something. False when it is closed or does not keep up.
-    pub fn tell(&self, command: Command) -> bool {
+    pub fn send_command(&self, command: Command) -> bool {
         self.orders.try_send(Order::Command(command)).is_ok()
     }
 
@@ -167,7 +167,7 @@ impl Handle {
     }
 
     /// The next event, if one has arrived.
-    pub fn ready(&mut self) -> Option<Event> {
+    pub fn try_next_event(&mut self) -> Option<Event> {
         self.events.try_recv().ok()
     }
 }

@@ -8,7 +8,7 @@ use gnoma_core::{
     lifecycle::PointAnswer,
     message::CallId,
     session::NoticeLevel,
-    task::boxed,
+    task::box_future,
     tool::{Access, Grant, is_about},
 };
 use tokio::task::spawn_blocking;
@@ -26,20 +26,20 @@ use crate::{
 };
 
 impl Session {
-    pub(super) fn judge(&mut self, call: ToolCall) {
+    pub(super) fn queue_judgement(&mut self, call: ToolCall) {
         self.judging.queue.push_back(call);
         self.judge_next();
     }
 
     /// A verdict is there, or the files are that calls wait for; the next call is judged.
-    pub(super) async fn judged(&mut self, judged: Option<Judged>) -> Result<(), Gone> {
+    pub(super) async fn on_judgement(&mut self, judged: Option<Judged>) -> Result<(), Gone> {
         let Some(judged) = judged else {
             self.judge_next();
-            return self.follow().await;
+            return self.drain_inbox().await;
         };
         let Judged { call, decision: Decision { verdict, admitted, said } } = judged;
         if let Some(admitted) = admitted {
-            self.gate.admit(call.clone(), admitted);
+            self.gate.register_call(call.clone(), admitted);
         }
         self.inbox.extend(said.amended.map(Input::Amended));
         self.inbox.extend(said.context.into_iter().map(Input::Noted));
@@ -49,12 +49,12 @@ impl Session {
         }
         self.inbox.push_back(Input::Judged(call, verdict));
         self.judge_next();
-        self.follow().await
+        self.drain_inbox().await
     }
 
     fn judge_next(&mut self) {
         while self.judging.current.is_none() {
-            let Some(there) = self.judging.files() else { return };
+            let Some(there) = self.judging.files_ready() else { return };
             let Some(call) = self.judging.queue.pop_front() else { return };
             if let Err(reason) = there {
                 self.tell_refused(&call.id, &reason);
@@ -66,7 +66,7 @@ impl Session {
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
                 continue;
             };
-            let starts = tool.starts(&call).is_some();
+            let starts = tool.start_arguments(&call).is_some();
             if self.router.is_looking() && (tool.spec().access != Access::Read || starts) {
                 let reason = several::ONLY_LOOKS.to_owned();
                 self.inbox.push_back(Input::Judged(call.id, Verdict::Deny { reason }));
@@ -74,32 +74,36 @@ impl Session {
             }
             self.judging.current = Some(call.id.clone());
             let deciding = Deciding {
-                judge: self.gate.judge(),
-                starter: self.tools.starter(),
+                judge: self.gate.current_judge(),
+                starter: self.tools.session_starter(),
                 tool,
                 cx: self.tool_cx(),
                 limits: self.gate.rights.tool_limits(),
             };
             match self.before_calls() {
                 None => {
-                    self.judging.under_way.spawn_blocking(move || deciding.decide(&call, None));
+                    self.judging
+                        .under_way
+                        .spawn_blocking(move || deciding.decide_normalized(&call, None));
                 }
                 Some(before) => {
-                    self.judging.under_way.spawn(boxed(decided(before, deciding, call)));
+                    self.judging
+                        .under_way
+                        .spawn(box_future(decide_with_hooks(before, deciding, call)));
                 }
             }
         }
     }
 
     /// A person's answer holds for later calls, too.
-    pub(super) async fn remember(
+    pub(super) async fn remember_answer(
         &mut self,
         call: &CallId,
         rule: Option<String>,
     ) -> Result<(), Gone> {
         let kept = match rule {
             None => {
-                self.gate.remember(call);
+                self.gate.add_offered_rules(call);
                 Ok(())
             }
             Some(rule) => self.gate.remember_written(call, &rule),
@@ -124,32 +128,32 @@ struct Deciding {
 
 impl Deciding {
     /// The call with the arguments that it means, where they are others.
-    fn normalized(&self, call: &ToolCall) -> Option<ToolCall> {
-        let arguments = self.tool.normalize(call, &self.cx)?;
+    fn normalized_call(&self, call: &ToolCall) -> Option<ToolCall> {
+        let arguments = self.tool.normalize_arguments(call, &self.cx)?;
         Some(ToolCall { arguments, ..call.clone() })
     }
 
     /// Puts the arguments into a call that it means, on a separate thread.
-    async fn normalize(&self, call: &mut ToolCall) {
+    async fn normalize_on_thread(&self, call: &mut ToolCall) {
         let (deciding, given) = (self.clone(), call.clone());
-        let normalized = spawn_blocking(move || deciding.normalized(&given)).await;
+        let normalized = spawn_blocking(move || deciding.normalized_call(&given)).await;
         if let Some(normalized) = normalized.ok().flatten() {
             *call = normalized;
         }
     }
 
     /// The call that starts a session, as which a call is judged and run.
-    fn started(&self, call: &ToolCall) -> Option<ToolCall> {
+    fn session_start_call(&self, call: &ToolCall) -> Option<ToolCall> {
         let starter = self.starter.as_ref()?;
-        let arguments = self.tool.starts(call)?;
+        let arguments = self.tool.start_arguments(call)?;
         Some(ToolCall { name: starter.spec().name.clone(), arguments, ..call.clone() })
     }
 
     /// Decides about a call; `ask`: a person has to be asked in any case, and why.
-    fn decide(self, call: &ToolCall, ask: Option<String>) -> Decision {
-        let normalized = self.normalized(call);
+    fn decide_normalized(self, call: &ToolCall, ask: Option<String>) -> Decision {
+        let normalized = self.normalized_call(call);
         let call = normalized.as_ref().unwrap_or(call);
-        let started = self.started(call);
+        let started = self.session_start_call(call);
         let decision = self.decide_both(call, started.as_ref(), ask);
         Decision { said: Said { amended: normalized, ..decision.said }, ..decision }
     }
@@ -190,14 +194,14 @@ impl Deciding {
                 .then(|| format!("this session may not use these tools: {}", tools.join(", "))),
         };
         if let Some(why) = limits.iter().find_map(refused) {
-            return denied(why);
+            return denial_with_reason(why);
         }
         let preview = |call: &ToolCall, grant: &Grant| {
             tool.preview(call, &ToolCx { grant: grant.clone(), ..cx })
         };
         let (verdict, admitted) = match ask {
             None => judge.decide(tool.judged_as(), call, preview),
-            Some(why) => judge.ask(tool.judged_as(), call, &why, preview),
+            Some(why) => judge.require_approval(tool.judged_as(), call, &why, preview),
         };
         Decision { verdict, admitted, said: Said::default() }
     }
@@ -212,20 +216,23 @@ impl Deciding {
         let (deciding, judged) = (self.clone(), call.clone());
         let decided = move || deciding.decide_both(&judged, started.as_ref(), ask);
         spawn_blocking(decided).await.unwrap_or_else(|_panic| {
-            denied("the permission check crashed; this is a bug in gnoma".to_owned())
+            denial_with_reason("the permission check crashed; this is a bug in gnoma".to_owned())
         })
     }
 }
 
-fn denied(reason: String) -> Decision {
+fn denial_with_reason(reason: String) -> Decision {
     Decision { verdict: Verdict::Deny { reason }, admitted: None, said: Said::default() }
 }
 
 /// Decides about a call once hooks have had their say, about it and about what it starts. What they changed is
 /// judged like any call; what they forbid is not judged at all.
-async fn decided(before: Before, deciding: Deciding, mut call: ToolCall) -> Decision {
+async fn decide_with_hooks(before: Before, deciding: Deciding, mut call: ToolCall) -> Decision {
     let (mut heard, written) = (HookAnswers::default(), call.arguments.clone());
-    let decision = heard.decided(&before, &deciding, &mut call).await.unwrap_or_else(denied);
+    let decision = heard
+        .decide_after_hooks(&before, &deciding, &mut call)
+        .await
+        .unwrap_or_else(denial_with_reason);
     let HookAnswers { mut said, ask: _ } = heard;
     said.amended = (call.arguments != written).then_some(call);
     Decision { said, ..decision }
@@ -241,27 +248,27 @@ struct HookAnswers {
 
 impl HookAnswers {
     /// The errors are reasons of hooks that forbid it.
-    async fn decided(
+    async fn decide_after_hooks(
         &mut self,
         before: &Before,
         deciding: &Deciding,
         call: &mut ToolCall,
     ) -> Result<Decision, String> {
         // Hooks hear of the call as it is judged.
-        deciding.normalize(call).await;
-        self.hear(before, call).await?;
-        deciding.normalize(call).await;
+        deciding.normalize_on_thread(call).await;
+        self.run_before_tool_hooks(before, call).await?;
+        deciding.normalize_on_thread(call).await;
         let mut started = self.hear_started(before, deciding, call).await?;
         let decision = deciding.both_off_loop(call, started.clone(), self.ask.clone()).await;
         let Verdict::Ask { reason, .. } = &decision.verdict else { return Ok(decision) };
         // Whoever would be asked may want it otherwise.
-        let mut is_changed = asked(before, call, reason).await?;
+        let mut is_changed = run_permission_hooks(before, call, reason).await?;
         if is_changed {
-            deciding.normalize(call).await;
+            deciding.normalize_on_thread(call).await;
             started = self.hear_started(before, deciding, call).await?;
         }
         if let Some(started) = &mut started {
-            is_changed |= asked(before, started, reason).await?;
+            is_changed |= run_permission_hooks(before, started, reason).await?;
         }
         if !is_changed {
             return Ok(decision);
@@ -276,14 +283,19 @@ impl HookAnswers {
         deciding: &Deciding,
         call: &ToolCall,
     ) -> Result<Option<ToolCall>, String> {
-        let Some(mut started) = deciding.started(call) else { return Ok(None) };
-        self.hear(before, &mut started).await?;
+        let Some(mut started) = deciding.session_start_call(call) else { return Ok(None) };
+        self.run_before_tool_hooks(before, &mut started).await?;
         Ok(Some(started))
     }
 
     /// Asks hooks about a call, which they may change.
-    async fn hear(&mut self, before: &Before, call: &mut ToolCall) -> Result<(), String> {
-        let PointAnswer { block, ask, arguments, context, stop, .. } = before.said(call).await;
+    async fn run_before_tool_hooks(
+        &mut self,
+        before: &Before,
+        call: &mut ToolCall,
+    ) -> Result<(), String> {
+        let PointAnswer { block, ask, arguments, context, stop, .. } =
+            before.ask_before_tool(call).await;
         if let Some(arguments) = arguments {
             call.arguments = arguments;
         }
@@ -295,8 +307,13 @@ impl HookAnswers {
 }
 
 /// Asks hooks about a call that a person would be asked about; says whether they changed it.
-async fn asked(before: &Before, call: &mut ToolCall, reason: &str) -> Result<bool, String> {
-    let PointAnswer { block, arguments, .. } = before.asked(call, reason.to_owned()).await;
+async fn run_permission_hooks(
+    before: &Before,
+    call: &mut ToolCall,
+    reason: &str,
+) -> Result<bool, String> {
+    let PointAnswer { block, arguments, .. } =
+        before.ask_permission_hooks(call, reason.to_owned()).await;
     if let Some(reason) = block {
         return Err(reason);
     }

@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Command, ErrorKind, Event, EventStream, Message, ProviderError, StreamEvent,
     session::{PermissionMode, SessionState},
-    task::boxed,
+    task::box_future,
     tool::{BoxFuture, Progress},
 };
 use tokio::{
@@ -60,31 +60,31 @@ impl Session {
     pub fn spawn(options: Options) -> Handle {
         let (orders, inlet) = mpsc::channel(MAX_COMMANDS);
         let (outlet, events) = mpsc::channel(MAX_EVENTS);
-        let started = started(&options, options.mode);
+        let started = started_event(&options, options.mode);
         let has_checks = options.routes.options.runs_checks();
         let session = Self::new(options, inlet, outlet);
         let rights = session.gate.rights.clone();
         let mut task = JoinSet::new();
-        task.spawn(boxed(session.live(started)));
+        task.spawn(box_future(session.run_to_end(started)));
         Handle { orders, events, rights, has_checks, _task: task }
     }
 
-    async fn live(mut self, started: Event) {
+    async fn run_to_end(mut self, started: Event) {
         if self.run(started).await.is_err() {
             // Nobody is there to hear of it; what the turn has done is kept all the same.
-            let _unheard = self.take(Input::Close).await;
+            let _unheard = self.feed_input(Input::Close).await;
         }
         self.stream = None;
         self.running.shutdown().await;
         self.end_additions().await;
         if let Some(why) = self.end_spending().await {
-            let _gone = self.complain(why).await;
+            let _gone = self.warn_save_failure(why).await;
         }
         self.persistence.close().await;
         while let Ok(aside) = self.persistence.asides.try_recv() {
-            let _gone = self.emit(notice(aside)).await;
+            let _gone = self.emit(notice_event(aside)).await;
         }
-        let _gone = self.take(Input::Closed).await;
+        let _gone = self.feed_input(Input::Closed).await;
     }
 
     async fn run(&mut self, started: Event) -> Result<(), Gone> {
@@ -92,7 +92,7 @@ impl Session {
         if !self.turn.history().is_empty() {
             self.tell_context().await?;
         }
-        if let Some(steps) = planned::of(self.turn.history()) {
+        if let Some(steps) = planned::current_plan(self.turn.history()) {
             self.emit(Event::PlanChanged { steps }).await?;
         }
         if let Some(thinking) = self.router.thinking.mode {
@@ -101,7 +101,7 @@ impl Session {
         self.begin_additions();
         while self.orders.is_some() || !self.turn.is_idle() {
             let woke = self.next().await;
-            self.handle(woke).await?;
+            self.handle_wakeup(woke).await?;
         }
         Ok(())
     }
@@ -111,23 +111,23 @@ impl Session {
         let silent_until = self.silent_until();
         tokio::select! {
             biased;
-            order = ordered(&mut self.orders) => Woke::Order(order),
+            order = next_order(&mut self.orders) => Woke::Order(order),
             Some(ended) = self.running.join_next() => Woke::Ended(ended),
             judged = self.judging.next() => Woke::Judged(judged.map(Box::new)),
             Some(aside) = self.persistence.asides.recv() => Woke::Aside(aside),
             request = self.pending.next() => Woke::Requested(request),
             Some(progress) = self.progress.1.recv() => Woke::Progress(progress),
-            reply = replied(&mut self.waiting) => Woke::Awaited(reply),
-            event = heard(&mut self.stream) => Woke::Model(event),
-            () = woken(self.wake) => Woke::Timer,
-            () = woken(silent_until) => Woke::Silence,
+            reply = next_reply(&mut self.waiting) => Woke::Awaited(reply),
+            event = next_stream_event(&mut self.stream) => Woke::Model(event),
+            () = wait_until(self.wake) => Woke::Timer,
+            () = wait_until(silent_until) => Woke::Silence,
         }
     }
 
     /// Acts on the event that woke the session.
-    async fn handle(&mut self, woke: Woke) -> Result<(), Gone> {
+    async fn handle_wakeup(&mut self, woke: Woke) -> Result<(), Gone> {
         match woke {
-            Woke::Order(Some(Order::Command(command))) => self.command(command).await,
+            Woke::Order(Some(Order::Command(command))) => self.handle_command(command).await,
             Woke::Order(Some(Order::Tools(tools))) => {
                 self.tools.next = Some(tools);
                 Ok(())
@@ -137,46 +137,46 @@ impl Session {
             Woke::Ended(Ok(ended)) => {
                 // What it showed came before its end, whichever is heard first.
                 while let Ok(progress) = self.progress.1.try_recv() {
-                    self.progressed(progress).await?;
+                    self.emit_progress(progress).await?;
                 }
-                self.ended(ended).await
+                self.on_call_ended(ended).await
             }
             Woke::Ended(Err(_stopped)) => Ok(()),
-            Woke::Judged(judged) => self.judged(judged.map(|judged| *judged)).await,
-            Woke::Aside(aside) => self.emit(notice(aside)).await,
-            Woke::Requested(request) => self.requested(request).await,
-            Woke::Progress(progress) => self.progressed(progress).await,
-            Woke::Awaited(reply) => self.replied(reply).await,
-            Woke::Model(event) => self.heard(event).await,
+            Woke::Judged(judged) => self.on_judgement(judged.map(|judged| *judged)).await,
+            Woke::Aside(aside) => self.emit(notice_event(aside)).await,
+            Woke::Requested(request) => self.on_tool_request(request).await,
+            Woke::Progress(progress) => self.emit_progress(progress).await,
+            Woke::Awaited(reply) => self.handle_reply(reply).await,
+            Woke::Model(event) => self.on_stream_event(event).await,
             Woke::Timer => {
                 self.wake = None;
-                self.take(Input::Woke).await
+                self.feed_input(Input::Woke).await
             }
-            Woke::Silence => self.silent().await,
+            Woke::Silence => self.on_silence().await,
         }
     }
 
     /// A running call shows something. Of one that is over, nothing is shown any more.
-    pub(super) async fn progressed(&mut self, progress: Progress) -> Result<(), Gone> {
+    pub(super) async fn emit_progress(&mut self, progress: Progress) -> Result<(), Gone> {
         let Progress { call, text } = progress;
-        match self.turn.call(&call) {
+        match self.turn.open_call(&call) {
             Some(_) => self.emit(Event::ToolProgress { call, text }).await,
             None => Ok(()),
         }
     }
 
-    async fn command(&mut self, command: Command) -> Result<(), Gone> {
+    async fn handle_command(&mut self, command: Command) -> Result<(), Gone> {
         match command {
             Command::Send { content } => match Message::user(content) {
-                Ok(message) => self.take(Input::Say(message)).await,
+                Ok(message) => self.feed_input(Input::Say(message)).await,
                 Err(_empty) => Ok(()),
             },
             Command::EditQueue { was, queue } => {
                 let messages = queue.into_iter().filter_map(|content| Message::user(content).ok());
-                self.take(Input::Queue { was, now: messages.collect() }).await
+                self.feed_input(Input::Queue { was, now: messages.collect() }).await
             }
             Command::Answer { call, answer } => match self.tool_answered(&call, answer).await? {
-                Some(answer) => self.take(Input::Answered(call, answer)).await,
+                Some(answer) => self.feed_input(Input::Answered(call, answer)).await,
                 None => Ok(()),
             },
             Command::SetMode { mode } => {
@@ -184,17 +184,19 @@ impl Session {
                 self.emit(Event::ModeChanged { mode }).await
             }
             Command::SetThinking { thinking } => {
-                self.router.thinking.set(thinking);
+                self.router.thinking.set_mode(thinking);
                 self.emit(Event::ThinkingChanged { thinking }).await
             }
-            Command::Pin { arm } => self.pin(arm).await,
-            Command::Rate { good } => self.rate(good).await,
-            Command::Compact { focus } => self.take(Input::Compact { focus }).await,
-            Command::EditSummary { summary } => self.take(Input::EditSummary { summary }).await,
-            Command::UndoCompaction => self.take(Input::UndoCompaction).await,
+            Command::Pin { arm } => self.pin_arm(arm).await,
+            Command::Rate { good } => self.rate_turn(good).await,
+            Command::Compact { focus } => self.feed_input(Input::Compact { focus }).await,
+            Command::EditSummary { summary } => {
+                self.feed_input(Input::EditSummary { summary }).await
+            }
+            Command::UndoCompaction => self.feed_input(Input::UndoCompaction).await,
             Command::RunStep(step) => {
                 self.added.next_step = Some(step);
-                self.follow().await
+                self.drain_inbox().await
             }
             Command::Notify { text } => {
                 self.notify_hooks(text);
@@ -205,7 +207,7 @@ impl Session {
                 if self.turn.is_idle() {
                     std::mem::take(&mut self.stop).cancel();
                 }
-                self.take(Input::Cancel).await
+                self.feed_input(Input::Cancel).await
             }
             Command::Close => self.close().await,
         }
@@ -214,30 +216,30 @@ impl Session {
     async fn close(&mut self) -> Result<(), Gone> {
         self.orders = None;
         self.added.next_step = None;
-        self.take(Input::Close).await
+        self.feed_input(Input::Close).await
     }
 
-    async fn replied(&mut self, reply: Awaited) -> Result<(), Gone> {
+    async fn handle_reply(&mut self, reply: Awaited) -> Result<(), Gone> {
         match reply {
-            Awaited::Task(task, shares, levels) => self.begin(task, shares, levels).await?,
-            Awaited::Room(reserved) => self.reserved(reserved).await?,
-            Awaited::Summary(told, shares) => self.summarized(told, shares).await?,
-            Awaited::Conferred(way, shares) => self.conferred(way.ok(), &shares).await?,
-            Awaited::Reviewed(reviewed) => self.reviewed(reviewed).await?,
+            Awaited::Task(task, shares, levels) => self.begin_route(task, shares, levels).await?,
+            Awaited::Room(reserved) => self.on_reservation(reserved).await?,
+            Awaited::Summary(told, shares) => self.finish_compaction(told, shares).await?,
+            Awaited::Conferred(way, shares) => self.finish_panel(way.ok(), &shares).await?,
+            Awaited::Reviewed(reviewed) => self.finish_review(reviewed).await?,
             Awaited::Prepared(prepared) => self.is_prepared(prepared),
             Awaited::Stopping(answer) => self.inbox.push_back(Input::MayStop(answer)),
         }
-        self.follow().await
+        self.drain_inbox().await
     }
 
     /// Feeds one fact to the machine and performs all that follows from it.
-    pub(super) async fn take(&mut self, input: Input) -> Result<(), Gone> {
+    pub(super) async fn feed_input(&mut self, input: Input) -> Result<(), Gone> {
         self.inbox.push_back(input);
-        self.follow().await
+        self.drain_inbox().await
     }
 
     /// Feeds the facts that came up meanwhile.
-    pub(super) async fn follow(&mut self) -> Result<(), Gone> {
+    pub(super) async fn drain_inbox(&mut self) -> Result<(), Gone> {
         loop {
             if self.inbox.is_empty() && self.added.next_step.is_some() {
                 self.begin_step().await?;
@@ -245,10 +247,10 @@ impl Session {
             let Some(input) = self.inbox.pop_front() else { return Ok(()) };
             self.take_next_tools();
             let mut effects = std::mem::take(&mut self.effects);
-            self.turn.on(input, &mut effects);
+            self.turn.handle_input(input, &mut effects);
             self.turn_ends = effects.iter().any(ends_turn);
             for effect in effects.drain(..) {
-                self.perform(effect).await?;
+                self.perform_effect(effect).await?;
             }
             self.effects = effects;
         }
@@ -260,7 +262,7 @@ impl Session {
             && let Some(tools) = self.tools.next.take()
         {
             self.tools.replace(tools);
-            self.turn.offer(self.tools.callable(), self.tools.may_start());
+            self.turn.set_tools(self.tools.callable_specs(), self.tools.may_start());
         }
     }
 
@@ -268,18 +270,18 @@ impl Session {
     /// stay until it ends.
     pub(super) fn add_next_tools(&mut self) {
         if self.tools.add_next() {
-            self.turn.offer(self.tools.callable(), self.tools.may_start());
+            self.turn.set_tools(self.tools.callable_specs(), self.tools.may_start());
         }
     }
 
-    async fn perform(&mut self, effect: Effect) -> Result<(), Gone> {
+    async fn perform_effect(&mut self, effect: Effect) -> Result<(), Gone> {
         match effect {
-            Effect::Prepare(text) => self.prepare(text),
+            Effect::Prepare(text) => self.prepare_message(text),
             Effect::BeforeStop { is_again, last_words } => {
                 self.before_stop(is_again, last_words);
             }
-            Effect::Route => self.route().await?,
-            Effect::Reserve { may_compact } => self.reserve(may_compact).await?,
+            Effect::Route => self.route_turn().await?,
+            Effect::Reserve { may_compact } => self.reserve_call(may_compact).await?,
             Effect::CallModel { round, attempt } => self.call_model(round, attempt).await?,
             Effect::DropStream => {
                 self.stream = None;
@@ -288,14 +290,14 @@ impl Session {
             Effect::FailOver { error, attempt, has_content, was_called } => {
                 self.fail_over(error, attempt, has_content, was_called);
             }
-            Effect::Compact(wish) => self.compact(wish).await?,
-            Effect::Confer => self.confer(),
-            Effect::Check(outcome) => self.check(&outcome).await?,
-            Effect::Review => self.review().await?,
-            Effect::Conclude(finding) => self.conclude(finding).await?,
+            Effect::Compact(wish) => self.start_compaction(wish).await?,
+            Effect::Confer => self.start_panel(),
+            Effect::Check(outcome) => self.start_verification(&outcome).await?,
+            Effect::Review => self.start_review().await?,
+            Effect::Conclude(finding) => self.apply_finding(finding).await?,
             Effect::StopWaiting => self.waiting = None,
-            Effect::Judge(call) => self.judge(call),
-            Effect::Remember { call, rule } => self.remember(&call, rule).await?,
+            Effect::Judge(call) => self.queue_judgement(call),
+            Effect::Remember { call, rule } => self.remember_answer(&call, rule).await?,
             Effect::LetOutside(call) => self.gate.let_outside(&call),
             Effect::RunTool(call) => self.run_tool(&call, false),
             Effect::RunCheck(call) => self.run_tool(&call, true),
@@ -323,7 +325,7 @@ impl Session {
     }
 }
 
-fn started(options: &Options, mode: PermissionMode) -> Event {
+fn started_event(options: &Options, mode: PermissionMode) -> Event {
     let specs = options.tools.iter().map(|tool| tool.spec());
     let offered = specs.filter(|spec| !spec.kind.is_of_agent());
     Event::Started {
@@ -335,7 +337,7 @@ fn started(options: &Options, mode: PermissionMode) -> Event {
     }
 }
 
-fn notice((level, text): Aside) -> Event {
+fn notice_event((level, text): Aside) -> Event {
     Event::Notice { level, text }
 }
 
@@ -344,7 +346,7 @@ fn ends_turn(effect: &Effect) -> bool {
 }
 
 /// Waits for the next order. After the end of the session it never returns.
-async fn ordered(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
+async fn next_order(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
     match orders {
         None => std::future::pending().await,
         Some(orders) => orders.recv().await,
@@ -352,7 +354,7 @@ async fn ordered(orders: &mut Option<mpsc::Receiver<Order>>) -> Option<Order> {
 }
 
 /// Waits for the result that the turn waits for. If it waits for nothing, this never returns. Safe to drop.
-async fn replied(waiting: &mut Option<BoxFuture<'static, Awaited>>) -> Awaited {
+async fn next_reply(waiting: &mut Option<BoxFuture<'static, Awaited>>) -> Awaited {
     match waiting {
         None => std::future::pending().await,
         Some(wait) => {
@@ -364,7 +366,7 @@ async fn replied(waiting: &mut Option<BoxFuture<'static, Awaited>>) -> Awaited {
 }
 
 /// The stream's next event; an end without a stop is a failure. Without a stream: never.
-async fn heard(stream: &mut Option<EventStream>) -> Result<StreamEvent, ProviderError> {
+async fn next_stream_event(stream: &mut Option<EventStream>) -> Result<StreamEvent, ProviderError> {
     match stream {
         None => std::future::pending().await,
         Some(stream) => stream.next().await.unwrap_or_else(|| {
@@ -374,7 +376,7 @@ async fn heard(stream: &mut Option<EventStream>) -> Result<StreamEvent, Provider
     }
 }
 
-async fn woken(at: Option<Instant>) {
+async fn wait_until(at: Option<Instant>) {
     match at {
         None => std::future::pending().await,
         Some(at) => sleep_until(at).await,

@@ -54,7 +54,7 @@ pub(super) fn first_look(
 /// Returns the first small file in `folder`, whose links are resolved, that a person names in the newest message; or else
 /// the first folder. What hooks and commands add to a message is not what the person says.
 fn named_path(history: &[Arc<Message>], folder: &Path) -> Option<String> {
-    let last = history.last().filter(|last| prompt::said(last))?;
+    let last = history.last().filter(|last| prompt::is_from_user(last))?;
     let texts = last.content().iter().filter_map(|part| match part {
         Content::Text(text) if !text.text.starts_with(SYSTEM_NOTE) => text.text.split("```").next(),
         _ => None,
@@ -69,7 +69,7 @@ fn named_path(history: &[Arc<Message>], folder: &Path) -> Option<String> {
         .filter_map(|name| {
             // Links are followed, but not out of the folder.
             let path = folder.join(name).canonicalize().ok()?;
-            let may_be_read = path.starts_with(folder) && places::secret(&path).is_none();
+            let may_be_read = path.starts_with(folder) && places::find_secret(&path).is_none();
             let found = path.metadata().ok().filter(|_| may_be_read)?;
             let is_small = found.is_file() && found.len() <= MAX_LOOK_BYTES;
             (is_small || found.is_dir()).then_some((name, is_small))
@@ -112,8 +112,11 @@ mod tests {
         ] {
             assert_eq!(named(root, text).as_deref(), path, "{text}");
         }
-        assert_eq!(named(root, &prompt::note("read src")), None);
-        let added = vec![Content::text("hello"), Content::text(prompt::note("LICENSE changed"))];
+        assert_eq!(named(root, &prompt::system_note("read src")), None);
+        let added = vec![
+            Content::from_text("hello"),
+            Content::from_text(prompt::system_note("LICENSE changed")),
+        ];
         let message = Message::user(added).unwrap();
         assert_eq!(named_path(&[Arc::new(message)], root), None);
     }

@@ -26,9 +26,9 @@ pub(super) struct ModelPort {
 impl ModelPort {
     /// The way to the session of these requests. One that another has started starts none for hooks:
     /// its hooks are the same, and so would theirs be.
-    pub(super) fn of(pending: &PendingRequests, is_child: bool) -> Self {
-        let can_look = !is_child && pending.starter().is_some();
-        Self { requests: pending.inlet(), can_look }
+    pub(super) fn for_session(pending: &PendingRequests, is_child: bool) -> Self {
+        let can_look = !is_child && pending.child_spawner().is_some();
+        Self { requests: pending.request_sender(), can_look }
     }
 }
 
@@ -54,7 +54,7 @@ impl SideModel for ModelPort {
                 requests.send(request).await.map_err(|_gone| over())?;
                 answered.await.unwrap_or_else(|_gone| Err(over()))
             };
-            let late = || Err(format!("no answer within {}", duration::words(patience)));
+            let late = || Err(format!("no answer within {}", duration::format_duration(patience)));
             timeout(patience, asked).await.unwrap_or_else(|_| late())
         })
     }

@@ -16,11 +16,11 @@ impl Session {
         for message in history.iter().skip(*looked_at) {
             for content in message.content() {
                 match content {
-                    Content::Text(text) => concern.hear(&text.text),
+                    Content::Text(text) => concern.add_mentioned_paths(&text.text),
                     Content::ToolCall(call) => {
                         match gnoma_core::json::from_str(call.arguments.get()) {
                             Ok(arguments) => concern.open(&arguments),
-                            Err(_broken) => concern.hear(call.arguments.get()),
+                            Err(_broken) => concern.add_mentioned_paths(call.arguments.get()),
                         }
                     }
                     Content::Image(_)
@@ -32,7 +32,7 @@ impl Session {
         }
         *looked_at = history.len();
         if let Some(plan) = plan {
-            plan.task.touched = concern.met();
+            plan.task.touched = concern.matched_paths();
         }
     }
 }

@@ -7,13 +7,13 @@ use gnoma_core::{
     ledger::{Ask, CallOrigin, Draw, Reserved, SettledCall, Unit},
     session::NoticeLevel,
     store::StoreError,
-    task::boxed,
+    task::box_future,
 };
 use gnoma_router::pool;
 use tokio::time::timeout;
 
 use super::{
-    room::{LEDGER_PATIENCE, settled},
+    room::{LEDGER_PATIENCE, wait_until_settled},
     spending::Call,
     state::{Awaited, Gone, Session},
 };
@@ -41,7 +41,7 @@ impl Session {
     pub(super) fn wait_for(&mut self, work: impl Future<Output = Awaited> + Send + 'static) {
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
-            let _unsettled = timeout(LEDGER_PATIENCE, settled(unsettled)).await;
+            let _unsettled = timeout(LEDGER_PATIENCE, wait_until_settled(unsettled)).await;
             work.await
         }));
     }
@@ -52,25 +52,25 @@ impl Session {
         let mut rest = Vec::new();
         if let Some(Call { arm, meter, shares, since, first, .. }) = self.spending.call.take() {
             match shares {
-                Some(shares) => rest.extend(shares.take()),
+                Some(shares) => rest.extend(shares.take_shares()),
                 None => {
                     let hold = self.spending.hold.take();
-                    self.settle(&arm, hold, &meter, (first, since.elapsed()));
-                    rest.extend(Share::of(&arm, &meter));
+                    self.settle_call(&arm, hold, &meter, (first, since.elapsed()));
+                    rest.extend(Share::from_meter(&arm, &meter));
                 }
             }
         }
-        for Left { arm, meter, .. } in self.spending.dropped.take() {
-            rest.extend(Share::of(&arm, &meter));
+        for Left { arm, meter, .. } in self.spending.dropped.take_calls() {
+            rest.extend(Share::from_meter(&arm, &meter));
         }
         if let Some(told) = self.router.routes.tell_others() {
-            self.spending.settling.spawn(boxed(async move { told.await.err() }));
+            self.spending.settling.spawn(box_future(async move { told.await.err() }));
         }
         rest
     }
 
     /// Settles a call with what it took, with the times until the first part and the end of its answer.
-    fn settle(
+    fn settle_call(
         &mut self,
         arm: &Arm,
         hold: Option<Hold>,
@@ -82,7 +82,7 @@ impl Session {
         let at_ms = routes.now_ms();
         let call = routes.settled_call(arm, meter, first, whole);
         if let Some(hold) = hold {
-            return self.spending.settle_in_time(commit(hold, at_ms, call));
+            return self.spending.settle_in_time(commit_hold(hold, at_ms, call));
         }
         // It has happened: limits are for what is still to come.
         let only_counted = |draw: Draw| Draw { limits: Vec::new(), ..draw };
@@ -91,7 +91,7 @@ impl Session {
         let ask = Ask { at_ms, arm: arm.name(), amount: call.amount, draws, origin };
         self.spending.settle_in_time(async move {
             match ledger.reserve(ask).await {
-                Ok(Reserved::Held(id)) => failure(ledger.commit(id, at_ms, call).await),
+                Ok(Reserved::Held(id)) => error_sentence(ledger.commit(id, at_ms, call).await),
                 Ok(Reserved::Full(_)) => None,
                 Err(error) => Some(error.sentence),
             }
@@ -101,16 +101,16 @@ impl Session {
     /// Returns the work that calls of the current turn belong to.
     pub(super) fn call_origin(&self) -> CallOrigin {
         let task = self.router.plan.as_ref().and_then(|plan| plan.task.known_kind());
-        self.router.routes.origin(&self.router.scope, task)
+        self.router.routes.call_origin(&self.router.scope, task)
     }
 
     /// Adds what a call cost to the turn's and the session's sums.
-    fn book(&mut self, share: &Share) {
+    fn add_cost(&mut self, share: &Share) {
         let micro_usd = share.micro_usd.unwrap_or(0);
         let session = &mut self.spending.session_micro_usd;
         *session = session.saturating_add(micro_usd);
         if let Some(plan) = &mut self.router.plan {
-            plan.book(&share.arm, micro_usd);
+            plan.add_cost(&share.arm, micro_usd);
         }
     }
 
@@ -121,26 +121,26 @@ impl Session {
         }
         let mut by_pool = BTreeMap::new();
         for (name, micro_usd) in &plan.spent {
-            let Some(arm) = self.router.routes.arm(name) else { continue };
-            for budget in pool::budgets(&self.draws(&arm)) {
+            let Some(arm) = self.router.routes.find_arm(name) else { continue };
+            for budget in pool::budget_pools(&self.draws(&arm)) {
                 *by_pool.entry(budget).or_insert(0.0) += *micro_usd as f64 / MICRO;
             }
         }
-        self.router.routes.spent(&by_pool);
+        self.router.routes.record_spend(&by_pool);
     }
 
-    pub(super) fn learn(&mut self, plan: &RoutePlan, right: Option<bool>) {
-        let outcome = plan.outcome(right);
+    pub(super) fn learn_outcome(&mut self, plan: &RoutePlan, right: Option<bool>) {
+        let outcome = plan.to_outcome(right);
         if outcome.tried.is_empty() {
             return;
         }
-        if let Some(learnt) = self.router.routes.learn(outcome) {
-            self.spending.settling.spawn(boxed(async move { learnt.await.err() }));
+        if let Some(learnt) = self.router.routes.learn_outcome(outcome) {
+            self.spending.settling.spawn(box_future(async move { learnt.await.err() }));
         }
     }
 
     /// Tokens of a call were reported.
-    pub(super) async fn count(&mut self, usage: Usage) -> Result<(), Gone> {
+    pub(super) async fn record_usage(&mut self, usage: Usage) -> Result<(), Gone> {
         let Some(Call { arm, shares, meter, messages, since, first, .. }) =
             self.spending.call.take()
         else {
@@ -148,25 +148,25 @@ impl Session {
         };
         if let Some(shares) = shares {
             // The members have settled for themselves.
-            return self.tell_costs(shares.take()).await;
+            return self.tell_costs(shares.take_shares()).await;
         }
         let (name, at_ms) = (arm.name(), self.router.routes.now_ms());
         let history = self.turn.history();
         let answer = history.get(messages).filter(|it| it.role() == Role::Assistant);
         let known = messages + usize::from(answer.is_some());
-        self.spending.tracker.measured(usage, history, known, arm.counter());
-        self.prompts.gauge.with_cache(|cache| cache.told(usage, arm.price));
-        self.router.warm.insert(name.clone(), Warm { tokens: usage.total(), at_ms });
+        self.spending.tracker.record_usage(usage, history, known, arm.token_counter());
+        self.prompts.gauge.with_cache(|cache| cache.record_usage(usage, arm.price));
+        self.router.warm.insert(name.clone(), Warm { tokens: usage.total_tokens(), at_ms });
         let hold = self.spending.hold.take();
-        self.settle(&arm, hold, &meter, (first, since.elapsed()));
-        self.tell_costs(Share::of(&arm, &meter)).await?;
+        self.settle_call(&arm, hold, &meter, (first, since.elapsed()));
+        self.tell_costs(Share::from_meter(&arm, &meter)).await?;
         self.tell_context().await
     }
 
     /// Calls that are settled: what they cost goes to the sums and to the person.
     pub(super) async fn tell_costs(&mut self, shares: Vec<Share>) -> Result<(), Gone> {
         for share in shares {
-            self.book(&share);
+            self.add_cost(&share);
             let call_micro_usd = share.micro_usd;
             if call_micro_usd.is_none() {
                 self.tell_unpriced(&share.arm).await?;
@@ -179,14 +179,14 @@ impl Session {
             let Share { arm, is_estimated: estimated, .. } = share;
             let cost =
                 Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated };
-            self.tell(cost).await?;
+            self.send_event(cost).await?;
         }
         Ok(())
     }
 
     /// Says once that a cap does not count calls whose price is not known.
     async fn tell_unpriced(&mut self, name: &ModelRef) -> Result<(), Gone> {
-        let Some(arm) = self.router.routes.arm(name) else { return Ok(()) };
+        let Some(arm) = self.router.routes.find_arm(name) else { return Ok(()) };
         let is_money = |draw: &Draw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
         if !self.draws(&arm).iter().any(is_money)
             || std::mem::replace(&mut self.spending.has_named_unpriced, true)
@@ -197,11 +197,11 @@ impl Session {
             "the price of {name} is not known, so your spending caps do not count its calls. Set `input_price` and \
              `output_price` in its entry of `[[arms]]`, or 0 for both if it costs nothing"
         );
-        self.tell(Event::Notice { level: NoticeLevel::Warning, text }).await
+        self.send_event(Event::Notice { level: NoticeLevel::Warning, text }).await
     }
 
     /// Says once that something beside the work does not work.
-    pub(super) async fn complain(&mut self, why: String) -> Result<(), Gone> {
+    pub(super) async fn warn_save_failure(&mut self, why: String) -> Result<(), Gone> {
         if std::mem::replace(&mut self.spending.has_complained, true) {
             return Ok(());
         }
@@ -212,7 +212,7 @@ impl Session {
     pub(super) async fn tell_unsettled(&mut self) -> Result<(), Gone> {
         while let Some(done) = self.spending.settling.try_join_next() {
             if let Ok(Some(why)) = done {
-                self.complain(why).await?;
+                self.warn_save_failure(why).await?;
             }
         }
         Ok(())
@@ -227,7 +227,7 @@ impl Session {
         let _gone = self.tell_costs(rest).await;
         if let Some(plan) = self.router.last.take() {
             let right = self.router.rating.take();
-            self.learn(&plan, right);
+            self.learn_outcome(&plan, right);
         }
         let settling = &mut self.spending.settling;
         let mut failure = None;
@@ -242,11 +242,11 @@ impl Session {
 }
 
 /// A session that is stopped before this has begun lets the room go.
-async fn commit(hold: Hold, at_ms: i64, call: SettledCall) -> Option<String> {
-    let (ledger, id) = hold.settle()?;
-    failure(ledger.commit(id, at_ms, call).await)
+async fn commit_hold(hold: Hold, at_ms: i64, call: SettledCall) -> Option<String> {
+    let (ledger, id) = hold.into_parts()?;
+    error_sentence(ledger.commit(id, at_ms, call).await)
 }
 
-fn failure(result: Result<(), StoreError>) -> Option<String> {
+fn error_sentence(result: Result<(), StoreError>) -> Option<String> {
     result.err().map(|error| error.sentence)
 }

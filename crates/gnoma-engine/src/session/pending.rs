@@ -13,7 +13,7 @@ use gnoma_core::{
     lifecycle::{Lifecycle, Point, PointKind, SideQuestion},
     message::CallId,
     session::{NoticeLevel, PermissionAnswer},
-    task::boxed,
+    task::box_future,
     tool::{
         BoxFuture, CallSpans, ChildLink, ChildResult, ChildTask, Parent, Question, SpawnError,
         Spawner, ToolEvent, ToolSession,
@@ -95,12 +95,12 @@ pub(super) struct Starts {
 }
 
 impl Starts {
-    fn listening(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
-        self.lifecycle.clone().filter(|lifecycle| lifecycle.listens(kind))
+    fn listener_for(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
+        self.lifecycle.clone().filter(|lifecycle| lifecycle.has_listener(kind))
     }
 
     /// Starts a session where nobody keeps it from that, and tells of its end.
-    async fn start(
+    async fn start_child(
         self,
         parent: Parent,
         mut child: ChildTask,
@@ -111,31 +111,31 @@ impl Starts {
             child.id = child.resume.clone().unwrap_or_else(|| spawner.new_id());
         }
         let (id, name) = (child.id.clone(), child.agent.as_ref().unwrap_or(&child.name).clone());
-        if let Some(lifecycle) = self.listening(PointKind::ChildStart) {
+        if let Some(lifecycle) = self.listener_for(PointKind::ChildStart) {
             let texts = child.content.iter().filter_map(|content| match content {
                 Content::Text(text) => Some(&*text.text),
                 _ => None,
             });
             let task = texts.collect::<Vec<_>>().join("\n");
             let point = Point::ChildStart { id: id.clone(), name: name.clone(), task };
-            let answer = lifecycle.at(point, self.rights.mode()).await;
-            tell(&*parent.port, answer.notices);
+            let answer = lifecycle.run_hooks(point, self.rights.mode()).await;
+            emit_warnings(&*parent.port, answer.notices);
             if let Some(why) = answer.block {
                 return Err(SpawnError::Failed(format!("a hook refused to start it: {why}")));
             }
         }
         let port = Arc::clone(&parent.port);
-        let lifecycle = self.listening(PointKind::ChildStop);
+        let lifecycle = self.listener_for(PointKind::ChildStop);
         let (rights, telling) = (self.rights.clone(), Arc::clone(&self.telling));
         let child_of = (id, name);
         let mut end =
             ChildEnding { heard: lifecycle.map(|it| (it, rights)), child: child_of, port, telling };
-        let ended = spawner.spawn(parent, child, link).await;
+        let ended = spawner.spawn_child(parent, child, link).await;
         let last_words = match &ended {
             Ok(result) => result.text.clone(),
             Err(error) => error.to_string(),
         };
-        if let Some(told) = end.told(last_words) {
+        if let Some(told) = end.stop_report(last_words) {
             told.await;
         }
         ended
@@ -153,33 +153,33 @@ struct ChildEnding {
 }
 
 impl ChildEnding {
-    fn told(&mut self, last_words: String) -> Option<BoxFuture<'static, ()>> {
+    fn stop_report(&mut self, last_words: String) -> Option<BoxFuture<'static, ()>> {
         let (lifecycle, rights) = self.heard.take()?;
         let ((id, name), port) = (std::mem::take(&mut self.child), Arc::clone(&self.port));
         Some(Box::pin(async move {
             let point = Point::ChildStop { id, name, last_words };
-            tell(&*port, lifecycle.at(point, rights.mode()).await.notices);
+            emit_warnings(&*port, lifecycle.run_hooks(point, rights.mode()).await.notices);
         }))
     }
 }
 
 impl Drop for ChildEnding {
     fn drop(&mut self) {
-        let Some(told) = self.told(SpawnError::Stopped.to_string()) else { return };
+        let Some(told) = self.stop_report(SpawnError::Stopped.to_string()) else { return };
         // Where the program itself ends, nobody is told any more.
         if runtime::Handle::try_current().is_ok() {
             let mut telling = self.telling.lock().unwrap_or_else(PoisonError::into_inner);
             while telling.try_join_next().is_some() {}
-            telling.spawn(boxed(told));
+            telling.spawn(box_future(told));
         }
     }
 }
 
 /// Tells people what came up.
-pub(super) fn tell(port: &dyn ToolSession, notices: Vec<String>) {
+pub(super) fn emit_warnings(port: &dyn ToolSession, notices: Vec<String>) {
     for text in notices {
         let level = NoticeLevel::Warning;
-        port.emit(CallId::new(""), ToolEvent::Notice { level, text });
+        port.emit_event(CallId::new(""), ToolEvent::Notice { level, text });
     }
 }
 
@@ -189,34 +189,34 @@ impl fmt::Debug for Port {
     }
 }
 
-fn refused(reason: &str) -> PermissionAnswer {
+fn denial_answer(reason: &str) -> PermissionAnswer {
     PermissionAnswer::Deny { reason: reason.to_owned() }
 }
 
 impl ToolSession for Port {
-    fn ask(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer> {
+    fn ask_user(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer> {
         let requests = self.requests.clone();
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             if requests.send(ToolRequest::Ask { call, question, answer }).await.is_err() {
-                return refused(NOBODY);
+                return denial_answer(NOBODY);
             }
-            answered.await.unwrap_or_else(|_gone| refused("the question was withdrawn"))
+            answered.await.unwrap_or_else(|_gone| denial_answer("the question was withdrawn"))
         })
     }
 
-    fn emit(&self, call: CallId, event: ToolEvent) {
+    fn emit_event(&self, call: CallId, event: ToolEvent) {
         let _full = self.requests.try_send(ToolRequest::Tell { call, event });
     }
 
-    fn deliver(&self, news: String) -> BoxFuture<'static, ()> {
+    fn deliver_to_model(&self, news: String) -> BoxFuture<'static, ()> {
         let requests = self.requests.clone();
         Box::pin(async move {
             let _gone = requests.send(ToolRequest::Deliver(news)).await;
         })
     }
 
-    fn spawn(
+    fn spawn_child(
         &self,
         call: CallId,
         child: ChildTask,
@@ -224,7 +224,7 @@ impl ToolSession for Port {
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
         let (session, turn) = (self.scope.session().to_owned(), self.scope.turn().to_owned());
         let parent = Parent { session, turn, call, port: Arc::new(self.clone()) };
-        Box::pin(self.starts.clone().start(parent, child, link))
+        Box::pin(self.starts.clone().start_child(parent, child, link))
     }
 }
 
@@ -252,12 +252,12 @@ impl PendingRequests {
     }
 
     /// Returns the sending end of the channel for requests.
-    pub(super) fn inlet(&self) -> mpsc::Sender<ToolRequest> {
+    pub(super) fn request_sender(&self) -> mpsc::Sender<ToolRequest> {
         self.requests.0.clone()
     }
 
     /// Returns the spawner that starts sessions, and the parent on whose behalf it starts them outside of any call.
-    pub(super) fn starter(&self) -> Option<(Arc<dyn Spawner>, Parent)> {
+    pub(super) fn child_spawner(&self) -> Option<(Arc<dyn Spawner>, Parent)> {
         let Port { starts, scope, .. } = &*self.port;
         let (session, turn) = (scope.session().to_owned(), scope.turn().to_owned());
         let parent = Parent { session, turn, call: CallId::new(""), port: self.port() };
@@ -265,7 +265,7 @@ impl PendingRequests {
     }
 
     /// Reports of the end of sessions, starting now; each began with one.
-    pub(super) fn telling(&self) -> JoinSet<()> {
+    pub(super) fn take_reports(&self) -> JoinSet<()> {
         let telling = &self.port.starts.telling;
         std::mem::take(&mut *telling.lock().unwrap_or_else(PoisonError::into_inner))
     }

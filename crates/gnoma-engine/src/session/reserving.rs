@@ -21,12 +21,12 @@ use crate::{
 
 impl Session {
     /// Reserves what the call may take, where any of its pools has a limit.
-    pub(super) async fn reserve(&mut self, may_compact: bool) -> Result<(), Gone> {
+    pub(super) async fn reserve_call(&mut self, may_compact: bool) -> Result<(), Gone> {
         self.spending.answer_tokens = None;
         self.prefix_known();
         self.tell_context().await?;
         if may_compact && self.is_filled() {
-            self.answer(Room::Filled);
+            self.answer_reservation(Room::Filled);
             return Ok(());
         }
         let rest = self.settle_rest();
@@ -35,21 +35,21 @@ impl Session {
         self.look_for_paths();
         let Some(plan) = &self.router.plan else { return Ok(()) };
         if let Some(why) = plan.is_beyond() {
-            self.answer(Room::Denied(ProviderError::new(ErrorKind::Quota, OWN, why)));
+            self.answer_reservation(Room::Denied(ProviderError::new(ErrorKind::Quota, OWN, why)));
             return Ok(());
         }
         if let Some(error) = self.router.kept_from() {
-            self.answer(Room::Refused(error));
+            self.answer_reservation(Room::Refused(error));
             return Ok(());
         }
         let routes = Arc::clone(&self.router.routes);
         let arm = plan.arm.name();
         let (context, warm) = (plan.task.need.context_tokens, self.router.warm.get(&arm));
-        let amount = routes.expected(&plan.arm, context, warm);
+        let amount = routes.expected_amount(&plan.arm, context, warm);
         let draws = routes.draws_for(&plan.arm, &self.router.scope, &amount);
         let is_limited = draws.iter().any(|draw| !draw.limits.is_empty());
         let Some(ledger) = routes.ledger().filter(|_| is_limited).cloned() else {
-            self.answer(Room::Held);
+            self.answer_reservation(Room::Held);
             return Ok(());
         };
         let price = plan.arm.price;
@@ -57,9 +57,12 @@ impl Session {
         let ask = Ask { at_ms: routes.now_ms(), arm, amount, draws, origin };
         let unsettled = self.spending.unsettled.clone();
         self.waiting = Some(Box::pin(async move {
-            let reserved = room::reserved(&routes, &*ledger, ask.clone(), unsettled).await;
+            let reserved =
+                room::reserve_when_settled(&routes, &*ledger, ask.clone(), unsettled).await;
             Awaited::Room(match reserved {
-                Ok(reserved) => room::shortened(&routes, &*ledger, ask, price, reserved).await,
+                Ok(reserved) => {
+                    room::reserve_shorter(&routes, &*ledger, ask, price, reserved).await
+                }
                 Err(error) => Err(error),
             })
         }));
@@ -67,13 +70,16 @@ impl Session {
     }
 
     /// The ledger has answered.
-    pub(super) async fn reserved(&mut self, found: Result<Found, StoreError>) -> Result<(), Gone> {
+    pub(super) async fn on_reservation(
+        &mut self,
+        found: Result<Found, StoreError>,
+    ) -> Result<(), Gone> {
         match found {
             Ok(Found { reserved: Reserved::Held(id), answer_tokens, .. }) => {
                 let ledger = self.router.routes.ledger().cloned();
                 self.spending.hold = ledger.map(|ledger| Hold::new(ledger, id));
                 self.spending.answer_tokens = answer_tokens.and_then(|it| u32::try_from(it).ok());
-                self.answer(Room::Held);
+                self.answer_reservation(Room::Held);
                 if let Some(tokens) = answer_tokens {
                     let text = format!(
                         "the spending cap leaves room for an answer of at most {tokens} tokens"
@@ -87,13 +93,13 @@ impl Session {
         Ok(())
     }
 
-    fn answer(&mut self, room: Room) {
+    fn answer_reservation(&mut self, room: Room) {
         self.inbox.push_back(Input::Reserved(room));
     }
 
     /// Reports whether too little room is left in the window of the current arm.
     fn is_filled(&mut self) -> bool {
-        self.context().fullness == Fullness::Critical
+        self.context_use().fullness == Fullness::Critical
     }
 
     /// A pool has no room for the call.
@@ -104,8 +110,8 @@ impl Session {
         levels.retain(|level| level.pool != pool || level.limit != limit);
         levels.push(Level { pool, limit, used, held: 0, resets_at_ms: free_at_ms });
         let routes = &self.router.routes;
-        let error = room::refusal(full, need, routes.now_ms(), routes.zone());
-        self.answer(Room::Refused(error));
+        let error = room::limit_error(full, need, routes.now_ms(), routes.zone());
+        self.answer_reservation(Room::Refused(error));
     }
 
     /// The ledger does not work: what costs nothing, or has no limit, is asked all the same.
@@ -120,11 +126,11 @@ impl Session {
             let hint = "Fix the cause, or remove the caps (`router.caps`, `spend_cap`) for now.";
             // Not the arm's failure: another one could not be counted either.
             let error = ProviderError::new(ErrorKind::BadRequest, OWN, text).with_hint(hint);
-            self.answer(Room::Denied(error));
+            self.answer_reservation(Room::Denied(error));
             return Ok(());
         }
-        self.complain(error.sentence).await?;
-        self.answer(Room::Held);
+        self.warn_save_failure(error.sentence).await?;
+        self.answer_reservation(Room::Held);
         Ok(())
     }
 }

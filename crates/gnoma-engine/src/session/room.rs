@@ -21,21 +21,24 @@ pub(super) const LEDGER_PATIENCE: Duration = Duration::from_secs(5);
 const LEAST_WAIT: Duration = Duration::from_millis(50);
 
 /// Reserves room once the calls of `unsettled` are settled. Safe to drop.
-pub(super) async fn reserved(
+pub(super) async fn reserve_when_settled(
     routes: &Routes,
     ledger: &dyn Ledger,
     ask: Ask,
     unsettled: Vec<CancellationToken>,
 ) -> Result<Reserved, StoreError> {
-    timeout(LEDGER_PATIENCE, settled(unsettled)).await.map_err(|_| silent())?;
+    timeout(LEDGER_PATIENCE, wait_until_settled(unsettled))
+        .await
+        .map_err(|_| ledger_timeout_error())?;
     let until = Instant::now() + LIMIT_PATIENCE;
     loop {
         let at_ms = routes.now_ms();
         let reserving = ledger.reserve(Ask { at_ms, ..ask.clone() });
-        let reserved = timeout(LEDGER_PATIENCE, reserving).await.map_err(|_| silent())??;
+        let reserved =
+            timeout(LEDGER_PATIENCE, reserving).await.map_err(|_| ledger_timeout_error())??;
         let wait = match &reserved {
             Reserved::Held(_) => None,
-            Reserved::Full(full) => wait(full, at_ms),
+            Reserved::Full(full) => time_until_room(full, at_ms),
         };
         match wait.filter(|wait| Instant::now() + *wait <= until) {
             None => return Ok(reserved),
@@ -54,7 +57,7 @@ pub(super) struct Found {
 
 /// Reserves room for the call with a shorter answer if the money does not suffice for the call as it is expected to
 /// be.
-pub(super) async fn shortened(
+pub(super) async fn reserve_shorter(
     routes: &Routes,
     ledger: &dyn Ledger,
     ask: Ask,
@@ -66,10 +69,10 @@ pub(super) async fn shortened(
     let Reserved::Full(full) = &reserved else { return Ok(as_it_is(reserved)) };
     let left = full.limit.most.saturating_sub(full.used);
     let money = price.filter(|_| full.limit.unit == Unit::MicroUsd);
-    let shorter = money.and_then(|price| pool::shorter(&need, &price, left));
+    let shorter = money.and_then(|price| pool::shorten_call(&need, &price, left));
     let Some(amount) = shorter else { return Ok(as_it_is(reserved)) };
     let asking = ledger.reserve(Ask { at_ms: routes.now_ms(), amount, ..ask });
-    Ok(match timeout(LEDGER_PATIENCE, asking).await.map_err(|_| silent())?? {
+    Ok(match timeout(LEDGER_PATIENCE, asking).await.map_err(|_| ledger_timeout_error())?? {
         held @ Reserved::Held(_) => {
             Found { reserved: held, need, answer_tokens: Some(amount.output) }
         }
@@ -78,14 +81,14 @@ pub(super) async fn shortened(
 }
 
 /// Waits until these calls are settled. Safe to drop.
-pub(super) async fn settled(calls: Vec<CancellationToken>) {
+pub(super) async fn wait_until_settled(calls: Vec<CancellationToken>) {
     for call in calls {
         call.cancelled().await;
     }
 }
 
 /// Returns the time to wait for room; `None` if the window of the limit does not roll.
-fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
+fn time_until_room(full: &Full, now_ms: i64) -> Option<Duration> {
     match full.limit.window {
         Window::Rolling { .. } => {
             let ms = u64::try_from(full.free_at_ms?.saturating_sub(now_ms)).unwrap_or(0);
@@ -96,7 +99,7 @@ fn wait(full: &Full, now_ms: i64) -> Option<Duration> {
 }
 
 /// A limit without room, as a failure: one that waiting fixes, if it does.
-pub(super) fn refusal(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> ProviderError {
+pub(super) fn limit_error(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
         Unit::Requests
@@ -109,7 +112,8 @@ pub(super) fn refusal(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> Pr
             None => ErrorKind::Quota,
         },
     };
-    let mut error = ProviderError::new(kind, OWN, pool::words(full, need, now_ms, zone));
+    let mut error =
+        ProviderError::new(kind, OWN, pool::describe_full_limit(full, need, now_ms, zone));
     error.retry_after = full
         .free_at_ms
         .and_then(|at_ms| u64::try_from(at_ms.saturating_sub(now_ms)).ok())
@@ -119,6 +123,6 @@ pub(super) fn refusal(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> Pr
     )
 }
 
-fn silent() -> StoreError {
+fn ledger_timeout_error() -> StoreError {
     StoreError::new(StoreErrorKind::Busy, "the spending ledger does not respond")
 }

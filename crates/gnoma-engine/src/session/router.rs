@@ -62,7 +62,7 @@ pub(super) struct Router {
 
 impl Router {
     pub(super) fn new(routes: Arc<Routes>, scope: Scope) -> Self {
-        let (concern, began_ms) = (routes.options.concern(), routes.now_ms());
+        let (concern, began_ms) = (routes.options.new_concern(), routes.now_ms());
         Self {
             routes,
             thinking: Thinking::default(),
@@ -82,8 +82,8 @@ impl Router {
     }
 
     /// The same, with models that think so much.
-    pub(super) fn thinking(mut self, mode: Option<ThinkingMode>) -> Self {
-        self.thinking.set(mode);
+    pub(super) fn with_thinking(mut self, mode: Option<ThinkingMode>) -> Self {
+        self.thinking.set_mode(mode);
         self
     }
 
@@ -100,7 +100,7 @@ impl Router {
         let mut plan = self.plan.take()?;
         match outcome {
             Outcome::Complete { .. } if plan.is_open => {
-                let green = plan.signals.check().map(|(_, green)| green);
+                let green = plan.signals.last_check().map(|(_, green)| green);
                 plan.close_attempt(green.or_else(|| handling.verdict()));
             }
             Outcome::Stuck { .. } | Outcome::Unfit { .. } if plan.is_open => {
@@ -126,7 +126,7 @@ impl Router {
     }
 
     /// From now on, models receive the conversation in another form.
-    pub(super) fn retold(&mut self, tokens: u64) {
+    pub(super) fn reset_context(&mut self, tokens: u64) {
         self.warm.clear();
         if let Some(plan) = &mut self.plan {
             plan.task.need.context_tokens = tokens;
@@ -134,18 +134,18 @@ impl Router {
     }
 
     /// The model of this name, if there is one: `provider/model`, the model, or a word of its name.
-    pub(super) fn named(&self, wanted: &str) -> Option<ModelRef> {
+    pub(super) fn model_by_name(&self, wanted: &str) -> Option<ModelRef> {
         let names: Vec<ModelRef> = self.routes.arms().iter().map(Arm::name).collect();
         find_model(wanted, names.iter()).cloned()
     }
 
     /// Lets the turn that is about to begin use the model of this name, if there is one.
     pub(super) fn pin_turn(&mut self, wanted: &str) -> bool {
-        self.turn_pin = self.named(wanted);
+        self.turn_pin = self.model_by_name(wanted);
         self.turn_pin.is_some()
     }
 
-    pub(super) fn pinned(&self) -> Option<&ModelRef> {
+    pub(super) fn pinned_model(&self) -> Option<&ModelRef> {
         if self.turn_pin.is_some() {
             return self.turn_pin.as_ref();
         }
@@ -160,7 +160,7 @@ impl Router {
         ChoiceContext {
             warm: &self.warm,
             levels: &self.levels,
-            pin: self.pinned(),
+            pin: self.pinned_model(),
             may_wait: true,
             scope: &self.scope,
         }
@@ -168,7 +168,10 @@ impl Router {
 
     /// As a turn sees it that began under another pin.
     pub(super) fn moment_of(&self, plan: &RoutePlan) -> ChoiceContext<'_> {
-        ChoiceContext { pin: self.pinned().filter(|_| plan.is_pinned), ..self.choice_context() }
+        ChoiceContext {
+            pin: self.pinned_model().filter(|_| plan.is_pinned),
+            ..self.choice_context()
+        }
     }
 
     /// Reports whether the current arm only looks yet: several approaches are compared before anything is changed.

@@ -33,31 +33,32 @@ const MAX_PAST_TASKS: usize = 8;
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Session {
-    pub(super) async fn route(&mut self) -> Result<(), Gone> {
+    pub(super) async fn route_turn(&mut self) -> Result<(), Gone> {
         self.router.plan = None;
         self.tell_unsettled().await?;
         self.look_for_paths();
-        let mut task = self.task();
+        let mut task = self.current_task();
         if let Some(plan) = self.router.last.take() {
-            let reaction = || signals::reaction(&task.words, &plan.task.words);
+            let reaction = || signals::classify_reaction(&task.words, &plan.task.words);
             let right = self.router.rating.take().or_else(reaction);
-            self.learn(&plan, right);
-            task = task.after(&plan.task);
+            self.learn_outcome(&plan, right);
+            task = task.with_previous_kind(&plan.task);
         } else if let Some(before) = self.task_before() {
-            task = task.after(&before);
+            task = task.with_previous_kind(&before);
         }
         self.router.begin_turn();
         let routes = Arc::clone(&self.router.routes);
         let count = routes.arms().len();
-        let heard = routes.hear_others().filter(|_| count > 1 && self.router.pinned().is_none());
-        let limited = || routes.limited(&self.router.scope);
+        let heard =
+            routes.hear_others().filter(|_| count > 1 && self.router.pinned_model().is_none());
+        let limited = || routes.limited_draws(&self.router.scope);
         let is_limited = heard.is_some() || !limited().is_empty();
         let ledger = routes.ledger().filter(|_| is_limited).cloned();
         let classifier = routes.options.classifier.as_ref().filter(|_| count > 1);
         let may_see = |arm: &Arm| routes.kept_from(&arm.name(), &task).is_none();
-        let classifier = classifier.and_then(|name| routes.arm(name)).filter(may_see);
+        let classifier = classifier.and_then(|name| routes.find_arm(name)).filter(may_see);
         if heard.is_none() && ledger.is_none() && classifier.is_none() {
-            return self.begin(task, Vec::new(), Vec::new()).await;
+            return self.begin_route(task, Vec::new(), Vec::new()).await;
         }
         let (at_ms, account) = (routes.now_ms(), self.account());
         self.wait_for(async move {
@@ -65,20 +66,20 @@ impl Session {
                 // Whoever is not heard of is found out about by asking.
                 let _unheard = timeout(LEDGER_PATIENCE, heard).await;
             }
-            let limited = routes.limited(&account.scope);
+            let limited = routes.limited_draws(&account.scope);
             let levels = async {
                 let ledger = ledger.filter(|_| !limited.is_empty())?;
-                timeout(LEDGER_PATIENCE, ledger.levels(limited, at_ms)).await.ok()?.ok()
+                timeout(LEDGER_PATIENCE, ledger.limit_levels(limited, at_ms)).await.ok()?.ok()
             };
             let (levels, (task, shares)) =
-                tokio::join!(levels, classified(task, classifier, &account));
+                tokio::join!(levels, classify_task(task, classifier, &account));
             Awaited::Task(task, shares, levels.unwrap_or_default())
         });
         Ok(())
     }
 
     /// Begins the way of the turn with what is known of its task. `shares`: what finding out took.
-    pub(super) async fn begin(
+    pub(super) async fn begin_route(
         &mut self,
         task: Task,
         shares: Vec<Share>,
@@ -89,10 +90,10 @@ impl Session {
         let seed = routes.options.seed.wrapping_add(self.router.turns);
         // Where nobody is known for answers in a form, or for thinking, somebody else is asked.
         let is_special = task.need.structured_output || task.need.thinking;
-        let plain = is_special.then(|| task.clone().needing(false, false));
-        let begun = routes.begin(task, seed, self.router.choice_context());
+        let plain = is_special.then(|| task.clone().with_needs(false, false));
+        let begun = routes.plan_route(task, seed, self.router.choice_context());
         let begun = match (begun, plain) {
-            (Err(_), Some(task)) => routes.begin(task, seed, self.router.choice_context()),
+            (Err(_), Some(task)) => routes.plan_route(task, seed, self.router.choice_context()),
             (begun, _) => begun,
         };
         let routed = match begun {
@@ -108,14 +109,14 @@ impl Session {
                 }
                 Ok(delivery)
             }
-            Err(no_arm) => Err(nobody(&no_arm)),
+            Err(no_arm) => Err(no_arm_error(&no_arm)),
         };
         self.inbox.push_back(Input::Routed(routed));
         self.tell_costs(shares).await
     }
 
     /// Returns the task that the person asks for.
-    pub(super) fn task(&mut self) -> Task {
+    pub(super) fn current_task(&mut self) -> Task {
         let context_tokens = self.context_tokens();
         let history = self.turn.history();
         let said = history.iter().rev().find(|message| message.role() == Role::User);
@@ -123,10 +124,10 @@ impl Session {
         let has_images = self.turn.conversation().1.iter().any(|message| has_images(message));
         let options = &self.router.routes.options;
         let matters = self.router.routes.arms().len() > 1 || !options.rules.is_empty();
-        let mut task = Task::of(words, has_images, context_tokens, matters, options);
-        task.touched = self.router.concern.met();
+        let mut task = Task::from_words(words, has_images, context_tokens, matters, options);
+        task.touched = self.router.concern.matched_paths();
         let thinking = self.router.thinking.is_needed(&task.words);
-        task.needing(self.turn.has_shape(), thinking)
+        task.with_needs(self.turn.has_shape(), thinking)
     }
 
     /// The subject of a resumed conversation before its last message.
@@ -142,10 +143,10 @@ impl Session {
             .filter(|message| message.role() == Role::User && !message.is_system_note());
         let said: Vec<_> = said.rev().skip(1).take(MAX_PAST_TASKS).collect();
         let task = |message: &&Arc<Message>| {
-            Task::of(message.text_content(), false, 0, true, &routes.options)
+            Task::from_words(message.text_content(), false, 0, true, &routes.options)
         };
         let tasks = said.iter().rev().map(task);
-        tasks.reduce(|before, task| task.after(&before))
+        tasks.reduce(|before, task| task.with_previous_kind(&before))
     }
 
     /// The turn's need has grown with what came since it began.
@@ -169,7 +170,7 @@ impl Session {
     }
 
     /// A person says whether the last turn's work was right.
-    pub(super) async fn rate(&mut self, good: bool) -> Result<(), Gone> {
+    pub(super) async fn rate_turn(&mut self, good: bool) -> Result<(), Gone> {
         let last = self.router.last.as_ref().and_then(|plan| plan.attempts.last());
         let Some(arm) = last.map(|attempt| attempt.arm.clone()) else {
             return self.notify(NoticeLevel::Info, "nothing to rate yet".to_owned()).await;
@@ -187,7 +188,7 @@ impl Session {
     }
 
     /// Only this arm is asked from the next turn on; `None`: whichever the router chooses.
-    pub(super) async fn pin(&mut self, arm: Option<ModelRef>) -> Result<(), Gone> {
+    pub(super) async fn pin_arm(&mut self, arm: Option<ModelRef>) -> Result<(), Gone> {
         let (level, text) = match arm {
             None => {
                 self.router.pin = Pin::Nobody;
@@ -200,7 +201,7 @@ impl Session {
                         .to_owned(),
                 )
             }
-            Some(name) if self.router.routes.arm(&name).is_some() => {
+            Some(name) if self.router.routes.find_arm(&name).is_some() => {
                 let to = name.to_string();
                 self.tell_point(PointKind::ModelSwitched, || Point::ModelSwitched { to });
                 let text = format!("{name} answers from the next turn on");
@@ -216,7 +217,7 @@ impl Session {
 }
 
 /// That no arm can be asked, as a failure.
-fn nobody(no_arm: &NoArm) -> ProviderError {
+fn no_arm_error(no_arm: &NoArm) -> ProviderError {
     let why = match (&no_arm.dead_end, no_arm.reasons.as_slice()) {
         (Some(why), _) => why.clone(),
         (None, []) => "no model is configured".to_owned(),
@@ -245,9 +246,13 @@ fn has_images(message: &Message) -> bool {
 }
 
 /// Lets an arm classify the task; the type that the words suggest is used if it says nothing useful.
-async fn classified(task: Task, classifier: Option<Arm>, account: &Account) -> (Task, Vec<Share>) {
+async fn classify_task(
+    task: Task,
+    classifier: Option<Arm>,
+    account: &Account,
+) -> (Task, Vec<Share>) {
     let Some(arm) = classifier else { return (task, Vec::new()) };
-    let request = task.question(&arm);
-    let Said { text, shares } = account.ask(&arm, request, CLASSIFIER_PATIENCE).await;
-    (task.judged(text.ok().as_deref()), shares)
+    let request = task.classifier_request(&arm);
+    let Said { text, shares } = account.ask_arm(&arm, request, CLASSIFIER_PATIENCE).await;
+    (task.with_judgement(text.ok().as_deref()), shares)
 }

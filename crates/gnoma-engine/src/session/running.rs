@@ -6,7 +6,7 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     lifecycle::PointKind,
-    task::boxed,
+    task::box_future,
     tool::{MachineView, ToolKind},
 };
 use gnoma_guard::firewall::Firewall;
@@ -27,16 +27,16 @@ use crate::{
 
 impl Session {
     /// A call has run. When the sandbox stopped it, a person may let it run outside.
-    pub(super) async fn ended(&mut self, ended: Ended) -> Result<(), Gone> {
+    pub(super) async fn on_call_ended(&mut self, ended: Ended) -> Result<(), Gone> {
         let Ended { call, outcome, duration_ms, is_check, stop } = ended;
         self.inbox.extend(stop.map(Input::StopAfter));
         if !is_check {
-            self.observe(&outcome);
+            self.observe_outcome(&outcome);
         }
         self.take_back(Some(&call)).await?;
-        let why = walled(&outcome).filter(|_| self.gate.may_offer_outside(&call));
+        let why = sandbox_denial(&outcome).filter(|_| self.gate.may_offer_outside(&call));
         let why = why.map(str::to_owned);
-        self.take(match why {
+        self.feed_input(match why {
             Some(why) => Input::Walled { call, outcome, duration_ms, why },
             None => Input::ToolDone(call, outcome, duration_ms),
         })
@@ -44,13 +44,13 @@ impl Session {
     }
 
     /// Records what a call has shown about the work.
-    fn observe(&mut self, outcome: &ToolOutcome) {
+    fn observe_outcome(&mut self, outcome: &ToolOutcome) {
         let Some(plan) = &mut self.router.plan else { return };
         match outcome {
             ToolOutcome::Done(output) | ToolOutcome::Failed(output) => {
-                plan.signals.changed(output.diff.as_deref());
+                plan.signals.record_diff(output.diff.as_deref());
                 if output.diff.is_some() {
-                    plan.parts.add(&plan.arm.name());
+                    plan.parts.credit_arm(&plan.arm.name());
                 }
                 if let Some(report) = &output.report {
                     plan.signals.command_ended(report);
@@ -63,28 +63,28 @@ impl Session {
     /// Runs what was judged. `written` is the call as it was written: without the secrets that the tool
     /// is handed.
     pub(super) fn run_tool(&mut self, written: &ToolCall, is_check: bool) {
-        let admitted = self.gate.admitted(&written.id);
+        let admitted = self.gate.call_and_grant(&written.id);
         // What was judged as a call of another tool is run as one.
         let tool =
             admitted.as_ref().and_then(|(call, _)| self.tools.by_name.get(&call.expose().name));
         let tool = tool.map(Arc::clone);
         let (Some((call, grant)), Some(tool)) = (admitted, tool) else {
-            let outcome = ToolOutcome::failed("not run: nothing decided whether it may");
+            let outcome = ToolOutcome::failure_text("not run: nothing decided whether it may");
             return self.inbox.push_back(Input::ToolDone(written.id.clone(), outcome, 0));
         };
         let may_write = !checkpoint::only_reads(tool.spec(), written, &grant);
         if may_write && !is_check {
             self.may_write(tool.spec(), written);
         }
-        let files = may_write.then(|| self.persistence.writes()).flatten();
+        let files = may_write.then(|| self.persistence.begin_write()).flatten();
         // What a session changes that this one starts, it changes in calls of its own, before which the files
         // are kept as well, but after this. Hooks that hear of it first may change them at once.
         let is_first = tool.spec().kind == ToolKind::StartsSessions
-            && self.added.listening(PointKind::ChildStart).is_none();
+            && self.added.listener_for(PointKind::ChildStart).is_none();
         let keep_before = files.map(|files| KeepBefore {
             is_beside: is_first && files.may_be_beside(),
             files,
-            label: checkpoint::label(tool.spec(), written, &self.firewall),
+            label: checkpoint::checkpoint_label(tool.spec(), written, &self.firewall),
         });
         // No model reads a check's output back.
         let reader = self.reads_results.clone().filter(|_| !is_check);
@@ -98,14 +98,14 @@ impl Session {
             ..self.tool_cx()
         };
         let large_results = large_results.filter(|_| tool.spec().kind != ToolKind::ReadsResults);
-        let hides = (!call.used().is_empty()).then(|| Arc::clone(&self.firewall));
+        let hides = (!call.used_placeholders().is_empty()).then(|| Arc::clone(&self.firewall));
         // What it shows of other programs may be spelled so that only known secrets are found in it.
         let learns = (grant_machine != MachineView::None).then(|| Arc::clone(&self.firewall));
         let call = call.expose().clone();
         let after = self.after_call(written);
         let run =
             Run { tool, call, cx, keep_before, large_results, hides, learns, after, is_check };
-        self.running.spawn(boxed(run.go()));
+        self.running.spawn(box_future(run.run_call()));
     }
 
     /// A call that may have changed files without a diff to show for it is about to run.
@@ -143,7 +143,7 @@ struct Run {
 }
 
 impl Run {
-    async fn go(self) -> Ended {
+    async fn run_call(self) -> Ended {
         let Self { tool, call, cx, keep_before, large_results, hides, learns, after, is_check } =
             self;
         let (id, name, stopped) = (call.id.clone(), call.name.clone(), cx.stop.clone());
@@ -151,7 +151,7 @@ impl Run {
         let work = async {
             if let Some(firewall) = learns {
                 let learned = spawn_blocking(move || {
-                    drop(firewall.text(&processes::command_lines()));
+                    drop(firewall.redact_text(&processes::command_lines()));
                 });
                 // Without it the output is checked all the same.
                 learned.await.ok();
@@ -160,12 +160,12 @@ impl Run {
                 Some(KeepBefore { files, label, is_beside: true }) => {
                     // It runs in any case.
                     let kept = async { drop(files.keep_before(label).await) };
-                    beside(&cx.stop.clone(), kept, tool.run(call, cx)).await
+                    run_during_save(&cx.stop.clone(), kept, tool.run(call, cx)).await
                 }
                 Some(KeepBefore { files, label, is_beside: false }) => {
                     match cx.stop.run_until_cancelled(files.keep_before(label)).await {
                         None => return ToolOutcome::Interrupted(String::new()),
-                        Some(Err(why)) => return ToolOutcome::failed(why),
+                        Some(Err(why)) => return ToolOutcome::failure_text(why),
                         Some(Ok(())) => started = Instant::now(),
                     }
                     tool.run(call, cx).await
@@ -173,11 +173,11 @@ impl Run {
                 None => tool.run(call, cx).await,
             };
             if let Some(firewall) = hides {
-                outcome = firewall.outcome(outcome);
+                outcome = firewall.redact_outcome(outcome);
             }
-            duration_ms = millis(started.elapsed());
+            duration_ms = to_millis(started.elapsed());
             if let Some(after) = after {
-                let said = after.said(outcome.clone(), duration_ms);
+                let said = after.ask_after_tool(outcome.clone(), duration_ms);
                 if let Some(said) = stopped.run_until_cancelled(said).await {
                     (outcome, stop) = said;
                 }
@@ -190,14 +190,14 @@ impl Run {
             }
         };
         let outcome = AssertUnwindSafe(work).catch_unwind().await.unwrap_or_else(|_panic| {
-            ToolOutcome::failed(format!("`{name}` crashed; its work may be half done"))
+            ToolOutcome::failure_text(format!("`{name}` crashed; its work may be half done"))
         });
         Ended { call: id, outcome, duration_ms, is_check, stop }
     }
 }
 
 /// Runs a call while the files are still being kept, and waits for both.
-async fn beside(
+async fn run_during_save(
     stop: &CancellationToken,
     kept: impl Future<Output = ()>,
     run: impl Future<Output = ToolOutcome>,
@@ -213,12 +213,12 @@ async fn beside(
     }
 }
 
-fn millis(duration: Duration) -> u64 {
+fn to_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Returns the access that the sandbox seems to have stopped.
-fn walled(outcome: &ToolOutcome) -> Option<&str> {
+fn sandbox_denial(outcome: &ToolOutcome) -> Option<&str> {
     match outcome {
         ToolOutcome::Failed(output) => output.report.as_ref()?.walled.as_deref(),
         ToolOutcome::Done(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_) => None,

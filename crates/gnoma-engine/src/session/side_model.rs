@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use gnoma_core::{
     Content,
     lifecycle::SideQuestion,
-    task::boxed,
+    task::box_future,
     tool::{ChildEnd, ChildLink, ChildTask, Parent, Spawner},
 };
 use tokio::sync::oneshot;
@@ -17,7 +17,7 @@ use crate::{
     routing::{
         ask::{Account, Share},
         offers::ChoiceContext,
-        review::plain,
+        review::plain_request,
     },
 };
 
@@ -41,20 +41,20 @@ impl Session {
             return;
         }
         if question.may_look {
-            let starter = self.pending.starter();
-            self.added.beside.spawn(boxed(looked(starter, question, answer)));
+            let starter = self.pending.child_spawner();
+            self.added.beside.spawn(box_future(ask_with_files(starter, question, answer)));
             return;
         }
         let arms = self.arms_beside(question.model.as_deref());
-        let (account, requests) = (self.account(), self.pending.inlet());
-        self.added.beside.spawn(boxed(async move {
+        let (account, requests) = (self.account(), self.pending.request_sender());
+        self.added.beside.spawn(box_future(async move {
             let SideQuestion { system, text, patience, .. } = question;
             let asking = SideAsking { arms, account, system, text, patience };
             let mut answer = answer;
             let mut shares = Vec::new();
             let said = tokio::select! {
                 () = answer.closed() => None,
-                said = asking.said(&mut shares) => Some(said),
+                said = asking.ask_arms(&mut shares) => Some(said),
             };
             let _gone = requests.send(ToolRequest::Paid(shares)).await;
             if let Some(said) = said {
@@ -67,17 +67,17 @@ impl Session {
     /// reason why none may.
     fn arms_beside(&mut self, wanted: Option<&str>) -> Result<Vec<Arm>, String> {
         self.look_for_paths();
-        let (task, answering) = (self.task(), self.answering());
+        let (task, answering) = (self.current_task(), self.answering_arm());
         let context = self.router.choice_context();
         let routes = &self.router.routes;
         let Some(wanted) = wanted else {
-            let arms = routes.tellers(&task, context, answering.as_ref());
+            let arms = routes.rank_summarizers(&task, context, answering.as_ref());
             let nobody = || "no model can be asked now".to_owned();
             return (!arms.is_empty()).then_some(arms).ok_or_else(nobody);
         };
-        let named = self.router.named(wanted);
+        let named = self.router.model_by_name(wanted);
         let context = ChoiceContext { pin: named.as_ref(), ..context };
-        let free = named.as_ref().map(|_| routes.tellers(&task, context, None));
+        let free = named.as_ref().map(|_| routes.rank_summarizers(&task, context, None));
         let mut arms = free.unwrap_or_default();
         arms.retain(|arm| named.as_ref() == Some(&arm.name()));
         let nobody =
@@ -97,11 +97,11 @@ struct SideAsking {
 
 impl SideAsking {
     /// Asks one arm after the other until one has answered.
-    async fn said(self, shares: &mut Vec<Share>) -> SideAnswer {
+    async fn ask_arms(self, shares: &mut Vec<Share>) -> SideAnswer {
         let mut failures = Vec::new();
         for arm in &self.arms? {
-            let request = plain(arm, &self.system, self.text.clone(), MAX_ANSWER_TOKENS);
-            let said = self.account.ask(arm, request, self.patience).await;
+            let request = plain_request(arm, &self.system, self.text.clone(), MAX_ANSWER_TOKENS);
+            let said = self.account.ask_arm(arm, request, self.patience).await;
             shares.extend(said.shares);
             match said.text {
                 Ok(text) => return Ok(text),
@@ -113,7 +113,7 @@ impl SideAsking {
 }
 
 /// Asks a session that looks at files first. It ends when nobody waits for the answer any more.
-async fn looked(
+async fn ask_with_files(
     starter: Option<(Arc<dyn Spawner>, Parent)>,
     question: SideQuestion,
     mut answer: oneshot::Sender<SideAnswer>,
@@ -124,7 +124,7 @@ async fn looked(
     };
     let task = ChildTask {
         name: LOOKING_NAME.to_owned(),
-        content: vec![Content::text(question.text)],
+        content: vec![Content::from_text(question.text)],
         tools: Some(LOOKING_TOOLS.map(str::to_owned).into()),
         preferred_model: question.model,
         prompt: question.system,
@@ -132,7 +132,7 @@ async fn looked(
     };
     let said = tokio::select! {
         () = answer.closed() => return,
-        ended = spawner.spawn(parent, task, ChildLink::unwatched()) => ended,
+        ended = spawner.spawn_child(parent, task, ChildLink::without_watcher()) => ended,
     };
     let _gone = answer.send(match said {
         Ok(result) => match result.end {

@@ -37,7 +37,7 @@ impl Silence {
     }
 
     /// Takes in an event of the answer and restarts the wait, unless the event brings nothing.
-    pub(super) fn hear(&mut self, event: &StreamEvent) {
+    pub(super) fn reset_on_event(&mut self, event: &StreamEvent) {
         if self.has_begun && says_nothing(event) {
             return;
         }
@@ -46,12 +46,12 @@ impl Silence {
     }
 
     /// Returns the time at which the silence has to be checked.
-    pub(super) fn until(&self) -> Instant {
+    pub(super) fn next_check_at(&self) -> Instant {
         self.since + self.next_word.min(self.limit)
     }
 
     /// Looks at it: how long it has lasted, and whether that is too long.
-    pub(super) fn look(&mut self) -> Lasting {
+    pub(super) fn check_duration(&mut self) -> Lasting {
         let waited = self.since.elapsed();
         self.next_word = self.next_word.saturating_mul(2);
         Lasting { waited, limit: self.limit, has_begun: self.has_begun }

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use gnoma_core::{Message, ModelRef, Role, StreamEvent, session::ContextUse, task::boxed};
+use gnoma_core::{Message, ModelRef, Role, StreamEvent, session::ContextUse, task::box_future};
 use tokio::{task::JoinSet, time::Instant};
 use tokio_util::sync::CancellationToken;
 
@@ -42,9 +42,9 @@ pub(super) struct Call {
 
 impl Call {
     /// Takes in an event of the answer.
-    pub(super) fn hear(&mut self, event: &StreamEvent) {
+    pub(super) fn record_event(&mut self, event: &StreamEvent) {
         if let Some(silence) = &mut self.silence {
-            silence.hear(event);
+            silence.reset_on_event(event);
         }
     }
 }
@@ -103,7 +103,7 @@ impl Spending {
         let guard = call.clone().drop_guard();
         self.unsettled.retain(|call| !call.is_cancelled());
         self.unsettled.push(call);
-        self.settling.spawn(boxed(async move {
+        self.settling.spawn(box_future(async move {
             let _guard = guard;
             settle.await
         }));
@@ -111,7 +111,7 @@ impl Spending {
 }
 
 /// Returns a tracker for a conversation that is continued. `measured` is the size that its provider reported.
-pub(super) fn tracker(
+pub(super) fn resume_tracker(
     history: &[Arc<Message>],
     measured: Option<Measured>,
     router: &Router,
@@ -119,14 +119,14 @@ pub(super) fn tracker(
     let Some(Measured { usage, messages }) = measured else { return Tracker::default() };
     let mut before = history.iter().take(messages).rev();
     let origin = before.find(|it| it.role() == Role::Assistant).and_then(|it| it.origin());
-    let counter = counter(router, origin);
-    Tracker::resumed(usage, history, messages, counter)
+    let counter = counter_for(router, origin);
+    Tracker::from_reported_usage(usage, history, messages, counter)
 }
 
 /// Returns how a model counts tokens, as far as that is known.
-pub(super) fn counter(router: &Router, name: Option<&ModelRef>) -> Counter {
-    let arm = name.and_then(|name| router.routes.arm(name));
+pub(super) fn counter_for(router: &Router, name: Option<&ModelRef>) -> Counter {
+    let arm = name.and_then(|name| router.routes.find_arm(name));
     let unknown = || ModelRef { provider: String::new(), model: String::new() };
     let by_name = || Counter { wire: Wire::default(), name: name.cloned().unwrap_or_else(unknown) };
-    arm.map_or_else(by_name, |arm| arm.counter())
+    arm.map_or_else(by_name, |arm| arm.token_counter())
 }

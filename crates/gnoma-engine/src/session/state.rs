@@ -27,7 +27,7 @@ use super::{
     pending::{PendingRequests, Starts},
     room::Found,
     router::Router,
-    spending::{Spending, tracker},
+    spending::{Spending, resume_tracker},
     toolset::Toolset,
     verdicts::Judging,
 };
@@ -97,16 +97,20 @@ pub(super) struct Prompts {
 }
 
 impl Prompts {
-    pub(super) fn system(&mut self, tier: Tier) -> Arc<str> {
+    pub(super) fn system_prompt(&mut self, tier: Tier) -> Arc<str> {
         Arc::clone(self.made.entry(tier).or_insert_with(|| (self.make)(tier).into()))
     }
 
     /// Messages that show a lean arm how it is done.
-    pub(super) fn example(&mut self, tier: Tier, tools: &[Arc<ToolSpec>]) -> &[Arc<Message>] {
+    pub(super) fn example_messages(
+        &mut self,
+        tier: Tier,
+        tools: &[Arc<ToolSpec>],
+    ) -> &[Arc<Message>] {
         match tier {
             Tier::Lean => {
                 let can_spawn = tools.iter().any(|spec| spec.kind == ToolKind::StartsSessions);
-                self.example.get_or_insert_with(|| prompt::example(can_spawn)).as_slice()
+                self.example.get_or_insert_with(|| prompt::example_messages(can_spawn)).as_slice()
             }
             Tier::Full => &[],
         }
@@ -172,9 +176,9 @@ impl Session {
         let scope = scope.unwrap_or_else(|| Scope::new(id));
         let tools = Toolset::new(tools);
         let specs = Arc::clone(tools.specs(Tier::Full));
-        let shown = prompts.system(Tier::Full);
-        prompts.gauge.set(shown, specs, history.clone());
-        let router = Router::new(routes, scope).thinking(thinking);
+        let shown = prompts.system_prompt(Tier::Full);
+        prompts.gauge.record_request(shown, specs, history.clone());
+        let router = Router::new(routes, scope).with_thinking(thinking);
         let starts = Starts {
             spawner,
             lifecycle: lifecycle.clone(),
@@ -184,12 +188,12 @@ impl Session {
         };
         let pending = PendingRequests::new(starts, Arc::clone(&router.scope));
         let added = Additions::new(lifecycle);
-        added.lend(ModelPort::of(&pending, is_child));
+        added.set_side_model(ModelPort::for_session(&pending, is_child));
         let is_told = keeping.is_told;
         let persistence = Persistence::new(keeping, &firewall, &limits, history.len());
-        let spending = Spending::new(tracker(&history, measured, &router), is_told);
-        let mut turn = Turn::new(history, [], limits).stopping_at(added.stops());
-        turn.offer(tools.callable(), tools.may_start());
+        let spending = Spending::new(resume_tracker(&history, measured, &router), is_told);
+        let mut turn = Turn::new(history, [], limits).stopping_at(added.stop_points());
+        turn.set_tools(tools.callable_specs(), tools.may_start());
         prompts.gauge.set_summary(turn.conversation().0.cloned());
         let (cwd, roots) = (place.cwd.clone(), place.roots.clone());
         Self {

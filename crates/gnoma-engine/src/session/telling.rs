@@ -13,10 +13,10 @@ impl Session {
         let mut used: Option<Usage> = None;
         match &mut event {
             Event::ToolCallDrafted { name, .. } if self.tools.may_write(name) => {
-                self.persistence.prepare();
+                self.persistence.prepare_checkpoint();
             }
-            Event::ToolEnded { call, .. } => self.gate.forget(&call.id),
-            Event::Compacted { .. } | Event::Uncompacted { .. } => self.retold(),
+            Event::ToolEnded { call, .. } => self.gate.remove_call(&call.id),
+            Event::Compacted { .. } | Event::Uncompacted { .. } => self.reset_context(),
             Event::TurnEnded { outcome, usage, .. } => {
                 *usage += self.turn_is_over(outcome).await?;
             }
@@ -25,20 +25,20 @@ impl Session {
         }
         self.tell_points(&event);
         let is_retold = matches!(event, Event::Compacted { .. } | Event::Uncompacted { .. });
-        self.tell(event).await?;
+        self.send_event(event).await?;
         match used {
-            Some(usage) => self.count(usage).await,
+            Some(usage) => self.record_usage(usage).await,
             None if is_retold => self.tell_context().await,
             None => Ok(()),
         }
     }
 
     /// Tells an event that means nothing for the session.
-    pub(super) async fn tell(&mut self, event: Event) -> Result<(), Gone> {
+    pub(super) async fn send_event(&mut self, event: Event) -> Result<(), Gone> {
         if let Some(lifecycle) = &self.added.lifecycle {
-            lifecycle.heard(&event);
+            lifecycle.on_event(&event);
         }
-        self.persistence.before(&event, self.turn.history(), self.turn_ends).await;
+        self.persistence.store_event(&event, self.turn.history(), self.turn_ends).await;
         self.events.send(event).await.map_err(|_| Gone)
     }
 
@@ -55,13 +55,13 @@ impl Session {
     }
 
     /// From now on, models receive the conversation in another form: no prompt of it is cached.
-    fn retold(&mut self) {
+    fn reset_context(&mut self) {
         let (summary, rest) = self.turn.conversation();
         self.prompts.gauge.set_summary(summary.cloned());
         let told = summary.into_iter().chain(rest).map(AsRef::as_ref);
-        self.spending.tracker.retold(told, self.turn.history().len());
+        self.spending.tracker.replace_first_messages(told, self.turn.history().len());
         let tokens = self.context_tokens();
-        self.router.retold(tokens);
+        self.router.reset_context(tokens);
     }
 
     /// A turn has ended: its plan waits for what the person thinks of it. Gives what a call took that was
@@ -69,10 +69,10 @@ impl Session {
     async fn turn_is_over(&mut self, outcome: &Outcome) -> Result<Usage, Gone> {
         self.drop_call();
         let stopped = self.spending.call.as_ref().filter(|call| call.is_dropped);
-        let taken = stopped.map_or_else(Usage::default, |call| call.meter.all());
+        let taken = stopped.map_or_else(Usage::default, |call| call.meter.total_usage());
         let rest = self.settle_rest();
         self.tell_costs(rest).await?;
-        if let Some(plan) = self.router.end_turn(outcome, self.turn.handling()) {
+        if let Some(plan) = self.router.end_turn(outcome, self.turn.tool_handling()) {
             self.share_out(&plan);
             self.router.put_away(plan);
         }

@@ -26,7 +26,7 @@ pub(super) struct Thinking {
 }
 
 impl Thinking {
-    pub(super) fn set(&mut self, mode: Option<ThinkingMode>) {
+    pub(super) fn set_mode(&mut self, mode: Option<ThinkingMode>) {
         self.mode = mode;
         self.told.clear();
     }
@@ -36,12 +36,12 @@ impl Thinking {
         match self.mode {
             None | Some(ThinkingMode::Off) => false,
             Some(ThinkingMode::Tokens(_)) => true,
-            Some(ThinkingMode::Adaptive) => complexity(words) >= HIGH_PERCENT,
+            Some(ThinkingMode::Adaptive) => estimate_complexity(words) >= HIGH_PERCENT,
         }
     }
 
     /// Returns the effort and the thinking mode that an arm is asked for.
-    pub(super) fn of(
+    pub(super) fn effort_for(
         &self,
         arm: &Arm,
         task: Option<&Task>,
@@ -50,7 +50,8 @@ impl Thinking {
         let effort = match mode {
             ThinkingMode::Off => Effort::None,
             _ if !arm.thinking => return (None, None),
-            ThinkingMode::Adaptive => match task.map_or(0, |task| complexity(&task.words)) {
+            ThinkingMode::Adaptive => match task.map_or(0, |task| estimate_complexity(&task.words))
+            {
                 HIGH_PERCENT.. => Effort::High,
                 MEDIUM_PERCENT.. => Effort::Medium,
                 _ => Effort::Low,
@@ -63,7 +64,7 @@ impl Thinking {
     }
 
     /// Describes the part of the choice that an arm cannot follow, once for each arm.
-    pub(super) fn cannot(&mut self, arm: &Arm) -> Option<String> {
+    pub(super) fn describe_unsupported(&mut self, arm: &Arm) -> Option<String> {
         let name = arm.name();
         let text = match self.mode? {
             ThinkingMode::Off if arm.always_thinks => {
@@ -78,6 +79,6 @@ impl Thinking {
     }
 }
 
-fn complexity(words: &str) -> u8 {
-    classify::classify(words).complexity
+fn estimate_complexity(words: &str) -> u8 {
+    classify::classify_text(words).complexity
 }

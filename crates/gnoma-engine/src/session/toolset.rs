@@ -51,7 +51,7 @@ impl Toolset {
     }
 
     /// All that can be called.
-    pub(super) fn callable(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
+    pub(super) fn callable_specs(&self) -> impl Iterator<Item = &Arc<ToolSpec>> {
         self.full.iter().chain(&self.of_agents)
     }
 
@@ -104,7 +104,7 @@ impl Toolset {
     }
 
     /// All but the one of that name.
-    pub(super) fn without(&self, tier: Tier, name: Option<&str>) -> Arc<[Arc<ToolSpec>]> {
+    pub(super) fn specs_without(&self, tier: Tier, name: Option<&str>) -> Arc<[Arc<ToolSpec>]> {
         match name {
             None => Arc::clone(self.specs(tier)),
             Some(name) => {
@@ -114,7 +114,7 @@ impl Toolset {
     }
 
     /// Those that only read.
-    pub(super) fn reading(&self, tier: Tier) -> Arc<[Arc<ToolSpec>]> {
+    pub(super) fn read_only_specs(&self, tier: Tier) -> Arc<[Arc<ToolSpec>]> {
         let reads = |spec: &&Arc<ToolSpec>| spec.access == Access::Read;
         self.specs(tier).iter().filter(reads).cloned().collect()
     }
@@ -125,7 +125,7 @@ impl Toolset {
     }
 
     /// The tool that starts sessions.
-    pub(super) fn starter(&self) -> Option<Arc<dyn Tool>> {
+    pub(super) fn session_starter(&self) -> Option<Arc<dyn Tool>> {
         // The one that speaks with them only reads.
         let starts = |spec: &&Arc<ToolSpec>| {
             spec.kind == ToolKind::StartsSessions && spec.access != Access::Read
@@ -137,7 +137,7 @@ impl Toolset {
     /// The tools that only read, of which a call may start a session.
     pub(super) fn may_start(&self) -> MayStart {
         let reads = |tool: &&Arc<dyn Tool>| tool.spec().access == Access::Read;
-        let all = self.by_name.values().filter(|_| self.starter().is_some());
+        let all = self.by_name.values().filter(|_| self.session_starter().is_some());
         MayStart(all.filter(reads).cloned().collect())
     }
 

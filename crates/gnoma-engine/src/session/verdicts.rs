@@ -47,7 +47,7 @@ pub(super) struct Judged {
 impl Judging {
     /// Returns `Ok` if the files that calls may be about are there, and the reason if they never will be; `None`:
     /// not yet.
-    pub(super) fn files(&self) -> Option<Result<(), String>> {
+    pub(super) fn files_ready(&self) -> Option<Result<(), String>> {
         let Some(ready) = &self.ready else { return Some(Ok(())) };
         let gone = || Err("the files are not there".to_owned());
         let told = ready.borrow().clone();

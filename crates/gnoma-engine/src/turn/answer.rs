@@ -50,8 +50,8 @@ impl AnswerDraft {
     }
 
     /// The stop reason in the light of what has come.
-    pub(super) fn settled(&self, stop: StopReason) -> StopReason {
-        self.parts.settled(stop)
+    pub(super) fn effective_stop(&self, stop: StopReason) -> StopReason {
+        self.parts.effective_stop_reason(stop)
     }
 
     pub(super) fn is_full(&self) -> bool {
@@ -60,25 +60,25 @@ impl AnswerDraft {
 
     /// A call was begun: its id, apart from those of all calls `before`. `None` where the block is not a
     /// new call.
-    pub(super) fn draft(&mut self, slot: Slot, before: &HashSet<CallId>) -> Option<CallId> {
+    pub(super) fn begin_draft(&mut self, slot: Slot, before: &HashSet<CallId>) -> Option<CallId> {
         if self.drafts.contains_key(&slot) {
             return None;
         }
         let own = self.parts.call_id(slot)?;
-        let id = apart(own, |id| !before.contains(id) && !self.drafted.contains(id));
+        let id = unique_id(own, |id| !before.contains(id) && !self.drafted.contains(id));
         self.drafted.insert(id.clone());
         self.drafts.insert(slot, id.clone());
         Some(id)
     }
 
     /// The call that is written in this block.
-    pub(super) fn drafted(&self, slot: Slot) -> Option<&CallId> {
+    pub(super) fn draft_id(&self, slot: Slot) -> Option<&CallId> {
         self.drafts.get(&slot)
     }
 
     /// All that has come.
     pub(super) fn finish(self) -> Response {
-        self.parts.finish()
+        self.parts.into_response()
     }
 }
 
@@ -87,14 +87,14 @@ impl AnswerDraft {
 pub(super) fn name_apart(response: &mut Response, taken: &mut HashSet<CallId>) {
     for block in &mut response.content {
         if let Content::ToolCall(call) = block {
-            call.id = apart(&call.id, |id| !taken.contains(id));
+            call.id = unique_id(&call.id, |id| !taken.contains(id));
             taken.insert(call.id.clone());
         }
     }
 }
 
 /// The id, or the first of its numbered variants that is free.
-fn apart(own: &CallId, is_free: impl Fn(&CallId) -> bool) -> CallId {
+fn unique_id(own: &CallId, is_free: impl Fn(&CallId) -> bool) -> CallId {
     let mut number = 2_u32;
     let mut id = own.clone();
     while !is_free(&id) {

@@ -18,7 +18,7 @@ const EMPTY_ATTEMPTS: u32 = 3;
 const NO_ROOM: &str = "Start a new session, compact this one (/compact at its prompt), or use a model with a larger window.";
 
 impl Turn {
-    pub(super) fn heard(
+    pub(super) fn on_stream_event(
         &mut self,
         attempt: u32,
         mut answer: AnswerDraft,
@@ -29,20 +29,20 @@ impl Turn {
         if another_call && self.watch.is_lean {
             fx.push(Effect::DropStream);
             answer.push(&StreamEvent::Stop(StopReason::ToolUse));
-            return self.answered(attempt, answer, StopReason::ToolUse, fx);
+            return self.finish_answer(attempt, answer, StopReason::ToolUse, fx);
         }
         if let StreamEvent::Stop(stop) = event {
-            let stop = answer.settled(stop);
+            let stop = answer.effective_stop(stop);
             answer.push(&StreamEvent::Stop(stop));
             fx.push(Effect::DropStream);
-            return self.answered(attempt, answer, stop, fx);
+            return self.finish_answer(attempt, answer, stop, fx);
         }
         answer.push(&event);
         if answer.is_full() {
             fx.push(Effect::DropStream);
-            return self.answered(attempt, answer, StopReason::MaxTokens, fx);
+            return self.finish_answer(attempt, answer, StopReason::MaxTokens, fx);
         }
-        if self.show(&mut answer, event, fx) {
+        if self.emit_piece(&mut answer, event, fx) {
             fx.push(Effect::DropStream);
             return self.cut_short(answer, fx);
         }
@@ -50,7 +50,12 @@ impl Turn {
     }
 
     /// Shows a piece of the answer; says whether the model has begun to repeat itself.
-    fn show(&mut self, answer: &mut AnswerDraft, event: StreamEvent, fx: &mut Effects) -> bool {
+    fn emit_piece(
+        &mut self,
+        answer: &mut AnswerDraft,
+        event: StreamEvent,
+        fx: &mut Effects,
+    ) -> bool {
         match event {
             StreamEvent::TextDelta { text, .. } if !text.is_empty() => {
                 let loops = self.watch.text_repeats(&text);
@@ -61,13 +66,13 @@ impl Turn {
                 fx.push(Effect::Emit(Event::Thinking { text }));
             }
             StreamEvent::ToolCallStart { slot, name, .. } => {
-                if let Some(call) = answer.draft(slot, &self.call_ids) {
+                if let Some(call) = answer.begin_draft(slot, &self.call_ids) {
                     fx.push(Effect::Emit(Event::ToolCallDrafted { call, name }));
                 }
             }
             StreamEvent::ToolCallDelta { slot, fragment } => {
                 let loops = self.watch.arguments_repeat(&fragment);
-                if let Some(call) = answer.drafted(slot).cloned() {
+                if let Some(call) = answer.draft_id(slot).cloned() {
                     fx.push(Effect::Emit(Event::ToolCallDelta { call, fragment }));
                 }
                 return loops;
@@ -90,14 +95,14 @@ impl Turn {
 
     /// The model repeats itself: its text is kept, and it receives a note.
     fn cut_short(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Phase {
-        self.keep(answer, fx);
-        match self.correct(prompt::REPETITION.to_owned()) {
+        self.append_answer(answer, fx);
+        match self.correct_model(prompt::REPETITION.to_owned()) {
             Ok(()) => self.call_model(fx),
-            Err(stuck) => self.end(Outcome::Stuck { what: stuck }, fx),
+            Err(stuck) => self.deliver_or_check(Outcome::Stuck { what: stuck }, fx),
         }
     }
 
-    fn answered(
+    fn finish_answer(
         &mut self,
         attempt: u32,
         answer: AnswerDraft,
@@ -117,16 +122,16 @@ impl Turn {
         }
         let message = if stop == StopReason::ToolUse {
             let mut response = answer.finish();
-            mend(&mut response, &self.specs);
+            repair_calls(&mut response, &self.specs);
             self.keep_response(response, fx)
         } else {
-            self.keep(answer, fx)
+            self.append_answer(answer, fx)
         };
         match stop {
             StopReason::ToolUse if has_calls => self.run_calls(message.as_deref(), fx),
             StopReason::MaxTokens => {
                 if let (Some(shaping), Some(message)) = (&mut self.answers.shaping, &message) {
-                    shaping.cut(&message.text_content());
+                    shaping.add_partial_answer(&message.text_content());
                 }
                 self.continue_cut(has_calls, fx)
             }
@@ -136,7 +141,7 @@ impl Turn {
             | StopReason::StopSequence
             | StopReason::Refusal
             | StopReason::ContentFilter
-            | StopReason::Other => self.ended(message.as_deref(), stop, fx),
+            | StopReason::Other => self.on_model_done(message.as_deref(), stop, fx),
         }
     }
 
@@ -184,7 +189,7 @@ impl Turn {
         );
         let error = ProviderError::new(ErrorKind::ServerError, provider, text)
             .with_hint("Ask it to continue, or use another model with --model.");
-        let kept_partial = self.keep(answer, fx).is_some();
+        let kept_partial = self.append_answer(answer, fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)
     }
 
@@ -205,7 +210,12 @@ impl Turn {
     }
 
     /// The model says that it is done.
-    fn ended(&mut self, message: Option<&Message>, stop: StopReason, fx: &mut Effects) -> Phase {
+    fn on_model_done(
+        &mut self,
+        message: Option<&Message>,
+        stop: StopReason,
+        fx: &mut Effects,
+    ) -> Phase {
         let text = message.map(Message::text_content).unwrap_or_default();
         if let Some(why) = prompt::without_answer(stop, message) {
             let (level, text) = (NoticeLevel::Warning, why.to_owned());
@@ -214,14 +224,14 @@ impl Turn {
         if !self.queued.is_empty() {
             return self.call_model(fx);
         }
-        if let Some(why) = self.misfit(stop, &text) {
+        if let Some(why) = self.find_form_error(stop, &text) {
             return self.ask_again(why, fx);
         }
         self.may_end(stop, text, fx)
     }
 
     /// Puts the model right in the next round, if that has not been tried too often.
-    fn correct(&mut self, note: String) -> Result<(), String> {
+    fn correct_model(&mut self, note: String) -> Result<(), String> {
         if self.watch.corrections == self.limits.corrections {
             return Err(format!(
                 "the model kept repeating itself after {} corrections",
@@ -236,23 +246,25 @@ impl Turn {
 
 /// Repairs names and arguments before they reach history, guard or tool, which all read the same from then on: what is not JSON
 /// or a text that holds it, and texts where the tool wants something else. Names that occur twice cannot be repaired.
-fn mend(response: &mut Response, specs: &HashMap<String, Arc<ToolSpec>>) {
+fn repair_calls(response: &mut Response, specs: &HashMap<String, Arc<ToolSpec>>) {
     for block in &mut response.content {
         let Content::ToolCall(call) = block else { continue };
         if let Some(meant) = names::meant_tool(&call.name, specs) {
             call.name = meant;
         }
         if let Ok(text) = call.arguments.read::<String>() {
-            if let Some(arguments) = repair::arguments(&text) {
+            if let Some(arguments) = repair::repair_arguments(&text) {
                 call.arguments = arguments;
                 call.broken = false;
             }
         } else if repair::repeats_a_key(call.arguments.get()) {
-            let text = RawJson::of(&call.arguments.get());
+            let text = RawJson::from_value(&call.arguments.get());
             call.arguments = text.unwrap_or_else(|_| RawJson::empty_object());
             call.broken = true;
         }
-        if let Some(respelt) = specs.get(&call.name).and_then(|spec| fits::respelt(spec, call)) {
+        if let Some(respelt) =
+            specs.get(&call.name).and_then(|spec| fits::normalize_arguments(spec, call))
+        {
             call.arguments = respelt;
         }
     }

@@ -21,9 +21,9 @@ use crate::{
 };
 
 impl Turn {
-    pub(super) fn start(&mut self, message: Message, fx: &mut Effects) -> Phase {
+    pub(super) fn start_with_message(&mut self, message: Message, fx: &mut Effects) -> Phase {
         self.begin_turn(fx);
-        self.prepare(Vec::new(), [message].into(), true, fx)
+        self.prepare_messages(Vec::new(), [message].into(), true, fx)
     }
 
     /// Forgets the last turn and becomes active.
@@ -34,7 +34,7 @@ impl Turn {
         self.delivery = Delivery::Direct;
         self.answers.continuations = 0;
         if let Some(shaping) = &mut self.answers.shaping {
-            shaping.begin();
+            shaping.begin_attempt();
         }
         self.checks = 0;
         self.has_compacted = false;
@@ -45,10 +45,10 @@ impl Turn {
         self.added.stop_after = None;
         self.added.is_kept_going = false;
         self.added.kept_going = 0;
-        self.enter(SessionState::Active, fx);
+        self.enter_state(SessionState::Active, fx);
     }
 
-    pub(super) fn routed(
+    pub(super) fn on_route(
         &mut self,
         routed: Result<Delivery, ProviderError>,
         fx: &mut Effects,
@@ -56,20 +56,20 @@ impl Turn {
         match routed {
             Ok(delivery) => {
                 self.delivery = delivery;
-                self.reserve(1, fx)
+                self.reserve_call(1, fx)
             }
-            Err(error) => self.failed(1, AnswerDraft::default(), error, fx),
+            Err(error) => self.on_call_failed(1, AnswerDraft::default(), error, fx),
         }
     }
 
     /// The next round, as far as there is one.
     pub(super) fn call_model(&mut self, fx: &mut Effects) -> Phase {
         if !self.has_rounds() {
-            return self.end(Outcome::RoundLimit { rounds: self.rounds }, fx);
+            return self.deliver_or_check(Outcome::RoundLimit { rounds: self.rounds }, fx);
         }
         if self.queued.iter().any(|message| self.is_prepared_first(message)) {
             let said = mem::take(&mut self.queued);
-            return self.prepare(Vec::new(), said.into(), false, fx);
+            return self.prepare_messages(Vec::new(), said.into(), false, fx);
         }
         let said = mem::take(&mut self.queued);
         self.next_round(said, fx)
@@ -85,23 +85,23 @@ impl Turn {
         }
         if !self.notes.is_empty() {
             let notes = mem::take(&mut self.notes);
-            self.append(Message::user_text(prompt::note(&notes.join("\n"))), fx);
+            self.append_message(Message::user_text(prompt::system_note(&notes.join("\n"))), fx);
         }
         let is_heard = !said.is_empty();
         for message in said {
-            self.append(message, fx);
+            self.append_message(message, fx);
         }
         if is_heard {
             self.tell_queue(fx);
         }
-        self.reserve(1, fx)
+        self.reserve_call(1, fx)
     }
 
     /// Adds to the conversation what came up beside it.
     pub(super) fn tell_news(&mut self, fx: &mut Effects) {
         let news = mem::take(&mut self.added.news);
         if !news.is_empty() {
-            self.append(Message::user_text(prompt::note(&news.join("\n"))), fx);
+            self.append_message(Message::user_text(prompt::system_note(&news.join("\n"))), fx);
         }
     }
 
@@ -130,7 +130,7 @@ impl Turn {
         fx.push(Effect::Emit(Event::Queued { queue }));
     }
 
-    pub(super) fn reserve(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
+    pub(super) fn reserve_call(&mut self, attempt: u32, fx: &mut Effects) -> Phase {
         if attempt == 1 {
             self.waited = Duration::ZERO;
         }
@@ -147,7 +147,7 @@ impl Turn {
         Phase::Reserving { attempt }
     }
 
-    pub(super) fn reserved(&mut self, attempt: u32, room: Room, fx: &mut Effects) -> Phase {
+    pub(super) fn on_reservation(&mut self, attempt: u32, room: Room, fx: &mut Effects) -> Phase {
         match room {
             Room::Held => {
                 fx.push(Effect::CallModel { round: self.rounds, attempt });
@@ -155,13 +155,13 @@ impl Turn {
                 Phase::Calling { attempt, answer: AnswerDraft::default() }
             }
             Room::Filled if self.may_compact() => {
-                self.compact(Cause::Filled { attempt }, String::new(), fx)
+                self.start_compaction(Cause::Filled { attempt }, String::new(), fx)
             }
             Room::Filled => self.reserve_with(attempt, false, fx),
             Room::Refused(error) => {
                 self.fail_over(attempt, AnswerDraft::default(), error, false, fx)
             }
-            Room::Denied(error) => self.failed(attempt, AnswerDraft::default(), error, fx),
+            Room::Denied(error) => self.on_call_failed(attempt, AnswerDraft::default(), error, fx),
         }
     }
 
@@ -175,7 +175,7 @@ impl Turn {
     ) -> Phase {
         let has_content = answer.has_content();
         if was_called && !has_content && self.asks_otherwise(&error, fx) {
-            return self.reserve(attempt + 1, fx);
+            return self.reserve_call(attempt + 1, fx);
         }
         fx.push(Effect::FailOver { error, attempt, has_content, was_called });
         Phase::FailingOver { attempt, answer, was_called }
@@ -184,7 +184,7 @@ impl Turn {
     /// Another arm answers in place of the one that failed. What was received of its answer is retracted: few wires
     /// let a model continue from a given beginning, a model that is asked to do so repeats or contradicts it, and
     /// what the first had in mind cannot be handed over. Its tokens count all the same.
-    pub(super) fn moved(
+    pub(super) fn on_failover(
         &mut self,
         answer: AnswerDraft,
         (from, to): (ModelRef, ModelRef),
@@ -199,15 +199,15 @@ impl Turn {
         // What the first could not handle is not the other's fault.
         self.watch.handling = Handling::default();
         if let Some(shaping) = &mut self.answers.shaping {
-            shaping.moved();
+            shaping.on_failover();
         }
-        self.count(answer.finish().usage, fx);
+        self.count_usage(answer.finish().usage, fx);
         fx.push(Effect::Emit(Event::ArmChanged { from, to, why, retracted }));
-        self.reserve(1, fx)
+        self.reserve_call(1, fx)
     }
 
     /// No other arm takes over.
-    pub(super) fn stayed(
+    pub(super) fn on_failover_exhausted(
         &mut self,
         attempt: u32,
         answer: AnswerDraft,
@@ -218,17 +218,17 @@ impl Turn {
         let is_too_long = error.kind == ErrorKind::ContextTooLong;
         if was_called && is_too_long && self.may_compact() {
             // What was written before the window was full stays, and the model continues it.
-            if answer.has_words() && self.keep(answer, fx).is_some() {
-                self.append(Message::user_text(prompt::note(prompt::CONTINUE)), fx);
+            if answer.has_words() && self.append_answer(answer, fx).is_some() {
+                self.append_message(Message::user_text(prompt::system_note(prompt::CONTINUE)), fx);
             }
-            return self.compact(Cause::Refused { attempt, error }, String::new(), fx);
+            return self.start_compaction(Cause::Refused { attempt, error }, String::new(), fx);
         }
-        self.failed(attempt, answer, error, fx)
+        self.on_call_failed(attempt, answer, error, fx)
     }
 
     /// The call is retried after a wait, or the turn ends. What was received of a broken answer is retracted first,
     /// as if another arm continued; what tools have done stays.
-    pub(super) fn failed(
+    pub(super) fn on_call_failed(
         &mut self,
         attempt: u32,
         answer: AnswerDraft,
@@ -236,10 +236,10 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let retracted = answer.has_content();
-        if let Some(wait) = self.limits.wait(attempt, self.waited, &error, retracted) {
+        if let Some(wait) = self.limits.retry_wait(attempt, self.waited, &error, retracted) {
             self.waited += wait;
             // Tokens of a call that is made again were used all the same.
-            self.count(answer.finish().usage, fx);
+            self.count_usage(answer.finish().usage, fx);
             let wait_ms = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
             let limit = Some(self.limits.attempt_limit(&error, retracted, self.waited));
             fx.push(Effect::Emit(Event::Retrying {
@@ -257,10 +257,13 @@ impl Turn {
         // A limit of the person's own settings says by itself when there is room, and no provider asked for it.
         let is_asked = error.kind.is_transient() && error.provider != OWN;
         if let Some(asked) = believed.filter(|_| is_asked) {
-            error.message =
-                format!("{} (the provider asks to wait {})", error.message, duration::words(asked));
+            error.message = format!(
+                "{} (the provider asks to wait {})",
+                error.message,
+                duration::format_duration(asked)
+            );
         }
-        let kept_partial = self.keep(answer, fx).is_some();
+        let kept_partial = self.append_answer(answer, fx).is_some();
         self.finish(Outcome::Failed { error, kept_partial }, fx)
     }
 }

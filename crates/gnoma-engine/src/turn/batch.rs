@@ -10,7 +10,7 @@ use gnoma_core::{
     message::CallId,
     tool::{Access, NOT_RUN, ToolKind},
 };
-use gnoma_shell::{StartContext, analyse};
+use gnoma_shell::{StartContext, analyse_command};
 use serde_json::Value;
 
 use super::fits;
@@ -26,9 +26,9 @@ impl fmt::Debug for MayStart {
 }
 
 impl MayStart {
-    fn starts(&self, call: &ToolCall) -> bool {
+    fn starts_session(&self, call: &ToolCall) -> bool {
         let tool = self.0.iter().find(|tool| tool.spec().name == call.name);
-        tool.is_some_and(|tool| tool.starts(call).is_some())
+        tool.is_some_and(|tool| tool.start_arguments(call).is_some())
     }
 }
 
@@ -74,7 +74,7 @@ impl BatchEntry {
         let command = arguments.get("command").and_then(Value::as_str).unwrap_or_default();
         // Where it runs does not matter for that.
         let start = StartContext { cwd: "/".into(), home: Some("/".into()) };
-        command.len() > MAX_COMMAND_BYTES || !analyse(command, &start).is_read_only()
+        command.len() > MAX_COMMAND_BYTES || !analyse_command(command, &start).is_read_only()
     }
 }
 
@@ -110,7 +110,7 @@ impl Batch {
         let owed = calls.len();
         let entry = |call: ToolCall| BatchEntry {
             access: match specs.get(&call.name) {
-                Some(spec) if !may_start.starts(&call) => spec.access,
+                Some(spec) if !may_start.starts_session(&call) => spec.access,
                 Some(_) | None => Access::Execute,
             },
             is_command: specs.get(&call.name).is_some_and(|spec| spec.kind == ToolKind::Shell),
@@ -137,14 +137,14 @@ impl Batch {
     }
 
     /// The calls that cannot be run at all, with the reason for the model.
-    pub(super) fn refuse(
+    pub(super) fn unrunnable_calls(
         &self,
         specs: &HashMap<String, Arc<ToolSpec>>,
         limit: usize,
     ) -> Vec<(ToolCall, String)> {
         let known = || {
             let mut names: Vec<_> = specs.keys().map(String::as_str).collect();
-            gnoma_core::sort::sort(&mut names);
+            gnoma_core::sort::sort_items(&mut names);
             names.join(", ")
         };
         let why = |(at, entry): (usize, &BatchEntry)| {
@@ -165,7 +165,7 @@ impl Batch {
                      done"
                 ));
             }
-            fits::misfit(spec, call)
+            fits::find_argument_error(spec, call)
         };
         let refused =
             |(at, entry): (usize, &BatchEntry)| Some((entry.call.clone(), why((at, entry))?));
@@ -173,7 +173,7 @@ impl Batch {
     }
 
     /// The calls whose turn it is; from now on they count as being judged.
-    pub(super) fn startable(&mut self) -> Vec<ToolCall> {
+    pub(super) fn take_startable(&mut self) -> Vec<ToolCall> {
         let mut ready = Vec::new();
         while let Some(entry) = self.entries.get_mut(self.next) {
             if matches!(entry.state, EntryState::Waiting) {
@@ -192,18 +192,18 @@ impl Batch {
     }
 
     /// A call was allowed: gives it, to be run.
-    pub(super) fn allow(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(id, |state| matches!(state, EntryState::Judging), EntryState::Running)
+    pub(super) fn mark_allowed(&mut self, id: &CallId) -> Option<ToolCall> {
+        self.change_state(id, |state| matches!(state, EntryState::Judging), EntryState::Running)
     }
 
     /// A person must decide: gives the call, to be shown.
-    pub(super) fn ask(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(id, |state| matches!(state, EntryState::Judging), EntryState::Asked)
+    pub(super) fn mark_asked(&mut self, id: &CallId) -> Option<ToolCall> {
+        self.change_state(id, |state| matches!(state, EntryState::Judging), EntryState::Asked)
     }
 
     /// A person allowed the call: gives it, to be run.
-    pub(super) fn grant(&mut self, id: &CallId) -> Option<ToolCall> {
-        self.step(
+    pub(super) fn mark_granted(&mut self, id: &CallId) -> Option<ToolCall> {
+        self.change_state(
             id,
             |state| matches!(state, EntryState::Asked | EntryState::Settling(..)),
             EntryState::Running,
@@ -211,14 +211,14 @@ impl Batch {
     }
 
     /// A call has run, but a person is asked whether it runs again: gives the call, to be shown.
-    pub(super) fn hold(
+    pub(super) fn hold_outcome(
         &mut self,
         id: &CallId,
         outcome: ToolOutcome,
         duration_ms: u64,
     ) -> Option<ToolCall> {
         let held = EntryState::Settling(outcome, duration_ms);
-        self.step(id, |state| matches!(state, EntryState::Running), held)
+        self.change_state(id, |state| matches!(state, EntryState::Running), held)
     }
 
     /// The outcome of a call that will not run any more, and how long it ran: its result if it was being kept, that it
@@ -233,7 +233,7 @@ impl Batch {
             Some(EntryState::Waiting | EntryState::Judging | EntryState::Asked)
                 if !self.is_check || self.stopped_step.is_some() =>
             {
-                (ToolOutcome::failed(NOT_RUN), 0)
+                (ToolOutcome::failure_text(NOT_RUN), 0)
             }
             Some(
                 EntryState::Waiting
@@ -246,7 +246,7 @@ impl Batch {
         }
     }
 
-    fn step(
+    fn change_state(
         &mut self,
         id: &CallId,
         from: fn(&EntryState) -> bool,
@@ -260,7 +260,7 @@ impl Batch {
     }
 
     /// A call that is being judged runs with other arguments.
-    pub(super) fn amend(&mut self, call: ToolCall) {
+    pub(super) fn amend_call(&mut self, call: ToolCall) {
         let entry = self.index.get(&call.id).and_then(|at| self.entries.get_mut(*at));
         if let Some(entry) = entry.filter(|entry| matches!(entry.state, EntryState::Judging)) {
             entry.call = call;
@@ -269,12 +269,12 @@ impl Batch {
 
     /// Reports whether the call is being judged.
     pub(super) fn is_judged(&self, id: &CallId) -> bool {
-        matches!(self.state(id), Some(EntryState::Judging))
+        matches!(self.entry_state(id), Some(EntryState::Judging))
     }
 
     /// Returns the question about the call that a person was asked and has not answered.
-    pub(super) fn question(&self, id: &CallId) -> Option<OpenQuestion> {
-        match self.state(id)? {
+    pub(super) fn open_question(&self, id: &CallId) -> Option<OpenQuestion> {
+        match self.entry_state(id)? {
             EntryState::Asked => Some(OpenQuestion::Run),
             EntryState::Settling(..) => Some(OpenQuestion::RunOutside),
             EntryState::Waiting
@@ -286,10 +286,10 @@ impl Batch {
 
     /// Reports whether the call is running.
     pub(super) fn is_running(&self, id: &CallId) -> bool {
-        matches!(self.state(id), Some(EntryState::Running))
+        matches!(self.entry_state(id), Some(EntryState::Running))
     }
 
-    fn state(&self, id: &CallId) -> Option<&EntryState> {
+    fn entry_state(&self, id: &CallId) -> Option<&EntryState> {
         self.entries.get(*self.index.get(id)?).map(|entry| &entry.state)
     }
 
@@ -300,7 +300,7 @@ impl Batch {
     }
 
     /// Notes a result. The first one holds.
-    pub(super) fn close(&mut self, id: &CallId, result: ToolResult) {
+    pub(super) fn record_result(&mut self, id: &CallId, result: ToolResult) {
         let Some(entry) = self.index.get(id).and_then(|at| self.entries.get_mut(*at)) else {
             return;
         };
@@ -335,7 +335,7 @@ impl Batch {
 
     /// The commands that have not begun and would change something after a change that failed, such as a push after a
     /// commit, with the reason for the model why they do not begin.
-    pub(super) fn pointless(&self) -> Vec<(ToolCall, String)> {
+    pub(super) fn pointless_calls(&self) -> Vec<(ToolCall, String)> {
         let Some(failed) = self.failed.and_then(|at| Some((at, self.entries.get(at)?))) else {
             return Vec::new();
         };
@@ -356,16 +356,16 @@ impl Batch {
     }
 
     /// The calls that owe a result.
-    pub(super) fn unfinished(&self) -> Vec<ToolCall> {
-        self.those(|state| !matches!(state, EntryState::Done(_)))
+    pub(super) fn unfinished_calls(&self) -> Vec<ToolCall> {
+        self.calls_in_state(|state| !matches!(state, EntryState::Done(_)))
     }
 
     /// The calls that owe a result and do not run.
     pub(super) fn not_running(&self) -> Vec<ToolCall> {
-        self.those(|state| !matches!(state, EntryState::Running | EntryState::Done(_)))
+        self.calls_in_state(|state| !matches!(state, EntryState::Running | EntryState::Done(_)))
     }
 
-    fn those(&self, wanted: fn(&EntryState) -> bool) -> Vec<ToolCall> {
+    fn calls_in_state(&self, wanted: fn(&EntryState) -> bool) -> Vec<ToolCall> {
         let fitting = self.entries.iter().filter(|entry| wanted(&entry.state));
         fitting.map(|entry| entry.call.clone()).collect()
     }
@@ -378,7 +378,7 @@ impl Batch {
             | EntryState::Judging
             | EntryState::Asked
             | EntryState::Running
-            | EntryState::Settling(..) => ToolResult::text(&entry.call, "[not run]", true),
+            | EntryState::Settling(..) => ToolResult::from_text(&entry.call, "[not run]", true),
         };
         self.entries.into_iter().map(result).collect()
     }
@@ -425,7 +425,7 @@ mod tests {
     fn pointless_after(calls: &[&str], failed: &str) -> Vec<String> {
         let mut batch = batch(calls);
         batch.note_failure(&CallId::new(failed));
-        batch.pointless().into_iter().map(|(call, _)| call.id.to_string()).collect()
+        batch.pointless_calls().into_iter().map(|(call, _)| call.id.to_string()).collect()
     }
 
     #[test]
@@ -437,7 +437,7 @@ mod tests {
         let told = {
             let mut batch = batch(&release);
             batch.note_failure(&CallId::new("1"));
-            batch.pointless().remove(0).1
+            batch.pointless_calls().remove(0).1
         };
         assert!(told.starts_with("not run: the call of `bash` before it"), "{told}");
     }

@@ -23,15 +23,15 @@ impl Turn {
             message.map(|message| message.tool_calls().cloned().collect()).unwrap_or_default();
         let mut batch = Batch::new(calls, &self.specs, &self.added.may_start);
         if !self.may_use_tools() {
-            for call in batch.unfinished() {
+            for call in batch.unfinished_calls() {
                 let why = "not run: only an answer is wanted now";
-                self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+                self.record_outcome(&mut batch, &call.id, ToolOutcome::failure_text(why), 0, fx);
             }
         }
-        for (call, why) in batch.refuse(&self.specs, self.limits.calls_per_round) {
-            self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+        for (call, why) in batch.unrunnable_calls(&self.specs, self.limits.calls_per_round) {
+            self.record_outcome(&mut batch, &call.id, ToolOutcome::failure_text(why), 0, fx);
         }
-        self.advance(batch, fx)
+        self.advance_batch(batch, fx)
     }
 
     /// Takes a fact about one of the calls. Gives the outcome of a check that is over with it.
@@ -43,19 +43,19 @@ impl Turn {
     ) -> Option<ToolOutcome> {
         match fact {
             Input::Amended(call) => {
-                batch.amend(call);
+                batch.amend_call(call);
                 None
             }
-            Input::Judged(id, verdict) => self.judged(batch, &id, verdict, fx),
-            Input::Answered(id, answer) => match batch.question(&id) {
-                Some(question) => self.decided(batch, &id, question, answer, fx),
+            Input::Judged(id, verdict) => self.on_verdict(batch, &id, verdict, fx),
+            Input::Answered(id, answer) => match batch.open_question(&id) {
+                Some(question) => self.on_permission_answer(batch, &id, question, answer, fx),
                 None => {
                     self.not_asked(&id, fx);
                     None
                 }
             },
             Input::Walled { call, outcome, duration_ms, why } => {
-                let held = batch.hold(&call, outcome, duration_ms)?;
+                let held = batch.hold_outcome(&call, outcome, duration_ms)?;
                 // The question first: a long reason is cut at its end.
                 let reason = format!("run it again outside the sandbox? {why}");
                 let (preview, always, parts) = (None, None, Vec::new());
@@ -74,7 +74,7 @@ impl Turn {
                 None
             }
             Input::ToolDone(id, outcome, duration_ms) if batch.is_running(&id) => {
-                self.settle(batch, &id, outcome, duration_ms, fx)
+                self.record_outcome(batch, &id, outcome, duration_ms, fx)
             }
             _late => None,
         }
@@ -86,7 +86,7 @@ impl Turn {
         fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
     }
 
-    fn judged(
+    fn on_verdict(
         &mut self,
         batch: &mut Batch,
         id: &CallId,
@@ -95,17 +95,19 @@ impl Turn {
     ) -> Option<ToolOutcome> {
         match verdict {
             Verdict::Allow { reason } => {
-                let call = batch.allow(id)?;
-                start(batch, call, reason, fx);
+                let call = batch.mark_allowed(id)?;
+                start_call(batch, call, reason, fx);
                 None
             }
-            Verdict::Deny { reason } if batch.is_judged(id) => self.refuse(batch, id, reason, fx),
+            Verdict::Deny { reason } if batch.is_judged(id) => {
+                self.deny_call(batch, id, reason, fx)
+            }
             Verdict::Fail { text } if batch.is_judged(id) => {
-                self.settle(batch, id, ToolOutcome::failed(text), 0, fx)
+                self.record_outcome(batch, id, ToolOutcome::failure_text(text), 0, fx)
             }
             Verdict::Deny { .. } | Verdict::Fail { .. } => None,
             Verdict::Ask { reason, preview, always } => {
-                let call = batch.ask(id)?;
+                let call = batch.mark_asked(id)?;
                 let (inquiry, during, parts) = (None, None, Vec::new());
                 fx.push(Effect::Emit(Event::PermissionAsked {
                     call,
@@ -122,7 +124,7 @@ impl Turn {
         }
     }
 
-    fn decided(
+    fn on_permission_answer(
         &mut self,
         batch: &mut Batch,
         id: &CallId,
@@ -136,11 +138,11 @@ impl Turn {
                 PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason },
             ) => {
                 let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-                return self.refuse(batch, id, format!("denied by the user{why}"), fx);
+                return self.deny_call(batch, id, format!("denied by the user{why}"), fx);
             }
             (OpenQuestion::Run, PermissionAnswer::Part { .. }) => {
                 let why = "denied: a part of it cannot be approved".to_owned();
-                return self.refuse(batch, id, why, fx);
+                return self.deny_call(batch, id, why, fx);
             }
             (
                 OpenQuestion::RunOutside,
@@ -148,45 +150,45 @@ impl Turn {
                 | PermissionAnswer::Part { .. }
                 | PermissionAnswer::Text { .. },
             ) => {
-                decide(id, false, "denied by the user".to_owned(), fx);
+                emit_decision(id, false, "denied by the user".to_owned(), fx);
                 let (outcome, duration_ms) = batch.given_up(id);
-                return self.settle(batch, id, outcome, duration_ms, fx);
+                return self.record_outcome(batch, id, outcome, duration_ms, fx);
             }
             (
                 OpenQuestion::RunOutside,
                 PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. },
             ) => {
-                let call = batch.grant(id)?;
-                decide(id, true, "allowed by the user, outside the sandbox".to_owned(), fx);
+                let call = batch.mark_granted(id)?;
+                emit_decision(id, true, "allowed by the user, outside the sandbox".to_owned(), fx);
                 fx.push(Effect::LetOutside(id.clone()));
-                fx.push(run(batch, call));
+                fx.push(run_effect(batch, call));
                 return None;
             }
             (OpenQuestion::Run, PermissionAnswer::Allow) => None,
             (OpenQuestion::Run, PermissionAnswer::Always) => Some(None),
             (OpenQuestion::Run, PermissionAnswer::Rule { rule, .. }) => Some(Some(rule)),
         };
-        let call = batch.grant(id)?;
+        let call = batch.mark_granted(id)?;
         if let Some(rule) = rule {
             fx.push(Effect::Remember { call: id.clone(), rule });
         }
-        start(batch, call, "allowed by the user".to_owned(), fx);
+        start_call(batch, call, "allowed by the user".to_owned(), fx);
         None
     }
 
-    fn refuse(
+    fn deny_call(
         &mut self,
         batch: &mut Batch,
         id: &CallId,
         reason: String,
         fx: &mut Effects,
     ) -> Option<ToolOutcome> {
-        decide(id, false, reason.clone(), fx);
-        self.settle(batch, id, ToolOutcome::Denied(reason), 0, fx)
+        emit_decision(id, false, reason.clone(), fx);
+        self.record_outcome(batch, id, ToolOutcome::Denied(reason), 0, fx)
     }
 
     /// Takes the outcome of a call; a second one for the same call is ignored. Returns it if it is a check's.
-    pub(super) fn settle(
+    pub(super) fn record_outcome(
         &mut self,
         batch: &mut Batch,
         id: &CallId,
@@ -202,10 +204,10 @@ impl Turn {
                 diff.clone_from(&output.diff);
             }
             let spec = self.specs.get(&call.name).map(AsRef::as_ref);
-            advice = self.watch.ran(&call, spec, &outcome);
+            advice = self.watch.record_call(&call, spec, &outcome);
             if let (Some(spec), ToolOutcome::Done(_)) = (spec, &outcome)
-                && planned::sets(spec.kind)
-                && let Ok(steps) = plan::read(&call.arguments)
+                && planned::is_plan_tool(spec.kind)
+                && let Ok(steps) = plan::parse_plan(&call.arguments)
             {
                 fx.push(Effect::Emit(Event::PlanChanged { steps }));
             }
@@ -215,32 +217,32 @@ impl Turn {
             batch.note_failure(id);
         }
         let mut result = outcome.into_result(&call);
-        advise(advice, &mut result, &mut self.notes);
-        batch.close(id, result.clone());
+        add_advice(advice, &mut result, &mut self.notes);
+        batch.record_result(id, result.clone());
         fx.push(Effect::Emit(Event::ToolEnded { call, result, diff, duration_ms }));
         check
     }
 
     /// Starts the calls that may start now; if none is left, continues with the next round.
-    pub(super) fn advance(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
-        for (call, why) in batch.pointless() {
-            self.settle(&mut batch, &call.id, ToolOutcome::failed(why), 0, fx);
+    pub(super) fn advance_batch(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
+        for (call, why) in batch.pointless_calls() {
+            self.record_outcome(&mut batch, &call.id, ToolOutcome::failure_text(why), 0, fx);
         }
-        fx.extend(batch.startable().into_iter().map(Effect::Judge));
+        fx.extend(batch.take_startable().into_iter().map(Effect::Judge));
         if !batch.is_over() {
             return Phase::Tools(batch);
         }
         self.append_results(batch, fx);
         if let Some(outcome) = self.is_stopped_after(fx) {
-            return self.end(outcome, fx);
+            return self.deliver_or_check(outcome, fx);
         }
         if self.wants_shape() {
             return self.ask_again("a tool was called instead".to_owned(), fx);
         }
         if let Some(what) = self.stuck.take() {
-            return self.end(Outcome::Stuck { what }, fx);
+            return self.deliver_or_check(Outcome::Stuck { what }, fx);
         }
-        if let Some(what) = self.watch.stuck() {
+        if let Some(what) = self.watch.take_stuck_reason() {
             let text = format!("{what}; asking the model for its answer");
             fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
             self.notes.push(prompt::LAST_WORDS.to_owned());
@@ -250,21 +252,21 @@ impl Turn {
     }
 }
 
-pub(super) fn decide(id: &CallId, allowed: bool, reason: String, fx: &mut Effects) {
+pub(super) fn emit_decision(id: &CallId, allowed: bool, reason: String, fx: &mut Effects) {
     fx.push(Effect::Emit(Event::PermissionDecided { call: id.clone(), allowed, reason }));
 }
 
-fn start(batch: &Batch, call: ToolCall, reason: String, fx: &mut Effects) {
-    decide(&call.id, true, reason, fx);
+fn start_call(batch: &Batch, call: ToolCall, reason: String, fx: &mut Effects) {
+    emit_decision(&call.id, true, reason, fx);
     fx.push(Effect::Emit(Event::ToolStarted { call: call.clone() }));
-    fx.push(run(batch, call));
+    fx.push(run_effect(batch, call));
 }
 
-fn run(batch: &Batch, call: ToolCall) -> Effect {
+fn run_effect(batch: &Batch, call: ToolCall) -> Effect {
     if batch.is_check { Effect::RunCheck(call) } else { Effect::RunTool(call) }
 }
 
-fn advise(advice: Vec<Advice>, result: &mut gnoma_core::ToolResult, notes: &mut Vec<String>) {
+fn add_advice(advice: Vec<Advice>, result: &mut gnoma_core::ToolResult, notes: &mut Vec<String>) {
     for advice in advice {
         match advice {
             Advice::InResult(text) => result.parts.push(gnoma_core::ResultPart::Text { text }),

@@ -19,7 +19,7 @@ use crate::routing::verify::{self, Finding, Proven};
 
 impl Turn {
     /// The turn would end like this, unless its work is looked at and does not hold.
-    pub(super) fn end(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+    pub(super) fn deliver_or_check(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
         match (self.delivery, &outcome) {
             (Delivery::Direct, _) => self.finish(outcome, fx),
             (Delivery::Conferred, Outcome::Complete { .. }) => {
@@ -35,12 +35,12 @@ impl Turn {
     }
 
     /// The ways to go were compared; what follows is work like any other.
-    pub(super) fn conferred(&mut self, note: String, fx: &mut Effects) -> Phase {
+    pub(super) fn on_panel_result(&mut self, note: String, fx: &mut Effects) -> Phase {
         self.delivery = Delivery::Direct;
         self.go_on(note, fx)
     }
 
-    pub(super) fn checked(
+    pub(super) fn on_check_decision(
         &mut self,
         outcome: Outcome,
         checked: Checked,
@@ -60,7 +60,7 @@ impl Turn {
             // No arm was chosen yet.
             (self.rounds, self.most_rounds) = (1, self.limits.rounds);
             let said = mem::take(&mut self.queued);
-            return self.prepare(Vec::new(), said.into(), true, fx);
+            return self.prepare_messages(Vec::new(), said.into(), true, fx);
         }
         // Somebody has spoken meanwhile: the turn continues with that.
         self.most_rounds = self.rounds.saturating_add(self.limits.rounds);
@@ -70,7 +70,7 @@ impl Turn {
     fn go_on(&mut self, note: String, fx: &mut Effects) -> Phase {
         self.watch = Watch::default();
         if let Some(shaping) = &mut self.answers.shaping {
-            shaping.begin();
+            shaping.begin_attempt();
         }
         self.stuck = None;
         self.notes.push(note);
@@ -78,20 +78,30 @@ impl Turn {
     }
 
     /// Draws the conclusion of what a look at the work found.
-    pub(super) fn found(&mut self, outcome: Outcome, finding: Finding, fx: &mut Effects) -> Phase {
+    pub(super) fn conclude_check(
+        &mut self,
+        outcome: Outcome,
+        finding: Finding,
+        fx: &mut Effects,
+    ) -> Phase {
         fx.push(Effect::Conclude(finding));
         Phase::Checking(outcome)
     }
 
     /// Runs the commands that prove the project right, until one fails.
-    pub(super) fn prove(&mut self, outcome: Outcome, checks: Checks, fx: &mut Effects) -> Phase {
+    pub(super) fn run_checks(
+        &mut self,
+        outcome: Outcome,
+        checks: Checks,
+        fx: &mut Effects,
+    ) -> Phase {
         let name = self.name_of_proof();
         match Proof::new(checks, &name) {
             Some((proof, call)) => {
                 fx.push(Effect::Judge(call));
                 Phase::Proving(outcome, proof)
             }
-            None => self.review(outcome, fx),
+            None => self.start_review(outcome, fx),
         }
     }
 
@@ -105,7 +115,7 @@ impl Turn {
         self.delivery = Delivery::Direct;
         self.usage = Usage::default();
         self.watch = Watch::default();
-        self.enter(SessionState::Active, fx);
+        self.enter_state(SessionState::Active, fx);
         let outcome = Outcome::Complete { stop: StopReason::EndTurn };
         let name = self.name_of_proof();
         match Proof::new(checks, &name) {
@@ -113,30 +123,34 @@ impl Turn {
                 fx.push(Effect::Judge(call));
                 Phase::Proving(outcome, proof)
             }
-            None => self.found(outcome, Finding::nobody("there is nothing to check it with"), fx),
+            None => self.conclude_check(
+                outcome,
+                Finding::without_check("there is nothing to check it with"),
+                fx,
+            ),
         }
     }
 
-    fn review(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
+    fn start_review(&mut self, outcome: Outcome, fx: &mut Effects) -> Phase {
         fx.push(Effect::Review);
         Phase::Checking(outcome)
     }
 
     /// A check has ended: the next one, or what was found.
-    pub(super) fn proved(
+    pub(super) fn on_check_outcome(
         &mut self,
         outcome: Outcome,
         proof: Proof,
         ended: ToolOutcome,
         fx: &mut Effects,
     ) -> Phase {
-        match verify::proven(proof.command(), ended) {
+        match verify::interpret_check(proof.command(), ended) {
             Proven::Nothing(why) if proof.checks.else_review => {
                 fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text: why }));
-                self.review(outcome, fx)
+                self.start_review(outcome, fx)
             }
-            Proven::Nothing(why) => self.found(outcome, Finding::nobody(&why), fx),
-            Proven::Wrong(finding) => self.found(outcome, finding, fx),
+            Proven::Nothing(why) => self.conclude_check(outcome, Finding::without_check(&why), fx),
+            Proven::Wrong(finding) => self.conclude_check(outcome, finding, fx),
             Proven::Right => {
                 self.watch.check_passed(proof.command());
                 match proof.next(&self.name_of_proof()) {
@@ -144,7 +158,9 @@ impl Turn {
                         fx.push(Effect::Judge(call));
                         Phase::Proving(outcome, proof)
                     }
-                    Err(commands) => self.found(outcome, Finding::passed(&commands), fx),
+                    Err(commands) => {
+                        self.conclude_check(outcome, Finding::from_passed_checks(&commands), fx)
+                    }
                 }
             }
         }

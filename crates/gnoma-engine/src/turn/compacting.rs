@@ -42,21 +42,26 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         match phase {
-            Phase::Idle if !self.is_closing => self.compact(Cause::Asked, focus, fx),
+            Phase::Idle if !self.is_closing => self.start_compaction(Cause::Asked, focus, fx),
             Phase::Idle => Phase::Idle,
             Phase::Compacting { .. } => {
-                info("already compacting the conversation", fx);
+                emit_info("already compacting the conversation", fx);
                 phase
             }
             busy => {
                 let text = "cannot compact during a turn; wait for it to finish, or stop it first";
-                warn(text.to_owned(), fx);
+                emit_warning(text.to_owned(), fx);
                 busy
             }
         }
     }
 
-    pub(super) fn compact(&mut self, cause: Cause, focus: String, fx: &mut Effects) -> Phase {
+    pub(super) fn start_compaction(
+        &mut self,
+        cause: Cause,
+        focus: String,
+        fx: &mut Effects,
+    ) -> Phase {
         let is_asked = matches!(cause, Cause::Asked);
         let strategy = match (is_asked, self.limits.compaction) {
             // A person asks for a summary, and gets one or nothing.
@@ -75,19 +80,19 @@ impl Turn {
     pub(super) fn compaction_begun(&mut self, cause: Cause, cut: Cut, fx: &mut Effects) -> Phase {
         self.has_compacted = true;
         match &cause {
-            Cause::Asked => self.enter(SessionState::Active, fx),
+            Cause::Asked => self.enter_state(SessionState::Active, fx),
             Cause::Filled { .. } => {
-                info("the context window is almost full: compacting the conversation", fx);
+                emit_info("the context window is almost full: compacting the conversation", fx);
             }
             Cause::Refused { .. } => {
-                info("the conversation is too long for the model: compacting it", fx);
+                emit_info("the conversation is too long for the model: compacting it", fx);
             }
         }
         Phase::Compacting { cause, cut: Some(cut) }
     }
 
     /// The words are there, or will not come.
-    pub(super) fn compacted(
+    pub(super) fn on_compaction(
         &mut self,
         cause: Cause,
         cut: Option<&Cut>,
@@ -96,12 +101,12 @@ impl Turn {
     ) -> Phase {
         let shorter = told.and_then(|told| {
             let cut = cut.ok_or(NotCompacted::NothingToShorten)?;
-            cut.summary(&told).map_err(|why| NotCompacted::Failed(why.to_owned()))
+            cut.build_summary(&told).map_err(|why| NotCompacted::Failed(why.to_owned()))
         });
         match shorter {
             Ok(told) => {
                 self.compaction_failures = 0;
-                self.retell(&cause, cut, told, fx)
+                self.apply_summary(&cause, cut, told, fx)
             }
             Err(NotCompacted::Failed(why)) => self.not_summarized(cause, cut, &why, fx),
             Err(NotCompacted::Blocked(why)) => self.not_compacted(cause, &why, fx),
@@ -112,7 +117,7 @@ impl Turn {
     }
 
     /// Models receive this from now on.
-    fn retell(
+    fn apply_summary(
         &mut self,
         cause: &Cause,
         cut: Option<&Cut>,
@@ -120,12 +125,12 @@ impl Turn {
         fx: &mut Effects,
     ) -> Phase {
         let messages = cut.map_or(0, |cut| cut.messages);
-        self.told.becomes(message, messages);
+        self.told.replace_summary(message, messages);
         fx.push(Effect::Emit(Event::Compacted { summary, messages }));
         match cause {
-            Cause::Asked => self.rest(fx),
-            Cause::Filled { attempt } => self.reserve(*attempt, fx),
-            Cause::Refused { attempt, .. } => self.reserve(*attempt + 1, fx),
+            Cause::Asked => self.become_idle(fx),
+            Cause::Filled { attempt } => self.reserve_call(*attempt, fx),
+            Cause::Refused { attempt, .. } => self.reserve_call(*attempt + 1, fx),
         }
     }
 
@@ -139,7 +144,7 @@ impl Turn {
     ) -> Phase {
         let may_truncate = self.limits.compaction == Strategy::Full;
         let left_out = cut.filter(|_| may_truncate && !matches!(cause, Cause::Asked));
-        let Some(Ok(told)) = left_out.map(|cut| cut.summary(&Retelling::default())) else {
+        let Some(Ok(told)) = left_out.map(|cut| cut.build_summary(&Retelling::default())) else {
             return self.not_compacted(cause, why, fx);
         };
         self.compaction_failures += 1;
@@ -150,27 +155,27 @@ impl Turn {
         if self.compaction_failures == MAX_FAILURES {
             text.push_str(". gnoma will not retry by itself; use /compact.");
         }
-        warn(text, fx);
-        self.retell(&cause, cut, told, fx)
+        emit_warning(text, fx);
+        self.apply_summary(&cause, cut, told, fx)
     }
 
     fn cannot_compact(&mut self, cause: Cause, why: &NotCompacted, fx: &mut Effects) -> Phase {
         match (cause, why) {
             (Cause::Asked, NotCompacted::NobodyToAsk) => {
                 let text = "could not compact the conversation: no model is available to summarize it; `gnoma route` shows why each is excluded";
-                warn(text.to_owned(), fx);
-                self.rest(fx)
+                emit_warning(text.to_owned(), fx);
+                self.become_idle(fx)
             }
             (Cause::Asked, _) => {
                 let text = format!(
                     "nothing to compact: the conversation has at most {FEW_MESSAGES} messages"
                 );
-                info(&text, fx);
-                self.rest(fx)
+                emit_info(&text, fx);
+                self.become_idle(fx)
             }
             (Cause::Filled { attempt }, _) => self.reserve_with(attempt, false, fx),
             (Cause::Refused { attempt, error }, _) => {
-                self.failed(attempt, super::answer::AnswerDraft::default(), error, fx)
+                self.on_call_failed(attempt, super::answer::AnswerDraft::default(), error, fx)
             }
         }
     }
@@ -179,39 +184,43 @@ impl Turn {
         let mut text = format!("could not compact the conversation: {why}; nothing changed");
         if matches!(cause, Cause::Asked) {
             text.push_str(". Retry with /compact, or choose another model with /model.");
-            warn(text, fx);
-            return self.rest(fx);
+            emit_warning(text, fx);
+            return self.become_idle(fx);
         }
         self.compaction_failures += 1;
         if self.compaction_failures == MAX_FAILURES {
             text.push_str(". gnoma will not retry by itself; use /compact.");
         }
-        warn(text, fx);
+        emit_warning(text, fx);
         match cause {
-            Cause::Asked => self.rest(fx),
-            Cause::Filled { attempt } => self.reserve(attempt, fx),
+            Cause::Asked => self.become_idle(fx),
+            Cause::Filled { attempt } => self.reserve_call(attempt, fx),
             Cause::Refused { attempt, error } => {
                 let hint = "Use /compact, switch to a model with a larger window, or start over with /clear.";
                 let error = if error.hint.is_some() { error } else { error.with_hint(hint) };
-                self.failed(attempt, super::answer::AnswerDraft::default(), error, fx)
+                self.on_call_failed(attempt, super::answer::AnswerDraft::default(), error, fx)
             }
         }
     }
 
     /// A person puts other words in the place of the summary.
     pub(super) fn edit_summary(&mut self, phase: Phase, words: &str, fx: &mut Effects) -> Phase {
-        let words = cut::head(words.trim(), MAX_EDITED_BYTES);
+        let words = cut::word_prefix(words.trim(), MAX_EDITED_BYTES);
         if !matches!(phase, Phase::Idle) || self.is_closing {
-            warn("cannot edit the summary during a turn; wait for it to finish".to_owned(), fx);
+            emit_warning(
+                "cannot edit the summary during a turn; wait for it to finish".to_owned(),
+                fx,
+            );
         } else if self.told.summary.is_none() {
-            warn("there is no summary to edit; /compact makes one".to_owned(), fx);
+            emit_warning("there is no summary to edit; /compact makes one".to_owned(), fx);
         } else if words.is_empty() {
             let text = "an empty summary would lose the conversation; /compact undo undoes the \
                         compaction";
-            warn(text.to_owned(), fx);
+            emit_warning(text.to_owned(), fx);
         } else {
-            let (message, messages) = (Message::user_text(prompt::summary(words)), self.told.from);
-            self.told.becomes(message, messages);
+            let (message, messages) =
+                (Message::user_text(prompt::summary_note(words)), self.told.from);
+            self.told.replace_summary(message, messages);
             fx.push(Effect::Emit(Event::Compacted { summary: words.to_owned(), messages }));
         }
         phase
@@ -220,9 +229,12 @@ impl Turn {
     /// A person takes the last compaction back, or the last edit of its summary.
     pub(super) fn undo_compaction(&mut self, phase: Phase, fx: &mut Effects) -> Phase {
         if !matches!(phase, Phase::Idle) || self.is_closing {
-            warn("cannot undo a compaction during a turn; wait for it to finish".to_owned(), fx);
+            emit_warning(
+                "cannot undo a compaction during a turn; wait for it to finish".to_owned(),
+                fx,
+            );
         } else if self.told.undo() {
-            let (summary, messages) = (self.told.words(), self.told.from);
+            let (summary, messages) = (self.told.summary_text(), self.told.from);
             fx.push(Effect::Emit(Event::Uncompacted { summary, messages }));
         } else {
             let text = match self.told.summary {
@@ -232,36 +244,36 @@ impl Turn {
                      here; /compact edit changes its summary"
                 }
             };
-            warn(text.to_owned(), fx);
+            emit_warning(text.to_owned(), fx);
         }
         phase
     }
 
     /// Somebody wants an end of it.
     pub(super) fn stop_compacting(&mut self, fx: &mut Effects) -> Phase {
-        info("stopped; the conversation is unchanged", fx);
-        self.rest(fx)
+        emit_info("stopped; the conversation is unchanged", fx);
+        self.become_idle(fx)
     }
 
     /// Ends a compaction that a person asked for, and starts a turn with the messages that arrived in the meantime.
-    fn rest(&mut self, fx: &mut Effects) -> Phase {
-        self.enter(SessionState::Idle, fx);
+    fn become_idle(&mut self, fx: &mut Effects) -> Phase {
+        self.enter_state(SessionState::Idle, fx);
         let mut waiting = mem::take(&mut self.queued).into_iter();
         match waiting.next().filter(|_| !self.is_closing) {
             None => Phase::Idle,
             Some(first) => {
                 self.queued = waiting.collect();
-                self.start(first, fx)
+                self.start_with_message(first, fx)
             }
         }
     }
 }
 
-fn info(text: &str, fx: &mut Effects) {
+fn emit_info(text: &str, fx: &mut Effects) {
     let level = NoticeLevel::Info;
     fx.push(Effect::Emit(Event::Notice { level, text: text.to_owned() }));
 }
 
-pub(super) fn warn(text: String, fx: &mut Effects) {
+pub(super) fn emit_warning(text: String, fx: &mut Effects) {
     fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
 }

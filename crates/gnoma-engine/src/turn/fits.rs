@@ -7,11 +7,13 @@ use gnoma_core::{RawJson, ToolCall, ToolSpec};
 use serde_json::{Map, Value};
 
 /// Describes for the model what is wrong with the arguments.
-pub(super) fn misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
+pub(super) fn find_argument_error(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
     let schema: Value = spec.parameters.read().ok()?;
     let arguments: Value = call.arguments.read().ok()?;
     let why = match &arguments {
-        Value::Object(arguments) => missing(&schema, arguments).or_else(|| odd(&schema, arguments)),
+        Value::Object(arguments) => {
+            missing_field(&schema, arguments).or_else(|| mistyped_field(&schema, arguments))
+        }
         _ => Some("they are not a JSON object".to_owned()),
     }?;
     Some(format!("the arguments do not fit `{}`: {why}; nothing was done", spec.name))
@@ -20,19 +22,19 @@ pub(super) fn misfit(spec: &ToolSpec, call: &ToolCall) -> Option<String> {
 /// The arguments with our names where they have those of other programs, and with a number, a truth value, a list
 /// or an object where the tool wants one and the model wrote it as
 /// a text; `None` where it did not.
-pub(super) fn respelt(spec: &ToolSpec, call: &ToolCall) -> Option<RawJson> {
+pub(super) fn normalize_arguments(spec: &ToolSpec, call: &ToolCall) -> Option<RawJson> {
     let schema: Value = spec.parameters.read().ok()?;
     let properties = schema.get("properties")?.as_object()?;
     let mut arguments: Map<String, Value> = call.arguments.read().ok()?;
-    let mut is_respelt = rename(&schema, &mut arguments);
+    let mut is_respelt = rename_arguments(&schema, &mut arguments);
     for (name, value) in &mut arguments {
         let property = properties.get(name);
-        if let Some(meant) = property.and_then(|property| meant(property, value.as_str()?)) {
+        if let Some(meant) = property.and_then(|property| coerce_text(property, value.as_str()?)) {
             *value = meant;
             is_respelt = true;
         }
     }
-    is_respelt.then(|| RawJson::of(&arguments).ok())?
+    is_respelt.then(|| RawJson::from_value(&arguments).ok())?
 }
 
 /// Names that other programs give to arguments, and what ours are called.
@@ -49,7 +51,7 @@ const OTHER_NAMES: [(&str, &[&str]); 6] = [
 ];
 
 /// Gives arguments that the tool does not know the names of the required ones that they can only mean.
-fn rename(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
+fn rename_arguments(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
     let properties = schema.get("properties").and_then(Value::as_object);
     let required = schema.get("required").and_then(Value::as_array);
     let (Some(properties), Some(required)) = (properties, required) else { return false };
@@ -74,7 +76,7 @@ fn rename(schema: &Value, arguments: &mut Map<String, Value>) -> bool {
 }
 
 /// Returns the value that a text means if the schema wants a value other than text.
-fn meant(property: &Value, text: &str) -> Option<Value> {
+fn coerce_text(property: &Value, text: &str) -> Option<Value> {
     let wanted = property.get("type")?.as_str()?;
     let text = text.trim();
     match wanted {
@@ -87,13 +89,13 @@ fn meant(property: &Value, text: &str) -> Option<Value> {
     }
 }
 
-fn missing(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
+fn missing_field(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
     let required = schema.get("required")?.as_array()?.iter().filter_map(Value::as_str);
     let mut absent = required.filter(|name| !arguments.contains_key(*name));
     absent.next().map(|name| format!("missing field `{name}`"))
 }
 
-fn odd(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
+fn mistyped_field(schema: &Value, arguments: &Map<String, Value>) -> Option<String> {
     let properties = schema.get("properties")?.as_object()?;
     arguments.iter().find_map(|(name, value)| {
         let wanted = properties.get(name)?.get("type")?.as_str()?;
@@ -153,7 +155,7 @@ mod tests {
         ] {
             let arguments = RawJson::parse(written).unwrap();
             let call = ToolCall::new(CallId::new("c"), "fs.read", arguments);
-            let found = respelt(&spec(), &call);
+            let found = normalize_arguments(&spec(), &call);
             assert_eq!(found.as_ref().map_or("", RawJson::get), meant, "{written}");
         }
     }
@@ -172,7 +174,7 @@ mod tests {
         ] {
             let arguments = RawJson::parse(arguments).unwrap();
             let call = ToolCall::new(CallId::new("c"), "fs.read", arguments);
-            let found = misfit(&spec, &call).unwrap_or_default();
+            let found = find_argument_error(&spec, &call).unwrap_or_default();
             assert!(found.contains(why) && found.is_empty() == why.is_empty(), "{found} {why}");
         }
     }

@@ -30,9 +30,9 @@ impl Turn {
     }
 
     /// The form that the call that was just wanted asks for.
-    pub(crate) fn format(&self) -> Option<AnswerFormat> {
+    pub(crate) fn answer_format(&self) -> Option<AnswerFormat> {
         let shaping = self.answers.shaping.as_ref()?;
-        Some(AnswerFormat { schema: Arc::clone(&shaping.shape.text), stage: shaping.stage()? })
+        Some(AnswerFormat { schema: Arc::clone(&shaping.shape.text), stage: shaping.next_stage()? })
     }
 
     /// Reports whether the model may now give only an answer in its form.
@@ -41,9 +41,9 @@ impl Turn {
     }
 
     /// Describes what is wrong with the form of the answer that would end the turn.
-    pub(super) fn misfit(&mut self, stop: StopReason, text: &str) -> Option<String> {
+    pub(super) fn find_form_error(&mut self, stop: StopReason, text: &str) -> Option<String> {
         let shaping = self.answers.shaping.as_mut().filter(|_| !is_refusal(stop))?;
-        shaping.take(text).err()
+        shaping.check_answer(text).err()
     }
 
     /// Asks for the answer again, or ends the turn without one.
@@ -52,14 +52,14 @@ impl Turn {
         shaping.misfits += 1;
         let time = shaping.misfits;
         if time > MAX_RETRIES || !self.has_rounds() {
-            return self.end(Outcome::Unfit { why, answers: time }, fx);
+            return self.deliver_or_check(Outcome::Unfit { why, answers: time }, fx);
         }
         let first = why.lines().next().unwrap_or_default();
         let text = format!(
             "the answer does not fit the schema ({first}); asking again ({time} of {MAX_RETRIES})"
         );
         fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
-        self.notes.push(prompt::unfit(&why));
+        self.notes.push(prompt::schema_correction(&why));
         self.call_model(fx)
     }
 
@@ -67,7 +67,8 @@ impl Turn {
     /// way to ask.
     pub(super) fn asks_otherwise(&mut self, error: &ProviderError, fx: &mut Effects) -> bool {
         let Some(shaping) = &mut self.answers.shaping else { return false };
-        let Some(stage) = shaping.stage().filter(|_| error.kind == ErrorKind::BadRequest) else {
+        let Some(stage) = shaping.next_stage().filter(|_| error.kind == ErrorKind::BadRequest)
+        else {
             return false;
         };
         shaping.refused.push(stage);

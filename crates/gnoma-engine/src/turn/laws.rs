@@ -145,7 +145,7 @@ impl Walk {
             }),
             Effect::Confer,
             Effect::Check(Outcome::Cancelled),
-            Effect::Conclude(Finding::nobody("")),
+            Effect::Conclude(Finding::without_check("")),
             Effect::Prepare(String::new()),
             stop_wish(),
         ];
@@ -158,8 +158,11 @@ impl Walk {
             0 | 1 => Input::Say(Message::user_text("p")),
             2 => Input::Compact { focus: String::new() },
             12 => {
-                let was =
-                    if self.dice.one_in(2) { Vec::new() } else { vec![vec![Content::text("p")]] };
+                let was = if self.dice.one_in(2) {
+                    Vec::new()
+                } else {
+                    vec![vec![Content::from_text("p")]]
+                };
                 Input::Queue { was, now: vec![Message::user_text("q")] }
             }
             3 => Input::Cancel,
@@ -214,7 +217,7 @@ impl Walk {
             (Effect::Confer, _) => Input::Conferred { note: "go".into() },
             (Effect::Check(_), 0) => Input::Checked(Checked::Deliver),
             (Effect::Check(_), 1 | 2) => Input::Prove(self.checks()),
-            (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::nobody("w")),
+            (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::without_check("w")),
             (_, 0) => Input::Checked(Checked::Again { note: "no".into() }),
             (_, _) => Input::Checked(Checked::Deliver),
         }
@@ -300,7 +303,7 @@ impl Walk {
         let text = format!("r{}", self.dice.below(99));
         let outcome = ToolOutcome::Done(ToolOutput {
             report: Some(report).filter(|_| !self.dice.one_in(4)),
-            ..ToolOutput::text(text)
+            ..ToolOutput::from_text(text)
         });
         if self.dice.one_in(4) {
             return Input::Walled { call, outcome, duration_ms: 1, why: "w".into() };
@@ -336,7 +339,7 @@ impl Walk {
             _ => (),
         }
         let mut fx = Vec::new();
-        self.turn.on(input, &mut fx);
+        self.turn.handle_input(input, &mut fx);
         fx
     }
 

@@ -85,7 +85,7 @@ impl Limits {
     ///
     /// The wait is what the provider asks for, a few times and then at least the following, or doubles with a jitter of a quarter either way, so that parallel
     /// sessions do not come back together.
-    pub(super) fn wait(
+    pub(super) fn retry_wait(
         &mut self,
         attempt: u32,
         waited: Duration,
@@ -101,9 +101,9 @@ impl Limits {
         // A provider that keeps asking for a moment is asked less and less often.
         let more = attempt.checked_sub(OBEYED_WAITS).filter(|more| *more > 0);
         let wait = match (asked, more) {
-            (None, _) => self.jittered(attempt, longest),
+            (None, _) => self.jittered_wait(attempt, longest),
             (Some(asked), None) => asked,
-            (Some(asked), Some(more)) => asked.max(self.jittered(more, longest)),
+            (Some(asked), Some(more)) => asked.max(self.jittered_wait(more, longest)),
         };
         (waited + wait <= self.patience).then_some(wait)
     }
@@ -146,7 +146,7 @@ impl Limits {
         Some(most.min(self.attempts))
     }
 
-    fn jittered(&mut self, attempt: u32, longest: Duration) -> Duration {
+    fn jittered_wait(&mut self, attempt: u32, longest: Duration) -> Duration {
         let seed = &mut self.seed;
         *seed ^= *seed << 13;
         *seed ^= *seed >> 7;

@@ -21,7 +21,7 @@
 //!
 //! - Every call in the history is answered by exactly one result, in the message right after it,
 //!   before the turn is over.
-//! - The session's state changes only in `Turn::enter`, exactly along the diagram of
+//! - The session's state changes only in `Turn::enter_state`, exactly along the diagram of
 //!   [`SessionState`]; every cancel of something that runs passes through `Cancelling`.
 //! - A question is answered at most once; whoever answers again is told so.
 //! - After [`Input::Close`] the machine comes to rest and wants nothing any more.
@@ -161,7 +161,7 @@ impl Turn {
         tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
         limits: Limits,
     ) -> Self {
-        let told = Told::resumed(&history);
+        let told = Told::from_history(&history);
         let calls = history.iter().flat_map(|message| message.tool_calls());
         let call_ids = calls.map(|call| call.id.clone()).collect();
         Self {
@@ -199,7 +199,7 @@ impl Turn {
     }
 
     /// These tools are on offer from the next turn on.
-    pub(crate) fn offer<'t>(
+    pub(crate) fn set_tools<'t>(
         &mut self,
         tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
         may_start: MayStart,
@@ -245,7 +245,7 @@ impl Turn {
     }
 
     /// Returns the model that has answered last.
-    pub(crate) fn origin(&self) -> Option<&ModelRef> {
+    pub(crate) fn last_model(&self) -> Option<&ModelRef> {
         self.origin.as_ref()
     }
 
@@ -255,8 +255,8 @@ impl Turn {
     }
 
     /// A tool that the call that was just wanted does not get.
-    pub(crate) fn withheld(&self) -> Option<&str> {
-        self.watch.withheld()
+    pub(crate) fn withheld_tool(&self) -> Option<&str> {
+        self.watch.withheld_tool()
     }
 
     /// Sets who answers the call that was just wanted, and whether that arm has the lean tool set: of its answer
@@ -272,7 +272,7 @@ impl Turn {
     }
 
     /// Returns how the model handled its tools in the current or last attempt.
-    pub(crate) fn handling(&self) -> Handling {
+    pub(crate) fn tool_handling(&self) -> Handling {
         self.watch.handling
     }
 
@@ -282,7 +282,7 @@ impl Turn {
     }
 
     /// A call that owes a result.
-    pub(crate) fn call(&self, id: &CallId) -> Option<&ToolCall> {
+    pub(crate) fn open_call(&self, id: &CallId) -> Option<&ToolCall> {
         match &self.phase {
             Phase::Tools(batch) | Phase::Stopping(batch) => batch.open_call(id),
             Phase::Proving(_, proof) => proof.batch.open_call(id),
@@ -293,12 +293,12 @@ impl Turn {
 
     /// Takes one fact and adds the effects that follow from it to `fx`. Facts that come too late are
     /// nothing.
-    pub(crate) fn on(&mut self, input: Input, fx: &mut Effects) {
+    pub(crate) fn handle_input(&mut self, input: Input, fx: &mut Effects) {
         let phase = mem::take(&mut self.phase);
         self.phase = match input {
             Input::Say(_) | Input::Queue { .. } if self.is_closing => phase,
             Input::Say(message) => match phase {
-                Phase::Idle => self.start(message, fx),
+                Phase::Idle => self.start_with_message(message, fx),
                 busy => {
                     self.queued.push(message);
                     self.tell_queue(fx);
@@ -322,47 +322,51 @@ impl Turn {
             Input::Closed => {
                 let phase = self.cancel(phase, fx);
                 if matches!(phase, Phase::Idle) {
-                    self.enter(SessionState::Closed, fx);
+                    self.enter_state(SessionState::Closed, fx);
                 }
                 phase
             }
-            fact => self.step(phase, fact, fx),
+            fact => self.step_phase(phase, fact, fx),
         };
     }
 
     /// Handles the answer to an effect and returns the next phase.
-    fn step(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
+    fn step_phase(&mut self, phase: Phase, fact: Input, fx: &mut Effects) -> Phase {
         match (phase, fact) {
-            (Phase::Routing, Input::Routed(routed)) => self.routed(routed, fx),
+            (Phase::Routing, Input::Routed(routed)) => self.on_route(routed, fx),
             (Phase::Reserving { attempt }, Input::Reserved(room)) => {
-                self.reserved(attempt, room, fx)
+                self.on_reservation(attempt, room, fx)
             }
             (Phase::Calling { attempt, answer }, Input::Model(Ok(event))) => {
-                self.heard(attempt, answer, event, fx)
+                self.on_stream_event(attempt, answer, event, fx)
             }
             (Phase::Calling { attempt, answer }, Input::Model(Err(error))) => {
                 fx.push(Effect::DropStream);
                 self.fail_over(attempt, answer, error, true, fx)
             }
             (Phase::FailingOver { answer, .. }, Input::Moved { from, to, why }) => {
-                self.moved(answer, (from, to), why, fx)
+                self.on_failover(answer, (from, to), why, fx)
             }
             (Phase::FailingOver { attempt, answer, was_called }, Input::Stayed(error)) => {
-                self.stayed(attempt, answer, error, was_called, fx)
+                self.on_failover_exhausted(attempt, answer, error, was_called, fx)
             }
-            (Phase::Backoff { attempt }, Input::Woke) => self.reserve(attempt + 1, fx),
+            (Phase::Backoff { attempt }, Input::Woke) => self.reserve_call(attempt + 1, fx),
             (Phase::Compacting { cause, cut: None }, Input::CompactionBegun(cut)) => {
                 self.compaction_begun(cause, cut, fx)
             }
             (Phase::Compacting { cause, cut }, Input::Compacted(words)) => {
-                self.compacted(cause, cut.as_ref(), words, fx)
+                self.on_compaction(cause, cut.as_ref(), words, fx)
             }
-            (Phase::Conferring, Input::Conferred { note }) => self.conferred(note, fx),
+            (Phase::Conferring, Input::Conferred { note }) => self.on_panel_result(note, fx),
             (Phase::Checking(outcome), Input::Checked(checked)) => {
-                self.checked(outcome, checked, fx)
+                self.on_check_decision(outcome, checked, fx)
             }
-            (Phase::Checking(outcome), Input::Found(finding)) => self.found(outcome, finding, fx),
-            (Phase::Checking(outcome), Input::Prove(checks)) => self.prove(outcome, checks, fx),
+            (Phase::Checking(outcome), Input::Found(finding)) => {
+                self.conclude_check(outcome, finding, fx)
+            }
+            (Phase::Checking(outcome), Input::Prove(checks)) => {
+                self.run_checks(outcome, checks, fx)
+            }
             (phase, fact) => self.step_of_added(phase, fact, fx),
         }
     }
@@ -373,10 +377,10 @@ impl Turn {
             (Phase::Preparing(preparing), Input::Prepared(prepared, shell))
                 if preparing.filling.is_none() =>
             {
-                self.prepared(preparing, *prepared, shell, fx)
+                self.on_preparation(preparing, *prepared, shell, fx)
             }
             (Phase::AskingStop(outcome), Input::MayStop(answer)) => {
-                self.stops(outcome, *answer, fx)
+                self.on_before_stop(outcome, *answer, fx)
             }
             (phase, Input::Noted(text)) => {
                 self.notes.push(text);
@@ -402,18 +406,18 @@ impl Turn {
         match (phase, fact) {
             (Phase::Tools(mut batch), fact) => {
                 self.on_call(&mut batch, fact, fx);
-                self.advance(batch, fx)
+                self.advance_batch(batch, fx)
             }
             (Phase::Preparing(mut preparing), fact) if preparing.filling.is_some() => {
                 let batch = preparing.filling.as_mut().map(|filling| &mut filling.batch);
                 match batch.and_then(|batch| self.on_call(batch, fact, fx)) {
-                    Some(ended) => self.filled(preparing, ended, fx),
+                    Some(ended) => self.on_fill_outcome(preparing, ended, fx),
                     None => Phase::Preparing(preparing),
                 }
             }
             (Phase::Proving(outcome, mut proof), fact) => {
                 match self.on_call(&mut proof.batch, fact, fx) {
-                    Some(ended) => self.proved(outcome, proof, ended, fx),
+                    Some(ended) => self.on_check_outcome(outcome, proof, ended, fx),
                     None => Phase::Proving(outcome, proof),
                 }
             }
@@ -422,10 +426,10 @@ impl Turn {
                 Input::ToolDone(call, outcome, duration_ms)
                 | Input::Walled { call, outcome, duration_ms, .. },
             ) => {
-                self.settle(&mut batch, &call, outcome, duration_ms, fx);
-                self.stopped(batch, fx)
+                self.record_outcome(&mut batch, &call, outcome, duration_ms, fx);
+                self.finish_when_stopped(batch, fx)
             }
-            (Phase::Stopping(batch), Input::Woke) => self.abort(batch, fx),
+            (Phase::Stopping(batch), Input::Woke) => self.abort_tools(batch, fx),
             (same, Input::Answered(call, _)) => {
                 self.not_asked(&call, fx);
                 same
@@ -436,7 +440,7 @@ impl Turn {
     }
 
     /// The one place where the session's state changes, and only as its diagram allows.
-    fn enter(&mut self, state: SessionState, fx: &mut Effects) {
+    fn enter_state(&mut self, state: SessionState, fx: &mut Effects) {
         use SessionState::{Active, Cancelling, Closed, Idle};
         let follows = match self.state {
             Idle => matches!(state, Active | Closed),
@@ -451,25 +455,25 @@ impl Turn {
     }
 
     /// Adds an answer to the history, as far as it may stand there, and counts its tokens.
-    fn keep(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Option<Arc<Message>> {
+    fn append_answer(&mut self, answer: AnswerDraft, fx: &mut Effects) -> Option<Arc<Message>> {
         self.keep_response(answer.finish(), fx)
     }
 
     fn keep_response(&mut self, mut response: Response, fx: &mut Effects) -> Option<Arc<Message>> {
         name_apart(&mut response, &mut self.call_ids);
-        self.count(response.usage, fx);
+        self.count_usage(response.usage, fx);
         let message = response.into_message(self.origin.clone())?;
-        Some(self.append(message, fx))
+        Some(self.append_message(message, fx))
     }
 
-    fn count(&mut self, usage: Option<Usage>, fx: &mut Effects) {
+    fn count_usage(&mut self, usage: Option<Usage>, fx: &mut Effects) {
         if let Some(round) = usage {
             self.usage += round;
             fx.push(Effect::Emit(Event::Usage { round, turn: self.usage }));
         }
     }
 
-    fn append(&mut self, message: Message, fx: &mut Effects) -> Arc<Message> {
+    fn append_message(&mut self, message: Message, fx: &mut Effects) -> Arc<Message> {
         let message = Arc::new(message);
         self.history.push(Arc::clone(&message));
         fx.push(Effect::Emit(Event::Appended(Arc::clone(&message))));

@@ -94,20 +94,20 @@ pub(super) fn meant_tool(name: &str, specs: &HashMap<String, Arc<ToolSpec>>) -> 
         return None;
     }
     let (bare, is_surely_bare) = bare_name(name);
-    let wanted = letters(bare);
+    let wanted = normalize_name(bare);
     if wanted.is_empty() {
         return None;
     }
     let other = OTHER_NAMES.iter().find(|(_, names)| names.contains(&wanted.as_str()));
     // A part of a name that only may be a prefix is no reason to look further than for the rest of it.
     let other = other.filter(|_| is_surely_bare);
-    let all = letters(name);
+    let all = normalize_name(name);
     let ranks: [&dyn Fn(&str) -> bool; 4] = [
-        &|own| letters(own) == all,
-        &|own| own == bare || letters(own) == wanted,
+        &|own| normalize_name(own) == all,
+        &|own| own == bare || normalize_name(own) == wanted,
         &|own| {
             let last = own.rsplit('.').next().filter(|last| is_surely_bare && *last != own);
-            last.is_some_and(|last| letters(last) == wanted)
+            last.is_some_and(|last| normalize_name(last) == wanted)
         },
         &|own| other.is_some_and(|(meant, _)| own == *meant),
     ];
@@ -137,7 +137,7 @@ fn bare_name(name: &str) -> (&str, bool) {
     after.find_map(|rest| rest.strip_prefix(DOUBTFUL_END)).map_or((name, true), |it| (it, false))
 }
 
-fn letters(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 

@@ -29,7 +29,7 @@ impl Turn {
     }
 
     /// Prepares what needs it, then begins the turn with everything or continues with the next round.
-    pub(super) fn prepare(
+    pub(super) fn prepare_messages(
         &mut self,
         mut ready: Vec<Message>,
         mut left: VecDeque<Message>,
@@ -56,7 +56,7 @@ impl Turn {
         // Before what was said, so that the person has the last word.
         self.tell_news(fx);
         for message in ready {
-            self.append(message, fx);
+            self.append_message(message, fx);
         }
         fx.push(Effect::Route);
         Phase::Routing
@@ -71,13 +71,13 @@ impl Turn {
             if !self.queued.is_empty() {
                 return self.call_model(fx);
             }
-            return self.end(Outcome::Complete { stop: StopReason::EndTurn }, fx);
+            return self.deliver_or_check(Outcome::Complete { stop: StopReason::EndTurn }, fx);
         }
         self.next_round(ready, fx)
     }
 
     /// A message is prepared: the commands in it run, and the next one is prepared.
-    pub(super) fn prepared(
+    pub(super) fn on_preparation(
         &mut self,
         mut preparing: Box<Preparing>,
         prepared: Prepared,
@@ -92,29 +92,34 @@ impl Turn {
             let (level, text) = (NoticeLevel::Warning, format!("not sent to the model: {why}"));
             fx.push(Effect::Emit(Event::Notice { level, text }));
             let Preparing { ready, left, begins, .. } = *preparing;
-            return self.prepare(ready, left, begins, fx);
+            return self.prepare_messages(ready, left, begins, fx);
         }
         let Some(parts) = parts else {
             let mut content = preparing.current.content().to_vec();
-            content.extend(added(&context));
+            content.extend(context_note(&context));
             return self.is_ready(*preparing, content, fx);
         };
         preparing.filling = None;
         let of = Unfilled { parts, call, context, shell, step_timeout_s: None };
-        self.fill(*preparing, of, fx)
+        self.fill_message(*preparing, of, fx)
     }
 
     /// Runs the next shell command in a message, then the tool that is called with its words; if there is
     /// neither, the message is ready.
-    fn fill(&mut self, mut preparing: Preparing, mut of: Unfilled, fx: &mut Effects) -> Phase {
+    fn fill_message(
+        &mut self,
+        mut preparing: Preparing,
+        mut of: Unfilled,
+        fx: &mut Effects,
+    ) -> Phase {
         while let Some(NextCall { at, tool, arguments, told }) = next_call(&mut of) {
             self.checks += 1;
             let id = CallId::new(format!("gnoma-prompt-{}-{}", self.turns, self.checks));
-            if let Ok(arguments) = RawJson::of(&arguments)
+            if let Ok(arguments) = RawJson::from_value(&arguments)
                 && !tool.is_empty()
             {
                 let mut batch = Batch::of_check(ToolCall::new(id, &*tool, arguments));
-                if let Some(call) = batch.startable().pop() {
+                if let Some(call) = batch.take_startable().pop() {
                     fx.push(Effect::Judge(call));
                     preparing.filling = Some(Filling { of, at, told, batch });
                     return Phase::Preparing(Box::new(preparing));
@@ -124,14 +129,14 @@ impl Turn {
                 *part = PromptPart::Text("[not run: there is no shell here]".to_owned());
             }
         }
-        let text: String = of.parts.iter().map(words).collect();
+        let text: String = of.parts.iter().map(part_text).collect();
         let others = preparing.current.content().iter();
         let others = others.filter(|content| !matches!(content, Content::Text(_))).cloned();
         let mut content: Vec<Content> = others.collect();
         if !text.trim().is_empty() {
-            content.insert(0, Content::text(text));
+            content.insert(0, Content::from_text(text));
         }
-        content.extend(added(&of.context));
+        content.extend(context_note(&of.context));
         self.is_ready(preparing, content, fx)
     }
 
@@ -140,11 +145,11 @@ impl Turn {
         ready.extend(Message::user(content).ok());
         if !is_answered {
             for message in ready {
-                self.append(message, fx);
+                self.append_message(message, fx);
             }
             return self.finish(Outcome::Complete { stop: StopReason::EndTurn }, fx);
         }
-        self.prepare(ready, left, begins, fx)
+        self.prepare_messages(ready, left, begins, fx)
     }
 
     /// Runs a command of the person's as a turn of its own. Its output is added to the history below `line`; no model
@@ -176,11 +181,11 @@ impl Turn {
         };
         let step_timeout_s = Some(timeout_s);
         let of = Unfilled { parts, call: None, context: Vec::new(), shell, step_timeout_s };
-        self.fill(preparing, of, fx)
+        self.fill_message(preparing, of, fx)
     }
 
     /// Inserts the output of a command that a message calls, once it has run or was refused.
-    pub(super) fn filled(
+    pub(super) fn on_fill_outcome(
         &mut self,
         mut preparing: Box<Preparing>,
         ended: ToolOutcome,
@@ -192,7 +197,7 @@ impl Turn {
         if let Some(part) = of.parts.get_mut(at) {
             *part = PromptPart::Text(before + &said_by(ended));
         }
-        self.fill(*preparing, of, fx)
+        self.fill_message(*preparing, of, fx)
     }
 
     /// The model is done; an extension may want it to continue.
@@ -205,14 +210,14 @@ impl Turn {
         let outcome = Outcome::Complete { stop };
         if !self.added.stops.end || !matches!(stop, StopReason::EndTurn | StopReason::StopSequence)
         {
-            return self.end(outcome, fx);
+            return self.deliver_or_check(outcome, fx);
         }
         fx.push(Effect::BeforeStop { is_again: self.added.is_kept_going, last_words });
         Phase::AskingStop(outcome)
     }
 
     /// Decides by the answer of the extensions whether the turn may end.
-    pub(super) fn stops(
+    pub(super) fn on_before_stop(
         &mut self,
         outcome: Outcome,
         answer: PointAnswer,
@@ -238,7 +243,11 @@ impl Turn {
             self.notes.append(&mut notes);
             return self.call_model(fx);
         }
-        if self.queued.is_empty() { self.end(outcome, fx) } else { self.call_model(fx) }
+        if self.queued.is_empty() {
+            self.deliver_or_check(outcome, fx)
+        } else {
+            self.call_model(fx)
+        }
     }
 
     /// Ends the turn where a hook wants it ended after these calls.
@@ -277,7 +286,7 @@ fn next_call(of: &mut Unfilled) -> Option<NextCall> {
         return Some(NextCall { at, tool, arguments, told });
     }
     let PromptCall { tool, mut arguments, words: place, done, failed } = of.call.take()?;
-    let text: String = of.parts.iter().map(words).collect();
+    let text: String = of.parts.iter().map(part_text).collect();
     if let Some(place) = arguments.pointer_mut(place) {
         *place = text.into();
     }
@@ -285,15 +294,15 @@ fn next_call(of: &mut Unfilled) -> Option<NextCall> {
     Some(NextCall { at: 0, tool, arguments, told: (done, failed) })
 }
 
-fn words(part: &PromptPart) -> &str {
+fn part_text(part: &PromptPart) -> &str {
     match part {
         PromptPart::Text(text) => text,
         PromptPart::Command(_) => "",
     }
 }
 
-fn added(context: &[String]) -> Option<Content> {
-    (!context.is_empty()).then(|| Content::text(prompt::note(&context.join("\n"))))
+fn context_note(context: &[String]) -> Option<Content> {
+    (!context.is_empty()).then(|| Content::from_text(prompt::system_note(&context.join("\n"))))
 }
 
 fn said_by(outcome: ToolOutcome) -> String {

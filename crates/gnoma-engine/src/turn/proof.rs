@@ -21,21 +21,22 @@ impl Proof {
     /// Begins with the first command; `None` if there is none. `name` numbers the checks: no two calls of a session
     /// share an id.
     pub(super) fn new(checks: Checks, name: &str) -> Option<(Self, ToolCall)> {
-        Self::at(checks, 0, name)
+        Self::begin_at(checks, 0, name)
     }
 
     /// Continues with the next command; if there is none, returns all of them.
     pub(super) fn next(self, name: &str) -> Result<(Self, ToolCall), Vec<String>> {
         let commands = self.checks.commands.clone();
-        Self::at(self.checks, self.at + 1, name).ok_or(commands)
+        Self::begin_at(self.checks, self.at + 1, name).ok_or(commands)
     }
 
-    fn at(checks: Checks, at: usize, name: &str) -> Option<(Self, ToolCall)> {
-        let arguments = RawJson::of(&json!({ "command": checks.commands.get(at)? })).ok()?;
+    fn begin_at(checks: Checks, at: usize, name: &str) -> Option<(Self, ToolCall)> {
+        let arguments =
+            RawJson::from_value(&json!({ "command": checks.commands.get(at)? })).ok()?;
         // No model's call has such an id.
         let id = CallId::new(format!("gnoma-check-{name}-{}", at + 1));
         let mut batch = Batch::of_check(ToolCall::new(id, &*checks.tool, arguments));
-        let call = batch.startable().pop()?;
+        let call = batch.take_startable().pop()?;
         Some((Self { checks, at, batch }, call))
     }
 

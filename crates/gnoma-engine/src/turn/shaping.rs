@@ -24,14 +24,14 @@ impl Shaping {
     }
 
     /// Another attempt at the task begins.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_attempt(&mut self) {
         (self.misfits, self.answer) = (0, None);
         self.begun.clear();
         self.refused.clear();
     }
 
     /// Another model answers from now on.
-    pub(super) fn moved(&mut self) {
+    pub(super) fn on_failover(&mut self) {
         self.refused.clear();
         self.begun.clear();
     }
@@ -42,7 +42,7 @@ impl Shaping {
     }
 
     /// The output limit has cut an answer off, and the next one continues it.
-    pub(super) fn cut(&mut self, text: &str) {
+    pub(super) fn add_partial_answer(&mut self, text: &str) {
         self.begun.push_str(text);
     }
 
@@ -51,7 +51,7 @@ impl Shaping {
         self.misfits > 0
     }
 
-    pub(super) fn stage(&self) -> Option<FormatStage> {
+    pub(super) fn next_stage(&self) -> Option<FormatStage> {
         let order: &[FormatStage] = match self.misfits {
             0 => &[FormatStage::WithTools],
             1 => &[FormatStage::AnswerNow, FormatStage::AsCall],
@@ -61,13 +61,16 @@ impl Shaping {
     }
 
     /// Takes an answer; what is wrong with it.
-    pub(super) fn take(&mut self, text: &str) -> Result<(), String> {
+    pub(super) fn check_answer(&mut self, text: &str) -> Result<(), String> {
         let begun = std::mem::take(&mut self.begun);
         let whole = format!("{begun}{text}");
-        let found = self.shape.schema.find(&whole).or_else(|why| {
+        let found = self.shape.schema.find_value(&whole).or_else(|why| {
             // The model has begun again.
-            let alone =
-                if begun.is_empty() { Err(why.clone()) } else { self.shape.schema.find(text) };
+            let alone = if begun.is_empty() {
+                Err(why.clone())
+            } else {
+                self.shape.schema.find_value(text)
+            };
             alone.map_err(|_| why)
         });
         let fits = found.map_err(|why| why.to_string())?;

@@ -11,7 +11,7 @@ use gnoma_core::{
 use super::{
     Effects, Turn,
     batch::{Batch, OpenQuestion},
-    calls::decide,
+    calls::emit_decision,
     phase::{Cause, Phase},
     proof::Proof,
     protocol::Effect,
@@ -25,7 +25,7 @@ impl Turn {
         if matches!(busy, Phase::Idle | Phase::Stopping(_)) {
             return busy;
         }
-        self.enter(SessionState::Cancelling, fx);
+        self.enter_state(SessionState::Cancelling, fx);
         match busy {
             Phase::Idle | Phase::Stopping(_) => return busy,
             Phase::Tools(batch) | Phase::Proving(_, Proof { batch, .. }) => {
@@ -46,11 +46,11 @@ impl Turn {
             }
             Phase::Calling { answer, .. } => {
                 fx.push(Effect::DropStream);
-                self.keep(answer, fx);
+                self.append_answer(answer, fx);
             }
             Phase::FailingOver { answer, .. } => {
                 fx.push(Effect::StopWaiting);
-                self.keep(answer, fx);
+                self.append_answer(answer, fx);
             }
             Phase::Backoff { .. } => fx.push(Effect::CancelSleep),
             Phase::Routing
@@ -67,26 +67,26 @@ impl Turn {
         fx.push(Effect::StopTools);
         fx.push(Effect::Sleep(self.limits.grace));
         for call in batch.not_running() {
-            if batch.is_check && batch.question(&call.id) == Some(OpenQuestion::Run) {
-                decide(&call.id, false, "the turn was stopped".to_owned(), fx);
+            if batch.is_check && batch.open_question(&call.id) == Some(OpenQuestion::Run) {
+                emit_decision(&call.id, false, "the turn was stopped".to_owned(), fx);
             }
             let (outcome, duration_ms) = batch.given_up(&call.id);
-            self.settle(&mut batch, &call.id, outcome, duration_ms, fx);
+            self.record_outcome(&mut batch, &call.id, outcome, duration_ms, fx);
         }
-        self.stopped(batch, fx)
+        self.finish_when_stopped(batch, fx)
     }
 
     /// The calls that still run have had their time.
-    pub(super) fn abort(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
+    pub(super) fn abort_tools(&mut self, mut batch: Batch, fx: &mut Effects) -> Phase {
         fx.push(Effect::AbortTools);
-        for call in batch.unfinished() {
+        for call in batch.unfinished_calls() {
             let outcome = ToolOutcome::Interrupted(String::new());
-            self.settle(&mut batch, &call.id, outcome, 0, fx);
+            self.record_outcome(&mut batch, &call.id, outcome, 0, fx);
         }
-        self.stopped(batch, fx)
+        self.finish_when_stopped(batch, fx)
     }
 
-    pub(super) fn stopped(&mut self, batch: Batch, fx: &mut Effects) -> Phase {
+    pub(super) fn finish_when_stopped(&mut self, batch: Batch, fx: &mut Effects) -> Phase {
         if !batch.is_over() {
             return Phase::Stopping(batch);
         }
@@ -99,7 +99,7 @@ impl Turn {
         if let Some(head) = batch.stopped_step.take() {
             // Later steps and the model must see a command that may have had effects.
             let text = describe_stopped_step(&head, &batch.into_results());
-            self.append(Message::user_text(text), fx);
+            self.append_message(Message::user_text(text), fx);
             return;
         }
         if batch.is_check {
@@ -107,7 +107,7 @@ impl Turn {
         }
         self.added.kept_going = 0;
         if let Ok(message) = Message::results(batch.into_results()) {
-            self.append(message, fx);
+            self.append_message(message, fx);
         }
     }
 
@@ -123,7 +123,7 @@ impl Turn {
             fx.push(Effect::Emit(Event::Notice { level, text }));
         }
         fx.push(Effect::Emit(Event::TurnEnded { outcome, rounds, usage, undelivered, answer }));
-        self.enter(SessionState::Idle, fx);
+        self.enter_state(SessionState::Idle, fx);
         Phase::Idle
     }
 }

@@ -21,19 +21,19 @@ pub(super) struct Told {
 
 impl Told {
     /// A continued history begins with the summary, if there is one.
-    pub(super) fn resumed(history: &[Arc<Message>]) -> Self {
+    pub(super) fn from_history(history: &[Arc<Message>]) -> Self {
         let summary = history.first().filter(|first| prompt::summary_of(first).is_some());
         let from = usize::from(summary.is_some());
         Self { summary: summary.cloned(), from, before: VecDeque::new() }
     }
 
     /// The words of the summary.
-    pub(super) fn words(&self) -> Option<String> {
+    pub(super) fn summary_text(&self) -> Option<String> {
         self.summary.as_ref().and_then(|summary| prompt::summary_of(summary))
     }
 
     /// They receive this instead.
-    pub(super) fn becomes(&mut self, summary: Message, from: usize) {
+    pub(super) fn replace_summary(&mut self, summary: Message, from: usize) {
         let was = (self.summary.replace(Arc::new(summary)), mem::replace(&mut self.from, from));
         if self.before.len() == MAX_BEFORE {
             self.before.pop_front();

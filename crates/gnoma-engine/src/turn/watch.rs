@@ -72,7 +72,7 @@ impl Watch {
     }
 
     /// Looks at a call that is over.
-    pub(super) fn ran(
+    pub(super) fn record_call(
         &mut self,
         call: &ToolCall,
         spec: Option<&ToolSpec>,
@@ -84,35 +84,35 @@ impl Watch {
         if spec.is_some_and(|spec| spec.kind.is_of_agent()) {
             return Vec::new();
         }
-        self.handling.ended(call, spec, outcome);
+        self.handling.record_outcome(call, spec, outcome);
         let mut advice = Vec::new();
         let (output, ok) = match outcome {
             ToolOutcome::Done(output) => (output, true),
             ToolOutcome::Failed(output) => (output, false),
-            ToolOutcome::Denied(why) => return self.repeated(call, why).into_iter().collect(),
+            ToolOutcome::Denied(why) => return self.advise_repeat(call, why).into_iter().collect(),
             ToolOutcome::Interrupted(_) => return advice,
         };
         if let Some(CommandReport { command, exit_code, .. }) = &output.report {
-            self.check.record(command, *exit_code);
+            self.check.record_command(command, *exit_code);
         }
         let access = spec.map_or(Access::Execute, |spec| spec.access);
         if access == Access::Edit
             && let Some(path) = touched_path(call, spec)
-            && self.spiral.record(&path, ok)
+            && self.spiral.record_edit(&path, ok)
         {
             advice.push(Advice::NextRound(prompt::patch_spiral(&path)));
         }
         if access == Access::Edit && output.diff.is_some() {
-            self.same_call.changed();
+            self.same_call.forget_calls();
         }
-        advice.extend(self.repeated(call, &format!("{:?}", output.parts)));
+        advice.extend(self.advise_repeat(call, &format!("{:?}", output.parts)));
         advice
     }
 
     /// Returns the advice about a call that was made before and had the same result, refusals included.
-    fn repeated(&mut self, call: &ToolCall, result: &str) -> Option<Advice> {
+    fn advise_repeat(&mut self, call: &ToolCall, result: &str) -> Option<Advice> {
         let most = if self.is_lean { STOP_LEAN_REPEATS } else { STOP_REPEATS };
-        match self.same_call.seen(&call.name, call.arguments.get(), result) {
+        match self.same_call.record_call(&call.name, call.arguments.get(), result) {
             Repeat::Again(times) if times >= most => {
                 self.stuck =
                     Some(format!("`{}` was called {times} times with the same result", call.name));
@@ -120,7 +120,7 @@ impl Watch {
             }
             Repeat::Again(times) if times >= TELL_REPEATS => {
                 self.withheld = Some(call.name.clone());
-                Some(Advice::InResult(prompt::repeated(times)))
+                Some(Advice::InResult(prompt::repeated_call_note(times)))
             }
             Repeat::New | Repeat::Again(_) => None,
         }
@@ -132,23 +132,23 @@ impl Watch {
     }
 
     /// Returns a description of the action that was repeated until it is of no use any more.
-    pub(super) fn stuck(&mut self) -> Option<String> {
+    pub(super) fn take_stuck_reason(&mut self) -> Option<String> {
         self.stuck.take()
     }
 
     /// A tool that is not offered in the next round.
-    pub(super) fn withheld(&self) -> Option<&str> {
+    pub(super) fn withheld_tool(&self) -> Option<&str> {
         self.withheld.as_deref().filter(|_| self.is_lean)
     }
 
     /// Records a check of the project that passed.
     pub(super) fn check_passed(&mut self, command: &str) {
-        self.check.record(command, Some(0));
+        self.check.record_command(command, Some(0));
     }
 
     /// Returns the command whose last run in this turn was red, once.
     pub(super) fn take_red_check(&mut self) -> Option<String> {
-        std::mem::take(&mut self.check).red().map(str::to_owned)
+        std::mem::take(&mut self.check).failing_command().map(str::to_owned)
     }
 }
 

@@ -51,15 +51,15 @@ fn resumed_measured(
     let connection = Connection::new(Arc::clone(&provider) as _, false);
     let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
     let arm = Arm { context_window: window, price: Some(price), ..Arm::new(connection, "m") };
-    let routes = Arc::new(Routes::single(arm));
-    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(LONG));
+    let routes = Arc::new(Routes::with_single_arm(arm));
+    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text(LONG));
     let mode = (PermissionMode::Bypass, false);
     let handle = spawn_measured(routes, firewall, vec![Arc::new(look)], mode, keeping, history);
     Run { handle, provider }
 }
 
 fn used(text: &str, usage: Usage) -> Answer {
-    Answer::of(vec![
+    Answer::from_events(vec![
         Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }),
         Ok(StreamEvent::Usage(usage)),
         Ok(StreamEvent::Stop(StopReason::EndTurn)),
@@ -82,7 +82,7 @@ async fn talk(run: &mut Run, times: usize) {
 /// `times` questions and answers, long ones.
 fn long_past(times: usize, text: &str) -> Vec<Arc<Message>> {
     let turn = |number: usize| {
-        let answer = Message::assistant(vec![gnoma_core::Content::text(text)], None, None);
+        let answer = Message::assistant(vec![gnoma_core::Content::from_text(text)], None, None);
         [Message::user_text(format!("{number}: {text}")), answer.unwrap()]
     };
     (0..times).flat_map(turn).map(Arc::new).collect()
@@ -124,7 +124,7 @@ async fn a_long_past_is_told_in_parts() {
 }
 
 fn wish(run: &Run, focus: &str) {
-    assert!(run.handle.tell(Command::Compact { focus: focus.into() }));
+    assert!(run.handle.send_command(Command::Compact { focus: focus.into() }));
 }
 
 fn notices(events: &[Event]) -> Vec<&str> {
@@ -226,20 +226,20 @@ async fn a_short_conversation_stays_as_it_is() {
         let events = run.until(|event| matches!(event, Event::Notice { .. })).await;
         assert!(notices(&events)[0].contains("nothing to compact"), "{events:?}");
         talk(&mut run, 1).await;
-        while run.handle.ready().is_some() {}
+        while run.handle.try_next_event().is_some() {}
     }
     assert_eq!(run.provider.requests().len(), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn during_a_turn_it_is_refused() {
-    let mut run = begin(vec![Answer::silence()], None);
+    let mut run = begin(vec![Answer::endless_silence()], None);
     run.say("go");
     run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
     wish(&run, "");
     let events = run.until(|event| matches!(event, Event::Notice { .. })).await;
     assert!(notices(&events)[0].contains("during a turn"), "{events:?}");
-    run.handle.tell(Command::Cancel);
+    run.handle.send_command(Command::Cancel);
     assert_eq!(outcome(&run.until_idle().await), Outcome::Cancelled);
 }
 
@@ -247,11 +247,11 @@ async fn during_a_turn_it_is_refused() {
 async fn a_failure_leaves_everything_as_it_was() {
     let longer = "and then ".repeat(2_000);
     for answer in [
-        Answer::failing(ErrorKind::Overloaded),
+        Answer::from_error(ErrorKind::Overloaded),
         Answer::text("  "),
         Answer::text(longer),
         Answer::calls(&[("c", "look", "{}")]),
-        Answer::silence(),
+        Answer::endless_silence(),
     ] {
         let mut run = begin(Vec::new(), None);
         talk(&mut run, 3).await;
@@ -271,7 +271,7 @@ async fn a_failure_leaves_everything_as_it_was() {
 async fn it_can_be_stopped_and_what_was_said_meanwhile_is_heard() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 3).await;
-    run.provider.push(Answer::silence());
+    run.provider.push(Answer::endless_silence());
     wish(&run, "");
     run.until(|event| *event == Event::State(SessionState::Active)).await;
     run.say("and now?");
@@ -279,7 +279,7 @@ async fn it_can_be_stopped_and_what_was_said_meanwhile_is_heard() {
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(run.provider.open_streams(), 1);
     run.provider.push(Answer::text("done"));
-    run.handle.tell(Command::Cancel);
+    run.handle.send_command(Command::Cancel);
     let events = run.until_idle().await;
     assert!(compacted(&events).is_empty());
     assert!(
@@ -297,7 +297,7 @@ async fn it_can_be_stopped_and_what_was_said_meanwhile_is_heard() {
 async fn what_is_said_meanwhile_waits_for_the_words() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
-    run.provider.push(Answer::text("in short").every(Duration::from_secs(5)));
+    run.provider.push(Answer::text("in short").with_event_delay(Duration::from_secs(5)));
     run.provider.push(Answer::text("done"));
     wish(&run, "");
     run.say("and now?");
@@ -329,7 +329,7 @@ async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
     let handle = spawn(routes, Arc::clone(&firewall), Vec::new(), mode, none, Vec::new());
     let mut run = Run { handle, provider: Arc::clone(&large) };
     for (small_answers, words) in
-        [(Answer::text("by small"), "by small"), (Answer::failing(ErrorKind::Auth), "by large")]
+        [(Answer::text("by small"), "by small"), (Answer::from_error(ErrorKind::Auth), "by large")]
     {
         talk(&mut run, 4).await;
         small.push(small_answers);
@@ -394,7 +394,7 @@ async fn a_turn_goes_on_although_its_own_calls_have_filled_the_window() {
 async fn what_is_too_long_is_shortened_and_tried_once_more() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
-    run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+    run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
     run.provider.push(Answer::text("in short"));
     run.provider.push(Answer::text("done"));
     run.say("go on");
@@ -404,9 +404,9 @@ async fn what_is_too_long_is_shortened_and_tried_once_more() {
     let rounds = events.iter().filter(|event| matches!(event, Event::RoundStarted { .. })).count();
     assert_eq!(rounds, 1);
 
-    run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+    run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
     run.provider.push(Answer::text("shorter"));
-    run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+    run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
     run.say("go on");
     let events = run.until_idle().await;
     assert_eq!(compacted(&events).len(), 1);
@@ -418,12 +418,12 @@ async fn what_is_too_long_is_shortened_and_tried_once_more() {
 async fn stopping_the_turn_stops_it_too() {
     let mut run = begin(Vec::new(), None);
     talk(&mut run, 4).await;
-    run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
-    run.provider.push(Answer::silence());
+    run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
+    run.provider.push(Answer::endless_silence());
     run.say("go on");
     run.until(|event| matches!(event, Event::Notice { .. })).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    run.handle.tell(Command::Cancel);
+    run.handle.send_command(Command::Cancel);
     assert_eq!(outcome(&run.until_idle().await), Outcome::Cancelled);
     assert_eq!(run.provider.open_streams(), 0);
     talk(&mut run, 1).await;
@@ -438,7 +438,7 @@ async fn without_a_summary_the_past_is_left_out_and_the_turn_ends() {
     // After three failures no summary is asked for.
     for asked in [3, 3, 3, 2] {
         let before = run.provider.requests().len();
-        run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+        run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
         if asked == 3 {
             run.provider.push(Answer::text(""));
         }
@@ -472,45 +472,45 @@ async fn a_continued_session_begins_with_the_words_and_can_be_shortened_at_once(
     let store = FakeStore::default();
     let mut run = resumed(Vec::new(), None, storing(&store, None), Vec::new());
     talk(&mut run, 5).await;
-    let session = store.sessions().remove(0);
+    let session = store.session_ids().remove(0);
     for words in ["first words", "second words"] {
-        run.handle.tell(Command::Close);
+        run.handle.send_command(Command::Close);
         run.until(|event| *event == Event::State(SessionState::Closed)).await;
-        let past = resume::history(&store.path(&session));
+        let past = resume::rebuild_history(&store.path_to_tip(&session));
         let keeping = storing(&store, Some(session.clone()));
         run = resumed(vec![Answer::text(words)], None, keeping, past.clone());
         wish(&run, "");
         assert_eq!(compacted(&run.until_idle().await).len(), 1);
-        let now = resume::history(&store.path(&session));
+        let now = resume::rebuild_history(&store.path_to_tip(&session));
         assert!(now[0].text_content().contains(words));
         assert_eq!(now[1..], past[past.len() + 1 - now.len()..]);
         assert!(now.len() < past.len());
     }
-    assert_eq!(summaries(&store.path(&session)), 2);
+    assert_eq!(summaries(&store.path_to_tip(&session)), 2);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_fails_keeps_the_whole_conversation_instead() {
     let fails = |at: usize| at > 12 && at < 40;
-    let store = FakeStore::fated(move |at| {
+    let store = FakeStore::with_failures(move |at| {
         if fails(at) { Fate::Fails(gnoma_core::store::StoreErrorKind::Full) } else { Fate::Works }
     });
     let mut run = resumed(Vec::new(), None, storing(&store, None), Vec::new());
     let mut said = 0;
-    while store.calls() <= 13 {
+    while store.call_count() <= 13 {
         talk(&mut run, 1).await;
         said += 1;
     }
     run.provider.push(Answer::text("in short"));
     wish(&run, "");
     assert_eq!(compacted(&run.until_idle().await).len(), 1);
-    while store.calls() <= 41 {
+    while store.call_count() <= 41 {
         talk(&mut run, 1).await;
         said += 1;
     }
     talk(&mut run, 1).await;
-    let path = store.path(&store.sessions()[0]);
-    assert_eq!((summaries(&path), resume::history(&path).len()), (0, 2 * (said + 1)));
+    let path = store.path_to_tip(&store.session_ids()[0]);
+    assert_eq!((summaries(&path), resume::rebuild_history(&path).len()), (0, 2 * (said + 1)));
 }
 
 /// What a person does.
@@ -555,8 +555,9 @@ async fn live(deeds: Vec<Deed>) {
     let mut run = resumed(Vec::new(), None, storing(&store, None), Vec::new());
     let mut log: Vec<Arc<Message>> = Vec::new();
     for (number, deed) in deeds.into_iter().enumerate() {
-        let session = store.sessions().pop();
-        let path = || session.as_ref().map(|session| store.path(session)).unwrap_or_default();
+        let session = store.session_ids().pop();
+        let path =
+            || session.as_ref().map(|session| store.path_to_tip(session)).unwrap_or_default();
         match deed {
             Deed::Talk(rounds) => {
                 for round in 0..rounds {
@@ -569,11 +570,11 @@ async fn live(deeds: Vec<Deed>) {
                 let mut told = last_request(&run).messages;
                 assert_legal(&told);
                 told.extend(log.last().cloned());
-                let session = store.sessions().pop().expect("it is begun");
-                assert_eq!(resume::history(&store.path(&session)), told);
+                let session = store.session_ids().pop().expect("it is begun");
+                assert_eq!(resume::rebuild_history(&store.path_to_tip(&session)), told);
             }
             Deed::TalkTooLong => {
-                run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+                run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
                 run.provider.push(Answer::text(format!("words {number}")));
                 run.provider.push(Answer::text(format!("answer {number}: {LONG}")));
                 run.say(&format!("wish {number}: {LONG}"));
@@ -588,16 +589,19 @@ async fn live(deeds: Vec<Deed>) {
                     assert!(texts(&told).last().unwrap().starts_with("wish"));
                     told.extend(log.last().cloned());
                 }
-                assert_eq!(resume::history(&store.path(&store.sessions()[0])), told);
+                assert_eq!(
+                    resume::rebuild_history(&store.path_to_tip(&store.session_ids()[0])),
+                    told
+                );
             }
             Deed::Compact => {
-                let before = resume::history(&path());
+                let before = resume::rebuild_history(&path());
                 run.provider.push(Answer::text(format!("words {number}")));
                 wish(&run, "");
                 let nothing = |event: &Event| notices(std::slice::from_ref(event)) != [""; 0];
                 let idle = Event::State(SessionState::Idle);
                 let events = run.until(|event| nothing(event) || *event == idle).await;
-                let after = resume::history(&path());
+                let after = resume::rebuild_history(&path());
                 if compacted(&events).is_empty() {
                     assert!(before.len() <= 2, "{events:?}");
                     assert_eq!(after, before);
@@ -625,9 +629,9 @@ async fn live(deeds: Vec<Deed>) {
 }
 
 async fn continued(mut run: Run, store: &FakeStore) -> Run {
-    run.handle.tell(Command::Close);
+    run.handle.send_command(Command::Close);
     run.until(|event| *event == Event::State(SessionState::Closed)).await;
-    let session = store.sessions().pop();
-    let past = session.as_ref().map(|session| resume::history(&store.path(session)));
+    let session = store.session_ids().pop();
+    let past = session.as_ref().map(|session| resume::rebuild_history(&store.path_to_tip(session)));
     resumed(Vec::new(), None, storing(store, session), past.unwrap_or_default())
 }

@@ -17,7 +17,7 @@ use gnoma_core::{
 };
 use gnoma_testkit::{
     Answer, FakeProvider, FakeTool,
-    clothes::{readable, reversed},
+    clothes::{longest_readable_part, reverse_text},
 };
 
 use super::{Run, assert_paired, history, outcome, start_with};
@@ -34,7 +34,7 @@ fn begin(tools: Vec<Arc<dyn Tool>>, mode: PermissionMode, interactive: bool) -> 
 /// A tool that only notes its calls.
 fn writer(touches: Touches) -> FakeTool {
     let access = if matches!(touches, Touches::Url(_)) { Access::Read } else { Access::Edit };
-    FakeTool::new("write", access, |_| ToolOutcome::done("done")).touching(touches)
+    FakeTool::new("write", access, |_| ToolOutcome::success_text("done")).with_touches(touches)
 }
 
 fn asked(event: &Event) -> bool {
@@ -53,7 +53,7 @@ fn question(events: &[Event]) -> (ToolCall, String, Option<String>) {
 
 impl Run {
     fn answer(&self, call: &ToolCall, answer: Reply) {
-        assert!(self.handle.tell(Command::Answer { call: call.id.clone(), answer }));
+        assert!(self.handle.send_command(Command::Answer { call: call.id.clone(), answer }));
     }
 
     /// A turn in which the model learns a placeholder; it is what this gives.
@@ -206,7 +206,7 @@ async fn no_message_quotes_a_secret_that_was_put_back() {
                 events.extend(run.until_idle().await);
             }
             let told = format!("{events:?} {:?}", run.provider.requests().last());
-            assert!(readable(&token(), &told) < 6, "{mode}, {before}: {told}");
+            assert!(longest_readable_part(&token(), &told) < 6, "{mode}, {before}: {told}");
         }
     }
     assert!(tool.calls().is_empty());
@@ -234,10 +234,10 @@ async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
         let cut: String = arguments.chars().take(60).collect();
         let report = CommandReport { command: arguments.clone(), exit_code: Some(1), walled: None };
         let diff = Some(arguments.chars().rev().collect());
-        ToolOutcome::Failed(ToolOutput { report: Some(report), diff, ..ToolOutput::text(cut) })
+        ToolOutcome::Failed(ToolOutput { report: Some(report), diff, ..ToolOutput::from_text(cut) })
     });
     let mut run = begin(
-        vec![Arc::new(telling.touching(Touches::path("path")))],
+        vec![Arc::new(telling.with_touches(Touches::path("path")))],
         PermissionMode::AcceptEdits,
         false,
     );
@@ -248,7 +248,10 @@ async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
         &format!(r#"{{"path":"/a","content":"key = {placeholder}"}}"#),
     )]);
     let told = format!("{:?} {:?}", run.until_idle().await, run.provider.requests());
-    assert!(readable(&token(), &told) < 6 && !told.contains(&reversed(&token())[..8]), "{told}");
+    assert!(
+        longest_readable_part(&token(), &told) < 6 && !told.contains(&reverse_text(&token())[..8]),
+        "{told}"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,7 +260,8 @@ async fn empty_pieces_do_not_keep_a_turn_alive() {
     let pieces: Vec<Result<StreamEvent, ProviderError>> = (0..5_000).map(|_| empty()).collect();
     let mut run = begin(Vec::new(), PermissionMode::AcceptEdits, false);
     for _ in 0..8 {
-        run.provider.push(Answer::of(pieces.clone()).every(Duration::from_secs(1)));
+        run.provider
+            .push(Answer::from_events(pieces.clone()).with_event_delay(Duration::from_secs(1)));
     }
     run.say("hello");
     let events = run.until_idle().await;
@@ -289,13 +293,13 @@ impl Tool for Walled {
         self.runs.fetch_add(1, Ordering::SeqCst);
         Box::pin(async move {
             if outside {
-                return ToolOutcome::done("made it");
+                return ToolOutcome::success_text("made it");
             }
             let walled = Some("The sandbox probably blocked this.".to_owned());
             let report = CommandReport { command: "x".into(), exit_code: Some(1), walled };
             ToolOutcome::Failed(ToolOutput {
                 report: Some(report),
-                ..ToolOutput::text("read-only")
+                ..ToolOutput::from_text("read-only")
             })
         })
     }
@@ -351,7 +355,7 @@ async fn cancelling_at_a_wall_keeps_what_the_command_said() {
     run.next_calls(&[("c", "write", MAKE)]);
     let mut events = run.until(asked).await;
     let (call, ..) = question(&events);
-    run.handle.tell(Command::Cancel);
+    run.handle.send_command(Command::Cancel);
     events.extend(run.until_idle().await);
     assert_eq!(outcome(&events), Outcome::Cancelled);
     assert_paired(&history(&events));
@@ -361,7 +365,7 @@ async fn cancelling_at_a_wall_keeps_what_the_command_said() {
     // A late answer starts nothing.
     run.answer(&call, Reply::Allow);
     run.provider.push(Answer::text("fine"));
-    run.handle.tell(Command::Send { content: vec![Content::text("hi")] });
+    run.handle.send_command(Command::Send { content: vec![Content::from_text("hi")] });
     run.until_idle().await;
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }

@@ -60,7 +60,7 @@ impl Tool for Elsewhere {
         self.0.run(call, cx)
     }
 
-    fn normalize(&self, call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
+    fn normalize_arguments(&self, call: &ToolCall, _cx: &ToolCx) -> Option<RawJson> {
         (call.arguments.get() == r#"{"path":"~/x"}"#)
             .then(|| RawJson::parse(r#"{"path":"/home/me/x"}"#).unwrap())
     }
@@ -68,7 +68,7 @@ impl Tool for Elsewhere {
 
 #[tokio::test(start_paused = true)]
 async fn what_a_call_means_is_what_is_judged_shown_and_run() {
-    let inner = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+    let inner = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
     let tool = Elsewhere(inner.clone());
     let answers = vec![Answer::calls(&[("c", "look", r#"{"path":"~/x"}"#)]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
@@ -87,7 +87,7 @@ async fn what_a_call_means_is_what_is_judged_shown_and_run() {
 async fn judging() -> (Run, Sender<()>) {
     let (begun, has_begun) = channel();
     let (go, let_go) = channel();
-    let inner = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let inner = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
     let tool = Slow { inner, begun, let_go: Mutex::new(let_go) };
     let answers = vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
@@ -102,7 +102,7 @@ async fn judging() -> (Run, Sender<()>) {
 #[tokio::test]
 async fn a_cancel_does_not_wait_for_a_preview() {
     let (mut run, go) = judging().await;
-    assert!(run.handle.tell(Command::Cancel));
+    assert!(run.handle.send_command(Command::Cancel));
     let events = run.until_idle().await;
     assert_eq!(events[0], Event::State(SessionState::Cancelling));
     assert_eq!(outcome(&events), Outcome::Cancelled);
@@ -122,7 +122,8 @@ async fn waiting_for_files(tool: &FakeTool) -> (Run, watch::Sender<Option<Result
     let answers = vec![Answer::calls(&[("c", &name, "{}")]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    let (routes, tools) = (Arc::new(Routes::single(arm)), vec![Arc::new(tool.clone()) as _]);
+    let (routes, tools) =
+        (Arc::new(Routes::with_single_arm(arm)), vec![Arc::new(tool.clone()) as _]);
     let mode = (PermissionMode::Bypass, false);
     let options = options(routes, firewall(), tools, mode, Keeping::default(), (Vec::new(), None));
     let handle = Session::spawn(Options { ready: Some(ready), ..options });
@@ -136,7 +137,7 @@ async fn waiting_for_files(tool: &FakeTool) -> (Run, watch::Sender<Option<Result
 #[tokio::test]
 async fn no_call_is_judged_before_the_files_are_there() {
     for there in [Ok(()), Err("there is no room".to_owned())] {
-        let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+        let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
         let (mut run, tell) = waiting_for_files(&tool).await;
         assert!(tool.calls().is_empty());
         tell.send_replace(Some(there.clone()));
@@ -152,9 +153,9 @@ async fn no_call_is_judged_before_the_files_are_there() {
 
 #[tokio::test]
 async fn a_call_that_waited_for_files_is_judged_by_what_holds_then() {
-    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
     let (mut run, tell) = waiting_for_files(&tool).await;
-    assert!(run.handle.tell(Command::SetMode { mode: PermissionMode::Plan }));
+    assert!(run.handle.send_command(Command::SetMode { mode: PermissionMode::Plan }));
     run.until(|event| matches!(event, Event::ModeChanged { .. })).await;
     tell.send_replace(Some(Ok(())));
     let messages = history(&run.until_idle().await);
@@ -166,7 +167,7 @@ async fn a_call_that_waited_for_files_is_judged_by_what_holds_then() {
 #[tokio::test]
 async fn people_are_heard_while_a_call_is_judged() {
     let (mut run, go) = judging().await;
-    assert!(run.handle.tell(Command::SetMode { mode: PermissionMode::Plan }));
+    assert!(run.handle.send_command(Command::SetMode { mode: PermissionMode::Plan }));
     let heard = run.until(|event| matches!(event, Event::ModeChanged { .. }));
     tokio::time::timeout(Duration::from_secs(5), heard).await.expect("the session is held up");
     go.send(()).unwrap();
@@ -183,7 +184,7 @@ impl Tool for Starting {
         self.0.spec()
     }
 
-    fn starts(&self, _call: &ToolCall) -> Option<RawJson> {
+    fn start_arguments(&self, _call: &ToolCall) -> Option<RawJson> {
         RawJson::parse(r#"{"tasks":[]}"#).ok()
     }
 
@@ -202,12 +203,12 @@ fn starting() -> (Vec<Arc<dyn Tool>>, FakeTool, Ran) {
         let order = Arc::clone(&order);
         FakeTool::new(name, access, move |_| {
             order.lock().unwrap().push(name);
-            ToolOutcome::done(name)
+            ToolOutcome::success_text(name)
         })
     };
     let of_elfs = |tool: FakeTool| tool.of_kind(ToolKind::StartsSessions);
     let speak = of_elfs(noting("elf", Access::Read));
-    let start = of_elfs(noting("start", Access::Execute)).after(Duration::from_secs(5));
+    let start = of_elfs(noting("start", Access::Execute)).with_delay(Duration::from_secs(5));
     let load = Arc::new(Starting(noting("load", Access::Read)));
     let look = Arc::new(noting("look", Access::Read));
     let tools: Vec<Arc<dyn Tool>> = vec![load, look, Arc::new(speak), Arc::new(start.clone())];
@@ -232,7 +233,7 @@ async fn a_person_reads_why_both_calls_ask() {
     let provider = Arc::new(FakeProvider::new(vec![Answer::calls(&[("a", "load", "{}")])]));
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     let mode = (PermissionMode::Bypass, true);
-    let routes = Arc::new(Routes::single(arm));
+    let routes = Arc::new(Routes::with_single_arm(arm));
     let none = (Vec::new(), None);
     let options = options(routes, firewall(), tools, mode, Keeping::default(), none);
     let ask = |tool| Rule::parse(RuleAction::Ask, tool, Origin::User).unwrap();
@@ -264,8 +265,8 @@ impl Tool for Failing {
 
 /// What a session says to an edit of `path` that cannot apply: whether a person was asked, and the result.
 async fn failing_edit(mode: PermissionMode, path: &str) -> (bool, Option<String>) {
-    let tool = FakeTool::new("fs.edit", Access::Edit, |_| ToolOutcome::done("written"));
-    let tool = tool.touching(Touches::path("path"));
+    let tool = FakeTool::new("fs.edit", Access::Edit, |_| ToolOutcome::success_text("written"));
+    let tool = tool.with_touches(Touches::path("path"));
     let arguments = serde_json::json!({ "path": path }).to_string();
     let answers = vec![Answer::calls(&[("c", "fs.edit", &arguments)]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));

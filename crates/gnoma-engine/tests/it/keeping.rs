@@ -45,7 +45,7 @@ fn large_results(results: &FakeResultStore) -> Keeping {
 }
 
 fn tool(name: &str, access: Access) -> FakeTool {
-    FakeTool::new(name, access, |_| ToolOutcome::done("done"))
+    FakeTool::new(name, access, |_| ToolOutcome::success_text("done"))
 }
 
 /// A turn with two rounds of calls and an answer.
@@ -103,7 +103,7 @@ fn assert_sendable(history: &[Arc<Message>]) {
 impl Run {
     /// Closes the session and gives its last events.
     async fn close(&mut self) -> Vec<Event> {
-        self.handle.tell(Command::Close);
+        self.handle.send_command(Command::Close);
         self.until(|event| *event == Event::State(SessionState::Closed)).await
     }
 
@@ -112,7 +112,7 @@ impl Run {
         self.say(said);
         let mut events = self.until_idle().await;
         tokio::time::sleep(Duration::from_millis(1)).await;
-        while let Some(event) = self.handle.ready() {
+        while let Some(event) = self.handle.try_next_event() {
             events.push(event);
         }
         events
@@ -126,7 +126,7 @@ async fn a_message_is_stored_before_anything_it_causes() {
     let (asked, ran) = (Arc::clone(&provider), [write.clone(), look.clone()]);
     let checked = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&checked);
-    let store = FakeStore::default().watched(move |record| {
+    let store = FakeStore::default().with_watcher(move |record| {
         let Record::Message(message) = record else { return };
         let round = seen.fetch_add(1, Ordering::SeqCst);
         let calls: usize = ran.iter().map(|tool| tool.calls().len()).sum();
@@ -138,17 +138,17 @@ async fn a_message_is_stored_before_anything_it_causes() {
     let mode = (PermissionMode::Bypass, false);
     let mut run = start_keeping(provider, tools, mode, storing(&store), Vec::new());
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert_eq!(store.calls(), 0, "nothing is kept of a session in which nothing is said");
+    assert_eq!(store.call_count(), 0, "nothing is kept of a session in which nothing is said");
     let events = run.turn("go").await;
     assert!(warnings(&events).is_empty(), "{events:?}");
     assert_eq!(checked.load(Ordering::SeqCst), 6);
-    let session = &store.sessions()[0];
-    assert_eq!(messages(&store.path(session)), history(&events));
+    let session = &store.session_ids()[0];
+    assert_eq!(messages(&store.path_to_tip(session)), history(&events));
     assert_eq!(store.last_durability(), Some(Durability::Disk));
     assert!(store.is_held(session));
     run.close().await;
     assert!(!store.is_held(session));
-    assert!(store.calls() < MAX_CALLS);
+    assert!(store.call_count() < MAX_CALLS);
 }
 
 #[tokio::test(start_paused = true)]
@@ -159,7 +159,7 @@ async fn what_happens_beside_the_conversation_is_noted_in_order() {
     let mut run = begin(turn(), both(), keeping);
     run.turn("go").await;
     run.close().await;
-    let path = store.path(&store.sessions()[0]);
+    let path = store.path_to_tip(&store.session_ids()[0]);
     let kinds: Vec<_> = path
         .iter()
         .map(|entry| match &entry.record {
@@ -190,11 +190,11 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
     let store = FakeStore::default();
     let (kept, seen) = (store.clone(), Arc::new(OnceLock::new()));
     let by_then = Arc::clone(&seen);
-    let first = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("one"));
+    let first = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("one"));
     let second = FakeTool::new("run", Access::Execute, move |_| {
-        let path = kept.path(&kept.sessions()[0]);
+        let path = kept.path_to_tip(&kept.session_ids()[0]);
         by_then.set(path.into_iter().map(|entry| entry.record).collect::<Vec<_>>()).unwrap();
-        ToolOutcome::done("two")
+        ToolOutcome::success_text("two")
     });
     let answers =
         vec![Answer::calls(&[("a", "write", "{}"), ("b", "run", "{}")]), Answer::text("fine")];
@@ -214,7 +214,7 @@ async fn a_call_that_ended_is_stored_before_the_next_one_runs() {
         |record: &Record| matches!(record, Record::Judged { call, .. } if call.as_str() == "b");
     assert!(then.iter().any(is_second), "{then:?}");
     // The last result comes with the message of all.
-    let path = store.path(&store.sessions()[0]);
+    let path = store.path_to_tip(&store.session_ids()[0]);
     let ended = path.iter().filter(|entry| matches!(entry.record, Record::ToolEnded(_)));
     assert_eq!(ended.count(), 1);
 }
@@ -224,14 +224,14 @@ async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_
     let store = FakeStore::default();
     let kept = store.clone();
     let last = move || {
-        let path = kept.path(&kept.sessions()[0]);
+        let path = kept.path_to_tip(&kept.session_ids()[0]);
         path.last().map(|entry| entry.record.clone()).unwrap()
     };
     let (seen, by_then) = (Arc::new(OnceLock::new()), last.clone());
     let ran = Arc::clone(&seen);
     let write = FakeTool::new("write", Access::Edit, move |_| {
         ran.set(by_then()).unwrap();
-        ToolOutcome::done("done")
+        ToolOutcome::success_text("done")
     });
     let answers = vec![Answer::calls(&[("a", "write", "{}")]), Answer::text("fine")];
     let mode = (PermissionMode::Auto, true);
@@ -244,7 +244,8 @@ async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_
     let call = call.id.clone();
     assert_eq!(last(), Record::Asked { call: call.clone() });
     assert!(seen.get().is_none());
-    run.handle.tell(Command::Answer { call: call.clone(), answer: PermissionAnswer::Allow });
+    run.handle
+        .send_command(Command::Answer { call: call.clone(), answer: PermissionAnswer::Allow });
     run.until_idle().await;
     let Some(Record::Judged { call: judged, allowed: true, .. }) = seen.get() else {
         panic!("{seen:?}")
@@ -254,7 +255,7 @@ async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_holds_the_request_back_and_then_is_given_up() {
-    let store = FakeStore::fated(|_| Fate::Hangs);
+    let store = FakeStore::with_failures(|_| Fate::Hangs);
     let mut run = begin(turn(), both(), storing(&store));
     run.say("go");
     let waited = tokio::time::timeout(Duration::from_secs(5), run.until_idle()).await;
@@ -278,7 +279,9 @@ async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
         for nth in 0..MAX_CALLS {
             let fails = fate.clone();
             let store =
-                FakeStore::fated(move |at| if at >= nth { fails.clone() } else { Fate::Works });
+                FakeStore::with_failures(
+                    move |at| if at >= nth { fails.clone() } else { Fate::Works },
+                );
             let mut run = begin(turn(), both(), storing(&store));
             let events = run.turn("go").await;
             assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{fate:?} at {nth}");
@@ -287,11 +290,11 @@ async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
             let closing = tokio::time::timeout(LONGER_THAN_PATIENCE, run.close()).await;
             told += warnings(&closing.expect("the session does not close")).len();
             assert!(told <= 1, "{fate:?} at {nth}: {events:?}");
-            let reached = store.calls() > nth;
-            assert!(told == 1 || !reached || nth + 2 >= store.calls(), "{fate:?} at {nth}");
-            for session in store.sessions() {
-                let path = store.path(&session);
-                assert_sendable(&resume::history(&path));
+            let reached = store.call_count() > nth;
+            assert!(told == 1 || !reached || nth + 2 >= store.call_count(), "{fate:?} at {nth}");
+            for session in store.session_ids() {
+                let path = store.path_to_tip(&session);
+                assert_sendable(&resume::rebuild_history(&path));
                 assert!(history(&events).starts_with(&messages(&path)), "{fate:?} at {nth}");
             }
         }
@@ -305,11 +308,13 @@ async fn what_was_missing_is_stored_when_the_store_works_again() {
         for nth in 2..2 * MAX_CALLS {
             let fails = fate.clone();
             let store =
-                FakeStore::fated(move |at| if at == nth { fails.clone() } else { Fate::Works });
+                FakeStore::with_failures(
+                    move |at| if at == nth { fails.clone() } else { Fate::Works },
+                );
             let mut run = begin([turn(), turn()].concat(), both(), storing(&store));
             let events = [run.turn("go").await, run.turn("again").await].concat();
             run.close().await;
-            let path = store.path(&store.sessions()[0]);
+            let path = store.path_to_tip(&store.session_ids()[0]);
             assert_eq!(messages(&path), history(&events), "{fate:?} at {nth}");
             assert!(warnings(&events).len() <= 1);
         }
@@ -345,16 +350,17 @@ proptest! {
 /// Talks until the store works, and then once more.
 async fn converge(fates: Vec<Fate>) {
     let failing = fates.len();
-    let store = FakeStore::fated(move |at| fates.get(at).cloned().unwrap_or_default());
+    let store = FakeStore::with_failures(move |at| fates.get(at).cloned().unwrap_or_default());
     let mut run = begin([turn(), turn()].concat(), both(), storing(&store));
     let mut events = [run.turn("one").await, run.turn("two").await].concat();
-    while store.calls() <= failing {
+    while store.call_count() <= failing {
         run.provider.push(Answer::text("ok"));
         events.extend(run.turn("more").await);
     }
     run.provider.push(Answer::text("ok"));
     events.extend(run.turn("last").await);
-    let paths = store.sessions().into_iter().map(|session| messages(&store.path(&session)));
+    let paths =
+        store.session_ids().into_iter().map(|session| messages(&store.path_to_tip(&session)));
     let said: Vec<_> = paths.filter(|path| !path.is_empty()).collect();
     assert_eq!(said, [history(&events)]);
     assert_eq!(store.last_durability(), Some(Durability::Disk));
@@ -365,11 +371,11 @@ async fn a_session_that_somebody_else_holds_is_not_written_again() {
     let held = StoreErrorKind::Held {
         by: gnoma_core::store::Holder { pid: 7, host: "h".into(), since_ms: 0 },
     };
-    let store = FakeStore::fated(move |_| Fate::Fails(held.clone()));
+    let store = FakeStore::with_failures(move |_| Fate::Fails(held.clone()));
     let answers = vec![Answer::text("one"), Answer::text("two")];
     let mut run = begin(answers, vec![], storing(&store));
     let events = [run.turn("go").await, run.turn("again").await].concat();
-    assert_eq!((warnings(&events).len(), store.calls()), (1, 1));
+    assert_eq!((warnings(&events).len(), store.call_count()), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -378,7 +384,9 @@ async fn killed_at_any_call_it_can_be_resumed() {
         for nth in 0..MAX_CALLS {
             let dies = fate.clone();
             let store =
-                FakeStore::fated(move |at| if at == nth { dies.clone() } else { Fate::Works });
+                FakeStore::with_failures(
+                    move |at| if at == nth { dies.clone() } else { Fate::Works },
+                );
             let mut run = begin(turn(), both(), storing(&store));
             run.say("go");
             let mut told = Vec::new();
@@ -389,19 +397,19 @@ async fn killed_at_any_call_it_can_be_resumed() {
             };
             let _killed = tokio::time::timeout(Duration::from_secs(10), life).await;
             drop(run);
-            let store = store.survivor();
-            let Some(session) = store.sessions().pop() else { continue };
-            let loaded = resume::history(&store.path(&session));
+            let store = store.without_failures();
+            let Some(session) = store.session_ids().pop() else { continue };
+            let loaded = resume::rebuild_history(&store.path_to_tip(&session));
             assert_sendable(&loaded);
             // Whatever anybody was told of is there.
-            assert!(messages(&store.path(&session)).starts_with(&history(&told)), "{nth}");
+            assert!(messages(&store.path_to_tip(&session)).starts_with(&history(&told)), "{nth}");
             let keeping = continuing(&store, Some(session.clone()));
             let mut run = resumed(vec![Answer::text("ok")], both(), keeping, loaded.clone());
             let events = run.turn("go on").await;
             assert!(matches!(outcome(&events), Outcome::Complete { .. }));
             assert_sendable(&run.provider.requests()[0].messages);
             run.close().await;
-            let after = resume::history(&store.path(&session));
+            let after = resume::rebuild_history(&store.path_to_tip(&session));
             assert_eq!(after, [loaded, history(&events)].concat(), "{fate:?} at {nth}");
         }
     }
@@ -409,10 +417,10 @@ async fn killed_at_any_call_it_can_be_resumed() {
 
 #[tokio::test(start_paused = true)]
 async fn turns_that_end_badly_are_stored_too() {
-    let deaf = FakeTool::deaf("write", Access::Edit);
+    let deaf = FakeTool::new_unstoppable("write", Access::Edit);
     let cases = [
-        (Answer::failing(ErrorKind::BadRequest), false),
-        (Answer::silence(), true),
+        (Answer::from_error(ErrorKind::BadRequest), false),
+        (Answer::endless_silence(), true),
         (Answer::calls(&[("a", "write", "{}"), ("b", "write", "{}")]), true),
     ];
     for (answer, cancelled) in cases {
@@ -422,11 +430,11 @@ async fn turns_that_end_badly_are_stored_too() {
         if cancelled {
             let waiting = tokio::time::timeout(Duration::from_secs(1), run.until(|_| false)).await;
             assert!(waiting.is_err());
-            run.handle.tell(Command::Cancel);
+            run.handle.send_command(Command::Cancel);
         }
         run.until_idle().await;
-        let path = store.path(&store.sessions()[0]);
-        assert_eq!(messages(&path), resume::history(&path), "nothing is left open");
+        let path = store.path_to_tip(&store.session_ids()[0]);
+        assert_eq!(messages(&path), resume::rebuild_history(&path), "nothing is left open");
         assert_eq!(store.last_durability(), Some(Durability::Disk));
     }
 }
@@ -446,13 +454,13 @@ async fn a_new_session_is_known_before_anything_is_stored_in_it_with_its_history
     let cell = Told::default();
     let told = Arc::clone(&cell);
     let store = FakeStore::default()
-        .watched(move |_| assert!(told.get().is_some(), "nobody was told of the session"));
+        .with_watcher(move |_| assert!(told.get().is_some(), "nobody was told of the session"));
     let keeping = telling(storing(&store), &cell);
     let mut run = resumed(vec![Answer::text("ok")], vec![], keeping, past.clone());
     let events = run.turn("now").await;
     let session = cell.get().unwrap();
-    assert_eq!(messages(&store.path(session)), [past, history(&events)].concat());
-    assert_eq!(store.sessions(), std::slice::from_ref(session));
+    assert_eq!(messages(&store.path_to_tip(session)), [past, history(&events)].concat());
+    assert_eq!(store.session_ids(), std::slice::from_ref(session));
 }
 
 #[tokio::test(start_paused = true)]
@@ -461,13 +469,13 @@ async fn a_continued_session_is_known_at_once_and_stores_only_what_is_new() {
     let mut run = begin(vec![Answer::text("ok")], vec![], storing(&store));
     let past = history(&run.turn("now").await);
     run.close().await;
-    let session = store.sessions()[0].clone();
+    let session = store.session_ids()[0].clone();
     let told = Told::default();
     let keeping = telling(continuing(&store, Some(session.clone())), &told);
     let mut run = resumed(vec![Answer::text("ok")], vec![], keeping, past.clone());
     assert_eq!(told.get(), Some(&session));
     let events = run.turn("later").await;
-    assert_eq!(messages(&store.path(&session)), [past, history(&events)].concat());
+    assert_eq!(messages(&store.path_to_tip(&session)), [past, history(&events)].concat());
 }
 
 #[tokio::test(start_paused = true)]
@@ -492,40 +500,40 @@ async fn without_ports_nothing_is_kept_not_even_the_time() {
 
 #[tokio::test(start_paused = true)]
 async fn files_are_kept_before_writing_calls_and_after_their_turn() {
-    let files = FakeCheckpoints::default().after(Duration::from_secs(2));
+    let files = FakeCheckpoints::default().with_delay(Duration::from_secs(2));
     let at_call = files.clone();
     let kept = Arc::new(AtomicUsize::new(0));
     let seen = Arc::clone(&kept);
     let write = FakeTool::new("write", Access::Edit, move |_| {
         seen.store(at_call.labels().len(), Ordering::SeqCst);
-        ToolOutcome::done("written")
+        ToolOutcome::success_text("written")
     });
     let mut run = begin(turn(), vec![write, tool("look", Access::Read)], checkpointing(&files));
     run.turn("go").await;
-    assert_eq!((kept.load(Ordering::SeqCst), files.prepared()), (1, 1));
+    assert_eq!((kept.load(Ordering::SeqCst), files.prepare_count()), (1, 1));
     run.close().await;
     assert_eq!(files.labels(), ["write", "after the turn"]);
 }
 
 #[tokio::test(start_paused = true)]
 async fn reading_never_waits_for_files() {
-    let files = FakeCheckpoints::fated(|_| Fate::Hangs);
+    let files = FakeCheckpoints::with_failures(|_| Fate::Hangs);
     let answers = vec![Answer::calls(&[("a", "look", "{}")]), Answer::text("ok")];
     let mut run = begin(answers, both(), checkpointing(&files));
     let events = run.turn("go").await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
-    assert_eq!(files.prepared(), 0);
+    assert_eq!(files.prepare_count(), 0);
 }
 
 #[tokio::test(start_paused = true)]
 async fn sessions_are_started_while_files_are_being_kept() {
-    let files = FakeCheckpoints::default().after(Duration::from_secs(2));
+    let files = FakeCheckpoints::default().with_delay(Duration::from_secs(2));
     let at_call = files.clone();
     let kept = Arc::new(AtomicUsize::new(usize::MAX));
     let seen = Arc::clone(&kept);
     let start = FakeTool::new("start", Access::Execute, move |_| {
         seen.store(at_call.labels().len(), Ordering::SeqCst);
-        ToolOutcome::done("started")
+        ToolOutcome::success_text("started")
     });
     let start = start.of_kind(ToolKind::StartsSessions);
     let answers = || {
@@ -540,9 +548,10 @@ async fn sessions_are_started_while_files_are_being_kept() {
     assert_eq!(files.labels(), ["start", "write", "after the turn"]);
 
     // Where nothing may run without, what was started is given up.
-    let files = FakeCheckpoints::fated(|_| Fate::Fails(StoreErrorKind::Full));
+    let files = FakeCheckpoints::with_failures(|_| Fate::Fails(StoreErrorKind::Full));
     let keeping = Keeping { unkept: Unkept::Refuse, ..checkpointing(&files) };
-    let waiting = FakeTool::waiting("start", Access::Execute).of_kind(ToolKind::StartsSessions);
+    let waiting =
+        FakeTool::new_stoppable("start", Access::Execute).of_kind(ToolKind::StartsSessions);
     let mut run = begin(answers(), vec![waiting, tools[1].clone()], keeping);
     let events = run.turn("go").await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{events:?}");
@@ -556,7 +565,7 @@ async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
     };
     for (unkept, runs) in [(Unkept::Run, 2), (Unkept::Refuse, 0)] {
         for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Fails(StoreErrorKind::Io)] {
-            let files = FakeCheckpoints::fated(move |_| fate.clone());
+            let files = FakeCheckpoints::with_failures(move |_| fate.clone());
             let write = tool("write", Access::Edit);
             let keeping = Keeping { unkept, ..checkpointing(&files) };
             let mut run = begin(writes(), vec![write.clone()], keeping);
@@ -569,19 +578,19 @@ async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
 
 #[tokio::test(start_paused = true)]
 async fn keeping_files_can_be_cancelled_and_may_break() {
-    let files = FakeCheckpoints::fated(|_| Fate::Hangs);
+    let files = FakeCheckpoints::with_failures(|_| Fate::Hangs);
     let write = tool("write", Access::Edit);
     let answer = || vec![Answer::calls(&[("a", "write", "{}")]), Answer::text("ok")];
     let mut run = begin(answer(), vec![write.clone()], checkpointing(&files));
     run.say("go");
     run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
-    run.handle.tell(Command::Cancel);
+    run.handle.send_command(Command::Cancel);
     let events = run.until_idle().await;
     assert_eq!((outcome(&events), write.calls().len()), (Outcome::Cancelled, 0));
     let closing = tokio::time::timeout(LONGER_THAN_PATIENCE, run.close()).await;
     assert!(closing.is_ok(), "what hangs does not keep a session open");
 
-    let files = FakeCheckpoints::fated(|_| Fate::Panics);
+    let files = FakeCheckpoints::with_failures(|_| Fate::Panics);
     let mut run = begin(answer(), vec![write], checkpointing(&files));
     let events = run.turn("go").await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
@@ -615,7 +624,7 @@ async fn result_of(
 #[tokio::test(start_paused = true)]
 async fn large_results_go_to_the_store_and_their_ends_to_the_model() {
     let results = FakeResultStore::default();
-    let done = ToolOutcome::done(large());
+    let done = ToolOutcome::success_text(large());
     let (shown, _) = result_of(large_results(&results), "look", true, done).await;
     assert!(shown.starts_with("line 0 of many\n") && shown.ends_with("line 4999 of many\n"));
     assert!(shown.len() < 8 * 1024 && shown.contains("`r1`: reads_back"), "{shown}");
@@ -625,12 +634,12 @@ async fn large_results_go_to_the_store_and_their_ends_to_the_model() {
 #[tokio::test(start_paused = true)]
 async fn what_must_be_seen_whole_is_not_stored() {
     let results = FakeResultStore::default();
-    let whole = ToolOutcome::done(large());
+    let whole = ToolOutcome::success_text(large());
     let cases = [
-        ("look", true, ToolOutcome::failed(large())),
+        ("look", true, ToolOutcome::failure_text(large())),
         ("reads_back", true, whole.clone()),
         ("look", false, whole),
-        ("look", true, ToolOutcome::done("x".repeat(7_000))),
+        ("look", true, ToolOutcome::success_text("x".repeat(7_000))),
     ];
     for (called, reads, outcome) in cases {
         let (shown, _) = result_of(large_results(&results), called, reads, outcome).await;
@@ -642,8 +651,8 @@ async fn what_must_be_seen_whole_is_not_stored() {
 #[tokio::test(start_paused = true)]
 async fn a_result_store_that_fails_costs_tokens_and_no_more() {
     for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Hangs] {
-        let results = FakeResultStore::fated(move |_| fate.clone());
-        let done = ToolOutcome::done(large());
+        let results = FakeResultStore::with_failures(move |_| fate.clone());
+        let done = ToolOutcome::success_text(large());
         let (shown, events) = result_of(large_results(&results), "look", true, done).await;
         assert_eq!((shown, warnings(&events).len()), (large(), 1));
     }
@@ -653,7 +662,7 @@ async fn a_result_store_that_fails_costs_tokens_and_no_more() {
 async fn no_secret_is_put_into_the_result_store() {
     let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
     let results = FakeResultStore::default();
-    let done = ToolOutcome::done(format!("{}token: {token}\n{}", large(), large()));
+    let done = ToolOutcome::success_text(format!("{}token: {token}\n{}", large(), large()));
     let (shown, _) = result_of(large_results(&results), "look", true, done).await;
     let kept = results.results().concat();
     assert!(!kept.contains(&token) && kept.contains("{{secret:"), "{shown}");
@@ -662,7 +671,7 @@ async fn no_secret_is_put_into_the_result_store() {
 #[tokio::test(start_paused = true)]
 async fn a_model_in_a_circle_is_recognised_although_its_results_are_stored() {
     let results = FakeResultStore::default();
-    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done(large()));
+    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text(large()));
     let answers: Vec<_> = (0..8).map(|_| Answer::calls(&[("a", "look", "{}")])).collect();
     let reader = tool("reads_back", Access::Read).of_kind(ToolKind::ReadsResults);
     let mut run = begin(answers, vec![look, reader], large_results(&results));

@@ -13,17 +13,17 @@ fn lean_session(answers: Vec<Answer>) -> Run {
 
 fn lean_session_in(folder: &Path, more: Vec<FakeTool>, answers: Vec<Answer>) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
-    let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::done("1\tx + 1"));
-    let bash = FakeTool::new("bash", Access::Execute, |_| ToolOutcome::done("ok"));
-    let read = read.touching(Touches::Path("path".into()));
+    let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::success_text("1\tx + 1"));
+    let bash = FakeTool::new("bash", Access::Execute, |_| ToolOutcome::success_text("ok"));
+    let read = read.with_touches(Touches::Path("path".into()));
     let tools = [read, bash].into_iter().chain(more).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     let mut arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     arm.lean = Some(true);
-    let routes = Arc::new(Routes::single(arm));
+    let routes = Arc::new(Routes::with_single_arm(arm));
     let mode = (PermissionMode::Bypass, false);
     let options =
         options(routes, firewall(), tools.collect(), mode, Keeping::default(), (Vec::new(), None));
-    let place = GatePlace::bare(folder);
+    let place = GatePlace::from_folder(folder);
     Run { handle: Session::spawn(Options { place, ..options }), provider }
 }
 
@@ -39,7 +39,7 @@ async fn lean_arm_gets_one_example_and_may_answer_without_a_call() {
     run.say("What did you change in m.py?");
     run.until_idle().await;
     let requests = run.provider.requests();
-    let example = gnoma_engine::prompt::example(false).len();
+    let example = gnoma_engine::prompt::example_messages(false).len();
     for (request, conversation) in requests.iter().zip([1, 3]) {
         assert_eq!(request.messages.len(), example + conversation);
         assert_eq!(request.tool_choice, ToolChoice::Auto);
@@ -76,7 +76,7 @@ async fn what_a_message_names_is_read_before_a_lean_arm_is_asked() {
     assert_eq!(result.role(), gnoma_core::Role::Tool);
 
     // One that can start elfs lets them read.
-    let elf = FakeTool::new("elf", Access::Read, |_| ToolOutcome::done("done"));
+    let elf = FakeTool::new("elf", Access::Read, |_| ToolOutcome::success_text("done"));
     let elf = elf.of_kind(ToolKind::StartsSessions);
     let mut run = lean_session_in(&place, vec![elf], answers());
     run.say("Was liegt in src?");

@@ -70,7 +70,7 @@ fn start_keeping(
 ) -> Run {
     let firewall = firewall();
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    let routes = Arc::new(Routes::single(arm));
+    let routes = Arc::new(Routes::with_single_arm(arm));
     let handle = spawn(routes, firewall, tools, (mode, interactive), keeping, history);
     Run { handle, provider }
 }
@@ -128,7 +128,7 @@ fn options(
 ) -> Options {
     Options {
         id: "s".into(),
-        place: GatePlace::bare(Path::new("/")),
+        place: GatePlace::from_folder(Path::new("/")),
         tools,
         routes,
         system: Box::new(|_| "be good".into()),
@@ -156,7 +156,9 @@ fn options(
 
 impl Run {
     fn say(&self, text: &str) {
-        assert!(self.handle.tell(Command::Send { content: vec![Content::text(text)] }));
+        assert!(
+            self.handle.send_command(Command::Send { content: vec![Content::from_text(text)] })
+        );
     }
 
     /// Events until `stop` says enough.
@@ -207,7 +209,7 @@ fn assert_paired(messages: &[Arc<Message>]) {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_with_a_tool() {
-    let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+    let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
     let answers = vec![Answer::calls(&[("c", "look", "{}")]), Answer::text("fine")];
     let mut run = start(answers, vec![tool], false);
     run.say("look");
@@ -220,14 +222,14 @@ async fn a_turn_with_a_tool() {
 
 #[tokio::test(start_paused = true)]
 async fn reads_run_side_by_side() {
-    let work = |_: &_| ToolOutcome::done("x");
-    let tool = FakeTool::new("look", Access::Read, work).after(Duration::from_secs(1));
+    let work = |_: &_| ToolOutcome::success_text("x");
+    let tool = FakeTool::new("look", Access::Read, work).with_delay(Duration::from_secs(1));
     let calls: Vec<_> = ["a", "b", "c"].map(|id| (id, "look", "{}")).into();
     let mut run = start(vec![Answer::calls(&calls), Answer::text("ok")], vec![tool.clone()], false);
     run.say("go");
     run.until_idle().await;
     assert_eq!(tool.most_running(), 3);
-    let tool = FakeTool::new("write", Access::Edit, work).after(Duration::from_secs(1));
+    let tool = FakeTool::new("write", Access::Edit, work).with_delay(Duration::from_secs(1));
     let calls: Vec<_> = ["a", "b", "c"].map(|id| (id, "write", "{}")).into();
     let mut run = start(vec![Answer::calls(&calls), Answer::text("ok")], vec![tool.clone()], false);
     run.say("go");
@@ -237,7 +239,7 @@ async fn reads_run_side_by_side() {
 
 #[tokio::test(start_paused = true)]
 async fn a_tool_that_panics_fails_its_call_and_the_session_goes_on() {
-    let tool = FakeTool::panicking("boom", Access::Read);
+    let tool = FakeTool::new_panicking("boom", Access::Read);
     let answers = vec![Answer::calls(&[("c", "boom", "{}")]), Answer::text("I see")];
     let mut run = start(answers, vec![tool], false);
     run.say("go");
@@ -252,16 +254,19 @@ async fn a_tool_that_panics_fails_its_call_and_the_session_goes_on() {
 async fn cancelling_works_in_every_state() {
     let says = StreamEvent::TextDelta { slot: 0, text: "half".into() };
     let states: Vec<(Answer, FakeTool)> = vec![
-        (Answer::silence(), FakeTool::waiting("t", Access::Read)),
-        (Answer::of(vec![Ok(says)]).hanging(), FakeTool::waiting("t", Access::Read)),
-        (Answer::failing(ErrorKind::Overloaded), FakeTool::waiting("t", Access::Read)),
+        (Answer::endless_silence(), FakeTool::new_stoppable("t", Access::Read)),
+        (
+            Answer::from_events(vec![Ok(says)]).then_hang(),
+            FakeTool::new_stoppable("t", Access::Read),
+        ),
+        (Answer::from_error(ErrorKind::Overloaded), FakeTool::new_stoppable("t", Access::Read)),
         (
             Answer::calls(&[("a", "t", "{}"), ("b", "t", "{}")]),
-            FakeTool::waiting("t", Access::Read),
+            FakeTool::new_stoppable("t", Access::Read),
         ),
         (
             Answer::calls(&[("a", "t", "{}"), ("b", "t", "{}")]),
-            FakeTool::deaf("t", Access::Execute),
+            FakeTool::new_unstoppable("t", Access::Execute),
         ),
     ];
     for (answer, tool) in states {
@@ -269,7 +274,7 @@ async fn cancelling_works_in_every_state() {
         run.say("go");
         let wait = tokio::time::timeout(Duration::from_millis(500), run.until(|_| false)).await;
         assert!(wait.is_err(), "the turn should still be running");
-        assert!(run.handle.tell(Command::Cancel));
+        assert!(run.handle.send_command(Command::Cancel));
         let events = run.until_idle().await;
         assert_eq!(outcome(&events), Outcome::Cancelled);
         assert_paired(&history(&events));
@@ -281,8 +286,8 @@ async fn cancelling_works_in_every_state() {
 
 #[tokio::test(start_paused = true)]
 async fn a_person_is_asked_and_decides() {
-    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
-    let tool = tool.previewing("-a\n+b\n");
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
+    let tool = tool.with_preview("-a\n+b\n");
     let one = || Answer::calls(&[("c", "write", "{}")]);
     let mut run = start(vec![one(), one(), Answer::text("ok")], vec![tool.clone()], true);
     run.say("go");
@@ -291,12 +296,12 @@ async fn a_person_is_asked_and_decides() {
     let Some(Event::PermissionAsked { call, preview, .. }) = events.last() else { panic!() };
     assert_eq!(preview.as_deref(), Some("-a\n+b\n"));
     let deny = Reply::Deny { reason: "not there".into() };
-    run.handle.tell(Command::Answer { call: call.id.clone(), answer: deny });
+    run.handle.send_command(Command::Answer { call: call.id.clone(), answer: deny });
     let events = run.until(asked).await;
     let messages = history(&events);
     let refusal = messages[0].tool_results().next().unwrap().joined_text();
     assert!(refusal.contains("not there"), "{refusal}");
-    run.handle.tell(Command::Answer { call: CallId::new("c_2"), answer: Reply::Allow });
+    run.handle.send_command(Command::Answer { call: CallId::new("c_2"), answer: Reply::Allow });
     run.until_idle().await;
     assert_eq!(tool.calls().len(), 1);
 }
@@ -304,12 +309,12 @@ async fn a_person_is_asked_and_decides() {
 #[tokio::test(start_paused = true)]
 async fn messages_that_wait_are_edited_until_they_are_delivered() {
     let texts =
-        |queue: &[&str]| Vec::from_iter(queue.iter().map(|text| vec![Content::text(*text)]));
+        |queue: &[&str]| Vec::from_iter(queue.iter().map(|text| vec![Content::from_text(*text)]));
     let edit =
         |was: &[&str], queue: &[&str]| Command::EditQueue { was: texts(was), queue: texts(queue) };
     let calls = || Answer::calls(&[("c", "look", "{}")]);
-    let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("x"));
-    let tool = tool.after(Duration::from_secs(1));
+    let tool = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("x"));
+    let tool = tool.with_delay(Duration::from_secs(1));
     let mut run = start(vec![calls(), calls(), Answer::text("ok")], vec![tool], false);
     run.say("go");
     run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
@@ -317,12 +322,12 @@ async fn messages_that_wait_are_edited_until_they_are_delivered() {
         run.say(text);
     }
     // One is edited, one is deleted.
-    run.handle.tell(edit(&["one", "two", "three"], &["One!", "three"]));
+    run.handle.send_command(edit(&["one", "two", "three"], &["One!", "three"]));
     let before = run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
     // It was delivered with the first results: an edit of it comes too late.
-    run.handle.tell(edit(&["One!", "three"], &["ONE", "three"]));
+    run.handle.send_command(edit(&["One!", "three"], &["ONE", "three"]));
     run.say("four");
-    run.handle.tell(edit(&["four"], &[]));
+    run.handle.send_command(edit(&["four"], &[]));
     let after = run.until_idle().await;
     let said = |events: &[Event]| {
         let all = history(events);
@@ -335,7 +340,7 @@ async fn messages_that_wait_are_edited_until_they_are_delivered() {
     assert_eq!(after.iter().filter(|event| is_warned(event)).count(), 1);
     assert!(!before.iter().any(is_warned));
     // Nothing waits between turns, and nothing comes to wait by an edit.
-    run.handle.tell(edit(&[], &["out of nowhere"]));
+    run.handle.send_command(edit(&[], &["out of nowhere"]));
     let quiet = tokio::time::timeout(
         Duration::from_secs(1),
         run.until(|event| matches!(event, Event::State(_))),
@@ -346,10 +351,10 @@ async fn messages_that_wait_are_edited_until_they_are_delivered() {
 
 #[tokio::test(start_paused = true)]
 async fn a_mode_change_holds_from_the_next_call_on() {
-    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("written"));
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("written"));
     let answers = vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("ok")];
     let mut run = start(answers, vec![tool.clone()], false);
-    run.handle.tell(Command::SetMode { mode: PermissionMode::Plan });
+    run.handle.send_command(Command::SetMode { mode: PermissionMode::Plan });
     run.say("go");
     run.until_idle().await;
     assert!(tool.calls().is_empty());
@@ -358,8 +363,8 @@ async fn a_mode_change_holds_from_the_next_call_on() {
 #[tokio::test(start_paused = true)]
 async fn transient_failures_are_retried() {
     let answers = vec![
-        Answer::failing(ErrorKind::Overloaded),
-        Answer::failing(ErrorKind::Network),
+        Answer::from_error(ErrorKind::Overloaded),
+        Answer::from_error(ErrorKind::Network),
         Answer::text("at last"),
     ];
     let mut run = start(answers, vec![], false);
@@ -372,10 +377,10 @@ async fn transient_failures_are_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn closing_ends_a_running_turn_first() {
-    let mut run = start(vec![Answer::silence()], vec![], false);
+    let mut run = start(vec![Answer::endless_silence()], vec![], false);
     run.say("go");
     run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
-    run.handle.tell(Command::Close);
+    run.handle.send_command(Command::Close);
     let closed = |event: &Event| *event == Event::State(SessionState::Closed);
     let events = run.until(closed).await;
     assert_eq!(outcome(&events), Outcome::Cancelled);
@@ -384,7 +389,7 @@ async fn closing_ends_a_running_turn_first() {
 
 #[tokio::test(start_paused = true)]
 async fn dropping_the_handle_closes_the_connection() {
-    let mut run = start(vec![Answer::silence()], vec![], false);
+    let mut run = start(vec![Answer::endless_silence()], vec![], false);
     run.say("go");
     run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
     tokio::time::sleep(Duration::from_millis(1)).await;
@@ -398,13 +403,13 @@ async fn dropping_the_handle_closes_the_connection() {
 #[tokio::test(start_paused = true)]
 async fn a_front_end_that_does_not_read_slows_the_model_down() {
     let delta = |n: u32| Ok(StreamEvent::TextDelta { slot: 0, text: format!("{n} ") });
-    let answer = Answer::of((0..5_000).map(delta).collect()).hanging();
+    let answer = Answer::from_events((0..5_000).map(delta).collect()).then_hang();
     let run = start(vec![answer], vec![], false);
     run.say("go");
     tokio::time::sleep(Duration::from_secs(5)).await;
     let Run { mut handle, .. } = run;
     let mut waiting = 0;
-    while handle.ready().is_some() {
+    while handle.try_next_event().is_some() {
         waiting += 1;
     }
     assert!(waiting < 400, "{waiting} events were piled up");
@@ -413,10 +418,10 @@ async fn a_front_end_that_does_not_read_slows_the_model_down() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_is_stopped_counts_what_its_call_took() {
     let says = StreamEvent::TextDelta { slot: 0, text: "half of an answer".into() };
-    let mut run = start(vec![Answer::of(vec![Ok(says)]).hanging()], vec![], false);
+    let mut run = start(vec![Answer::from_events(vec![Ok(says)]).then_hang()], vec![], false);
     run.say("go");
     run.until(|event| matches!(event, Event::Text { .. })).await;
-    assert!(run.handle.tell(Command::Cancel));
+    assert!(run.handle.send_command(Command::Cancel));
     let events = run.until_idle().await;
     let used = |event: &Event| match event {
         Event::TurnEnded { usage, .. } => Some(*usage),

@@ -26,7 +26,7 @@ const PLANTED: [(usize, &str); 12] = [
 ];
 
 fn told(text: &str, input: u64, cache_read: u64) -> Answer {
-    Answer::of(vec![
+    Answer::from_events(vec![
         Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }),
         Ok(StreamEvent::Usage(Usage { input, cache_read, output: 9, ..Usage::default() })),
         Ok(StreamEvent::Stop(StopReason::EndTurn)),
@@ -37,9 +37,10 @@ fn begin(window: Option<u32>, gauge: &Arc<Gauge>) -> Run {
     let provider = Arc::new(FakeProvider::new(Vec::new()));
     let connection = Connection::new(Arc::clone(&provider) as _, false);
     let arm = Arm { context_window: window, ..Arm::new(connection, "m") };
-    let look =
-        Arc::new(FakeTool::new("look", Access::Read, |_| gnoma_core::ToolOutcome::done("x")));
-    let routes = Arc::new(Routes::single(arm));
+    let look = Arc::new(FakeTool::new("look", Access::Read, |_| {
+        gnoma_core::ToolOutcome::success_text("x")
+    }));
+    let routes = Arc::new(Routes::with_single_arm(arm));
     let handle = spawn_gauged(routes, vec![look], Keeping::default(), Arc::clone(gauge));
     Run { handle, provider }
 }
@@ -62,7 +63,7 @@ async fn twelve_planted_facts_survive_three_compactions_by_a_bad_summariser() {
         run.until_idle().await;
         if [30, 60, 95].contains(&turn) {
             run.provider.push(Answer::text("They talked about work."));
-            run.handle.tell(Command::Compact { focus: String::new() });
+            run.handle.send_command(Command::Compact { focus: String::new() });
             assert!(is_compacted(&run.until_idle().await));
         }
     }
@@ -83,20 +84,20 @@ async fn a_summary_is_edited_and_a_compaction_taken_back() {
     }
     let whole = run.provider.requests().pop().unwrap().messages;
     run.provider.push(Answer::text("in short"));
-    run.handle.tell(Command::Compact { focus: String::new() });
+    run.handle.send_command(Command::Compact { focus: String::new() });
     run.until_idle().await;
     let shown = gauge.summary().unwrap();
     assert!(shown.contains("number 0") && shown.ends_with("in short"), "{shown}");
     let summary = shown.replace("in short", "about tabs");
-    run.handle.tell(Command::EditSummary { summary: summary.clone() });
+    run.handle.send_command(Command::EditSummary { summary: summary.clone() });
     run.until(|event| matches!(event, Event::Compacted { .. })).await;
     assert_eq!(gauge.summary(), Some(summary));
     for expected in [Some("in short"), None] {
-        run.handle.tell(Command::UndoCompaction);
+        run.handle.send_command(Command::UndoCompaction);
         run.until(|event| matches!(event, Event::Uncompacted { .. })).await;
         assert_eq!(gauge.summary().is_some(), expected.is_some());
     }
-    run.handle.tell(Command::UndoCompaction);
+    run.handle.send_command(Command::UndoCompaction);
     run.until(
         |event| matches!(event, Event::Notice { text, .. } if text.contains("nothing to undo")),
     )
@@ -123,16 +124,16 @@ async fn a_prefix_changes_only_where_the_cache_says_so() {
         run.say(&format!("a wish of some length, which is number {turn}"));
         run.until_idle().await;
         let mode = modes[turn % modes.len()];
-        run.handle.tell(Command::SetMode { mode });
+        run.handle.send_command(Command::SetMode { mode });
         run.until(|event| matches!(event, Event::ModeChanged { .. })).await;
         if turn == 20 {
             run.provider.push(Answer::text("in short"));
-            run.handle.tell(Command::Compact { focus: String::new() });
+            run.handle.send_command(Command::Compact { focus: String::new() });
             run.until_idle().await;
         }
         if turn == 40 {
             let more = ["look", "planted"].map(|name| {
-                let done = |_: &gnoma_core::ToolCall| gnoma_core::ToolOutcome::done("x");
+                let done = |_: &gnoma_core::ToolCall| gnoma_core::ToolOutcome::success_text("x");
                 Arc::new(FakeTool::new(name, Access::Read, done)) as Arc<dyn gnoma_core::Tool>
             });
             assert!(run.handle.tools_changed(more.to_vec()));
@@ -148,7 +149,7 @@ async fn a_prefix_changes_only_where_the_cache_says_so() {
             breaks.push(number);
         }
     }
-    let words = gauge.cache();
+    let words = gauge.describe_cache();
     assert_eq!(breaks, [22, 42], "{words}");
     assert!(words.contains("call 22: conversation: compacted"), "{words}");
     assert!(words.contains("call 42: tools: +planted"), "{words}");

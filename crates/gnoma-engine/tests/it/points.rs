@@ -25,17 +25,17 @@ struct Listener {
 }
 
 impl Lifecycle for Listener {
-    fn listens(&self, kind: PointKind) -> bool {
+    fn has_listener(&self, kind: PointKind) -> bool {
         self.kinds.contains(&kind)
     }
 
-    fn at(&self, point: Point, _mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+    fn run_hooks(&self, point: Point, _mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
         self.told.lock().unwrap().push(point);
         let block = self.blocks.lock().unwrap().clone();
         Box::pin(async { PointAnswer { block, ..PointAnswer::default() } })
     }
 
-    fn prepare(
+    fn prepare_prompt(
         &self,
         _text: String,
         _mode: PermissionMode,
@@ -74,9 +74,9 @@ fn writes() -> Vec<Answer> {
 fn begin(answers: Vec<Answer>, listener: &Arc<Listener>, mode: PermissionMode) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"));
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"));
     let options = options(
-        Arc::new(Routes::single(arm)),
+        Arc::new(Routes::with_single_arm(arm)),
         firewall(),
         vec![Arc::new(tool)],
         (mode, true),
@@ -98,7 +98,7 @@ async fn talk(run: &mut Run, times: usize) {
 }
 
 async fn compact(run: &mut Run) -> Vec<Event> {
-    assert!(run.handle.tell(Command::Compact { focus: "names".to_owned() }));
+    assert!(run.handle.send_command(Command::Compact { focus: "names".to_owned() }));
     run.until(|event| matches!(event, Event::Compacted { .. } | Event::Notice { .. })).await
 }
 
@@ -142,7 +142,7 @@ async fn notification_comes_with_a_question() {
 
     // The person who denies a call knows it.
     let (call, reason) = (call.id.clone(), "not today".to_owned());
-    assert!(run.handle.tell(Command::Answer { call, answer: Reply::Deny { reason } }));
+    assert!(run.handle.send_command(Command::Answer { call, answer: Reply::Deny { reason } }));
     run.until_idle().await;
     sleep(Duration::from_secs(1)).await;
     assert_eq!(listener.take(), []);
@@ -168,7 +168,7 @@ async fn post_model_switch_names_the_model_and_nothing_where_gnoma_chooses() {
     let name = ModelRef { provider: "fake".into(), model: "m".into() };
     let unknown = ModelRef { provider: "fake".into(), model: "nobody".into() };
     for arm in [Some(name), Some(unknown), None] {
-        assert!(run.handle.tell(Command::Pin { arm }));
+        assert!(run.handle.send_command(Command::Pin { arm }));
         run.until(|event| matches!(event, Event::Notice { .. })).await;
     }
     sleep(Duration::from_secs(1)).await;

@@ -38,8 +38,8 @@ fn side(
         allowed: Vec::new(),
         first_placeholder,
     }));
-    let writer = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"))
-        .touching(Touches::path("path"));
+    let writer = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"))
+        .with_touches(Touches::path("path"));
     let tools = vec![Arc::new(writer.clone()) as _];
     let mode = (PermissionMode::Bypass, false);
     let handle = spawn(Arc::clone(routes), firewall, tools, mode, Keeping::default(), Vec::new());
@@ -50,8 +50,8 @@ fn side(
 
 impl Side {
     fn say(&self, text: &str) {
-        let content = vec![Content::text(format!("{} {text}", self.mark))];
-        assert!(self.handle.tell(Command::Send { content }));
+        let content = vec![Content::from_text(format!("{} {text}", self.mark))];
+        assert!(self.handle.send_command(Command::Send { content }));
     }
 
     async fn until_idle(&mut self) -> Vec<Event> {
@@ -95,7 +95,7 @@ impl Side {
 fn sides(firsts: [u64; 2]) -> [Side; 2] {
     let provider = Arc::new(FakeProvider::default());
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
-    let routes = Arc::new(Routes::single(arm));
+    let routes = Arc::new(Routes::with_single_arm(arm));
     [side(&routes, &provider, "left", firsts[0]), side(&routes, &provider, "right", firsts[1])]
 }
 
@@ -130,7 +130,7 @@ async fn each_request_carries_the_placeholders_of_its_own_session_only() {
         right.until_idle().await;
         for side in [&mut left, &mut right] {
             side.provider.push(Answer::text("in short"));
-            assert!(side.handle.tell(Command::Compact { focus: String::new() }));
+            assert!(side.handle.send_command(Command::Compact { focus: String::new() }));
             side.until_idle().await;
         }
     }

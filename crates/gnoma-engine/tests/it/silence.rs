@@ -23,7 +23,7 @@ fn delta(text: &str) -> Result<StreamEvent, gnoma_core::ProviderError> {
 
 #[tokio::test(start_paused = true)]
 async fn a_silent_server_is_told_of_and_given_up_in_minutes() {
-    let mut run = start(vec![Answer::silence(), Answer::silence()], vec![], false);
+    let mut run = start(vec![Answer::endless_silence(), Answer::endless_silence()], vec![], false);
     let began = tokio::time::Instant::now();
     run.say("go");
     let events = run.until_idle().await;
@@ -38,7 +38,7 @@ async fn a_silent_server_is_told_of_and_given_up_in_minutes() {
 #[tokio::test(start_paused = true)]
 async fn empty_pieces_are_silence() {
     let pieces = std::iter::once(delta("so")).chain((0..2_000).map(|_| delta("")));
-    let empty = Answer::of(pieces.collect()).every(Duration::from_secs(1));
+    let empty = Answer::from_events(pieces.collect()).with_event_delay(Duration::from_secs(1));
     let mut run = start(vec![empty, Answer::text("at last")], vec![], false);
     let began = tokio::time::Instant::now();
     run.say("go");
@@ -57,7 +57,7 @@ async fn a_slow_answer_is_no_silence() {
     let slow = (0..20)
         .map(|_| delta("word "))
         .chain([Ok(StreamEvent::Stop(gnoma_core::StopReason::EndTurn))]);
-    let slow = Answer::of(slow.collect()).every(Duration::from_secs(100));
+    let slow = Answer::from_events(slow.collect()).with_event_delay(Duration::from_secs(100));
     let mut run = start(vec![slow], vec![], false);
     run.say("go");
     let events = run.until_idle().await;

@@ -88,22 +88,24 @@ impl Call {
         let tells = Ok(StreamEvent::Usage(self.usage));
         let answer = match self.ending {
             Ending::Words => {
-                Answer::of(vec![says(), tells, Ok(StreamEvent::Stop(StopReason::EndTurn))])
+                Answer::from_events(vec![says(), tells, Ok(StreamEvent::Stop(StopReason::EndTurn))])
             }
-            Ending::Cut => {
-                Answer::of(vec![says(), tells, Ok(StreamEvent::Stop(StopReason::MaxTokens))])
-            }
+            Ending::Cut => Answer::from_events(vec![
+                says(),
+                tells,
+                Ok(StreamEvent::Stop(StopReason::MaxTokens)),
+            ]),
             Ending::Tool => {
                 let arguments = format!("{{\"n\":{number}}}");
                 let mut answer = Answer::calls(&[(&format!("c{number}"), "look", &arguments)]);
                 answer.events.insert(0, tells);
                 answer
             }
-            Ending::Broken => Answer::of(vec![says(), tells, fails(ErrorKind::Protocol)]),
-            Ending::Refused => Answer::of(vec![tells, fails(ErrorKind::Overloaded)]),
-            Ending::Silence => Answer::of(vec![says()]).hanging(),
+            Ending::Broken => Answer::from_events(vec![says(), tells, fails(ErrorKind::Protocol)]),
+            Ending::Refused => Answer::from_events(vec![tells, fails(ErrorKind::Overloaded)]),
+            Ending::Silence => Answer::from_events(vec![says()]).then_hang(),
         };
-        answer.every(Duration::from_millis(self.pause_ms))
+        answer.with_event_delay(Duration::from_millis(self.pause_ms))
     }
 }
 
@@ -181,10 +183,10 @@ fn spawn_arms<const N: usize>(
         Arm { price: Some(price), host: model.into(), ..Arm::new(connection, model) }
     });
     routes.set_arms(arms.into(), known);
-    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("seen"));
+    let look = FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("seen"));
     Session::spawn(Options {
         id: scope.session().to_owned(),
-        place: GatePlace::bare(Path::new("/")),
+        place: GatePlace::from_folder(Path::new("/")),
         tools: vec![Arc::new(look)],
         routes: Arc::new(routes),
         system: Box::new(|_| "be good".into()),
@@ -227,12 +229,12 @@ struct Done {
 
 impl Done {
     fn micro_usd(&self) -> u64 {
-        self.reported.iter().map(|usage| PRICE.of(usage)).sum()
+        self.reported.iter().map(|usage| PRICE.cost_micro_usd(usage)).sum()
     }
 
     /// The dearest of its calls: no more than that may be beyond a cap.
     fn dearest(&self) -> u64 {
-        let told = self.reported.iter().map(|usage| PRICE.of(usage)).max().unwrap_or(0);
+        let told = self.reported.iter().map(|usage| PRICE.cost_micro_usd(usage)).max().unwrap_or(0);
         told.max(self.estimated_micro_usd)
     }
 }
@@ -244,7 +246,7 @@ async fn live(scope: Scope, calls: Vec<Call>, ledger: FakeLedger, caps: Caps) ->
     let mut handle = spawn(scope, &provider, &ledger, caps);
     let mut done = Done::default();
     while provider.requests().len() < calls.len() && done.refusals.is_empty() {
-        assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
+        assert!(handle.send_command(Command::Send { content: vec![Content::from_text("go on")] }));
         match turn(&mut handle, &mut done).await {
             Outcome::Failed { error, .. } if error.provider == routing::OWN => {
                 done.refusals.push(error.message);
@@ -253,7 +255,7 @@ async fn live(scope: Scope, calls: Vec<Call>, ledger: FakeLedger, caps: Caps) ->
             _ => sleep(REST).await,
         }
     }
-    handle.tell(Command::Close);
+    handle.send_command(Command::Close);
     while let Some(event) = timeout(MAX_WAIT, handle.next()).await.expect("the session hangs") {
         note(&event, &mut done);
     }
@@ -267,7 +269,7 @@ async fn turn(handle: &mut Handle, done: &mut Done) -> Outcome {
     let mut ended = None;
     loop {
         let Ok(event) = timeout(PATIENCE, handle.next()).await else {
-            assert!(handle.tell(Command::Cancel));
+            assert!(handle.send_command(Command::Cancel));
             continue;
         };
         let event = event.expect("the session closed");
@@ -321,7 +323,7 @@ async fn check(sessions: Vec<Vec<Call>>, cap: u64) -> Result<(), TestCaseError> 
     prop_assert!(spent <= cap + in_flight, "{spent} of {cap}, {in_flight} in flight at most");
 
     let reported: Vec<Usage> = done.iter().flat_map(|done| done.reported.clone()).collect();
-    let totals = ledger.totals(0).await.unwrap();
+    let totals = ledger.daily_totals(0).await.unwrap();
     // A silence may last past midnight on a clock that does not wait.
     let mut counted = Amount::default();
     for Total { amount, .. } in &totals {
@@ -332,7 +334,7 @@ async fn check(sessions: Vec<Vec<Call>>, cap: u64) -> Result<(), TestCaseError> 
     }
     prop_assert_eq!(counted.micro_usd - estimated, told, "what was told is exact");
     prop_assert_eq!(counted.requests, done.iter().map(|done| done.calls as u64).sum::<u64>());
-    prop_assert!(counted.input >= reported.iter().map(Usage::prompt).sum::<u64>());
+    prop_assert!(counted.input >= reported.iter().map(Usage::prompt_tokens).sum::<u64>());
     prop_assert!(counted.output >= reported.iter().map(|usage| usage.output).sum::<u64>());
     for done in &done {
         let paid = done.micro_usd() + done.estimated_micro_usd;
@@ -342,8 +344,8 @@ async fn check(sessions: Vec<Vec<Call>>, cap: u64) -> Result<(), TestCaseError> 
         }
     }
 
-    prop_assert_eq!(ledger.held(), []);
-    let levels = ledger.levels(draws(cap), NOON_MS).await.unwrap();
+    prop_assert_eq!(ledger.held_reservations(), []);
+    let levels = ledger.limit_levels(draws(cap), NOON_MS).await.unwrap();
     prop_assert_eq!((levels[0].held, levels[0].used), (0, spent));
     Ok(())
 }
@@ -373,7 +375,7 @@ async fn check_family(members: Vec<Member>, session_cap: u64) -> Result<(), Test
         let parent = (number > 0).then(|| &scopes[parent.index(number)]);
         let scope = parent.map_or_else(
             || Scope::new(id.clone()),
-            |parent| parent.child(id.clone(), limit).unwrap(),
+            |parent| parent.for_child(id.clone(), limit).unwrap(),
         );
         scopes.push(Arc::new(scope.clone()));
         let done = live(scope, calls, ledger.clone(), caps);
@@ -383,8 +385,9 @@ async fn check_family(members: Vec<Member>, session_cap: u64) -> Result<(), Test
     done.sort_by_key(|(number, _)| *number);
 
     for scope in &scopes {
-        let is_below =
-            |other: &Scope| other.chain().any(|above| above.session() == scope.session());
+        let is_below = |other: &Scope| {
+            other.self_and_ancestors().any(|above| above.session() == scope.session())
+        };
         let family = || done.iter().filter(|(number, _)| is_below(&scopes[*number]));
         let spent: u64 =
             family().map(|(_, done)| done.micro_usd() + done.estimated_micro_usd).sum();
@@ -394,7 +397,7 @@ async fn check_family(members: Vec<Member>, session_cap: u64) -> Result<(), Test
         let pool = pool::Pool::Session(scope.session().to_owned()).to_string();
         let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most };
         let draws = vec![Draw { pool, limits: vec![limit] }];
-        let levels = ledger.levels(draws, NOON_MS).await.unwrap();
+        let levels = ledger.limit_levels(draws, NOON_MS).await.unwrap();
         prop_assert_eq!((levels[0].held, levels[0].used), (0, spent), "counted with all below it");
     }
     Ok(())
@@ -424,7 +427,7 @@ proptest! {
 fn a_call_is_settled_before_there_is_room_for_the_next() {
     let usage = Usage { output: 15_000, ..Usage::default() };
     let cut = Call { usage, pause_ms: 0, ending: Ending::Cut };
-    let cap = PRICE.of(&usage) / 2;
+    let cap = PRICE.cost_micro_usd(&usage) / 2;
     on_a_clock(check(vec![vec![cut; 3]], cap)).unwrap();
 }
 
@@ -443,7 +446,9 @@ fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them(
         let mut handle = spawn_arms(Scope::new("s"), arms, &ledger, caps(10_000_000));
         let mut told = Vec::new();
         for _ in 0..2 {
-            assert!(handle.tell(Command::Send { content: vec![Content::text("fix the parser")] }));
+            assert!(handle.send_command(Command::Send {
+                content: vec![Content::from_text("fix the parser")]
+            }));
             loop {
                 match timeout(MAX_WAIT, handle.next()).await.unwrap().unwrap() {
                     Event::Cost { arm, call_micro_usd, .. } => {
@@ -454,18 +459,18 @@ fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them(
                 }
             }
         }
-        let (dear, cheap) = (dear.of(&usage), PRICE.of(&usage));
+        let (dear, cheap) = (dear.cost_micro_usd(&usage), PRICE.cost_micro_usd(&usage));
         let expected = [("dear", dear), ("cheap", cheap), ("cheap", cheap)];
         assert_eq!(told, expected.map(|(arm, paid)| (arm.to_owned(), Some(paid))));
-        handle.tell(Command::Close);
+        handle.send_command(Command::Close);
         while handle.next().await.is_some() {}
-        let totals = ledger.totals(0).await.unwrap();
+        let totals = ledger.daily_totals(0).await.unwrap();
         let totals: Vec<_> = totals
             .iter()
             .map(|total| (&*total.arm.model, total.amount.requests, total.amount.micro_usd))
             .collect();
         assert_eq!(totals, [("cheap", 2, 2 * cheap), ("dear", 1, dear)]);
-        assert_eq!(ledger.held(), []);
+        assert_eq!(ledger.held_reservations(), []);
     });
 }
 
@@ -473,13 +478,13 @@ fn tokens_of_an_answer_that_was_given_up_are_paid_by_the_price_of_who_gave_them(
 fn a_session_that_is_dropped_in_the_middle_of_a_call_holds_nothing() {
     on_a_clock(async {
         let ledger = FakeLedger::default();
-        let provider = Arc::new(FakeProvider::new([Answer::silence()]));
+        let provider = Arc::new(FakeProvider::new([Answer::endless_silence()]));
         let mut handle = spawn(Scope::new("s"), &provider, &ledger, caps(1_000_000));
-        assert!(handle.tell(Command::Send { content: vec![Content::text("go on")] }));
+        assert!(handle.send_command(Command::Send { content: vec![Content::from_text("go on")] }));
         while !matches!(handle.next().await, Some(Event::RoundStarted { .. })) {}
-        assert_eq!(ledger.held().len(), 1);
+        assert_eq!(ledger.held_reservations().len(), 1);
         drop(handle);
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(ledger.held(), []);
+        assert_eq!(ledger.held_reservations(), []);
     });
 }

@@ -25,7 +25,7 @@ fn begin(strategy: Strategy, tools: Vec<FakeTool>, keeping: Keeping) -> Run {
     let provider = Arc::new(FakeProvider::new(Vec::new()));
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
-    let routes = Arc::new(Routes::single(arm));
+    let routes = Arc::new(Routes::with_single_arm(arm));
     let mode = (PermissionMode::Bypass, false);
     let options = options(routes, firewall(), tools, mode, keeping, (Vec::new(), None));
     let limits = Limits { compaction: strategy, ..options.limits };
@@ -59,7 +59,7 @@ async fn truncate_leaves_out_the_oldest_messages_and_asks_no_model() {
     talk(&mut run).await;
     for _ in 0..2 {
         let asked = run.provider.requests().len();
-        run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+        run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
         run.provider.push(Answer::text("done"));
         run.say("go on");
         let events = run.until_idle().await;
@@ -82,7 +82,7 @@ async fn truncate_leaves_out_the_oldest_messages_and_asks_no_model() {
 async fn summarize_leaves_nothing_out_where_no_model_can_summarize() {
     let mut run = begin(Strategy::Summarize, Vec::new(), Keeping::default());
     talk(&mut run).await;
-    run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+    run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
     run.provider.push(Answer::text(""));
     run.say("go on");
     let events = run.until_idle().await;
@@ -95,7 +95,7 @@ async fn summarize_leaves_nothing_out_where_no_model_can_summarize() {
     run.until_idle().await;
     assert_eq!(sent(&run).len(), 2 * TURNS + 2, "everything is still there");
 
-    run.provider.push(Answer::failing(ErrorKind::ContextTooLong));
+    run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
     run.provider.push(Answer::text("in short"));
     run.provider.push(Answer::text("done"));
     run.say("go on");
@@ -113,13 +113,14 @@ async fn full_sets_large_results_aside_and_reads_changed_files_again() {
     let reads = FakeTool::new("fs.read", Access::Read, move |call| {
         let is_first = call.arguments.get().contains("changes.txt");
         let version = if is_first && changed.load(Ordering::SeqCst) { "second" } else { "first" };
-        ToolOutcome::done(format!("the {version} version"))
+        ToolOutcome::success_text(format!("the {version} version"))
     });
-    let reads = reads.touching(Touches::Path("path".into()));
+    let reads = reads.with_touches(Touches::Path("path".into()));
     let large = "a line of a long result\n".repeat(200);
     let text = large.clone();
-    let looks = FakeTool::new("look", Access::Read, move |_| ToolOutcome::done(text.clone()));
-    let results = FakeTool::new("result.read", Access::Read, |_| ToolOutcome::done("part"));
+    let looks =
+        FakeTool::new("look", Access::Read, move |_| ToolOutcome::success_text(text.clone()));
+    let results = FakeTool::new("result.read", Access::Read, |_| ToolOutcome::success_text("part"));
     let results = results.of_kind(ToolKind::ReadsResults);
     let store = FakeResultStore::default();
     let keeping = Keeping { result_store: Some(Arc::new(store.clone())), ..Keeping::default() };
@@ -136,7 +137,7 @@ async fn full_sets_large_results_aside_and_reads_changed_files_again() {
     has_changed.store(true, Ordering::SeqCst);
 
     run.provider.push(Answer::text("in short"));
-    assert!(run.handle.tell(Command::Compact { focus: String::new() }));
+    assert!(run.handle.send_command(Command::Compact { focus: String::new() }));
     let events = run.until_idle().await;
     let [summary] = &summaries(&events)[..] else { panic!("{events:?}") };
     assert_eq!(store.results(), [large], "{summary}");

@@ -15,8 +15,8 @@ use super::{MAX_WAIT, firewall, spawn};
 
 fn session(answers: Vec<Answer>) -> Handle {
     let provider = Arc::new(FakeProvider::new(answers));
-    let routes = Arc::new(Routes::single(Arm::new(Connection::new(provider, false), "m")));
-    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"));
+    let routes = Arc::new(Routes::with_single_arm(Arm::new(Connection::new(provider, false), "m")));
+    let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"));
     let mode = (PermissionMode::Auto, false);
     spawn(routes, firewall(), vec![Arc::new(tool) as _], mode, Keeping::default(), Vec::new())
 }
@@ -28,7 +28,7 @@ fn step(text: &str) -> Command {
 }
 
 fn say(text: &str) -> Command {
-    Command::Send { content: vec![Content::text(text)] }
+    Command::Send { content: vec![Content::from_text(text)] }
 }
 
 /// The begin of the step, the begins and ends of turns, and what was said, up to the `idles`th end.
@@ -50,7 +50,7 @@ async fn course(handle: &mut Handle, idles: usize) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn step_waits_for_the_end_of_another_turn() {
     let mut handle = session(vec![Answer::text("one"), Answer::text("two")]);
-    assert!(handle.tell(say("mine")) && handle.tell(step("work")));
+    assert!(handle.send_command(say("mine")) && handle.send_command(step("work")));
     let course = course(&mut handle, 2).await;
     let wanted = ["active", "mine", "one", "idle", "step work", "active", "work", "two", "idle"];
     assert_eq!(course, wanted);
@@ -59,9 +59,13 @@ async fn step_waits_for_the_end_of_another_turn() {
 #[tokio::test(start_paused = true)]
 async fn step_that_waits_is_discarded_by_a_cancel() {
     let mut handle = session(vec![Answer::calls(&[("c", "write", "{}")]), Answer::text("next")]);
-    assert!(handle.tell(say("mine")) && handle.tell(step("work")) && handle.tell(Command::Cancel));
+    assert!(
+        handle.send_command(say("mine"))
+            && handle.send_command(step("work"))
+            && handle.send_command(Command::Cancel)
+    );
     course(&mut handle, 1).await;
-    assert!(handle.tell(say("again")));
+    assert!(handle.send_command(say("again")));
     let course = course(&mut handle, 1).await;
     assert!(!course.iter().any(|line| line.contains("work")), "{course:?}");
 }

@@ -12,7 +12,7 @@ use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 use super::{Run, history, start_with};
 
 fn tool(name: &str) -> Arc<dyn Tool> {
-    Arc::new(FakeTool::new(name, Access::Read, |_| ToolOutcome::done("done")))
+    Arc::new(FakeTool::new(name, Access::Read, |_| ToolOutcome::success_text("done")))
 }
 
 fn tools(names: &[&str]) -> Vec<Arc<dyn Tool>> {
@@ -53,7 +53,7 @@ async fn tools_come_and_go_between_turns_in_a_stable_order() {
 
 #[tokio::test(start_paused = true)]
 async fn within_a_turn_tools_come_and_none_goes() {
-    let calls = |name| Answer::calls(&[("c", name, "{}")]).every(Duration::from_secs(1));
+    let calls = |name| Answer::calls(&[("c", name, "{}")]).with_event_delay(Duration::from_secs(1));
     let answers = vec![calls("old"), Answer::text("ok"), calls("old"), Answer::text("ok")];
     let mut run = begin(&["old"], answers);
     run.say("go on");
@@ -72,7 +72,7 @@ async fn within_a_turn_tools_come_and_none_goes() {
     let events = run.until_idle().await;
     assert!(result(&events).contains("unknown tool: old"), "{}", result(&events));
     assert_eq!(run.offered()[2..], [["new"], ["new"]]);
-    assert!(run.handle.tell(Command::Close));
+    assert!(run.handle.send_command(Command::Close));
 }
 
 /// A tool that asks before it says what it was answered, and whether it could start a session.
@@ -85,17 +85,21 @@ impl Tool for Asks {
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
-            cx.emit(&call.id, ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() });
+            cx.emit_event(
+                &call.id,
+                ToolEvent::Notice { level: NoticeLevel::Info, text: "hm".into() },
+            );
             let question = Question { text: "go on?".into(), ..Question::default() };
-            let answer = cx.ask(&call.id, question).await;
-            let child = cx.spawn(&call.id, ChildTask::default()).await.unwrap_err();
-            ToolOutcome::done(format!("{answer:?}; {child}; {:?}", cx.budget()))
+            let answer = cx.ask_user(&call.id, question).await;
+            let child = cx.spawn_child(&call.id, ChildTask::default()).await.unwrap_err();
+            ToolOutcome::success_text(format!("{answer:?}; {child}; {:?}", cx.budget()))
         })
     }
 }
 
 fn asking(interactive: bool) -> Run {
-    let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let spec =
+        FakeTool::new("asks", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
     let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
     start_with(provider, vec![Arc::new(Asks(spec))], PermissionMode::Bypass, interactive)
@@ -121,7 +125,7 @@ async fn a_tool_asks_in_the_middle_of_its_call() {
     assert_eq!((call.name.as_str(), reason.as_str()), ("asks", "go on?"));
     assert_ne!(call.id.as_str(), "c", "a question of its own");
     let answer = Command::Answer { call: call.id.clone(), answer: Reply::Allow };
-    assert!(run.handle.tell(answer));
+    assert!(run.handle.send_command(answer));
     let mut events = events;
     events.extend(run.until_idle().await);
     let result = result(&events);
@@ -140,7 +144,7 @@ async fn a_question_of_a_tool_is_refused_where_nobody_is_there_and_taken_back_at
     let mut run = asking(true);
     run.say("go on");
     run.until(is_asked).await;
-    assert!(run.handle.tell(Command::Cancel));
+    assert!(run.handle.send_command(Command::Cancel));
     let events = run.until_idle().await;
     let is_over = |event: &Event| matches!(event, Event::PermissionDecided { allowed: false, .. });
     assert_eq!(events.iter().filter(|event| is_over(event)).count(), 1);
@@ -157,17 +161,18 @@ impl Tool for Impatient {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         Box::pin(async move {
             let question = Question { text: "go on?".into(), ..Question::default() };
-            let answer = cx.ask(&call.id, question);
+            let answer = cx.ask_user(&call.id, question);
             let answer = tokio::time::timeout(Duration::from_secs(1), answer).await;
             tokio::time::sleep(Duration::from_secs(60)).await;
-            ToolOutcome::done(format!("{}", answer.is_ok()))
+            ToolOutcome::success_text(format!("{}", answer.is_ok()))
         })
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_question_that_nobody_waits_for_is_taken_back_at_once() {
-    let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let spec =
+        FakeTool::new("asks", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
     let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
     let mut run =
@@ -197,7 +202,7 @@ impl Tool for Inquires {
         Box::pin(async move {
             let inquiry = Some(Inquiry { choices: vec!["one".into()] });
             let question = Question { text: "which?".into(), inquiry, ..Question::default() };
-            ToolOutcome::done(format!("{:?}", cx.ask(&call.id, question).await))
+            ToolOutcome::success_text(format!("{:?}", cx.ask_user(&call.id, question).await))
         })
     }
 }
@@ -206,7 +211,8 @@ impl Tool for Inquires {
 async fn a_tool_that_wants_words_gets_words_and_a_yes_is_none() {
     let words = Reply::Text { text: "the other".into() };
     for (answer, told) in [(words, "Text { text: \"the other\" }"), (Reply::Always, "Deny")] {
-        let spec = FakeTool::new("asks", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+        let spec =
+            FakeTool::new("asks", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
         let spec = ToolSpec { kind: ToolKind::AsksPerson, ..spec };
         let answers = vec![Answer::calls(&[("c", "asks", "{}")]), Answer::text("ok")];
         let provider = Arc::new(FakeProvider::new(answers));
@@ -217,7 +223,7 @@ async fn a_tool_that_wants_words_gets_words_and_a_yes_is_none() {
         let events = run.until(is_asked).await;
         let Some(Event::PermissionAsked { call, inquiry, .. }) = events.last() else { panic!() };
         assert_eq!(inquiry.as_ref().unwrap().choices, ["one"]);
-        assert!(run.handle.tell(Command::Answer { call: call.id.clone(), answer }));
+        assert!(run.handle.send_command(Command::Answer { call: call.id.clone(), answer }));
         let events = run.until_idle().await;
         assert!(result(&events).starts_with(told), "{}", result(&events));
     }
@@ -237,14 +243,15 @@ impl Tool for Shows {
                 let progress = Progress { call: call.id.clone(), text: format!("{line}\n") };
                 let _full = cx.progress.try_send(progress);
             }
-            ToolOutcome::done("shown")
+            ToolOutcome::success_text("shown")
         })
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_a_call_shows_comes_before_its_end() {
-    let spec = FakeTool::new("shows", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+    let spec =
+        FakeTool::new("shows", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
     let answers = vec![Answer::calls(&[("c", "shows", "{}")]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));
     let tools: Vec<Arc<dyn Tool>> = vec![Arc::new(Shows(spec))];

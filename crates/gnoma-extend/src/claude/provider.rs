@@ -45,12 +45,13 @@ impl Renamed {
         Self { inner, known: Mutex::default() }
     }
 
-    fn renamed(&self, mut request: ModelRequest) -> ModelRequest {
+    fn rename_request(&self, mut request: ModelRequest) -> ModelRequest {
         let mut known = self.known.lock();
-        request.tools = known.set(&request.tools);
+        request.tools = known.rename_tools(&request.tools);
         // What only this still holds is part of no conversation any more.
         known.messages.retain(|_, (ours, _)| Arc::strong_count(ours) > 1);
-        request.messages = request.messages.iter().map(|message| known.message(message)).collect();
+        request.messages =
+            request.messages.iter().map(|message| known.rename_message(message)).collect();
         if let ToolChoice::Tool(name) = &mut request.tool_choice {
             *name = their_name(name).to_owned();
         }
@@ -59,7 +60,7 @@ impl Renamed {
 }
 
 impl KnownForms {
-    fn set(&mut self, ours: &ToolSet) -> ToolSet {
+    fn rename_tools(&mut self, ours: &ToolSet) -> ToolSet {
         if let Some((_, theirs)) = self.sets.iter().find(|(known, _)| Arc::ptr_eq(known, ours)) {
             return Arc::clone(theirs);
         }
@@ -71,25 +72,27 @@ impl KnownForms {
         theirs
     }
 
-    fn message(&mut self, ours: &Arc<Message>) -> Arc<Message> {
+    fn rename_message(&mut self, ours: &Arc<Message>) -> Arc<Message> {
         let is_meant = ours.tool_calls().next().is_some() || ours.tool_results().next().is_some();
         if !is_meant {
             return Arc::clone(ours);
         }
         let place = Arc::as_ptr(ours) as usize;
         let entry = self.messages.entry(place);
-        let (_, theirs) = entry.or_insert_with(|| (Arc::clone(ours), Arc::new(message(ours))));
+        let (_, theirs) = entry.or_insert_with(|| (Arc::clone(ours), Arc::new(rename_calls(ours))));
         Arc::clone(theirs)
     }
 }
 
 /// A message with calls and results in their form.
-fn message(ours: &Message) -> Message {
+fn rename_calls(ours: &Message) -> Message {
     let content = ours.content().iter().map(|block| match block {
         Content::ToolCall(call) => {
             let mut call = call.clone();
             let input = call.arguments.read().map(|input| their_input(&call.name, input));
-            if let (false, Ok(Ok(arguments))) = (call.broken, input.map(|it| RawJson::of(&it))) {
+            if let (false, Ok(Ok(arguments))) =
+                (call.broken, input.map(|it| RawJson::from_value(&it)))
+            {
                 call.arguments = arguments;
             }
             call.name = their_name(&call.name).to_owned();
@@ -112,7 +115,7 @@ fn message(ours: &Message) -> Message {
             Message::results(content.into_iter().filter_map(result).collect())
         }
         Role::Assistant | Role::User => {
-            Message::assistant(content, ours.origin().cloned(), ours.stop())
+            Message::assistant(content, ours.origin().cloned(), ours.stop_reason())
         }
     };
     made.unwrap_or_else(|_| ours.clone())
@@ -124,12 +127,12 @@ impl Provider for Renamed {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        let inner = self.inner.stream(self.renamed(request));
+        let inner = self.inner.stream(self.rename_request(request));
         Box::pin(InOurs { inner, calls: HashMap::new(), ready: VecDeque::new() })
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        self.inner.models()
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        self.inner.list_models()
     }
 }
 
@@ -142,7 +145,7 @@ struct InOurs {
 }
 
 impl InOurs {
-    fn taken(&mut self, event: StreamEvent) -> Option<StreamEvent> {
+    fn translate_event(&mut self, event: StreamEvent) -> Option<StreamEvent> {
         match event {
             StreamEvent::ToolCallStart { slot, id, name } => {
                 let name = our_name(&name).to_owned();
@@ -182,7 +185,7 @@ impl Stream for InOurs {
             }
             match self.inner.as_mut().poll_next(cx) {
                 Poll::Ready(Some(Ok(event))) => {
-                    if let Some(event) = self.taken(event) {
+                    if let Some(event) = self.translate_event(event) {
                         return Poll::Ready(Some(Ok(event)));
                     }
                 }

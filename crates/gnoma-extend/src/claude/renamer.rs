@@ -70,7 +70,7 @@ impl Renamer {
         }
         let mut out = String::with_capacity(piece.len());
         for c in piece.chars() {
-            self.take(shape, c, &mut out);
+            self.push_char(shape, c, &mut out);
         }
         out
     }
@@ -91,9 +91,9 @@ impl Renamer {
         }
     }
 
-    fn take(&mut self, shape: &ToolShape, c: char, out: &mut String) {
+    fn push_char(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         match self.place {
-            JsonPlace::Between => self.between(shape, c, out),
+            JsonPlace::Between => self.push_between_tokens(shape, c, out),
             JsonPlace::Text | JsonPlace::Escape => {
                 out.push(c);
                 self.place = match (self.place, c) {
@@ -103,19 +103,19 @@ impl Renamer {
                     _ => JsonPlace::Text,
                 };
             }
-            JsonPlace::Name => self.name(shape, c, out),
+            JsonPlace::Name => self.push_name_char(shape, c, out),
             JsonPlace::Number if c.is_ascii_digit() && self.held.len() < MAX_HELD_BYTES => {
                 self.held.push(c);
             }
             JsonPlace::Number => {
-                self.number(shape, c, out);
+                self.finish_number(shape, c, out);
                 self.place = JsonPlace::Between;
-                self.between(shape, c, out);
+                self.push_between_tokens(shape, c, out);
             }
         }
     }
 
-    fn between(&mut self, shape: &ToolShape, c: char, out: &mut String) {
+    fn push_between_tokens(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         let counts = || shape.numbers.iter().any(|(name, _)| *name == self.current);
         match c {
             '"' if self.depth == 1 && self.expects_name => {
@@ -140,7 +140,7 @@ impl Renamer {
         out.push(c);
     }
 
-    fn name(&mut self, shape: &ToolShape, c: char, out: &mut String) {
+    fn push_name_char(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         let is_plain = c != '\\' && self.held.len() < MAX_HELD_BYTES;
         if c != '"' && is_plain {
             return self.held.push(c);
@@ -171,7 +171,7 @@ impl Renamer {
     }
 
     /// A number has ended before `c`.
-    fn number(&mut self, shape: &ToolShape, c: char, out: &mut String) {
+    fn finish_number(&mut self, shape: &ToolShape, c: char, out: &mut String) {
         let held = std::mem::take(&mut self.held);
         let counting = shape.numbers.iter().find(|(name, _)| *name == self.current);
         let whole = !matches!(c, '.' | 'e' | 'E' | '0'..='9');

@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use super::rules::{RuleFault, our_rules, parts};
+use super::rules::{RuleFault, our_rules, split_rule};
 
 /// Their tools that gnoma does not have in any form, so that forbidding them needs nothing.
 const WITHOUT_COUNTERPART: [&str; 16] = [
@@ -37,7 +37,7 @@ const MAX_ALTERNATIVES: usize = 64;
 /// # Errors
 /// Why there are none.
 pub fn restricting_rules(theirs: &str, project: &Path) -> Result<Vec<String>, RuleFault> {
-    let (name, inside) = parts(theirs)?;
+    let (name, inside) = split_rule(theirs)?;
     match (name, inside) {
         ("*", None) => Ok(vec!["*".to_owned()]),
         (name, _) if WITHOUT_COUNTERPART.contains(&name) => Ok(Vec::new()),
@@ -47,8 +47,8 @@ pub fn restricting_rules(theirs: &str, project: &Path) -> Result<Vec<String>, Ru
             about_paths("fs.write", inside, project)
         }
         ("Agent" | "Task", Some(inside)) => Ok(vec![format!("agent({inside})")]),
-        ("Skill", Some(inside)) => Ok(vec![format!("skill({})", skill(inside))]),
-        ("WebFetch", Some(inside)) => Ok(vec![format!("web({})", host(inside))]),
+        ("Skill", Some(inside)) => Ok(vec![format!("skill({})", skill_name(inside))]),
+        ("WebFetch", Some(inside)) => Ok(vec![format!("web({})", host_name(inside))]),
         // There a `*` at the beginning stands for any text of the line, here for the rest of its word.
         ("Bash", Some(inside)) if is_open_at_start(inside) => {
             our_rules(&format!("Bash(* {inside})"))
@@ -82,13 +82,13 @@ pub fn wider_rules(theirs: &str, project: &Path) -> Vec<String> {
 }
 
 fn wider_paths(tool: &str, inside: &str, project: &Path) -> Vec<String> {
-    let open = opened(inside.trim_start_matches('!'));
+    let open = widen_pattern(inside.trim_start_matches('!'));
     about_paths(tool, &open, project)
         .unwrap_or_else(|_| vec![format!("{tool}(**)"), format!("{tool}(/**)")])
 }
 
 /// The pattern with any letter in place of classes of letters and of what a backslash keeps.
-fn opened(pattern: &str) -> String {
+fn widen_pattern(pattern: &str) -> String {
     let mut open = String::new();
     let mut rest = pattern.chars();
     while let Some(letter) = rest.next() {
@@ -120,8 +120,8 @@ fn about_paths(tool: &str, inside: &str, project: &Path) -> Result<Vec<String>, 
         return Err(RuleFault::Unsayable("classes of letters have no counterpart"));
     }
     let mut all = Vec::new();
-    for pattern in alternatives(inside) {
-        all.extend(paths(&pattern, project));
+    for pattern in expand_braces(inside) {
+        all.extend(translate_paths(&pattern, project));
     }
     all.dedup();
     if all.is_empty() {
@@ -131,7 +131,7 @@ fn about_paths(tool: &str, inside: &str, project: &Path) -> Result<Vec<String>, 
 }
 
 /// The patterns that one with `{a,b}` stands for.
-fn alternatives(pattern: &str) -> Vec<String> {
+fn expand_braces(pattern: &str) -> Vec<String> {
     let (mut done, mut waiting) = (Vec::new(), vec![pattern.to_owned()]);
     while let Some(pattern) = waiting.pop() {
         let braces = pattern.rfind('{').and_then(|open| {
@@ -151,19 +151,19 @@ fn alternatives(pattern: &str) -> Vec<String> {
 
 /// Returns the paths that a pattern of Claude Code stands for: below the folder that a session starts in, below the
 /// project, or both.
-fn paths(pattern: &str, project: &Path) -> Vec<String> {
+fn translate_paths(pattern: &str, project: &Path) -> Vec<String> {
     let pattern = pattern.trim();
     if let Some(rest) = HOMES.iter().find_map(|home| pattern.strip_prefix(home)) {
-        return vec![format!("~/{}", plain(rest))];
+        return vec![format!("~/{}", simplify_pattern(rest))];
     }
     if matches!(pattern, "~" | "$HOME" | "${HOME}") {
         return vec!["~".to_owned()];
     }
     if let Some(rest) = pattern.strip_prefix("//") {
-        return vec![format!("/{}", plain(rest))];
+        return vec![format!("/{}", simplify_pattern(rest))];
     }
     let below = pattern.trim_start_matches('/');
-    let relative = plain(below);
+    let relative = simplify_pattern(below);
     let mut all = Vec::new();
     if !relative.split('/').any(|name| name == "..") {
         all.push(if relative.is_empty() { ".".to_owned() } else { relative.clone() });
@@ -180,7 +180,7 @@ fn paths(pattern: &str, project: &Path) -> Vec<String> {
 }
 
 /// The pattern without what says nothing: `.`, empty names, and `**` as a part of a name.
-fn plain(pattern: &str) -> String {
+fn simplify_pattern(pattern: &str) -> String {
     let names = pattern.split('/').filter(|name| !name.is_empty() && *name != ".");
     let name = |name: &str| if name == "**" { name.to_owned() } else { single_stars(name) };
     names.map(name).collect::<Vec<_>>().join("/")
@@ -213,13 +213,13 @@ fn is_open_at_start(inside: &str) -> bool {
 }
 
 /// The name of a skill, without the arguments that may follow.
-fn skill(inside: &str) -> &str {
+fn skill_name(inside: &str) -> &str {
     let name = inside.strip_suffix(":*").unwrap_or(inside);
     name.split_whitespace().next().unwrap_or(name)
 }
 
 /// The host of an address, a domain, or what stands there.
-fn host(inside: &str) -> &str {
+fn host_name(inside: &str) -> &str {
     let inside = inside.strip_prefix("domain:").unwrap_or(inside).trim();
     let Some((_, rest)) = inside.split_once("://") else { return inside };
     let authority = rest.split(['/', '?', '#']).next().unwrap_or(rest);

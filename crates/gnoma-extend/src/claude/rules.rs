@@ -5,7 +5,7 @@
 use std::fmt;
 
 use super::shape::our_name;
-use crate::{front_matter::listed, names};
+use crate::{front_matter::split_list, names};
 
 /// The prefix of rules about tools of MCP servers.
 const SERVER: &str = "mcp__";
@@ -24,7 +24,7 @@ pub enum RuleFault {
 impl fmt::Display for RuleFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoTool(name) => match names::respelled(name) {
+            Self::NoTool(name) => match names::correct_case(name) {
                 Some(theirs) => {
                     write!(f, "there is no tool `{name}`; here it is written `{theirs}`")
                 }
@@ -40,7 +40,7 @@ impl fmt::Display for RuleFault {
 /// # Errors
 /// Why there are no such rules.
 pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
-    let (name, inside) = parts(theirs)?;
+    let (name, inside) = split_rule(theirs)?;
     if let Some(rest) = name.strip_prefix(SERVER) {
         return match inside {
             None => Ok(vec![of_server(name, rest)]),
@@ -57,7 +57,7 @@ pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
     if ours.is_empty() {
         return Err(RuleFault::NoTool(name.to_owned()));
     }
-    let body = inside.map(|inside| body(name, inside)).transpose()?;
+    let body = inside.map(|inside| translate_body(name, inside)).transpose()?;
     let rule = |own: &str| match &body {
         Some(body) => format!("{own}({body})"),
         None => own.to_owned(),
@@ -66,7 +66,7 @@ pub fn our_rules(theirs: &str) -> Result<Vec<String>, RuleFault> {
 }
 
 /// The name, and what is in the brackets where that is not everything.
-pub(super) fn parts(theirs: &str) -> Result<(&str, Option<&str>), RuleFault> {
+pub(super) fn split_rule(theirs: &str) -> Result<(&str, Option<&str>), RuleFault> {
     let theirs = theirs.trim();
     let Some((name, rest)) = theirs.split_once('(') else { return Ok((theirs, None)) };
     let inside = rest.strip_suffix(')');
@@ -86,7 +86,7 @@ fn of_server(name: &str, rest: &str) -> String {
 }
 
 /// Converts the text in the brackets of a rule to gnoma's form.
-fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
+fn translate_body(name: &str, inside: &str) -> Result<String, RuleFault> {
     match name {
         "Bash" => Ok(match inside.strip_suffix(":*") {
             // `git add:*` is any `git add …`.
@@ -96,13 +96,13 @@ fn body(name: &str, inside: &str) -> Result<String, RuleFault> {
         "WebFetch" => Ok(inside.strip_prefix("domain:").unwrap_or(inside).to_owned()),
         "Skill" => Err(RuleFault::Unsayable("gnoma has no rules about single skills")),
         "Task" | "Agent" => Err(RuleFault::Unsayable("gnoma has no rules about single agents")),
-        "Read" | "Write" | "Edit" | "MultiEdit" | "Grep" | "Glob" | "LS" => path(inside),
+        "Read" | "Write" | "Edit" | "MultiEdit" | "Grep" | "Glob" | "LS" => translate_path(inside),
         _ => Err(RuleFault::Unsayable("gnoma's rules about this tool take no pattern in brackets")),
     }
 }
 
 /// Two slashes begin an absolute path, one begins at the project.
-fn path(inside: &str) -> Result<String, RuleFault> {
+fn translate_path(inside: &str) -> Result<String, RuleFault> {
     if inside.starts_with('!') || inside.contains(['[', ']', '\\']) {
         return Err(RuleFault::Unsayable(
             "in gnoma's rules only `*`, `**` and `?` are wildcards in paths",
@@ -121,10 +121,10 @@ fn path(inside: &str) -> Result<String, RuleFault> {
 /// What cannot be expressed is left out: a list permits what it names and nothing else.
 #[must_use]
 pub fn tool_list(text: &str) -> Vec<String> {
-    let by_commas = listed(text);
+    let by_commas = split_list(text);
     // The specification of skills separates with spaces, others with commas.
     let parts: Vec<String> = match &*by_commas {
-        [one] => spaced(one),
+        [one] => split_at_spaces(one),
         _ => by_commas,
     };
     parts.iter().filter(|part| !part.is_empty()).filter_map(|part| listed_tool(part)).collect()
@@ -136,8 +136,12 @@ pub fn tool_list(text: &str) -> Vec<String> {
 /// It forbids a part of what a tool does, which no name says.
 pub fn forbidden_tools(text: &str) -> Result<Vec<String>, String> {
     let mut all = Vec::new();
-    for part in listed(text).iter().flat_map(|part| spaced(part)).filter(|part| !part.is_empty()) {
-        if parts(&part).map_err(|fault| fault.to_string())?.1.is_some() {
+    for part in split_list(text)
+        .iter()
+        .flat_map(|part| split_at_spaces(part))
+        .filter(|part| !part.is_empty())
+    {
+        if split_rule(&part).map_err(|fault| fault.to_string())?.1.is_some() {
             return Err(format!(
                 "`{part}` forbids only a part of a tool; name the whole tool, or deny that part by \
                  `[[permission.rules]]`"
@@ -171,7 +175,7 @@ fn listed_tool(part: &str) -> Option<String> {
 }
 
 /// The parts of a text between spaces that stand in no brackets.
-fn spaced(text: &str) -> Vec<String> {
+fn split_at_spaces(text: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0_usize);
     for c in text.chars() {
         match c {

@@ -39,7 +39,7 @@ impl Counting {
         }
     }
 
-    fn about(self) -> &'static str {
+    fn unit_description(self) -> &'static str {
         match self {
             Self::Seconds => "milliseconds",
             Self::Skipped => "number of the first line, from 1",
@@ -52,25 +52,25 @@ const ASK: &str = "ask";
 const ASK_THEIRS: &str = "AskUserQuestion";
 
 const SHAPES: [ToolShape; 11] = [
-    shape(
+    tool_shape(
         "bash",
         "Bash",
         &[("background", "run_in_background")],
         &[("timeout", Counting::Seconds)],
     ),
-    shape("fs.read", "Read", &[("path", "file_path")], &[("offset", Counting::Skipped)]),
-    shape("fs.write", "Write", &[("path", "file_path")], &[]),
-    shape("fs.edit", "Edit", &[("path", "file_path")], &[]),
-    shape("fs.grep", "Grep", &[("max_results", "head_limit")], &[]),
-    shape("fs.glob", "Glob", &[], &[]),
-    shape("fs.ls", "LS", &[], &[]),
-    shape("agent", "Agent", &[], &[]),
-    shape("skill", "Skill", &[("name", "skill"), ("arguments", "args")], &[]),
-    shape("web", "WebFetch", &[], &[]),
-    shape(ASK, ASK_THEIRS, &[], &[]),
+    tool_shape("fs.read", "Read", &[("path", "file_path")], &[("offset", Counting::Skipped)]),
+    tool_shape("fs.write", "Write", &[("path", "file_path")], &[]),
+    tool_shape("fs.edit", "Edit", &[("path", "file_path")], &[]),
+    tool_shape("fs.grep", "Grep", &[("max_results", "head_limit")], &[]),
+    tool_shape("fs.glob", "Glob", &[], &[]),
+    tool_shape("fs.ls", "LS", &[], &[]),
+    tool_shape("agent", "Agent", &[], &[]),
+    tool_shape("skill", "Skill", &[("name", "skill"), ("arguments", "args")], &[]),
+    tool_shape("web", "WebFetch", &[], &[]),
+    tool_shape(ASK, ASK_THEIRS, &[], &[]),
 ];
 
-const fn shape(
+const fn tool_shape(
     ours: &'static str,
     theirs: &'static str,
     keys: &'static [(&'static str, &'static str)],
@@ -119,7 +119,7 @@ pub fn their_input(ours: &str, input: Value) -> Value {
         (Some(shape), Value::Object(fields)) if shape.is_built_otherwise() => asked_theirs(&fields),
         (Some(shape), Value::Object(fields)) => {
             let field = |(name, value): (String, Value)| {
-                let value = counted(shape, &name, value, Counting::to_theirs);
+                let value = convert_number(shape, &name, value, Counting::to_theirs);
                 let key = shape.keys.iter().find(|(ours, _)| *ours == name);
                 (key.map_or(name, |(_, theirs)| (*theirs).to_owned()), value)
             };
@@ -138,7 +138,7 @@ pub fn our_input(ours: &str, input: Value) -> Value {
             let field = |(name, value): (String, Value)| {
                 let key = shape.keys.iter().find(|(_, theirs)| *theirs == name);
                 let name = key.map_or(name, |(ours, _)| (*ours).to_owned());
-                let value = counted(shape, &name, value, Counting::to_ours);
+                let value = convert_number(shape, &name, value, Counting::to_ours);
                 (name, value)
             };
             fields.into_iter().map(field).collect()
@@ -147,7 +147,12 @@ pub fn our_input(ours: &str, input: Value) -> Value {
     }
 }
 
-fn counted(shape: &ToolShape, ours: &str, value: Value, to: fn(Counting, i64) -> i64) -> Value {
+fn convert_number(
+    shape: &ToolShape,
+    ours: &str,
+    value: Value,
+    to: fn(Counting, i64) -> i64,
+) -> Value {
     let counting = shape.numbers.iter().find(|(name, _)| *name == ours);
     match (counting, value.as_i64()) {
         (Some((_, counting)), Some(number)) => to(*counting, number).into(),
@@ -187,17 +192,17 @@ pub fn their_spec(spec: &ToolSpec) -> ToolSpec {
     if shape.is_built_otherwise() {
         schema = ask_schema();
     } else {
-        rename(shape, &mut schema);
+        rename_schema(shape, &mut schema);
     }
-    let parameters = RawJson::of(&schema).unwrap_or_else(|_| spec.parameters.clone());
+    let parameters = RawJson::from_value(&schema).unwrap_or_else(|_| spec.parameters.clone());
     ToolSpec { name: shape.theirs.to_owned(), parameters, ..spec.clone() }
 }
 
-fn rename(shape: &ToolShape, schema: &mut Value) {
+fn rename_schema(shape: &ToolShape, schema: &mut Value) {
     for (ours, counting) in shape.numbers {
         let about = schema.pointer_mut(&format!("/properties/{ours}"));
         if let Some(Value::Object(about)) = about {
-            about.insert("description".to_owned(), counting.about().into());
+            about.insert("description".to_owned(), counting.unit_description().into());
         }
     }
     let theirs = |name: &str| {

@@ -11,7 +11,7 @@ type Include<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// The words of arguments; quotes keep words together.
 #[must_use]
-pub fn words(arguments: &str) -> Vec<String> {
+pub fn split_words(arguments: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut chars = arguments.chars();
     while let Some(c) = chars.next() {
@@ -42,25 +42,25 @@ pub struct ExpandWith<'a> {
 }
 
 /// The text that replaces the command. Faults are for people.
-pub fn expand(
+pub fn expand_body(
     body: &str,
     with: ExpandWith<'_>,
     include: &mut Include<'_>,
 ) -> (Vec<PromptPart>, Vec<String>) {
     let arguments = with.arguments;
-    let mut filling = Filling { with, words: words(arguments), is_used: false };
+    let mut filling = Filling { with, words: split_words(arguments), is_used: false };
     let (mut parts, mut faults, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut text = String::new();
     let mut rest = body;
     while let Some((before, piece, after)) = next_piece(rest) {
-        text.push_str(&filling.fill(before));
+        text.push_str(&filling.fill_text(before));
         match piece {
             BodyPiece::Command(command) => {
                 parts.push(PromptPart::Text(std::mem::take(&mut text)));
-                parts.push(PromptPart::Command(filling.fill(command)));
+                parts.push(PromptPart::Command(filling.fill_text(command)));
             }
             BodyPiece::File(path) => {
-                let path = filling.fill(path);
+                let path = filling.fill_text(path);
                 text.push('@');
                 text.push_str(&path);
                 match include(&path) {
@@ -73,7 +73,7 @@ pub fn expand(
         }
         rest = after;
     }
-    text.push_str(&filling.fill(rest));
+    text.push_str(&filling.fill_text(rest));
     if !filling.is_used && !arguments.is_empty() {
         text.truncate(text.trim_end().len());
         text.push_str("\n\nARGUMENTS: ");
@@ -115,7 +115,7 @@ fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
             continue;
         }
         if c == '`'
-            && let Some((command, after)) = block(before, here)
+            && let Some((command, after)) = parse_command_block(before, here)
         {
             return Some((before, BodyPiece::Command(command), after));
         }
@@ -127,7 +127,7 @@ fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
             return Some((before, BodyPiece::Command(command), after.get(1..).unwrap_or_default()));
         }
         if c == '@'
-            && let Some(path) = mention(here)
+            && let Some(path) = parse_mention(here)
         {
             return Some((before, BodyPiece::File(path), here.get(1 + path.len()..)?));
         }
@@ -137,7 +137,7 @@ fn next_piece(text: &str) -> Option<(&str, BodyPiece<'_>, &str)> {
 
 /// The commands of a block that opens with three backticks and `!` at the start of a line, and what stands
 /// behind the line that closes it.
-fn block<'t>(before: &str, here: &'t str) -> Option<(&'t str, &'t str)> {
+fn parse_command_block<'t>(before: &str, here: &'t str) -> Option<(&'t str, &'t str)> {
     let begins_line = before.rsplit('\n').next().is_none_or(|line| line.trim().is_empty());
     let (opening, inside) = here.split_once('\n')?;
     let is_block = begins_line && opening.trim_end() == "```!";
@@ -151,7 +151,7 @@ fn block<'t>(before: &str, here: &'t str) -> Option<(&'t str, &'t str)> {
 }
 
 /// The path of a mention, without the sign that ends a sentence.
-fn mention(here: &str) -> Option<&str> {
+fn parse_mention(here: &str) -> Option<&str> {
     let rest = here.strip_prefix('@')?;
     let end = rest.find(char::is_whitespace).unwrap_or(rest.len());
     let path = rest.get(..end)?.trim_end_matches(['.', ',', ';', ':', '!', '?', ')', ']', '`']);
@@ -169,13 +169,13 @@ struct Filling<'a> {
 impl Filling<'_> {
     /// The text with what was written in the places of its placeholders. Positions count from zero;
     /// one without a value stays as it is.
-    fn fill(&mut self, text: &str) -> String {
+    fn fill_text(&mut self, text: &str) -> String {
         let mut result = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find('$') {
             let (before, here) = rest.split_at(at);
             result.push_str(before);
-            let (value, length) = self.placeholder(here);
+            let (value, length) = self.replace_placeholder(here);
             result.push_str(value.as_deref().unwrap_or_else(|| here.get(..length).unwrap_or("$")));
             rest = here.get(length..).unwrap_or_default();
         }
@@ -184,7 +184,7 @@ impl Filling<'_> {
     }
 
     /// The replacement for the placeholder at the beginning of a text, and how long that is.
-    fn placeholder(&mut self, here: &str) -> (Option<String>, usize) {
+    fn replace_placeholder(&mut self, here: &str) -> (Option<String>, usize) {
         let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
         let after = here.get(1..).unwrap_or_default();
         if let Some(rest) = after.strip_prefix("ARGUMENTS") {
@@ -193,7 +193,7 @@ impl Filling<'_> {
                 let count = digits(inside);
                 let number = inside.get(..count).unwrap_or_default();
                 if count > 0 && inside.get(count..).is_some_and(|end| end.starts_with(']')) {
-                    return (self.word(number), length + count + 2);
+                    return (self.numbered_word(number), length + count + 2);
                 }
             }
             self.is_used = true;
@@ -204,13 +204,13 @@ impl Filling<'_> {
             return (value.map(|(_, value)| value.clone()), name.len() + "${}".len());
         }
         match digits(after) {
-            0 => self.named(after),
-            count => (self.word(after.get(..count).unwrap_or_default()), 1 + count),
+            0 => self.replace_named(after),
+            count => (self.numbered_word(after.get(..count).unwrap_or_default()), 1 + count),
         }
     }
 
     /// The word of the argument that the text behind `$` names.
-    fn named(&mut self, after: &str) -> (Option<String>, usize) {
+    fn replace_named(&mut self, after: &str) -> (Option<String>, usize) {
         let is_part = |c: char| c.is_alphanumeric() || c == '_';
         let is_meant = |name: &String| {
             let rest = after.strip_prefix(name.as_str());
@@ -222,7 +222,7 @@ impl Filling<'_> {
         (self.words.get(at).cloned(), 1 + name.len())
     }
 
-    fn word(&mut self, number: &str) -> Option<String> {
+    fn numbered_word(&mut self, number: &str) -> Option<String> {
         self.is_used = true;
         number.parse::<usize>().ok().and_then(|at| self.words.get(at)).cloned()
     }
@@ -241,7 +241,7 @@ mod tests {
             "a.txt" => Ok("inside\n".to_owned()),
             _ => Err("no".to_owned()),
         };
-        expand(body, with, &mut include).0
+        expand_body(body, with, &mut include).0
     }
 
     fn text(body: &str, arguments: &str) -> String {
@@ -310,7 +310,11 @@ mod tests {
             "look at @a.txt, me@a.txt and @nobody.\n\n<file path=\"a.txt\">\ninside\n</file>"
         );
         let (_, faults) =
-            expand("@b.txt", ExpandWith::default(), &mut |_| Err("it is not there".to_owned()));
+            expand_body(
+                "@b.txt",
+                ExpandWith::default(),
+                &mut |_| Err("it is not there".to_owned()),
+            );
         assert_eq!(faults, ["`@b.txt` was not included: it is not there"]);
     }
 

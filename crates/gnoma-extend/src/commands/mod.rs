@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::expand::{ExpandWith, expand, inline_commands, words};
+pub use self::expand::{ExpandWith, expand_body, inline_commands, split_words};
 use crate::{
     claude::tool_list,
     front_matter::{FrontMatter, argument_names},
@@ -51,33 +51,35 @@ const FIELDS: [&str; 5] = ["allowed-tools", "argument-hint", "arguments", "descr
 
 /// All commands, the weightiest of each name, sorted by name; and what could not be read.
 #[must_use]
-pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
+pub fn load_commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
     let (mut found, mut faults) = (Vec::new(), Vec::new());
-    for folder in places.folders("commands", false) {
+    for folder in places.extension_folders("commands", false) {
         let mut files = Vec::new();
         if folder.path.is_file() {
-            files.extend(single(&folder.path));
+            files.extend(single_command_file(&folder.path));
         } else {
-            below(&folder.path, "", 0, &mut files);
+            collect_command_files(&folder.path, "", 0, &mut files);
         }
         for (name, path) in files {
-            if !places.holds(&folder, &path) {
+            if !places.may_read(&folder, &path) {
                 faults.push(format!(
                     "{} leads outside the project or to secrets",
-                    places.shown(&path)
+                    places.display_path(&path)
                 ));
                 continue;
             }
-            let name = folder.named(name);
+            let name = folder.qualified_name(name);
             let text = read_text(&path);
             let mut lost = Vec::new();
-            match text
-                .and_then(|text| command(name, folder.by, &path, &folder.filled(&text), &mut lost))
-            {
+            match text.and_then(|text| {
+                parse_command(name, folder.by, &path, &folder.fill_variables(&text), &mut lost)
+            }) {
                 Ok(command) => found.push(command),
-                Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
+                Err(why) => faults.push(format!("{}: {why}", places.display_path(&path))),
             }
-            faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
+            faults.extend(
+                lost.into_iter().map(|why| format!("{}: {why}", places.display_path(&path))),
+            );
         }
     }
     places.retain_weightiest(&mut found, |it: &CustomCommand| &it.name, |it| it.by);
@@ -88,7 +90,7 @@ pub fn commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>) {
     (found, faults)
 }
 
-fn command(
+fn parse_command(
     name: String,
     by: BroughtBy,
     path: &Path,
@@ -98,19 +100,19 @@ fn command(
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
     lost.extend(fields.faults.iter().cloned());
     let first = || body.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-    let description = fields.text("description");
+    let description = fields.text_field("description");
     let description = description.unwrap_or_else(|| first().trim_start_matches('#').trim().into());
     Ok(CustomCommand {
         name,
         by,
         path: path.to_owned(),
         description: one_line(&description),
-        hint: one_line(&fields.text("argument-hint").unwrap_or_default()),
-        tools: fields.list("allowed-tools")?.map(|tools| tool_list(&tools)),
-        model: fields.text("model"),
+        hint: one_line(&fields.text_field("argument-hint").unwrap_or_default()),
+        tools: fields.list_field("allowed-tools")?.map(|tools| tool_list(&tools)),
+        model: fields.text_field("model"),
         arguments: argument_names(&fields),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),
-        unsupported: fields.others(&FIELDS),
+        unsupported: fields.unknown_fields(&FIELDS),
     })
 }
 
@@ -123,17 +125,22 @@ fn one_line(text: &str) -> String {
 }
 
 /// A file that is one command, with its name.
-fn single(path: &Path) -> Option<(String, PathBuf)> {
+fn single_command_file(path: &Path) -> Option<(String, PathBuf)> {
     let name = path.file_stem()?.to_str().filter(|name| is_name(name))?;
     Some((name.to_owned(), path.to_owned()))
 }
 
 /// The Markdown files below a folder with their names, sorted.
-fn below(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<(String, PathBuf)>) {
+fn collect_command_files(
+    folder: &Path,
+    prefix: &str,
+    depth: usize,
+    files: &mut Vec<(String, PathBuf)>,
+) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> =
         entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path())).collect();
-    gnoma_core::sort::sort(&mut paths);
+    gnoma_core::sort::sort_items(&mut paths);
     for path in paths {
         let is_folder = path.is_dir();
         let part = if is_folder { path.file_name() } else { path.file_stem() };
@@ -142,7 +149,7 @@ fn below(folder: &Path, prefix: &str, depth: usize, files: &mut Vec<(String, Pat
         };
         let name = if prefix.is_empty() { part.to_owned() } else { format!("{prefix}:{part}") };
         if is_folder && depth < MAX_DEPTH {
-            below(&path, &name, depth + 1, files);
+            collect_command_files(&path, &name, depth + 1, files);
         } else if !is_folder && path.extension().is_some_and(|extension| extension == "md") {
             files.push((name, path));
         }
@@ -157,7 +164,7 @@ fn is_name(part: &str) -> bool {
 
 /// The command that a text names, and what follows the name.
 #[must_use]
-pub fn named(text: &str) -> Option<(&str, &str)> {
+pub fn parse_invocation(text: &str) -> Option<(&str, &str)> {
     let rest = text.trim_start().strip_prefix('/')?;
     let (name, arguments) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     let is_command = !name.is_empty() && name.split(':').all(is_name);

@@ -2,15 +2,15 @@
 
 use std::borrow::Cow;
 
-use super::repair::named;
+use super::repair::split_field;
 
 /// Fields that are sentences, in which `#1` is a number and no comment.
 const SENTENCES: [&str; 4] = ["description", "whenToUse", "when_to_use", "argument-hint"];
 
 /// Puts quotes around the sentences with such a `#`, and gives a remark on each.
-pub(super) fn quote<'l>(lines: &[&'l str]) -> (Vec<Cow<'l, str>>, Vec<String>) {
+pub(super) fn quote_hash_values<'l>(lines: &[&'l str]) -> (Vec<Cow<'l, str>>, Vec<String>) {
     let mut remarks = Vec::new();
-    let mut quote_line = |line: &'l str| match sentence(line) {
+    let mut quote_line = |line: &'l str| match parse_sentence(line) {
         Some((name, value)) => {
             remarks.push(format!("the value of `{name}` contains ` #` and needs quotes"));
             let value = value.replace('\'', "''");
@@ -23,9 +23,9 @@ pub(super) fn quote<'l>(lines: &[&'l str]) -> (Vec<Cow<'l, str>>, Vec<String>) {
 }
 
 /// The name and the value of a line that is such a sentence. Behind the `#` of a comment people write a blank.
-fn sentence(line: &str) -> Option<(String, &str)> {
+fn parse_sentence(line: &str) -> Option<(String, &str)> {
     const MARKS: [char; 9] = ['"', '\'', '|', '>', '[', '{', '&', '*', '!'];
-    let (name, value) = named(line)?;
+    let (name, value) = split_field(line)?;
     let value = value.trim();
     let is_sentence = SENTENCES.iter().any(|known| known.eq_ignore_ascii_case(&name));
     let is_number = |behind: &str| behind.starts_with(|letter: char| !letter.is_whitespace());

@@ -8,8 +8,8 @@ mod hashes;
 mod repair;
 mod yaml;
 
-use repair::{Repaired, named};
-use yaml::{Fault, Parsed, YamlNode, parse};
+use repair::{Repaired, split_field};
+use yaml::{Fault, Parsed, YamlNode, parse_fields};
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +49,7 @@ impl FieldValue {
         }
     }
 
-    fn of(node: YamlNode) -> Self {
+    fn from_node(node: YamlNode) -> Self {
         match node {
             YamlNode::Text(text) => Self::Text(text),
             YamlNode::List(items) => {
@@ -78,7 +78,7 @@ impl FrontMatter {
         let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
         let text = behind_comments(text.trim_start_matches(['\n', '\r']));
         let (read, ends): (fn(&str) -> Self, &[&str]) = match text.lines().next()?.trim_end() {
-            "---" => (Self::read, &["---", "..."]),
+            "---" => (Self::from_yaml, &["---", "..."]),
             "+++" => (Self::read_toml, &["+++"]),
             _ => return None,
         };
@@ -116,12 +116,12 @@ impl FrontMatter {
     fn split_without_end(text: &str, begin: usize) -> Option<(Self, &str)> {
         let mut at = begin;
         while let Some(line) = text.get(at..).and_then(|rest| rest.lines().next()) {
-            if line.trim().is_empty() || !(is_below(line) || named(line).is_some()) {
+            if line.trim().is_empty() || !(is_below(line) || split_field(line).is_some()) {
                 break;
             }
             at = next_line(text, at);
         }
-        let mut fields = Self::read(text.get(begin..at)?);
+        let mut fields = Self::from_yaml(text.get(begin..at)?);
         if fields.fields.is_empty() {
             return None;
         }
@@ -129,7 +129,7 @@ impl FrontMatter {
         Some((fields, text.get(at..)?))
     }
 
-    fn read(text: &str) -> Self {
+    fn from_yaml(text: &str) -> Self {
         let mut all = Self::default();
         let lines: Vec<&str> = text.lines().collect();
         if lines.len() > MAX_LINES || text.len() > MAX_BYTES {
@@ -147,10 +147,10 @@ impl FrontMatter {
                 bytes <= MAX_BYTES
             })
             .collect();
-        let (lines, quoted) = hashes::quote(&lines);
+        let (lines, quoted) = hashes::quote_hash_values(&lines);
         all.lenient.extend(quoted);
-        match parse(&lines.join("\n")) {
-            Ok(fields) => all.add(fields),
+        match parse_fields(&lines.join("\n")) {
+            Ok(fields) => all.add_fields(fields),
             Err(_) => {
                 let lines: Vec<&str> = lines.iter().map(AsRef::as_ref).collect();
                 all.read_one_by_one(&lines);
@@ -168,10 +168,10 @@ impl FrontMatter {
             // The fields begin on the second line of the file.
             let number = at + 2;
             at += 1 + count;
-            match parse(&field.join("\n")) {
-                Ok(fields) => self.add(fields),
-                Err(error) => match named(line) {
-                    Some((name, _)) => self.repair(&name, field, number, &error),
+            match parse_fields(&field.join("\n")) {
+                Ok(fields) => self.add_fields(fields),
+                Err(error) => match split_field(line) {
+                    Some((name, _)) => self.repair_field(&name, field, number, &error),
                     None => self
                         .faults
                         .push(format!("`{}` is not a field: it needs `name: value`", line.trim())),
@@ -181,13 +181,13 @@ impl FrontMatter {
     }
 
     /// Reads a field that is no YAML with quotes where its values need them.
-    fn repair(&mut self, name: &str, field: &[&str], line: usize, error: &Fault) {
-        let repaired = Repaired::of(name, field);
-        match parse(&repaired.text) {
+    fn repair_field(&mut self, name: &str, field: &[&str], line: usize, error: &Fault) {
+        let repaired = Repaired::from_field(name, field);
+        match parse_fields(&repaired.text) {
             Ok(fields) => {
                 self.lenient.extend(repaired.lenient);
                 self.faults.extend(repaired.faults);
-                self.add(fields);
+                self.add_fields(fields);
             }
             Err(_) => {
                 let line = line + error.line;
@@ -196,14 +196,14 @@ impl FrontMatter {
         }
     }
 
-    fn add(&mut self, parsed: Parsed) {
+    fn add_fields(&mut self, parsed: Parsed) {
         self.lenient.extend(parsed.lenient);
         for (name, node) in parsed.fields {
             if self.fields.iter().any(|(key, _)| *key == name) {
                 self.lenient.push(format!("`{name}` occurs twice"));
                 self.faults.push(format!("`{name}` occurs twice; the first one counts"));
             } else {
-                self.fields.push((name, FieldValue::of(node)));
+                self.fields.push((name, FieldValue::from_node(node)));
             }
         }
     }
@@ -219,7 +219,7 @@ impl FrontMatter {
 
     /// A field that is one text; a list becomes one.
     #[must_use]
-    pub(crate) fn text(&self, name: &str) -> Option<String> {
+    pub(crate) fn text_field(&self, name: &str) -> Option<String> {
         match self.get(name)? {
             FieldValue::Text(text) => Some(text.clone()).filter(|text| !text.is_empty()),
             FieldValue::List(items) => Some(items.join(", ")),
@@ -236,17 +236,17 @@ impl FrontMatter {
     ///
     /// # Errors
     /// It is neither a text nor a list, so that nobody knows what it would hold to.
-    pub(crate) fn list(&self, name: &str) -> Result<Option<String>, String> {
+    pub(crate) fn list_field(&self, name: &str) -> Result<Option<String>, String> {
         match self.get(name) {
             Some(FieldValue::Map(_)) => {
                 Err(format!("its `{name}` must be a list of names, not names with values"))
             }
-            _ => Ok(self.text(name)),
+            _ => Ok(self.text_field(name)),
         }
     }
 
     /// The names of fields that are not among `known`.
-    pub(crate) fn others(&self, known: &[&str]) -> Vec<String> {
+    pub(crate) fn unknown_fields(&self, known: &[&str]) -> Vec<String> {
         let names = self.fields.iter().map(|(name, _)| name);
         let is_known = |name: &str| known.iter().any(|known| known.eq_ignore_ascii_case(name));
         names.filter(|name| !is_known(name)).cloned().collect()
@@ -255,13 +255,14 @@ impl FrontMatter {
     /// Reports whether a field has a value that means yes.
     #[must_use]
     pub(crate) fn is_true(&self, name: &str) -> bool {
-        self.text(name).is_some_and(|text| matches!(&*text.to_lowercase(), "true" | "yes" | "on"))
+        self.text_field(name)
+            .is_some_and(|text| matches!(&*text.to_lowercase(), "true" | "yes" | "on"))
     }
 }
 
 /// The names that a text gives to its arguments.
 pub(crate) fn argument_names(fields: &FrontMatter) -> Vec<String> {
-    let text = fields.text("arguments").unwrap_or_default();
+    let text = fields.text_field("arguments").unwrap_or_default();
     let names = text.split(|c: char| c.is_whitespace() || c == ',');
     // A number already names a position.
     let is_name = |name: &&str| name.contains(|c: char| !c.is_ascii_digit());
@@ -291,14 +292,14 @@ fn is_below(line: &str) -> bool {
         || line.starts_with("- ")
 }
 
-fn bare(text: &str) -> String {
+fn strip_quotes(text: &str) -> String {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(text).to_owned()
 }
 
 /// The parts of a text between commas that stand in no brackets and no quotes.
 #[must_use]
-pub(crate) fn listed(text: &str) -> Vec<String> {
+pub(crate) fn split_list(text: &str) -> Vec<String> {
     let (mut parts, mut depth, mut quote, mut begin) = (Vec::new(), 0_usize, None, 0);
     for (at, c) in text.char_indices() {
         match c {
@@ -314,7 +315,7 @@ pub(crate) fn listed(text: &str) -> Vec<String> {
         }
     }
     parts.push(text.get(begin..).unwrap_or_default());
-    let parts = parts.into_iter().map(|part| bare(part.trim()));
+    let parts = parts.into_iter().map(|part| strip_quotes(part.trim()));
     parts.filter(|part| !part.is_empty()).collect()
 }
 
@@ -334,12 +335,15 @@ mod tests {
              list:\n  - one\n  - \"two\"\nmetadata:\n  author: me\n  version: '1.0'\n\
              long: >\n  one\n  two\nflow: [a, b]\n---\nbody\n",
         );
-        assert_eq!(fields.text("description").unwrap(), "Reads: a PDF");
-        assert_eq!(listed(&fields.text("allowed-tools").unwrap()), ["Bash(git add:*, x)", "Read"]);
+        assert_eq!(fields.text_field("description").unwrap(), "Reads: a PDF");
+        assert_eq!(
+            split_list(&fields.text_field("allowed-tools").unwrap()),
+            ["Bash(git add:*, x)", "Read"]
+        );
         assert_eq!(fields.get("list"), Some(&FieldValue::List(vec!["one".into(), "two".into()])));
         let metadata = vec![("author".into(), "me".into()), ("version".into(), "1.0".into())];
         assert_eq!(fields.get("metadata"), Some(&FieldValue::Map(metadata)));
-        assert_eq!(fields.text("long").unwrap(), "one two");
+        assert_eq!(fields.text_field("long").unwrap(), "one two");
         assert_eq!(fields.get("flow"), Some(&FieldValue::List(vec!["a".into(), "b".into()])));
         assert_eq!((rest.as_str(), fields.faults.len()), ("body\n", 0));
     }
@@ -348,11 +352,11 @@ mod tests {
     fn what_is_broken_is_told_and_the_rest_is_read() {
         let (fields, _) = read("---\nname: \"a\n: [\nname: b\nlist: [a\n---\n");
         assert_eq!(fields.faults.len(), 4, "{:?}", fields.faults);
-        assert_eq!(fields.text("name").unwrap(), "a");
+        assert_eq!(fields.text_field("name").unwrap(), "a");
         assert!(FrontMatter::split("# name: a\n").is_none());
         let (fields, _) = read("---\nname: a\nother:\n  a: b\n c: [\ndescription: d\n---\n");
         assert_eq!(
-            (fields.text("name").unwrap(), fields.text("description").unwrap()),
+            (fields.text_field("name").unwrap(), fields.text_field("description").unwrap()),
             ("a".into(), "d".into())
         );
         assert!(fields.faults[0].starts_with("`other` is left out: line "), "{:?}", fields.faults);
@@ -368,17 +372,20 @@ mod tests {
         ] {
             let (fields, rest) = read(text);
             assert_eq!(
-                (fields.text("description").as_deref(), &*rest),
+                (fields.text_field("description").as_deref(), &*rest),
                 (Some("d"), "body"),
                 "{text}"
             );
             assert_eq!(fields.faults, [""; 0], "{text}");
-            assert!(fields.others(&["description", "name", "list"]).is_empty(), "{fields:?}");
+            assert!(
+                fields.unknown_fields(&["description", "name", "list"]).is_empty(),
+                "{fields:?}"
+            );
         }
         let (fields, _) = read("+++\ndescription = \n+++\n");
         assert_eq!(fields.faults.len(), 1, "{fields:?}");
         let (fields, _) = read("---\ndescription: a\nDescription: b\n---\n");
-        assert_eq!(fields.text("description").as_deref(), Some("a"));
+        assert_eq!(fields.text_field("description").as_deref(), Some("a"));
         for text in ["<!-- a -->\ntext", "<!-- open\n---\na: b\n---\n", "+++\na = 1\n"] {
             assert!(FrontMatter::split(text).is_none(), "{text}");
         }
@@ -394,8 +401,8 @@ mod tests {
             ("> #1\n  x", "x"),
         ] {
             let (fields, _) = read(&format!("---\ndescription: {value}\nlast: l #1\n---\n"));
-            assert_eq!(fields.text("description").as_deref(), Some(text), "{value}");
-            assert_eq!(fields.text("last").as_deref(), Some("l"), "{value}");
+            assert_eq!(fields.text_field("description").as_deref(), Some(text), "{value}");
+            assert_eq!(fields.text_field("last").as_deref(), Some("l"), "{value}");
         }
     }
 
@@ -403,7 +410,7 @@ mod tests {
     fn fields_without_an_end_are_read_up_to_the_first_line_that_is_none() {
         let (fields, rest) = read("---\nname: a\nlist:\n  - b\n\n# Title\nText: x\n");
         assert_eq!(
-            (fields.text("name").unwrap(), fields.text("list").unwrap()),
+            (fields.text_field("name").unwrap(), fields.text_field("list").unwrap()),
             ("a".into(), "b".into())
         );
         assert_eq!(rest, "\n# Title\nText: x\n");
@@ -413,7 +420,7 @@ mod tests {
         }
         let (fields, rest) =
             read("\u{feff}\r\n---\r\nname: a\r\ntext: |\r\n  b\r\n  c\r\n...\r\nbody");
-        assert_eq!((fields.text("text").unwrap().as_str(), rest.as_str()), ("b\nc", "body"));
+        assert_eq!((fields.text_field("text").unwrap().as_str(), rest.as_str()), ("b\nc", "body"));
     }
 
     #[test]
@@ -439,7 +446,7 @@ mod tests {
         ] {
             let (fields, _) = read(&format!("---\nname: n\nfield: {value}\nlast: l\n---\n"));
             assert_eq!(fields.get("field"), Some(&FieldValue::Text(text.to_owned())), "{value}");
-            assert_eq!(fields.text("last").as_deref(), Some("l"), "{value}");
+            assert_eq!(fields.text_field("last").as_deref(), Some("l"), "{value}");
             assert_eq!(fields.faults, [""; 0], "{value}");
         }
         for (value, items) in [
@@ -468,7 +475,7 @@ mod tests {
         }
         for text in [format!("x: {deep}"), format!("x: {wide}"), laughs, "x: *y".to_owned()] {
             let (fields, _) = read(&format!("---\nname: n\n{text}\n---\n"));
-            assert_eq!(fields.text("name").as_deref(), Some("n"), "{}", text.len());
+            assert_eq!(fields.text_field("name").as_deref(), Some("n"), "{}", text.len());
             assert!(format!("{fields:?}").len() < 20_000);
         }
         let (fields, _) = read(&format!("---\nname: n\n{}---\n", "k: v\n".repeat(MAX_LINES)));

@@ -1,6 +1,6 @@
 //! Fields that are no YAML, with quotes where their values need them.
 
-use super::yaml::{needs_quotes, parse};
+use super::yaml::{needs_quotes, parse_fields};
 
 /// A field with quotes around what needs them.
 #[derive(Debug, Default)]
@@ -11,18 +11,19 @@ pub(super) struct Repaired {
 }
 
 impl Repaired {
-    pub(super) fn of(name: &str, field: &[&str]) -> Self {
+    pub(super) fn from_field(name: &str, field: &[&str]) -> Self {
         let mut repaired = Self::default();
         let (first, below) = field.split_first().unwrap_or((&"", &[]));
-        let value = named(first).map_or("", |(_, value)| value.trim());
+        let value = split_field(first).map_or("", |(_, value)| value.trim());
         if !value.is_empty() && !is_block(value) {
             // One text, perhaps on several lines.
             let rest = below.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
             let whole = std::iter::once(value).chain(rest).collect::<Vec<_>>().join(" ");
-            repaired.text = format!("{}: {}", quote(name), repaired.quoted(name, &whole));
+            repaired.text =
+                format!("{}: {}", quote_yaml(name), repaired.quote_if_needed(name, &whole));
             return repaired;
         }
-        repaired.text = format!("{}:{}", quote(name), if value.is_empty() { "" } else { " " });
+        repaired.text = format!("{}:{}", quote_yaml(name), if value.is_empty() { "" } else { " " });
         repaired.text.push_str(value);
         for line in below {
             let body = line.trim_start();
@@ -32,30 +33,31 @@ impl Repaired {
             }
             repaired.text.push('\n');
             repaired.text.push_str(&tabs.replace('\t', "  "));
-            let line = if is_block(value) { body.to_owned() } else { repaired.line(name, body) };
+            let line =
+                if is_block(value) { body.to_owned() } else { repaired.repair_line(name, body) };
             repaired.text.push_str(&line);
         }
         repaired
     }
 
     /// A line below a name: an item, a name with a value, or the rest of a text.
-    fn line(&mut self, name: &str, body: &str) -> String {
+    fn repair_line(&mut self, name: &str, body: &str) -> String {
         let (dash, rest) = match body.strip_prefix("- ") {
             Some(rest) => ("- ", rest.trim()),
             None => ("", body.trim_end()),
         };
-        match named(rest).filter(|(_, value)| !value.trim().is_empty()) {
+        match split_field(rest).filter(|(_, value)| !value.trim().is_empty()) {
             Some((key, value)) => {
-                format!("{dash}{}: {}", quote(&key), self.quoted(name, value.trim()))
+                format!("{dash}{}: {}", quote_yaml(&key), self.quote_if_needed(name, value.trim()))
             }
             None if dash.is_empty() || rest.is_empty() => body.to_owned(),
-            None => format!("{dash}{}", self.quoted(name, rest)),
+            None => format!("{dash}{}", self.quote_if_needed(name, rest)),
         }
     }
 
     /// A value as it is where that is YAML, else in quotes.
-    fn quoted(&mut self, name: &str, value: &str) -> String {
-        if is_block(value) || parse(&format!("value: {value}")).is_ok() {
+    fn quote_if_needed(&mut self, name: &str, value: &str) -> String {
+        if is_block(value) || parse_fields(&format!("value: {value}")).is_ok() {
             return value.to_owned();
         }
         let mut inside = value;
@@ -75,12 +77,12 @@ impl Repaired {
         } else {
             needs_quotes(name)
         });
-        quote(plain)
+        quote_yaml(plain)
     }
 }
 
 /// `text` in the quotes of YAML.
-fn quote(text: &str) -> String {
+fn quote_yaml(text: &str) -> String {
     let escaped = text.replace('\\', "\\\\").replace('"', "\\\"").replace('\t', "\\t");
     format!("\"{escaped}\"")
 }
@@ -93,7 +95,7 @@ fn is_block(value: &str) -> bool {
 }
 
 /// A line's name and what follows it.
-pub(super) fn named(line: &str) -> Option<(String, &str)> {
+pub(super) fn split_field(line: &str) -> Option<(String, &str)> {
     let (name, value) = line.split_once(':')?;
     let name = name.trim().trim_matches(['"', '\'']);
     let is_name = !name.is_empty()

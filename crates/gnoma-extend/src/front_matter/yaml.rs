@@ -36,11 +36,11 @@ impl YamlNode {
     }
 
     /// Returns the number of parts of this node, itself included.
-    fn size(&self) -> usize {
+    fn count_nodes(&self) -> usize {
         1 + match self {
             Self::Text(_) => 0,
-            Self::List(items) => items.iter().map(Self::size).sum::<usize>(),
-            Self::Map(fields) => fields.iter().map(|(_, value)| value.size()).sum(),
+            Self::List(items) => items.iter().map(Self::count_nodes).sum::<usize>(),
+            Self::Map(fields) => fields.iter().map(|(_, value)| value.count_nodes()).sum(),
         }
     }
 }
@@ -68,7 +68,7 @@ enum YamlOpen {
 }
 
 /// Reads a map of fields.
-pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
+pub(super) fn parse_fields(text: &str) -> Result<Parsed, Fault> {
     let letters: Vec<char> = text.chars().collect();
     let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
@@ -77,7 +77,7 @@ pub(super) fn parse(text: &str) -> Result<Parsed, Fault> {
             why: error.info().to_owned(),
         })?;
         let is_flow = matches!(letters.get(span.start.index()), Some('[' | '{'));
-        reader.take(event, is_flow).map_err(|why| Fault {
+        reader.on_event(event, is_flow).map_err(|why| Fault {
             line: span.start.line().saturating_sub(1),
             why: why.to_owned(),
         })?;
@@ -117,18 +117,18 @@ struct YamlReader {
 }
 
 impl YamlReader {
-    fn take(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
+    fn on_event(&mut self, event: Event<'_>, is_flow: bool) -> Result<(), &'static str> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
-                self.note(anchor > 0 || tag.is_some());
+                self.note_leniency(anchor > 0 || tag.is_some());
                 let is_nothing =
                     style == ScalarStyle::Plain && matches!(&*text, "~" | "null" | "Null" | "NULL");
                 // A text on several lines ends with a line break that nobody means.
                 let text = if is_nothing { "" } else { text.trim_end() };
-                self.put(YamlNode::Text(text.to_owned()), anchor)
+                self.add_node(YamlNode::Text(text.to_owned()), anchor)
             }
             Event::Alias(anchor) => {
-                self.note(true);
+                self.note_leniency(true);
                 self.aliases += 1;
                 if self.aliases > MAX_ALIASES {
                     return Err("it has too many references");
@@ -136,20 +136,24 @@ impl YamlReader {
                 let Some(node) = self.anchors.get(&anchor).cloned() else {
                     return Err("it refers to something that is not there");
                 };
-                self.nodes += node.size();
-                self.put(node, 0)
+                self.nodes += node.count_nodes();
+                self.add_node(node, 0)
             }
             Event::SequenceStart(anchor, tag) => {
-                self.note(is_flow || anchor > 0 || tag.is_some());
-                self.begin(YamlOpen::List(Vec::new()), anchor)
+                self.note_leniency(is_flow || anchor > 0 || tag.is_some());
+                self.open_collection(YamlOpen::List(Vec::new()), anchor)
             }
             Event::MappingStart(anchor, tag) => {
-                self.note(is_flow || anchor > 0 || tag.is_some());
-                self.begin(YamlOpen::Map(Vec::new(), None), anchor)
+                self.note_leniency(is_flow || anchor > 0 || tag.is_some());
+                self.open_collection(YamlOpen::Map(Vec::new(), None), anchor)
             }
             Event::SequenceEnd | Event::MappingEnd => match self.open.pop() {
-                Some((YamlOpen::List(items), anchor)) => self.put(YamlNode::List(items), anchor),
-                Some((YamlOpen::Map(fields, _), anchor)) => self.put(YamlNode::Map(fields), anchor),
+                Some((YamlOpen::List(items), anchor)) => {
+                    self.add_node(YamlNode::List(items), anchor)
+                }
+                Some((YamlOpen::Map(fields, _), anchor)) => {
+                    self.add_node(YamlNode::Map(fields), anchor)
+                }
                 None => Ok(()),
             },
             Event::DocumentStart(_) if self.root.is_some() => Err("it has a second document"),
@@ -161,7 +165,7 @@ impl YamlReader {
         }
     }
 
-    fn begin(&mut self, open: YamlOpen, anchor: usize) -> Result<(), &'static str> {
+    fn open_collection(&mut self, open: YamlOpen, anchor: usize) -> Result<(), &'static str> {
         if self.open.len() >= MAX_DEPTH {
             return Err("it is nested too deep");
         }
@@ -169,7 +173,7 @@ impl YamlReader {
         Ok(())
     }
 
-    fn put(&mut self, node: YamlNode, anchor: usize) -> Result<(), &'static str> {
+    fn add_node(&mut self, node: YamlNode, anchor: usize) -> Result<(), &'static str> {
         self.nodes += 1;
         if self.nodes > MAX_NODES {
             return Err("it has too many parts");
@@ -192,7 +196,7 @@ impl YamlReader {
     }
 
     /// Notes what is YAML and not of the plain kind.
-    fn note(&mut self, is_odd: bool) {
+    fn note_leniency(&mut self, is_odd: bool) {
         let field = self.open.iter().find_map(|(open, _)| match open {
             YamlOpen::Map(_, name) => name.as_deref(),
             YamlOpen::List(_) => None,

@@ -38,22 +38,26 @@ pub(crate) struct HookRun {
 }
 
 /// Converts the result of a hook's run to its answer at the point.
-pub(crate) fn read(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+pub(crate) fn interpret_run(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     if matches!(hook.kind, HookKind::Prompt { .. } | HookKind::Agent { .. })
         && run.end == HookEnd::Code(0)
     {
-        return judged(hook, point, run);
+        return parse_judgement(hook, point, run);
     }
     match (&run.end, hook.contract) {
         (HookEnd::Code(0), HookContract::Claude) => parse_success_output(hook, point, run),
-        (HookEnd::Code(2), HookContract::Claude) => blocked(point, words(&run.stderr)),
-        (HookEnd::Code(code @ (0..=2)), HookContract::Own) => own(point, *code, run),
-        (end, contract) => together([denial(point, contract, hook, run), failed(hook, end, run)]),
+        (HookEnd::Code(2), HookContract::Claude) => block_point(point, bounded_words(&run.stderr)),
+        (HookEnd::Code(code @ (0..=2)), HookContract::Own) => {
+            interpret_gnoma_contract(point, *code, run)
+        }
+        (end, contract) => {
+            merge_answers([find_denial(point, contract, hook, run), failure_answer(hook, end, run)])
+        }
     }
 }
 
 /// Returns the denial that a program printed before it failed, at the points where something waits for its answer.
-fn denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> PointAnswer {
+fn find_denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> PointAnswer {
     if !matches!(
         point,
         Point::BeforeTool { .. } | Point::PermissionAsked { .. } | Point::Prompt { .. }
@@ -62,7 +66,7 @@ fn denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> 
     }
     let answer = match contract {
         HookContract::Claude => parse_success_output(hook, point, run),
-        HookContract::Own => own(point, 0, run),
+        HookContract::Own => interpret_gnoma_contract(point, 0, run),
     };
     let PointAnswer { block, ask, stop, .. } = answer;
     PointAnswer { block, ask, stop, ..PointAnswer::default() }
@@ -70,7 +74,7 @@ fn denial(point: &Point, contract: HookContract, hook: &Hook, run: &HookRun) -> 
 
 /// Returns a model's judgement of its condition: the last object in its answer that says whether the condition
 /// holds.
-fn judged(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+fn parse_judgement(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     let starts = run.stdout.rmatch_indices('{').map(|(at, _)| at).take(MAX_OBJECTS);
     let judgement = |at: usize| {
         let text = run.stdout.get(at..)?;
@@ -81,30 +85,32 @@ fn judged(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
         Some((true, _)) => PointAnswer::default(),
         Some((false, value)) => {
             let reason = value.get("reason").and_then(Value::as_str).unwrap_or_default();
-            blocked(point, words(reason))
+            block_point(point, bounded_words(reason))
         }
         None => {
             let why = "was not answered with `{\"ok\": …}`".to_owned();
-            failed(hook, &HookEnd::Failed(why), run)
+            failure_answer(hook, &HookEnd::Failed(why), run)
         }
     }
 }
 
 /// A program that fails is shown, and blocks only where the hook says so.
-fn failed(hook: &Hook, end: &HookEnd, run: &HookRun) -> PointAnswer {
+fn failure_answer(hook: &Hook, end: &HookEnd, run: &HookRun) -> PointAnswer {
     let how = match end {
         HookEnd::Code(code) => format!("ended with exit code {code}"),
-        HookEnd::TimedOut => format!("took longer than {}", duration::words(hook.timeout)),
+        HookEnd::TimedOut => {
+            format!("took longer than {}", duration::format_duration(hook.timeout))
+        }
         HookEnd::Failed(why) => why.clone(),
     };
-    let said = words(&run.stderr).lines().next().unwrap_or_default().to_owned();
+    let said = bounded_words(&run.stderr).lines().next().unwrap_or_default().to_owned();
     let said = if said.is_empty() { said } else { format!(": {said}") };
     let text = of_hook(hook, &format!("{how}{said}"));
     let block = hook.fails_closed.then(|| text.clone());
     PointAnswer { block, notices: vec![text], ..PointAnswer::default() }
 }
 
-fn shortened(text: &str) -> String {
+fn shorten_text(text: &str) -> String {
     const MOST: usize = 80;
     if text.chars().count() <= MOST {
         return text.to_owned();
@@ -112,11 +118,11 @@ fn shortened(text: &str) -> String {
     format!("{}…", text.chars().take(MOST).collect::<String>())
 }
 
-fn words(text: &str) -> String {
+fn bounded_words(text: &str) -> String {
     text.trim().chars().take(MAX_WORDS).collect()
 }
 
-fn blocked(point: &Point, why: String) -> PointAnswer {
+fn block_point(point: &Point, why: String) -> PointAnswer {
     let why = if why.is_empty() { "a hook blocked it".to_owned() } else { why };
     let mut answer = PointAnswer::default();
     match point.kind() {
@@ -143,26 +149,33 @@ fn blocked(point: &Point, why: String) -> PointAnswer {
 /// it has.
 fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     let text = run.stdout.trim();
-    let answer = match output::read(text) {
-        HookOutput::Text => PointAnswer { context: heard(point, text), ..PointAnswer::default() },
+    let answer = match output::parse_output(text) {
+        HookOutput::Text => {
+            PointAnswer { context: context_lines(point, text), ..PointAnswer::default() }
+        }
         HookOutput::Json(value) => {
-            let answer = json(hook, point, &value);
-            return if output::forbids(&value) { denied(hook, point, answer) } else { answer };
+            let answer = parse_json_answer(hook, point, &value);
+            return if output::is_forbidding(&value) {
+                enforce_denial(hook, point, answer)
+            } else {
+                answer
+            };
         }
         HookOutput::Mixed(values) => {
-            let answer = together(values.iter().map(|value| json(hook, point, value)));
+            let answer =
+                merge_answers(values.iter().map(|value| parse_json_answer(hook, point, value)));
             let notice = of_hook(
                 hook,
                 "prints more than one JSON object; only what forbids something or asks was used. Print the JSON alone",
             );
             let PointAnswer { block, ask, stop, notices, .. } = answer;
             let notices = notices.into_iter().chain([notice]).collect();
-            let context = heard(point, text);
+            let context = context_lines(point, text);
             PointAnswer { block, ask, stop, notices, context, ..PointAnswer::default() }
         }
         HookOutput::Broken(why) if hook.fails_closed => {
             let end = HookEnd::Failed(format!("printed JSON that cannot be read: {why}"));
-            return failed(
+            return failure_answer(
                 hook,
                 &end,
                 &HookRun { end: end.clone(), stdout: String::new(), stderr: String::new() },
@@ -174,17 +187,17 @@ fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswe
         }
     };
     let forbids = output::forbids_somewhere(text) || output::forbids_somewhere(&run.stderr);
-    if forbids { denied(hook, point, answer) } else { answer }
+    if forbids { enforce_denial(hook, point, answer) } else { answer }
 }
 
 /// Returns the text of a hook at the points where text is context.
-fn heard(point: &Point, text: &str) -> Vec<String> {
+fn context_lines(point: &Point, text: &str) -> Vec<String> {
     let is_heard = matches!(point.kind(), PointKind::SessionStart | PointKind::Prompt);
-    (is_heard && !text.is_empty()).then(|| words(text)).into_iter().collect()
+    (is_heard && !text.is_empty()).then(|| bounded_words(text)).into_iter().collect()
 }
 
 /// An answer in which a hook denies something: where that was not understood, it is told, and a call does not run.
-fn denied(hook: &Hook, point: &Point, mut answer: PointAnswer) -> PointAnswer {
+fn enforce_denial(hook: &Hook, point: &Point, mut answer: PointAnswer) -> PointAnswer {
     if answer.block.is_some() || answer.stop.is_some() {
         return answer;
     }
@@ -198,13 +211,13 @@ fn denied(hook: &Hook, point: &Point, mut answer: PointAnswer) -> PointAnswer {
 }
 
 fn of_hook(hook: &Hook, what: &str) -> String {
-    format!("the {} hook `{}` {what}", hook.event, shortened(&hook.name))
+    format!("the {} hook `{}` {what}", hook.event, shorten_text(&hook.name))
 }
 
-fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
+fn parse_json_answer(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
     let text = |value: &Value, name: &str| {
         let text = value.get(name).and_then(Value::as_str);
-        text.map(words).filter(|text| !text.is_empty())
+        text.map(bounded_words).filter(|text| !text.is_empty())
     };
     let mut answer = PointAnswer::default();
     answer.notices.extend(text(value, "systemMessage"));
@@ -218,7 +231,7 @@ fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
     }
     let reason = text(value, "reason");
     if text(value, "decision").as_deref() == Some("block") {
-        let block = blocked(point, reason.unwrap_or_default());
+        let block = block_point(point, reason.unwrap_or_default());
         answer.block = answer.block.or(block.block);
         answer.notices.extend(block.notices);
     }
@@ -254,27 +267,27 @@ fn json(hook: &Hook, point: &Point, value: &Value) -> PointAnswer {
         Point::PermissionAsked { .. } => specific.pointer("/decision/updatedInput"),
         _ => None,
     };
-    if let (Some(changed), Some(call)) = (changed.filter(|it| !it.is_null()), point.call()) {
-        change(&mut answer, call, changed);
+    if let (Some(changed), Some(call)) = (changed.filter(|it| !it.is_null()), point.tool_call()) {
+        change_arguments(&mut answer, call, changed);
     }
     answer
 }
 
 /// Other arguments. Where they cannot be, the call does not run with those that were to be changed.
-fn change(answer: &mut PointAnswer, call: &ToolCall, changed: &Value) {
-    answer.arguments = arguments(call, changed);
+fn change_arguments(answer: &mut PointAnswer, call: &ToolCall, changed: &Value) {
+    answer.arguments = convert_arguments(call, changed);
     if answer.arguments.is_none() {
         let why = "a hook changed its input to something other than an object";
         answer.block.get_or_insert_with(|| why.to_owned());
     }
 }
 
-fn arguments(call: &ToolCall, changed: &Value) -> Option<RawJson> {
-    changed.is_object().then(|| RawJson::of(&own_arguments(call, changed.clone())).ok())?
+fn convert_arguments(call: &ToolCall, changed: &Value) -> Option<RawJson> {
+    changed.is_object().then(|| RawJson::from_value(&own_arguments(call, changed.clone())).ok())?
 }
 
 /// Reports whether a program's callback allows the call that is about to be judged or asked about.
-pub(crate) fn allows(hook: &Hook, point: &Point, said: &Value) -> bool {
+pub(crate) fn is_call_allowed(hook: &Hook, point: &Point, said: &Value) -> bool {
     let is = |path: &str, word: &str| said.pointer(path).and_then(Value::as_str) == Some(word);
     let event = said.pointer("/hookSpecificOutput/hookEventName").and_then(Value::as_str);
     let is_meant = event.is_none_or(|event| event == hook.event);
@@ -291,12 +304,12 @@ pub(crate) fn allows(hook: &Hook, point: &Point, said: &Value) -> bool {
 }
 
 /// gnoma's own contract: 0 allows, 1 abstains, 2 denies, and JSON weighs more than the code.
-fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
-    let value = match output::read(&run.stdout) {
+fn interpret_gnoma_contract(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
+    let value = match output::parse_output(&run.stdout) {
         HookOutput::Json(value) => value,
         // Of several, one that forbids counts.
         HookOutput::Mixed(values) => {
-            let forbidding = values.iter().find(|value| output::forbids(value));
+            let forbidding = values.iter().find(|value| output::is_forbidding(value));
             forbidding.or(values.last()).cloned().unwrap_or_default()
         }
         HookOutput::Text | HookOutput::Broken(_) if output::forbids_somewhere(&run.stdout) => {
@@ -306,14 +319,15 @@ fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
     };
     let action = value.get("action").and_then(Value::as_str);
     // A denial counts in whatever words; one of gnoma's own is also the exit code.
-    let denies = output::forbids(&value) || action.map_or(code == 2, |action| action == "deny");
+    let denies =
+        output::is_forbidding(&value) || action.map_or(code == 2, |action| action == "deny");
     let mut answer = PointAnswer::default();
     if denies && !matches!(point.kind(), PointKind::AfterTool) {
-        answer = blocked(point, words(&run.stderr));
+        answer = block_point(point, bounded_words(&run.stderr));
     }
     match (point, value.get("transformed")) {
         (_, None | Some(Value::Null)) => (),
-        (Point::BeforeTool { call }, Some(changed)) => change(&mut answer, call, changed),
+        (Point::BeforeTool { call }, Some(changed)) => change_arguments(&mut answer, call, changed),
         (Point::AfterTool { .. }, Some(Value::String(text))) => answer.output = Some(text.clone()),
         (Point::AfterTool { .. }, Some(other)) => {
             let output = other.get("output").and_then(Value::as_str);
@@ -326,7 +340,7 @@ fn own(point: &Point, code: i32, run: &HookRun) -> PointAnswer {
 
 /// All answers of a point as one: what blocks beats what asks, and that beats what allows.
 #[must_use]
-pub fn together(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
+pub fn merge_answers(answers: impl IntoIterator<Item = PointAnswer>) -> PointAnswer {
     let mut all = PointAnswer::default();
     for answer in answers {
         let PointAnswer { block, ask, arguments, output, context, stop, notices } = answer;
@@ -381,7 +395,7 @@ mod tests {
             root: None,
         };
         let (stdout, stderr) = (stdout.to_owned(), String::new());
-        read(&hook, point, &HookRun { end, stdout, stderr })
+        interpret_run(&hook, point, &HookRun { end, stdout, stderr })
     }
 
     fn call() -> ToolCall {

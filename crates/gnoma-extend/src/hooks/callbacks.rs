@@ -8,7 +8,7 @@ use gnoma_core::{
     lifecycle::{Point, PointAnswer, PointKind},
     session::PermissionMode,
     sync::Mutex,
-    task::boxed,
+    task::box_future,
     tool::BoxFuture,
 };
 use serde_json::Value;
@@ -84,54 +84,55 @@ impl Callbacks {
         cwd: String,
         caller: Arc<dyn HookCaller>,
     ) -> Self {
-        let hooks = callbacks.iter().take(MAX_CALLBACKS).filter_map(hook).map(Arc::new).collect();
+        let hooks =
+            callbacks.iter().take(MAX_CALLBACKS).filter_map(to_hook).map(Arc::new).collect();
         let session = HookSession { id: session, cwd, ..HookSession::default() };
         Self { hooks, session: Arc::new(Mutex::new(session)), caller }
     }
 
     /// Reports whether gnoma has such an event, so that a callback for it can ever be called.
     #[must_use]
-    pub fn knows(event: &str) -> bool {
+    pub fn is_known_event(event: &str) -> bool {
         EVENTS.iter().any(|(name, _)| *name == event)
     }
 
     /// Reports whether a matcher can be read. One that cannot be read matches nothing: its callbacks would never be
     /// called.
     #[must_use]
-    pub fn reads(matcher: &str) -> bool {
-        !matches!(Matcher::read(matcher), Matcher::Broken)
+    pub fn is_valid_matcher(matcher: &str) -> bool {
+        !matches!(Matcher::from_pattern(matcher), Matcher::Broken)
     }
 
     /// Records an event of the session: which model is asked, and how much it thinks.
-    pub fn heard(&self, event: &Event) {
-        self.session.lock().heard(event);
+    pub fn observe_event(&self, event: &Event) {
+        self.session.lock().observe_event(event);
     }
 
     /// Reports whether a callback is registered for such a point.
     #[must_use]
-    pub fn listens(&self, kind: PointKind) -> bool {
+    pub fn has_hook_at(&self, kind: PointKind) -> bool {
         self.hooks.iter().any(|hook| hook.point == kind)
     }
 
     /// Calls those that fit the point, side by side, and puts their answers together.
     #[must_use]
-    pub fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, CalledBack> {
+    pub fn run_at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, CalledBack> {
         let kind = point.kind();
         let name = match &point {
             Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => Some(name.clone()),
-            point => point.call().map(|call| call.name.clone()),
+            point => point.tool_call().map(|call| call.name.clone()),
         };
         let fits = |hook: &Hook| {
-            hook.point == kind && name.as_ref().is_none_or(|name| hook.matcher.fits(name))
+            hook.point == kind && name.as_ref().is_none_or(|name| hook.matcher.matches_name(name))
         };
         let point = Arc::new(point);
         let mut calling = JoinSet::new();
         let session = self.session.lock().clone();
         for (at, hook) in self.hooks.iter().enumerate().filter(|(_, hook)| fits(hook)) {
             let (hook, point) = (Arc::clone(hook), Arc::clone(&point));
-            let facts = input::input(&hook, &point, mode, &session, NO_PROMPT);
+            let facts = input::build_input(&hook, &point, mode, &session, NO_PROMPT);
             let call = self.caller.call(&hook.command, facts);
-            calling.spawn(boxed(async move { (at, called(&hook, &point, call).await) }));
+            calling.spawn(box_future(async move { (at, run_callback(&hook, &point, call).await) }));
         }
         Box::pin(async move {
             let mut answers = Vec::new();
@@ -139,7 +140,7 @@ impl Callbacks {
                 answers.extend(answer.ok());
             }
             gnoma_core::sort::by_key(&mut answers, |(at, _)| *at);
-            merged(answers.into_iter().map(|(_, answer)| answer).collect())
+            merge_answers(answers.into_iter().map(|(_, answer)| answer).collect())
         })
     }
 }
@@ -153,17 +154,17 @@ struct CallbackAnswer {
 
 /// Merges the answers of several callbacks: denying beats asking, and asking beats allowing. A callback allows only
 /// the arguments that it has seen or written.
-fn merged(answers: Vec<CallbackAnswer>) -> CalledBack {
+fn merge_answers(answers: Vec<CallbackAnswer>) -> CalledBack {
     let is_changed = answers.iter().any(|it| !it.allows && it.answer.arguments.is_some());
     let is_allowed = answers.iter().any(|it| it.allows);
     let (answers, said): (Vec<_>, Vec<_>) =
         answers.into_iter().map(|it| (it.answer, it.said)).unzip();
-    let answer = answer::together(answers);
+    let answer = answer::merge_answers(answers);
     let allows = is_allowed && !is_changed && answer.block.is_none() && answer.ask.is_none();
     CalledBack { answer, allows, said }
 }
 
-async fn called(
+async fn run_callback(
     hook: &Hook,
     point: &Point,
     call: BoxFuture<'static, Result<Value, String>>,
@@ -174,11 +175,11 @@ async fn called(
         Err(_) => (HookEnd::TimedOut, Value::Null),
     };
     let run = HookRun { end, stdout: said.to_string(), stderr: String::new() };
-    let answer = answer::read(hook, point, &run);
-    CallbackAnswer { answer, allows: answer::allows(hook, point, &said), said }
+    let answer = answer::interpret_run(hook, point, &run);
+    CallbackAnswer { answer, allows: answer::is_call_allowed(hook, point, &said), said }
 }
 
-fn hook(callback: &Callback) -> Option<Hook> {
+fn to_hook(callback: &Callback) -> Option<Hook> {
     let (_, point) = EVENTS.iter().find(|(name, _)| *name == callback.event)?;
     let seconds = callback.timeout.filter(|seconds| *seconds > 0.0);
     let timeout = seconds.map_or(USUAL_TIMEOUT, |seconds| {
@@ -189,7 +190,7 @@ fn hook(callback: &Callback) -> Option<Hook> {
         point: *point,
         event: callback.event.clone(),
         condition: None,
-        matcher: Matcher::read(&callback.matcher),
+        matcher: Matcher::from_pattern(&callback.matcher),
         kind: HookKind::Command,
         command: callback.id.clone(),
         timeout,
@@ -220,12 +221,12 @@ mod tests {
         let arguments = Some(gnoma_core::RawJson::empty_object());
         let changes = PointAnswer { arguments, ..PointAnswer::default() };
         let allow = || one(true, PointAnswer::default());
-        assert!(merged(vec![allow(), one(false, PointAnswer::default())]).allows);
+        assert!(merge_answers(vec![allow(), one(false, PointAnswer::default())]).allows);
         for other in [denies, asks, changes.clone()] {
-            assert!(!merged(vec![allow(), one(false, other.clone())]).allows);
-            assert!(!merged(vec![one(false, other), allow()]).allows);
+            assert!(!merge_answers(vec![allow(), one(false, other.clone())]).allows);
+            assert!(!merge_answers(vec![one(false, other), allow()]).allows);
         }
-        assert!(merged(vec![one(true, changes)]).allows);
-        assert!(!merged(vec![one(false, PointAnswer::default())]).allows);
+        assert!(merge_answers(vec![one(true, changes)]).allows);
+        assert!(!merge_answers(vec![one(false, PointAnswer::default())]).allows);
     }
 }

@@ -24,9 +24,11 @@ pub(super) struct CodexChoices {
 
 impl CodexChoices {
     /// Those of the settings in a home. A project chooses nothing about hooks.
-    pub(super) fn read(home: Option<&Path>) -> Self {
+    pub(super) fn from_home(home: Option<&Path>) -> Self {
         let settings = home.map(|home| home.join(FOLDER).join(SETTINGS));
-        let Some(Ok(value)) = settings.filter(|path| path.is_file()).map(|path| read(&path)) else {
+        let Some(Ok(value)) =
+            settings.filter(|path| path.is_file()).map(|path| read_settings(&path))
+        else {
             return Self::default();
         };
         let feature =
@@ -63,7 +65,7 @@ fn in_small_letters(event: &str) -> String {
 }
 
 /// Settings as a document like those of other files.
-pub(super) fn read(path: &Path) -> Result<Value, String> {
+pub(super) fn read_settings(path: &Path) -> Result<Value, String> {
     let text = read_text(path)?;
     toml::from_str(&text).map_err(|error| format!("it is not valid TOML: {}", error.message()))
 }

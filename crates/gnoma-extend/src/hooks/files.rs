@@ -97,7 +97,7 @@ pub struct Found {
 
 /// Reads the hooks of other programs' files: the person's, then the project's.
 #[must_use]
-pub fn read(places: &ExtendPlaces) -> Found {
+pub fn read_hook_files(places: &ExtendPlaces) -> Found {
     let mut found = Found::default();
     let mut files = Vec::new();
     if let Some(home) = &places.home {
@@ -120,7 +120,7 @@ pub fn read(places: &ExtendPlaces) -> Found {
             files.push((BroughtBy::Project, places.project.join(name)));
         }
     }
-    let choices = CodexChoices::read(places.home.as_deref());
+    let choices = CodexChoices::from_home(places.home.as_deref());
     for plugin in &places.plugins {
         let Found { hooks, faults, notes, restrictions: _ } = of_plugin(plugin);
         found.hooks.extend(hooks);
@@ -129,25 +129,25 @@ pub fn read(places: &ExtendPlaces) -> Found {
     }
     for (by, path) in files {
         if path.is_file() {
-            file(places, (by, &choices), &path, &mut found);
+            read_hook_file(places, (by, &choices), &path, &mut found);
         }
     }
     found
 }
 
-fn file(
+fn read_hook_file(
     places: &ExtendPlaces,
     (by, choices): (BroughtBy, &CodexChoices),
     path: &Path,
     found: &mut Found,
 ) {
-    let shown = places.shown(path);
+    let shown = places.display_path(path);
     if !places.is_inside(by, path) {
         return found.faults.push(format!("{shown} leads outside the project or to secrets"));
     }
     let is_codex = path.parent().is_some_and(|folder| folder.ends_with(codex::FOLDER));
     let value = if path.ends_with(codex::SETTINGS) {
-        codex::read(path)
+        codex::read_settings(path)
     } else {
         read_text(path).and_then(|text| {
             from_hand::<Value>(&text).map_err(|error| format!("it is not valid JSON: {error}"))
@@ -169,7 +169,9 @@ fn file(
                     .push(format!("the hooks of {shown} are turned off in Codex's settings"));
             }
         }
-        Ok(value) => document(&HookFile { by, path, shown, root: None, choices }, &value, found),
+        Ok(value) => {
+            parse_document(&HookFile { by, path, shown, root: None, choices }, &value, found)
+        }
         Err(why) => {
             found.faults.push(format!("the hooks and rules of {shown} are not read: {why}"));
         }
@@ -220,10 +222,10 @@ pub fn of_plugin(plugin: &PluginPlace) -> Found {
     for (path, value) in &plugin.hooks {
         let shown = format!("the plugin `{}`", plugin.name);
         let file = HookFile { by: plugin.by, path, shown, root, choices: None };
-        document(&file, value, &mut found);
+        parse_document(&file, value, &mut found);
     }
     for value in &plugin.own_hooks {
-        match own(plugin, value) {
+        match parse_own_hook(plugin, value) {
             Ok(hook) => found.hooks.push(hook),
             Err(why) => found.faults.push(format!("the plugin `{}`: a hook {why}", plugin.name)),
         }
@@ -232,9 +234,9 @@ pub fn of_plugin(plugin: &PluginPlace) -> Found {
 }
 
 /// A hook as plugins of gnoma have it, with the names of the settings.
-fn own(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
+fn parse_own_hook(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let kind = kind(entry)?;
+    let kind = parse_kind(entry)?;
     if text("exec").trim().is_empty() {
         return Err("has no `exec`".to_owned());
     }
@@ -249,7 +251,7 @@ fn own(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
         by: plugin.by,
         origin: plugin.root.clone(),
     };
-    Ok(Hook { root: Some(plugin.root.clone()), ..hook.hook()? })
+    Ok(Hook { root: Some(plugin.root.clone()), ..hook.into_hook()? })
 }
 
 /// The place of a document with hooks.
@@ -271,7 +273,7 @@ fn list_of_objects(value: &Value) -> Option<&[Value]> {
     }
 }
 
-fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
+fn parse_document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
     let shown = &file.shown;
     if value.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
         return found.faults.push(format!("{shown} turns its hooks off"));
@@ -327,9 +329,9 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
                     found.notes.push(format!("{shown}: a hook for {event} is turned off"));
                     continue;
                 }
-                fields(file, event, entry, found);
-                let condition = condition(file, (event, *point), entry, found);
-                match hook(event, *point, matcher, entry) {
+                report_unused_fields(file, event, entry, found);
+                let condition = parse_condition(file, (event, *point), entry, found);
+                match parse_hook(event, *point, matcher, entry) {
                     Ok(hook) if condition != Some(Vec::new()) => found.hooks.push(Hook {
                         condition,
                         by: file.by,
@@ -346,7 +348,7 @@ fn document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
 }
 
 /// The rules of `if`, one of which a call must meet; none where it never runs.
-fn condition(
+fn parse_condition(
     file: &HookFile<'_>,
     (event, point): (&str, PointKind),
     entry: &Value,
@@ -373,7 +375,7 @@ fn condition(
 }
 
 /// Names the fields of a hook that change nothing here.
-fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
+fn report_unused_fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
     let shown = &file.shown;
     let names = entry.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let others: Vec<String> = names
@@ -387,7 +389,7 @@ fn fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
 }
 
 /// Returns the kind of hook that an entry asks for.
-fn kind(entry: &Value) -> Result<HookKind, String> {
+fn parse_kind(entry: &Value) -> Result<HookKind, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
     let model = text("model").map(str::to_owned);
     Ok(match text("type").unwrap_or_default() {
@@ -410,7 +412,7 @@ fn kind(entry: &Value) -> Result<HookKind, String> {
 }
 
 /// The shell line of a program. With `args` it is the program alone, and no shell reads the words.
-fn line(entry: &Value, command: String) -> Result<String, String> {
+fn build_shell_line(entry: &Value, command: String) -> Result<String, String> {
     let shell = entry.get("shell").and_then(Value::as_str).unwrap_or("bash");
     if !matches!(shell, "bash" | "sh") {
         return Err(format!(
@@ -419,22 +421,22 @@ fn line(entry: &Value, command: String) -> Result<String, String> {
         ));
     }
     let Some(args) = entry.get("args").and_then(Value::as_array) else { return Ok(command) };
-    let args = args.iter().map(|arg| arg.as_str().map(quoted)).collect::<Option<Vec<_>>>();
+    let args = args.iter().map(|arg| arg.as_str().map(quote_word)).collect::<Option<Vec<_>>>();
     let args = args.ok_or("has `args` that are not strings")?;
-    Ok([quoted(&command)].into_iter().chain(args).collect::<Vec<_>>().join(" "))
+    Ok([quote_word(&command)].into_iter().chain(args).collect::<Vec<_>>().join(" "))
 }
 
 /// A word that the shell takes as it is, but for the folders that hooks may name.
-fn quoted(word: &str) -> String {
+fn quote_word(word: &str) -> String {
     let whole = format!("'{}'", word.replace('\'', "'\\''"));
     FOLDERS.iter().fold(whole, |word, name| {
         word.replace(&format!("${{{name}}}"), &format!("'\"${{{name}}}\"'"))
     })
 }
 
-fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
+fn parse_hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<Hook, String> {
     let text = |name: &str| entry.get(name).and_then(Value::as_str);
-    let kind = kind(entry)?;
+    let kind = parse_kind(entry)?;
     let (field, usual) = match kind {
         HookKind::Command => ("command", USUAL_TIMEOUT),
         HookKind::Prompt { .. } => ("prompt", MODEL_TIMEOUT),
@@ -443,9 +445,10 @@ fn hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Result<H
     };
     let command = text(field).filter(|text| !text.trim().is_empty());
     let command = command.ok_or_else(|| format!("has no `{field}`"))?.to_owned();
-    let command = if kind == HookKind::Command { line(entry, command)? } else { command };
-    kind.check(point, &command)?;
-    let read = Matcher::read(matcher);
+    let command =
+        if kind == HookKind::Command { build_shell_line(entry, command)? } else { command };
+    kind.check_point(point, &command)?;
+    let read = Matcher::from_pattern(matcher);
     if matches!(read, Matcher::Broken) {
         return Err(format!("has a matcher that is not a valid regular expression: `{matcher}`"));
     }
@@ -481,7 +484,7 @@ mod tests {
         let file = HookFile { by: BroughtBy::Project, path, shown, root: None, choices: None };
         let mut found = Found::default();
         found.faults.extend(read_restrictions(file.by, &file.shown, &value).1);
-        document(&file, &value, &mut found);
+        parse_document(&file, &value, &mut found);
         found
     }
 
@@ -526,8 +529,8 @@ mod tests {
 
     #[test]
     fn words_are_taken_as_they_are_but_for_folders() {
-        assert_eq!(quoted("it's $HOME"), r"'it'\''s $HOME'");
+        assert_eq!(quote_word("it's $HOME"), r"'it'\''s $HOME'");
         let script = "${CLAUDE_PLUGIN_ROOT}/a b.sh";
-        assert_eq!(quoted(script), r#"''"${CLAUDE_PLUGIN_ROOT}"'/a b.sh'"#);
+        assert_eq!(quote_word(script), r#"''"${CLAUDE_PLUGIN_ROOT}"'/a b.sh'"#);
     }
 }

@@ -31,7 +31,7 @@ pub(super) struct HookFolder {
 
 impl HookFolder {
     /// Makes one in `base`.
-    pub(super) fn below(base: &Path) -> io::Result<Self> {
+    pub(super) fn create_in(base: &Path) -> io::Result<Self> {
         private_file::create_folder(base)?;
         for _ in 0..MAX_TRIES {
             let folder = tempfile::Builder::new().prefix(PREFIX).tempdir_in(base)?;
@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn hook_files_of_killed_sessions_are_removed_and_those_of_living_ones_stay() {
         let base = tempfile::tempdir().unwrap();
-        let living = HookFolder::below(base.path()).unwrap();
+        let living = HookFolder::create_in(base.path()).unwrap();
         let at = |name: &str| base.path().join(name);
         fs::create_dir(at("session-killed")).unwrap();
         fs::write(at("session-killed/lock"), "").unwrap();

@@ -53,7 +53,7 @@ impl HookKind {
     }
 
     /// Checks that a hook of this kind can be run at a point. `about` is its shell line, question or address.
-    pub(crate) fn check(&self, point: PointKind, about: &str) -> Result<(), String> {
+    pub(crate) fn check_point(&self, point: PointKind, about: &str) -> Result<(), String> {
         match self {
             Self::Prompt { .. } | Self::Agent { .. } if point == PointKind::SessionEnd => {
                 Err("asks a model, but no model answers once the session has ended".to_owned())
@@ -122,7 +122,7 @@ pub struct Hook {
 impl Hook {
     /// Returns a description of what the hook does, for people.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn to_line(&self) -> String {
         match self.kind.name() {
             Some(kind) => format!("{kind}: {}", self.command),
             None => self.command.clone(),
@@ -135,7 +135,7 @@ impl Hook {
     }
 
     /// The shell line as it is run.
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn shell_line(&self) -> String {
         match &self.root {
             Some(root) => with_root(&self.command, root),
             None => self.command.clone(),
@@ -171,7 +171,7 @@ impl OwnHook {
     ///
     /// # Errors
     /// Why it does not, as what follows "a hook".
-    pub fn hook(self) -> Result<Hook, String> {
+    pub fn into_hook(self) -> Result<Hook, String> {
         let point = match &*self.event {
             "pre_tool_use" => PointKind::BeforeTool,
             "post_tool_use" => PointKind::AfterTool,
@@ -190,13 +190,13 @@ impl OwnHook {
             "subagent_stop" => PointKind::ChildStop,
             other => return Err(format!("is for the event `{other}`, which gnoma does not have")),
         };
-        self.kind.check(point, &self.exec)?;
+        self.kind.check_point(point, &self.exec)?;
         let name = if self.name.is_empty() { self.exec.clone() } else { self.name };
         Ok(Hook {
             name,
             point,
             event: self.event,
-            matcher: Matcher::glob(&self.tools),
+            matcher: Matcher::from_glob(&self.tools),
             condition: None,
             kind: self.kind,
             command: self.exec,

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use super::hook::{Hook, HookContract};
 use crate::{
     claude::{our_input, their_input},
-    names::theirs,
+    names::to_claude_name,
 };
 
 /// The facts that are the same at all points of a session.
@@ -33,12 +33,12 @@ pub struct HookSession {
 
 impl HookSession {
     /// Takes in what happens: which model is asked, and how much it thinks.
-    pub(crate) fn heard(&mut self, event: &Event) {
+    pub(crate) fn observe_event(&mut self, event: &Event) {
         match event {
             Event::RoundStarted { arm, .. } | Event::ArmChanged { to: arm, .. } => {
                 self.model.clone_from(&arm.model);
             }
-            Event::ThinkingChanged { thinking } => self.effort = effort(*thinking),
+            Event::ThinkingChanged { thinking } => self.effort = effort_name(*thinking),
             _ => (),
         }
     }
@@ -58,7 +58,7 @@ pub struct HookAgent {
 /// Returns the effort that models put into thinking, in the other program's words; the default if it was not
 /// chosen.
 #[must_use]
-pub fn effort(thinking: Option<ThinkingMode>) -> &'static str {
+pub fn effort_name(thinking: Option<ThinkingMode>) -> &'static str {
     /// Up to how many tokens an effort is low, and up to how many medium.
     const LOW: u32 = 4_096;
     const MEDIUM: u32 = 16_384;
@@ -70,7 +70,7 @@ pub fn effort(thinking: Option<ThinkingMode>) -> &'static str {
 }
 
 /// The facts of a point, as the hook's contract has them.
-pub(crate) fn input(
+pub(crate) fn build_input(
     hook: &Hook,
     point: &Point,
     mode: PermissionMode,
@@ -79,7 +79,7 @@ pub(crate) fn input(
 ) -> Value {
     match hook.contract {
         HookContract::Claude => {
-            let mut value = claude(hook, point, mode, session);
+            let mut value = claude_input(hook, point, mode, session);
             // Which of the person's messages it belongs to.
             if let Some(fields) = value.as_object_mut().filter(|_| prompt > 0) {
                 let id = format!("{}-{prompt}", session.id);
@@ -90,11 +90,11 @@ pub(crate) fn input(
             }
             value
         }
-        HookContract::Own => own(hook, point, session),
+        HookContract::Own => gnoma_input(hook, point, session),
     }
 }
 
-fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSession) -> Value {
+fn claude_input(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSession) -> Value {
     let mut fields = Map::new();
     let mut put = |name: &str, value: Value| {
         fields.insert(name.to_owned(), value);
@@ -117,8 +117,8 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
     if has_effort(point.kind()) && !session.effort.is_empty() {
         put("effort", json!({ "level": session.effort }));
     }
-    if let Some(call) = point.call() {
-        put("tool_name", json!(theirs(&call.name)));
+    if let Some(call) = point.tool_call() {
+        put("tool_name", json!(to_claude_name(&call.name)));
         put("tool_input", tool_input(call));
         put("tool_use_id", json!(call.id.as_str()));
     }
@@ -129,7 +129,7 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
         Point::SessionEnd => put("reason", json!("other")),
         Point::Prompt { text } => put("prompt", json!(text)),
         Point::AfterTool { outcome, duration_ms, .. } => {
-            let (text, failed) = said(outcome);
+            let (text, failed) = outcome_text(outcome);
             if failed {
                 put("error", json!(text));
             } else {
@@ -171,7 +171,7 @@ fn claude(hook: &Hook, point: &Point, mode: PermissionMode, session: &HookSessio
     Value::Object(fields)
 }
 
-fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
+fn gnoma_input(hook: &Hook, point: &Point, session: &HookSession) -> Value {
     let arguments = |call: &ToolCall| call.arguments.read::<Value>().unwrap_or_default();
     match point {
         Point::BeforeTool { call } => {
@@ -179,7 +179,7 @@ fn own(hook: &Hook, point: &Point, session: &HookSession) -> Value {
         }
         Point::AfterTool { call, outcome, .. } => json!({
             "event": hook.event, "tool": call.name, "args": arguments(call),
-            "result": {"output": said(outcome).0, "metadata": {}},
+            "result": {"output": outcome_text(outcome).0, "metadata": {}},
         }),
         Point::BeforeStop { .. } => json!({"event": hook.event, "reason": "end_turn"}),
         Point::Prompt { text } => json!({"event": hook.event, "prompt": text}),
@@ -232,7 +232,7 @@ pub(crate) fn own_arguments(call: &ToolCall, changed: Value) -> Value {
 }
 
 /// Returns the text of a tool's outcome, and whether the tool failed.
-pub(crate) fn said(outcome: &ToolOutcome) -> (String, bool) {
+pub(crate) fn outcome_text(outcome: &ToolOutcome) -> (String, bool) {
     let text = |parts: &[ResultPart]| {
         let texts = parts.iter().filter_map(|part| match part {
             ResultPart::Text { text } => Some(text.as_str()),

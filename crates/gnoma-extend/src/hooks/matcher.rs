@@ -5,7 +5,7 @@ use regex_automata::meta::Regex;
 
 use crate::{
     claude::our_name,
-    names::{ours, theirs},
+    names::{to_claude_name, to_gnoma_name},
 };
 
 /// The condition of a hook on the name of a tool or another word.
@@ -28,7 +28,7 @@ pub(crate) enum Matcher {
 impl Matcher {
     /// As other programs read it: `*` and nothing are all; letters, `|` and commas are lists of names; with
     /// any other sign it is a regular expression.
-    pub(crate) fn read(text: &str) -> Self {
+    pub(crate) fn from_pattern(text: &str) -> Self {
         let text = text.trim();
         if text.is_empty() || text == "*" {
             return Self::All;
@@ -51,20 +51,20 @@ impl Matcher {
     }
 
     /// A glob of tool names; nothing is all.
-    pub(crate) fn glob(text: &str) -> Self {
+    pub(crate) fn from_glob(text: &str) -> Self {
         if text.is_empty() || text == "*" { Self::All } else { Self::Glob(text.to_owned()) }
     }
 
     /// Reports whether the hook applies to `name`: a tool by gnoma's name, or any other word.
-    pub(crate) fn fits(&self, name: &str) -> bool {
+    pub(crate) fn matches_name(&self, name: &str) -> bool {
         match self {
             Self::All => true,
             Self::Names(names) => names.iter().any(|it| is_named(it, name)),
-            Self::Regex(regex) => regex.is_match(theirs(name)),
+            Self::Regex(regex) => regex.is_match(to_claude_name(name)),
             Self::Either(names, regex) => {
-                names.iter().any(|it| is_named(it, name)) || regex.is_match(theirs(name))
+                names.iter().any(|it| is_named(it, name)) || regex.is_match(to_claude_name(name))
             }
-            Self::Glob(glob) => glob.split('|').any(|glob| glob::matches(glob, name)),
+            Self::Glob(glob) => glob.split('|').any(|glob| glob::glob_matches(glob, name)),
             Self::Broken => false,
         }
     }
@@ -73,8 +73,9 @@ impl Matcher {
 /// Reports whether `written` means the tool `name`: by its other name, if it has one, else by gnoma's.
 fn is_named(written: &str, name: &str) -> bool {
     // `bash` is not `Bash` to programs that write so; ours with a dot can only be ours.
-    let is_theirs = written != name && (ours(written) == name || our_name(written) == name);
-    is_theirs || written == theirs(name) || (written == name && name.contains('.'))
+    let is_theirs =
+        written != name && (to_gnoma_name(written) == name || our_name(written) == name);
+    is_theirs || written == to_claude_name(name) || (written == name && name.contains('.'))
 }
 
 #[cfg(test)]
@@ -85,13 +86,13 @@ mod tests {
     fn a_hook_glob_of_many_stars_is_matched_in_few_steps() {
         let (glob, name) = ("a*".repeat(1_000) + "b", "a".repeat(20_000));
         // Trying everything would not end.
-        assert!(!Matcher::glob(&glob).fits(&name));
-        assert!(Matcher::glob(&("a*".repeat(1_000))).fits(&name));
+        assert!(!Matcher::from_glob(&glob).matches_name(&name));
+        assert!(Matcher::from_glob(&("a*".repeat(1_000))).matches_name(&name));
     }
 
     #[test]
     fn matchers_are_read_as_measured() {
-        let fits = |matcher: &str, tool: &str| Matcher::read(matcher).fits(tool);
+        let fits = |matcher: &str, tool: &str| Matcher::from_pattern(matcher).matches_name(tool);
         for all in ["", "*", " "] {
             assert!(fits(all, "bash") && fits(all, "fs.read"));
         }
@@ -106,6 +107,9 @@ mod tests {
                 && !fits("Read", "fs.write")
         );
         assert!(fits("mcp__.*__write", "mcp__a__write") && !fits("(", "bash"));
-        assert!(Matcher::glob("fs.*").fits("fs.edit") && !Matcher::glob("fs.*").fits("bash"));
+        assert!(
+            Matcher::from_glob("fs.*").matches_name("fs.edit")
+                && !Matcher::from_glob("fs.*").matches_name("bash")
+        );
     }
 }

@@ -22,12 +22,12 @@ mod set;
 mod transcript;
 
 pub use self::{
-    answer::together,
+    answer::merge_answers,
     callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
-    files::{Found, of_plugin, read},
+    files::{Found, of_plugin, read_hook_files},
     folder::remove_left_files,
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
-    input::{HookAgent, HookSession, effort},
+    input::{HookAgent, HookSession, effort_name},
     reach::HookReach,
     restrictions::Restrictions,
     run::{HookRunner, HookWalls},

@@ -45,7 +45,7 @@ pub(super) enum HookOutput {
 }
 
 /// Finds the JSON in an output.
-pub(super) fn read(output: &str) -> HookOutput {
+pub(super) fn parse_output(output: &str) -> HookOutput {
     let output = output.trim().trim_start_matches('\u{feff}');
     // Also in a list, and behind a comment.
     let is_json =
@@ -81,7 +81,7 @@ pub(super) fn read(output: &str) -> HookOutput {
 
 /// Reports whether a value has a field by which an answer is known, or forbids in another way.
 fn is_answer(value: &Value) -> bool {
-    FIELDS.iter().any(|field| value.get(field).is_some()) || forbids(value)
+    FIELDS.iter().any(|field| value.get(field).is_some()) || is_forbidding(value)
 }
 
 /// The word that an output consists of, in lower case.
@@ -115,7 +115,7 @@ fn answers_in(output: &str) -> Vec<Value> {
 }
 
 /// Reports whether a value forbids, in whatever place of it.
-pub(super) fn forbids(value: &Value) -> bool {
+pub(super) fn is_forbidding(value: &Value) -> bool {
     let withholds = |field: &str| value.get(field).and_then(Value::as_bool) == Some(false);
     let is_word = value.as_str().is_some_and(forbids_in_a_word);
     // Programs that a hook calls say `ok` of themselves, without a reason for the hook's decision.
@@ -169,17 +169,17 @@ mod tests {
             format!("{{not json\n{deny}"),
             format!("{{\"level\":\"info\"}}\n{deny}\n{{\"level\":\"info\"}}"),
         ] {
-            assert_eq!(read(&output), HookOutput::Mixed(vec![value.clone()]), "{output}");
+            assert_eq!(parse_output(&output), HookOutput::Mixed(vec![value.clone()]), "{output}");
         }
-        assert_eq!(read(&format!("\u{feff}{deny}\n")), HookOutput::Json(value));
-        assert_eq!(read("{\"a\": 1,} // c"), HookOutput::Json(json!({"a": 1})));
+        assert_eq!(parse_output(&format!("\u{feff}{deny}\n")), HookOutput::Json(value));
+        assert_eq!(parse_output("{\"a\": 1,} // c"), HookOutput::Json(json!({"a": 1})));
         for output in ["", "text", "{\"level\":\"info\"}\n{\"level\":\"warn\"}", "uses {braces}"] {
             assert!(
-                !matches!(read(output), HookOutput::Mixed(_) | HookOutput::Json(_)),
+                !matches!(parse_output(output), HookOutput::Mixed(_) | HookOutput::Json(_)),
                 "{output}"
             );
         }
-        assert_eq!(read("uses {braces}"), HookOutput::Text);
+        assert_eq!(parse_output("uses {braces}"), HookOutput::Text);
     }
 
     #[test]
@@ -191,16 +191,16 @@ mod tests {
             format!("/* c */ {deny}"),
             format!("[{{\"level\": \"info\"}}, {deny}, 7]"),
         ] {
-            assert_eq!(read(&output), HookOutput::Json(deny.clone()), "{output}");
+            assert_eq!(parse_output(&output), HookOutput::Json(deny.clone()), "{output}");
         }
         let both = HookOutput::Mixed(vec![deny.clone(), deny.clone()]);
-        assert_eq!(read(&format!("[{deny}, {deny}]")), both);
+        assert_eq!(parse_output(&format!("[{deny}, {deny}]")), both);
         for output in ["deny", "\"deny\"", " `Deny`.\n", "BLOCK"] {
-            let HookOutput::Json(word) = read(output) else { panic!("{output}") };
-            assert!(forbids(&word), "{output}");
+            let HookOutput::Json(word) = parse_output(output) else { panic!("{output}") };
+            assert!(is_forbidding(&word), "{output}");
         }
         for output in ["denying", "no", "allow", "// note", "[info] begins", "[1, 2]", "[]"] {
-            assert_eq!(read(output), HookOutput::Text, "{output}");
+            assert_eq!(parse_output(output), HookOutput::Text, "{output}");
         }
     }
 
@@ -213,23 +213,23 @@ mod tests {
             json!({"decision": "reject"}),
             json!({"permissionDecision": "Blocked"}),
         ] {
-            assert!(forbids(&value), "{value}");
+            assert!(is_forbidding(&value), "{value}");
             assert!(forbids_somewhere(&format!("{value} rest")), "{value}");
         }
         for value in [json!({"ok": false, "reason": "r"}), json!({"allow": false}), json!("deny")] {
-            assert!(forbids(&value), "{value}");
+            assert!(is_forbidding(&value), "{value}");
         }
         let slack = json!({"ok": false, "error": "channel_not_found"});
         for value in
             [slack, json!({"ok": true}), json!({"done": {"ok": false}}), json!({"ok": "false"})]
         {
-            assert!(!forbids(&value), "{value}");
+            assert!(!is_forbidding(&value), "{value}");
         }
         for value in [json!({"decision": "approve"}), json!({"reason": "\"decision\": \"deny\""})] {
-            assert!(!forbids(&value), "{value}");
+            assert!(!is_forbidding(&value), "{value}");
         }
         for output in [r#"{"decision": "block", "#, r#"x {"decision" : "block"} y"#] {
-            assert!(matches!(read(output), HookOutput::Broken(_)), "{output}");
+            assert!(matches!(parse_output(output), HookOutput::Broken(_)), "{output}");
         }
     }
 }

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{sync::Mutex, task::boxed};
+use gnoma_core::{sync::Mutex, task::box_future};
 use serde_json::Value;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
@@ -82,10 +82,10 @@ impl PipedHook {
         let (stdout, stderr) = (PipedOutput::default(), PipedOutput::default());
         let (mut reading, mut writing) = (JoinSet::new(), JoinSet::new());
         if let Some(pipe) = child.stdout.take() {
-            reading.spawn(boxed(collect(pipe, Arc::clone(&stdout))));
+            reading.spawn(box_future(collect_output(pipe, Arc::clone(&stdout))));
         }
         if let Some(pipe) = child.stderr.take() {
-            reading.spawn(boxed(collect(pipe, Arc::clone(&stderr))));
+            reading.spawn(box_future(collect_output(pipe, Arc::clone(&stderr))));
         }
         if let Some(mut pipe) = child.stdin.take() {
             // A hook need not read what it is told.
@@ -98,7 +98,11 @@ impl PipedHook {
 
     /// Waits for its end until that time; an error where it has said that the session need not wait, and `may_go_on`.
     /// Safe to drop.
-    pub(super) async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
+    pub(super) async fn wait_for_end(
+        &mut self,
+        until: Instant,
+        may_go_on: bool,
+    ) -> Result<HookEnd, GoesOn> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
             match timeout_at(look, self.child.wait()).await {
@@ -119,7 +123,7 @@ impl PipedHook {
     }
 
     /// Returns what it has said, once it has ended so.
-    pub(super) fn said(&self, end: HookEnd) -> HookRun {
+    pub(super) fn collect_run(&self, end: HookEnd) -> HookRun {
         let text = |output: &PipedOutput| String::from_utf8_lossy(&output.lock()).into_owned();
         HookRun { end, stdout: text(&self.stdout), stderr: text(&self.stderr) }
     }
@@ -134,7 +138,7 @@ fn exit_code(status: ExitStatus) -> HookEnd {
 }
 
 /// Appends to an output that holds at most [`MAX_OUTPUT_BYTES`]: its middle is left out, since an answer is at either end.
-fn append(output: &mut Vec<u8>, piece: &[u8]) {
+fn append_output(output: &mut Vec<u8>, piece: &[u8]) {
     let most = usize::try_from(MAX_OUTPUT_BYTES).unwrap_or(usize::MAX);
     if output.len() + piece.len() > most {
         // In large steps, so that an output without end is not moved for each piece.
@@ -145,10 +149,10 @@ fn append(output: &mut Vec<u8>, piece: &[u8]) {
 }
 
 /// Collects an output, and reads on so that its writer does not wait.
-async fn collect(mut pipe: impl AsyncRead + Unpin, output: PipedOutput) {
+async fn collect_output(mut pipe: impl AsyncRead + Unpin, output: PipedOutput) {
     let mut chunk = [0; 8 << 10];
     while let Ok(length @ 1..) = pipe.read(&mut chunk).await {
-        append(&mut output.lock(), chunk.get(..length).unwrap_or_default());
+        append_output(&mut output.lock(), chunk.get(..length).unwrap_or_default());
     }
 }
 
@@ -180,7 +184,7 @@ mod tests {
         let long = format!("begin\n{}\nend", "line of a log\n".repeat(300_000));
         let mut collected = Vec::new();
         for piece in long.as_bytes().chunks(8 << 10) {
-            append(&mut collected, piece);
+            append_output(&mut collected, piece);
         }
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(long.as_bytes()).unwrap();

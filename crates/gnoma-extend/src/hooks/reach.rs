@@ -64,7 +64,7 @@ impl fmt::Debug for HookReach {
 
 impl HookReach {
     /// Reports whether a hook can be run here at all: sub-agents of sub-agents are not started.
-    pub(super) fn fits(&self, hook: &Hook) -> bool {
+    pub(super) fn can_run(&self, hook: &Hook) -> bool {
         match hook.kind {
             HookKind::Agent { .. } => self.model.get().is_none_or(|model| model.can_look()),
             HookKind::Command | HookKind::Prompt { .. } | HookKind::Http { .. } => true,
@@ -72,18 +72,18 @@ impl HookReach {
     }
 
     /// Reports whether the hook's condition holds at a point. Reads files, so it runs on a thread of its own.
-    pub(super) async fn holds(&self, hook: &Arc<Hook>, point: &Arc<Point>) -> bool {
+    pub(super) async fn condition_holds(&self, hook: &Arc<Hook>, point: &Arc<Point>) -> bool {
         let (Some(meets), Some(_)) = (self.meets.clone(), &hook.condition) else { return true };
         let (hook, point) = (Arc::clone(hook), Arc::clone(point));
         let judged = spawn_blocking(move || {
             let rules = hook.condition.as_deref().unwrap_or_default();
-            point.call().is_some_and(|call| meets(rules, call))
+            point.tool_call().is_some_and(|call| meets(rules, call))
         });
         judged.await.unwrap_or(true)
     }
 
     /// Asks a model about the facts `input`.
-    pub(super) async fn asked(
+    pub(super) async fn ask_model(
         &self,
         hook: &Hook,
         model: Option<String>,
@@ -91,24 +91,24 @@ impl HookReach {
         input: &str,
     ) -> HookRun {
         let Some(port) = self.model.get() else {
-            return failed("cannot ask a model here".to_owned());
+            return failed_run("cannot ask a model here".to_owned());
         };
         let question = SideQuestion {
             system: SYSTEM.to_owned(),
-            text: question(&hook.command, input),
+            text: build_question(&hook.command, input),
             model,
             may_look,
             patience: hook.timeout,
         };
         match timeout(hook.timeout, port.ask(question)).await {
-            Ok(Ok(text)) => answered(text),
-            Ok(Err(why)) => failed(format!("got no answer: {why}")),
-            Err(_) => ended(HookEnd::TimedOut, String::new()),
+            Ok(Ok(text)) => answered_run(text),
+            Ok(Err(why)) => failed_run(format!("got no answer: {why}")),
+            Err(_) => finished_run(HookEnd::TimedOut, String::new()),
         }
     }
 
     /// Sends the facts `input` to the hook's address.
-    pub(super) async fn posted(
+    pub(super) async fn post_facts(
         &self,
         hook: &Hook,
         headers: &[(String, String)],
@@ -118,17 +118,20 @@ impl HookReach {
         let http = match (&self.http, self.closed) {
             (Some(http), None) => http,
             (_, why) => {
-                return failed(format!("was not sent: {}", why.unwrap_or("there is no network")));
+                return failed_run(format!(
+                    "was not sent: {}",
+                    why.unwrap_or("there is no network")
+                ));
             }
         };
         let header = |(name, value): &(String, String)| {
-            (name.to_lowercase().into(), Secret::new(self.filled(hook.by, value, listed)))
+            (name.to_lowercase().into(), Secret::new(self.fill_header(hook.by, value, listed)))
         };
         let json = ("content-type".into(), Secret::new("application/json".to_owned()));
         let request = HttpRequest {
             url: hook.command.clone(),
             headers: std::iter::once(json).chain(headers.iter().map(header)).collect(),
-            body: Some(vec![Bytes::from(self.cleaned(input))]),
+            body: Some(vec![Bytes::from(self.redact_secrets(input))]),
         };
         let sent = async {
             let reply = http.send(request).await?;
@@ -136,15 +139,15 @@ impl HookReach {
             Ok::<_, gnoma_net::NetError>((status, reply.into_bytes(MAX_ANSWER_BYTES).await?))
         };
         match timeout(hook.timeout, sent).await {
-            Ok(Ok((200..=299, body))) => answered(String::from_utf8_lossy(&body).into_owned()),
-            Ok(Ok((status, _))) => failed(format!("got the HTTP status {status}")),
-            Ok(Err(error)) => failed(format!("could not be sent: {error}")),
-            Err(_) => ended(HookEnd::TimedOut, String::new()),
+            Ok(Ok((200..=299, body))) => answered_run(String::from_utf8_lossy(&body).into_owned()),
+            Ok(Ok((status, _))) => failed_run(format!("got the HTTP status {status}")),
+            Ok(Err(error)) => failed_run(format!("could not be sent: {error}")),
+            Err(_) => finished_run(HookEnd::TimedOut, String::new()),
         }
     }
 
     /// A header's value, with the variables that may be filled in.
-    fn filled(&self, by: BroughtBy, value: &str, listed: &[String]) -> String {
+    fn fill_header(&self, by: BroughtBy, value: &str, listed: &[String]) -> String {
         let is_given = |name: &str| {
             let is_key = self.keys.iter().any(|key| key == name);
             listed.iter().any(|it| it == name) && !(is_key && by == BroughtBy::Project)
@@ -153,7 +156,7 @@ impl HookReach {
         let mut rest = value;
         while let Some((before, after)) = rest.split_once('$') {
             filled.push_str(before);
-            match named(after).filter(|(name, _)| is_given(name)) {
+            match parse_variable(after).filter(|(name, _)| is_given(name)) {
                 Some((name, after)) => {
                     let value = self.variables.iter().find(|(known, _)| known == name);
                     filled.push_str(value.map(|(_, value)| value.as_str()).unwrap_or_default());
@@ -169,7 +172,7 @@ impl HookReach {
     }
 
     /// The facts without secrets.
-    fn cleaned(&self, input: &str) -> String {
+    fn redact_secrets(&self, input: &str) -> String {
         let Some(clean) = &self.clean else { return input.to_owned() };
         let Ok(mut value) = serde_json::from_str::<Value>(input) else { return clean(input) };
         clean_strings(&mut value, clean);
@@ -178,7 +181,7 @@ impl HookReach {
 }
 
 /// The name of the variable that a text behind `$` begins with, and what follows it.
-fn named(text: &str) -> Option<(&str, &str)> {
+fn parse_variable(text: &str) -> Option<(&str, &str)> {
     if let Some(braced) = text.strip_prefix('{') {
         return braced.split_once('}');
     }
@@ -198,23 +201,23 @@ pub(super) fn clean_strings(value: &mut Value, clean: &Clean) {
 }
 
 /// Returns the question for a model: the condition, with the facts where it asks for them, or after it.
-fn question(condition: &str, input: &str) -> String {
-    let facts = cut::head(input, MAX_FACTS_BYTES);
+fn build_question(condition: &str, input: &str) -> String {
+    let facts = cut::word_prefix(input, MAX_FACTS_BYTES);
     if condition.contains(FACTS) {
         return condition.replace(FACTS, facts);
     }
     format!("{condition}\n\nThe facts:\n{facts}")
 }
 
-fn answered(stdout: String) -> HookRun {
-    ended(HookEnd::Code(0), stdout)
+fn answered_run(stdout: String) -> HookRun {
+    finished_run(HookEnd::Code(0), stdout)
 }
 
-fn failed(why: String) -> HookRun {
-    ended(HookEnd::Failed(why), String::new())
+fn failed_run(why: String) -> HookRun {
+    finished_run(HookEnd::Failed(why), String::new())
 }
 
-fn ended(end: HookEnd, stdout: String) -> HookRun {
+fn finished_run(end: HookEnd, stdout: String) -> HookRun {
     HookRun { end, stdout, stderr: String::new() }
 }
 
@@ -231,7 +234,7 @@ mod tests {
             ..HookReach::default()
         };
         let listed = ["A".to_owned(), "A_KEY".to_owned()];
-        let filled = |by, value| reach.filled(by, value, &listed);
+        let filled = |by, value| reach.fill_header(by, value, &listed);
         let user = BroughtBy::User;
         assert_eq!(filled(user, "x $A ${A_KEY} $A_KEY $AB ${B} $"), "x one two two $AB ${B} $");
         assert_eq!(filled(BroughtBy::Project, "$A ${A_KEY}"), "one ${A_KEY}");
@@ -239,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_question_holds_the_facts_once() {
-        assert_eq!(question("Is $ARGUMENTS fine?", "{}"), "Is {} fine?");
-        assert_eq!(question("Fine?", "{}"), "Fine?\n\nThe facts:\n{}");
+        assert_eq!(build_question("Is $ARGUMENTS fine?", "{}"), "Is {} fine?");
+        assert_eq!(build_question("Fine?", "{}"), "Fine?\n\nThe facts:\n{}");
     }
 }

@@ -14,7 +14,7 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use gnoma_core::{sync::Mutex, task::boxed};
+use gnoma_core::{sync::Mutex, task::box_future};
 use gnoma_sandbox::{Policy, Walls};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
@@ -99,7 +99,7 @@ impl HookRunner {
 
     /// One that runs nothing, and says why.
     #[must_use]
-    pub fn refusing(why: String) -> Self {
+    pub fn with_refusal(why: String) -> Self {
         let none = Self::new(None, Vec::new(), PathBuf::new(), None);
         Self { refusal: Some(why), ..none }
     }
@@ -107,24 +107,28 @@ impl HookRunner {
     /// The folder of what is handed to hooks, where any can be run and may be written.
     pub(crate) fn folder(&self) -> Option<&Path> {
         let base = self.base.as_ref().filter(|_| self.refusal.is_none())?;
-        self.folder.get_or_init(|| HookFolder::below(base).ok()).as_ref().map(HookFolder::path)
+        self.folder.get_or_init(|| HookFolder::create_in(base).ok()).as_ref().map(HookFolder::path)
     }
 
     /// Has a shell line run with `input` on its standard input.
     ///
     /// # Errors
     /// What became of it, where it was not started.
-    pub(crate) fn begin(self: &Arc<Self>, line: &str, input: &str) -> Result<RunningHook, HookRun> {
+    pub(crate) fn start_hook(
+        self: &Arc<Self>,
+        line: &str,
+        input: &str,
+    ) -> Result<RunningHook, HookRun> {
         let begun = match &self.refusal {
             Some(why) => Err(why.clone()),
             None if self.base.is_none() => {
-                let started = PipedHook::start(self.shell(["-c", line]), input.to_owned());
+                let started = PipedHook::start(self.shell_command(["-c", line]), input.to_owned());
                 started
                     .map(|hook| RunningHook::Piped(Box::new(hook)))
                     .map_err(|error| format!("could not be started: {error}"))
             }
-            None => self.worker().and_then(|worker| {
-                let (id, ended) = worker.begin(line, input)?;
+            None => self.running_worker().and_then(|worker| {
+                let (id, ended) = worker.start_hook(line, input)?;
                 Ok(RunningHook::Shared(SharedHook { runner: Arc::clone(self), worker, id, ended }))
             }),
         };
@@ -135,28 +139,31 @@ impl HookRunner {
     }
 
     /// The shell that starts hooks; the first one starts it.
-    fn worker(&self) -> Result<Arc<HookWorker>, String> {
+    fn running_worker(&self) -> Result<Arc<HookWorker>, String> {
         let mut worker = self.worker.lock();
         if let Some(running) = worker.as_ref().filter(|running| running.waiting.lock().is_some()) {
             return Ok(Arc::clone(running));
         }
         let folder = self.folder().ok_or("could not be started: its folder cannot be made")?;
         let started = HookWorker::start(folder, |folder| {
-            self.shell(["-c".as_ref(), LOOP.as_ref(), folder.as_os_str()])
+            self.shell_command(["-c".as_ref(), LOOP.as_ref(), folder.as_os_str()])
         });
         let started = started.map_err(|error| format!("could not be started: {error}"))?;
         Ok(Arc::clone(worker.insert(Arc::new(started))))
     }
 
     /// No other hook is started by it.
-    fn leave(&self, left: &Arc<HookWorker>) {
+    fn release_worker(&self, left: &Arc<HookWorker>) {
         let mut worker = self.worker.lock();
         if worker.as_ref().is_some_and(|running| Arc::ptr_eq(running, left)) {
             *worker = None;
         }
     }
 
-    fn shell<'a, A: AsRef<OsStr> + 'a>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
+    fn shell_command<'a, A: AsRef<OsStr> + 'a>(
+        &self,
+        arguments: impl IntoIterator<Item = A>,
+    ) -> Command {
         let mut command = match &self.walls {
             Some(walls) => Command::from(walls.walls.command("/bin/sh", arguments, &walls.policy)),
             None => {
@@ -181,18 +188,22 @@ pub(crate) enum RunningHook {
 impl RunningHook {
     /// Waits for its end until that time; an error where it has said that nobody need wait for it, with
     /// how long it may continue from then, and `may_go_on`. Safe to drop.
-    pub(crate) async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
+    pub(crate) async fn wait_for_end(
+        &mut self,
+        until: Instant,
+        may_go_on: bool,
+    ) -> Result<HookEnd, GoesOn> {
         match self {
-            Self::Shared(hook) => hook.end(until, may_go_on).await,
-            Self::Piped(hook) => hook.end(until, may_go_on).await,
+            Self::Shared(hook) => hook.wait_for_end(until, may_go_on).await,
+            Self::Piped(hook) => hook.wait_for_end(until, may_go_on).await,
         }
     }
 
     /// Returns the output of the hook, once it has ended with `end`.
-    pub(crate) fn said(&self, end: HookEnd) -> HookRun {
+    pub(crate) fn collect_run(&self, end: HookEnd) -> HookRun {
         match self {
-            Self::Shared(hook) => hook.worker.said(hook.id, end),
-            Self::Piped(hook) => hook.said(end),
+            Self::Shared(hook) => hook.worker.collect_run(hook.id, end),
+            Self::Piped(hook) => hook.collect_run(end),
         }
     }
 }
@@ -206,13 +217,13 @@ pub(crate) struct SharedHook {
 }
 
 impl SharedHook {
-    async fn end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
+    async fn wait_for_end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
             match timeout_at(look, &mut self.ended).await {
                 Ok(Ok(code)) => return Ok(HookEnd::Code(code)),
                 Ok(Err(_gone)) => {
-                    self.runner.leave(&self.worker);
+                    self.runner.release_worker(&self.worker);
                     return Ok(HookEnd::Failed("was killed".to_owned()));
                 }
                 Err(_) if look < until => {
@@ -221,7 +232,7 @@ impl SharedHook {
                     }
                 }
                 Err(_) => {
-                    self.runner.leave(&self.worker);
+                    self.runner.release_worker(&self.worker);
                     return Ok(HookEnd::TimedOut);
                 }
             }
@@ -244,7 +255,7 @@ impl HookWorker {
         };
         let waiting: Ended = Arc::new(Mutex::new(Some(HashMap::new())));
         let mut reading = JoinSet::new();
-        reading.spawn(boxed(hear(output, Arc::clone(&waiting))));
+        reading.spawn(box_future(read_exit_codes(output, Arc::clone(&waiting))));
         Ok(Self {
             orders: Mutex::new(HookOrders { input: input.into_owned_fd()?.into(), next: 0 }),
             waiting,
@@ -256,7 +267,7 @@ impl HookWorker {
     }
 
     /// Has it start a hook.
-    fn begin(&self, line: &str, input: &str) -> Result<(u64, oneshot::Receiver<i32>), String> {
+    fn start_hook(&self, line: &str, input: &str) -> Result<(u64, oneshot::Receiver<i32>), String> {
         let why = |error: io::Error| format!("could not be started: {error}");
         let mut orders = self.orders.lock();
         let id = orders.next;
@@ -283,10 +294,13 @@ impl HookWorker {
     }
 
     /// Returns the output of a hook and removes its files.
-    fn said(&self, id: u64, end: HookEnd) -> HookRun {
+    fn collect_run(&self, id: u64, end: HookEnd) -> HookRun {
         let folder = self.folder.path().join(id.to_string());
-        let run =
-            HookRun { end, stdout: text(&folder.join("out")), stderr: text(&folder.join("err")) };
+        let run = HookRun {
+            end,
+            stdout: read_output_text(&folder.join("out")),
+            stderr: read_output_text(&folder.join("err")),
+        };
         // What is left there goes with the worker.
         fs::remove_dir_all(&folder).ok();
         run
@@ -294,7 +308,7 @@ impl HookWorker {
 }
 
 /// Hears how hooks ended, until the shell is gone.
-async fn hear(output: ChildStdout, waiting: Ended) {
+async fn read_exit_codes(output: ChildStdout, waiting: Ended) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let Some((id, code)) = line.split_once(' ') else { continue };
@@ -307,7 +321,7 @@ async fn hear(output: ChildStdout, waiting: Ended) {
     *waiting.lock() = None;
 }
 
-fn text(path: &Path) -> String {
+fn read_output_text(path: &Path) -> String {
     let bytes = File::open(path).and_then(read_output).unwrap_or_default();
     String::from_utf8_lossy(&bytes).into_owned()
 }

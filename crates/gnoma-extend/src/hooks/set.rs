@@ -15,7 +15,7 @@ use gnoma_core::{
     lifecycle::{Point, PointAnswer, PointKind, SideModel},
     session::PermissionMode,
     sync::Mutex,
-    task::boxed,
+    task::box_future,
 };
 use tokio::{
     task::{JoinSet, spawn_blocking},
@@ -75,8 +75,8 @@ impl fmt::Debug for HookRuns {
 type RunKey = (String, String, PathBuf);
 
 impl HookRuns {
-    fn key(hook: &Hook) -> RunKey {
-        (hook.event.clone(), hook.shown(), hook.origin.clone())
+    fn run_key(hook: &Hook) -> RunKey {
+        (hook.event.clone(), hook.to_line(), hook.origin.clone())
     }
 
     /// The same, with each run reported from now on.
@@ -85,7 +85,7 @@ impl HookRuns {
         Self { report: Some(Arc::new(report)), ..self }
     }
 
-    fn report(&self, hook: &Hook, took_ms: u64, end: &HookEnd) {
+    fn report_run(&self, hook: &Hook, took_ms: u64, end: &HookEnd) {
         let Some(report) = &self.report else { return };
         let (exit_code, error) = match end {
             HookEnd::Code(code) => (Some(*code).filter(|_| hook.kind == HookKind::Command), None),
@@ -95,15 +95,15 @@ impl HookRuns {
         report(&HookRunReport { event: &hook.event, took_ms, exit_code, error });
     }
 
-    fn put(&self, hook: &Hook, ran: (u64, String)) {
-        let (mut runs, key) = (self.runs.lock(), Self::key(hook));
+    fn record_run(&self, hook: &Hook, ran: (u64, String)) {
+        let (mut runs, key) = (self.runs.lock(), Self::run_key(hook));
         if runs.len() < MAX_RUNS || runs.contains_key(&key) {
             runs.insert(key, ran);
         }
     }
 
-    fn of(&self, hook: &Hook) -> Option<(u64, String)> {
-        self.runs.lock().get(&Self::key(hook)).cloned()
+    fn last_run(&self, hook: &Hook) -> Option<(u64, String)> {
+        self.runs.lock().get(&Self::run_key(hook)).cloned()
     }
 }
 
@@ -150,7 +150,7 @@ impl Hooks {
         session: HookSession,
         last: HookRuns,
     ) -> Self {
-        let transcript = runner.folder().and_then(|folder| Transcript::begin(folder, &reach));
+        let transcript = runner.folder().and_then(|folder| Transcript::create_in(folder, &reach));
         let transcript = transcript.map(Arc::new);
         let path = transcript.as_ref().map(|it| it.path().display().to_string());
         Self {
@@ -171,7 +171,7 @@ impl Hooks {
 
     /// Reports whether any hook runs at such a point.
     #[must_use]
-    pub fn listens(&self, kind: PointKind) -> bool {
+    pub fn has_hook_at(&self, kind: PointKind) -> bool {
         let has_beside =
             || self.hooks.iter().any(|hook| hook.is_async) || !self.beside.lock().is_empty();
         self.points.contains(&kind)
@@ -182,67 +182,67 @@ impl Hooks {
     }
 
     /// The session lends its models.
-    pub(crate) fn lend(&self, model: Arc<dyn SideModel>) {
+    pub(crate) fn set_model(&self, model: Arc<dyn SideModel>) {
         let _is_first = self.reach.model.set(model);
     }
 
     /// A person has said something, whether hooks are asked about it or not.
-    pub(crate) fn prompted(&self, text: &str) {
+    pub(crate) fn count_prompt(&self, text: &str) {
         self.prompts.fetch_add(1, Ordering::Relaxed);
-        self.note(&Point::Prompt { text: text.to_owned() });
+        self.record_in_transcript(&Point::Prompt { text: text.to_owned() });
     }
 
-    fn note(&self, point: &Point) {
+    fn record_in_transcript(&self, point: &Point) {
         if let Some(transcript) = &self.transcript {
-            transcript.note(&self.session.lock().id, point);
+            transcript.record_point(&self.session.lock().id, point);
         }
     }
 
     /// Records an event of the session: which model is asked, and how much it thinks.
-    pub(crate) fn heard(&self, event: &Event) {
-        self.session.lock().heard(event);
+    pub(crate) fn observe_event(&self, event: &Event) {
+        self.session.lock().observe_event(event);
     }
 
     /// All of them, with what came of their last run.
     #[must_use]
-    pub fn looks(&self) -> Vec<HookLook> {
+    pub fn hook_overview(&self) -> Vec<HookLook> {
         let look = |hook: &Arc<Hook>| HookLook {
             event: hook.event.clone(),
-            command: hook.shown(),
+            command: hook.to_line(),
             by: hook.by,
             origin: hook.origin.clone(),
-            last: self.last.of(hook),
+            last: self.last.last_run(hook),
         };
         self.hooks.iter().map(look).collect()
     }
 
     /// Runs the hooks of a point, and puts their answers together.
-    pub fn at(
+    pub fn run_at(
         &self,
         point: Point,
         mode: PermissionMode,
     ) -> impl Future<Output = PointAnswer> + Send + 'static + use<> {
         if !matches!(point, Point::Prompt { .. }) {
-            self.note(&point);
+            self.record_in_transcript(&point);
         }
         let fitting: Vec<(usize, Arc<Hook>)> =
-            self.fitting(&point).map(|(at, hook)| (at, Arc::clone(hook))).collect();
+            self.matching_hooks(&point).map(|(at, hook)| (at, Arc::clone(hook))).collect();
         let (runner, last) = (&self.runner, self.last.clone());
         let is_end = matches!(point, Point::SessionEnd);
         let mut running = JoinSet::new();
         if let Some(runner) = runner.as_ref().filter(|_| !fitting.is_empty()) {
             let point = Arc::new(point);
             for (at, hook) in fitting {
-                let given = self.given(&hook, &point, mode);
+                let given = self.prepare_input(&hook, &point, mode);
                 let is_async = hook.is_async;
                 let beside = (!is_async).then(|| Arc::clone(&self.beside));
                 let reach = self.reach.clone();
                 let means = Means { runner: Arc::clone(runner), reach, beside };
-                let run = one(at, hook, given, means, last.clone());
+                let run = run_hook(at, hook, given, means, last.clone());
                 if is_async {
                     put_beside(&self.beside, async move { drop(run.await) });
                 } else {
-                    running.spawn(boxed(run));
+                    running.spawn(box_future(run));
                 }
             }
         }
@@ -257,20 +257,20 @@ impl Hooks {
             }
             // Their order is the order they were written in, whichever ended first.
             gnoma_core::sort::by_key(&mut answers, |(at, _)| *at);
-            answer::together(answers.into_iter().map(|(_, answer)| answer))
+            answer::merge_answers(answers.into_iter().map(|(_, answer)| answer))
         }
     }
 
-    fn given(&self, hook: &Hook, point: &Arc<Point>, mode: PermissionMode) -> HookGiven {
+    fn prepare_input(&self, hook: &Hook, point: &Arc<Point>, mode: PermissionMode) -> HookGiven {
         let prompt = self.prompts.load(Ordering::Relaxed);
         HookGiven {
             point: Arc::clone(point),
-            input: input::input(hook, point, mode, &self.session.lock(), prompt).to_string(),
+            input: input::build_input(hook, point, mode, &self.session.lock(), prompt).to_string(),
             transcript: self.transcript.clone(),
         }
     }
 
-    fn fitting(&self, point: &Point) -> impl Iterator<Item = (usize, &Arc<Hook>)> {
+    fn matching_hooks(&self, point: &Point) -> impl Iterator<Item = (usize, &Arc<Hook>)> {
         let kind = point.kind();
         let name = match point {
             Point::SessionStart { is_resumed: true } => "resume".to_owned(),
@@ -280,7 +280,7 @@ impl Hooks {
             }
             Point::Notification { .. } => "permission_prompt".to_owned(),
             Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => name.clone(),
-            point => point.call().map(|call| call.name.clone()).unwrap_or_default(),
+            point => point.tool_call().map(|call| call.name.clone()).unwrap_or_default(),
         };
         let mut lines = HashSet::new();
         let all = self.hooks.iter().enumerate();
@@ -288,10 +288,12 @@ impl Hooks {
         let fits = move |hook: &Hook| {
             let is_free =
                 matches!(kind, PointKind::Prompt | PointKind::BeforeStop | PointKind::SessionEnd);
-            hook.point == kind && (is_free || hook.matcher.fits(&name)) && reach.fits(hook)
+            hook.point == kind
+                && (is_free || hook.matcher.matches_name(&name))
+                && reach.can_run(hook)
         };
         // The same line written twice runs once.
-        let line = |hook: &Hook| (hook.shown(), hook.root.clone(), hook.condition.clone());
+        let line = |hook: &Hook| (hook.to_line(), hook.root.clone(), hook.condition.clone());
         all.filter(move |(_, hook)| fits(hook) && lines.insert(line(hook)))
     }
 }
@@ -314,7 +316,7 @@ struct Means {
 }
 
 /// Runs one hook and returns its answer.
-async fn one(
+async fn run_hook(
     at: usize,
     hook: Arc<Hook>,
     given: HookGiven,
@@ -322,7 +324,7 @@ async fn one(
     last: HookRuns,
 ) -> Answered {
     let HookGiven { point, input, transcript } = given;
-    if !means.reach.holds(&hook, &point).await {
+    if !means.reach.condition_holds(&hook, &point).await {
         return (at, PointAnswer::default());
     }
     if let Some(transcript) = transcript {
@@ -330,11 +332,15 @@ async fn one(
     }
     let started = Instant::now();
     let run = match &hook.kind {
-        HookKind::Command => program(&hook, &input, means).await,
-        HookKind::Prompt { model } => means.reach.asked(&hook, model.clone(), false, &input).await,
-        HookKind::Agent { model } => means.reach.asked(&hook, model.clone(), true, &input).await,
+        HookKind::Command => run_program(&hook, &input, means).await,
+        HookKind::Prompt { model } => {
+            means.reach.ask_model(&hook, model.clone(), false, &input).await
+        }
+        HookKind::Agent { model } => {
+            means.reach.ask_model(&hook, model.clone(), true, &input).await
+        }
         HookKind::Http { headers, variables } => {
-            means.reach.posted(&hook, headers, variables, &input).await
+            means.reach.post_facts(&hook, headers, variables, &input).await
         }
     };
     let took = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
@@ -344,31 +350,31 @@ async fn one(
         HookEnd::TimedOut => "timed out".to_owned(),
         HookEnd::Failed(why) => why.clone(),
     };
-    last.report(&hook, took, &run.end);
-    last.put(&hook, (took, how));
-    (at, answer::read(&hook, &point, &run))
+    last.report_run(&hook, took, &run.end);
+    last.record_run(&hook, (took, how));
+    (at, answer::interpret_run(&hook, &point, &run))
 }
 
 /// Runs a hook's program. One that says so continues beside the session, and changes nothing there.
-async fn program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) -> HookRun {
-    let mut running = match runner.begin(&hook.line(), input) {
+async fn run_program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) -> HookRun {
+    let mut running = match runner.start_hook(&hook.shell_line(), input) {
         Ok(running) => running,
         Err(run) => return run,
     };
     let until = Instant::now() + hook.timeout;
     let beside = beside.filter(|_| hook.contract == HookContract::Claude);
-    match (running.end(until, beside.is_some()).await, beside) {
+    match (running.wait_for_end(until, beside.is_some()).await, beside) {
         (Err(GoesOn { limit }), Some(beside)) => {
             let until = limit.map_or(until, |limit| Instant::now() + limit);
             put_beside(&beside, async move {
-                if let Ok(end) = running.end(until, false).await {
-                    drop(running.said(end));
+                if let Ok(end) = running.wait_for_end(until, false).await {
+                    drop(running.collect_run(end));
                 }
             });
             let (stdout, stderr) = (String::new(), String::new());
             HookRun { end: HookEnd::Code(0), stdout, stderr }
         }
-        (end, _) => running.said(end.unwrap_or(HookEnd::TimedOut)),
+        (end, _) => running.collect_run(end.unwrap_or(HookEnd::TimedOut)),
     }
 }
 
@@ -377,6 +383,6 @@ fn put_beside(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) 
     let mut beside = beside.lock();
     while beside.try_join_next().is_some() {}
     if beside.len() < MAX_BESIDE {
-        beside.spawn(boxed(work));
+        beside.spawn(box_future(work));
     }
 }

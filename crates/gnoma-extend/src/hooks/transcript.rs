@@ -7,10 +7,10 @@ use gnoma_core::{cut, lifecycle::Point, sync::Mutex};
 use serde_json::{Value, json};
 
 use super::{
-    input::{said, tool_input},
+    input::{outcome_text, tool_input},
     reach::{Clean, HookReach, clean_strings},
 };
-use crate::names::theirs;
+use crate::names::to_claude_name;
 
 /// Most bytes of it; what comes later is left out.
 const MAX_TRANSCRIPT_BYTES: usize = 8 << 20;
@@ -39,7 +39,7 @@ struct Unwritten {
 impl Transcript {
     /// A new one in a folder; `None` where it cannot be written.
     /// What `reach` takes out of texts that leave the session is not in it.
-    pub(crate) fn begin(folder: &Path, reach: &HookReach) -> Option<Self> {
+    pub(crate) fn create_in(folder: &Path, reach: &HookReach) -> Option<Self> {
         let made =
             tempfile::Builder::new().prefix("transcript-").suffix(".jsonl").tempfile_in(folder);
         Some(Self { file: made.ok()?, lines: Mutex::default(), clean: reach.clean.clone() })
@@ -51,9 +51,9 @@ impl Transcript {
     }
 
     /// Takes in what a point tells. It is written when a hook is run.
-    pub(crate) fn note(&self, session: &str, point: &Point) {
+    pub(crate) fn record_point(&self, session: &str, point: &Point) {
         let mut lines = self.lines.lock();
-        for mut entry in entries(point) {
+        for mut entry in transcript_entries(point) {
             if let Some(clean) = &self.clean {
                 clean_strings(&mut entry, clean);
             }
@@ -77,17 +77,17 @@ impl Transcript {
     }
 }
 
-fn entries(point: &Point) -> Vec<Value> {
+fn transcript_entries(point: &Point) -> Vec<Value> {
     let message = |role: &str, content: Value| json!({"type": role, "message": {"role": role, "content": content}});
     match point {
         Point::Prompt { text } => vec![message("user", json!(text))],
         Point::AfterTool { call, outcome, .. } => {
             let id = call.id.as_str();
             let used = json!([{
-                "type": "tool_use", "id": id, "name": theirs(&call.name), "input": tool_input(call),
+                "type": "tool_use", "id": id, "name": to_claude_name(&call.name), "input": tool_input(call),
             }]);
-            let (text, is_error) = said(outcome);
-            let text = cut::head(&text, MAX_RESULT_BYTES);
+            let (text, is_error) = outcome_text(outcome);
+            let text = cut::word_prefix(&text, MAX_RESULT_BYTES);
             let result = json!([{
                 "type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error,
             }]);

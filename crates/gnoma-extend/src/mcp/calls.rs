@@ -33,7 +33,7 @@ pub(super) struct Calls(Arc<Mutex<CallsState>>);
 
 impl Calls {
     /// A call begins; it ends when what is returned is dropped.
-    pub(super) fn begin(&self, running: Running) -> Begun {
+    pub(super) fn begin_call(&self, running: Running) -> Begun {
         let mut state = self.0.lock();
         let number = state.next;
         state.next += 1;
@@ -45,7 +45,7 @@ impl Calls {
 
     /// Takes in what a server says of a call's progress: of the call that it names, or of all where it names
     /// none. The text is shown where it is clear which call it belongs to.
-    pub(super) fn progress(&self, params: &Value) {
+    pub(super) fn record_progress(&self, params: &Value) {
         let token = params.get("progressToken");
         let token = token.and_then(|token| token.as_u64().or_else(|| token.as_str()?.parse().ok()));
         let mut state = self.0.lock();
@@ -68,11 +68,11 @@ impl Calls {
             params.get("message").and_then(Value::as_str).map(str::to_owned),
         ];
         let text = text.into_iter().flatten().collect::<Vec<_>>().join(" ");
-        entry.running.cx.emit(&entry.running.id, ToolEvent::Progress(text + "\n"));
+        entry.running.cx.emit_event(&entry.running.id, ToolEvent::Progress(text + "\n"));
     }
 
     /// Waits for something else than the server for so long: meanwhile the time of no call runs out.
-    pub(super) fn wait(&self, wait: Duration) {
+    pub(super) fn extend_deadlines(&self, wait: Duration) {
         let until = Instant::now() + wait;
         for entry in self.0.lock().entries.values_mut() {
             entry.heard = entry.heard.max(until);
@@ -81,7 +81,7 @@ impl Calls {
 
     /// The call for which a server's question is put: the last that has begun. While it is put, its
     /// time does not run.
-    pub(super) fn asking(&self) -> Option<Asking> {
+    pub(super) fn begin_question(&self) -> Option<Asking> {
         let mut state = self.0.lock();
         let (number, entry) = state.entries.iter_mut().next_back()?;
         entry.is_asking = true;
@@ -98,7 +98,7 @@ pub(super) struct Begun {
 
 impl Begun {
     /// Returns the time of the last sign of the call; `None` while a person is asked.
-    pub(super) fn heard(&self) -> Option<Instant> {
+    pub(super) fn last_activity(&self) -> Option<Instant> {
         let state = self.calls.0.lock();
         let entry = state.entries.get(&self.number)?;
         (!entry.is_asking).then_some(entry.heard)

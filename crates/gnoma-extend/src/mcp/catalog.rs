@@ -9,15 +9,15 @@ use super::server::ManagedServer;
 /// All tools and servers of a session.
 pub(super) trait Catalog: Send + Sync {
     /// Names and descriptions of all tools that may be offered.
-    fn described(&self) -> Vec<(String, String)>;
+    fn tool_descriptions(&self) -> Vec<(String, String)>;
 
     /// Waits a moment for servers whose tools nobody has seen yet; gives the names of those that are still
     /// awaited then.
-    fn awaited(&self) -> BoxFuture<'_, Vec<String>>;
+    fn wait_for_servers(&self) -> BoxFuture<'_, Vec<String>>;
 
     /// Puts tools on offer that were found, and waits until they are.
-    fn add(&self, names: Vec<String>) -> BoxFuture<'_, ()>;
+    fn offer_tools(&self, names: Vec<String>) -> BoxFuture<'_, ()>;
 
     /// The server of that name.
-    fn named(&self, name: &str) -> Option<Arc<ManagedServer>>;
+    fn find_server(&self, name: &str) -> Option<Arc<ManagedServer>>;
 }

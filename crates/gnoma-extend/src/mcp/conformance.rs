@@ -40,7 +40,7 @@ pub struct Scenario {
 ///
 /// # Errors
 /// The server could not be reached or did not let anybody in.
-pub async fn exercise(http: &Http, scenario: Scenario) -> Result<String, String> {
+pub async fn run_scenario(http: &Http, scenario: Scenario) -> Result<String, String> {
     let context: Value = scenario
         .context
         .as_deref()
@@ -58,10 +58,11 @@ pub async fn exercise(http: &Http, scenario: Scenario) -> Result<String, String>
         authorizations: AtomicUsize::new(0),
         scenario,
     };
-    let (mut live, tools) = player.begun().await?;
+    let (mut live, tools) = player.connect_and_list().await?;
     let mut said = String::new();
     for tool in &tools {
-        let arguments = given(&context, &tool.name).unwrap_or_else(|| arguments(tool));
+        let arguments =
+            scenario_arguments(&context, &tool.name).unwrap_or_else(|| required_arguments(tool));
         for _ in 0..MAX_TRIES {
             match live.call_plain(&tool.name, &arguments).await {
                 Ok(()) => said.push_str(&format!("{}: called\n", tool.name)),
@@ -89,12 +90,12 @@ struct Player<'a> {
 
 impl Player<'_> {
     /// A connection with its tools, authorized as often as the server wants.
-    async fn begun(&self) -> Result<(Live, Vec<Described>), String> {
+    async fn connect_and_list(&self) -> Result<(Live, Vec<Described>), String> {
         let mut last = String::new();
         for _ in 0..MAX_TRIES {
             let begun = async {
                 let live = self.connect().await?;
-                let (tools, _) = live.tools().await?;
+                let (tools, _) = live.list_tools().await?;
                 Ok::<_, CallError>((live, tools))
             };
             match begun.await {
@@ -122,7 +123,7 @@ impl Player<'_> {
         if self.authorizations.fetch_add(1, Ordering::Relaxed) >= MAX_AUTHORIZATIONS {
             return Err(format!("it was not content with {MAX_AUTHORIZATIONS} authorizations"));
         }
-        let begun = oauth::begin(
+        let begun = oauth::begin_login(
             self.http,
             &self.scenario.url,
             &self.tokens,
@@ -139,14 +140,14 @@ impl Player<'_> {
 }
 
 /// The arguments that a scenario wants a tool to be called with.
-fn given(context: &Value, tool: &str) -> Option<RawJson> {
+fn scenario_arguments(context: &Value, tool: &str) -> Option<RawJson> {
     let calls = context.get("toolCalls")?.as_array()?;
     let call = calls.iter().find(|call| call.get("name").and_then(Value::as_str) == Some(tool))?;
-    RawJson::of(call.get("arguments")?).ok()
+    RawJson::from_value(call.get("arguments")?).ok()
 }
 
 /// Arguments that a schema takes: those that must be there.
-fn arguments(tool: &Described) -> RawJson {
+fn required_arguments(tool: &Described) -> RawJson {
     let schema: Value = gnoma_core::json::from_str(&tool.schema).unwrap_or_default();
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();
@@ -162,5 +163,5 @@ fn arguments(tool: &Described) -> RawJson {
         };
         filled.insert(name.to_owned(), value);
     }
-    RawJson::of(&filled).unwrap_or_else(|_| RawJson::empty_object())
+    RawJson::from_value(&filled).unwrap_or_else(|_| RawJson::empty_object())
 }

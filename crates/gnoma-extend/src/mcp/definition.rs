@@ -94,7 +94,7 @@ impl Definition {
 
     /// Returns the command or address of the server, in one line without secrets.
     #[must_use]
-    pub fn shown(&self) -> String {
+    pub fn to_line(&self) -> String {
         match &self.reach {
             ServerReach::Process { command, args, .. } => {
                 std::iter::once(command).chain(args).cloned().collect::<Vec<_>>().join(" ")
@@ -156,7 +156,7 @@ pub(super) fn read_entries(
     let shown = origin.to_string();
     for (name, entry) in servers {
         let entry = FileEntry { entry, variable };
-        match entry.definition(name, origin.clone()) {
+        match entry.to_definition(name, origin.clone()) {
             Ok(Some(definition)) => read.servers.push(definition),
             Ok(None) => (),
             Err(why) => {
@@ -175,20 +175,24 @@ struct FileEntry<'a> {
 
 impl FileEntry<'_> {
     /// `None` where it is switched off.
-    fn definition(&self, name: &str, origin: ServerOrigin) -> Result<Option<Definition>, String> {
+    fn to_definition(
+        &self,
+        name: &str,
+        origin: ServerOrigin,
+    ) -> Result<Option<Definition>, String> {
         naming::check_server(name)?;
         if self.entry.get("disabled").and_then(Value::as_bool) == Some(true) {
             return Ok(None);
         }
         let timeout = self.entry.get("timeout").and_then(Value::as_u64).map(Duration::from_millis);
-        let writable = self.texts("writable")?.into_iter().map(PathBuf::from).collect();
+        let writable = self.text_list("writable")?.into_iter().map(PathBuf::from).collect();
         let network = self.entry.get("network").and_then(Value::as_bool).unwrap_or(false);
-        let reach = self.reach()?;
+        let reach = self.parse_reach()?;
         Ok(Some(Definition {
             name: name.to_owned(),
             origin,
             reach,
-            cwd: self.text("cwd")?.filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
+            cwd: self.text_field("cwd")?.filter(|cwd| !cwd.is_empty()).map(PathBuf::from),
             timeout,
             network,
             writable,
@@ -197,51 +201,55 @@ impl FileEntry<'_> {
         }))
     }
 
-    fn reach(&self) -> Result<ServerReach, String> {
+    fn parse_reach(&self) -> Result<ServerReach, String> {
         let kind = self.entry.get("type").and_then(Value::as_str);
         if kind == Some("sse") {
             return Err(
                 "its transport, `sse`, is outdated, and gnoma does not support it".to_owned()
             );
         }
-        if let Some(url) = self.text("url")? {
-            let headers = self.secrets("headers")?;
+        if let Some(url) = self.text_field("url")? {
+            let headers = self.secret_table("headers")?;
             return Ok(ServerReach::Http { url, headers });
         }
-        let command = self.text("command")?.ok_or("it has neither `command` nor `url`")?;
-        Ok(ServerReach::Process { command, args: self.texts("args")?, env: self.secrets("env")? })
+        let command = self.text_field("command")?.ok_or("it has neither `command` nor `url`")?;
+        Ok(ServerReach::Process {
+            command,
+            args: self.text_list("args")?,
+            env: self.secret_table("env")?,
+        })
     }
 
-    fn text(&self, key: &str) -> Result<Option<String>, String> {
+    fn text_field(&self, key: &str) -> Result<Option<String>, String> {
         match self.entry.get(key) {
             None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => self.expanded(text).map(Some),
+            Some(Value::String(text)) => self.expand_variables(text).map(Some),
             Some(_) => Err(format!("`{key}` is not a string")),
         }
     }
 
-    fn texts(&self, key: &str) -> Result<Vec<String>, String> {
+    fn text_list(&self, key: &str) -> Result<Vec<String>, String> {
         let Some(value) = self.entry.get(key) else { return Ok(Vec::new()) };
         let items = value.as_array().ok_or_else(|| format!("`{key}` is not a list"))?;
         let text = |item: &Value| match item.as_str() {
-            Some(text) => self.expanded(text),
+            Some(text) => self.expand_variables(text),
             None => Err(format!("`{key}` contains something other than strings")),
         };
         items.iter().map(text).collect()
     }
 
-    fn secrets(&self, key: &str) -> Result<BTreeMap<String, Secret<String>>, String> {
+    fn secret_table(&self, key: &str) -> Result<BTreeMap<String, Secret<String>>, String> {
         let Some(value) = self.entry.get(key) else { return Ok(BTreeMap::new()) };
         let fields = value.as_object().ok_or_else(|| format!("`{key}` is not a table"))?;
         let secret = |(name, value): (&String, &Value)| match value.as_str() {
-            Some(text) => Ok((name.clone(), Secret::new(self.expanded(text)?))),
+            Some(text) => Ok((name.clone(), Secret::new(self.expand_variables(text)?))),
             None => Err(format!("`{key}.{name}` is not a string")),
         };
         fields.iter().map(secret).collect()
     }
 
     /// The text with its variables filled in.
-    fn expanded(&self, text: &str) -> Result<String, String> {
+    fn expand_variables(&self, text: &str) -> Result<String, String> {
         let mut whole = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -284,10 +292,10 @@ mod tests {
         );
         assert_eq!(found.faults, [""; 0]);
         let [files, far] = &found.servers[..] else { panic!("{found:?}") };
-        assert_eq!(files.shown(), "npx -y x /home/a/notes");
+        assert_eq!(files.to_line(), "npx -y x /home/a/notes");
         let ServerReach::Process { env, .. } = &files.reach else { panic!() };
         assert_eq!(env["A"].expose(), "b");
-        assert!(!files.network && far.shown() == "https://x.example/mcp");
+        assert!(!files.network && far.to_line() == "https://x.example/mcp");
     }
 
     #[test]

@@ -64,7 +64,7 @@ pub(super) const TOO_MANY_REQUESTS: u16 = 429;
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = |text: &str| match gnoma_core::cut::head(text.trim(), MAX_SAID_BYTES) {
+        let said = |text: &str| match gnoma_core::cut::word_prefix(text.trim(), MAX_SAID_BYTES) {
             "" => String::new(),
             text => format!(": {text}"),
         };
@@ -78,7 +78,7 @@ impl fmt::Display for CallError {
                 write!(f, "the server answered with HTTP {status}{}", said(text))
             }
             Self::Busy(status, Some(wait_ms)) => {
-                let wait = duration::words(std::time::Duration::from_millis(*wait_ms));
+                let wait = duration::format_duration(std::time::Duration::from_millis(*wait_ms));
                 write!(f, "the server is busy (HTTP {status}): it asks to wait {wait}; try later")
             }
             Self::Busy(status, None) => {

@@ -40,9 +40,9 @@ impl Handler {
     }
 
     /// Takes in something that the server tells. What is not known is nothing.
-    pub(super) fn notified(&self, method: &str, params: &Value) {
+    pub(super) fn on_notification(&self, method: &str, params: &Value) {
         match method {
-            "notifications/progress" => self.calls.progress(params),
+            "notifications/progress" => self.calls.record_progress(params),
             "notifications/tools/list_changed" => self.list_may_have_changed(),
             _ => {}
         }
@@ -54,10 +54,14 @@ impl Handler {
     }
 
     /// The answer to a request of the server.
-    pub(super) async fn answer(&self, method: &str, params: &Value) -> Result<Value, RpcError> {
+    pub(super) async fn answer_request(
+        &self,
+        method: &str,
+        params: &Value,
+    ) -> Result<Value, RpcError> {
         match method {
             "ping" => Ok(json!({})),
-            "elicitation/create" => Ok(self.elicit(params).await),
+            "elicitation/create" => Ok(self.answer_elicitation(params).await),
             other => {
                 let said = format!("gnoma does not support `{other}`");
                 Err(RpcError::new(METHOD_NOT_FOUND, said))
@@ -65,9 +69,9 @@ impl Handler {
         }
     }
 
-    async fn elicit(&self, params: &Value) -> Value {
-        let question = Elicited::read(params);
-        match (self.ask(&question).await, question) {
+    async fn answer_elicitation(&self, params: &Value) -> Value {
+        let question = Elicited::from_params(params);
+        match (self.ask_person(&question).await, question) {
             (Answered::Decline, _) => json!({"action": "decline"}),
             (Answered::Accept(content), Elicited::Form { .. }) => {
                 json!({"action": "accept", "content": content})
@@ -79,13 +83,13 @@ impl Handler {
     }
 
     /// Puts a question to the person whose call the server works on. Without one nobody is asked.
-    async fn ask(&self, asked: &Elicited) -> Answered {
+    async fn ask_person(&self, asked: &Elicited) -> Answered {
         if self.fills_forms {
-            return asked.defaults();
+            return asked.answer_with_defaults();
         }
-        let Some(question) = asked.question(&self.server) else { return Answered::Decline };
-        let Some(asking) = self.calls.asking() else { return Answered::Decline };
-        let answer = asking.running.cx.ask(&asking.running.id, question).await;
-        asked.answered(&answer)
+        let Some(question) = asked.to_question(&self.server) else { return Answered::Decline };
+        let Some(asking) = self.calls.begin_question() else { return Answered::Decline };
+        let answer = asking.running.cx.ask_user(&asking.running.id, question).await;
+        asked.interpret_answer(&answer)
     }
 }

@@ -42,7 +42,7 @@ pub struct Keyring {
 impl Keyring {
     /// The keyring of a session with these variables, if it has one.
     #[must_use]
-    pub fn find(variables: &[(String, String)]) -> Option<Self> {
+    pub fn from_variables(variables: &[(String, String)]) -> Option<Self> {
         let named = |wanted: &str| {
             let found = variables.iter().find(|(name, value)| name == wanted && !value.is_empty());
             found.map(|(_, value)| value.as_str())
@@ -60,7 +60,7 @@ impl Keyring {
     /// Why it is not there.
     pub(super) async fn store(&self, server: &str, secret: &[u8]) -> Result<(), String> {
         let label = format!("--label=gnoma: {server}");
-        self.run(&["store", &label], server, secret).await.map(drop)
+        self.run_secret_tool(&["store", &label], server, secret).await.map(drop)
     }
 
     /// The secret that is there for `server`.
@@ -68,7 +68,7 @@ impl Keyring {
     /// # Errors
     /// It is not, or cannot be read.
     pub(super) async fn look_up(&self, server: &str) -> Result<Vec<u8>, String> {
-        self.run(&["lookup"], server, b"").await
+        self.run_secret_tool(&["lookup"], server, b"").await
     }
 
     /// Deletes the secret of a server from the keyring.
@@ -76,10 +76,15 @@ impl Keyring {
     /// # Errors
     /// Why it may still be there.
     pub(super) async fn clear(&self, server: &str) -> Result<(), String> {
-        self.run(&["clear"], server, b"").await.map(drop)
+        self.run_secret_tool(&["clear"], server, b"").await.map(drop)
     }
 
-    async fn run(&self, what: &[&str], server: &str, input: &[u8]) -> Result<Vec<u8>, String> {
+    async fn run_secret_tool(
+        &self,
+        what: &[&str],
+        server: &str,
+        input: &[u8],
+    ) -> Result<Vec<u8>, String> {
         let attributes = ["application", "gnoma", "kind", "mcp-tokens", "server", server];
         let arguments = what.iter().chain(&attributes).map(OsString::from);
         let mut child = Command::new(&self.program)
@@ -106,7 +111,7 @@ impl Keyring {
         };
         let done = timeout(PATIENCE, work).await;
         let (status, said) = done.map_err(|_late| {
-            format!("the keyring did not answer within {}", duration::words(PATIENCE))
+            format!("the keyring did not answer within {}", duration::format_duration(PATIENCE))
         })?;
         let is_done = status.is_ok_and(|status| status.success());
         is_done.then_some(said).ok_or_else(|| "the keyring is locked, or denied access".to_owned())

@@ -29,7 +29,7 @@ impl ListElement for ListedPrompt {
     const KIND: &'static str = "prompt";
     const MAX: usize = MAX_PROMPTS;
 
-    fn read(value: &Value) -> Result<(Self, Option<String>), String> {
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
         let name = identity_field(value, "name")?;
         let (description, mut odd) = text_field(value, "description");
         let about = if description.is_empty() { text_field(value, "title").0 } else { description };
@@ -61,18 +61,19 @@ impl ListElement for ListedPrompt {
 
 impl ListedPrompt {
     /// The prompt as people see it.
-    pub(super) fn show(&self, server: &str) -> ServerPrompt {
-        let hint = self.arguments.iter().map(|argument| format!("[{}]", line(&argument.name)));
+    pub(super) fn to_server_prompt(&self, server: &str) -> ServerPrompt {
+        let hint =
+            self.arguments.iter().map(|argument| format!("[{}]", to_single_line(&argument.name)));
         ServerPrompt {
-            name: naming::tool(server, &self.name),
+            name: naming::qualified_tool_name(server, &self.name),
             hint: hint.collect::<Vec<_>>().join(" "),
-            about: line(&self.about),
+            about: to_single_line(&self.about),
         }
     }
 }
 
 /// A text of a server in one line, without what steers a terminal.
-fn line(text: &str) -> String {
+fn to_single_line(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     plain.split_whitespace().collect::<Vec<_>>().join(" ")
 }
@@ -86,16 +87,17 @@ mod tests {
     #[test]
     fn a_broken_argument_or_prompt_costs_only_itself() {
         let mut all = Collector::<ListedPrompt>::new();
-        all.take(&json!({"prompts": [
+        all.add_page(&json!({"prompts": [
             {"name": "a", "arguments": [{"name": "x", "required": true}, {"name": 1}, {"name": "y", "required": "no"}]},
             {"name": "b", "arguments": 7, "description": "says\nmuch"},
             {"description": "nameless"},
             {"name": "c", "title": "last"},
         ]}));
-        let shown: Vec<_> = all.elements.iter().map(|prompt| prompt.show("s")).collect();
+        let shown: Vec<_> =
+            all.elements.iter().map(|prompt| prompt.to_server_prompt("s")).collect();
         let hints: Vec<_> =
             shown.iter().map(|it| format!("{} {}|{}", it.name, it.hint, it.about)).collect();
         assert_eq!(hints, ["mcp__s__a [x] [y]|", "mcp__s__b |says much", "mcp__s__c |last"]);
-        assert_eq!(all.faults().len(), 3, "{:?}", all.faults());
+        assert_eq!(all.describe_faults().len(), 3, "{:?}", all.describe_faults());
     }
 }

@@ -20,7 +20,7 @@ impl ListElement for ListedResource {
     const KIND: &'static str = "resource";
     const MAX: usize = MAX_RESOURCES;
 
-    fn read(value: &Value) -> Result<(Self, Option<String>), String> {
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
         let uri = identity_field(value, "uri")?;
         let (name, odd_name) = text_field(value, "name");
         let (description, odd_text) = text_field(value, "description");

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::{
     approval::Described,
-    http::{HeaderParameter, parameters},
+    http::{HeaderParameter, find_header_parameters},
     limits::{MAX_DESCRIPTION_BYTES, MAX_SCHEMA_BYTES, MAX_TOOLS},
     lists::{ListElement, identity_field, text_field},
     wire::json,
@@ -25,11 +25,11 @@ impl ListElement for ListedTool {
     const KIND: &'static str = "tool";
     const MAX: usize = MAX_TOOLS;
 
-    fn read(value: &Value) -> Result<(Self, Option<String>), String> {
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
         let name = identity_field(value, "name")?;
-        let (schema, odd_schema) = schema(value.get("inputSchema"))?;
-        let (description, odd_text) = description(value);
-        let headers = parameters(&json::read(&schema).unwrap_or_default());
+        let (schema, odd_schema) = schema_text(value.get("inputSchema"))?;
+        let (description, odd_text) = tool_description(value);
+        let headers = find_header_parameters(&json::parse_lenient(&schema).unwrap_or_default());
         let described = Described { name, description, schema };
         Ok((Self { described, headers }, odd_schema.or(odd_text)))
     }
@@ -40,7 +40,7 @@ impl ListElement for ListedTool {
 }
 
 /// The schema of a tool's arguments, as text.
-fn schema(given: Option<&Value>) -> Result<(String, Option<String>), String> {
+fn schema_text(given: Option<&Value>) -> Result<(String, Option<String>), String> {
     let none = |odd: &str| (NO_ARGUMENTS.to_owned(), Some(odd.to_owned()));
     let text = match given {
         Some(Value::Object(_)) => given.map(Value::to_string).unwrap_or_default(),
@@ -51,8 +51,8 @@ fn schema(given: Option<&Value>) -> Result<(String, Option<String>), String> {
             return Ok(none("its schema of arguments is `true`, so it is offered without any"));
         }
         // Some write the document into a text.
-        Some(Value::String(text)) if json::read(text).is_some_and(|it| it.is_object()) => {
-            json::read(text).unwrap_or_default().to_string()
+        Some(Value::String(text)) if json::parse_lenient(text).is_some_and(|it| it.is_object()) => {
+            json::parse_lenient(text).unwrap_or_default().to_string()
         }
         Some(_) => return Err("the schema of its arguments is no object".to_owned()),
     };
@@ -63,13 +63,13 @@ fn schema(given: Option<&Value>) -> Result<(String, Option<String>), String> {
 }
 
 /// Returns the description of a tool for models, and perhaps what is odd about it.
-fn description(value: &Value) -> (String, Option<String>) {
+fn tool_description(value: &Value) -> (String, Option<String>) {
     let (text, odd) = text_field(value, "description");
     let whole = match value.get("description") {
         Some(Value::String(_)) => text,
         _ => text_field(value, "title").0,
     };
-    let start = gnoma_core::cut::head(&whole, MAX_DESCRIPTION_BYTES);
+    let start = gnoma_core::cut::word_prefix(&whole, MAX_DESCRIPTION_BYTES);
     let more = if start.len() < whole.len() { " […]" } else { "" };
     (format!("{start}{more}"), odd)
 }
@@ -85,9 +85,9 @@ mod tests {
         let read = |tool: Value| {
             let mut all = Collector::<ListedTool>::new();
             let sound = json!({"name": "hello", "inputSchema": {"type": "object"}});
-            all.take(&json!({"tools": [sound, tool, {"name": "last"}]}));
+            all.add_page(&json!({"tools": [sound, tool, {"name": "last"}]}));
             let names = all.elements.iter().map(|tool| tool.described.name.clone());
-            (names.collect::<Vec<_>>().join(" "), all.faults().join("; "))
+            (names.collect::<Vec<_>>().join(" "), all.describe_faults().join("; "))
         };
         let object = json!({"type": "object"});
         for (tool, names, fault) in [

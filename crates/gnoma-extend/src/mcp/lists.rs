@@ -19,7 +19,7 @@ pub(super) trait ListElement: PartialEq + Sized {
     ///
     /// # Errors
     /// Why it cannot be used.
-    fn read(value: &Value) -> Result<(Self, Option<String>), String>;
+    fn from_value(value: &Value) -> Result<(Self, Option<String>), String>;
 
     /// Returns the text that tells this element from the others.
     fn identity(&self) -> &str;
@@ -62,27 +62,27 @@ impl<T: ListElement> Collector<T> {
     /// The list ends at a cursor that was there before, at a page that brings nothing new, and where it is longer
     /// than any list should be. An empty cursor is a cursor: for some servers it is the end, which then shows in one
     /// of these ways.
-    pub(super) fn take(&mut self, page: &Value) -> Option<String> {
+    pub(super) fn add_page(&mut self, page: &Value) -> Option<String> {
         let (seen, doubles) = (self.seen, self.doubles);
         self.pages += 1;
         match page.get(T::FIELD) {
-            Some(Value::Array(all)) => all.iter().for_each(|value| self.add(value)),
+            Some(Value::Array(all)) => all.iter().for_each(|value| self.add_element(value)),
             None | Some(Value::Null) if page.is_object() => {
                 // After the first page a server may have nothing more to list.
                 if self.pages == 1 {
                     let what =
                         if page.get(T::FIELD).is_none() { "no list" } else { "`null` as its list" };
-                    self.fault(format!("its answer has {what} `{}`", T::FIELD));
+                    self.add_fault(format!("its answer has {what} `{}`", T::FIELD));
                 }
             }
-            _ => self.fault(format!("its list `{}` is no list", T::FIELD)),
+            _ => self.add_fault(format!("its list `{}` is no list", T::FIELD)),
         }
         let next = match page.get("nextCursor")? {
             Value::String(cursor) => cursor.clone(),
             Value::Number(cursor) => cursor.to_string(),
             Value::Null => return None,
             _ => {
-                self.fault("where its list goes on cannot be read".to_owned());
+                self.add_fault("where its list goes on cannot be read".to_owned());
                 return None;
             }
         };
@@ -93,11 +93,11 @@ impl<T: ListElement> Collector<T> {
             return None;
         }
         if self.elements.len() >= T::MAX {
-            self.fault(format!("its list has more than {} elements", T::MAX));
+            self.add_fault(format!("its list has more than {} elements", T::MAX));
             return None;
         }
         if self.pages >= MAX_PAGES {
-            self.fault(format!("its list has more than {MAX_PAGES} pages"));
+            self.add_fault(format!("its list has more than {MAX_PAGES} pages"));
             return None;
         }
         Some(next)
@@ -107,22 +107,22 @@ impl<T: ListElement> Collector<T> {
     pub(super) fn break_off(&mut self, after: &str, why: &str) {
         // For such a server it was the end.
         if !after.is_empty() {
-            self.fault(format!("the rest of its list did not come: {why}"));
+            self.add_fault(format!("the rest of its list did not come: {why}"));
         }
     }
 
-    fn add(&mut self, value: &Value) {
+    fn add_element(&mut self, value: &Value) {
         self.seen += 1;
         let (kind, number) = (T::KIND, self.seen);
-        let (element, odd) = match T::read(value) {
+        let (element, odd) = match T::from_value(value) {
             Ok(read) => read,
-            Err(why) => return self.fault(format!("{}: {why}", name_of(value, kind, number))),
+            Err(why) => return self.add_fault(format!("{}: {why}", name_of(value, kind, number))),
         };
         if self.names.contains(element.identity()) {
             self.doubles += 1;
             if !self.elements.contains(&element) {
                 let name = element.identity();
-                self.fault(format!("`{name}`: another {kind} of the same name"));
+                self.add_fault(format!("`{name}`: another {kind} of the same name"));
             }
             return;
         }
@@ -133,13 +133,13 @@ impl<T: ListElement> Collector<T> {
             return;
         }
         if let Some(odd) = odd {
-            self.fault(format!("`{}`: {odd}", element.identity()));
+            self.add_fault(format!("`{}`: {odd}", element.identity()));
         }
         self.names.insert(element.identity().to_owned());
         self.elements.push(element);
     }
 
-    fn fault(&mut self, fault: String) {
+    fn add_fault(&mut self, fault: String) {
         if self.faults.len() < MAX_FAULTS {
             self.faults.push(fault);
         } else {
@@ -148,7 +148,7 @@ impl<T: ListElement> Collector<T> {
     }
 
     /// Returns the sentences about what is left out or odd. The first ones say how much there is that is not named.
-    pub(super) fn faults(&self) -> Vec<String> {
+    pub(super) fn describe_faults(&self) -> Vec<String> {
         let excess = self.excess.as_ref().map(|(first, count)| {
             let others = match count - 1 {
                 0 => String::new(),
@@ -170,7 +170,7 @@ fn name_of(value: &Value, kind: &str, number: usize) -> String {
     const MAX_SHOWN_BYTES: usize = 80;
     let field = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     match field("name").or_else(|| field("uri")) {
-        Some(name) => format!("`{}`", gnoma_core::cut::head(name, MAX_SHOWN_BYTES)),
+        Some(name) => format!("`{}`", gnoma_core::cut::word_prefix(name, MAX_SHOWN_BYTES)),
         None => format!("the {kind} number {number}"),
     }
 }
@@ -219,7 +219,7 @@ mod tests {
         const KIND: &'static str = "word";
         const MAX: usize = 10;
 
-        fn read(value: &Value) -> Result<(Self, Option<String>), String> {
+        fn from_value(value: &Value) -> Result<(Self, Option<String>), String> {
             let word = identity_field(value, "name")?;
             Ok((Self(word, value.clone()), text_field(value, "about").1))
         }
@@ -232,10 +232,10 @@ mod tests {
     /// Takes pages until there is no next one; the pages that were asked for after the first.
     fn pages(page: impl Fn(&str) -> Value) -> (Collector<Word>, Vec<String>) {
         let (mut all, mut asked) = (Collector::new(), Vec::new());
-        let mut next = all.take(&page("first"));
+        let mut next = all.add_page(&page("first"));
         while let Some(cursor) = next {
             asked.push(cursor.clone());
-            next = all.take(&page(&cursor));
+            next = all.add_page(&page(&cursor));
         }
         (all, asked)
     }
@@ -250,7 +250,7 @@ mod tests {
             let page = json!({"words": [{"name": "a"}, {"name": "b"}], "nextCursor": cursor});
             let (all, asked) = pages(|_| page.clone());
             assert_eq!((names(&all), asked.len()), (vec!["a", "b"], 1), "{cursor}");
-            assert!(all.faults().is_empty(), "{:?}", all.faults());
+            assert!(all.describe_faults().is_empty(), "{:?}", all.describe_faults());
         }
         // Two that point at each other, and one that counts on for ever.
         let (all, asked) = pages(|at| {
@@ -259,7 +259,7 @@ mod tests {
         });
         assert!(names(&all) == ["a"] && asked.len() <= 2, "{asked:?}");
         let (all, asked) = pages(|at| json!({"words": [], "nextCursor": format!("{at}+")}));
-        assert_eq!((all.faults().len(), asked.len()), (1, MAX_PAGES - 1));
+        assert_eq!((all.describe_faults().len(), asked.len()), (1, MAX_PAGES - 1));
     }
 
     #[test]
@@ -285,12 +285,16 @@ mod tests {
         for element in broken {
             let page = json!({"words": [{"name": "a"}, element, {"name": "c"}]});
             let (all, _) = pages(|_| page.clone());
-            assert_eq!((names(&all), all.faults().len()), (vec!["a", "c"], 1), "{element}");
+            assert_eq!(
+                (names(&all), all.describe_faults().len()),
+                (vec!["a", "c"], 1),
+                "{element}"
+            );
         }
         let odd = json!({"words": [{"name": "a", "about": 1}]});
         let (all, _) = pages(|_| odd.clone());
         assert_eq!(
-            (names(&all), &all.faults()[..]),
+            (names(&all), &all.describe_faults()[..]),
             (vec!["a"], &["`a`: its `about` is no text".to_owned()][..])
         );
         for page in [
@@ -302,7 +306,7 @@ mod tests {
             json!([]),
         ] {
             let (all, _) = pages(|_| page.clone());
-            assert_eq!((all.elements.len(), all.faults().len()), (0, 1), "{page}");
+            assert_eq!((all.elements.len(), all.describe_faults().len()), (0, 1), "{page}");
         }
     }
 
@@ -314,12 +318,12 @@ mod tests {
         assert_eq!(all.elements.len(), Word::MAX);
         let first = Word::MAX;
         assert_eq!(
-            all.faults(),
+            all.describe_faults(),
             [format!("`w{first}` and 19 after it: more than {first} of them")]
         );
         let broken = vec![json!({}); MAX_FAULTS + 50];
         let (all, _) = pages(|_| json!({ "words": broken }));
-        let said = all.faults();
+        let said = all.describe_faults();
         assert_eq!(said.len(), MAX_FAULTS + 1);
         let count = MAX_FAULTS + 50;
         assert_eq!(
@@ -331,6 +335,6 @@ mod tests {
             "first" => json!({"words": [{"name": "a"}], "nextCursor": "2"}),
             _ => json!({"words": null}),
         });
-        assert!(all.faults().is_empty());
+        assert!(all.describe_faults().is_empty());
     }
 }

@@ -6,7 +6,9 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{ToolOutcome, duration, json::RawJson, sync::Mutex, task::boxed, tool::BoxFuture};
+use gnoma_core::{
+    ToolOutcome, duration, json::RawJson, sync::Mutex, task::box_future, tool::BoxFuture,
+};
 use gnoma_net::Http;
 use serde_json::{Map, Value, json};
 use tokio::time::{Instant, sleep_until, timeout};
@@ -49,7 +51,7 @@ pub(super) struct Live {
 ///
 /// # Errors
 /// Why it failed, for people and models.
-pub(super) async fn connect(
+pub(super) async fn connect_server(
     definition: &Definition,
     around: &Surroundings,
     stderr: &Stderr,
@@ -58,18 +60,18 @@ pub(super) async fn connect(
 ) -> Result<Live, String> {
     match &definition.reach {
         ServerReach::Process { .. } => {
-            match start(definition, around, stderr, handler.clone(), handshake).await? {
+            match start_program(definition, around, stderr, handler.clone(), handshake).await? {
                 Ok(live) => Ok(live),
                 // There are programs that end when something comes before the handshake.
                 Err(_) if handshake == Handshake::Ask => {
                     stderr.clear();
-                    start(definition, around, stderr, handler, Handshake::Yes).await?
+                    start_program(definition, around, stderr, handler, Handshake::Yes).await?
                 }
                 Err(why) => Err(why),
             }
         }
         ServerReach::Http { url, headers } => {
-            let authorizer = Authorizer::new(&around.http, url, &around.tokens(url));
+            let authorizer = Authorizer::new(&around.http, url, &around.tokens_for(url));
             let link = HttpLink::new(&around.http, url, headers, authorizer, handler.clone());
             let peer = Peer::open(Link::Http(Box::new(link)), handler.clone(), handshake).await;
             let live = peer.map(|peer| Live::new(peer, None, &handler));
@@ -79,14 +81,15 @@ pub(super) async fn connect(
 }
 
 /// Starts a program and connects to it. The inner error is of one that ended.
-async fn start(
+async fn start_program(
     definition: &Definition,
     around: &Surroundings,
     stderr: &Stderr,
     handler: Handler,
     handshake: Handshake,
 ) -> Result<Result<Live, String>, String> {
-    let Started { mut process, stdin, stdout } = process::start(definition, around, stderr)?;
+    let Started { mut process, stdin, stdout } =
+        process::start_program(definition, around, stderr)?;
     let link = Link::Program(Stdio::new(stdin, stdout, handler.clone()));
     match Peer::open(link, handler.clone(), handshake).await {
         Ok(peer) => Ok(Ok(Live::new(peer, Some(process), &handler))),
@@ -114,7 +117,7 @@ pub(super) fn describe_failure(error: &CallError, definition: &Definition) -> St
         (CallError::Status(status, _), ServerReach::Http { .. })
             if *status == FORBIDDEN || NOT_THERE.contains(status) =>
         {
-            let url = definition.shown();
+            let url = definition.to_line();
             let is_old = NOT_THERE.contains(status) && url.trim_end_matches('/').ends_with("/sse");
             let what = if is_old {
                 "an address that ends in `/sse` is mostly for the older transport (HTTP with SSE), which gnoma does \
@@ -131,7 +134,7 @@ pub(super) fn describe_failure(error: &CallError, definition: &Definition) -> St
 }
 
 /// Returns the challenge with which the server at an address answers an unknown client.
-pub(super) async fn challenge(http: &Http, url: &str) -> Option<String> {
+pub(super) async fn fetch_challenge(http: &Http, url: &str) -> Option<String> {
     let tokens = Tokens::in_memory();
     match connect_to(http, url, &tokens, Handler::new(""), Handshake::Ask).await.err()? {
         CallError::Unauthorized(challenge) => Some(challenge).filter(|it| !it.is_empty()),
@@ -172,10 +175,10 @@ impl Live {
     ///
     /// # Errors
     /// The server cannot be asked.
-    pub(super) fn tools(&self) -> BoxFuture<'_, Result<ToolList, CallError>> {
-        boxed(async move {
-            let listed = self.list::<ListedTool>("tools").await?;
-            let mut faults = listed.faults();
+    pub(super) fn list_tools(&self) -> BoxFuture<'_, Result<ToolList, CallError>> {
+        box_future(async move {
+            let listed = self.list_pages::<ListedTool>("tools").await?;
+            let mut faults = listed.describe_faults();
             let mut tools = Vec::new();
             let mut headers = HashMap::new();
             for ListedTool { described, headers: marked } in listed.elements {
@@ -198,9 +201,12 @@ impl Live {
     }
 
     /// Reads a list of the server, page by page. A server that has no such thing has an empty one.
-    pub(super) async fn list<T: ListElement>(&self, kind: &str) -> Result<Collector<T>, CallError> {
+    pub(super) async fn list_pages<T: ListElement>(
+        &self,
+        kind: &str,
+    ) -> Result<Collector<T>, CallError> {
         let mut all = Collector::new();
-        if !self.peer.info.offers(kind) {
+        if !self.peer.info.has_capability(kind) {
             return Ok(all);
         }
         let method = format!("{kind}/list");
@@ -212,7 +218,7 @@ impl Live {
             }
             let page = self.peer.request_within(CALL_TIMEOUT, &method, &params).await;
             let next = match (page, &cursor) {
-                (Ok(page), _) => all.take(&page),
+                (Ok(page), _) => all.add_page(&page),
                 (Err(error), Some(after)) => {
                     all.break_off(after, &error.to_string());
                     None
@@ -225,7 +231,7 @@ impl Live {
                 None => break,
             }
         }
-        self.answered();
+        self.reset_unsolicited();
         Ok(all)
     }
 
@@ -233,13 +239,13 @@ impl Live {
     ///
     /// # Errors
     /// The server cannot be asked, or refuses.
-    pub(super) async fn ask(
+    pub(super) async fn send_short_request(
         &self,
         method: &str,
         params: Map<String, Value>,
     ) -> Result<Value, CallError> {
         let answer = self.peer.request_within(CALL_TIMEOUT, method, &params).await;
-        self.answered();
+        self.reset_unsolicited();
         answer
     }
 
@@ -262,7 +268,7 @@ impl Live {
 
     /// Returns whether the server has resources.
     pub(super) fn has_resources(&self) -> bool {
-        self.peer.info.offers("resources")
+        self.peer.info.has_capability("resources")
     }
 
     /// Returns whether it speaks the newer wire, on which changes are told only to who listens for them.
@@ -271,16 +277,16 @@ impl Live {
     }
 
     /// Listens for changes of the list of tools until the server ends that.
-    pub(super) async fn listen(&self) -> Result<(), CallError> {
+    pub(super) async fn listen_for_changes(&self) -> Result<(), CallError> {
         let mut params = Map::new();
         params.insert("notifications".to_owned(), json!({"toolsListChanged": true}));
         self.peer.request("subscriptions/listen", &params).await.map(drop)
     }
 
     /// Resets the count of unrequested data, because something that was asked for has arrived.
-    fn answered(&self) {
+    fn reset_unsolicited(&self) {
         if let Some(process) = &self.process {
-            process.heard();
+            process.reset_unsolicited();
         }
     }
 
@@ -307,7 +313,7 @@ impl Live {
         }
         match self.peer.request_whole("tools/call", &params, &headers).await {
             Err(CallError::Refused(error)) if error.code == HEADER_MISMATCH => {
-                self.tools().await?;
+                self.list_tools().await?;
                 let headers = self.headers_of(tool, &arguments);
                 self.peer.request_whole("tools/call", &params, &headers).await
             }
@@ -318,11 +324,11 @@ impl Live {
     fn headers_of(&self, tool: &str, arguments: &Map<String, Value>) -> Vec<(String, String)> {
         let all = self.headers.lock();
         let marked = all.get(tool).filter(|_| self.peer.has_headers()).into_iter().flatten();
-        marked.filter_map(|parameter| parameter.header(arguments)).collect()
+        marked.filter_map(|parameter| parameter.to_header(arguments)).collect()
     }
 
     /// Calls a tool of the server that is defined so.
-    pub(super) async fn call(
+    pub(super) async fn call_tool(
         &self,
         definition: &Definition,
         tool: &str,
@@ -333,23 +339,26 @@ impl Live {
         let arguments: Map<String, Value> = match arguments.read() {
             Ok(arguments) => arguments,
             Err(error) => {
-                return ToolOutcome::failed(format!("the arguments are not an object: {error}"));
+                return ToolOutcome::failure_text(format!(
+                    "the arguments are not an object: {error}"
+                ));
             }
         };
         let (stop, is_stored) = (running.cx.stop.clone(), running.cx.stores_large_results);
         let traceparent = running.cx.traceparent.clone();
-        let begun = self.calls.begin(running);
+        let begun = self.calls.begin_call(running);
         let call = self.send_call(tool, arguments, Some(begun.number), traceparent);
         let timeout = timeout.filter(|time| !time.is_zero()).unwrap_or(CALL_TIMEOUT);
         let silent = async {
             let last = Instant::now() + MAX_CALL;
             loop {
                 let until = begun
-                    .heard()
+                    .last_activity()
                     .map_or_else(|| Instant::now() + LOOK_EVERY, |heard| heard + timeout);
                 sleep_until(until.min(last)).await;
                 let now = Instant::now();
-                if now >= last || begun.heard().is_some_and(|heard| now >= heard + timeout) {
+                if now >= last || begun.last_activity().is_some_and(|heard| now >= heard + timeout)
+                {
                     return;
                 }
             }
@@ -358,15 +367,15 @@ impl Live {
             biased;
             () = stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
             called = call => called,
-            () = silent => return ToolOutcome::failed(format!(
+            () = silent => return ToolOutcome::failure_text(format!(
                 "the server did not answer within {}; the call was cancelled",
-                duration::words(timeout)
+                duration::format_duration(timeout)
             )),
         };
-        self.answered();
+        self.reset_unsolicited();
         match outcome {
-            Ok(answer) => result::outcome(&answer, is_stored),
-            Err(error) => ToolOutcome::failed(describe_failure(&error, definition)),
+            Ok(answer) => result::to_outcome(&answer, is_stored),
+            Err(error) => ToolOutcome::failure_text(describe_failure(&error, definition)),
         }
     }
 }

@@ -30,7 +30,7 @@ const PAGE: &str =
 ///
 /// # Errors
 /// Why it failed, for people.
-pub async fn login(
+pub async fn log_in(
     http: &Http,
     url: &str,
     tokens: &Tokens,
@@ -40,23 +40,23 @@ pub async fn login(
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let origin = format!("http://127.0.0.1:{port}");
     let redirect = format!("{origin}/callback");
-    let challenge = live::challenge(http, url).await;
+    let challenge = live::fetch_challenge(http, url).await;
     let registered = Registered::default();
-    let begun = oauth::begin(http, url, tokens, &redirect, challenge.as_deref(), &registered);
+    let begun = oauth::begin_login(http, url, tokens, &redirect, challenge.as_deref(), &registered);
     let (waiting, page) = begun.await?;
     show(&page);
-    let came_back = timeout(BROWSER_TIMEOUT, returned(&listener)).await;
+    let came_back = timeout(BROWSER_TIMEOUT, wait_for_callback(&listener)).await;
     let path = came_back.map_err(|_late| {
-        format!("no browser returned within {}", duration::words(BROWSER_TIMEOUT))
+        format!("no browser returned within {}", duration::format_duration(BROWSER_TIMEOUT))
     })?;
     waiting.finish(&format!("{origin}{path}")).await
 }
 
 /// The path of the request that brings an answer.
-async fn returned(listener: &TcpListener) -> String {
+async fn wait_for_callback(listener: &TcpListener) -> String {
     loop {
         let Ok((mut stream, _)) = listener.accept().await else { continue };
-        let path = timeout(REQUEST_TIMEOUT, asked(&mut stream)).await.ok().flatten();
+        let path = timeout(REQUEST_TIMEOUT, read_request_path(&mut stream)).await.ok().flatten();
         let is_answer = |path: &String| path.starts_with("/callback?");
         let (status, body) = match path.as_ref().filter(|path| is_answer(path)) {
             Some(_) => ("200 OK", PAGE),
@@ -74,7 +74,7 @@ async fn returned(listener: &TcpListener) -> String {
 }
 
 /// The path that a browser asks for.
-async fn asked(stream: &mut TcpStream) -> Option<String> {
+async fn read_request_path(stream: &mut TcpStream) -> Option<String> {
     let mut request = Vec::new();
     while !request.windows(2).any(|pair| pair == b"\r\n") && request.len() < MAX_REQUEST_BYTES {
         if stream.read_buf(&mut request).await.ok()? == 0 {

@@ -47,14 +47,14 @@ mod wire;
 
 pub use self::{
     approval::{ChangedTool, Described, ToolMemory},
-    conformance::{Scenario, exercise},
+    conformance::{Scenario, run_scenario},
     definition::{Definition, Read, ServerOrigin, ServerReach, read_file},
     keyring::Keyring,
-    login::login,
-    naming::{PREFIX, check_server, tool as tool_name},
+    login::log_in,
+    naming::{PREFIX, check_server, qualified_tool_name as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
-    process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, start},
+    process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, start_program},
     server::{CleanText, ServerFacts, ServerState, Tell},
     server_prompt::ServerPrompt,
     servers::{Glance, Offers, ServerOptions, Servers, Standing},

@@ -49,13 +49,13 @@ pub(super) fn of_plugin(plugin: &str, server: &str) -> String {
     if name.len() <= MAX_SERVER_BYTES {
         return name;
     }
-    let mark = mark(&format!("{plugin}\0{server}"));
+    let mark = short_hash(&format!("{plugin}\0{server}"));
     let kept = name.get(..MAX_SERVER_BYTES - MARK_DIGITS - 1).unwrap_or(&name);
     format!("{}_{mark}", kept.trim_end_matches('_'))
 }
 
 /// A few digits that identify a text.
-fn mark(text: &str) -> String {
+fn short_hash(text: &str) -> String {
     let digits: String = Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect();
     digits.get(..MARK_DIGITS).unwrap_or_default().to_owned()
 }
@@ -63,14 +63,14 @@ fn mark(text: &str) -> String {
 /// The name under which a server's tool is offered. What providers do not take in names is replaced, and
 /// a mark keeps apart what would be the same after that.
 #[must_use]
-pub fn tool(server: &str, tool: &str) -> String {
+pub fn qualified_tool_name(server: &str, tool: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '_' };
     let replaced: String = tool.chars().map(plain).collect();
     let name = format!("{PREFIX}{server}{BETWEEN}{replaced}");
     if replaced == tool && name.len() <= MAX_NAME_BYTES {
         return name;
     }
-    let mark = mark(tool);
+    let mark = short_hash(tool);
     let room = MAX_NAME_BYTES - MARK_DIGITS - 1;
     let kept = name.get(..room.min(name.len())).unwrap_or(&name);
     format!("{kept}_{mark}")
@@ -100,16 +100,21 @@ mod tests {
 
     #[test]
     fn names_are_what_every_provider_takes_and_stay_apart() {
-        assert_eq!(tool("git", "git_log"), "mcp__git__git_log");
+        assert_eq!(qualified_tool_name("git", "git_log"), "mcp__git__git_log");
         let long = "x".repeat(100);
-        let names = [tool("git", "a.b"), tool("git", "a/b"), tool("git", "a_b"), tool("g", &long)];
+        let names = [
+            qualified_tool_name("git", "a.b"),
+            qualified_tool_name("git", "a/b"),
+            qualified_tool_name("git", "a_b"),
+            qualified_tool_name("g", &long),
+        ];
         for name in &names {
             assert!(name.len() <= MAX_NAME_BYTES, "{name}");
             assert!(name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
         }
         assert_ne!(names[0], names[1]);
         assert_ne!(names[0], names[2]);
-        assert_ne!(tool("g", &long), tool("g", &format!("{long}y")));
+        assert_ne!(qualified_tool_name("g", &long), qualified_tool_name("g", &format!("{long}y")));
     }
 
     #[test]

@@ -54,14 +54,15 @@ impl Peer {
             return Ok(peer);
         }
         let answer = match &peer.link {
-            Link::Http(link) => link.initialize().await?,
+            Link::Http(link) => link.start_session().await?,
             Link::Program(link) => {
                 let answer = link.request("initialize", &version::initialize_params()).await?;
-                link.notify(rpc::notification("notifications/initialized", &Map::new())).await?;
+                link.send_line(rpc::notification_line("notifications/initialized", &Map::new()))
+                    .await?;
                 answer
             }
         };
-        peer.info = ServerInfo::read(&answer, false);
+        peer.info = ServerInfo::from_answer(&answer, false);
         if let Link::Http(link) = &peer.link {
             link.follow_events().await;
         }
@@ -75,16 +76,16 @@ impl Peer {
         let mut is_first = true;
         let nothing = Map::new();
         loop {
-            let asked = self.send("server/discover", &nothing, &[], true);
+            let asked = self.send_request("server/discover", &nothing, &[], true);
             let asked = timeout(PROBE_TIMEOUT, asked).await.unwrap_or(Err(CallError::Late));
             return match asked {
-                Ok(answer) if speaks(answer.get("supportedVersions"), STATELESS) => {
-                    Ok(Some(ServerInfo::read(&answer, true)))
+                Ok(answer) if has_version(answer.get("supportedVersions"), STATELESS) => {
+                    Ok(Some(ServerInfo::from_answer(&answer, true)))
                 }
                 Ok(_) => Ok(None),
                 Err(CallError::Refused(error)) if error.code == UNSUPPORTED_VERSION => {
                     let supported = error.data.get("supported");
-                    if speaks(supported, STATELESS) && std::mem::take(&mut is_first) {
+                    if has_version(supported, STATELESS) && std::mem::take(&mut is_first) {
                         continue;
                     }
                     let has_older = supported.and_then(Value::as_array).is_some_and(|all| {
@@ -134,7 +135,7 @@ impl Peer {
         method: &str,
         params: &Map<String, Value>,
     ) -> Result<Value, CallError> {
-        self.send(method, params, &[], self.info.is_stateless()).await
+        self.send_request(method, params, &[], self.info.is_stateless()).await
     }
 
     /// The same, within a time.
@@ -157,7 +158,8 @@ impl Peer {
     ) -> Result<Value, CallError> {
         let mut more = params.clone();
         for _ in 0..=MAX_INPUT_ROUNDS {
-            let result = self.send(method, &more, headers, self.info.is_stateless()).await?;
+            let result =
+                self.send_request(method, &more, headers, self.info.is_stateless()).await?;
             let kind = result.get("resultType").and_then(Value::as_str);
             if !self.info.is_stateless() || kind != Some("input_required") {
                 return Ok(result);
@@ -180,7 +182,7 @@ impl Peer {
             for (key, request) in requests {
                 let method = request.get("method").and_then(Value::as_str).unwrap_or_default();
                 let wanted = request.get("params").cloned().unwrap_or_default();
-                let answer = self.handler.answer(method, &wanted).await;
+                let answer = self.handler.answer_request(method, &wanted).await;
                 responses.insert(key.clone(), answer.map_err(CallError::Refused)?);
             }
             params.insert("inputResponses".to_owned(), Value::Object(responses));
@@ -191,7 +193,7 @@ impl Peer {
         Ok(())
     }
 
-    async fn send(
+    async fn send_request(
         &self,
         method: &str,
         params: &Map<String, Value>,
@@ -200,12 +202,13 @@ impl Peer {
     ) -> Result<Value, CallError> {
         let mut params = params.clone();
         if is_stateless {
-            version::introduce(&mut params);
+            version::add_client_meta(&mut params);
         }
         match &self.link {
             Link::Program(link) => link.request(method, &params).await,
             Link::Http(link) => {
-                link.request(&Outgoing { method, params: &params, headers, is_stateless }).await
+                link.send_request(&Outgoing { method, params: &params, headers, is_stateless })
+                    .await
             }
         }
     }
@@ -218,7 +221,7 @@ impl Peer {
     }
 }
 
-fn speaks(versions: Option<&Value>, version: &str) -> bool {
+fn has_version(versions: Option<&Value>, version: &str) -> bool {
     let all = versions.and_then(Value::as_array).into_iter().flatten();
     all.filter_map(Value::as_str).any(|one| one == version)
 }

@@ -13,7 +13,7 @@ use crate::plugin::PluginPlace;
 #[must_use]
 pub fn of_plugin(plugin: &PluginPlace, variable: &dyn Fn(&str) -> Option<String>) -> Read {
     let mut all = Read::default();
-    let variable = |name: &str| plugin.variable(name).or_else(|| variable(name));
+    let variable = |name: &str| plugin.root_variable(name).or_else(|| variable(name));
     for (path, document) in &plugin.servers {
         // Plugins write the servers with and without the name around them.
         let servers = document.get("mcpServers").unwrap_or(document);

@@ -14,7 +14,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{Secret, sync::Mutex, task::boxed};
+use gnoma_core::{Secret, sync::Mutex, task::box_future};
 use gnoma_net::Http;
 use gnoma_sandbox::{Policy, Strength, Support, Walls};
 use tokio::{
@@ -67,7 +67,7 @@ pub struct Surroundings {
 
 impl Surroundings {
     /// The tokens of the server at an address.
-    pub(super) fn tokens(&self, url: &str) -> Tokens {
+    pub(super) fn tokens_for(&self, url: &str) -> Tokens {
         let kept = |state: &PathBuf| Tokens::in_state(state, url, self.keyring.clone());
         self.state.as_ref().map_or_else(Tokens::in_memory, kept)
     }
@@ -98,7 +98,7 @@ pub struct Process {
 
 impl Process {
     /// The output so far was requested: only later output counts as unsolicited.
-    pub fn heard(&self) {
+    pub fn reset_unsolicited(&self) {
         self.unasked.store(0, Ordering::Relaxed);
     }
 
@@ -203,7 +203,7 @@ fn is_program_there(
 ///
 /// # Errors
 /// Why it could not be started, for people.
-pub fn start(
+pub fn start_program(
     definition: &Definition,
     around: &Surroundings,
     stderr: &Stderr,
@@ -218,7 +218,7 @@ pub fn start(
     if !is_program_there(command, cwd, around, env) {
         return Err(format!("the program `{command}` was not found"));
     }
-    let (mut program, walls) = walled(definition, around, command, args)?;
+    let (mut program, walls) = sandboxed_command(definition, around, command, args)?;
     let variables = around.environment.iter().map(|(name, value)| (name, value.as_str()));
     let declared = env.iter().map(|(name, value)| (name, value.expose().as_str()));
     program
@@ -239,7 +239,7 @@ pub fn start(
     let ends = child.stdin.take().zip(child.stdout.take()).zip(child.stderr.take());
     let ((stdin, stdout), errors) = ends.ok_or("its streams could not be connected")?;
     let mut reading = JoinSet::new();
-    reading.spawn(boxed(keep(errors, stderr.clone())));
+    reading.spawn(box_future(collect_stderr(errors, stderr.clone())));
     let unasked = Arc::new(AtomicU64::new(0));
     let process = Process {
         group: ProcessGroup::with_leader(&child),
@@ -252,7 +252,7 @@ pub fn start(
 }
 
 /// The command, behind walls if there are any.
-fn walled(
+fn sandboxed_command(
     definition: &Definition,
     around: &Surroundings,
     command: &str,
@@ -283,7 +283,7 @@ fn walled(
     Ok((command.into(), Some(walls)))
 }
 
-async fn keep(mut errors: ChildStderr, stderr: Stderr) {
+async fn collect_stderr(mut errors: ChildStderr, stderr: Stderr) {
     const PIECE_BYTES: usize = 4096;
     let mut piece = [0; PIECE_BYTES];
     while let Ok(length @ 1..) = errors.read(&mut piece).await {

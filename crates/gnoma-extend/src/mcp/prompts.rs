@@ -10,7 +10,7 @@ use super::{
     result,
     server_prompt::ServerPrompt,
 };
-use crate::commands::words;
+use crate::commands::split_words;
 
 /// Returns the name of the server if a name after a slash is one of a server's prompt.
 pub(super) fn server_of(name: &str) -> Option<&str> {
@@ -19,13 +19,14 @@ pub(super) fn server_of(name: &str) -> Option<&str> {
 
 impl Live {
     /// The server's prompts, as they are shown, and what of them is left out.
-    pub(super) async fn prompts(
+    pub(super) async fn list_prompts(
         &self,
         server: &str,
     ) -> Result<(Vec<ServerPrompt>, Vec<String>), String> {
-        let all = self.list::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
-        let shown = all.elements.iter().map(|prompt| prompt.show(server));
-        Ok((shown.collect(), all.faults()))
+        let all =
+            self.list_pages::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
+        let shown = all.elements.iter().map(|prompt| prompt.to_server_prompt(server));
+        Ok((shown.collect(), all.describe_faults()))
     }
 
     /// Returns the text of the prompt of that name with these arguments; `None` where there is no such prompt.
@@ -35,24 +36,29 @@ impl Live {
         name: &str,
         arguments: &str,
     ) -> Result<Option<String>, String> {
-        let all = self.list::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
+        let all =
+            self.list_pages::<ListedPrompt>("prompts").await.map_err(|error| error.to_string())?;
         let all = all.elements;
-        let Some(prompt) = all.iter().find(|prompt| naming::tool(server, &prompt.name) == name)
+        let Some(prompt) =
+            all.iter().find(|prompt| naming::qualified_tool_name(server, &prompt.name) == name)
         else {
             return Ok(None);
         };
         let mut params = Map::new();
         params.insert("name".to_owned(), prompt.name.clone().into());
-        if let Some(given) = given(prompt, arguments)? {
+        if let Some(given) = bind_arguments(prompt, arguments)? {
             params.insert("arguments".to_owned(), Value::Object(given));
         }
-        let got = self.ask("prompts/get", params).await.map_err(|error| error.to_string())?;
-        Ok(Some(said(&got)))
+        let got = self
+            .send_short_request("prompts/get", params)
+            .await
+            .map_err(|error| error.to_string())?;
+        Ok(Some(render_messages(&got)))
     }
 }
 
 /// The text of a prompt's messages. What cannot be read is named where it stood.
-pub(super) fn said(got: &Value) -> String {
+pub(super) fn render_messages(got: &Value) -> String {
     let all = got.get("messages").and_then(Value::as_array).map(Vec::as_slice);
     let Some(all) = all else {
         return "[the server's prompt has no messages that can be read]".to_owned();
@@ -66,25 +72,28 @@ pub(super) fn said(got: &Value) -> String {
             None => Vec::new(),
         };
         if parts.is_empty() {
-            push(&mut text, &format!("[message {} has no content that can be read]", at + 1));
+            push_paragraph(
+                &mut text,
+                &format!("[message {} has no content that can be read]", at + 1),
+            );
         }
         for part in parts {
-            push(&mut text, &result::text_of(part));
+            push_paragraph(&mut text, &result::text_of(part));
         }
     }
-    gnoma_core::cut::head(&text, MAX_TEXT_BYTES).to_owned()
+    gnoma_core::cut::word_prefix(&text, MAX_TEXT_BYTES).to_owned()
 }
 
-fn push(text: &mut String, part: &str) {
+fn push_paragraph(text: &mut String, part: &str) {
     let gap = if text.is_empty() { "" } else { "\n\n" };
     text.push_str(gap);
     text.push_str(part);
 }
 
 /// Words as a prompt's arguments, in their order; what is left over belongs to the last.
-fn given(prompt: &ListedPrompt, text: &str) -> Result<Option<Map<String, Value>>, String> {
+fn bind_arguments(prompt: &ListedPrompt, text: &str) -> Result<Option<Map<String, Value>>, String> {
     let wanted = &prompt.arguments;
-    let mut words = words(text);
+    let mut words = split_words(text);
     if let Some(last) = wanted.len().checked_sub(1)
         && words.len() > wanted.len()
     {

@@ -66,7 +66,7 @@ pub(super) enum Answered {
 
 impl Elicited {
     /// Reads the parameters of a question. A form without usable fields is one that wants yes or no.
-    pub(super) fn read(params: &Value) -> Self {
+    pub(super) fn from_params(params: &Value) -> Self {
         let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
         let message = text("message").unwrap_or_default();
         match (text("mode").as_deref(), text("url")) {
@@ -84,15 +84,18 @@ impl Elicited {
     }
 
     /// The question for a person.
-    pub(super) fn question(&self, server: &str) -> Option<Question> {
+    pub(super) fn to_question(&self, server: &str) -> Option<Question> {
         let (message, rest, inquiry) = match self {
-            Self::Form { message, fields, required } => {
-                (message, self::fields(fields, required), Some(Inquiry { choices: self.choices() }))
-            }
+            Self::Form { message, fields, required } => (
+                message,
+                self::describe_fields(fields, required),
+                Some(Inquiry { choices: self.choices() }),
+            ),
             Self::Page { message, url } => (message, format!("open {url} in a browser"), None),
             Self::Unknown => return None,
         };
-        let message = gnoma_core::cut::head(message, MAX_SHOWN_BYTES).replace(['\n', '\r'], " ");
+        let message =
+            gnoma_core::cut::word_prefix(message, MAX_SHOWN_BYTES).replace(['\n', '\r'], " ");
         let warning = if self.wants_secret() {
             " Careful: it asks for something secret. Servers must not; what you enter goes to the server."
         } else {
@@ -109,7 +112,7 @@ impl Elicited {
         let values = only.and_then(|field| field.get("enum")?.as_array());
         let values = values.into_iter().flatten().filter_map(Value::as_str).take(MAX_CHOICES);
         let mut choices: Vec<_> = values.map(str::to_owned).collect();
-        if self.defaults() != Answered::Decline {
+        if self.answer_with_defaults() != Answered::Decline {
             choices.push(SEND_DEFAULTS.to_owned());
         }
         choices.push(DECLINE.to_owned());
@@ -123,13 +126,13 @@ impl Elicited {
     }
 
     /// Converts a person's answer to the answer for the server.
-    pub(super) fn answered(&self, answer: &PermissionAnswer) -> Answered {
+    pub(super) fn interpret_answer(&self, answer: &PermissionAnswer) -> Answered {
         match (self, answer) {
             (Self::Form { .. }, PermissionAnswer::Text { text }) if text == SEND_DEFAULTS => {
-                self.defaults()
+                self.answer_with_defaults()
             }
             (Self::Form { .. }, PermissionAnswer::Text { text }) if text != DECLINE => {
-                self.filled(text)
+                self.fill_form(text)
             }
             (
                 Self::Page { .. },
@@ -140,7 +143,7 @@ impl Elicited {
     }
 
     /// The form with its own defaults; without one for a field that must be filled there is no answer.
-    pub(super) fn defaults(&self) -> Answered {
+    pub(super) fn answer_with_defaults(&self) -> Answered {
         let Self::Form { fields, required, .. } = self else { return Answered::Accept(Map::new()) };
         let mut content = Map::new();
         for (name, schema) in fields {
@@ -158,20 +161,20 @@ impl Elicited {
 
     /// The form with what a person wrote: `field = value`, several parted by `;`. For the only field the
     /// value is enough.
-    fn filled(&self, text: &str) -> Answered {
+    fn fill_form(&self, text: &str) -> Answered {
         let Self::Form { fields, required, .. } = self else { return Answered::Decline };
         let mut content = Map::new();
         if let Some((name, schema)) = fields.iter().next().filter(|_| fields.len() == 1)
             && !text.trim_start().starts_with(&**name)
         {
-            content.insert(name.clone(), typed(schema, text.trim()));
+            content.insert(name.clone(), parse_field_value(schema, text.trim()));
             return Answered::Accept(content);
         }
         for part in text.split([';', '\n']) {
             let Some((name, value)) = part.split_once('=') else { continue };
             let (name, value) = (name.trim(), value.trim());
             let Some(schema) = fields.get(name) else { continue };
-            content.insert(name.to_owned(), typed(schema, value));
+            content.insert(name.to_owned(), parse_field_value(schema, value));
         }
         let is_whole =
             !content.is_empty() && required.iter().all(|name| content.contains_key(name));
@@ -180,7 +183,7 @@ impl Elicited {
 }
 
 /// A value as its field wants it.
-fn typed(schema: &Value, text: &str) -> Value {
+fn parse_field_value(schema: &Value, text: &str) -> Value {
     let parsed = match schema.get("type").and_then(Value::as_str) {
         Some("integer" | "number" | "boolean") => gnoma_core::json::from_str(text).ok(),
         Some("array") => {
@@ -193,7 +196,7 @@ fn typed(schema: &Value, text: &str) -> Value {
 }
 
 /// The fields as a person reads them.
-fn fields(fields: &Map<String, Value>, required: &[String]) -> String {
+fn describe_fields(fields: &Map<String, Value>, required: &[String]) -> String {
     let field = |(name, schema): (&String, &Value)| {
         let kind = schema.get("type").and_then(Value::as_str).unwrap_or("text");
         let default = schema.get("default").map(|value| format!(" = {value}")).unwrap_or_default();
@@ -218,7 +221,7 @@ mod tests {
         let params = json!({"mode": "form", "message": "Tell me", "requestedSchema": {
             "type": "object", "properties": properties, "required": required
         }});
-        Elicited::read(&params)
+        Elicited::from_params(&params)
     }
 
     fn text(text: &str) -> PermissionAnswer {
@@ -230,28 +233,33 @@ mod tests {
         let fields =
             json!({"name": {"type": "string", "default": "Bo"}, "age": {"type": "integer"}});
         let optional = asked(fields.clone(), &["name"]);
-        let Answered::Accept(content) = optional.answered(&text(SEND_DEFAULTS)) else { panic!() };
+        let Answered::Accept(content) = optional.interpret_answer(&text(SEND_DEFAULTS)) else {
+            panic!()
+        };
         assert_eq!(Value::Object(content), json!({"name": "Bo"}));
         let whole = asked(fields, &["name", "age"]);
         for no in [text(DECLINE), text("no thanks"), text(SEND_DEFAULTS), PermissionAnswer::Allow] {
-            assert_eq!(whole.answered(&no), Answered::Decline, "{no:?}");
+            assert_eq!(whole.interpret_answer(&no), Answered::Decline, "{no:?}");
         }
-        let Answered::Accept(content) = whole.answered(&text("name = Al; age = 7")) else {
+        let Answered::Accept(content) = whole.interpret_answer(&text("name = Al; age = 7")) else {
             panic!()
         };
         assert_eq!(Value::Object(content), json!({"name": "Al", "age": 7}));
         let one =
             asked(json!({"colour": {"type": "string", "enum": ["red", "blue"]}}), &["colour"]);
-        assert_eq!(one.question("s").unwrap().inquiry.unwrap().choices, ["red", "blue", DECLINE]);
-        let Answered::Accept(content) = one.answered(&text("red")) else { panic!() };
+        assert_eq!(
+            one.to_question("s").unwrap().inquiry.unwrap().choices,
+            ["red", "blue", DECLINE]
+        );
+        let Answered::Accept(content) = one.interpret_answer(&text("red")) else { panic!() };
         assert_eq!(Value::Object(content), json!({"colour": "red"}));
     }
 
     #[test]
     fn who_asks_for_secrets_is_warned_about() {
         let secret = asked(json!({"x": {"type": "string", "description": "your API key"}}), &["x"]);
-        assert!(secret.question("s").unwrap().text.contains("Careful"));
+        assert!(secret.to_question("s").unwrap().text.contains("Careful"));
         let plain = asked(json!({"x": {"type": "string"}}), &["x"]);
-        assert!(!plain.question("s").unwrap().text.contains("Careful"));
+        assert!(!plain.to_question("s").unwrap().text.contains("Careful"));
     }
 }

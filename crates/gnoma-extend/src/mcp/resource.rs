@@ -60,54 +60,60 @@ impl Tool for Resources {
         let servers = self.servers.upgrade();
         Box::pin(async move {
             let stop = cx.stop.clone();
-            let read = read(servers, &call, &cx);
+            let read = read_resource(servers, &call, &cx);
             stop.run_until_cancelled(read).await.unwrap_or(ToolOutcome::Interrupted(String::new()))
         })
     }
 }
 
-async fn read(servers: Option<Arc<dyn Catalog>>, call: &ToolCall, cx: &ToolCx) -> ToolOutcome {
+async fn read_resource(
+    servers: Option<Arc<dyn Catalog>>,
+    call: &ToolCall,
+    cx: &ToolCx,
+) -> ToolOutcome {
     let Arguments { server, uri } = match call.arguments.read() {
         Ok(arguments) => arguments,
-        Err(error) => return ToolOutcome::failed(format!("unusable arguments: {error}")),
+        Err(error) => return ToolOutcome::failure_text(format!("unusable arguments: {error}")),
     };
-    let Some(server) = servers.and_then(|servers| servers.named(&server)) else {
-        return ToolOutcome::failed(format!("there is no MCP server `{server}`"));
+    let Some(server) = servers.and_then(|servers| servers.find_server(&server)) else {
+        return ToolOutcome::failure_text(format!("there is no MCP server `{server}`"));
     };
-    let live = match server.live().await {
+    let live = match server.ensure_connected().await {
         Ok(live) => live,
-        Err(why) => return ToolOutcome::failed(why),
+        Err(why) => return ToolOutcome::failure_text(why),
     };
     let mut parts = ResultParts::new(cx.stores_large_results);
     let filled = match uri {
         Some(uri) => read_one(&live, &uri, &mut parts).await,
-        None => list(&live, &mut parts).await,
+        None => list_resources(&live, &mut parts).await,
     };
     match filled {
-        Ok(()) => ToolOutcome::Done(parts.finish()),
-        Err(error) => ToolOutcome::failed(error.to_string()),
+        Ok(()) => ToolOutcome::Done(parts.into_output()),
+        Err(error) => ToolOutcome::failure_text(error.to_string()),
     }
 }
 
 async fn read_one(live: &Live, uri: &str, parts: &mut ResultParts) -> Result<(), CallError> {
     let mut params = Map::new();
     params.insert("uri".to_owned(), uri.into());
-    add_contents(&live.ask("resources/read", params).await?, parts);
+    add_contents(&live.send_short_request("resources/read", params).await?, parts);
     Ok(())
 }
 
 /// Adds the contents of an answer. What cannot be read is named in its place.
 pub(super) fn add_contents(answer: &Value, parts: &mut ResultParts) {
     match answer.get("contents") {
-        Some(Value::Array(contents)) => contents.iter().for_each(|it| parts.resource(it)),
-        Some(content @ Value::Object(_)) => parts.resource(content),
-        _ => parts.text("[the server's answer has no contents that can be read]"),
+        Some(Value::Array(contents)) => contents.iter().for_each(|it| parts.push_resource(it)),
+        Some(content @ Value::Object(_)) => parts.push_resource(content),
+        _ => parts.push_text("[the server's answer has no contents that can be read]"),
     }
 }
 
-async fn list(live: &Live, parts: &mut ResultParts) -> Result<(), CallError> {
-    let all = live.list::<ListedResource>("resources").await?;
-    all.elements.iter().for_each(|resource| parts.text(&resource.to_line()));
-    all.faults().iter().for_each(|fault| parts.text(&format!("[left out: {fault}]\n")));
+async fn list_resources(live: &Live, parts: &mut ResultParts) -> Result<(), CallError> {
+    let all = live.list_pages::<ListedResource>("resources").await?;
+    all.elements.iter().for_each(|resource| parts.push_text(&resource.to_line()));
+    all.describe_faults()
+        .iter()
+        .for_each(|fault| parts.push_text(&format!("[left out: {fault}]\n")));
     Ok(())
 }

@@ -23,8 +23,8 @@ impl ResultParts {
         Self { parts: Vec::new(), room, images: 0, left_out: 0 }
     }
 
-    pub(super) fn text(&mut self, text: &str) {
-        let kept = gnoma_core::cut::head(text, self.room);
+    pub(super) fn push_text(&mut self, text: &str) {
+        let kept = gnoma_core::cut::word_prefix(text, self.room);
         self.left_out += text.len() - kept.len();
         self.room -= kept.len();
         if !kept.is_empty() {
@@ -32,49 +32,50 @@ impl ResultParts {
         }
     }
 
-    fn image(&mut self, mime: &str, base64: &str) {
+    fn push_image(&mut self, mime: &str, base64: &str) {
         let is_plain =
             |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=');
         if !IMAGES.contains(&mime) || !base64.bytes().all(is_plain) {
             return self
-                .text("[something that is not a PNG, JPEG, GIF or WebP image was left out]");
+                .push_text("[something that is not a PNG, JPEG, GIF or WebP image was left out]");
         }
         if base64.len() > MAX_IMAGE_BYTES || self.images >= MAX_IMAGES {
-            return self.text("[an image is left out: it is too large, or there are too many]");
+            return self
+                .push_text("[an image is left out: it is too large, or there are too many]");
         }
         self.images += 1;
         self.parts.push(ResultPart::Image(Image { mime: mime.to_owned(), base64: base64.into() }));
     }
 
-    pub(super) fn resource(&mut self, resource: &Value) {
+    pub(super) fn push_resource(&mut self, resource: &Value) {
         let field = |key: &str| resource.get(key).and_then(Value::as_str);
         let uri = field("uri").unwrap_or("a resource");
         match (field("text"), field("blob")) {
-            (Some(text), _) => self.text(&format!("[{uri}]\n{text}")),
+            (Some(text), _) => self.push_text(&format!("[{uri}]\n{text}")),
             (None, Some(blob)) => {
                 let mime = field("mimeType").unwrap_or("application/octet-stream");
                 if IMAGES.contains(&mime) {
-                    self.image(mime, blob);
+                    self.push_image(mime, blob);
                 } else {
                     let bytes = blob.len();
-                    self.text(&format!("[{uri}: {mime}, {bytes} bytes in base64, left out]"));
+                    self.push_text(&format!("[{uri}: {mime}, {bytes} bytes in base64, left out]"));
                 }
             }
             (None, None) => {
-                self.text(&format!("[{uri} is left out: it has neither text nor data]"));
+                self.push_text(&format!("[{uri} is left out: it has neither text nor data]"));
             }
         }
     }
 
-    fn block(&mut self, block: &Value) {
+    fn push_block(&mut self, block: &Value) {
         let field = |key: &str| block.get(key).and_then(Value::as_str);
         match (field("type"), field("data"), field("mimeType")) {
-            (Some("image"), Some(data), Some(mime)) => self.image(mime, data),
-            _ => self.text(&text_of(block)),
+            (Some("image"), Some(data), Some(mime)) => self.push_image(mime, data),
+            _ => self.push_text(&text_of(block)),
         }
     }
 
-    pub(super) fn finish(mut self) -> ToolOutput {
+    pub(super) fn into_output(mut self) -> ToolOutput {
         if self.left_out > 0 {
             let text = format!("[{} more bytes of text are left out]", self.left_out);
             self.parts.push(ResultPart::Text { text });
@@ -91,14 +92,14 @@ pub(super) fn text_of(block: &Value) -> String {
         // Some leave the type out, or write the text itself.
         Some("text") | None => match field("text").or(block.as_str()) {
             Some(text) => text.to_owned(),
-            None if block.get("resource").is_some() => embedded(block),
-            None => format!("[a part is left out: it cannot be read: {}]", shorten(block)),
+            None if block.get("resource").is_some() => embedded_text(block),
+            None => format!("[a part is left out: it cannot be read: {}]", shorten_block(block)),
         },
         Some("image") => "[an image is left out: it cannot be read]".to_owned(),
         Some("audio") => {
             format!("[audio ({}) is left out]", field("mimeType").unwrap_or("of an unknown kind"))
         }
-        Some("resource") => embedded(block),
+        Some("resource") => embedded_text(block),
         Some("resource_link") => match field("uri") {
             Some(uri) => {
                 format!("[resource {uri}: {} {}]", field("name").unwrap_or_default(), about())
@@ -106,14 +107,14 @@ pub(super) fn text_of(block: &Value) -> String {
             None => "[a link to a resource is left out: it has no `uri`]".to_owned(),
         },
         Some(other) => {
-            let kind = gnoma_core::cut::head(other, 40);
-            format!("[a part of an unknown kind, `{kind}`, is left out: {}]", shorten(block))
+            let kind = gnoma_core::cut::word_prefix(other, 40);
+            format!("[a part of an unknown kind, `{kind}`, is left out: {}]", shorten_block(block))
         }
     }
 }
 
 /// The text of a resource that is part of an answer.
-fn embedded(block: &Value) -> String {
+fn embedded_text(block: &Value) -> String {
     let resource = block.get("resource").unwrap_or(&Value::Null);
     let field = |key: &str| resource.get(key).and_then(Value::as_str);
     let uri = field("uri").unwrap_or("a resource");
@@ -125,39 +126,43 @@ fn embedded(block: &Value) -> String {
 }
 
 /// The beginning of a part, to see what it was.
-fn shorten(block: &Value) -> String {
+fn shorten_block(block: &Value) -> String {
     const MAX_BYTES: usize = 200;
     let whole = block.to_string();
-    let start = gnoma_core::cut::head(&whole, MAX_BYTES);
+    let start = gnoma_core::cut::word_prefix(&whole, MAX_BYTES);
     if start.len() < whole.len() { format!("{start}…") } else { whole }
 }
 
 /// The outcome of a call.
-pub(super) fn outcome(result: &Value, is_stored: bool) -> ToolOutcome {
+pub(super) fn to_outcome(result: &Value, is_stored: bool) -> ToolOutcome {
     let mut parts = ResultParts::new(is_stored);
     let structure = result.get("structuredContent").filter(|value| !value.is_null());
     match (result.get("content"), structure) {
         // Servers that give structure give it as text, too; those that do not mean this.
-        (None | Some(Value::Null), Some(structure)) => parts.text(&structure.to_string()),
+        (None | Some(Value::Null), Some(structure)) => parts.push_text(&structure.to_string()),
         (Some(Value::Array(all)), Some(structure)) if all.is_empty() => {
-            parts.text(&structure.to_string());
+            parts.push_text(&structure.to_string());
         }
-        (Some(Value::Array(all)), _) => all.iter().for_each(|block| parts.block(block)),
-        (Some(one @ Value::Object(_)), _) => parts.block(one),
-        (Some(Value::String(text)), _) => parts.text(text),
+        (Some(Value::Array(all)), _) => all.iter().for_each(|block| parts.push_block(block)),
+        (Some(one @ Value::Object(_)), _) => parts.push_block(one),
+        (Some(Value::String(text)), _) => parts.push_text(text),
         (None | Some(Value::Null), None) => match result.as_object().map(serde_json::Map::len) {
             Some(0) => {}
-            _ => parts.text(&format!("[the answer has no content: {}]", shorten(result))),
+            _ => {
+                parts.push_text(&format!("[the answer has no content: {}]", shorten_block(result)))
+            }
         },
         (Some(other), structure) => {
-            parts
-                .text(&format!("[the content is left out: it cannot be read: {}]", shorten(other)));
+            parts.push_text(&format!(
+                "[the content is left out: it cannot be read: {}]",
+                shorten_block(other)
+            ));
             if let Some(structure) = structure {
-                parts.text(&structure.to_string());
+                parts.push_text(&structure.to_string());
             }
         }
     }
-    let output = parts.finish();
+    let output = parts.into_output();
     if result.get("isError") == Some(&Value::Bool(true)) {
         ToolOutcome::Failed(output)
     } else {
@@ -173,7 +178,7 @@ mod tests {
 
     #[expect(clippy::needless_pass_by_value, reason = "it is written where it is read")]
     fn read(value: Value) -> ToolOutcome {
-        outcome(&value, false)
+        to_outcome(&value, false)
     }
 
     #[test]
@@ -189,7 +194,7 @@ mod tests {
         let failed = read(json!({"content": [{"type": "text", "text": "no"}], "isError": true}));
         assert!(matches!(failed, ToolOutcome::Failed(_)));
         let structured = read(json!({"content": [], "structuredContent": {"a": 1}}));
-        assert_eq!(structured, ToolOutcome::done(r#"{"a":1}"#));
+        assert_eq!(structured, ToolOutcome::success_text(r#"{"a":1}"#));
     }
 
     #[test]
@@ -242,7 +247,7 @@ mod tests {
             (json!({"content": [{"text": "no type"}]}), "no type"),
             (json!({"structuredContent": {"a": 1}}), r#"{"a":1}"#),
         ] {
-            assert_eq!(read(result.clone()), ToolOutcome::done(text), "{result}");
+            assert_eq!(read(result.clone()), ToolOutcome::success_text(text), "{result}");
         }
         for result in [json!(null), json!(3), json!([]), json!({"content": 5}), json!({"x": 1})] {
             assert!(format!("{:?}", read(result.clone())).contains("[the "), "{result}");

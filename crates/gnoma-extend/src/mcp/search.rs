@@ -57,20 +57,22 @@ impl Tool for ToolSearch {
                 query: String,
             }
             let Some(servers) = servers else {
-                return ToolOutcome::failed("the servers have ended");
+                return ToolOutcome::failure_text("the servers have ended");
             };
             let query = match call.arguments.read::<Arguments>() {
                 Ok(Arguments { query }) => query,
-                Err(error) => return ToolOutcome::failed(format!("unusable arguments: {error}")),
+                Err(error) => {
+                    return ToolOutcome::failure_text(format!("unusable arguments: {error}"));
+                }
             };
-            let mut all = servers.described();
-            let mut found = best(&query, &all);
+            let mut all = servers.tool_descriptions();
+            let mut found = rank_tools(&query, &all);
             if found.is_empty() {
-                let awaited = servers.awaited().await;
-                all = servers.described();
-                found = best(&query, &all);
+                let awaited = servers.wait_for_servers().await;
+                all = servers.tool_descriptions();
+                found = rank_tools(&query, &all);
                 if found.is_empty() {
-                    return ToolOutcome::failed(nothing(&awaited));
+                    return ToolOutcome::failure_text(no_match_message(&awaited));
                 }
             }
             let text: Vec<_> = found
@@ -83,14 +85,17 @@ impl Tool for ToolSearch {
                     )
                 })
                 .collect();
-            servers.add(found).await;
-            ToolOutcome::done(format!("These tools are available now:\n{}", text.join("\n")))
+            servers.offer_tools(found).await;
+            ToolOutcome::success_text(format!(
+                "These tools are available now:\n{}",
+                text.join("\n")
+            ))
         })
     }
 }
 
 /// The message if nothing fits. `awaited`: servers that have not answered yet.
-fn nothing(awaited: &[String]) -> String {
+fn no_match_message(awaited: &[String]) -> String {
     let text = "no tool fits; try other words for what the tool should do";
     if awaited.is_empty() {
         return text.to_owned();
@@ -99,7 +104,7 @@ fn nothing(awaited: &[String]) -> String {
 }
 
 /// The names of the tools that fit best, best first.
-fn best(query: &str, tools: &[(String, String)]) -> Vec<String> {
+fn rank_tools(query: &str, tools: &[(String, String)]) -> Vec<String> {
     let words: Vec<String> = query
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| word.chars().count() > 1)
@@ -135,7 +140,7 @@ mod tests {
             ("mcp__fs__write", "Writes a file"),
         ];
         let tools = tools.map(|(name, about)| (name.to_owned(), about.to_owned()));
-        let find = |query: &str| best(query, &tools);
+        let find = |query: &str| rank_tools(query, &tools);
         assert_eq!(find("show git commits"), ["mcp__git__log"]);
         assert_eq!(find("file"), ["mcp__fs__read", "mcp__fs__write"]);
         assert_eq!(find("mcp__fs__write")[0], "mcp__fs__write");

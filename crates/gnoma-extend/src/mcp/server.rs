@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_core::{
-    ToolCall, ToolCx, ToolOutcome, duration, sync::Mutex, task::boxed, tool::BoxFuture,
+    ToolCall, ToolCx, ToolOutcome, duration, sync::Mutex, task::box_future, tool::BoxFuture,
 };
 use tokio::{
     sync::{Mutex as Turn, watch},
@@ -105,7 +105,7 @@ struct Link {
 
 impl ManagedServer {
     pub(super) fn new(definition: Definition, common: Arc<Common>) -> Self {
-        let known = common.memory.read(&definition).unwrap_or_else(|why| {
+        let known = common.memory.load_known(&definition).unwrap_or_else(|why| {
             (common.tell)(true, why);
             KnownTools::default()
         });
@@ -133,7 +133,7 @@ impl ManagedServer {
     }
 
     /// Returns the facts about the server as they are now.
-    pub(super) fn seen(&self) -> ServerFacts {
+    pub(super) fn current_facts(&self) -> ServerFacts {
         self.seen.lock().clone()
     }
 
@@ -159,7 +159,7 @@ impl ManagedServer {
     }
 
     /// A connection: the one there is, or a new one.
-    pub(super) async fn live(self: &Arc<Self>) -> Result<SharedLive, String> {
+    pub(super) async fn ensure_connected(self: &Arc<Self>) -> Result<SharedLive, String> {
         let mut connection = self.connection.lock().await;
         if let Some(live) = connection.live.as_ref().filter(|live| live.is_open()) {
             return Ok(Arc::clone(live));
@@ -170,14 +170,14 @@ impl ManagedServer {
             return Err(why.clone());
         }
         *connection = Link::default();
-        self.set(ServerState::Starting);
+        self.set_state(ServerState::Starting);
         match self.connect(&mut connection).await {
             Ok(live) => Ok(live),
             Err(why) => {
                 // Perhaps it is another one now, which speaks the other wire.
                 self.known.lock().shakes_hands = false;
-                let why = self.explained(&why);
-                self.set(ServerState::Failed(why.clone()));
+                let why = self.describe_unavailable(&why);
+                self.set_state(ServerState::Failed(why.clone()));
                 connection.failed = Some((Instant::now(), why.clone()));
                 Err(why)
             }
@@ -189,7 +189,7 @@ impl ManagedServer {
         self: &'a Arc<Self>,
         link: &'a mut Link,
     ) -> BoxFuture<'a, Result<SharedLive, String>> {
-        boxed(async move {
+        box_future(async move {
             let began = Instant::now();
             let handler = Handler::new(&self.definition.name);
             let lists = handler.lists.subscribe();
@@ -201,7 +201,10 @@ impl ManagedServer {
             let connecting = self.connect_and_list(handler, handshake);
             let (live, (tools, left_out)) =
                 timeout(START_TIMEOUT, connecting).await.unwrap_or_else(|_late| {
-                    Err(format!("it did not answer within {}", duration::words(START_TIMEOUT)))
+                    Err(format!(
+                        "it did not answer within {}",
+                        duration::format_duration(START_TIMEOUT)
+                    ))
                 })?;
             let live = Arc::new(live);
             {
@@ -211,13 +214,15 @@ impl ManagedServer {
             }
             self.leave_out(left_out, |seen| &mut seen.left_out);
             self.take_in(tools, Some(&live));
-            self.set(ServerState::Ready);
+            self.set_state(ServerState::Ready);
             let (server, of) = (Arc::downgrade(self), Arc::downgrade(&live));
-            link.following.spawn(boxed(look_for_prompts(Weak::clone(&server), Weak::clone(&of))));
+            link.following
+                .spawn(box_future(look_for_prompts(Weak::clone(&server), Weak::clone(&of))));
             if live.is_stateless() {
-                link.following.spawn(boxed(listen(Weak::clone(&of), handler_lists)));
+                link.following
+                    .spawn(box_future(listen_for_changes(Weak::clone(&of), handler_lists)));
             }
-            link.following.spawn(boxed(follow(server, of, lists)));
+            link.following.spawn(box_future(relist_on_change(server, of, lists)));
             link.live = Some(Arc::clone(&live));
             Ok(live)
         })
@@ -229,8 +234,9 @@ impl ManagedServer {
         handshake: Handshake,
     ) -> Result<(live::Live, ToolList), String> {
         let Self { definition, common, stderr, .. } = self;
-        let live = live::connect(definition, &common.around, stderr, handler, handshake).await?;
-        let tools = live.tools().await;
+        let live =
+            live::connect_server(definition, &common.around, stderr, handler, handshake).await?;
+        let tools = live.list_tools().await;
         let tools = tools.map_err(|error| live::describe_failure(&error, definition))?;
         Ok((live, tools))
     }
@@ -259,20 +265,20 @@ impl ManagedServer {
     }
 
     /// A failure with what the server wrote about it.
-    fn explained(&self, why: &str) -> String {
+    fn describe_unavailable(&self, why: &str) -> String {
         let name = &self.definition.name;
         let said = last_lines(&self.stderr_text(), TOLD_LINES);
         let said = if said.is_empty() { said } else { format!("; it wrote: {said}") };
         format!("the MCP server `{name}` is not available: {why}{said}")
     }
 
-    fn set(&self, state: ServerState) {
+    fn set_state(&self, state: ServerState) {
         self.seen.lock().state = state;
         self.common.changes.send_modify(|count| *count += 1);
     }
 
     /// Takes in a list of its tools, and says what people must know of it.
-    pub(super) fn take(&self, listed: Vec<Described>) {
+    pub(super) fn update_tools(&self, listed: Vec<Described>) {
         self.take_in(listed, None);
     }
 
@@ -285,11 +291,11 @@ impl ManagedServer {
                 known.has_resources = live.has_resources();
                 known.shakes_hands = !live.is_stateless();
             }
-            let compared = known.compare(name, listed);
+            let compared = known.compare_list(name, listed);
             let written = if *known == before {
                 Ok(())
             } else {
-                self.common.memory.write(&self.definition, &known)
+                self.common.memory.save_known(&self.definition, &known)
             };
             (compared, written)
         };
@@ -321,7 +327,7 @@ impl ManagedServer {
     }
 
     /// Calls a tool by the server's name for it.
-    pub(super) async fn call(
+    pub(super) async fn call_tool(
         self: Arc<Self>,
         tool: String,
         call: ToolCall,
@@ -331,42 +337,44 @@ impl ManagedServer {
         let live = tokio::select! {
             biased;
             () = stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
-            live = self.live() => live,
+            live = self.ensure_connected() => live,
         };
         let live = match live {
             Ok(live) => live,
-            Err(why) => return ToolOutcome::failed(why),
+            Err(why) => return ToolOutcome::failure_text(why),
         };
-        if let Some(why) = self.withheld(&tool) {
-            return ToolOutcome::failed(why);
+        if let Some(why) = self.refusal_reason(&tool) {
+            return ToolOutcome::failure_text(why);
         }
         let began = Instant::now();
         let running = Running { id: call.id.clone(), cx };
         let definition = &self.definition;
         let (arguments, timeout) = (&call.arguments, definition.timeout);
-        let outcome = live.call(definition, &tool, arguments, timeout, running).await;
+        let outcome = live.call_tool(definition, &tool, arguments, timeout, running).await;
         let mut seen = self.seen.lock();
         seen.calls += 1;
         seen.took += began.elapsed();
         seen.failed += u64::from(matches!(outcome, ToolOutcome::Failed(_)));
         drop(seen);
-        if live.is_open() { outcome } else { self.ended(outcome) }
+        if live.is_open() { outcome } else { self.on_ended_during_call(outcome) }
     }
 
     /// The server has ended during a call.
-    fn ended(&self, outcome: ToolOutcome) -> ToolOutcome {
+    fn on_ended_during_call(&self, outcome: ToolOutcome) -> ToolOutcome {
         match outcome {
             ToolOutcome::Failed(_) => {
-                let why = self.explained("it ended during the call; the next call starts it again");
-                self.set(ServerState::Failed(why.clone()));
-                ToolOutcome::failed(why)
+                let why = self.describe_unavailable(
+                    "it ended during the call; the next call starts it again",
+                );
+                self.set_state(ServerState::Failed(why.clone()));
+                ToolOutcome::failure_text(why)
             }
             other => other,
         }
     }
 
     /// Returns the reason why a tool must not be called, if it must not.
-    fn withheld(&self, tool: &str) -> Option<String> {
+    fn refusal_reason(&self, tool: &str) -> Option<String> {
         let name = &self.definition.name;
         let seen = self.seen.lock();
         if seen.changed.iter().any(|changed| changed.now.name == tool) {
@@ -389,7 +397,7 @@ impl ManagedServer {
             known.prompts.clone_from(&prompts);
             known.clone()
         };
-        if let Err(why) = self.common.memory.write(&self.definition, &known) {
+        if let Err(why) = self.common.memory.save_known(&self.definition, &known) {
             (self.common.tell)(true, why);
         }
         self.seen.lock().prompts = prompts;
@@ -397,20 +405,20 @@ impl ManagedServer {
     }
 
     /// Lists the tools as the server has them now, approved or not.
-    pub(super) async fn relisted(self: &Arc<Self>) -> Result<Vec<Described>, String> {
-        let tools = self.live().await?.tools().await;
+    pub(super) async fn list_current_tools(self: &Arc<Self>) -> Result<Vec<Described>, String> {
+        let tools = self.ensure_connected().await?.list_tools().await;
         Ok(tools.map_err(|error| live::describe_failure(&error, &self.definition))?.0)
     }
 
     /// Records that a person approved these tools.
-    pub(super) fn approve(&self, listed: &[Described]) -> Result<(), String> {
+    pub(super) fn approve_tools(&self, listed: &[Described]) -> Result<(), String> {
         let known = {
             let mut known = self.known.lock();
             known.approve(&self.definition.name, listed);
             known.clone()
         };
-        self.common.memory.write(&self.definition, &known)?;
-        self.take(listed.to_vec());
+        self.common.memory.save_known(&self.definition, &known)?;
+        self.update_tools(listed.to_vec());
         Ok(())
     }
 }
@@ -418,7 +426,7 @@ impl ManagedServer {
 /// Lists the prompts, which nothing waits for.
 async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
     let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
-    if let Ok((prompts, left_out)) = live.prompts(&server.definition.name).await {
+    if let Ok((prompts, left_out)) = live.list_prompts(&server.definition.name).await {
         server.leave_out(left_out, |seen| &mut seen.left_out_prompts);
         server.take_prompts(prompts);
     }
@@ -426,14 +434,14 @@ async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
 
 /// Listens for changes of the list as long as the server tells of them. After each break the list is read again: a
 /// change may have been missed.
-async fn listen(live: Weak<live::Live>, lists: watch::Sender<u64>) {
+async fn listen_for_changes(live: Weak<live::Live>, lists: watch::Sender<u64>) {
     /// The time after which the end of a stream does not count as a failure.
     const LASTED: Duration = Duration::from_secs(30);
     let mut in_vain = 0;
     while in_vain < MAX_RESUMES {
         let Some(live) = live.upgrade() else { return };
         let began = Instant::now();
-        let ended = live.listen().await;
+        let ended = live.listen_for_changes().await;
         let has_lasted = began.elapsed() >= LASTED;
         match ended {
             Err(error) if error.is_final() => return,
@@ -446,7 +454,7 @@ async fn listen(live: Weak<live::Live>, lists: watch::Sender<u64>) {
 }
 
 /// Lists the tools again whenever the server says that they are others.
-async fn follow(
+async fn relist_on_change(
     server: Weak<ManagedServer>,
     live: Weak<live::Live>,
     mut lists: watch::Receiver<u64>,
@@ -461,9 +469,9 @@ async fn follow(
         lists.mark_unchanged();
         let (Some(server), Some(live)) = (server.upgrade(), live.upgrade()) else { return };
         // A list that does not come leaves what was there.
-        if let Ok(Ok((tools, left_out))) = timeout(START_TIMEOUT, live.tools()).await {
+        if let Ok(Ok((tools, left_out))) = timeout(START_TIMEOUT, live.list_tools()).await {
             server.leave_out(left_out, |seen| &mut seen.left_out);
-            server.take(tools);
+            server.update_tools(tools);
         }
     }
 }

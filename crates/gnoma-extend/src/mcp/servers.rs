@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::{Tool, sync::Mutex, task::boxed, tool::BoxFuture};
+use gnoma_core::{Tool, sync::Mutex, task::box_future, tool::BoxFuture};
 use tokio::{
     sync::watch,
     task::JoinSet,
@@ -97,14 +97,14 @@ impl Servers {
     /// shortly, or when they are needed, side by side. Nothing waits for them.
     #[must_use]
     pub fn start(options: ServerOptions) -> Self {
-        let servers = Self::idle(options);
+        let servers = Self::start_on_demand(options);
         let mut starting = JoinSet::new();
         for server in servers.shared.servers.iter().filter(|server| !server.is_known()) {
             let (server, tell) = (Arc::clone(server), Arc::clone(&servers.shared.common.tell));
             let mut wanted = servers.shared.wanted.subscribe();
-            starting.spawn(boxed(async move {
+            starting.spawn(box_future(async move {
                 timeout(START_DELAY, wanted.wait_for(|is_wanted| *is_wanted)).await.ok();
-                if let Err(why) = server.live().await {
+                if let Err(why) = server.ensure_connected().await {
                     tell(true, why);
                 }
             }));
@@ -114,7 +114,7 @@ impl Servers {
 
     /// The servers, of which none is started before it is asked something.
     #[must_use]
-    pub fn idle(options: ServerOptions) -> Self {
+    pub fn start_on_demand(options: ServerOptions) -> Self {
         let ServerOptions { definitions, around, memory, tell, clean, window } = options;
         let changes = watch::Sender::new(0);
         let common = Arc::new(Common { around, memory, tell, clean, changes });
@@ -164,13 +164,13 @@ impl Servers {
     /// The tools that are on offer now: those of the session's `own`, some of them replaced, and the
     /// servers'.
     #[must_use]
-    pub fn tools(&self, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-        self.shared.tools(own)
+    pub fn offered_tools(&self, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        self.shared.offered_tools(own)
     }
 
     /// Follows what is on offer besides the session's `own` tools.
     #[must_use]
-    pub fn offers(&self, own: Vec<Arc<dyn Tool>>) -> Offers {
+    pub fn subscribe_offers(&self, own: Vec<Arc<dyn Tool>>) -> Offers {
         let mut changes = self.shared.common.changes.subscribe();
         // What has come since the session's tools were listed is on offer at once.
         changes.mark_changed();
@@ -179,41 +179,41 @@ impl Servers {
 
     /// A look at them that keeps none of them.
     #[must_use]
-    pub fn glance(&self) -> Glance {
+    pub fn weak_view(&self) -> Glance {
         Glance(Arc::downgrade(&self.shared))
     }
 
     /// Returns the state of each server.
     #[must_use]
-    pub fn standings(&self) -> Vec<Standing> {
-        self.shared.servers.iter().map(standing).collect()
+    pub fn server_standings(&self) -> Vec<Standing> {
+        self.shared.servers.iter().map(server_standing).collect()
     }
 
     /// Connects to all of them, or to the one of that name, side by side, and says how they are then.
-    pub async fn connected(&self, name: Option<&str>) -> Vec<Standing> {
+    pub async fn connect_all(&self, name: Option<&str>) -> Vec<Standing> {
         let chosen = self.shared.servers.iter();
         let chosen: Vec<_> = chosen
             .filter(|server| name.is_none_or(|name| server.definition.name == name))
             .collect();
-        futures_util::future::join_all(chosen.iter().map(|server| server.live())).await;
-        chosen.into_iter().map(standing).collect()
+        futures_util::future::join_all(chosen.iter().map(|server| server.ensure_connected())).await;
+        chosen.into_iter().map(server_standing).collect()
     }
 
     /// Approves the tools of a server as it lists them now.
     ///
     /// # Errors
     /// There is no such server, or it cannot be asked.
-    pub async fn approve(&self, name: &str) -> Result<(), String> {
+    pub async fn approve_tools(&self, name: &str) -> Result<(), String> {
         let server = self.shared.servers.iter().find(|server| server.definition.name == name);
         let server = server.ok_or_else(|| format!("there is no MCP server `{name}`"))?;
-        let listed = server.relisted().await?;
-        server.approve(&listed)
+        let listed = server.list_current_tools().await?;
+        server.approve_tools(&listed)
     }
 }
 
-fn standing(server: &Arc<ManagedServer>) -> Standing {
-    let seen = server.seen();
-    let tokens = seen.offered.iter().map(tokens).sum();
+fn server_standing(server: &Arc<ManagedServer>) -> Standing {
+    let seen = server.current_facts();
+    let tokens = seen.offered.iter().map(estimate_tokens).sum();
     let stderr = server.stderr_text();
     Standing { definition: server.definition.clone(), seen, tokens, stderr }
 }
@@ -245,11 +245,15 @@ impl Glance {
 
     /// Returns the text of a server's prompt with these arguments; `None` where the name is not that of a server's
     /// prompt.
-    pub async fn prompt(&self, name: &str, arguments: &str) -> Option<Result<String, String>> {
+    pub async fn expand_prompt(
+        &self,
+        name: &str,
+        arguments: &str,
+    ) -> Option<Result<String, String>> {
         let named = prompts::server_of(name)?;
-        let server = self.0.upgrade()?.named(named)?;
+        let server = self.0.upgrade()?.find_server(named)?;
         let asked = async {
-            let said = server.live().await?.said_by(named, name, arguments).await?;
+            let said = server.ensure_connected().await?.said_by(named, name, arguments).await?;
             said.ok_or_else(|| format!("the MCP server `{named}` has no such prompt"))
         };
         Some(asked.await)
@@ -258,19 +262,21 @@ impl Glance {
     /// The tools of a session that this one starts: its `own`, replaced as here, and the servers'. Where those
     /// are too many, it gets the ones that a search has found here and those that `is_named` says.
     #[must_use]
-    pub fn lent(
+    pub fn tools_for_child(
         &self,
         own: &[Arc<dyn Tool>],
         is_named: &dyn Fn(&str) -> bool,
     ) -> Vec<Arc<dyn Tool>> {
-        self.0.upgrade().map_or_else(|| own.to_vec(), |shared| shared.lent(own, is_named))
+        self.0
+            .upgrade()
+            .map_or_else(|| own.to_vec(), |shared| shared.tools_for_child(own, is_named))
     }
 
     /// Returns the state of each server.
     #[must_use]
-    pub fn standings(&self) -> Vec<Standing> {
+    pub fn server_standings(&self) -> Vec<Standing> {
         let shared = self.0.upgrade();
-        shared.iter().flat_map(|shared| &shared.servers).map(standing).collect()
+        shared.iter().flat_map(|shared| &shared.servers).map(server_standing).collect()
     }
 }
 
@@ -286,11 +292,11 @@ impl Offers {
     pub async fn next(&mut self) -> Option<(u64, Vec<Arc<dyn Tool>>)> {
         self.changes.changed().await.ok()?;
         let change = *self.changes.borrow_and_update();
-        Some((change, self.shared.tools(&self.own)))
+        Some((change, self.shared.offered_tools(&self.own)))
     }
 
     /// The tools of that change are on offer.
-    pub fn published(&self, change: u64) {
+    pub fn mark_published(&self, change: u64) {
         self.shared.published.send_replace(change);
     }
 }
@@ -324,63 +330,64 @@ impl Shared {
     }
 
     /// All tools, by the names under which they are offered.
-    fn all(&self) -> Vec<(String, Arc<ManagedServer>, Described)> {
+    fn all_tools(&self) -> Vec<(String, Arc<ManagedServer>, Described)> {
         let mut all = Vec::new();
         for server in &self.servers {
-            for tool in server.seen().offered {
-                let name = naming::tool(&server.definition.name, &tool.name);
+            for tool in server.current_facts().offered {
+                let name = naming::qualified_tool_name(&server.definition.name, &tool.name);
                 all.push((name, Arc::clone(server), tool));
             }
         }
         all
     }
 
-    fn catalog(self: &Arc<Self>) -> Weak<dyn Catalog> {
+    fn weak_catalog(self: &Arc<Self>) -> Weak<dyn Catalog> {
         let shared: Weak<Self> = Arc::downgrade(self);
         shared
     }
 
     /// The tool that reads resources, if there are any.
-    fn reader(self: &Arc<Self>) -> Option<Arc<dyn Tool>> {
+    fn resource_tool(self: &Arc<Self>) -> Option<Arc<dyn Tool>> {
         let has = self.servers.iter().filter(|server| server.has_resources());
         let names: Vec<_> = has.map(|server| server.definition.name.as_str()).collect();
-        (!names.is_empty())
-            .then(|| Arc::new(Resources::new(self.catalog(), &names.join(", "))) as Arc<dyn Tool>)
+        (!names.is_empty()).then(|| {
+            Arc::new(Resources::new(self.weak_catalog(), &names.join(", "))) as Arc<dyn Tool>
+        })
     }
 
-    fn tools(self: &Arc<Self>, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
-        let mut all = self.all();
+    fn offered_tools(self: &Arc<Self>, own: &[Arc<dyn Tool>]) -> Vec<Arc<dyn Tool>> {
+        let mut all = self.all_tools();
         let mut tools = own.to_vec();
-        all.retain(|(_, server, tool)| !self.replace(&mut tools, server, tool));
-        tools.extend(self.besides(&all));
+        all.retain(|(_, server, tool)| !self.replace_built_in(&mut tools, server, tool));
+        tools.extend(self.additional_tools(&all));
         tools
     }
 
-    fn lent(
+    fn tools_for_child(
         self: &Arc<Self>,
         own: &[Arc<dyn Tool>],
         is_named: &dyn Fn(&str) -> bool,
     ) -> Vec<Arc<dyn Tool>> {
-        let mut all = self.all();
+        let mut all = self.all_tools();
         let mut tools = own.to_vec();
-        all.retain(|(_, server, tool)| !self.replace(&mut tools, server, tool));
-        if !self.fits(&all) {
+        all.retain(|(_, server, tool)| !self.replace_built_in(&mut tools, server, tool));
+        if !self.fits_window(&all) {
             let found = self.found.lock().clone();
             all.retain(|(name, _, _)| found.contains(name) || is_named(name));
         }
-        tools.extend(self.reader());
-        tools.extend(all.iter().filter_map(|(_, server, tool)| offered(server, tool)));
+        tools.extend(self.resource_tool());
+        tools.extend(all.iter().filter_map(|(_, server, tool)| to_mcp_tool(server, tool)));
         tools
     }
 
     /// Reports whether all of the tools can be on offer.
-    fn fits(&self, all: &[(String, Arc<ManagedServer>, Described)]) -> bool {
-        let whole: usize = all.iter().map(|(_, _, tool)| tokens(tool)).sum();
+    fn fits_window(&self, all: &[(String, Arc<ManagedServer>, Described)]) -> bool {
+        let whole: usize = all.iter().map(|(_, _, tool)| estimate_tokens(tool)).sum();
         whole <= (self.window / WINDOW_PARTS).min(MAX_OFFERED_TOKENS)
     }
 
     /// Puts a tool in the place of the built-in one that it is to replace. Says whether it did.
-    fn replace(
+    fn replace_built_in(
         &self,
         tools: &mut [Arc<dyn Tool>],
         server: &Arc<ManagedServer>,
@@ -388,24 +395,28 @@ impl Shared {
     ) -> bool {
         let Some(name) = server.definition.replaces.get(&tool.name) else { return false };
         let Some(place) = tools.iter_mut().find(|known| known.spec().name == *name) else {
-            self.complain(server, tool, &format!("there is no built-in tool `{name}`"));
+            self.warn_not_replaced(server, tool, &format!("there is no built-in tool `{name}`"));
             return false;
         };
-        match McpTool::replacing(server, tool, place.spec()) {
+        match McpTool::with_built_in_spec(server, tool, place.spec()) {
             Ok(replacing) => {
                 *place = Arc::new(replacing);
                 true
             }
             Err(why) => {
-                self.complain(server, tool, &format!("it does not replace `{name}`: {why}"));
+                self.warn_not_replaced(
+                    server,
+                    tool,
+                    &format!("it does not replace `{name}`: {why}"),
+                );
                 false
             }
         }
     }
 
     /// Says, once for each tool, why it replaces none.
-    fn complain(&self, server: &ManagedServer, tool: &Described, why: &str) {
-        let name = naming::tool(&server.definition.name, &tool.name);
+    fn warn_not_replaced(&self, server: &ManagedServer, tool: &Described, why: &str) {
+        let name = naming::qualified_tool_name(&server.definition.name, &tool.name);
         let text = format!("the tool `{name}` is offered under its own name: {why}");
         let mut told = self.told.lock();
         if told.insert(name) {
@@ -414,41 +425,41 @@ impl Shared {
     }
 
     /// The servers' tools that replace none: directly, or those that a search has found.
-    fn besides(
+    fn additional_tools(
         self: &Arc<Self>,
         all: &[(String, Arc<ManagedServer>, Described)],
     ) -> Vec<Arc<dyn Tool>> {
-        let fits = self.fits(all);
+        let fits = self.fits_window(all);
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
         if self.had_unseen || !fits {
-            tools.push(Arc::new(ToolSearch::new(self.catalog(), &self.names())));
+            tools.push(Arc::new(ToolSearch::new(self.weak_catalog(), &self.server_names())));
         }
-        tools.extend(self.reader());
+        tools.extend(self.resource_tool());
         if fits {
-            tools.extend(all.iter().filter_map(|(_, server, tool)| offered(server, tool)));
+            tools.extend(all.iter().filter_map(|(_, server, tool)| to_mcp_tool(server, tool)));
             return tools;
         }
         let found = self.found.lock().clone();
         tools.extend(found.iter().filter_map(|name| {
             let (_, server, tool) = all.iter().find(|(known, _, _)| known == name)?;
-            offered(server, tool)
+            to_mcp_tool(server, tool)
         }));
         tools
     }
 
     /// The names of all servers.
-    fn names(&self) -> String {
+    fn server_names(&self) -> String {
         let names = self.servers.iter().map(|server| server.definition.name.as_str());
         names.collect::<Vec<_>>().join(", ")
     }
 }
 
 impl Catalog for Shared {
-    fn described(&self) -> Vec<(String, String)> {
-        self.all().into_iter().map(|(name, _, tool)| (name, tool.description)).collect()
+    fn tool_descriptions(&self) -> Vec<(String, String)> {
+        self.all_tools().into_iter().map(|(name, _, tool)| (name, tool.description)).collect()
     }
 
-    fn add(&self, names: Vec<String>) -> BoxFuture<'_, ()> {
+    fn offer_tools(&self, names: Vec<String>) -> BoxFuture<'_, ()> {
         {
             let mut found = self.found.lock();
             let new: Vec<_> = names.into_iter().filter(|name| !found.contains(name)).collect();
@@ -461,7 +472,7 @@ impl Catalog for Shared {
         Box::pin(self.on_offer())
     }
 
-    fn awaited(&self) -> BoxFuture<'_, Vec<String>> {
+    fn wait_for_servers(&self) -> BoxFuture<'_, Vec<String>> {
         Box::pin(async {
             self.wait_for(SEARCH_WAIT, |_| true).await;
             let awaited = self.servers.iter().filter(|server| server.is_awaited());
@@ -469,17 +480,17 @@ impl Catalog for Shared {
         })
     }
 
-    fn named(&self, name: &str) -> Option<Arc<ManagedServer>> {
+    fn find_server(&self, name: &str) -> Option<Arc<ManagedServer>> {
         self.servers.iter().find(|server| server.definition.name == name).cloned()
     }
 }
 
-fn offered(server: &Arc<ManagedServer>, tool: &Described) -> Option<Arc<dyn Tool>> {
+fn to_mcp_tool(server: &Arc<ManagedServer>, tool: &Described) -> Option<Arc<dyn Tool>> {
     McpTool::new(server, tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
 }
 
 /// Returns roughly how many tokens a tool adds to each request.
-fn tokens(tool: &Described) -> usize {
+fn estimate_tokens(tool: &Described) -> usize {
     let bytes = tool.name.len() + tool.description.len() + tool.schema.len();
     bytes.div_ceil(BYTES_PER_TOKEN) + TOKENS_AROUND
 }

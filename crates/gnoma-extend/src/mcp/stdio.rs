@@ -8,7 +8,7 @@ use std::{
     },
 };
 
-use gnoma_core::{sync::Mutex, task::boxed};
+use gnoma_core::{sync::Mutex, task::box_future};
 use serde::de::IgnoredAny;
 use serde_json::{Map, Value, json};
 use tokio::{
@@ -41,7 +41,7 @@ struct StdioShared {
 
 impl StdioShared {
     /// Gives an answer to whoever waits for it; an answer that nobody waits for is nothing.
-    fn resolve(&self, id: u64, outcome: Result<Value, CallError>) {
+    fn resolve_request(&self, id: u64, outcome: Result<Value, CallError>) {
         if let Some(waiting) = self.pending.lock().remove(&id) {
             // Who has gone does not need it.
             waiting.send(outcome).ok();
@@ -49,9 +49,9 @@ impl StdioShared {
     }
 
     /// Fails the request that an unusable answer belongs to: the one it names, or the only one there is.
-    fn fail(&self, id: Option<u64>, error: CallError) {
+    fn fail_request(&self, id: Option<u64>, error: CallError) {
         match id {
-            Some(id) => self.resolve(id, Err(error)),
+            Some(id) => self.resolve_request(id, Err(error)),
             None => self.resolve_only(Err(error)),
         }
     }
@@ -63,11 +63,11 @@ impl StdioShared {
             pending.keys().next().copied().filter(|_| pending.len() == 1)
         };
         if let Some(id) = only {
-            self.resolve(id, outcome);
+            self.resolve_request(id, outcome);
         }
     }
 
-    fn end(&self) {
+    fn mark_ended(&self) {
         self.has_ended.store(true, Ordering::Release);
         self.pending.lock().clear();
     }
@@ -87,7 +87,7 @@ impl Drop for WaitingRequest<'_> {
         let mut params = Map::new();
         params.insert("requestId".to_owned(), self.id.into());
         params.insert("reason".to_owned(), json!("the answer is not needed any more"));
-        let line = rpc::notification("notifications/cancelled", &params);
+        let line = rpc::notification_line("notifications/cancelled", &params);
         // A program that reads nothing cannot be told.
         self.shared.lines.try_send(line).ok();
     }
@@ -108,8 +108,8 @@ impl Stdio {
             has_ended: AtomicBool::new(false),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(boxed(write(stdin, unsent)));
-        tasks.spawn(boxed(read(BufReader::new(stdout), Arc::clone(&shared), handler)));
+        tasks.spawn(box_future(write_lines(stdin, unsent)));
+        tasks.spawn(box_future(read_lines(BufReader::new(stdout), Arc::clone(&shared), handler)));
         Self { shared, _tasks: tasks }
     }
 
@@ -120,7 +120,7 @@ impl Stdio {
         params: &Map<String, Value>,
     ) -> Result<Value, CallError> {
         let id = self.shared.next_id.fetch_add(1, Ordering::Relaxed);
-        let line = rpc::request(id, method, params);
+        let line = rpc::request_line(id, method, params);
         let (answer, answered) = oneshot::channel();
         self.shared.pending.lock().insert(id, answer);
         let waiting = WaitingRequest { shared: &self.shared, id };
@@ -132,7 +132,7 @@ impl Stdio {
         outcome
     }
 
-    pub(super) async fn notify(&self, line: String) -> Result<(), CallError> {
+    pub(super) async fn send_line(&self, line: String) -> Result<(), CallError> {
         self.shared.lines.send(line).await.map_err(|_| CallError::Ended)
     }
 
@@ -141,7 +141,7 @@ impl Stdio {
     }
 }
 
-async fn write(mut stdin: impl AsyncWrite + Unpin, mut unsent: mpsc::Receiver<String>) {
+async fn write_lines(mut stdin: impl AsyncWrite + Unpin, mut unsent: mpsc::Receiver<String>) {
     while let Some(mut line) = unsent.recv().await {
         line.push('\n');
         if stdin.write_all(line.as_bytes()).await.is_err() || stdin.flush().await.is_err() {
@@ -150,7 +150,11 @@ async fn write(mut stdin: impl AsyncWrite + Unpin, mut unsent: mpsc::Receiver<St
     }
 }
 
-async fn read(mut stdout: impl AsyncBufRead + Unpin, shared: Arc<StdioShared>, handler: Handler) {
+async fn read_lines(
+    mut stdout: impl AsyncBufRead + Unpin,
+    shared: Arc<StdioShared>,
+    handler: Handler,
+) {
     let mut answering = JoinSet::new();
     let mut line = Vec::new();
     while let Some(is_whole) = next_line(&mut stdout, &mut line).await {
@@ -158,17 +162,17 @@ async fn read(mut stdout: impl AsyncBufRead + Unpin, shared: Arc<StdioShared>, h
         let text = String::from_utf8_lossy(&line);
         if !is_whole {
             let why = format!("it is larger than {MAX_MESSAGE_BYTES} bytes");
-            shared.fail(rpc::find_id(&text), CallError::Unreadable(why));
+            shared.fail_request(rpc::find_id(&text), CallError::Unreadable(why));
             continue;
         }
-        for message in rpc::read(&text) {
-            receive(message, &shared, &handler, &mut answering);
+        for message in rpc::parse_messages(&text) {
+            on_message(message, &shared, &handler, &mut answering);
         }
     }
-    shared.end();
+    shared.mark_ended();
 }
 
-fn receive(
+fn on_message(
     message: Incoming,
     shared: &Arc<StdioShared>,
     handler: &Handler,
@@ -176,9 +180,9 @@ fn receive(
 ) {
     match message {
         Incoming::Response(id, outcome) => {
-            shared.resolve(id, outcome.map_err(CallError::Refused));
+            shared.resolve_request(id, outcome.map_err(CallError::Refused));
         }
-        Incoming::Notification(method, params) => handler.notified(&method, &params),
+        Incoming::Notification(method, params) => handler.on_notification(&method, &params),
         Incoming::Request(id, method, params) => {
             let (shared, handler) = (Arc::clone(shared), handler.clone());
             let is_too_much = answering.len() >= MAX_SERVER_REQUESTS;
@@ -186,20 +190,20 @@ fn receive(
             if answering.len() >= 2 * MAX_SERVER_REQUESTS {
                 return;
             }
-            answering.spawn(boxed(async move {
+            answering.spawn(box_future(async move {
                 let outcome = if is_too_much {
                     Err(RpcError::new(0, "too many requests at a time"))
                 } else {
-                    handler.answer(&method, &params).await
+                    handler.answer_request(&method, &params).await
                 };
                 // The program has ended where it cannot be told.
-                shared.lines.send(rpc::response(&id, outcome)).await.ok();
+                shared.lines.send(rpc::response_line(&id, outcome)).await.ok();
             }));
         }
         Incoming::Unreadable(id) => {
-            shared.fail(id, CallError::Unreadable("it is not valid JSON-RPC".to_owned()));
+            shared.fail_request(id, CallError::Unreadable("it is not valid JSON-RPC".to_owned()));
         }
-        Incoming::Orphan(error) => shared.fail(None, CallError::Refused(error)),
+        Incoming::Orphan(error) => shared.fail_request(None, CallError::Refused(error)),
         Incoming::Unaddressed(result) => shared.resolve_only(Ok(result)),
         Incoming::Noise => {}
     }

@@ -34,12 +34,12 @@ pub(super) struct McpTool {
 impl McpTool {
     /// `None` where its schema is none.
     pub(super) fn new(server: &Arc<ManagedServer>, described: &Described) -> Option<Self> {
-        let given: Value = json::read(&described.schema)?;
-        let ProviderSchema { schema, renamed } = schema::normalize(&given);
+        let given: Value = json::parse_lenient(&described.schema)?;
+        let ProviderSchema { schema, renamed } = schema::normalize_schema(&given);
         // A sound schema stays the text that it is.
         let parameters = match schema == given {
             true => RawJson::parse(described.schema.clone()).ok()?,
-            false => RawJson::of(&schema).ok()?,
+            false => RawJson::from_value(&schema).ok()?,
         };
         let shown = |name: &String| {
             let new = renamed.iter().find(|(_, old)| old == name).map(|(new, _)| new);
@@ -48,7 +48,7 @@ impl McpTool {
         let paths = server.definition.path_args.get(&described.name);
         let paths = paths.into_iter().flatten().map(shown);
         let spec = ToolSpec {
-            name: naming::tool(&server.definition.name, &described.name),
+            name: naming::qualified_tool_name(&server.definition.name, &described.name),
             description: described.description.clone(),
             parameters,
             access: Access::Execute,
@@ -65,7 +65,7 @@ impl McpTool {
     ///
     /// # Errors
     /// Its arguments are others, so that nobody could tell what a call touches.
-    pub(super) fn replacing(
+    pub(super) fn with_built_in_spec(
         server: &Arc<ManagedServer>,
         described: &Described,
         built_in: &ToolSpec,
@@ -114,7 +114,7 @@ impl Tool for McpTool {
         if let Some(arguments) = original_names(&call.arguments, &self.renamed) {
             call.arguments = arguments;
         }
-        Box::pin(Arc::clone(&self.server).call(self.name.clone(), call, cx))
+        Box::pin(Arc::clone(&self.server).call_tool(self.name.clone(), call, cx))
     }
 }
 
@@ -130,5 +130,5 @@ fn original_names(arguments: &RawJson, renamed: &[(String, String)]) -> Option<R
     };
     let all: Map<String, Value> =
         given.into_iter().map(|(name, value)| (original(name), value)).collect();
-    RawJson::of(&all).ok()
+    RawJson::from_value(&all).ok()
 }

@@ -25,7 +25,7 @@ fn client_info() -> Value {
 }
 
 /// Returns what gnoma can do for servers: it puts their questions to a person.
-fn capabilities() -> Value {
+fn client_capabilities() -> Value {
     json!({"elicitation": {"form": {}, "url": {}}})
 }
 
@@ -33,19 +33,19 @@ fn capabilities() -> Value {
 pub(super) fn initialize_params() -> Map<String, Value> {
     let mut params = Map::new();
     params.insert("protocolVersion".to_owned(), WITH_HANDSHAKE.into());
-    params.insert("capabilities".to_owned(), capabilities());
+    params.insert("capabilities".to_owned(), client_capabilities());
     params.insert("clientInfo".to_owned(), client_info());
     params
 }
 
 /// Adds to a request's parameters what the wire without a handshake wants in each.
-pub(super) fn introduce(params: &mut Map<String, Value>) {
+pub(super) fn add_client_meta(params: &mut Map<String, Value>) {
     let meta = params.entry("_meta").or_insert_with(|| json!({}));
     let Some(meta) = meta.as_object_mut() else { return };
     let key = |name: &str| format!("io.modelcontextprotocol/{name}");
     meta.insert(key("protocolVersion"), STATELESS.into());
     meta.insert(key("clientInfo"), client_info());
-    meta.insert(key("clientCapabilities"), capabilities());
+    meta.insert(key("clientCapabilities"), client_capabilities());
 }
 
 /// The facts that a server gives about itself.
@@ -61,13 +61,13 @@ pub(super) struct ServerInfo {
 
 impl ServerInfo {
     /// Reads the answer to the handshake, or to the question for the server's versions.
-    pub(super) fn read(answer: &Value, is_stateless: bool) -> Self {
+    pub(super) fn from_answer(answer: &Value, is_stateless: bool) -> Self {
         let mut notes = Vec::new();
         let version = match answer.get("protocolVersion").and_then(Value::as_str) {
             _ if is_stateless => STATELESS.to_owned(),
             Some(version) if is_date(version) => version.to_owned(),
             Some(other) => {
-                let other = gnoma_core::cut::head(other, 50);
+                let other = gnoma_core::cut::word_prefix(other, 50);
                 notes.push(format!("it speaks `{other}`, which is no version of the protocol"));
                 WITH_HANDSHAKE.to_owned()
             }
@@ -84,7 +84,7 @@ impl ServerInfo {
     }
 
     /// Returns whether the server has something of that kind: `tools`, `prompts` or `resources`.
-    pub(super) fn offers(&self, kind: &str) -> bool {
+    pub(super) fn has_capability(&self, kind: &str) -> bool {
         let Some(capabilities) = &self.capabilities else { return true };
         !matches!(capabilities.get(kind), None | Some(Value::Null | Value::Bool(false)))
     }
@@ -118,15 +118,19 @@ mod tests {
     #[test]
     fn a_server_that_says_little_of_itself_is_used_and_what_is_odd_is_said() {
         let whole = json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}, "prompts": null}});
-        let info = ServerInfo::read(&whole, false);
-        assert!(info.offers("tools") && !info.offers("prompts") && !info.offers("resources"));
+        let info = ServerInfo::from_answer(&whole, false);
+        assert!(
+            info.has_capability("tools")
+                && !info.has_capability("prompts")
+                && !info.has_capability("resources")
+        );
         assert!(info.version == "2025-06-18" && info.notes.is_empty());
         for odd in [json!({}), json!(null), json!({"protocolVersion": 1, "capabilities": []})] {
-            let info = ServerInfo::read(&odd, false);
-            assert!(info.offers("tools") && info.is_silent(), "{odd}");
+            let info = ServerInfo::from_answer(&odd, false);
+            assert!(info.has_capability("tools") && info.is_silent(), "{odd}");
             assert_eq!((info.version.as_str(), info.notes.len()), (WITH_HANDSHAKE, 2), "{odd}");
         }
         let odd = json!({"protocolVersion": "2026-07-28", "capabilities": {}});
-        assert!(!ServerInfo::read(&odd, false).is_stateless());
+        assert!(!ServerInfo::from_answer(&odd, false).is_stateless());
     }
 }

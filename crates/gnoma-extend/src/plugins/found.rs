@@ -86,13 +86,13 @@ pub struct PluginsFound {
 
 /// Looks for plugins. The content of those that could be in force is read whole.
 #[must_use]
-pub fn find(places: &PluginPlaces) -> PluginsFound {
+pub fn find_plugins(places: &PluginPlaces) -> PluginsFound {
     let mut found = PluginsFound::default();
-    for root in places.project.iter().flat_map(|folder| folders(folder)) {
+    for root in places.project.iter().flat_map(|folder| plugin_folders(folder)) {
         let look = PluginLook { places, root: &root, by: BroughtBy::Project, record: None };
         look.add_to(&mut found);
     }
-    let user = folders(&places.user);
+    let user = plugin_folders(&places.user);
     if !user.is_empty() {
         match PluginPins::open(&places.state) {
             Err(why) => found.faults.push(why),
@@ -105,22 +105,22 @@ pub fn find(places: &PluginPlaces) -> PluginsFound {
             }
         }
     }
-    gnoma_core::sort::by(&mut found.all, |one, other| {
+    gnoma_core::sort::sort_by(&mut found.all, |one, other| {
         one.name.cmp(&other.name).then(other.by.cmp(&one.by))
     });
-    gnoma_core::sort::by(&mut found.active, |one, other| one.name.cmp(&other.name));
+    gnoma_core::sort::sort_by(&mut found.active, |one, other| one.name.cmp(&other.name));
     found
 }
 
 /// The folders in one, sorted. What begins with a dot is being installed.
-fn folders(place: &Path) -> Vec<PathBuf> {
+fn plugin_folders(place: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(place).into_iter().flatten().flatten().take(MAX_PLUGINS);
     let mut all: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     let is_hidden = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
     };
     all.retain(|path| path.is_dir() && !is_hidden(path));
-    gnoma_core::sort::sort(&mut all);
+    gnoma_core::sort::sort_items(&mut all);
     all
 }
 
@@ -177,7 +177,7 @@ impl PluginLook<'_> {
                 None => return PluginState::New,
             },
         };
-        match tree::read(self.root) {
+        match tree::read_tree(self.root) {
             Err(why) => PluginState::Broken(why),
             Ok(tree) if approved.is_none_or(|approved| *approved == tree.hash) => {
                 PluginState::Active

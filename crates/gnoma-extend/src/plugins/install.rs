@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{diff::unified, quantity::describe_count};
+use gnoma_core::{diff::unified_diff, quantity::describe_count};
 
 use super::{
     manifest::{Manifest, check_name},
@@ -65,17 +65,17 @@ impl PluginInstaller {
     /// Why it was not installed; nothing was changed then.
     pub fn install(&self, source: &str) -> Result<PluginNews, String> {
         let mut pins = PluginPins::open(&self.state)?;
-        let (fetched, manifest) = self.fetch(source)?;
-        let target = self.folder(&manifest.name)?;
+        let (fetched, manifest) = self.fetch_with_manifest(source)?;
+        let target = self.plugin_folder(&manifest.name)?;
         if target.symlink_metadata().is_ok() {
             return Err(format!(
                 "the plugin `{name}` is already installed; `gnoma plugin update {name}` updates it",
                 name = manifest.name
             ));
         }
-        let tree = self.put(&fetched.root, &target)?;
+        let tree = self.copy_atomically(&fetched.root, &target)?;
         let record = PluginRecord {
-            source: self.fetcher().kept(source),
+            source: self.new_fetcher().recorded_source(source),
             approved: Some(tree.hash.clone()),
             files: tree.files.clone(),
         };
@@ -97,28 +97,28 @@ impl PluginInstaller {
     /// Why it stays as it is.
     pub fn update(&self, name: &str) -> Result<PluginNews, String> {
         let mut pins = PluginPins::open(&self.state)?;
-        let target = self.existing(name)?;
+        let target = self.installed_folder(name)?;
         let record = pins.all.get_mut(name).filter(|record| !record.source.is_empty());
         let record = record.ok_or_else(|| {
             format!("the source of `{name}` is unknown; remove it and install it again")
         })?;
-        let (fetched, manifest) = self.fetch(&record.source)?;
+        let (fetched, manifest) = self.fetch_with_manifest(&record.source)?;
         if manifest.name != name {
             return Err(format!(
                 "the plugin at `{}` is now called `{}`, not `{name}`",
                 record.source, manifest.name
             ));
         }
-        let new = tree::read(&fetched.root)?;
-        let change = TreeChange::between(&record.files, &new.files);
-        let diff = differences(&target, &fetched.root, &change);
+        let new = tree::read_tree(&fetched.root)?;
+        let change = TreeChange::from_trees(&record.files, &new.files);
+        let diff = render_differences(&target, &fetched.root, &change);
         let is_approved = record.approved.as_ref() == Some(&new.hash);
         if !is_approved {
             record.approved = None;
         }
         // Out of force before its content is another one.
         pins.save()?;
-        let tree = self.put(&fetched.root, &target)?;
+        let tree = self.copy_atomically(&fetched.root, &target)?;
         let manifest = Manifest::read(&target, BroughtBy::User, None)?;
         Ok(PluginNews { manifest, tree, change, diff, is_approved })
     }
@@ -129,7 +129,7 @@ impl PluginInstaller {
     /// Why it cannot be approved.
     pub fn preview(&self, name: &str) -> Result<PluginNews, String> {
         let pins = PluginPins::open(&self.state)?;
-        let target = self.existing(name)?;
+        let target = self.installed_folder(name)?;
         let manifest = Manifest::read(&target, BroughtBy::User, Some(name))?;
         if manifest.name != name {
             return Err(format!(
@@ -137,12 +137,13 @@ impl PluginInstaller {
                 manifest.name
             ));
         }
-        let tree = tree::read(&target)?;
+        let tree = tree::read_tree(&target)?;
         let record = pins.all.get(name).cloned().unwrap_or_default();
-        let change = TreeChange::between(&record.files, &tree.files);
+        let change = TreeChange::from_trees(&record.files, &tree.files);
         let before = self.state.join(APPROVED).join(name);
-        let is_known = tree::read(&before).is_ok_and(|before| before.files == record.files);
-        let diff = if is_known { differences(&before, &target, &change) } else { String::new() };
+        let is_known = tree::read_tree(&before).is_ok_and(|before| before.files == record.files);
+        let diff =
+            if is_known { render_differences(&before, &target, &change) } else { String::new() };
         let is_approved = record.approved.as_ref() == Some(&tree.hash);
         Ok(PluginNews { manifest, tree, change, diff, is_approved })
     }
@@ -153,8 +154,8 @@ impl PluginInstaller {
     /// The content has changed since, or the approval cannot be saved.
     pub fn approve(&self, name: &str, previewed: &PluginTree) -> Result<(), String> {
         let mut pins = PluginPins::open(&self.state)?;
-        let target = self.existing(name)?;
-        if tree::read(&target)? != *previewed {
+        let target = self.installed_folder(name)?;
+        if tree::read_tree(&target)? != *previewed {
             return Err(format!(
                 "`{name}` changed while you read; run `gnoma plugin trust {name}` again"
             ));
@@ -173,7 +174,7 @@ impl PluginInstaller {
         let copy = self.state.join(APPROVED).join(name);
         fs::remove_dir_all(&copy).ok();
         let copied = fs::create_dir_all(&copy).is_ok()
-            && tree::copy(target, &copy).is_ok_and(|copied| copied == *tree);
+            && tree::copy_tree(target, &copy).is_ok_and(|copied| copied == *tree);
         if !copied {
             fs::remove_dir_all(&copy).ok();
         }
@@ -185,7 +186,7 @@ impl PluginInstaller {
     /// It cannot be saved.
     pub fn revoke(&self, name: &str) -> Result<bool, String> {
         let mut pins = PluginPins::open(&self.state)?;
-        self.existing(name)?;
+        self.installed_folder(name)?;
         let record = pins.all.get_mut(name);
         let was_approved = record.and_then(|record| record.approved.take()).is_some();
         pins.save()?;
@@ -198,7 +199,7 @@ impl PluginInstaller {
     /// There is none of that name, or it cannot be removed.
     pub fn remove(&self, name: &str) -> Result<(), String> {
         let mut pins = PluginPins::open(&self.state)?;
-        let target = self.existing(name)?;
+        let target = self.installed_folder(name)?;
         pins.all.remove(name);
         pins.save()?;
         fs::remove_dir_all(self.state.join(APPROVED).join(name)).ok();
@@ -211,24 +212,24 @@ impl PluginInstaller {
         removed.map_err(|error| format!("`{}` cannot be removed: {error}", target.display()))
     }
 
-    fn fetcher(&self) -> Fetcher<'_> {
+    fn new_fetcher(&self) -> Fetcher<'_> {
         Fetcher { cwd: &self.cwd, home: self.home.as_deref(), variables: &self.variables }
     }
 
-    fn fetch(&self, source: &str) -> Result<(Fetched, Manifest), String> {
-        let fetched = self.fetcher().fetch(source)?;
+    fn fetch_with_manifest(&self, source: &str) -> Result<(Fetched, Manifest), String> {
+        let fetched = self.new_fetcher().fetch_plugin(source)?;
         let manifest = Manifest::read(&fetched.root, BroughtBy::User, fetched.otherwise.as_deref())
             .map_err(|why| format!("`{}`: {why}", without_login(source)))?;
         Ok((fetched, manifest))
     }
 
-    fn folder(&self, name: &str) -> Result<PathBuf, String> {
+    fn plugin_folder(&self, name: &str) -> Result<PathBuf, String> {
         check_name(name)?;
         Ok(self.plugins.join(name))
     }
 
-    fn existing(&self, name: &str) -> Result<PathBuf, String> {
-        let folder = self.folder(name)?;
+    fn installed_folder(&self, name: &str) -> Result<PathBuf, String> {
+        let folder = self.plugin_folder(name)?;
         if folder.is_dir() {
             return Ok(folder);
         }
@@ -236,14 +237,14 @@ impl PluginInstaller {
     }
 
     /// Copies a plugin to its place, whole or not at all.
-    fn put(&self, from: &Path, target: &Path) -> Result<PluginTree, String> {
+    fn copy_atomically(&self, from: &Path, target: &Path) -> Result<PluginTree, String> {
         let made = fs::create_dir_all(&self.plugins)
             .and_then(|()| tempfile::Builder::new().prefix(".new-").tempdir_in(&self.plugins));
         let staging =
             made.map_err(|error| format!("cannot write in `{}`: {error}", self.plugins.display()))?;
         let whole = staging.path().join("new");
         fs::create_dir(&whole).map_err(|error| error.to_string())?;
-        let tree = tree::copy(from, &whole)?;
+        let tree = tree::copy_tree(from, &whole)?;
         let swap = || -> std::io::Result<()> {
             if target.symlink_metadata().is_ok() {
                 fs::rename(target, staging.path().join("old"))?;
@@ -256,7 +257,7 @@ impl PluginInstaller {
 }
 
 /// The differences of two contents, line by line where both are texts.
-fn differences(before: &Path, now: &Path, change: &TreeChange) -> String {
+fn render_differences(before: &Path, now: &Path, change: &TreeChange) -> String {
     let deadline = Instant::now() + DIFF_TIME;
     let mut text = String::new();
     let all = change.removed.iter().chain(&change.changed).chain(&change.added);
@@ -268,11 +269,11 @@ fn differences(before: &Path, now: &Path, change: &TreeChange) -> String {
         text.push_str(&format!("--- {name}\n"));
         match (old, new) {
             (Ok(old), Ok(new)) if old == new => text.push_str("(its permission to run changed)\n"),
-            (Ok(old), Ok(new)) => text.push_str(&unified(&old, &new, CONTEXT, Some(deadline))),
+            (Ok(old), Ok(new)) => text.push_str(&unified_diff(&old, &new, CONTEXT, Some(deadline))),
             _ => text.push_str("(no text, or a long one)\n"),
         }
         if text.len() > MAX_SHOWN_DIFF {
-            let shown = gnoma_core::cut::head(&text, MAX_SHOWN_DIFF);
+            let shown = gnoma_core::cut::word_prefix(&text, MAX_SHOWN_DIFF);
             return format!("{shown}\n[the rest of the differences is not shown]\n");
         }
     }
@@ -281,11 +282,11 @@ fn differences(before: &Path, now: &Path, change: &TreeChange) -> String {
 
 /// Returns what a plugin would let act, and what of it cannot be used, a line each.
 #[must_use]
-pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
+pub fn describe_capabilities(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
     let place = &manifest.place;
     let mut lines = Vec::new();
     let hooks = hooks::of_plugin(place);
-    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.shown())));
+    lines.extend(hooks.hooks.iter().map(|hook| format!("hook {}: {}", hook.event, hook.to_line())));
     // What variables hold is not known here, and not shown.
     let servers = mcp::of_plugin(place, &|name| Some(format!("${{{name}}}")));
     for server in &servers.servers {
@@ -293,7 +294,7 @@ pub fn overview(manifest: &Manifest, files: &PluginFiles) -> Vec<String> {
             ServerReach::Process { .. } => "runs",
             ServerReach::Http { .. } => "reaches",
         };
-        lines.push(format!("MCP server {} {what} {}", server.name, server.shown()));
+        lines.push(format!("MCP server {} {what} {}", server.name, server.to_line()));
     }
     let below = |paths: &[PathBuf], ending: &str| {
         let is_below = |name: &&String| {

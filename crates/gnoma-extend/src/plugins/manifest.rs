@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use gnoma_core::json::from_hand;
 use serde_json::Value;
 
-use super::tree::checked;
+use super::tree::check_path;
 use crate::{
     places::{BroughtBy, read_text},
     plugin::PluginPlace,
@@ -116,7 +116,7 @@ impl Manifest {
             servers: Vec::new(),
         };
         let mut reading = ManifestReading { document: &document, place, faults: Vec::new() };
-        reading.all();
+        reading.read_all();
         let ManifestReading { place, faults, .. } = reading;
         if place.is_empty() && file_of(&root).is_none() {
             return Err("it is not a plugin: it has neither `.claude-plugin/plugin.json` nor \
@@ -148,13 +148,13 @@ struct ManifestReading<'a> {
 }
 
 impl ManifestReading<'_> {
-    fn all(&mut self) {
-        self.place.commands = self.paths("commands");
-        self.place.skills = self.paths("skills");
-        self.place.agents = self.paths("agents");
-        self.place.hooks = self.documents("hooks", "hooks/hooks.json");
-        self.place.servers = self.documents("mcpServers", ".mcp.json");
-        self.capabilities();
+    fn read_all(&mut self) {
+        self.place.commands = self.content_paths("commands");
+        self.place.skills = self.content_paths("skills");
+        self.place.agents = self.content_paths("agents");
+        self.place.hooks = self.read_documents("hooks", "hooks/hooks.json");
+        self.place.servers = self.read_documents("mcpServers", ".mcp.json");
+        self.read_capabilities();
         let fields = self.document.as_object().into_iter().flatten();
         let unknown: Vec<&str> =
             fields.map(|(name, _)| &**name).filter(|name| !KNOWN.contains(name)).collect();
@@ -170,13 +170,13 @@ impl ManifestReading<'_> {
     }
 
     /// The usual folder of a kind, and the paths that the manifest names besides.
-    fn paths(&mut self, kind: &str) -> Vec<PathBuf> {
+    fn content_paths(&mut self, kind: &str) -> Vec<PathBuf> {
         let mut paths = Vec::new();
         let usual = self.place.root.join(kind);
         paths.extend(usual.is_dir().then_some(usual));
         let document = self.document;
-        for text in texts(document.get(kind)) {
-            match self.inside(text) {
+        for text in text_values(document.get(kind)) {
+            match self.resolve_inside(text) {
                 Ok(path) if paths.contains(&path) => (),
                 Ok(path) => paths.push(path),
                 Err(why) => self.faults.push(format!("`{kind}` of its manifest: {why}")),
@@ -187,7 +187,7 @@ impl ManifestReading<'_> {
 
     /// Returns the documents for a field: those in the manifest itself, in files that it names, and in the usual
     /// file.
-    fn documents(&mut self, field: &str, usual: &str) -> Vec<(PathBuf, Value)> {
+    fn read_documents(&mut self, field: &str, usual: &str) -> Vec<(PathBuf, Value)> {
         let mut files = Vec::new();
         let usual = self.place.root.join(usual);
         files.extend(usual.is_file().then_some(usual));
@@ -201,8 +201,8 @@ impl ManifestReading<'_> {
                 all.push((self.place.root.clone(), whole));
             }
             value => {
-                for text in texts(value) {
-                    match self.inside(text) {
+                for text in text_values(value) {
+                    match self.resolve_inside(text) {
                         Ok(path) if files.contains(&path) => (),
                         Ok(path) => files.push(path),
                         Err(why) => self.faults.push(format!("`{field}` of its manifest: {why}")),
@@ -211,7 +211,7 @@ impl ManifestReading<'_> {
             }
         }
         for path in files {
-            match json(&path) {
+            match read_json_file(&path) {
                 Ok(value) => all.push((path, value)),
                 Err(why) => self.faults.push(format!("its {field} are not read: {why}")),
             }
@@ -220,14 +220,14 @@ impl ManifestReading<'_> {
     }
 
     /// Reads the capabilities that manifests of gnoma declare.
-    fn capabilities(&mut self) {
+    fn read_capabilities(&mut self) {
         let document = self.document;
         let Some(all) = document.get("capabilities") else { return };
-        for glob in texts(all.get("skills")) {
+        for glob in text_values(all.get("skills")) {
             // The folder above what varies.
             let fixed = glob.split('/').take_while(|part| !part.contains(['*', '?', '[']));
             let folder = fixed.filter(|part| !part.ends_with(".md")).collect::<Vec<_>>().join("/");
-            match self.inside(if folder.is_empty() { "." } else { &folder }) {
+            match self.resolve_inside(if folder.is_empty() { "." } else { &folder }) {
                 Ok(path) if self.place.skills.contains(&path) => (),
                 Ok(path) => self.place.skills.push(path),
                 Err(why) => self.faults.push(format!("`capabilities.skills`: {why}")),
@@ -248,18 +248,18 @@ impl ManifestReading<'_> {
     }
 
     /// A path of the manifest, which is there and inside.
-    fn inside(&self, text: &str) -> Result<PathBuf, String> {
-        let path = self.place.root.join(checked(text.trim_end_matches('/'))?);
+    fn resolve_inside(&self, text: &str) -> Result<PathBuf, String> {
+        let path = self.place.root.join(check_path(text.trim_end_matches('/'))?);
         if !path.exists() {
             return Err(format!("there is no `{text}`"));
         }
-        let is_inside = self.place.holds(&path);
+        let is_inside = self.place.contains_path(&path);
         if is_inside { Ok(path) } else { Err(format!("`{text}` leads outside the plugin")) }
     }
 }
 
 /// A text, or several.
-fn texts(value: Option<&Value>) -> Vec<&str> {
+fn text_values(value: Option<&Value>) -> Vec<&str> {
     match value {
         Some(Value::String(text)) => vec![text],
         Some(Value::Array(items)) => items.iter().filter_map(Value::as_str).collect(),
@@ -268,7 +268,7 @@ fn texts(value: Option<&Value>) -> Vec<&str> {
 }
 
 /// A file of JSON.
-pub(super) fn json(path: &Path) -> Result<Value, String> {
+pub(super) fn read_json_file(path: &Path) -> Result<Value, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let text = read_text(path).map_err(|why| format!("`{name}`: {why}"))?;
     from_hand(&text).map_err(|error| format!("`{name}` is not valid JSON: {error}"))

@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{
-    manifest::{check_name, json},
-    tree::checked,
+    manifest::{check_name, read_json_file},
+    tree::check_path,
 };
 
 /// The path of the file in a marketplace.
@@ -74,7 +74,7 @@ impl Market {
         if !path.is_file() {
             return Ok(None);
         }
-        let document = json(&path)?;
+        let document = read_json_file(&path)?;
         let text = |value: &Value, name: &str| {
             value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
         };
@@ -100,7 +100,7 @@ impl Market {
             let unused = fields.map(|(name, _)| name.clone());
             market.entries.push(MarketEntry {
                 description: text(entry, "description"),
-                source: source(entry.get("source"), base),
+                source: parse_source(entry.get("source"), base),
                 unused: unused.filter(|name| !KNOWN.contains(&&**name)).collect(),
                 name,
             });
@@ -109,7 +109,7 @@ impl Market {
     }
 }
 
-fn source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, String> {
+fn parse_source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, String> {
     let value = match value {
         Some(Value::String(path)) => {
             let path = match base {
@@ -118,7 +118,7 @@ fn source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, Str
                 }
                 _ => path.clone(),
             };
-            checked(path.trim_end_matches('/'))?;
+            check_path(path.trim_end_matches('/'))?;
             return Ok(MarketSource::Inside(path));
         }
         Some(value) => value,
@@ -136,7 +136,7 @@ fn source(value: Option<&Value>, base: Option<&str>) -> Result<MarketSource, Str
     };
     let folder = text("path");
     if let Some(folder) = &folder {
-        checked(folder)?;
+        check_path(folder)?;
     }
     // A commit says more than the branch that it is on.
     Ok(MarketSource::Git { url, revision: text("sha").or_else(|| text("ref")), folder })

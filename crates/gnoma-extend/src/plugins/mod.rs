@@ -15,9 +15,9 @@ mod tree;
 mod validate;
 
 pub use self::{
-    found::{FoundPlugin, PluginPlaces, PluginState, PluginsFound, find},
-    install::{PluginInstaller, PluginNews, overview},
+    found::{FoundPlugin, PluginPlaces, PluginState, PluginsFound, find_plugins},
+    install::{PluginInstaller, PluginNews, describe_capabilities},
     manifest::Manifest,
-    tree::{PluginFiles, PluginTree, TreeChange, read},
-    validate::validate,
+    tree::{PluginFiles, PluginTree, TreeChange, read_tree},
+    validate::validate_folder,
 };

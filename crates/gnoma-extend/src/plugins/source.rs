@@ -15,7 +15,7 @@ use super::{
     archive,
     manifest::file_of,
     market::{Market, MarketSource},
-    tree::checked,
+    tree::check_path,
 };
 
 /// Longest time that git may take.
@@ -67,7 +67,7 @@ struct Written<'a> {
 }
 
 impl<'a> Written<'a> {
-    fn read(text: &'a str) -> Self {
+    fn from_text(text: &'a str) -> Self {
         // In an address a sign `@` stands behind who logs in.
         match text.split_once('@') {
             Some((name, place))
@@ -87,18 +87,18 @@ fn is_address(text: &str) -> bool {
 
 impl Fetcher<'_> {
     /// A source as it is kept: a path is absolute, and an address has no password.
-    pub(super) fn kept(&self, source: &str) -> String {
-        let Written { name, place } = Written::read(source);
+    pub(super) fn recorded_source(&self, source: &str) -> String {
+        let Written { name, place } = Written::from_text(source);
         if is_address(place) {
             return without_login(source);
         }
-        let path = self.path(place);
+        let path = self.expand_path(place);
         let path = path.canonicalize().unwrap_or(path);
         let name = name.map(|name| format!("{name}@")).unwrap_or_default();
         format!("{name}{}", path.display())
     }
 
-    fn path(&self, place: &str) -> PathBuf {
+    fn expand_path(&self, place: &str) -> PathBuf {
         home::expand(place, self.home, self.cwd)
     }
 
@@ -106,15 +106,15 @@ impl Fetcher<'_> {
     ///
     /// # Errors
     /// Why there is none, for people.
-    pub(super) fn fetch(&self, source: &str) -> Result<Fetched, String> {
-        let Written { name, place } = Written::read(source);
+    pub(super) fn fetch_plugin(&self, source: &str) -> Result<Fetched, String> {
+        let Written { name, place } = Written::from_text(source);
         let mut held = Vec::new();
-        let root = self.place(place, &mut held)?;
+        let root = self.fetch_place(place, &mut held)?;
         let market = Market::read(&root)?;
         let shown = without_login(place);
         match (market, name) {
             (None, None) => {
-                let otherwise = called(place);
+                let otherwise = name_from_place(place);
                 Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
             }
             (None, Some(name)) => Err(format!(
@@ -123,7 +123,7 @@ impl Fetcher<'_> {
             )),
             // A plugin may bring along the marketplace that it is the only one of.
             (Some(_), None) if file_of(&root).is_some() => {
-                let otherwise = called(place);
+                let otherwise = name_from_place(place);
                 Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
             }
             (Some(market), name) => self.of_market(&market, name, place, &root, held),
@@ -158,11 +158,11 @@ impl Fetcher<'_> {
         let refused =
             |why: &String| format!("the plugin `{}` cannot be installed: {why}", entry.name);
         let root = match entry.source.as_ref().map_err(refused)? {
-            MarketSource::Inside(path) => inside(root, path)?,
+            MarketSource::Inside(path) => folder_inside(root, path)?,
             MarketSource::Git { url, revision, folder } => {
-                let cloned = self.clone(url, revision.as_deref(), &mut held)?;
+                let cloned = self.clone_repository(url, revision.as_deref(), &mut held)?;
                 match folder {
-                    Some(folder) => inside(&cloned, folder)?,
+                    Some(folder) => folder_inside(&cloned, folder)?,
                     None => cloned,
                 }
             }
@@ -179,7 +179,11 @@ impl Fetcher<'_> {
     }
 
     /// A folder with what a place holds.
-    fn place(&self, place: &str, held: &mut Vec<tempfile::TempDir>) -> Result<PathBuf, String> {
+    fn fetch_place(
+        &self,
+        place: &str,
+        held: &mut Vec<tempfile::TempDir>,
+    ) -> Result<PathBuf, String> {
         if is_address(place) {
             let (url, revision) = match place.split_once('#') {
                 Some((url, revision)) => (url, Some(revision)),
@@ -191,9 +195,9 @@ impl Fetcher<'_> {
                     "gnoma downloads no archives; download `{url}` yourself and install the file"
                 ));
             }
-            return self.clone(url, revision, held);
+            return self.clone_repository(url, revision, held);
         }
-        let path = self.path(place);
+        let path = self.expand_path(place);
         if path.is_dir() {
             return Ok(path);
         }
@@ -207,14 +211,14 @@ impl Fetcher<'_> {
             ));
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        archive::unpack(&path, folder.path()).map_err(|why| format!("`{place}`: {why}"))?;
+        archive::unpack_archive(&path, folder.path()).map_err(|why| format!("`{place}`: {why}"))?;
         let root = sole_folder(folder.path());
         held.push(folder);
         Ok(root)
     }
 
     /// Clones a repository, without running anything of it.
-    fn clone(
+    fn clone_repository(
         &self,
         url: &str,
         revision: Option<&str>,
@@ -226,11 +230,11 @@ impl Fetcher<'_> {
             return Err(format!("`{}` is not the address of a repository", url.escape_debug()));
         }
         let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-        let root = folder.path().join(called(url).unwrap_or_else(|| "plugin".to_owned()));
+        let root = folder.path().join(name_from_place(url).unwrap_or_else(|| "plugin".to_owned()));
         let repository = Repository { fetcher: self, url, root: &root, log: folder.path() };
         let done = match revision.filter(|revision| is_commit(revision)) {
-            Some(commit) => repository.commit(commit),
-            None => repository.cloned(revision),
+            Some(commit) => repository.fetch_commit(commit),
+            None => repository.clone_branch(revision),
         };
         done.map_err(|why| format!("`{}` cannot be cloned: {why}", without_login(url)))?;
         held.push(folder);
@@ -238,7 +242,7 @@ impl Fetcher<'_> {
     }
 
     /// Git, which runs nothing of a repository.
-    fn git(&self) -> Command {
+    fn git_command(&self) -> Command {
         let mut git = Command::new("git");
         git.env_clear().envs(
             self.variables.iter().filter(|(name, _)| GIT_VARIABLES.contains(&&**name)).cloned(),
@@ -264,42 +268,42 @@ struct Repository<'a> {
 
 impl Repository<'_> {
     /// As it is at a branch or tag, or at its head.
-    fn cloned(&self, revision: Option<&str>) -> Result<(), String> {
-        let mut git = self.fetcher.git();
+    fn clone_branch(&self, revision: Option<&str>) -> Result<(), String> {
+        let mut git = self.fetcher.git_command();
         git.args(["clone", "--quiet", "--depth=1", "--no-recurse-submodules"]);
         if let Some(revision) = revision {
             git.arg(format!("--branch={revision}"));
         }
         git.arg("--").arg(self.url).arg(self.root);
-        self.run(git)
+        self.run_git(git)
     }
 
     /// As it is at a commit, by its whole id: the commit alone, or all there is, where the server gives
     /// no single commits.
-    fn commit(&self, id: &str) -> Result<(), String> {
-        let mut git = self.fetcher.git();
+    fn fetch_commit(&self, id: &str) -> Result<(), String> {
+        let mut git = self.fetcher.git_command();
         git.args(["init", "--quiet"]).arg("--").arg(self.root);
-        self.run(git)?;
+        self.run_git(git)?;
         let fetch = |depth: &[&str], what: &str| {
-            let mut git = self.inside();
+            let mut git = self.git_in_root();
             git.args(["fetch", "--quiet", "--no-recurse-submodules", "--no-tags"]).args(depth);
             git.arg("--").arg(self.url).arg(what);
-            self.run(git)
+            self.run_git(git)
         };
         fetch(&["--depth=1"], id).or_else(|_| fetch(&[], "+refs/heads/*:refs/remotes/origin/*"))?;
-        let mut git = self.inside();
+        let mut git = self.git_in_root();
         git.args(["checkout", "--quiet", "--detach", id]);
-        self.run(git).map_err(|why| format!("there is no commit `{id}`: {why}"))
+        self.run_git(git).map_err(|why| format!("there is no commit `{id}`: {why}"))
     }
 
-    fn inside(&self) -> Command {
-        let mut git = self.fetcher.git();
+    fn git_in_root(&self) -> Command {
+        let mut git = self.fetcher.git_command();
         git.arg("-C").arg(self.root);
         git
     }
 
-    fn run(&self, git: Command) -> Result<(), String> {
-        let done = run(git, self.log, GIT_TIMEOUT);
+    fn run_git(&self, git: Command) -> Result<(), String> {
+        let done = run_with_timeout(git, self.log, GIT_TIMEOUT);
         // Git tells the address as it was given.
         done.map_err(|why| why.replace(self.url, &without_login(self.url)))
     }
@@ -323,7 +327,7 @@ pub(super) fn without_login(source: &str) -> String {
 }
 
 /// Runs git until it ends, or has taken too long: then it ends with all that it has started.
-fn run(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
+fn run_with_timeout(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
     let log = folder.join("git.log");
     let file = std::fs::File::create(&log).map_err(|error| error.to_string())?;
     git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(file).process_group(0);
@@ -336,7 +340,7 @@ fn run(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
                 let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
                 group.map(|group| kill_process_group(group, Signal::KILL).ok());
                 child.wait().ok();
-                return Err(format!("git took longer than {}", duration::words(most)));
+                return Err(format!("git took longer than {}", duration::format_duration(most)));
             }
             None => sleep(GIT_LOOK),
         }
@@ -345,11 +349,11 @@ fn run(mut git: Command, folder: &Path, most: Duration) -> Result<(), String> {
         return Ok(());
     }
     let said = crate::places::read_text(&log).unwrap_or_default();
-    Err(cause(&said).unwrap_or("git failed").to_owned())
+    Err(failure_cause(&said).unwrap_or("git failed").to_owned())
 }
 
 /// The line of git's messages that names the cause. Advice about rights follows it.
-fn cause(said: &str) -> Option<&str> {
+fn failure_cause(said: &str) -> Option<&str> {
     let lines: Vec<&str> = said.lines().map(str::trim).filter(|it| !it.is_empty()).collect();
     let names_failure =
         |line: &&str| ["fatal:", "ssh:", "error:"].iter().any(|start| line.starts_with(start));
@@ -361,8 +365,8 @@ fn cause(said: &str) -> Option<&str> {
 }
 
 /// A folder of a marketplace or repository.
-fn inside(root: &Path, path: &str) -> Result<PathBuf, String> {
-    let folder = root.join(checked(path.trim_end_matches('/'))?);
+fn folder_inside(root: &Path, path: &str) -> Result<PathBuf, String> {
+    let folder = root.join(check_path(path.trim_end_matches('/'))?);
     let real = folder.canonicalize().map_err(|_| format!("there is no folder `{path}`"))?;
     let base = root.canonicalize().map_err(|error| error.to_string())?;
     if real.starts_with(base) && real.is_dir() {
@@ -382,7 +386,7 @@ fn sole_folder(root: &Path) -> PathBuf {
 }
 
 /// Returns the name that a plugin gets from its place.
-fn called(place: &str) -> Option<String> {
+fn name_from_place(place: &str) -> Option<String> {
     let place = place.split('#').next().unwrap_or(place).trim_end_matches('/');
     let last = place.rsplit(['/', ':']).next()?;
     let cut = [".git", ".tar.gz", ".tgz", ".tar", ".zip"];
@@ -404,11 +408,14 @@ mod tests {
             ("Warning: added a key\ngit@h.example: Permission denied (publickey).\n", 1),
         ] {
             let said = format!("{first}{advice}");
-            assert_eq!(cause(&said), first.lines().nth(cause_of), "{said}");
+            assert_eq!(failure_cause(&said), first.lines().nth(cause_of), "{said}");
         }
         let https = "remote: Not Found\nfatal: repository 'https://h.example/a/' not found\n";
-        assert_eq!(cause(https), Some("fatal: repository 'https://h.example/a/' not found"));
-        assert_eq!((cause("odd\nlast\n"), cause("")), (Some("last"), None));
+        assert_eq!(
+            failure_cause(https),
+            Some("fatal: repository 'https://h.example/a/' not found")
+        );
+        assert_eq!((failure_cause("odd\nlast\n"), failure_cause("")), (Some("last"), None));
     }
 
     #[test]
@@ -430,7 +437,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut slow = Command::new("sh");
         slow.args(["-c", "sleep 1000 & echo $! > pid; wait"]).current_dir(folder.path());
-        let why = run(slow, folder.path(), Duration::from_millis(500)).unwrap_err();
+        let why = run_with_timeout(slow, folder.path(), Duration::from_millis(500)).unwrap_err();
         assert!(why.contains("took longer"), "{why}");
         let child = std::fs::read_to_string(folder.path().join("pid")).unwrap();
         let process = PathBuf::from("/proc").join(child.trim());

@@ -41,7 +41,7 @@ pub struct PluginTree {
 ///
 /// # Errors
 /// Why no file of a plugin may have it.
-pub(super) fn checked(path: &str) -> Result<PathBuf, String> {
+pub(super) fn check_path(path: &str) -> Result<PathBuf, String> {
     let why = if path.is_empty() || path.len() > MAX_PATH_BYTES {
         "its length is not valid for a file"
     } else if Path::new(path).is_absolute() || path.starts_with('~') {
@@ -66,7 +66,7 @@ pub(super) struct Names(BTreeMap<String, String>);
 impl Names {
     /// # Errors
     /// Another name, or a folder above it, is this one in another case.
-    pub(super) fn add(&mut self, path: &str) -> Result<(), String> {
+    pub(super) fn add_name(&mut self, path: &str) -> Result<(), String> {
         let mut end = 0;
         for part in path.split('/') {
             end += part.len() + usize::from(end > 0);
@@ -87,14 +87,15 @@ impl Names {
 ///
 /// # Errors
 /// Something in it is refused, for people.
-pub fn read(root: &Path) -> Result<PluginTree, String> {
+pub fn read_tree(root: &Path) -> Result<PluginTree, String> {
     let mut files = PluginFiles::new();
     let mut names = Names::default();
     let mut left = MAX_BYTES;
-    for (name, path) in listed(root)? {
-        checked(&name)?;
-        names.add(&name)?;
-        let (hash, length) = hashed(&path, left).map_err(|error| format!("`{name}`: {error}"))?;
+    for (name, path) in list_files(root)? {
+        check_path(&name)?;
+        names.add_name(&name)?;
+        let (hash, length) =
+            hash_file(&path, left).map_err(|error| format!("`{name}`: {error}"))?;
         left -= length;
         files.insert(name, hash);
     }
@@ -104,12 +105,12 @@ pub fn read(root: &Path) -> Result<PluginTree, String> {
         whole.update(name);
         whole.update(hash);
     }
-    let hash = format!("sha256:{}", hex(&whole.finalize()));
+    let hash = format!("sha256:{}", to_hex(&whole.finalize()));
     Ok(PluginTree { files, hash })
 }
 
 /// All files below a folder with their names. A link leads to a file inside, or is refused.
-pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
+pub(super) fn list_files(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
     let real = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
     let (mut files, mut folders) = (Vec::new(), vec![(String::new(), real.clone(), 0)]);
     while let Some((prefix, folder, depth)) = folders.pop() {
@@ -132,7 +133,7 @@ pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
             } else if kind.is_file() {
                 files.push((name, entry.path()));
             } else if kind.is_symlink() {
-                files.push((name.clone(), linked(&real, &entry.path(), &name)?));
+                files.push((name.clone(), link_target(&real, &entry.path(), &name)?));
             } else {
                 return Err(format!("`{name}` is not a regular file"));
             }
@@ -141,12 +142,12 @@ pub(super) fn listed(root: &Path) -> Result<Vec<(String, PathBuf)>, String> {
             }
         }
     }
-    gnoma_core::sort::sort(&mut files);
+    gnoma_core::sort::sort_items(&mut files);
     Ok(files)
 }
 
 /// The file that a link leads to.
-fn linked(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
+fn link_target(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
     let target = link.canonicalize().map_err(|_| format!("the link `{name}` leads nowhere"))?;
     if !target.starts_with(root) || target.starts_with(root.join(".git")) {
         return Err(format!("the link `{name}` leads outside the plugin"));
@@ -158,7 +159,7 @@ fn linked(root: &Path, link: &Path, name: &str) -> Result<PathBuf, String> {
 }
 
 /// Returns the text that identifies a file, and the file's length.
-fn hashed(path: &Path, most: u64) -> io::Result<(String, u64)> {
+fn hash_file(path: &Path, most: u64) -> io::Result<(String, u64)> {
     let file = File::open(path)?;
     let mark = if is_program(&file.metadata()?) { 'x' } else { '-' };
     let (mut hash, mut reader) = (Sha256::new(), file.take(most + 1));
@@ -167,14 +168,14 @@ fn hashed(path: &Path, most: u64) -> io::Result<(String, u64)> {
         let text = format!("its files are larger than {} MiB in total", MAX_BYTES >> 20);
         return Err(io::Error::other(text));
     }
-    Ok((format!("{mark}{}", hex(&hash.finalize())), length))
+    Ok((format!("{mark}{}", to_hex(&hash.finalize())), length))
 }
 
 fn is_program(facts: &fs::Metadata) -> bool {
     facts.permissions().mode() & EXECUTABLE != 0
 }
 
-fn hex(bytes: &[u8]) -> String {
+fn to_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
@@ -182,10 +183,10 @@ fn hex(bytes: &[u8]) -> String {
 ///
 /// # Errors
 /// Something in it is refused, or the copy failed.
-pub(super) fn copy(from: &Path, to: &Path) -> Result<PluginTree, String> {
-    let tree = read(from)?;
-    for (name, path) in listed(from)? {
-        let target = to.join(checked(&name)?);
+pub(super) fn copy_tree(from: &Path, to: &Path) -> Result<PluginTree, String> {
+    let tree = read_tree(from)?;
+    for (name, path) in list_files(from)? {
+        let target = to.join(check_path(&name)?);
         let put = || -> io::Result<()> {
             fs::create_dir_all(target.parent().unwrap_or(to))?;
             let mode = if is_program(&fs::metadata(&path)?) { 0o755 } else { 0o644 };
@@ -195,7 +196,7 @@ pub(super) fn copy(from: &Path, to: &Path) -> Result<PluginTree, String> {
         put().map_err(|error| format!("`{name}` cannot be copied: {error}"))?;
     }
     // What was copied is what counts, should somebody have changed the source meanwhile.
-    let copied = read(to)?;
+    let copied = read_tree(to)?;
     if copied == tree { Ok(copied) } else { Err("it was changed while it was read".to_owned()) }
 }
 
@@ -213,7 +214,7 @@ pub struct TreeChange {
 impl TreeChange {
     /// Returns the changes that lead from one content to another.
     #[must_use]
-    pub fn between(before: &PluginFiles, now: &PluginFiles) -> Self {
+    pub fn from_trees(before: &PluginFiles, now: &PluginFiles) -> Self {
         let missing = |here: &PluginFiles, there: &PluginFiles| {
             here.keys().filter(|name| !there.contains_key(*name)).cloned().collect()
         };
@@ -242,14 +243,14 @@ mod tests {
     fn names_that_lead_elsewhere_or_pass_for_others_are_refused() {
         for name in ["/etc/passwd", "../x", "a/../../x", "~/x", "a\\b", "a\nb", "", "a/b.", "c /d"]
         {
-            assert!(checked(name).is_err(), "{name:?}");
+            assert!(check_path(name).is_err(), "{name:?}");
         }
-        assert_eq!(checked("./a//b.md").unwrap(), Path::new("a/b.md"));
+        assert_eq!(check_path("./a//b.md").unwrap(), Path::new("a/b.md"));
         let mut names = Names::default();
-        names.add("hooks/a.sh").unwrap();
-        names.add("hooks/b.sh").unwrap();
-        assert!(names.add("Hooks/c.sh").is_err());
-        assert!(names.add("hooks/A.sh").is_err());
+        names.add_name("hooks/a.sh").unwrap();
+        names.add_name("hooks/b.sh").unwrap();
+        assert!(names.add_name("Hooks/c.sh").is_err());
+        assert!(names.add_name("hooks/A.sh").is_err());
     }
 
     #[test]
@@ -258,19 +259,19 @@ mod tests {
         let at = |name: &str| folder.path().join(name);
         fs::create_dir(at("hooks")).unwrap();
         fs::write(at("hooks/a.sh"), "one").unwrap();
-        let first = read(folder.path()).unwrap();
+        let first = read_tree(folder.path()).unwrap();
         fs::write(at("hooks/a.sh"), "two").unwrap();
-        let second = read(folder.path()).unwrap();
+        let second = read_tree(folder.path()).unwrap();
         assert_ne!(first.hash, second.hash);
         fs::set_permissions(at("hooks/a.sh"), fs::Permissions::from_mode(0o755)).unwrap();
-        assert_ne!(read(folder.path()).unwrap().hash, second.hash);
-        assert_eq!(TreeChange::between(&first.files, &second.files).changed, ["hooks/a.sh"]);
+        assert_ne!(read_tree(folder.path()).unwrap().hash, second.hash);
+        assert_eq!(TreeChange::from_trees(&first.files, &second.files).changed, ["hooks/a.sh"]);
         std::os::unix::fs::symlink("hooks/a.sh", at("inside")).unwrap();
         let copy_at = tempfile::tempdir().unwrap();
-        let copied = copy(folder.path(), &copy_at.path().join("p")).unwrap();
+        let copied = copy_tree(folder.path(), &copy_at.path().join("p")).unwrap();
         assert!(copy_at.path().join("p/inside").symlink_metadata().unwrap().is_file());
-        assert_eq!(copied.hash, read(folder.path()).unwrap().hash);
+        assert_eq!(copied.hash, read_tree(folder.path()).unwrap().hash);
         std::os::unix::fs::symlink("/etc/passwd", at("out")).unwrap();
-        assert!(read(folder.path()).unwrap_err().contains("leads out"));
+        assert!(read_tree(folder.path()).unwrap_err().contains("leads out"));
     }
 }

@@ -3,13 +3,13 @@
 use std::{path::Path, sync::Arc};
 
 use super::{
-    manifest::{FILES, Manifest, file_of, json},
+    manifest::{FILES, Manifest, file_of, read_json_file},
     market::{Market, MarketSource},
     tree,
 };
 use crate::{
-    agents::agents,
-    commands::commands,
+    agents::load_agents,
+    commands::load_commands,
     hooks, mcp,
     places::{BroughtBy, ExtendPlaces},
     skills,
@@ -17,7 +17,7 @@ use crate::{
 
 /// Returns what is wrong with the plugin or the marketplace in a folder, a sentence each.
 #[must_use]
-pub fn validate(root: &Path) -> Vec<String> {
+pub fn validate_folder(root: &Path) -> Vec<String> {
     if !root.is_dir() {
         return vec!["there is no such folder".to_owned()];
     }
@@ -61,13 +61,13 @@ fn of_market(root: &Path, market: &Market) -> Vec<String> {
 
 fn of_plugin(root: &Path) -> Vec<String> {
     let mut problems = Vec::new();
-    if let Err(why) = tree::read(root) {
+    if let Err(why) = tree::read_tree(root) {
         problems.push(why);
     }
-    match file_of(root).map(|path| json(&path)) {
+    match file_of(root).map(|path| read_json_file(&path)) {
         None => problems.push(format!("it has no manifest (`{}` or `{}`)", FILES[0], FILES[2])),
         Some(Err(why)) => return vec![why],
-        Some(Ok(document)) => facts(&document, &mut problems),
+        Some(Ok(document)) => check_manifest_facts(&document, &mut problems),
     }
     let manifest = match Manifest::read(root, BroughtBy::User, None) {
         Ok(manifest) => manifest,
@@ -86,19 +86,19 @@ fn of_plugin(root: &Path) -> Vec<String> {
         plugins: vec![Arc::new(manifest.place)],
         ..ExtendPlaces::default()
     };
-    let (found, faults) = skills::skills(&places);
+    let (found, faults) = skills::load_skills(&places);
     problems.extend(faults);
     for skill in found.iter().filter(|skill| skill.by != BroughtBy::Bundled) {
         let name = &skill.name;
         problems.extend(skill.warnings.iter().map(|why| format!("the skill `{name}`: {why}")));
     }
-    problems.extend(commands(&places).1);
-    problems.extend(agents(&places).1);
+    problems.extend(load_commands(&places).1);
+    problems.extend(load_agents(&places).1);
     problems
 }
 
 /// Adds what is wrong with a manifest's statements about the plugin to `problems`.
-fn facts(document: &serde_json::Value, problems: &mut Vec<String>) {
+fn check_manifest_facts(document: &serde_json::Value, problems: &mut Vec<String>) {
     let text = |name: &str| document.get(name).and_then(|value| value.as_str());
     match text("name") {
         None => problems.push("its manifest has no `name`".to_owned()),

@@ -54,7 +54,7 @@ project's checks, fix what does not fit together, and report what was changed, p
 If the work does not fall into such parts, say why and do it yourself.";
 
 /// Returns all skills that come with gnoma.
-pub(super) fn skills() -> Vec<Skill> {
+pub(super) fn bundled_skills() -> Vec<Skill> {
     let skill = |name: &str, hint: &str, description: &str, body: &str| Skill {
         name: name.to_owned(),
         by: BroughtBy::Bundled,

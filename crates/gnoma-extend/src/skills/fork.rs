@@ -19,11 +19,16 @@ const ANY: &str = "general-purpose";
 pub(crate) type AgentTools = (String, Option<Vec<String>>);
 
 /// The arguments of the call that starts the elf that does the skill.
-pub(crate) fn spawn(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
-    json!({ "tasks": [task(skill, fork, agents, text)] })
+pub(crate) fn spawn_arguments(
+    skill: &Skill,
+    fork: &SkillFork,
+    agents: &[AgentTools],
+    text: &str,
+) -> Value {
+    json!({ "tasks": [task_json(skill, fork, agents, text)] })
 }
 
-fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
+fn task_json(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> Value {
     let wanted = fork.agent.as_deref().filter(|name| !name.is_empty());
     let known = agents.iter().find(|(name, _)| Some(name.as_str()) == wanted);
     let (agent, limit) = match (wanted, known) {
@@ -33,7 +38,7 @@ fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> V
         (None | Some(ANY), None) => (None, None),
         (name, known) => (name, known.and_then(|(_, tools)| tools.clone())),
     };
-    let tools = tools(skill.tools.as_deref(), limit, agent.is_some());
+    let tools = common_tools(skill.tools.as_deref(), limit, agent.is_some());
     let model = skill.model.as_deref().filter(|model| *model != "inherit");
     let fields = [
         ("task", json!(text)),
@@ -47,7 +52,7 @@ fn task(skill: &Skill, fork: &SkillFork, agents: &[AgentTools], text: &str) -> V
 }
 
 /// The tools that both the skill and who does it allow.
-fn tools(
+fn common_tools(
     own: Option<&[String]>,
     limit: Option<Vec<String>>,
     is_agent: bool,
@@ -70,7 +75,11 @@ fn tools(
 }
 
 /// The call by which a person's words have the skill done: no model can make it.
-pub(crate) fn call(starter: &str, spawn: Value, (name, arguments): (&str, &str)) -> PromptCall {
+pub(crate) fn skill_call(
+    starter: &str,
+    spawn: Value,
+    (name, arguments): (&str, &str),
+) -> PromptCall {
     let typed = format!("/{name} {arguments}");
     let typed = typed.trim_end();
     PromptCall {
@@ -93,7 +102,7 @@ mod tests {
             name: "s".to_owned(),
             tools,
             fork: Some(SkillFork { agent }),
-            ..super::super::bundled::skills().remove(0)
+            ..super::super::bundled::bundled_skills().remove(0)
         }
     }
 
@@ -102,7 +111,7 @@ mod tests {
         let reviewer = Some(vec!["fs.read".to_owned(), "bash(git *)".to_owned()]);
         let agents = vec![("reviewer".to_owned(), reviewer), ("free".to_owned(), None)];
         let fork = skill.fork.clone().unwrap();
-        let task = task(&skill, &fork, &agents, "do it");
+        let task = task_json(&skill, &fork, &agents, "do it");
         assert_eq!((&task["task"], &task["name"]), (&json!("do it"), &json!("s")));
         (task["agent"].clone(), task["tools"].clone())
     }

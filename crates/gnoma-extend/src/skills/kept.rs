@@ -12,19 +12,19 @@ pub(crate) struct KeptSkills(Mutex<Vec<(String, String)>>);
 
 impl KeptSkills {
     /// A skill was used.
-    pub(crate) fn add(&self, name: &str, text: String) {
+    pub(crate) fn record_use(&self, name: &str, text: String) {
         let mut all = self.0.lock();
         all.retain(|(known, _)| known != name);
         all.push((name.to_owned(), text));
     }
 
     /// Their texts, as far as they may stay: those that were used last.
-    pub(crate) fn texts(&self) -> Vec<String> {
+    pub(crate) fn retained_texts(&self) -> Vec<String> {
         let all = self.0.lock();
         let mut left = MAX_ALL_BYTES;
         let mut texts = Vec::new();
         for (name, text) in all.iter().rev() {
-            let text = cut::head(text.trim(), MAX_KEPT_BYTES);
+            let text = cut::word_prefix(text.trim(), MAX_KEPT_BYTES);
             if text.len() > left {
                 continue;
             }

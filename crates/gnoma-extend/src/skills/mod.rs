@@ -17,14 +17,14 @@ use std::{
 };
 
 pub(crate) use self::{
-    fork::{AgentTools, call, spawn},
+    fork::{AgentTools, skill_call, spawn_arguments},
     kept::KeptSkills,
-    resumed::resumed,
+    resumed::restore_skills,
 };
 pub use self::{
     skill::{Skill, SkillFork},
     tool::SkillTool,
-    validate::{Checked, check},
+    validate::{Checked, check_folder},
 };
 use crate::{
     claude::tool_list,
@@ -67,25 +67,27 @@ const FIELDS: [&str; 18] = [
 
 /// All skills, the weightiest of each name, sorted by name; and what could not be read.
 #[must_use]
-pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
-    let (mut found, mut faults) = (bundled::skills(), Vec::new());
-    for folder in places.folders("skills", true) {
+pub fn load_skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
+    let (mut found, mut faults) = (bundled::bundled_skills(), Vec::new());
+    for folder in places.extension_folders("skills", true) {
         for path in files_in(&folder) {
-            if !places.holds(&folder, &path) {
+            if !places.may_read(&folder, &path) {
                 faults.push(format!(
                     "{} leads outside the project or to secrets",
-                    places.shown(&path)
+                    places.display_path(&path)
                 ));
                 continue;
             }
             let mut lost = Vec::new();
-            match read_text(&path)
-                .and_then(|text| skill(folder.by, &path, &folder.filled(&text), &mut lost))
-            {
-                Ok(skill) => found.push(Skill { name: folder.named(skill.name), ..skill }),
-                Err(why) => faults.push(format!("{}: {why}", places.shown(&path))),
+            match read_text(&path).and_then(|text| {
+                parse_skill(folder.by, &path, &folder.fill_variables(&text), &mut lost)
+            }) {
+                Ok(skill) => found.push(Skill { name: folder.qualified_name(skill.name), ..skill }),
+                Err(why) => faults.push(format!("{}: {why}", places.display_path(&path))),
             }
-            faults.extend(lost.into_iter().map(|why| format!("{}: {why}", places.shown(&path))));
+            faults.extend(
+                lost.into_iter().map(|why| format!("{}: {why}", places.display_path(&path))),
+            );
         }
     }
     places.retain_weightiest(&mut found, |it: &Skill| &it.name, |it| it.by);
@@ -98,14 +100,14 @@ pub fn skills(places: &ExtendPlaces) -> (Vec<Skill>, Vec<String>) {
 
 /// The folders of all skills that people have added, readable or not, sorted.
 #[must_use]
-pub fn folders(places: &ExtendPlaces) -> Vec<PathBuf> {
+pub fn skill_folders(places: &ExtendPlaces) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for folder in places.folders("skills", true) {
+    for folder in places.extension_folders("skills", true) {
         let files = files_in(&folder);
-        let files = files.iter().filter(|path| places.holds(&folder, path));
+        let files = files.iter().filter(|path| places.may_read(&folder, path));
         found.extend(files.filter_map(|path| Some(path.parent()?.to_owned())));
     }
-    gnoma_core::sort::by(&mut found, |one: &PathBuf, other| one.cmp(other));
+    gnoma_core::sort::sort_by(&mut found, |one: &PathBuf, other| one.cmp(other));
     found.dedup();
     found
 }
@@ -117,21 +119,21 @@ fn files_in(folder: &ExtendFolder) -> Vec<PathBuf> {
         return vec![file];
     }
     let mut files = Vec::new();
-    below(&folder.path, 0, &mut files);
+    collect_skill_files(&folder.path, 0, &mut files);
     files
 }
 
 /// The files of skills below a folder, sorted.
-fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+fn collect_skill_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     let mut paths: Vec<PathBuf> =
         entries.take(MAX_ENTRIES).filter_map(|entry| Some(entry.ok()?.path())).collect();
-    gnoma_core::sort::sort(&mut paths);
+    gnoma_core::sort::sort_items(&mut paths);
     for path in paths {
         if path.is_dir() {
             match validate::file_in(&path) {
                 Some(file) => files.push(file),
-                None if depth < MAX_DEPTH => below(&path, depth + 1, files),
+                None if depth < MAX_DEPTH => collect_skill_files(&path, depth + 1, files),
                 None => (),
             }
         } else if depth == 0 && path.extension().is_some_and(|extension| extension == "md") {
@@ -141,7 +143,12 @@ fn below(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 }
 
 /// Reads a skill as well as it can be read.
-fn skill(by: BroughtBy, path: &Path, text: &str, lost: &mut Vec<String>) -> Result<Skill, String> {
+fn parse_skill(
+    by: BroughtBy,
+    path: &Path,
+    text: &str,
+    lost: &mut Vec<String>,
+) -> Result<Skill, String> {
     let has_folder = path.file_stem().is_some_and(|stem| stem.eq_ignore_ascii_case("skill"));
     let (fields, body) =
         FrontMatter::split(text).ok_or("it has no fields (`---`) with a description")?;
@@ -151,23 +158,24 @@ fn skill(by: BroughtBy, path: &Path, text: &str, lost: &mut Vec<String>) -> Resu
     lost.extend(fields.faults.iter().cloned());
     let mut warnings = fields.faults.clone();
     warnings.extend(fields.lenient.iter().cloned());
-    let name = fields.text("name").unwrap_or_else(|| called.clone());
+    let name = fields.text_field("name").unwrap_or_else(|| called.clone());
     if has_folder && name != called {
         warnings.push(format!(
             "its name is `{name}`, but its folder is `{called}`; the folder's \
                                name counts"
         ));
     }
-    let mut description = fields.text("description").ok_or("it has no description")?;
-    if let Some(when) = fields.text("whenToUse").or_else(|| fields.text("when_to_use")) {
+    let mut description = fields.text_field("description").ok_or("it has no description")?;
+    if let Some(when) = fields.text_field("whenToUse").or_else(|| fields.text_field("when_to_use"))
+    {
         description = format!("{description} {when}");
     }
-    let tools = match fields.list("allowed-tools")? {
+    let tools = match fields.list_field("allowed-tools")? {
         Some(tools) => Some(tools),
-        None => fields.list("allowedTools")?,
+        None => fields.list_field("allowedTools")?,
     };
-    let is_fork = fields.text("context").as_deref() == Some("fork");
-    let mut unsupported = fields.others(&FIELDS);
+    let is_fork = fields.text_field("context").as_deref() == Some("fork");
+    let mut unsupported = fields.unknown_fields(&FIELDS);
     unsupported.retain(|field| !(is_fork && field == "context"));
     Ok(Skill {
         name: if has_folder { called } else { name },
@@ -175,13 +183,13 @@ fn skill(by: BroughtBy, path: &Path, text: &str, lost: &mut Vec<String>) -> Resu
         path: path.to_owned(),
         has_folder,
         description: description.split_whitespace().collect::<Vec<_>>().join(" "),
-        hint: fields.text("argument-hint").unwrap_or_default(),
+        hint: fields.text_field("argument-hint").unwrap_or_default(),
         tools: tools.map(|tools| tool_list(&tools)),
-        model: fields.text("model"),
+        model: fields.text_field("model"),
         is_for_people: fields.is_true("disable-model-invocation"),
         arguments: argument_names(&fields),
         body: body.trim_start_matches(['\n', '\r']).to_owned(),
-        fork: is_fork.then(|| SkillFork { agent: fields.text("agent") }),
+        fork: is_fork.then(|| SkillFork { agent: fields.text_field("agent") }),
         unsupported,
         warnings,
     })
@@ -189,7 +197,7 @@ fn skill(by: BroughtBy, path: &Path, text: &str, lost: &mut Vec<String>) -> Resu
 
 /// Returns the system prompt's text about the skills that a model may use; empty if there are none.
 #[must_use]
-pub fn listed<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
+pub fn render_skill_list<'s>(skills: impl IntoIterator<Item = &'s Skill>) -> String {
     let mut text = String::new();
     let mut left_out = 0;
     for skill in skills {
@@ -222,7 +230,8 @@ mod tests {
 
     fn named(name: &str, description: &str) -> Skill {
         let text = format!("---\nname: x\ndescription: {description}\n---\nbody");
-        let read = skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new()).unwrap();
+        let read =
+            parse_skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new()).unwrap();
         Skill { name: name.to_owned(), ..read }
     }
 
@@ -230,7 +239,7 @@ mod tests {
     fn a_large_skill_hides_no_other() {
         let (large, name) = ("x".repeat(100_000), "n".repeat(100_000));
         let all = [named("a", &large), named(&name, &large), named("z", "small one")];
-        let text = listed(&all);
+        let text = render_skill_list(&all);
         assert!(text.contains("- a: x") && text.contains("- z: small one"), "{text}");
         assert!(text.len() < MAX_LIST_BYTES + 500, "{}", text.len());
     }
@@ -239,7 +248,7 @@ mod tests {
     fn tools_that_are_no_list_are_refused_and_other_fields_named() {
         let read = |more: &str| {
             let text = format!("---\ndescription: d\n{more}---\nbody");
-            skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
+            parse_skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
         };
         assert!(read("allowed-tools:\n  Bash: true\n").unwrap_err().contains("allowed-tools"));
         let skill = read("context: other\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();
@@ -248,6 +257,6 @@ mod tests {
         let skill = read("context: fork\nagent: Explore\n").unwrap();
         assert_eq!(skill.fork, Some(SkillFork { agent: Some("Explore".to_owned()) }));
         assert!(skill.unsupported.is_empty(), "{:?}", skill.unsupported);
-        assert!(listed([&skill]).contains("an elf does it"));
+        assert!(render_skill_list([&skill]).contains("an elf does it"));
     }
 }

@@ -17,7 +17,7 @@ const OF_ELF: &str = "elf `";
 
 /// Takes in the calls that loaded a skill, and the messages of people that hold the text of one. `all`: those
 /// there are now.
-pub(crate) fn resumed<'s>(
+pub(crate) fn restore_skills<'s>(
     kept: &KeptSkills,
     history: &[Arc<Message>],
     all: &(impl Iterator<Item = &'s Skill> + Clone),
@@ -30,16 +30,16 @@ pub(crate) fn resumed<'s>(
                 Content::ToolResult(result) if result.name == TOOL && !result.is_error => {
                     // What an elf said of its work is no skill's text.
                     let text = result.joined_text();
-                    let name = before.and_then(|it| loaded(it, result.call_id.as_str()));
+                    let name = before.and_then(|it| loaded_skill(it, result.call_id.as_str()));
                     if let Some(name) = name.filter(|_| !text.starts_with(OF_ELF)) {
-                        kept.add(&name, text);
+                        kept.record_use(&name, text);
                     }
                 }
                 Content::Text(said) if message.role() == Role::User => {
                     for skill in all.clone() {
-                        let body = tool::filled(skill, "", session);
+                        let body = tool::fill_skill_text(skill, "", session);
                         if !body.trim().is_empty() && said.text.contains(body.trim()) {
-                            kept.add(&skill.name, tool::text(skill, "", session));
+                            kept.record_use(&skill.name, tool::render_skill(skill, "", session));
                         }
                     }
                 }
@@ -50,7 +50,7 @@ pub(crate) fn resumed<'s>(
 }
 
 /// The skill that a call of a message has loaded, and none of its files.
-fn loaded(message: &Message, call: &str) -> Option<String> {
+fn loaded_skill(message: &Message, call: &str) -> Option<String> {
     let call = message.tool_calls().find(|it| it.id.as_str() == call)?;
     let arguments: Value = call.arguments.read().ok()?;
     let is_whole = arguments.get("file").is_none_or(Value::is_null);
@@ -88,11 +88,11 @@ mod tests {
     #[test]
     fn what_was_loaded_or_said_is_known_again() {
         let call = |name: &str, arguments: serde_json::Value| {
-            let arguments = RawJson::of(&arguments).unwrap();
+            let arguments = RawJson::from_value(&arguments).unwrap();
             ToolCall::new(CallId::new("a"), name, arguments)
         };
         let turn = |call: ToolCall, text: &str| {
-            let result = ToolResult::text(&call, text, false);
+            let result = ToolResult::from_text(&call, text, false);
             let assistant = Message::assistant(vec![Content::ToolCall(call)], None, None).unwrap();
             [assistant, Message::results(vec![result]).unwrap()]
         };
@@ -119,8 +119,8 @@ mod tests {
             fork("near", "Look ar0und"),
             fork("look", "Look"),
         ];
-        resumed(&kept, &history, &all.iter(), "s");
-        let texts = kept.texts();
+        restore_skills(&kept, &history, &all.iter(), "s");
+        let texts = kept.retained_texts();
         assert_eq!(texts.len(), 3, "{texts:?}");
         assert!(texts.iter().any(|text| text.contains("Look ar0und")), "{texts:?}");
         assert!(texts[0].contains("\"well\"") && texts[1].contains("How to d0 it"), "{texts:?}");

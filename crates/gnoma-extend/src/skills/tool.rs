@@ -21,7 +21,7 @@ use super::{
     skill::{Skill, TOOL},
 };
 use crate::{
-    commands::{ExpandWith, expand},
+    commands::{ExpandWith, expand_body},
     places::read_text,
 };
 
@@ -64,7 +64,7 @@ impl SkillTool {
         kept: Arc<KeptSkills>,
         session: Arc<str>,
     ) -> Self {
-        let parameters = RawJson::of(&json!({
+        let parameters = RawJson::from_value(&json!({
             "type": "object",
             "properties": {
                 "name": {"type": "string", "description": "The skill."},
@@ -93,52 +93,52 @@ impl Tool for SkillTool {
         &self.spec
     }
 
-    fn starts(&self, call: &ToolCall) -> Option<RawJson> {
+    fn start_arguments(&self, call: &ToolCall) -> Option<RawJson> {
         let arguments = call.arguments.read::<Arguments>().ok()?;
         if arguments.file.is_some() {
             return None;
         }
         let skill = self.skills.iter().find(|skill| skill.name == arguments.name)?;
         let fork = skill.fork.as_ref()?;
-        let task = text(skill, &arguments.arguments, &self.session);
-        RawJson::of(&fork::spawn(skill, fork, &self.agents, &task)).ok()
+        let task = render_skill(skill, &arguments.arguments, &self.session);
+        RawJson::from_value(&fork::spawn_arguments(skill, fork, &self.agents, &task)).ok()
     }
 
     fn run(&self, call: ToolCall, _cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let Ok(arguments) = call.arguments.read::<Arguments>() else {
-            return Box::pin(async { ToolOutcome::failed("`name` is needed") });
+            return Box::pin(async { ToolOutcome::failure_text("`name` is needed") });
         };
         let found = self.skills.iter().find(|skill| skill.name == arguments.name).cloned();
         let Some(skill) = found else {
             let names: Vec<&str> = self.skills.iter().map(|skill| &*skill.name).collect();
             let text =
                 format!("there is no skill `{}`; there are {}", arguments.name, names.join(", "));
-            return Box::pin(async { ToolOutcome::failed(text) });
+            return Box::pin(async { ToolOutcome::failure_text(text) });
         };
         if arguments.file.is_none() {
-            hold(&self.held_to, skill.tools.as_deref());
+            restrict_tools(&self.held_to, skill.tools.as_deref());
         }
         let (kept, session) = (Arc::clone(&self.kept), Arc::clone(&self.session));
         Box::pin(async move {
             let work = move || match &arguments.file {
                 None => {
-                    let text = text(&skill, &arguments.arguments, &session);
-                    kept.add(&skill.name, text.clone());
+                    let text = render_skill(&skill, &arguments.arguments, &session);
+                    kept.record_use(&skill.name, text.clone());
                     Ok(text)
                 }
                 Some(file) => file_of(&skill, file),
             };
             match tokio::task::spawn_blocking(work).await {
-                Ok(Ok(text)) => ToolOutcome::done(text),
-                Ok(Err(why)) => ToolOutcome::failed(why),
-                Err(_) => ToolOutcome::failed("the skill could not be read"),
+                Ok(Ok(text)) => ToolOutcome::success_text(text),
+                Ok(Err(why)) => ToolOutcome::failure_text(why),
+                Err(_) => ToolOutcome::failure_text("the skill could not be read"),
             }
         })
     }
 }
 
 /// Holds the turn to the tools of a skill. Those of several skills hold together.
-pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
+pub(crate) fn restrict_tools(held_to: &HeldTo, tools: Option<&[String]>) {
     let Some(tools) = tools else { return };
     let mut held = held_to.lock();
     let mut all: Vec<String> = held.as_deref().unwrap_or_default().to_vec();
@@ -151,9 +151,9 @@ pub(crate) fn hold(held_to: &HeldTo, tools: Option<&[String]>) {
 }
 
 /// Returns the text that a model reads when it loads a skill.
-pub(crate) fn text(skill: &Skill, arguments: &str, session: &str) -> String {
-    let mut text = filled(skill, arguments, session);
-    let files = skill.folder().map(files).unwrap_or_default();
+pub(crate) fn render_skill(skill: &Skill, arguments: &str, session: &str) -> String {
+    let mut text = fill_skill_text(skill, arguments, session);
+    let files = skill.folder().map(list_files).unwrap_or_default();
     if !files.is_empty() {
         text = format!(
             "{}\n\nFiles of this skill, read with `file`: {}",
@@ -165,14 +165,14 @@ pub(crate) fn text(skill: &Skill, arguments: &str, session: &str) -> String {
 }
 
 /// The variables in texts of commands and skills.
-pub(crate) fn variables(folder: Option<&Path>, session: &str) -> Vec<(&'static str, String)> {
+pub(crate) fn skill_variables(folder: Option<&Path>, session: &str) -> Vec<(&'static str, String)> {
     let folder = folder.map(|folder| ("CLAUDE_SKILL_DIR", folder.display().to_string()));
     [("CLAUDE_SESSION_ID", session.to_owned())].into_iter().chain(folder).collect()
 }
 
 /// A skill's text with what it is used for. What it would have run for a person stays as it is.
-pub(super) fn filled(skill: &Skill, arguments: &str, session: &str) -> String {
-    let variables = variables(skill.folder(), session);
+pub(super) fn fill_skill_text(skill: &Skill, arguments: &str, session: &str) -> String {
+    let variables = skill_variables(skill.folder(), session);
     if arguments.is_empty() {
         let put = |text: String, (name, value): &(&str, String)| {
             text.replace(&format!("${{{name}}}"), value)
@@ -180,7 +180,7 @@ pub(super) fn filled(skill: &Skill, arguments: &str, session: &str) -> String {
         return variables.iter().fold(skill.body.clone(), put);
     }
     let with = ExpandWith { arguments, names: &skill.arguments, variables: &variables };
-    let (parts, _) = expand(&skill.body, with, &mut |_| Err(String::new()));
+    let (parts, _) = expand_body(&skill.body, with, &mut |_| Err(String::new()));
     let text = |part: PromptPart| match part {
         PromptPart::Text(text) => text,
         PromptPart::Command(command) if command.contains('\n') => format!("```!\n{command}\n```"),
@@ -189,7 +189,7 @@ pub(super) fn filled(skill: &Skill, arguments: &str, session: &str) -> String {
     parts.into_iter().map(text).collect()
 }
 
-fn files(folder: &Path) -> Vec<String> {
+fn list_files(folder: &Path) -> Vec<String> {
     let (mut all, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(next) = folders.pop().filter(|_| all.len() < MAX_FILES) {
         for entry in std::fs::read_dir(next).into_iter().flatten().take(MAX_FILES).flatten() {
@@ -203,7 +203,7 @@ fn files(folder: &Path) -> Vec<String> {
             }
         }
     }
-    gnoma_core::sort::sort(&mut all);
+    gnoma_core::sort::sort_items(&mut all);
     all.truncate(MAX_FILES);
     all
 }

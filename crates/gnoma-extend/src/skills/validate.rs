@@ -31,11 +31,11 @@ pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
 
 /// Checks that a folder is a valid skill.
 #[must_use]
-pub fn check(folder: &Path) -> Checked {
-    Checked { problems: problems(folder).unwrap_or_else(|problem| vec![problem]) }
+pub fn check_folder(folder: &Path) -> Checked {
+    Checked { problems: find_problems(folder).unwrap_or_else(|problem| vec![problem]) }
 }
 
-fn problems(folder: &Path) -> Result<Vec<String>, String> {
+fn find_problems(folder: &Path) -> Result<Vec<String>, String> {
     if !folder.exists() {
         return Err("there is no such folder".to_owned());
     }
@@ -59,22 +59,22 @@ fn problems(folder: &Path) -> Result<Vec<String>, String> {
         let names = unknown.join(", ");
         problems.push(format!("fields that are not in the specification: {names}"));
     }
-    name(&fields, folder, &mut problems);
-    match required(&fields, "description") {
+    check_name(&fields, folder, &mut problems);
+    match required_field(&fields, "description") {
         Err(problem) => problems.push(problem),
-        Ok(text) => longest("description", text, MAX_DESCRIPTION, &mut problems),
+        Ok(text) => check_length("description", text, MAX_DESCRIPTION, &mut problems),
     }
     match fields.get("compatibility") {
         None => (),
         Some(FieldValue::Text(text)) => {
-            longest("compatibility", text, MAX_COMPATIBILITY, &mut problems);
+            check_length("compatibility", text, MAX_COMPATIBILITY, &mut problems);
         }
         Some(_) => problems.push("`compatibility` is not a string".to_owned()),
     }
     Ok(problems)
 }
 
-fn required<'f>(fields: &'f FrontMatter, name: &str) -> Result<&'f str, String> {
+fn required_field<'f>(fields: &'f FrontMatter, name: &str) -> Result<&'f str, String> {
     let value = fields.get(name).ok_or_else(|| format!("it has no `{name}`"))?;
     let text = match value {
         FieldValue::Text(text) => Some(text.as_str()).filter(|text| !text.trim().is_empty()),
@@ -83,19 +83,19 @@ fn required<'f>(fields: &'f FrontMatter, name: &str) -> Result<&'f str, String> 
     text.ok_or_else(|| format!("its `{name}` is not a string"))
 }
 
-fn longest(name: &str, text: &str, most: usize, problems: &mut Vec<String>) {
+fn check_length(name: &str, text: &str, most: usize, problems: &mut Vec<String>) {
     let length = text.chars().count();
     if length > most {
         problems.push(format!("its `{name}` has {length} characters; {most} are allowed"));
     }
 }
 
-fn name(fields: &FrontMatter, folder: &Path, problems: &mut Vec<String>) {
-    let name: String = match required(fields, "name") {
+fn check_name(fields: &FrontMatter, folder: &Path, problems: &mut Vec<String>) {
+    let name: String = match required_field(fields, "name") {
         Ok(name) => name.trim().nfkc().collect(),
         Err(problem) => return problems.push(problem),
     };
-    longest("name", &name, MAX_NAME, problems);
+    check_length("name", &name, MAX_NAME, problems);
     if name != name.to_lowercase() {
         problems.push(format!("its name `{name}` has capital letters"));
     }
@@ -122,7 +122,7 @@ mod tests {
         let folder = root.path().join(folder);
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("SKILL.md"), text).unwrap();
-        check(&folder).problems
+        check_folder(&folder).problems
     }
 
     /// Folders, their files behind `---`, and whether the reference (skills-ref 0.1.1) takes them.
@@ -176,8 +176,8 @@ mod tests {
             assert_eq!(problems.is_empty(), is_valid, "{folder}: {problems:?}");
         }
         assert_eq!(checked("a", "# no fields").len(), 1);
-        assert_eq!(check(Path::new("/nowhere/at/all")).problems.len(), 1);
+        assert_eq!(check_folder(Path::new("/nowhere/at/all")).problems.len(), 1);
         let empty = tempfile::tempdir().unwrap();
-        assert!(check(empty.path()).problems[0].contains("SKILL.md"));
+        assert!(check_folder(empty.path()).problems[0].contains("SKILL.md"));
     }
 }

@@ -136,12 +136,12 @@ impl TaskArgument {
             return Err(ArgumentError::Reserved(name.to_owned()));
         }
         let (kind, default) = match written.split_once('=') {
-            Some((kind, default)) => (kind.trim(), Some(unquoted(default.trim()).to_owned())),
+            Some((kind, default)) => (kind.trim(), Some(strip_quotes(default.trim()).to_owned())),
             None => (written.trim(), None),
         };
         let kind = ArgumentKind::parse(name, kind)?;
         if let Some(default) = default.as_deref().filter(|default| !default.is_empty()) {
-            kind.check(name, default)?;
+            kind.check_value(name, default)?;
         }
         Ok(Self { name: name.to_owned(), kind, default })
     }
@@ -167,8 +167,11 @@ impl ArgumentKind {
                 let rest = written.strip_prefix("choice").ok_or_else(kind)?.trim();
                 let inside = rest.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
                 let values = inside.unwrap_or(rest).split([',', '|']).map(str::trim);
-                let values: Vec<String> =
-                    values.map(unquoted).filter(|it| !it.is_empty()).map(str::to_owned).collect();
+                let values: Vec<String> = values
+                    .map(strip_quotes)
+                    .filter(|it| !it.is_empty())
+                    .map(str::to_owned)
+                    .collect();
                 if values.is_empty() || values.len() > MAX_CHOICES {
                     return Err(ArgumentError::Choices(name.to_owned()));
                 }
@@ -178,7 +181,7 @@ impl ArgumentKind {
     }
 
     /// Returns what a value must be, for people.
-    fn wanted(&self) -> String {
+    fn expected_value(&self) -> String {
         match self {
             Self::Version => "a version such as v1.2.0".to_owned(),
             Self::Path => "a path".to_owned(),
@@ -192,7 +195,7 @@ impl ArgumentKind {
     }
 
     /// Refuses a value that is not of the type.
-    pub(super) fn check(&self, name: &str, value: &str) -> Result<(), ArgumentError> {
+    pub(super) fn check_value(&self, name: &str, value: &str) -> Result<(), ArgumentError> {
         let is_plain = value.len() <= MAX_VALUE_BYTES
             && !value.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'));
         // A command could take a value that begins with a hyphen for an option.
@@ -209,12 +212,12 @@ impl ArgumentKind {
         if fits {
             return Ok(());
         }
-        let (name, value) = (name.to_owned(), gnoma_core::cut::head(value, 60).to_owned());
-        Err(ArgumentError::Value { name, value, wanted: self.wanted() })
+        let (name, value) = (name.to_owned(), gnoma_core::cut::word_prefix(value, 60).to_owned());
+        Err(ArgumentError::Value { name, value, wanted: self.expected_value() })
     }
 }
 
-fn unquoted(text: &str) -> &str {
+fn strip_quotes(text: &str) -> &str {
     let inside = |quote: char| text.strip_prefix(quote)?.strip_suffix(quote);
     inside('"').or_else(|| inside('\'')).unwrap_or(text)
 }
@@ -294,7 +297,7 @@ pub fn bind_arguments(
             let missing = || ArgumentError::Missing { name: name.clone(), usage: usage() };
             return argument.default.clone().map(|value| (name.clone(), value)).ok_or_else(missing);
         };
-        argument.kind.check(&name, &value)?;
+        argument.kind.check_value(&name, &value)?;
         Ok((name, value))
     };
     arguments.iter().zip(values).map(bind).collect()
@@ -322,7 +325,7 @@ pub(super) fn rebind_arguments(
         };
         // A default may be of no type.
         if argument.default.as_ref() != Some(&value) {
-            argument.kind.check(&name, &value)?;
+            argument.kind.check_value(&name, &value)?;
         }
         Ok((name, value))
     };
@@ -358,14 +361,14 @@ mod tests {
         for (kind, fine, wrong) in cases {
             let kind = argument("x", kind).kind;
             for value in *fine {
-                assert!(kind.check("x", value).is_ok(), "{kind:?} {value:?}");
+                assert!(kind.check_value("x", value).is_ok(), "{kind:?} {value:?}");
             }
             for value in *wrong {
-                assert!(kind.check("x", value).is_err(), "{kind:?} {value:?}");
+                assert!(kind.check_value("x", value).is_err(), "{kind:?} {value:?}");
             }
         }
         let long = "x".repeat(MAX_VALUE_BYTES + 1);
-        assert!(argument("x", "text").kind.check("x", &long).is_err());
+        assert!(argument("x", "text").kind.check_value("x", &long).is_err());
     }
 
     #[test]

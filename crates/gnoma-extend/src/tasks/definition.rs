@@ -1,13 +1,13 @@
 //! A task as its file defines it.
 
-use gnoma_core::{session::PermissionMode, suggest::nearest};
+use gnoma_core::{session::PermissionMode, suggest::nearest_name};
 
 use super::{
     arguments::{MAX_ARGUMENTS, TaskArgument, usage_line},
     fault::{FIELDS, TaskError, TaskFault},
     steps::{StepAction, TaskStep, parse_timeout, split_steps},
 };
-use crate::front_matter::{FieldValue, FrontMatter, listed};
+use crate::front_matter::{FieldValue, FrontMatter, split_list};
 
 /// Most commands that check a run.
 const MAX_CHECKS: usize = 10;
@@ -47,7 +47,7 @@ impl TaskDefinition {
     }
 
     /// Returns the shell commands of its steps and checks.
-    pub fn commands(&self) -> impl Iterator<Item = &str> {
+    pub fn shell_commands(&self) -> impl Iterator<Item = &str> {
         let steps = self.steps.iter().filter_map(|step| match &step.action {
             StepAction::Command(command) => Some(command.as_str()),
             StepAction::Prompt(_) | StepAction::Task { .. } | StepAction::Question { .. } => None,
@@ -71,31 +71,33 @@ pub fn parse_task(name: &str, text: &str) -> Result<TaskDefinition, TaskFault> {
         return Err(TaskFault { line: line(field), error: TaskError::Fields(why.clone()) });
     }
     if let Some(unknown) = fields.fields.iter().find(|(key, _)| !FIELDS.contains(&key.as_str())) {
-        let nearest = nearest(&unknown.0, FIELDS.into_iter());
+        let nearest = nearest_name(&unknown.0, FIELDS.into_iter());
         let error = TaskError::UnknownField { name: unknown.0.clone(), nearest };
         return Err(TaskFault { line: line(&unknown.0), error });
     }
-    if let Some(field) = fields.text("name").filter(|field| field != name) {
+    if let Some(field) = fields.text_field("name").filter(|field| field != name) {
         let error = TaskError::NameDiffers { field, file: name.to_owned() };
         return Err(TaskFault { line: line("name"), error });
     }
     let at =
         |field: &'static str| move |error| TaskFault { line: line_of_field(head, field), error };
-    let arguments = arguments(&fields)
+    let arguments = parse_arguments(&fields)
         .map_err(|(name, error)| TaskFault { line: line_of_argument(head, &name), error })?;
-    let mode = mode(&fields).map_err(at("permission"))?;
+    let mode = parse_mode(&fields).map_err(at("permission"))?;
     let checks =
-        texts(&fields, "checks", "commands that check", MAX_CHECKS).map_err(at("checks"))?;
-    let sessions = texts(&fields, "sessions", "sessions", MAX_SESSIONS).map_err(at("sessions"))?;
-    let timeout_s = fields.text("timeout").map(|limit| parse_timeout(limit.trim()));
+        text_list(&fields, "checks", "commands that check", MAX_CHECKS).map_err(at("checks"))?;
+    let sessions =
+        text_list(&fields, "sessions", "sessions", MAX_SESSIONS).map_err(at("sessions"))?;
+    let timeout_s = fields.text_field("timeout").map(|limit| parse_timeout(limit.trim()));
     let timeout_s = timeout_s.transpose().map_err(at("timeout"))?;
     let (intro, mut steps) = split_steps(body, first, name)?;
-    if let Some(model) = fields.text("model") {
+    if let Some(model) = fields.text_field("model") {
         for step in &mut steps {
             step.model.get_or_insert_with(|| model.clone());
         }
     }
-    let description = fields.text("description").unwrap_or_else(|| first_words(&intro, &steps));
+    let description =
+        fields.text_field("description").unwrap_or_else(|| first_words(&intro, &steps));
     let description = description.split_whitespace().collect::<Vec<_>>().join(" ");
     Ok(TaskDefinition {
         name: name.to_owned(),
@@ -155,7 +157,7 @@ fn line_of_argument(head: &str, name: &str) -> usize {
     below.map_or(from, |at| from + at + 1)
 }
 
-fn arguments(fields: &FrontMatter) -> Result<Vec<TaskArgument>, (String, TaskError)> {
+fn parse_arguments(fields: &FrontMatter) -> Result<Vec<TaskArgument>, (String, TaskError)> {
     let written: Vec<(String, String)> = match fields.get("arguments") {
         None => Vec::new(),
         Some(FieldValue::Map(all)) => all.clone(),
@@ -182,13 +184,13 @@ fn arguments(fields: &FrontMatter) -> Result<Vec<TaskArgument>, (String, TaskErr
     Ok(all)
 }
 
-fn mode(fields: &FrontMatter) -> Result<Option<PermissionMode>, TaskError> {
-    let Some(text) = fields.text("permission") else { return Ok(None) };
+fn parse_mode(fields: &FrontMatter) -> Result<Option<PermissionMode>, TaskError> {
+    let Some(text) = fields.text_field("permission") else { return Ok(None) };
     let wanted = "a permission mode: plan, default, auto, accept_edits, deny or bypass";
     text.parse().map(Some).map_err(|_| TaskError::Value { field: "permission", wanted })
 }
 
-fn texts(
+fn text_list(
     fields: &FrontMatter,
     field: &'static str,
     what: &'static str,
@@ -196,7 +198,7 @@ fn texts(
 ) -> Result<Vec<String>, TaskError> {
     let all = match fields.get(field) {
         None => Vec::new(),
-        Some(FieldValue::Text(text)) if field == "sessions" => listed(text),
+        Some(FieldValue::Text(text)) if field == "sessions" => split_list(text),
         Some(FieldValue::Text(text)) => vec![text.clone()],
         Some(FieldValue::List(all)) => all.clone(),
         Some(FieldValue::Map(_)) => {

@@ -110,7 +110,9 @@ pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
         }
     }
     let mut all: Vec<TaskFile> = found.into_values().collect();
-    gnoma_core::sort::by(&mut all, |one: &TaskFile, other| one.task.name.cmp(&other.task.name));
+    gnoma_core::sort::sort_by(&mut all, |one: &TaskFile, other| {
+        one.task.name.cmp(&other.task.name)
+    });
     (all, problems)
 }
 
@@ -119,7 +121,7 @@ fn markdown_files(folder: &Path) -> Vec<PathBuf> {
     let paths = entries.map(|entry| entry.path());
     let is_task = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
     let mut paths: Vec<PathBuf> = paths.filter(is_task).take(MAX_TASKS).collect();
-    gnoma_core::sort::sort(&mut paths);
+    gnoma_core::sort::sort_items(&mut paths);
     paths
 }
 
@@ -133,7 +135,7 @@ pub fn read_task_file(
     path: &Path,
 ) -> Result<TaskFile, TaskProblem> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let problem = |why| TaskProblem { name: name.clone(), file: places.shown(path), why };
+    let problem = |why| TaskProblem { name: name.clone(), file: places.display_path(path), why };
     if !is_task_name(&name) {
         return Err(problem(TaskProblemKind::Name));
     }

@@ -32,15 +32,18 @@ pub fn import_command(
     has_named_words: bool,
 ) -> Result<ImportedTask, TaskFault> {
     let (fields, body) = FrontMatter::split(text).unwrap_or((FrontMatter::default(), text));
-    let mut lost: Vec<String> =
-        fields.others(&TAKEN_FIELDS).iter().map(|field| format!("the field `{field}`")).collect();
+    let mut lost: Vec<String> = fields
+        .unknown_fields(&TAKEN_FIELDS)
+        .iter()
+        .map(|field| format!("the field `{field}`"))
+        .collect();
     let (body, arguments) = name_arguments(body.trim(), has_named_words);
     if body.contains("!`") {
         lost.push("commands in its text (!`…`), which stay as text".to_owned());
     }
     let body = as_one_step(&body);
     let mut head = format!("---\nname: {name}\n");
-    if let Some(description) = fields.text("description") {
+    if let Some(description) = fields.text_field("description") {
         let short: String = description.chars().take(MAX_DESCRIPTION_CHARS).collect();
         head.push_str(&format!("description: {}\n", serde_json::Value::from(short)));
     }

@@ -9,9 +9,9 @@ use super::{
     arguments::{ArgumentError, bind_arguments, rebind_arguments},
     definition::TaskDefinition,
     steps::{STEP_TIMEOUT_S, StepAction, StepKind},
-    substitute::{NamedValue, fill_command, fill_text, mentions},
+    substitute::{NamedValue, fill_command, fill_text, mentions_variable},
 };
-use crate::commands::words;
+use crate::commands::split_words;
 
 /// Most steps of a run, those of the tasks that it runs included.
 const MAX_PLANNED_STEPS: usize = 200;
@@ -117,7 +117,7 @@ pub struct TaskPlan {
 impl PlannedStep {
     /// Returns what the step does after the person's last answer.
     #[must_use]
-    pub fn action(&self, answer: Option<&str>) -> PlannedAction {
+    pub fn resolve_action(&self, answer: Option<&str>) -> PlannedAction {
         let mut values = self.values.clone();
         values.extend(answer.map(|answer| (ANSWER.to_owned(), answer.to_owned())));
         match &self.action {
@@ -265,13 +265,13 @@ impl Planner<'_> {
             let (task, line) = place();
             return Err(PlanError::UnknownTask { task, line, named: name.to_owned() });
         };
-        if mentions(arguments, ANSWER) {
+        if mentions_variable(arguments, ANSWER) {
             let (task, line) = place();
             return Err(PlanError::AnswerAsArgument { task, line });
         }
         // Words first: a value with blanks is one word.
         let words: Vec<String> =
-            words(arguments).iter().map(|word| fill_text(word, values)).collect();
+            split_words(arguments).iter().map(|word| fill_text(word, values)).collect();
         let bound = bind_arguments(name, &nested.arguments, &words);
         let bound = bound.map_err(|error| PlanError::Argument(Some(place()), error))?;
         self.add_task(nested, &bound, &format!("{title} › "))
@@ -309,7 +309,7 @@ mod tests {
         let plan = plan("release", &["v2"], &[("release", release), ("push", push)]).unwrap();
         let titles: Vec<_> = plan.steps.iter().map(|step| step.title.as_str()).collect();
         assert_eq!(titles, ["Run", "Write", "Push › Sure", "Push › Go", "Check: test $version"]);
-        let action = |at: usize| plan.steps[at].action(Some("yes"));
+        let action = |at: usize| plan.steps[at].resolve_action(Some("yes"));
         assert_eq!(action(0), PlannedAction::Command("version='v2'\nls \"$version\"".to_owned()));
         assert_eq!(action(1), PlannedAction::Prompt("Intro.\n\nWrite v2.".to_owned()));
         assert!(matches!(action(2), PlannedAction::Question { text, .. } if text == "Push v2 x?"));

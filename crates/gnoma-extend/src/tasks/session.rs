@@ -42,17 +42,17 @@ pub fn draft_from_messages(
     let is_said = |text: &&String| !text.trim().is_empty() && !text.trim_start().starts_with('/');
     let said: Vec<&String> = messages.iter().filter(is_said).collect();
     let all: Vec<DraftStep<'_>> = said.iter().flat_map(|text| steps_of(text)).collect();
-    let fits = |step: &&DraftStep<'_>| step.text().len() <= MAX_MESSAGE_BYTES;
+    let fits = |step: &&DraftStep<'_>| step.as_str().len() <= MAX_MESSAGE_BYTES;
     let steps: Vec<DraftStep<'_>> = all.iter().filter(fits).take(MAX_STEPS).copied().collect();
     let mut parameters: Vec<Parameter> = Vec::new();
     for step in &steps {
-        for word in step.text().split_whitespace().map(bare_word) {
+        for word in step.as_str().split_whitespace().map(bare_word) {
             add_parameter(word, &mut parameters);
         }
     }
     let mut text = format!("---\nname: {name}\n");
     if let Some(first) = steps.first() {
-        text.push_str(&format!("description: {}\n", quoted(&title(first.text()))));
+        text.push_str(&format!("description: {}\n", quote_json(&step_title(first.as_str()))));
     }
     if !parameters.is_empty() {
         text.push_str("arguments:\n");
@@ -70,7 +70,7 @@ pub fn draft_from_messages(
                 format!("```sh\n{}\n```", command_with_names(line, &parameters))
             }
         };
-        text.push_str(&format!("\n## {}\n\n{body}\n", title(step.text())));
+        text.push_str(&format!("\n## {}\n\n{body}\n", step_title(step.as_str())));
     }
     parse_task(name, &text)?;
     Ok(DraftTask { omitted: all.len() - steps.len(), text })
@@ -86,7 +86,7 @@ enum DraftStep<'t> {
 }
 
 impl DraftStep<'_> {
-    fn text(&self) -> &str {
+    fn as_str(&self) -> &str {
         match self {
             Self::Prompt(text) | Self::Command(text) => text,
         }
@@ -194,14 +194,14 @@ fn with_names(line: &str, parameters: &[Parameter]) -> String {
     result
 }
 
-fn title(message: &str) -> String {
+fn step_title(message: &str) -> String {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = first.trim_start_matches(['#', '?', '`', ' ']).trim_end_matches(['}', '#', ' ']);
     let title = gnoma_core::cut::head_chars(first, MAX_TITLE_CHARS).trim_end();
     if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
 }
 
-fn quoted(text: &str) -> String {
+fn quote_json(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 

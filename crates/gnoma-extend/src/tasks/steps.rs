@@ -96,7 +96,7 @@ pub(super) fn split_steps(
     first: usize,
     title: &str,
 ) -> Result<IntroAndSteps, TaskFault> {
-    let mut sections = sections(body, first)?.into_iter();
+    let mut sections = split_sections(body, first)?.into_iter();
     let intro = sections.next();
     let intro = intro.map(|section| section.lines.join("\n").trim().to_owned()).unwrap_or_default();
     let mut steps = Vec::new();
@@ -109,7 +109,7 @@ pub(super) fn split_steps(
         let options = heading_parts(heading.unwrap_or_default()).map_err(at)?;
         let Heading { title, model, timeout_s } = options;
         let text = lines.join("\n");
-        let action = action(text.trim(), &title).map_err(at)?;
+        let action = parse_action(text.trim(), &title).map_err(at)?;
         if timeout_s.is_some() && !matches!(action, StepAction::Command(_)) {
             return Err(at(TaskError::TimeLimitOfOther));
         }
@@ -117,7 +117,7 @@ pub(super) fn split_steps(
     }
     if steps.is_empty() && !intro.is_empty() {
         let fault = |error| TaskFault { line: first, error };
-        let action = action(&intro, title).map_err(fault)?;
+        let action = parse_action(&intro, title).map_err(fault)?;
         let title = title.to_owned();
         let step = TaskStep { title, line: first, model: None, timeout_s: None, action };
         return Ok((String::new(), vec![step]));
@@ -129,11 +129,11 @@ pub(super) fn split_steps(
 }
 
 /// The text before the first heading, and what is below each. Headings in code blocks are none.
-fn sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFault> {
+fn split_sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFault> {
     let mut all = vec![Section { heading: None, line: first, lines: Vec::new() }];
     let mut open: Option<(usize, &str)> = None;
     for (line, text) in (first..).zip(body.lines()) {
-        let fence = fence(text);
+        let fence = code_fence(text);
         match (&open, fence) {
             (None, Some(mark)) => open = Some((line, mark)),
             (Some((_, mark)), Some(end)) if end.starts_with(mark) && text.trim() == end => {
@@ -162,7 +162,7 @@ fn sections(body: &str, first: usize) -> Result<Vec<Section<'_>>, TaskFault> {
 }
 
 /// The backticks or tildes that begin or end a code block.
-fn fence(line: &str) -> Option<&str> {
+fn code_fence(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let mark = line.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let length = line.len() - line.trim_start_matches(mark).len();
@@ -212,7 +212,7 @@ fn heading_parts(heading: &str) -> Result<Heading, TaskError> {
     Ok(Heading { title, model, timeout_s })
 }
 
-fn action(text: &str, title: &str) -> Result<StepAction, TaskError> {
+fn parse_action(text: &str, title: &str) -> Result<StepAction, TaskError> {
     if text.is_empty() {
         return Err(TaskError::EmptyStep { title: title.to_owned() });
     }
@@ -234,14 +234,14 @@ fn action(text: &str, title: &str) -> Result<StepAction, TaskError> {
         return Ok(StepAction::Task { name, arguments });
     }
     match text.strip_prefix("? ") {
-        Some(question) => self::question(question),
+        Some(question) => self::parse_question(question),
         None => Ok(StepAction::Prompt(text.to_owned())),
     }
 }
 
 /// The command of a text that is one code block of a shell and nothing else.
 fn whole_command(text: &str) -> Option<String> {
-    let mark = fence(text)?;
+    let mark = code_fence(text)?;
     let (head, rest) = text.split_once('\n')?;
     let language = head.strip_prefix(mark)?.trim();
     let (inside, last) = rest.rsplit_once('\n').unwrap_or(("", rest));
@@ -249,7 +249,7 @@ fn whole_command(text: &str) -> Option<String> {
     (SHELLS.contains(&language) && is_closed).then(|| inside.to_owned())
 }
 
-fn question(text: &str) -> Result<StepAction, TaskError> {
+fn parse_question(text: &str) -> Result<StepAction, TaskError> {
     let mut words: Vec<&str> = Vec::new();
     let mut choices = Vec::new();
     for line in text.lines().map(str::trim).filter(|line| !line.is_empty()) {

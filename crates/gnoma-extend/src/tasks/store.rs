@@ -87,7 +87,7 @@ impl RunStore {
     ///
     /// # Errors
     /// Another process has it, or the file cannot be made.
-    pub fn lock(&self, id: &str) -> Result<RunLock, StoreError> {
+    pub fn lock_run(&self, id: &str) -> Result<RunLock, StoreError> {
         let path = self.path(id, LOCK);
         let failed = |error| StoreError::Io(path.clone(), error);
         private_file::create_folder(&self.folder).map_err(failed)?;
@@ -107,7 +107,7 @@ impl RunStore {
     ///
     /// # Errors
     /// There is none of that id that this version reads.
-    pub fn run(&self, id: &str) -> Result<RunRecord, StoreError> {
+    pub fn load_run(&self, id: &str) -> Result<RunRecord, StoreError> {
         // An id never names a file elsewhere.
         let is_id = id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
         Some(id).filter(|_| is_id).and_then(|id| self.read(id)).ok_or(StoreError::Missing)
@@ -129,7 +129,7 @@ impl RunStore {
         };
         let mut ids: Vec<String> =
             entries.take(MAX_ENTRIES).filter_map(|entry| id(entry.path())).collect();
-        gnoma_core::sort::sort(&mut ids);
+        gnoma_core::sort::sort_items(&mut ids);
         ids.reverse();
         ids
     }
@@ -139,7 +139,7 @@ impl RunStore {
     fn delete_oldest(&self, saved: &str) {
         for id in self.ids().into_iter().skip(MAX_RUNS).filter(|id| id != saved) {
             // Held until the files are gone, so that no process begins to run it.
-            let Ok(_lock) = self.lock(&id) else { continue };
+            let Ok(_lock) = self.lock_run(&id) else { continue };
             for ending in [RECORD, LOCK] {
                 let _missing = fs::remove_file(self.path(&id, ending));
             }
@@ -178,29 +178,31 @@ mod tests {
         assert_eq!((runs.len(), &*runs[0].id), (MAX_RUNS, "00202"));
         assert!(store.runs(Some("other")).is_empty());
         assert!(
-            store.run("00100").is_ok() && store.run("../x").is_err() && store.run("0").is_err()
+            store.load_run("00100").is_ok()
+                && store.load_run("../x").is_err()
+                && store.load_run("0").is_err()
         );
         fs::write(folder.path().join("runs/99999.json"), "{").unwrap();
         assert_eq!(store.runs(None).len(), MAX_RUNS - 1);
-        let held = store.lock("00100").unwrap();
-        assert!(matches!(store.lock("00100"), Err(StoreError::Busy)));
+        let held = store.lock_run("00100").unwrap();
+        assert!(matches!(store.lock_run("00100"), Err(StoreError::Busy)));
         drop(held);
-        assert!(store.lock("00100").is_ok());
+        assert!(store.lock_run("00100").is_ok());
     }
 
     #[test]
     fn record_that_was_just_saved_or_goes_on_is_never_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let store = RunStore::new(folder.path().join("runs"));
-        let _running = store.lock("00010").unwrap();
+        let _running = store.lock_run("00010").unwrap();
         for at in 10..MAX_RUNS + 12 {
             store.save(&run(&format!("{at:05}"))).unwrap();
         }
-        assert!(store.run("00010").is_ok(), "it goes on");
-        assert!(store.run("00011").is_err(), "the oldest that does not go on");
+        assert!(store.load_run("00010").is_ok(), "it goes on");
+        assert!(store.load_run("00011").is_err(), "the oldest that does not go on");
         // The clock was set back.
         store.save(&run("00001")).unwrap();
-        assert!(store.run("00001").is_ok(), "it was just saved");
+        assert!(store.load_run("00001").is_ok(), "it was just saved");
     }
 
     #[test]

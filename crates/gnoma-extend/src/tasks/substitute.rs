@@ -23,14 +23,14 @@ pub(super) fn fill_text(text: &str, values: &[NamedValue]) -> String {
 /// text, so nothing in it can become a command.
 pub(super) fn fill_command(command: &str, values: &[NamedValue]) -> String {
     let mut filled = String::new();
-    for (name, value) in values.iter().filter(|(name, _)| mentions(command, name)) {
+    for (name, value) in values.iter().filter(|(name, _)| mentions_variable(command, name)) {
         filled.push_str(&format!("{name}='{}'\n", value.replace('\'', r"'\''")));
     }
     filled + command
 }
 
 /// Returns whether a text contains `$name` or `${name`.
-pub(super) fn mentions(text: &str, name: &str) -> bool {
+pub(super) fn mentions_variable(text: &str, name: &str) -> bool {
     text.match_indices('$').any(|(at, _)| name_at(text.get(at..).unwrap_or_default()).0 == name)
 }
 

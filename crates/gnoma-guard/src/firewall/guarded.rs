@@ -35,7 +35,7 @@ impl Connection {
 
     /// Whom firewalls take it for.
     #[must_use]
-    pub fn facts(&self) -> &ProviderFacts {
+    pub fn provider_facts(&self) -> &ProviderFacts {
         &self.facts
     }
 
@@ -47,7 +47,7 @@ impl Connection {
 
     /// The provider behind the firewall of the session that calls.
     #[must_use]
-    pub fn guarded(&self, firewall: &Arc<Firewall>) -> Guarded {
+    pub fn with_firewall(&self, firewall: &Arc<Firewall>) -> Guarded {
         Guarded { connection: self.clone(), firewall: Arc::clone(firewall) }
     }
 
@@ -56,8 +56,8 @@ impl Connection {
     /// # Errors
     /// Why the provider does not list them, possibly in the server's own words: they pass a firewall before anyone
     /// reads them.
-    pub fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        self.provider.models()
+    pub fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        self.provider.list_models()
     }
 }
 
@@ -87,9 +87,9 @@ impl Provider for Guarded {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        match self.firewall.outbound(&self.connection.facts, request) {
+        match self.firewall.check_request(&self.connection.facts, request) {
             Ok(Checked { request, notices }) => {
-                self.firewall.queue(notices);
+                self.firewall.queue_notices(notices);
                 let firewall = Arc::clone(&self.firewall);
                 Box::pin(Cleaned { inner: self.connection.provider.stream(request), firewall })
             }
@@ -101,9 +101,9 @@ impl Provider for Guarded {
         }
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
-        let models = self.connection.models();
-        Box::pin(async move { models.await.map_err(|error| self.firewall.error(error)) })
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+        let models = self.connection.list_models();
+        Box::pin(async move { models.await.map_err(|error| self.firewall.redact_error(error)) })
     }
 }
 
@@ -118,7 +118,7 @@ impl Stream for Cleaned {
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let item = std::task::ready!(self.inner.as_mut().poll_next(cx));
-        Poll::Ready(item.map(|event| event.map_err(|error| self.firewall.error(error))))
+        Poll::Ready(item.map(|event| event.map_err(|error| self.firewall.redact_error(error))))
     }
 }
 

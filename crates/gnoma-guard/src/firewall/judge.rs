@@ -74,7 +74,7 @@ impl Judged {
                         matches!(action(secret), FirewallAction::Allow | FirewallAction::Warn);
                     let write = |value: &str| {
                         text.push_str(&if self.is_json {
-                            strings::encode(value)
+                            strings::encode_literal(value)
                         } else {
                             value.to_owned()
                         });
@@ -118,8 +118,9 @@ struct Remembered {
 
 impl Remembered {
     fn insert(&mut self, key: [u8; 32], verdict: Option<Arc<Judged>>) {
-        let bytes =
-            |judged: &Arc<Judged>| judged.pieces.iter().map(|piece| piece.shown().len()).sum();
+        let bytes = |judged: &Arc<Judged>| {
+            judged.pieces.iter().map(|piece| piece.visible_text().len()).sum()
+        };
         self.bytes += verdict.as_ref().map_or(0, bytes);
         if self.verdicts.len() >= MAX_REMEMBERED || self.bytes > MAX_REMEMBERED_BYTES {
             *self = Self::default();
@@ -134,30 +135,30 @@ impl Judge {
     }
 
     /// Texts whose verdict is remembered now.
-    pub(super) fn remembered(&self) -> usize {
+    pub(super) fn remembered_count(&self) -> usize {
         self.remembered.lock().verdicts.len()
     }
 
     /// Judges a text; `None` when there is nothing to find.
-    pub(super) fn text(&self, text: &str) -> Option<Arc<Judged>> {
-        self.remember(b"text", text, || {
-            let (pieces, flags) = self.pieces(text, &[]);
+    pub(super) fn judge_text(&self, text: &str) -> Option<Arc<Judged>> {
+        self.remember_verdict(b"text", text, || {
+            let (pieces, flags) = self.text_pieces(text, &[]);
             Judged { pieces: pieces?, is_json: false, flags }.into()
         })
     }
 
     /// Judges the strings of a JSON text; `None` when there is nothing to find.
-    pub(super) fn json(&self, json: &str) -> Option<Arc<Judged>> {
-        self.remember(b"json", json, || self.json_pieces(json))
+    pub(super) fn judge_json(&self, json: &str) -> Option<Arc<Judged>> {
+        self.remember_verdict(b"json", json, || self.json_pieces(json))
     }
 
-    fn remember(
+    fn remember_verdict(
         &self,
         kind: &[u8],
         text: &str,
         judge: impl FnOnce() -> Option<Judged>,
     ) -> Option<Arc<Judged>> {
-        let known = self.known().to_le_bytes();
+        let known = self.known_count().to_le_bytes();
         let hash = Sha256::new().chain_update(kind).chain_update(known).chain_update(text);
         let key: [u8; 32] = hash.finalize().into();
         let known = self.remembered.lock().verdicts.get(&key).cloned();
@@ -169,18 +170,20 @@ impl Judge {
     }
 
     fn json_pieces(&self, json: &str) -> Option<Judged> {
-        let placed = self.placed(json);
+        let placed = self.find_contextual_secrets(json);
         let mut judged = Judged { pieces: Vec::new(), is_json: true, flags: Vec::new() };
         let mut copied = 0;
-        for range in strings::literals(json) {
-            let Some(text) = json.get(range.clone()).and_then(strings::decode) else { continue };
-            let (pieces, flags) = self.pieces(&text, &placed);
+        for range in strings::string_literals(json) {
+            let Some(text) = json.get(range.clone()).and_then(strings::decode_literal) else {
+                continue;
+            };
+            let (pieces, flags) = self.text_pieces(&text, &placed);
             let Some(pieces) = pieces else { continue };
             judged.flags.extend(flags);
             let before = json.get(copied..range.start).unwrap_or_default();
             judged.pieces.push(TextPart::Text(before.to_owned()));
             judged.pieces.extend(pieces.into_iter().map(|piece| match piece {
-                TextPart::Text(plain) => TextPart::Text(strings::encode(&plain)),
+                TextPart::Text(plain) => TextPart::Text(strings::encode_literal(&plain)),
                 TextPart::Secret(_) => piece,
             }));
             copied = range.end;
@@ -193,20 +196,20 @@ impl Judge {
     }
 
     /// The secrets that only the whole gives away, such as the value of a key `password`.
-    fn placed(&self, json: &str) -> Vec<Placed> {
-        let spans = self.spans(json, &[]);
+    fn find_contextual_secrets(&self, json: &str) -> Vec<Placed> {
+        let spans = self.secret_spans(json, &[]);
         let mut placed = Vec::new();
         if spans.is_empty() {
             return placed;
         }
-        for literal in strings::literals(json) {
+        for literal in strings::string_literals(json) {
             for span in &spans {
                 let inside = span.range.start.max(literal.start)..span.range.end.min(literal.end);
                 let part = json.get(inside).filter(|part| part.len() >= MIN_PLACED_BYTES);
                 let Some(part) = part else { continue };
                 // A part that begins or ends inside an escape says nothing; its string does.
-                let whole = || json.get(literal.clone()).and_then(strings::decode);
-                if let Some(value) = strings::decode(part).or_else(whole) {
+                let whole = || json.get(literal.clone()).and_then(strings::decode_literal);
+                if let Some(value) = strings::decode_literal(part).or_else(whole) {
                     placed.push(Placed { value: value.into(), rule: Arc::clone(&span.rule) });
                 }
             }
@@ -215,17 +218,17 @@ impl Judge {
     }
 
     /// The parts of a text, `None` when it stays as it is; and what cleaning found.
-    fn pieces(&self, text: &str, placed: &[Placed]) -> (Option<Vec<TextPart>>, Vec<Flag>) {
-        let unicode::Cleaned { text: cleaned, flags } = unicode::clean(text, Keep::Text);
+    fn text_pieces(&self, text: &str, placed: &[Placed]) -> (Option<Vec<TextPart>>, Vec<Flag>) {
+        let unicode::Cleaned { text: cleaned, flags } = unicode::clean_text(text, Keep::Text);
         let is_cleaned = cleaned.len() != text.len();
         let mut pieces = vec![TextPart::Text(cleaned.into_owned())];
         for _ in 0..MAX_ROUNDS {
-            let shown: String = pieces.iter().map(TextPart::shown).collect();
-            let spans = self.spans(&shown, placed);
+            let shown: String = pieces.iter().map(TextPart::visible_text).collect();
+            let spans = self.secret_spans(&shown, placed);
             if spans.is_empty() {
                 break;
             }
-            pieces = self.hide(pieces, &spans);
+            pieces = self.replace_spans(pieces, &spans);
         }
         let has_secret = pieces.iter().any(|piece| matches!(piece, TextPart::Secret(_)));
         let says_something = flags.iter().any(|flag| flag.kind.is_suspicious());
@@ -233,11 +236,11 @@ impl Judge {
     }
 
     /// Puts placeholders where the spans are in the text that `pieces` show.
-    fn hide(&self, pieces: Vec<TextPart>, spans: &[SecretSpan]) -> Vec<TextPart> {
+    fn replace_spans(&self, pieces: Vec<TextPart>, spans: &[SecretSpan]) -> Vec<TextPart> {
         let mut hidden = Vec::new();
         let mut start = 0;
         for piece in pieces {
-            let end = start + piece.shown().len();
+            let end = start + piece.visible_text().len();
             match piece {
                 TextPart::Secret(_) => hidden.push(piece),
                 TextPart::Text(text) => {
@@ -253,7 +256,7 @@ impl Judge {
                             hidden.push(TextPart::Text(before.to_owned()));
                         }
                         hidden.push(TextPart::Secret(Secret {
-                            placeholder: self.conceal(&span.rule, value),
+                            placeholder: self.conceal_value(&span.rule, value),
                             rule: Arc::clone(&span.rule),
                         }));
                         copied = range.end;
@@ -269,20 +272,20 @@ impl Judge {
     }
 
     /// The placeholder of a value, which from now on is found however it is written.
-    fn conceal(&self, rule: &Arc<str>, value: &str) -> Arc<str> {
-        if !self.vault.holds(value) {
-            self.scanner.learn(rule, value);
+    fn conceal_value(&self, rule: &Arc<str>, value: &str) -> Arc<str> {
+        if !self.vault.has_value(value) {
+            self.scanner.learn_secret(rule, value);
         }
         self.vault.conceal(rule, value)
     }
 
     /// Returns the number of known values. Once it has grown, a text that held none of them may hold some.
-    pub(super) fn known(&self) -> usize {
-        self.scanner.known()
+    pub(super) fn known_count(&self) -> usize {
+        self.scanner.known_count()
     }
 
     /// The secrets of a text in order, on character boundaries, outside of placeholders.
-    fn spans(&self, text: &str, placed: &[Placed]) -> Vec<SecretSpan> {
+    fn secret_spans(&self, text: &str, placed: &[Placed]) -> Vec<SecretSpan> {
         let found = self.scanner.scan(text.as_bytes()).into_iter().map(|finding| SecretSpan {
             range: text.floor_char_boundary(finding.start)..text.ceil_char_boundary(finding.end),
             rule: finding.rule,
@@ -295,15 +298,15 @@ impl Judge {
         });
         let is_secret = |span: &SecretSpan| {
             let value = text.get(span.range.clone()).unwrap_or_default();
-            !value.is_empty() && !Allowed::holds(&self.allowed, value)
+            !value.is_empty() && !Allowed::contains_value(&self.allowed, value)
         };
         let found: Vec<SecretSpan> = found.chain(repeated).filter(is_secret).collect();
         if found.is_empty() {
             return found;
         }
-        let opaque = self.opaque(text);
+        let opaque = self.opaque_placeholders(text);
         let mut spans: Vec<SecretSpan> =
-            found.into_iter().flat_map(|span| outside(span, &opaque)).collect();
+            found.into_iter().flat_map(|span| subtract_placeholders(span, &opaque)).collect();
         gnoma_core::sort::by_key(&mut spans, |span| {
             (span.range.start, std::cmp::Reverse(span.range.end))
         });
@@ -320,8 +323,8 @@ impl Judge {
 
     /// The placeholders of a text that hide nothing themselves: a rule's name is no place to put a
     /// secret in.
-    fn opaque(&self, text: &str) -> Vec<Range<usize>> {
-        let mut placeholders = Vault::placeholders(text);
+    fn opaque_placeholders(&self, text: &str) -> Vec<Range<usize>> {
+        let mut placeholders = Vault::find_placeholders(text);
         placeholders.retain(|range| {
             let written = text.get(range.clone()).unwrap_or_default();
             let covers = |start: usize, end: usize| start == 0 && end == written.len();
@@ -337,7 +340,7 @@ impl Judge {
 }
 
 impl TextPart {
-    fn shown(&self) -> &str {
+    fn visible_text(&self) -> &str {
         match self {
             Self::Text(text) => text,
             Self::Secret(secret) => &secret.placeholder,
@@ -346,7 +349,7 @@ impl TextPart {
 }
 
 /// Returns the parts of a span outside of placeholders that are long enough to be secret.
-fn outside(span: SecretSpan, opaque: &[Range<usize>]) -> Vec<SecretSpan> {
+fn subtract_placeholders(span: SecretSpan, opaque: &[Range<usize>]) -> Vec<SecretSpan> {
     let meets =
         |range: &&Range<usize>| range.start < span.range.end && span.range.start < range.end;
     let mut meeting = opaque.iter().filter(meets).peekable();

@@ -1,9 +1,9 @@
 //! The one thing between a session and every provider, log and store.
 //!
-//! Nothing reaches a model but through [`Guarded`], which asks [`Firewall::outbound`]: every string
+//! Nothing reaches a model but through [`Guarded`], which asks [`Firewall::check_request`]: every string
 //! of the request is cleaned of what hides in it ([`crate::unicode`]) and searched for secrets,
 //! which are replaced by placeholders ([`crate::vault`]) unless the [`Policy`] says otherwise. The
-//! same goes, by [`Firewall::text`], for what is logged, stored or shown.
+//! same goes, by [`Firewall::redact_text`], for what is logged, stored or shown.
 //!
 //! Decides only: sends nothing, writes nothing, asks nobody.
 
@@ -117,7 +117,7 @@ impl RestoredCall {
     /// The placeholders that were replaced, each once. Where the call reaches the network or is a
     /// command, the person is to be asked first.
     #[must_use]
-    pub fn used(&self) -> &[Arc<str>] {
+    pub fn used_placeholders(&self) -> &[Arc<str>] {
         &self.used
     }
 }
@@ -148,7 +148,7 @@ impl Firewall {
     ///
     /// # Errors
     /// When the policy forbids sending something in it.
-    pub fn outbound(
+    pub fn check_request(
         &self,
         provider: &ProviderFacts,
         request: ModelRequest,
@@ -156,37 +156,38 @@ impl Firewall {
         let mut state = self.state.lock();
         let mut notices = Vec::new();
         for _ in 1..MAX_PASSES {
-            let request = self.pass(&mut state, provider, request.clone(), &mut notices)?;
-            if state.known == self.judge.known() {
+            let request =
+                self.rewrite_request(&mut state, provider, request.clone(), &mut notices)?;
+            if state.known == self.judge.known_count() {
                 return Ok(Checked { request, notices });
             }
         }
-        let request = self.pass(&mut state, provider, request, &mut notices)?;
+        let request = self.rewrite_request(&mut state, provider, request, &mut notices)?;
         Ok(Checked { request, notices })
     }
 
-    fn pass(
+    fn rewrite_request(
         &self,
         state: &mut FirewallState,
         provider: &ProviderFacts,
         mut request: ModelRequest,
         notices: &mut Vec<Notice>,
     ) -> Result<ModelRequest, Blocked> {
-        let id = state.reader(provider);
-        state.know(self.judge.known());
+        let id = state.reader_id(provider);
+        state.update_known_count(self.judge.known_count());
         let mut reader = RequestReader::new(&self.judge, &self.policy, Some(provider));
         let FirewallState { messages, systems, tools, told, .. } = state;
 
-        let outcome = systems.outcome(&request.system, id, || {
-            let system = reader.text(&request.system, &RequestPart::System);
-            settle(&mut reader, system.map(Arc::from), told, notices)
+        let outcome = systems.get_or_decide(&request.system, id, || {
+            let system = reader.rewrite_text(&request.system, &RequestPart::System);
+            decide_encounters(&mut reader, system.map(Arc::from), told, notices)
         });
         if let Some(system) = outcome.clone()? {
             request.system = system;
         }
-        let outcome = tools.outcome(&request.tools, id, || {
-            let tools = reader.tools(&request.tools);
-            settle(&mut reader, tools, told, notices)
+        let outcome = tools.get_or_decide(&request.tools, id, || {
+            let tools = reader.rewrite_tools(&request.tools);
+            decide_encounters(&mut reader, tools, told, notices)
         });
         if let Some(tools) = outcome.clone()? {
             request.tools = tools;
@@ -194,9 +195,9 @@ impl Firewall {
         for index in 0..request.messages.len() {
             let (before, rest) = request.messages.split_at_mut(index);
             let Some(message) = rest.first_mut() else { break };
-            let outcome = messages.outcome(message, id, || {
-                let rewritten = reader.message(message, before.last().map(Arc::as_ref));
-                settle(&mut reader, rewritten.map(Arc::new), told, notices)
+            let outcome = messages.get_or_decide(message, id, || {
+                let rewritten = reader.rewrite_message(message, before.last().map(Arc::as_ref));
+                decide_encounters(&mut reader, rewritten.map(Arc::new), told, notices)
             });
             if let Some(rewritten) = outcome.clone()? {
                 *message = rewritten;
@@ -207,8 +208,8 @@ impl Firewall {
 
     /// A text as it may be logged, stored or shown.
     #[must_use]
-    pub fn text<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let judged = self.judge.text(text);
+    pub fn redact_text<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        let judged = self.judge.judge_text(text);
         let rendered = judged.map(|judged| {
             judged.render(&self.judge.vault, |secret| {
                 match self.policy.action(&secret.rule, None, None) {
@@ -222,8 +223,8 @@ impl Firewall {
 
     /// The outcome of a call as it may be saved: for a call that received secrets, which its tool may quote.
     #[must_use]
-    pub fn outcome(&self, outcome: ToolOutcome) -> ToolOutcome {
-        let clean = |text: String| self.text(&text).into_owned();
+    pub fn redact_outcome(&self, outcome: ToolOutcome) -> ToolOutcome {
+        let clean = |text: String| self.redact_text(&text).into_owned();
         let output = |output: ToolOutput| ToolOutput {
             parts: output
                 .parts
@@ -250,9 +251,9 @@ impl Firewall {
 
     /// An error as it may be logged, stored or shown.
     #[must_use]
-    pub fn error(&self, mut error: ProviderError) -> ProviderError {
+    pub fn redact_error(&self, mut error: ProviderError) -> ProviderError {
         let clean = |text: &mut String| {
-            if let Cow::Owned(cleaned) = self.text(text) {
+            if let Cow::Owned(cleaned) = self.redact_text(text) {
                 *text = cleaned;
             }
         };
@@ -267,7 +268,7 @@ impl Firewall {
     ///
     /// # Errors
     /// One sentence for the model if a placeholder is unknown: the call must not run.
-    pub fn restore(&self, kind: ToolKind, call: &ToolCall) -> Result<RestoredCall, String> {
+    pub fn restore_secrets(&self, kind: ToolKind, call: &ToolCall) -> Result<RestoredCall, String> {
         let Restored { text, used, unknown }: Restored<RawJson> =
             self.judge.vault.restore_json(&call.arguments);
         let goes_to_file = kind == ToolKind::WritesFiles;
@@ -295,7 +296,7 @@ impl Firewall {
         self.state.lock().waiting.drain(..).collect()
     }
 
-    fn queue(&self, notices: Vec<Notice>) {
+    fn queue_notices(&self, notices: Vec<Notice>) {
         let mut state = self.state.lock();
         state.waiting.extend(notices);
         let surplus = state.waiting.len().saturating_sub(MAX_NOTICES);
@@ -307,7 +308,7 @@ impl fmt::Debug for Firewall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Firewall")
             .field("vault", &self.judge.vault)
-            .field("texts", &self.judge.remembered())
+            .field("texts", &self.judge.remembered_count())
             .field("messages", &self.state.lock().messages.len())
             .finish_non_exhaustive()
     }
@@ -315,7 +316,7 @@ impl fmt::Debug for Firewall {
 
 impl FirewallState {
     /// Forgets the outcomes that were decided when fewer values were known, so that they are decided again.
-    fn know(&mut self, known: usize) {
+    fn update_known_count(&mut self, known: usize) {
         if self.known != known {
             self.known = known;
             self.messages = SeenValues::default();
@@ -325,7 +326,7 @@ impl FirewallState {
     }
 
     /// The number of a reader, by which outcomes are remembered.
-    fn reader(&mut self, provider: &ProviderFacts) -> usize {
+    fn reader_id(&mut self, provider: &ProviderFacts) -> usize {
         self.readers.iter().position(|known| known == provider).unwrap_or_else(|| {
             self.readers.push(provider.clone());
             self.readers.len() - 1
@@ -334,7 +335,7 @@ impl FirewallState {
 }
 
 /// Decides over what a reader met in one value, and notes what is to be told.
-fn settle<T: ?Sized>(
+fn decide_encounters<T: ?Sized>(
     reader: &mut RequestReader<'_>,
     rewritten: Option<Arc<T>>,
     told: &mut HashSet<(String, bool)>,
@@ -371,7 +372,7 @@ fn settle<T: ?Sized>(
         }
     }
     notices.extend(fresh.into_iter().filter_map(|(action, rule, place, count)| {
-        Notice::about(action, rule, count, place, provider.clone())
+        Notice::from_action(action, rule, count, place, provider.clone())
     }));
     for (what, place) in disguises {
         if told.insert((format!("{place}: {what}"), false)) {

@@ -75,24 +75,24 @@ impl fmt::Display for Notice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Redacted { rule, count, place, provider } => {
-                let secrets = secrets(*count);
+                let secrets = describe_secrets(*count);
                 write!(f, "hid {secrets} ({rule}) in {place} from `{provider}`")
             }
             Self::Sent { rule, count, place, provider } => {
-                write!(f, "sent {} ({rule}) in {place} to `{provider}`", secrets(*count))
+                write!(f, "sent {} ({rule}) in {place} to `{provider}`", describe_secrets(*count))
             }
             Self::Disguised { what, place } => write!(f, "{place} contains disguised text: {what}"),
         }
     }
 }
 
-fn secrets(count: usize) -> String {
+fn describe_secrets(count: usize) -> String {
     if count == 1 { "a secret".to_owned() } else { format!("{count} secrets") }
 }
 
 impl Notice {
     /// The notice that `count` secrets were redacted or sent; `None` when nothing is to be told.
-    pub(super) fn about(
+    pub(super) fn from_action(
         action: FirewallAction,
         rule: Arc<str>,
         count: usize,

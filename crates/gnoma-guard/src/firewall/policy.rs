@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use gnoma_core::glob::matches;
+use gnoma_core::glob::glob_matches;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -68,9 +68,9 @@ impl Policy {
         provider: Option<&ProviderFacts>,
         path: Option<&str>,
     ) -> FirewallAction {
-        let fitting = self.entries.iter().filter(|entry| entry.fits(rule, provider, path));
+        let fitting = self.entries.iter().filter(|entry| entry.applies_to(rule, provider, path));
         fitting
-            .max_by_key(|entry| entry.weight())
+            .max_by_key(|entry| entry.specificity_score())
             .map_or_else(FirewallAction::default, |entry| entry.action)
     }
 
@@ -81,20 +81,22 @@ impl Policy {
 }
 
 impl AllowEntry {
-    fn fits(&self, rule: &str, provider: Option<&ProviderFacts>, path: Option<&str>) -> bool {
+    fn applies_to(&self, rule: &str, provider: Option<&ProviderFacts>, path: Option<&str>) -> bool {
         let names_provider = |glob: &str| {
-            provider.is_some_and(|it| (glob == LOCAL && it.local) || matches(glob, &it.name))
+            provider.is_some_and(|it| (glob == LOCAL && it.local) || glob_matches(glob, &it.name))
         };
         let names_path = |glob: &str| {
-            path.is_some_and(|path| matches(glob, path) || matches(&format!("*/{glob}"), path))
+            path.is_some_and(|path| {
+                glob_matches(glob, path) || glob_matches(&format!("*/{glob}"), path)
+            })
         };
-        self.rule.as_deref().is_none_or(|glob| matches(glob, rule))
+        self.rule.as_deref().is_none_or(|glob| glob_matches(glob, rule))
             && self.provider.as_deref().is_none_or(names_provider)
             && self.path.as_deref().is_none_or(names_path)
     }
 
     /// Returns how specific the entry is: first how many things it names, then how exactly.
-    fn weight(&self) -> (usize, usize) {
+    fn specificity_score(&self) -> (usize, usize) {
         let named = [&self.rule, &self.provider, &self.path];
         let globs = named.into_iter().flatten();
         let letters = |glob: &String| glob.chars().filter(|c| !matches!(c, '*' | '?')).count();
@@ -136,16 +138,16 @@ impl Allowed {
 
     /// The entry for a value, to be written into the settings.
     #[must_use]
-    pub fn of(value: &str) -> Self {
+    pub fn from_value(value: &str) -> Self {
         Self(Sha256::digest(value).into())
     }
 
     /// Reports whether `value` is one of `list`; takes the same time wherever it stands in the list.
-    pub(super) fn holds(list: &[Self], value: &str) -> bool {
+    pub(super) fn contains_value(list: &[Self], value: &str) -> bool {
         if list.is_empty() {
             return false;
         }
-        let wanted = Self::of(value);
+        let wanted = Self::from_value(value);
         let differs = |entry: &Self| {
             entry.0.iter().zip(wanted.0).fold(0, |differs, (a, b)| differs | (a ^ b))
         };
@@ -202,10 +204,10 @@ mod tests {
 
     #[test]
     fn an_allowed_value_is_known_by_its_hash_alone() {
-        let list = [Allowed::of("other"), Allowed::of("example-value")];
-        assert!(Allowed::holds(&list, "example-value"));
-        assert!(!Allowed::holds(&list, "example-valuE"));
-        let written = Allowed::of("example-value").to_string();
+        let list = [Allowed::from_value("other"), Allowed::from_value("example-value")];
+        assert!(Allowed::contains_value(&list, "example-value"));
+        assert!(!Allowed::contains_value(&list, "example-valuE"));
+        let written = Allowed::from_value("example-value").to_string();
         assert_eq!(Allowed::parse(&written), Ok(list[1]));
         for wrong in
             ["example-value", "sha256:", "sha256:zz", &written[..70], &format!("{written}0")]

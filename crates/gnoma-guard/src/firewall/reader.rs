@@ -55,15 +55,15 @@ impl<'a> RequestReader<'a> {
     }
 
     /// The text as this reader gets it; `None` when that is as it is.
-    pub(super) fn text(&mut self, text: &str, place: &RequestPart) -> Option<String> {
-        let judged = self.judge.text(text)?;
-        let rewritten = self.rewrite(&judged, place);
+    pub(super) fn rewrite_text(&mut self, text: &str, place: &RequestPart) -> Option<String> {
+        let judged = self.judge.judge_text(text)?;
+        let rewritten = self.render_judged(&judged, place);
         (rewritten != text).then_some(rewritten)
     }
 
-    fn json(&mut self, json: &RawJson, place: &RequestPart) -> Option<RawJson> {
-        let judged = self.judge.json(json.get())?;
-        let rewritten = self.rewrite(&judged, place);
+    fn rewrite_json(&mut self, json: &RawJson, place: &RequestPart) -> Option<RawJson> {
+        let judged = self.judge.judge_json(json.get())?;
+        let rewritten = self.render_judged(&judged, place);
         if rewritten == json.get() {
             return None;
         }
@@ -72,20 +72,20 @@ impl<'a> RequestReader<'a> {
         Some(RawJson::parse(rewritten).unwrap_or_else(|_| RawJson::empty_object()))
     }
 
-    fn rewrite(&mut self, judged: &Judged, place: &RequestPart) -> String {
+    fn render_judged(&mut self, judged: &Judged, place: &RequestPart) -> String {
         let action =
             |secret: &Secret| self.policy.action(&secret.rule, self.provider, self.path.as_deref());
         for secret in judged.secrets() {
             self.met.secrets.push((secret.clone(), action(secret), place.clone()));
         }
         let suspicious = judged.flags.iter().filter(|flag| flag.kind.is_suspicious());
-        self.met.disguises.extend(suspicious.map(|flag| (flag.sentence(), place.clone())));
+        self.met.disguises.extend(suspicious.map(|flag| (flag.to_sentence(), place.clone())));
         judged.render(&self.judge.vault, action)
     }
 
     /// The message as this reader gets it; `None` when that is as it is. `before` is the message
     /// before it, which names the files that results come from.
-    pub(super) fn message(
+    pub(super) fn rewrite_message(
         &mut self,
         message: &Message,
         before: Option<&Message>,
@@ -93,18 +93,18 @@ impl<'a> RequestReader<'a> {
         let is_author = message.origin().is_some_and(|origin| {
             self.provider.is_some_and(|provider| provider.name == origin.provider)
         });
-        let paths = self.paths(before);
+        let paths = self.call_paths(before);
         let mut is_changed = false;
         let mut content = Vec::with_capacity(message.content().len());
         for block in message.content() {
-            let rewritten = self.block(block, message.role(), is_author, &paths);
+            let rewritten = self.rewrite_block(block, message.role(), is_author, &paths);
             is_changed |= rewritten.is_some();
             content.push(rewritten.unwrap_or_else(|| block.clone()));
         }
-        is_changed.then(|| rebuilt(message, content))
+        is_changed.then(|| rebuild_message(message, content))
     }
 
-    fn paths(&self, before: Option<&Message>) -> HashMap<String, String> {
+    fn call_paths(&self, before: Option<&Message>) -> HashMap<String, String> {
         let calls = before.filter(|_| self.policy.asks_for_paths()).map(Message::tool_calls);
         let path = |call: &ToolCall| {
             let arguments: serde_json::Value = call.arguments.read().ok()?;
@@ -114,7 +114,7 @@ impl<'a> RequestReader<'a> {
         calls.into_iter().flatten().filter_map(path).collect()
     }
 
-    fn block(
+    fn rewrite_block(
         &mut self,
         block: &Content,
         role: Role,
@@ -125,13 +125,13 @@ impl<'a> RequestReader<'a> {
             Content::Text(text) => {
                 let place =
                     if role == Role::User { RequestPart::User } else { RequestPart::Answer };
-                let rewritten = self.text(&text.text, &place)?;
+                let rewritten = self.rewrite_text(&text.text, &place)?;
                 let signature = text.signature.clone();
-                Some(Content::Text(Text { text: filled(rewritten), signature }))
+                Some(Content::Text(Text { text: fill_empty_text(rewritten), signature }))
             }
             Content::Thinking(thinking) if is_author && thinking.signature.is_some() => None,
             Content::Thinking(thinking) => {
-                let text = self.text(&thinking.text, &RequestPart::Thinking)?;
+                let text = self.rewrite_text(&thinking.text, &RequestPart::Thinking)?;
                 Some(Content::Thinking(Thinking {
                     text,
                     signature: None,
@@ -139,20 +139,20 @@ impl<'a> RequestReader<'a> {
                 }))
             }
             Content::Image(_) | Content::RedactedThinking(_) => None,
-            Content::ToolCall(call) => self.call(call).map(Content::ToolCall),
+            Content::ToolCall(call) => self.rewrite_call(call).map(Content::ToolCall),
             Content::ToolResult(result) => {
                 self.path = paths.get(result.call_id.as_str()).cloned();
-                let rewritten = self.result(result);
+                let rewritten = self.rewrite_result(result);
                 self.path = None;
                 rewritten.map(Content::ToolResult)
             }
         }
     }
 
-    fn call(&mut self, call: &ToolCall) -> Option<ToolCall> {
+    fn rewrite_call(&mut self, call: &ToolCall) -> Option<ToolCall> {
         let place = RequestPart::Arguments(call.name.clone());
-        let arguments = self.json(&call.arguments, &place);
-        let name = self.text(&call.name, &place);
+        let arguments = self.rewrite_json(&call.arguments, &place);
+        let name = self.rewrite_text(&call.name, &place);
         if arguments.is_none() && name.is_none() {
             return None;
         }
@@ -162,7 +162,7 @@ impl<'a> RequestReader<'a> {
         Some(call)
     }
 
-    fn result(&mut self, result: &ToolResult) -> Option<ToolResult> {
+    fn rewrite_result(&mut self, result: &ToolResult) -> Option<ToolResult> {
         let place = RequestPart::Result(result.name.clone());
         let mut rewritten = result.clone();
         let mut is_changed = false;
@@ -170,14 +170,14 @@ impl<'a> RequestReader<'a> {
             match part {
                 ResultPart::Image(_) => {}
                 ResultPart::Text { text } => {
-                    if let Some(new) = self.text(text, &place) {
-                        *text = filled(new);
+                    if let Some(new) = self.rewrite_text(text, &place) {
+                        *text = fill_empty_text(new);
                         is_changed = true;
                     }
                 }
             }
         }
-        if let Some(name) = self.text(&result.name, &place) {
+        if let Some(name) = self.rewrite_text(&result.name, &place) {
             rewritten.name = name;
             is_changed = true;
         }
@@ -185,10 +185,10 @@ impl<'a> RequestReader<'a> {
     }
 
     /// The tool as this reader gets it; `None` when that is as it is.
-    pub(super) fn tool(&mut self, tool: &ToolSpec) -> Option<ToolSpec> {
+    pub(super) fn rewrite_tool(&mut self, tool: &ToolSpec) -> Option<ToolSpec> {
         let place = RequestPart::Tool(tool.name.clone());
-        let description = self.text(&tool.description, &place);
-        let parameters = self.json(&tool.parameters, &place);
+        let description = self.rewrite_text(&tool.description, &place);
+        let parameters = self.rewrite_json(&tool.parameters, &place);
         if description.is_none() && parameters.is_none() {
             return None;
         }
@@ -199,8 +199,11 @@ impl<'a> RequestReader<'a> {
     }
 
     /// The tools as this reader gets them; `None` when that is as they are.
-    pub(super) fn tools(&mut self, tools: &[Arc<ToolSpec>]) -> Option<Arc<[Arc<ToolSpec>]>> {
-        let rewritten: Vec<_> = tools.iter().map(|tool| self.tool(tool)).collect();
+    pub(super) fn rewrite_tools(
+        &mut self,
+        tools: &[Arc<ToolSpec>],
+    ) -> Option<Arc<[Arc<ToolSpec>]>> {
+        let rewritten: Vec<_> = tools.iter().map(|tool| self.rewrite_tool(tool)).collect();
         rewritten.iter().any(Option::is_some).then(|| {
             let pairs = tools.iter().zip(rewritten);
             pairs.map(|(old, new)| new.map_or_else(|| Arc::clone(old), Arc::new)).collect()
@@ -209,12 +212,12 @@ impl<'a> RequestReader<'a> {
 }
 
 /// Providers refuse empty texts.
-fn filled(text: String) -> String {
+fn fill_empty_text(text: String) -> String {
     if text.is_empty() { " ".to_owned() } else { text }
 }
 
 /// The message with other content of the same kinds.
-fn rebuilt(message: &Message, content: Vec<Content>) -> Message {
+fn rebuild_message(message: &Message, content: Vec<Content>) -> Message {
     let results = |content: Vec<Content>| {
         let results = content.into_iter().filter_map(|block| match block {
             Content::ToolResult(result) => Some(result),
@@ -228,7 +231,9 @@ fn rebuilt(message: &Message, content: Vec<Content>) -> Message {
     };
     let rebuilt = match message.role() {
         Role::User => Message::user(content),
-        Role::Assistant => Message::assistant(content, message.origin().cloned(), message.stop()),
+        Role::Assistant => {
+            Message::assistant(content, message.origin().cloned(), message.stop_reason())
+        }
         Role::Tool => results(content),
     };
     // Content of the same kinds makes a message again; were it none, nothing of it leaves.

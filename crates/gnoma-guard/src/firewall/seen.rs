@@ -23,7 +23,7 @@ impl<T: ?Sized, O> Default for SeenValues<T, O> {
 
 impl<T: ?Sized, O> SeenValues<T, O> {
     /// Returns the outcome of `value` for `reader`; `decide` is called only the first time.
-    pub(super) fn outcome(
+    pub(super) fn get_or_decide(
         &mut self,
         value: &Arc<T>,
         reader: usize,

@@ -62,7 +62,7 @@ const PATTERN: [char; 5] = [':', '*', '?', '[', '\\'];
 
 /// Returns what a command line that begins with `git` looks at; `None` without a command. A word that is not
 /// constant is `None`.
-pub(crate) fn look(words: &[Option<String>]) -> Option<GitLook<'_>> {
+pub(crate) fn parse_look(words: &[Option<String>]) -> Option<GitLook<'_>> {
     let words: Vec<Option<&str>> = words.iter().skip(1).map(Option::as_deref).collect();
     let (folders, command) = own_options(&words);
     let (first, rest) = command.split_first()?;
@@ -81,7 +81,7 @@ pub(crate) fn look(words: &[Option<String>]) -> Option<GitLook<'_>> {
         .then(|| paths.iter().copied().flatten().collect());
     // An object of a file is shown whatever paths stand behind it.
     let only = if first == "cat-file" || before.iter().any(reaches_further) { None } else { only };
-    Some(GitLook { folders, shows: shows(&name, before), only })
+    Some(GitLook { folders, shows: shows_contents(&name, before), only })
 }
 
 /// Reports whether an option shows more than the given paths, or may be the beginning of an option that does.
@@ -112,7 +112,7 @@ fn own_options<'a, 'w>(
     (folders, words.get(at..).unwrap_or_default())
 }
 
-fn shows(name: &str, words: &[Option<&str>]) -> bool {
+fn shows_contents(name: &str, words: &[Option<&str>]) -> bool {
     let first = name.split(' ').next().unwrap_or_default();
     let options =
         || words.iter().map(|word| word.unwrap_or("-p")).filter(|word| word.starts_with('-'));
@@ -169,7 +169,7 @@ mod tests {
 
     fn looked(text: &str) -> (bool, bool) {
         let words: Vec<_> = text.split(' ').map(|word| Some(word.to_owned())).collect();
-        look(&words).map_or((false, false), |look| (look.shows, look.only.is_some()))
+        parse_look(&words).map_or((false, false), |look| (look.shows, look.only.is_some()))
     }
 
     #[test]

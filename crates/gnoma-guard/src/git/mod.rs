@@ -13,8 +13,8 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use contents::{GitLook, look};
-pub use settings::{included_files, program_setting, setting};
+pub(crate) use contents::{GitLook, parse_look};
+pub use settings::{find_setting, included_files, program_setting};
 pub(crate) use tree::{writes_settings, writes_tree};
 
 /// The parts of a repository that are outside of the workspace.
@@ -30,18 +30,18 @@ pub struct OutsidePlaces {
 pub trait Repositories {
     /// The setting by which a look at the repository around `folder` would run a program that its user did
     /// not choose, with where it is; `None` if there is none.
-    fn program(&self, folder: &Path) -> Option<String>;
+    fn find_program_setting(&self, folder: &Path) -> Option<String>;
 
     /// The files in the history of the repository around `folder` whose names say that they hold secrets;
     /// absolute, where they are or would be in its work tree.
-    fn secrets(&self, folder: &Path) -> Arc<[PathBuf]>;
+    fn secret_files(&self, folder: &Path) -> Arc<[PathBuf]>;
 
     /// The file by which the project around `folder` has `cargo` and `rustc` be programs of its own.
     fn own_compiler(&self, folder: &Path) -> Option<PathBuf>;
 
     /// Returns the parts of the repository around `folder` that are outside of the workspace and not below
     /// `folder`.
-    fn outside(&self, _folder: &Path) -> OutsidePlaces {
+    fn outside_places(&self, _folder: &Path) -> OutsidePlaces {
         OutsidePlaces::default()
     }
 
@@ -84,11 +84,11 @@ pub trait Repositories {
 pub struct NoRepositories;
 
 impl Repositories for NoRepositories {
-    fn program(&self, _: &Path) -> Option<String> {
+    fn find_program_setting(&self, _: &Path) -> Option<String> {
         None
     }
 
-    fn secrets(&self, _: &Path) -> Arc<[PathBuf]> {
+    fn secret_files(&self, _: &Path) -> Arc<[PathBuf]> {
         Arc::default()
     }
 

@@ -47,16 +47,16 @@ struct GitSetting {
 }
 
 impl GitSetting {
-    fn section(&self) -> &str {
+    fn section_name(&self) -> &str {
         self.name.split('.').next().unwrap_or_default()
     }
 
-    fn variable(&self) -> &str {
+    fn variable_name(&self) -> &str {
         self.name.rsplit('.').next().unwrap_or_default()
     }
 
-    fn runs(&self, fetches: bool) -> bool {
-        let (section, variable) = (self.section(), self.variable());
+    fn runs_program(&self, fetches: bool) -> bool {
+        let (section, variable) = (self.section_name(), self.variable_name());
         let is_named = |(known, variables): &(&str, &[&str])| {
             *known == section && variables.contains(&variable)
         };
@@ -66,7 +66,7 @@ impl GitSetting {
 
     /// Reports whether the value is one that many repositories have and that runs nothing of theirs.
     fn is_harmless(&self) -> bool {
-        match (self.section(), self.variable()) {
+        match (self.section_name(), self.variable_name()) {
             ("core", "fsmonitor") | ("help", "autocorrect") => is_switch(&self.value),
             ("help", "format") => self.value == "man",
             ("filter", _) => LFS.contains(&self.value.as_str()),
@@ -87,37 +87,40 @@ fn is_switch(value: &str) -> bool {
 /// further settings. What cannot be read counts as one.
 #[must_use]
 pub fn program_setting(text: &str) -> Option<String> {
-    let Some(settings) = settings(text) else {
+    let Some(settings) = parse_settings(text) else {
         return Some("a line that cannot be read".to_owned());
     };
     let fetches = settings.iter().any(|setting| {
         matches!(
-            (setting.section(), setting.variable()),
+            (setting.section_name(), setting.variable_name()),
             ("remote", "promisor") | ("extensions", "partialclone")
         )
     });
-    settings.into_iter().find(|setting| setting.runs(fetches)).map(|setting| setting.name)
+    settings.into_iter().find(|setting| setting.runs_program(fetches)).map(|setting| setting.name)
 }
 
 /// The last value of the setting of this name, in lower case, in a file of git's settings.
 #[must_use]
-pub fn setting(text: &str, name: &str) -> Option<String> {
-    let named = settings(text)?.into_iter().rfind(|setting| setting.name == name);
+pub fn find_setting(text: &str, name: &str) -> Option<String> {
+    let named = parse_settings(text)?.into_iter().rfind(|setting| setting.name == name);
     named.map(|setting| setting.value)
 }
 
 /// The further files of settings that a file of git's settings names, as they are written there.
 #[must_use]
 pub fn included_files(text: &str) -> Vec<String> {
-    let all = settings(text).unwrap_or_default().into_iter();
+    let all = parse_settings(text).unwrap_or_default().into_iter();
     let includes = |setting: &GitSetting| {
-        matches!((setting.section(), setting.variable()), ("include" | "includeif", "path"))
+        matches!(
+            (setting.section_name(), setting.variable_name()),
+            ("include" | "includeif", "path")
+        )
     };
     all.filter(includes).map(|setting| setting.value).collect()
 }
 
 /// All settings of a file; `None` when it is not one.
-fn settings(text: &str) -> Option<Vec<GitSetting>> {
+fn parse_settings(text: &str) -> Option<Vec<GitSetting>> {
     let mut letters = Letters { rest: text.strip_prefix('\u{feff}').unwrap_or(text) };
     let (mut section, mut found) = (None, Vec::new());
     loop {
@@ -125,12 +128,12 @@ fn settings(text: &str) -> Option<Vec<GitSetting>> {
         match letters.peek() {
             None => return Some(found),
             Some('#' | ';') => letters.skip_line(),
-            Some('[') => section = Some(letters.section()?),
+            Some('[') => section = Some(letters.read_section()?),
             Some(letter) if letter.is_ascii_alphabetic() => {
                 let variable =
-                    letters.word(|letter| letter.is_ascii_alphanumeric() || letter == '-');
+                    letters.read_word(|letter| letter.is_ascii_alphanumeric() || letter == '-');
                 let name = format!("{}.{}", section.as_ref()?, variable.to_ascii_lowercase());
-                found.push(GitSetting { name, value: letters.value()? });
+                found.push(GitSetting { name, value: letters.read_value()? });
             }
             Some(_) => return None,
         }
@@ -147,7 +150,7 @@ impl<'t> Letters<'t> {
         self.rest.chars().next()
     }
 
-    fn take(&mut self) -> Option<char> {
+    fn next_letter(&mut self) -> Option<char> {
         let letter = self.peek()?;
         self.rest = self.rest.get(letter.len_utf8()..).unwrap_or_default();
         Some(letter)
@@ -161,7 +164,7 @@ impl<'t> Letters<'t> {
         self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
     }
 
-    fn word(&mut self, belongs: impl Fn(char) -> bool) -> &'t str {
+    fn read_word(&mut self, belongs: impl Fn(char) -> bool) -> &'t str {
         let end = self.rest.find(|letter| !belongs(letter)).unwrap_or(self.rest.len());
         let (word, rest) = self.rest.split_at(end);
         self.rest = rest;
@@ -169,40 +172,40 @@ impl<'t> Letters<'t> {
     }
 
     /// `[section]`, `[section "name"]` or `[section.name]`.
-    fn section(&mut self) -> Option<String> {
-        self.take();
+    fn read_section(&mut self) -> Option<String> {
+        self.next_letter();
         let is_part = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '-' | '.');
-        let mut name = self.word(is_part).to_ascii_lowercase();
+        let mut name = self.read_word(is_part).to_ascii_lowercase();
         self.rest = self.rest.trim_start_matches([' ', '\t']);
         if self.peek() == Some('"') {
-            self.take();
+            self.next_letter();
             name.push('.');
             loop {
-                match self.take()? {
+                match self.next_letter()? {
                     '"' => break,
-                    '\\' => name.push(self.take()?),
+                    '\\' => name.push(self.next_letter()?),
                     '\n' => return None,
                     letter => name.push(letter),
                 }
             }
         }
-        (self.take() == Some(']')).then_some(name)
+        (self.next_letter() == Some(']')).then_some(name)
     }
 
     /// Parses what stands after a variable: nothing, or `=` and a value, which may continue in the next line.
-    fn value(&mut self) -> Option<String> {
+    fn read_value(&mut self) -> Option<String> {
         self.rest = self.rest.trim_start_matches([' ', '\t']);
         match self.peek() {
             None | Some('\n' | '\r' | '#' | ';') => {
                 self.skip_line();
                 return Some("true".to_owned());
             }
-            Some('=') => self.take(),
+            Some('=') => self.next_letter(),
             Some(_) => return None,
         };
         let (mut value, mut quoted) = (String::new(), false);
         loop {
-            match self.take() {
+            match self.next_letter() {
                 None if quoted => return None,
                 None | Some('\n') if !quoted => break,
                 Some('#' | ';') if !quoted => {
@@ -210,9 +213,9 @@ impl<'t> Letters<'t> {
                     break;
                 }
                 Some('"') => quoted = !quoted,
-                Some('\\') => match self.take()? {
+                Some('\\') => match self.next_letter()? {
                     '\n' => {}
-                    '\r' if self.peek() == Some('\n') => drop(self.take()),
+                    '\r' if self.peek() == Some('\n') => drop(self.next_letter()),
                     'n' => value.push('\n'),
                     't' => value.push('\t'),
                     'b' => value.push('\u{8}'),

@@ -36,12 +36,12 @@ const RUNNING: [&str; 4] = ["-x", "--exec", "--receive-pack", "--upload-pack"];
 /// Reports whether a command line that begins with `git` may write the repository's settings besides what it does,
 /// and runs nothing else that the line names.
 pub(crate) fn writes_settings(words: &[Option<String>]) -> bool {
-    let Some((command, words)) = subcommand(words) else { return false };
+    let Some((command, words)) = find_subcommand(words) else { return false };
     SETTING.contains(&command) && runs_nothing_else(command, words)
 }
 
 /// The command of git's that a line calls, and the words behind it.
-fn subcommand(
+fn find_subcommand(
     words: &[Option<String>],
 ) -> Option<(&str, impl Iterator<Item = Option<&str>> + Clone)> {
     let mut words = words.iter().skip(1).map(Option::as_deref);
@@ -59,7 +59,7 @@ fn subcommand(
 /// Reports whether a command line that begins with `git` writes the work tree and runs nothing else that the line
 /// names. Words that are not constant may be anything but options.
 pub(crate) fn writes_tree(words: &[Option<String>]) -> bool {
-    let Some((command, words)) = subcommand(words) else { return false };
+    let Some((command, words)) = find_subcommand(words) else { return false };
     if !WRITING.contains(&command) {
         return false;
     }

@@ -9,7 +9,7 @@ use std::{
 };
 
 use gnoma_core::{
-    glob::matches,
+    glob::glob_matches,
     session::PermissionMode,
     tool::{Access, Grant, MachineView},
 };
@@ -19,12 +19,12 @@ use serde_json::Value;
 use super::{
     Judgement, World, by_rule,
     effects::{self, CommandEffect},
-    file::doubt,
+    file::ask_on_match,
     looking, machine, one_line,
     opinion::{Decision, Opinion},
     rule::{Rule, RuleAction, Subject},
     suggest, text_of, trial,
-    words::{Match, quoted},
+    words::{Match, quote_word},
     world::PathSnapshot,
 };
 use crate::places::{self, JudgedPath};
@@ -61,7 +61,7 @@ pub(super) struct JudgedPart {
 }
 
 impl<'a> Judgement<'a> {
-    pub(super) fn shell(&self, arguments: &Value, name: &str) -> (Opinion, Grant) {
+    pub(super) fn judge_shell_call(&self, arguments: &Value, name: &str) -> (Opinion, Grant) {
         let Some(text) = text_of(arguments, name) else {
             return (self.by_mode(Access::Execute), Grant::default());
         };
@@ -76,7 +76,7 @@ impl<'a> Judgement<'a> {
     /// Judges a command by what is on the disk, and by what earlier commands on trial have left for it to see: the
     /// stricter result holds, for it may run in either.
     fn in_each_view(&self, text: &str) -> (Opinion, Grant) {
-        let Judged { whole, grant, .. } = self.command(text);
+        let Judged { whole, grant, .. } = self.judge_command(text);
         let repositories = self.world.repositories;
         if repositories.seen_by_commands(self.world.cwd).is_none() {
             return (whole, grant);
@@ -89,26 +89,26 @@ impl<'a> Judgement<'a> {
         let world = World { resolve: &resolve, ..*self.world };
         let rules = self.rules.clone();
         let inside = Judgement { rules, mode: self.mode, world: &world, confirmed: self.confirmed };
-        let judged = inside.command(text);
+        let judged = inside.judge_command(text);
         // A question that only one of them asks does not say that it leaves the sandbox.
         let outside = grant.outside && judged.grant.outside;
-        (whole.and(judged.whole), Grant { outside, ..grant.and(judged.grant) })
+        (whole.merge_stricter(judged.whole), Grant { outside, ..grant.union_with(judged.grant) })
     }
 
-    pub(super) fn command(&self, text: &str) -> Judged {
+    pub(super) fn judge_command(&self, text: &str) -> Judged {
         let home = self.world.home.map(Path::to_path_buf);
         let start = StartContext { cwd: self.world.cwd.to_path_buf(), home };
-        self.analysed(gnoma_shell::analyse(text, &start))
+        self.judge_analysis(gnoma_shell::analyse_command(text, &start))
     }
 
-    fn analysed(&self, analysis: Analysis) -> Judged {
+    fn judge_analysis(&self, analysis: Analysis) -> Judged {
         let only_looks = machine::only_looks(&analysis, self.world);
-        let parts = analysis.commands.iter().map(|command| self.part(command, only_looks));
+        let parts = analysis.commands.iter().map(|command| self.judge_part(command, only_looks));
         let parts: Vec<_> = parts.collect();
-        let whole = parts.iter().map(|part| part.opinion.clone()).reduce(Opinion::and);
-        let whole = whole.unwrap_or_else(|| self.harmless("it", None));
+        let whole = parts.iter().map(|part| part.opinion.clone()).reduce(Opinion::merge_stricter);
+        let whole = whole.unwrap_or_else(|| self.judge_harmless("it", None));
         let general = self.as_a_whole(&analysis);
-        let mut whole = general.iter().cloned().fold(whole, Opinion::and);
+        let mut whole = general.iter().cloned().fold(whole, Opinion::merge_stricter);
         if whole.decision == Decision::Ask {
             whole.reason = self.all_reasons(&analysis, &parts, &general);
         }
@@ -116,7 +116,7 @@ impl<'a> Judgement<'a> {
             && trial::hands_no_settings_on(&analysis)
             && !machine::misleads_on_trial(&analysis, self.world);
         let mut whole = whole.unless_tried(can_be_tried);
-        let grant = self.grant(&analysis, &parts, &whole);
+        let grant = self.collect_grant(&analysis, &parts, &whole);
         if grant.outside {
             whole.reason.push_str(RUNS_OUTSIDE);
         } else if grant.writes_tree && whole.decision == Decision::Ask {
@@ -157,19 +157,22 @@ impl<'a> Judgement<'a> {
     fn as_a_whole(&self, analysis: &Analysis) -> Vec<Opinion> {
         let mut questions = Vec::new();
         if let Some(why) = &analysis.unparsed {
-            questions.push(self.undecidable(&format!("it cannot be read: {}", one_line(why, 200))));
+            questions.push(
+                self.judge_undecidable(&format!("it cannot be read: {}", one_line(why, 200))),
+            );
         }
         if analysis.commands.len() > MAX_PARTS {
             let count = analysis.commands.len();
-            questions.push(self.undecidable(&format!("it has {count} parts, too many to judge")));
+            questions
+                .push(self.judge_undecidable(&format!("it has {count} parts, too many to judge")));
         }
         if let Some(path) = self.led_through_new_link(analysis) {
             let path = one_line(&path.display().to_string(), MAX_SHOWN_CHARS);
             questions.push(
-                self.undecidable(&format!("it uses `{path}` after making it lead elsewhere")),
+                self.judge_undecidable(&format!("it uses `{path}` after making it lead elsewhere")),
             );
         }
-        questions.extend(machine::question(analysis, self.world, self.mode));
+        questions.extend(machine::machine_question(analysis, self.world, self.mode));
         if let Some(oddity) = analysis.oddities.first() {
             let why = format!("it is written to mislead: {}", one_line(oddity, 200));
             questions.push(self.unless_everything_runs(&why));
@@ -179,8 +182,8 @@ impl<'a> Judgement<'a> {
 
     /// Returns the opinion on something that cannot be judged: it is asked about in every mode that would run
     /// something; where a rule might deny it, in a confirmed bypass too.
-    fn undecidable(&self, why: &str) -> Opinion {
-        let may_be_denied = self.with(RuleAction::Deny).any(|rule| {
+    fn judge_undecidable(&self, why: &str) -> Opinion {
+        let may_be_denied = self.rules_with_action(RuleAction::Deny).any(|rule| {
             matches!(rule.subject, Subject::Command(_) | Subject::Path { .. } | Subject::Host(_))
         });
         match self.mode {
@@ -196,21 +199,23 @@ impl<'a> Judgement<'a> {
         if self.mode == PermissionMode::Bypass {
             return Opinion::allow(format!("mode bypass: {why}"));
         }
-        self.undecidable(why)
+        self.judge_undecidable(why)
     }
 
     /// One simple command, of a line that may do nothing but look at the machine.
-    fn part(&self, command: &Invocation, only_looks: bool) -> JudgedPart {
+    fn judge_part(&self, command: &Invocation, only_looks: bool) -> JudgedPart {
         let name = format!("`{}`", one_line(&command.text, MAX_SHOWN_CHARS));
-        let mut effects = effects::of(command, self.world);
+        let mut effects = effects::command_effects(command, self.world);
         if only_looks {
             // The sandbox of reading commands limits what the text does, however it is read.
             effects.retain(|effect| !effect.is_shell_text());
         }
-        let (forbidden, by) = self.forbidden(command, &effects);
+        let (forbidden, by) = self.denying_rule_for_command(command, &effects);
         let opinion = match (forbidden, by) {
             (Match::Yes, Some(rule)) => by_rule(rule, "denies"),
-            _ => self.not_forbidden(command, &effects, &name).and(doubt(forbidden, by)),
+            _ => self
+                .not_forbidden(command, &effects, &name)
+                .merge_stricter(ask_on_match(forbidden, by)),
         };
         JudgedPart { opinion, effects }
     }
@@ -221,14 +226,14 @@ impl<'a> Judgement<'a> {
         effects: &[CommandEffect],
         name: &str,
     ) -> Opinion {
-        let rule = self.deciding(|rule| self.is_about_words(rule, command));
+        let rule = self.deciding_rule(|rule| self.is_about_words(rule, command));
         let asking = rule.filter(|rule| rule.action != RuleAction::Allow);
         let by_words = asking.map(|rule| by_rule(rule, "asks about"));
-        let by_effects = effects.iter().filter_map(|effect| self.question(effect, name));
-        if let Some(question) = by_effects.chain(by_words).reduce(Opinion::and) {
+        let by_effects = effects.iter().filter_map(|effect| self.effect_question(effect, name));
+        if let Some(question) = by_effects.chain(by_words).reduce(Opinion::merge_stricter) {
             return match self.mode {
                 PermissionMode::Plan if effects.iter().any(|effect| !effect.is_reading()) => {
-                    self.planning(name, effects)
+                    self.deny_while_planning(name, effects)
                 }
                 PermissionMode::Deny => self.by_mode(Access::Execute),
                 _ => question,
@@ -239,38 +244,39 @@ impl<'a> Judgement<'a> {
             effects.iter().filter(|effect| !self.is_settled(effect, rule, &own)).collect();
         match (open.first(), rule) {
             (None, Some(rule)) => by_rule(rule, "allows"),
-            (None, None) => self.harmless(name, suggest::for_command(command)),
-            (Some(first), _) => self.harmful(name, first, &open, command),
+            (None, None) => self.judge_harmless(name, suggest::for_command(command)),
+            (Some(first), _) => self.judge_harmful(name, first, &open, command),
         }
     }
 
     /// A question that this effect is in every mode.
-    fn question(&self, effect: &CommandEffect, name: &str) -> Option<Opinion> {
-        let rule = self.deciding(|rule| match effect.spot() {
-            Some((touch, spot)) => self.is_about(rule, touch, spot, effect.tools()),
-            None => rule.action == RuleAction::Ask && concerns(rule, effect) > Match::No,
+    fn effect_question(&self, effect: &CommandEffect, name: &str) -> Option<Opinion> {
+        let rule = self.deciding_rule(|rule| match effect.touched_path() {
+            Some((touch, spot)) => self.is_about(rule, touch, spot, effect.file_tools()),
+            None => rule.action == RuleAction::Ask && match_effect(rule, effect) > Match::No,
         });
         match rule {
             Some(rule) if rule.action != RuleAction::Allow => Some(by_rule(rule, "asks about")),
-            _ => self.unlifted(name, &effect.worry, rule),
+            _ => self.mandatory_question(name, &effect.worry, rule),
         }
     }
 
     /// Rules that deny by words, by place or by host: how surely, and which.
-    fn forbidden(
+    fn denying_rule_for_command(
         &self,
         command: &Invocation,
         effects: &[CommandEffect],
     ) -> (Match, Option<&'a Rule>) {
-        let by_words = self.with(RuleAction::Deny).map(|rule| match &rule.subject {
-            Subject::Command(words) => (words.touches(&command.words), Some(rule)),
+        let by_words = self.rules_with_action(RuleAction::Deny).map(|rule| match &rule.subject {
+            Subject::Command(words) => (words.touches_command(&command.words), Some(rule)),
             _ => (Match::No, None),
         });
-        let by_place = effects.iter().map(|effect| match effect.spot() {
-            Some((touch, spot)) => self.forbidding(touch, spot, effect.tools()),
+        let by_place = effects.iter().map(|effect| match effect.touched_path() {
+            Some((touch, spot)) => self.denying_rule_for_path(touch, spot, effect.file_tools()),
             None => {
-                let found =
-                    self.with(RuleAction::Deny).map(|rule| (concerns(rule, effect), Some(rule)));
+                let found = self
+                    .rules_with_action(RuleAction::Deny)
+                    .map(|rule| (match_effect(rule, effect), Some(rule)));
                 found.max_by_key(|(found, _)| *found).unwrap_or((Match::No, None))
             }
         });
@@ -281,12 +287,12 @@ impl<'a> Judgement<'a> {
     /// workspace: elsewhere the same words mean other files.
     fn is_about_words(&self, rule: &Rule, command: &Invocation) -> bool {
         match (&rule.subject, rule.action) {
-            (Subject::Tool(glob), _) => matches(glob, TOOL),
+            (Subject::Tool(glob), _) => glob_matches(glob, TOOL),
             (Subject::Command(words), RuleAction::Allow) => {
-                words.covers(&command.words) && self.is_in_workspace(command)
+                words.covers_command(&command.words) && self.is_in_workspace(command)
             }
             (Subject::Command(words), RuleAction::Ask | RuleAction::Deny) => {
-                words.touches(&command.words) > Match::No
+                words.touches_command(&command.words) > Match::No
             }
             _ => false,
         }
@@ -304,32 +310,37 @@ impl<'a> Judgement<'a> {
     /// for the tool as a whole covers everything.
     fn own_effects(&self, rule: &Rule, command: &Invocation) -> Vec<Effect> {
         let effects = |command: &Invocation| {
-            effects::of(command, self.world).into_iter().map(|effect| effect.effect).collect()
+            effects::command_effects(command, self.world)
+                .into_iter()
+                .map(|effect| effect.effect)
+                .collect()
         };
         let (Subject::Command(_), Some(cwd)) = (&rule.subject, &command.cwd) else {
             return effects(command);
         };
         let words: Option<Vec<_>> =
-            command.words.iter().map(|word| word.as_deref().map(quoted)).collect();
+            command.words.iter().map(|word| word.as_deref().map(quote_word)).collect();
         let home = self.world.home.map(Path::to_path_buf);
         let start = StartContext { cwd: cwd.clone(), home };
-        let alone = gnoma_shell::analyse(&words.unwrap_or_default().join(" "), &start);
+        let alone = gnoma_shell::analyse_command(&words.unwrap_or_default().join(" "), &start);
         alone.commands.first().map(effects).unwrap_or_default()
     }
 
     /// Reports whether nothing is left to ask about an effect. Rules do not lift planning.
     fn is_settled(&self, effect: &CommandEffect, rule: Option<&Rule>, own: &[Effect]) -> bool {
         let by_place = |(touch, spot): (_, &JudgedPath)| {
-            let rule = self.deciding(|rule| self.is_about(rule, touch, spot, effect.tools()));
+            let rule =
+                self.deciding_rule(|rule| self.is_about(rule, touch, spot, effect.file_tools()));
             rule.is_some_and(|rule| rule.action == RuleAction::Allow)
         };
         let may_rule = self.mode != PermissionMode::Plan || effect.is_reading();
         let by_words = rule.is_some() && own.contains(&effect.effect);
-        effect.is_harmless() || (may_rule && (by_words || effect.spot().is_some_and(by_place)))
+        effect.is_harmless()
+            || (may_rule && (by_words || effect.touched_path().is_some_and(by_place)))
     }
 
     /// A part that only reads what may be read.
-    fn harmless(&self, name: &str, always: Option<Vec<Rule>>) -> Opinion {
+    fn judge_harmless(&self, name: &str, always: Option<Vec<Rule>>) -> Opinion {
         match self.mode {
             PermissionMode::Auto | PermissionMode::AcceptEdits | PermissionMode::Plan => {
                 Opinion::allow(format!("mode {}: {name} only reads", self.mode))
@@ -341,7 +352,7 @@ impl<'a> Judgement<'a> {
     }
 
     /// A part with effects that nothing settles; `first` is shown.
-    fn harmful(
+    fn judge_harmful(
         &self,
         name: &str,
         first: &CommandEffect,
@@ -350,7 +361,7 @@ impl<'a> Judgement<'a> {
     ) -> Opinion {
         let what = &first.worry.what;
         let can_be_tried = !effects::acts_as_another(command)
-            && open.iter().all(|effect| trial::answers(effect, self.world));
+            && open.iter().all(|effect| trial::stays_in_trial(effect, self.world));
         match self.mode {
             PermissionMode::Bypass | PermissionMode::Deny => self.by_mode(Access::Execute),
             PermissionMode::Plan if !open.iter().all(|effect| effect.is_reading()) => {
@@ -359,7 +370,7 @@ impl<'a> Judgement<'a> {
             mode => {
                 let walls =
                     if self.world.sandboxed { "" } else { "; there is no sandbox around it" };
-                let always = self.always(command, open);
+                let always = self.always_rules(command, open);
                 Opinion::ask(format!("mode {mode}: {name} {what}{walls}"))
                     .with_always(always)
                     .unless_tried(can_be_tried)
@@ -367,14 +378,14 @@ impl<'a> Judgement<'a> {
         }
     }
 
-    fn planning(&self, name: &str, effects: &[CommandEffect]) -> Opinion {
+    fn deny_while_planning(&self, name: &str, effects: &[CommandEffect]) -> Opinion {
         let effect = effects.iter().find(|effect| !effect.is_reading());
         let what = effect.map_or("does more than read", |effect| effect.worry.what.as_str());
         Opinion::deny(format!("mode plan: {name} {what}"))
     }
 
     /// Rules that would have settled everything: the words, and what redirections write.
-    fn always(&self, command: &Invocation, open: &[&CommandEffect]) -> Option<Vec<Rule>> {
+    fn always_rules(&self, command: &Invocation, open: &[&CommandEffect]) -> Option<Vec<Rule>> {
         // A rule would run it in the sandbox.
         if machine::of_command(command, self.world) == MachineView::Outside {
             return None;
@@ -382,8 +393,8 @@ impl<'a> Judgement<'a> {
         let mut rules = suggest::for_command(command)?;
         let own = self.own_effects(rules.first()?, command);
         for effect in open.iter().filter(|effect| !own.contains(&effect.effect)) {
-            let (_, spot) = effect.spot()?;
-            rules.extend(suggest::for_path(effect.tools().first()?, spot, self.world)?);
+            let (_, spot) = effect.touched_path()?;
+            rules.extend(suggest::for_path(effect.file_tools().first()?, spot, self.world)?);
         }
         self.is_in_workspace(command).then_some(rules)
     }
@@ -406,7 +417,7 @@ impl<'a> Judgement<'a> {
     }
 
     /// Returns what the command may reach beyond the workspace if it runs.
-    fn grant(&self, analysis: &Analysis, parts: &[JudgedPart], whole: &Opinion) -> Grant {
+    fn collect_grant(&self, analysis: &Analysis, parts: &[JudgedPart], whole: &Opinion) -> Grant {
         let mut grant = Grant::default();
         let mut changes_nothing = true;
         let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
@@ -419,7 +430,7 @@ impl<'a> Judgement<'a> {
             changes_nothing &= effect.is_harmless();
             grant.network |= matches!(effect.effect, Effect::Network(_));
             let is_plain = is_unasked && effect.is_reading() && effect.is_harmless();
-            match effect.spot().filter(|(_, spot)| !spot.is_sink()) {
+            match effect.touched_path().filter(|(_, spot)| !spot.is_sink()) {
                 Some((touch, spot)) if is_plain && !self.is_limited(touch, spot) => {
                     grant.readable_by_all.extend(places::readable_by_all(spot, self.world));
                 }
@@ -428,7 +439,7 @@ impl<'a> Judgement<'a> {
             }
         }
         for paths in [&mut grant.paths, &mut grant.readable_by_all, &mut grant.writable] {
-            gnoma_core::sort::sort(paths);
+            gnoma_core::sort::sort_items(paths);
             paths.dedup();
         }
         grant.reads_only = analysis.is_read_only()
@@ -466,14 +477,14 @@ impl<'a> Judgement<'a> {
 
 /// Returns how surely a rule is about an effect without a known place: on the network, or at a place that only
 /// running would show.
-fn concerns(rule: &Rule, effect: &CommandEffect) -> Match {
+fn match_effect(rule: &Rule, effect: &CommandEffect) -> Match {
     match (&effect.effect, &rule.subject) {
-        (Effect::Network(Some(host)), Subject::Host(pattern)) if pattern.touches(host) => {
+        (Effect::Network(Some(host)), Subject::Host(pattern)) if pattern.touches_host(host) => {
             Match::Yes
         }
         (Effect::Network(None), Subject::Host(_)) => Match::Maybe,
         (Effect::Read(_) | Effect::Write(_) | Effect::Delete(_), Subject::Path { tool, .. })
-            if effect.tools().iter().any(|name| matches(tool, name)) =>
+            if effect.file_tools().iter().any(|name| glob_matches(tool, name)) =>
         {
             Match::Maybe
         }

@@ -1,7 +1,7 @@
 //! Whether rules cover a call as a whole. It does not say whether the call may run: whoever limits calls to a list
 //! of commands uses this, and judges the call as well.
 
-use gnoma_core::{ToolCall, ToolSpec, glob::matches, session::PermissionMode, tool::Touches};
+use gnoma_core::{ToolCall, ToolSpec, glob::glob_matches, session::PermissionMode, tool::Touches};
 use gnoma_shell::StartContext;
 use serde_json::Value;
 
@@ -17,7 +17,7 @@ impl Permissions {
         // A rule about one tool says nothing of another that does the same.
         rules.retain(|rule| match &rule.subject {
             Subject::Command(_) => is_shell(),
-            Subject::Path { tool: glob, .. } => matches(glob, &tool.name),
+            Subject::Path { tool: glob, .. } => glob_matches(glob, &tool.name),
             Subject::Tool(_)
             | Subject::Host(_)
             | Subject::Mcp { .. }
@@ -46,10 +46,10 @@ impl Permissions {
         let text = arguments.get(&**argument).and_then(Value::as_str).unwrap_or_default();
         let home = world.home.map(std::path::Path::to_path_buf);
         let start = StartContext { cwd: world.cwd.to_path_buf(), home };
-        let analysis = gnoma_shell::analyse(text, &start);
+        let analysis = gnoma_shell::analyse_command(text, &start);
         let is_named = |words: &[Option<String>]| {
             self.rules().iter().any(|rule| match (&rule.subject, rule.action) {
-                (Subject::Command(allowed), RuleAction::Allow) => allowed.covers(words),
+                (Subject::Command(allowed), RuleAction::Allow) => allowed.covers_command(words),
                 _ => false,
             })
         };

@@ -57,12 +57,12 @@ pub(super) struct CommandEffect {
 
 impl CommandEffect {
     /// Returns how and where the effect acts, if the place is known.
-    pub(super) fn spot(&self) -> Option<(FileAccess, &JudgedPath)> {
+    pub(super) fn touched_path(&self) -> Option<(FileAccess, &JudgedPath)> {
         self.spot.as_ref().map(|(touch, spot)| (*touch, spot))
     }
 
     /// The file tools that could do the same, for rules about paths. Nothing deletes like a command.
-    pub(super) fn tools(&self) -> &'static [&'static str] {
+    pub(super) fn file_tools(&self) -> &'static [&'static str] {
         match self.effect {
             Effect::Read(_) => &["fs.read"],
             Effect::Write(_) => &["fs.write", "fs.edit"],
@@ -88,18 +88,18 @@ impl CommandEffect {
 }
 
 /// The effects of a command, in the order of its effects.
-pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
+pub(super) fn command_effects(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
     let is_metadata = metadata::is_all(command);
-    let weigh = |effect| weigh(effect, is_metadata, world);
+    let weigh = |effect| weigh_effect(effect, is_metadata, world);
     let mut effects: Vec<_> = command.effects.iter().map(weigh).collect();
     if let Some(place) = crooked_path(command, world) {
-        effects.push(unclear(
+        effects.push(unclear_effect(
             format!("goes through a link and back up in `{place}`"),
             Severity::Guarded,
         ));
     }
     if let Some(what) = runs_more_than_it_says(command, &effects) {
-        effects.push(unclear(what.to_owned(), Severity::Plain));
+        effects.push(unclear_effect(what.to_owned(), Severity::Plain));
     }
     // What changes a repository or leaves is asked about anyway.
     let goes_further = |effect: &CommandEffect| {
@@ -110,7 +110,7 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
         effects.extend(at_foreign_repository(command, world));
     }
     if is_git && !effects.iter().any(goes_further) {
-        let looking = looking::of(command, world).into_iter();
+        let looking = looking::git_effects(command, world).into_iter();
         effects.extend(looking.map(|(effect, worry)| CommandEffect {
             effect,
             worry,
@@ -123,10 +123,10 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
         effects.push(outside_only());
     }
     if let Some(worry) = looking::at_compiler(program_of(command), command, world) {
-        effects.push(unclear(worry, Severity::Plain));
+        effects.push(unclear_effect(worry, Severity::Plain));
     }
     if decides_later_runs(command) {
-        effects.push(unclear("decides what runs later".to_owned(), Severity::Guarded));
+        effects.push(unclear_effect("decides what runs later".to_owned(), Severity::Guarded));
     }
     if command.risk == Risk::Critical {
         let what = effects
@@ -134,12 +134,12 @@ pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> 
             .find(|effect| !effect.is_reading())
             .map(|effect| effect.worry.what.clone());
         let what = what.unwrap_or_else(|| "can lose everything or give control away".to_owned());
-        effects.push(unclear(what, Severity::Guarded));
+        effects.push(unclear_effect(what, Severity::Guarded));
     } else if command.risk >= Risk::Medium
         && effects.iter().all(CommandEffect::is_harmless)
         && !deletes_temporary_files(command, &effects)
     {
-        effects.push(unclear("is risky".to_owned(), Severity::Plain));
+        effects.push(unclear_effect("is risky".to_owned(), Severity::Plain));
     }
     effects
 }
@@ -151,7 +151,7 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
     let both = found.flat_map(|(path, worry)| {
         let place = FilePlace::Path(path.clone());
         let effect = |touch, effect, worry| {
-            let spot = Some((touch, JudgedPath::path(&path, world)));
+            let spot = Some((touch, JudgedPath::from_path(&path, world)));
             CommandEffect { effect, worry, spot, harmless: false, asks_outside: false }
         };
         let read = effect(FileAccess::Read, Effect::Read(place.clone()), worry.clone());
@@ -162,7 +162,7 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
     both.flatten().collect()
 }
 
-fn unclear(what: String, gravity: Severity) -> CommandEffect {
+fn unclear_effect(what: String, gravity: Severity) -> CommandEffect {
     let effect = Effect::Unknown(what.clone());
     let worry = Concern { gravity, what };
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
@@ -177,29 +177,29 @@ fn outside_only() -> CommandEffect {
 }
 
 /// Weighs one effect; of a file that is read only to show its metadata if `is_metadata`.
-fn weigh(effect: &Effect, is_metadata: bool, world: &World<'_>) -> CommandEffect {
+fn weigh_effect(effect: &Effect, is_metadata: bool, world: &World<'_>) -> CommandEffect {
     let (touch, place) = match effect {
         Effect::Read(place) => (FileAccess::Read, place),
         Effect::Write(place) => (FileAccess::Write, place),
         Effect::Delete(place) => (FileAccess::Delete, place),
-        _ => return elsewhere(effect),
+        _ => return effect_without_path(effect),
     };
     let spot = match place {
         FilePlace::Path(path) if path.as_os_str().len() > MAX_PATH_BYTES => {
-            return nowhere(effect, touch, "a path longer than any file's");
+            return unknown_place_effect(effect, touch, "a path longer than any file's");
         }
         FilePlace::Pattern { pattern, .. } if pattern.len() > MAX_PATH_BYTES => {
-            return nowhere(effect, touch, "a path longer than any file's");
+            return unknown_place_effect(effect, touch, "a path longer than any file's");
         }
-        FilePlace::Path(path) => JudgedPath::path(path, world),
-        FilePlace::Pattern { base, pattern } => JudgedPath::pattern(base, pattern, world),
-        FilePlace::Unknown(text) => return nowhere(effect, touch, text),
+        FilePlace::Path(path) => JudgedPath::from_path(path, world),
+        FilePlace::Pattern { base, pattern } => JudgedPath::from_pattern(base, pattern, world),
+        FilePlace::Unknown(text) => return unknown_place_effect(effect, touch, text),
     };
     let is_look = is_metadata && touch == FileAccess::Read;
     let worry = if is_look && !shows_secret_folder(place, world) {
         places::weigh_metadata(&spot, world)
     } else {
-        places::weigh(touch, &spot, world)
+        places::weigh_access(touch, &spot, world)
     };
     let is_kept = touch != FileAccess::Read && !spot.is_sink();
     let harmless =
@@ -214,17 +214,17 @@ fn shows_secret_folder(place: &FilePlace, world: &World<'_>) -> bool {
     /// No rule about the end of a path is about this name.
     const INSIDE: &str = "\u{1}";
     let inside = match place {
-        FilePlace::Path(path) => JudgedPath::path(&path.join(INSIDE), world),
+        FilePlace::Path(path) => JudgedPath::from_path(&path.join(INSIDE), world),
         FilePlace::Pattern { base, pattern } => {
-            JudgedPath::pattern(base, &format!("{pattern}/{INSIDE}"), world)
+            JudgedPath::from_pattern(base, &format!("{pattern}/{INSIDE}"), world)
         }
         FilePlace::Unknown(_) => return true,
     };
-    places::secret(&inside, world).is_some()
+    places::secret_kind(&inside, world).is_some()
 }
 
 /// A place that only running would show. To delete there is a question in every mode.
-fn nowhere(effect: &Effect, touch: FileAccess, text: &str) -> CommandEffect {
+fn unknown_place_effect(effect: &Effect, touch: FileAccess, text: &str) -> CommandEffect {
     let gravity = if touch == FileAccess::Delete { Severity::Guarded } else { Severity::Plain };
     let shown = one_line(text, MAX_SHOWN_CHARS);
     let what = format!("{} `{shown}`, which is only known when it runs", touch.verb());
@@ -237,7 +237,7 @@ fn nowhere(effect: &Effect, touch: FileAccess, text: &str) -> CommandEffect {
     }
 }
 
-fn elsewhere(effect: &Effect) -> CommandEffect {
+fn effect_without_path(effect: &Effect) -> CommandEffect {
     let line = |text: &str| one_line(text, MAX_SHOWN_CHARS);
     let what = match effect {
         Effect::Secret(what) | Effect::Settings(what) => format!("shows {}", line(what)),

@@ -34,16 +34,17 @@ pub struct ShellRow {
 impl ShellRow {
     /// Judges `command` as it would be in `world`, trusted.
     #[must_use]
-    pub fn of(command: &str, world: &World<'_>) -> Self {
+    pub fn from_command(command: &str, world: &World<'_>) -> Self {
         let world = World { trusted: true, ..*world };
         let permissions = Permissions::default();
-        let judged = permissions.bench(PermissionMode::AcceptEdits, &world).command(command);
+        let judged =
+            permissions.build_judgement(PermissionMode::AcceptEdits, &world).judge_command(command);
         let texts = judged.analysis.commands.iter().map(|command| command.text.clone());
         Self {
             parse_ok: judged.analysis.unparsed.is_none(),
             commands: texts.collect(),
             read_only: judged.analysis.is_read_only(),
-            risk: risk(judged.analysis.risk()),
+            risk: risk_name(judged.analysis.risk()),
             verdict: match judged.whole.decision {
                 Decision::Allow => "allow",
                 Decision::Ask if judged.whole.can_be_tried && world.sandboxed => "trial",
@@ -58,30 +59,35 @@ impl ShellRow {
 impl Permissions {
     /// Explains what would be decided about a shell command, part by part, in lines for people.
     #[must_use]
-    pub fn explain(&self, mode: PermissionMode, world: &World<'_>, command: &str) -> String {
-        let judged = self.bench(mode, world).command(command);
-        let mut text = heading(&judged.analysis, mode);
+    pub fn explain_command(
+        &self,
+        mode: PermissionMode,
+        world: &World<'_>,
+        command: &str,
+    ) -> String {
+        let judged = self.build_judgement(mode, world).judge_command(command);
+        let mut text = render_heading(&judged.analysis, mode);
         for (number, (command, part)) in
             (1..).zip(judged.analysis.commands.iter().zip(&judged.parts))
         {
-            let _infallible = writeln!(text, "\n{number}. {}", line(&command.text));
+            let _infallible = writeln!(text, "\n{number}. {}", shorten_line(&command.text));
             if part.effects.is_empty() {
                 text.push_str("   only computes or prints\n");
             }
             let mut effects: Vec<_> =
-                part.effects.iter().map(|effect| line(&effect.worry.what)).collect();
+                part.effects.iter().map(|effect| shorten_line(&effect.worry.what)).collect();
             effects.dedup();
             for effect in effects {
                 let _infallible = writeln!(text, "   {effect}");
             }
-            let _infallible = writeln!(text, "   risk: {}", risk(command.risk));
-            let _infallible = writeln!(text, "   {}", said(&part.opinion));
+            let _infallible = writeln!(text, "   risk: {}", risk_name(command.risk));
+            let _infallible = writeln!(text, "   {}", describe_opinion(&part.opinion));
         }
         text.push('\n');
         for oddity in &judged.analysis.oddities {
-            let _infallible = writeln!(text, "note: {}", line(oddity));
+            let _infallible = writeln!(text, "note: {}", shorten_line(oddity));
         }
-        let _infallible = writeln!(text, "verdict: {}", said(&judged.whole));
+        let _infallible = writeln!(text, "verdict: {}", describe_opinion(&judged.whole));
         for rule in judged.whole.always.iter().flatten() {
             let _infallible = writeln!(text, "\"always\" would add: {rule}");
         }
@@ -89,31 +95,31 @@ impl Permissions {
     }
 }
 
-fn heading(analysis: &Analysis, mode: PermissionMode) -> String {
+fn render_heading(analysis: &Analysis, mode: PermissionMode) -> String {
     let count = match analysis.commands.len() {
         0 => "no simple command".to_owned(),
         1 => "1 simple command".to_owned(),
         count => format!("{count} simple commands"),
     };
     let unparsed =
-        analysis.unparsed.as_deref().map(|why| format!("; not understood: {}", line(why)));
+        analysis.unparsed.as_deref().map(|why| format!("; not understood: {}", shorten_line(why)));
     format!("mode {mode}, {count}{}\n", unparsed.unwrap_or_default())
 }
 
-fn said(opinion: &Opinion) -> String {
+fn describe_opinion(opinion: &Opinion) -> String {
     let decision = match opinion.decision {
         Decision::Allow => "allow",
         Decision::Ask => "ask",
         Decision::Deny => "deny",
     };
-    format!("{decision}: {}", line(&opinion.reason))
+    format!("{decision}: {}", shorten_line(&opinion.reason))
 }
 
-fn line(text: &str) -> String {
+fn shorten_line(text: &str) -> String {
     one_line(text, MAX_LINE_CHARS)
 }
 
-fn risk(risk: Risk) -> &'static str {
+fn risk_name(risk: Risk) -> &'static str {
     match risk {
         Risk::None => "none",
         Risk::Low => "low",

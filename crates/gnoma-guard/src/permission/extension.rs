@@ -1,6 +1,6 @@
 //! Whether a rule about an agent or a skill is about a call that starts one.
 
-use gnoma_core::{glob::matches, tool::ToolSpec};
+use gnoma_core::{glob::glob_matches, tool::ToolSpec};
 use serde_json::Value;
 
 use super::rule::Subject;
@@ -13,7 +13,7 @@ const NO_AGENT: &str = "general-purpose";
 
 /// Reports whether the call starts what the rule names. Such a rule only denies and asks, so an argument that
 /// cannot be read counts as a match.
-pub(super) fn starts(subject: &Subject, tool: &ToolSpec, arguments: &Value) -> bool {
+pub(super) fn starts_subject(subject: &Subject, tool: &ToolSpec, arguments: &Value) -> bool {
     match subject {
         Subject::Agent(glob) if tool.name == STARTS_ELFS => {
             let tasks = arguments.get("tasks").and_then(Value::as_array);
@@ -38,5 +38,5 @@ fn is_named(glob: &str, name: Option<&str>) -> bool {
     let Some(name) = name.map(str::to_lowercase) else { return true };
     let glob = glob.to_lowercase();
     let bare = name.rsplit(':').next().unwrap_or(&name);
-    matches(&glob, &name) || matches(&glob, bare)
+    glob_matches(&glob, &name) || glob_matches(&glob, bare)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gnoma_core::{
     ToolCall,
-    glob::matches,
+    glob::glob_matches,
     session::PermissionMode,
     tool::{Access, Grant, ToolSpec},
 };
@@ -46,7 +46,12 @@ impl Permissions {
 
 impl<'a> Judgement<'a> {
     /// A tool that is given a path, or works in the working folder when it is given none.
-    pub(super) fn file(&self, tool: &ToolSpec, arguments: &Value, name: &str) -> (Opinion, Grant) {
+    pub(super) fn judge_file_call(
+        &self,
+        tool: &ToolSpec,
+        arguments: &Value,
+        name: &str,
+    ) -> (Opinion, Grant) {
         let path = match arguments.get(name) {
             None | Some(Value::Null) => ".",
             Some(Value::String(path)) => path,
@@ -59,8 +64,8 @@ impl<'a> Judgement<'a> {
             return (Opinion::deny(reason), Grant::default());
         }
         let touch = if tool.access == Access::Read { FileAccess::Read } else { FileAccess::Write };
-        let spot = JudgedPath::path(Path::new(path), self.world);
-        let worry = places::weigh(touch, &spot, self.world);
+        let spot = JudgedPath::from_path(Path::new(path), self.world);
+        let worry = places::weigh_access(touch, &spot, self.world);
         let mut grant = Grant { target: Some(spot.folder_or_path()), ..Grant::default() };
         self.grant_place(touch, &spot, &worry, &mut grant);
         (self.file_at(tool, touch, &spot, &worry), grant)
@@ -96,7 +101,7 @@ impl<'a> Judgement<'a> {
     pub(super) fn is_limited(&self, touch: FileAccess, spot: &JudgedPath) -> bool {
         self.rules.iter().filter(|rule| rule.action != RuleAction::Allow).any(|rule| {
             matches!(&rule.subject, Subject::Path { tool, path }
-                if is_meant(tool, touch, &[]) && path.touches(spot, self.world) == Match::Yes)
+                if is_meant(tool, touch, &[]) && path.touches_path(spot, self.world) == Match::Yes)
         })
     }
 
@@ -107,23 +112,23 @@ impl<'a> Judgement<'a> {
         spot: &JudgedPath,
         worry: &Concern,
     ) -> Opinion {
-        let (forbidden, by) = self.forbidding(touch, spot, &[&tool.name]);
+        let (forbidden, by) = self.denying_rule_for_path(touch, spot, &[&tool.name]);
         if let (Match::Yes, Some(rule)) = (forbidden, by) {
             return by_rule(rule, "denies");
         }
-        let rule = self.deciding(|rule| match &rule.subject {
-            Subject::Tool(glob) => matches(glob, &tool.name),
+        let rule = self.deciding_rule(|rule| match &rule.subject {
+            Subject::Tool(glob) => glob_matches(glob, &tool.name),
             _ => self.is_about(rule, touch, spot, &[&tool.name]),
         });
         let by_mode = self.by_mode(tool.access);
-        let opinion = match self.unlifted("it", worry, rule) {
+        let opinion = match self.mandatory_question("it", worry, rule) {
             Some(_) if by_mode.decision == Decision::Deny => by_mode,
             Some(question) => question,
             None => self
-                .ruled(tool, rule)
+                .apply_rule(tool, rule)
                 .unwrap_or_else(|| self.file_by_mode(by_mode, tool, worry, spot)),
         };
-        opinion.and(doubt(forbidden, by))
+        opinion.merge_stricter(ask_on_match(forbidden, by))
     }
 
     fn file_by_mode(
@@ -152,7 +157,7 @@ impl<'a> Judgement<'a> {
 
     /// The question that a touch is in every mode, when no rule answers it. A confirmed bypass turns
     /// it into a loud yes.
-    pub(super) fn unlifted(
+    pub(super) fn mandatory_question(
         &self,
         who: &str,
         worry: &Concern,
@@ -174,16 +179,16 @@ impl<'a> Judgement<'a> {
     }
 
     /// Returns how surely a rule denies the touch, and which rule. `tools` are the names that the touch goes by.
-    pub(super) fn forbidding(
+    pub(super) fn denying_rule_for_path(
         &self,
         touch: FileAccess,
         spot: &JudgedPath,
         tools: &[&str],
     ) -> (Match, Option<&'a Rule>) {
-        let denying = self.with(RuleAction::Deny).filter_map(|rule| {
+        let denying = self.rules_with_action(RuleAction::Deny).filter_map(|rule| {
             let Subject::Path { tool, path } = &rule.subject else { return None };
             let is_meant = is_meant(tool, touch, tools);
-            let found = if is_meant { path.touches(spot, self.world) } else { Match::No };
+            let found = if is_meant { path.touches_path(spot, self.world) } else { Match::No };
             (found > Match::No).then_some((found, rule))
         });
         let worst = denying.max_by_key(|(found, _)| *found);
@@ -201,17 +206,18 @@ impl<'a> Judgement<'a> {
         let Subject::Path { tool, path } = &rule.subject else { return false };
         match rule.action {
             RuleAction::Allow => {
-                tools.iter().any(|name| matches(tool, name)) && path.covers(spot, self.world)
+                tools.iter().any(|name| glob_matches(tool, name))
+                    && path.covers_path(spot, self.world)
             }
             RuleAction::Ask | RuleAction::Deny => {
-                is_meant(tool, touch, tools) && path.touches(spot, self.world) > Match::No
+                is_meant(tool, touch, tools) && path.touches_path(spot, self.world) > Match::No
             }
         }
     }
 }
 
 /// A rule that may deny is asked about when it cannot be told.
-pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
+pub(super) fn ask_on_match(found: Match, rule: Option<&Rule>) -> Opinion {
     match (found, rule) {
         (Match::Maybe | Match::Yes, Some(rule)) => {
             Opinion::ask(format!("the rule `{rule}` may deny a part of it"))
@@ -224,7 +230,7 @@ pub(super) fn doubt(found: Match, rule: Option<&Rule>) -> Opinion {
 /// reading, by whatever tool; likewise for changing.
 pub(super) fn is_meant(glob: &str, touch: FileAccess, tools: &[&str]) -> bool {
     let family = if touch == FileAccess::Read { READING } else { CHANGING };
-    tools.iter().chain(family).any(|name| matches(glob, name))
+    tools.iter().chain(family).any(|name| glob_matches(glob, name))
 }
 
 /// A secret is only shown by a rule that names its file.

@@ -34,18 +34,18 @@ impl HostPattern {
         Ok(Self { host, below })
     }
 
-    pub(crate) fn exactly(host: &str) -> Option<Self> {
+    pub(crate) fn from_host(host: &str) -> Option<Self> {
         Self::parse(host, false).ok().filter(|pattern| !pattern.below && pattern.host == host)
     }
 
     /// Reports whether the rule is about exactly this host.
-    pub(crate) fn covers(&self, host: &str) -> bool {
+    pub(crate) fn covers_host(&self, host: &str) -> bool {
         if self.below { self.is_above(host) } else { self.host == host }
     }
 
     /// Reports whether a rule that forbids is about the host, however the host is written: also about everything
     /// below a host.
-    pub(crate) fn touches(&self, host: &str) -> bool {
+    pub(crate) fn touches_host(&self, host: &str) -> bool {
         let host = resolved_spelling(host);
         (!self.below && self.host == host) || self.is_above(&host)
     }
@@ -58,7 +58,7 @@ impl HostPattern {
         !self.below
     }
 
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn specificity_score(&self) -> usize {
         self.host.len()
     }
 }
@@ -143,11 +143,11 @@ mod tests {
     #[test]
     fn allowing_is_exact_and_forbidding_reaches_below() {
         let host = HostPattern::parse("example.com", false).unwrap();
-        assert!(host.covers("example.com") && !host.covers("www.example.com"));
-        assert!(host.touches("www.example.com") && !host.touches("notexample.com"));
+        assert!(host.covers_host("example.com") && !host.covers_host("www.example.com"));
+        assert!(host.touches_host("www.example.com") && !host.touches_host("notexample.com"));
         let below = HostPattern::parse("*.example.com", false).unwrap();
-        assert!(below.covers("a.b.example.com") && !below.covers("example.com"));
-        assert!(!below.covers("evilexample.com"));
+        assert!(below.covers_host("a.b.example.com") && !below.covers_host("example.com"));
+        assert!(!below.covers_host("evilexample.com"));
     }
 
     #[test]
@@ -170,13 +170,13 @@ mod tests {
             "evil\u{3002}example",
             "a.EVIL.example.",
         ] {
-            assert!(rule.touches(host), "{host}");
+            assert!(rule.touches_host(host), "{host}");
         }
         for host in ["evil.example.com", "notevil.example", "evil%2", "evil%zzexample", ""] {
-            assert!(!rule.touches(host), "{host}");
+            assert!(!rule.touches_host(host), "{host}");
         }
         let below = HostPattern::parse("*.example", true).unwrap();
-        assert!(below.touches("a.Example") && !below.touches("example"));
+        assert!(below.touches_host("a.Example") && !below.touches_host("example"));
         assert!(HostPattern::parse("*.example", false).is_err());
     }
 }

@@ -14,25 +14,27 @@ use crate::{
 const MAX_SHOWN_CHARS: usize = 60;
 
 /// Effects of a command of git, which the words of the command do not tell.
-pub(super) fn of(command: &Invocation, world: &World<'_>) -> Vec<(Effect, Concern)> {
-    let Some(look) = git::look(&command.words) else { return Vec::new() };
-    let Some(folder) = folder(command, &look) else {
+pub(super) fn git_effects(command: &Invocation, world: &World<'_>) -> Vec<(Effect, Concern)> {
+    let Some(look) = git::parse_look(&command.words) else { return Vec::new() };
+    let Some(folder) = repository_folder(command, &look) else {
         let what = "looks at a repository that is only known when it runs".to_owned();
         let effect = Effect::Unknown(what.clone());
         return vec![(effect, Concern { gravity: Severity::Plain, what })];
     };
     let folder = (world.resolve)(&folder);
-    let runs = world.repositories.program(&folder).map(|setting| {
+    let runs = world.repositories.find_program_setting(&folder).map(|setting| {
         let setting = one_line(&setting, 2 * MAX_SHOWN_CHARS);
         let what = format!("runs what the repository's settings name: {setting}");
         (Effect::Runs(setting), Concern { gravity: Severity::Plain, what })
     });
     // What a setting runs takes nothing away from what is shown.
-    let shown = look.shows.then(|| shown(&look, &folder, world)).flatten().map(|secret| {
-        let name = secret.file_name().unwrap_or_default().to_string_lossy();
-        let what = format!("may show `{}` as it was committed", one_line(&name, MAX_SHOWN_CHARS));
-        (Effect::Secret(what.clone()), Concern { gravity: Severity::Secret, what })
-    });
+    let shown =
+        look.shows.then(|| find_shown_secret(&look, &folder, world)).flatten().map(|secret| {
+            let name = secret.file_name().unwrap_or_default().to_string_lossy();
+            let what =
+                format!("may show `{}` as it was committed", one_line(&name, MAX_SHOWN_CHARS));
+            (Effect::Secret(what.clone()), Concern { gravity: Severity::Secret, what })
+        });
     shown.into_iter().chain(runs).collect()
 }
 
@@ -46,14 +48,14 @@ pub(super) fn at_foreign_repository(
         let what = format!("uses a repository at `{shown}`, outside the workspace");
         (path, Concern { gravity: Severity::Outside, what })
     };
-    outside(command, world).foreign.into_iter().map(concern).collect()
+    outside_places(command, world).foreign.into_iter().map(concern).collect()
 }
 
 /// The work tree around the workspace that a command of git changes.
 pub(super) fn changed_work_tree(command: &Invocation, world: &World<'_>) -> Option<PathBuf> {
     let changes = |effect: &Effect| matches!(effect, Effect::Repository(_));
     let changes = command.effects.iter().any(changes);
-    changes.then(|| outside(command, world).work_tree).flatten()
+    changes.then(|| outside_places(command, world).work_tree).flatten()
 }
 
 /// Reports whether a command is one of git that may write the repository's settings besides what it does.
@@ -63,8 +65,8 @@ pub(super) fn writes_settings(command: &Invocation) -> bool {
 
 /// The file with a repository's settings that a command of git may write beside what it does.
 pub(super) fn changed_settings(command: &Invocation, world: &World<'_>) -> Option<PathBuf> {
-    let look = git::look(&command.words).filter(|_| writes_settings(command))?;
-    let folder = folder(command, &look)?;
+    let look = git::parse_look(&command.words).filter(|_| writes_settings(command))?;
+    let folder = repository_folder(command, &look)?;
     world.repositories.settings_file(&(world.resolve)(&folder))
 }
 
@@ -73,9 +75,11 @@ pub(super) fn writes_tree(command: &Invocation) -> bool {
     effects::program_of(command) == "git" && git::writes_tree(&command.words)
 }
 
-fn outside(command: &Invocation, world: &World<'_>) -> OutsidePlaces {
-    let folder = git::look(&command.words).and_then(|look| folder(command, &look));
-    folder.map(|folder| world.repositories.outside(&(world.resolve)(&folder))).unwrap_or_default()
+fn outside_places(command: &Invocation, world: &World<'_>) -> OutsidePlaces {
+    let folder = git::parse_look(&command.words).and_then(|look| repository_folder(command, &look));
+    folder
+        .map(|folder| world.repositories.outside_places(&(world.resolve)(&folder)))
+        .unwrap_or_default()
 }
 
 /// Programs of rustup: each starts that of its name which the project's `rust-toolchain.toml` chooses.
@@ -111,14 +115,14 @@ pub(super) fn at_compiler(
 }
 
 /// Returns the folder in which a git command looks; `None` when that cannot be told.
-fn folder(command: &Invocation, look: &GitLook<'_>) -> Option<PathBuf> {
+fn repository_folder(command: &Invocation, look: &GitLook<'_>) -> Option<PathBuf> {
     let start = command.cwd.clone()?;
     look.folders.iter().try_fold(start, |folder, next| Some(folder.join((*next)?)))
 }
 
 /// The first secret file that it may show.
-fn shown(look: &GitLook<'_>, folder: &Path, world: &World<'_>) -> Option<PathBuf> {
-    let secrets = world.repositories.secrets(folder);
+fn find_shown_secret(look: &GitLook<'_>, folder: &Path, world: &World<'_>) -> Option<PathBuf> {
+    let secrets = world.repositories.secret_files(folder);
     let only: Option<Vec<PathBuf>> = look
         .only
         .as_ref()

@@ -179,7 +179,7 @@ fn reason_to_leave(analysis: &Analysis, world: &World<'_>) -> Option<&'static st
 }
 
 /// The question that a line is which the sandbox can neither run nor try, because it is about processes of the machine.
-pub(super) fn question(
+pub(super) fn machine_question(
     analysis: &Analysis,
     world: &World<'_>,
     mode: PermissionMode,
@@ -291,7 +291,7 @@ mod tests {
             repositories: &NoRepositories,
         };
         let start = StartContext { cwd: "/w".into(), home: Some("/home/ada".into()) };
-        judge(&gnoma_shell::analyse(line, &start), &world)
+        judge(&gnoma_shell::analyse_command(line, &start), &world)
     }
 
     #[test]

@@ -32,7 +32,7 @@ pub(crate) enum Dialect {
 }
 
 /// Reports whether some sequence fits both `left` and `right`; `None` when they are too long to say.
-pub(crate) fn meet<T>(
+pub(crate) fn patterns_overlap<T>(
     left: &[PatternStep<T>],
     right: &[PatternStep<T>],
     same: impl Fn(&T, &T) -> bool,
@@ -47,12 +47,12 @@ pub(crate) fn meet<T>(
         Some(*so_far)
     }));
     for step in left {
-        row = advance(&row, step, right, &same);
+        row = advance_row(&row, step, right, &same);
     }
     Some(row.last() == Some(&true))
 }
 
-fn advance<T>(
+fn advance_row<T>(
     row: &[bool],
     step: &PatternStep<T>,
     right: &[PatternStep<T>],
@@ -76,7 +76,7 @@ pub(crate) fn same_letter(one: &Letter, two: &Letter) -> bool {
 }
 
 /// The letters of `text`.
-pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<PatternStep<Letter>> {
+pub(crate) fn pattern_letters(text: &str, dialect: Dialect) -> Vec<PatternStep<Letter>> {
     // Groups of alternatives can be anything.
     if dialect == Dialect::Shell && text.contains(['{', '(']) {
         return vec![PatternStep::Run];
@@ -89,7 +89,7 @@ pub(crate) fn letters(text: &str, dialect: Dialect) -> Vec<PatternStep<Letter>> 
             (_, '*') => PatternStep::Run,
             (_, '?') => PatternStep::One(None),
             (Dialect::Shell, '\\') => PatternStep::One(rest.next()),
-            (Dialect::Shell, '[') => match class(rest.as_str()) {
+            (Dialect::Shell, '[') => match parse_class(rest.as_str()) {
                 Some((step, after)) => {
                     rest = after.chars();
                     step
@@ -114,7 +114,7 @@ const CLASSES: [&str; 14] = [
 /// Returns what a bracket expression stands for, given the text behind its bracket, and the text that follows it.
 /// The expression is one letter, whichever; where shells differ about its end it is all the rest. `None` when it is
 /// not closed, so that the bracket is a letter.
-fn class(text: &str) -> Option<(PatternStep<Letter>, &str)> {
+fn parse_class(text: &str) -> Option<(PatternStep<Letter>, &str)> {
     let mut rest = text.strip_prefix(['!', '^']).unwrap_or(text);
     // A bracket right at the start is a member of the class.
     rest = rest.strip_prefix(']').unwrap_or(rest);
@@ -142,7 +142,7 @@ fn class(text: &str) -> Option<(PatternStep<Letter>, &str)> {
 }
 
 /// `name` as a file system that minds neither case nor composition nor invisible characters sees it.
-pub(crate) fn fold(name: &str) -> String {
+pub(crate) fn fold_name(name: &str) -> String {
     let folded = fold_letters(name);
     // Windows ends a name before these and takes what follows a colon for a stream of the file.
     let file = folded.find(':').filter(|at| *at > 0).and_then(|at| folded.get(..at));
@@ -151,9 +151,9 @@ pub(crate) fn fold(name: &str) -> String {
     if trimmed.is_empty() { file.to_owned() } else { trimmed.to_owned() }
 }
 
-/// [`fold`] for what a shell expands to names: colons and dots in it may be part of a class.
+/// [`fold_name`] for what a shell expands to names: colons and dots in it may be part of a class.
 pub(crate) fn fold_pattern(pattern: &str) -> Vec<PatternStep<Letter>> {
-    let mut steps = letters(&fold_letters(pattern), Dialect::Shell);
+    let mut steps = pattern_letters(&fold_letters(pattern), Dialect::Shell);
     let is = |step: &PatternStep<Letter>, ends: &[char]| matches!(step, PatternStep::One(Some(letter)) if ends.contains(letter));
     if let Some(colon) = steps.iter().skip(1).position(|step| is(step, &[':'])) {
         steps.truncate(colon + 1);
@@ -185,7 +185,12 @@ mod tests {
     use super::*;
 
     fn overlap(one: &str, two: &str) -> bool {
-        meet(&letters(one, Dialect::Shell), &letters(two, Dialect::Rule), same_letter).unwrap()
+        patterns_overlap(
+            &pattern_letters(one, Dialect::Shell),
+            &pattern_letters(two, Dialect::Rule),
+            same_letter,
+        )
+        .unwrap()
     }
 
     #[test]
@@ -214,10 +219,10 @@ mod tests {
     fn names_that_a_file_system_takes_for_one_fold_to_one() {
         for name in [".cUrSoR", ".curſor", ".cur\u{200c}sor", ".cursor ", ".cursor.", ".cursor::$I"]
         {
-            assert_eq!(fold(name), ".cursor", "{name:?}");
+            assert_eq!(fold_name(name), ".cursor", "{name:?}");
         }
-        assert_eq!(fold("e\u{301}"), fold("É"));
-        assert_eq!(fold(".."), "..");
+        assert_eq!(fold_name("e\u{301}"), fold_name("É"));
+        assert_eq!(fold_name(".."), "..");
     }
 
     proptest! {

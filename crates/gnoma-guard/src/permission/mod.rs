@@ -32,7 +32,7 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_core::{
     ToolCall, ToolSpec,
-    glob::matches,
+    glob::glob_matches,
     session::PermissionMode,
     tool::{Access, Grant, ToolKind, Touches},
 };
@@ -50,7 +50,7 @@ pub use world::World;
 pub(crate) use world::one_line;
 
 use crate::firewall::RestoredCall;
-use extension::starts;
+use extension::starts_subject;
 use opinion::{Decision, Opinion};
 use world::PathSnapshot;
 
@@ -114,10 +114,10 @@ impl Permissions {
 
     /// The same with all that was added since.
     #[must_use]
-    pub fn now(this: &Arc<Self>) -> Arc<Self> {
+    pub fn with_later_rules(this: &Arc<Self>) -> Arc<Self> {
         let mut now = Arc::clone(this);
-        for rule in this.since.all() {
-            Arc::make_mut(&mut now).remember(rule);
+        for rule in this.since.all_rules() {
+            Arc::make_mut(&mut now).add_rule(rule);
         }
         now
     }
@@ -131,7 +131,7 @@ impl Permissions {
     }
 
     /// Adds a rule, such as an answer of "always". Derive children after it.
-    pub fn remember(&mut self, rule: Rule) {
+    pub fn add_rule(&mut self, rule: Rule) {
         if !self.rules.contains(&rule) {
             self.rules.push(rule);
         }
@@ -145,7 +145,7 @@ impl Permissions {
 
     /// The permissions of a child: it never may what this may not.
     #[must_use]
-    pub fn child(&self, limit: Limit) -> Self {
+    pub fn for_child(&self, limit: Limit) -> Self {
         let mut child = self.clone();
         child.limits.push(limit);
         child
@@ -173,9 +173,9 @@ impl Permissions {
         tool: &ToolSpec,
         call: &ToolCall,
     ) -> (Verdict, Option<TrialRun>) {
-        let (opinion, grant) = self.judged(mode, world, tool, call);
+        let (opinion, grant) = self.judge_with_grant(mode, world, tool, call);
         let modes = self.limits.iter().filter_map(|limit| limit.mode).chain([mode]);
-        let trial = trial::of(modes, world, &opinion, &grant);
+        let trial = trial::trial_for_call(modes, world, &opinion, &grant);
         let Opinion { decision, reason, always, .. } = opinion;
         let verdict = match decision {
             Decision::Allow => Verdict::Allow { reason, grant },
@@ -197,7 +197,7 @@ impl Permissions {
         written: &ToolCall,
         restored: &RestoredCall,
     ) -> (Verdict, Option<TrialRun>) {
-        if restored.used().is_empty() {
+        if restored.used_placeholders().is_empty() {
             return self.judge_or_try(mode, world, tool, restored.expose());
         }
         let said = self.judge(mode, world, tool, written);
@@ -221,7 +221,7 @@ impl Permissions {
         (verdict, None)
     }
 
-    fn judged(
+    fn judge_with_grant(
         &self,
         mode: PermissionMode,
         world: &World<'_>,
@@ -231,22 +231,23 @@ impl Permissions {
         let snapshot = PathSnapshot::new(world.resolve);
         let resolve = |path: &Path| snapshot.resolve(path);
         let world = &World { resolve: &resolve, ..*world };
-        let (mut opinion, grant) = self.bench(mode, world).judge(tool, call);
+        let (mut opinion, grant) = self.build_judgement(mode, world).judge_call(tool, call);
         for limit in &self.limits {
             let is_listed =
-                |tools: &Vec<String>| tools.iter().any(|glob| matches(glob, &call.name));
+                |tools: &Vec<String>| tools.iter().any(|glob| glob_matches(glob, &call.name));
             if !limit.tools.as_ref().is_none_or(is_listed) {
                 let reason = format!("`{}` is not one of the tools it was given", call.name);
                 return (Opinion::deny(reason), Grant::default());
             }
             if let Some(narrower) = limit.mode {
-                opinion = opinion.and(self.bench(narrower, world).judge(tool, call).0);
+                opinion = opinion
+                    .merge_stricter(self.build_judgement(narrower, world).judge_call(tool, call).0);
             }
         }
         (opinion, grant)
     }
 
-    fn bench<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Judgement<'a> {
+    fn build_judgement<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Judgement<'a> {
         // A project that is not trusted may restrict, nothing else.
         let holds = |rule: &&Rule| {
             world.trusted || rule.origin != Origin::Project || rule.action != RuleAction::Allow
@@ -270,9 +271,9 @@ struct Judgement<'a> {
 }
 
 impl<'a> Judgement<'a> {
-    fn judge(&self, tool: &ToolSpec, call: &ToolCall) -> (Opinion, Grant) {
+    fn judge_call(&self, tool: &ToolSpec, call: &ToolCall) -> (Opinion, Grant) {
         let arguments: Value = call.arguments.read().unwrap_or_default();
-        if let Some(rule) = self.denying(tool, call, &arguments) {
+        if let Some(rule) = self.denying_rule_for_call(tool, call, &arguments) {
             return (by_rule(rule, "denies"), Grant::default());
         }
         if tool.kind == ToolKind::AsksPerson {
@@ -282,39 +283,47 @@ impl<'a> Judgement<'a> {
             return (Opinion::allow("it only shows you a plan"), Grant::default());
         }
         if tool.kind == ToolKind::AgentStep {
-            return (Opinion::allow("you chose the agent"), self.agent());
+            return (Opinion::allow("you chose the agent"), self.agent_grant());
         }
-        let touched = tool.touches.iter().map(|touches| self.touching(tool, touches, &arguments));
+        let touched =
+            tool.touches.iter().map(|touches| self.judge_touch(tool, touches, &arguments));
         // As strict as the strictest of all that it touches.
-        let whole =
-            touched.reduce(|(opinion, grant), (next, more)| (opinion.and(next), grant.and(more)));
-        let (opinion, grant) = whole
-            .unwrap_or_else(|| (self.nameless(tool, tool.access, &arguments), Grant::default()));
-        (self.clamped(opinion), grant)
+        let whole = touched.reduce(|(opinion, grant), (next, more)| {
+            (opinion.merge_stricter(next), grant.union_with(more))
+        });
+        let (opinion, grant) = whole.unwrap_or_else(|| {
+            (self.judge_by_name(tool, tool.access, &arguments), Grant::default())
+        });
+        (self.clamp_to_mode(opinion), grant)
     }
 
     /// Returns what an agent may change by itself: nothing while planning, and in mode deny.
-    fn agent(&self) -> Grant {
+    fn agent_grant(&self) -> Grant {
         let reads_only = matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny);
         Grant { reads_only, ..Grant::default() }
     }
 
-    fn touching(&self, tool: &ToolSpec, touches: &Touches, arguments: &Value) -> (Opinion, Grant) {
+    fn judge_touch(
+        &self,
+        tool: &ToolSpec,
+        touches: &Touches,
+        arguments: &Value,
+    ) -> (Opinion, Grant) {
         match touches {
             Touches::Action(name, looks) => {
                 let looks = text_of(arguments, name)
                     .is_some_and(|action| looks.iter().any(|look| **look == *action));
                 let access = if looks { Access::Read } else { tool.access };
-                (self.nameless(tool, access, arguments), Grant::default())
+                (self.judge_by_name(tool, access, arguments), Grant::default())
             }
-            Touches::Path(name) => self.file(tool, arguments, name),
-            Touches::Command(name) => self.shell(arguments, name),
-            Touches::Url(name) => self.address(tool, text_of(arguments, name)),
+            Touches::Path(name) => self.judge_file_call(tool, arguments, name),
+            Touches::Command(name) => self.judge_shell_call(arguments, name),
+            Touches::Url(name) => self.judge_url_call(tool, text_of(arguments, name)),
         }
     }
 
     /// In mode deny nobody is asked.
-    fn clamped(&self, opinion: Opinion) -> Opinion {
+    fn clamp_to_mode(&self, opinion: Opinion) -> Opinion {
         if self.mode == PermissionMode::Deny && opinion.decision == Decision::Ask {
             return Opinion::deny(format!("mode deny: {}", opinion.reason));
         }
@@ -322,45 +331,52 @@ impl<'a> Judgement<'a> {
     }
 
     /// A rule that denies the call by its name, its server or a text in it.
-    fn denying(&self, tool: &ToolSpec, call: &ToolCall, arguments: &Value) -> Option<&'a Rule> {
+    fn denying_rule_for_call(
+        &self,
+        tool: &ToolSpec,
+        call: &ToolCall,
+        arguments: &Value,
+    ) -> Option<&'a Rule> {
         let applies = |rule: &Rule| match &rule.subject {
-            Subject::Tool(glob) => matches(glob, &tool.name),
+            Subject::Tool(glob) => glob_matches(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
                 is_of_server(&tool.name, server, of_server.as_deref(), Strictness::Loose)
             }
-            Subject::Agent(_) | Subject::Skill(_) => starts(&rule.subject, tool, arguments),
+            Subject::Agent(_) | Subject::Skill(_) => starts_subject(&rule.subject, tool, arguments),
             Subject::Text { tool: glob, text } => {
                 // An escape must not hide the text from the rule.
-                matches(glob, &tool.name)
-                    && (call.arguments.get().contains(text) || holds(arguments, text))
+                glob_matches(glob, &tool.name)
+                    && (call.arguments.get().contains(text) || contains_text(arguments, text))
             }
             Subject::Command(_) | Subject::Path { .. } | Subject::Host(_) => false,
         };
-        self.with(RuleAction::Deny).find(|rule| applies(rule))
+        self.rules_with_action(RuleAction::Deny).find(|rule| applies(rule))
     }
 
-    fn with(&self, action: RuleAction) -> impl Iterator<Item = &'a Rule> {
+    fn rules_with_action(&self, action: RuleAction) -> impl Iterator<Item = &'a Rule> {
         self.rules.iter().copied().filter(move |rule| rule.action == action)
     }
 
     /// Of the rules that allow or ask and `apply`, the most specific; of equals one that asks.
-    fn deciding(&self, applies: impl Fn(&Rule) -> bool) -> Option<&'a Rule> {
+    fn deciding_rule(&self, applies: impl Fn(&Rule) -> bool) -> Option<&'a Rule> {
         let fitting = self.rules.iter().copied().filter(|rule| rule.action != RuleAction::Deny);
-        fitting.filter(|rule| applies(rule)).max_by_key(|rule| (rule.subject.weight(), rule.action))
+        fitting
+            .filter(|rule| applies(rule))
+            .max_by_key(|rule| (rule.subject.specificity_score(), rule.action))
     }
 
     /// A tool that does not say what it touches.
-    fn nameless(&self, tool: &ToolSpec, access: Access, arguments: &Value) -> Opinion {
-        let rule = self.deciding(|rule| match &rule.subject {
-            Subject::Tool(glob) => matches(glob, &tool.name),
+    fn judge_by_name(&self, tool: &ToolSpec, access: Access, arguments: &Value) -> Opinion {
+        let rule = self.deciding_rule(|rule| match &rule.subject {
+            Subject::Tool(glob) => glob_matches(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
-                let strictness = Strictness::of(rule.action);
+                let strictness = Strictness::for_action(rule.action);
                 is_of_server(&tool.name, server, of_server.as_deref(), strictness)
             }
-            Subject::Agent(_) | Subject::Skill(_) => starts(&rule.subject, tool, arguments),
+            Subject::Agent(_) | Subject::Skill(_) => starts_subject(&rule.subject, tool, arguments),
             _ => false,
         });
-        self.ruled(tool, rule).unwrap_or_else(|| {
+        self.apply_rule(tool, rule).unwrap_or_else(|| {
             // What the session that it starts does is judged call by call, by the same rules.
             if tool.kind == ToolKind::StartsSessions && self.mode != PermissionMode::Deny {
                 return Opinion::allow("each call of what it starts is checked separately");
@@ -371,24 +387,27 @@ impl<'a> Judgement<'a> {
 
     /// A tool that is given an address: what is asked for leaves the machine, so reading is no
     /// reason to run it unasked.
-    fn address(&self, tool: &ToolSpec, address: Option<&str>) -> (Opinion, Grant) {
+    fn judge_url_call(&self, tool: &ToolSpec, address: Option<&str>) -> (Opinion, Grant) {
         let grant = Grant { network: true, ..Grant::default() };
         let host = address.and_then(host::host_of);
         let Some(host) = host else {
             let shown = one_line(address.unwrap_or_default(), MAX_SHOWN_CHARS);
             return (self.unless_bypass(tool, &format!("no plain host in `{shown}`"), None), grant);
         };
-        let denies = |rule: &&Rule| matches!(&rule.subject, Subject::Host(it) if it.touches(&host));
-        if let Some(rule) = self.with(RuleAction::Deny).find(denies) {
+        let denies =
+            |rule: &&Rule| matches!(&rule.subject, Subject::Host(it) if it.touches_host(&host));
+        if let Some(rule) = self.rules_with_action(RuleAction::Deny).find(denies) {
             return (by_rule(rule, "denies"), grant);
         }
-        let rule = self.deciding(|rule| match (&rule.subject, rule.action) {
-            (Subject::Host(pattern), RuleAction::Allow) => pattern.covers(&host),
-            (Subject::Host(pattern), RuleAction::Ask | RuleAction::Deny) => pattern.touches(&host),
-            (Subject::Tool(glob), _) => matches(glob, &tool.name),
+        let rule = self.deciding_rule(|rule| match (&rule.subject, rule.action) {
+            (Subject::Host(pattern), RuleAction::Allow) => pattern.covers_host(&host),
+            (Subject::Host(pattern), RuleAction::Ask | RuleAction::Deny) => {
+                pattern.touches_host(&host)
+            }
+            (Subject::Tool(glob), _) => glob_matches(glob, &tool.name),
             _ => false,
         });
-        let opinion = self.ruled(tool, rule).unwrap_or_else(|| {
+        let opinion = self.apply_rule(tool, rule).unwrap_or_else(|| {
             self.unless_bypass(tool, &format!("it talks to `{host}`"), suggest::for_host(&host))
         });
         (opinion, grant)
@@ -403,7 +422,7 @@ impl<'a> Judgement<'a> {
     }
 
     /// Returns the opinion that a rule that allows or asks gives of a call; planning is not lifted by rules.
-    fn ruled(&self, tool: &ToolSpec, rule: Option<&Rule>) -> Option<Opinion> {
+    fn apply_rule(&self, tool: &ToolSpec, rule: Option<&Rule>) -> Option<Opinion> {
         let rule = rule?;
         if self.mode == PermissionMode::Plan && tool.access != Access::Read {
             return None;
@@ -457,12 +476,12 @@ fn text_of<'v>(arguments: &'v Value, name: &str) -> Option<&'v str> {
 }
 
 /// Reports whether `text` stands anywhere in what a tool will read.
-fn holds(value: &Value, text: &str) -> bool {
+fn contains_text(value: &Value, text: &str) -> bool {
     match value {
         Value::String(value) => value.contains(text),
-        Value::Array(items) => items.iter().any(|item| holds(item, text)),
+        Value::Array(items) => items.iter().any(|item| contains_text(item, text)),
         Value::Object(fields) => {
-            fields.iter().any(|(name, item)| name.contains(text) || holds(item, text))
+            fields.iter().any(|(name, item)| name.contains(text) || contains_text(item, text))
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value.to_string().contains(text),
     }
@@ -478,7 +497,7 @@ enum Strictness {
 }
 
 impl Strictness {
-    fn of(action: RuleAction) -> Self {
+    fn for_action(action: RuleAction) -> Self {
         if action == RuleAction::Allow { Self::Tight } else { Self::Loose }
     }
 }

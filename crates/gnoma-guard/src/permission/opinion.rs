@@ -62,7 +62,7 @@ impl Opinion {
     }
 
     /// The stricter of two; of two questions the first, for good only with the rules of both.
-    pub(crate) fn and(self, other: Self) -> Self {
+    pub(crate) fn merge_stricter(self, other: Self) -> Self {
         let is_answered =
             |opinion: &Self| opinion.decision == Decision::Allow || opinion.can_be_tried;
         let can_be_tried = is_answered(&self) && is_answered(&other);

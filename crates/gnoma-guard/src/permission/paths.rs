@@ -12,7 +12,9 @@ use std::{
 
 use super::{
     World,
-    meet::{Dialect, Letter, PatternStep, fold, letters, meet, same_letter},
+    meet::{
+        Dialect, Letter, PatternStep, fold_name, pattern_letters, patterns_overlap, same_letter,
+    },
     words::Match,
 };
 use crate::places::{JudgedPath, MAX_PATH_BYTES};
@@ -31,19 +33,19 @@ pub(super) struct PathReach(Names);
 
 /// Reports whether an absolute path is one of these, or below one.
 pub(super) fn is_reached(all: &[PathReach], path: &Path) -> bool {
-    let place = names(path, Dialect::Plain, fold);
-    all.iter().any(|reach| reach.meets(&place))
+    let place = path_steps(path, Dialect::Plain, fold_name);
+    all.iter().any(|reach| reach.overlaps_place(&place))
 }
 
 impl PathReach {
-    fn of(pattern: &Path) -> Self {
-        let mut reach = names(pattern, Dialect::Rule, fold);
+    fn from_pattern(pattern: &Path) -> Self {
+        let mut reach = path_steps(pattern, Dialect::Rule, fold_name);
         reach.push(PatternStep::Run);
         Self(reach)
     }
 
-    fn meets(&self, place: &Names) -> bool {
-        meet(&self.0, place, same_name).unwrap_or(true)
+    fn overlaps_place(&self, place: &Names) -> bool {
+        patterns_overlap(&self.0, place, same_name).unwrap_or(true)
     }
 }
 
@@ -77,7 +79,7 @@ impl PathPattern {
     }
 
     /// Exactly `path`, relative where it is in the workspace. `None` when no rule can say it.
-    pub(crate) fn exactly(path: &Path, world: &World<'_>) -> Option<Self> {
+    pub(crate) fn from_path(path: &Path, world: &World<'_>) -> Option<Self> {
         let below = |base: &Path| path.strip_prefix(base).ok().and_then(Path::to_str);
         let home = world.home.map(|home| (world.resolve)(home));
         let text = if let Some(rest) = world.roots.iter().find_map(|root| below(root)) {
@@ -91,33 +93,41 @@ impl PathPattern {
     }
 
     /// Reports whether the place is surely what the rule is about.
-    pub(crate) fn covers(&self, spot: &JudgedPath, world: &World<'_>) -> bool {
-        let real = spot.real().path.as_path();
-        let place = names(real, Dialect::Plain, str::to_owned);
+    pub(crate) fn covers_path(&self, spot: &JudgedPath, world: &World<'_>) -> bool {
+        let real = spot.real_form().path.as_path();
+        let place = path_steps(real, Dialect::Plain, str::to_owned);
         let fits = |pattern: &PathBuf| {
-            meet(&names(pattern, Dialect::Rule, str::to_owned), &place, same_name).unwrap_or(false)
+            patterns_overlap(&path_steps(pattern, Dialect::Rule, str::to_owned), &place, same_name)
+                .unwrap_or(false)
         };
-        !spot.is_pattern() && self.places(world).iter().any(fits)
+        !spot.is_pattern() && self.allowed_places(world).iter().any(fits)
     }
 
     /// Returns whether the place is, or holds, or could turn out to be, what a rule that forbids is about.
-    pub(crate) fn touches(&self, spot: &JudgedPath, world: &World<'_>) -> Match {
-        let patterns = self.reaches(world);
+    pub(crate) fn touches_path(&self, spot: &JudgedPath, world: &World<'_>) -> Match {
+        let patterns = self.forbidden_patterns(world);
         let verdict = |place: &Names| {
-            let surely = patterns.iter().any(|pattern| PathReach::of(pattern).meets(place));
+            let surely = patterns
+                .iter()
+                .any(|pattern| PathReach::from_pattern(pattern).overlaps_place(place));
             match (surely, spot.is_pattern()) {
                 (true, false) => Match::Yes,
                 (true, true) => Match::Maybe,
-                (false, _) if patterns.iter().any(|pattern| holds(place, pattern)) => Match::Maybe,
+                (false, _) if patterns.iter().any(|pattern| is_above_pattern(place, pattern)) => {
+                    Match::Maybe
+                }
                 (false, _) => Match::No,
             }
         };
-        spot.forms().map(|form| verdict(&form.steps())).max().unwrap_or(Match::No)
+        spot.forms().map(|form| verdict(&form.pattern_steps())).max().unwrap_or(Match::No)
     }
 
     /// All that it forbids.
-    pub(super) fn reach(&self, world: &World<'_>) -> Vec<PathReach> {
-        self.reaches(world).iter().map(|pattern| PathReach::of(pattern)).collect()
+    pub(super) fn forbidden_reach(&self, world: &World<'_>) -> Vec<PathReach> {
+        self.forbidden_patterns(world)
+            .iter()
+            .map(|pattern| PathReach::from_pattern(pattern))
+            .collect()
     }
 
     /// Reports whether the pattern can only be one path.
@@ -126,29 +136,30 @@ impl PathPattern {
     }
 
     /// Returns how specific the pattern is, for finding the most specific rule.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn specificity_score(&self) -> usize {
         self.text.chars().filter(|letter| !matches!(letter, '*' | '?')).count()
     }
 
     /// Returns the absolute paths that the pattern means, for allowing. Inside the workspace no link is followed: a
     /// place elsewhere that a link leads to is not what the rule was made for.
-    fn places(&self, world: &World<'_>) -> Vec<PathBuf> {
+    fn allowed_places(&self, world: &World<'_>) -> Vec<PathBuf> {
         match self.fixed_base(world) {
-            Some(base) => vec![resolved(&base, self.is_exact(), world), base],
-            None => world.roots.iter().map(|root| root.join(self.relative())).collect(),
+            Some(base) => vec![resolve_certain_part(&base, self.is_exact(), world), base],
+            None => world.roots.iter().map(|root| root.join(self.relative_text())).collect(),
         }
     }
 
     /// Returns the absolute paths that the pattern means, for forbidding: from everywhere, links followed and not.
-    fn reaches(&self, world: &World<'_>) -> Vec<PathBuf> {
+    fn forbidden_patterns(&self, world: &World<'_>) -> Vec<PathBuf> {
         let mut bases = match self.fixed_base(world) {
             Some(base) => vec![base],
             None => {
                 let starts = world.roots.iter().map(PathBuf::as_path).chain([world.cwd]);
-                starts.map(|start| start.join(self.relative())).collect()
+                starts.map(|start| start.join(self.relative_text())).collect()
             }
         };
-        let real: Vec<_> = bases.iter().map(|base| resolved(base, false, world)).collect();
+        let real: Vec<_> =
+            bases.iter().map(|base| resolve_certain_part(base, false, world)).collect();
         bases.extend(real);
         bases.iter().map(|base| self.at_any_depth(base)).collect()
     }
@@ -163,7 +174,7 @@ impl PathPattern {
         Some(world.home.map_or_else(|| PathBuf::from("~"), |home| home.join(rest)))
     }
 
-    fn relative(&self) -> &str {
+    fn relative_text(&self) -> &str {
         if self.text == "." { "" } else { &self.text }
     }
 
@@ -178,7 +189,7 @@ impl PathPattern {
 }
 
 /// `pattern` with the links of its certain part followed, but for the last name where `keep_last`.
-fn resolved(pattern: &Path, keep_last: bool, world: &World<'_>) -> PathBuf {
+fn resolve_certain_part(pattern: &Path, keep_last: bool, world: &World<'_>) -> PathBuf {
     let mut certain = certain_part(pattern);
     if keep_last {
         certain.pop();
@@ -194,20 +205,20 @@ fn certain_part(pattern: &Path) -> PathBuf {
 }
 
 /// Reports whether the place is a folder above everything that the pattern names.
-fn holds(place: &Names, pattern: &Path) -> bool {
-    let certain = names(&certain_part(pattern), Dialect::Plain, fold);
+fn is_above_pattern(place: &Names, pattern: &Path) -> bool {
+    let certain = path_steps(&certain_part(pattern), Dialect::Plain, fold_name);
     let mut below = place.clone();
     below.push(PatternStep::Run);
-    certain.len() > place.len() && meet(&below, &certain, same_name).unwrap_or(true)
+    certain.len() > place.len() && patterns_overlap(&below, &certain, same_name).unwrap_or(true)
 }
 
-fn names(path: &Path, dialect: Dialect, spelling: fn(&str) -> String) -> Names {
+fn path_steps(path: &Path, dialect: Dialect, spelling: fn(&str) -> String) -> Names {
     let step = |component: Component<'_>| match component {
         Component::Normal(name) if name == "**" && dialect == Dialect::Rule => {
             Some(PatternStep::Run)
         }
         Component::Normal(name) => {
-            Some(PatternStep::One(letters(&spelling(&name.to_string_lossy()), dialect)))
+            Some(PatternStep::One(pattern_letters(&spelling(&name.to_string_lossy()), dialect)))
         }
         _ => None,
     };
@@ -216,7 +227,7 @@ fn names(path: &Path, dialect: Dialect, spelling: fn(&str) -> String) -> Names {
 
 #[expect(clippy::ptr_arg, reason = "the alphabet of `meet` is vectors of letters")]
 fn same_name(one: &Vec<PatternStep<Letter>>, two: &Vec<PatternStep<Letter>>) -> bool {
-    meet(one, two, same_letter).unwrap_or(false)
+    patterns_overlap(one, two, same_letter).unwrap_or(false)
 }
 
 impl fmt::Display for PathPattern {

@@ -132,7 +132,7 @@ impl Rule {
     }
 
     /// The rules of a list such as `bash(git add *), bash(git commit *)`, one by one and unread.
-    pub fn listed(text: &str) -> impl Iterator<Item = &str> {
+    pub fn split_list(text: &str) -> impl Iterator<Item = &str> {
         const BETWEEN: &str = "), ";
         let mut rest = text.trim();
         std::iter::from_fn(move || {
@@ -151,7 +151,7 @@ impl Rule {
     ///
     /// # Errors
     /// When it cannot be read, or would allow by a text.
-    pub fn configured(
+    pub fn from_config(
         action: RuleAction,
         tool: &str,
         pattern: &str,
@@ -170,7 +170,7 @@ impl Rule {
             (Subject::Tool(tool), RuleAction::Allow | RuleAction::Ask) => refuse(format!(
                 "a `pattern` over the arguments can only deny; write what may run, such as `tool \
                  = \"{}\"` without a pattern",
-                example(&tool)
+                example_rule(&tool)
             )),
             _ => refuse(
                 "it has a pattern in brackets and a `pattern` as well; keep one of them".to_owned(),
@@ -179,7 +179,7 @@ impl Rule {
     }
 }
 
-fn example(tool: &str) -> &'static str {
+fn example_rule(tool: &str) -> &'static str {
     if tool.starts_with("fs.") { "fs.write(src/**)" } else { "bash(git status)" }
 }
 
@@ -200,7 +200,7 @@ impl Subject {
                 Err("a rule about single agents or skills can deny or ask, not allow".to_owned())
             }
             "web" => HostPattern::parse(body, is_open).map(Self::Host),
-            "mcp" => mcp(body),
+            "mcp" => parse_mcp(body),
             tool if tool.starts_with("fs.") => {
                 Ok(Self::Path { path: PathPattern::parse(body)?, tool: name })
             }
@@ -209,7 +209,7 @@ impl Subject {
     }
 
     /// Returns how specific the subject is, to compare it with another that is about the same call.
-    pub(super) fn weight(&self) -> (u8, usize) {
+    pub(super) fn specificity_score(&self) -> (u8, usize) {
         const BY_NAME: u8 = 0;
         const BY_PATTERN: u8 = 1;
         const EXACT: u8 = 2;
@@ -217,9 +217,11 @@ impl Subject {
         match self {
             Self::Tool(tool) | Self::Text { tool, .. } => (BY_NAME, letters_of(tool)),
             Self::Agent(name) | Self::Skill(name) => (BY_PATTERN, letters_of(name)),
-            Self::Command(words) => (rank(words.is_exact()), words.weight()),
-            Self::Path { path, tool } => (rank(path.is_exact()), path.weight() + letters_of(tool)),
-            Self::Host(host) => (rank(host.is_exact()), host.weight()),
+            Self::Command(words) => (rank(words.is_exact()), words.specificity_score()),
+            Self::Path { path, tool } => {
+                (rank(path.is_exact()), path.specificity_score() + letters_of(tool))
+            }
+            Self::Host(host) => (rank(host.is_exact()), host.specificity_score()),
             Self::Mcp { server, tool } => {
                 (rank(tool.is_some()), server.len() + tool.as_ref().map_or(0, String::len))
             }
@@ -243,7 +245,7 @@ fn tool_glob(text: &str) -> Result<String, String> {
     }
 }
 
-fn mcp(body: &str) -> Result<Subject, String> {
+fn parse_mcp(body: &str) -> Result<Subject, String> {
     let (server, tool) = body.split_once(':').ok_or("it needs the form `mcp(server:tool)`")?;
     let is_name = |text: &str| {
         !text.is_empty()
@@ -294,7 +296,7 @@ mod tests {
 
     #[test]
     fn a_list_is_taken_apart_between_its_rules() {
-        let listed = |text| Rule::listed(text).collect::<Vec<_>>();
+        let listed = |text| Rule::split_list(text).collect::<Vec<_>>();
         assert_eq!(listed("bash(a, b), fs.write(c)"), ["bash(a, b)", "fs.write(c)"]);
         assert_eq!(listed(" fs.read "), ["fs.read"]);
         assert!(listed("").is_empty());
@@ -366,7 +368,7 @@ mod tests {
     #[test]
     fn a_text_only_denies() {
         let configured =
-            |action, tool, pattern| Rule::configured(action, tool, pattern, Origin::User);
+            |action, tool, pattern| Rule::from_config(action, tool, pattern, Origin::User);
         assert!(configured(RuleAction::Deny, "bash", "rm -rf").is_ok());
         assert!(configured(RuleAction::Allow, "bash", "").is_ok());
         assert!(configured(RuleAction::Allow, "bash(git status)", "").is_ok());

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use gnoma_core::places::{RuledPaths, original};
+use gnoma_core::places::{RuledPaths, original_path};
 
 use super::{
     Permissions, Subject, World,
@@ -24,14 +24,14 @@ pub struct RuleReach {
 impl Permissions {
     /// The files that the rules deny or ask about; `None` if no rule is about files.
     #[must_use]
-    pub fn reach(&self, world: &World<'_>) -> Option<RuleReach> {
+    pub fn rule_reach(&self, world: &World<'_>) -> Option<RuleReach> {
         let of = |touch: FileAccess| -> Vec<PathReach> {
             let limiting = self.rules().iter().filter(|rule| rule.action != RuleAction::Allow);
             let patterns = limiting.filter_map(|rule| match &rule.subject {
                 Subject::Path { tool, path } => is_meant(tool, touch, &[]).then_some(path),
                 _ => None,
             });
-            patterns.flat_map(|path| path.reach(world)).collect()
+            patterns.flat_map(|path| path.forbidden_reach(world)).collect()
         };
         let (reading, changing) = (of(FileAccess::Read), of(FileAccess::Write));
         let copies = world.copies.to_vec();
@@ -42,7 +42,7 @@ impl Permissions {
 
 impl RuleReach {
     fn is_in(&self, reach: &[PathReach], path: &Path) -> bool {
-        let original = original(path, &self.copies);
+        let original = original_path(path, &self.copies);
         is_reached(reach, path) || original.is_some_and(|path| is_reached(reach, &path))
     }
 }
@@ -85,7 +85,7 @@ mod tests {
                 list: &list,
                 repositories: &NoRepositories,
             };
-            Permissions::new(vec![rule]).reach(&world)
+            Permissions::new(vec![rule]).rule_reach(&world)
         };
         for (action, rule) in [
             (RuleAction::Deny, "fs.read(secrets)"),

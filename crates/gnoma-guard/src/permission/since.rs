@@ -16,7 +16,7 @@ pub struct RulesSince(Arc<Mutex<Vec<Rule>>>);
 impl RulesSince {
     /// Adds a rule; whether there was room for it.
     #[must_use]
-    pub fn add(&self, rule: Rule) -> bool {
+    pub fn add_rule(&self, rule: Rule) -> bool {
         let mut rules = self.0.lock();
         let is_known = rules.contains(&rule);
         let has_room = is_known || rules.len() < MAX_RULES;
@@ -40,7 +40,7 @@ impl RulesSince {
         self.0.lock().retain(|known| known.action != action);
     }
 
-    pub(super) fn all(&self) -> Vec<Rule> {
+    pub(super) fn all_rules(&self) -> Vec<Rule> {
         self.0.lock().clone()
     }
 }
@@ -55,10 +55,14 @@ mod tests {
         let since = RulesSince::default();
         let permissions = Arc::new(Permissions::default().with_since(since.clone()));
         let rule = |action, text| Rule::parse(action, text, Origin::Session).unwrap();
-        let now = || Permissions::now(&permissions).rules().to_vec();
+        let now = || Permissions::with_later_rules(&permissions).rules().to_vec();
         assert!(now().is_empty());
         let (deny, allow) = (rule(RuleAction::Deny, "bash"), rule(RuleAction::Allow, "fs.read"));
-        assert!(since.add(deny.clone()) && since.add(deny.clone()) && since.add(allow.clone()));
+        assert!(
+            since.add_rule(deny.clone())
+                && since.add_rule(deny.clone())
+                && since.add_rule(allow.clone())
+        );
         assert_eq!(now(), [deny.clone(), allow.clone()]);
         since.clear(RuleAction::Allow);
         assert!(!since.remove(&allow) && since.remove(&deny) && now().is_empty());

@@ -182,26 +182,26 @@ pub(super) fn for_tool(tool: &ToolSpec) -> Option<Vec<Rule>> {
         None if tool.access == Access::Execute => return None,
         None => Subject::Tool(tool.name.clone()),
     };
-    readable(subject)
+    readable_rule(subject)
 }
 
 pub(super) fn for_host(host: &str) -> Option<Vec<Rule>> {
-    readable(Subject::Host(HostPattern::exactly(host)?))
+    readable_rule(Subject::Host(HostPattern::from_host(host)?))
 }
 
 pub(super) fn for_path(tool: &str, spot: &JudgedPath, world: &World<'_>) -> Option<Vec<Rule>> {
     if spot.is_pattern() {
         return None;
     }
-    let path = PathPattern::exactly(&spot.real().path, world)?;
-    readable(Subject::Path { tool: tool.to_owned(), path })
+    let path = PathPattern::from_path(&spot.real_form().path, world)?;
+    readable_rule(Subject::Path { tool: tool.to_owned(), path })
 }
 
 /// Rules for one simple command.
 pub(super) fn for_command(command: &Invocation) -> Option<Vec<Rule>> {
     let words: Option<Vec<String>> = command.words.iter().cloned().collect();
     let words = words.filter(|words| !is_dangerous(words) && is_mild(command))?;
-    readable(Subject::Command(CommandWords::exactly(&words)?))
+    readable_rule(Subject::Command(CommandWords::from_words(&words)?))
 }
 
 fn is_dangerous(words: &[String]) -> bool {
@@ -236,7 +236,7 @@ fn is_mild(command: &Invocation) -> bool {
 }
 
 /// A rule that people can read back from what is printed.
-fn readable(subject: Subject) -> Option<Vec<Rule>> {
+fn readable_rule(subject: Subject) -> Option<Vec<Rule>> {
     let rule = Rule { action: RuleAction::Allow, subject, origin: Origin::Session };
     let read = Rule::parse(RuleAction::Allow, &rule.to_string(), Origin::Session).ok()?;
     (read == rule).then(|| vec![rule])

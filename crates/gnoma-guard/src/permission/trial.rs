@@ -41,7 +41,7 @@ pub struct TrialRun {
 }
 
 /// The trial for a call, where one answers everything that is open about it.
-pub(super) fn of(
+pub(super) fn trial_for_call(
     modes: impl Iterator<Item = PermissionMode>,
     world: &World<'_>,
     opinion: &Opinion,
@@ -50,7 +50,7 @@ pub(super) fn of(
     if opinion.decision == Decision::Allow || !opinion.can_be_tried || !world.sandboxed {
         return None;
     }
-    let strictest = modes.map(becomes).reduce(|one, other| match (one?, other?) {
+    let strictest = modes.map(trial_for_mode).reduce(|one, other| match (one?, other?) {
         (Trial::Discard, _) | (_, Trial::Discard) => Some(Trial::Discard),
         (Trial::Ask, _) | (_, Trial::Ask) => Some(Trial::Ask),
         (Trial::KeepEdits, Trial::KeepEdits) => Some(Trial::KeepEdits),
@@ -64,7 +64,7 @@ pub(super) fn of(
 }
 
 /// Returns what happens to the changes of a trial in a mode; `None` where the mode tries nothing.
-fn becomes(mode: PermissionMode) -> Option<Trial> {
+fn trial_for_mode(mode: PermissionMode) -> Option<Trial> {
     match mode {
         PermissionMode::Plan => Some(Trial::Discard),
         PermissionMode::Auto => Some(Trial::Ask),
@@ -104,12 +104,12 @@ fn is_one_of(word: Option<&String>, letters: &str) -> bool {
 
 /// Reports whether everything that a command's effect does here would be seen in a trial and stay in it. An effect
 /// that talks to others, acts on the system, writes what git keeps or shows secrets is asked about before.
-pub(super) fn answers(effect: &CommandEffect, world: &World<'_>) -> bool {
+pub(super) fn stays_in_trial(effect: &CommandEffect, world: &World<'_>) -> bool {
     if effect.worry.gravity != Severity::Plain {
         return false;
     }
     let is_inside = || {
-        effect.spot().is_none_or(|(touch, spot)| {
+        effect.touched_path().is_none_or(|(touch, spot)| {
             let place = spot.folder_or_path();
             touch == FileAccess::Read
                 || effect.is_harmless()

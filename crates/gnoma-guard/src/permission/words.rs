@@ -8,7 +8,7 @@ use std::fmt;
 
 use gnoma_shell::Invocation;
 
-use super::meet::{PatternStep, meet};
+use super::meet::{PatternStep, patterns_overlap};
 
 /// Most words of a rule.
 const MAX_WORDS: usize = 64;
@@ -36,7 +36,7 @@ enum RuleWord {
 }
 
 impl RuleWord {
-    fn is(&self, word: &str) -> bool {
+    fn matches_word(&self, word: &str) -> bool {
         match self {
             Self::Plain(own) => own == word,
             Self::Glob(parts) => has_parts(parts, word),
@@ -73,7 +73,7 @@ pub(crate) enum Match {
 impl CommandWords {
     /// Exactly `words`. `None` when no rule can say them.
     #[must_use]
-    pub(crate) fn exactly(words: &[String]) -> Option<Self> {
+    pub(crate) fn from_words(words: &[String]) -> Option<Self> {
         let sayable = !words.is_empty()
             && words.len() <= MAX_WORDS
             && words.iter().all(|word| !word.chars().any(char::is_control));
@@ -89,7 +89,7 @@ impl CommandWords {
     /// # Errors
     /// Why it is not a list of words.
     pub(crate) fn parse(text: &str, is_open: bool) -> Result<Self, String> {
-        let mut words = split(text)?;
+        let mut words = split_words(text)?;
         if is_open && let Some(before) = text.trim_end_matches(' ').strip_suffix(":*") {
             return Err(format!(
                 "`:*` is how other programs leave arguments open; write `bash({before} *)`, or quote the colon to mean it"
@@ -117,7 +117,7 @@ impl CommandWords {
     }
 
     /// Reports whether every word is known and as the rule says.
-    pub(crate) fn covers(&self, words: &[Option<String>]) -> bool {
+    pub(crate) fn covers_command(&self, words: &[Option<String>]) -> bool {
         let enough = words.len() == self.words.len() || self.more;
         enough
             && words.len() >= self.words.len()
@@ -130,8 +130,8 @@ impl CommandWords {
 
     /// Returns whether the command is, or could turn out to be, what the rule says. A program is the same wherever
     /// it is, and an unknown word can become any number of words.
-    pub(crate) fn touches(&self, words: &[Option<String>]) -> Match {
-        let mut mine: Vec<_> = self.words.iter().map(CommandStep::of).collect();
+    pub(crate) fn touches_command(&self, words: &[Option<String>]) -> Match {
+        let mut mine: Vec<_> = self.words.iter().map(CommandStep::from_word).collect();
         if self.more {
             mine.push(PatternStep::Run);
         }
@@ -155,7 +155,7 @@ impl CommandWords {
             })
             .collect();
         let is_same = |one: &PatternStep<_>, two: &PatternStep<_>| match (one, two) {
-            (PatternStep::One(one), PatternStep::One(two)) => CommandStep::meets(one, two),
+            (PatternStep::One(one), PatternStep::One(two)) => CommandStep::may_overlap(one, two),
             _ => false,
         };
         // What is unknown does not matter where anything may follow.
@@ -163,7 +163,7 @@ impl CommandWords {
             && theirs.len() >= self.words.len()
             && mine.iter().zip(&theirs).take(self.words.len()).all(|(one, two)| is_same(one, two));
         let is_known = begins_so || !theirs.contains(&PatternStep::Run);
-        match meet(&mine, &theirs, CommandStep::meets) {
+        match patterns_overlap(&mine, &theirs, CommandStep::may_overlap) {
             Some(false) => Match::No,
             Some(true) if is_known => Match::Yes,
             Some(true) | None => Match::Maybe,
@@ -171,7 +171,7 @@ impl CommandWords {
     }
 
     /// Returns how specific the words are, for finding the most specific rule.
-    pub(crate) fn weight(&self) -> usize {
+    pub(crate) fn specificity_score(&self) -> usize {
         self.words.iter().filter(|word| **word != RuleWord::Any).count()
     }
 
@@ -189,7 +189,7 @@ enum CommandStep<'a> {
 }
 
 impl<'a> CommandStep<'a> {
-    fn of(word: &'a RuleWord) -> PatternStep<Self> {
+    fn from_word(word: &'a RuleWord) -> PatternStep<Self> {
         match word {
             RuleWord::Plain(word) => PatternStep::One(Self::Word(word)),
             RuleWord::Glob(_) => PatternStep::One(Self::Pattern(word)),
@@ -197,11 +197,11 @@ impl<'a> CommandStep<'a> {
         }
     }
 
-    fn meets(one: &Self, two: &Self) -> bool {
+    fn may_overlap(one: &Self, two: &Self) -> bool {
         match (one, two) {
             (Self::Word(one), Self::Word(two)) => one == two,
             (Self::Pattern(pattern), Self::Word(word))
-            | (Self::Word(word), Self::Pattern(pattern)) => pattern.is(word),
+            | (Self::Word(word), Self::Pattern(pattern)) => pattern.matches_word(word),
             (Self::Pattern(one), Self::Pattern(two)) => one == two,
         }
     }
@@ -219,7 +219,7 @@ pub(crate) fn program_name(word: &str) -> &str {
     }
 }
 
-fn split(text: &str) -> Result<Vec<RuleWord>, String> {
+fn split_words(text: &str) -> Result<Vec<RuleWord>, String> {
     let mut words = Vec::new();
     let mut rest = text.trim_start_matches(' ');
     while !rest.is_empty() {
@@ -247,8 +247,8 @@ fn next_word(text: &str) -> Result<(RuleWord, &str), String> {
                 parts.push(word);
                 return Ok((RuleWord::Glob(parts), before));
             }
-            Some('\'') => word.push_str(&until(&mut rest, '\'')?),
-            Some('"') => word.push_str(&until(&mut rest, '"')?),
+            Some('\'') => word.push_str(&read_quoted(&mut rest, '\'')?),
+            Some('"') => word.push_str(&read_quoted(&mut rest, '"')?),
             Some('\\') => {
                 let letter = rest.next().ok_or("it ends after a backslash")?;
                 if letter.is_control() {
@@ -272,7 +272,7 @@ fn next_word(text: &str) -> Result<(RuleWord, &str), String> {
     }
 }
 
-fn until(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, String> {
+fn read_quoted(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, String> {
     let text = rest.as_str();
     let (inside, after) = text.split_once(quote).ok_or("a quote is not closed")?;
     if inside.chars().any(char::is_control) {
@@ -283,7 +283,7 @@ fn until(rest: &mut std::str::Chars<'_>, quote: char) -> Result<String, String> 
 }
 
 /// `word` so that a shell, and [`CommandWords::parse`], reads it back as one word with exactly this text.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn quote_word(word: &str) -> String {
     let is_plain = |letter: char| letter.is_alphanumeric() || "_-./=:@%+,~^".contains(letter);
     if !word.is_empty() && word.chars().all(is_plain) {
         word.to_owned()
@@ -296,12 +296,12 @@ impl fmt::Display for CommandWords {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A colon before a `*` is quoted, as `parse` wants it.
         let part = |part: &String| match part.strip_suffix(':') {
-            Some(before) => format!("{}':'", quoted(before)),
+            Some(before) => format!("{}':'", quote_word(before)),
             None if part.is_empty() => String::new(),
-            None => quoted(part),
+            None => quote_word(part),
         };
         let written = |word: &RuleWord| match word {
-            RuleWord::Plain(word) => quoted(word),
+            RuleWord::Plain(word) => quote_word(word),
             RuleWord::Glob(parts) => parts.iter().map(part).collect::<Vec<_>>().join("*"),
             RuleWord::Any => "*".to_owned(),
         };
@@ -341,7 +341,7 @@ mod tests {
             ("git status", "/tmp/git status", false),
         ] {
             assert_eq!(
-                CommandWords::parse(rule, false).unwrap().covers(&known(command)),
+                CommandWords::parse(rule, false).unwrap().covers_command(&known(command)),
                 covered,
                 "{command}"
             );
@@ -364,7 +364,7 @@ mod tests {
             ("./run", "/tmp/run", Match::No),
         ] {
             assert_eq!(
-                CommandWords::parse(rule, false).unwrap().touches(&known(command)),
+                CommandWords::parse(rule, false).unwrap().touches_command(&known(command)),
                 expected,
                 "{command}"
             );
@@ -393,7 +393,7 @@ mod tests {
             ("curl http':'*", "curl http://a.example", Match::Yes),
         ] {
             let words = CommandWords::parse(rule, true).unwrap();
-            assert_eq!(words.touches(&known(command)), expected, "{rule}: {command}");
+            assert_eq!(words.touches_command(&known(command)), expected, "{rule}: {command}");
             assert_eq!(CommandWords::parse(&words.to_string(), true).unwrap(), words);
         }
         assert!(CommandWords::parse("* *", true).is_err());

@@ -6,40 +6,42 @@ use std::path::{Path, PathBuf};
 use gnoma_core::places::{self, GUARDED, Group, LocalPlaces, OWN_FILES, SECRETS};
 use proptest::prelude::*;
 
-use super::{JudgedPath, guarded, name::Name, secret};
+use super::{JudgedPath, guarded_kind, name::Name, secret_kind};
 use crate::permission::{
     World,
-    meet::{Dialect, fold},
+    meet::{Dialect, fold_name},
 };
 
 /// Reports whether a shell with all its kinds of patterns takes `glob` for `name`.
-fn expands(glob: &[char], name: &[char]) -> bool {
+fn matches_glob(glob: &[char], name: &[char]) -> bool {
     match glob {
         [] => name.is_empty(),
         [kind @ ('?' | '*' | '+' | '@' | '!'), '(', rest @ ..] if rest.contains(&')') => {
             let end = rest.iter().position(|letter| *letter == ')').unwrap();
-            group(*kind, &rest[..end], &rest[end + 1..], name)
+            matches_group(*kind, &rest[..end], &rest[end + 1..], name)
         }
-        ['*', rest @ ..] => (0..=name.len()).any(|at| expands(rest, &name[at..])),
-        ['?', rest @ ..] => !name.is_empty() && expands(rest, &name[1..]),
-        ['[', rest @ ..] => match bracket(rest, name.first().copied()) {
-            Some((fits, length)) => fits && expands(&rest[length..], &name[1..]),
-            None => name.first() == Some(&'[') && expands(rest, &name[1..]),
+        ['*', rest @ ..] => (0..=name.len()).any(|at| matches_glob(rest, &name[at..])),
+        ['?', rest @ ..] => !name.is_empty() && matches_glob(rest, &name[1..]),
+        ['[', rest @ ..] => match match_bracket(rest, name.first().copied()) {
+            Some((fits, length)) => fits && matches_glob(&rest[length..], &name[1..]),
+            None => name.first() == Some(&'[') && matches_glob(rest, &name[1..]),
         },
         ['\\', letter, rest @ ..] | [letter, rest @ ..] => {
-            name.first() == Some(letter) && expands(rest, &name[1..])
+            name.first() == Some(letter) && matches_glob(rest, &name[1..])
         }
     }
 }
 
 /// `@(a|b)` and its like, without groups in groups.
-fn group(kind: char, alternatives: &[char], rest: &[char], name: &[char]) -> bool {
+fn matches_group(kind: char, alternatives: &[char], rest: &[char], name: &[char]) -> bool {
     let is_one = |part: &[char]| {
-        alternatives.split(|letter| *letter == '|').any(|alternative| expands(alternative, part))
+        alternatives
+            .split(|letter| *letter == '|')
+            .any(|alternative| matches_glob(alternative, part))
     };
     let splits = || (0..=name.len()).map(|at| name.split_at(at));
     let more = |part: &[char]| {
-        (1..=part.len()).any(|at| is_one(&part[..at]) && many(&is_one, &part[at..]))
+        (1..=part.len()).any(|at| is_one(&part[..at]) && is_repetition(&is_one, &part[at..]))
     };
     splits().any(|(part, after)| {
         let fits = match kind {
@@ -49,17 +51,18 @@ fn group(kind: char, alternatives: &[char], rest: &[char], name: &[char]) -> boo
             '+' => is_one(part) || more(part),
             _ => !is_one(part),
         };
-        fits && expands(rest, after)
+        fits && matches_glob(rest, after)
     })
 }
 
-fn many(is_one: &dyn Fn(&[char]) -> bool, part: &[char]) -> bool {
-    part.is_empty() || (1..=part.len()).any(|at| is_one(&part[..at]) && many(is_one, &part[at..]))
+fn is_repetition(is_one: &dyn Fn(&[char]) -> bool, part: &[char]) -> bool {
+    part.is_empty()
+        || (1..=part.len()).any(|at| is_one(&part[..at]) && is_repetition(is_one, &part[at..]))
 }
 
 /// Returns whether the bracket expression behind a `[` takes `letter`, and the expression's length; `None` when it
 /// has no end.
-fn bracket(text: &[char], letter: Option<char>) -> Option<(bool, usize)> {
+fn match_bracket(text: &[char], letter: Option<char>) -> Option<(bool, usize)> {
     let is_not = matches!(text.first(), Some('!' | '^'));
     let mut at = usize::from(is_not);
     let first = at;
@@ -111,7 +114,7 @@ fn without_braces(text: &str) -> Vec<String> {
 }
 
 /// A piece of a pattern and a text that it can stand for.
-fn piece() -> impl Strategy<Value = (String, String)> {
+fn pattern_piece() -> impl Strategy<Value = (String, String)> {
     const SETS: [&str; 9] = [
         "[[:alpha:]]",
         "[!]x]",
@@ -138,8 +141,8 @@ fn piece() -> impl Strategy<Value = (String, String)> {
     ]
 }
 
-fn meets(glob: &str, name: &str) -> bool {
-    Name::new(glob, Dialect::Shell).meets(&Name::new(name, Dialect::Plain))
+fn glob_overlaps_name(glob: &str, name: &str) -> bool {
+    Name::new(glob, Dialect::Shell).overlaps_name(&Name::new(name, Dialect::Plain))
 }
 
 proptest! {
@@ -147,19 +150,19 @@ proptest! {
 
     #[test]
     fn what_a_shell_could_expand_a_pattern_to_meets_it(
-        pieces in prop::collection::vec(piece(), 1..6),
+        pieces in prop::collection::vec(pattern_piece(), 1..6),
         other in "[.env]{0,4}",
     ) {
         let glob: String = pieces.iter().map(|(glob, _)| glob.as_str()).collect();
         let made: String = pieces.iter().map(|(_, text)| text.as_str()).collect();
         // Endings that only some file systems drop are folded away; folders lead to themselves.
         let names = [made.as_str(), other.as_str(), ".env", "id_rsa"];
-        for name in names.into_iter().filter(|name| fold(name) == *name && name.contains(|it| it != '.')) {
+        for name in names.into_iter().filter(|name| fold_name(name) == *name && name.contains(|it| it != '.')) {
             let expanded = without_braces(&glob).iter().any(|glob| {
                 let (glob, name): (Vec<_>, Vec<_>) = (glob.chars().collect(), name.chars().collect());
-                expands(&glob, &name)
+                matches_glob(&glob, &name)
             });
-            prop_assert!(!expanded || meets(&glob, name), "{glob} {name}");
+            prop_assert!(!expanded || glob_overlaps_name(&glob, name), "{glob} {name}");
         }
     }
 }
@@ -179,9 +182,9 @@ fn patterns_that_spell_a_secret_are_seen() {
         ".+([env])",
         ".[[=e=]]nv",
     ] {
-        assert!(meets(glob, ".env"), "{glob}");
+        assert!(glob_overlaps_name(glob, ".env"), "{glob}");
     }
-    assert!(!meets("[[:alpha:]]*.rs", "server.pem"));
+    assert!(!glob_overlaps_name("[[:alpha:]]*.rs", "server.pem"));
 }
 
 #[test]
@@ -189,7 +192,10 @@ fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
     in_world(|world| {
         let kind = |pattern: &str| {
             let whole = format!("/home/ada/work/{pattern}");
-            secret(&JudgedPath::pattern(Path::new("/home/ada/work"), &whole, world), world)
+            secret_kind(
+                &JudgedPath::from_pattern(Path::new("/home/ada/work"), &whole, world),
+                world,
+            )
         };
         for pattern in ["[.]*", "sub/[.]?*", "[.x]*", "[+-.]*"] {
             assert!(kind(pattern).is_some(), "{pattern}");
@@ -207,11 +213,11 @@ fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
         let world = &World { config_dirs: &own, ..*world };
         let at = |path: &str| {
             let path = format!("/home/ada/.config/gnoma/{path}");
-            JudgedPath::pattern(Path::new("/home/ada/work"), &path, world)
+            JudgedPath::from_pattern(Path::new("/home/ada/work"), &path, world)
         };
         for readable in ["skills", "skills/pdf/run.py", "skills/./pdf"] {
-            assert_eq!(secret(&at(readable), world), None, "{readable}");
-            assert_eq!(guarded(&at(readable), world), Some(OWN_FILES), "{readable}");
+            assert_eq!(secret_kind(&at(readable), world), None, "{readable}");
+            assert_eq!(guarded_kind(&at(readable), world), Some(OWN_FILES), "{readable}");
         }
         for kept in [
             "config.toml",
@@ -223,7 +229,7 @@ fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
             "",
             "skills/pdf/.env",
         ] {
-            assert!(secret(&at(kept), world).is_some(), "{kept}");
+            assert!(secret_kind(&at(kept), world).is_some(), "{kept}");
         }
     });
 }
@@ -233,7 +239,8 @@ fn settings_of_a_home_that_is_worked_on_are_guarded() {
     let is_guarded = |root: &str, path: &str| {
         in_world(|world| {
             let world = &World { roots: &[PathBuf::from(root)], ..*world };
-            guarded(&JudgedPath::pattern(Path::new("/home/ada"), path, world), world).is_some()
+            guarded_kind(&JudgedPath::from_pattern(Path::new("/home/ada"), path, world), world)
+                .is_some()
         })
     };
     for path in [
@@ -296,8 +303,8 @@ proptest! {
         below in "[a-z]{0,4}",
     ) {
         let path = path_at(&place, &filling, folder, &below);
-        let judged = in_world(|world| secret(&JudgedPath::path(&path, world), world));
-        prop_assert_eq!(judged, places::secret(&path).map(|secret| secret.kind), "{:?}", path);
+        let judged = in_world(|world| secret_kind(&JudgedPath::from_path(&path, world), world));
+        prop_assert_eq!(judged, places::find_secret(&path).map(|secret| secret.kind), "{:?}", path);
     }
 
     #[test]
@@ -308,7 +315,7 @@ proptest! {
         below in "[a-z]{0,4}",
     ) {
         let path = path_at(&place, &filling, folder, &below);
-        let judged = in_world(|world| guarded(&JudgedPath::path(&path, world), world));
+        let judged = in_world(|world| guarded_kind(&JudgedPath::from_path(&path, world), world));
         prop_assert!(judged.is_some(), "{:?}", path);
     }
 
@@ -322,10 +329,10 @@ proptest! {
         let path = path_at(&place, &filling, folder, &below);
         let local = LocalPlaces { homes: vec!["/home/ada".into()], works_at_home: true, ..LocalPlaces::default() };
         let by_name = |world: &World<'_>| {
-            let path = JudgedPath::path(&path, world);
-            let named = |form| super::named(form, super::tables::guarded(), world);
+            let path = JudgedPath::from_path(&path, world);
+            let named = |form| super::find_place_kind(form, super::tables::guarded_places(), world);
             path.forms().find_map(named).or_else(|| super::home_setting(&path, world))
         };
-        prop_assert_eq!(in_world(by_name), local.guarded(&path), "{:?}", path);
+        prop_assert_eq!(in_world(by_name), local.guard_reason(&path), "{:?}", path);
     }
 }

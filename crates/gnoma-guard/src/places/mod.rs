@@ -76,26 +76,26 @@ pub(crate) struct Concern {
 }
 
 /// Weighs one touch of one place.
-pub(crate) fn weigh(touch: FileAccess, spot: &JudgedPath, world: &World<'_>) -> Concern {
-    let (gravity, remark) = grade(touch, spot, world);
-    describe(touch, spot, gravity, remark, world)
+pub(crate) fn weigh_access(touch: FileAccess, spot: &JudgedPath, world: &World<'_>) -> Concern {
+    let (gravity, remark) = grade_access(touch, spot, world);
+    describe_access(touch, spot, gravity, remark, world)
 }
 
 /// Weighs that name, size and dates of one place are shown.
 pub(crate) fn weigh_metadata(spot: &JudgedPath, world: &World<'_>) -> Concern {
     let (gravity, remark) = grade_of_reading(None, spot, world);
-    describe(FileAccess::Read, spot, gravity, remark, world)
+    describe_access(FileAccess::Read, spot, gravity, remark, world)
 }
 
-fn describe(
+fn describe_access(
     touch: FileAccess,
     spot: &JudgedPath,
     gravity: Severity,
     remark: Option<&'static str>,
     world: &World<'_>,
 ) -> Concern {
-    let mut what = format!("{} `{}`", touch.verb(), spot.shown(world));
-    if let Some(target) = spot.target(world) {
+    let mut what = format!("{} `{}`", touch.verb(), spot.to_line(world));
+    if let Some(target) = spot.link_target(world) {
         what.push_str(&format!(", which leads to `{target}`"));
     }
     if let Some(remark) = remark {
@@ -105,7 +105,7 @@ fn describe(
     Concern { gravity, what }
 }
 
-fn grade(
+fn grade_access(
     touch: FileAccess,
     spot: &JudgedPath,
     world: &World<'_>,
@@ -115,7 +115,7 @@ fn grade(
     }
     match touch {
         FileAccess::Read => grade_of_reading(readable_secret(spot, world), spot, world),
-        FileAccess::Write | FileAccess::Delete => changed(touch, spot, world),
+        FileAccess::Write | FileAccess::Delete => grade_change(touch, spot, world),
     }
 }
 
@@ -127,13 +127,13 @@ fn grade_of_reading(
     match secret {
         Some(kind) => (Severity::Secret, Some(kind)),
         None if !spot.is_sink() && is_private(spot, world) => {
-            (Severity::Outside, Some(outside(spot, world)))
+            (Severity::Outside, Some(describe_outside(spot, world)))
         }
         None => (Severity::Plain, None),
     }
 }
 
-fn changed(
+fn grade_change(
     touch: FileAccess,
     spot: &JudgedPath,
     world: &World<'_>,
@@ -143,7 +143,7 @@ fn changed(
         // Nothing there outlives the session, and no other program finds it.
         return (Severity::Plain, None);
     }
-    if let Some(kind) = guarded(spot, world) {
+    if let Some(kind) = guarded_kind(spot, world) {
         return (Severity::Guarded, Some(kind));
     }
     if takes_root {
@@ -153,7 +153,7 @@ fn changed(
         return (Severity::Plain, None);
     }
     if in_temporary(spot, world) {
-        return (Severity::Outside, Some(outside(spot, world)));
+        return (Severity::Outside, Some(describe_outside(spot, world)));
     }
     (Severity::Beyond, Some("outside the workspace"))
 }
@@ -176,12 +176,12 @@ pub(crate) fn readable_by_all(spot: &JudgedPath, world: &World<'_>) -> Option<Pa
     let is_elsewhere = is_inside(spot, world)
         || in_temporary(spot, world)
         || is_own_temporary(spot, world)
-        || spot.real().is_below_any(tables::MADE_BY_KERNEL);
+        || spot.real_form().is_below_any(tables::MADE_BY_KERNEL);
     (!is_elsewhere).then(|| spot.folder_or_path())
 }
 
 /// Describes where a place outside the workspace is.
-fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
+fn describe_outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
     if in_temporary(spot, world) && world.repositories.replaces_temporary() {
         "among the temporary files of the machine, which are not those of this session"
     } else {
@@ -191,16 +191,18 @@ fn outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
 
 /// Reports whether all of the place is in the workspace, links followed.
 pub(crate) fn is_inside(spot: &JudgedPath, world: &World<'_>) -> bool {
-    let real = spot.real();
+    let real = spot.real_form();
     world.roots.iter().any(|root| real.path.starts_with(root))
 }
 
 /// Returns the kind of secret that a place holds, which should not be shown.
-pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+pub(crate) fn secret_kind(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
     let secret = |form: &PathForm| {
         let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
-        let by_shape = || gnoma_core::places::secret(&form.path).map(|known| known.kind);
-        named(form, tables::secrets(), world).or_else(by_shape).filter(|_| !is_shown)
+        let by_shape = || gnoma_core::places::find_secret(&form.path).map(|known| known.kind);
+        find_place_kind(form, tables::secret_places(), world)
+            .or_else(by_shape)
+            .filter(|_| !is_shown)
     };
     let is_own = || is_own(spot, world) && !is_skill(spot, world);
     spot.forms().find_map(secret).or_else(|| is_own().then_some(OWN_FILES))
@@ -209,16 +211,17 @@ pub(crate) fn secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static st
 /// The secret that reading a place would show. A pattern shows what is there and fits it, where the sandbox keeps
 /// secrets that appear later from the command.
 fn readable_secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
-    let kind = secret(spot, world)?;
-    let is_secret = |path: &PathBuf| secret(&JudgedPath::path(path, world), world).is_some();
+    let kind = secret_kind(spot, world)?;
+    let is_secret =
+        |path: &PathBuf| secret_kind(&JudgedPath::from_path(path, world), world).is_some();
     let paths = if world.sandboxed { present::matching_paths(spot, world) } else { None };
     paths.is_none_or(|paths| paths.iter().any(is_secret)).then_some(kind)
 }
 
 /// Returns a description of what a place decides about, so that changing it needs a person.
-fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
-    let by_name = |form: &PathForm| named(form, tables::guarded(), world);
-    secret(spot, world)
+fn guarded_kind(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+    let by_name = |form: &PathForm| find_place_kind(form, tables::guarded_places(), world);
+    secret_kind(spot, world)
         .or_else(|| is_own(spot, world).then_some(OWN_FILES))
         .or_else(|| spot.forms().find_map(by_name))
         .or_else(|| spot.forms().any(|form| is_program(form, world)).then_some(PROGRAM_FOLDER))
@@ -232,13 +235,13 @@ fn guarded(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
 fn works_at_home(world: &World<'_>) -> bool {
     let copied = world.copies.iter().map(|(_, original)| original);
     let worked_on: Vec<_> = world.roots.iter().chain(copied).collect();
-    homes(world).iter().any(|home| worked_on.iter().any(|folder| home.starts_with(folder)))
+    home_folders(world).iter().any(|home| worked_on.iter().any(|folder| home.starts_with(folder)))
 }
 
 /// Returns a description of a path that begins with a dot directly in the home, or of a pattern that could name
 /// one, apart from caches, work and copies.
 fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
-    let homes = homes(world);
+    let homes = home_folders(world);
     let is_plain = |form: &PathForm| {
         let below = homes.iter().find_map(|home| form.path.strip_prefix(home).ok());
         let is_copy = world.copies.iter().any(|(copy, _)| form.path.starts_with(copy));
@@ -260,7 +263,7 @@ fn is_program(form: &PathForm, world: &World<'_>) -> bool {
 /// Reports whether the place is in a repository's own folder, whatever that is called, or would make its folder
 /// one.
 fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
-    let real = &spot.real().path;
+    let real = &spot.real_form().path;
     let inside = real.ancestors().take_while(|path| {
         path.parent().is_some_and(|folder| world.roots.iter().any(|root| folder.starts_with(root)))
     });
@@ -283,20 +286,24 @@ fn is_system(spot: &JudgedPath, world: &World<'_>) -> bool {
         })
 }
 
-fn named(form: &PathForm, places: &[SensitivePlace], world: &World<'_>) -> Option<&'static str> {
-    let homes = homes(world);
+fn find_place_kind(
+    form: &PathForm,
+    places: &[SensitivePlace],
+    world: &World<'_>,
+) -> Option<&'static str> {
+    let homes = home_folders(world);
     places.iter().find(|place| form.is_at(place, &homes)).map(|place| place.kind)
 }
 
 /// The user's home, as it is written and with links followed.
-fn homes(world: &World<'_>) -> Vec<PathBuf> {
+fn home_folders(world: &World<'_>) -> Vec<PathBuf> {
     let written = world.home.map(Path::to_path_buf);
     written.clone().into_iter().chain(written.map(|home| (world.resolve)(&home))).collect()
 }
 
 /// Reports whether the place came with a program; false for a home or a workspace among programs.
 fn is_public(form: &PathForm, world: &World<'_>) -> bool {
-    let own = homes(world);
+    let own = home_folders(world);
     form.is_below_any(tables::PUBLIC)
         && !own.iter().chain(world.roots).any(|folder| form.is_below(folder))
 }
@@ -339,7 +346,7 @@ fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
         let shares_temporary = world.roots.iter().any(|root| below_temporary(root));
         return shares_temporary || world.repositories.replaces_temporary();
     }
-    let real = spot.real();
+    let real = spot.real_form();
     let home = world.home.map(|home| (world.resolve)(home));
     let shared = || CACHES.iter().chain(TOOL_CHAINS);
     let in_cache = |home: &Path| shared().any(|cache| real.path.starts_with(home.join(cache)));
@@ -358,9 +365,9 @@ fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
 /// Reports whether the place need not last, because it is temporary. A home that was put among temporary files
 /// holds what must last.
 fn in_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
-    let real = spot.real();
+    let real = spot.real_form();
     let at_home = |home: &PathBuf| real.is_below(home) || home.starts_with(&real.path);
-    below_temporary(&real.path) && !homes(world).iter().any(at_home)
+    below_temporary(&real.path) && !home_folders(world).iter().any(at_home)
 }
 
 fn below_temporary(path: &Path) -> bool {

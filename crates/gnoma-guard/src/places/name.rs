@@ -1,7 +1,8 @@
 //! One name of a path or a pattern, ready for comparing.
 
 use crate::permission::meet::{
-    Dialect, Letter, PatternStep, fold, fold_pattern, letters, meet, same_letter,
+    Dialect, Letter, PatternStep, fold_name, fold_pattern, pattern_letters, patterns_overlap,
+    same_letter,
 };
 
 /// A name, folded as file systems that mind the least compare it.
@@ -33,31 +34,31 @@ pub(super) fn fits_names(place: &[Name], names: &[Name]) -> bool {
         NameKind::ByEnding => wanted.letters.first() == Some(&PatternStep::Run),
         NameKind::Anything => false,
     };
-    place.iter().zip(names).all(|(wanted, name)| wanted.meets(name))
+    place.iter().zip(names).all(|(wanted, name)| wanted.overlaps_name(name))
         && place.iter().zip(names).any(tells)
 }
 
 impl Name {
     pub(super) fn new(text: &str, dialect: Dialect) -> Self {
         let letters = match dialect {
-            Dialect::Plain | Dialect::Rule => letters(&fold(text), dialect),
+            Dialect::Plain | Dialect::Rule => pattern_letters(&fold_name(text), dialect),
             Dialect::Shell => fold_pattern(text),
         };
-        let literal: Option<String> = letters.iter().map(literal).collect();
+        let literal: Option<String> = letters.iter().map(literal_letter).collect();
         let kind = if literal.is_some() { NameKind::Literal } else { kind_of(text, &letters) };
-        Self { letters, folded: literal.unwrap_or_else(|| fold(text)), kind }
+        Self { letters, folded: literal.unwrap_or_else(|| fold_name(text)), kind }
     }
 
-    pub(super) fn meets(&self, other: &Self) -> bool {
+    pub(super) fn overlaps_name(&self, other: &Self) -> bool {
         if self.kind == NameKind::Literal && other.kind == NameKind::Literal {
             return self.folded == other.folded;
         }
-        meet(&self.letters, &other.letters, same_letter).unwrap_or(true)
+        patterns_overlap(&self.letters, &other.letters, same_letter).unwrap_or(true)
     }
 }
 
 /// The letter that a step means, if it is one.
-fn literal(step: &PatternStep<Letter>) -> Option<char> {
+fn literal_letter(step: &PatternStep<Letter>) -> Option<char> {
     match step {
         PatternStep::One(letter) => *letter,
         PatternStep::Run => None,
@@ -78,6 +79,6 @@ fn kind_of(text: &str, letters: &[PatternStep<Letter>]) -> NameKind {
     let tells = begins_with_dot
         || text.starts_with('.')
         || text.chars().any(char::is_alphanumeric)
-        || letters.iter().filter_map(literal).any(says);
+        || letters.iter().filter_map(literal_letter).any(says);
     if tells { NameKind::Telling } else { NameKind::Anything }
 }

@@ -20,7 +20,7 @@ pub(super) fn matching_paths(spot: &JudgedPath, world: &World<'_>) -> Option<Vec
         return None;
     }
     let mut paths = vec![PathBuf::from("/")];
-    for (part, name) in spot.real().parts() {
+    for (part, name) in spot.real_form().named_parts() {
         let text = part.to_string_lossy();
         if UNUSUAL.iter().any(|mark| text.contains(mark)) {
             return None;
@@ -40,7 +40,7 @@ fn matching_entries(folders: &[PathBuf], name: &Name, world: &World<'_>) -> Opti
     for folder in folders {
         let entries = (world.list)(&(world.resolve)(folder))?;
         let fits = |entry: &&std::ffi::OsString| {
-            name.meets(&Name::new(&entry.to_string_lossy(), Dialect::Plain))
+            name.overlaps_name(&Name::new(&entry.to_string_lossy(), Dialect::Plain))
         };
         paths.extend(entries.iter().filter(fits).map(|entry| folder.join(Path::new(entry))));
         if paths.len() > MAX_PATHS {

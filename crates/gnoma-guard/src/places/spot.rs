@@ -5,7 +5,7 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use gnoma_core::{glob::matches, names::escape_path, places::original};
+use gnoma_core::{glob::glob_matches, names::escape_path, places::original_path};
 
 use super::name::{Name, NameKind, fits_names};
 use super::tables::{self, PlaceStart, SensitivePlace};
@@ -38,26 +38,28 @@ pub(crate) struct PathForm {
 
 impl JudgedPath {
     /// The path that a call names; relative ones start in the working folder.
-    pub(crate) fn path(path: &Path, world: &World<'_>) -> Self {
+    pub(crate) fn from_path(path: &Path, world: &World<'_>) -> Self {
         let whole = world.cwd.join(path);
         // The kernel follows a link before it takes `..`, so the path is resolved as it is written.
         let real = without_dots(&(world.resolve)(&whole));
         Self {
             literal: PathForm::new(without_dots(&whole), Dialect::Plain),
-            original: original(&real, world.copies).map(|path| PathForm::new(path, Dialect::Plain)),
+            original: original_path(&real, world.copies)
+                .map(|path| PathForm::new(path, Dialect::Plain)),
             real: PathForm::new(real, Dialect::Plain),
             is_pattern: false,
         }
     }
 
     /// Everything that a shell would expand `pattern` to; it starts with the folder `base`.
-    pub(crate) fn pattern(base: &Path, pattern: &str, world: &World<'_>) -> Self {
+    pub(crate) fn from_pattern(base: &Path, pattern: &str, world: &World<'_>) -> Self {
         let literal = without_dots(Path::new(pattern));
         let rest = literal.strip_prefix(without_dots(base)).unwrap_or(&literal);
         let real = without_dots(&(world.resolve)(base)).join(rest);
         Self {
             literal: PathForm::new(literal.clone(), Dialect::Shell),
-            original: original(&real, world.copies).map(|path| PathForm::new(path, Dialect::Shell)),
+            original: original_path(&real, world.copies)
+                .map(|path| PathForm::new(path, Dialect::Shell)),
             real: PathForm::new(real, Dialect::Shell),
             is_pattern: true,
         }
@@ -68,7 +70,7 @@ impl JudgedPath {
     }
 
     /// Returns the form with links followed.
-    pub(crate) fn real(&self) -> &PathForm {
+    pub(crate) fn real_form(&self) -> &PathForm {
         &self.real
     }
 
@@ -92,21 +94,21 @@ impl JudgedPath {
     }
 
     /// As people write it, on one line.
-    pub(crate) fn shown(&self, world: &World<'_>) -> String {
-        shown(&self.literal.path, world)
+    pub(crate) fn to_line(&self, world: &World<'_>) -> String {
+        display_path(&self.literal.path, world)
     }
 
     /// Returns the path to which links lead the place, when that is not where it seems to be.
-    pub(crate) fn target(&self, world: &World<'_>) -> Option<String> {
+    pub(crate) fn link_target(&self, world: &World<'_>) -> Option<String> {
         let expected = match self.literal.path.strip_prefix(world.cwd) {
             Ok(rest) => (world.resolve)(world.cwd).join(rest),
             Err(_) => self.literal.path.clone(),
         };
-        (self.real.path != expected).then(|| shown(&self.real.path, world))
+        (self.real.path != expected).then(|| display_path(&self.real.path, world))
     }
 }
 
-fn shown(path: &Path, world: &World<'_>) -> String {
+fn display_path(path: &Path, world: &World<'_>) -> String {
     let below = |base: &Path| path.strip_prefix(base).ok();
     let text = if let Some(rest) = below(world.cwd) {
         if rest.as_os_str().is_empty() { ".".to_owned() } else { escape_path(rest) }
@@ -128,7 +130,7 @@ impl PathForm {
     }
 
     /// Returns the names of the path, each as it is written and ready for comparing.
-    pub(super) fn parts(&self) -> impl Iterator<Item = (&OsStr, &Name)> {
+    pub(super) fn named_parts(&self) -> impl Iterator<Item = (&OsStr, &Name)> {
         let written = self.path.components().filter_map(|component| match component {
             Component::Normal(name) => Some(name),
             _ => None,
@@ -137,7 +139,7 @@ impl PathForm {
     }
 
     /// Returns the names of the path as steps, for patterns of rules.
-    pub(crate) fn steps(&self) -> Vec<PatternStep<Vec<PatternStep<Letter>>>> {
+    pub(crate) fn pattern_steps(&self) -> Vec<PatternStep<Vec<PatternStep<Letter>>>> {
         let step = |name: &Name| {
             if name.kind == NameKind::Anything && name.folded == "**" {
                 PatternStep::Run
@@ -181,7 +183,7 @@ impl PathForm {
     pub(super) fn is_below(&self, folder: &Path) -> bool {
         let folder = Self::new(without_dots(folder), Dialect::Plain);
         self.names.len() >= folder.names.len()
-            && folder.names.iter().zip(&self.names).all(|(one, two)| one.meets(two))
+            && folder.names.iter().zip(&self.names).all(|(one, two)| one.overlaps_name(two))
     }
 
     pub(super) fn is_below_any(&self, folders: &[&str]) -> bool {
@@ -191,7 +193,8 @@ impl PathForm {
     /// Reports whether the last name of the path is one of `names`.
     pub(super) fn is_named_like(&self, names: &[&str]) -> bool {
         self.names.last().is_some_and(|last| {
-            last.kind == NameKind::Literal && names.iter().any(|name| matches(name, &last.folded))
+            last.kind == NameKind::Literal
+                && names.iter().any(|name| glob_matches(name, &last.folded))
         })
     }
 

@@ -28,28 +28,31 @@ pub(super) enum PlaceStart {
     Home,
 }
 
-pub(super) fn secrets() -> &'static [SensitivePlace] {
-    static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| places(SECRETS));
+pub(super) fn secret_places() -> &'static [SensitivePlace] {
+    static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| parse_places(SECRETS));
     &PLACES
 }
 
 /// Returns the places that matter only when they are changed.
-pub(super) fn guarded() -> &'static [SensitivePlace] {
-    static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| places(GUARDED));
+pub(super) fn guarded_places() -> &'static [SensitivePlace] {
+    static PLACES: LazyLock<Vec<SensitivePlace>> = LazyLock::new(|| parse_places(GUARDED));
     &PLACES
 }
 
 /// Everything with a dot directly in the home.
 pub(super) fn home_settings() -> &'static SensitivePlace {
-    static PLACE: LazyLock<SensitivePlace> = LazyLock::new(|| place(HOME_SETTINGS, "~/.*/"));
+    static PLACE: LazyLock<SensitivePlace> = LazyLock::new(|| parse_place(HOME_SETTINGS, "~/.*/"));
     &PLACE
 }
 
-fn places<W>(groups: &[Group<W>]) -> Vec<SensitivePlace> {
-    groups.iter().flat_map(|group| group.names().map(|text| place(group.kind, text))).collect()
+fn parse_places<W>(groups: &[Group<W>]) -> Vec<SensitivePlace> {
+    groups
+        .iter()
+        .flat_map(|group| group.names().map(|text| parse_place(group.kind, text)))
+        .collect()
 }
 
-fn place(kind: &'static str, text: &str) -> SensitivePlace {
+fn parse_place(kind: &'static str, text: &str) -> SensitivePlace {
     let (start, rest) = match (text.strip_prefix('/'), text.strip_prefix("~/")) {
         (Some(rest), _) => (PlaceStart::Root, rest),
         (_, Some(rest)) => (PlaceStart::Home, rest),

@@ -40,7 +40,7 @@ struct OpenSpan {
 /// Judges the span that `opening` opens before `behind`; `None` when its end is not here yet.
 ///
 /// `line_turns`: letters written from right to left stand before it on the line.
-pub(super) fn span(
+pub(super) fn judge_span(
     opening: char,
     behind: &str,
     line_turns: bool,
@@ -88,7 +88,7 @@ pub(super) fn span(
 
 /// Reports whether letters written from right to left follow on the line, from the byte `from` on.
 fn turns_after(behind: &str, from: usize, end: bool) -> Option<bool> {
-    Some(ahead(behind.get(from..).unwrap_or_default(), 0, end)? == Ahead::Turns)
+    Some(scan_ahead(behind.get(from..).unwrap_or_default(), 0, end)? == Ahead::Turns)
 }
 
 /// Reports whether `close` closes `open`, and the span held what it was opened for.
@@ -112,7 +112,7 @@ pub(super) enum Ahead {
 
 /// Looks for letters written from right to left; the first `known` bytes have none. `None` when too
 /// little is here to tell.
-pub(super) fn ahead(rest: &str, known: usize, end: bool) -> Option<Ahead> {
+pub(super) fn scan_ahead(rest: &str, known: usize, end: bool) -> Option<Ahead> {
     let known = known.min(rest.len());
     for (at, c) in rest.get(known..)?.char_indices() {
         let bytes = known + at;

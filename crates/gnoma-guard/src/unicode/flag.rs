@@ -84,7 +84,7 @@ impl Flag {
 
     /// One sentence for a person.
     #[must_use]
-    pub fn sentence(&self) -> String {
+    pub fn to_sentence(&self) -> String {
         self.to_string()
     }
 }
@@ -102,7 +102,13 @@ impl fmt::Display for Flag {
 pub(super) struct Flags(Vec<Flag>);
 
 impl Flags {
-    pub(super) fn add(&mut self, kind: FlagKind, what: &'static str, at: usize, removed: bool) {
+    pub(super) fn add_flag(
+        &mut self,
+        kind: FlagKind,
+        what: &'static str,
+        at: usize,
+        removed: bool,
+    ) {
         let same =
             |flag: &&mut Flag| flag.kind == kind && flag.what == what && flag.removed == removed;
         match self.0.iter_mut().find(same) {

@@ -42,7 +42,7 @@ impl BreakWatch {
     }
 
     /// Takes in another character that stays.
-    pub(super) fn see(&mut self, c: char) {
+    pub(super) fn observe_char(&mut self, c: char) {
         if c.is_alphabetic() {
             self.letters += 1;
             self.is_accented = true;

@@ -30,7 +30,7 @@ enum LetterScript {
 }
 
 /// The script of a letter, and whether it looks like a Latin letter.
-fn foreign(c: char) -> Option<(LetterScript, bool)> {
+fn foreign_script(c: char) -> Option<(LetterScript, bool)> {
     const CYRILLIC: &str = "аеорсухіјѕһԁԛԝӏѵѡкАВЕКМНОРСТУХІЈЅӀԚԜԌҮүҺԍ";
     const GREEK: &str = "αονρικυχηγωϲϳΑΒΕΖΗΙΚΜΝΟΡΤΥΧͿ";
     const ARMENIAN: &str = "օոսհցզյաՕՍՏԼՈ";
@@ -129,7 +129,7 @@ const ALIKES: &[(u32, u32, FlagContext)] = &[
     (0x1F130, 0x1F149, FlagContext::InRows),
 ];
 
-fn alike(c: char) -> Option<FlagContext> {
+fn lookalike_context(c: char) -> Option<FlagContext> {
     let code = u32::from(c);
     let after = ALIKES.partition_point(|(first, ..)| *first <= code);
     let (_, last, place) = ALIKES.get(after.checked_sub(1)?)?;
@@ -167,7 +167,7 @@ impl WordWatch {
     pub(super) fn see_ascii(&mut self, text: &str, at: usize, flags: &mut Flags) {
         let bytes = text.as_bytes();
         if let Some(first) = text.chars().next() {
-            self.settle(first, flags);
+            self.resolve_waiting(first, flags);
         }
         let head = bytes.iter().take_while(|b| b.is_ascii_alphabetic()).count();
         if self.word_is_open() || head == bytes.len() {
@@ -195,8 +195,14 @@ impl WordWatch {
     }
 
     /// Takes in a character beyond ASCII, or a form feed.
-    pub(super) fn see(&mut self, c: char, before: Option<char>, at: usize, flags: &mut Flags) {
-        self.settle(c, flags);
+    pub(super) fn observe_char(
+        &mut self,
+        c: char,
+        before: Option<char>,
+        at: usize,
+        flags: &mut Flags,
+    ) {
+        self.resolve_waiting(c, flags);
         if matches!(c, '\u{3041}'..='\u{30FA}' | '\u{4E00}'..='\u{9FFF}' | '\u{AC00}'..='\u{D7A3}')
         {
             // Most letters of East Asia are neither like Latin ones nor marks.
@@ -204,7 +210,7 @@ impl WordWatch {
             return self.end_word(flags);
         }
         self.line_is_east_asian |= is_east_asian(c);
-        if let Some((script, looks_latin)) = foreign(c) {
+        if let Some((script, looks_latin)) = foreign_script(c) {
             self.begin_word(at);
             self.word.foreign += 1;
             self.word.foreign_alike += usize::from(looks_latin);
@@ -215,7 +221,7 @@ impl WordWatch {
         } else if !unicode_normalization::char::is_combining_mark(c) {
             self.end_word(flags);
         }
-        if let Some(place) = alike(c) {
+        if let Some(place) = lookalike_context(c) {
             self.see_alike(place, before, at, flags);
         }
     }
@@ -227,7 +233,7 @@ impl WordWatch {
         at: usize,
         flags: &mut Flags,
     ) {
-        let continues_row = before.and_then(alike) == Some(FlagContext::InRows);
+        let continues_row = before.and_then(lookalike_context) == Some(FlagContext::InRows);
         let is_found = match place {
             FlagContext::Anywhere => true,
             FlagContext::ByWord => before.is_some_and(|c| c.is_ascii_alphanumeric()),
@@ -247,14 +253,14 @@ impl WordWatch {
             }
         };
         if is_found {
-            flags.add(FlagKind::LookAlike, ALIKE, at, false);
+            flags.add_flag(FlagKind::LookAlike, ALIKE, at, false);
         } else {
             self.waiting = Some((at, place));
         }
     }
 
     /// Lets the right neighbour of the waiting character decide.
-    fn settle(&mut self, next: char, flags: &mut Flags) {
+    fn resolve_waiting(&mut self, next: char, flags: &mut Flags) {
         let Some((at, place)) = self.waiting.take() else { return };
         let is_found = match place {
             FlagContext::ByWord | FlagContext::InRows => next.is_ascii_alphanumeric(),
@@ -268,7 +274,7 @@ impl WordWatch {
             FlagContext::Anywhere => false,
         };
         if is_found {
-            flags.add(FlagKind::LookAlike, ALIKE, at, false);
+            flags.add_flag(FlagKind::LookAlike, ALIKE, at, false);
         }
     }
 
@@ -295,7 +301,7 @@ impl WordWatch {
                 && word.latin_like_cyrillic == word.latin;
             let is_unit = script == LetterScript::Greek && word.latin < MIN_LATIN_BESIDE_GREEK;
             if could_be_cyrillic || (could_be_latin && !is_unit) {
-                flags.add(FlagKind::MixedScript, MIXED, word.at, false);
+                flags.add_flag(FlagKind::MixedScript, MIXED, word.at, false);
             }
         }
         if !could_be_latin || (script == LetterScript::Rare && word.latin == 0) {
@@ -316,10 +322,10 @@ impl WordWatch {
     pub(super) fn end_line(&mut self, flags: &mut Flags) {
         self.end_word(flags);
         if let Some(at) = self.looks_latin.filter(|_| !self.line_is_foreign) {
-            flags.add(FlagKind::MixedScript, FOREIGN, at, false);
+            flags.add_flag(FlagKind::MixedScript, FOREIGN, at, false);
         }
         if let Some(at) = self.wide.filter(|_| !self.line_is_east_asian) {
-            flags.add(FlagKind::LookAlike, ALIKE, at, false);
+            flags.add_flag(FlagKind::LookAlike, ALIKE, at, false);
         }
         *self = Self::default();
     }

@@ -34,7 +34,7 @@ pub struct Cleaned<'a> {
 
 /// Cleans a text. What remains is a subsequence of it, and cleaning that again changes nothing.
 #[must_use]
-pub fn clean(text: &str, keep: Keep) -> Cleaned<'_> {
+pub fn clean_text(text: &str, keep: Keep) -> Cleaned<'_> {
     if plain_ascii(text.as_bytes()) == text.len() {
         return Cleaned { text: Cow::Borrowed(text), flags: Vec::new() };
     }
@@ -57,14 +57,14 @@ pub fn clean(text: &str, keep: Keep) -> Cleaned<'_> {
 }
 
 /// Cleans bytes that should be UTF-8. Those that are not become U+FFFD, so that a reader sees that
-/// something stood there; otherwise as [`clean`].
+/// something stood there; otherwise as [`clean_text`].
 #[must_use]
 pub fn clean_bytes(bytes: &[u8], keep: Keep) -> Cleaned<'_> {
     match String::from_utf8_lossy(bytes) {
-        Cow::Borrowed(text) => clean(text, keep),
+        Cow::Borrowed(text) => clean_text(text, keep),
         Cow::Owned(lossy) => {
             let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
-            let Cleaned { text, mut flags } = clean(&lossy, keep);
+            let Cleaned { text, mut flags } = clean_text(&lossy, keep);
             flags.push(Flag::invalid_bytes(valid));
             Cleaned { text: Cow::Owned(text.into_owned()), flags }
         }
@@ -98,7 +98,7 @@ impl Cleaner {
         let mut text = std::mem::take(&mut self.held);
         text.push_str(piece);
         let mut cleaned = String::with_capacity(text.len());
-        let walked = self.advance(&text, false, &mut cleaned);
+        let walked = self.advance_walk(&text, false, &mut cleaned);
         text.drain(..walked);
         self.held = text;
         Cow::Owned(cleaned)
@@ -109,12 +109,12 @@ impl Cleaner {
     pub fn finish(mut self) -> Cleaned<'static> {
         let text = std::mem::take(&mut self.held);
         let mut cleaned = String::new();
-        self.advance(&text, true, &mut cleaned);
+        self.advance_walk(&text, true, &mut cleaned);
         Cleaned { text: Cow::Owned(cleaned), flags: self.walk.finish() }
     }
 
     /// Walks as far as `text` tells; returns how far that is.
-    fn advance(&mut self, text: &str, end: bool, cleaned: &mut String) -> usize {
+    fn advance_walk(&mut self, text: &str, end: bool, cleaned: &mut String) -> usize {
         let mut at = 0;
         while let Some(step) = self.walk.step(text.get(at..).unwrap_or_default(), end) {
             let stretch = at..at + step.bytes;

@@ -67,7 +67,7 @@ const JOINING: &[(u32, u32, Joins)] = &[
 ];
 
 /// The joining script a character belongs to: how it joins, and a number that names it.
-pub(super) fn joining(c: char) -> Option<(Joins, usize)> {
+pub(super) fn joining_script(c: char) -> Option<(Joins, usize)> {
     let code = u32::from(c);
     let row = JOINING.partition_point(|(first, ..)| *first <= code).checked_sub(1)?;
     let (_, last, joins) = JOINING.get(row)?;

@@ -22,15 +22,15 @@ pub(super) enum Sequence {
 }
 
 /// Reads the sequence that `rest` starts with; `end` when nothing follows `rest`.
-pub(super) fn sequence(rest: &str, end: bool) -> Sequence {
+pub(super) fn read_sequence(rest: &str, end: bool) -> Sequence {
     let bytes = rest.as_bytes();
     match bytes {
-        [0x1B, b'[', ..] | [0xC2, 0x9B, ..] => control(bytes, end),
-        [0x1B, b']', ..] | [0xC2, 0x9D, ..] => string(bytes, true, end),
+        [0x1B, b'[', ..] | [0xC2, 0x9B, ..] => read_control_sequence(bytes, end),
+        [0x1B, b']', ..] | [0xC2, 0x9D, ..] => read_string_sequence(bytes, true, end),
         [0x1B, b'P' | b'X' | b'^' | b'_', ..] | [0xC2, 0x90 | 0x98 | 0x9E | 0x9F, ..] => {
-            string(bytes, false, end)
+            read_string_sequence(bytes, false, end)
         }
-        [0x1B, 0x20..=0x2F, ..] => short(bytes, end),
+        [0x1B, 0x20..=0x2F, ..] => read_short_sequence(bytes, end),
         [0x1B, 0x30..=0x7E, ..] => Sequence::Other { bytes: 2 },
         [0x1B] if !end => Sequence::Unfinished,
         _ => Sequence::Other { bytes: 1 },
@@ -38,7 +38,7 @@ pub(super) fn sequence(rest: &str, end: bool) -> Sequence {
 }
 
 /// `CSI`, parameters, intermediates, one final byte. Parameters without an end go with it.
-fn control(bytes: &[u8], end: bool) -> Sequence {
+fn read_control_sequence(bytes: &[u8], end: bool) -> Sequence {
     const START: usize = 2;
     let body = bytes.get(START..).unwrap_or_default();
     let stop = body.iter().take(MAX_CONTROL_BYTES).position(|b| !(0x20..=0x3F).contains(b));
@@ -57,7 +57,7 @@ fn control(bytes: &[u8], end: bool) -> Sequence {
 }
 
 /// A string up to its terminator (`ST`, for operating system commands also `BEL`).
-fn string(bytes: &[u8], bell_ends: bool, end: bool) -> Sequence {
+fn read_string_sequence(bytes: &[u8], bell_ends: bool, end: bool) -> Sequence {
     const START: usize = 2;
     let opening = Sequence::Other { bytes: START };
     let mut at = START;
@@ -74,7 +74,7 @@ fn string(bytes: &[u8], bell_ends: bool, end: bool) -> Sequence {
 }
 
 /// `ESC`, intermediates, one final byte: character sets, screen alignment.
-fn short(bytes: &[u8], end: bool) -> Sequence {
+fn read_short_sequence(bytes: &[u8], end: bool) -> Sequence {
     let body = bytes.get(1..).unwrap_or_default();
     let stop = body.iter().take(MAX_INTERMEDIATES).position(|b| !(0x20..=0x2F).contains(b));
     match stop.and_then(|at| Some((at, *body.get(at)?))) {
@@ -101,7 +101,7 @@ enum Colour {
 
 impl Pen {
     /// The pen after the parameters of a text attribute sequence.
-    pub(super) fn with(mut self, parameters: &str) -> Self {
+    pub(super) fn with_attributes(mut self, parameters: &str) -> Self {
         let mut numbers = parameters.split([';', ':']).map(|n| n.parse().unwrap_or(0));
         while let Some(number) = numbers.next() {
             match number {
@@ -109,10 +109,10 @@ impl Pen {
                 8 => self.is_concealed = true,
                 28 => self.is_concealed = false,
                 30..=37 => self.ink = Some(Colour::Palette(number - 30)),
-                38 => self.ink = extended(&mut numbers),
+                38 => self.ink = extended_colour(&mut numbers),
                 39 => self.ink = None,
                 40..=47 => self.paper = Some(Colour::Palette(number - 40)),
-                48 => self.paper = extended(&mut numbers),
+                48 => self.paper = extended_colour(&mut numbers),
                 49 => self.paper = None,
                 90..=97 => self.ink = Some(Colour::Palette(number - 82)),
                 100..=107 => self.paper = Some(Colour::Palette(number - 92)),
@@ -123,13 +123,13 @@ impl Pen {
     }
 
     /// Reports whether text written with this pen cannot be read.
-    pub(super) fn hides(self) -> bool {
+    pub(super) fn hides_text(self) -> bool {
         self.is_concealed || (self.ink.is_some() && self.ink == self.paper)
     }
 }
 
 /// The colour behind `38` or `48`.
-fn extended(numbers: &mut impl Iterator<Item = u32>) -> Option<Colour> {
+fn extended_colour(numbers: &mut impl Iterator<Item = u32>) -> Option<Colour> {
     match numbers.next()? {
         5 => numbers.next().map(Colour::Palette),
         2 => Some(Colour::Parts(numbers.next()?, numbers.next()?, numbers.next()?)),
@@ -147,35 +147,37 @@ mod tests {
 
     #[test]
     fn a_sequence_ends_where_a_terminal_ends_it() {
-        assert_eq!(sequence("\x1b[2Jx", true), other(4));
-        assert_eq!(sequence("\x1b[?25l", true), other(6));
-        assert_eq!(sequence("\x1b]0;title\x07x", true), other(10));
-        assert_eq!(sequence("\x1b]8;;http://x\x1b\\y", true), other(15));
-        assert_eq!(sequence("\u{90}q\u{9c}y", true), other(5));
-        assert_eq!(sequence("\x1b(0", true), other(3));
-        assert_eq!(sequence("\x1bMx", true), other(2));
-        assert_eq!(sequence("\x1b\x1b", true), other(1));
+        assert_eq!(read_sequence("\x1b[2Jx", true), other(4));
+        assert_eq!(read_sequence("\x1b[?25l", true), other(6));
+        assert_eq!(read_sequence("\x1b]0;title\x07x", true), other(10));
+        assert_eq!(read_sequence("\x1b]8;;http://x\x1b\\y", true), other(15));
+        assert_eq!(read_sequence("\u{90}q\u{9c}y", true), other(5));
+        assert_eq!(read_sequence("\x1b(0", true), other(3));
+        assert_eq!(read_sequence("\x1bMx", true), other(2));
+        assert_eq!(read_sequence("\x1b\x1b", true), other(1));
         let attributes = Sequence::Attributes { bytes: 7, parameters: 2 };
-        assert_eq!(sequence("\x1b[1;31mx", true), attributes);
-        assert_eq!(sequence("\x1b[>4;2mx", true), other(7));
+        assert_eq!(read_sequence("\x1b[1;31mx", true), attributes);
+        assert_eq!(read_sequence("\x1b[>4;2mx", true), other(7));
     }
 
     #[test]
     fn a_string_without_an_end_swallows_nothing() {
-        assert_eq!(sequence("\x1b]0;title\nnext\x07", true), other(2));
-        assert_eq!(sequence("\x1bPabc", true), other(2));
+        assert_eq!(read_sequence("\x1b]0;title\nnext\x07", true), other(2));
+        assert_eq!(read_sequence("\x1bPabc", true), other(2));
         let long = format!("\x1b]0;{}\x07", "x".repeat(MAX_STRING_BYTES));
-        assert_eq!(sequence(&long, true), other(2));
-        assert_eq!(sequence("\x1b]0;ti", false), Sequence::Unfinished);
+        assert_eq!(read_sequence(&long, true), other(2));
+        assert_eq!(read_sequence("\x1b]0;ti", false), Sequence::Unfinished);
     }
 
     #[test]
     fn a_pen_knows_when_it_hides() {
-        assert!(Pen::default().with("37;47").hides());
-        assert!(Pen::default().with("38;5;0;40").hides());
-        assert!(Pen::default().with("38;2;1;2;3").with("48:2:1:2:3").hides());
-        assert!(Pen::default().with("8").hides());
-        assert!(!Pen::default().with("37;47").with("").hides());
-        assert!(!Pen::default().with("1;31;40").hides());
+        assert!(Pen::default().with_attributes("37;47").hides_text());
+        assert!(Pen::default().with_attributes("38;5;0;40").hides_text());
+        assert!(
+            Pen::default().with_attributes("38;2;1;2;3").with_attributes("48:2:1:2:3").hides_text()
+        );
+        assert!(Pen::default().with_attributes("8").hides_text());
+        assert!(!Pen::default().with_attributes("37;47").with_attributes("").hides_text());
+        assert!(!Pen::default().with_attributes("1;31;40").hides_text());
     }
 }

@@ -40,12 +40,12 @@ pub(super) fn is_unassigned(c: char) -> bool {
     if !(0x370..0xfff0).contains(&code) {
         return false;
     }
-    let ranges = RANGES.get_or_init(|| GAPS.split(' ').filter_map(range).collect());
+    let ranges = RANGES.get_or_init(|| GAPS.split(' ').filter_map(parse_range).collect());
     let after = ranges.partition_point(|(first, _)| *first <= code);
     after.checked_sub(1).and_then(|at| ranges.get(at)).is_some_and(|(_, last)| code <= *last)
 }
 
-fn range(text: &str) -> Option<(u32, u32)> {
+fn parse_range(text: &str) -> Option<(u32, u32)> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let number = |text| u32::from_str_radix(text, 16).ok();
     Some((number(first)?, number(last)?))
@@ -57,7 +57,7 @@ mod tests {
 
     #[test]
     fn gaps_are_in_order_and_letters_are_none() {
-        let ranges: Vec<_> = GAPS.split(' ').map(|text| range(text).unwrap()).collect();
+        let ranges: Vec<_> = GAPS.split(' ').map(|text| parse_range(text).unwrap()).collect();
         assert!(ranges.iter().all(|(first, last)| first <= last));
         assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0));
         for c in ['\u{378}', '\u{530}', '\u{2fe0}', '\u{ffef}'] {

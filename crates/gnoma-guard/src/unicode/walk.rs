@@ -120,12 +120,12 @@ impl Walk {
                 None => {
                     if is_unassigned(c) {
                         let what = "code points without a meaning";
-                        self.flags.add(FlagKind::Invalid, what, self.at, false);
+                        self.flags.add_flag(FlagKind::Invalid, what, self.at, false);
                     }
-                    self.keep(c);
+                    self.keep_char(c);
                     WalkStep { bytes: c.len_utf8(), stays: true }
                 }
-                Some(entry) => self.judge(c, entry, rest, end)?,
+                Some(entry) => self.judge_char(c, entry, rest, end)?,
             }
         };
         self.at += step.bytes;
@@ -151,9 +151,9 @@ impl Walk {
         self.private_run = 0;
     }
 
-    fn keep(&mut self, c: char) {
-        self.words.see(c, self.before, self.at, &mut self.flags);
-        self.breaks.see(c);
+    fn keep_char(&mut self, c: char) {
+        self.words.observe_char(c, self.before, self.at, &mut self.flags);
+        self.breaks.observe_char(c);
         self.in_emoji = scripts::is_pictograph(c)
             || (self.in_emoji && (scripts::changes_pictograph(c) || is_selector(c)));
         self.line_turns |= scripts::is_right_to_left(c);
@@ -162,7 +162,13 @@ impl Walk {
         self.private_run = 0;
     }
 
-    fn judge(&mut self, c: char, entry: &CharRange, rest: &str, end: bool) -> Option<WalkStep> {
+    fn judge_char(
+        &mut self,
+        c: char,
+        entry: &CharRange,
+        rest: &str,
+        end: bool,
+    ) -> Option<WalkStep> {
         if entry.class == Class::Escape {
             return self.judge_sequence(entry, rest, end);
         }
@@ -178,11 +184,11 @@ impl Walk {
             let again =
                 behind.chars().next().filter(|next| c == '\u{8}' && self.before == Some(*next));
             let bytes = c.len_utf8() + again.map_or(0, char::len_utf8);
-            (self.stays(c, entry.class, behind, end)?, bytes)
+            (self.char_stays(c, entry.class, behind, end)?, bytes)
         };
         if !stays {
             if entry.class != Class::ByteOrderMark || !self.begins_a_file() {
-                self.flags.add(entry.kind, entry.what, self.at, true);
+                self.flags.add_flag(entry.kind, entry.what, self.at, true);
             }
             self.after_selector = is_selector(c);
             return Some(WalkStep { bytes, stays });
@@ -190,12 +196,12 @@ impl Walk {
         match entry.class {
             Class::CarriageReturn | Class::PrintedSpace => {}
             Class::Icon | Class::Private => {
-                self.flags.add(FlagKind::Private, entry.what, self.at, false);
+                self.flags.add_flag(FlagKind::Private, entry.what, self.at, false);
             }
-            _ => self.flags.add(FlagKind::Belonging, entry.what, self.at, false),
+            _ => self.flags.add_flag(FlagKind::Belonging, entry.what, self.at, false),
         }
         let private_run = self.private_run + 1;
-        self.keep(c);
+        self.keep_char(c);
         if entry.class == Class::Private {
             self.private_run = private_run;
         }
@@ -203,7 +209,7 @@ impl Walk {
     }
 
     /// Reports whether a character of the table stays where it is; `None` when too little follows to tell.
-    fn stays(&mut self, c: char, class: Class, behind: &str, end: bool) -> Option<bool> {
+    fn char_stays(&mut self, c: char, class: Class, behind: &str, end: bool) -> Option<bool> {
         let before = self.before;
         let next = behind.chars().next();
         Some(match class {
@@ -237,15 +243,17 @@ impl Walk {
             Class::Selector | Class::IdeographSelector => {
                 !self.after_selector
                     && !next.is_some_and(is_selector)
-                    && before.is_some_and(|base| selects(c, base, next))
+                    && before.is_some_and(|base| selects_form(c, base, next))
             }
-            Class::PrintedSpace => !before.is_some_and(is_ascii_letter) || !glues(behind, end)?,
+            Class::PrintedSpace => {
+                !before.is_some_and(is_ascii_letter) || !looks_like_blank(behind, end)?
+            }
             Class::BreakHint => {
-                shows(behind, end)?
+                shows_itself(behind, end)?
                     && (before.is_some_and(scripts::breaks_at_hints)
                         || next.is_some_and(scripts::breaks_at_hints))
             }
-            Class::NonJoiner => shows(behind, end)? && parts(before, next),
+            Class::NonJoiner => shows_itself(behind, end)? && separates_letters(before, next),
             Class::Joiner => self.joiner_stays(behind, end)?,
             Class::WordJoiner => self.word_joiner_stays(behind, end)?,
             Class::InvisibleOperator => self.operator_stays(behind, end)?,
@@ -276,15 +284,15 @@ impl Walk {
         let (before, next) = (self.before, behind.chars().next());
         let joins_pictures = self.in_emoji && next.is_some_and(scripts::is_pictograph);
         Some(
-            (joins_pictures && stands(behind, end)?)
-                || (shows(behind, end)? && joins(before, next)),
+            (joins_pictures && starts_with_plain(behind, end)?)
+                || (shows_itself(behind, end)? && joins_letters(before, next)),
         )
     }
 
     fn word_joiner_stays(&self, behind: &str, end: bool) -> Option<bool> {
         let beside = [self.before, behind.chars().next()];
         let is_foreign = |beside: &Option<char>| beside.is_some_and(|c| !c.is_ascii());
-        Some(beside.iter().all(is_foreign) && stands(behind, end)?)
+        Some(beside.iter().all(is_foreign) && starts_with_plain(behind, end)?)
     }
 
     fn operator_stays(&self, behind: &str, end: bool) -> Option<bool> {
@@ -292,7 +300,7 @@ impl Walk {
         Some(
             beside.iter().any(|beside| beside.is_some_and(is_mathematical))
                 && self.before.is_some_and(table::is_plain)
-                && stands(behind, end)?,
+                && starts_with_plain(behind, end)?,
         )
     }
 
@@ -301,16 +309,21 @@ impl Walk {
         let bytes = c.len_utf8();
         let carries = carries_text(c, rest.get(bytes..)?, end)?;
         if carries {
-            self.flags.add(FlagKind::Variation, "pictures that carry hidden text", self.at, true);
+            self.flags.add_flag(
+                FlagKind::Variation,
+                "pictures that carry hidden text",
+                self.at,
+                true,
+            );
         } else {
-            self.keep(c);
+            self.keep_char(c);
         }
         Some(WalkStep { bytes, stays: !carries })
     }
 
     fn span_stays(&mut self, c: char, behind: &str, end: bool) -> Option<bool> {
         if self.at >= self.span.0 {
-            let verdict = bidi::span(c, behind, self.line_turns, end)?;
+            let verdict = bidi::judge_span(c, behind, self.line_turns, end)?;
             self.span = (self.at + verdict.bytes, verdict.stays);
         }
         Some(self.span.1)
@@ -319,7 +332,7 @@ impl Walk {
     /// Reports whether letters written from right to left stand soon behind; `at` is where `behind` starts.
     fn line_will_turn(&mut self, at: usize, behind: &str, end: bool) -> Option<bool> {
         let known = self.calm_until.saturating_sub(at);
-        match bidi::ahead(behind, known, end)? {
+        match bidi::scan_ahead(behind, known, end)? {
             Ahead::Turns => Some(true),
             Ahead::Calm { bytes } => {
                 self.calm_until = at + bytes;
@@ -330,21 +343,26 @@ impl Walk {
 
     fn judge_sequence(&mut self, entry: &CharRange, rest: &str, end: bool) -> Option<WalkStep> {
         self.after_selector = false;
-        match terminal::sequence(rest, end) {
+        match terminal::read_sequence(rest, end) {
             Sequence::Unfinished => None,
             Sequence::Other { bytes } => {
-                self.flags.add(entry.kind, entry.what, self.at, true);
+                self.flags.add_flag(entry.kind, entry.what, self.at, true);
                 Some(WalkStep { bytes, stays: false })
             }
             Sequence::Attributes { bytes, parameters } => {
-                let pen = self.pen.with(rest.get(parameters..bytes - 1)?);
-                if pen.hides() {
-                    self.flags.add(FlagKind::HiddenColour, "colours that hide text", self.at, true);
+                let pen = self.pen.with_attributes(rest.get(parameters..bytes - 1)?);
+                if pen.hides_text() {
+                    self.flags.add_flag(
+                        FlagKind::HiddenColour,
+                        "colours that hide text",
+                        self.at,
+                        true,
+                    );
                     return Some(WalkStep { bytes, stays: false });
                 }
                 self.pen = pen;
                 let stays = self.keep == Keep::Colour && rest.starts_with('\u{1B}');
-                self.flags.add(FlagKind::Colour, "colours", self.at, !stays);
+                self.flags.add_flag(FlagKind::Colour, "colours", self.at, !stays);
                 Some(WalkStep { bytes, stays })
             }
         }
@@ -383,7 +401,7 @@ fn carries_text(picture: char, behind: &str, end: bool) -> Option<bool> {
 }
 
 /// Reports whether `text` starts with a character that always stays.
-fn stands(text: &str, end: bool) -> Option<bool> {
+fn starts_with_plain(text: &str, end: bool) -> Option<bool> {
     let Some(c) = text.chars().next() else { return Some(false) };
     if scripts::is_pictograph(c) {
         return carries_text(c, text.get(c.len_utf8()..)?, end).map(|carries| !carries);
@@ -421,11 +439,11 @@ fn is_mathematical(c: char) -> bool {
 }
 
 /// Reports whether what follows an invisible character shows itself, or ends the line or text.
-fn shows(behind: &str, end: bool) -> Option<bool> {
+fn shows_itself(behind: &str, end: bool) -> Option<bool> {
     match behind {
         "\r" if !end => None,
         _ if behind.starts_with("\r\n") => Some(true),
-        _ => Some(behind.is_empty() || stands(behind, end)?),
+        _ => Some(behind.is_empty() || starts_with_plain(behind, end)?),
     }
 }
 
@@ -437,7 +455,7 @@ fn fills_syllable(filler: char, before: Option<char>, next: Option<char>) -> boo
 }
 
 /// Reports whether a variation selector chooses a form that `base` has.
-fn selects(selector: char, base: char, next: Option<char>) -> bool {
+fn selects_form(selector: char, base: char, next: Option<char>) -> bool {
     match selector {
         '\u{FE0E}' | '\u{FE0F}' => {
             let is_keycap = matches!(base, '0'..='9' | '#' | '*') && next == Some('\u{20E3}');
@@ -450,7 +468,7 @@ fn selects(selector: char, base: char, next: Option<char>) -> bool {
 
 /// Reports whether a printed space after a Latin letter looks like the space of a command and is none: before a
 /// word, an option, a path or a variable; or has nothing behind it to be apart from.
-fn glues(behind: &str, end: bool) -> Option<bool> {
+fn looks_like_blank(behind: &str, end: bool) -> Option<bool> {
     let mut chars = behind.chars();
     let Some(next) = chars.next() else { return Some(true) };
     match (next, chars.next()) {
@@ -458,19 +476,20 @@ fn glues(behind: &str, end: bool) -> Option<bool> {
         ('-' | '/' | '~' | '$' | '.', None) => end.then_some(false),
         ('-' | '/' | '~' | '$' | '.', Some(c)) if c.is_ascii_graphic() => Some(true),
         ('-' | '/' | '~' | '$' | '.', Some(_)) => {
-            Some(!stands(behind.get(next.len_utf8()..)?, end)?)
+            Some(!starts_with_plain(behind.get(next.len_utf8()..)?, end)?)
         }
-        _ => Some(is_ascii_letter(next) || !stands(behind, end)?),
+        _ => Some(is_ascii_letter(next) || !starts_with_plain(behind, end)?),
     }
 }
 
 /// Reports whether a non-joiner parts letters that would join.
-fn parts(before: Option<char>, next: Option<char>) -> bool {
-    let Some((before, (joins, script))) = before.and_then(|c| Some((c, scripts::joining(c)?)))
+fn separates_letters(before: Option<char>, next: Option<char>) -> bool {
+    let Some((before, (joins, script))) =
+        before.and_then(|c| Some((c, scripts::joining_script(c)?)))
     else {
         return false;
     };
-    let same_script = |c| scripts::joining(c).is_some_and(|(_, other)| other == script);
+    let same_script = |c| scripts::joining_script(c).is_some_and(|(_, other)| other == script);
     match joins {
         Joins::Cursive => true,
         Joins::LooseVowels => scripts::is_virama(before) || next.is_some_and(same_script),
@@ -482,9 +501,10 @@ fn parts(before: Option<char>, next: Option<char>) -> bool {
 }
 
 /// Reports whether a joiner joins letters, or shows the joined form of one.
-fn joins(before: Option<char>, next: Option<char>) -> bool {
-    let is_cursive = |c| scripts::joining(c).is_some_and(|(joins, _)| joins == Joins::Cursive);
-    let script = |c: Option<char>| Some(scripts::joining(c?)?.1);
+fn joins_letters(before: Option<char>, next: Option<char>) -> bool {
+    let is_cursive =
+        |c| scripts::joining_script(c).is_some_and(|(joins, _)| joins == Joins::Cursive);
+    let script = |c: Option<char>| Some(scripts::joining_script(c?)?.1);
     before.is_some_and(|c| is_cursive(c) || scripts::is_virama(c))
         || next.is_some_and(is_cursive)
         || script(before).is_some_and(|before| script(next) == Some(before))

@@ -72,19 +72,19 @@ impl Vault {
         }
         let rule = name_of(rule);
         if kept.values.len() >= MAX_SECRETS {
-            return placeholder::write(&rule, 0).into();
+            return placeholder::format_placeholder(&rule, 0).into();
         }
         let count = kept.counts.entry(rule.clone()).or_default();
         let number = self.first.wrapping_add(*count).max(1);
         *count += 1;
-        let placeholder: Arc<str> = placeholder::write(&rule, number).into();
+        let placeholder: Arc<str> = placeholder::format_placeholder(&rule, number).into();
         kept.values.insert(Arc::clone(&placeholder), Zeroizing::new(value.to_owned()));
         kept.placeholders.insert(digest, Arc::clone(&placeholder));
         placeholder
     }
 
     /// Reports whether the value has a placeholder.
-    pub(crate) fn holds(&self, value: &str) -> bool {
+    pub(crate) fn has_value(&self, value: &str) -> bool {
         let digest: [u8; 32] = Sha256::digest(value).into();
         self.kept.lock().placeholders.contains_key(&digest)
     }
@@ -93,7 +93,9 @@ impl Vault {
     #[must_use]
     pub fn restore<'a>(&self, text: &'a str) -> Restored<Cow<'a, str>> {
         let mut restored = Restored { text: Cow::Borrowed(text), used: vec![], unknown: vec![] };
-        if let Some(whole) = self.fill(text, &mut restored.used, &mut restored.unknown) {
+        if let Some(whole) =
+            self.replace_placeholders(text, &mut restored.used, &mut restored.unknown)
+        {
             restored.text = Cow::Owned(whole);
         }
         restored
@@ -103,13 +105,15 @@ impl Vault {
     #[must_use]
     pub fn restore_json(&self, json: &RawJson) -> Restored<RawJson> {
         let (mut used, mut unknown) = (Vec::new(), Vec::new());
-        let restored = strings::map(json.get(), |text| self.fill(text, &mut used, &mut unknown));
+        let restored = strings::map_strings(json.get(), |text| {
+            self.replace_placeholders(text, &mut used, &mut unknown)
+        });
         let text = restored.and_then(|text| RawJson::parse(text).ok());
         Restored { text: text.unwrap_or_else(|| json.clone()), used, unknown }
     }
 
     /// The text with its placeholders replaced; `None` when there is nothing to replace.
-    fn fill(
+    fn replace_placeholders(
         &self,
         text: &str,
         used: &mut Vec<Arc<str>>,
@@ -118,7 +122,7 @@ impl Vault {
         let mut filled: Option<String> = None;
         let mut copied = 0;
         let kept = self.kept.lock();
-        for range in placeholder::find(text) {
+        for range in placeholder::find_placeholders(text) {
             let written = text.get(range.clone()).unwrap_or_default();
             let Some((placeholder, value)) = kept.values.get_key_value(written) else {
                 if !unknown.iter().any(|known| known == written) {
@@ -150,12 +154,12 @@ impl Vault {
 
     /// Reports whether a text that looks like a placeholder stands for nothing in any session.
     pub(crate) fn is_example(written: &str) -> bool {
-        placeholder::number(written).is_some_and(|number| number < LEAST_NUMBER)
+        placeholder::placeholder_number(written).is_some_and(|number| number < LEAST_NUMBER)
     }
 
     /// The positions of placeholders in a text, resolvable or not.
-    pub(crate) fn placeholders(text: &str) -> Vec<std::ops::Range<usize>> {
-        placeholder::find(text).collect()
+    pub(crate) fn find_placeholders(text: &str) -> Vec<std::ops::Range<usize>> {
+        placeholder::find_placeholders(text).collect()
     }
 }
 

@@ -17,7 +17,7 @@ const CLOSINGS: [&str; 3] = ["}}", "\\}\\}", "%7d%7d"];
 const COLONS: [&str; 2] = [":", "%3a"];
 const WORD: &str = "secret";
 
-pub(super) fn write(rule: &str, number: u64) -> String {
+pub(super) fn format_placeholder(rule: &str, number: u64) -> String {
     format!("{{{{{WORD}:{rule}:{number}}}}}")
 }
 
@@ -26,14 +26,14 @@ pub(super) fn is_rule_char(c: char) -> bool {
 }
 
 /// The positions of placeholders in a text, well written or not.
-pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+pub(super) fn find_placeholders(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut from = 0;
     std::iter::from_fn(move || {
         loop {
             let at = from + text.get(from..)?.find(['{', '\\', '%'])?;
             from = at + 1;
             let rest = text.get(at..)?;
-            if let Some(length) = length(rest) {
+            if let Some(length) = placeholder_length(rest) {
                 from = at + length;
                 return Some(at..from);
             }
@@ -42,44 +42,44 @@ pub(super) fn find(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
 }
 
 /// The number in a placeholder that was found.
-pub(super) fn number(written: &str) -> Option<u64> {
-    parse(written)?.1.parse().ok()
+pub(super) fn placeholder_number(written: &str) -> Option<u64> {
+    parse_placeholder(written)?.1.parse().ok()
 }
 
-fn length(text: &str) -> Option<usize> {
-    Some(parse(text)?.0)
+fn placeholder_length(text: &str) -> Option<usize> {
+    Some(parse_placeholder(text)?.0)
 }
 
 /// The length of the placeholder that `text` starts with, and its digits.
-fn parse(text: &str) -> Option<(usize, &str)> {
-    let mut rest = OPENINGS.iter().find_map(|opening| strip(text, opening))?;
-    rest = strip(spaces(rest), WORD)?;
-    rest = colon(rest)?;
-    rest = run(rest, MAX_RULE_CHARS, is_rule_char)?;
-    let digits = colon(rest)?;
-    rest = run(digits, MAX_DIGITS, |c| c.is_ascii_digit())?;
+fn parse_placeholder(text: &str) -> Option<(usize, &str)> {
+    let mut rest = OPENINGS.iter().find_map(|opening| strip_start(text, opening))?;
+    rest = strip_start(skip_spaces(rest), WORD)?;
+    rest = skip_colon(rest)?;
+    rest = skip_run(rest, MAX_RULE_CHARS, is_rule_char)?;
+    let digits = skip_colon(rest)?;
+    rest = skip_run(digits, MAX_DIGITS, |c| c.is_ascii_digit())?;
     let digits = digits.get(..digits.len() - rest.len())?;
-    rest = CLOSINGS.iter().find_map(|closing| strip(spaces(rest), closing))?;
+    rest = CLOSINGS.iter().find_map(|closing| strip_start(skip_spaces(rest), closing))?;
     Some((text.len() - rest.len(), digits))
 }
 
 /// `text` without its start, whatever its case.
-fn strip<'a>(text: &'a str, start: &str) -> Option<&'a str> {
+fn strip_start<'a>(text: &'a str, start: &str) -> Option<&'a str> {
     let head = text.get(..start.len())?;
     if head.eq_ignore_ascii_case(start) { text.get(start.len()..) } else { None }
 }
 
-fn spaces(text: &str) -> &str {
+fn skip_spaces(text: &str) -> &str {
     let count = text.bytes().take(MAX_SPACES).take_while(|b| *b == b' ').count();
     text.get(count..).unwrap_or_default()
 }
 
-fn colon(text: &str) -> Option<&str> {
-    COLONS.iter().find_map(|colon| strip(spaces(text), colon)).map(spaces)
+fn skip_colon(text: &str) -> Option<&str> {
+    COLONS.iter().find_map(|colon| strip_start(skip_spaces(text), colon)).map(skip_spaces)
 }
 
 /// `text` without one to `most` characters of a kind.
-fn run(text: &str, most: usize, is_one: impl Fn(char) -> bool) -> Option<&str> {
+fn skip_run(text: &str, most: usize, is_one: impl Fn(char) -> bool) -> Option<&str> {
     let count = text.chars().take(most + 1).take_while(|c| is_one(*c)).count();
     // Only ASCII characters are of a kind, so that they count as bytes.
     if count == 0 || count > most { None } else { text.get(count..) }
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     fn found(text: &str) -> Vec<&str> {
-        find(text).filter_map(|range| text.get(range)).collect()
+        find_placeholders(text).filter_map(|range| text.get(range)).collect()
     }
 
     #[test]

@@ -87,8 +87,8 @@ fn cve_2025_58764_and_66032_words_are_what_the_shell_makes_of_them() {
 #[test]
 fn cve_2025_59536_a_project_allows_nothing_before_it_is_trusted() {
     let mut desk = Desk::new(Auto);
-    desk.permissions.remember(rule("allow *", Origin::Project));
-    desk.permissions.remember(rule("allow mcp(evil:*)", Origin::Project));
+    desk.permissions.add_rule(rule("allow *", Origin::Project));
+    desk.permissions.add_rule(rule("allow mcp(evil:*)", Origin::Project));
     desk.trusted = false;
     all_ask(&desk, &["bash ./setup.sh", "mcp__evil__run", "fs.write src/x"]);
 }
@@ -226,7 +226,7 @@ fn ghsa_wpqr_6v78_jr5g_rules_hold_in_every_mode_and_trust_is_needed() {
     assert_eq!(bypass.says("bash curl https://example.com"), "deny");
     all_ask(&bypass, &["bash npm publish"]);
     let mut untrusted = Desk::new(Auto);
-    untrusted.permissions.remember(rule("allow bash", Origin::Project));
+    untrusted.permissions.add_rule(rule("allow bash", Origin::Project));
     untrusted.trusted = false;
     all_ask(&untrusted, &["bash npm test"]);
 }
@@ -442,7 +442,7 @@ fn claude_code_action_1350_a_rule_is_read_whole_or_refused() {
 #[test]
 fn children_have_no_rights_of_their_own() {
     let mut desk = Desk::new(Auto);
-    desk.permissions = desk.permissions.child(Limit {
+    desk.permissions = desk.permissions.for_child(Limit {
         mode: Some(Bypass),
         tools: Some(vec!["fs.*".to_owned(), "bash".to_owned()]),
     });

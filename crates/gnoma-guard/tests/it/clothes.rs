@@ -9,7 +9,7 @@ use gnoma_core::{
 };
 use gnoma_guard::firewall::{Firewall, FirewallOptions, Policy, ProviderFacts};
 use gnoma_secrets::{Scanner, ScannerOptions};
-use gnoma_testkit::clothes::{clothes, readable};
+use gnoma_testkit::clothes::{encoded_variants, longest_readable_part};
 
 /// So many letters of the secret may be left: no more than chance would show.
 const MAX_READABLE: usize = 4;
@@ -28,9 +28,9 @@ fn firewall() -> Firewall {
 }
 
 fn exchange(command: &str, result: &str) -> Vec<Arc<Message>> {
-    let arguments = RawJson::of(&serde_json::json!({ "command": command })).unwrap();
+    let arguments = RawJson::from_value(&serde_json::json!({ "command": command })).unwrap();
     let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
-    let result = ToolResult::text(&call, result, false);
+    let result = ToolResult::from_text(&call, result, false);
     let asking = Message::assistant(vec![Content::ToolCall(call)], None, Some(StopReason::ToolUse));
     [asking.unwrap(), Message::results(vec![result]).unwrap()].map(Arc::new).to_vec()
 }
@@ -50,7 +50,7 @@ fn sent(firewall: &Firewall, messages: Vec<Arc<Message>>) -> String {
         format: None,
         thinking: None,
     };
-    let messages = firewall.outbound(&cloud, request).unwrap().request.messages;
+    let messages = firewall.check_request(&cloud, request).unwrap().request.messages;
     messages
         .iter()
         .map(|message| {
@@ -69,7 +69,7 @@ fn a_secret_of_the_session_leaves_in_no_clothes() {
     // It becomes known as most do: a file was read.
     sent(&firewall, exchange("cat config", &format!("token = {token}\n")));
     let mut left = Vec::new();
-    for (way, written) in clothes(&token) {
+    for (way, written) in encoded_variants(&token) {
         let text = format!("first line\n{written}\nlast line\n");
         let diff: String = written.lines().map(|line| format!("-  old\n+  {line}\n")).collect();
         let diff = format!("@@ -1,3 +1,3 @@\n context\n{diff} context\n");
@@ -78,18 +78,21 @@ fn a_secret_of_the_session_leaves_in_no_clothes() {
         let failed = ToolOutcome::Failed(ToolOutput {
             diff: Some(diff.clone()),
             report: Some(report),
-            ..ToolOutput::text(&text)
+            ..ToolOutput::from_text(&text)
         });
         for (door, shown) in [
             ("result", sent(&firewall, exchange("look", &text))),
             ("arguments", sent(&firewall, exchange(&text, "done"))),
             ("diff", sent(&firewall, exchange("git diff", &diff))),
-            ("log, preview or title", firewall.text(&text).into_owned()),
-            ("error", firewall.error(error).message),
-            ("refusal", format!("{:?}", firewall.outcome(ToolOutcome::Denied(text.clone())))),
-            ("outcome", format!("{:?}", firewall.outcome(failed))),
+            ("log, preview or title", firewall.redact_text(&text).into_owned()),
+            ("error", firewall.redact_error(error).message),
+            (
+                "refusal",
+                format!("{:?}", firewall.redact_outcome(ToolOutcome::Denied(text.clone()))),
+            ),
+            ("outcome", format!("{:?}", firewall.redact_outcome(failed))),
         ] {
-            if readable(&token, &shown) > MAX_READABLE {
+            if longest_readable_part(&token, &shown) > MAX_READABLE {
                 left.push(format!("{way}, {door}: {shown}"));
             }
             if !shown.contains("{{secret:") {
@@ -117,9 +120,9 @@ fn what_becomes_known_late_is_found_in_what_came_before() {
 fn what_was_found_comes_back_as_it_was() {
     let token = token();
     let firewall = firewall();
-    let _known = firewall.text(&token).into_owned();
-    for (way, written) in clothes(&token) {
-        let shown = firewall.text(&written).into_owned();
+    let _known = firewall.redact_text(&token).into_owned();
+    for (way, written) in encoded_variants(&token) {
+        let shown = firewall.redact_text(&written).into_owned();
         assert_eq!(firewall.vault().restore(&shown).text, written, "{way}");
     }
 }

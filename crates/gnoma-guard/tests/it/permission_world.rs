@@ -52,11 +52,11 @@ struct Repository {
 }
 
 impl Repositories for Repository {
-    fn program(&self, folder: &Path) -> Option<String> {
+    fn find_program_setting(&self, folder: &Path) -> Option<String> {
         self.program.filter(|_| folder.starts_with(WORKSPACE)).map(str::to_owned)
     }
 
-    fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
+    fn secret_files(&self, folder: &Path) -> Arc<[PathBuf]> {
         if folder.starts_with(WORKSPACE) { self.secrets.clone().into() } else { Arc::default() }
     }
 
@@ -95,7 +95,7 @@ impl Desk {
     /// Adds rules of the user, such as `allow bash(git status)`.
     pub(crate) fn with(mut self, rules: &[&str]) -> Self {
         for text in rules {
-            self.permissions.remember(rule(text, Origin::User));
+            self.permissions.add_rule(rule(text, Origin::User));
         }
         self
     }
@@ -291,6 +291,6 @@ pub(crate) fn parse(call: &str) -> (ToolSpec, ToolCall) {
         kind: ToolKind::Other,
         tier: Tier::Full,
     };
-    let arguments = RawJson::of(&arguments).unwrap();
+    let arguments = RawJson::from_value(&arguments).unwrap();
     (spec, ToolCall::new(CallId::new("call"), name, arguments))
 }

@@ -74,7 +74,7 @@ fn each_mode_has_its_own_way_with_changes() {
     assert_eq!((auto, edits), (Some(Trial::Ask), Some(Trial::KeepEdits)));
     assert_eq!(rest, [None, None, None]);
     let mut desk = Desk::new(AcceptEdits);
-    desk.permissions = desk.permissions.child(Limit { mode: Some(Plan), ..Limit::default() });
+    desk.permissions = desk.permissions.for_child(Limit { mode: Some(Plan), ..Limit::default() });
     assert_eq!(trial_of(&desk, "make").and_then(|run| run.grant.trial), Some(Trial::Discard));
 }
 

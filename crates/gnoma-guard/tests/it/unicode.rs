@@ -1,14 +1,14 @@
 //! Laws of text hygiene, and the world's writing that it must not touch.
 
-use gnoma_guard::unicode::{Cleaner, FlagKind, Keep, clean, clean_bytes};
+use gnoma_guard::unicode::{Cleaner, FlagKind, Keep, clean_bytes, clean_text};
 use proptest::prelude::*;
 
 fn cleaned(text: &str) -> String {
-    clean(text, Keep::Text).text.into_owned()
+    clean_text(text, Keep::Text).text.into_owned()
 }
 
 fn has(text: &str, kind: FlagKind) -> bool {
-    clean(text, Keep::Text).flags.iter().any(|flag| flag.kind == kind)
+    clean_text(text, Keep::Text).flags.iter().any(|flag| flag.kind == kind)
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn the_worlds_writing_stays_byte_for_byte() {
     ];
     for text in texts {
         assert_eq!(cleaned(text), text);
-        let flags = clean(text, Keep::Text).flags;
+        let flags = clean_text(text, Keep::Text).flags;
         assert!(flags.iter().all(|flag| !flag.kind.is_suspicious()), "{text}: {flags:?}");
     }
 }
@@ -184,7 +184,7 @@ fn what_hides_goes() {
     ];
     for (text, expected) in cases {
         assert_eq!(cleaned(text), expected, "{text:?}");
-        let flags = clean(text, Keep::Text).flags;
+        let flags = clean_text(text, Keep::Text).flags;
         assert!(flags.iter().any(
             |flag| flag.removed && flag.kind.is_suspicious() || flag.kind == FlagKind::Private
         ));
@@ -204,14 +204,14 @@ fn a_terminal_is_told_nothing_but_colours() {
     ];
     for (text, expected) in cases {
         assert_eq!(cleaned(text), expected, "{text:?}");
-        assert_eq!(clean(text, Keep::Colour).text, expected, "{text:?}");
+        assert_eq!(clean_text(text, Keep::Colour).text, expected, "{text:?}");
     }
     let red = "\x1b[1;31merror\x1b[0m";
-    assert_eq!(clean(red, Keep::Colour).text, red);
+    assert_eq!(clean_text(red, Keep::Colour).text, red);
     assert_eq!(cleaned(red), "error");
     assert!(!has(red, FlagKind::Terminal) && has(red, FlagKind::Colour));
     let hidden = "a\x1b[37;47mb\x1b[0m\x1b[8mc";
-    assert_eq!(clean(hidden, Keep::Colour).text, "ab\x1b[0mc");
+    assert_eq!(clean_text(hidden, Keep::Colour).text, "ab\x1b[0mc");
     assert!(has(hidden, FlagKind::HiddenColour));
 }
 
@@ -268,7 +268,7 @@ fn words_that_deceive_are_flagged_and_stay() {
         "x²",
     ];
     for text in honest {
-        let flags = clean(text, Keep::Text).flags;
+        let flags = clean_text(text, Keep::Text).flags;
         assert!(flags.is_empty(), "{text}: {flags:?}");
     }
 }
@@ -283,10 +283,10 @@ fn bytes_that_are_no_text_are_shown_as_such() {
 
 #[test]
 fn a_flag_says_what_where_and_how_often() {
-    let flags = clean("ab\u{200B}c\u{200B}", Keep::Text).flags;
+    let flags = clean_text("ab\u{200B}c\u{200B}", Keep::Text).flags;
     let [flag] = flags.as_slice() else { panic!("{flags:?}") };
     assert_eq!((flag.at, flag.count, flag.removed), (2, 2, true));
-    assert_eq!(flag.sentence(), "zero-width spaces: 2 removed, first at byte 2");
+    assert_eq!(flag.to_sentence(), "zero-width spaces: 2 removed, first at byte 2");
 }
 
 /// Text made of what is judged, and of what it is judged by.
@@ -348,9 +348,9 @@ proptest! {
     #[test]
     fn cleaning_twice_is_cleaning_once(text in tricky(), colour: bool) {
         let keep = if colour { Keep::Colour } else { Keep::Text };
-        let once = clean(&text, keep).text.into_owned();
+        let once = clean_text(&text, keep).text.into_owned();
         prop_assert!(is_subsequence(&once, &text));
-        prop_assert_eq!(clean(&once, keep).text, once.as_str());
+        prop_assert_eq!(clean_text(&once, keep).text, once.as_str());
         let never = ['\u{202E}', '\u{202D}', '\u{9B}', '\0', '\u{7}'];
         prop_assert!(!once.contains(never));
         prop_assert!(colour || !once.contains('\x1b'));
@@ -363,14 +363,14 @@ proptest! {
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
         let keep = if colour { Keep::Colour } else { Keep::Text };
-        let whole = clean(&text, keep);
+        let whole = clean_text(&text, keep);
         prop_assert_eq!(streamed(&text, keep, &cuts), whole);
     }
 
     #[test]
     fn any_bytes_can_be_cleaned(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let once = clean_bytes(&bytes, Keep::Text).text.into_owned();
-        prop_assert_eq!(clean(&once, Keep::Text).text, once.as_str());
+        prop_assert_eq!(clean_text(&once, Keep::Text).text, once.as_str());
     }
 }
 
@@ -393,11 +393,11 @@ fn byte_order_mark_of_a_file_in_a_listing_is_no_disguise() {
         "1\t\u{feff}x",
         "a\r\n\u{feff}b",
     ] {
-        let cleaned = clean(text, Keep::Text);
+        let cleaned = clean_text(text, Keep::Text);
         assert!(!cleaned.text.contains('\u{feff}'), "{text:?}");
         assert_eq!(cleaned.flags, [], "{text:?}");
     }
     for text in ["ig\u{feff}nore", "+\u{feff}\u{feff}x", "a \u{feff}b \u{feff}c"] {
-        assert_ne!(clean(text, Keep::Text).flags, [], "{text:?}");
+        assert_ne!(clean_text(text, Keep::Text).flags, [], "{text:?}");
     }
 }

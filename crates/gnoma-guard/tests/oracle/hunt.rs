@@ -70,7 +70,7 @@ pub(crate) fn test(words: &[&str]) -> ExitCode {
     let first = match Observer::start() {
         Ok(observer) => observer,
         Err(why) => {
-            gnoma_testkit::skip(&format!("no sandbox: {why}"));
+            gnoma_testkit::skip_test(&format!("no sandbox: {why}"));
             println!("test {NAME} ... ok");
             return ExitCode::SUCCESS;
         }
@@ -260,7 +260,7 @@ fn is_read_only(command: &str) -> bool {
         list: &|_| None,
         repositories: &gnoma_guard::git::NoRepositories,
     };
-    ShellRow::of(command, &world).verdict == "allow"
+    ShellRow::from_command(command, &world).verdict == "allow"
 }
 
 /// The command without any piece that the failure does not need.

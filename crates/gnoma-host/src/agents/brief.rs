@@ -25,7 +25,7 @@ pub(super) struct SeenPart {
 
 impl SeenPart {
     /// All of these messages.
-    pub(super) fn all(messages: &[Arc<Message>]) -> Self {
+    pub(super) fn from_messages(messages: &[Arc<Message>]) -> Self {
         let mut hasher = DefaultHasher::new();
         for message in messages {
             message.role().hash(&mut hasher);
@@ -39,18 +39,21 @@ impl SeenPart {
 
     /// Returns the messages after the seen part if this is the same conversation; `None` if it is another one, such
     /// as after a rewind.
-    pub(super) fn rest<'m>(&self, messages: &'m [Arc<Message>]) -> Option<&'m [Arc<Message>]> {
+    pub(super) fn unseen_messages<'m>(
+        &self,
+        messages: &'m [Arc<Message>],
+    ) -> Option<&'m [Arc<Message>]> {
         let (known, rest) = messages.split_at_checked(self.messages)?;
-        (Self::all(known) == *self).then_some(rest)
+        (Self::from_messages(known) == *self).then_some(rest)
     }
 }
 
 /// The text of a prompt: the person's last words, and before them, if there is any, the past that the
 /// agent `me` has no part in. What it said and did itself it knows, unless it is `new` to the conversation.
-pub(super) fn prompt(messages: &[Arc<Message>], me: &ModelRef, new: bool) -> String {
+pub(super) fn build_prompt(messages: &[Arc<Message>], me: &ModelRef, new: bool) -> String {
     let last = messages.iter().rposition(|message| message.role() != Role::User);
     let (past, now) = messages.split_at(last.map_or(0, |last| last + 1));
-    let now = words(now);
+    let now = user_text(now);
     let mut told = String::new();
     let mut is_mine = false;
     for message in past {
@@ -60,19 +63,19 @@ pub(super) fn prompt(messages: &[Arc<Message>], me: &ModelRef, new: bool) -> Str
             Role::Tool => (),
         }
         if !is_mine {
-            tell(message, &mut told);
+            append_message(message, &mut told);
         }
     }
     if told.is_empty() {
         return now;
     }
-    let end = cut::tail(&told, MAX_PAST_BYTES);
+    let end = cut::word_suffix(&told, MAX_PAST_BYTES);
     let left_out = if end.len() < told.len() { "[the beginning is left out]\n" } else { "" };
     format!("{PAST}\n\n{left_out}{}\n\n{NOW}\n\n{now}", end.trim())
 }
 
 /// Returns the words of the user in these messages.
-pub(super) fn words(messages: &[Arc<Message>]) -> String {
+pub(super) fn user_text(messages: &[Arc<Message>]) -> String {
     let mut all = Vec::new();
     for message in messages {
         let pictures = message.content().iter().filter(|it| matches!(it, Content::Image(_)));
@@ -83,7 +86,7 @@ pub(super) fn words(messages: &[Arc<Message>]) -> String {
     all.join("\n\n")
 }
 
-fn tell(message: &Message, told: &mut String) {
+fn append_message(message: &Message, told: &mut String) {
     let who = if message.role() == Role::User { "User" } else { "Assistant" };
     for content in message.content() {
         let line = match content {
@@ -91,7 +94,7 @@ fn tell(message: &Message, told: &mut String) {
                 format!("{who}: {}", text.text.trim())
             }
             Content::ToolCall(call) => {
-                format!("[called {} {}]", call.name, piece(call.arguments.get()))
+                format!("[called {} {}]", call.name, shorten_piece(call.arguments.get()))
             }
             Content::ToolResult(result) => {
                 let texts = result.parts.iter().filter_map(|part| match part {
@@ -100,7 +103,7 @@ fn tell(message: &Message, told: &mut String) {
                 });
                 let text = texts.collect::<Vec<_>>().join("\n");
                 let went = if result.is_error { "failed" } else { "gave" };
-                format!("[{} {went}: {}]", result.name, piece(&text))
+                format!("[{} {went}: {}]", result.name, shorten_piece(&text))
             }
             Content::Text(_)
             | Content::Image(_)
@@ -112,8 +115,8 @@ fn tell(message: &Message, told: &mut String) {
     }
 }
 
-fn piece(text: &str) -> String {
-    let head = cut::head(text, MAX_PIECE_BYTES);
+fn shorten_piece(text: &str) -> String {
+    let head = cut::word_prefix(text, MAX_PIECE_BYTES);
     if head.len() < text.len() { format!("{head}…") } else { head.to_owned() }
 }
 
@@ -128,7 +131,7 @@ mod tests {
     }
 
     fn says(text: &str, by: &ModelRef) -> Arc<Message> {
-        let said = vec![Content::text(text)];
+        let said = vec![Content::from_text(text)];
         let message = Message::assistant(said, Some(by.clone()), Some(StopReason::EndTurn));
         Arc::new(message.unwrap())
     }
@@ -139,7 +142,7 @@ mod tests {
 
     #[test]
     fn first_words_go_as_they_are() {
-        assert_eq!(prompt(&[person("do it")], &me(), true), "do it");
+        assert_eq!(build_prompt(&[person("do it")], &me(), true), "do it");
     }
 
     #[test]
@@ -147,7 +150,7 @@ mod tests {
         let other = ModelRef { provider: "mistral".into(), model: "m".into() };
         let call =
             ToolCall::new(CallId::new("c"), "bash", RawJson::parse(r#"{"command":"ls"}"#).unwrap());
-        let result = ToolOutcome::done("a.txt").into_result(&call);
+        let result = ToolOutcome::success_text("a.txt").into_result(&call);
         let called =
             Message::assistant(vec![Content::ToolCall(call)], Some(other.clone()), None).unwrap();
         let messages = [
@@ -159,22 +162,22 @@ mod tests {
             says("theirs", &other),
             person("three"),
         ];
-        let seen = SeenPart::all(messages.get(..1).unwrap());
-        let told = prompt(seen.rest(&messages).unwrap(), &me(), false);
+        let seen = SeenPart::from_messages(messages.get(..1).unwrap());
+        let told = build_prompt(seen.unseen_messages(&messages).unwrap(), &me(), false);
         for part in
             ["User: two", "[called bash {\"command\":\"ls\"}]", "[bash gave: a.txt]", "theirs"]
         {
             assert!(told.contains(part), "{part}: {told}");
         }
         assert!(!told.contains("mine") && told.ends_with("three"), "{told}");
-        assert!(prompt(&messages, &me(), true).contains("Assistant: mine"));
+        assert!(build_prompt(&messages, &me(), true).contains("Assistant: mine"));
     }
 
     #[test]
     fn after_a_rewind_it_is_another_conversation() {
-        let seen = SeenPart::all(&[person("one"), person("two")]);
-        assert!(seen.rest(&[person("one"), person("other"), person("x")]).is_none());
-        assert!(seen.rest(&[person("one")]).is_none());
+        let seen = SeenPart::from_messages(&[person("one"), person("two")]);
+        assert!(seen.unseen_messages(&[person("one"), person("other"), person("x")]).is_none());
+        assert!(seen.unseen_messages(&[person("one")]).is_none());
     }
 
     #[test]
@@ -183,7 +186,7 @@ mod tests {
         let mut messages: Vec<_> =
             (0..100).map(|n| says(&format!("{n} {}", "x".repeat(2_000)), &other)).collect();
         messages.push(person("now"));
-        let told = prompt(&messages, &me(), true);
+        let told = build_prompt(&messages, &me(), true);
         assert!(told.len() < MAX_PAST_BYTES + 1_000 && told.contains("left out"));
         assert!(told.contains("99 x") && !told.contains("\n1 x"));
     }

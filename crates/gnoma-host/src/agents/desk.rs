@@ -27,7 +27,7 @@ struct DeskState {
 
 impl Desk {
     /// The process waits for the result of a call. `None`: the call is to start one.
-    pub(super) fn wait(&self, call: CallId, live: Option<LiveAgent>) {
+    pub(super) fn add_waiting(&self, call: CallId, live: Option<LiveAgent>) {
         let mut state = self.0.lock();
         state.waiting.push((call, live));
         let over = state.waiting.len().saturating_sub(MAX_WAITING);
@@ -35,29 +35,35 @@ impl Desk {
     }
 
     /// The process that waits for the result of a call.
-    pub(super) fn take(&self, call: &CallId) -> Option<Option<LiveAgent>> {
+    pub(super) fn take_waiting(&self, call: &CallId) -> Option<Option<LiveAgent>> {
         let mut state = self.0.lock();
         let at = state.waiting.iter().position(|(waiting, _)| waiting == call)?;
         Some(state.waiting.remove(at).1)
     }
 
     /// Looks at the process that waits for the result of a call.
-    pub(super) fn look<T>(&self, call: &CallId, look: impl FnOnce(&LiveAgent) -> T) -> Option<T> {
+    pub(super) fn inspect_waiting<T>(
+        &self,
+        call: &CallId,
+        look: impl FnOnce(&LiveAgent) -> T,
+    ) -> Option<T> {
         let state = self.0.lock();
         let waiting = state.waiting.iter().find(|(waiting, _)| waiting == call)?;
         waiting.1.as_ref().map(look)
     }
 
     /// The process that knows the beginning of this conversation.
-    pub(super) fn knowing(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
+    pub(super) fn take_idle(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
         let mut state = self.0.lock();
-        let knows = |live: &LiveAgent| live.seen.is_some_and(|seen| seen.rest(messages).is_some());
+        let knows = |live: &LiveAgent| {
+            live.seen.is_some_and(|seen| seen.unseen_messages(messages).is_some())
+        };
         let at = state.idle.iter().rposition(knows)?;
         Some(state.idle.remove(at))
     }
 
     /// The process waits for its next turn.
-    pub(super) fn rest(&self, live: LiveAgent) {
+    pub(super) fn add_idle(&self, live: LiveAgent) {
         let mut state = self.0.lock();
         state.idle.push(live);
         let over = state.idle.len().saturating_sub(MAX_IDLE);
@@ -67,14 +73,14 @@ impl Desk {
 
 impl Desk {
     /// Stops the turn of a process beside whatever continues; one that does not stop is ended.
-    pub(super) fn stop(self: &Arc<Self>, mut live: LiveAgent) {
+    pub(super) fn stop_turn(self: &Arc<Self>, mut live: LiveAgent) {
         let Ok(runtime) = Handle::try_current() else { return };
         let desk = Arc::downgrade(self);
         let stopping = async move {
             if live.cancel().await
                 && let Some(desk) = desk.upgrade()
             {
-                desk.rest(live);
+                desk.add_idle(live);
             }
         };
         let mut state = self.0.lock();

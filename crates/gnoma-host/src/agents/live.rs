@@ -2,12 +2,14 @@
 
 use std::{collections::VecDeque, time::Duration};
 
-use gnoma_acp::client::{AgentCall, AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, clean};
+use gnoma_acp::client::{AgentCall, AgentSaid, Conversation, MAX_AGENT_LINE_BYTES, clean_text};
 use gnoma_core::{
     duration,
     lines::{Line, LineReader},
 };
-use gnoma_extend::mcp::{Definition, Metered, Process, Started, Stderr, Surroundings, start};
+use gnoma_extend::mcp::{
+    Definition, Metered, Process, Started, Stderr, Surroundings, start_program,
+};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     process::ChildStdin,
@@ -76,10 +78,10 @@ impl LiveAgent {
         reads_only: bool,
     ) -> Result<Self, String> {
         let stderr = Stderr::default();
-        let Started { process, stdin, stdout } = start(definition, around, &stderr)?;
+        let Started { process, stdin, stdout } = start_program(definition, around, &stderr)?;
         let mut out = Vec::new();
         let mut live = Self {
-            talk: Conversation::begin(&mut out),
+            talk: Conversation::start_conversation(&mut out),
             process,
             stdin,
             stdout,
@@ -98,19 +100,22 @@ impl LiveAgent {
         let cwd = around.cwd.display().to_string();
         let opened = timeout(START_PATIENCE, live.open(&cwd)).await;
         opened.unwrap_or_else(|_| {
-            let told = live.told();
-            Err(format!("did not answer within {}{told}", duration::words(START_PATIENCE)))
+            let told = live.describe_stderr();
+            Err(format!(
+                "did not answer within {}{told}",
+                duration::format_duration(START_PATIENCE)
+            ))
         })?;
         Ok(live)
     }
 
     async fn open(&mut self, cwd: &str) -> Result<(), String> {
         loop {
-            match self.said().await? {
+            match self.next_message().await? {
                 AgentSaid::Ready => self.talk.open_session(cwd, &mut self.out),
                 AgentSaid::Opened => return Ok(()),
                 AgentSaid::Failed(words) => {
-                    let words = cut(&words);
+                    let words = shorten_output(&words);
                     return Err(format!(
                         "did not open a session: {words}. If it needs you to log in, run it once \
                          on its own"
@@ -125,39 +130,39 @@ impl LiveAgent {
     ///
     /// # Errors
     /// It has ended, or cannot be understood: why, in words that follow its name.
-    pub(super) async fn said(&mut self) -> Result<AgentSaid, String> {
+    pub(super) async fn next_message(&mut self) -> Result<AgentSaid, String> {
         if let Some(said) = self.queue.pop_front() {
             return Ok(said);
         }
         loop {
             while let Some(line) = self.read.pop_front() {
-                if let Some(said) = self.talk.line(&line, &mut self.out)? {
+                if let Some(said) = self.talk.receive_line(&line, &mut self.out)? {
                     return Ok(said);
                 }
             }
-            self.step().await?;
+            self.write_and_read().await?;
         }
     }
 
     /// Writes what is to be written, and reads what has come.
-    async fn step(&mut self) -> Result<(), String> {
+    async fn write_and_read(&mut self) -> Result<(), String> {
         select! {
             written = self.stdin.write(&self.out), if !self.out.is_empty() => match written {
                 Ok(count @ 1..) => drop(self.out.drain(..count)),
                 Ok(0) | Err(_) => {
                     self.process.wrote_all().await;
-                    return Err(format!("no longer accepts messages{}", self.told()));
+                    return Err(format!("no longer accepts messages{}", self.describe_stderr()));
                 }
             },
             read = self.stdout.read(&mut self.buffer) => match read {
                 Ok(count @ 1..) => {
-                    self.process.heard();
+                    self.process.reset_unsolicited();
                     let piece = self.buffer.get(..count).unwrap_or_default();
                     self.read.extend(self.lines.push(piece));
                 }
                 Ok(0) | Err(_) => {
                     self.process.wrote_all().await;
-                    return Err(format!("ended unexpectedly{}", self.told()));
+                    return Err(format!("ended unexpectedly{}", self.describe_stderr()));
                 }
             },
         }
@@ -165,9 +170,13 @@ impl LiveAgent {
     }
 
     /// Returns the last lines that the agent wrote to its standard error.
-    fn told(&self) -> String {
-        let lines = clean(&self.stderr.last_lines(TOLD_LINES));
-        if lines.is_empty() { String::new() } else { format!("; its last output: {}", cut(&lines)) }
+    fn describe_stderr(&self) -> String {
+        let lines = clean_text(&self.stderr.last_lines(TOLD_LINES));
+        if lines.is_empty() {
+            String::new()
+        } else {
+            format!("; its last output: {}", shorten_output(&lines))
+        }
     }
 
     pub(super) fn is_in_turn(&self) -> bool {
@@ -175,14 +184,14 @@ impl LiveAgent {
     }
 
     /// Says something, which begins a turn.
-    pub(super) fn prompt(&mut self, text: &str) {
-        self.talk.prompt(text, &mut self.out);
+    pub(super) fn send_prompt(&mut self, text: &str) {
+        self.talk.send_prompt(text, &mut self.out);
     }
 
     /// Answers what it waits for.
-    pub(super) fn answer(&mut self, answer: Result<&str, &str>) {
+    pub(super) fn send_answer(&mut self, answer: Result<&str, &str>) {
         self.waits = Waits::Nothing;
-        self.talk.answer(answer, &mut self.out);
+        self.talk.answer_question(answer, &mut self.out);
     }
 
     /// Stops its turn; whether it has stopped.
@@ -196,7 +205,7 @@ impl LiveAgent {
         self.talk.cancel(&mut self.out);
         let stopped = async {
             loop {
-                match self.said().await {
+                match self.next_message().await {
                     Ok(AgentSaid::Stopped(..) | AgentSaid::Failed(_)) => return true,
                     // What it still asks for is withdrawn, too.
                     Ok(AgentSaid::Asks(_)) => self.talk.cancel(&mut self.out),
@@ -209,6 +218,6 @@ impl LiveAgent {
     }
 }
 
-fn cut(words: &str) -> &str {
-    gnoma_core::cut::head(words, MAX_TOLD_BYTES)
+fn shorten_output(words: &str) -> &str {
+    gnoma_core::cut::word_prefix(words, MAX_TOLD_BYTES)
 }

@@ -22,7 +22,7 @@ use gnoma_core::Provider;
 use self::provider::AgentProvider;
 pub(crate) use self::{
     program::{AgentProgram, PROVIDER},
-    tools::{AgentPlace, tools},
+    tools::{AgentPlace, build_tools},
 };
 
 /// The agents of a project's settings. Clones are the same.
@@ -31,13 +31,13 @@ pub struct Agents(Arc<[Arc<AgentProgram>]>);
 
 impl Agents {
     /// Those that the settings name and do not switch off. Starts none.
-    pub(crate) fn of(settings: Vec<CliAgent>) -> Self {
+    pub(crate) fn from_settings(settings: Vec<CliAgent>) -> Self {
         let used = settings.into_iter().filter(|agent| agent.enabled);
         Self(used.map(|settings| Arc::new(AgentProgram::new(settings))).collect())
     }
 
     /// The agent of that name.
-    pub(crate) fn named(&self, name: &str) -> Option<&Arc<AgentProgram>> {
+    pub(crate) fn find_by_name(&self, name: &str) -> Option<&Arc<AgentProgram>> {
         self.iter().find(|agent| agent.settings.name == name)
     }
 
@@ -47,8 +47,11 @@ impl Agents {
     }
 
     /// The name of each, and whether its program is found on these paths.
-    pub fn programs(&self, paths: &str) -> impl Iterator<Item = (&str, Result<PathBuf, String>)> {
-        self.iter().map(move |agent| (agent.settings.name.as_str(), agent.program(paths)))
+    pub fn locate_programs(
+        &self,
+        paths: &str,
+    ) -> impl Iterator<Item = (&str, Result<PathBuf, String>)> {
+        self.iter().map(move |agent| (agent.settings.name.as_str(), agent.locate_program(paths)))
     }
 }
 
@@ -59,6 +62,6 @@ impl fmt::Debug for Agents {
 }
 
 /// The agent as a provider of one model.
-pub(crate) fn provider(agent: &Arc<AgentProgram>) -> Arc<dyn Provider> {
+pub(crate) fn agent_provider(agent: &Arc<AgentProgram>) -> Arc<dyn Provider> {
     Arc::new(AgentProvider(Arc::clone(agent)))
 }

@@ -24,7 +24,7 @@ impl AgentProgram {
     ///
     /// # Errors
     /// It is not there: what to do.
-    pub(super) fn program(&self, paths: &str) -> Result<PathBuf, String> {
+    pub(super) fn locate_program(&self, paths: &str) -> Result<PathBuf, String> {
         let command = &self.settings.command;
         if command.contains('/') {
             // Found, or not, where it is started.

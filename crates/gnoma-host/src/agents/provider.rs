@@ -51,7 +51,7 @@ impl Provider for AgentProvider {
         Box::pin(unfold(talk, Talk::next))
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         let id = self.0.settings.name.clone();
         Box::pin(async { Ok(vec![ModelInfo { id, ..ModelInfo::default() }]) })
     }
@@ -81,7 +81,7 @@ struct Talk {
 impl Drop for Talk {
     fn drop(&mut self) {
         if let Some(live) = self.live.take() {
-            self.agent.desk.stop(live);
+            self.agent.desk.stop_turn(live);
         }
     }
 }
@@ -92,7 +92,7 @@ struct Brought<'m> {
     later: &'m [Arc<Message>],
 }
 
-fn brought(messages: &[Arc<Message>]) -> Option<Brought<'_>> {
+fn trailing_results(messages: &[Arc<Message>]) -> Option<Brought<'_>> {
     let at = messages.iter().rposition(|message| message.role() != Role::User)?;
     let (message, later) = messages.get(at..)?.split_first()?;
     (message.role() == Role::Tool)
@@ -108,7 +108,7 @@ impl Talk {
             if self.is_over {
                 return None;
             }
-            if let Err(error) = self.step().await {
+            if let Err(error) = self.advance_once().await {
                 self.is_over = true;
                 // Its process ends with it.
                 self.live = None;
@@ -118,23 +118,23 @@ impl Talk {
         }
     }
 
-    async fn step(&mut self) -> Result<(), ProviderError> {
+    async fn advance_once(&mut self) -> Result<(), ProviderError> {
         if let Some(request) = self.request.take() {
             let plan = request.tools.iter().find(|spec| spec.kind == ToolKind::Plans);
             self.plan_tool = plan.map(|spec| spec.name.clone());
             let model = Some(self.agent.settings.name.clone());
             self.out.push_back(StreamEvent::Started { model, id: None });
-            return self.begin(&request).await;
+            return self.begin_request(&request).await;
         }
         let Some(live) = &mut self.live else { return Err(self.failure("is not running")) };
-        match timeout(SILENCE, live.said()).await {
-            Ok(Ok(said)) => self.heard(said),
+        match timeout(SILENCE, live.next_message()).await {
+            Ok(Ok(said)) => self.on_message(said),
             Ok(Err(why)) => Err(self.failure(&why)),
             Err(_) => Err(self.failure("sent nothing for an hour")),
         }
     }
 
-    fn me(&self) -> ModelRef {
+    fn model_ref(&self) -> ModelRef {
         ModelRef { provider: PROVIDER.to_owned(), model: self.agent.settings.name.clone() }
     }
 
@@ -144,25 +144,25 @@ impl Talk {
     }
 
     /// Goes on where the request comes with what the agent waits for; else the agent is wanted first.
-    async fn begin(&mut self, request: &ModelRequest) -> Result<(), ProviderError> {
+    async fn begin_request(&mut self, request: &ModelRequest) -> Result<(), ProviderError> {
         let messages = &request.messages;
         let mut stopped = None;
-        if let Some(Brought { results, later }) = brought(messages) {
+        if let Some(Brought { results, later }) = trailing_results(messages) {
             for result in results {
-                match self.agent.desk.take(&result.call_id) {
+                match self.agent.desk.take_waiting(&result.call_id) {
                     // The turn was stopped that the agent waited in.
                     Some(Some(live)) if was_stopped(result) => {
                         stopped = Some(live);
                     }
                     Some(Some(live)) if result.is_error && !live.is_in_turn() => {
-                        self.agent.desk.rest(live);
-                        return Err(self.failure(&text(result)));
+                        self.agent.desk.add_idle(live);
+                        return Err(self.failure(&result_text(result)));
                     }
                     Some(Some(live)) => {
                         self.go_on(live, result, later, messages);
                         return Ok(());
                     }
-                    Some(None) => return Err(self.failure(&text(result))),
+                    Some(None) => return Err(self.failure(&result_text(result))),
                     None => (),
                 }
             }
@@ -172,19 +172,20 @@ impl Talk {
                        summaries or reviews for other models";
             return Err(self.failure(why));
         }
-        let live = match stopped.or_else(|| self.waiting(messages)) {
+        let live = match stopped.or_else(|| self.take_waiting_agent(messages)) {
             Some(mut live) => (live.cancel().await && live.seen.is_some()).then_some(live),
-            None => self.agent.desk.knowing(messages),
+            None => self.agent.desk.take_idle(messages),
         };
-        let id = self.call(AgentStep::Begin.tool(&self.agent.settings.name), &json!({}));
-        self.agent.desk.wait(id, live);
+        let id =
+            self.end_with_call(AgentStep::Begin.tool_name(&self.agent.settings.name), &json!({}));
+        self.agent.desk.add_waiting(id, live);
         Ok(())
     }
 
     /// The process that still waits under a call of this conversation, where others have answered since.
-    fn waiting(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
+    fn take_waiting_agent(&self, messages: &[Arc<Message>]) -> Option<LiveAgent> {
         let mut calls = messages.iter().rev().flat_map(|message| message.tool_calls());
-        calls.find_map(|call| self.agent.desk.take(&call.id)?)
+        calls.find_map(|call| self.agent.desk.take_waiting(&call.id)?)
     }
 
     fn go_on(
@@ -194,46 +195,46 @@ impl Talk {
         later: &[Arc<Message>],
         messages: &[Arc<Message>],
     ) {
-        let words = text(result);
+        let words = result_text(result);
         match (&live.waits, result.is_error) {
             (Waits::Nothing, _) => (),
-            (Waits::Text | Waits::Written | Waits::Leave(_), true) => live.answer(Err(&words)),
+            (Waits::Text | Waits::Written | Waits::Leave(_), true) => live.send_answer(Err(&words)),
             // The first line says what follows.
             (Waits::Text, false) => {
-                live.answer(Ok(words.split_once('\n').map_or("", |(_, text)| text)));
+                live.send_answer(Ok(words.split_once('\n').map_or("", |(_, text)| text)));
             }
-            (Waits::Written | Waits::Leave(_), false) => live.answer(Ok("")),
+            (Waits::Written | Waits::Leave(_), false) => live.send_answer(Ok("")),
         }
         if live.is_in_turn() {
-            live.later.extend((!later.is_empty()).then(|| brief::words(later)));
+            live.later.extend((!later.is_empty()).then(|| brief::user_text(later)));
         } else {
             // The call that began the turn is no part of what is told.
             let told = messages.len().saturating_sub(later.len() + BEGINNING);
             let told = [messages.get(..told).unwrap_or_default(), later].concat();
-            let known = live.seen.and_then(|seen| Some((true, seen.rest(&told)?)));
+            let known = live.seen.and_then(|seen| Some((true, seen.unseen_messages(&told)?)));
             let (is_known, new) = known.unwrap_or((false, &told));
-            let prompt = brief::prompt(new, &self.me(), !is_known);
-            live.prompt(&prompt);
+            let prompt = brief::build_prompt(new, &self.model_ref(), !is_known);
+            live.send_prompt(&prompt);
         }
-        live.seen = Some(SeenPart::all(messages));
+        live.seen = Some(SeenPart::from_messages(messages));
         self.live = Some(live);
     }
 
-    fn heard(&mut self, said: AgentSaid) -> Result<(), ProviderError> {
+    fn on_message(&mut self, said: AgentSaid) -> Result<(), ProviderError> {
         match said {
             AgentSaid::Text(text) if text.is_empty() => (),
             AgentSaid::Text(text) => {
-                let slot = self.slot(TalkBlock::Text);
+                let slot = self.slot_for_block(TalkBlock::Text);
                 self.out.push_back(StreamEvent::TextDelta { slot, text });
             }
-            AgentSaid::Thought(text) => self.think(text),
-            AgentSaid::Began(title) => self.think(format!("{title}\n")),
-            AgentSaid::Plan(plan) => self.plan(&plan),
-            AgentSaid::Ended(id, call) => self.take_step(steps::did(id, call)),
-            AgentSaid::Asks(wish) => self.take_step(steps::asked(wish)),
+            AgentSaid::Thought(text) => self.push_thinking(text),
+            AgentSaid::Began(title) => self.push_thinking(format!("{title}\n")),
+            AgentSaid::Plan(plan) => self.call_plan_tool(&plan),
+            AgentSaid::Ended(id, call) => self.take_step(steps::completed_call(id, call)),
+            AgentSaid::Asks(wish) => self.take_step(steps::requested_call(wish)),
             AgentSaid::Stopped(stop, usage) => {
                 self.out.extend(usage.map(StreamEvent::Usage));
-                self.stopped(stop);
+                self.on_stop(stop);
             }
             AgentSaid::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),
             AgentSaid::Ready | AgentSaid::Opened => (),
@@ -241,54 +242,54 @@ impl Talk {
         Ok(())
     }
 
-    fn think(&mut self, text: String) {
-        let slot = self.slot(TalkBlock::Thinking);
+    fn push_thinking(&mut self, text: String) {
+        let slot = self.slot_for_block(TalkBlock::Thinking);
         self.out.push_back(StreamEvent::ThinkingDelta { slot, text });
     }
 
-    fn slot(&mut self, block: TalkBlock) -> u32 {
+    fn slot_for_block(&mut self, block: TalkBlock) -> u32 {
         if self.block.0 != block {
             self.block = (block, self.block.1 + 1);
         }
         self.block.1
     }
 
-    fn stopped(&mut self, stop: StopReason) {
+    fn on_stop(&mut self, stop: StopReason) {
         let Some(mut live) = self.live.take() else { return };
         if !live.later.is_empty() {
             let words = std::mem::take(&mut live.later).join("\n\n");
-            live.prompt(&words);
+            live.send_prompt(&words);
             self.live = Some(live);
             return;
         }
-        self.agent.desk.rest(live);
+        self.agent.desk.add_idle(live);
         self.out.push_back(StreamEvent::Stop(stop));
         self.is_over = true;
     }
 
     /// The plan is set by the session's own tool, if it has one.
-    fn plan(&mut self, plan: &[PlanStep]) {
+    fn call_plan_tool(&mut self, plan: &[PlanStep]) {
         let Some(tool) = self.plan_tool.clone() else { return };
         let step = |step: &PlanStep| json!({ "text": step.text, "status": step.status });
         let steps: Vec<Value> = plan.iter().map(step).collect();
-        let id = self.call(tool, &json!({ "steps": steps }));
-        self.agent.desk.wait(id, self.live.take());
+        let id = self.end_with_call(tool, &json!({ "steps": steps }));
+        self.agent.desk.add_waiting(id, self.live.take());
     }
 
     fn take_step(&mut self, StepCall { step, arguments, waits, call }: StepCall) {
-        let id = self.call(step.tool(&self.agent.settings.name), &arguments);
+        let id = self.end_with_call(step.tool_name(&self.agent.settings.name), &arguments);
         if let Some(live) = &mut self.live {
             (live.waits, live.call) = (waits, call);
         }
-        self.agent.desk.wait(id, self.live.take());
+        self.agent.desk.add_waiting(id, self.live.take());
     }
 
     /// Ends the round with a call.
-    fn call(&mut self, name: String, arguments: &Value) -> CallId {
-        let slot = self.slot(TalkBlock::Call);
+    fn end_with_call(&mut self, name: String, arguments: &Value) -> CallId {
+        let slot = self.slot_for_block(TalkBlock::Call);
         // No other session's call may be taken for it, nor one of an earlier life of this one.
         let id = format!("{}-{:016x}", self.agent.settings.name, RandomState::new().hash_one(slot));
-        let fragment = steps::json(arguments).get().to_owned();
+        let fragment = steps::to_raw_json(arguments).get().to_owned();
         self.out.extend([
             StreamEvent::ToolCallStart { slot, id: id.clone(), name },
             StreamEvent::ToolCallDelta { slot, fragment },
@@ -305,12 +306,12 @@ const BEGINNING: usize = 2;
 
 /// Reports whether the turn to which the call belongs was stopped.
 fn was_stopped(result: &ToolResult) -> bool {
-    let text = text(result);
+    let text = result_text(result);
     text.ends_with(INTERRUPTED) || text == NOT_RUN
 }
 
 /// The words of a result; what gnoma added to it behind them is left out.
-fn text(result: &ToolResult) -> String {
+fn result_text(result: &ToolResult) -> String {
     let texts = result.parts.iter().find_map(|part| match part {
         ResultPart::Text { text } => Some(text.clone()),
         ResultPart::Image(_) => None,

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use gnoma_acp::client::{AgentCall, Wish};
-use gnoma_core::{RawJson, diff::unified, tool::ToolOutput};
+use gnoma_core::{RawJson, diff::unified_diff, tool::ToolOutput};
 use serde_json::{Map, Value};
 
 use super::live::Waits;
@@ -53,7 +53,7 @@ impl AgentStep {
     ];
 
     /// The name of the tool for this agent.
-    pub(super) fn tool(self, agent: &str) -> String {
+    pub(super) fn tool_name(self, agent: &str) -> String {
         let verb = match self {
             Self::Begin => return agent.to_owned(),
             Self::Did => "did",
@@ -78,37 +78,40 @@ pub(super) struct StepCall {
     pub(super) call: Box<AgentCall>,
 }
 
-fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+fn json_object<const N: usize>(fields: [(&str, Value); N]) -> Value {
     let fields = fields.into_iter().filter(|(_, value)| !value.is_null());
     Value::Object(fields.map(|(name, value)| (name.to_owned(), value)).collect::<Map<_, _>>())
 }
 
 /// The call for what an agent asks for.
-pub(super) fn asked(wish: Wish) -> StepCall {
+pub(super) fn requested_call(wish: Wish) -> StepCall {
     match wish {
         Wish::Read { path, line, limit } => {
             let number = |it: Option<u64>| it.map_or(Value::Null, |it| it.min(MAX_LINES).into());
-            let arguments =
-                object([("path", path.into()), ("line", number(line)), ("limit", number(limit))]);
+            let arguments = json_object([
+                ("path", path.into()),
+                ("line", number(line)),
+                ("limit", number(limit)),
+            ]);
             let call = Box::default();
             StepCall { step: AgentStep::Read, arguments, waits: Waits::Text, call }
         }
         Wish::Write { path, content } => {
-            let arguments = object([("path", path.into()), ("content", content.into())]);
+            let arguments = json_object([("path", path.into()), ("content", content.into())]);
             let call = Box::default();
             StepCall { step: AgentStep::Write, arguments, waits: Waits::Written, call }
         }
         Wish::Permission { id, call, .. } => {
-            let (step, field, value) = wanted(&call);
+            let (step, field, value) = permission_subject(&call);
             let title = Value::from(call.title.clone());
             let fields = [(field, value.into()), ("name", title), ("call", id.clone().into())];
-            StepCall { step, arguments: object(fields), waits: Waits::Leave(id), call }
+            StepCall { step, arguments: json_object(fields), waits: Waits::Leave(id), call }
         }
     }
 }
 
 /// Returns what a call of an agent is judged by: a command, one file, an address, or nothing that is known.
-fn wanted(call: &AgentCall) -> (AgentStep, &'static str, String) {
+fn permission_subject(call: &AgentCall) -> (AgentStep, &'static str, String) {
     let one_path = || match call.paths.as_slice() {
         [path] => Some(path.clone()),
         _ => None,
@@ -123,34 +126,34 @@ fn wanted(call: &AgentCall) -> (AgentStep, &'static str, String) {
 }
 
 /// The call that tells what an agent did by itself.
-pub(super) fn did(id: String, call: Box<AgentCall>) -> StepCall {
+pub(super) fn completed_call(id: String, call: Box<AgentCall>) -> StepCall {
     let title = Value::from(call.title.clone());
     let arguments =
-        object([("name", title), ("kind", call.kind.clone().into()), ("call", id.into())]);
+        json_object([("name", title), ("kind", call.kind.clone().into()), ("call", id.into())]);
     StepCall { step: AgentStep::Did, arguments, waits: Waits::Nothing, call }
 }
 
 /// Returns what an agent told about a call, as the output of a tool.
-pub(super) fn output(call: &AgentCall) -> ToolOutput {
+pub(super) fn call_output(call: &AgentCall) -> ToolOutput {
     let mut text = call.text.trim_end().to_owned();
     if text.is_empty() {
         text = if call.failed { "failed" } else { "done" }.to_owned();
     }
-    ToolOutput { diff: diff(call), ..ToolOutput::text(text) }
+    ToolOutput { diff: call_diff(call), ..ToolOutput::from_text(text) }
 }
 
 /// The change that a call makes, as far as the agent told of it.
-pub(super) fn diff(call: &AgentCall) -> Option<String> {
+pub(super) fn call_diff(call: &AgentCall) -> Option<String> {
     let (path, old, new) = call.change.as_ref()?;
     let name = path.trim_start_matches('/');
-    let hunks = unified(old, new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE));
+    let hunks = unified_diff(old, new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE));
     let before = if old.is_empty() { "/dev/null".to_owned() } else { format!("a/{name}") };
     (!hunks.is_empty()).then(|| format!("--- {before}\n+++ b/{name}\n{hunks}"))
 }
 
 /// Arguments as a call carries them.
-pub(super) fn json(arguments: &Value) -> RawJson {
-    RawJson::of(arguments).unwrap_or_else(|_| RawJson::empty_object())
+pub(super) fn to_raw_json(arguments: &Value) -> RawJson {
+    RawJson::from_value(arguments).unwrap_or_else(|_| RawJson::empty_object())
 }
 
 #[cfg(test)]
@@ -163,7 +166,7 @@ mod tests {
     fn what_is_known_of_a_call_is_what_it_is_judged_by() {
         let step = |call: AgentCall| {
             let id = "c".to_owned();
-            asked(Wish::Permission { id, call: call.into(), answers: Answers::default() })
+            requested_call(Wish::Permission { id, call: call.into(), answers: Answers::default() })
         };
         let path = |paths: &[&str]| paths.iter().map(|it| (*it).to_owned()).collect();
         let edit = AgentCall { kind: "edit".into(), paths: path(&["/w/a"]), ..Default::default() };

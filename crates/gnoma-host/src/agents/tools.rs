@@ -29,7 +29,7 @@ pub(crate) struct AgentPlace {
 }
 
 /// The tools of all agents, for a session in this place.
-pub(crate) fn tools<'a>(
+pub(crate) fn build_tools<'a>(
     agents: impl Iterator<Item = &'a Arc<AgentProgram>>,
     place: AgentPlace,
 ) -> Vec<Arc<dyn Tool>> {
@@ -65,7 +65,7 @@ impl StepTool {
             }
         };
         let spec = ToolSpec {
-            name: step.tool(&agent.settings.name),
+            name: step.tool_name(&agent.settings.name),
             description: String::new(),
             parameters: RawJson::empty_object(),
             access,
@@ -105,10 +105,10 @@ impl Tool for StepTool {
         let (agent, place) = (Arc::clone(&self.agent), Arc::clone(&self.place));
         let [read, write] = &self.place.files;
         match self.step {
-            AgentStep::Begin => Box::pin(begin(agent, place, call.id, cx)),
+            AgentStep::Begin => Box::pin(ensure_running(agent, place, call.id, cx)),
             AgentStep::Did => {
-                let did = agent.desk.look(&call.id, |live| outcome(&live.call));
-                Box::pin(std::future::ready(did.unwrap_or_else(nobody)))
+                let did = agent.desk.inspect_waiting(&call.id, |live| call_outcome(&live.call));
+                Box::pin(std::future::ready(did.unwrap_or_else(refuse_model_call)))
             }
             AgentStep::Read => read.run(call, cx),
             AgentStep::Write => write.run(call, cx),
@@ -116,7 +116,7 @@ impl Tool for StepTool {
             | AgentStep::Look
             | AgentStep::Edit
             | AgentStep::Fetch
-            | AgentStep::Act => Box::pin(allowed(agent, call.id, cx)),
+            | AgentStep::Act => Box::pin(resume_allowed_call(agent, call.id, cx)),
         }
     }
 
@@ -127,9 +127,11 @@ impl Tool for StepTool {
                 // Its agent is told why it fails.
                 write.preview(call, cx).unwrap_or_default()
             }
-            AgentStep::Edit | AgentStep::Act => {
-                self.agent.desk.look(&call.id, |live| steps::diff(&live.call)).flatten()
-            }
+            AgentStep::Edit | AgentStep::Act => self
+                .agent
+                .desk
+                .inspect_waiting(&call.id, |live| steps::call_diff(&live.call))
+                .flatten(),
             AgentStep::Begin
             | AgentStep::Did
             | AgentStep::Read
@@ -141,45 +143,45 @@ impl Tool for StepTool {
 }
 
 /// Models may have seen the names of these tools, and call them.
-fn nobody() -> ToolOutcome {
-    ToolOutcome::failed("only the agent itself can take this step; nothing was done")
+fn refuse_model_call() -> ToolOutcome {
+    ToolOutcome::failure_text("only the agent itself can take this step; nothing was done")
 }
 
-fn outcome(call: &AgentCall) -> ToolOutcome {
-    let output = steps::output(call);
+fn call_outcome(call: &AgentCall) -> ToolOutcome {
+    let output = steps::call_output(call);
     if call.failed { ToolOutcome::Failed(output) } else { ToolOutcome::Done(output) }
 }
 
 /// Sees to it that the agent is there.
-async fn begin(
+async fn ensure_running(
     agent: Arc<AgentProgram>,
     place: Arc<AgentPlace>,
     call: CallId,
     cx: ToolCx,
 ) -> ToolOutcome {
-    let Some(waiting) = agent.desk.take(&call) else { return nobody() };
+    let Some(waiting) = agent.desk.take_waiting(&call) else { return refuse_model_call() };
     let reads_only = cx.grant.reads_only;
     let fitting = waiting.filter(|live| live.reads_only == reads_only);
     let started = match fitting {
         Some(live) => Some(Ok(live)),
-        None => cx.stop.run_until_cancelled(start(&agent, &place, reads_only)).await,
+        None => cx.stop.run_until_cancelled(start_agent(&agent, &place, reads_only)).await,
     };
     match started {
         None => ToolOutcome::Interrupted(String::new()),
         Some(Ok(live)) => {
-            agent.desk.wait(call, Some(live));
+            agent.desk.add_waiting(call, Some(live));
             let held = if reads_only { "; it cannot change anything there" } else { "" };
-            ToolOutcome::done(format!("works in {}{held}", cx.cwd.display()))
+            ToolOutcome::success_text(format!("works in {}{held}", cx.cwd.display()))
         }
         Some(Err(why)) => {
             // The next round tells of it.
-            agent.desk.wait(call, None);
-            ToolOutcome::failed(why)
+            agent.desk.add_waiting(call, None);
+            ToolOutcome::failure_text(why)
         }
     }
 }
 
-async fn start(
+async fn start_agent(
     agent: &AgentProgram,
     place: &AgentPlace,
     reads_only: bool,
@@ -197,7 +199,7 @@ async fn start(
     }
     let variable = |name: &str| around.environment.iter().find(|(known, _)| known == name);
     let paths = variable("PATH").map(|(_, paths)| paths.as_str()).unwrap_or_default();
-    agent.program(paths).map_err(|why| format!("cannot be started: {why}"))?;
+    agent.locate_program(paths).map_err(|why| format!("cannot be started: {why}"))?;
     let command = match settings.command.strip_prefix("~/") {
         Some(_) => (place.absolute)(&settings.command).display().to_string(),
         None => settings.command.clone(),
@@ -221,24 +223,24 @@ async fn start(
 }
 
 /// Lets the agent continue with a call of its own, and waits until that has ended or something else is wanted.
-async fn allowed(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcome {
-    let Some(Some(mut live)) = agent.desk.take(&id) else { return nobody() };
+async fn resume_allowed_call(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcome {
+    let Some(Some(mut live)) = agent.desk.take_waiting(&id) else { return refuse_model_call() };
     let Waits::Leave(wanted) = live.waits.clone() else {
-        agent.desk.wait(id, Some(live));
-        return nobody();
+        agent.desk.add_waiting(id, Some(live));
+        return refuse_model_call();
     };
-    live.answer(Ok(""));
+    live.send_answer(Ok(""));
     let mut put_off = Vec::new();
     let ended = cx.stop.run_until_cancelled(until_ended(&mut live, &wanted, &mut put_off)).await;
     let Some(ended) = ended else {
-        agent.desk.stop(live);
+        agent.desk.stop_turn(live);
         return ToolOutcome::Interrupted(String::new());
     };
     put_off.into_iter().rev().for_each(|said| live.queue.push_front(said));
-    agent.desk.wait(id, Some(live));
+    agent.desk.add_waiting(id, Some(live));
     match ended {
-        Some(call) => outcome(&call),
-        None => ToolOutcome::done("approved; it continues"),
+        Some(call) => call_outcome(&call),
+        None => ToolOutcome::success_text("approved; it continues"),
     }
 }
 
@@ -251,7 +253,7 @@ async fn until_ended(
     put_off: &mut Vec<AgentSaid>,
 ) -> Option<Box<AgentCall>> {
     while put_off.len() < MAX_PUT_OFF {
-        match live.said().await {
+        match live.next_message().await {
             Ok(AgentSaid::Ended(ended, call)) if ended == id => return Some(call),
             Ok(said) => {
                 let goes_on = matches!(

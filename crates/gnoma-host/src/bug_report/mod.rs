@@ -26,7 +26,7 @@ pub struct ReportFile {
 ///
 /// # Errors
 /// The patterns of secrets in the settings cannot be used.
-pub fn gather(project: &Project, doctor: &str, terminal: &str) -> Result<Vec<ReportFile>> {
+pub fn collect_files(project: &Project, doctor: &str, terminal: &str) -> Result<Vec<ReportFile>> {
     let log = debug_log::read_last(&project.environment().state_dir());
     let texts = [
         ("doctor.txt", doctor.to_owned()),
@@ -42,7 +42,7 @@ pub fn gather(project: &Project, doctor: &str, terminal: &str) -> Result<Vec<Rep
     };
     let home = project.environment().home();
     let clean = |text: String| {
-        let text = mask::mask_addresses(&firewall.text(&text));
+        let text = mask::mask_addresses(&firewall.redact_text(&text));
         match home.as_deref().and_then(Path::to_str).filter(|home| home.len() > 1) {
             Some(home) => text.replace(home, "~"),
             None => text,
@@ -55,10 +55,10 @@ pub fn gather(project: &Project, doctor: &str, terminal: &str) -> Result<Vec<Rep
 ///
 /// # Errors
 /// The file already exists or cannot be written.
-pub fn write(files: &[ReportFile], path: &Path, now_ms: i64) -> Result<()> {
+pub fn write_archive(files: &[ReportFile], path: &Path, now_ms: i64) -> Result<()> {
     let mut archive = NewFile::create(path)?;
     for ReportFile { name, text } in files {
-        archive.write(&tar::entry(name, text.as_bytes(), now_ms.div_euclid(1_000)))?;
+        archive.write(&tar::encode_entry(name, text.as_bytes(), now_ms.div_euclid(1_000)))?;
     }
     archive.write(&tar::END)?;
     archive.finish()

@@ -10,7 +10,7 @@ pub(super) const END: [u8; 2 * BLOCK_BYTES] = [0; 2 * BLOCK_BYTES];
 const CHECKSUM: std::ops::Range<usize> = 148..156;
 
 /// Returns a file with its header. `name`: ASCII, at most 100 bytes; `time_s`: seconds since 1970.
-pub(super) fn entry(name: &str, content: &[u8], time_s: i64) -> Vec<u8> {
+pub(super) fn encode_entry(name: &str, content: &[u8], time_s: i64) -> Vec<u8> {
     let mut header = [0_u8; BLOCK_BYTES];
     let mut put = |at: usize, bytes: &[u8]| {
         for (place, byte) in header.iter_mut().skip(at).zip(bytes) {
@@ -48,14 +48,14 @@ mod tests {
         let path = folder.path().join("a.tar");
         let content = "x".repeat(700);
         let bytes = [
-            entry("one.txt", content.as_bytes(), 1_800_000_000),
-            entry("two", b"", 0),
+            encode_entry("one.txt", content.as_bytes(), 1_800_000_000),
+            encode_entry("two", b"", 0),
             END.to_vec(),
         ];
         std::fs::write(&path, bytes.concat()).unwrap();
         let tar = |args: &[&str]| std::process::Command::new("tar").args(args).arg(&path).output();
         let Ok(listed) = tar(&["-tf"]) else {
-            return gnoma_testkit::skip("`tar` is not installed");
+            return gnoma_testkit::skip_test("`tar` is not installed");
         };
         assert_eq!(String::from_utf8_lossy(&listed.stdout), "one.txt\ntwo\n");
         let unpacked = std::process::Command::new("tar")

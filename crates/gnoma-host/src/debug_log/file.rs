@@ -46,7 +46,7 @@ impl LogFile {
     }
 
     /// Fails if one of the files that the log would append to or replace is none of its own. Creates nothing.
-    pub(super) fn check(&self) -> io::Result<()> {
+    pub(super) fn check_ownership(&self) -> io::Result<()> {
         open_existing(&self.path)?;
         open_existing(&self.previous_part()).map(|_| ())
     }
@@ -162,7 +162,7 @@ fn list_logs(folder: &Path) -> Vec<PathBuf> {
     };
     let mut logs: Vec<PathBuf> =
         entries.take(MAX_ENTRIES).flatten().map(|entry| entry.path()).filter(is_log).collect();
-    gnoma_core::sort::sort(&mut logs);
+    gnoma_core::sort::sort_items(&mut logs);
     logs
 }
 
@@ -210,10 +210,10 @@ mod tests {
             fs::write(&target, content).unwrap();
             std::os::unix::fs::symlink(&target, &path).unwrap();
             let log = LogFile::new(path.clone());
-            assert!(log.check().is_err() && log.append("line\n").is_err());
+            assert!(log.check_ownership().is_err() && log.append("line\n").is_err());
             fs::remove_file(&path).unwrap();
             std::os::unix::fs::symlink(&target, log.previous_part()).unwrap();
-            assert!(log.check().is_err());
+            assert!(log.check_ownership().is_err());
             fs::remove_file(log.previous_part()).unwrap();
             assert_eq!(fs::read_to_string(&target).unwrap(), content);
         }
@@ -226,12 +226,12 @@ mod tests {
         fs::write(&path, "my notes, longer than the first line of a log\n").unwrap();
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
         let log = LogFile::new(path.clone());
-        let error = log.check().unwrap_err().to_string();
+        let error = log.check_ownership().unwrap_err().to_string();
         assert!(error.contains("is not a debug log of gnoma"), "{error}");
         assert!(log.append("line\n").is_err());
         assert!(fs::read_to_string(&path).unwrap().starts_with("my notes"));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o644);
-        assert!(LogFile::new(folder.path().to_owned()).check().is_err(), "a folder");
+        assert!(LogFile::new(folder.path().to_owned()).check_ownership().is_err(), "a folder");
     }
 
     #[test]
@@ -241,7 +241,7 @@ mod tests {
         fs::write(&path, "").unwrap();
         for line in ["one\n", "two\n"] {
             let log = LogFile::new(path.clone());
-            log.check().unwrap();
+            log.check_ownership().unwrap();
             log.append(line).unwrap();
         }
         assert_eq!(fs::read_to_string(path).unwrap(), format!("{HEADER}one\ntwo\n"));

@@ -63,7 +63,7 @@ impl LogLine {
         Self { level, what, fields: Vec::new() }
     }
 
-    fn with(mut self, name: &'static str, value: &dyn fmt::Display) -> Self {
+    fn with_field(mut self, name: &'static str, value: &dyn fmt::Display) -> Self {
         self.fields.push((name, value.to_string()));
         self
     }
@@ -73,7 +73,7 @@ impl LogLine {
         let mut text = self.what.to_owned();
         for (name, value) in &self.fields {
             let value = redact(value);
-            let value = gnoma_core::cut::head(&value, MAX_VALUE_BYTES);
+            let value = gnoma_core::cut::word_prefix(&value, MAX_VALUE_BYTES);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@".contains(c);
             text.push_str(&if !value.is_empty() && value.chars().all(is_plain) {
                 format!(" {name}={value}")
@@ -86,16 +86,16 @@ impl LogLine {
     }
 
     fn with_usage(self, usage: &Usage) -> Self {
-        self.with("input", &usage.prompt())
-            .with("cached", &usage.cache_read)
-            .with("cache_write", &usage.cache_write)
-            .with("output", &usage.output)
-            .with("thinking", &usage.reasoning)
+        self.with_field("input", &usage.prompt_tokens())
+            .with_field("cached", &usage.cache_read)
+            .with_field("cache_write", &usage.cache_write)
+            .with_field("output", &usage.output)
+            .with_field("thinking", &usage.reasoning)
     }
 
     fn with_some(self, name: &'static str, value: Option<impl fmt::Display>) -> Self {
         match value {
-            Some(value) => self.with(name, &value),
+            Some(value) => self.with_field(name, &value),
             None => self,
         }
     }
@@ -103,7 +103,12 @@ impl LogLine {
 
 impl SessionLines {
     /// The line of an event without its time; `None` if it has none at this level.
-    pub(super) fn line(&mut self, now_ms: i64, event: &Event, level: LogLevel) -> Option<LogLine> {
+    pub(super) fn format_event(
+        &mut self,
+        now_ms: i64,
+        event: &Event,
+        level: LogLevel,
+    ) -> Option<LogLine> {
         self.observe(now_ms, event);
         let line = format_turn(event, now_ms.saturating_sub(self.turn_began_ms))
             .or_else(|| self.format_call(event, now_ms))
@@ -150,39 +155,39 @@ impl SessionLines {
         match event {
             Event::RoundStarted { round, arm, why } => Some(
                 LogLine::new(LogLevel::Info, "model call")
-                    .with("round", round)
-                    .with("arm", arm)
-                    .with("why", why),
+                    .with_field("round", round)
+                    .with_field("arm", arm)
+                    .with_field("why", why),
             ),
             Event::Usage { round, .. } => Some(self.format_answer(now_ms).with_usage(round)),
             // The message follows the usage, which the provider did not report if the call still runs.
             Event::Appended(message)
                 if message.role() == Role::Assistant && self.call.is_some() =>
             {
-                Some(self.format_answer(now_ms).with("usage", &"unknown"))
+                Some(self.format_answer(now_ms).with_field("usage", &"unknown"))
             }
             Event::Retrying { error, attempt, wait_ms, .. } => Some(
                 LogLine::new(LogLevel::Warn, "model call failed")
-                    .with("provider", &error.provider)
-                    .with("kind", &format!("{:?}", error.kind))
+                    .with_field("provider", &error.provider)
+                    .with_field("kind", &format!("{:?}", error.kind))
                     .with_some("status", error.status)
-                    .with("next_attempt", attempt)
-                    .with("wait_ms", wait_ms)
-                    .with("error", &error.message),
+                    .with_field("next_attempt", attempt)
+                    .with_field("wait_ms", wait_ms)
+                    .with_field("error", &error.message),
             ),
             Event::ArmChanged { from, to, why, .. } => Some(
                 LogLine::new(LogLevel::Warn, "failover")
-                    .with("from", from)
-                    .with("to", to)
-                    .with("why", why),
+                    .with_field("from", from)
+                    .with_field("to", to)
+                    .with_field("why", why),
             ),
             Event::Cost { arm, call_micro_usd, estimated, .. } => {
                 let cost = call_micro_usd.map_or("unknown".to_owned(), |cost| cost.to_string());
                 Some(
                     LogLine::new(LogLevel::Debug, "cost")
-                        .with("arm", arm)
-                        .with("micro_usd", &cost)
-                        .with("estimated", estimated),
+                        .with_field("arm", arm)
+                        .with_field("micro_usd", &cost)
+                        .with_field("estimated", estimated),
                 )
             }
             _ => None,
@@ -201,16 +206,16 @@ fn format_turn(event: &Event, turn_ms: i64) -> Option<LogLine> {
                 LogLevel::Info
             };
             let line = LogLine::new(level, "turn end")
-                .with("outcome", &outcome_name(outcome))
-                .with("rounds", rounds)
-                .with("ms", &turn_ms)
+                .with_field("outcome", &outcome_name(outcome))
+                .with_field("rounds", rounds)
+                .with_field("ms", &turn_ms)
                 .with_usage(usage);
             Some(match outcome {
                 Outcome::Failed { error, .. } => line
-                    .with("provider", &error.provider)
-                    .with("kind", &format!("{:?}", error.kind))
+                    .with_field("provider", &error.provider)
+                    .with_field("kind", &format!("{:?}", error.kind))
                     .with_some("status", error.status)
-                    .with("error", &error.message),
+                    .with_field("error", &error.message),
                 Outcome::Complete { .. }
                 | Outcome::Cancelled
                 | Outcome::RoundLimit { .. }
@@ -242,23 +247,23 @@ fn format_tool_step(event: &Event) -> Option<LogLine> {
     let debug = |what| LogLine::new(LogLevel::Debug, what);
     Some(match event {
         Event::PermissionAsked { call, reason, .. } => debug("approval asked")
-            .with("call", &call.id)
-            .with("tool", &call.name)
-            .with("reason", reason),
+            .with_field("call", &call.id)
+            .with_field("tool", &call.name)
+            .with_field("reason", reason),
         Event::PermissionDecided { call, allowed, reason } => debug("approval decided")
-            .with("call", call)
-            .with("allowed", allowed)
-            .with("reason", reason),
+            .with_field("call", call)
+            .with_field("allowed", allowed)
+            .with_field("reason", reason),
         Event::ToolStarted { call } => debug("tool begin")
-            .with("call", &call.id)
-            .with("tool", &call.name)
-            .with("argument_bytes", &call.arguments.get().len()),
+            .with_field("call", &call.id)
+            .with_field("tool", &call.name)
+            .with_field("argument_bytes", &call.arguments.get().len()),
         Event::ToolEnded { call, result, duration_ms, .. } => debug("tool end")
-            .with("call", &call.id)
-            .with("tool", &call.name)
-            .with("error", &result.is_error)
-            .with("ms", duration_ms)
-            .with("result_bytes", &result_bytes(&result.parts)),
+            .with_field("call", &call.id)
+            .with_field("tool", &call.name)
+            .with_field("error", &result.is_error)
+            .with_field("ms", duration_ms)
+            .with_field("result_bytes", &result_bytes(&result.parts)),
         _ => return None,
     })
 }
@@ -269,28 +274,28 @@ fn format_other_step(event: &Event) -> Option<LogLine> {
         Event::Routed(routing) => {
             let arms: Vec<String> = routing.arms.iter().map(ToString::to_string).collect();
             LogLine::new(LogLevel::Info, "routed")
-                .with("kind", &routing.kind)
-                .with("strategy", &routing.strategy)
-                .with("arms", &arms.join(" "))
-                .with("candidates", &routing.candidates.len())
-                .with("why", &routing.why)
+                .with_field("kind", &routing.kind)
+                .with_field("strategy", &routing.strategy)
+                .with_field("arms", &arms.join(" "))
+                .with_field("candidates", &routing.candidates.len())
+                .with_field("why", &routing.why)
         }
         Event::Conferred { members, author, .. } => {
-            debug("conferred").with("members", &members.len()).with("author", author)
+            debug("conferred").with_field("members", &members.len()).with_field("author", author)
         }
-        Event::Checking { arm, .. } => debug("check begin").with("arm", arm),
+        Event::Checking { arm, .. } => debug("check begin").with_field("arm", arm),
         Event::Checked { arm, passed, .. } => {
-            debug("check end").with("arm", arm).with("passed", passed)
+            debug("check end").with_field("arm", arm).with_field("passed", passed)
         }
         Event::Compacted { summary, messages } => LogLine::new(LogLevel::Info, "compacted")
-            .with("messages", messages)
-            .with("summary_bytes", &summary.len()),
+            .with_field("messages", messages)
+            .with_field("summary_bytes", &summary.len()),
         Event::Waiting { arm, waited_ms, .. } => {
-            debug("waiting").with("arm", arm).with("ms", waited_ms)
+            debug("waiting").with_field("arm", arm).with_field("ms", waited_ms)
         }
-        Event::ModeChanged { mode } => debug("mode").with("mode", &mode.name()),
+        Event::ModeChanged { mode } => debug("mode").with_field("mode", &mode.name()),
         Event::Notice { level: NoticeLevel::Warning, text } => {
-            LogLine::new(LogLevel::Warn, "warning").with("text", text)
+            LogLine::new(LogLevel::Warn, "warning").with_field("text", text)
         }
         _ => return None,
     })
@@ -305,7 +310,7 @@ fn result_bytes(parts: &[ResultPart]) -> usize {
 }
 
 /// A line with its time in UTC and its end.
-pub(super) fn stamp(now_ms: i64, line: &str) -> String {
+pub(super) fn add_timestamp(now_ms: i64, line: &str) -> String {
     let at = Timestamp::from_millisecond(now_ms).unwrap_or(Timestamp::UNIX_EPOCH);
     format!("{at:.3} {line}\n")
 }
@@ -323,7 +328,8 @@ mod tests {
 
     fn lines(events: &[(i64, Event)], level: LogLevel) -> Vec<String> {
         let mut lines = SessionLines::default();
-        let lines = events.iter().filter_map(|(at_ms, event)| lines.line(*at_ms, event, level));
+        let lines =
+            events.iter().filter_map(|(at_ms, event)| lines.format_event(*at_ms, event, level));
         lines.map(|line| line.render(Cow::Borrowed)).collect()
     }
 
@@ -377,7 +383,7 @@ mod tests {
 
     #[test]
     fn an_answer_without_usage_has_a_line() {
-        let message = Message::assistant(vec![Content::text("the answer")], Some(arm()), None);
+        let message = Message::assistant(vec![Content::from_text("the answer")], Some(arm()), None);
         let answer = Event::Appended(Arc::new(message.unwrap()));
         let begin = Event::RoundStarted { round: 1, arm: arm(), why: "the only model".into() };
         let events = [(10, begin), (50, Event::Text { text: "the".into() }), (90, answer.clone())];
@@ -395,7 +401,7 @@ mod tests {
     fn calls_of_tools_are_logged_by_size() {
         let arguments = RawJson::parse(r#"{"command":"cat key.pem"}"#).unwrap();
         let call = ToolCall::new(CallId::new("c1"), "bash", arguments);
-        let result = ToolResult::text(&call, "BEGIN PRIVATE KEY", false);
+        let result = ToolResult::from_text(&call, "BEGIN PRIVATE KEY", false);
         let ended = Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms: 5 };
         let lines = lines(&[(0, Event::ToolStarted { call }), (1, ended)], LogLevel::Debug);
         assert_eq!(
@@ -412,7 +418,7 @@ mod tests {
         let secret = "key=\"sk-1234\"";
         let text = format!("{}{secret}", "x".repeat(MAX_VALUE_BYTES - "[secret]".len()));
         let notice = Event::Notice { level: NoticeLevel::Warning, text };
-        let line = SessionLines::default().line(0, &notice, LogLevel::Warn).unwrap();
+        let line = SessionLines::default().format_event(0, &notice, LogLevel::Warn).unwrap();
         let line = line.render(|value| value.replace(secret, "[secret]").into());
         assert!(line.contains("[secret]") && !line.contains("sk-1"), "{line}");
     }
@@ -421,6 +427,6 @@ mod tests {
     fn levels_are_read() {
         assert_eq!("DEBUG".parse(), Ok(LogLevel::Debug));
         assert!("loud".parse::<LogLevel>().unwrap_err().contains("use warn, info or debug"));
-        assert_eq!(stamp(0, "turn begin"), "1970-01-01T00:00:00.000Z turn begin\n");
+        assert_eq!(add_timestamp(0, "turn begin"), "1970-01-01T00:00:00.000Z turn begin\n");
     }
 }

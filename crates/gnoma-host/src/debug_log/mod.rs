@@ -35,7 +35,7 @@ struct ProcessLog {
 /// There is such a file and it is not a debug log, or it cannot be opened.
 pub fn install(path: PathBuf, level: LogLevel) -> Result<()> {
     let file = LogFile::new(path);
-    file.check().map_err(|error| match error.kind() {
+    file.check_ownership().map_err(|error| match error.kind() {
         io::ErrorKind::InvalidInput => HostError::usage(error.to_string()),
         _ => {
             let path = file.path().display();
@@ -91,10 +91,10 @@ impl SessionLog {
     /// Writes the line of an event, if it has one.
     pub(crate) fn write(&mut self, session: &SessionId, event: &Event) {
         let now_ms = clock::now_ms();
-        let Some(line) = self.lines.line(now_ms, event, self.log.level) else { return };
-        let line = line.render(|value| self.project.firewall.text(value));
+        let Some(line) = self.lines.format_event(now_ms, event, self.log.level) else { return };
+        let line = line.render(|value| self.project.firewall.redact_text(value));
         let line = format!("session={} {line}", session.as_str());
-        if let Err(error) = self.log.file.append(&line::stamp(now_ms, &line))
+        if let Err(error) = self.log.file.append(&line::add_timestamp(now_ms, &line))
             && !std::mem::replace(&mut self.has_complained, true)
         {
             let path = self.log.file.path().display();

@@ -25,7 +25,7 @@ fn panic_lines(panic: &PanicHookInfo<'_>) -> String {
     let now_ms = clock::now_ms();
     std::iter::once(describe_panic(panic))
         .chain(frame_lines(&backtrace))
-        .map(|line| line::stamp(now_ms, &line))
+        .map(|line| line::add_timestamp(now_ms, &line))
         .collect()
 }
 

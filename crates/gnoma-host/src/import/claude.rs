@@ -15,7 +15,7 @@ use super::{
 const TAKEN: [&str; 7] =
     ["$schema", "defaultMode", "enabledPlugins", "env", "hooks", "model", "permissions"];
 
-pub(super) fn plan(home: &Path, folder: &Path, plan: &mut ImportPlan) {
+pub(super) fn add_to_plan(home: &Path, folder: &Path, plan: &mut ImportPlan) {
     for name in ["settings.json", "settings.local.json"] {
         let path = home.join(".claude").join(name);
         match read_json(&path) {
@@ -52,7 +52,7 @@ fn of_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan
         let rules = list.into_iter().flatten().filter_map(Value::as_str);
         rules.for_each(|rule| take_rule(action, rule, plan));
     }
-    mode(permissions, plan);
+    add_permission_mode(permissions, plan);
     let folders = permissions.and_then(|all| all.get("additionalDirectories"));
     if folders.and_then(Value::as_array).is_some_and(|all| !all.is_empty()) {
         plan.left.push("add folders when you start gnoma: `gnoma --add-dir FOLDER`".to_owned());
@@ -70,13 +70,13 @@ fn of_settings(home: &Path, place: &str, settings: &Value, plan: &mut ImportPlan
             names.join("`, `")
         ));
     }
-    plugins(home, settings, plan);
+    add_plugins(home, settings, plan);
     let keys = settings.as_object().into_iter().flatten().map(|(key, _)| key);
     left_keys(keys, &TAKEN, place, plan);
 }
 
 /// The mode, which is left to the person.
-fn mode(permissions: Option<&Value>, plan: &mut ImportPlan) {
+fn add_permission_mode(permissions: Option<&Value>, plan: &mut ImportPlan) {
     let mode = permissions.and_then(|all| all.get("defaultMode")).and_then(Value::as_str);
     let own = match mode {
         Some("acceptEdits") => Some("accept_edits"),
@@ -95,7 +95,7 @@ fn mode(permissions: Option<&Value>, plan: &mut ImportPlan) {
 }
 
 /// Plugins that are switched on, and where they are.
-fn plugins(home: &Path, settings: &Value, plan: &mut ImportPlan) {
+fn add_plugins(home: &Path, settings: &Value, plan: &mut ImportPlan) {
     let enabled = settings.get("enabledPlugins").and_then(Value::as_object);
     let index = read_json(&home.join(".claude/plugins/installed_plugins.json"));
     let index = index.ok().flatten().unwrap_or_default();

@@ -15,7 +15,7 @@ use super::{
 const TAKEN: [&str; 6] =
     ["approval_policy", "hooks", "mcp_servers", "model", "model_provider", "sandbox_mode"];
 
-pub(super) fn plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
+pub(super) fn add_to_plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
     let root = named.map_or_else(|| home.join(".codex"), PathBuf::from);
     match read_small(&root.join("config.toml")) {
         Ok(Some(text)) => match text.parse::<toml::Table>() {
@@ -30,12 +30,12 @@ pub(super) fn plan(home: &Path, named: Option<&str>, plan: &mut ImportPlan) {
     if root.join("hooks.json").is_file() {
         plan.as_is.push("~/.codex/hooks.json: hooks".to_owned());
     }
-    prompts(&root.join("prompts"), "~/.codex/prompts", plan);
-    instructions(&root.join("AGENTS.md"), "~/.codex/AGENTS.md", plan);
+    add_prompts(&root.join("prompts"), "~/.codex/prompts", plan);
+    add_instructions(&root.join("AGENTS.md"), "~/.codex/AGENTS.md", plan);
 }
 
 /// Files of commands whose positions count from one.
-pub(super) fn prompts(folder: &Path, place: &str, plan: &mut ImportPlan) {
+pub(super) fn add_prompts(folder: &Path, place: &str, plan: &mut ImportPlan) {
     for (name, text) in markdown_files(folder) {
         let (to, from) = (format!("commands/{name}"), format!("{place}/{name}"));
         match text {
@@ -46,7 +46,7 @@ pub(super) fn prompts(folder: &Path, place: &str, plan: &mut ImportPlan) {
 }
 
 /// A file of instructions, which becomes the person's own.
-pub(super) fn instructions(path: &Path, place: &str, plan: &mut ImportPlan) {
+pub(super) fn add_instructions(path: &Path, place: &str, plan: &mut ImportPlan) {
     match read_small(path) {
         Ok(Some(text)) => {
             let (to, from) = ("AGENTS.md".to_owned(), place.to_owned());

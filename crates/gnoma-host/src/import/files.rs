@@ -14,10 +14,10 @@ const MAX_FILES: usize = 500;
 
 /// The text of a file; `None` if there is none.
 pub(super) fn read_small(path: &Path) -> Result<Option<String>, String> {
-    read(path, MAX_TEXT_BYTES)
+    read_text_file(path, MAX_TEXT_BYTES)
 }
 
-fn read(path: &Path, most: u64) -> Result<Option<String>, String> {
+fn read_text_file(path: &Path, most: u64) -> Result<Option<String>, String> {
     bounded_file::read_text(path, most).map_err(|error| match error.kind() {
         io::ErrorKind::FileTooLarge => format!("it is larger than {} KiB", most >> 10),
         _ => error.to_string(),
@@ -26,7 +26,7 @@ fn read(path: &Path, most: u64) -> Result<Option<String>, String> {
 
 /// A file of JSON, perhaps with comments; `None` if there is none.
 pub(super) fn read_json(path: &Path) -> Result<Option<Value>, String> {
-    let Some(text) = read(path, MAX_FILE_BYTES)? else { return Ok(None) };
+    let Some(text) = read_text_file(path, MAX_FILE_BYTES)? else { return Ok(None) };
     from_hand(&text).map(Some).map_err(|error| format!("it is not valid JSON: {error}"))
 }
 
@@ -41,7 +41,7 @@ pub(super) fn markdown_files(folder: &Path) -> Vec<(String, Result<String, Strin
             Some((name, text))
         })
         .collect();
-    gnoma_core::sort::sort(&mut all);
+    gnoma_core::sort::sort_items(&mut all);
     all
 }
 

@@ -36,16 +36,18 @@ pub enum Assistant {
 ///
 /// # Errors
 /// The person's own settings cannot be read.
-pub fn plan(project: &Project, from: Assistant) -> Result<ImportPlan> {
+pub fn plan_import(project: &Project, from: Assistant) -> Result<ImportPlan> {
     let environment = project.environment();
     let Some(home) = environment.home() else {
         return Err(HostError::usage("HOME is not set, so there is nothing to import"));
     };
     let mut plan = ImportPlan::default();
     match from {
-        Assistant::Claude => claude::plan(&home, &project.spec.folder, &mut plan),
-        Assistant::Codex => codex::plan(&home, environment.get("CODEX_HOME"), &mut plan),
-        Assistant::OpenCode => opencode::plan(&home, environment.get("XDG_CONFIG_HOME"), &mut plan),
+        Assistant::Claude => claude::add_to_plan(&home, &project.spec.folder, &mut plan),
+        Assistant::Codex => codex::add_to_plan(&home, environment.get("CODEX_HOME"), &mut plan),
+        Assistant::OpenCode => {
+            opencode::add_to_plan(&home, environment.get("XDG_CONFIG_HOME"), &mut plan)
+        }
     }
     without_known(&mut plan, &environment.config_dir())?;
     Ok(plan)
@@ -53,7 +55,7 @@ pub fn plan(project: &Project, from: Assistant) -> Result<ImportPlan> {
 
 /// Leaves out what is there already.
 fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
-    let text = mcp_edit::read(&paths::user_file(config_dir))?;
+    let text = mcp_edit::read_settings(&paths::user_file(config_dir))?;
     let document: toml::Table = text.parse().unwrap_or_default();
     let rules =
         document.get("permission").and_then(|it| it.get("rules")).and_then(|it| it.as_array());
@@ -90,7 +92,7 @@ fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
         if is_new {
             plan.steps.push(step);
         } else {
-            plan.known.push(step.told());
+            plan.known.push(step.to_line());
         }
     }
     Ok(())
@@ -100,36 +102,36 @@ fn without_known(plan: &mut ImportPlan, config_dir: &Path) -> Result<()> {
 ///
 /// # Errors
 /// Nothing was written, and why.
-pub fn apply(project: &Project, plan: &ImportPlan) -> Result<Vec<PathBuf>> {
+pub fn apply_plan(project: &Project, plan: &ImportPlan) -> Result<Vec<PathBuf>> {
     let config_dir = project.environment().config_dir();
-    let settings = settings(&config_dir, plan)?;
+    let settings = render_settings(&config_dir, plan)?;
     let mut written = NewFiles::default();
     for step in &plan.steps {
         let ImportStep::File { to, text, .. } = step else { continue };
         let path = config_dir.join(to);
-        written.put(&path, text).map_err(|error| {
+        written.create_file(&path, text).map_err(|error| {
             let path = path.display();
             HostError::usage(format!("cannot write `{path}`: {error}; nothing was imported"))
         })?;
     }
     // What can be taken back goes first.
     if let Some((path, text)) = &settings {
-        mcp_edit::write(path, text)?;
+        mcp_edit::write_settings(path, text)?;
     }
-    Ok(settings.map(|(path, _)| path).into_iter().chain(written.keep()).collect())
+    Ok(settings.map(|(path, _)| path).into_iter().chain(written.commit_files()).collect())
 }
 
 /// The settings with what would be added, where anything is; checked.
-fn settings(config_dir: &Path, plan: &ImportPlan) -> Result<Option<(PathBuf, String)>> {
-    let blocks: String = plan.steps.iter().filter_map(ImportStep::settings).collect();
+fn render_settings(config_dir: &Path, plan: &ImportPlan) -> Result<Option<(PathBuf, String)>> {
+    let blocks: String = plan.steps.iter().filter_map(ImportStep::to_settings).collect();
     if blocks.is_empty() {
         return Ok(None);
     }
     let path = paths::user_file(config_dir);
-    let text = mcp_edit::read(&path)?;
+    let text = mcp_edit::read_settings(&path)?;
     let gap = if text.is_empty() || text.ends_with('\n') { "" } else { "\n" };
     let text = format!("{text}{gap}{blocks}");
-    mcp_edit::check(&text)?;
+    mcp_edit::check_settings(&text)?;
     Ok(Some((path, text)))
 }
 
@@ -138,14 +140,14 @@ fn settings(config_dir: &Path, plan: &ImportPlan) -> Result<Option<(PathBuf, Str
 struct NewFiles(Vec<PathBuf>);
 
 impl NewFiles {
-    fn put(&mut self, path: &Path, text: &str) -> io::Result<()> {
+    fn create_file(&mut self, path: &Path, text: &str) -> io::Result<()> {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         let mut file = fs::OpenOptions::new().write(true).create_new(true).open(path)?;
         self.0.push(path.to_owned());
         file.write_all(text.as_bytes())
     }
 
-    fn keep(mut self) -> Vec<PathBuf> {
+    fn commit_files(mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.0)
     }
 }

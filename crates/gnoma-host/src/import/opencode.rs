@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::files::read_json;
 use super::{
-    codex::{instructions, prompts},
+    codex::{add_instructions, add_prompts},
     plan::{ImportPlan, ImportStep},
     translate::{from_zero, left_keys, take_own_rule, take_server},
 };
@@ -14,7 +14,7 @@ use super::{
 /// Keys of the settings that are taken over or said by themselves.
 const TAKEN: [&str; 7] = ["$schema", "agent", "command", "mcp", "model", "permission", "plugin"];
 
-pub(super) fn plan(home: &Path, config_home: Option<&str>, plan: &mut ImportPlan) {
+pub(super) fn add_to_plan(home: &Path, config_home: Option<&str>, plan: &mut ImportPlan) {
     let base = config_home.map_or_else(|| home.join(".config"), PathBuf::from);
     let root = base.join("opencode");
     for name in ["opencode.json", "opencode.jsonc", "config.json"] {
@@ -26,9 +26,9 @@ pub(super) fn plan(home: &Path, config_home: Option<&str>, plan: &mut ImportPlan
         }
     }
     for folder in ["command", "commands"] {
-        prompts(&root.join(folder), &format!("~/.config/opencode/{folder}"), plan);
+        add_prompts(&root.join(folder), &format!("~/.config/opencode/{folder}"), plan);
     }
-    instructions(&root.join("AGENTS.md"), "~/.config/opencode/AGENTS.md", plan);
+    add_instructions(&root.join("AGENTS.md"), "~/.config/opencode/AGENTS.md", plan);
     for folder in ["agent", "agents", "plugin", "plugins"] {
         if root.join(folder).is_dir() {
             plan.left.push(format!(
@@ -45,7 +45,7 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
         take_server(name, entry, plan);
     }
     for (name, value) in fields("permission") {
-        permission(name, value, plan);
+        add_permission(name, value, plan);
     }
     for (name, entry) in fields("command") {
         let text = |name: &str| entry.get(name).and_then(Value::as_str);
@@ -86,7 +86,7 @@ fn of_settings(place: &str, settings: &Value, plan: &mut ImportPlan) {
 }
 
 /// Plans the import of the permissions for a tool, or for some commands.
-fn permission(name: &str, value: &Value, plan: &mut ImportPlan) {
+fn add_permission(name: &str, value: &Value, plan: &mut ImportPlan) {
     let tools: &[&str] = match name {
         "edit" => &["fs.edit", "fs.write"],
         "read" => &["fs.read"],

@@ -32,7 +32,7 @@ pub enum ImportStep {
 impl ImportStep {
     /// Describes the step in a line without secrets.
     #[must_use]
-    pub fn told(&self) -> String {
+    pub fn to_line(&self) -> String {
         match self {
             Self::Rule { action, rule, theirs } => format!("{action} {rule} (from `{theirs}`)"),
             Self::Server(server) => {
@@ -47,7 +47,7 @@ impl ImportStep {
     }
 
     /// Returns the text that is added to the settings for the step.
-    pub(super) fn settings(&self) -> Option<String> {
+    pub(super) fn to_settings(&self) -> Option<String> {
         let quoted = |text: &str| toml::Value::from(text).to_string();
         match self {
             Self::Rule { action, rule, .. } => Some(format!(
@@ -55,7 +55,7 @@ impl ImportStep {
                 quoted(rule),
                 quoted(action)
             )),
-            Self::Server(server) => Some(format!("\n{}", mcp_edit::entry(server))),
+            Self::Server(server) => Some(format!("\n{}", mcp_edit::render_entry(server))),
             Self::File { .. } => None,
         }
     }

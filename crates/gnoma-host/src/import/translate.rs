@@ -34,11 +34,11 @@ pub(super) fn take_own_rule(
     }
 }
 
-fn text<'v>(entry: &'v Value, name: &str) -> Option<&'v str> {
+fn text_field<'v>(entry: &'v Value, name: &str) -> Option<&'v str> {
     entry.get(name).and_then(Value::as_str)
 }
 
-fn pairs(entry: &Value, name: &str) -> Vec<(String, Secret<String>)> {
+fn secret_pairs(entry: &Value, name: &str) -> Vec<(String, Secret<String>)> {
     let fields = entry.get(name).and_then(Value::as_object).into_iter().flatten();
     fields
         .filter_map(|(name, value)| Some((name.clone(), Secret::new(value.as_str()?.to_owned()))))
@@ -46,19 +46,19 @@ fn pairs(entry: &Value, name: &str) -> Vec<(String, Secret<String>)> {
 }
 
 /// The pairs under one name, or else under the other.
-fn either(entry: &Value, one: &str, other: &str) -> Vec<(String, Secret<String>)> {
-    let found = pairs(entry, one);
-    if found.is_empty() { pairs(entry, other) } else { found }
+fn first_secret_pairs(entry: &Value, one: &str, other: &str) -> Vec<(String, Secret<String>)> {
+    let found = secret_pairs(entry, one);
+    if found.is_empty() { secret_pairs(entry, other) } else { found }
 }
 
 /// Returns the headers that are sent with each request, values of variables included.
-fn headers(entry: &Value) -> Vec<(String, Secret<String>)> {
-    let mut headers = either(entry, "headers", "http_headers");
-    if let Some(variable) = text(entry, "bearer_token_env_var") {
+fn request_headers(entry: &Value) -> Vec<(String, Secret<String>)> {
+    let mut headers = first_secret_pairs(entry, "headers", "http_headers");
+    if let Some(variable) = text_field(entry, "bearer_token_env_var") {
         let value = Secret::new(format!("Bearer ${{{variable}}}"));
         headers.push(("Authorization".to_owned(), value));
     }
-    for (header, variable) in pairs(entry, "env_http_headers") {
+    for (header, variable) in secret_pairs(entry, "env_http_headers") {
         headers.push((header, Secret::new(format!("${{{}}}", variable.expose()))));
     }
     headers
@@ -77,15 +77,15 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
         items.filter_map(Value::as_str).map(str::to_owned).collect()
     };
     // opencode has the program and its arguments in one list.
-    let command = match text(entry, "command") {
+    let command = match text_field(entry, "command") {
         Some(program) => std::iter::once(program.to_owned()).chain(words("args")).collect(),
         None => words("command"),
     };
-    let url = text(entry, "url").map(str::to_owned);
+    let url = text_field(entry, "url").map(str::to_owned);
     let is = |name: &str, value: bool| entry.get(name).and_then(Value::as_bool) == Some(value);
     let why = if is("disabled", true) || is("enabled", false) {
         Err("it is turned off".to_owned())
-    } else if text(entry, "type") == Some("sse") {
+    } else if text_field(entry, "type") == Some("sse") {
         Err("its transport, `sse`, is outdated, and gnoma does not support it".to_owned())
     } else if url.is_none() && command.is_empty() {
         Err("it has neither `command` nor `url`".to_owned())
@@ -97,7 +97,7 @@ pub(super) fn take_server(name: &str, entry: &Value, plan: &mut ImportPlan) {
     if let Err(why) = why {
         return plan.left.push(format!("the MCP server `{name}`: {why}"));
     }
-    let (env, headers) = (either(entry, "env", "environment"), headers(entry));
+    let (env, headers) = (first_secret_pairs(entry, "env", "environment"), request_headers(entry));
     let (name, network) = (name.to_owned(), false);
     let is_program = url.is_none();
     if is_program {

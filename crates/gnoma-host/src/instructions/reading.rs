@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use gnoma_core::{bounded_file, cut, home, places::secret, written_text};
+use gnoma_core::{bounded_file, cut, home, places::find_secret, written_text};
 use gnoma_extend::in_a_line;
 
 /// Most that is taken of one file.
@@ -35,7 +35,7 @@ pub struct InstructionPart {
 impl InstructionPart {
     /// About how many tokens it takes.
     #[must_use]
-    pub fn tokens(&self) -> usize {
+    pub fn estimate_tokens(&self) -> usize {
         self.text.len().div_ceil(BYTES_A_TOKEN)
     }
 }
@@ -64,7 +64,7 @@ impl Instructions {
 
 /// Reports whether a file of a project is a link to another of its files that, by its name, holds secrets.
 fn leads_to_secret(path: &Path, real: &Path, root: &Path) -> bool {
-    path != real && real.strip_prefix(root).is_ok_and(|below| secret(below).is_some())
+    path != real && real.strip_prefix(root).is_ok_and(|below| find_secret(below).is_some())
 }
 
 /// The project's folder as it is named, and as it is without links.
@@ -97,7 +97,7 @@ impl<'h> InstructionReader<'h> {
     }
 
     fn read_at(&mut self, path: &Path, project: Option<Project<'_>>, depth: usize) {
-        let place = self.place(path, project);
+        let place = self.describe_place(path, project);
         let Ok(real) = path.canonicalize() else { return };
         if !real.is_file() || self.seen.contains(&real) {
             return;
@@ -117,7 +117,7 @@ impl<'h> InstructionReader<'h> {
         }
         // An import and a link name any file; the others are named like instructions themselves.
         let is_link = project.is_some_and(|(_, root)| leads_to_secret(path, &real, root));
-        if is_link || depth > 0 && secret(&real).is_some() {
+        if is_link || depth > 0 && find_secret(&real).is_some() {
             return self.warn(format!("`{place}` was left out: it may contain secrets"));
         }
         let (text, is_cut) = match read_start(&real) {
@@ -137,18 +137,20 @@ impl<'h> InstructionReader<'h> {
             let most = MAX_FILE_BYTES >> 10;
             self.warn(format!("`{place}` is longer than {most} KiB; its end was cut off"));
         }
-        let (body, paths) = body(&text);
+        let (body, paths) = split_front_matter(&text);
         if !paths.is_empty() && path.components().any(|part| part.as_os_str() == "rules") {
             return self.found.scoped.push((place, paths.join(", ")));
         }
-        let imports = if depth < MAX_DEPTH { imports(&text) } else { Vec::new() };
+        let imports = if depth < MAX_DEPTH { find_imports(&text) } else { Vec::new() };
         let from = place.clone();
         let part = InstructionPart { place, is_users: project.is_none(), text: body };
         if !part.text.trim().is_empty() {
             self.found.parts.push(part);
         }
         for Import { line, path: import } in imports {
-            if let Some(path) = self.imported(&import, path, project, &format!("{from}:{line}")) {
+            if let Some(path) =
+                self.resolve_import(&import, path, project, &format!("{from}:{line}"))
+            {
                 self.read_at(&path, project, depth + 1);
             }
         }
@@ -164,12 +166,12 @@ impl<'h> InstructionReader<'h> {
             Err(_) if facts.is_symlink() => "is a link that leads nowhere",
             Err(_) => return,
         };
-        let place = self.place(path, project);
+        let place = self.describe_place(path, project);
         self.warn(format!("`{place}` {why} and was left out"));
     }
 
     /// The file that an import names, if there is one. A project cannot name the person's.
-    fn imported(
+    fn resolve_import(
         &mut self,
         import: &str,
         from: &Path,
@@ -195,7 +197,7 @@ impl<'h> InstructionReader<'h> {
         })
     }
 
-    fn place(&self, path: &Path, project: Option<Project<'_>>) -> String {
+    fn describe_place(&self, path: &Path, project: Option<Project<'_>>) -> String {
         // Without the `..` of an import.
         let real = path.canonicalize();
         let seen = |path: &Path| {
@@ -218,13 +220,13 @@ impl<'h> InstructionReader<'h> {
     }
 
     /// All that was found, as far as it fits: what is farthest goes first.
-    pub(super) fn done(mut self) -> Instructions {
+    pub(super) fn into_instructions(mut self) -> Instructions {
         self.begin_farther();
         self.found.parts = self.nearer.drain(..).rev().flatten().collect();
         let mut left = MAX_BYTES;
         for part in self.found.parts.iter_mut().rev() {
             if part.text.len() > left {
-                part.text.truncate(cut::head(&part.text, left).len());
+                part.text.truncate(cut::word_prefix(&part.text, left).len());
                 self.found.warnings.push(format!(
                     "the instructions are longer than {} KiB in total; the end of `{}` was cut off",
                     MAX_BYTES >> 10,
@@ -277,13 +279,13 @@ fn read_start(real: &Path) -> io::Result<FileStart> {
     }
     let is_cut = is_cut || text.len() > MAX_FILE_BYTES;
     if is_cut {
-        text.truncate(cut::head(&text, MAX_FILE_BYTES).len());
+        text.truncate(cut::word_prefix(&text, MAX_FILE_BYTES).len());
     }
     Ok(FileStart::Text(text, is_cut))
 }
 
 /// Returns the content of a file without the fields before it, and the paths that these fields say it is for.
-fn body(text: &str) -> (String, Vec<String>) {
+fn split_front_matter(text: &str) -> (String, Vec<String>) {
     let Some((fields, rest)) =
         text.strip_prefix("---\n").and_then(|inner| inner.split_once("\n---\n"))
     else {
@@ -312,7 +314,7 @@ struct Import {
 }
 
 /// The paths behind `@` that stand apart and in no code.
-fn imports(text: &str) -> Vec<Import> {
+fn find_imports(text: &str) -> Vec<Import> {
     let (mut all, mut is_code) = (Vec::new(), false);
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim_start().starts_with("```") || line.trim_start().starts_with("~~~") {

@@ -31,7 +31,7 @@ const NO_LINK: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed
 ///
 /// # Errors
 /// The copy cannot be written.
-pub(super) fn make(root: &Path, copy: &Path) -> io::Result<Option<PathBuf>> {
+pub(super) fn create_repository(root: &Path, copy: &Path) -> io::Result<Option<PathBuf>> {
     let Some(of) = Repository::find(root) else { return Ok(None) };
     let own = copy.join(".git");
     for folder in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
@@ -43,23 +43,23 @@ pub(super) fn make(root: &Path, copy: &Path) -> io::Result<Option<PathBuf>> {
     let mut alternates = objects.as_os_str().as_encoded_bytes().to_vec();
     alternates.push(b'\n');
     fs::write(own.join("objects/info/alternates"), alternates)?;
-    if let Some(index) = read(&of.own.join("index"), MAX_FILE_BYTES)
+    if let Some(index) = read_regular_file(&of.own.join("index"), MAX_FILE_BYTES)
         && index.starts_with(INDEX)
     {
         fs::write(own.join("index"), index)?;
     }
-    if let Some(packed) = read(&of.common.join("packed-refs"), MAX_FILE_BYTES) {
-        fs::write(own.join("packed-refs"), references(&packed))?;
+    if let Some(packed) = read_regular_file(&of.common.join("packed-refs"), MAX_FILE_BYTES) {
+        fs::write(own.join("packed-refs"), filter_references(&packed))?;
     }
-    if let Some(excluded) = read(&of.common.join("info/exclude"), MAX_SMALL_BYTES) {
+    if let Some(excluded) = read_regular_file(&of.common.join("info/exclude"), MAX_SMALL_BYTES) {
         fs::write(own.join("info/exclude"), excluded)?;
     }
-    if let Some(shallow) = read(&of.common.join("shallow"), MAX_SMALL_BYTES) {
-        fs::write(own.join("shallow"), hashes(&shallow))?;
+    if let Some(shallow) = read_regular_file(&of.common.join("shallow"), MAX_SMALL_BYTES) {
+        fs::write(own.join("shallow"), filter_hashes(&shallow))?;
     }
     let mut left = MAX_REFS;
     for kind in ["refs/heads", "refs/tags", "refs/remotes"] {
-        loose(&of.common.join(kind), &own.join(kind), &mut left, MAX_DEPTH)?;
+        copy_loose_references(&of.common.join(kind), &own.join(kind), &mut left, MAX_DEPTH)?;
     }
     Ok(Some(objects))
 }
@@ -80,20 +80,20 @@ impl Repository {
         let own = match place.symlink_metadata().ok()? {
             about if about.is_dir() => place,
             about if about.is_file() => {
-                let named = String::from_utf8(read(&place, MAX_SMALL_BYTES)?).ok()?;
+                let named = String::from_utf8(read_regular_file(&place, MAX_SMALL_BYTES)?).ok()?;
                 root.join(named.strip_prefix("gitdir:")?.trim())
             }
             _ => return None,
         };
-        let common = read(&own.join("commondir"), MAX_SMALL_BYTES);
+        let common = read_regular_file(&own.join("commondir"), MAX_SMALL_BYTES);
         let common = common.and_then(|named| String::from_utf8(named).ok());
         let common = common.map_or_else(|| own.clone(), |named| own.join(named.trim()));
         let common = common.canonicalize().ok()?;
-        let head = read(&own.join("HEAD"), MAX_SMALL_BYTES)?;
+        let head = read_regular_file(&own.join("HEAD"), MAX_SMALL_BYTES)?;
         if !is_reference(head.trim_ascii()) || !common.join("objects").is_dir() {
             return None;
         }
-        let said = read(&common.join("config"), MAX_SMALL_BYTES).unwrap_or_default();
+        let said = read_regular_file(&common.join("config"), MAX_SMALL_BYTES).unwrap_or_default();
         let said = String::from_utf8_lossy(&said).to_lowercase();
         // References that are no files are not read here.
         if said.contains("refstorage") {
@@ -111,7 +111,7 @@ impl Repository {
 }
 
 /// A regular file that is no link and not too large.
-fn read(path: &Path, max: u64) -> Option<Vec<u8>> {
+fn read_regular_file(path: &Path, max: u64) -> Option<Vec<u8>> {
     let file: File = OpenOptions::new().read(true).custom_flags(NO_LINK).open(path).ok()?;
     let about = file.metadata().ok().filter(|about| about.is_file() && about.len() <= max)?;
     let mut bytes = Vec::with_capacity(usize::try_from(about.len()).unwrap_or_default());
@@ -131,7 +131,7 @@ fn is_hash(text: &[u8]) -> bool {
 }
 
 /// The lines of a list of references that are such.
-fn references(packed: &[u8]) -> Vec<u8> {
+fn filter_references(packed: &[u8]) -> Vec<u8> {
     let is_meant = |line: &&[u8]| {
         let line = line.trim_ascii_end();
         let hash = line.split(|byte| *byte == b' ').next().unwrap_or_default();
@@ -141,13 +141,13 @@ fn references(packed: &[u8]) -> Vec<u8> {
     packed.split_inclusive(|byte| *byte == b'\n').filter(is_meant).collect::<Vec<_>>().concat()
 }
 
-fn hashes(listed: &[u8]) -> Vec<u8> {
+fn filter_hashes(listed: &[u8]) -> Vec<u8> {
     let lines = listed.split_inclusive(|byte| *byte == b'\n');
     lines.filter(|line| is_hash(line.trim_ascii_end())).collect::<Vec<_>>().concat()
 }
 
 /// Copies the references that are files of their own.
-fn loose(from: &Path, to: &Path, left: &mut usize, depth: usize) -> io::Result<()> {
+fn copy_loose_references(from: &Path, to: &Path, left: &mut usize, depth: usize) -> io::Result<()> {
     let is_folder = from.symlink_metadata().is_ok_and(|about| about.is_dir());
     let Ok(entries) = fs::read_dir(from) else { return Ok(()) };
     if !is_folder || depth == 0 {
@@ -160,9 +160,9 @@ fn loose(from: &Path, to: &Path, left: &mut usize, depth: usize) -> io::Result<(
         *left -= 1;
         let (path, place) = (entry.path(), to.join(entry.file_name()));
         match entry.file_type() {
-            Ok(kind) if kind.is_dir() => loose(&path, &place, left, depth - 1)?,
+            Ok(kind) if kind.is_dir() => copy_loose_references(&path, &place, left, depth - 1)?,
             Ok(kind) if kind.is_file() => {
-                let said = read(&path, MAX_SMALL_BYTES);
+                let said = read_regular_file(&path, MAX_SMALL_BYTES);
                 if let Some(said) = said.filter(|said| is_reference(said.trim_ascii())) {
                     fs::create_dir_all(to)?;
                     fs::write(place, said)?;
@@ -213,7 +213,7 @@ mod tests {
 
         fs::create_dir(&copy).unwrap();
         fs::copy(work.join("a"), copy.join("a")).unwrap();
-        assert!(make(&work, &copy).unwrap().is_some());
+        assert!(create_repository(&work, &copy).unwrap().is_some());
         assert_eq!(git(&copy, "status --porcelain"), " M a\n");
         assert_eq!(git(&copy, "log --format=%s"), "two\none\n");
         assert_eq!(git(&copy, "for-each-ref"), before.1);
@@ -225,9 +225,9 @@ mod tests {
 
         let linked = folder.path().join("linked");
         fs::create_dir(&linked).unwrap();
-        assert!(make(&folder.path().join("tree"), &linked).unwrap().is_some());
+        assert!(create_repository(&folder.path().join("tree"), &linked).unwrap().is_some());
         assert_eq!(git(&linked, "log --format=%s"), "one\n");
-        assert!(make(folder.path(), &linked).unwrap().is_none(), "no repository");
+        assert!(create_repository(folder.path(), &linked).unwrap().is_none(), "no repository");
     }
 
     #[test]
@@ -245,13 +245,13 @@ mod tests {
             symlink(&secret, work.join(".git").join(name)).unwrap();
         }
         fs::write(work.join(".git/refs/heads/b"), "hunter2\n").unwrap();
-        make(&work, &copy).unwrap();
+        create_repository(&work, &copy).unwrap();
         let own = copy.join(".git");
         for name in ["packed-refs", "index", "refs/heads/a", "refs/heads/b", "shallow"] {
             assert!(!own.join(name).exists(), "{name}");
         }
         fs::remove_file(work.join(".git/HEAD")).unwrap();
         symlink(&secret, work.join(".git/HEAD")).unwrap();
-        assert!(make(&work, &copy).unwrap().is_none());
+        assert!(create_repository(&work, &copy).unwrap().is_none());
     }
 }

@@ -33,7 +33,7 @@ use tokio::{
 };
 
 use self::tidy::CopyPlace;
-pub(crate) use self::tidy::orphans;
+pub(crate) use self::tidy::remove_orphans;
 use crate::{
     HostError, Project, Result, extensions, keeping, live::Landing, off_loop::off_loop,
     shared::Workplace,
@@ -50,7 +50,7 @@ const MAX_FILLING: Duration = Duration::from_secs(3600);
 const DELETED: &str = "its copy of the project was deleted";
 
 /// Returns the label of a merge of an elf's changes.
-pub(crate) fn label(elf: &str) -> String {
+pub(crate) fn merge_label(elf: &str) -> String {
     format!("elf `{elf}`")
 }
 
@@ -95,22 +95,22 @@ impl Isolated {
     ///
     /// # Errors
     /// No files are kept here, or there is no room; in a sentence.
-    pub(crate) async fn make(
+    pub(crate) async fn create_copy(
         parent: &Arc<Project>,
         (id, name): (&str, &str),
         session: Option<String>,
         waits: bool,
     ) -> Result<Self> {
-        let of = workplace(parent)?;
+        let of = copy_source(parent)?;
         let environment = parent.environment().clone();
-        let all = tidy::folder(&environment);
-        let (shared, label, id) = (parent.shared.clone(), label(name), id.to_owned());
+        let all = tidy::copies_folder(&environment);
+        let (shared, label, id) = (parent.shared.clone(), merge_label(name), id.to_owned());
         let waits = waits || parent.spec.folder != of.root;
         let parent = Arc::clone(parent);
         off_loop(move || async move {
-            let failed = |error: HostError| refusal(&error.cause);
-            let unkept = |error: StoreError| refusal(&error.sentence);
-            let keeper = shared.checkpointer(&of).map_err(unkept)?;
+            let failed = |error: HostError| copy_error(&error.cause);
+            let unkept = |error: StoreError| copy_error(&error.sentence);
+            let keeper = shared.open_checkpointer(&of).map_err(unkept)?;
             let base = keeper.keep_for(session.clone(), format!("before {label}")).await;
             let base = base.map_err(unkept)?;
             let base: SnapshotId = base.parse().map_err(|_| {
@@ -119,8 +119,8 @@ impl Isolated {
                      be used",
                 )
             })?;
-            let place = CopyPlace::make(&all, &id).map_err(|error| {
-                refusal(&format!("the folder `{}` cannot be written: {error}", all.display()))
+            let place = CopyPlace::create_in(&all, &id).map_err(|error| {
+                copy_error(&format!("the folder `{}` cannot be written: {error}", all.display()))
             })?;
             let name = of.root.file_name().unwrap_or("project".as_ref());
             let root = place.folder.join(name);
@@ -142,25 +142,25 @@ impl Isolated {
             };
             // Hooks may look at it before the first call.
             let waits = waits || !extensions::found_hooks(&parent).0.is_empty();
-            made.fill(waits).map_err(failed)?;
+            made.fill_folder(waits).map_err(failed)?;
             Ok(made)
         })
         .await
     }
 
     /// Blocks, but for the files where nobody `waits` for them.
-    fn fill(&mut self, waits: bool) -> Result<()> {
+    fn fill_folder(&mut self, waits: bool) -> Result<()> {
         std::fs::create_dir(&self.root)?;
         self.root = self.root.canonicalize()?;
         self.opened = Some(File::open(&self.root)?);
         let workspace = self.keeper.workspace();
-        let room = workspace.reserve(&self.base, &self.root)?;
+        let room = workspace.reserve_room(&self.base, &self.root)?;
         if waits {
             workspace.copy_to(&self.base, &self.root, &room, &self.unwanted)?;
         } else {
             self.filled = Some(self.fill_beside(room)?);
         }
-        self.objects = git::make(&self.of, &self.root)?;
+        self.objects = git::create_repository(&self.of, &self.root)?;
         Ok(())
     }
 
@@ -173,18 +173,18 @@ impl Isolated {
         filling.spawn(move || {
             let done = keeper.workspace().copy_to(&base, &root, &room, &unwanted);
             drop(room);
-            told.send_replace(Some(done.map_err(|error| refusal(&error.to_string()).cause)));
+            told.send_replace(Some(done.map_err(|error| copy_error(&error.to_string()).cause)));
         })?;
         Ok(filled)
     }
 
     /// Returns the signal that the files are there, if they were not there when the copy was made.
-    pub(crate) fn ready(&self) -> Option<FilesReady> {
+    pub(crate) fn files_ready(&self) -> Option<FilesReady> {
         self.filled.clone()
     }
 
     /// Waits until the files are there.
-    async fn filled(&self) -> std::result::Result<(), String> {
+    async fn wait_until_filled(&self) -> std::result::Result<(), String> {
         let Some(mut filled) = self.filled.clone() else { return Ok(()) };
         match timeout(MAX_FILLING, filled.wait_for(Option::is_some)).await {
             Ok(Ok(done)) => done.clone().unwrap_or(Ok(())),
@@ -198,16 +198,16 @@ impl Isolated {
     ///
     /// # Errors
     /// It is to work outside of what was copied.
-    pub(crate) fn spec(&self, spec: SessionSpec) -> Result<SessionSpec> {
-        let folder = self.moved(&spec.folder).filter(|folder| folder.is_dir());
+    pub(crate) fn session_spec(&self, spec: SessionSpec) -> Result<SessionSpec> {
+        let folder = self.path_in_copy(&spec.folder).filter(|folder| folder.is_dir());
         let Some(folder) = folder else {
             let shown = spec.folder.display();
-            return Err(refusal(&format!("`{shown}` is not part of the project's checkpoint")));
+            return Err(copy_error(&format!("`{shown}` is not part of the project's checkpoint")));
         };
         Ok(SessionSpec { folder, more_folders: Vec::new(), ..spec })
     }
 
-    fn moved(&self, folder: &Path) -> Option<PathBuf> {
+    fn path_in_copy(&self, folder: &Path) -> Option<PathBuf> {
         let below = folder.strip_prefix(&self.of).ok()?;
         Some(if below.as_os_str().is_empty() { self.root.clone() } else { self.root.join(below) })
     }
@@ -218,12 +218,12 @@ impl Isolated {
     }
 
     /// Returns the folder that must be readable as well: the objects of the user's repository.
-    pub(crate) fn readable(&self) -> Option<&Path> {
+    pub(crate) fn readable_objects(&self) -> Option<&Path> {
         self.objects.as_deref()
     }
 
     /// The text for the elf about where it works.
-    pub(crate) fn prompt(&self) -> String {
+    pub(crate) fn elf_prompt(&self) -> String {
         let git = match self.objects {
             Some(_) => " Commits and branches that you make there are discarded.",
             None => "",
@@ -260,13 +260,13 @@ impl Isolated {
     /// # Errors
     /// Why nothing can be merged.
     pub(crate) async fn bring_up(&mut self) -> std::result::Result<Landing, String> {
-        self.filled().await?;
+        self.wait_until_filled().await?;
         if !self.is_there() {
             return Err(DELETED.to_owned());
         }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
-        let found = self.keeper.work(self.session.clone(), move |workspace| {
-            workspace.candidate(&base, &workspace.beside(&root)?, &label)
+        let found = self.keeper.run_for_session(self.session.clone(), move |workspace| {
+            workspace.build_candidate(&base, &workspace.open_sibling(&root)?, &label)
         });
         let found = found.await.map_err(|error| error.to_string())?;
         self.is_brought_up = matches!(found, Candidate::Same | Candidate::BroughtUp(_));
@@ -281,31 +281,31 @@ impl Isolated {
     }
 
     /// Merges what the elf changed, unless there is a reason not to, and removes the copy.
-    pub(crate) async fn land(mut self, why_not: Option<String>) -> ChildMerge {
+    pub(crate) async fn merge_changes(mut self, why_not: Option<String>) -> ChildMerge {
         // Before the files are there, nothing can have changed them.
         if let Some(why) = why_not.as_ref().filter(|_| is_under_way(self.filled.as_ref())) {
-            return told::unmerged(why, "");
+            return told::describe_unmerged(why, "");
         }
-        if let Err(why) = self.filled().await {
-            return told::unmerged(&why, "");
+        if let Err(why) = self.wait_until_filled().await {
+            return told::describe_unmerged(&why, "");
         }
         if !self.is_there() {
-            return told::unmerged(DELETED, "");
+            return told::describe_unmerged(DELETED, "");
         }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
         let is_checked = self.is_brought_up;
-        let merged = self.keeper.work(self.session.clone(), move |workspace| {
-            let copy = workspace.beside(&root)?;
+        let merged = self.keeper.run_for_session(self.session.clone(), move |workspace| {
+            let copy = workspace.open_sibling(&root)?;
             let done = match why_not {
                 None if is_checked => {
-                    workspace.merge_checked(&base, &copy, &label).map(told::merge)
+                    workspace.merge_checked(&base, &copy, &label).map(told::describe_merge)
                 }
-                None => workspace.merge(&base, &copy, &label).map(told::merge),
+                None => workspace.merge(&base, &copy, &label).map(told::describe_merge),
                 Some(why) => workspace
                     .changed_in(&base, &copy, &label)
-                    .map(|diff| told::unmerged(&why, &diff)),
+                    .map(|diff| told::describe_unmerged(&why, &diff)),
             };
-            copy.forget();
+            copy.forget_folder();
             done
         });
         let merged = merged.await;
@@ -315,7 +315,7 @@ impl Isolated {
             Ok(())
         });
         drop(removed.await);
-        merged.unwrap_or_else(|error| told::unmerged(&error.to_string(), ""))
+        merged.unwrap_or_else(|error| told::describe_unmerged(&error.to_string(), ""))
     }
 }
 
@@ -333,8 +333,8 @@ impl Drop for Isolated {
             while is_under_way(filled.as_ref()) && begun.elapsed() < MAX_STOPPING {
                 std::thread::sleep(STILL_FILLED);
             }
-            if let Ok(known) = keeper.workspace().beside(&root) {
-                known.forget();
+            if let Ok(known) = keeper.workspace().open_sibling(&root) {
+                known.forget_folder();
             }
             place.remove(&environment);
         });
@@ -348,23 +348,24 @@ fn is_under_way(filled: Option<&FilesReady>) -> bool {
 }
 
 /// Returns the workplace of which a copy can be made.
-fn workplace(parent: &Project) -> Result<Workplace> {
+fn copy_source(parent: &Project) -> Result<Workplace> {
     if parent.is_incognito() {
-        return Err(refusal("incognito saves no files to make one from"));
+        return Err(copy_error("incognito saves no files to make one from"));
     }
     if !parent.keeping.checkpoints.enabled {
-        return Err(refusal("`checkpoints.enabled` is off"));
+        return Err(copy_error("`checkpoints.enabled` is off"));
     }
-    let of = keeping::workplace(parent);
-    let of =
-        of.ok_or_else(|| refusal("the folder contains a home folder; work in a project's folder"))?;
-    if tidy::folder(parent.environment()).starts_with(&of.root) {
-        return Err(refusal("the folder contains the folder that copies are made in"));
+    let of = keeping::checkpoint_workplace(parent);
+    let of = of.ok_or_else(|| {
+        copy_error("the folder contains a home folder; work in a project's folder")
+    })?;
+    if tidy::copies_folder(parent.environment()).starts_with(&of.root) {
+        return Err(copy_error("the folder contains the folder that copies are made in"));
     }
     Ok(of)
 }
 
-fn refusal(why: &str) -> HostError {
+fn copy_error(why: &str) -> HostError {
     HostError::usage(format!(
         "cannot make a copy of the project for an elf: {why}. Use `isolation` `shared`"
     ))

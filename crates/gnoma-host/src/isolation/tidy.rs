@@ -24,7 +24,7 @@ const MAX_TRIES: u32 = 20;
 const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// The folder of all copies.
-pub(crate) fn folder(environment: &Environment) -> PathBuf {
+pub(crate) fn copies_folder(environment: &Environment) -> PathBuf {
     environment.cache_dir().join(FOLDER)
 }
 
@@ -39,10 +39,10 @@ pub(super) struct CopyPlace {
 
 impl CopyPlace {
     /// Makes the place `id` in the folder of all copies.
-    pub(super) fn make(all: &Path, id: &str) -> io::Result<Self> {
+    pub(super) fn create_in(all: &Path, id: &str) -> io::Result<Self> {
         private_file::create_folder(all)?;
         let lock = all.join(id).with_extension(LOCK);
-        let held = hold(&lock)?.ok_or(io::ErrorKind::AlreadyExists)?;
+        let held = acquire_lock(&lock)?.ok_or(io::ErrorKind::AlreadyExists)?;
         let folder = all.join(id);
         fs::DirBuilder::new().mode(0o700).create(&folder)?;
         Ok(Self { folder, lock, _held: held })
@@ -50,12 +50,12 @@ impl CopyPlace {
 
     /// Removes all that is there.
     pub(super) fn remove(&self, environment: &Environment) {
-        remove(&self.folder, &self.lock, environment);
+        remove_copy(&self.folder, &self.lock, environment);
     }
 }
 
 /// The lock, unless another process or copy has it.
-fn hold(lock: &Path) -> io::Result<Option<File>> {
+fn acquire_lock(lock: &Path) -> io::Result<Option<File>> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(false).mode(0o600).custom_flags(NO_LINK);
     for _ in 0..MAX_TRIES {
@@ -77,31 +77,31 @@ fn is_at(file: &File, path: &Path) -> bool {
 }
 
 /// Removes the copies of processes that are gone. What cannot be removed stays for the next time.
-pub(crate) fn orphans(environment: &Environment, workspace: &Workspace) {
-    let all = folder(environment);
+pub(crate) fn remove_orphans(environment: &Environment, workspace: &Workspace) {
+    let all = copies_folder(environment);
     for entry in fs::read_dir(&all).into_iter().flatten().flatten() {
         let path = entry.path();
         let is_lock = path.extension().is_some_and(|ending| ending == LOCK);
         let folder = path.with_extension("");
         let lock = folder.with_extension(LOCK);
         // A lock without a copy is about to get one, or was left.
-        let Ok(Some(_held)) = hold(&lock) else { continue };
+        let Ok(Some(_held)) = acquire_lock(&lock) else { continue };
         if !is_lock {
             for root in fs::read_dir(&folder).into_iter().flatten().flatten() {
-                if let Ok(known) = workspace.beside(&root.path()) {
-                    known.forget();
+                if let Ok(known) = workspace.open_sibling(&root.path()) {
+                    known.forget_folder();
                 }
             }
         }
         if is_lock && folder.exists() {
             continue;
         }
-        remove(&folder, &lock, environment);
+        remove_copy(&folder, &lock, environment);
     }
 }
 
 /// A folder that a command closed to its owner is opened, so that it can go.
-fn remove(folder: &Path, lock: &Path, environment: &Environment) {
+fn remove_copy(folder: &Path, lock: &Path, environment: &Environment) {
     for root in fs::read_dir(folder).into_iter().flatten().flatten() {
         let layers = guarding::trial_layers(environment, &root.path());
         drop(fs::remove_dir_all(layers));
@@ -141,10 +141,12 @@ mod tests {
         let home = tempfile::tempdir().unwrap();
         let variables = [("HOME".to_owned(), home.path().display().to_string())];
         let environment = Environment::new(variables.into());
-        let all = folder(&environment);
-        let held = CopyPlace::make(&all, "held").unwrap();
-        for place in [CopyPlace::make(&all, "left").unwrap(), CopyPlace::make(&all, "odd").unwrap()]
-        {
+        let all = copies_folder(&environment);
+        let held = CopyPlace::create_in(&all, "held").unwrap();
+        for place in [
+            CopyPlace::create_in(&all, "left").unwrap(),
+            CopyPlace::create_in(&all, "odd").unwrap(),
+        ] {
             fs::create_dir_all(place.folder.join("p/closed/below")).unwrap();
             fs::write(place.folder.join("p/closed/below/a"), "a").unwrap();
         }
@@ -154,11 +156,11 @@ mod tests {
         )
         .unwrap();
         fs::write(all.join("lone.lock"), "").unwrap();
-        assert!(CopyPlace::make(&all, "held").is_err(), "an id has one copy");
+        assert!(CopyPlace::create_in(&all, "held").is_err(), "an id has one copy");
         fs::create_dir(home.path().join("work")).unwrap();
         let vault = Vault::open(&home.path().join("vault"), Default::default()).unwrap();
-        let workspace = vault.workspace(&home.path().join("work")).unwrap();
-        orphans(&environment, &workspace);
+        let workspace = vault.open_workspace(&home.path().join("work")).unwrap();
+        remove_orphans(&environment, &workspace);
         let names = || {
             let mut names: Vec<_> =
                 fs::read_dir(&all).unwrap().map(|entry| entry.unwrap().file_name()).collect();

@@ -18,9 +18,9 @@ pub(super) struct NoCheckpoints {
 }
 
 impl Checkpoints for NoCheckpoints {
-    fn prepare(&self) {}
+    fn preload_workspace(&self) {}
 
-    fn keep(&self, _label: String) -> Stored<'_, String> {
+    fn save_checkpoint(&self, _label: String) -> Stored<'_, String> {
         let error = StoreError::new(StoreErrorKind::NotFound, self.why.clone());
         Box::pin(async move { Err(error) })
     }
@@ -36,15 +36,15 @@ pub(super) struct Files {
 
 impl Files {
     /// Begins to open the vault for the files below a folder, unless another session has it open.
-    pub(super) fn opening(project: &Project, of: Workplace, begun: Begun) -> Self {
+    pub(super) fn begin_opening(project: &Project, of: Workplace, begun: Begun) -> Self {
         let wanted = Arc::new(AtomicBool::new(false));
         let is_wanted = Arc::clone(&wanted);
         let (shared, notices) = (project.shared.clone(), project.notices.clone());
         let environment = project.environment().clone();
-        let checkpointer = Late::opening(move || {
-            let checkpointer = shared.checkpointer(&of)?;
+        let checkpointer = Late::begin_opening(move || {
+            let checkpointer = shared.open_checkpointer(&of)?;
             let workspace = checkpointer.workspace();
-            match workspace.recover() {
+            match workspace.recover_merge() {
                 Ok(None) => {}
                 Ok(Some(label)) => notices.warning(format!(
                     "gnoma was stopped while the changes of {label} were merged; the merge is finished now"
@@ -54,9 +54,9 @@ impl Files {
                      finished: {error}; `gnoma changes` shows what is different"
                 )),
             }
-            isolation::orphans(&environment, workspace);
+            isolation::remove_orphans(&environment, workspace);
             if is_wanted.load(Ordering::SeqCst) {
-                checkpointer.prepare();
+                checkpointer.preload_workspace();
             }
             Ok(checkpointer)
         });
@@ -64,20 +64,20 @@ impl Files {
     }
 
     /// Returns the checkpointer, if it was opened.
-    pub(super) fn now(&self) -> Option<Arc<Checkpointer>> {
-        self.checkpointer.now()
+    pub(super) fn opened_checkpointer(&self) -> Option<Arc<Checkpointer>> {
+        self.checkpointer.opened_value()
     }
 }
 
 impl Checkpoints for Files {
-    fn prepare(&self) {
+    fn preload_workspace(&self) {
         self.wanted.store(true, Ordering::SeqCst);
-        if let Some(checkpointer) = self.checkpointer.now() {
-            checkpointer.prepare();
+        if let Some(checkpointer) = self.checkpointer.opened_value() {
+            checkpointer.preload_workspace();
         }
     }
 
-    fn keep(&self, label: String) -> Stored<'_, String> {
+    fn save_checkpoint(&self, label: String) -> Stored<'_, String> {
         Box::pin(async move {
             let checkpointer = self.checkpointer.get().await?;
             checkpointer.keep_for(self.begun.get().map(ToString::to_string), label).await

@@ -41,28 +41,28 @@ impl<T> Clone for Late<T> {
 impl<T: Send + Sync + 'static> Late<T> {
     /// Starts a thread that does `open`. It ends with that; nothing has to stop it. Where that
     /// fails for a reason that may pass, it is done again when somebody asks.
-    pub(super) fn opening(
+    pub(super) fn begin_opening(
         open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
     ) -> Self {
-        let late = Self::with(open, LateState::Opening);
-        late.start();
+        let late = Self::with_state(open, LateState::Opening);
+        late.start_thread();
         late
     }
 
     /// Wraps a value that is open already.
-    pub(super) fn ready(value: Arc<T>) -> Self {
+    pub(super) fn from_value(value: Arc<T>) -> Self {
         let again = Arc::clone(&value);
-        Self::with(move || Ok(Arc::clone(&again)), LateState::Open(value))
+        Self::with_state(move || Ok(Arc::clone(&again)), LateState::Open(value))
     }
 
-    fn with(
+    fn with_state(
         open: impl Fn() -> Result<Arc<T>, StoreError> + Send + Sync + 'static,
         state: LateState<T>,
     ) -> Self {
         Self(Arc::new(Inner { open: Box::new(open), state: watch::Sender::new(state) }))
     }
 
-    fn start(&self) {
+    fn start_thread(&self) {
         let inner = Arc::clone(&self.0);
         let work = move || {
             let opened = (inner.open)();
@@ -90,7 +90,7 @@ impl<T: Send + Sync + 'static> Late<T> {
             again
         });
         if again {
-            self.start();
+            self.start_thread();
         }
         let mut state = self.0.state.subscribe();
         let known = state.wait_for(|state| !matches!(state, LateState::Opening));
@@ -102,7 +102,7 @@ impl<T: Send + Sync + 'static> Late<T> {
     }
 
     /// Returns the value, if it is open now.
-    pub(super) fn now(&self) -> Option<Arc<T>> {
+    pub(super) fn opened_value(&self) -> Option<Arc<T>> {
         match &*self.0.state.borrow() {
             LateState::Open(value) => Some(Arc::clone(value)),
             LateState::Opening | LateState::Failed(_) => None,
@@ -128,7 +128,8 @@ fn may_pass(kind: &StoreErrorKind) -> bool {
 }
 
 fn still_opening(patience: Duration) -> StoreError {
-    let text = format!("the session store did not open within {}", duration::words(patience));
+    let text =
+        format!("the session store did not open within {}", duration::format_duration(patience));
     StoreError::new(StoreErrorKind::Busy, text)
 }
 
@@ -151,7 +152,7 @@ impl SessionStore for LateStore {
             let store = self.store.get().await?;
             let is_taken = match id.clone().filter(|_| self.is_reopened) {
                 Some(id) => !matches!(
-                    store.facts(id).await,
+                    store.session_facts(id).await,
                     Err(StoreError { kind: StoreErrorKind::NotFound, .. })
                 ),
                 None => false,
@@ -173,8 +174,8 @@ impl SessionStore for LateStore {
         Box::pin(async move { self.store.get().await?.load(session, page).await })
     }
 
-    fn facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
-        Box::pin(async move { self.store.get().await?.facts(session).await })
+    fn session_facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
+        Box::pin(async move { self.store.get().await?.session_facts(session).await })
     }
 
     fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
@@ -201,12 +202,12 @@ impl SessionStore for LateStore {
         Box::pin(async move { self.store.get().await?.delete(session).await })
     }
 
-    fn hold(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
-        Box::pin(async move { self.store.get().await?.hold(session, at_ms).await })
+    fn hold_session(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
+        Box::pin(async move { self.store.get().await?.hold_session(session, at_ms).await })
     }
 
-    fn release(&self, session: SessionId) -> Stored<'_, ()> {
-        Box::pin(async move { self.store.get().await?.release(session).await })
+    fn release_session(&self, session: SessionId) -> Stored<'_, ()> {
+        Box::pin(async move { self.store.get().await?.release_session(session).await })
     }
 }
 
@@ -226,7 +227,7 @@ mod tests {
         let kinds = Mutex::new(kinds.into_iter().collect::<Vec<_>>());
         let tried = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&tried);
-        let late = Late::opening(move || {
+        let late = Late::begin_opening(move || {
             count.fetch_add(1, Ordering::SeqCst);
             match kinds.lock().pop() {
                 Some(kind) => Err(StoreError::new(kind, "made to fail")),
@@ -252,7 +253,7 @@ mod tests {
             while let Err(error) = late.get().await {
                 assert_eq!(error.kind, kind);
             }
-            assert_eq!(late.now().as_deref(), Some(&"open"));
+            assert_eq!(late.opened_value().as_deref(), Some(&"open"));
             assert_eq!(tried.load(Ordering::SeqCst), 4, "{kind:?}");
             assert_eq!(tried.load(Ordering::SeqCst), 4, "what is open is not opened again");
         }
@@ -263,7 +264,7 @@ mod tests {
         for kind in [StoreErrorKind::Foreign, StoreErrorKind::TooNew, StoreErrorKind::Damaged] {
             let (late, tried) = failing([kind.clone()]);
             assert_eq!((failed(&late).await, failed(&late).await), (kind.clone(), kind));
-            assert_eq!((tried.load(Ordering::SeqCst), late.now()), (1, None));
+            assert_eq!((tried.load(Ordering::SeqCst), late.opened_value()), (1, None));
         }
     }
 
@@ -271,12 +272,12 @@ mod tests {
     async fn what_takes_long_to_open_is_busy_until_it_is_open() {
         let (open, may_open) = mpsc::channel::<()>();
         let may_open = Mutex::new(may_open);
-        let late = Late::opening(move || {
+        let late = Late::begin_opening(move || {
             may_open.lock().recv().unwrap();
             Ok(Arc::new("open"))
         });
         let early = late.get_within(Duration::from_millis(1)).await;
-        assert_eq!((early.unwrap_err().kind, late.now()), (StoreErrorKind::Busy, None));
+        assert_eq!((early.unwrap_err().kind, late.opened_value()), (StoreErrorKind::Busy, None));
         open.send(()).unwrap();
         assert_eq!(*late.get().await.unwrap(), "open");
     }

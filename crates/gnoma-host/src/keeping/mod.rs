@@ -47,11 +47,11 @@ impl Kept {
     /// Begins to open what the settings want kept. `store`: the one of a session that is continued.
     #[must_use]
     pub fn start(project: &Project, store: Option<Arc<Store>>) -> Self {
-        let kept = Self::conversation(project, store);
+        let kept = Self::conversation_only(project, store);
         if project.is_incognito() {
             return kept;
         }
-        let files = files(project, &kept.begun);
+        let files = checkpoint_files(project, &kept.begun);
         let settings = &project.keeping.checkpoints;
         let hindrance = project.places.checkpoint_hindrance(settings).filter(|_| settings.enabled);
         let no_checkpoints = hindrance.map(|why| Arc::new(NoCheckpoints { why }));
@@ -61,29 +61,30 @@ impl Kept {
 
     /// The same for a session that the stored session `parent` starts under a name: its files are kept with
     /// those of its parent.
-    pub(crate) fn child(
+    pub(crate) fn for_child(
         project: &Project,
         store: Option<Arc<Store>>,
         parent: Option<(SessionId, String)>,
     ) -> Self {
         match parent {
-            Some(_) => Self { parent, ..Self::conversation(project, store) },
+            Some(_) => Self { parent, ..Self::conversation_only(project, store) },
             None => Self { clock: project.shared.clock().clone(), ..Self::default() },
         }
     }
 
     /// The conversation, and large results.
-    fn conversation(project: &Project, store: Option<Arc<Store>>) -> Self {
+    fn conversation_only(project: &Project, store: Option<Arc<Store>>) -> Self {
         let Project { keeping, firewall, places, notices, shared, .. } = project;
         let clock = shared.clock().clone();
         if keeping.privacy.incognito {
             return Self { clock, ..Self::default() };
         }
         let open = || {
-            let (options, notices) = (places.store(firewall, notices), Notices::clone(notices));
+            let (options, notices) =
+                (places.store_options(firewall, notices), Notices::clone(notices));
             let shared = shared.clone();
-            Late::opening(move || {
-                let opened = shared.store(options.clone())?;
+            Late::begin_opening(move || {
+                let opened = shared.open_store(options.clone())?;
                 if let Some(rescued) = opened.rescued {
                     notices.warning(rescued);
                 }
@@ -91,26 +92,26 @@ impl Kept {
             })
         };
         let store = match store {
-            Some(store) => Some(Late::ready(store)),
+            Some(store) => Some(Late::from_value(store)),
             None => keeping.session.keep.then(open),
         };
         Self { store, clock, is_told: project.knows_nothing_is_saved(), ..Self::default() }
     }
 
     /// The session's id in its store.
-    pub fn begun(&self) -> Begun {
+    pub fn session_id_cell(&self) -> Begun {
         Arc::clone(&self.begun)
     }
 
     /// Returns what the engine needs to save its work. `continued`: the stored session that continues; `id`: the id
     /// of a new one, unless it `is_reopened` and one with that id is already stored.
-    pub fn keeping(
+    pub fn to_keeping(
         &self,
         continued: Option<SessionId>,
         id: Option<SessionId>,
         is_reopened: bool,
     ) -> Keeping {
-        let begun = self.begun();
+        let begun = self.session_id_cell();
         let store = self.session_store(id, is_reopened).map(|store| (store, continued));
         let (files, clock) = (self.files.clone(), self.clock.clone());
         let none = || self.no_checkpoints.clone().map(|none| -> Arc<dyn Checkpoints> { none });
@@ -142,31 +143,35 @@ impl Kept {
     }
 
     /// The tool that reads back what was too large for the conversation.
-    pub fn tool(&self) -> Option<Arc<dyn Tool>> {
+    pub fn read_result_tool(&self) -> Option<Arc<dyn Tool>> {
         self.result_store().map(gnoma_tools::read_result)
     }
 
     fn result_store(&self) -> Option<Arc<dyn ResultStore>> {
         let store = self.store.clone()?;
-        Some(Arc::new(LateResultStore { store, begun: self.begun() }))
+        Some(Arc::new(LateResultStore { store, begun: self.session_id_cell() }))
     }
 
     /// Forgets what is too old or too much. For the end of a run: nobody waits for it long.
-    pub async fn tidy(self) {
+    pub async fn remove_old_data(self) {
         if let Some(tidying) = self.tidying {
             tidying.run(self.store, self.files, self.clock.now_ms()).await;
         }
     }
 }
 
-fn files(project: &Project, begun: &Begun) -> Option<Arc<Files>> {
-    let of = workplace(project)?;
-    Some(Arc::new(Files::opening(project, of, Arc::clone(begun))))
+fn checkpoint_files(project: &Project, begun: &Begun) -> Option<Arc<Files>> {
+    let of = checkpoint_workplace(project)?;
+    Some(Arc::new(Files::begin_opening(project, of, Arc::clone(begun))))
 }
 
 /// The files that are kept of a project, and how.
-pub(crate) fn workplace(Project { keeping, places, .. }: &Project) -> Option<Workplace> {
+pub(crate) fn checkpoint_workplace(Project { keeping, places, .. }: &Project) -> Option<Workplace> {
     let settings = &keeping.checkpoints;
     let root = places.workspace.clone().filter(|_| settings.enabled)?;
-    Some(Workplace { vault: places.vault.clone(), root, options: places.checkpoints(settings) })
+    Some(Workplace {
+        vault: places.vault.clone(),
+        root,
+        options: places.checkpoint_options(settings),
+    })
 }

@@ -14,7 +14,7 @@ pub(super) struct LateResultStore {
 }
 
 impl LateResultStore {
-    fn session(&self) -> Result<SessionId, StoreError> {
+    fn session_id(&self) -> Result<SessionId, StoreError> {
         let text = "the session is not saved, so nothing can be saved with it";
         let missing = || StoreError::new(StoreErrorKind::NotFound, text);
         self.begun.get().cloned().ok_or_else(missing)
@@ -22,17 +22,17 @@ impl LateResultStore {
 }
 
 impl ResultStore for LateResultStore {
-    fn put(&self, text: String) -> Stored<'_, ResultId> {
+    fn save_result(&self, text: String) -> Stored<'_, ResultId> {
         Box::pin(async move {
-            let session = self.session()?;
-            self.store.get().await?.result_store(session).put(text).await
+            let session = self.session_id()?;
+            self.store.get().await?.result_store(session).save_result(text).await
         })
     }
 
-    fn read(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
+    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
         Box::pin(async move {
-            let session = self.session()?;
-            self.store.get().await?.result_store(session).read(id, from, max_bytes).await
+            let session = self.session_id()?;
+            self.store.get().await?.result_store(session).read_slice(id, from, max_bytes).await
         })
     }
 }

@@ -45,17 +45,18 @@ impl Tidying {
         files: Option<Arc<Files>>,
         now_ms: i64,
     ) {
-        drop(tokio::time::timeout(PATIENCE, self.all(store, files, now_ms)).await);
+        drop(tokio::time::timeout(PATIENCE, self.prune_all(store, files, now_ms)).await);
     }
 
-    async fn all(self, store: Option<Late<Store>>, files: Option<Arc<Files>>, now_ms: i64) {
-        let opened = store.as_ref().and_then(Late::now);
+    async fn prune_all(self, store: Option<Late<Store>>, files: Option<Arc<Files>>, now_ms: i64) {
+        let opened = store.as_ref().and_then(Late::opened_value);
         if let Some(store) = &opened {
             // Mostly there is nothing to forget, and then nothing is written.
             drop(store.prune(self.retention, now_ms).await);
         }
-        let Some(checkpointer) =
-            files.and_then(|files| files.now()).filter(|checkpointer| checkpointer.is_due())
+        let Some(checkpointer) = files
+            .and_then(|files| files.opened_checkpointer())
+            .filter(|checkpointer| checkpointer.is_due())
         else {
             return;
         };
@@ -66,7 +67,7 @@ impl Tidying {
             (Some(_), Some(store)) => in_use(&store, self.begun.get()).await,
         };
         if let Ok(pinned) = pinned {
-            drop(checkpointer.tidy(pinned).await);
+            drop(checkpointer.prune_to_limits(pinned).await);
         }
     }
 }
@@ -78,7 +79,7 @@ async fn in_use(store: &Store, own: Option<&SessionId>) -> Result<HashSet<Snapsh
     for facts in store.list(MAX_IN_USE).await?.into_iter().filter(stays) {
         let mut tip = None;
         loop {
-            tip = pin(store, &facts.id, tip, &mut pinned).await?;
+            tip = pin_page(store, &facts.id, tip, &mut pinned).await?;
             // Ids fall from page to page, so this ends.
             if tip.is_none() {
                 break;
@@ -89,7 +90,7 @@ async fn in_use(store: &Store, own: Option<&SessionId>) -> Result<HashSet<Snapsh
 }
 
 /// Adds the checkpoints of a page; gives where the one before it ends.
-async fn pin(
+async fn pin_page(
     store: &Store,
     session: &SessionId,
     tip: Option<EntryId>,

@@ -11,15 +11,15 @@ use gnoma_core::{
     protocol::{Detach, ProcessEvent, Reply, Request, RequestError, SessionView},
     store::SessionId,
     sync::Mutex,
-    task::boxed,
+    task::box_future,
     tool::BoxFuture,
 };
 use tokio::{task::JoinSet, time::Instant};
 
 use super::{
-    command::closed,
+    command::session_closed_error,
     engine::Engine,
-    handle::{Remembered, busy},
+    handle::{Remembered, busy_error},
     log::EventLog,
     ports::{Opened, Services},
     replier::Replier,
@@ -68,7 +68,7 @@ pub(super) struct Actor {
 }
 
 /// The session as what watches it knows it.
-pub(super) fn observed(log: &EventLog) -> ObservedSession {
+pub(super) fn observed_session(log: &EventLog) -> ObservedSession {
     log.with_view(|view| ObservedSession {
         id: view.session.clone(),
         parent: view.parent.clone().zip(view.info.child.clone()),
@@ -91,7 +91,7 @@ impl Actor {
         Self {
             shared,
             id,
-            observers: services.observers(observed(&log)),
+            observers: services.observers(observed_session(&log)),
             log,
             services,
             detach,
@@ -119,20 +119,20 @@ impl Actor {
         let Some(shared) = self.shared.upgrade() else { return };
         let status = self.log.with_view(SessionView::status);
         let (state, questions) = (status.state, status.questions);
-        shared.tell(ProcessEvent::Changed { session: self.id.clone(), state, questions });
+        shared.publish_event(ProcessEvent::Changed { session: self.id.clone(), state, questions });
     }
 
     pub(super) fn tell_use(&self) {
         if let Engine::Open(opened) = &self.engine {
-            opened.beside.used(!self.log.is_idle());
+            opened.beside.set_used(!self.log.is_idle());
         }
     }
 
     /// Hands a command to the engine, or keeps it for the one that is being opened.
-    pub(super) fn command(&mut self, command: Command) -> Outcome {
+    pub(super) fn send_command(&mut self, command: Command) -> Outcome {
         let is_message = matches!(command, Command::Send { .. });
         if is_message && self.tasks.is_reserved() {
-            return self.tasks.hold(command);
+            return self.tasks.hold_message(command);
         }
         match &self.engine {
             Engine::Open(opened) => {
@@ -140,17 +140,17 @@ impl Actor {
                     Command::Answer { call, .. } => Some(call.clone()),
                     _ => None,
                 };
-                if !opened.engine.tell(command) {
-                    return Err(busy());
+                if !opened.engine.send_command(command) {
+                    return Err(busy_error());
                 }
                 self.answered.extend(answered);
             }
-            Engine::Changing(_) if self.is_closing => return Err(closed()),
+            Engine::Changing(_) if self.is_closing => return Err(session_closed_error()),
             Engine::Opening(_) | Engine::Changing(_) if self.waiting.len() < MAX_WAITING => {
                 self.waiting.push(command);
             }
-            Engine::Opening(_) | Engine::Changing(_) => return Err(busy()),
-            Engine::Gone => return Err(closed()),
+            Engine::Opening(_) | Engine::Changing(_) => return Err(busy_error()),
+            Engine::Gone => return Err(session_closed_error()),
         }
         self.tasks.pending_turns += usize::from(is_message);
         Ok(Reply::Done)
@@ -159,14 +159,14 @@ impl Actor {
     /// Has a request answered by what knows the project.
     pub(super) fn answer_beside(&mut self, request: Request, replier: Replier) {
         if self.work.len() >= MAX_WORK {
-            return replier.reply(Err(busy()));
+            return replier.reply(Err(busy_error()));
         }
         let title = match &request {
             Request::Rename { title } => Some((title.trim().to_owned(), Arc::clone(&self.kept))),
             _ => None,
         };
-        let answer = self.services.answer(request);
-        self.work.spawn(boxed(async move {
+        let answer = self.services.answer_request(request);
+        self.work.spawn(box_future(async move {
             let outcome = answer.await;
             if let (Ok(_), Some((title, kept))) = (&outcome, title) {
                 kept.lock().title = Some(title);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{Event, session::Outcome, task::boxed};
+use gnoma_core::{Event, session::Outcome, task::box_future};
 
 use super::actor::{Actor, MAX_WORK};
 
@@ -18,10 +18,10 @@ impl Actor {
         }
         let (services, notices) = (Arc::clone(&self.services), self.notices.clone());
         let session = self.id.clone();
-        self.work.spawn(boxed(async move {
-            let Some(files) = services.tasks() else { return };
+        self.work.spawn(box_future(async move {
+            let Some(files) = services.task_files() else { return };
             // Sessions that cannot be read are reported where the person asks for them.
-            if let Ok(Some(line)) = files.offer(session).await {
+            if let Ok(Some(line)) = files.offer_task(session).await {
                 notices.info(line);
             }
         }));

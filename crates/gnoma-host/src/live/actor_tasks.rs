@@ -7,8 +7,8 @@ use gnoma_core::{
     info::Choice,
     protocol::{Reply, Request, RequestError, RequestErrorKind, TaskRequest},
     session::{NoticeLevel, PermissionMode},
-    suggest::{find_model, nearest},
-    task::boxed,
+    suggest::{find_model, nearest_name},
+    task::box_future,
 };
 use gnoma_engine::Rights;
 
@@ -16,7 +16,7 @@ use super::{
     actor::{Actor, MAX_WORK},
     command::{self, between_turns, for_one_turn},
     engine::Engine,
-    handle::busy,
+    handle::busy_error,
     replier::Replier,
     task_link::TaskOrder,
     task_run,
@@ -36,7 +36,7 @@ impl Actor {
         let Some(link) = self.tasks.link() else { return };
         match order {
             None => {
-                self.tasks.disconnect();
+                self.tasks.end_run();
                 self.release_held_messages();
             }
             Some(TaskOrder::Tell(text)) => {
@@ -46,7 +46,7 @@ impl Actor {
                 if let Ok(report) = &report {
                     let text = report.summary.clone();
                     // A session that is gone has no hooks to tell.
-                    let _gone = self.command(Command::Notify { text: text.clone() });
+                    let _gone = self.send_command(Command::Notify { text: text.clone() });
                     self.push(Event::Notice { level: NoticeLevel::Info, text });
                 }
                 replier.reply(report.map(Reply::Task));
@@ -60,18 +60,18 @@ impl Actor {
                 link.restriction = mode.filter(|own| *own != to).map(|own| (to, own));
                 if mode != Some(to) {
                     // A session that is gone fails the next step.
-                    let _gone = self.command(Command::SetMode { mode: to });
+                    let _gone = self.send_command(Command::SetMode { mode: to });
                 }
             }
             Some(TaskOrder::Unrestrict) => {
                 if let Some((to, own)) = link.restriction.take()
                     && mode == Some(to)
                 {
-                    let _gone = self.command(Command::SetMode { mode: own });
+                    let _gone = self.send_command(Command::SetMode { mode: own });
                 }
             }
             Some(TaskOrder::Ask { question, choices }) => {
-                let asked = link.ask(question, choices, is_interactive);
+                let asked = link.ask_question(question, choices, is_interactive);
                 self.push_question(asked);
             }
             Some(TaskOrder::Reserve) => {
@@ -80,10 +80,10 @@ impl Actor {
             }
             Some(TaskOrder::Turn(turn)) => {
                 if let Some(turn) = link.begin_turn(turn)
-                    && let Err(error) = self.command(Command::RunStep(turn))
+                    && let Err(error) = self.send_command(Command::RunStep(turn))
                     && let Some(link) = self.tasks.link()
                 {
-                    link.fail(&error);
+                    link.fail_step(&error);
                 }
                 self.release_held_messages();
             }
@@ -104,7 +104,7 @@ impl Actor {
     fn release_held_messages(&mut self) {
         for message in self.tasks.take_held_messages() {
             // The reply was given when the message came.
-            let _gone = self.command(message);
+            let _gone = self.send_command(message);
         }
     }
 
@@ -119,7 +119,7 @@ impl Actor {
     /// Does what a client asks about tasks.
     pub(super) fn answer_task_request(&mut self, request: TaskRequest, replier: Replier) {
         if self.work.len() >= MAX_WORK {
-            return replier.reply(Err(busy()));
+            return replier.reply(Err(busy_error()));
         }
         let session = self.id.clone();
         let is_child = self.log.with_view(|view| view.parent.is_some());
@@ -133,15 +133,15 @@ impl Actor {
                 replier.reply(Err(between_turns()));
             }
             TaskRequest::Run { .. } | TaskRequest::Resume { .. } => {
-                let (services, port) = (Arc::clone(&self.services), self.tasks.connect());
+                let (services, port) = (Arc::clone(&self.services), self.tasks.begin_run());
                 let shared = Weak::clone(&self.shared);
                 let now_ms = move || shared.upgrade().map_or(0, |shared| shared.opener.now_ms());
                 let run = task_run::run_task(services, (session, request), port, replier, now_ms);
-                self.work.spawn(boxed(run));
+                self.work.spawn(box_future(run));
             }
             TaskRequest::Draft { name } => {
                 let said = command::said_by_person(&self.log);
-                self.work.spawn(boxed(self.tasks.draft(
+                self.work.spawn(box_future(self.tasks.draft_task(
                     &self.services,
                     session,
                     (name, said),
@@ -149,7 +149,7 @@ impl Actor {
                 )));
             }
             TaskRequest::Save { name } => {
-                self.work.spawn(boxed(self.tasks.save(&self.services, &name, replier)));
+                self.work.spawn(box_future(self.tasks.save_draft(&self.services, &name, replier)));
             }
             TaskRequest::List
             | TaskRequest::Show { .. }
@@ -169,7 +169,7 @@ fn unknown_model(known: &[Choice], wanted: &[String]) -> Option<RequestError> {
     let name = wanted.iter().find(is_unknown).filter(|_| !arms.is_empty())?;
     let cause =
         format!("a step wants the model `{name}`, which is not in this session; nothing was run");
-    let near = nearest(name, arms.iter().map(|arm| arm.model.as_str()));
+    let near = nearest_name(name, arms.iter().map(|arm| arm.model.as_str()));
     let remedy = match near {
         Some(near) => format!("did you mean `{near}`?"),
         None => "`gnoma models` lists the models".to_owned(),

@@ -7,7 +7,7 @@ use gnoma_core::{
     protocol::{ProcessEvent, RequestError, RequestErrorKind, SessionSpec, Start},
     store::SessionId,
     sync::Mutex,
-    task::boxed,
+    task::box_future,
 };
 use gnoma_router::pool::Scope;
 use tokio::{
@@ -33,14 +33,14 @@ const MAX_JOBS: usize = 64;
 const MAX_NOTICES: usize = 64;
 
 /// Opens a session. One that lives here already under its id is not opened twice.
-pub(super) async fn open(
+pub(super) async fn open_session(
     shared: &Arc<Shared>,
     spec: SessionSpec,
 ) -> Result<SessionId, RequestError> {
-    if let Some(living) = living(shared, &spec).await? {
+    if let Some(living) = find_live_session(shared, &spec).await? {
         return Ok(living);
     }
-    let (notices, heard) = notices();
+    let (notices, heard) = notice_channel();
     let wanted = Opening {
         spec: spec.clone(),
         session: None,
@@ -49,12 +49,16 @@ pub(super) async fn open(
         spawner: Arc::clone(&shared.spawner),
     };
     let prepared = shared.opener.open(wanted).await?;
-    start(shared, Beginning { spec, scope: None, following: None, notices, heard }, prepared)
+    start_session(
+        shared,
+        Beginning { spec, scope: None, following: None, notices, heard },
+        prepared,
+    )
 }
 
 /// The session that a spec wants to continue with, where it lives here already: one of the same project,
 /// and with the settings that are asked for.
-async fn living(
+async fn find_live_session(
     shared: &Arc<Shared>,
     spec: &SessionSpec,
 ) -> Result<Option<SessionId>, RequestError> {
@@ -68,9 +72,9 @@ async fn living(
     let id = match shared.opener.goes_on(spec.clone()).await {
         Ok(id) => id,
         // Nothing was said in it yet, or nothing of it is kept.
-        Err(error) => return shared.unsaved(spec).map(Some).ok_or(error),
+        Err(error) => return shared.find_live_session(spec).map(Some).ok_or(error),
     };
-    let Ok(live) = shared.session(&id) else { return Ok(None) };
+    let Ok(live) = shared.find_session(&id) else { return Ok(None) };
     let has = live.kept.lock().spec.profile.clone();
     match &spec.profile {
         Some(wanted) if has.as_ref() != Some(wanted) => {
@@ -97,7 +101,7 @@ pub(super) struct Beginning {
 }
 
 /// Starts the task of a session, unless one of that id has begun to live here meanwhile.
-pub(super) fn start(
+pub(super) fn start_session(
     shared: &Arc<Shared>,
     Beginning { spec, scope, following, notices, heard }: Beginning,
     prepared: Prepared,
@@ -132,19 +136,19 @@ pub(super) fn start(
     let weak = Arc::downgrade(shared);
     let actor = Actor::new(weak, log.clone(), Arc::clone(&kept), notices, opening);
     let mut task = JoinSet::new();
-    task.spawn(boxed(actor.live(inbox, heard, Arc::clone(&close), end)));
+    task.spawn(box_future(actor.run_loop(inbox, heard, Arc::clone(&close), end)));
     let live = Live { log, jobs, close, ended, kept, _task: Arc::new(task) };
     state.sessions.insert(id.clone(), live);
     drop(state);
-    shared.tell(ProcessEvent::Opened { session: id.clone() });
+    shared.publish_event(ProcessEvent::Opened { session: id.clone() });
     Ok(id)
 }
 
 /// Sends notices to the log of the session.
-pub(super) fn notices() -> (Notices, mpsc::Receiver<Notice>) {
+pub(super) fn notice_channel() -> (Notices, mpsc::Receiver<Notice>) {
     let (say, heard) = mpsc::channel(MAX_NOTICES);
     let list = say.clone();
-    let notices = Notices::to(move |level, text| {
+    let notices = Notices::with_sink(move |level, text| {
         let _full = say.try_send(Notice::Said(level, text.to_owned()));
     });
     let notices = notices.and_prompts(move |prompts| {

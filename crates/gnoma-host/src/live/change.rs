@@ -12,7 +12,7 @@ use super::{
     handle::end_all,
     log::EventLog,
     ports::{Change, Changed, Opened, Opening, Prepared, Services},
-    replier::{Replier, ended},
+    replier::{Replier, ended_error},
     replies::Outcome,
     shared::Shared,
 };
@@ -49,8 +49,8 @@ pub(super) async fn open_another(
     replier: Replier,
 ) {
     let outcome = async {
-        let Changed { spec, .. } = services.change(change).await?;
-        let shared = shared.upgrade().ok_or_else(ended)?;
+        let Changed { spec, .. } = services.apply_change(change).await?;
+        let shared = shared.upgrade().ok_or_else(ended_error)?;
         shared.open(spec).await.map(|session| Reply::Opened { session })
     };
     replier.reply(outcome.await);
@@ -75,7 +75,7 @@ pub(super) enum NextEngine {
 }
 
 impl NextEngine {
-    fn reopened(prepared: Result<Prepared, RequestError>, spec: SessionSpec) -> Self {
+    fn from_prepared(prepared: Result<Prepared, RequestError>, spec: SessionSpec) -> Self {
         Self::Reopened(Box::new(Reopened { prepared, spec }))
     }
 }
@@ -97,33 +97,37 @@ pub(super) struct Done {
 }
 
 impl Reopening {
-    pub(super) async fn change(mut self, change: Change, replier: Replier) -> Done {
+    pub(super) async fn apply_change(mut self, change: Change, replier: Replier) -> Done {
         if let Some(engine) = self.engine.take() {
-            if let Err(error) = self.services.check(change.clone()).await {
+            if let Err(error) = self.services.check_change(change.clone()).await {
                 return Done { next: NextEngine::AsItWas(engine), outcome: Err(error), replier };
             }
-            close(engine).await;
+            close_engine(engine).await;
             // What works in the background would continue changing files that are put back here.
             let children =
                 self.shared.upgrade().map(|shared| shared.forbid_children(&self.session));
             end_all(children.unwrap_or_default()).await;
         }
         let before = change.spec.clone();
-        let changed = self.services.change(change).await;
+        let changed = self.services.apply_change(change).await;
         let (spec, keeps_messages, outcome) = match changed {
             Ok(Changed { spec, keeps_messages, told }) => {
                 let reply = if told.is_empty() { Reply::Done } else { Reply::Text(told) };
                 (spec, keeps_messages, Ok(reply))
             }
-            Err(error) => (self.services.unchanged(before.clone()), true, Err(error)),
+            Err(error) => (self.services.unchanged_spec(before.clone()), true, Err(error)),
         };
         match self.open(spec.clone(), keeps_messages).await {
             Err(error) if outcome.is_ok() => {
-                let spec = self.services.unchanged(before);
+                let spec = self.services.unchanged_spec(before);
                 let prepared = self.open(spec.clone(), true).await;
-                Done { next: NextEngine::reopened(prepared, spec), outcome: Err(error), replier }
+                Done {
+                    next: NextEngine::from_prepared(prepared, spec),
+                    outcome: Err(error),
+                    replier,
+                }
             }
-            prepared => Done { next: NextEngine::reopened(prepared, spec), outcome, replier },
+            prepared => Done { next: NextEngine::from_prepared(prepared, spec), outcome, replier },
         }
     }
 
@@ -132,7 +136,7 @@ impl Reopening {
         spec: SessionSpec,
         keeps_messages: bool,
     ) -> Result<Prepared, RequestError> {
-        let shared = self.shared.upgrade().ok_or_else(ended)?;
+        let shared = self.shared.upgrade().ok_or_else(ended_error)?;
         let carried =
             if keeps_messages { self.log.messages(None, usize::MAX).1 } else { Vec::new() };
         let (session, notices) = (Some(self.session.clone()), self.notices.clone());
@@ -147,8 +151,8 @@ impl Reopening {
 }
 
 /// Ends an engine, which ends its tools and stores what it has.
-async fn close(mut opened: Opened) {
-    if opened.engine.tell(Command::Close) {
+async fn close_engine(mut opened: Opened) {
+    if opened.engine.send_command(Command::Close) {
         while opened.engine.next().await.is_some() {}
     }
 }

@@ -17,7 +17,7 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
     sync::Mutex,
-    task::boxed,
+    task::box_future,
     tool::{
         BoxFuture, ChildControl, ChildEnd, ChildLink, ChildMerge, ChildResult, ChildStatus,
         ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
@@ -57,14 +57,16 @@ impl Spawner for Children {
         shared.map(|shared| shared.opener.new_id().to_string()).unwrap_or_default()
     }
 
-    fn spawn(
+    fn spawn_child(
         &self,
         parent: Parent,
         child: ChildTask,
         link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>> {
         let shared = Weak::clone(&self.0);
-        Box::pin(async move { start(&shared, parent, child, link).await?.result().await })
+        Box::pin(
+            async move { start_child(&shared, parent, child, link).await?.wait_for_result().await },
+        )
     }
 }
 
@@ -105,7 +107,7 @@ enum Then {
 impl Drop for Child {
     fn drop(&mut self) {
         self.live.close();
-        let last = self.live.kept.lock().following.as_ref().map(|it| it.now().clone());
+        let last = self.live.kept.lock().following.as_ref().map(|it| it.current_status().clone());
         if let (Some(last), Some(above)) = (last, self.above.upgrade()) {
             let mut above = above.lock();
             above.following.iter_mut().for_each(|it| it.ended_below(&last));
@@ -115,7 +117,7 @@ impl Drop for Child {
 
 /// Waits for the reason why the files of a child's copy will never be there; waits forever if they are there or
 /// will be.
-async fn failure(copied: &mut Option<FilesReady>) -> String {
+async fn copy_failure(copied: &mut Option<FilesReady>) -> String {
     if let Some(copied) = copied {
         let done = copied.wait_for(Option::is_some).await.map(|done| done.clone());
         if let Ok(Some(Err(why))) = done {
@@ -138,22 +140,22 @@ fn end_of(outcome: Outcome) -> ChildEnd {
     }
 }
 
-async fn start(
+async fn start_child(
     shared: &Weak<Shared>,
     parent: Parent,
     mut task: ChildTask,
     ChildLink { status, control }: ChildLink,
 ) -> Result<Child, SpawnError> {
     let begun = Instant::now();
-    let (notices, heard) = begin::notices();
+    let (notices, heard) = begin::notice_channel();
     let (name, content) = (task.name.clone(), std::mem::take(&mut task.content));
     let by = SessionId::new(parent.session.as_str());
     let (services, wanted, above, _starting) = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let starting = Starting::new(&shared, by.clone(), name.clone());
-        let above = shared.session(&by).map_err(refused)?;
+        let above = shared.find_session(&by).map_err(to_spawn_error)?;
         let resumed = task.resume.as_deref().map(SessionId::new);
-        if let Some(id) = resumed.as_ref().filter(|id| shared.session(id).is_ok()) {
+        if let Some(id) = resumed.as_ref().filter(|id| shared.find_session(id).is_ok()) {
             return Err(SpawnError::Failed(format!(
                 "elf `{id}` is at work, so it cannot be resumed"
             )));
@@ -163,7 +165,7 @@ async fn start(
         let kept = above.kept.lock();
         let rights = kept.rights.clone().ok_or(SpawnError::Unavailable)?;
         let scope = Arc::new(kept.scope.in_turn(parent.turn.as_str()));
-        let scope = scope.child(id.as_str(), task.limit_micro_usd);
+        let scope = scope.for_child(id.as_str(), task.limit_micro_usd);
         let scope = scope.map_err(|deep| SpawnError::TooMany(deep.to_string()))?;
         let (notices, spawner) = (notices.clone(), Arc::clone(&shared.spawner));
         let wanted = ChildOpening { id, task, scope, rights, notices, spawner };
@@ -171,10 +173,10 @@ async fn start(
     };
     let (id, scope) = (wanted.id.clone(), wanted.scope.clone());
     let call = wanted.task.call.clone().unwrap_or_else(|| parent.call.clone());
-    let (spec, mut prepared) = services.child(wanted).await.map_err(refused)?;
+    let (spec, mut prepared) = services.prepare_child(wanted).await.map_err(to_spawn_error)?;
     prepared.info.child = Some(ChildInfo { call, name: name.clone() });
     // All of it, so that the call is told what goes wrong.
-    let opened = prepared.opening.await.map_err(refused)?;
+    let opened = prepared.opening.await.map_err(to_spawn_error)?;
     prepared.opening = Box::pin(async { Ok(opened) });
     // Windows come and go; it ends with its turn.
     let spec = SessionSpec { detach: Detach::Keep, ..spec };
@@ -184,8 +186,8 @@ async fn start(
         let is_saved = prepared.services.is_saved();
         let following = Some(Following::new((id.to_string(), is_saved), name.clone(), status));
         let beginning = Beginning { spec, scope: Some(scope), following, notices, heard };
-        begin::start(&shared, beginning, prepared).map_err(refused)?;
-        let live = shared.session(&id).map_err(refused)?;
+        begin::start_session(&shared, beginning, prepared).map_err(to_spawn_error)?;
+        let live = shared.find_session(&id).map_err(to_spawn_error)?;
         Child {
             live,
             id,
@@ -204,20 +206,20 @@ async fn start(
             shared: Arc::downgrade(&shared),
         }
     };
-    child.live.ask(Request::Send { content }).await.map_err(refused)?;
+    child.live.ask(Request::Send { content }).await.map_err(to_spawn_error)?;
     Ok(child)
 }
 
 impl Child {
     /// Waits for the end of its turn, ends it, and says what came of it.
-    async fn result(mut self) -> Result<ChildResult, SpawnError> {
-        let mut copied = self.live.kept.lock().services.copied();
+    async fn wait_for_result(mut self) -> Result<ChildResult, SpawnError> {
+        let mut copied = self.live.kept.lock().services.files_ready();
         let mut uncopied = None;
         let (outcome, unproved) = loop {
             self.changed.borrow_and_update();
             let outcome = self.live.kept.lock().outcome.take();
             if let Some(outcome) = outcome
-                && let Then::Ends(why_not) = self.then(&outcome).await
+                && let Then::Ends(why_not) = self.decide_next(&outcome).await
             {
                 break (outcome, why_not);
             }
@@ -229,29 +231,30 @@ impl Child {
             tokio::select! {
                 changed = self.changed.changed() => changed.map_err(|_| SpawnError::Unavailable)?,
                 Some(_) = self.asking.join_next() => (),
-                wish = wished(&mut self.control), if self.unsent.len() < MAX_CHILD_MESSAGES => {
-                    self.control(wish).await;
+                wish = next_control(&mut self.control), if self.unsent.len() < MAX_CHILD_MESSAGES => {
+                    self.apply_control(wish).await;
                 }
-                () = later(self.retry) => self.send().await,
-                why = failure(&mut copied), if uncopied.is_none() => {
+                () = wait_until(self.retry) => self.send_unsent().await,
+                why = copy_failure(&mut copied), if uncopied.is_none() => {
                     uncopied = Some(why);
-                    self.control(Some(ChildControl::Cancel)).await;
+                    self.apply_control(Some(ChildControl::Cancel)).await;
                 }
             }
         };
         let text = last_answer(&self.live);
         self.live.close();
-        self.live.ended().await;
+        self.live.wait_until_ended().await;
         let end = uncopied.map_or_else(|| end_of(outcome), ChildEnd::Failed);
-        let following = self.live.kept.lock().following.as_ref().map(|it| it.now().clone());
+        let following =
+            self.live.kept.lock().following.as_ref().map(|it| it.current_status().clone());
         let last = following.unwrap_or_default();
-        let merge = self.land(&end, &last, unproved).await;
+        let merge = self.merge_changes(&end, &last, unproved).await;
         let duration_ms = u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(ChildResult { session: self.id.to_string(), end, text, last, duration_ms, merge })
     }
 
     /// Merges the child's changes in a copy of the project, if the child finished and its checks pass.
-    async fn land(
+    async fn merge_changes(
         &self,
         end: &ChildEnd,
         last: &ChildStatus,
@@ -264,37 +267,37 @@ impl Child {
             ChildEnd::Failed(_) => Some("it did not finish"),
         };
         let services = Arc::clone(&self.live.kept.lock().services);
-        let merge = services.land(unproved.or(why_not.map(str::to_owned))).await?;
-        let line = format!("{}: {}", self.shown(), merge.told);
+        let merge = services.merge_changes(unproved.or(why_not.map(str::to_owned))).await?;
+        let line = format!("{}: {}", self.display_name(), merge.told);
         let shared = self.shared.upgrade()?;
-        if let Ok(above) = shared.session(&SessionId::new(self.parent.session.as_str())) {
+        if let Ok(above) = shared.find_session(&SessionId::new(self.parent.session.as_str())) {
             above.kept.lock().remember_merge(line);
         }
         Some(merge)
     }
 
     /// Does what whoever started it wants of it.
-    async fn control(&mut self, wish: Option<ChildControl>) {
+    async fn apply_control(&mut self, wish: Option<ChildControl>) {
         match wish {
             Some(ChildControl::Say(text)) => {
-                self.unsent.push_back(Request::Send { content: vec![Content::text(text)] });
+                self.unsent.push_back(Request::Send { content: vec![Content::from_text(text)] });
             }
             Some(ChildControl::Cancel) => self.unsent = VecDeque::from([Request::Cancel]),
             None => return self.control = None,
         }
-        self.send().await;
+        self.send_unsent().await;
     }
 
     /// Decides what follows a turn with this outcome. If the project has checks, they run on the merged files
     /// before anything lands, unless they already ran on exactly those.
-    async fn then(&mut self, outcome: &Outcome) -> Then {
+    async fn decide_next(&mut self, outcome: &Outcome) -> Then {
         let was_proof = std::mem::take(&mut self.is_proving);
         if self.goes_on(outcome).await {
             return Then::Goes;
         }
         let (passed, prover) = {
             let kept = self.live.kept.lock();
-            let passed = kept.following.as_ref().and_then(|it| it.now().passed);
+            let passed = kept.following.as_ref().and_then(|it| it.current_status().passed);
             (passed, kept.prover.clone())
         };
         let (Some(prover), Outcome::Complete { .. }) = (prover, outcome) else {
@@ -302,14 +305,14 @@ impl Child {
         };
         match passed {
             Some(false) if !was_proof => return Then::Ends(None),
-            Some(false) => return Then::Ends(Some(self.disproved())),
+            Some(false) => return Then::Ends(Some(self.describe_failed_checks())),
             None if was_proof => return Then::Ends(Some(UNPROVED.to_owned())),
             Some(true) | None => (),
         }
         let services = Arc::clone(&self.live.kept.lock().services);
         tokio::select! {
             () = services.merge_next() => (),
-            () = self.cancelled() => return Then::Ends(Some("it was cancelled".to_owned())),
+            () = self.wait_until_cancelled() => return Then::Ends(Some("it was cancelled".to_owned())),
         }
         if self.goes_on(outcome).await {
             return Then::Goes;
@@ -318,26 +321,27 @@ impl Child {
             None | Some(Ok(Landing::Nothing)) => Then::Ends(None),
             Some(Err(why)) => Then::Ends(Some(why)),
             Some(Ok(Landing::Same)) if passed == Some(true) => Then::Ends(None),
-            Some(Ok(Landing::Same | Landing::BroughtUp)) => self.prove(&prover).await,
+            Some(Ok(Landing::Same | Landing::BroughtUp)) => self.run_checks(&prover).await,
         }
     }
 
     /// Has the project's checks run on what is in the copy.
-    async fn prove(&mut self, prover: &Prover) -> Then {
+    async fn run_checks(&mut self, prover: &Prover) -> Then {
         self.proofs += 1;
         if self.proofs > MAX_PROOFS {
             let why = "the project kept changing while its checks ran";
             return Then::Ends(Some(why.to_owned()));
         }
         self.live.kept.lock().following.iter_mut().for_each(Following::forget_verdict);
-        self.is_proving = prover.begin().await;
+        self.is_proving = prover.run_checks().await;
         if self.is_proving { Then::Goes } else { Then::Ends(Some(UNPROVED.to_owned())) }
     }
 
     /// Describes what the checks found in the merged files.
-    fn disproved(&self) -> String {
+    fn describe_failed_checks(&self) -> String {
         let kept = self.live.kept.lock();
-        let (by, evidence) = kept.following.as_ref().map(Following::found).unwrap_or_default();
+        let (by, evidence) =
+            kept.following.as_ref().map(Following::last_review).unwrap_or_default();
         format!(
             "the project's checks fail on the merged files: {by}\nThe check {by} \
              says:\n{evidence}\n"
@@ -345,12 +349,13 @@ impl Child {
     }
 
     /// Waits until whoever started it wants it stopped; what else is wanted waits.
-    async fn cancelled(&mut self) {
+    async fn wait_until_cancelled(&mut self) {
         loop {
-            match wished(&mut self.control).await {
+            match next_control(&mut self.control).await {
                 Some(ChildControl::Cancel) => return,
                 Some(ChildControl::Say(text)) => {
-                    self.unsent.push_back(Request::Send { content: vec![Content::text(text)] });
+                    self.unsent
+                        .push_back(Request::Send { content: vec![Content::from_text(text)] });
                 }
                 None => self.control = None,
             }
@@ -366,16 +371,16 @@ impl Child {
         while let Some(Ok(ChildControl::Say(text))) =
             self.control.as_mut().map(mpsc::Receiver::try_recv)
         {
-            self.unsent.push_back(Request::Send { content: vec![Content::text(text)] });
+            self.unsent.push_back(Request::Send { content: vec![Content::from_text(text)] });
         }
         let Some(first) = self.unsent.pop_front() else { return false };
         let goes_on = self.live.ask(first).await.is_ok();
-        self.send().await;
+        self.send_unsent().await;
         goes_on
     }
 
     /// Sends what it is to be sent, and what it cannot take yet again later.
-    async fn send(&mut self) {
+    async fn send_unsent(&mut self) {
         self.retry = None;
         while let Some(request) = self.unsent.front().cloned() {
             // One that is about to end takes nothing any more.
@@ -389,7 +394,7 @@ impl Child {
     }
 
     /// Returns the name by which users know the child.
-    fn shown(&self) -> String {
+    fn display_name(&self) -> String {
         if self.name.is_empty() {
             return format!("session {}", self.id);
         }
@@ -412,20 +417,20 @@ impl Child {
             let key = (asked.call.id.clone(), asked.reason.clone());
             if !self.put.contains_key(&key) {
                 let (live, port) = (self.live.clone(), Arc::clone(&self.parent.port));
-                let (question, call) = (self.question(asked), self.parent.call.clone());
+                let (question, call) = (self.build_question(asked), self.parent.call.clone());
                 let child_call = key.0.clone();
-                let asking = self.asking.spawn(boxed(async move {
-                    let answer = once(port.ask(call, question).await);
-                    give(&live, child_call, answer).await;
+                let asking = self.asking.spawn(box_future(async move {
+                    let answer = limit_to_once(port.ask_user(call, question).await);
+                    send_answer(&live, child_call, answer).await;
                 }));
                 self.put.insert(key, asking);
             }
         }
     }
 
-    fn question(&self, asked: Asked) -> Question {
+    fn build_question(&self, asked: Asked) -> Question {
         let Asked { call, reason, preview, inquiry, parts, notable, .. } = asked;
-        let (shown, from) = (self.shown(), Some(self.name.clone()));
+        let (shown, from) = (self.display_name(), Some(self.name.clone()));
         if inquiry.is_some() {
             let text = format!("{shown} asks: {reason}");
             return Question { text, inquiry, from, ..Question::default() };
@@ -438,14 +443,14 @@ impl Child {
 }
 
 /// Waits for what is wanted next. Safe to drop.
-async fn wished(control: &mut Option<mpsc::Receiver<ChildControl>>) -> Option<ChildControl> {
+async fn next_control(control: &mut Option<mpsc::Receiver<ChildControl>>) -> Option<ChildControl> {
     match control {
         Some(control) => control.recv().await,
         None => std::future::pending().await,
     }
 }
 
-async fn later(at: Option<Instant>) {
+async fn wait_until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,
@@ -453,7 +458,7 @@ async fn later(at: Option<Instant>) {
 }
 
 /// An answer that holds for this once: the question offered nothing else.
-fn once(answer: PermissionAnswer) -> PermissionAnswer {
+fn limit_to_once(answer: PermissionAnswer) -> PermissionAnswer {
     match answer {
         PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
             PermissionAnswer::Allow
@@ -465,7 +470,7 @@ fn once(answer: PermissionAnswer) -> PermissionAnswer {
 }
 
 /// Answers the child, unless somebody else has.
-async fn give(live: &Live, call: CallId, answer: PermissionAnswer) {
+async fn send_answer(live: &Live, call: CallId, answer: PermissionAnswer) {
     loop {
         let request = Request::Answer { call: call.clone(), answer: answer.clone() };
         match live.ask(request).await {
@@ -481,7 +486,7 @@ fn last_answer(live: &Live) -> String {
     answers.map(|message| message.text_content()).next().unwrap_or_default()
 }
 
-fn refused(error: RequestError) -> SpawnError {
+fn to_spawn_error(error: RequestError) -> SpawnError {
     match error.kind {
         RequestErrorKind::Busy => SpawnError::TooMany(error.cause),
         _ => SpawnError::Failed(error.cause),

@@ -17,7 +17,7 @@ const MAX_QUEUED: usize = 64;
 const MAX_QUEUED_BYTES: usize = 8 << 20;
 
 /// The engine's command for a request; else the request.
-pub(super) fn of(request: Request) -> Result<Command, Request> {
+pub(super) fn from_request(request: Request) -> Result<Command, Request> {
     Ok(match request {
         Request::Send { content } => Command::Send { content },
         Request::EditQueue { was, queue } => Command::EditQueue { was, queue },
@@ -36,7 +36,7 @@ pub(super) fn of(request: Request) -> Result<Command, Request> {
 
 /// Checks that a command would have an effect; the error says why it would not. `models`: those that can be chosen
 /// now.
-pub(super) fn refuse(
+pub(super) fn check_command(
     command: &Command,
     log: &EventLog,
     models: impl Fn() -> Vec<Choice>,
@@ -92,7 +92,7 @@ pub(super) fn between_turns() -> RequestError {
         .with_remedy("Wait for it to finish, or stop it first.")
 }
 
-pub(super) fn closed() -> RequestError {
+pub(super) fn session_closed_error() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the session is closed")
 }
 
@@ -124,7 +124,7 @@ fn has_room(turn: Option<&RunningTurn>, content: &[Content]) -> Result<(), Reque
     let Some(queue) = turn.map(|turn| &turn.queue).filter(|queue| !queue.is_empty()) else {
         return Ok(());
     };
-    let bytes: usize = queue.iter().flatten().chain(content).map(bytes).sum();
+    let bytes: usize = queue.iter().flatten().chain(content).map(content_bytes).sum();
     if queue.len() < MAX_QUEUED && bytes <= MAX_QUEUED_BYTES {
         return Ok(());
     }
@@ -137,7 +137,7 @@ fn has_room(turn: Option<&RunningTurn>, content: &[Content]) -> Result<(), Reque
         .with_remedy("Wait until they are read, or remove some from the queue."))
 }
 
-fn bytes(content: &Content) -> usize {
+fn content_bytes(content: &Content) -> usize {
     match content {
         Content::Text(text) => text.text.len(),
         Content::Image(image) => image.base64.len(),
@@ -150,16 +150,17 @@ mod tests {
     use super::*;
 
     fn turn(messages: usize, bytes: usize) -> RunningTurn {
-        let message = vec![Content::text("x".repeat(bytes))];
+        let message = vec![Content::from_text("x".repeat(bytes))];
         RunningTurn { queue: vec![message; messages], ..RunningTurn::default() }
     }
 
     #[test]
     fn what_waits_has_a_limit_in_number_and_in_bytes() {
-        let one = [Content::text("one")];
+        let one = [Content::from_text("one")];
         assert!(has_room(None, &one).is_ok());
         assert!(
-            has_room(Some(&turn(0, 0)), &[Content::text("x".repeat(2 * MAX_QUEUED_BYTES))]).is_ok()
+            has_room(Some(&turn(0, 0)), &[Content::from_text("x".repeat(2 * MAX_QUEUED_BYTES))])
+                .is_ok()
         );
         assert!(has_room(Some(&turn(MAX_QUEUED - 1, 1)), &one).is_ok());
         for full in [turn(MAX_QUEUED, 1), turn(1, MAX_QUEUED_BYTES)] {
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_message_has_text_or_images() {
-        assert!(is_sendable(&[Content::text("one")]));
-        assert!(!is_sendable(&[]) && !is_sendable(&[Content::text("")]));
+        assert!(is_sendable(&[Content::from_text("one")]));
+        assert!(!is_sendable(&[]) && !is_sendable(&[Content::from_text("")]));
     }
 }

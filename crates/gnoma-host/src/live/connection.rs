@@ -8,7 +8,7 @@ use gnoma_core::{
         ServerMessage, SessionView,
     },
     store::SessionId,
-    task::boxed,
+    task::box_future,
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -18,7 +18,7 @@ use tokio::{
 use super::{
     handle::{Job, Live},
     log::{Delivery, Subscription},
-    replier::{Replier, ended},
+    replier::{Replier, ended_error},
     replies::{Fingerprint, Known, Outcome},
     shared::Shared,
 };
@@ -73,7 +73,7 @@ impl Connection {
             let is_told = tokio::select! {
                 biased;
                 request = requests.recv(), if has_room => match request {
-                    Some(request) => self.take(request, &messages).await,
+                    Some(request) => self.handle_message(request, &messages).await,
                     None => {
                         is_asking = false;
                         Ok(())
@@ -83,7 +83,7 @@ impl Connection {
                 Some(done) = self.under_way.join_next() => match done {
                     // What has happened is told before the reply that came of it.
                     Ok((id, result)) => match self.tell_events(&messages).await {
-                        Ok(()) => tell(&messages, ServerMessage::Reply { id, result }).await,
+                        Ok(()) => send_message(&messages, ServerMessage::Reply { id, result }).await,
                         left => left,
                     },
                     Err(_) => Ok(()),
@@ -107,10 +107,10 @@ impl Connection {
         for subscription in self.attached.values_mut() {
             let mut left = share;
             while left > 0
-                && let Some(delivery) = subscription.ready()
+                && let Some(delivery) = subscription.next_delivery()
             {
                 left -= 1;
-                tell(messages, message(delivery)).await?;
+                send_message(messages, to_message(delivery)).await?;
             }
             if left == 0 {
                 self.waker.notify_one();
@@ -124,50 +124,52 @@ impl Connection {
         let (events, now) = self.shared.events_since(*seen);
         *seen = now;
         for event in events {
-            tell(messages, ServerMessage::Process(event)).await?;
+            send_message(messages, ServerMessage::Process(event)).await?;
         }
         Ok(())
     }
 
-    async fn take(
+    async fn handle_message(
         &mut self,
         message: ClientMessage,
         messages: &mpsc::Sender<ServerMessage>,
     ) -> Result<(), Left> {
-        let fingerprint = (!message.request.is_read()).then(|| Fingerprint::of(&message));
+        let fingerprint = (!message.request.is_read()).then(|| Fingerprint::from_message(&message));
         let ClientMessage { id, session, request } = message;
         let Some(fingerprint) = fingerprint else {
-            if let Some(result) = self.answer(id, session, request, false) {
-                return tell(messages, ServerMessage::Reply { id, result }).await;
+            if let Some(result) = self.answer_request(id, session, request, false) {
+                return send_message(messages, ServerMessage::Reply { id, result }).await;
             }
             return Ok(());
         };
-        let known = self.shared.replies.lock().begin(&self.client, id, fingerprint);
+        let known = self.shared.replies.lock().begin_request(&self.client, id, fingerprint);
         match known {
-            Known::New => match self.answer(id, session, request, true) {
+            Known::New => match self.answer_request(id, session, request, true) {
                 Some(result) => {
-                    self.shared.replies.lock().end(&self.client, id, &result);
-                    tell(messages, ServerMessage::Reply { id, result }).await
+                    self.shared.replies.lock().end_request(&self.client, id, &result);
+                    send_message(messages, ServerMessage::Reply { id, result }).await
                 }
                 None => Ok(()),
             },
-            Known::Answered(result) => tell(messages, ServerMessage::Reply { id, result }).await,
+            Known::Answered(result) => {
+                send_message(messages, ServerMessage::Reply { id, result }).await
+            }
             Known::Other => {
                 let cause = format!("the id {} was used for another request", id.0);
                 let error = RequestError::new(RequestErrorKind::Invalid, cause);
                 let result = Err(error.with_remedy("Give each request its own id."));
-                tell(messages, ServerMessage::Reply { id, result }).await
+                send_message(messages, ServerMessage::Reply { id, result }).await
             }
             Known::Pending(told) => {
                 self.under_way
-                    .spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) });
+                    .spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended_error()))) });
                 Ok(())
             }
         }
     }
 
     /// Answers a request, or sees to it that it will be answered.
-    fn answer(
+    fn answer_request(
         &mut self,
         id: RequestId,
         session: Option<SessionId>,
@@ -179,11 +181,11 @@ impl Connection {
             // Also from a session that has ended.
             (Some(session), Request::Detach) if self.attached.contains_key(&session) => {
                 if let Some(subscription) = self.attached.remove(&session) {
-                    subscription.leave();
+                    subscription.detach_client();
                 }
                 Some(Ok(Reply::Done))
             }
-            (Some(session), request) => match self.shared.session(&session) {
+            (Some(session), request) => match self.shared.find_session(&session) {
                 Ok(live) => self.answer_for_session(id, &session, &live, request, is_kept),
                 Err(error) => Some(Err(error)),
             },
@@ -199,8 +201,8 @@ impl Connection {
         match request {
             Request::Open(spec) => {
                 let shared = Arc::clone(&self.shared);
-                let replier = self.replier(id, is_kept);
-                self.opening.spawn(boxed(async move {
+                let replier = self.new_replier(id, is_kept);
+                self.opening.spawn(box_future(async move {
                     let opened = shared.open(*spec).await;
                     replier.reply(opened.map(|session| Reply::Opened { session }));
                 }));
@@ -231,14 +233,14 @@ impl Connection {
     /// Answers a request about stored sessions, off the loop.
     fn answer_for_stored(&mut self, id: RequestId, request: Request, is_kept: bool) {
         let shared = Arc::clone(&self.shared);
-        let replier = self.replier(id, is_kept);
-        self.opening.spawn(boxed(async move {
+        let replier = self.new_replier(id, is_kept);
+        self.opening.spawn(box_future(async move {
             replier.reply(match request {
                 Request::StoredIn { spec, max } => {
-                    shared.opener.stored(*spec, max).await.map(Reply::Stored)
+                    shared.opener.stored_sessions(*spec, max).await.map(Reply::Stored)
                 }
                 Request::Delete { spec, id } => {
-                    shared.delete(*spec, id).await.map(|()| Reply::Done)
+                    shared.delete_session(*spec, id).await.map(|()| Reply::Done)
                 }
                 _ => Err(for_process()),
             });
@@ -257,7 +259,7 @@ impl Connection {
         match request {
             Request::Attach { from } => {
                 if self.attached.len() >= MAX_ATTACHED {
-                    self.attached.retain(|attached, _| self.shared.session(attached).is_ok());
+                    self.attached.retain(|attached, _| self.shared.find_session(attached).is_ok());
                 }
                 if self.attached.len() >= MAX_ATTACHED && !self.attached.contains_key(session) {
                     let cause = format!("a client can attach to at most {MAX_ATTACHED} sessions");
@@ -283,7 +285,7 @@ impl Connection {
             }
             request if is_for_process(&request) => Some(Err(for_process())),
             request => {
-                let replier = self.replier(id, is_kept);
+                let replier = self.new_replier(id, is_kept);
                 live.send(Job { request, replier });
                 None
             }
@@ -291,11 +293,12 @@ impl Connection {
     }
 
     /// Sends the reply to a request as soon as it is ready.
-    fn replier(&mut self, id: RequestId, is_kept: bool) -> Replier {
+    fn new_replier(&mut self, id: RequestId, is_kept: bool) -> Replier {
         let replies = is_kept.then(|| Arc::clone(&self.shared.replies));
         let (replier, told) = Replier::new(replies, &self.client, id);
-        self.under_way
-            .spawn(boxed(async move { (id, told.await.unwrap_or_else(|_| Err(ended()))) }));
+        self.under_way.spawn(box_future(async move {
+            (id, told.await.unwrap_or_else(|_| Err(ended_error())))
+        }));
         replier
     }
 }
@@ -318,11 +321,14 @@ fn for_process() -> RequestError {
     RequestError::new(RequestErrorKind::Invalid, cause)
 }
 
-async fn tell(messages: &mpsc::Sender<ServerMessage>, message: ServerMessage) -> Result<(), Left> {
+async fn send_message(
+    messages: &mpsc::Sender<ServerMessage>,
+    message: ServerMessage,
+) -> Result<(), Left> {
     messages.send(message).await.map_err(|_| Left)
 }
 
-fn message(delivery: Delivery) -> ServerMessage {
+fn to_message(delivery: Delivery) -> ServerMessage {
     match delivery {
         Delivery::Event(envelope) => ServerMessage::Event(envelope),
         Delivery::Snapshot(view) => ServerMessage::Snapshot(view),

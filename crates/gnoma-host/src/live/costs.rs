@@ -6,7 +6,7 @@ use super::{handle::Remembered, log::EventLog, shared::Shared};
 
 /// Adds what a call cost to the sums of its session and of those above it, whose clients are told, too. Returns the
 /// event as the session's own clients get it.
-pub(super) fn count(
+pub(super) fn count_cost(
     session: &Mutex<Remembered>,
     log: &EventLog,
     shared: Option<&Shared>,
@@ -27,7 +27,7 @@ pub(super) fn count(
 
 fn tell_above(log: &EventLog, shared: &Shared, event: &Event) {
     let mut parent = log.with_view(|view| view.parent.clone());
-    while let Some(live) = parent.and_then(|parent| shared.session(&parent).ok()) {
+    while let Some(live) = parent.and_then(|parent| shared.find_session(&parent).ok()) {
         if let Some(event) = live.kept.lock().spending.add_below(event) {
             live.log().push(event, shared.opener.now_ms());
         }

@@ -62,16 +62,21 @@ struct Elf {
 }
 
 /// All below a session, each before those below it.
-fn below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
+fn elfs_below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
     let now_ms = shared.opener.now_ms();
     let all: Vec<Live> = shared.state.lock().sessions.values().cloned().collect();
     let mut elfs = Vec::new();
-    add(&all, above, (0, now_ms), &mut elfs);
+    add_elfs_below(&all, above, (0, now_ms), &mut elfs);
     elfs
 }
 
 /// Adds those below a session; what they and all below them cost.
-fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mut Vec<Elf>) -> u64 {
+fn add_elfs_below(
+    all: &[Live],
+    above: &SessionId,
+    (level, now_ms): (usize, i64),
+    elfs: &mut Vec<Elf>,
+) -> u64 {
     if level >= MAX_LEVELS {
         return 0;
     }
@@ -83,20 +88,20 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
             let age_s = begun.map_or(0, |begun| (now_ms - begun).max(0) / 1_000);
             let kept = live.kept.lock();
             let following = kept.following.as_ref()?;
-            let (name, status) = (following.name().to_owned(), following.now().clone());
+            let (name, status) = (following.name().to_owned(), following.current_status().clone());
             drop(kept);
             let below_micro_usd = status.below_micro_usd;
             Some(Elf { live: live.clone(), name, status, age_s, level, below_micro_usd })
         })
         .collect();
-    gnoma_core::sort::by(&mut own, |one, other| {
+    gnoma_core::sort::sort_by(&mut own, |one, other| {
         (&one.name, &one.status.session).cmp(&(&other.name, &other.status.session))
     });
     let mut micro_usd = 0;
     for elf in own {
         let (id, at) = (SessionId::new(elf.status.session.as_str()), elfs.len());
         elfs.push(elf);
-        let below = add(all, &id, (level + 1, now_ms), elfs);
+        let below = add_elfs_below(all, &id, (level + 1, now_ms), elfs);
         if let Some(elf) = elfs.get_mut(at) {
             elf.below_micro_usd += below;
             micro_usd += elf.status.micro_usd + elf.below_micro_usd;
@@ -106,7 +111,7 @@ fn add(all: &[Live], above: &SessionId, (level, now_ms): (usize, i64), elfs: &mu
 }
 
 impl Elf {
-    fn line(&self) -> String {
+    fn to_line(&self) -> String {
         let ChildStatus { session, state, model, doing, usage, micro_usd, .. } = &self.status;
         let state = match state {
             ChildState::Starting => "starting",
@@ -119,7 +124,7 @@ impl Elf {
         let mut parts = vec![name.clone()];
         parts.extend(model.clone());
         parts.push(state.to_owned());
-        parts.push(format!("{} tokens", usage.total()));
+        parts.push(format!("{} tokens", usage.total_tokens()));
         let below = self.below_micro_usd;
         if below > 0 {
             parts.push(format!(
@@ -130,23 +135,23 @@ impl Elf {
         } else if *micro_usd > 0 {
             parts.push(format_usd(*micro_usd));
         }
-        parts.push(duration::words(Duration::from_secs(self.age_s.unsigned_abs())));
+        parts.push(duration::format_duration(Duration::from_secs(self.age_s.unsigned_abs())));
         format!("{}{}", "  ".repeat(self.level), parts.join(" · "))
     }
 }
 
 /// The tree of them, a line each.
-pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
+pub(super) fn render_tree(shared: &Weak<Shared>, above: &SessionId) -> String {
     let Some(shared) = shared.upgrade() else { return NONE.to_owned() };
-    let elfs = below(&shared, above);
-    let mut lines: Vec<_> = elfs.iter().map(Elf::line).collect();
+    let elfs = elfs_below(&shared, above);
+    let mut lines: Vec<_> = elfs.iter().map(Elf::to_line).collect();
     let starting = shared.state.lock().starting.clone();
     let starting = starting.into_iter().filter(|(by, _)| by == above);
     lines.extend(starting.map(|(_, name)| format!("{name} · starting")));
     if lines.is_empty() {
         lines.push(NONE.to_owned());
     }
-    if let Ok(live) = shared.session(above) {
+    if let Ok(live) = shared.find_session(above) {
         lines.extend(live.kept.lock().merges.iter().cloned());
     }
     lines.join("\n")
@@ -154,7 +159,7 @@ pub(super) fn told(shared: &Weak<Shared>, above: &SessionId) -> String {
 
 /// Does what a person wants of the elf that they name, which may be about to start: whoever has read that it does
 /// looks for it at once.
-pub(super) async fn done(
+pub(super) async fn answer_request(
     shared: Weak<Shared>,
     session: SessionId,
     request: Request,
@@ -162,12 +167,12 @@ pub(super) async fn done(
 ) {
     let outcome = match request {
         Request::WatchElf { name } => {
-            started(&shared, &name).await;
-            watched(&shared, &session, &name)
+            wait_until_started(&shared, &name).await;
+            watch_elf(&shared, &session, &name)
         }
         Request::CancelElf { name } => {
-            started(&shared, &name).await;
-            cancelled(&shared, &session, &name).await
+            wait_until_started(&shared, &name).await;
+            cancel_elf(&shared, &session, &name).await
         }
         _ => Err(RequestError::new(RequestErrorKind::Invalid, "no request about an elf")),
     };
@@ -175,7 +180,7 @@ pub(super) async fn done(
 }
 
 /// Waits until no elf of that name is being started.
-async fn started(shared: &Weak<Shared>, name: &str) {
+async fn wait_until_started(shared: &Weak<Shared>, name: &str) {
     let is_starting = || {
         let shared = shared.upgrade();
         shared.is_some_and(|shared| shared.state.lock().starting.iter().any(|(_, it)| it == name))
@@ -189,24 +194,28 @@ async fn started(shared: &Weak<Shared>, name: &str) {
 }
 
 /// Stops the one of that name below a session.
-async fn cancelled(
+async fn cancel_elf(
     shared: &Weak<Shared>,
     above: &SessionId,
     name: &str,
 ) -> Result<Reply, RequestError> {
-    let elfs = shared.upgrade().map(|shared| below(&shared, above)).unwrap_or_default();
-    let elf = meant(&elfs, name)?;
+    let elfs = shared.upgrade().map(|shared| elfs_below(&shared, above)).unwrap_or_default();
+    let elf = find_elf(&elfs, name)?;
     elf.live.ask(Request::Cancel).await?;
     Ok(Reply::Text(format!("elf `{name}` is stopping")))
 }
 
 /// The session of the elf of that name: one of all that the person's session has; without a name that one.
-fn watched(shared: &Weak<Shared>, session: &SessionId, name: &str) -> Result<Reply, RequestError> {
+fn watch_elf(
+    shared: &Weak<Shared>,
+    session: &SessionId,
+    name: &str,
+) -> Result<Reply, RequestError> {
     let gone = || RequestError::new(RequestErrorKind::Closed, "the process is ending");
     let shared = shared.upgrade().ok_or_else(gone)?;
     let mut top = session.clone();
     for _ in 0..MAX_LEVELS {
-        match shared.session(&top)?.log().with_view(|view| view.parent.clone()) {
+        match shared.find_session(&top)?.log().with_view(|view| view.parent.clone()) {
             Some(parent) => top = parent,
             None => break,
         }
@@ -214,13 +223,13 @@ fn watched(shared: &Weak<Shared>, session: &SessionId, name: &str) -> Result<Rep
     if name.is_empty() {
         return Ok(Reply::Opened { session: top });
     }
-    let elfs = below(&shared, &top);
-    let session = SessionId::new(meant(&elfs, name)?.status.session.as_str());
+    let elfs = elfs_below(&shared, &top);
+    let session = SessionId::new(find_elf(&elfs, name)?.status.session.as_str());
     Ok(Reply::Opened { session })
 }
 
 /// The one of that name, or with that session.
-fn meant<'a>(elfs: &'a [Elf], name: &str) -> Result<&'a Elf, RequestError> {
+fn find_elf<'a>(elfs: &'a [Elf], name: &str) -> Result<&'a Elf, RequestError> {
     let is_meant = |elf: &&Elf| elf.name == name || elf.status.session == name;
     let meant: Vec<&Elf> = elfs.iter().filter(is_meant).collect();
     match meant.as_slice() {

@@ -50,26 +50,26 @@ impl Following {
     }
 
     /// Returns the current status of the session.
-    pub(super) fn now(&self) -> &ChildStatus {
+    pub(super) fn current_status(&self) -> &ChildStatus {
         &self.now
     }
 
     /// Takes in what happened.
-    pub(super) fn take(&mut self, event: &Event) {
+    pub(super) fn apply_event(&mut self, event: &Event) {
         let now = &mut self.now;
         match event {
             Event::RoundStarted { arm, .. } => {
                 now.model = Some(arm.to_string());
                 now.rounds += 1;
-                does(now, "waiting for the model");
+                set_activity(now, "waiting for the model");
             }
             Event::ArmChanged { to, .. } => now.model = Some(to.to_string()),
-            Event::Thinking { .. } => does(now, "thinking"),
-            Event::Text { .. } => does(now, "writing"),
+            Event::Thinking { .. } => set_activity(now, "thinking"),
+            Event::Text { .. } => set_activity(now, "writing"),
             Event::ToolCallDrafted { name, .. } => {
-                does(now, &format!("preparing {}", tool_label(name)));
+                set_activity(now, &format!("preparing {}", tool_label(name)));
             }
-            Event::ToolStarted { call } => does(now, &shown(call)),
+            Event::ToolStarted { call } => set_activity(now, &describe_call(call)),
             Event::PermissionAsked { call, .. } => {
                 self.asked.insert(call.id.clone());
                 now.state = ChildState::Asking;
@@ -81,10 +81,10 @@ impl Following {
                 }
             }
             Event::ToolEnded { diff: Some(diff), .. } if self.changed.len() < MAX_CHANGED => {
-                self.changed.extend(changed(diff));
+                self.changed.extend(changed_files(diff));
                 now.changed = self.changed.iter().cloned().collect();
             }
-            Event::Checking { by, .. } => does(now, &format!("checked by {by}")),
+            Event::Checking { by, .. } => set_activity(now, &format!("checked by {by}")),
             Event::Checked { passed, by, evidence, .. } => {
                 now.passed = Some(*passed);
                 self.found = (by.clone(), evidence.clone());
@@ -102,7 +102,7 @@ impl Following {
             }
             _ => return,
         }
-        self.tell();
+        self.publish_status();
     }
 
     /// Forgets the verdict on the session's work, because the work is checked again.
@@ -111,17 +111,17 @@ impl Following {
     }
 
     /// Returns the last reviewer of the session's work, and what it found.
-    pub(super) fn found(&self) -> (&str, &str) {
+    pub(super) fn last_review(&self) -> (&str, &str) {
         (&self.found.0, &self.found.1)
     }
 
     /// A session that it started has ended.
     pub(super) fn ended_below(&mut self, last: &ChildStatus) {
         self.now.below_micro_usd += last.micro_usd + last.below_micro_usd;
-        self.tell();
+        self.publish_status();
     }
 
-    fn tell(&mut self) {
+    fn publish_status(&mut self) {
         let now = &self.now;
         self.status.send_if_modified(|told| {
             let is_new = told != now;
@@ -133,7 +133,7 @@ impl Following {
     }
 }
 
-fn does(now: &mut ChildStatus, what: &str) {
+fn set_activity(now: &mut ChildStatus, what: &str) {
     if matches!(now.state, ChildState::Starting | ChildState::Ended) {
         now.state = ChildState::Working;
     }
@@ -143,7 +143,7 @@ fn does(now: &mut ChildStatus, what: &str) {
 }
 
 /// A call in a few words: its tool, and the first text of its arguments.
-fn shown(call: &ToolCall) -> String {
+fn describe_call(call: &ToolCall) -> String {
     let label = tool_label(&call.name);
     let arguments = call.arguments.get();
     let values = (arguments.len() <= MAX_SHOWN_BYTES).then(|| call.arguments.read::<Value>().ok());
@@ -158,7 +158,7 @@ fn shown(call: &ToolCall) -> String {
 }
 
 /// The files that a diff changes.
-fn changed(diff: &str) -> impl Iterator<Item = String> {
+fn changed_files(diff: &str) -> impl Iterator<Item = String> {
     let lines: Vec<&str> = diff.lines().collect();
     let files = lines.windows(2).filter_map(|pair| match pair {
         [old, new] if old.starts_with("--- ") => {
@@ -178,15 +178,15 @@ mod tests {
     use super::*;
 
     fn call(name: &str, arguments: &Value) -> ToolCall {
-        ToolCall::new(CallId::new("c"), name, RawJson::of(arguments).unwrap())
+        ToolCall::new(CallId::new("c"), name, RawJson::from_value(arguments).unwrap())
     }
 
     fn followed(events: &[Event]) -> ChildStatus {
         let (status, told) = watch::channel(ChildStatus::default());
         let mut following = Following::new(("s1".to_owned(), false), "elf".to_owned(), status);
-        events.iter().for_each(|event| following.take(event));
-        assert_eq!(*told.borrow(), *following.now());
-        following.now().clone()
+        events.iter().for_each(|event| following.apply_event(event));
+        assert_eq!(*told.borrow(), *following.current_status());
+        following.current_status().clone()
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let diff =
             "--- /dev/null\n+++ b/b.rs\n@@ -0,0 +1 @@\n+++ b/no.rs\n--- a/a.rs\n+++ b/a.rs\n";
         let ended = Event::ToolEnded {
-            result: ToolResult::text(&edit, "edited", false),
+            result: ToolResult::from_text(&edit, "edited", false),
             call: edit.clone(),
             diff: Some(diff.to_owned()),
             duration_ms: 1,

@@ -20,7 +20,7 @@ use super::{
     following::Following,
     log::EventLog,
     ports::{CountJobs, Services},
-    replier::{Replier, ended},
+    replier::{Replier, ended_error},
     replies::Outcome as RequestOutcome,
     spending::SpendingSums,
 };
@@ -95,7 +95,7 @@ impl Live {
     pub(super) fn send(&self, job: Job) {
         // Dropping the replier with a channel that is closed says that the session has ended.
         if let Err(mpsc::error::TrySendError::Full(job)) = self.jobs.try_send(job) {
-            job.replier.reply(Err(busy()));
+            job.replier.reply(Err(busy_error()));
         }
     }
 
@@ -103,7 +103,7 @@ impl Live {
     pub(super) async fn ask(&self, request: Request) -> RequestOutcome {
         let (replier, told) = Replier::new(None, "", RequestId(0));
         self.send(Job { request, replier });
-        told.await.unwrap_or_else(|_| Err(ended()))
+        told.await.unwrap_or_else(|_| Err(ended_error()))
     }
 
     /// Reports whether another session has started this one.
@@ -121,13 +121,13 @@ impl Live {
     }
 
     /// Waits for its end.
-    pub(super) async fn ended(&self) {
+    pub(super) async fn wait_until_ended(&self) {
         let mut ended = self.ended.clone();
         let _gone = ended.wait_for(|ended| *ended).await;
     }
 
     /// Commands that it runs in the background.
-    pub(super) fn jobs(&self) -> usize {
+    pub(super) fn count_jobs(&self) -> usize {
         let jobs = self.kept.lock().jobs.clone();
         jobs.map_or(0, |count| count())
     }
@@ -135,13 +135,13 @@ impl Live {
     /// Reports whether no client sees the session, and it neither works, also in the background, nor waits for a
     /// user.
     pub(super) fn is_idle(&self) -> bool {
-        self.log.is_idle() && self.jobs() == 0
+        self.log.is_idle() && self.count_jobs() == 0
     }
 
     pub(super) fn facts(&self) -> LiveSession {
         let (status, parent, changed_ms) =
             self.log.with_view(|view| (view.status(), view.parent.clone(), view.at_ms));
-        let jobs = self.jobs();
+        let jobs = self.count_jobs();
         let kept = self.kept.lock();
         LiveSession {
             status,
@@ -171,12 +171,12 @@ impl Live {
 pub(super) async fn end_all(sessions: Vec<Live>) {
     sessions.iter().for_each(Live::close);
     for live in sessions {
-        live.ended().await;
+        live.wait_until_ended().await;
     }
 }
 
 /// Too much waits for the session.
-pub(super) fn busy() -> RequestError {
+pub(super) fn busy_error() -> RequestError {
     RequestError::new(RequestErrorKind::Busy, "too many requests are waiting for the session")
         .with_remedy("Retry in a moment.")
 }

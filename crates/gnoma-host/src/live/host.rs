@@ -9,7 +9,7 @@ use gnoma_core::{
     protocol::{Client, LiveSession, ProcessEvent},
     session::SessionState,
     sync::Mutex,
-    task::boxed,
+    task::box_future,
 };
 use tokio::{task::JoinSet, time::timeout};
 
@@ -35,7 +35,8 @@ impl Host {
     /// A host without sessions.
     #[must_use]
     pub fn new(opener: impl Opener) -> Self {
-        let open: Open = |shared, spec| Box::pin(async move { begin::open(&shared, spec).await });
+        let open: Open =
+            |shared, spec| Box::pin(async move { begin::open_session(&shared, spec).await });
         let shared = Arc::new_cyclic(|shared| {
             Shared::new(Box::new(opener), open, Arc::new(Children(Weak::clone(shared))))
         });
@@ -46,11 +47,11 @@ impl Host {
     /// within a runtime.
     #[must_use]
     pub fn connect(&self, name: &str) -> Client {
-        let (client, peer) = Client::pair();
+        let (client, peer) = Client::new_pair();
         let connection = Connection::new(Arc::clone(&self.shared), name.to_owned());
         let mut connections = self.connections.lock();
         while connections.try_join_next().is_some() {}
-        connections.spawn(boxed(connection.run(peer)));
+        connections.spawn(box_future(connection.run(peer)));
         client
     }
 
@@ -70,7 +71,7 @@ impl Host {
     /// Reports whether a session runs commands in the background. Their end is not reported.
     #[must_use]
     pub fn has_jobs(&self) -> bool {
-        self.shared.state.lock().sessions.values().any(|live| live.jobs() > 0)
+        self.shared.state.lock().sessions.values().any(|live| live.count_jobs() > 0)
     }
 
     /// Waits until something has happened to a session, counted from `seen`; gives the count.
@@ -89,14 +90,14 @@ impl Host {
     pub async fn shut_down(&self) -> Vec<LiveSession> {
         let running: Vec<_> = self.sessions().into_iter().filter(is_at_work).collect();
         self.shared.state.lock().is_stopping = true;
-        self.shared.tell(ProcessEvent::Stopping);
+        self.shared.publish_event(ProcessEvent::Stopping);
         let all: Vec<Live> = self.shared.state.lock().sessions.values().cloned().collect();
         let ended = async {
             for live in &all {
                 live.close();
             }
             for live in &all {
-                live.ended().await;
+                live.wait_until_ended().await;
             }
         };
         let _late = timeout(SHUTDOWN_PATIENCE, ended).await;

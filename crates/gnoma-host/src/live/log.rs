@@ -98,7 +98,7 @@ impl EventLog {
         state.messages = messages;
         state.kept.clear();
         state.kept_bytes = 0;
-        state.wake();
+        state.wake_subscribers();
     }
 
     /// Adds an event to the log.
@@ -117,10 +117,10 @@ impl EventLog {
             at_ms,
             event,
         };
-        state.view.apply(&envelope);
+        state.view.apply_envelope(&envelope);
         let most = state.most_kept;
-        state.keep(envelope, if is_idle { most.min(MAX_KEPT_IDLE) } else { most });
-        state.wake();
+        state.retain_envelope(envelope, if is_idle { most.min(MAX_KEPT_IDLE) } else { most });
+        state.wake_subscribers();
     }
 
     /// The fold of the session's events.
@@ -196,7 +196,7 @@ impl EventLog {
 
     /// Woken when a subscriber comes or goes, or receives something for the first time.
     #[must_use]
-    pub fn attendance(&self) -> Arc<Notify> {
+    pub fn subscriber_notify(&self) -> Arc<Notify> {
         Arc::clone(&self.0.lock().attendance)
     }
 
@@ -226,7 +226,7 @@ fn first_view(
 }
 
 impl State {
-    fn keep(&mut self, envelope: Envelope, most: usize) {
+    fn retain_envelope(&mut self, envelope: Envelope, most: usize) {
         self.kept_bytes += envelope.event_bytes();
         self.kept.push_back(Arc::new(envelope));
         while self.kept.len() > most || self.kept_bytes > MAX_KEPT_BYTES {
@@ -235,12 +235,12 @@ impl State {
         }
     }
 
-    fn wake(&self) {
+    fn wake_subscribers(&self) {
         self.wakers.iter().for_each(|waker| waker.notify_one());
     }
 
     /// Returns what follows a position; `None` if nothing does.
-    fn after(&self, at: Option<Position>) -> Option<Delivery> {
+    fn delivery_after(&self, at: Option<Position>) -> Option<Delivery> {
         let snapshot = || Some(Delivery::Snapshot(Box::new(self.view.clone())));
         let Some(at) = at.filter(|at| at.epoch == self.view.epoch && at.seq <= self.view.seq)
         else {
@@ -266,14 +266,14 @@ impl Subscription {
     }
 
     /// Gives up the place on purpose, which [`EventLog::is_left`] distinguishes from a broken connection.
-    pub fn leave(mut self) {
+    pub fn detach_client(mut self) {
         self.leaves = true;
     }
 
     /// The next delivery, if it is ready.
-    pub fn ready(&mut self) -> Option<Delivery> {
+    pub fn next_delivery(&mut self) -> Option<Delivery> {
         let mut state = self.log.0.lock();
-        let delivery = state.after(self.at)?;
+        let delivery = state.delivery_after(self.at)?;
         if !std::mem::replace(&mut state.has_reader, true) {
             state.attendance.notify_one();
         }
@@ -337,7 +337,7 @@ mod tests {
         fn read(&mut self, most: usize) {
             let Some(subscription) = &mut self.subscription else { return };
             for _ in 0..most {
-                match subscription.ready() {
+                match subscription.next_delivery() {
                     None => break,
                     Some(Delivery::Snapshot(view)) => {
                         self.view = *view;
@@ -345,7 +345,7 @@ mod tests {
                     }
                     Some(Delivery::Event(envelope)) => {
                         assert_eq!(envelope.seq, self.view.seq + 1, "a gap");
-                        self.view.apply(&envelope);
+                        self.view.apply_envelope(&envelope);
                     }
                 }
             }

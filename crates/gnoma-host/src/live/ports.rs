@@ -38,7 +38,7 @@ pub trait Opener: Send + Sync + 'static {
     }
 
     /// The stored sessions of the project of a spec's folder, at most `max`, the newest first.
-    fn stored(
+    fn stored_sessions(
         &self,
         _spec: SessionSpec,
         _max: usize,
@@ -47,7 +47,7 @@ pub trait Opener: Send + Sync + 'static {
     }
 
     /// Deletes a stored session, which is open nowhere, of the project of a spec's folder.
-    fn delete(
+    fn delete_session(
         &self,
         _spec: SessionSpec,
         id: SessionId,
@@ -128,12 +128,12 @@ pub struct Opened {
 pub trait Beside: Send {
     /// Tells the service whether a client sees the session, or the session works or waits for a user. Called when
     /// that may have changed.
-    fn used(&self, is_used: bool);
+    fn set_used(&self, is_used: bool);
 }
 
 /// No service beside a session.
 impl Beside for () {
-    fn used(&self, _is_used: bool) {}
+    fn set_used(&self, _is_used: bool) {}
 }
 
 /// Counts the commands that a session's tools run in the background.
@@ -142,17 +142,17 @@ pub type CountJobs = Arc<dyn Fn() -> usize + Send + Sync>;
 /// The services that a session's project offers besides the conversation. None of this runs on the session's loop.
 pub trait Services: Send + Sync {
     /// Answers a request that changes nothing in the engine.
-    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>>;
+    fn answer_request(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>>;
 
     /// Checks that a change can be done, as far as that is known while the engine is open: closing the engine ends
     /// its background jobs, which a change that cannot be done should not cost.
-    fn check(&self, _change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
+    fn check_change(&self, _change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
         Box::pin(std::future::ready(Ok(())))
     }
 
     /// Does what a request wants of the stored conversation and the files while no engine is open, and
     /// says what the session continues with.
-    fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
+    fn apply_change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
 
     /// Returns the observers of the session: a debug log, telemetry. Must be called within a runtime.
     fn observers(&self, _session: ObservedSession) -> SessionObservers {
@@ -161,13 +161,13 @@ pub trait Services: Send + Sync {
 
     /// Prepares a session that this one starts, and says what it is opened with: it works in the folders
     /// of this one, with its environment and settings, and may never do more than this one.
-    fn child(
+    fn prepare_child(
         &self,
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
 
     /// The tasks of the session's project; `None` if it has none.
-    fn tasks(&self) -> Option<SessionTaskFiles> {
+    fn task_files(&self) -> Option<SessionTaskFiles> {
         None
     }
 
@@ -179,7 +179,7 @@ pub trait Services: Send + Sync {
 
     /// Returns the signal that the files of the session's copy of the project are there, if the session did not
     /// wait for them.
-    fn copied(&self) -> Option<FilesReady> {
+    fn files_ready(&self) -> Option<FilesReady> {
         None
     }
 
@@ -190,7 +190,7 @@ pub trait Services: Send + Sync {
 
     /// The session has ended: merges what it changed in its copy of the project, where it worked in one,
     /// unless there is a reason not to.
-    fn land(&self, _why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
+    fn merge_changes(&self, _why_not: Option<String>) -> BoxFuture<'static, Option<ChildMerge>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -200,10 +200,10 @@ pub trait Services: Send + Sync {
     }
 
     /// The spec with which the session continues unchanged, given the spec with which it was opened.
-    fn unchanged(&self, spec: SessionSpec) -> SessionSpec;
+    fn unchanged_spec(&self, spec: SessionSpec) -> SessionSpec;
 
     /// The engine has ended: forgets what is too old. Nobody waits for it long.
-    fn tidy(&self) -> BoxFuture<'static, ()>;
+    fn remove_old_data(&self) -> BoxFuture<'static, ()>;
 }
 
 /// The relation between a session's copy of the project and the result of merging it with the project.

@@ -37,7 +37,7 @@ impl Replier {
     fn finish(&mut self, outcome: Outcome) {
         let Some(tell) = self.tell.take() else { return };
         if let Some(replies) = &self.replies {
-            replies.lock().end(&self.client, self.id, &outcome);
+            replies.lock().end_request(&self.client, self.id, &outcome);
         }
         // A client that has gone asks again when it comes back.
         let _gone = tell.send(outcome);
@@ -46,11 +46,11 @@ impl Replier {
 
 impl Drop for Replier {
     fn drop(&mut self) {
-        self.finish(Err(ended()));
+        self.finish(Err(ended_error()));
     }
 }
 
 /// Returns the error for a request whose session has ended before it was answered.
-pub(super) fn ended() -> RequestError {
+pub(super) fn ended_error() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the session ended before the request was answered")
 }

@@ -42,7 +42,7 @@ struct Pending {
 pub(super) struct Fingerprint(u64);
 
 impl Fingerprint {
-    pub(super) fn of(message: &ClientMessage) -> Self {
+    pub(super) fn from_message(message: &ClientMessage) -> Self {
         struct Hashing(DefaultHasher);
         impl io::Write for Hashing {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -74,7 +74,12 @@ pub(super) enum Known {
 
 impl Replies {
     /// Begins a request of a client, and returns what is known of it.
-    pub(super) fn begin(&mut self, client: &str, id: RequestId, request: Fingerprint) -> Known {
+    pub(super) fn begin_request(
+        &mut self,
+        client: &str,
+        id: RequestId,
+        request: Fingerprint,
+    ) -> Known {
         self.order.retain(|name| name != client);
         self.order.push_back(client.to_owned());
         if self.order.len() > MAX_CLIENTS {
@@ -97,7 +102,7 @@ impl Replies {
     }
 
     /// A request of a client is answered.
-    pub(super) fn end(&mut self, client: &str, id: RequestId, outcome: &Outcome) {
+    pub(super) fn end_request(&mut self, client: &str, id: RequestId, outcome: &Outcome) {
         let Some(given) = self.clients.get_mut(client) else { return };
         let Some(Pending { request, waiting }) = given.pending.remove(&id) else { return };
         for waiting in waiting {
@@ -118,7 +123,11 @@ mod tests {
 
     fn cancel(id: u64, session: &str) -> Fingerprint {
         let session = Some(SessionId::new(session));
-        Fingerprint::of(&ClientMessage { id: RequestId(id), session, request: Request::Cancel })
+        Fingerprint::from_message(&ClientMessage {
+            id: RequestId(id),
+            session,
+            request: Request::Cancel,
+        })
     }
 
     #[test]
@@ -126,24 +135,31 @@ mod tests {
         let mut replies = Replies::default();
         let text = |text: &str| Ok(Reply::Text(text.to_owned()));
         let (id, request) = (RequestId(1), cancel(1, "s"));
-        assert!(matches!(replies.begin("a", id, request), Known::New));
-        let Known::Pending(mut told) = replies.begin("a", id, request) else { panic!("new") };
-        replies.end("a", id, &text("done"));
+        assert!(matches!(replies.begin_request("a", id, request), Known::New));
+        let Known::Pending(mut told) = replies.begin_request("a", id, request) else {
+            panic!("new")
+        };
+        replies.end_request("a", id, &text("done"));
         assert_eq!(told.try_recv().unwrap(), text("done"));
-        let Known::Answered(outcome) = replies.begin("a", id, request) else { panic!("new") };
+        let Known::Answered(outcome) = replies.begin_request("a", id, request) else {
+            panic!("new")
+        };
         assert_eq!(outcome, text("done"));
-        assert!(matches!(replies.begin("b", id, request), Known::New), "another client's");
+        assert!(matches!(replies.begin_request("b", id, request), Known::New), "another client's");
     }
 
     #[test]
     fn another_request_under_a_known_id_is_neither_done_nor_given_the_reply_of_the_first() {
         let mut replies = Replies::default();
         let id = RequestId(1);
-        replies.begin("a", id, cancel(1, "s"));
-        assert!(matches!(replies.begin("a", id, cancel(1, "t")), Known::Other), "under way");
-        replies.end("a", id, &Ok(Reply::Done));
-        assert!(matches!(replies.begin("a", id, cancel(1, "t")), Known::Other), "answered");
-        assert!(matches!(replies.begin("a", id, cancel(1, "s")), Known::Answered(_)));
+        replies.begin_request("a", id, cancel(1, "s"));
+        assert!(
+            matches!(replies.begin_request("a", id, cancel(1, "t")), Known::Other),
+            "under way"
+        );
+        replies.end_request("a", id, &Ok(Reply::Done));
+        assert!(matches!(replies.begin_request("a", id, cancel(1, "t")), Known::Other), "answered");
+        assert!(matches!(replies.begin_request("a", id, cancel(1, "s")), Known::Answered(_)));
     }
 
     #[test]
@@ -152,8 +168,8 @@ mod tests {
         for client in 0..2 * MAX_CLIENTS {
             for id in 0..2 * MAX_REPLIES as u64 {
                 let client = client.to_string();
-                replies.begin(&client, RequestId(id), Fingerprint(id));
-                replies.end(&client, RequestId(id), &Ok(Reply::Done));
+                replies.begin_request(&client, RequestId(id), Fingerprint(id));
+                replies.end_request(&client, RequestId(id), &Ok(Reply::Done));
             }
         }
         assert_eq!((replies.clients.len(), replies.order.len()), (MAX_CLIENTS, MAX_CLIENTS));

@@ -15,7 +15,7 @@ pub(super) enum Notice {
 
 impl Notice {
     /// The entry in the log.
-    pub(super) fn event(self, log: &EventLog) -> Event {
+    pub(super) fn into_event(self, log: &EventLog) -> Event {
         match self {
             Self::Said(level, text) => Event::Notice { level, text },
             Self::Prompts(prompts) => {

@@ -7,7 +7,7 @@ use gnoma_core::{
     CallId, Command, ErrorKind, Event, ProviderError, Usage,
     protocol::{Detach, ProcessEvent, Reply, Request, RequestError, Topic},
     session::{NoticeLevel, Outcome, SessionState},
-    task::boxed,
+    task::box_future,
 };
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -15,7 +15,7 @@ use tokio::{
 };
 
 use super::{
-    actor::{Actor, MAX_WORK, SUBSCRIBER_PATIENCE, observed},
+    actor::{Actor, MAX_WORK, SUBSCRIBER_PATIENCE, observed_session},
     change,
     command::{self, between_turns, for_one_turn, not_asked},
     costs, elfs,
@@ -42,14 +42,14 @@ enum Woke {
 }
 
 impl Actor {
-    pub(super) async fn live(
+    pub(super) async fn run_loop(
         mut self,
         mut jobs: mpsc::Receiver<Job>,
         mut heard: mpsc::Receiver<Notice>,
         close: Arc<Notify>,
         end: watch::Sender<bool>,
     ) {
-        let attendance = self.log.attendance();
+        let attendance = self.log.subscriber_notify();
         loop {
             let woke = tokio::select! {
                 biased;
@@ -62,27 +62,27 @@ impl Actor {
                 Some(notice) = heard.recv(), if self.log.has_reader() => Woke::Notice(notice),
                 Some(_) = self.work.join_next() => Woke::Worked,
                 () = attendance.notified() => Woke::Attendance,
-                () = deserted(self.deserted) => Woke::Deserted,
+                () = wait_until(self.deserted) => Woke::Deserted,
             };
-            if self.handle(woke).is_break() {
+            if self.handle_wakeup(woke).is_break() {
                 break;
             }
         }
-        self.end(end).await;
+        self.end_session(end).await;
     }
 
-    fn handle(&mut self, woke: Woke) -> std::ops::ControlFlow<()> {
+    fn handle_wakeup(&mut self, woke: Woke) -> std::ops::ControlFlow<()> {
         use std::ops::ControlFlow::{Break, Continue};
         match woke {
             Woke::Job(Job { request: Request::Close, replier }) => {
                 replier.reply(Ok(Reply::Done));
                 return self.close();
             }
-            Woke::Job(job) => return self.take(job),
+            Woke::Job(job) => return self.handle_job(job),
             Woke::Close => return self.close(),
             Woke::Deserted => return self.close_unless_used(),
             Woke::Engine(EngineWakeup::Opened(Ok(opened))) => {
-                self.opened(opened);
+                self.on_engine_opened(opened);
                 // Changed as it was wanted, the engine lets go of what it holds.
                 if self.is_closing {
                     return self.close();
@@ -90,7 +90,7 @@ impl Actor {
             }
             Woke::Engine(EngineWakeup::Opened(Err(error))) => self.not_opened(&error),
             Woke::Engine(EngineWakeup::Changed(done)) => {
-                self.changed(*done);
+                self.finish_change(*done);
                 match &self.engine {
                     Engine::Open(_) if self.is_closing => return self.close(),
                     Engine::Gone if self.is_closing => return Break(()),
@@ -103,7 +103,7 @@ impl Actor {
                 return Break(());
             }
             Woke::Task(order) => self.follow_order(order),
-            Woke::Notice(notice) => self.push(notice.event(&self.log)),
+            Woke::Notice(notice) => self.push(notice.into_event(&self.log)),
             Woke::Attendance => return self.count_subscribers(),
             Woke::Worked => (),
         }
@@ -136,14 +136,14 @@ impl Actor {
         self.is_closing = true;
         match &self.engine {
             Engine::Changing(_) => std::ops::ControlFlow::Continue(()),
-            Engine::Open(opened) if opened.engine.tell(Command::Close) => {
+            Engine::Open(opened) if opened.engine.send_command(Command::Close) => {
                 std::ops::ControlFlow::Continue(())
             }
             Engine::Open(_) | Engine::Opening(_) | Engine::Gone => std::ops::ControlFlow::Break(()),
         }
     }
 
-    async fn end(mut self, end: watch::Sender<bool>) {
+    async fn end_session(mut self, end: watch::Sender<bool>) {
         self.engine = Engine::Gone;
         self.observers = SessionObservers::default();
         let children = self.shared.upgrade().map(|shared| shared.forbid_children(&self.id));
@@ -152,11 +152,11 @@ impl Actor {
             self.push(Event::State(SessionState::Closed));
         }
         self.work.shutdown().await;
-        self.services.tidy().await;
+        self.services.remove_old_data().await;
         if let Some(shared) = self.shared.upgrade() {
             // Its own task is among what is dropped with it.
             let own = shared.state.lock().sessions.remove(&self.id);
-            shared.tell(ProcessEvent::Closed { session: self.id.clone() });
+            shared.publish_event(ProcessEvent::Closed { session: self.id.clone() });
             end.send_replace(true);
             drop(own);
         }
@@ -166,10 +166,10 @@ impl Actor {
     fn log_event(&mut self, event: Event) {
         self.observers.observe(&self.id, &event);
         if let Some(following) = &mut self.kept.lock().following {
-            following.take(&event);
+            following.apply_event(&event);
         }
         let shared = self.shared.upgrade();
-        let event = costs::count(&self.kept, &self.log, shared.as_deref(), event);
+        let event = costs::count_cost(&self.kept, &self.log, shared.as_deref(), event);
         let changes = command::changes_listing(&event);
         match &event {
             Event::PermissionAsked { call, .. } => {
@@ -185,7 +185,7 @@ impl Actor {
             }
             _ => (),
         }
-        self.tasks.hear(&event);
+        self.tasks.observe_event(&event);
         self.offer_task(&event);
         self.push(event);
         if changes {
@@ -194,14 +194,14 @@ impl Actor {
         self.grant_reservation();
     }
 
-    fn opened(&mut self, opened: Opened) {
+    fn on_engine_opened(&mut self, opened: Opened) {
         let mut kept = self.kept.lock();
         kept.rights = Some(opened.engine.rights());
         kept.prover = opened.engine.prover();
         kept.jobs = Some(Arc::clone(&opened.jobs));
         drop(kept);
         for command in self.waiting.drain(..) {
-            opened.engine.tell(command);
+            opened.engine.send_command(command);
         }
         self.engine = Engine::Open(opened);
         self.tell_use();
@@ -260,15 +260,15 @@ impl Actor {
         std::ops::ControlFlow::Continue(())
     }
 
-    fn take(&mut self, Job { request, replier }: Job) -> std::ops::ControlFlow<()> {
+    fn handle_job(&mut self, Job { request, replier }: Job) -> std::ops::ControlFlow<()> {
         if request == Request::Cancel {
-            let closed = self.tasks.link().and_then(TaskLink::stop);
+            let closed = self.tasks.link().and_then(TaskLink::stop_run);
             self.push_question(closed);
         }
         match request {
             Request::Task(request) => self.answer_task_request(request, replier),
-            Request::Answer { call, answer } if self.tasks.asks(&call) => {
-                let closed = self.tasks.link().and_then(|link| link.answer(answer));
+            Request::Answer { call, answer } if self.tasks.is_question(&call) => {
+                let closed = self.tasks.link().and_then(|link| link.answer_question(answer));
                 self.push_question(closed);
                 replier.reply(Ok(Reply::Done));
             }
@@ -281,23 +281,28 @@ impl Actor {
                 return self.count_subscribers();
             }
             Request::Explain(Topic::Elfs) => {
-                replier.reply(Ok(Reply::Text(elfs::told(&self.shared, &self.id))));
+                replier.reply(Ok(Reply::Text(elfs::render_tree(&self.shared, &self.id))));
             }
             Request::WatchElf { .. } | Request::CancelElf { .. } if self.work.len() < MAX_WORK => {
                 let shared = Weak::clone(&self.shared);
-                self.work.spawn(boxed(elfs::done(shared, self.id.clone(), request, replier)));
+                self.work.spawn(box_future(elfs::answer_request(
+                    shared,
+                    self.id.clone(),
+                    request,
+                    replier,
+                )));
             }
-            request => match command::of(request) {
+            request => match command::from_request(request) {
                 Ok(command) => {
                     let models = || match &self.engine {
                         Engine::Open(opened) => (opened.models)(),
                         _ => Vec::new(),
                     };
-                    let outcome = command::refuse(&command, &self.log, models)
-                        .and_then(|()| self.command(command));
+                    let outcome = command::check_command(&command, &self.log, models)
+                        .and_then(|()| self.send_command(command));
                     replier.reply(outcome);
                 }
-                Err(request) if change::is_change(&request) => self.change(request, replier),
+                Err(request) if change::is_change(&request) => self.begin_change(request, replier),
                 Err(request) => self.answer_beside(request, replier),
             },
         }
@@ -310,7 +315,7 @@ impl Actor {
     }
 
     /// Does what needs the session, or another one, to be reopened.
-    fn change(&mut self, request: Request, replier: Replier) {
+    fn begin_change(&mut self, request: Request, replier: Replier) {
         if self.log.with_view(|view| view.parent.is_some()) {
             return replier.reply(Err(for_one_turn()));
         }
@@ -323,7 +328,7 @@ impl Actor {
         let change = Change { request, spec };
         if change::is_for_another(&change.request) {
             let (services, shared) = (Arc::clone(&self.services), Arc::downgrade(&shared));
-            self.work.spawn(boxed(change::open_another(shared, services, change, replier)));
+            self.work.spawn(box_future(change::open_another(shared, services, change, replier)));
             return;
         }
         if command::is_at_work(&self.log)
@@ -344,17 +349,17 @@ impl Actor {
             notices: self.notices.clone(),
             engine,
         };
-        self.engine = Engine::Changing(Box::pin(reopening.change(change, replier)));
+        self.engine = Engine::Changing(Box::pin(reopening.apply_change(change, replier)));
     }
 
     /// The session continues, changed or as it was.
-    fn changed(&mut self, done: change::Done) {
+    fn finish_change(&mut self, done: change::Done) {
         let change::Done { next, outcome, replier } = done;
         let Some(shared) = self.shared.upgrade() else { return };
         let (prepared, spec) = match next {
             change::NextEngine::Reopened(it) => (it.prepared, it.spec),
             change::NextEngine::AsItWas(opened) => {
-                self.opened(opened);
+                self.on_engine_opened(opened);
                 return replier.reply(outcome);
             }
         };
@@ -362,7 +367,7 @@ impl Actor {
             Ok(Prepared { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
-                self.observers = services.observers(observed(&self.log));
+                self.observers = services.observers(observed_session(&self.log));
                 let mut kept = self.kept.lock();
                 (kept.spec, kept.services, kept.rights, kept.jobs) = (spec, services, None, None);
                 kept.is_ending = false;
@@ -377,7 +382,7 @@ impl Actor {
     }
 }
 
-async fn deserted(at: Option<Instant>) {
+async fn wait_until(at: Option<Instant>) {
     match at {
         Some(at) => sleep_until(at).await,
         None => std::future::pending().await,

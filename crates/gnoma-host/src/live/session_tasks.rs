@@ -11,10 +11,10 @@ use gnoma_core::{
 };
 
 use super::{
-    handle::busy,
+    handle::busy_error,
     ports::Services,
     replier::Replier,
-    task_link::{TaskLink, TaskOrder, TaskPort, connect},
+    task_link::{TaskLink, TaskOrder, TaskPort, task_channel},
     task_run::task_files,
 };
 use crate::tasks::DraftedTask;
@@ -57,20 +57,20 @@ impl SessionTasks {
     }
 
     /// Begins a run: the runner's end of it.
-    pub(super) fn connect(&mut self) -> TaskPort {
-        let (link, port) = connect();
+    pub(super) fn begin_run(&mut self) -> TaskPort {
+        let (link, port) = task_channel();
         self.link = Some(link);
         port
     }
 
     /// The run has ended.
-    pub(super) fn disconnect(&mut self) {
+    pub(super) fn end_run(&mut self) {
         self.link = None;
     }
 
     /// Returns whether a call is a question of the run.
-    pub(super) fn asks(&self, call: &CallId) -> bool {
-        self.link.as_ref().is_some_and(|link| link.asks(call))
+    pub(super) fn is_question(&self, call: &CallId) -> bool {
+        self.link.as_ref().is_some_and(|link| link.is_open_question(call))
     }
 
     /// Returns whether the step of a task is about to begin, so that no other turn may.
@@ -79,9 +79,9 @@ impl SessionTasks {
     }
 
     /// Retains a message until the step has begun.
-    pub(super) fn hold(&mut self, message: Command) -> Result<Reply, RequestError> {
+    pub(super) fn hold_message(&mut self, message: Command) -> Result<Reply, RequestError> {
         if self.held_messages.len() >= MAX_HELD_MESSAGES {
-            return Err(busy());
+            return Err(busy_error());
         }
         self.held_messages.push(message);
         Ok(Reply::Done)
@@ -93,7 +93,7 @@ impl SessionTasks {
     }
 
     /// Takes in what happens in the session.
-    pub(super) fn hear(&mut self, event: &Event) {
+    pub(super) fn observe_event(&mut self, event: &Event) {
         let is_idle = matches!(event, Event::State(SessionState::Idle));
         // A message begins a turn or is queued in the one that runs.
         match event {
@@ -109,12 +109,12 @@ impl SessionTasks {
             _ => (),
         }
         if let Some(link) = &mut self.link {
-            link.hear(event, is_idle);
+            link.observe_event(event, is_idle);
         }
     }
 
     /// Drafts a task of the person's messages, and answers with its diff.
-    pub(super) fn draft(
+    pub(super) fn draft_task(
         &self,
         services: &Arc<dyn Services>,
         session: SessionId,
@@ -134,7 +134,7 @@ impl SessionTasks {
     }
 
     /// Writes the task that was drafted last, and answers where.
-    pub(super) fn save(
+    pub(super) fn save_draft(
         &self,
         services: &Arc<dyn Services>,
         name: &str,
@@ -168,18 +168,19 @@ mod tests {
 
     #[test]
     fn message_waits_until_it_begins_a_turn_or_is_queued() {
-        let queue = |count: usize| Event::Queued { queue: vec![vec![Content::text("x")]; count] };
+        let queue =
+            |count: usize| Event::Queued { queue: vec![vec![Content::from_text("x")]; count] };
         // The turn before it ends after the message was sent.
         let mut tasks = SessionTasks { pending_turns: 1, ..SessionTasks::default() };
-        tasks.hear(&Event::State(SessionState::Idle));
+        tasks.observe_event(&Event::State(SessionState::Idle));
         assert_eq!(tasks.pending_turns, 1);
-        tasks.hear(&Event::State(SessionState::Active));
+        tasks.observe_event(&Event::State(SessionState::Active));
         assert_eq!(tasks.pending_turns, 0);
         tasks.pending_turns = 2;
-        tasks.hear(&queue(1));
-        tasks.hear(&queue(0));
+        tasks.observe_event(&queue(1));
+        tasks.observe_event(&queue(0));
         assert_eq!(tasks.pending_turns, 1);
-        tasks.hear(&queue(1));
+        tasks.observe_event(&queue(1));
         assert_eq!(tasks.pending_turns, 0);
     }
 }

@@ -71,36 +71,36 @@ impl Shared {
         spec: SessionSpec,
     ) -> Result<SessionId, RequestError> {
         if self.state.lock().is_stopping {
-            return Err(stopping());
+            return Err(process_ending_error());
         }
         (self.open)(Arc::clone(self), spec).await
     }
 
     /// Deletes a stored session; one that lives here is ended first, if it is a session of that folder that
     /// people opened: nobody ends another one by its id.
-    pub(super) async fn delete(
+    pub(super) async fn delete_session(
         &self,
         spec: SessionSpec,
         id: SessionId,
     ) -> Result<(), RequestError> {
-        if let Ok(live) = self.session(&id) {
+        if let Ok(live) = self.find_session(&id) {
             if live.kept.lock().spec.folder != spec.folder || live.has_parent() {
                 return Err(no_session(&id));
             }
             live.close();
-            live.ended().await;
+            live.wait_until_ended().await;
         }
-        self.opener.delete(spec, id).await
+        self.opener.delete_session(spec, id).await
     }
 
     pub(super) fn sessions(&self) -> Vec<LiveSession> {
-        self.state.lock().facts()
+        self.state.lock().live_sessions()
     }
 
     /// The session of exactly that id that lives here with what the spec wants, stored or not.
-    pub(super) fn unsaved(&self, spec: &SessionSpec) -> Option<SessionId> {
+    pub(super) fn find_live_session(&self, spec: &SessionSpec) -> Option<SessionId> {
         let Start::Stored { id, .. } = &spec.start else { return None };
-        let live = self.session(&SessionId::new(id.as_str())).ok()?;
+        let live = self.find_session(&SessionId::new(id.as_str())).ok()?;
         let kept = live.kept.lock();
         let (has, wants) = (&kept.spec, &spec.overrides.incognito);
         let is_meant = has.folder == spec.folder
@@ -109,7 +109,7 @@ impl Shared {
         is_meant.then(|| SessionId::new(id.as_str()))
     }
 
-    pub(super) fn session(&self, id: &SessionId) -> Result<Live, RequestError> {
+    pub(super) fn find_session(&self, id: &SessionId) -> Result<Live, RequestError> {
         self.state.lock().sessions.get(id).cloned().ok_or_else(|| no_session(id))
     }
 
@@ -122,7 +122,7 @@ impl Shared {
         state.sessions.values().filter(|live| live.is_child_of(id)).cloned().collect()
     }
 
-    pub(super) fn tell(&self, event: ProcessEvent) {
+    pub(super) fn publish_event(&self, event: ProcessEvent) {
         let mut state = self.state.lock();
         let number = *self.changed.borrow() + 1;
         if state.events.len() == MAX_PROCESS_EVENTS {
@@ -141,7 +141,10 @@ impl Shared {
         let after = after.map(|(_, event)| event);
         let events = if is_missing {
             let stopping = state.is_stopping.then_some(ProcessEvent::Stopping);
-            [ProcessEvent::Lagged { sessions: state.facts() }].into_iter().chain(stopping).collect()
+            [ProcessEvent::Lagged { sessions: state.live_sessions() }]
+                .into_iter()
+                .chain(stopping)
+                .collect()
         } else {
             after.cloned().collect()
         };
@@ -160,7 +163,7 @@ impl Shared {
 
 impl State {
     /// Returns the facts about the sessions, the one that changed last first.
-    fn facts(&self) -> Vec<LiveSession> {
+    fn live_sessions(&self) -> Vec<LiveSession> {
         let mut all: Vec<LiveSession> = self.sessions.values().map(Live::facts).collect();
         gnoma_core::sort::by_key(&mut all, |session| std::cmp::Reverse(session.changed_ms));
         all
@@ -169,7 +172,7 @@ impl State {
     /// Reports whether a session of that id is to be started, which is not the case if it is already running.
     pub(super) fn may_open(&self, id: &SessionId) -> Result<bool, RequestError> {
         if self.is_stopping {
-            return Err(stopping());
+            return Err(process_ending_error());
         }
         if self.sessions.contains_key(id) {
             return Ok(false);
@@ -197,7 +200,7 @@ impl State {
     }
 }
 
-fn stopping() -> RequestError {
+fn process_ending_error() -> RequestError {
     RequestError::new(RequestErrorKind::Closed, "the process is ending")
 }
 

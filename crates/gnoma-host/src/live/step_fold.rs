@@ -44,7 +44,7 @@ impl StepFold {
     }
 
     /// Takes in what happened. What happens before the turn of the step begins is of another turn.
-    pub(super) fn apply(&mut self, event: &Event) {
+    pub(super) fn apply_event(&mut self, event: &Event) {
         if !self.has_begun {
             let announced = matches!(
                 event,
@@ -65,7 +65,8 @@ impl StepFold {
             Event::ToolEnded { result, .. } => {
                 self.has_result |= !result.is_error;
                 if self.is_command && self.command.is_none() {
-                    self.command = Some(if result.is_error { Err(why(result)) } else { Ok(()) });
+                    self.command =
+                        Some(if result.is_error { Err(failure_reason(result)) } else { Ok(()) });
                 }
             }
             Event::PermissionDecided { allowed: false, reason, .. } => {
@@ -87,11 +88,11 @@ impl StepFold {
     /// Returns how the step ended, once the session is idle.
     pub(super) fn finish(mut self) -> StepResult {
         let (micro_usd, message) = (self.micro_usd, self.message.take());
-        let (state, why) = self.state();
+        let (state, why) = self.final_state();
         StepResult { state, why, micro_usd, answer: None, message }
     }
 
-    fn state(self) -> (TaskStepState, String) {
+    fn final_state(self) -> (TaskStepState, String) {
         let failed = |why: &str| (TaskStepState::Failed, why.to_owned());
         match self.outcome {
             Some(Outcome::Cancelled) | None => {
@@ -118,10 +119,10 @@ impl StepFold {
     }
 }
 
-fn why(result: &ToolResult) -> String {
+fn failure_reason(result: &ToolResult) -> String {
     let text = result.joined_text();
     let text = text.trim_end();
-    let end = cut::tail(text, MAX_WHY_BYTES).trim();
+    let end = cut::word_suffix(text, MAX_WHY_BYTES).trim();
     format!("the command failed: {end}")
 }
 
@@ -135,7 +136,7 @@ mod tests {
 
     fn ended(is_error: bool, text: &str) -> Event {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-        let result = ToolResult::text(&call, text, is_error);
+        let result = ToolResult::from_text(&call, text, is_error);
         Event::ToolEnded { call, result, diff: None, duration_ms: 1 }
     }
 
@@ -155,11 +156,11 @@ mod tests {
     fn result(is_command: bool, events: &[Event]) -> (TaskStepState, String) {
         let mut fold = StepFold::new(is_command, "step 1".to_owned());
         // Of the turn before it.
-        fold.apply(&ended(!is_command, "other"));
-        fold.apply(&over(Outcome::Cancelled));
+        fold.apply_event(&ended(!is_command, "other"));
+        fold.apply_event(&over(Outcome::Cancelled));
         assert!(!fold.has_begun());
-        fold.apply(&Event::Notice { level: NoticeLevel::Info, text: "step 1".to_owned() });
-        events.iter().for_each(|event| fold.apply(event));
+        fold.apply_event(&Event::Notice { level: NoticeLevel::Info, text: "step 1".to_owned() });
+        events.iter().for_each(|event| fold.apply_event(event));
         let StepResult { state, why, .. } = fold.finish();
         (state, why)
     }

@@ -82,7 +82,7 @@ pub(super) struct TaskPort {
 }
 
 /// Connects a runner and a loop.
-pub(super) fn connect() -> (TaskLink, TaskPort) {
+pub(super) fn task_channel() -> (TaskLink, TaskPort) {
     let (send_order, orders) = mpsc::channel(MAX_ORDERS);
     let (signals, hear_signal) = mpsc::channel(1);
     let link = TaskLink {
@@ -100,12 +100,12 @@ pub(super) fn connect() -> (TaskLink, TaskPort) {
 
 impl TaskPort {
     /// Sends an order to the loop.
-    pub(super) async fn order(&self, order: TaskOrder) -> Result<(), RequestError> {
+    pub(super) async fn send_order(&self, order: TaskOrder) -> Result<(), RequestError> {
         self.orders.send(order).await.map_err(|_| session_ended_error())
     }
 
     /// Reports how the run ended, once what was ordered before is done; at once if the loop has ended.
-    pub(super) async fn report(
+    pub(super) async fn send_report(
         &self,
         report: Result<Box<TaskReport>, RequestError>,
         replier: Replier,
@@ -117,7 +117,7 @@ impl TaskPort {
     }
 
     /// Waits for the answer to the last order that is answered.
-    pub(super) async fn signal(&mut self) -> Result<TaskSignal, RequestError> {
+    pub(super) async fn next_signal(&mut self) -> Result<TaskSignal, RequestError> {
         self.signals.recv().await.ok_or_else(session_ended_error)
     }
 }
@@ -128,7 +128,7 @@ pub(super) fn session_ended_error() -> RequestError {
         .with_remedy("`gnoma task resume` continues it.")
 }
 
-fn result(state: TaskStepState, why: &str) -> StepResult {
+fn step_result(state: TaskStepState, why: &str) -> StepResult {
     StepResult { state, why: why.to_owned(), micro_usd: 0, answer: None, message: None }
 }
 
@@ -140,13 +140,13 @@ impl TaskLink {
 
     /// Says whether the run can begin.
     pub(super) fn open(&self, refusal: Option<RequestError>) {
-        self.signal(refusal.map_or(TaskSignal::Ready, TaskSignal::Refused));
+        self.send_signal(refusal.map_or(TaskSignal::Ready, TaskSignal::Refused));
     }
 
     /// Claims the next turn of the session. A run that was stopped begins no step.
     pub(super) fn reserve(&mut self) {
         if self.is_stopped {
-            return self.signal(TaskSignal::NotBegun);
+            return self.send_signal(TaskSignal::NotBegun);
         }
         self.reservation = Some(Reservation::Waiting);
     }
@@ -155,7 +155,7 @@ impl TaskLink {
     pub(super) fn grant(&mut self) {
         if self.reservation == Some(Reservation::Waiting) {
             self.reservation = Some(Reservation::Granted);
-            self.signal(TaskSignal::Ready);
+            self.send_signal(TaskSignal::Ready);
         }
     }
 
@@ -168,7 +168,7 @@ impl TaskLink {
     pub(super) fn begin_turn(&mut self, turn: StepTurn) -> Option<StepTurn> {
         self.reservation = None;
         if self.is_stopped {
-            self.signal(TaskSignal::NotBegun);
+            self.send_signal(TaskSignal::NotBegun);
             return None;
         }
         self.fold = Some(StepFold::new(turn.command.is_some(), turn.announcement.clone()));
@@ -176,36 +176,36 @@ impl TaskLink {
     }
 
     /// Takes in what happens in the session; `is_idle`: a turn is over.
-    pub(super) fn hear(&mut self, event: &Event, is_idle: bool) {
+    pub(super) fn observe_event(&mut self, event: &Event, is_idle: bool) {
         if let Some(fold) = &mut self.fold {
-            fold.apply(event);
+            fold.apply_event(event);
         }
         // The end of a turn that began before the step's is not the end of the step.
         if is_idle && let Some(fold) = self.fold.take_if(|fold| fold.has_begun()) {
-            self.signal(TaskSignal::Ended(fold.finish()));
+            self.send_signal(TaskSignal::Ended(fold.finish()));
         }
     }
 
     /// The turn of a step could not begin.
-    pub(super) fn fail(&mut self, error: &RequestError) {
+    pub(super) fn fail_step(&mut self, error: &RequestError) {
         self.fold = None;
-        self.signal(TaskSignal::Ended(result(TaskStepState::Failed, &error.cause)));
+        self.send_signal(TaskSignal::Ended(step_result(TaskStepState::Failed, &error.cause)));
     }
 
     /// Opens a question: the event that shows it. If nobody can answer, the step fails.
-    pub(super) fn ask(
+    pub(super) fn ask_question(
         &mut self,
         question: String,
         choices: Vec<String>,
         is_interactive: bool,
     ) -> Option<Event> {
         if self.is_stopped {
-            self.signal(TaskSignal::NotBegun);
+            self.send_signal(TaskSignal::NotBegun);
             return None;
         }
         if !is_interactive {
             let why = "it asks a question, and nobody is there to answer";
-            self.signal(TaskSignal::Ended(result(TaskStepState::Failed, why)));
+            self.send_signal(TaskSignal::Ended(step_result(TaskStepState::Failed, why)));
             return None;
         }
         self.questions += 1;
@@ -224,42 +224,42 @@ impl TaskLink {
     }
 
     /// Returns whether a call is the open question.
-    pub(super) fn asks(&self, call: &CallId) -> bool {
+    pub(super) fn is_open_question(&self, call: &CallId) -> bool {
         self.question.as_ref() == Some(call)
     }
 
     /// Takes the answer to the open question: the event that closes it.
-    pub(super) fn answer(&mut self, answer: PermissionAnswer) -> Option<Event> {
+    pub(super) fn answer_question(&mut self, answer: PermissionAnswer) -> Option<Event> {
         let call = self.question.take()?;
         let (ended, allowed) = match answer.to_inquiry() {
             PermissionAnswer::Text { text } if STOPPING.contains(&&*text.to_lowercase()) => {
-                (result(TaskStepState::Stopped, &format!("you answered `{text}`")), false)
+                (step_result(TaskStepState::Stopped, &format!("you answered `{text}`")), false)
             }
             PermissionAnswer::Text { text } => {
-                (StepResult { answer: Some(text), ..result(TaskStepState::Done, "") }, true)
+                (StepResult { answer: Some(text), ..step_result(TaskStepState::Done, "") }, true)
             }
-            _ => (result(TaskStepState::Stopped, "the question was not answered"), false),
+            _ => (step_result(TaskStepState::Stopped, "the question was not answered"), false),
         };
-        self.signal(TaskSignal::Ended(ended));
+        self.send_signal(TaskSignal::Ended(ended));
         let reason = if allowed { "answered by the user" } else { "not answered by the user" };
         Some(Event::PermissionDecided { call, allowed, reason: reason.to_owned() })
     }
 
     /// The person stops what runs: no further step begins. Gives the event that closes an open question.
-    pub(super) fn stop(&mut self) -> Option<Event> {
+    pub(super) fn stop_run(&mut self) -> Option<Event> {
         self.is_stopped = true;
         if self.reservation.take_if(|it| *it == Reservation::Waiting).is_some() {
-            self.signal(TaskSignal::NotBegun);
+            self.send_signal(TaskSignal::NotBegun);
         }
         // The engine discards a step that waits.
         if self.fold.take_if(|fold| !fold.has_begun()).is_some() {
-            let stopped = result(TaskStepState::Stopped, "you stopped the run");
-            self.signal(TaskSignal::Ended(stopped));
+            let stopped = step_result(TaskStepState::Stopped, "you stopped the run");
+            self.send_signal(TaskSignal::Ended(stopped));
         }
-        self.answer(PermissionAnswer::Deny { reason: String::new() })
+        self.answer_question(PermissionAnswer::Deny { reason: String::new() })
     }
 
-    fn signal(&self, signal: TaskSignal) {
+    fn send_signal(&self, signal: TaskSignal) {
         // The runner waits for exactly one signal of each order that is answered.
         let _gone = self.signals.try_send(signal);
     }
@@ -286,19 +286,19 @@ mod tests {
         let (outcome, undelivered) = (Outcome::Cancelled, Vec::new());
         let (usage, answer) = (Usage::default(), None);
         let ended = Event::TurnEnded { outcome, rounds: 1, usage, undelivered, answer };
-        link.hear(&Event::State(SessionState::Active), false);
-        link.hear(&ended, false);
-        link.hear(&Event::State(SessionState::Idle), true);
+        link.observe_event(&Event::State(SessionState::Active), false);
+        link.observe_event(&ended, false);
+        link.observe_event(&Event::State(SessionState::Idle), true);
     }
 
     fn begins(link: &mut TaskLink) {
         let text = ANNOUNCEMENT.to_owned();
-        link.hear(&Event::Notice { level: NoticeLevel::Info, text }, false);
+        link.observe_event(&Event::Notice { level: NoticeLevel::Info, text }, false);
     }
 
     #[test]
     fn step_is_not_ended_by_a_turn_before_it() {
-        let (mut link, mut port) = connect();
+        let (mut link, mut port) = task_channel();
         assert!(link.begin_turn(turn()).is_some());
         other_turn(&mut link);
         assert!(port.signals.try_recv().is_err());
@@ -309,7 +309,7 @@ mod tests {
 
     #[test]
     fn session_is_reserved_only_once_it_is_granted() {
-        let (mut link, mut port) = connect();
+        let (mut link, mut port) = task_channel();
         link.grant();
         link.reserve();
         assert!(!link.is_reserved() && port.signals.try_recv().is_err());
@@ -320,23 +320,23 @@ mod tests {
 
     #[test]
     fn stopped_run_begins_no_step() {
-        let (mut link, mut port) = connect();
+        let (mut link, mut port) = task_channel();
         link.reserve();
-        assert_eq!(link.stop(), None);
+        assert_eq!(link.stop_run(), None);
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
         link.reserve();
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
         assert!(link.begin_turn(turn()).is_none());
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
-        assert_eq!(link.ask("x".to_owned(), Vec::new(), true), None);
+        assert_eq!(link.ask_question("x".to_owned(), Vec::new(), true), None);
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::NotBegun)));
     }
 
     #[test]
     fn step_that_waits_in_the_engine_ends_when_it_is_stopped() {
-        let (mut link, mut port) = connect();
+        let (mut link, mut port) = task_channel();
         link.begin_turn(turn());
-        link.stop();
+        link.stop_run();
         assert!(matches!(port.signals.try_recv(), Ok(TaskSignal::Ended(_))));
         other_turn(&mut link);
         assert!(port.signals.try_recv().is_err());

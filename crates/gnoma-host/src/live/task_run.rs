@@ -33,7 +33,7 @@ pub(super) async fn run_task(
 ) {
     // The session's loop answers, so that its clients hear of the end before the reply.
     let ended = drive_run(services, wanted, &mut port, now_ms).await;
-    port.report(ended.map(Box::new), replier).await;
+    port.send_report(ended.map(Box::new), replier).await;
 }
 
 async fn drive_run(
@@ -44,21 +44,21 @@ async fn drive_run(
 ) -> Result<TaskReport, RequestError> {
     let run = task_files(&services)?.prepare_run(session, request).await?;
     let (modes, models) = (run.modes().to_vec(), run.models());
-    port.order(TaskOrder::Open { modes, models }).await?;
-    if let TaskSignal::Refused(error) = port.signal().await? {
+    port.send_order(TaskOrder::Open { modes, models }).await?;
+    if let TaskSignal::Refused(error) = port.next_signal().await? {
         return Err(error);
     }
     if let Some(opening) = run.opening.clone() {
-        port.order(TaskOrder::Tell(opening)).await?;
+        port.send_order(TaskOrder::Tell(opening)).await?;
     }
     let ended = run_steps(run, port, now_ms).await;
-    port.order(TaskOrder::Unrestrict).await?;
+    port.send_order(TaskOrder::Unrestrict).await?;
     Ok(ended?.report())
 }
 
 pub(super) fn task_files(services: &Arc<dyn Services>) -> Result<SessionTaskFiles, RequestError> {
     let missing = || RequestError::new(RequestErrorKind::Invalid, "there are no tasks here");
-    services.tasks().ok_or_else(missing)
+    services.task_files().ok_or_else(missing)
 }
 
 async fn run_steps(
@@ -71,11 +71,11 @@ async fn run_steps(
         let Some((announcement, order)) = step_order(&run, at) else { break };
         let begins = match &order {
             TaskOrder::Turn(_) => {
-                port.order(TaskOrder::Reserve).await?;
-                matches!(port.signal().await?, TaskSignal::Ready)
+                port.send_order(TaskOrder::Reserve).await?;
+                matches!(port.next_signal().await?, TaskSignal::Ready)
             }
             _ => {
-                port.order(TaskOrder::Tell(announcement)).await?;
+                port.send_order(TaskOrder::Tell(announcement)).await?;
                 true
             }
         };
@@ -83,8 +83,8 @@ async fn run_steps(
             run.begin_step(at, now_ms());
             // What is not recorded as begun does not begin.
             run = save_record(run).await?;
-            port.order(order).await?;
-            port.signal().await?
+            port.send_order(order).await?;
+            port.next_signal().await?
         } else {
             TaskSignal::NotBegun
         };
@@ -103,7 +103,7 @@ async fn run_steps(
 fn step_order(run: &PreparedRun, at: usize) -> Option<(String, TaskOrder)> {
     let (step, action) = (run.step(at)?, run.action(at)?);
     let (task, title) = (&run.record.task, &step.title);
-    let announcement = format!("Task {task}, step {} of {}: {title}", at + 1, run.count());
+    let announcement = format!("Task {task}, step {} of {}: {title}", at + 1, run.step_count());
     let order = match action {
         PlannedAction::Prompt(text) => {
             let (announcement, model) = (announcement.clone(), step.model.clone());

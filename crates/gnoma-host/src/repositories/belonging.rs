@@ -13,7 +13,7 @@ use gnoma_core::places::{self, WriteProtection, makes_repository};
 use gnoma_guard::git;
 use gnoma_tools::{RepositoryFinder, WorkspaceRepository};
 
-use super::{found::FoundRepository, hook_programs::find_hook_programs, read::text};
+use super::{found::FoundRepository, hook_programs::find_hook_programs, read::read_text};
 use crate::places::is_too_wide;
 
 /// Git's own folder of a work tree, or the file that names it.
@@ -34,9 +34,9 @@ impl BelongingRepositories {
 
     /// The repository around a folder of the workspace, unless it is too wide or does not say that the folder is its
     /// own.
-    fn around(&self, folder: &Path, roots: &[PathBuf]) -> Option<WorkspaceRepository> {
-        let found = FoundRepository::around(folder)?;
-        let repository = RealRepository::of(&found)?;
+    fn repository_around(&self, folder: &Path, roots: &[PathBuf]) -> Option<WorkspaceRepository> {
+        let found = FoundRepository::find_around(folder)?;
+        let repository = RealRepository::from_found(&found)?;
         let is_outside = |path: &&PathBuf| !roots.iter().any(|root| path.starts_with(root));
         let is_narrow = |path: &PathBuf| !is_too_wide(path, self.home.as_deref());
         let all = [&repository.git, &repository.common, &repository.work_tree];
@@ -51,16 +51,16 @@ impl BelongingRepositories {
             git_folders,
             work_tree: Some(&repository.work_tree).filter(is_outside).cloned(),
             // The folders of the workspace are guarded anyway.
-            guarded: if is_plain { Vec::new() } else { repository.guarded().collect() },
+            guarded: if is_plain { Vec::new() } else { repository.guarded_paths().collect() },
             is_bare: repository.is_bare(),
         })
     }
 }
 
 impl RepositoryFinder for BelongingRepositories {
-    fn find(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
+    fn find_repositories(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
         let mut all: Vec<WorkspaceRepository> = Vec::new();
-        for found in roots.iter().filter_map(|root| self.around(root, roots)) {
+        for found in roots.iter().filter_map(|root| self.repository_around(root, roots)) {
             if !all.contains(&found) {
                 all.push(found);
             }
@@ -68,7 +68,7 @@ impl RepositoryFinder for BelongingRepositories {
         all
     }
 
-    fn hooks(&self, folder: &Path) -> Vec<String> {
+    fn hook_names(&self, folder: &Path) -> Vec<String> {
         let programs = find_hook_programs(folder);
         let names = programs.iter().filter_map(|path| path.file_name());
         names.map(|name| name.to_string_lossy().into_owned()).collect()
@@ -85,7 +85,7 @@ pub(super) struct RealRepository {
 }
 
 impl RealRepository {
-    pub(super) fn of(found: &FoundRepository) -> Option<Self> {
+    pub(super) fn from_found(found: &FoundRepository) -> Option<Self> {
         let real = |path: &Path| fs::canonicalize(path).ok();
         let mark = found.work_tree.join(MARK);
         let is_link = mark.symlink_metadata().is_ok_and(|facts| facts.is_symlink());
@@ -127,7 +127,7 @@ impl RealRepository {
 
     /// As a linked work tree: its `gitdir` file names the `.git` file.
     fn names_mark(&self) -> bool {
-        let named = text(&self.git.join("gitdir")).map(|text| self.git.join(text.trim_end()));
+        let named = read_text(&self.git.join("gitdir")).map(|text| self.git.join(text.trim_end()));
         let named = named.and_then(|path| fs::canonicalize(path).ok());
         self.common != self.git && named.is_some() && named == self.mark
     }
@@ -135,15 +135,16 @@ impl RealRepository {
     /// As a submodule: its settings name the work tree.
     fn names_work_tree(&self) -> bool {
         let files = ["config.worktree", "config"].map(|name| self.git.join(name));
-        let named = files.iter().find_map(|file| git::setting(&text(file)?, "core.worktree"));
+        let named =
+            files.iter().find_map(|file| git::find_setting(&read_text(file)?, "core.worktree"));
         let named = named.and_then(|path| fs::canonicalize(self.git.join(path)).ok());
         self.common == self.git && named.as_ref() == Some(&self.work_tree)
     }
 
     /// Returns the paths that decide about later runs.
-    fn guarded(&self) -> impl Iterator<Item = PathBuf> + '_ {
+    fn guarded_paths(&self) -> impl Iterator<Item = PathBuf> + '_ {
         let below = |name: &'static str| name.strip_prefix(MARK)?.strip_prefix('/');
-        let of_all = places::held(WriteProtection::Always).filter_map(below);
+        let of_all = places::write_protected_names(WriteProtection::Always).filter_map(below);
         let of_all = of_all.map(|name| self.common.join(name));
         let of_one = GUARDED_OF_WORK_TREE.iter().filter(|_| self.git != self.common);
         of_all.chain(of_one.map(|name| self.git.join(name)).filter(|path| path.exists()))
@@ -174,7 +175,7 @@ mod tests {
     /// The places outside of the workspace that belong to it.
     fn found(root: &Path, at: &str, home: &str) -> Vec<String> {
         let belonging = BelongingRepositories::new(Some(root.join(home)));
-        let found = belonging.find(&[root.join(at)]);
+        let found = belonging.find_repositories(&[root.join(at)]);
         let places = found.iter().flat_map(WorkspaceRepository::places);
         places.map(|path| path.strip_prefix(root).unwrap().display().to_string()).collect()
     }

@@ -48,7 +48,7 @@ const WORDS: [&str; 19] = [
 ];
 
 /// Files that are secret by their names or limited by a rule, where they are or would be in the work tree.
-pub(super) fn secrets(
+pub(super) fn secret_files(
     found: &FoundRepository,
     path: &str,
     rules: Option<&dyn RuledPaths>,
@@ -57,15 +57,15 @@ pub(super) fn secrets(
     let mut keep = |name: &Path| {
         let file = found.work_tree.join(name);
         let is_ruled = || rules.is_some_and(|rules| rules.limits_reading(&file));
-        if secrets.len() < MAX_SECRETS && (places::secret(name).is_some() || is_ruled()) {
+        if secrets.len() < MAX_SECRETS && (places::find_secret(name).is_some() || is_ruled()) {
             secrets.insert(file);
         }
         secrets.len() < MAX_SECRETS
     };
-    for entry in index::entries(found) {
+    for entry in index::read_entries(found) {
         keep(&entry.path);
     }
-    let Some(names) = names(found, path) else { return secrets.into_iter().collect() };
+    let Some(names) = list_file_names(found, path) else { return secrets.into_iter().collect() };
     let until = Instant::now() + PATIENCE;
     while let Ok(name) = names.recv_timeout(until.saturating_duration_since(Instant::now())) {
         if !keep(Path::new(&name)) {
@@ -76,7 +76,7 @@ pub(super) fn secrets(
 }
 
 /// Names of files, as git tells them; it ends when nobody listens any more.
-fn names(found: &FoundRepository, path: &str) -> Option<mpsc::Receiver<String>> {
+fn list_file_names(found: &FoundRepository, path: &str) -> Option<mpsc::Receiver<String>> {
     let mut git = Command::new("git")
         .arg("--git-dir")
         .arg(&found.git)
@@ -97,14 +97,14 @@ fn names(found: &FoundRepository, path: &str) -> Option<mpsc::Receiver<String>> 
     let output = git.stdout.take()?;
     let (said, hears) = mpsc::sync_channel(MAX_WAITING);
     thread::spawn(move || {
-        tell(output, &said);
+        send_names(output, &said);
         git.kill().ok();
         git.wait().ok();
     });
     Some(hears)
 }
 
-fn tell(output: ChildStdout, said: &mpsc::SyncSender<String>) {
+fn send_names(output: ChildStdout, said: &mpsc::SyncSender<String>) {
     let mut output = BufReader::new(output);
     loop {
         let mut name = Vec::new();

@@ -9,5 +9,5 @@ use super::found::FoundRepository;
 /// The hooks that git runs in the repository that a folder is in, in the order of their names.
 #[must_use]
 pub(crate) fn find_hook_programs(folder: &Path) -> Vec<PathBuf> {
-    FoundRepository::around(folder).map_or_else(Vec::new, |found| git_hooks(&found.work_tree))
+    FoundRepository::find_around(folder).map_or_else(Vec::new, |found| git_hooks(&found.work_tree))
 }

@@ -36,32 +36,32 @@ pub(super) struct IndexEntry {
 }
 
 /// The entries of the index, and of those that it is split into.
-pub(super) fn entries(found: &FoundRepository) -> Vec<IndexEntry> {
+pub(super) fn read_entries(found: &FoundRepository) -> Vec<IndexEntry> {
     let object = object_bytes(found);
     let is_shared = |path: &PathBuf| {
         path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"sharedindex."))
     };
     let others = fs::read_dir(&found.git).into_iter().flatten().flatten().map(|entry| entry.path());
     let files = std::iter::once(found.git.join(FILE)).chain(others.filter(is_shared));
-    files.flat_map(|file| read(&bytes(&file), object)).collect()
+    files.flat_map(|file| parse_entries(&read_index_file(&file), object)).collect()
 }
 
 /// The entries of another index of the same repository.
 pub(super) fn entries_of(found: &FoundRepository, index: &Path) -> Vec<IndexEntry> {
-    read(&bytes(index), object_bytes(found))
+    parse_entries(&read_index_file(index), object_bytes(found))
 }
 
 fn object_bytes(found: &FoundRepository) -> usize {
     if found.setting("extensions.objectformat").as_deref() == Some("sha256") { 32 } else { 20 }
 }
 
-fn bytes(file: &Path) -> Vec<u8> {
+fn read_index_file(file: &Path) -> Vec<u8> {
     // What cannot be read has no entries.
     bounded_file::read_start(file, MAX_INDEX_BYTES).unwrap_or_default()
 }
 
 /// The entries of an index, as far as they can be read.
-fn read(bytes: &[u8], object: usize) -> Vec<IndexEntry> {
+fn parse_entries(bytes: &[u8], object: usize) -> Vec<IndexEntry> {
     let number = |at: usize| {
         let four = bytes.get(at..at + 4)?.try_into().ok()?;
         Some(u32::from_be_bytes(four))
@@ -76,7 +76,7 @@ fn read(bytes: &[u8], object: usize) -> Vec<IndexEntry> {
         let is_extended = bytes.get(flags).is_some_and(|flags| flags & EXTENDED != 0);
         let mut start = flags + FLAGS_BYTES + if is_extended { 2 } else { 0 };
         if version >= 4 {
-            let Some((gone, next)) = offset(bytes, start) else { break };
+            let Some((gone, next)) = parse_offset(bytes, start) else { break };
             name.truncate(name.len().saturating_sub(gone));
             start = next;
         } else {
@@ -96,7 +96,7 @@ fn read(bytes: &[u8], object: usize) -> Vec<IndexEntry> {
 }
 
 /// A number of version four: seven bits a byte, the highest first, and where it ends.
-fn offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
+fn parse_offset(bytes: &[u8], mut at: usize) -> Option<(usize, usize)> {
     let mut byte = *bytes.get(at)?;
     let mut value = usize::from(byte & 0x7f);
     while byte & 0x80 != 0 {
@@ -126,11 +126,11 @@ mod tests {
             );
             let made = Command::new("sh").args(["-c", &script]).current_dir(folder.path()).status();
             if !made.is_ok_and(|status| status.success()) {
-                gnoma_testkit::skip(&format!("git cannot make a repository with {format}"));
+                gnoma_testkit::skip_test(&format!("git cannot make a repository with {format}"));
                 continue;
             }
-            let found = FoundRepository::at(folder.path()).unwrap();
-            let read: Vec<_> = entries(&found)
+            let found = FoundRepository::from_work_tree(folder.path()).unwrap();
+            let read: Vec<_> = read_entries(&found)
                 .into_iter()
                 .map(|entry| (entry.path, entry.is_repository))
                 .collect();
@@ -151,8 +151,8 @@ mod tests {
 
     #[test]
     fn a_broken_index_has_the_entries_before_the_break() {
-        assert_eq!(read(b"", 20), []);
-        assert_eq!(read(b"DIRC\0\0\0\x02\xff\xff\xff\xff", 20), []);
-        assert_eq!(read(b"DIRC\0\0\0\x04\xff\xff\xff\xff\x80\x80", 20), []);
+        assert_eq!(parse_entries(b"", 20), []);
+        assert_eq!(parse_entries(b"DIRC\0\0\0\x02\xff\xff\xff\xff", 20), []);
+        assert_eq!(parse_entries(b"DIRC\0\0\0\x04\xff\xff\xff\xff\x80\x80", 20), []);
     }
 }

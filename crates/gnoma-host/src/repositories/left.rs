@@ -21,8 +21,8 @@ const MARKS: [&str; 3] = ["HEAD", "objects", "refs"];
 pub(super) type LeftAt<'a> = &'a dyn Fn(&Path) -> Option<PathBuf>;
 
 /// Follows the links of an absolute path, as far as it exists.
-pub(super) fn resolve(path: &Path, left_at: LeftAt<'_>) -> PathBuf {
-    let mut waiting: VecDeque<_> = path.components().map(owned).collect();
+pub(super) fn resolve_links(path: &Path, left_at: LeftAt<'_>) -> PathBuf {
+    let mut waiting: VecDeque<_> = path.components().map(component_path).collect();
     let (mut at, mut links) = (PathBuf::from("/"), 0);
     while let Some(part) = waiting.pop_front() {
         match part.components().next() {
@@ -34,7 +34,7 @@ pub(super) fn resolve(path: &Path, left_at: LeftAt<'_>) -> PathBuf {
                     Some(target) => {
                         links += 1;
                         for part in target.components().rev() {
-                            waiting.push_front(owned(part));
+                            waiting.push_front(component_path(part));
                         }
                     }
                     None => at = next,
@@ -47,7 +47,7 @@ pub(super) fn resolve(path: &Path, left_at: LeftAt<'_>) -> PathBuf {
     at
 }
 
-fn owned(part: Component<'_>) -> PathBuf {
+fn component_path(part: Component<'_>) -> PathBuf {
     PathBuf::from(part.as_os_str())
 }
 
@@ -109,7 +109,7 @@ mod tests {
             ("n/../y", "y"),
             ("loop/z", "loop/z"),
         ] {
-            assert_eq!(resolve(&at.join(path), &left), at.join(leads), "{path}");
+            assert_eq!(resolve_links(&at.join(path), &left), at.join(leads), "{path}");
         }
     }
 

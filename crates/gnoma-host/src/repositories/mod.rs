@@ -32,7 +32,7 @@ pub(crate) use belonging::BelongingRepositories;
 use belonging::RealRepository;
 use found::FoundRepository;
 pub(crate) use hook_programs::find_hook_programs;
-use read::text;
+use read::read_text;
 pub(crate) use services::ServicePlaces;
 
 /// Repositories within repositories that are looked at for one command.
@@ -48,7 +48,7 @@ const MARKS: [&str; 7] =
 /// Files and folders whose content git runs or takes settings from because the settings of the repository around
 /// `folder` name them.
 pub(crate) fn named_by_settings(folder: &Path) -> Vec<PathBuf> {
-    let found = FoundRepository::around(folder);
+    let found = FoundRepository::find_around(folder);
     found.iter().flat_map(FoundRepository::named_by_settings).collect()
 }
 
@@ -107,7 +107,7 @@ impl RepositoriesOnDisk {
 const LEFT: &str = "of a repository that an earlier command has changed on trial";
 
 impl Repositories for RepositoriesOnDisk {
-    fn program(&self, folder: &Path) -> Option<String> {
+    fn find_program_setting(&self, folder: &Path) -> Option<String> {
         // What an earlier command left in a layer, or in temporary files of the session, is not seen from here.
         if folder.symlink_metadata().is_err() {
             return Some("of a folder that only commands see".to_owned());
@@ -115,7 +115,7 @@ impl Repositories for RepositoriesOnDisk {
         if folder.ancestors().any(|folder| self.is_left_otherwise(folder)) {
             return Some(LEFT.to_owned());
         }
-        let mut waiting = vec![FoundRepository::around(folder)?];
+        let mut waiting = vec![FoundRepository::find_around(folder)?];
         let mut seen = 0;
         while let Some(found) = waiting.pop() {
             seen += 1;
@@ -131,21 +131,21 @@ impl Repositories for RepositoriesOnDisk {
             }
             let left = self.left_at(&found.git.join(index::FILE));
             let left = left.map(|index| index::entries_of(&found, &index)).unwrap_or_default();
-            let nested = index::entries(&found).into_iter().chain(left);
+            let nested = index::read_entries(&found).into_iter().chain(left);
             for entry in nested.filter(|entry| entry.is_repository) {
                 let folder = found.work_tree.join(entry.path);
                 if self.is_left_otherwise(&folder) {
                     return Some(LEFT.to_owned());
                 }
-                waiting.extend(FoundRepository::at(&folder));
+                waiting.extend(FoundRepository::from_work_tree(&folder));
             }
         }
         None
     }
 
-    fn secrets(&self, folder: &Path) -> Arc<[PathBuf]> {
-        let Some(found) = FoundRepository::around(folder) else { return Arc::default() };
-        let stamp = stamp(&found);
+    fn secret_files(&self, folder: &Path) -> Arc<[PathBuf]> {
+        let Some(found) = FoundRepository::find_around(folder) else { return Arc::default() };
+        let stamp = history_stamp(&found);
         let known = |secrets: &KnownSecrets| {
             let (then, secrets) = secrets.get(&found.git)?;
             (*then == stamp).then(|| Arc::clone(secrets))
@@ -154,7 +154,7 @@ impl Repositories for RepositoriesOnDisk {
             return secrets;
         }
         let secrets: Arc<[PathBuf]> =
-            history::secrets(&found, &self.services.path, self.rules.as_deref()).into();
+            history::secret_files(&found, &self.services.path, self.rules.as_deref()).into();
         self.secrets.lock().insert(found.git, (stamp, Arc::clone(&secrets)));
         secrets
     }
@@ -166,17 +166,17 @@ impl Repositories for RepositoriesOnDisk {
         // A file that is there and cannot be read may say anything.
         let names_folder = |file: &PathBuf| {
             file.symlink_metadata().is_ok()
-                && text(file).is_none_or(|text| text.contains("path") || text.contains('\\'))
+                && read_text(file).is_none_or(|text| text.contains("path") || text.contains('\\'))
         };
         files.into_iter().find(names_folder)
     }
 
-    fn outside(&self, folder: &Path) -> OutsidePlaces {
-        let found = FoundRepository::around(folder);
-        let Some(real) = found.and_then(|found| RealRepository::of(&found)) else {
+    fn outside_places(&self, folder: &Path) -> OutsidePlaces {
+        let found = FoundRepository::find_around(folder);
+        let Some(real) = found.and_then(|found| RealRepository::from_found(&found)) else {
             return OutsidePlaces::default();
         };
-        let ours = self.belonging.find(&self.roots);
+        let ours = self.belonging.find_repositories(&self.roots);
         let found_by_commands = |path: &Path| {
             let places = ours.iter().flat_map(WorkspaceRepository::places);
             self.roots.iter().chain(places).any(|place| path.starts_with(place))
@@ -190,7 +190,7 @@ impl Repositories for RepositoriesOnDisk {
     }
 
     fn settings_file(&self, folder: &Path) -> Option<PathBuf> {
-        let found = FoundRepository::around(folder)?;
+        let found = FoundRepository::find_around(folder)?;
         fs::canonicalize(found.common.join("config")).ok()
     }
 
@@ -216,21 +216,21 @@ impl Repositories for RepositoriesOnDisk {
 
     fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {
         let trials = self.trials.as_ref().filter(|trials| trials.have_left())?;
-        Some(left::resolve(path, &|path| trials.left_at(path)))
+        Some(left::resolve_links(path, &|path| trials.left_at(path)))
     }
 }
 
 /// Returns the program that looking at this repository, not those within it, would run.
 fn program_of(found: &FoundRepository) -> Option<String> {
     for file in [found.common.join("config"), found.git.join("config.worktree")] {
-        if let Some(setting) = text(&file).as_deref().and_then(program_setting) {
-            return Some(format!("`{setting}` in `{}`", found.shown(&file)));
+        if let Some(setting) = read_text(&file).as_deref().and_then(program_setting) {
+            return Some(format!("`{setting}` in `{}`", found.display_path(&file)));
         }
     }
-    found.hooks().join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
+    found.hooks_folder().join(HOOK).exists().then(|| format!("the hook `{HOOK}`"))
 }
 
-fn stamp(found: &FoundRepository) -> HistoryStamp {
+fn history_stamp(found: &FoundRepository) -> HistoryStamp {
     let time = |path: PathBuf| fs::metadata(path).and_then(|facts| facts.modified()).ok();
     let places = [&found.git, &found.common].into_iter();
     places.flat_map(|place| MARKS.map(|mark| time(place.join(mark)))).collect()

@@ -11,7 +11,7 @@ const MAX_BYTES: u64 = 1 << 20;
 const UNREADABLE: &str = "[";
 
 /// A file's text; `None` if there is none.
-pub(super) fn text(path: &Path) -> Option<String> {
+pub(super) fn read_text(path: &Path) -> Option<String> {
     match bounded_file::read_start(path, MAX_BYTES) {
         Ok(bytes) if bytes.len() as u64 == MAX_BYTES => Some(UNREADABLE.to_owned()),
         Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
@@ -31,8 +31,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("config");
         assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-        assert_eq!(text(&pipe).as_deref(), Some(UNREADABLE));
-        assert_eq!(text(folder.path()), None);
-        assert_eq!(text(&folder.path().join("none")), None);
+        assert_eq!(read_text(&pipe).as_deref(), Some(UNREADABLE));
+        assert_eq!(read_text(folder.path()), None);
+        assert_eq!(read_text(&folder.path().join("none")), None);
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct ServicePlaces {
 }
 
 impl ServicePlaces {
-    pub(crate) fn of(environment: &Environment) -> Self {
+    pub(crate) fn from_environment(environment: &Environment) -> Self {
         let folder = |variable| environment.get(variable).map(PathBuf::from);
         Self {
             path: environment.get("PATH").unwrap_or_default().to_owned(),

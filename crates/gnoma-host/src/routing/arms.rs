@@ -51,7 +51,7 @@ impl From<&ModelInfo> for Told {
 
 impl Told {
     /// This, and where it says nothing the other.
-    pub(crate) fn or(self, other: Self) -> Self {
+    pub(crate) fn with_fallback(self, other: Self) -> Self {
         Self {
             window: self.window.or(other.window),
             parameters: self.parameters.or(other.parameters),
@@ -114,37 +114,37 @@ impl Maker {
     /// # Errors
     /// Why it may not or cannot be asked.
     pub(crate) fn connection(&mut self, name: &str) -> Result<Connection> {
-        self.line(name).map(|line| line.connection.clone())
+        self.provider_line(name).map(|line| line.connection.clone())
     }
 
     /// Makes an arm. `told`: what its server told of it.
     ///
     /// # Errors
     /// Why its provider may not or cannot be asked.
-    pub(crate) fn make(&mut self, name: &ModelRef, told: Told) -> Result<Made> {
+    pub(crate) fn make_arm(&mut self, name: &ModelRef, told: Told) -> Result<Made> {
         if name.provider == agents::PROVIDER {
-            return self.agent(name);
+            return self.make_agent_arm(name);
         }
-        let line = self.line(&name.provider)?.clone();
+        let line = self.provider_line(&name.provider)?.clone();
         let listed = self.catalogue.lookup(&name.provider, &name.model);
         let said = self.settings.arms.get(&name.to_string());
-        let arm = self.arm(name, &line, listed.as_ref(), said, told);
-        let published = published(name, listed.as_ref(), arm.price, line.is_own);
+        let arm = self.build_arm(name, &line, listed.as_ref(), said, told);
+        let published = published_arm(name, listed.as_ref(), arm.price, line.is_own);
         Ok(Made { arm, published })
     }
 
     /// Makes the arm of another program's agent. Starts nothing.
-    fn agent(&self, name: &ModelRef) -> Result<Made> {
-        let Some(agent) = self.settings.agents.named(&name.model) else {
+    fn make_agent_arm(&self, name: &ModelRef) -> Result<Made> {
+        let Some(agent) = self.settings.agents.find_by_name(&name.model) else {
             let text = format!("there is no agent `{}` under `[[cli_agents]]`", name.model);
             return Err(HostError::usage(text));
         };
-        let connection = Connection::new(agents::provider(agent), false);
-        guarding::privacy(self.settings.privacy)
-            .admits(connection.facts())
+        let connection = Connection::new(agents::agent_provider(agent), false);
+        guarding::to_privacy(self.settings.privacy)
+            .check_provider(connection.provider_facts())
             .map_err(HostError::usage)?;
         let said = self.settings.arms.get(&name.to_string());
-        let price = price(said, None, false);
+        let price = arm_price(said, None, false);
         let arm = Arm {
             context_window: said.and_then(|said| said.context),
             vision: false,
@@ -157,10 +157,10 @@ impl Maker {
             only_chosen: !agent.settings.automatic,
             ..Arm::new(connection, name.model.as_str())
         };
-        Ok(Made { arm, published: published(name, None, price, false) })
+        Ok(Made { arm, published: published_arm(name, None, price, false) })
     }
 
-    fn arm(
+    fn build_arm(
         &self,
         name: &ModelRef,
         line: &Line,
@@ -194,11 +194,11 @@ impl Maker {
             effort: provider.effort,
             tools: can(said.and_then(|said| said.tools), abilities.map(|can| can.tools)),
             vision: can(said.and_then(|said| said.vision), abilities.map(|can| can.vision)),
-            always_thinks: wire::profile(provider, &name.provider)
+            always_thinks: wire::provider_profile(provider, &name.provider)
                 .is_ok_and(|profile| gnoma_llm::always_thinks(&profile, &name.model)),
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
-            price: price(said, listed, line.is_here),
+            price: arm_price(said, listed, line.is_here),
             cost_weight: said.and_then(|said| said.cost_weight).unwrap_or(1.0),
             pools: said.map(|said| said.pools.clone()).unwrap_or_default().into(),
             host: Arc::clone(&line.host),
@@ -207,17 +207,17 @@ impl Maker {
         }
     }
 
-    fn line(&mut self, name: &str) -> Result<&Line> {
+    fn provider_line(&mut self, name: &str) -> Result<&Line> {
         if !self.lines.contains_key(name) {
-            let line = self.connect(name)?;
+            let line = self.connect_provider(name)?;
             self.lines.insert(name.to_owned(), line);
         }
         let lost = || HostError::usage(format!("there is no provider `{name}`"));
         self.lines.get(name).ok_or_else(lost)
     }
 
-    fn connect(&self, name: &str) -> Result<Line> {
-        let mut profile = wire::profile(&self.settings.provider, name)?;
+    fn connect_provider(&self, name: &str) -> Result<Line> {
+        let mut profile = wire::provider_profile(&self.settings.provider, name)?;
         let blind = self.settings.arms.iter().filter(|(_, said)| said.vision == Some(false));
         profile.blind_models = blind
             .filter_map(|(arm, _)| Some(arm.strip_prefix(name)?.strip_prefix('/')?.to_owned()))
@@ -231,8 +231,10 @@ impl Maker {
         let (is_own, wire) = (profile.local, wire_of(profile.protocol));
         let host = host_and_port(&profile.base_url).into();
         let connection = self.shared.connection(&self.settings.network, profile);
-        let facts = ProviderFacts { local: stays_here, ..connection.facts().clone() };
-        guarding::privacy(self.settings.privacy).admits(&facts).map_err(HostError::usage)?;
+        let facts = ProviderFacts { local: stays_here, ..connection.provider_facts().clone() };
+        guarding::to_privacy(self.settings.privacy)
+            .check_provider(&facts)
+            .map_err(HostError::usage)?;
         Ok(Line { connection, is_own, stays_here, is_here, wire, host })
     }
 }
@@ -258,17 +260,17 @@ fn wire_of(protocol: Protocol) -> Wire {
 }
 
 /// The price of an arm and what was published of it, whether it can be asked or not.
-pub(crate) fn known(
+pub(crate) fn known_arm(
     settings: &RoutingSettings,
     catalogue: &Overlay,
     name: &ModelRef,
 ) -> (Option<Price>, gnoma_router::Arm) {
     let is_own = KNOWN.iter().any(|known| known.name == name.provider && known.local);
     let listed = catalogue.lookup(&name.provider, &name.model);
-    let profile = wire::profile(&settings.provider, &name.provider);
+    let profile = wire::provider_profile(&settings.provider, &name.provider);
     let is_here = is_own && profile.is_ok_and(|profile| wire::is_this_machine(&profile.base_url));
-    let price = price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
-    (price, published(name, listed.as_ref(), price, is_own))
+    let price = arm_price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
+    (price, published_arm(name, listed.as_ref(), price, is_own))
 }
 
 /// The host of an address, with its port: servers of one machine are not ill together.
@@ -280,7 +282,11 @@ fn host_and_port(url: &str) -> &str {
 /// Returns the price that is paid: the settings take precedence over the catalogue; a server of the user's own on
 /// this machine costs nothing. The price of one elsewhere is known only to its operators. Half a price, if the
 /// other half is not known, is no price.
-fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool) -> Option<Price> {
+fn arm_price(
+    said: Option<&ArmSettings>,
+    listed: Option<&ListedModel>,
+    is_here: bool,
+) -> Option<Price> {
     let known = listed.map(|model| model.price).or(is_here.then(Price::default));
     let Some(said) = said else { return known };
     let any = [said.input_price, said.output_price, said.cache_read_price, said.cache_write_price];
@@ -301,7 +307,7 @@ fn price(said: Option<&ArmSettings>, listed: Option<&ListedModel>, is_here: bool
 }
 
 /// Returns the published facts about an arm that the router starts from.
-fn published(
+fn published_arm(
     name: &ModelRef,
     listed: Option<&ListedModel>,
     price: Option<Price>,
@@ -309,13 +315,13 @@ fn published(
 ) -> gnoma_router::Arm {
     let is_free = price.is_some_and(|price| price.is_free());
     let paid = price.filter(|price| !price.is_free());
-    let by_size = || is_own.then(|| billions(&name.model) * DOLLARS_PER_BILLION);
+    let by_size = || is_own.then(|| parameter_billions(&name.model) * DOLLARS_PER_BILLION);
     let facts = ArmFacts {
         output_price: paid.map(|price| price.output as f64 / MICRO).or_else(by_size),
         released: listed.and_then(|model| model.released),
         open_weights: listed.and_then(|model| model.open_weights).or(is_own.then_some(true)),
     };
-    let mut measured = priors::measured(&name.model).unwrap_or_default();
+    let mut measured = priors::find_measured(&name.model).unwrap_or_default();
     if is_free {
         // What others paid for it is not paid here.
         measured.overall.iter_mut().chain(measured.by_kind.values_mut()).for_each(|prior| {
@@ -331,7 +337,7 @@ fn published(
 }
 
 /// Billions of parameters by a model's name.
-fn billions(model: &str) -> f64 {
+fn parameter_billions(model: &str) -> f64 {
     named_billions(model).unwrap_or(ASSUMED_BILLIONS)
 }
 
@@ -374,12 +380,12 @@ mod tests {
 
     #[test]
     fn a_stated_price_goes_over_the_listed_one_part_by_part() {
-        assert_eq!(price(Some(&said(None, None)), None, false), None, "nobody knows");
-        assert_eq!(price(None, None, true), Some(Price::default()), "nobody is paid");
-        let own = price(Some(&said(Some(7), None)), None, true);
+        assert_eq!(arm_price(Some(&said(None, None)), None, false), None, "nobody knows");
+        assert_eq!(arm_price(None, None, true), Some(Price::default()), "nobody is paid");
+        let own = arm_price(Some(&said(Some(7), None)), None, true);
         assert_eq!(own, Some(Price { input: 7, output: 0, cache_read: 7, cache_write: 7 }));
         let both = ArmSettings { output_price: Some(9), ..said(Some(7), Some(1)) };
-        let cache = price(Some(&both), None, false);
+        let cache = arm_price(Some(&both), None, false);
         assert_eq!(cache.map(|price| (price.output, price.cache_read)), Some((9, 1)));
     }
 
@@ -387,7 +393,7 @@ mod tests {
     fn half_a_price_is_not_known_and_not_free() {
         let output = ArmSettings { output_price: Some(9), ..said(None, None) };
         for half in [said(Some(7), None), said(None, Some(1)), output] {
-            assert_eq!(price(Some(&half), None, false), None);
+            assert_eq!(arm_price(Some(&half), None, false), None);
         }
     }
 
@@ -397,11 +403,11 @@ mod tests {
         let text = format!("[provider.endpoints]\nollama = \"{url}\"\n");
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
+        let settings = Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing;
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
-        let known = known(&settings, &Overlay::default(), &name).0;
+        let known = known_arm(&settings, &Overlay::default(), &name).0;
         let made = Maker::new(settings, Shared::default(), Overlay::default())
-            .make(&name, Told::default());
+            .make_arm(&name, Told::default());
         let arm = made.unwrap().arm;
         assert_eq!(known, arm.price, "what is listed is what is asked");
         arm
@@ -410,10 +416,10 @@ mod tests {
     #[test]
     fn a_server_elsewhere_is_neither_local_nor_known_to_be_free() {
         let here = ollama_at("http://127.0.0.1:11434");
-        assert!(here.local && here.facts().local);
+        assert!(here.local && here.provider_facts().local);
         assert_eq!(here.price, Some(Price::default()));
         let elsewhere = ollama_at("http://203.0.113.7:11434");
-        assert!(!elsewhere.local && !elsewhere.facts().local);
+        assert!(!elsewhere.local && !elsewhere.provider_facts().local);
         assert_eq!(elsewhere.price, None);
     }
 
@@ -425,10 +431,10 @@ mod tests {
                         [[arms]]\nid = \"groq/odd\"\nsmall = true\n";
             std::fs::write(folder.path().join("config.toml"), text).unwrap();
             let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-            let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
+            let settings = Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing;
             let name = ModelRef { provider: provider.into(), model: model.into() };
             let mut maker = Maker::new(settings, Shared::default(), Overlay::default());
-            maker.make(&name, told).unwrap().arm.tier() == Tier::Lean
+            maker.make_arm(&name, told).unwrap().arm.tier() == Tier::Lean
         };
         let told = |parameters| Told { window: Some(65_536), parameters };
         assert!(made("llamacpp", "mine", told(Some(1_777_088_000))));
@@ -452,7 +458,7 @@ mod tests {
             ("mystery", ASSUMED_BILLIONS),
             ("0b", ASSUMED_BILLIONS),
         ] {
-            assert!((billions(model) - size).abs() < 1e-9, "{model}");
+            assert!((parameter_billions(model) - size).abs() < 1e-9, "{model}");
         }
     }
 
@@ -460,7 +466,10 @@ mod tests {
     fn a_small_model_of_ones_own_is_not_taken_for_a_large_one() {
         let name = |model: &str| ModelRef { provider: "ollama".into(), model: model.into() };
         let price = |model: &str| {
-            published(&name(model), None, Some(Price::default()), true).facts.output_price.unwrap()
+            published_arm(&name(model), None, Some(Price::default()), true)
+                .facts
+                .output_price
+                .unwrap()
         };
         assert!(price("a:4b") < price("a:70b") && price("a:70b") < 1.0);
     }

@@ -4,7 +4,7 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::future::{join_all, select_all};
-use gnoma_core::{ModelInfo, ModelRef, sync::Mutex, task::boxed};
+use gnoma_core::{ModelInfo, ModelRef, sync::Mutex, task::box_future};
 use gnoma_engine::Routes;
 use tokio::{sync::watch, task::JoinSet};
 
@@ -25,18 +25,19 @@ pub(super) type Found = Vec<(ModelRef, Told)>;
 pub(super) type Known = Arc<Mutex<Vec<gnoma_router::Arm>>>;
 
 /// Returns the models that the servers have. A server that does not answer has none.
-pub(super) async fn look(lists: &[Arc<ModelList>]) -> Found {
-    let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.look()).collect();
-    found(lists, &mut looks).await
+pub(super) async fn discover_models(lists: &[Arc<ModelList>]) -> Found {
+    let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.request_models()).collect();
+    collect_models(lists, &mut looks).await
 }
 
-async fn found(lists: &[Arc<ModelList>], looks: &mut [ModelLook]) -> Found {
+async fn collect_models(lists: &[Arc<ModelList>], looks: &mut [ModelLook]) -> Found {
     let asked = lists.iter().zip(looks);
-    let asked = asked.map(|(list, look)| async { usable(list.provider(), look.models().await) });
+    let asked =
+        asked.map(|(list, look)| async { usable_models(list.provider(), look.models().await) });
     join_all(asked).await.concat()
 }
 
-fn usable(provider: &str, models: Vec<ModelInfo>) -> Found {
+fn usable_models(provider: &str, models: Vec<ModelInfo>) -> Found {
     let speaks = |model: &ModelInfo| {
         let id = model.id.to_ascii_lowercase();
         !MUTE.iter().any(|word| id.contains(word))
@@ -60,35 +61,35 @@ pub(super) struct Workshop {
 
 impl Workshop {
     /// The models of the servers that may be asked.
-    pub(super) fn lists(&mut self, interval: Option<Duration>) -> Vec<Arc<ModelList>> {
+    pub(super) fn model_lists(&mut self, interval: Option<Duration>) -> Vec<Arc<ModelList>> {
         let maker = &mut self.maker;
         self.servers.iter().filter_map(|name| maker.model_list(name, interval).ok()).collect()
     }
 
     /// All arms, with those that were found.
-    pub(super) fn made(&mut self, found: &Found) -> Vec<Made> {
+    pub(super) fn make_arms(&mut self, found: &Found) -> Vec<Made> {
         let mut names = self.arms.clone();
         for (name, new) in found {
             let is_on = self.maker.settings().arms.get(&name.to_string());
             let is_on = is_on.is_none_or(|said| said.enabled);
             match names.iter_mut().find(|(known, _)| known == name) {
-                Some((_, told)) => *told = told.or(*new),
+                Some((_, told)) => *told = told.with_fallback(*new),
                 None if is_on => names.push((name.clone(), *new)),
                 None => (),
             }
         }
         let maker = &mut self.maker;
-        names.iter().filter_map(|(name, told)| maker.make(name, *told).ok()).collect()
+        names.iter().filter_map(|(name, told)| maker.make_arm(name, *told).ok()).collect()
     }
 
     /// Puts all arms into effect, with those that were found.
-    pub(super) fn settle(&mut self, routes: &Routes, found: &Found) {
-        let made = self.made(found);
-        self.put(routes, made);
+    pub(super) fn apply_models(&mut self, routes: &Routes, found: &Found) {
+        let made = self.make_arms(found);
+        self.apply_arms(routes, made);
     }
 
     /// Puts these arms into effect.
-    pub(super) fn put(&self, routes: &Routes, made: Vec<Made>) {
+    pub(super) fn apply_arms(&self, routes: &Routes, made: Vec<Made>) {
         let (arms, known): (_, Vec<_>) =
             made.into_iter().map(|made| (made.arm, made.published)).unzip();
         self.known.lock().clone_from(&known);
@@ -111,24 +112,26 @@ impl Discovery {
     ) -> Self {
         let (in_use, mut is_used) = watch::channel(false);
         let mut task = JoinSet::new();
-        task.spawn(boxed(async move {
-            let lists = workshop.lists(interval);
+        task.spawn(box_future(async move {
+            let lists = workshop.model_lists(interval);
             if lists.is_empty() {
                 return;
             }
             let mut known = Found::new();
             loop {
-                let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.look()).collect();
+                let mut looks: Vec<ModelLook> =
+                    lists.iter().map(|list| list.request_models()).collect();
                 loop {
-                    let found = found(&lists, &mut looks).await;
+                    let found = collect_models(&lists, &mut looks).await;
                     if found != known {
-                        workshop.settle(&routes, &found);
+                        workshop.apply_models(&routes, &found);
                         known = found;
                     }
                     if interval.is_none() {
                         return;
                     }
-                    let changed = select_all(looks.iter_mut().map(|look| Box::pin(look.changed())));
+                    let changed =
+                        select_all(looks.iter_mut().map(|look| Box::pin(look.wait_for_change())));
                     tokio::select! {
                         _ = changed => (),
                         _ = is_used.wait_for(|is_used| !is_used) => break,
@@ -145,7 +148,7 @@ impl Discovery {
 }
 
 impl Beside for Discovery {
-    fn used(&self, is_used: bool) {
+    fn set_used(&self, is_used: bool) {
         self.in_use.send_if_modified(|was| std::mem::replace(was, is_used) != is_used);
     }
 }
@@ -170,7 +173,7 @@ mod tests {
         let text = format!("[provider.endpoints]\nhere = \"{url}/v1\"\n");
         std::fs::write(folder.join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.to_owned(), ..Sources::default() };
-        let settings = Lowered::from(gnoma_config::load(&sources).unwrap()).routing;
+        let settings = Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing;
         let named = ModelRef { provider: "here".into(), model: "named".into() };
         Workshop {
             maker: Maker::new(settings, shared.clone(), Overlay::default()),
@@ -201,7 +204,7 @@ mod tests {
             arms.iter().map(|arm| arm.name().to_string()).collect::<Vec<_>>()
         };
         let discovery = Discovery::start(workshop, Arc::clone(&routes), Some(EVERY));
-        discovery.used(true);
+        discovery.set_used(true);
         let both = ["here/named", "here/late"];
         timeout(PATIENCE, async {
             while names() != both {
@@ -238,7 +241,7 @@ mod tests {
             (Discovery::start(workshop, Arc::clone(&routes), Some(EVERY)), routes)
         };
         let sessions: Vec<_> = (0..SESSIONS).map(|_| opened()).collect();
-        let use_all = |is_used| sessions.iter().for_each(|(beside, _)| beside.used(is_used));
+        let use_all = |is_used| sessions.iter().for_each(|(beside, _)| beside.set_used(is_used));
         let have_all = async {
             while !sessions.iter().all(|(_, routes)| routes.arms().len() == 2) {
                 sleep(Duration::from_millis(1)).await;
@@ -260,7 +263,7 @@ mod tests {
         sleep(EVERY * 4).await;
         assert_eq!(asked(), before, "nobody uses them any more");
         // A single one that wakes is enough.
-        sessions[0].0.used(true);
+        sessions[0].0.set_used(true);
         let again = async {
             while asked() == before {
                 sleep(Duration::from_millis(1)).await;
@@ -273,7 +276,7 @@ mod tests {
     fn models_that_do_not_answer_are_no_arms_and_four_are_enough() {
         let info = |id: &str| ModelInfo { id: id.to_owned(), ..ModelInfo::default() };
         let models = ["nomic-embed-text", "a", "b", "Qwen-Rerank", "c", "d", "e"].map(info);
-        let found = usable("ollama", models.to_vec());
+        let found = usable_models("ollama", models.to_vec());
         let names: Vec<_> = found.iter().map(|(name, _)| name.to_string()).collect();
         assert_eq!(names, ["ollama/a", "ollama/b", "ollama/c", "ollama/d"]);
     }

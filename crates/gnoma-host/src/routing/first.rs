@@ -52,28 +52,32 @@ pub(super) fn is_pinned(SessionSpec { overrides, environment, .. }: &SessionSpec
 
 /// The settings with what the command line means by `--model provider/model`, and with the server of
 /// the small model.
-pub(crate) fn settings(settings: &RoutingSettings, overrides: &Overrides) -> RoutingSettings {
+pub(crate) fn settings_with_overrides(
+    settings: &RoutingSettings,
+    overrides: &Overrides,
+) -> RoutingSettings {
     let mut settings = settings.clone();
     let overrides = &with_known_provider(&settings.provider, overrides);
     if let Some((name, url)) = slm::endpoint(&settings) {
         let url = url.to_owned();
         settings.provider.endpoints.entry(name.to_owned()).or_insert(url);
     }
-    if let Some((provider, model)) = written(&settings.provider, overrides) {
+    if let Some((provider, model)) = provider_and_model(&settings.provider, overrides) {
         settings.provider.default = Some(provider);
         settings.provider.model = Some(model);
     }
     let named = overrides.model.as_deref().filter(|_| overrides.provider.is_none());
     let agent = named.map(|named| named.strip_prefix(AGENT_PREFIX).unwrap_or(named));
-    if let Some(agent) = agent.filter(|name| settings.agents.named(name).is_some()) {
+    if let Some(agent) = agent.filter(|name| settings.agents.find_by_name(name).is_some()) {
         settings.provider.default = Some(agents::PROVIDER.to_owned());
         settings.provider.model = Some(agent.to_owned());
-    } else if let Some((provider, model)) = named.and_then(|named| split(&settings.provider, named))
+    } else if let Some((provider, model)) =
+        named.and_then(|named| split_name(&settings.provider, named))
     {
         settings.provider.default = Some(provider);
         settings.provider.model = Some(model);
-    } else if let Some(model) = alone(&settings.provider, overrides)
-        && let Some(owner) = owner::of(&settings.provider, &model)
+    } else if let Some(model) = model_without_provider(&settings.provider, overrides)
+        && let Some(owner) = owner::owner_with_key(&settings.provider, &model)
     {
         settings.provider.default = Some(owner.to_owned());
         settings.provider.model = Some(model);
@@ -109,7 +113,7 @@ fn with_known_provider(provider: &Provider, overrides: &Overrides) -> Overrides 
 
 /// Provider and model, where the settings have both in one: as the provider, or as a model that cannot be one of
 /// the provider that is set.
-fn written(provider: &Provider, overrides: &Overrides) -> Option<(String, String)> {
+fn provider_and_model(provider: &Provider, overrides: &Overrides) -> Option<(String, String)> {
     let default = provider.default.as_deref();
     if let Some((before, model)) = default.and_then(|default| default.split_once('/')) {
         let is_known = KNOWN.iter().any(|known| known.name == before);
@@ -118,18 +122,18 @@ fn written(provider: &Provider, overrides: &Overrides) -> Option<(String, String
     }
     let named = provider.model.as_deref().filter(|_| overrides.provider.is_none())?;
     let is_open = default.is_none_or(|default| !owner::may_have(provider, default, named));
-    if is_open { split(provider, named) } else { None }
+    if is_open { split_name(provider, named) } else { None }
 }
 
 /// The model that is named without a provider, for this run or where none is set.
-fn alone(provider: &Provider, overrides: &Overrides) -> Option<String> {
+fn model_without_provider(provider: &Provider, overrides: &Overrides) -> Option<String> {
     let named = if overrides.provider.is_some() { None } else { overrides.model.as_ref() };
     named.or(provider.model.as_ref().filter(|_| provider.default.is_none())).cloned()
 }
 
 /// Provider and model of a name that has both: the call goes there, or nowhere. Ids of models may have slashes of
 /// their own, so a model that the default provider has or may have is its own.
-fn split(provider: &Provider, named: &str) -> Option<(String, String)> {
+fn split_name(provider: &Provider, named: &str) -> Option<(String, String)> {
     let (before, model) = named.split_once('/')?;
     let is_known = |known: &KnownProvider| known.name == before;
     let is_set_up = provider.endpoints.contains_key(before)
@@ -157,7 +161,7 @@ pub(super) fn turned_off(settings: &RoutingSettings, provider: &str) -> BTreeSet
 
 /// Finds the arm that is asked first. Only servers on this machine are asked, unless nothing else tells a model.
 /// A model that is turned off is not chosen, unless it `is_pinned`: named for this run.
-pub(super) async fn find(
+pub(super) async fn find_first_arm(
     maker: &mut Maker,
     http: &Http,
     firewall: &Firewall,
@@ -169,24 +173,25 @@ pub(super) async fn find(
         None => match find_provider(&maker.settings().provider, http).await {
             Some(known) => known.name.to_owned(),
             // What is wrong with the one that is set up says more than how to begin.
-            None => match only(&maker.settings().provider) {
+            None => match only_provider(&maker.settings().provider) {
                 Some(name) => name,
-                None => return Err(nobody(&maker.settings().provider)),
+                None => return Err(no_provider_error(&maker.settings().provider)),
             },
         },
     };
     if name == agents::PROVIDER {
         let model = maker.settings().provider.model.clone().unwrap_or_default();
         let arm = ModelRef { provider: name, model };
-        return maker.make(&arm, Told::default()).map(|_| First { arm, told: Told::default() });
+        return maker.make_arm(&arm, Told::default()).map(|_| First { arm, told: Told::default() });
     }
     if let Some(model) = &maker.settings().provider.model {
-        owner::check(&maker.settings().provider, &name, model)?;
+        owner::check_owner(&maker.settings().provider, &name, model)?;
     }
     let connection = maker.connection(&name)?;
     let settings = maker.settings();
     let off = if is_pinned { BTreeSet::new() } else { turned_off(settings, &name) };
-    let (model, told) = model(&settings.provider, &name, &off, &connection, firewall).await?;
+    let (model, told) =
+        choose_model(&settings.provider, &name, &off, &connection, firewall).await?;
     Ok(First { arm: ModelRef { provider: name, model }, told })
 }
 
@@ -197,11 +202,11 @@ pub async fn find_provider(provider: &Provider, http: &Http) -> Option<&'static 
         return Some(known);
     }
     for known in KNOWN.iter().filter(|known| matches!(known.name, "ollama" | "llamacpp")) {
-        let Ok(profile) = wire::profile(provider, known.name) else {
+        let Ok(profile) = wire::provider_profile(provider, known.name) else {
             continue;
         };
-        let server = gnoma_llm::connect(profile, http.clone());
-        let models = timeout(PROBE_TIMEOUT, server.models()).await;
+        let server = gnoma_llm::connect_provider(profile, http.clone());
+        let models = timeout(PROBE_TIMEOUT, server.list_models()).await;
         if matches!(models, Ok(Ok(models)) if !models.is_empty()) {
             return Some(known);
         }
@@ -211,7 +216,7 @@ pub async fn find_provider(provider: &Provider, http: &Http) -> Option<&'static 
 
 /// The models of a provider that are chosen without asking it, the best first: the one that is set, those that are listed
 /// for it, and its usual one.
-pub(super) fn candidates<'p>(
+pub(super) fn model_candidates<'p>(
     provider: &'p Provider,
     name: &'p str,
 ) -> impl Iterator<Item = &'p str> {
@@ -222,7 +227,7 @@ pub(super) fn candidates<'p>(
 }
 
 /// The model and, where the server tells, what it is. Only servers of people's own are asked.
-async fn model(
+async fn choose_model(
     provider: &Provider,
     name: &str,
     off: &BTreeSet<String>,
@@ -230,7 +235,7 @@ async fn model(
     firewall: &Firewall,
 ) -> Result<(String, Told)> {
     let known = KNOWN.iter().find(|known| known.name == name);
-    let named = candidates(provider, name).find(|model| !off.contains(*model));
+    let named = model_candidates(provider, name).find(|model| !off.contains(*model));
     let is_listed = provider.models.get(name).is_some_and(|models| !models.is_empty());
     if named.is_none() && is_listed {
         return Err(all_turned_off(name));
@@ -239,10 +244,10 @@ async fn model(
     if !is_own && let Some(named) = named {
         return Ok((named.to_owned(), Told::default()));
     }
-    let models = match (timeout(PROBE_TIMEOUT, connection.models()).await, named) {
+    let models = match (timeout(PROBE_TIMEOUT, connection.list_models()).await, named) {
         (Ok(Ok(models)), _) => models,
         (_, Some(named)) => return Ok((named.to_owned(), Told::default())),
-        (Ok(Err(error)), None) => return Err(firewall.error(error).into()),
+        (Ok(Err(error)), None) => return Err(firewall.redact_error(error).into()),
         (Err(_), None) => {
             let text = format!("`{name}` does not list its models; choose one with --model");
             return Err(HostError::usage(text));
@@ -271,14 +276,14 @@ fn all_turned_off(name: &str) -> HostError {
 }
 
 /// The one provider whose address was set, where no model is named.
-fn only(provider: &Provider) -> Option<String> {
+fn only_provider(provider: &Provider) -> Option<String> {
     let mut set_up = provider.endpoints.keys().filter(|_| provider.model.is_none());
     set_up.next().filter(|_| provider.endpoints.len() == 1).cloned()
 }
 
 /// Returns the error for when there is no model to ask by default: it says what to do, for users who have named a
 /// model and for the others.
-fn nobody(provider: &Provider) -> HostError {
+fn no_provider_error(provider: &Provider) -> HostError {
     let set_up: Vec<&str> = provider.endpoints.keys().map(String::as_str).collect();
     match &provider.model {
         Some(model) if !set_up.is_empty() => HostError::usage(format!(
@@ -291,7 +296,7 @@ fn nobody(provider: &Provider) -> HostError {
 }
 
 /// No arm is left: why.
-pub(super) fn nothing(left: &[Left]) -> HostError {
+pub(super) fn no_arm_error(left: &[Left]) -> HostError {
     if left.is_empty() {
         return HostError::usage(HOW_TO_START);
     }

@@ -28,23 +28,23 @@ pub(super) struct Wishes {
 
 /// Returns what the settings want of the router, and what of it cannot hold. `home` shortens the places that
 /// messages name.
-pub(super) fn wishes(settings: &RoutingSettings, home: Option<&Path>) -> Wishes {
+pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) -> Wishes {
     let router = &settings.router;
     let mut rules: Vec<Rule> =
-        (1..).zip(&router.rules).map(|(number, rule)| self::rule(number, rule, home)).collect();
-    let mut warnings = rules::check(&rules);
-    rules.extend(strengths(settings));
-    let limits = limits(settings, &mut warnings);
-    let classifier = slm::arm(settings);
+        (1..).zip(&router.rules).map(|(number, rule)| self::to_rule(number, rule, home)).collect();
+    let mut warnings = rules::check_rules(&rules);
+    rules.extend(strength_rules(settings));
+    let limits = pool_limits(settings, &mut warnings);
+    let classifier = slm::classifier_arm(settings);
     let only_classifies = classifier.as_ref().is_some_and(|arm| slm::only_sorts(settings, arm));
     let options = RoutingOptions {
         rules,
-        roles: roles(&router.roles),
-        value_micro_usd: worth(router.value_micro_usd, router.priority),
+        roles: to_roles(&router.roles),
+        value_micro_usd: result_value(router.value_micro_usd, router.priority),
         second_micro_usd: router.second_micro_usd,
-        strategy: strategy(router.strategy),
+        strategy: to_strategy(router.strategy),
         max_attempts: usize::try_from(router.max_attempts).unwrap_or(usize::MAX),
-        verify: verify(router.verify),
+        verify: to_verify(router.verify),
         checks: router.checks.clone(),
         failover: router.failover,
         local_only: settings.privacy.incognito && settings.privacy.local_only,
@@ -62,7 +62,7 @@ pub(super) fn ask_the_time(rules: &[Rule]) -> bool {
 }
 
 /// Returns the worth of a right result to a user with this priority.
-fn worth(value_micro_usd: u64, priority: Priority) -> u64 {
+fn result_value(value_micro_usd: u64, priority: Priority) -> u64 {
     let percent: u128 = match priority {
         Priority::Low => 50,
         Priority::Normal => 100,
@@ -72,7 +72,7 @@ fn worth(value_micro_usd: u64, priority: Priority) -> u64 {
     u64::try_from(u128::from(value_micro_usd) * percent / 100).unwrap_or(u64::MAX)
 }
 
-fn rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
+fn to_rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
     let name = if rule.name.is_empty() { format!("number {number}") } else { rule.name.clone() };
     let mut then: Vec<RuleEffect> = rule.pin.iter().cloned().map(RuleEffect::Pin).collect();
     if !rule.forbid.is_empty() {
@@ -86,15 +86,15 @@ fn rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
     let when = When {
         tasks: rule.task.clone(),
         paths: rule.path.clone(),
-        hours: hours(rule),
+        hours: to_hours(rule),
         min_complexity: rule.complexity.map(|Share { from, .. }| from),
         max_complexity: rule.complexity.map(|Share { to, .. }| to),
     };
-    Rule { name, origin: place(&rule.place, home), when, then }
+    Rule { name, origin: display_place(&rule.place, home), when, then }
 }
 
 /// The place of a rule: file and line, the home as `~`.
-fn place(place: &Place, home: Option<&Path>) -> String {
+fn display_place(place: &Place, home: Option<&Path>) -> String {
     let Place::File { path, position } = place else { return place.to_string() };
     let shown = home::shorten(path, home);
     match position {
@@ -104,8 +104,8 @@ fn place(place: &Place, home: Option<&Path>) -> String {
 }
 
 /// Days without hours are whole days.
-fn hours(rule: &RoutingRule) -> Option<Hours> {
-    let days: Vec<Day> = rule.days.iter().copied().map(day).collect();
+fn to_hours(rule: &RoutingRule) -> Option<Hours> {
+    let days: Vec<Day> = rule.days.iter().copied().map(to_day).collect();
     match rule.hours {
         Some(hours) => Some(Hours { from: hours.from_min, to: hours.to_min, days }),
         None if days.is_empty() => None,
@@ -113,7 +113,7 @@ fn hours(rule: &RoutingRule) -> Option<Hours> {
     }
 }
 
-fn day(day: settings::Weekday) -> Day {
+fn to_day(day: settings::Weekday) -> Day {
     match day {
         settings::Weekday::Mon => Day::Mon,
         settings::Weekday::Tue => Day::Tue,
@@ -126,7 +126,7 @@ fn day(day: settings::Weekday) -> Day {
 }
 
 /// Arms that are said to be good at something are preferred for it.
-fn strengths(settings: &RoutingSettings) -> impl Iterator<Item = Rule> {
+fn strength_rules(settings: &RoutingSettings) -> impl Iterator<Item = Rule> {
     let strong = settings.arms.iter().filter(|(_, arm)| arm.enabled && !arm.strengths.is_empty());
     strong.map(|(name, arm)| Rule {
         name: format!("strengths of {name}"),
@@ -136,12 +136,12 @@ fn strengths(settings: &RoutingSettings) -> impl Iterator<Item = Rule> {
     })
 }
 
-fn roles(roles: &settings::Roles) -> Roles {
+fn to_roles(roles: &settings::Roles) -> Roles {
     let settings::Roles { small, planner, editor, reviewer } = roles.clone();
     Roles { small, planner, editor, reviewer }
 }
 
-fn strategy(strategy: settings::Strategy) -> Strategy {
+fn to_strategy(strategy: settings::Strategy) -> Strategy {
     match strategy {
         settings::Strategy::Auto => Strategy::Auto,
         settings::Strategy::Single => Strategy::Single,
@@ -151,7 +151,7 @@ fn strategy(strategy: settings::Strategy) -> Strategy {
     }
 }
 
-fn verify(verify: settings::Verify) -> Verify {
+fn to_verify(verify: settings::Verify) -> Verify {
     match verify {
         settings::Verify::Auto => Verify::Auto,
         settings::Verify::Checks => Verify::Checks,
@@ -160,13 +160,14 @@ fn verify(verify: settings::Verify) -> Verify {
     }
 }
 
-fn limits(settings: &RoutingSettings, warnings: &mut Vec<String>) -> PoolLimits {
+fn pool_limits(settings: &RoutingSettings, warnings: &mut Vec<String>) -> PoolLimits {
     let settings::Caps { turn, session, day, month, project_day, project_month } =
         settings.router.caps;
     let mut limits =
         PoolLimits::new(Caps { turn, session, day, month, project_day, project_month });
     for (name, stated) in &settings.rate_limits {
-        if let Err(unknown) = limits.add(name, rates(stated), name, stated.tier.as_deref()) {
+        if let Err(unknown) = limits.add_rates(name, to_rates(stated), name, stated.tier.as_deref())
+        {
             warnings.push(unknown.to_string());
         }
     }
@@ -174,7 +175,7 @@ fn limits(settings: &RoutingSettings, warnings: &mut Vec<String>) -> PoolLimits 
 }
 
 /// Rates as they are stated. A 0 lifts what the plan says; without a plan there is nothing to lift.
-fn rates(stated: &RateLimits) -> Rates {
+fn to_rates(stated: &RateLimits) -> Rates {
     let has_plan = stated.tier.is_some();
     let lifted = |rate: Option<u64>| match rate {
         Some(0) => has_plan.then_some(u64::MAX),
@@ -225,7 +226,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        wishes(&Lowered::from(gnoma_config::load(&sources).unwrap()).routing, Some(folder.path()))
+        convert_settings(
+            &Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing,
+            Some(folder.path()),
+        )
     }
 
     #[test]
@@ -240,7 +244,7 @@ mod tests {
         assert_eq!(nights.label(), "rule `nights` (~/config.toml:2)");
         assert_eq!((nights.when.min_complexity, nights.when.max_complexity), (Some(10), Some(40)));
         let at = |day, minute| LocalTime { day, minute };
-        let holds = |rule: &Rule, time| rule.when.hours.as_ref().unwrap().hold(time);
+        let holds = |rule: &Rule, time| rule.when.hours.as_ref().unwrap().contains_time(time);
         assert!(holds(nights, at(Day::Sat, 60)) && !holds(nights, at(Day::Fri, 60)));
         assert!(holds(sundays, at(Day::Sun, 1_439)) && !holds(sundays, at(Day::Mon, 0)));
         assert_eq!((sundays.name.as_str(), strong.when.tasks.len()), ("number 2", 1));
@@ -273,9 +277,9 @@ mod tests {
     #[test]
     fn a_zero_lifts_a_limit_of_the_plan_and_no_other() {
         let stated = RateLimits { rpm: Some(0), tpm: Some(5), ..RateLimits::default() };
-        assert_eq!(rates(&stated).rpm, None);
+        assert_eq!(to_rates(&stated).rpm, None);
         let planned = RateLimits { tier: Some("1".to_owned()), ..stated };
-        assert_eq!((rates(&planned).rpm, rates(&planned).tpm), (Some(u64::MAX), Some(5)));
+        assert_eq!((to_rates(&planned).rpm, to_rates(&planned).tpm), (Some(u64::MAX), Some(5)));
     }
 
     #[test]
@@ -293,7 +297,7 @@ mod tests {
             scope: &gnoma_router::pool::Scope::new("s"),
             project: "p",
         };
-        let draws = wishes.options.limits.draws(&call, &Learnt::default());
+        let draws = wishes.options.limits.draws_for_call(&call, &Learnt::default());
         let caps: Vec<_> = draws.iter().flat_map(|draw| &draw.limits).collect();
         assert_eq!(caps.len(), 1);
         assert_eq!((caps[0].unit, caps[0].most), (Unit::MicroUsd, 2_500_000));

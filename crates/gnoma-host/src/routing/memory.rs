@@ -25,12 +25,12 @@ pub const MAX_SCORES_BYTES: u64 = 8 << 20;
 const SAME_MOMENT_MS: i64 = 1_000;
 
 /// The router as it was left, with what was published of the arms.
-pub fn router(kept: &Kept, known: &[gnoma_router::Arm]) -> Router {
+pub fn restore_router(kept: &Kept, known: &[gnoma_router::Arm]) -> Router {
     let tuning = Tuning::default();
     let state = kept.state.as_ref();
     let restored = state.and_then(|state| Router::from_state(tuning, state).ok());
     let mut router = restored.unwrap_or_else(|| Router::new(tuning));
-    router.admit(known.to_vec());
+    router.register_arms(known.to_vec());
     router
 }
 
@@ -45,8 +45,8 @@ pub struct Book {
 
 impl Book {
     /// `folder`: the state folder of the profile; `config_dir`: where the older gnoma left its scores.
-    pub(super) fn at(folder: &Path, config_dir: &Path, notices: Notices) -> Self {
-        let file = StateFile::at(folder.join("router.json"));
+    pub(super) fn in_folder(folder: &Path, config_dir: &Path, notices: Notices) -> Self {
+        let file = StateFile::at_path(folder.join("router.json"));
         Self { file, scores: config_dir.join("quality.json"), notices }
     }
 
@@ -58,31 +58,32 @@ impl Book {
     /// Reads the scores; creates nothing. Reports what had to be set aside.
     pub fn read(&self) -> io::Result<Kept> {
         let Read { kept, told } = self.file.read()?;
-        self.tell(told);
+        self.report_set_aside(told);
         Ok(kept)
     }
 
     /// Lets `change` have the router and what else is kept, and keeps both.
-    pub fn change<T>(
+    pub fn update_state<T>(
         &self,
         known: &[gnoma_router::Arm],
         change: impl FnOnce(&mut Router, &mut Kept) -> T,
     ) -> io::Result<T> {
-        let (given, told) = self.file.change(|kept| {
-            let mut router = router(kept, known);
+        let (given, told) = self.file.update_locked(|kept| {
+            let mut router = restore_router(kept, known);
             let given = change(&mut router, kept);
-            kept.state = Some(router.state());
+            kept.state = Some(router.to_state());
             given
         })?;
-        self.tell(told);
+        self.report_set_aside(told);
         Ok(given)
     }
 
     /// Forgets everything that was learnt.
     pub fn reset(&self) -> io::Result<()> {
         // Scores that were taken over once are not taken over again.
-        let (_, told) = self.file.change(|kept| *kept = Kept { imported: true, ..Kept::NONE })?;
-        self.tell(told);
+        let (_, told) =
+            self.file.update_locked(|kept| *kept = Kept { imported: true, ..Kept::NONE })?;
+        self.report_set_aside(told);
         Ok(())
     }
 
@@ -93,8 +94,8 @@ impl Book {
 
     /// Puts another state in place of what was learnt.
     pub fn replace(&self, with: Kept) -> io::Result<()> {
-        let (_, told) = self.file.change(|kept| *kept = with)?;
-        self.tell(told);
+        let (_, told) = self.file.update_locked(|kept| *kept = with)?;
+        self.report_set_aside(told);
         Ok(())
     }
 
@@ -117,30 +118,30 @@ impl Book {
     fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
         let bytes = bounded_file::read_existing(&self.scores, MAX_SCORES_BYTES)?;
         let quality = Quality::read(&io::read_to_string(&*bytes)?)?;
-        let kept = self.teach(&quality, known)?;
+        let kept = self.teach_scores(&quality, known)?;
         self.notices.info(taken_over(&quality, &self.scores));
         Ok(kept)
     }
 
     /// Says what had to be set aside.
-    fn tell(&self, aside: Option<String>) {
+    fn report_set_aside(&self, aside: Option<String>) {
         if let Some(aside) = aside {
             self.notices.warning(aside);
         }
     }
 
     /// Teaches scores to what was learnt.
-    pub fn teach(&self, quality: &Quality, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
-        self.change(known, |router, kept| {
-            quality.teach(router);
+    pub fn teach_scores(&self, quality: &Quality, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
+        self.update_state(known, |router, kept| {
+            quality.teach_router(router);
             kept.imported = true;
-            Kept { state: Some(router.state()), ..kept.clone() }
+            Kept { state: Some(router.to_state()), ..kept.clone() }
         })
     }
 
     /// Records that a person rewound the last turn: its work was not right. Once for a task; returns false if it is
     /// unknown whose work that was. `ended_ms`: when the conversation last continued.
-    pub fn undone(&self, project: &str, session: &str, ended_ms: i64) -> io::Result<bool> {
+    pub fn record_rewind(&self, project: &str, session: &str, ended_ms: i64) -> io::Result<bool> {
         let is_it = |open: &Open| {
             open.project == project
                 && open.session == session
@@ -149,11 +150,11 @@ impl Book {
         if !self.path().exists() || !self.read()?.open.iter().any(is_it) {
             return Ok(false);
         }
-        self.change(&[], |router, kept| {
-            let Some(open) = kept.forget(project).filter(is_it) else { return false };
+        self.update_state(&[], |router, kept| {
+            let Some(open) = kept.forget_task(project).filter(is_it) else { return false };
             let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
             let tried = vec![Tried { attempt, right: Some(false), weight: 1.0 }];
-            router.correct(&TaskOutcome { kind: open.kind, tried });
+            router.correct_outcome(&TaskOutcome { kind: open.kind, tried });
             true
         })
     }
@@ -165,7 +166,7 @@ pub fn taken_over(quality: &Quality, path: &Path) -> String {
         0 => String::new(),
         lost => format!("; skipped {lost} that name unknown models or tasks, or are not scores"),
     };
-    format!("imported {} scores of `{}`{lost}", quality.count(), path.display())
+    format!("imported {} scores of `{}`{lost}", quality.score_count(), path.display())
 }
 
 /// Remembers for a session.
@@ -180,20 +181,20 @@ pub(super) struct Memory {
 }
 
 impl routing::Memory for Memory {
-    fn learnt(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
+    fn learn_outcome(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
         let book = self.book.clone();
         let known = self.known.lock().clone();
         let (project, session) = (self.project.clone(), self.begun.get().map(ToString::to_string));
         let at_ms = self.clock.now_ms();
         let kept = spawn_blocking(move || {
-            let open = open(&outcome, &project, session, at_ms);
+            let open = unjudged_task(&outcome, &project, session, at_ms);
             if !book.path().exists() {
                 book.import_once(Kept::NONE, &known);
             }
-            book.change(&known, |router, kept| {
-                router.learn(&outcome);
-                kept.forget(&project);
-                open.into_iter().for_each(|open| kept.remember(open));
+            book.update_state(&known, |router, kept| {
+                router.record_outcome(&outcome);
+                kept.forget_task(&project);
+                open.into_iter().for_each(|open| kept.remember_task(open));
             })
         });
         let path = self.book.path();
@@ -208,7 +209,12 @@ impl routing::Memory for Memory {
 }
 
 /// A task whose end nobody has judged, if that is what the outcome tells of.
-fn open(outcome: &TaskOutcome, project: &str, session: Option<String>, at_ms: i64) -> Option<Open> {
+fn unjudged_task(
+    outcome: &TaskOutcome,
+    project: &str,
+    session: Option<String>,
+    at_ms: i64,
+) -> Option<Open> {
     let last = outcome.tried.last().filter(|tried| tried.right.is_none())?;
     Some(Open {
         project: project.to_owned(),
@@ -260,7 +266,7 @@ mod tests {
         let begun = Begun::default();
         begun.set(SessionId::new("s1")).unwrap();
         Memory {
-            book: Book::at(folder, folder, Notices::unheard()),
+            book: Book::in_folder(folder, folder, Notices::without_sink()),
             project: "p".to_owned(),
             begun,
             clock: Clock::default(),
@@ -272,7 +278,7 @@ mod tests {
     async fn an_undo_in_another_process_counts_once_and_for_its_session_only() {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
-        memory.learnt(outcome(None)).await.unwrap();
+        memory.learn_outcome(outcome(None)).await.unwrap();
         let standing = || {
             let kept = memory.book.read().unwrap();
             // What was learnt of an arm counts once it is there.
@@ -282,19 +288,19 @@ mod tests {
                 priors: Default::default(),
                 overall: None,
             };
-            router(&kept, &[known]).standing(&arm(), &TaskKind::new("debug"))
+            restore_router(&kept, &[known]).estimate_arm(&arm(), &TaskKind::new("debug"))
         };
         let quality = || standing().quality;
         let before = quality();
         let tasks = standing().tasks;
-        assert!(!memory.book.undone("p", "s2", 0).unwrap());
-        assert!(!memory.book.undone("q", "s1", 0).unwrap());
-        assert!(!memory.book.undone("p", "s1", i64::MAX).unwrap(), "it went on since");
-        assert!(memory.book.undone("p", "s1", 0).unwrap());
+        assert!(!memory.book.record_rewind("p", "s2", 0).unwrap());
+        assert!(!memory.book.record_rewind("q", "s1", 0).unwrap());
+        assert!(!memory.book.record_rewind("p", "s1", i64::MAX).unwrap(), "it went on since");
+        assert!(memory.book.record_rewind("p", "s1", 0).unwrap());
         assert!(quality() < before);
         assert_eq!((tasks, standing().tasks), (1, 1), "the task is the same");
         let after = quality();
-        assert!(!memory.book.undone("p", "s1", 0).unwrap());
+        assert!(!memory.book.record_rewind("p", "s1", 0).unwrap());
         assert!((quality() - after).abs() < f64::EPSILON);
     }
 
@@ -302,8 +308,8 @@ mod tests {
     async fn what_was_judged_is_not_open() {
         let folder = tempfile::tempdir().unwrap();
         let memory = memory(folder.path());
-        memory.learnt(outcome(Some(true))).await.unwrap();
-        assert!(!memory.book.undone("p", "s1", 0).unwrap());
+        memory.learn_outcome(outcome(Some(true))).await.unwrap();
+        assert!(!memory.book.record_rewind("p", "s1", 0).unwrap());
     }
 
     #[test]
@@ -311,7 +317,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = r#"{"scores": {"a/b": {"debug": {"Value": 1, "Count": 9}}}}"#;
         std::fs::write(folder.path().join("quality.json"), text).unwrap();
-        let book = Book::at(folder.path(), folder.path(), Notices::unheard());
+        let book = Book::in_folder(folder.path(), folder.path(), Notices::without_sink());
         let kept = book.import_once(book.read().unwrap(), &[]);
         assert!(kept.imported && kept.state.is_some());
         assert_eq!(book.import_once(kept.clone(), &[]), kept);
@@ -324,8 +330,9 @@ mod tests {
     #[test]
     fn nothing_is_made_by_asking() {
         let folder = tempfile::tempdir().unwrap();
-        let book = Book::at(&folder.path().join("state"), folder.path(), Notices::unheard());
-        assert!(!book.undone("p", "s", 0).unwrap());
+        let book =
+            Book::in_folder(&folder.path().join("state"), folder.path(), Notices::without_sink());
+        assert!(!book.record_rewind("p", "s", 0).unwrap());
         assert_eq!(book.read().unwrap(), Kept::NONE);
         assert!(!folder.path().join("state").exists());
     }

@@ -38,13 +38,13 @@ const WORDS: &[(&str, &str)] = &[
 ];
 
 /// Returns what was probably meant to set up a provider, if none is set up.
-pub(super) fn found(environment: &Environment) -> Option<String> {
-    key(environment).or_else(|| file(environment))
+pub(super) fn find_misnamed(environment: &Environment) -> Option<String> {
+    misnamed_key(environment).or_else(|| misplaced_file(environment))
 }
 
 /// A variable that holds a key and is named in another way than gnoma reads it, with what to do. No value is
 /// shown.
-fn key(environment: &Environment) -> Option<String> {
+fn misnamed_key(environment: &Environment) -> Option<String> {
     environment.variables().iter().filter(|(_, value)| !value.trim().is_empty()).find_map(
         |(name, _)| {
             // Services of Azure have an address of one's own, too.
@@ -64,7 +64,7 @@ fn key(environment: &Environment) -> Option<String> {
 }
 
 /// A file that was probably meant as the configuration, if there is none, with where that goes.
-fn file(environment: &Environment) -> Option<String> {
+fn misplaced_file(environment: &Environment) -> Option<String> {
     let folder = environment.config_dir();
     let read = folder.join("config.toml");
     if read.symlink_metadata().is_ok() {
@@ -90,7 +90,9 @@ mod tests {
 
     #[test]
     fn a_variable_that_is_named_in_another_way_is_found() {
-        let found = |name: &str| key(&Environment::new([(name.to_owned(), "k".to_owned())].into()));
+        let found = |name: &str| {
+            misnamed_key(&Environment::new([(name.to_owned(), "k".to_owned())].into()))
+        };
         for (name, read) in [
             ("OPENAI_KEY", "OPENAI_API_KEY"),
             ("OPEN_AI_API_KEY", "OPENAI_API_KEY"),
@@ -107,7 +109,7 @@ mod tests {
             assert_eq!(found(name), None, "{name}");
         }
         assert_eq!(
-            key(&Environment::new([("OPENAI_KEY".to_owned(), " ".to_owned())].into())),
+            misnamed_key(&Environment::new([("OPENAI_KEY".to_owned(), " ".to_owned())].into())),
             None
         );
     }
@@ -116,7 +118,9 @@ mod tests {
     fn a_configuration_in_the_wrong_place_is_found() {
         let home = tempfile::tempdir().unwrap();
         let said = || {
-            file(&Environment::new([("HOME".to_owned(), home.path().display().to_string())].into()))
+            misplaced_file(&Environment::new(
+                [("HOME".to_owned(), home.path().display().to_string())].into(),
+            ))
         };
         assert_eq!(said(), None);
         std::fs::write(home.path().join(".gnoma.toml"), "").unwrap();

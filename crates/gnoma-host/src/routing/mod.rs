@@ -30,7 +30,7 @@ use gnoma_guard::privacy::Keep;
 use gnoma_llm::catalogue::{self, Overlay};
 use gnoma_router::{Router, Tuning, rules};
 
-pub(crate) use self::first::settings;
+pub(crate) use self::first::settings_with_overrides;
 use self::{
     arms::{Made, Maker, Told},
     discovery::{Found, Known, Workshop},
@@ -56,7 +56,7 @@ pub struct Wanted {
     pub begun: Begun,
     /// The seed that decides between equals; `None`: another one every time.
     pub seed: Option<u64>,
-    /// Arms may come later, by [`Ready::discover`].
+    /// Arms may come later, by [`Ready::start_discovery`].
     pub grows: bool,
 }
 
@@ -74,7 +74,7 @@ pub struct Ready {
 impl Ready {
     /// Looks for arms on servers of this machine from now on, beside the session. `None` if there is nothing to
     /// look for.
-    pub fn discover(self) -> Option<Discovery> {
+    pub fn start_discovery(self) -> Option<Discovery> {
         if self.workshop.servers.is_empty() {
             return None;
         }
@@ -83,29 +83,29 @@ impl Ready {
     }
 
     /// Looks once, and waits for it.
-    pub async fn look(&mut self) {
-        let found = discovery::look(&self.workshop.lists(None)).await;
-        self.workshop.settle(&self.routes, &found);
+    pub async fn discover_once(&mut self) {
+        let found = discovery::discover_models(&self.workshop.model_lists(None)).await;
+        self.workshop.apply_models(&self.routes, &found);
     }
 }
 
 /// Returns what was probably meant to set up a provider if none is set up: a variable or a file with another name.
 #[must_use]
 pub fn misnamed_setup(environment: &Environment) -> Option<String> {
-    misnamed::found(environment)
+    misnamed::find_misnamed(environment)
 }
 
 /// Today, in days since 1970-01-01 (UTC).
-pub fn today(project: &Project) -> i32 {
+pub fn current_day(project: &Project) -> i32 {
     i32::try_from(project.now_ms().div_euclid(DAY_MS)).unwrap_or_default()
 }
 
 /// Records that a person rewound the last turn of a session, which says something about its arm. Ignores a failure
 /// to record it. `ended_ms`: when the conversation last continued.
-pub fn undone(project: &Project, session: &SessionId, ended_ms: i64) {
+pub fn record_rewind(project: &Project, session: &SessionId, ended_ms: i64) {
     if project.routing.router.learn {
         let key = project_key(&project.places.project);
-        drop(book(project).undone(&key, session.as_str(), ended_ms));
+        drop(score_book(project).record_rewind(&key, session.as_str(), ended_ms));
     }
 }
 
@@ -116,14 +116,18 @@ pub(crate) fn project_key(project: &Path) -> String {
 
 /// Returns the place where scores are saved; profiles do not share them.
 #[must_use]
-pub fn book(project: &Project) -> Book {
-    Book::at(&folder(project), &project.environment().config_dir(), project.notices.clone())
+pub fn score_book(project: &Project) -> Book {
+    Book::in_folder(
+        &profile_folder(project),
+        &project.environment().config_dir(),
+        project.notices.clone(),
+    )
 }
 
 /// The ledger of the profile.
 #[must_use]
-pub fn ledger(project: &Project) -> Arc<LateLedger> {
-    let is_kept = guarding::privacy(project.routing.privacy).may(Keep::Learning);
+pub fn profile_ledger(project: &Project) -> Arc<LateLedger> {
+    let is_kept = guarding::to_privacy(project.routing.privacy).can_save(Keep::Learning);
     let path = ledger_file(project);
     project.shared.ledger(is_kept.then_some(path), project.notices.clone())
 }
@@ -132,7 +136,7 @@ pub fn ledger(project: &Project) -> Arc<LateLedger> {
 #[must_use]
 pub fn ledger_to_look_at(project: &Project) -> Arc<LateLedger> {
     if has_ledger(project) {
-        ledger(project)
+        profile_ledger(project)
     } else {
         project.shared.ledger(None, project.notices.clone())
     }
@@ -145,7 +149,7 @@ pub(crate) fn ledger_to_report(project: &Project) -> LateLedger {
     LateLedger::to_read(path, project.notices.clone())
 }
 
-fn folder(project: &Project) -> PathBuf {
+fn profile_folder(project: &Project) -> PathBuf {
     let state = project.environment().state_dir();
     match &project.keeping.profile {
         Some(profile) => state.join("profiles").join(profile),
@@ -160,42 +164,42 @@ pub fn has_ledger(project: &Project) -> bool {
 }
 
 fn ledger_file(project: &Project) -> PathBuf {
-    folder(project).join("ledger.db")
+    profile_folder(project).join("ledger.db")
 }
 
 /// Returns the published facts about these arms, whether they can be asked or not.
-pub fn known<'a>(
+pub fn published_arms<'a>(
     project: &Project,
     arms: impl Iterator<Item = &'a ModelRef>,
 ) -> Vec<gnoma_router::Arm> {
     let settings = &project.routing;
-    let catalogue = catalogue(project);
-    arms.map(|name| arms::known(settings, &catalogue, name).1).collect()
+    let catalogue = load_catalogue(project);
+    arms.map(|name| arms::known_arm(settings, &catalogue, name).1).collect()
 }
 
 /// The price of a model as settings or the catalogue have it, if it is known.
 pub(crate) fn price_of(project: &Project, arm: &ModelRef) -> Option<Price> {
-    arms::known(&project.routing, &catalogue(project), arm).0
+    arms::known_arm(&project.routing, &load_catalogue(project), arm).0
 }
 
 /// The known prices of the existing arms and of those that were used.
 #[must_use]
-pub fn prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
+pub fn known_prices(project: &Project, totals: &[Total]) -> Vec<(ModelRef, Price)> {
     let settings = &project.routing;
-    let catalogue = catalogue(project);
-    let mut names = roster::of(settings, &catalogue, today(project)).arms;
+    let catalogue = load_catalogue(project);
+    let mut names = roster::build_roster(settings, &catalogue, current_day(project)).arms;
     names.extend(totals.iter().map(|total| total.arm.clone()));
     gnoma_core::sort::by_key(&mut names, ToString::to_string);
     names.dedup();
     let priced = |name: ModelRef| {
-        let price = arms::known(settings, &catalogue, &name).0?;
+        let price = arms::known_arm(settings, &catalogue, &name).0?;
         Some((name, price))
     };
     names.into_iter().filter_map(priced).collect()
 }
 
 /// Models as the user corrected them; what cannot be used is reported and left out.
-fn catalogue(project: &Project) -> Overlay {
+fn load_catalogue(project: &Project) -> Overlay {
     let Some(file) = &project.routing.router.catalogue else { return Overlay::default() };
     let environment = project.environment();
     let path = home::expand(file, environment.home().as_deref(), &environment.config_dir());
@@ -208,7 +212,7 @@ fn catalogue(project: &Project) -> Overlay {
     let bytes = bounded_file::read_existing(&path, catalogue::MAX_TEXT_BYTES as u64);
     match bytes.and_then(|bytes| io::read_to_string(&*bytes)) {
         Err(error) => told(&error),
-        Ok(text) => catalogue::overlay(&text).unwrap_or_else(|error| told(&error)),
+        Ok(text) => catalogue::parse_overlay(&text).unwrap_or_else(|error| told(&error)),
     }
 }
 
@@ -216,40 +220,43 @@ fn catalogue(project: &Project) -> Overlay {
 ///
 /// # Errors
 /// No arm can be asked: why, and what to do.
-pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
+pub async fn prepare_routes(project: &Project, wanted: &Wanted) -> Result<Ready> {
     let spec = &project.spec;
     owner::check_name(&project.routing.provider, &spec.overrides)?;
-    let settings = first::settings(&project.routing, &spec.overrides);
+    let settings = first::settings_with_overrides(&project.routing, &spec.overrides);
     let is_pinned = first::is_pinned(spec);
     let is_off = settings.router.mode == RouterMode::Off;
-    let catalogue = catalogue(project);
-    let mut roster =
-        if is_off { Roster::default() } else { roster::of(&settings, &catalogue, today(project)) };
+    let catalogue = load_catalogue(project);
+    let mut roster = if is_off {
+        Roster::default()
+    } else {
+        roster::build_roster(&settings, &catalogue, current_day(project))
+    };
     let http = project.shared.http(&settings.network);
     let mut maker = Maker::new(settings, project.shared.clone(), catalogue);
-    let names = named(project, &mut maker, &http, &mut roster, is_pinned).await?;
+    let names = find_arm_names(project, &mut maker, &http, &mut roster, is_pinned).await?;
     let known = Known::default();
     let mut workshop =
         Workshop { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
-    let made = workshop.made(&Found::new());
+    let made = workshop.make_arms(&Found::new());
     let Some(model) = made.first().map(|made| made.arm.name()) else {
-        return Err(first::nothing(&roster.left));
+        return Err(first::no_arm_error(&roster.left));
     };
-    if let Some(note) = owner::note(&project.routing, &spec.overrides, &model) {
+    if let Some(note) = owner::owner_notice(&project.routing, &spec.overrides, &model) {
         project.notices.info(note);
     }
-    let options = options(project, wanted, workshop.maker.settings(), &made, &known);
+    let options = routing_options(project, wanted, workshop.maker.settings(), &made, &known);
     let options = RoutingOptions { pinned: is_pinned.then(|| model.clone()), ..options };
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     // Whoever does not look beside the session looks before it, where a rule wants more models.
-    let looks = !wanted.grows && rules::misses(&options.rules, &names);
+    let looks = !wanted.grows && rules::misses_arms(&options.rules, &names);
     let has_choice = !is_pinned && (made.len() > 1 || wanted.grows || looks);
-    let router = router(project, has_choice, &made);
+    let router = load_router(project, has_choice, &made);
     let routes = Arc::new(Routes::new(router, options));
-    workshop.put(&routes, made);
+    workshop.apply_arms(&routes, made);
     let mut ready = Ready { routes, model, left: roster.left, workshop };
     if looks {
-        ready.look().await;
+        ready.discover_once().await;
     }
     Ok(ready)
 }
@@ -259,13 +266,13 @@ pub async fn prepare(project: &Project, wanted: &Wanted) -> Result<Ready> {
 fn is_default_open(settings: &RoutingSettings, arms: &[ModelRef]) -> bool {
     let Some(default) = &settings.provider.default else { return false };
     let off = first::turned_off(settings, default);
-    let usual = first::candidates(&settings.provider, default).next();
+    let usual = first::model_candidates(&settings.provider, default).next();
     !usual.is_some_and(|usual| off.contains(usual))
         || !arms.iter().any(|arm| arm.provider == *default)
 }
 
 /// The names of the arms; who was asked for, or is the configured one, first.
-async fn named(
+async fn find_arm_names(
     project: &Project,
     maker: &mut Maker,
     http: &gnoma_net::Http,
@@ -276,17 +283,19 @@ async fn named(
     let is_first_needed =
         is_pinned || roster.arms.is_empty() || is_default_open(maker.settings(), &roster.arms);
     if is_first_needed {
-        match first::find(maker, http, &project.firewall, is_pinned).await {
+        match first::find_first_arm(maker, http, &project.firewall, is_pinned).await {
             Ok(First { arm, told }) => names.push((arm, told)),
             Err(error) => {
-                let others = roster.arms.iter().any(|arm| maker.make(arm, Told::default()).is_ok());
+                let others =
+                    roster.arms.iter().any(|arm| maker.make_arm(arm, Told::default()).is_ok());
                 let is_set_up = maker.settings().provider.default.is_some();
                 if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
                     // Something was set up, and what is wrong with it says more than how to begin.
-                    return Err(first::nothing(&roster.left));
+                    return Err(first::no_arm_error(&roster.left));
                 }
                 if is_pinned || !others {
-                    let remedy = error.remedy.or_else(|| misnamed::found(project.environment()));
+                    let remedy =
+                        error.remedy.or_else(|| misnamed::find_misnamed(project.environment()));
                     return Err(HostError { remedy, ..error });
                 }
                 project.notices.warning(error);
@@ -297,7 +306,7 @@ async fn named(
         if names.iter().any(|(known, _)| *known == arm) {
             continue;
         }
-        match maker.make(&arm, Told::default()) {
+        match maker.make_arm(&arm, Told::default()) {
             Ok(_) => names.push((arm, Told::default())),
             Err(why) => roster.left.push(Left { name: arm.to_string(), why: why.to_string() }),
         }
@@ -305,7 +314,7 @@ async fn named(
     Ok(names)
 }
 
-fn options(
+fn routing_options(
     project: &Project,
     wanted: &Wanted,
     settings: &RoutingSettings,
@@ -315,7 +324,7 @@ fn options(
     let Project { spec, places, notices, shared, firewall, .. } = project;
     let clock = shared.clock().clone();
     let Wishes { options, mut warnings } =
-        limits::wishes(settings, spec.environment.home().as_deref());
+        limits::convert_settings(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
     warnings.extend(unused_settings::at_start(project, settings));
@@ -325,9 +334,10 @@ fn options(
     }
     warnings.iter().for_each(|warning| notices.warning(warning));
     let key = project_key(&places.project);
-    let learns = settings.router.learn && guarding::privacy(settings.privacy).may(Keep::Learning);
+    let learns =
+        settings.router.learn && guarding::to_privacy(settings.privacy).can_save(Keep::Learning);
     let memory = learns.then(|| Memory {
-        book: book(project),
+        book: score_book(project),
         project: key.clone(),
         begun: Arc::clone(&wanted.begun),
         clock: clock.clone(),
@@ -337,36 +347,36 @@ fn options(
         let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         real.to_string_lossy().into_owned()
     };
-    let ledger = ledger(project);
+    let ledger = profile_ledger(project);
     let (branch_folder, firewall) = (spec.folder.clone(), Arc::clone(firewall));
     RoutingOptions {
         ground: rules::PathBase { root: path(&places.project), folder: path(&spec.folder) },
-        zone: clock::zone,
+        zone: clock::local_time_zone,
         project: key,
         branch: Box::new(move || current_branch(&branch_folder, &firewall)),
-        ledger: Some(MeteredLedger::of(project, Arc::clone(&ledger))),
+        ledger: Some(MeteredLedger::wrap_ledger(project, Arc::clone(&ledger))),
         board: Some(ledger),
         said: warnings,
         memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),
-        seed: wanted.seed.unwrap_or_else(|| clock.random()),
+        seed: wanted.seed.unwrap_or_else(|| clock.random_bits()),
         now_ms: Box::new(move || clock.now_ms()),
         ..options
     }
 }
 
 /// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
-fn router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
+fn load_router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
     let fresh = || Router::new(Tuning::default());
-    if !has_choice || !guarding::privacy(project.routing.privacy).may(Keep::Learning) {
+    if !has_choice || !guarding::to_privacy(project.routing.privacy).can_save(Keep::Learning) {
         return fresh();
     }
-    let book = book(project);
+    let book = score_book(project);
     let known: Vec<_> = made.iter().map(|made| made.published.clone()).collect();
     match book.read() {
         Ok(kept) if project.routing.router.learn => {
-            memory::router(&book.import_once(kept, &known), &known)
+            memory::restore_router(&book.import_once(kept, &known), &known)
         }
-        Ok(kept) => memory::router(&kept, &known),
+        Ok(kept) => memory::restore_router(&kept, &known),
         Err(error) => {
             let path = book.path().display();
             project.notices.warning(format_args!(
@@ -378,6 +388,6 @@ fn router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
 }
 
 /// Routes of one arm, of which nothing is kept.
-pub fn single(arm: Arm) -> Arc<Routes> {
-    Arc::new(Routes::single(arm))
+pub fn single_arm_routes(arm: Arm) -> Arc<Routes> {
+    Arc::new(Routes::with_single_arm(arm))
 }

@@ -14,12 +14,12 @@ pub(super) const PASSING_ON: &[&str] = &["openrouter"];
 const MAKERS: &[&str] = &["mistral", "anthropic", "openai", "google", "deepseek", "xai"];
 
 /// The vendor with a key whose model that is, where the provider that is asked by default does not have it.
-pub(super) fn of(provider: &Provider, model: &str) -> Option<&'static str> {
+pub(super) fn owner_with_key(provider: &Provider, model: &str) -> Option<&'static str> {
     let default = provider.default.as_deref();
     if default.is_some_and(|default| may_have(provider, default, model)) {
         return None;
     }
-    makers(model).find(|maker| has_key(provider, maker))
+    possible_makers(model).find(|maker| has_key(provider, maker))
 }
 
 /// Refuses a model for this run whose name is empty, or begins like the misspelled name of a provider: another provider
@@ -47,7 +47,7 @@ pub(super) fn check_name(provider: &Provider, overrides: &Overrides) -> Result<(
 
 /// Returns what the user should know about a model that was named for this run and goes to another provider than
 /// its name seems to say. `arm`: where it goes.
-pub(super) fn note(
+pub(super) fn owner_notice(
     settings: &RoutingSettings,
     overrides: &Overrides,
     arm: &ModelRef,
@@ -66,7 +66,7 @@ pub(super) fn note(
     if is_expected {
         return None;
     }
-    if let Some(owner) = makers(model).next().filter(|owner| owner != name) {
+    if let Some(owner) = possible_makers(model).next().filter(|owner| owner != name) {
         return Some(format!(
             "`{model}` is a model of `{owner}`, and `{name}` is asked for it; --model {owner}/{model} asks `{owner}`"
         ));
@@ -81,9 +81,10 @@ pub(super) fn note(
 }
 
 /// Refuses the model of another vendor.
-pub(super) fn check(provider: &Provider, name: &str, model: &str) -> Result<()> {
-    let owner =
-        makers(model).next().filter(|owner| *owner != name && !may_have(provider, name, model));
+pub(super) fn check_owner(provider: &Provider, name: &str, model: &str) -> Result<()> {
+    let owner = possible_makers(model)
+        .next()
+        .filter(|owner| *owner != name && !may_have(provider, name, model));
     let Some(owner) = owner else { return Ok(()) };
     let what_to_do = if has_key(provider, owner) {
         format!("use --provider {owner}")
@@ -149,7 +150,7 @@ const FAMILIES: &[(&str, &[&str])] = &[
 ];
 
 /// Those that list the model, or whose models are named like it.
-fn makers(model: &str) -> impl Iterator<Item = &'static str> {
+fn possible_makers(model: &str) -> impl Iterator<Item = &'static str> {
     let is_named = |maker: &str| {
         let family = FAMILIES.iter().find(|(name, _)| *name == maker);
         family.is_some_and(|(_, begins)| begins.iter().any(|begin| model.starts_with(begin)))
@@ -177,7 +178,7 @@ mod tests {
 
     fn with_keys(names: &[&str]) -> Provider {
         let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
-        let provider = gnoma_config::load(&sources).unwrap().settings.provider;
+        let provider = gnoma_config::load_settings(&sources).unwrap().settings.provider;
         let key = |name: &&str| ((*name).to_owned(), Secret::new("k".to_owned()));
         Provider { api_keys: names.iter().map(key).collect(), ..provider }
     }
@@ -185,15 +186,15 @@ mod tests {
     #[test]
     fn a_model_goes_to_its_vendor_if_that_has_a_key() {
         let both = with_keys(&["anthropic", "openai"]);
-        assert_eq!(of(&both, "gpt-4o"), Some("openai"));
-        assert_eq!(of(&both, "nobody-knows-it"), None);
-        assert_eq!(of(&with_keys(&["anthropic"]), "gpt-4o"), None);
+        assert_eq!(owner_with_key(&both, "gpt-4o"), Some("openai"));
+        assert_eq!(owner_with_key(&both, "nobody-knows-it"), None);
+        assert_eq!(owner_with_key(&with_keys(&["anthropic"]), "gpt-4o"), None);
         let default = |name: &str| Provider { default: Some(name.to_owned()), ..both.clone() };
-        assert_eq!(of(&default("anthropic"), "gpt-4o"), Some("openai"));
-        assert_eq!(of(&default("openrouter"), "gpt-4o"), None);
+        assert_eq!(owner_with_key(&default("anthropic"), "gpt-4o"), Some("openai"));
+        assert_eq!(owner_with_key(&default("openrouter"), "gpt-4o"), None);
         let mut proxied = default("anthropic");
         proxied.endpoints.insert("anthropic".to_owned(), "http://proxy/v1".to_owned());
-        assert_eq!(of(&proxied, "gpt-4o"), None);
+        assert_eq!(owner_with_key(&proxied, "gpt-4o"), None);
     }
 
     #[test]
@@ -235,22 +236,23 @@ mod tests {
     #[test]
     fn the_model_of_another_vendor_is_refused() {
         let one = with_keys(&["anthropic"]);
-        let said = check(&one, "anthropic", "gpt-4o").unwrap_err().to_string();
+        let said = check_owner(&one, "anthropic", "gpt-4o").unwrap_err().to_string();
         assert!(said.contains("one of `openai`; export OPENAI_API_KEY"), "{said}");
         let both = with_keys(&["anthropic", "openai"]);
-        let said = check(&both, "anthropic", "gpt-4o").unwrap_err().to_string();
+        let said = check_owner(&both, "anthropic", "gpt-4o").unwrap_err().to_string();
         assert!(said.contains("use --provider openai"), "{said}");
         for (name, model) in [("anthropic", "claude-new"), ("azure", "gpt-4o"), ("lite", "gpt-4o")]
         {
-            assert!(check(&one, name, model).is_ok(), "{name} {model}");
+            assert!(check_owner(&one, name, model).is_ok(), "{name} {model}");
         }
         // Newer than the catalogue.
         for (model, owner) in
             [("claude-99", "anthropic"), ("gpt-5.9-mini", "openai"), ("gemini-9", "google")]
         {
-            let said = check(&with_keys(&["mistral"]), "mistral", model).unwrap_err().to_string();
+            let said =
+                check_owner(&with_keys(&["mistral"]), "mistral", model).unwrap_err().to_string();
             assert!(said.contains(&format!("one of `{owner}`")), "{said}");
         }
-        assert!(check(&one, "mistral", "my-own-finetune").is_ok());
+        assert!(check_owner(&one, "mistral", "my-own-finetune").is_ok());
     }
 }

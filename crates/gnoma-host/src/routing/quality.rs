@@ -47,7 +47,7 @@ impl Quality {
         let mut quality = Self { scores: Vec::new(), lost: 0 };
         for (arm, tasks) in file.scores {
             for (task, score) in tasks {
-                match understood(&arm, &task, score) {
+                match parse_score(&arm, &task, score) {
                     Some(score) if quality.scores.len() < MOST_SCORES => quality.scores.push(score),
                     Some(_) | None => quality.lost += 1,
                 }
@@ -57,7 +57,7 @@ impl Quality {
     }
 
     /// Returns the number of scores that are imported.
-    pub fn count(&self) -> usize {
+    pub fn score_count(&self) -> usize {
         self.scores.len()
     }
 
@@ -67,27 +67,27 @@ impl Quality {
     }
 
     /// Teaches them to a router.
-    pub fn teach(&self, router: &mut Router) {
+    pub fn teach_router(&self, router: &mut Router) {
         for (arm, kind, value, tasks) in &self.scores {
             let right = (value * f64::from(*tasks)).round();
             for task in 0..*tasks {
                 // It says nothing of costs: what is expected anyway changes nothing.
-                let cost = router.standing(arm, kind).cost * MICRO;
+                let cost = router.estimate_arm(arm, kind).cost * MICRO;
                 let attempt =
                     Attempt { arm: arm.clone(), verdict: None, cost_micro_usd: cost as u64 };
                 let is_right = Some(f64::from(task) < right);
                 let tried = Tried { attempt, right: is_right, weight: 1.0 };
-                router.learn(&TaskOutcome { kind: kind.clone(), tried: vec![tried] });
+                router.record_outcome(&TaskOutcome { kind: kind.clone(), tried: vec![tried] });
             }
         }
     }
 }
 
-fn understood(arm: &str, task: &str, score: Score) -> Option<(ModelRef, TaskKind, f64, u32)> {
+fn parse_score(arm: &str, task: &str, score: Score) -> Option<(ModelRef, TaskKind, f64, u32)> {
     let kind: TaskType = task.parse().ok()?;
     let tasks = u32::try_from(score.count).unwrap_or(u32::MAX).min(MOST_TASKS);
     let makes_sense = (0.0..=1.0).contains(&score.value) && tasks > 0;
-    makes_sense.then_some((arm_named(arm)?, kind.kind(), score.value, tasks))
+    makes_sense.then_some((arm_named(arm)?, kind.task_kind(), score.value, tasks))
 }
 
 #[cfg(test)]
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn what_means_something_is_taken_and_the_rest_is_counted() {
         let quality = Quality::read(TEXT).unwrap();
-        assert_eq!((quality.count(), quality.lost), (2, 3));
+        assert_eq!((quality.score_count(), quality.lost), (2, 3));
         assert!(Quality::read("[]").is_err());
     }
 
@@ -114,9 +114,10 @@ mod tests {
     fn scores_are_weak_evidence() {
         let (mut router, quality) = (Router::new(Tuning::default()), Quality::read(TEXT).unwrap());
         let arm = ModelRef { provider: "mistral".into(), model: "large".into() };
-        let at = |router: &Router, kind: TaskType| router.standing(&arm, &kind.kind()).quality;
+        let at =
+            |router: &Router, kind: TaskType| router.estimate_arm(&arm, &kind.task_kind()).quality;
         let before = at(&router, TaskType::Debug);
-        quality.teach(&mut router);
+        quality.teach_router(&mut router);
         let (good, bad) = (at(&router, TaskType::Debug), at(&router, TaskType::SecurityReview));
         assert!(good > before && good < 0.95, "{before} {good}");
         assert!(bad < good);
@@ -126,7 +127,7 @@ mod tests {
         #[test]
         fn no_text_is_too_odd(text in "\\PC{0,80}", value in any::<f64>(), count in any::<u64>()) {
             let _none = Quality::read(&text);
-            let score = understood("a/b", "debug", Score { value, count });
+            let score = parse_score("a/b", "debug", Score { value, count });
             prop_assert!(score.is_none_or(|(.., tasks)| tasks <= MOST_TASKS));
         }
     }

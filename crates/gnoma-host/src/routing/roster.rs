@@ -38,35 +38,37 @@ pub struct Roster {
 }
 
 /// The arms that can be used without contacting a server.
-pub fn of(settings: &RoutingSettings, catalogue: &Overlay, today: i32) -> Roster {
+pub fn build_roster(settings: &RoutingSettings, catalogue: &Overlay, today: i32) -> Roster {
     let mut roster = Roster::default();
-    for name in providers(settings) {
-        match reach(settings, &name) {
+    for name in all_providers(settings) {
+        match provider_reach(settings, &name) {
             Reach::Here if !is_listed(settings, &name) => {
-                roster.arms.extend(arm(&name, default_model(settings, &name)));
+                roster.arms.extend(model_ref(&name, default_model(settings, &name)));
                 roster.to_ask.push(name);
             }
             Reach::Here | Reach::Elsewhere => {
-                let models = models(settings, &name, catalogue, today);
+                let models = provider_models(settings, &name, catalogue, today);
                 if models.is_empty() {
                     let why = format!("names no model; set `provider.models.{name}`");
                     roster.left.push(Left { name: name.clone(), why });
                 }
-                roster.arms.extend(models.into_iter().flat_map(|model| arm(&name, Some(model))));
+                roster
+                    .arms
+                    .extend(models.into_iter().flat_map(|model| model_ref(&name, Some(model))));
             }
             Reach::Not(why) => roster.left.push(Left { name, why }),
         }
     }
     roster.arms.extend(named_alone(settings, &mut roster.left));
     let agents = settings.agents.iter().map(|agent| agent.settings.name.clone());
-    roster.arms.extend(agents.flat_map(|name| arm(agents::PROVIDER, Some(name))));
-    roster.tidy(settings);
+    roster.arms.extend(agents.flat_map(|name| model_ref(agents::PROVIDER, Some(name))));
+    roster.prune_arms(settings);
     roster
 }
 
 impl Roster {
     /// Each once, without those that are switched off, and no more than are of use.
-    fn tidy(&mut self, settings: &RoutingSettings) {
+    fn prune_arms(&mut self, settings: &RoutingSettings) {
         let mut seen = BTreeSet::new();
         let left = &mut self.left;
         self.arms.retain(|arm| {
@@ -88,14 +90,14 @@ impl Roster {
     }
 }
 
-fn arm(provider: &str, model: Option<String>) -> Option<ModelRef> {
+fn model_ref(provider: &str, model: Option<String>) -> Option<ModelRef> {
     Some(ModelRef { provider: provider.to_owned(), model: model? })
 }
 
 /// Every provider that is spoken of, the default one first, and those that are looked for.
-fn providers(settings: &RoutingSettings) -> Vec<String> {
+fn all_providers(settings: &RoutingSettings) -> Vec<String> {
     let provider = &settings.provider;
-    let known = |name: &&String| wire::profile(provider, name).is_ok();
+    let known = |name: &&String| wire::provider_profile(provider, name).is_ok();
     let mut names: Vec<String> = provider.default.iter().cloned().collect();
     let has_key = |known: &&KnownProvider| provider.api_keys.contains_key(known.name);
     names.extend(KNOWN.iter().filter(has_key).map(|known| known.name.to_owned()));
@@ -114,8 +116,8 @@ enum Reach {
     Not(String),
 }
 
-fn reach(settings: &RoutingSettings, name: &str) -> Reach {
-    let profile = match wire::profile(&settings.provider, name) {
+fn provider_reach(settings: &RoutingSettings, name: &str) -> Reach {
+    let profile = match wire::provider_profile(&settings.provider, name) {
         Ok(profile) => profile,
         Err(error) => return Reach::Not(error.to_string()),
     };
@@ -144,7 +146,12 @@ fn default_model(settings: &RoutingSettings, name: &str) -> Option<String> {
 
 /// The models of a provider that are arms: those named for it; else the one that is set, its usual one,
 /// and, where it is the vendor itself, those that the catalogue holds worth having.
-fn models(settings: &RoutingSettings, name: &str, catalogue: &Overlay, today: i32) -> Vec<String> {
+fn provider_models(
+    settings: &RoutingSettings,
+    name: &str,
+    catalogue: &Overlay,
+    today: i32,
+) -> Vec<String> {
     let provider = &settings.provider;
     let mut models: Vec<String> = default_model(settings, name).into_iter().collect();
     if let Some(named) = provider.models.get(name).filter(|named| !named.is_empty()) {
@@ -157,16 +164,17 @@ fn models(settings: &RoutingSettings, name: &str, catalogue: &Overlay, today: i3
     );
     let is_vendor = known.is_some() && !provider.endpoints.contains_key(name) && name != OWN_NAMES;
     if is_vendor {
-        let mut leads: BTreeSet<String> =
-            gnoma_core::sort::to_set(models.iter().map(|model| lead(catalogue, name, model)));
-        let usual = catalogue.usual(name, today).into_iter().map(|model| model.id);
-        models.extend(usual.filter(|model| leads.insert(lead(catalogue, name, model))));
+        let mut leads: BTreeSet<String> = gnoma_core::sort::to_set(
+            models.iter().map(|model| canonical_name(catalogue, name, model)),
+        );
+        let usual = catalogue.usual_models(name, today).into_iter().map(|model| model.id);
+        models.extend(usual.filter(|model| leads.insert(canonical_name(catalogue, name, model))));
     }
     models
 }
 
 /// The name under which the catalogue lists a model first: two names of one model are one arm.
-fn lead(catalogue: &Overlay, provider: &str, model: &str) -> String {
+fn canonical_name(catalogue: &Overlay, provider: &str, model: &str) -> String {
     match catalogue.lookup(provider, model) {
         Some(listed) => listed.alias_of.unwrap_or(listed.id),
         None => model.to_owned(),
@@ -178,18 +186,19 @@ fn named_alone(settings: &RoutingSettings, left: &mut Vec<Left>) -> Vec<ModelRef
     let roles = &settings.router.roles;
     let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
     let about = settings.arms.keys().filter_map(|name| arm_named(name));
-    let named = about.chain(roles.into_iter().flatten().cloned()).chain(slm::arm(settings));
+    let named =
+        about.chain(roles.into_iter().flatten().cloned()).chain(slm::classifier_arm(settings));
     let mut arms = Vec::new();
     for arm in named {
         if arm.provider == agents::PROVIDER {
             // Those that are configured are arms anyway.
-            if settings.agents.named(&arm.model).is_none() {
+            if settings.agents.find_by_name(&arm.model).is_none() {
                 let why = "is not configured under `[[cli_agents]]`".to_owned();
                 left.push(Left { name: arm.to_string(), why });
             }
             continue;
         }
-        match reach(settings, &arm.provider) {
+        match provider_reach(settings, &arm.provider) {
             Reach::Here | Reach::Elsewhere => arms.push(arm),
             Reach::Not(why) => {
                 let name = arm.to_string();
@@ -214,12 +223,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        Lowered::from(gnoma_config::load(&sources).unwrap()).routing
+        Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing
     }
 
     fn roster(text: &str) -> Roster {
-        let catalogue = catalogue::overlay("").unwrap();
-        of(&settings(text), &catalogue, catalogue::made_on() + 1)
+        let catalogue = catalogue::parse_overlay("").unwrap();
+        build_roster(&settings(text), &catalogue, catalogue::made_on() + 1)
     }
 
     fn names(roster: &Roster) -> Vec<String> {
@@ -235,8 +244,8 @@ mod tests {
         let leads: BTreeSet<_> = names
             .iter()
             .map(|name| {
-                let catalogue = catalogue::overlay("").unwrap();
-                lead(&catalogue, "mistral", name.strip_prefix("mistral/").unwrap())
+                let catalogue = catalogue::parse_overlay("").unwrap();
+                canonical_name(&catalogue, "mistral", name.strip_prefix("mistral/").unwrap())
             })
             .collect();
         assert_eq!(leads.len(), names.len(), "{names:?}");

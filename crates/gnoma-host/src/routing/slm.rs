@@ -10,9 +10,9 @@ const OWN: &str = "slm";
 
 /// The arm that says what kind of task it is; `None` where the words decide. Without a model of its own
 /// it is the one that has the role `small`.
-pub(super) fn arm(settings: &RoutingSettings) -> Option<ModelRef> {
+pub(super) fn classifier_arm(settings: &RoutingSettings) -> Option<ModelRef> {
     let slm = &settings.slm;
-    let provider = provider(slm)?;
+    let provider = provider_name(slm)?;
     match &slm.model {
         Some(model) => Some(ModelRef { provider: provider.to_owned(), model: model.clone() }),
         None => settings.router.roles.small.clone(),
@@ -35,10 +35,10 @@ pub(super) fn only_sorts(settings: &RoutingSettings, arm: &ModelRef) -> bool {
 
 /// The server's name and address, if it has one of its own.
 pub(super) fn endpoint(settings: &RoutingSettings) -> Option<(&'static str, &str)> {
-    Some((provider(&settings.slm)?, settings.slm.base_url.as_deref()?))
+    Some((provider_name(&settings.slm)?, settings.slm.base_url.as_deref()?))
 }
 
-fn provider(slm: &Slm) -> Option<&'static str> {
+fn provider_name(slm: &Slm) -> Option<&'static str> {
     match slm.backend {
         _ if !slm.enabled => None,
         SlmBackend::Disabled => None,

@@ -62,7 +62,7 @@ impl Kept {
     pub const NONE: Self = Self { state: None, open: Vec::new(), imported: false };
 
     /// Remembers the last task of a project in place of the one before.
-    pub fn remember(&mut self, open: Open) {
+    pub fn remember_task(&mut self, open: Open) {
         self.open.retain(|known| known.project != open.project);
         self.open.push(open);
         let extra = self.open.len().saturating_sub(MOST_PROJECTS);
@@ -70,7 +70,7 @@ impl Kept {
     }
 
     /// Forgets the last task of a project.
-    pub fn forget(&mut self, project: &str) -> Option<Open> {
+    pub fn forget_task(&mut self, project: &str) -> Option<Open> {
         let at = self.open.iter().position(|known| known.project == project)?;
         Some(self.open.remove(at))
     }
@@ -101,7 +101,7 @@ struct Wrapped<'a> {
 }
 
 /// The bytes of a file.
-pub fn encode(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
+pub fn encode_state(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
     let kept = serde_json::value::to_raw_value(kept)?;
     let crc32 = format!("{:08x}", crc32fast::hash(kept.get().as_bytes()));
     let mut bytes = serde_json::to_vec(&Wrapped { gnoma_router: FORM, crc32, kept: &kept })?;
@@ -110,7 +110,7 @@ pub fn encode(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
 }
 
 /// Decodes the content of a file from its bytes.
-pub fn decode(bytes: &[u8]) -> Result<Kept, Trouble> {
+pub fn decode_state(bytes: &[u8]) -> Result<Kept, Trouble> {
     let Ok(wrapped) = gnoma_core::json::from_bytes::<Wrapped<'_>>(bytes) else {
         // In a newer one only the number has the form that is known.
         let form = gnoma_core::json::from_bytes::<Form>(bytes);
@@ -150,7 +150,7 @@ pub(super) struct Read {
 }
 
 impl StateFile {
-    pub(super) fn at(path: PathBuf) -> Self {
+    pub(super) fn at_path(path: PathBuf) -> Self {
         Self(path)
     }
 
@@ -160,7 +160,7 @@ impl StateFile {
 
     /// Reads it; what cannot be used is set aside. Makes nothing.
     pub(super) fn read(&self) -> io::Result<Read> {
-        match self.look() {
+        match self.read_unlocked() {
             Ok(kept) => Ok(Read { kept: kept.unwrap_or(Kept::NONE), told: None }),
             Err(Trouble::Unreadable(why)) => Err(io::Error::other(why)),
             Err(Trouble::Damaged | Trouble::Newer) => {
@@ -171,7 +171,7 @@ impl StateFile {
     }
 
     /// Changes it under a lock. What `change` gives comes back with what is to be told.
-    pub(super) fn change<T>(
+    pub(super) fn update_locked<T>(
         &self,
         change: impl FnOnce(&mut Kept) -> T,
     ) -> io::Result<(T, Option<String>)> {
@@ -186,16 +186,16 @@ impl StateFile {
     }
 
     /// `None` where there is no file.
-    fn look(&self) -> Result<Option<Kept>, Trouble> {
+    fn read_unlocked(&self) -> Result<Option<Kept>, Trouble> {
         let bytes = bounded_file::read(&self.0, MAX_BYTES).map_err(|error| match error.kind() {
             io::ErrorKind::FileTooLarge => Trouble::Damaged,
             _ => Trouble::Unreadable(error.to_string()),
         })?;
-        bytes.map(|bytes| decode(&bytes)).transpose()
+        bytes.map(|bytes| decode_state(&bytes)).transpose()
     }
 
     fn read_alone(&self) -> io::Result<Read> {
-        let (why, ending) = match self.look() {
+        let (why, ending) = match self.read_unlocked() {
             Ok(kept) => return Ok(Read { kept: kept.unwrap_or(Kept::NONE), told: None }),
             Err(Trouble::Unreadable(why)) => return Err(io::Error::other(why)),
             Err(Trouble::Damaged) => ("is damaged", "damaged"),
@@ -211,7 +211,7 @@ impl StateFile {
     fn set_aside(&self, ending: &str) -> io::Result<PathBuf> {
         const MOST_ASIDE: u32 = 1_000;
         for number in 1..=MOST_ASIDE {
-            let aside = self.beside(format_args!("{ending}-{number}"));
+            let aside = self.sibling_path(format_args!("{ending}-{number}"));
             // A link fails where there is something already, which a rename would overwrite.
             match fs::hard_link(&self.0, &aside) {
                 Ok(()) => return fs::remove_file(&self.0).map(|()| aside),
@@ -223,7 +223,7 @@ impl StateFile {
         Err(io::Error::other("too many files are set aside beside it"))
     }
 
-    fn beside(&self, ending: impl fmt::Display) -> PathBuf {
+    fn sibling_path(&self, ending: impl fmt::Display) -> PathBuf {
         let mut name = self.0.clone().into_os_string();
         name.push(format!(".{ending}"));
         PathBuf::from(name)
@@ -231,7 +231,7 @@ impl StateFile {
 
     fn lock(&self) -> io::Result<Alone> {
         private_file::create_folder(self.0.parent().unwrap_or(Path::new(".")))?;
-        let path = self.beside("lock");
+        let path = self.sibling_path("lock");
         let file = File::options().create(true).append(true).mode(0o600).open(path)?;
         let until = Instant::now() + PATIENCE;
         loop {
@@ -247,7 +247,7 @@ impl StateFile {
     }
 
     fn write(&self, kept: &Kept) -> io::Result<()> {
-        private_file::replace(&self.0, &encode(kept)?)
+        private_file::replace(&self.0, &encode_state(kept)?)
     }
 }
 
@@ -261,8 +261,9 @@ mod tests {
     use super::*;
 
     fn kept() -> Kept {
-        let mut kept = Kept { state: Some(Router::new(Tuning::default()).state()), ..Kept::NONE };
-        kept.remember(open("p", 1));
+        let mut kept =
+            Kept { state: Some(Router::new(Tuning::default()).to_state()), ..Kept::NONE };
+        kept.remember_task(open("p", 1));
         kept
     }
 
@@ -284,19 +285,19 @@ mod tests {
 
     #[test]
     fn any_changed_byte_is_seen() {
-        let bytes = encode(&kept()).unwrap();
-        assert_eq!(decode(&bytes), Ok(kept()));
+        let bytes = encode_state(&kept()).unwrap();
+        assert_eq!(decode_state(&bytes), Ok(kept()));
         for at in 0..bytes.len() - 1 {
             let mut changed = bytes.clone();
             changed[at] ^= 1;
-            assert!(decode(&changed).is_err(), "byte {at}");
+            assert!(decode_state(&changed).is_err(), "byte {at}");
         }
-        assert_eq!(decode(br#"{"gnoma_router":2,"anything":[1]}"#), Err(Trouble::Newer));
+        assert_eq!(decode_state(br#"{"gnoma_router":2,"anything":[1]}"#), Err(Trouble::Newer));
     }
 
     #[test]
     fn a_year_of_use_is_small() {
-        let kinds: Vec<TaskKind> = TaskType::ALL.map(TaskType::kind).to_vec();
+        let kinds: Vec<TaskKind> = TaskType::ALL.map(TaskType::task_kind).to_vec();
         let mut router = Router::new(Tuning::default());
         for number in 0..64 {
             for kind in &kinds {
@@ -304,21 +305,21 @@ mod tests {
                     ArmId { provider: "a-provider".into(), model: format!("a-model-{number}") };
                 let attempt = Attempt { arm, verdict: Some(number % 3 == 0), cost_micro_usd: 70 };
                 let tried = vec![Tried { attempt, right: None, weight: 1.0 }];
-                router.learn(&TaskOutcome { kind: kind.clone(), tried });
+                router.record_outcome(&TaskOutcome { kind: kind.clone(), tried });
             }
         }
-        let mut kept = Kept { state: Some(router.state()), ..Kept::NONE };
-        (0..1_000).for_each(|project| kept.remember(open(&format!("project-{project}"), 0)));
-        let bytes = encode(&kept).unwrap();
+        let mut kept = Kept { state: Some(router.to_state()), ..Kept::NONE };
+        (0..1_000).for_each(|project| kept.remember_task(open(&format!("project-{project}"), 0)));
+        let bytes = encode_state(&kept).unwrap();
         assert!(bytes.len() < 500_000, "{} bytes", bytes.len());
         // Numbers may come back with another last digit.
-        assert!(decode(&bytes).is_ok_and(|read| read.open == kept.open));
+        assert!(decode_state(&bytes).is_ok_and(|read| read.open == kept.open));
     }
 
     #[test]
     fn what_cannot_be_used_is_set_aside_and_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
-        let file = StateFile::at(folder.path().join("router.json"));
+        let file = StateFile::at_path(folder.path().join("router.json"));
         assert_eq!(file.read().unwrap().kept, Kept::NONE);
         assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "looking makes nothing");
         for number in 1..=2 {
@@ -338,14 +339,14 @@ mod tests {
         const WRITERS: usize = 4;
         const EACH: usize = 10;
         let folder = tempfile::tempdir().unwrap();
-        let file = StateFile::at(folder.path().join("deep/router.json"));
+        let file = StateFile::at_path(folder.path().join("deep/router.json"));
         thread::scope(|scope| {
             for writer in 0..WRITERS {
                 let file = file.clone();
                 scope.spawn(move || {
                     for number in 0..EACH {
                         let project = format!("{writer}-{number}");
-                        file.change(|kept| kept.remember(open(&project, 0))).unwrap();
+                        file.update_locked(|kept| kept.remember_task(open(&project, 0))).unwrap();
                     }
                 });
             }
@@ -358,17 +359,17 @@ mod tests {
     #[test]
     fn a_project_has_one_last_task() {
         let mut kept = kept();
-        kept.remember(open("q", 2));
-        kept.remember(open("p", 3));
+        kept.remember_task(open("q", 2));
+        kept.remember_task(open("p", 3));
         assert_eq!(kept.open.len(), 2);
-        assert_eq!(kept.forget("p").map(|open| open.at_ms), Some(3));
-        assert_eq!(kept.forget("p"), None);
+        assert_eq!(kept.forget_task("p").map(|open| open.at_ms), Some(3));
+        assert_eq!(kept.forget_task("p"), None);
     }
 
     proptest! {
         #[test]
         fn no_file_is_too_odd(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-            let _trouble = decode(&bytes);
+            let _trouble = decode_state(&bytes);
         }
     }
 }

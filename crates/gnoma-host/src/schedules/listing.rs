@@ -12,7 +12,10 @@ use crate::{Folders as _, Project, clock};
 pub fn describe_schedules(project: &Project) -> String {
     let store = schedule_store(project.environment());
     let now_ms = project.now_ms();
-    let lines = store.all().into_iter().map(|record| describe(project, &store, &record, now_ms));
+    let lines = store
+        .list_schedules()
+        .into_iter()
+        .map(|record| describe_schedule(project, &store, &record, now_ms));
     let text: String = lines.collect();
     if text.is_empty() {
         return "no schedules. `gnoma task schedule NAME --every \"weekdays 9:00\" --budget 0.50` makes one\n"
@@ -21,7 +24,7 @@ pub fn describe_schedules(project: &Project) -> String {
     text
 }
 
-fn describe(
+fn describe_schedule(
     project: &Project,
     store: &ScheduleStore,
     record: &ScheduleRecord,
@@ -30,7 +33,7 @@ fn describe(
     let task = record.words.join(" ");
     let budget = format_usd(record.budget_micro_usd);
     let mode = record.mode.map_or_else(|| "plan or stricter".to_owned(), |mode| mode.to_string());
-    let folder = project.environment().shortened(&record.folder);
+    let folder = project.environment().shorten_home(&record.folder);
     let zone = if record.zone.is_empty() { String::new() } else { format!(" ({})", record.zone) };
     let next = next_words(record, now_ms);
     let mut text = format!(
@@ -38,7 +41,7 @@ fn describe(
         record.id, record.rule
     );
     if let Some(last) = &record.last {
-        let began = clock::ago(last.began_ms, now_ms);
+        let began = clock::describe_age(last.began_ms, now_ms);
         let end = match (&last.end, is_running(store, record)) {
             (Some(end), _) => end.clone(),
             (None, true) => "it goes on; `gnoma ps` shows whether it asks something".to_owned(),
@@ -51,11 +54,11 @@ fn describe(
         };
         text.push_str(&format!("   last run {began}{session}: {end}\n"));
     }
-    project.firewall.text(&text).into_owned()
+    project.firewall.redact_text(&text).into_owned()
 }
 
 fn next_words(record: &ScheduleRecord, now_ms: i64) -> String {
-    match record.look(now_ms) {
+    match record.peek_next_run(now_ms) {
         None if record.is_paused => "paused".to_owned(),
         None => "does not run, because this machine does not know its time zone".to_owned(),
         Some(NextRun::At(at_ms)) => format!("next {}", clock::time_near(at_ms, now_ms)),
@@ -66,7 +69,7 @@ fn next_words(record: &ScheduleRecord, now_ms: i64) -> String {
 
 /// Returns whether a run goes on in a server.
 fn is_running(store: &ScheduleStore, record: &ScheduleRecord) -> bool {
-    matches!(store.lease(record.id), Ok(None))
+    matches!(store.lease_run(record.id), Ok(None))
 }
 
 /// Returns all schedules of the person as JSON, without secrets.
@@ -74,7 +77,7 @@ fn is_running(store: &ScheduleStore, record: &ScheduleRecord) -> bool {
 pub fn schedules_as_json(project: &Project) -> Value {
     let now_ms = project.now_ms();
     let one = |record: &ScheduleRecord| {
-        let next_ms = match record.look(now_ms) {
+        let next_ms = match record.peek_next_run(now_ms) {
             Some(NextRun::At(at_ms) | NextRun::Due { for_ms: at_ms }) => Some(at_ms),
             Some(NextRun::Over) | None => None,
         };
@@ -85,6 +88,6 @@ pub fn schedules_as_json(project: &Project) -> Value {
             "next_ms": next_ms, "paused": record.is_paused, "budget_micro_usd": record.budget_micro_usd,
             "mode": record.mode, "folder": record.folder, "last": last})
     };
-    let all = schedule_store(project.environment()).all();
+    let all = schedule_store(project.environment()).list_schedules();
     json!({"schedules": all.iter().map(one).collect::<Vec<_>>()})
 }

@@ -46,9 +46,10 @@ pub fn schedule_store(environment: &Environment) -> ScheduleStore {
 /// Returns whether a schedule waits for its time, so that a server is needed. Reads files.
 #[must_use]
 pub fn has_waiting_schedules(environment: &Environment, now_ms: i64) -> bool {
-    let all = schedule_store(environment).all();
-    all.iter()
-        .any(|record| matches!(record.look(now_ms), Some(NextRun::At(_) | NextRun::Due { .. })))
+    let all = schedule_store(environment).list_schedules();
+    all.iter().any(|record| {
+        matches!(record.peek_next_run(now_ms), Some(NextRun::At(_) | NextRun::Due { .. }))
+    })
 }
 
 /// Saves a schedule of a task of the project, with the folders, profile, model and permission mode of its spec.
@@ -65,7 +66,7 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
         words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
     Tasks::find(project).plan(name, arguments)?;
     let time_zone = zone_named(&zone).ok_or_else(|| unknown_zone(&zone))?;
-    if words.iter().any(|word| project.firewall.text(word) != *word) {
+    if words.iter().any(|word| project.firewall.redact_text(word) != *word) {
         let cause = "an argument contains a secret, which is not saved in a schedule";
         let remedy = Some("let the task read it where it runs".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) });
@@ -111,11 +112,11 @@ pub fn create_schedule(project: &Project, new: NewSchedule) -> Result<ScheduleRe
 /// # Errors
 /// No model is at a limit, or the limits cannot be read.
 pub async fn limits_reset_ms(project: &Project) -> Result<i64> {
-    let ready = preview::ready(project, None).await?;
-    let rests = ready.routes.rests();
+    let ready = preview::prepare_preview(project, None).await?;
+    let rests = ready.routes.resting_arms();
     let at_limit = |kind| matches!(kind, ErrorKind::RateLimited | ErrorKind::Quota);
     let of_models = rests.iter().filter(|rest| at_limit(rest.kind)).map(|rest| rest.until_ms).min();
-    let levels = preview::levels(project, &ready.routes).await;
+    let levels = preview::limit_levels(project, &ready.routes).await;
     let of_money = levels.iter().filter(|level| is_used_up(level)).filter_map(|it| it.resets_at_ms);
     // A cap holds back every model, so it must reset as well.
     of_money.max().max(of_models).ok_or_else(|| {

@@ -12,7 +12,7 @@ use gnoma_core::{
     },
     session::PermissionMode,
     store::SessionId,
-    task::boxed,
+    task::box_future,
 };
 use gnoma_extend::tasks::schedule::{
     NextRun, RunLease, ScheduleRecord, ScheduleStore, ScheduleStoreError, ScheduledRun,
@@ -26,7 +26,7 @@ use tokio::{
 use super::schedule_store;
 use crate::{
     HostError, Notices, Project, Result, Shared,
-    agent::stricter,
+    agent::stricter_mode,
     clock,
     live::Host,
     off_loop::off_loop,
@@ -99,7 +99,7 @@ impl Scheduler {
             }
             let (host, store) = (Arc::clone(&self.host), self.store.clone());
             let base = self.base_spec();
-            self.runs.spawn(boxed(async move {
+            self.runs.spawn(box_future(async move {
                 // Where the disk refuses, the next look tries again.
                 let _refused = run_schedule(&host, base, store, id).await;
                 id
@@ -125,15 +125,15 @@ impl Scheduler {
 /// Returns the schedules that are due, and when the next one will be. Notes clocks that were set back.
 fn look_at_all(store: &ScheduleStore, now_ms: i64) -> (Vec<u32>, Option<i64>) {
     let (mut due, mut next) = (Vec::new(), None::<i64>);
-    for record in store.all() {
-        match record.look(now_ms) {
+    for record in store.list_schedules() {
+        match record.peek_next_run(now_ms) {
             Some(NextRun::Due { .. }) => due.push(record.id),
             Some(NextRun::At(at_ms)) => next = Some(next.map_or(at_ms, |next| next.min(at_ms))),
             Some(NextRun::Over) | None => (),
         }
         let is_noted = |record: &mut ScheduleRecord| {
             let mut later = record.clone();
-            let is_due = matches!(later.take(now_ms), None | Some(NextRun::Due { .. }));
+            let is_due = matches!(later.advance_clock(now_ms), None | Some(NextRun::Due { .. }));
             let changes = !is_due && later.progress != record.progress;
             if changes {
                 *record = later;
@@ -151,17 +151,18 @@ fn look_at_all(store: &ScheduleStore, now_ms: i64) -> (Vec<u32>, Option<i64>) {
 /// Runs a schedule, unless another server does or it is not due any more.
 async fn run_schedule(host: &Host, base: SessionSpec, store: ScheduleStore, id: u32) -> Result<()> {
     let claiming = store.clone();
-    let claimed = off_loop(move || async move { claim(&claiming, id, clock::now_ms()) }).await?;
+    let claimed =
+        off_loop(move || async move { claim_run(&claiming, id, clock::now_ms()) }).await?;
     let Some((record, _lease)) = claimed else { return Ok(()) };
     let prepared = off_loop({
         let record = record.clone();
-        move || async move { prepare(base, &record) }
+        move || async move { prepare_run(base, &record) }
     });
     let end = match prepared.await {
         Ok((spec, firewall)) => {
             let told = run_in_session(host, spec, &store, &record).await;
             firewall
-                .text(&told.unwrap_or_else(|error| HostError::from(error).to_string()))
+                .redact_text(&told.unwrap_or_else(|error| HostError::from(error).to_string()))
                 .into_owned()
         }
         Err(error) => format!("did not run: {error}"),
@@ -170,16 +171,16 @@ async fn run_schedule(host: &Host, base: SessionSpec, store: ScheduleStore, id: 
 }
 
 /// Claims the run that is due: from now on it counts as begun.
-fn claim(
+fn claim_run(
     store: &ScheduleStore,
     id: u32,
     now_ms: i64,
 ) -> Result<Option<(ScheduleRecord, RunLease)>> {
     let failed = |error: ScheduleStoreError| HostError::failure(error.to_string());
-    let Some(lease) = store.lease(id).map_err(failed)? else { return Ok(None) };
+    let Some(lease) = store.lease_run(id).map_err(failed)? else { return Ok(None) };
     let mut is_due = false;
     let record = store.edit(id, |record| {
-        is_due = matches!(record.take(now_ms), Some(NextRun::Due { .. }));
+        is_due = matches!(record.advance_clock(now_ms), Some(NextRun::Due { .. }));
         if is_due {
             record.last =
                 Some(ScheduledRun { began_ms: now_ms, session: String::new(), end: None });
@@ -191,7 +192,7 @@ fn claim(
 }
 
 /// Returns what the run's session is opened with. Refuses what cannot run before there is a session.
-fn prepare(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpec, Arc<Firewall>)> {
+fn prepare_run(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpec, Arc<Firewall>)> {
     let spec = SessionSpec {
         folder: record.folder.clone(),
         more_folders: record.more_folders.clone(),
@@ -204,7 +205,7 @@ fn prepare(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpec, A
         },
         ..base
     };
-    let project = Project::open(spec, Notices::unheard(), Shared::default())?;
+    let project = Project::open(spec, Notices::without_sink(), Shared::default())?;
     project.refuse_whole_system()?;
     if project.is_incognito() {
         return Err(HostError::usage("nothing is saved in incognito, so no schedule runs"));
@@ -213,7 +214,7 @@ fn prepare(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpec, A
         record.words.split_first().ok_or_else(|| HostError::usage("no task is named"))?;
     Tasks::find(&project).plan(name, arguments)?;
     let own = project.guard.permission.mode;
-    let mode = record.mode.unwrap_or_else(|| stricter(own, Some(PermissionMode::Plan)));
+    let mode = record.mode.unwrap_or_else(|| stricter_mode(own, Some(PermissionMode::Plan)));
     let mut spec = project.spec.clone();
     spec.overrides.mode = Some(mode);
     Ok((spec, Arc::clone(&project.firewall)))
@@ -227,28 +228,28 @@ async fn run_in_session(
     record: &ScheduleRecord,
 ) -> Result<String, RequestError> {
     let deadline = Instant::now() + MAX_RUN;
-    let mut client = host.connect(&format!("schedule {} {:016x}", record.id, clock::random()));
-    let opening = client.request(None, Request::Open(Box::new(spec)))?;
+    let mut client = host.connect(&format!("schedule {} {:016x}", record.id, clock::random_bits()));
+    let opening = client.send_request(None, Request::Open(Box::new(spec)))?;
     let Reply::Opened { session } = reply_to(&mut client, opening, deadline).await? else {
-        return Err(unexpected());
+        return Err(unexpected_reply());
     };
     let id = session.to_string();
     note_run(store, record.id, move |run| run.session = id).await?;
-    client.request(Some(&session), Request::Attach { from: None })?;
+    client.send_request(Some(&session), Request::Attach { from: None })?;
     let run = Request::Task(TaskRequest::Run { line: quoted_line(&record.words) });
-    let run = client.request(Some(&session), run)?;
+    let run = client.send_request(Some(&session), run)?;
     let ended = reply_to(&mut client, run, deadline).await;
-    leave(&mut client, &session, ended.is_err()).await;
+    leave_session(&mut client, &session, ended.is_err()).await;
     match ended? {
         Reply::Task(report) => Ok(report.summary),
-        _ => Err(unexpected()),
+        _ => Err(unexpected_reply()),
     }
 }
 
 /// Leaves the session, which ends unless somebody else is attached. What did not end in time is closed.
-async fn leave(client: &mut Client, session: &SessionId, closes: bool) {
+async fn leave_session(client: &mut Client, session: &SessionId, closes: bool) {
     let request = if closes { Request::Close } else { Request::Detach };
-    if let Ok(left) = client.request(Some(session), request) {
+    if let Ok(left) = client.send_request(Some(session), request) {
         // A session that is gone has ended.
         let _gone = reply_to(client, left, Instant::now() + LEAVE_PATIENCE).await;
     }
@@ -276,7 +277,7 @@ async fn reply_to(
     }
 }
 
-fn unexpected() -> RequestError {
+fn unexpected_reply() -> RequestError {
     RequestError::new(
         RequestErrorKind::Failed,
         "the session gave another answer than was asked for",

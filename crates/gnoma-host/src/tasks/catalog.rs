@@ -32,10 +32,11 @@ impl Tasks {
     /// Finds the tasks of a project.
     #[must_use]
     pub fn find(project: &Project) -> Self {
-        let mut places = extensions::places(project);
+        let mut places = extensions::extension_places(project);
         let (files, problems) = find_tasks(&places);
         // Trust is in the content of the files, so it is looked at after they were read.
-        places.is_trusted = extensions::trust(project.original()) == FileTrust::Trusted;
+        places.is_trusted =
+            extensions::project_trust(project.original_spec()) == FileTrust::Trusted;
         Self { places, files, problems }
     }
 
@@ -63,7 +64,7 @@ impl Tasks {
             return Err(HostError::usage(problem.to_string()));
         }
         let names = self.files.iter().map(|file| file.task.name.as_str());
-        let remedy = match gnoma_config::nearest(name, names) {
+        let remedy = match gnoma_config::nearest_name(name, names) {
             Some(near) => format!("did you mean `{near}`?"),
             None => "`gnoma task list` lists them, `gnoma task new NAME` makes one".to_owned(),
         };
@@ -93,7 +94,7 @@ impl Tasks {
     fn usable_with(&self, name: &str) -> Result<HashMap<String, TaskDefinition>> {
         let file = self.file(name)?;
         if self.waits_for_trust(file) {
-            return Err(self.untrusted(file));
+            return Err(self.untrusted_error(file));
         }
         let usable = self.files.iter().filter(|file| !self.waits_for_trust(file));
         Ok(usable.map(|file| (file.task.name.clone(), file.task.clone())).collect())
@@ -117,13 +118,13 @@ impl Tasks {
         if let PlanError::UnknownTask { named, .. } = error
             && let Some(file) = self.files.iter().find(|file| file.task.name == *named)
         {
-            return self.untrusted(file);
+            return self.untrusted_error(file);
         }
         HostError::usage(error.to_string())
     }
 
-    fn untrusted(&self, file: &TaskFile) -> HostError {
-        let (name, path) = (&file.task.name, self.places.shown(&file.path));
+    fn untrusted_error(&self, file: &TaskFile) -> HostError {
+        let (name, path) = (&file.task.name, self.places.display_path(&file.path));
         let error = HostError::usage(format!(
             "the project's task `{name}` ({path}) does not run, because you have not trusted the project yet"
         ));
@@ -180,7 +181,7 @@ impl Tasks {
             "{}: {}\nfrom {}, {}\n{waits}\n{}\n",
             file.task.usage(),
             file.task.description,
-            self.places.shown(&file.path),
+            self.places.display_path(&file.path),
             describe_count(file.task.steps.len(), "step"),
             text.trim_end()
         ))
@@ -192,7 +193,7 @@ impl Tasks {
 /// # Errors
 /// The first error, with its line.
 pub fn check_file(project: &Project, path: &std::path::Path) -> Result<TaskFile, TaskProblem> {
-    read_task_file(&extensions::places(project), BroughtBy::User, path)
+    read_task_file(&extensions::extension_places(project), BroughtBy::User, path)
 }
 
 /// Returns words as a line from which the same words are read again.
@@ -205,7 +206,7 @@ pub fn quoted_line(words: &[String]) -> String {
 /// Describes what a step would do, for a run that only shows it.
 #[must_use]
 pub fn describe_step(step: &PlannedStep) -> String {
-    let text = match step.action(None) {
+    let text = match step.resolve_action(None) {
         PlannedAction::Prompt(text) | PlannedAction::Command(text) => text,
         PlannedAction::Question { text, choices } if choices.is_empty() => text,
         PlannedAction::Question { text, choices } => format!("{text} ({})", choices.join(", ")),
@@ -216,7 +217,7 @@ pub fn describe_step(step: &PlannedStep) -> String {
 /// Returns the command of a step that is one.
 #[must_use]
 pub fn step_command(step: &PlannedStep) -> Option<String> {
-    match (step.kind(), step.action(None)) {
+    match (step.kind(), step.resolve_action(None)) {
         (StepKind::Command, PlannedAction::Command(command)) => Some(command),
         _ => None,
     }
@@ -229,6 +230,6 @@ mod tests {
     #[test]
     fn quoted_words_are_read_as_they_were() {
         let all = ["release", "a b", "it's \"x\"", "", "$(ls) \\"].map(str::to_owned);
-        assert_eq!(gnoma_extend::commands::words(&quoted_line(&all)), all);
+        assert_eq!(gnoma_extend::commands::split_words(&quoted_line(&all)), all);
     }
 }

@@ -32,7 +32,7 @@ pub struct DraftedTask {
 }
 
 /// Makes a task of what a person has said in a session. Messages of the steps of tasks are left out.
-pub(crate) fn draft(
+pub(crate) fn draft_task(
     project: &Project,
     session: &SessionId,
     name: &str,
@@ -45,7 +45,7 @@ pub(crate) fn draft(
     let drafted = drafted.map_err(|fault| {
         HostError::usage(format!("nothing you said here can be a step: {}", fault.error))
     })?;
-    let text = project.firewall.text(&drafted.text).into_owned();
+    let text = project.firewall.redact_text(&drafted.text).into_owned();
     let mut diff = describe_new_file(project, &path, &text);
     if drafted.omitted > 0 {
         let count = describe_count(drafted.omitted, "step");
@@ -60,7 +60,7 @@ pub(crate) fn draft(
 
 /// Describes a new file as a diff.
 pub(super) fn describe_new_file(project: &Project, path: &Path, text: &str) -> String {
-    let shown = extensions::places(project).shown(path);
+    let shown = extensions::extension_places(project).display_path(path);
     let lines = text.lines().count();
     let mut diff = format!("--- /dev/null\n+++ b/{shown}\n@@ -0,0 +1,{lines} @@\n");
     diff.extend(text.lines().map(|line| format!("+{line}\n")));
@@ -81,7 +81,7 @@ fn without_messages_of_steps(
         .collect();
     let is_own = |message: &&String| {
         // Records hold digests of texts without secrets.
-        !of_steps.contains(digest_message(&firewall.text(message)).as_str())
+        !of_steps.contains(digest_message(&firewall.redact_text(message)).as_str())
     };
     let own: Vec<String> = messages.iter().filter(is_own).cloned().collect();
     let count = messages.len() - own.len();
@@ -94,7 +94,7 @@ fn without_messages_of_steps(
 /// # Errors
 /// The folder is no project.
 pub fn refuse_shared_folder(project: &Project) -> Result<()> {
-    let places = extensions::places(project);
+    let places = extensions::extension_places(project);
     let folder = &places.project;
     let is_home = places.home.as_deref() == Some(folder.as_path());
     let is_shared = folder.metadata().is_ok_and(|metadata| metadata.mode() & WRITABLE_BY_ALL != 0);
@@ -112,7 +112,7 @@ pub fn refuse_shared_folder(project: &Project) -> Result<()> {
 pub(crate) fn save_draft(project: &Project, draft: &DraftedTask) -> Result<String> {
     let path = new_file(project, &draft.name)?;
     write_task(&path, &draft.text)?;
-    let shown = extensions::places(project).shown(&path);
+    let shown = extensions::extension_places(project).display_path(&path);
     Ok(format!("Saved {shown}. Run it with /task {}", draft.name))
 }
 
@@ -126,10 +126,10 @@ pub(super) fn new_file(project: &Project, name: &str) -> Result<PathBuf> {
     if project.is_incognito() {
         return Err(HostError::usage("nothing is saved in incognito"));
     }
-    let places = extensions::places(project);
+    let places = extensions::extension_places(project);
     let path = task_file_path(&places, name, false);
     if path.symlink_metadata().is_ok() {
-        let cause = format!("{} exists", places.shown(&path));
+        let cause = format!("{} exists", places.display_path(&path));
         let remedy = Some("choose another name, or change it with `gnoma task edit`".to_owned());
         return Err(HostError { remedy, ..HostError::usage(cause) });
     }

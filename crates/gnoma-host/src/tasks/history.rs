@@ -116,10 +116,11 @@ pub(super) fn describe_repeated_failure(runs: &[RunRecord]) -> Option<String> {
 
 /// Describes a run in a line, and why it did not go on in another.
 fn describe_run(run: &RunRecord, now_ms: i64) -> String {
-    let when = clock::ago(run.began_ms, now_ms);
+    let when = clock::describe_age(run.began_ms, now_ms);
     let state = state_word(run);
     let took: i64 = run.steps.iter().map(|step| step.took_ms).sum();
-    let took = duration::words(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
+    let took =
+        duration::format_duration(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
     let cost = describe_cost(run.micro_usd());
     let steps = describe_count(run.steps.len(), "step");
     let steps = format!("{} of {steps}", run.finished_steps());

@@ -74,13 +74,13 @@ pub fn find_commands(
     {
         let mut files = Vec::new();
         add_files(&folder, 0, &mut files);
-        gnoma_core::sort::sort(&mut files);
+        gnoma_core::sort::sort_items(&mut files);
         for file in files {
             let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let is_wanted = names.is_empty() || names.contains(&name);
             if is_wanted && found.iter().all(|other| other.name != name) {
-                let task = read(&tasks, origin, &name, &file);
-                found.push(CommandImport { name, file: tasks.places().shown(&file), task });
+                let task = convert_command(&tasks, origin, &name, &file);
+                found.push(CommandImport { name, file: tasks.places().display_path(&file), task });
             }
         }
     }
@@ -95,7 +95,7 @@ pub fn find_commands(
 }
 
 /// Makes the text of a task of a command, unless one of that name is there.
-fn read(
+fn convert_command(
     tasks: &Tasks,
     origin: CommandOrigin,
     name: &str,
@@ -119,8 +119,8 @@ fn read(
 pub fn write_import(project: &Project, name: &str, text: &str) -> Result<String> {
     let tasks = Tasks::find(project);
     let path = task_file_path(tasks.places(), name, false);
-    write_task(&path, &project.firewall.text(text))?;
-    Ok(tasks.places().shown(&path))
+    write_task(&path, &project.firewall.redact_text(text))?;
+    Ok(tasks.places().display_path(&path))
 }
 
 fn add_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {

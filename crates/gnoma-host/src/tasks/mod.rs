@@ -29,7 +29,7 @@ pub use self::{
 };
 
 use self::{
-    draft::{draft, save_draft},
+    draft::{draft_task, save_draft},
     run::prepare_run,
 };
 use crate::{HostError, Project, Result, off_loop::off_loop};
@@ -76,7 +76,7 @@ impl SessionTaskFiles {
         let drafted = || async move {
             match suggestions::draft_offered(&project, &session, &name).await? {
                 Some(offered) => Ok(offered),
-                None => draft(&project, &session, &name, &messages),
+                None => draft_task(&project, &session, &name, &messages),
             }
         };
         Ok(off_loop(drafted).await?)
@@ -86,10 +86,10 @@ impl SessionTaskFiles {
     ///
     /// # Errors
     /// The stored sessions cannot be read.
-    pub(crate) async fn offer(self, session: SessionId) -> Result<Option<String>> {
+    pub(crate) async fn offer_task(self, session: SessionId) -> Result<Option<String>> {
         let session = self.stored.unwrap_or(session);
         let project = self.project;
-        off_loop(|| async move { suggestions::offer(&project, &session).await }).await
+        off_loop(|| async move { suggestions::offer_task(&project, &session).await }).await
     }
 
     /// Writes a task that was drafted as a new file. Says where.
@@ -103,12 +103,12 @@ impl SessionTaskFiles {
 }
 
 /// Answers what is asked about tasks and runs nothing.
-pub(crate) fn answer(project: &Project, request: &TaskRequest) -> Result<Reply> {
+pub(crate) fn answer_request(project: &Project, request: &TaskRequest) -> Result<Reply> {
     Ok(match request {
         TaskRequest::List => Reply::Choices(Tasks::find(project).choices()),
         TaskRequest::Show { name } => Reply::Text(Tasks::find(project).describe(name)?),
         TaskRequest::History { name } => Reply::Text(describe_history(project, name)),
-        TaskRequest::DeclineOffer => Reply::Text(suggestions::decline(project)?),
+        TaskRequest::DeclineOffer => Reply::Text(suggestions::decline_offer(project)?),
         TaskRequest::Run { .. }
         | TaskRequest::Resume { .. }
         | TaskRequest::Draft { .. }

@@ -60,7 +60,7 @@ fn file_of(project: &Project) -> PathBuf {
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn read_history(project: &Project) -> Result<Vec<PastSession>> {
-    let Some(past) = Past::find(project)? else { return Ok(Vec::new()) };
+    let Some(past) = Past::open_existing(project)? else { return Ok(Vec::new()) };
     Ok(read_store(&past.store, &file_of(project), &project.places.project).await?)
 }
 
@@ -72,7 +72,7 @@ async fn read_store(
     let all = store.list(MAX_SESSIONS).await?;
     let parents: HashMap<&SessionId, &SessionId> =
         all.iter().filter_map(|facts| Some((&facts.id, &facts.forked_from.as_ref()?.0))).collect();
-    let LoadedFile { mut known, bytes, is_too_large } = load(file);
+    let LoadedFile { mut known, bytes, is_too_large } = load_log(file);
     let mut history = Vec::with_capacity(all.len());
     let mut changed = Vec::new();
     for facts in all.iter().rev() {
@@ -89,7 +89,7 @@ async fn read_store(
     let changed: Vec<&ReadSession> = changed.iter().filter_map(|at| history.get(*at)).collect();
     if !changed.is_empty() || !known.is_empty() || is_too_large {
         // Without the file, the sessions are read again next time.
-        let _unsaved = save(file, &history, &changed, bytes, !known.is_empty() || is_too_large);
+        let _unsaved = save_log(file, &history, &changed, bytes, !known.is_empty() || is_too_large);
     }
     Ok(history.into_iter().map(|read| read.session).collect())
 }
@@ -134,7 +134,7 @@ struct LoadedFile {
 }
 
 /// Loads the file. One that cannot be read is empty.
-fn load(path: &Path) -> LoadedFile {
+fn load_log(path: &Path) -> LoadedFile {
     let is_too_large = fs::metadata(path).is_ok_and(|it| it.len() > MAX_FILE_BYTES);
     if is_too_large {
         return LoadedFile { is_too_large, ..LoadedFile::default() };
@@ -148,7 +148,7 @@ fn load(path: &Path) -> LoadedFile {
 
 /// Adds the changed sessions to the file. Replaces it by all sessions, the newest as far as they fit, if it `is_stale`
 /// or would hold twice as much as counts.
-fn save(
+fn save_log(
     path: &Path,
     all: &[ReadSession],
     changed: &[&ReadSession],

@@ -47,11 +47,11 @@ pub(super) fn read_turns(
     project: &Path,
 ) -> Vec<PastTurn> {
     let starts: HashMap<EntryId, String> =
-        timeline::turns(path).into_iter().map(|turn| (turn.said, turn.words)).collect();
+        timeline::list_turns(path).into_iter().map(|turn| (turn.said, turn.words)).collect();
     let mut turns: Vec<OpenTurn> = Vec::new();
     for entry in path {
         if let Some(words) = starts.get(&entry.id) {
-            let message = cut::head(words, MAX_MESSAGE_BYTES).to_owned();
+            let message = cut::word_prefix(words, MAX_MESSAGE_BYTES).to_owned();
             let index = u32::try_from(turns.len()).unwrap_or(u32::MAX);
             turns.push(OpenTurn {
                 turn: PastTurn { index, message, ..PastTurn::default() },
@@ -78,7 +78,7 @@ pub(super) fn read_turns(
             | Record::Tombstone { .. } => {}
         }
     }
-    turns.into_iter().filter(|turn| !turn.is_copied).map(OpenTurn::close).collect()
+    turns.into_iter().filter(|turn| !turn.is_copied).map(OpenTurn::into_past_turn).collect()
 }
 
 impl OpenTurn {
@@ -104,7 +104,7 @@ impl OpenTurn {
     }
 
     /// A turn ended well if the model finished, no check failed, and no command failed the last time it ran.
-    fn close(self) -> PastTurn {
+    fn into_past_turn(self) -> PastTurn {
         let Self { mut turn, failed, check, was_interrupted, is_answered, .. } = self;
         turn.ended_well = is_answered
             && !was_interrupted
@@ -133,7 +133,7 @@ fn calls_of(call: &ToolCall, project: &Path) -> Vec<PastCall> {
         return fits.then(|| PastCall::Command(line.to_owned())).into_iter().collect();
     }
     let path = PATH_FIELDS.iter().find_map(|field| arguments.get(field)?.as_str());
-    let Some(path) = path.and_then(|path| relative(path, project)) else { return Vec::new() };
+    let Some(path) = path.and_then(|path| relative_path(path, project)) else { return Vec::new() };
     let tool = call.name.to_ascii_lowercase();
     if tool.contains("write") {
         vec![PastCall::Write(path)]
@@ -157,18 +157,18 @@ fn files_of_patch(patch: &str, project: &Path) -> Vec<PastCall> {
         let (path, is_new) = PATCH_LINES
             .iter()
             .find_map(|(beginning, is_new)| Some((line.strip_prefix(beginning)?, *is_new)))?;
-        let path = relative(path.trim(), project)?;
+        let path = relative_path(path.trim(), project)?;
         Some(if is_new { PastCall::Write(path) } else { PastCall::Edit(path) })
     };
     patch.lines().filter_map(file).take(MAX_CALLS).collect()
 }
 
 fn only_reads(line: &str, project: &Path) -> bool {
-    analyse(line, &StartContext { cwd: project.to_owned(), home: None }).is_read_only()
+    analyse_command(line, &StartContext { cwd: project.to_owned(), home: None }).is_read_only()
 }
 
 /// A path as the project sees it.
-fn relative(path: &str, project: &Path) -> Option<String> {
+fn relative_path(path: &str, project: &Path) -> Option<String> {
     let inside =
         Path::new(path).strip_prefix(project).map_or(path, |it| it.to_str().unwrap_or(path));
     let inside = inside.trim_start_matches("./");

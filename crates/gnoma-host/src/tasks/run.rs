@@ -10,7 +10,7 @@ use gnoma_core::{
     store::SessionId,
 };
 use gnoma_extend::{
-    commands::words,
+    commands::split_words,
     tasks::{
         PlannedAction, PlannedStep, ResumeError, RunLock, RunRecord, RunStore, StepKind,
         StepRecord, StepResult, StoreError, TaskPlan,
@@ -22,7 +22,7 @@ use super::{
     catalog::Tasks,
     history::{describe_cost, run_store, run_title},
 };
-use crate::{HostError, Project, Result, agent::stricter, clock};
+use crate::{HostError, Project, Result, agent::stricter_mode, clock};
 
 /// A run that is about to begin or to continue. No other process runs it while this exists.
 pub struct PreparedRun {
@@ -49,13 +49,13 @@ impl PreparedRun {
     }
 
     /// Returns how many steps there are.
-    pub(crate) fn count(&self) -> usize {
+    pub(crate) fn step_count(&self) -> usize {
         self.plan.steps.len()
     }
 
     /// Returns what a step does.
     pub(crate) fn action(&self, at: usize) -> Option<PlannedAction> {
-        Some(self.step(at)?.action(self.record.answer.as_deref()))
+        Some(self.step(at)?.resolve_action(self.record.answer.as_deref()))
     }
 
     /// Returns the modes that the run is held to.
@@ -77,13 +77,13 @@ impl PreparedRun {
         self.record.begin_step(at, now_ms);
         // A process that is killed cannot note what the step has said.
         if let Some(PlannedAction::Prompt(text)) = self.action(at) {
-            self.record.add_message(&self.firewall.text(&text));
+            self.record.add_message(&self.firewall.redact_text(&text));
         }
     }
 
     /// Notes how a step ended.
     pub(crate) fn end_step(&mut self, at: usize, mut result: StepResult, now_ms: i64) {
-        result.message = result.message.map(|text| self.firewall.text(&text).into_owned());
+        result.message = result.message.map(|text| self.firewall.redact_text(&text).into_owned());
         self.record.end_step(at, result, now_ms);
     }
 
@@ -104,11 +104,11 @@ impl PreparedRun {
 /// Returns the strictest of a session's mode `own` and the modes of a run.
 #[must_use]
 pub fn restricted_mode(own: PermissionMode, modes: &[PermissionMode]) -> PermissionMode {
-    modes.iter().fold(own, |mode, wanted| stricter(mode, Some(*wanted)))
+    modes.iter().fold(own, |mode, wanted| stricter_mode(mode, Some(*wanted)))
 }
 
 fn redact_record(run: &RunRecord, firewall: &Firewall) -> RunRecord {
-    let clean = |text: &str| firewall.text(text).into_owned();
+    let clean = |text: &str| firewall.redact_text(text).into_owned();
     let mut kept = run.clone();
     for (_, value) in &mut kept.arguments {
         *value = clean(value);
@@ -144,7 +144,8 @@ fn report_run(run: &RunRecord, is_recorded: bool) -> TaskReport {
 fn summarize_run(run: &RunRecord, is_recorded: bool) -> String {
     let (task, count) = (&run.task, run.steps.len());
     let took: i64 = run.steps.iter().map(|step| step.took_ms).sum();
-    let took = duration::words(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
+    let took =
+        duration::format_duration(Duration::from_millis(u64::try_from(took).unwrap_or_default()));
     let Some((number, step)) = run.open_step() else {
         let steps = describe_count(count, "step");
         return format!("Task {task} is done: {steps} in {took}{}", describe_cost(run.micro_usd()));
@@ -185,13 +186,13 @@ pub(crate) fn prepare_run(
     let firewall = Arc::clone(&project.firewall);
     match request {
         TaskRequest::Run { line } => {
-            let mut words = words(&line).into_iter();
+            let mut words = split_words(&line).into_iter();
             let name = words.next().unwrap_or_default();
             let plan = tasks.plan(&name, &words.collect::<Vec<_>>())?;
             let clock = project.shared.clock();
-            let id = format!("{:013}-{:04x}", clock.now_ms().max(0), clock.random() & 0xFFFF);
+            let id = format!("{:013}-{:04x}", clock.now_ms().max(0), clock.random_bits() & 0xFFFF);
             let record = RunRecord::new(id, &plan, session.to_string(), clock.now_ms());
-            let lock = store.as_ref().map(|store| store.lock(&record.id)).transpose();
+            let lock = store.as_ref().map(|store| store.lock_run(&record.id)).transpose();
             let lock = lock.map_err(|error| HostError::failure(error.to_string()))?;
             Ok(PreparedRun { plan, record, store, _lock: lock, firewall, opening: None })
         }
@@ -201,9 +202,9 @@ pub(crate) fn prepare_run(
             })?;
             let id = resumable_run(&store, &run, Some(session))?.id;
             let failed = |error: StoreError| HostError::usage(error.to_string());
-            let lock = store.lock(&id).map_err(failed)?;
+            let lock = store.lock_run(&id).map_err(failed)?;
             // Read again: until now another process may have run it.
-            let record = store.run(&id).map_err(failed)?;
+            let record = store.load_run(&id).map_err(failed)?;
             let title = title_with_age(&record, project.now_ms());
             if record.is_redacted {
                 // Its values are not those that the run needs.
@@ -232,7 +233,7 @@ pub(crate) fn prepare_run(
 
 /// Names a run that is resumed, or that cannot be: `the run of release version=v1.2.0 from 5m ago`.
 fn title_with_age(run: &RunRecord, now_ms: i64) -> String {
-    format!("the run of `{}` from {}", run_title(run), clock::ago(run.began_ms, now_ms))
+    format!("the run of `{}` from {}", run_title(run), clock::describe_age(run.began_ms, now_ms))
 }
 
 fn resume_error(title: &str, error: &ResumeError) -> HostError {
@@ -262,7 +263,7 @@ pub fn resumable_run(
 ) -> Result<RunRecord> {
     let history = || Some("`gnoma task history` lists the runs".to_owned());
     if !wanted.is_empty()
-        && let Ok(run) = store.run(wanted)
+        && let Ok(run) = store.load_run(wanted)
     {
         return Ok(run);
     }

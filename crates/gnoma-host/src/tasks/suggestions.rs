@@ -6,8 +6,8 @@ use std::{collections::HashSet, fs, path::PathBuf};
 use gnoma_core::{bounded_file, private_file, quantity::describe_count, store::SessionId};
 use gnoma_extend::{
     BroughtBy,
-    commands::commands,
-    skills::skills,
+    commands::load_commands,
+    skills::load_skills,
     tasks::{
         is_task_name,
         repetition::{
@@ -137,7 +137,7 @@ impl Suggestions {
         }
         for (session, turn) in repetition.occurrences.iter().rev().take(MAX_VALUES) {
             let Some(past) = self.history.get(*session) else { continue };
-            let when = clock::ago(past.at_ms, self.now_ms);
+            let when = clock::describe_age(past.at_ms, self.now_ms);
             let number = past.turns.get(*turn).map_or(0, |it| it.index + 1);
             text.push_str(&format!("  {} turn {number}, {when}\n", past.id));
         }
@@ -200,7 +200,7 @@ fn draft_repetition(
     let path = new_file(project, name)?;
     let text = draft_from_repetition(name, repetition, history)
         .map_err(|fault| HostError::failure(format!("cannot make a task: {}", fault.error)))?;
-    let text = project.firewall.text(&text).into_owned();
+    let text = project.firewall.redact_text(&text).into_owned();
     let diff = describe_new_file(project, &path, &text);
     Ok(DraftedTask { name: name.to_owned(), text, diff })
 }
@@ -232,15 +232,15 @@ fn free_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
 
 /// Returns the commands, skills and tasks of a person and a project. Bundled skills do no particular chore.
 fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
-    let places = extensions::places(project);
+    let places = extensions::extension_places(project);
     let read = |path: &PathBuf| {
         bounded_file::read_text(path, MAX_RECIPE_BYTES).ok().flatten().unwrap_or_default()
     };
     let tasks = Tasks::find(project).files;
     let tasks = tasks.iter().map(|it| (it.task.name.clone(), read(&it.path)));
-    let skills = skills(&places).0.into_iter().filter(|it| it.by != BroughtBy::Bundled);
+    let skills = load_skills(&places).0.into_iter().filter(|it| it.by != BroughtBy::Bundled);
     let skills = skills.map(|it| (it.name, it.body));
-    let commands = commands(&places).0.into_iter().map(|it| (it.name, it.body));
+    let commands = load_commands(&places).0.into_iter().map(|it| (it.name, it.body));
     let all = tasks.chain(skills).chain(commands);
     all.map(|(name, text)| ExistingRecipe { name, text }).collect()
 }
@@ -249,8 +249,8 @@ fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
 ///
 /// # Errors
 /// The store cannot be read.
-pub(super) async fn offer(project: &Project, session: &SessionId) -> Result<Option<String>> {
-    let is_off = project.explain(SETTING).is_some_and(|set| set.value == OFF);
+pub(super) async fn offer_task(project: &Project, session: &SessionId) -> Result<Option<String>> {
+    let is_off = project.explain_setting(SETTING).is_some_and(|set| set.value == OFF);
     if is_off && !project.is_incognito() {
         delete_read_sessions(project);
     }
@@ -286,7 +286,7 @@ pub(super) async fn offer(project: &Project, session: &SessionId) -> Result<Opti
     let taken = |name: &str| recipes.iter().any(|it| it.name == name);
     let name = free_name(&found.name, |name| !taken(name));
     let times = found.occurrences.len();
-    let summary = project.firewall.text(&found.summary()).into_owned();
+    let summary = project.firewall.redact_text(&found.summary()).into_owned();
     Ok(Some(format!(
         "You have done this {times} times: {summary}. Save it as a task? /task save {name} · /task never"
     )))
@@ -318,7 +318,7 @@ pub(super) async fn draft_offered(
 ///
 /// # Errors
 /// Nothing was offered, or it cannot be recorded.
-pub(super) fn decline(project: &Project) -> Result<String> {
+pub(super) fn decline_offer(project: &Project) -> Result<String> {
     let mut offers = OfferRecord::load(project);
     if project.is_incognito() || offers.key.is_empty() {
         let remedy = Some("`gnoma config set tasks.suggest off` stops all offers".to_owned());

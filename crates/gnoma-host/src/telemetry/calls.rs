@@ -13,7 +13,7 @@ use gnoma_otel::{Attribute, AttributeValue, Instrument, Span, SpanId, SpanKind, 
 
 use super::{
     content::clean_name,
-    process::{Telemetry, nanoseconds},
+    process::{Telemetry, to_nanoseconds},
 };
 use crate::{Project, ledger::LateLedger};
 
@@ -37,7 +37,7 @@ struct HeldCall {
 
 impl MeteredLedger {
     /// Returns the ledger, with spans of its calls if the project sends telemetry.
-    pub(crate) fn of(project: &Project, ledger: Arc<LateLedger>) -> Arc<dyn Ledger> {
+    pub(crate) fn wrap_ledger(project: &Project, ledger: Arc<LateLedger>) -> Arc<dyn Ledger> {
         match &project.telemetry {
             Some(telemetry) => {
                 Arc::new(Self { ledger, telemetry: Arc::clone(telemetry), held: Arc::default() })
@@ -77,12 +77,12 @@ impl Ledger for MeteredLedger {
         self.ledger.rollback(hold);
     }
 
-    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
-        self.ledger.levels(draws, at_ms)
+    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+        self.ledger.limit_levels(draws, at_ms)
     }
 
-    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
-        self.ledger.totals(from_day)
+    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        self.ledger.daily_totals(from_day)
     }
 }
 
@@ -96,14 +96,15 @@ impl Telemetry {
             return;
         }
         let trace = above.map(|above| above.trace);
-        self.exporter().send(Span {
-            trace: trace.unwrap_or_else(|| TraceId::from_random(self.random(), self.random())),
-            id: SpanId::from_random(self.random()),
+        self.exporter().send_span(Span {
+            trace: trace
+                .unwrap_or_else(|| TraceId::from_random(self.random_id(), self.random_id())),
+            id: SpanId::from_random(self.random_id()),
             parent: above.map(|above| above.span),
             name: format!("chat {}", clean_name(&held.arm.model)),
             kind: SpanKind::Client,
-            start_ns: nanoseconds(start_ms),
-            end_ns: nanoseconds(at_ms),
+            start_ns: to_nanoseconds(start_ms),
+            end_ns: to_nanoseconds(at_ms),
             attributes: call_attributes(held, call),
             events: Vec::new(),
             error: call.failure.map(|kind| kind.to_string()),
@@ -115,16 +116,16 @@ impl Telemetry {
         let facts = || arm_attributes(&held.arm);
         let mut timed = facts();
         timed.extend(call.failure.map(|kind| error_type(&error_name(kind))));
-        exporter.record(Instrument::OperationDuration, took_ms as f64 / 1e3, timed);
+        exporter.record_value(Instrument::OperationDuration, took_ms as f64 / 1e3, timed);
         for (kind, tokens) in [("input", call.amount.input), ("output", call.amount.output)] {
             if call.amount.input + call.amount.output > 0 {
                 let mut facts = facts();
                 facts.push(("gen_ai.token.type".into(), kind.into()));
-                exporter.record(Instrument::TokenUsage, tokens as f64, facts);
+                exporter.record_value(Instrument::TokenUsage, tokens as f64, facts);
             }
         }
         if call.is_priced {
-            exporter.add(Instrument::CostUsd, call.amount.micro_usd, facts());
+            exporter.add_count(Instrument::CostUsd, call.amount.micro_usd, facts());
         }
     }
 }

@@ -17,22 +17,22 @@ pub(super) struct Redaction(pub(super) [Arc<Firewall>; 2]);
 impl Redaction {
     fn redact(&self, text: &str) -> String {
         let Self([own, strict]) = self;
-        strict.text(&own.text(text)).into_owned()
+        strict.redact_text(&own.redact_text(text)).into_owned()
     }
 
     /// A name, such as that of a tool, which a model may have made up.
-    pub(super) fn name(&self, name: &str) -> String {
+    pub(super) fn redact_name(&self, name: &str) -> String {
         clean_name(&self.redact(name))
     }
 
     /// A text that somebody wrote. What is cut or escaped no longer looks like a secret, so that comes last.
-    pub(super) fn content(&self, text: &str) -> String {
+    pub(super) fn redact_content(&self, text: &str) -> String {
         let text = self.redact(text);
-        gnoma_core::cut::head(&text, MAX_CONTENT_BYTES).to_owned()
+        gnoma_core::cut::word_prefix(&text, MAX_CONTENT_BYTES).to_owned()
     }
 
     /// The texts of a message in the form of `gen_ai.input.messages` and `gen_ai.output.messages`.
-    pub(super) fn message(&self, role: &str, message: &Message) -> String {
+    pub(super) fn format_message(&self, role: &str, message: &Message) -> String {
         let texts = message.content().iter().filter_map(|content| match content {
             Content::Text(text) => Some(&*text.text),
             Content::Image(_)
@@ -41,14 +41,14 @@ impl Redaction {
             | Content::ToolCall(_)
             | Content::ToolResult(_) => None,
         });
-        let text = self.content(&texts.collect::<Vec<_>>().join("\n"));
+        let text = self.redact_content(&texts.collect::<Vec<_>>().join("\n"));
         json!([{"role": role, "parts": [{"type": "text", "content": text}]}]).to_string()
     }
 }
 
 /// Returns a name without controls and of limited size.
 pub(super) fn clean_name(name: &str) -> String {
-    let name = gnoma_core::cut::head(name, MAX_NAME_BYTES);
+    let name = gnoma_core::cut::word_prefix(name, MAX_NAME_BYTES);
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -13,7 +13,7 @@ use crate::{Notices, lowering::RoutingSettings, shared::Shared};
 ///
 /// # Errors
 /// What is wrong with an address or a protocol.
-fn options(
+fn export_options(
     otel: &Otel,
     environment: &Environment,
 ) -> Result<Option<ExportOptions>, gnoma_otel::OptionError> {
@@ -33,12 +33,12 @@ fn options(
 ///
 /// # Errors
 /// What is wrong with an address or a protocol.
-pub fn hosts(
+pub fn export_hosts(
     otel: &Otel,
     environment: &Environment,
 ) -> Result<Vec<String>, gnoma_otel::OptionError> {
     let mut hosts: Vec<String> = Vec::new();
-    for host in options(otel, environment)?.iter().flat_map(ExportOptions::hosts) {
+    for host in export_options(otel, environment)?.iter().flat_map(ExportOptions::hosts) {
         if !hosts.contains(&host) {
             hosts.push(host);
         }
@@ -47,7 +47,7 @@ pub fn hosts(
 }
 
 /// Finds the telemetry of a project among that of its process; `None` if it has none.
-pub(crate) fn find(
+pub(crate) fn find_telemetry(
     otel: &Otel,
     environment: &Environment,
     routing: &RoutingSettings,
@@ -57,7 +57,7 @@ pub(crate) fn find(
     if !otel.enabled || routing.privacy.incognito {
         return None;
     }
-    let options = match options(otel, environment) {
+    let options = match export_options(otel, environment) {
         Ok(options) => options?,
         Err(error) => {
             notices.warning(format_args!("no telemetry is sent: {error}"));
@@ -68,6 +68,6 @@ pub(crate) fn find(
         let http = shared.http(&routing.network);
         Telemetry::new(options.clone(), otel.content, shared.clock().clone(), http)
     };
-    let is_meant = |known: &Telemetry| known.is(&options, otel.content);
-    Some(shared.telemetry(is_meant, make))
+    let is_meant = |known: &Telemetry| known.matches_options(&options, otel.content);
+    Some(shared.find_or_make_telemetry(is_meant, make))
 }

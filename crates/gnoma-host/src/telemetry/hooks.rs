@@ -7,7 +7,7 @@ use gnoma_otel::{AttributeValue, Span, SpanId, SpanKind, TraceId};
 
 use super::{
     calls::error_type,
-    process::{Telemetry, nanoseconds},
+    process::{Telemetry, to_nanoseconds},
 };
 use crate::Project;
 
@@ -35,14 +35,15 @@ impl Telemetry {
         }
         attributes.extend(run.error.map(error_type));
         let trace = above.map(|above| above.trace);
-        self.exporter().send(Span {
-            trace: trace.unwrap_or_else(|| TraceId::from_random(self.random(), self.random())),
-            id: SpanId::from_random(self.random()),
+        self.exporter().send_span(Span {
+            trace: trace
+                .unwrap_or_else(|| TraceId::from_random(self.random_id(), self.random_id())),
+            id: SpanId::from_random(self.random_id()),
             parent: above.map(|above| above.span),
             name: format!("hook {}", run.event),
             kind: SpanKind::Internal,
-            start_ns: nanoseconds(now_ms.saturating_sub(took_ms)),
-            end_ns: nanoseconds(now_ms),
+            start_ns: to_nanoseconds(now_ms.saturating_sub(took_ms)),
+            end_ns: to_nanoseconds(now_ms),
             attributes,
             events: Vec::new(),
             error: run.error.map(str::to_owned),

@@ -13,5 +13,5 @@ mod process;
 mod session;
 mod spans;
 
-pub(crate) use self::{calls::MeteredLedger, find::find, session::TracedSession};
-pub use self::{find::hosts, process::Telemetry, session::SessionTrace};
+pub(crate) use self::{calls::MeteredLedger, find::find_telemetry, session::TracedSession};
+pub use self::{find::export_hosts, process::Telemetry, session::SessionTrace};

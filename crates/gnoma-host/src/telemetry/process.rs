@@ -48,7 +48,7 @@ impl Telemetry {
     }
 
     /// Reports whether the telemetry goes to that collector, with or without texts.
-    pub(super) fn is(&self, options: &ExportOptions, has_content: bool) -> bool {
+    pub(super) fn matches_options(&self, options: &ExportOptions, has_content: bool) -> bool {
         self.options == *options && self.has_content == has_content
     }
 
@@ -56,11 +56,11 @@ impl Telemetry {
     pub(super) fn exporter(&self) -> &Exporter {
         self.exporter.get_or_init(|| {
             let sessions = Arc::downgrade(&self.sessions);
-            let now_ns = || nanoseconds(crate::clock::now_ms());
+            let now_ns = || to_nanoseconds(crate::clock::now_ms());
             let mut options = self.options.clone();
             // Sums since a process began must not be mixed with those of another one.
             if find_attribute(&options.resource, INSTANCE_ID).is_none() {
-                let id = TraceId::from_random(self.random(), self.random());
+                let id = TraceId::from_random(self.random_id(), self.random_id());
                 options.resource.push((INSTANCE_ID.into(), AttributeValue::Text(id.to_string())));
             }
             Exporter::start(options, self.http.clone(), now_ns, move |text| {
@@ -80,7 +80,12 @@ impl Telemetry {
     }
 
     /// Remembers the spans of a session.
-    pub(super) fn register(&self, id: &str, spans: &Arc<Mutex<SessionSpans>>, notices: &Notices) {
+    pub(super) fn register_session(
+        &self,
+        id: &str,
+        spans: &Arc<Mutex<SessionSpans>>,
+        notices: &Notices,
+    ) {
         let mut sessions = self.sessions.lock();
         sessions.retain(|known| known.id != id);
         if sessions.len() >= MAX_SESSIONS {
@@ -98,24 +103,24 @@ impl Telemetry {
 
     /// Returns the span that is above what a session does now; `None` if it has no parent.
     pub(super) fn span_above(&self, session: &str) -> Option<SpanContext> {
-        self.spans_of(session)?.lock().above()
+        self.spans_of(session)?.lock().parent_span()
     }
 
     /// A span id, or half a trace id.
-    pub(super) fn random(&self) -> u64 {
-        self.clock.random()
+    pub(super) fn random_id(&self) -> u64 {
+        self.clock.random_bits()
     }
 }
 
 impl CallSpans for Telemetry {
     fn traceparent(&self, session: &str, call: &CallId) -> Option<String> {
         let spans = self.spans_of(session)?;
-        let context = spans.lock().open_call(call, self.random())?;
+        let context = spans.lock().open_call(call, self.random_id())?;
         Some(context.to_string())
     }
 }
 
 /// Converts milliseconds since 1970.
-pub(super) fn nanoseconds(ms: i64) -> u64 {
+pub(super) fn to_nanoseconds(ms: i64) -> u64 {
     u64::try_from(ms).unwrap_or_default().saturating_mul(1_000_000)
 }

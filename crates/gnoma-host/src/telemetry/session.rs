@@ -19,7 +19,7 @@ use gnoma_otel::{
 use super::{
     calls::{arm_attributes, error_name, error_type, provider_name},
     content::{Redaction, result_text},
-    process::{Telemetry, nanoseconds},
+    process::{Telemetry, to_nanoseconds},
     spans::SessionSpans,
 };
 use crate::{Project, guarding};
@@ -109,9 +109,9 @@ impl SessionTrace {
             }
             None => project.environment().get(TRACEPARENT).and_then(SpanContext::parse),
         };
-        let spans = Arc::new(Mutex::new(SessionSpans::below(remote)));
+        let spans = Arc::new(Mutex::new(SessionSpans::with_remote(remote)));
         telemetry.exporter();
-        telemetry.register(session.id.as_str(), &spans, &project.notices);
+        telemetry.register_session(session.id.as_str(), &spans, &project.notices);
         Some(Self {
             telemetry,
             project: Arc::clone(project),
@@ -131,22 +131,25 @@ impl SessionTrace {
         match event {
             Event::State(SessionState::Active) => self.begin_turn(now_ms),
             Event::TurnEnded { outcome, rounds, .. } => self.end_turn(now_ms, outcome, *rounds),
-            Event::State(SessionState::Idle | SessionState::Closed) => self.close(now_ms),
+            Event::State(SessionState::Idle | SessionState::Closed) => self.close_turn(now_ms),
             Event::RoundStarted { arm, .. } => {
-                self.set("gen_ai.provider.name", provider_name(&arm.provider).into());
-                self.set(
+                self.set_attribute("gen_ai.provider.name", provider_name(&arm.provider).into());
+                self.set_attribute(
                     "gen_ai.request.model",
-                    AttributeValue::Text(self.redaction.name(&arm.model)),
+                    AttributeValue::Text(self.redaction.redact_name(&arm.model)),
                 );
             }
             Event::ArmChanged { from, to, .. } => {
                 let arm = |name: &'static str, arm: &dyn ToString| {
-                    (name.into(), AttributeValue::Text(self.redaction.name(&arm.to_string())))
+                    (
+                        name.into(),
+                        AttributeValue::Text(self.redaction.redact_name(&arm.to_string())),
+                    )
                 };
                 let facts = vec![arm("gnoma.arm.from", from), arm("gnoma.arm.to", to)];
                 self.add_event(now_ms, "gnoma.failover", facts);
                 let facts = arm_attributes(from);
-                self.telemetry.exporter().add(Instrument::Failovers, 1, facts);
+                self.telemetry.exporter().add_count(Instrument::Failovers, 1, facts);
             }
             Event::Retrying { error, .. } => {
                 let facts = vec![error_type(&error_name(error.kind))];
@@ -173,7 +176,7 @@ impl SessionTrace {
                 };
                 let open = match during {
                     Some(running) => self.calls.get_mut(running),
-                    None => self.call(now_ms, &call.id, &call.name),
+                    None => self.open_call(now_ms, &call.id, &call.name),
                 };
                 if let Some(open) = open {
                     open.was_asked = true;
@@ -189,14 +192,15 @@ impl SessionTrace {
             Event::PermissionDecided { call, allowed, .. } => {
                 let is_within = self.questions.get(call).is_some_and(|it| it.is_within);
                 self.end_question(now_ms, call, Some(*allowed));
-                if !is_within && let Some(open) = self.call(now_ms, call, "") {
+                if !is_within && let Some(open) = self.open_call(now_ms, call, "") {
                     open.allowed = Some(*allowed);
                 }
             }
             Event::ToolStarted { call } => {
                 let arguments = self.telemetry.has_content;
-                let arguments = arguments.then(|| self.redaction.content(call.arguments.get()));
-                if let Some(open) = self.call(now_ms, &call.id, &call.name) {
+                let arguments =
+                    arguments.then(|| self.redaction.redact_content(call.arguments.get()));
+                if let Some(open) = self.open_call(now_ms, &call.id, &call.name) {
                     (open.is_started, open.arguments) = (true, arguments);
                 }
             }
@@ -208,8 +212,8 @@ impl SessionTrace {
     }
 
     fn begin_turn(&mut self, now_ms: i64) {
-        self.close(now_ms);
-        let context = self.spans.lock().begin_turn(|| self.telemetry.random());
+        self.close_turn(now_ms);
+        let context = self.spans.lock().begin_turn(|| self.telemetry.random_id());
         let (events, attributes) = (Vec::new(), Vec::new());
         self.turn = Some(OpenTurn { context, begin_ms: now_ms, events, attributes });
     }
@@ -223,19 +227,19 @@ impl SessionTrace {
             Outcome::Unfit { .. } => ("unfit", Some("unfit".to_owned())),
             Outcome::Failed { error, .. } => ("failed", Some(error_name(error.kind))),
         };
-        self.set("gnoma.turn.outcome", name.into());
-        self.set("gnoma.turn.rounds", u64::from(rounds).into());
+        self.set_attribute("gnoma.turn.outcome", name.into());
+        self.set_attribute("gnoma.turn.rounds", u64::from(rounds).into());
         let kind = if self.session.parent.is_some() { "elf" } else { "turn" };
         let facts = vec![
             ("gnoma.turn.outcome".into(), name.into()),
             ("gnoma.turn.kind".into(), kind.into()),
         ];
-        self.telemetry.exporter().add(Instrument::Turns, 1, facts);
+        self.telemetry.exporter().add_count(Instrument::Turns, 1, facts);
         self.finish_turn(now_ms, error);
     }
 
     /// Ends what is open: the turn, its calls and questions.
-    fn close(&mut self, now_ms: i64) {
+    fn close_turn(&mut self, now_ms: i64) {
         if self.turn.is_some() {
             self.finish_turn(now_ms, None);
         }
@@ -255,7 +259,7 @@ impl SessionTrace {
             return;
         };
         let agent = match &self.session.parent {
-            Some((_, child)) if !child.name.is_empty() => self.redaction.name(&child.name),
+            Some((_, child)) if !child.name.is_empty() => self.redaction.redact_name(&child.name),
             Some(_) | None => "gnoma".to_owned(),
         };
         let mut all: Vec<Attribute> = vec![
@@ -268,28 +272,28 @@ impl SessionTrace {
         let parent = self.spans.lock().remote.map(|remote| remote.span);
         let name = format!("invoke_agent {agent}");
         let times = (begin_ms, now_ms);
-        self.send(context, parent, name, SpanKind::Internal, times, (all, events, error));
+        self.send_span(context, parent, name, SpanKind::Internal, times, (all, events, error));
     }
 
     /// The open call of that id, which begins now if it is new; `None` if too many are open.
-    fn call(&mut self, now_ms: i64, id: &CallId, tool: &str) -> Option<&mut OpenCall> {
+    fn open_call(&mut self, now_ms: i64, id: &CallId, tool: &str) -> Option<&mut OpenCall> {
         if self.turn.is_none() || self.calls.len() >= MAX_OPEN && !self.calls.contains_key(id) {
             return None;
         }
         if !self.calls.contains_key(id) {
-            let context = self.spans.lock().open_call(id, self.telemetry.random())?;
+            let context = self.spans.lock().open_call(id, self.telemetry.random_id())?;
             self.calls.insert(id.clone(), OpenCall::new(context, now_ms));
         }
         let open = self.calls.get_mut(id)?;
         if open.tool.is_empty() {
-            open.tool = self.redaction.name(tool);
+            open.tool = self.redaction.redact_name(tool);
         }
         Some(open)
     }
 
     fn end_call(&mut self, now_ms: i64, call: &ToolCall, result: &ToolResult, took_ms: u64) {
         let begin_ms = now_ms.saturating_sub(i64::try_from(took_ms).unwrap_or_default());
-        if self.call(begin_ms, &call.id, &call.name).is_none() {
+        if self.open_call(begin_ms, &call.id, &call.name).is_none() {
             return;
         }
         let Some(open) = self.calls.remove(&call.id) else { return };
@@ -306,7 +310,7 @@ impl SessionTrace {
         let code = last_lines(&text).find_map(|line| line.strip_prefix("Exit code ")?.parse().ok());
         facts.extend(code.map(|code| ("gnoma.tool.exit_code".into(), AttributeValue::Int(code))));
         if self.telemetry.has_content {
-            let result = AttributeValue::Text(self.redaction.content(&text));
+            let result = AttributeValue::Text(self.redaction.redact_content(&text));
             facts.push(("gen_ai.tool.call.result".into(), result));
         }
         if result.is_error {
@@ -322,7 +326,10 @@ impl SessionTrace {
         let is_of_server = call.tool.starts_with(mcp::PREFIX);
         let mut all: Vec<Attribute> = vec![
             ("gen_ai.operation.name".into(), "execute_tool".into()),
-            ("gen_ai.tool.call.id".into(), AttributeValue::Text(self.redaction.name(id.as_str()))),
+            (
+                "gen_ai.tool.call.id".into(),
+                AttributeValue::Text(self.redaction.redact_name(id.as_str())),
+            ),
             ("gen_ai.tool.type".into(), if is_of_server { "extension" } else { "function" }.into()),
             ("gnoma.tool.asked".into(), AttributeValue::Bool(call.was_asked)),
         ];
@@ -348,7 +355,7 @@ impl SessionTrace {
         let kind = if is_of_server { SpanKind::Client } else { SpanKind::Internal };
         let times = (call.begin_ms, now_ms);
         let parts = (all, Vec::new(), error);
-        self.send(call.context, Some(turn.context.span), name, kind, times, parts);
+        self.send_span(call.context, Some(turn.context.span), name, kind, times, parts);
     }
 
     /// Ends a question. Those of an elf are shown at the call of its parent as well, where they have their span.
@@ -368,12 +375,13 @@ impl SessionTrace {
                 ("gnoma.question.answer".into(), answer.into()),
             ]
         };
-        self.telemetry.exporter().add(Instrument::Questions, 1, facts());
+        self.telemetry.exporter().add_count(Instrument::Questions, 1, facts());
         let above = question.above;
-        let context = SpanContext { span: SpanId::from_random(self.telemetry.random()), ..above };
+        let context =
+            SpanContext { span: SpanId::from_random(self.telemetry.random_id()), ..above };
         let times = (question.begin_ms, now_ms);
         let parts = (facts(), Vec::new(), None);
-        self.send(
+        self.send_span(
             context,
             Some(above.span),
             "question".to_owned(),
@@ -384,8 +392,9 @@ impl SessionTrace {
     }
 
     fn add_compaction(&mut self, now_ms: i64, summary_bytes: usize, messages: usize) {
-        let Some(above) = self.spans.lock().above() else { return };
-        let context = SpanContext { span: SpanId::from_random(self.telemetry.random()), ..above };
+        let Some(above) = self.spans.lock().parent_span() else { return };
+        let context =
+            SpanContext { span: SpanId::from_random(self.telemetry.random_id()), ..above };
         let facts = vec![
             ("gnoma.compaction.messages".into(), (messages as u64).into()),
             ("gnoma.compaction.summary_bytes".into(), (summary_bytes as u64).into()),
@@ -393,7 +402,7 @@ impl SessionTrace {
         let begin_ms = if self.last_ms == 0 { now_ms } else { self.last_ms };
         let parts = (facts, Vec::new(), None);
         let times = (begin_ms, now_ms);
-        self.send(
+        self.send_span(
             context,
             Some(above.span),
             "compaction".to_owned(),
@@ -417,11 +426,14 @@ impl SessionTrace {
             role == "user" && gnoma_otel::find_attribute(&turn.attributes, name).is_some()
         });
         if !is_known {
-            self.set(name, AttributeValue::Text(self.redaction.message(role, message)));
+            self.set_attribute(
+                name,
+                AttributeValue::Text(self.redaction.format_message(role, message)),
+            );
         }
     }
 
-    fn set(&mut self, name: &'static str, value: AttributeValue) {
+    fn set_attribute(&mut self, name: &'static str, value: AttributeValue) {
         if let Some(turn) = &mut self.turn {
             turn.attributes.retain(|(known, _)| known != name);
             turn.attributes.push((name.into(), value));
@@ -430,11 +442,11 @@ impl SessionTrace {
 
     fn add_event(&mut self, now_ms: i64, name: &'static str, attributes: Vec<Attribute>) {
         if let Some(turn) = self.turn.as_mut().filter(|turn| turn.events.len() < MAX_SPAN_EVENTS) {
-            turn.events.push(SpanEvent { name, at_ns: nanoseconds(now_ms), attributes });
+            turn.events.push(SpanEvent { name, at_ns: to_nanoseconds(now_ms), attributes });
         }
     }
 
-    fn send(
+    fn send_span(
         &self,
         context: SpanContext,
         parent: Option<SpanId>,
@@ -444,14 +456,14 @@ impl SessionTrace {
         (attributes, events, error): (Vec<Attribute>, Vec<SpanEvent>, Option<String>),
     ) {
         if context.is_sampled {
-            self.telemetry.exporter().send(Span {
+            self.telemetry.exporter().send_span(Span {
                 trace: context.trace,
                 id: context.span,
                 parent,
                 name,
                 kind,
-                start_ns: nanoseconds(begin_ms),
-                end_ns: nanoseconds(end_ms),
+                start_ns: to_nanoseconds(begin_ms),
+                end_ns: to_nanoseconds(end_ms),
                 attributes,
                 events,
                 error,
@@ -463,7 +475,7 @@ impl SessionTrace {
 impl Drop for SessionTrace {
     fn drop(&mut self) {
         let now_ms = self.project.now_ms();
-        self.close(now_ms);
+        self.close_turn(now_ms);
     }
 }
 

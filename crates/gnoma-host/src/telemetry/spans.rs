@@ -28,7 +28,7 @@ struct CallSpan {
 
 impl SessionSpans {
     /// Returns the spans of a session below another span.
-    pub(super) fn below(remote: Option<SpanContext>) -> Self {
+    pub(super) fn with_remote(remote: Option<SpanContext>) -> Self {
         Self { remote, ..Self::default() }
     }
 
@@ -46,7 +46,7 @@ impl SessionSpans {
     }
 
     /// Returns the span that is above what happens now.
-    pub(super) fn above(&self) -> Option<SpanContext> {
+    pub(super) fn parent_span(&self) -> Option<SpanContext> {
         self.turn.or(self.remote)
     }
 
@@ -74,7 +74,7 @@ impl SessionSpans {
     /// Returns the span of a call, also of one that is over; that of the turn if the call is not known.
     pub(super) fn call_or_above(&self, call: &CallId) -> Option<SpanContext> {
         let known = self.calls.iter().rev().find(|known| known.call == *call);
-        known.map(|known| known.context).or_else(|| self.above())
+        known.map(|known| known.context).or_else(|| self.parent_span())
     }
 }
 
@@ -101,8 +101,8 @@ mod tests {
         spans.end_call(&id);
         assert_eq!(spans.call_or_above(&id), Some(call));
         assert_ne!(spans.open_call(&id, 8), Some(call), "an id can be used again");
-        let mut child = SessionSpans::below(Some(call));
-        assert_eq!(child.above(), Some(call));
+        let mut child = SessionSpans::with_remote(Some(call));
+        assert_eq!(child.parent_span(), Some(call));
         assert_eq!(child.begin_turn(random).trace, second.trace);
     }
 }

@@ -65,7 +65,7 @@ impl UsageFold {
     }
 
     /// Adds a call. Calls before the beginning only explain a part of their day's sum.
-    pub(super) fn add(&mut self, call: &CallRow) -> ControlFlow<()> {
+    pub(super) fn add_call(&mut self, call: &CallRow) -> ControlFlow<()> {
         let day = (calendar::day_of(call.at_ms), call.arm);
         self.explained.entry(day).or_default().add(&call.amount);
         if self.begin_ms.is_some_and(|begin_ms| call.at_ms < begin_ms) {

@@ -28,7 +28,7 @@ pub struct CapForecast {
 
 /// Forecasts a cap on the money of a day or month; `None` for other limits.
 #[must_use]
-pub fn forecast(level: &Level, now_ms: i64) -> Option<CapForecast> {
+pub fn forecast_cap(level: &Level, now_ms: i64) -> Option<CapForecast> {
     let (Unit::MicroUsd, Some(ends_at_ms)) = (level.limit.unit, level.resets_at_ms) else {
         return None;
     };
@@ -41,10 +41,10 @@ pub fn forecast(level: &Level, now_ms: i64) -> Option<CapForecast> {
     let length = ends_at_ms.saturating_sub(period_begin_ms).max(1);
     let elapsed = now_ms.saturating_sub(period_begin_ms).clamp(0, length);
     let is_early = elapsed < length / LEAST_ELAPSED_PARTS;
-    let expected = (!is_early).then(|| scale(used, length, elapsed.max(1)));
+    let expected = (!is_early).then(|| scale_ratio(used, length, elapsed.max(1)));
     let is_met_later = used < most && expected.is_some_and(|expected| expected > most);
     let met_at_ms = is_met_later.then(|| {
-        let begun = scale(elapsed.unsigned_abs(), i64::try_from(most).unwrap_or(i64::MAX), {
+        let begun = scale_ratio(elapsed.unsigned_abs(), i64::try_from(most).unwrap_or(i64::MAX), {
             i64::try_from(used).unwrap_or(i64::MAX).max(1)
         });
         period_begin_ms.saturating_add(i64::try_from(begun).unwrap_or(i64::MAX)).min(ends_at_ms)
@@ -55,7 +55,7 @@ pub fn forecast(level: &Level, now_ms: i64) -> Option<CapForecast> {
 }
 
 /// `value · by / of`, at most [`u64::MAX`].
-fn scale(value: u64, by: i64, of: i64) -> u64 {
+fn scale_ratio(value: u64, by: i64, of: i64) -> u64 {
     let product = u128::from(value) * u128::from(by.unsigned_abs());
     let scaled = product.checked_div(u128::from(of.unsigned_abs())).unwrap_or(u128::MAX);
     u64::try_from(scaled).unwrap_or(u64::MAX)
@@ -79,10 +79,10 @@ mod tests {
     #[test]
     fn half_a_day_makes_half_of_the_sum() {
         let level = level(Window::Day, 3_000_000, 5_000_000, (DAY + 1) * DAY_MS);
-        let cap = forecast(&level, DAY * DAY_MS + 12 * HOUR_MS).unwrap();
+        let cap = forecast_cap(&level, DAY * DAY_MS + 12 * HOUR_MS).unwrap();
         assert_eq!(cap.expected, Some(6_000_000));
         assert_eq!(cap.met_at_ms, Some(DAY * DAY_MS + 20 * HOUR_MS));
-        let early = forecast(&level, DAY * DAY_MS + HOUR_MS / 2).unwrap();
+        let early = forecast_cap(&level, DAY * DAY_MS + HOUR_MS / 2).unwrap();
         assert_eq!((early.expected, early.met_at_ms), (None, None));
     }
 
@@ -90,23 +90,23 @@ mod tests {
     fn months_have_their_own_length() {
         // November 2026 begins with day 20,758 and has 30 days.
         let level = level(Window::Month, 10, 1_000, 20_788 * DAY_MS);
-        let cap = forecast(&level, 20_768 * DAY_MS).unwrap();
+        let cap = forecast_cap(&level, 20_768 * DAY_MS).unwrap();
         assert_eq!((cap.expected, cap.met_at_ms), (Some(30), None));
     }
 
     #[test]
     fn limits_that_are_no_caps_have_no_forecast() {
         let mut other = level(Window::Ever, 1, 2, DAY_MS);
-        assert_eq!(forecast(&other, 0), None);
+        assert_eq!(forecast_cap(&other, 0), None);
         other.limit = Limit { unit: Unit::Requests, window: Window::Day, most: 9 };
-        assert_eq!(forecast(&other, 0), None);
+        assert_eq!(forecast_cap(&other, 0), None);
     }
 
     proptest! {
         #[test]
         fn any_clock_and_any_amount_give_a_forecast(used: u64, most: u64, now_ms: i64) {
             let ends_at_ms = (DAY + 1) * DAY_MS;
-            let cap = forecast(&level(Window::Day, used, most, ends_at_ms), now_ms).unwrap();
+            let cap = forecast_cap(&level(Window::Day, used, most, ends_at_ms), now_ms).unwrap();
             prop_assert!(cap.expected.is_none_or(|expected| expected >= used));
             prop_assert!(cap.met_at_ms.is_none_or(|at_ms| at_ms <= ends_at_ms));
         }

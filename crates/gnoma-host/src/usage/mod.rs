@@ -27,7 +27,7 @@ use gnoma_store::{DamagedCalls, UsageRead};
 pub use self::{
     dimension::{Dimension, DimensionError, Period},
     fold::{MAX_DEPTH, MAX_GROUPS},
-    forecast::{CapForecast, forecast},
+    forecast::{CapForecast, forecast_cap},
     period::{Since, SinceError},
     report::UsageRow,
     repriced::RepricedUsage,
@@ -79,7 +79,7 @@ pub struct UsageReport {
 /// The ledger cannot be read, the report would have more than [`MAX_GROUPS`] groups, or the price of the other model is
 /// not known.
 pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageReport> {
-    let (now_ms, zone) = (project.now_ms(), crate::clock::zone());
+    let (now_ms, zone) = (project.now_ms(), crate::clock::local_time_zone());
     let price = match &query.repriced_as {
         Some(arm) => Some((arm.clone(), price_of(project, arm)?)),
         None => None,
@@ -88,12 +88,12 @@ pub async fn read_report(project: &Project, query: &UsageQuery) -> Result<UsageR
     let begin_ms = query.since.begin_ms(now_ms, &zone);
     let fold = UsageFold::new(query.by.clone(), begin_ms, LocalDays::new(zone.clone()));
     let from_ms = begin_ms.unwrap_or(i64::MIN);
-    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add(&call)).await;
+    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add_call(&call)).await;
     let UsageRead { state: mut fold, totals, arms, damaged } = read.map_err(to_host_error)?;
     if fold.is_full {
         return Err(too_many_groups());
     }
-    let prices = routing::prices(project, &totals).into_iter().collect();
+    let prices = routing::known_prices(project, &totals).into_iter().collect();
     let exceeded_sums = fold.add_unrecorded(&totals, &arms, &prices);
     let ids = name_ids(&query.by, fold.groups.keys());
     let names = ledger.call_names(ids).await.map_err(to_host_error)?;
@@ -135,12 +135,13 @@ pub async fn forget_details(project: &Project, before: Option<Since>) -> Result<
         return Ok(0);
     }
     let before_ms = end_ms(project, before);
-    routing::ledger(project).forget_calls(before_ms).await.map_err(to_host_error)
+    routing::profile_ledger(project).forget_calls(before_ms).await.map_err(to_host_error)
 }
 
 /// The time before which details are removed.
 fn end_ms(project: &Project, before: Option<Since>) -> i64 {
-    let begin_ms = |since: Since| since.begin_ms(project.now_ms(), &crate::clock::zone());
+    let begin_ms =
+        |since: Since| since.begin_ms(project.now_ms(), &crate::clock::local_time_zone());
     match before {
         // A clock may have been ahead.
         None => i64::MAX,
@@ -165,11 +166,11 @@ async fn read_caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<C
     if draws.iter().all(|draw| draw.limits.is_empty()) {
         return Vec::new();
     }
-    let levels = ledger.levels(draws, now_ms).await.unwrap_or_else(|error| {
+    let levels = ledger.limit_levels(draws, now_ms).await.unwrap_or_else(|error| {
         project.notices.warning(error.sentence);
         Vec::new()
     });
-    levels.iter().filter_map(|level| forecast(level, now_ms)).collect()
+    levels.iter().filter_map(|level| forecast_cap(level, now_ms)).collect()
 }
 
 fn to_host_error(error: StoreError) -> HostError {

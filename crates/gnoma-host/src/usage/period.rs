@@ -117,7 +117,7 @@ impl LocalDays {
         {
             return day;
         }
-        let date = self.zone.to_datetime(timestamp(at_ms)).date();
+        let date = self.zone.to_datetime(to_timestamp(at_ms)).date();
         let day = day_of_date(date);
         let begin = begin_of_day_ms(day, &self.zone);
         let end = begin_of_day_ms(day.saturating_add(1), &self.zone);
@@ -137,7 +137,7 @@ fn begin_of_day_ms(day: i64, zone: &TimeZone) -> i64 {
     }
 }
 
-fn timestamp(at_ms: i64) -> Timestamp {
+fn to_timestamp(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }

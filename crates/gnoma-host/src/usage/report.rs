@@ -37,7 +37,7 @@ pub(super) struct KeyNames {
 }
 
 impl KeyNames {
-    fn name(&self, dimension: Dimension, part: i64) -> Option<String> {
+    fn key_name(&self, dimension: Dimension, part: i64) -> Option<String> {
         if part == UNKNOWN {
             return None;
         }
@@ -143,7 +143,7 @@ fn divide_groups(
         let part = key.get(depth).copied().unwrap_or(UNKNOWN);
         let place = if matches!(dimension, Dimension::Period(_)) { part } else { 0 };
         // Most parts of a dimension with many names have one group; room for more would be most of a report's memory.
-        let of_name = parts.entry((place, names.name(dimension, part)));
+        let of_name = parts.entry((place, names.key_name(dimension, part)));
         of_name.or_insert_with(|| Vec::with_capacity(1)).push((key, group));
     }
     parts

@@ -34,8 +34,8 @@ impl RepricedUsage {
             cache_write,
             ..Usage::default()
         };
-        let with_cache = price.of(&usage(fresh, cached, cache_write));
-        let without_cache = price.of(&usage(input, 0, 0));
+        let with_cache = price.cost_micro_usd(&usage(fresh, cached, cache_write));
+        let without_cache = price.cost_micro_usd(&usage(input, 0, 0));
         Self {
             least: with_cache.min(without_cache),
             most: with_cache.max(without_cache),

@@ -125,7 +125,7 @@ fn is_free(amount: &Amount, price: Option<&Price>) -> bool {
         cache_write,
         ..Usage::default()
     };
-    usage.total() == 0 || price.is_some_and(|price| price.of(&usage) == 0)
+    usage.total_tokens() == 0 || price.is_some_and(|price| price.cost_micro_usd(&usage) == 0)
 }
 
 /// Subtracts what calls explain from a day's sum. The second value says whether they explain more than there is.

@@ -102,7 +102,7 @@ async fn report_of(
 ) -> (UsageSums, Vec<UsageRow>, Vec<Total>) {
     let fold = UsageFold::new(by.to_vec(), begin_ms, LocalDays::new(zone.clone()));
     let from_ms = begin_ms.unwrap_or(i64::MIN);
-    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add(&call)).await.unwrap();
+    let read = ledger.fold_calls(from_ms, fold, |fold, call| fold.add_call(&call)).await.unwrap();
     let UsageRead { state: mut fold, totals, arms, damaged } = read;
     assert_eq!(damaged.count, 0);
     assert_eq!(fold.add_unrecorded(&totals, &arms, &HashMap::new()), 0);

@@ -131,7 +131,8 @@ async fn who_never_reads_delays_nobody_and_gets_a_snapshot_later() {
     let piece = |number| Ok(StreamEvent::TextDelta { slot: 0, text: format!("{number} ") });
     let mut events: Vec<_> = (0..PIECES).map(piece).collect();
     events.push(Ok(StreamEvent::Stop(StopReason::EndTurn)));
-    let (world, _) = World::of(vec![Answer::of(events).every(Duration::from_millis(10))]);
+    let (world, _) =
+        World::of(vec![Answer::from_events(events).with_event_delay(Duration::from_millis(10))]);
     let host = world.host();
     let (mut slow, mut quick) = (Window::new(&host, "slow"), Window::new(&host, "quick"));
     let session = quick.open(kept()).await;

@@ -41,7 +41,8 @@ struct Start {
 
 impl Start {
     fn new() -> Self {
-        let spec = FakeTool::new("start", Access::Read, |_| ToolOutcome::done("")).spec().clone();
+        let spec =
+            FakeTool::new("start", Access::Read, |_| ToolOutcome::success_text("")).spec().clone();
         Self { spec, mode: None, limit_micro_usd: None }
     }
 }
@@ -56,16 +57,20 @@ impl Tool for Start {
         let limit_micro_usd = self.limit_micro_usd;
         Box::pin(async move {
             let told: serde_json::Value = call.arguments.read().unwrap();
-            let content = vec![Content::text(told["say"].as_str().unwrap())];
+            let content = vec![Content::from_text(told["say"].as_str().unwrap())];
             let spec = SessionSpec { overrides, interactive: true, ..SessionSpec::default() };
             let task = ChildTask { spec, content, limit_micro_usd, ..ChildTask::default() };
-            match cx.spawn(&call.id, task).await {
-                Ok(ChildResult { end: ChildEnd::Completed, text, .. }) => ToolOutcome::done(text),
-                Ok(ChildResult { end: ChildEnd::Cancelled, .. }) => {
-                    ToolOutcome::failed("it was cancelled")
+            match cx.spawn_child(&call.id, task).await {
+                Ok(ChildResult { end: ChildEnd::Completed, text, .. }) => {
+                    ToolOutcome::success_text(text)
                 }
-                Ok(ChildResult { end: ChildEnd::Failed(why), .. }) => ToolOutcome::failed(why),
-                Err(error) => ToolOutcome::failed(error.to_string()),
+                Ok(ChildResult { end: ChildEnd::Cancelled, .. }) => {
+                    ToolOutcome::failure_text("it was cancelled")
+                }
+                Ok(ChildResult { end: ChildEnd::Failed(why), .. }) => {
+                    ToolOutcome::failure_text(why)
+                }
+                Err(error) => ToolOutcome::failure_text(error.to_string()),
             }
         })
     }
@@ -85,10 +90,10 @@ impl Tool for Flood {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let messages = self.messages;
         Box::pin(async move {
-            let content = vec![Content::text("nap")];
+            let content = vec![Content::from_text("nap")];
             let (link, handle) = ChildLink::new();
             let task = ChildTask { content, ..ChildTask::default() };
-            let work = cx.session.unwrap().spawn(call.id, task, link);
+            let work = cx.session.unwrap().spawn_child(call.id, task, link);
             let told = async {
                 for number in 0..messages {
                     handle.control.send(ChildControl::Say(format!("{number}."))).await.unwrap();
@@ -96,8 +101,8 @@ impl Tool for Flood {
                 std::future::pending::<()>().await;
             };
             tokio::select! {
-                ended = work => ToolOutcome::done(format!("{:?}", ended.map(|it| it.end))),
-                () = told => ToolOutcome::done(""),
+                ended = work => ToolOutcome::success_text(format!("{:?}", ended.map(|it| it.end))),
+                () = told => ToolOutcome::success_text(""),
             }
         })
     }
@@ -198,7 +203,7 @@ impl Family {
     }
 
     async fn micro_usd(&self) -> u64 {
-        let totals = self.ledger.totals(0).await.unwrap();
+        let totals = self.ledger.daily_totals(0).await.unwrap();
         totals.iter().map(|Total { amount, .. }| amount.micro_usd).sum()
     }
 }
@@ -487,7 +492,7 @@ async fn walk(steps: Vec<Step>, only: Option<PermissionMode>) {
     }
     family.window.settle(QUIET).await;
     assert!(family.living().is_empty(), "{:?} outlive their parents", family.living());
-    assert!(family.ledger.held().is_empty(), "all is settled");
+    assert!(family.ledger.held_reservations().is_empty(), "all is settled");
     // A session's cap holds for it and all below it, but for what was in flight: eight at once.
     let most = roots.len() as u64 * (CAP + 8 * CALL_MICRO_USD);
     assert!(family.micro_usd().await <= most, "{} of {most}", family.micro_usd().await);

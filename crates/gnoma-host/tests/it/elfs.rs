@@ -125,7 +125,7 @@ impl Family {
     }
 
     async fn micro_usd(&self) -> u64 {
-        let totals = self.ledger.totals(0).await.unwrap();
+        let totals = self.ledger.daily_totals(0).await.unwrap();
         totals.iter().map(|Total { amount, .. }| amount.micro_usd).sum()
     }
 }
@@ -176,7 +176,7 @@ async fn an_elf_in_the_background_outlives_the_turn_and_its_end_is_told_with_the
 
 #[tokio::test(start_paused = true)]
 async fn a_rewind_ends_elfs_in_the_background_and_others_can_be_started_then() {
-    let deaf = FakeTool::deaf("write", Access::Edit);
+    let deaf = FakeTool::new_unstoppable("write", Access::Edit);
     let mut family = Family::with(deaf, PermissionMode::Bypass, true).await;
     family.turn(&tasks(&["write"], true)).await;
     family.window.settle(Duration::from_millis(50)).await;
@@ -458,7 +458,7 @@ async fn walk(steps: Vec<Step>) {
         let answered: Vec<_> = results.iter().flatten().map(|result| &result.call_id).collect();
         assert!(calls.is_empty() || calls == answered, "{calls:?}, {answered:?}");
     }
-    assert!(family.ledger.held().is_empty(), "all is settled");
+    assert!(family.ledger.held_reservations().is_empty(), "all is settled");
     family.window.ask(Some(&parent), Request::Close).await.unwrap();
     family.window.settle(QUIET).await;
     assert_eq!(family.living(), 0);

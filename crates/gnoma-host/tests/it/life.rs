@@ -44,7 +44,7 @@ async fn a_session_that_nobody_attaches_to_ends_unless_it_is_to_go_on() {
 #[tokio::test(start_paused = true)]
 async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
     for detach in [Detach::Close, Detach::Keep] {
-        let (world, _) = World::of(vec![Answer::silence()]);
+        let (world, _) = World::of(vec![Answer::endless_silence()]);
         let host = world.host();
         let (mut one, mut other) = (Window::new(&host, "one"), Window::new(&host, "other"));
         let session = one.open(SessionSpec { detach, ..SessionSpec::default() }).await;
@@ -65,7 +65,7 @@ async fn the_last_subscriber_takes_the_session_along_or_leaves_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_connection_that_breaks_is_no_leaving() {
-    let (world, _) = World::of(vec![Answer::silence()]);
+    let (world, _) = World::of(vec![Answer::endless_silence()]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
     let (works, unused) =
@@ -123,7 +123,7 @@ impl Provider for PanickingProvider {
         Box::pin(futures_util::stream::poll_fn(|_| panic!("a fault of gnoma")))
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }
@@ -146,7 +146,7 @@ async fn a_panic_ends_the_turn_with_a_sentence() {
 
 #[tokio::test(start_paused = true)]
 async fn closing_cancels_the_turn_and_answers_what_still_comes() {
-    let (world, _) = World::of(vec![Answer::silence()]);
+    let (world, _) = World::of(vec![Answer::endless_silence()]);
     let (host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("go")).await.unwrap();
     window.until_state(&session, SessionState::Active).await;
@@ -250,7 +250,7 @@ async fn where_a_change_fails_the_session_goes_on_as_it_was() {
 
 #[tokio::test(start_paused = true)]
 async fn a_turn_that_runs_is_not_changed_away() {
-    let (world, _) = World::of(vec![Answer::silence()]);
+    let (world, _) = World::of(vec![Answer::endless_silence()]);
     let (_host, mut window, session) = attached(&world).await;
     window.ask(Some(&session), say("go")).await.unwrap();
     window.until_state(&session, SessionState::Active).await;
@@ -274,7 +274,7 @@ async fn an_opening_that_fails_late_is_told_and_no_session_is_needed_for_it() {
 
 #[tokio::test(start_paused = true)]
 async fn shutting_down_ends_every_session_and_refuses_new_ones() {
-    let (world, _) = World::of(vec![Answer::silence()]);
+    let (world, _) = World::of(vec![Answer::endless_silence()]);
     let host = world.host();
     let mut window = Window::new(&host, "w");
     let (busy, _idle) = (window.open(kept()).await, window.open(kept()).await);

@@ -48,7 +48,7 @@ impl Provider for Ticking {
         Box::pin(deltas.chain(stream::iter([Ok(StreamEvent::Stop(StopReason::EndTurn))])))
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }
@@ -73,7 +73,7 @@ async fn listen(
     begun: Instant,
 ) -> [Vec<u64>; 2] {
     let mut client = host.connect("listener");
-    client.request(Some(&session), Request::Attach { from: None }).unwrap();
+    client.send_request(Some(&session), Request::Attach { from: None }).unwrap();
     let [mut whole, mut own] = [Vec::new(), Vec::new()];
     while let Some(message) = client.next().await {
         let now = u64::try_from(begun.elapsed().as_micros()).unwrap();

@@ -92,7 +92,7 @@ impl Provider for Obedient {
         paced(events.collect(), pause)
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }

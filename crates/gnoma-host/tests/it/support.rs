@@ -70,7 +70,7 @@ pub(crate) struct World {
 
 /// A tool that is asked about in mode auto.
 pub(crate) fn writer() -> FakeTool {
-    FakeTool::new("write", Access::Edit, |_| ToolOutcome::done("done"))
+    FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"))
 }
 
 impl World {
@@ -148,7 +148,9 @@ impl World {
             return team(id);
         }
         let arm = Arm::new(Connection::new((self.make)(id), false), "m");
-        let Some((ledger, caps)) = &self.spending else { return Arc::new(Routes::single(arm)) };
+        let Some((ledger, caps)) = &self.spending else {
+            return Arc::new(Routes::with_single_arm(arm));
+        };
         let price = Price { input: 1_000_000, output: 1_000_000, ..Price::default() };
         let options = routing::RoutingOptions {
             strategy: routing::Strategy::Single,
@@ -177,7 +179,7 @@ impl World {
         }
         Session::spawn(Options {
             id: id.as_str().into(),
-            place: GatePlace::bare(Path::new("/")),
+            place: GatePlace::from_folder(Path::new("/")),
             tools,
             routes: self.routes(id),
             system: Box::new(move |_| system.as_str().into()),
@@ -274,7 +276,7 @@ struct Parts {
 struct Watched(Arc<World>);
 
 impl Beside for Watched {
-    fn used(&self, is_used: bool) {
+    fn set_used(&self, is_used: bool) {
         let mut used = self.0.used.lock().unwrap();
         if used.last() != Some(&is_used) {
             used.push(is_used);
@@ -304,7 +306,7 @@ impl Opener for TestOpener {
 struct TestServices(Arc<World>);
 
 impl Services for TestServices {
-    fn answer(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
+    fn answer_request(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
         let world = Arc::clone(&self.0);
         Box::pin(async move {
             if let Request::Export { path } = request {
@@ -320,7 +322,7 @@ impl Services for TestServices {
         })
     }
 
-    fn check(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
+    fn check_change(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
         Box::pin(async move {
             tokio::time::sleep(Duration::from_millis(20)).await;
             match change.request {
@@ -332,7 +334,7 @@ impl Services for TestServices {
         })
     }
 
-    fn change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+    fn apply_change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
         let Change { request, mut spec } = change;
         let world = Arc::clone(&self.0);
         Box::pin(async move {
@@ -359,7 +361,7 @@ impl Services for TestServices {
         })
     }
 
-    fn child(
+    fn prepare_child(
         &self,
         wanted: ChildOpening,
     ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
@@ -380,11 +382,11 @@ impl Services for TestServices {
         })
     }
 
-    fn unchanged(&self, spec: SessionSpec) -> SessionSpec {
+    fn unchanged_spec(&self, spec: SessionSpec) -> SessionSpec {
         spec
     }
 
-    fn tidy(&self) -> BoxFuture<'static, ()> {
+    fn remove_old_data(&self) -> BoxFuture<'static, ()> {
         self.0.tidied.fetch_add(1, Ordering::SeqCst);
         Box::pin(async {})
     }
@@ -406,7 +408,7 @@ pub(crate) struct Window {
 
 impl Window {
     pub(crate) fn new(host: &Host, name: &str) -> Self {
-        let (requests, messages) = host.connect(name).split();
+        let (requests, messages) = host.connect(name).into_halves();
         Self {
             requests: Some(requests),
             messages,
@@ -447,7 +449,7 @@ impl Window {
                 let view = self.views.get_mut(&envelope.session).expect("an event before a view");
                 assert_eq!(envelope.epoch, view.epoch, "another epoch without a snapshot");
                 assert!(envelope.seq <= view.seq + 1, "a gap");
-                view.apply(&envelope);
+                view.apply_envelope(&envelope);
                 if let Some(recorded) = &mut self.recorded {
                     recorded.push(envelope.event.clone());
                 }
@@ -459,7 +461,7 @@ impl Window {
     /// Reads what is there.
     pub(crate) fn read(&mut self, most: usize) {
         for _ in 0..most {
-            let Some(message) = self.messages.ready() else { return };
+            let Some(message) = self.messages.try_next() else { return };
             self.take(message);
         }
     }
@@ -534,7 +536,7 @@ pub(crate) async fn attached(world: &Arc<World>) -> (Host, Window, SessionId) {
 }
 
 pub(crate) fn say(text: &str) -> Request {
-    Request::Send { content: vec![Content::text(text)] }
+    Request::Send { content: vec![Content::from_text(text)] }
 }
 
 pub(crate) fn kept() -> SessionSpec {

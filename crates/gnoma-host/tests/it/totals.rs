@@ -141,7 +141,7 @@ impl Provider for Moody {
         paced(self.report(answer), pause)
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(async { Ok(Vec::new()) })
     }
 }
@@ -185,7 +185,7 @@ fn team(provider: &Arc<Moody>, ledger: &FakeLedger, begun: Instant, best: usize)
 
 /// A tool that changes a file.
 fn editor() -> FakeTool {
-    let output = ToolOutput { diff: Some("-a\n+b".to_owned()), ..ToolOutput::text("done") };
+    let output = ToolOutput { diff: Some("-a\n+b".to_owned()), ..ToolOutput::from_text("done") };
     FakeTool::new("write", Access::Edit, move |_| ToolOutcome::Done(output.clone()))
 }
 
@@ -242,7 +242,7 @@ async fn compare_totals(seed: u64, happened: &mut Happened) {
         window.settle(REST).await;
     }
 
-    let totals = ledger.totals(0).await.unwrap();
+    let totals = ledger.daily_totals(0).await.unwrap();
     let counted: u64 = totals.iter().map(|Total { amount, .. }| amount.micro_usd).sum();
     let view = &window.views[&session];
     window.recorded.iter().flatten().for_each(|event| happened.see(event));
@@ -257,7 +257,7 @@ async fn compare_totals(seed: u64, happened: &mut Happened) {
     let usage = window.ask(Some(&session), Request::Usage).await;
     let Ok(Reply::Usage { micro_usd, is_cost_partial, .. }) = usage else { panic!("{usage:?}") };
     assert_eq!((micro_usd, is_cost_partial), (counted, is_partial), "seed {seed}: the usage");
-    assert_eq!(ledger.held(), [], "seed {seed}");
+    assert_eq!(ledger.held_reservations(), [], "seed {seed}");
 }
 
 /// Random sessions with elfs, failover, reviews, compaction, classifiers and agents of other programs, whose calls break

@@ -59,7 +59,7 @@ impl Machine {
         let given = Arc::clone(&paces);
         let server = Server::start(move |request| {
             let wait = given.lock().unwrap()[of(request)].pop();
-            answer(request).after(wait.unwrap_or_default())
+            answer(request).with_delay(wait.unwrap_or_default())
         });
         let (around, server) = (tempfile::tempdir().unwrap(), server.unwrap());
         let config = around.path().join("home/.config/gnoma");
@@ -161,14 +161,15 @@ fn answer(request: &gnoma_testkit::Request) -> gnoma_testkit::Reply {
     let number = messages.len();
     let last = messages.last().unwrap();
     if last["role"] != "user" {
-        return Wire::OpenAi.stream(&Script::text([format!("written {number}")]));
+        return Wire::OpenAi.stream_reply(&Script::text([format!("written {number}")]));
     }
     let text = last.to_string();
     let start = text.find("{{secret:").unwrap();
     let end = start + text[start..].find("}}").unwrap() + 2;
     let arguments = serde_json::json!({"path": format!("{number}"), "content": &text[start..end]});
-    let script = Script::default().call(format!("c{number}"), "fs_write", arguments.to_string());
-    Wire::OpenAi.stream(&script)
+    let script =
+        Script::default().with_call(format!("c{number}"), "fs_write", arguments.to_string());
+    Wire::OpenAi.stream_reply(&script)
 }
 
 fn written(folder: &Path) -> Vec<String> {

@@ -73,7 +73,7 @@ fn others() -> Vec<Request> {
         Request::Watch,
         Request::KeepRunning { keep: true },
         Request::KeepRunning { keep: false },
-        Request::EditQueue { was: Vec::new(), queue: vec![vec![Content::text("later")]] },
+        Request::EditQueue { was: Vec::new(), queue: vec![vec![Content::from_text("later")]] },
         Request::SetMode { mode: PermissionMode::Plan },
         Request::KeepRule { rule: "write".into(), scope: Scope::Session, dry_run: true },
         Request::KeepRule { rule: "write".into(), scope: Scope::Project, dry_run: false },
@@ -258,9 +258,11 @@ async fn walk(steps: Vec<Step>) {
     let wait = Duration::from_millis(7);
     let answers = (0..40).flat_map(|number| {
         let id = format!("c{number}");
-        let calls = Answer::calls(&[(&*id, "write", "{}")]).every(wait);
-        let silence = (number % 5 == 4).then(Answer::silence);
-        [Some(calls), Some(Answer::text("a few words").every(wait)), silence].into_iter().flatten()
+        let calls = Answer::calls(&[(&*id, "write", "{}")]).with_event_delay(wait);
+        let silence = (number % 5 == 4).then(Answer::endless_silence);
+        [Some(calls), Some(Answer::text("a few words").with_event_delay(wait)), silence]
+            .into_iter()
+            .flatten()
     });
     let provider = Arc::new(FakeProvider::new(answers));
     let given = Arc::clone(&provider);

@@ -20,13 +20,13 @@ const CACHE_MARK: &[u8] = br#","cache_control":{"type":"ephemeral"}"#;
 const CACHE: &str = "cache_control";
 
 /// Bytes of a prompt, as far as it is what was said.
-pub(crate) fn bytes(request: &ModelRequest) -> u64 {
+pub(crate) fn prompt_bytes(request: &ModelRequest) -> u64 {
     let said: usize = request.messages.iter().map(|message| message.content_bytes()).sum();
     (request.system.len() + said) as u64
 }
 
 /// `request` with what is changed in what it says; `is_form`: its tool is the form of the answer.
-pub(crate) fn applied<'r>(
+pub(crate) fn apply_changes<'r>(
     changes: &[Adaptation],
     request: Cow<'r, ModelRequest>,
     is_form: bool,
@@ -39,7 +39,7 @@ pub(crate) fn applied<'r>(
         match change {
             Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream => (),
             Adaptation::Tools | Adaptation::OneTool(_) | Adaptation::ToolTrials(_) if is_form => (),
-            Adaptation::ToolTrials(trials) => request.tools = trials.offered(&request.tools),
+            Adaptation::ToolTrials(trials) => request.tools = trials.offered_tools(&request.tools),
             Adaptation::OneTool(name) => {
                 let others = request.tools.iter().filter(|tool| tool.name != *name);
                 request.tools = others.cloned().collect();
@@ -47,18 +47,20 @@ pub(crate) fn applied<'r>(
             Adaptation::Tools => request.tools = Arc::default(),
             Adaptation::ToolChoice => request.tool_choice = ToolChoice::Auto,
             Adaptation::Pictures => {
-                each(&mut request, usize::MAX, |message| {
+                rewrite_messages(&mut request, usize::MAX, |message| {
                     without_pictures(message, NO_PICTURE, |_| true)
                 });
             }
             Adaptation::RefusedPictures(refused) => {
                 let text =
                     format!("[A picture stood here; the provider refused it: {}]", refused.why);
-                each(&mut request, usize::MAX, |message| {
-                    without_pictures(message, &text, |base64| refused.has(base64))
+                rewrite_messages(&mut request, usize::MAX, |message| {
+                    without_pictures(message, &text, |base64| refused.is_left_out(base64))
                 });
             }
-            Adaptation::EarlierThinking(some) => each(&mut request, *some, without_origin),
+            Adaptation::EarlierThinking(some) => {
+                rewrite_messages(&mut request, *some, without_origin)
+            }
             Adaptation::Effort => (request.effort, request.thinking) = (None, None),
             Adaptation::SystemRole => system_first(&mut request),
             Adaptation::AnswerLast => {
@@ -67,10 +69,10 @@ pub(crate) fn applied<'r>(
                     request.messages.push(Arc::new(Message::user_text(GO_ON)));
                 }
             }
-            Adaptation::MostTokens(most) => lower(&mut request, *most),
+            Adaptation::MostTokens(most) => cap_output_tokens(&mut request, *most),
             Adaptation::Room(room) => {
-                if let Some(most) = room.most(bytes(&request)) {
-                    lower(&mut request, most);
+                if let Some(most) = room.max_answer_tokens(prompt_bytes(&request)) {
+                    cap_output_tokens(&mut request, most);
                 }
             }
         }
@@ -78,12 +80,16 @@ pub(crate) fn applied<'r>(
     Cow::Owned(request)
 }
 
-fn lower(request: &mut ModelRequest, most: u32) {
+fn cap_output_tokens(request: &mut ModelRequest, most: u32) {
     request.max_output_tokens = Some(request.max_output_tokens.map_or(most, |own| own.min(most)));
 }
 
 /// Changes the first messages, as far as they have something to change.
-fn each(request: &mut ModelRequest, some: usize, change: impl Fn(&Message) -> Option<Message>) {
+fn rewrite_messages(
+    request: &mut ModelRequest,
+    some: usize,
+    change: impl Fn(&Message) -> Option<Message>,
+) {
     for message in request.messages.iter_mut().take(some) {
         if let Some(changed) = change(message) {
             *message = Arc::new(changed);
@@ -99,7 +105,7 @@ fn system_first(request: &mut ModelRequest) {
     }
     let first = request.messages.iter_mut().find(|message| message.role() == Role::User);
     let Some(first) = first else { return };
-    let prompt = Content::text(format!("{system}\n\n"));
+    let prompt = Content::from_text(format!("{system}\n\n"));
     let content = std::iter::once(prompt).chain(first.content().iter().cloned());
     if let Ok(changed) = Message::user(content.collect()) {
         *first = Arc::new(changed);
@@ -121,7 +127,7 @@ pub(super) fn has_thinking(message: &Message) -> bool {
 fn without_origin(message: &Message) -> Option<Message> {
     let is_own = has_thinking(message);
     let content = || message.content().to_vec();
-    is_own.then(|| Message::assistant(content(), None, message.stop()).ok())?
+    is_own.then(|| Message::assistant(content(), None, message.stop_reason()).ok())?
 }
 
 pub(super) fn has_pictures(message: &Message) -> bool {
@@ -179,19 +185,20 @@ fn blind_part(part: &ResultPart, text: &str, is_out: impl Fn(&Arc<str>) -> bool)
 
 /// The pieces of a body with the changes of its fields. The first piece holds all fields and ends within
 /// the list of messages.
-pub(crate) fn rewritten(changes: &[Adaptation], mut pieces: Vec<Bytes>) -> Vec<Bytes> {
+pub(crate) fn rewrite_body(changes: &[Adaptation], mut pieces: Vec<Bytes>) -> Vec<Bytes> {
     let of_fields = |it: &&Adaptation| {
         matches!(it, Adaptation::Field(_) | Adaptation::Renamed { .. } | Adaptation::Stream)
     };
     for change in changes.iter().filter(of_fields) {
         if *change == Adaptation::Field(CACHE.to_owned()) {
             for piece in &mut pieces {
-                *piece = unmarked(piece);
+                *piece = strip_cache_marks(piece);
             }
         } else if let Some(head) = pieces.first_mut()
-            && let Some(Value::Object(fields)) = fields(head)
+            && let Some(Value::Object(fields)) = parse_fields(head)
         {
-            let kept = fields.into_iter().filter_map(|(name, value)| field(change, name, value));
+            let kept =
+                fields.into_iter().filter_map(|(name, value)| adapt_field(change, name, value));
             let mut bytes = Value::Object(kept.collect()).to_string().into_bytes();
             bytes.truncate(bytes.len() - TAIL.len());
             *head = bytes.into();
@@ -201,11 +208,11 @@ pub(crate) fn rewritten(changes: &[Adaptation], mut pieces: Vec<Bytes>) -> Vec<B
 }
 
 /// The fields of a body, by its first piece.
-pub(crate) fn fields(head: &[u8]) -> Option<Value> {
+pub(crate) fn parse_fields(head: &[u8]) -> Option<Value> {
     serde_json::from_slice(&[head, TAIL].concat()).ok()
 }
 
-fn field(change: &Adaptation, name: String, value: Value) -> Option<(String, Value)> {
+fn adapt_field(change: &Adaptation, name: String, value: Value) -> Option<(String, Value)> {
     match (change, value) {
         (Adaptation::Field(gone), _) if *gone == name => None,
         (Adaptation::Stream, _) if name == "stream_options" => None,
@@ -226,7 +233,7 @@ fn field(change: &Adaptation, name: String, value: Value) -> Option<(String, Val
     }
 }
 
-fn unmarked(piece: &Bytes) -> Bytes {
+fn strip_cache_marks(piece: &Bytes) -> Bytes {
     let mark = |at: usize| piece[at..].starts_with(CACHE_MARK);
     let Some(first) = (0..piece.len()).find(|at| mark(*at)) else { return piece.clone() };
     let mut out = piece[..first].to_vec();

@@ -47,7 +47,7 @@ pub(crate) enum Adaptation {
 
 impl Adaptation {
     /// Describes the change for people; the text follows the model's name.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn describe_effect(&self) -> String {
         match self {
             Self::Field(name) => format!("does not accept `{name}`; gnoma leaves it out"),
             Self::Renamed { from, to } => format!("wants `{to}` instead of `{from}`"),
@@ -108,7 +108,7 @@ impl Adaptation {
 }
 
 /// `changes` with another one; `None` where it changes nothing any more.
-pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adaptation>> {
+pub(crate) fn merge_change(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adaptation>> {
     let mut all = changes.to_vec();
     let place =
         all.iter().position(|old| std::mem::discriminant(old) == std::mem::discriminant(&new));
@@ -134,7 +134,7 @@ pub(crate) fn joined(changes: &[Adaptation], new: Adaptation) -> Option<Vec<Adap
             all.push(new);
         }
         (Adaptation::RefusedPictures(now), Some(Adaptation::RefusedPictures(before))) => {
-            let both = before.clone().with(now);
+            let both = before.clone().merge_refusal(now);
             all.retain(|old| !matches!(old, Adaptation::RefusedPictures(_)));
             all.push(Adaptation::RefusedPictures(both));
         }

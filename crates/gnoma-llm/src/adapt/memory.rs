@@ -36,7 +36,7 @@ impl KnownConversation {
 
 impl AdaptationMemory {
     /// Returns the changes that apply to requests of this conversation.
-    pub(crate) fn of(&self, request: &ModelRequest) -> Vec<Adaptation> {
+    pub(crate) fn changes_for(&self, request: &ModelRequest) -> Vec<Adaptation> {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let known = known.iter().find(|known| known.is_of(request));
         known.map(|known| known.changes.clone()).unwrap_or_default()
@@ -57,35 +57,41 @@ impl AdaptationMemory {
     }
 
     /// Such requests are changed so from now on.
-    pub(crate) fn keep(&self, request: &ModelRequest, changes: Vec<Adaptation>) {
-        self.update(request, |known| known.changes = changes);
+    pub(crate) fn record_changes(&self, request: &ModelRequest, changes: Vec<Adaptation>) {
+        self.update_conversation(request, |known| known.changes = changes);
     }
 
     /// The server has taken these pictures.
     pub(crate) fn accept_pictures(&self, request: &ModelRequest, pictures: Vec<Arc<str>>) {
         if !pictures.is_empty() {
-            self.update(request, |known| known.accepted = pictures);
+            self.update_conversation(request, |known| known.accepted = pictures);
         }
     }
 
     /// The server has taken these tools of tool servers: trials go on with the next group.
     pub(crate) fn accept_tools(&self, request: &ModelRequest, tools: Vec<String>) {
-        let is_tried =
-            self.of(request).iter().any(|change| matches!(change, Adaptation::ToolTrials(_)));
+        let is_tried = self
+            .changes_for(request)
+            .iter()
+            .any(|change| matches!(change, Adaptation::ToolTrials(_)));
         if tools.is_empty() && !is_tried {
             return;
         }
-        self.update(request, |known| {
+        self.update_conversation(request, |known| {
             known.accepted_tools = tools;
             for change in &mut known.changes {
                 if let Adaptation::ToolTrials(trials) = change {
-                    trials.taken();
+                    trials.record_accepted();
                 }
             }
         });
     }
 
-    fn update(&self, request: &ModelRequest, change: impl FnOnce(&mut KnownConversation)) {
+    fn update_conversation(
+        &self,
+        request: &ModelRequest,
+        change: impl FnOnce(&mut KnownConversation),
+    ) {
         let Some(first) = request.messages.first() else { return };
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         all.retain(|known| known.first.strong_count() > 0);

@@ -15,10 +15,10 @@ mod tool_trials;
 mod words;
 
 pub(crate) use self::{
-    apply::{applied, bytes, fields, rewritten},
-    change::{Adaptation, joined},
+    apply::{apply_changes, parse_fields, prompt_bytes, rewrite_body},
+    change::{Adaptation, merge_change},
     memory::AdaptationMemory,
-    pictures::pictures,
-    read::{RefusedRequest, change, foreign_tools},
+    pictures::collect_pictures,
+    read::{RefusedRequest, foreign_tools, infer_adaptation},
     tool_trials::MAX_TRIALS,
 };

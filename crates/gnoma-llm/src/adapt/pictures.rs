@@ -129,12 +129,13 @@ pub(crate) struct RefusedPictures {
 
 impl RefusedPictures {
     /// Reports whether a picture is left out.
-    pub(crate) fn has(&self, base64: &Arc<str>) -> bool {
-        contains(&self.out, base64) || self.suspect.as_ref().is_some_and(|it| is_same(it, base64))
+    pub(crate) fn is_left_out(&self, base64: &Arc<str>) -> bool {
+        contains_picture(&self.out, base64)
+            || self.suspect.as_ref().is_some_and(|it| is_same(it, base64))
     }
 
     /// With what a new refusal tells.
-    pub(crate) fn with(mut self, new: &Self) -> Self {
+    pub(crate) fn merge_refusal(mut self, new: &Self) -> Self {
         self.why.clone_from(&new.why);
         // What was suspected was not the reason, or not the only one.
         self.cleared.extend(self.suspect.take());
@@ -159,15 +160,16 @@ pub(super) fn find_refused(
     known: &RefusedPictures,
     accepted: &[Arc<str>],
 ) -> Option<RefusedPictures> {
-    let mut sent = pictures(request);
-    sent.retain(|picture| !known.has(picture));
+    let mut sent = collect_pictures(request);
+    sent.retain(|picture| !known.is_left_out(picture));
     let why = text.to_owned();
     let certain = at_path(text, body, &sent).or_else(|| of_size(text, &sent));
     if let Some(out) = certain {
         return Some(RefusedPictures { out, why, ..RefusedPictures::default() });
     }
-    let is_new =
-        |picture: &&Arc<str>| !contains(accepted, picture) && !contains(&known.cleared, picture);
+    let is_new = |picture: &&Arc<str>| {
+        !contains_picture(accepted, picture) && !contains_picture(&known.cleared, picture)
+    };
     let new: Vec<Arc<str>> = sent.iter().filter(is_new).cloned().collect();
     match (&new[..], &known.suspect) {
         ([], None) => None,
@@ -187,7 +189,7 @@ pub(super) fn find_refused(
 }
 
 /// The pictures of a request in order, each once.
-pub(crate) fn pictures(request: &ModelRequest) -> Vec<Arc<str>> {
+pub(crate) fn collect_pictures(request: &ModelRequest) -> Vec<Arc<str>> {
     let mut all = Vec::new();
     let blocks = request.messages.iter().flat_map(|message| message.content());
     let found = blocks.flat_map(|block| match block {
@@ -199,14 +201,14 @@ pub(crate) fn pictures(request: &ModelRequest) -> Vec<Arc<str>> {
         | Content::ToolCall(_) => Vec::new(),
     });
     for picture in found {
-        if !contains(&all, picture) {
+        if !contains_picture(&all, picture) {
             all.push(Arc::clone(picture));
         }
     }
     all
 }
 
-fn contains(all: &[Arc<str>], one: &Arc<str>) -> bool {
+fn contains_picture(all: &[Arc<str>], one: &Arc<str>) -> bool {
     all.iter().any(|other| is_same(other, one))
 }
 
@@ -238,15 +240,15 @@ fn at_path(text: &str, body: &[u8], sent: &[Arc<str>]) -> Option<Vec<Arc<str>>> 
         }
     }
     let found: Vec<_> =
-        sent.iter().filter(|picture| holds(place, picture)).map(Arc::clone).collect();
+        sent.iter().filter(|picture| json_contains(place, picture)).map(Arc::clone).collect();
     (is_within && found.len() == 1).then_some(found)
 }
 
-fn holds(value: &Value, picture: &str) -> bool {
+fn json_contains(value: &Value, picture: &str) -> bool {
     match value {
         Value::String(text) => text.contains(picture),
-        Value::Array(list) => list.iter().any(|value| holds(value, picture)),
-        Value::Object(fields) => fields.values().any(|value| holds(value, picture)),
+        Value::Array(list) => list.iter().any(|value| json_contains(value, picture)),
+        Value::Object(fields) => fields.values().any(|value| json_contains(value, picture)),
         Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
@@ -304,7 +306,7 @@ mod tests {
             serde_json::json!({"role": "user", "content": [{"type": "text"}, {"image_url": {"url":
                 format!("data:image/png;base64,{picture}")}}]})
         };
-        let all: Vec<Value> = pictures(request).into_iter().map(message).collect();
+        let all: Vec<Value> = collect_pictures(request).into_iter().map(message).collect();
         serde_json::json!({"messages": all, "input": all}).to_string().into_bytes()
     }
 
@@ -338,7 +340,7 @@ mod tests {
     #[test]
     fn refused_picture_is_found_by_its_path() {
         let request = request(&[b"one", b"two", b"three"]);
-        let all = pictures(&request);
+        let all = collect_pictures(&request);
         for text in [
             "messages.1.content.1.image.source.base64: could not process image",
             "invalid value: 'messages[1].content[1].image_url.url'. broken image",
@@ -354,7 +356,7 @@ mod tests {
     fn refused_picture_is_found_by_its_size() {
         let large = [7; 2_000];
         let request = request(&[b"one", &large]);
-        let all = pictures(&request);
+        let all = collect_pictures(&request);
         for text in
             ["image exceeds 1500 bytes", "image exceeds the maximum: 2000 bytes > 1,500 bytes"]
         {
@@ -367,14 +369,14 @@ mod tests {
     #[test]
     fn pictures_that_were_not_taken_yet_are_suspected_in_turn() {
         let request = request(&[b"old", b"one", b"two"]);
-        let all = pictures(&request);
+        let all = collect_pictures(&request);
         let accepted = [Arc::clone(&all[0])];
         let text = "could not process image";
         let mut known = RefusedPictures::default();
         let mut left_out = Vec::new();
         while let Some(new) = find_refused(text, b"", &request, &known, &accepted) {
-            known = known.with(&new);
-            left_out.push(all.iter().map(|picture| known.has(picture)).collect::<Vec<_>>());
+            known = known.merge_refusal(&new);
+            left_out.push(all.iter().map(|picture| known.is_left_out(picture)).collect::<Vec<_>>());
             if known.suspect.is_none() {
                 break;
             }

@@ -59,7 +59,7 @@ struct ReadRefusal<'a> {
 }
 
 /// Returns the change that the request needs to be accepted, if it can be told from the refusal.
-pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
+pub(crate) fn infer_adaptation(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     let text = of.error.message.to_ascii_lowercase();
     let is_clear = match of.error.status {
         Some(400 | 422) => true,
@@ -77,8 +77,10 @@ pub(crate) fn change(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     if !is_clear || !may_be {
         return None;
     }
-    let said = ReadRefusal { of, param: param(of.body), text };
-    said.limit().or_else(|| said.conversation()).or_else(|| said.setting())
+    let said = ReadRefusal { of, param: error_param(of.body), text };
+    said.limit_adaptation()
+        .or_else(|| said.conversation_adaptation())
+        .or_else(|| said.setting_adaptation())
 }
 
 /// Reports whether a fault of the server comes from what was sent: from a picture, or from the schema of a tool.
@@ -103,29 +105,30 @@ pub(crate) fn foreign_tools(request: &ModelRequest) -> impl Iterator<Item = &str
 }
 
 /// OpenAI's field beside the message of an error.
-fn param(body: &[u8]) -> Option<String> {
+fn error_param(body: &[u8]) -> Option<String> {
     let value: Value = serde_json::from_slice(body).ok()?;
     let param = value.pointer("/error/param").or_else(|| value.get("param"))?.as_str()?;
     Some(param.to_ascii_lowercase())
 }
 
 impl ReadRefusal<'_> {
-    fn has(&self, words: &[&str]) -> bool {
+    fn mentions_any(&self, words: &[&str]) -> bool {
         words.iter().any(|word| self.text.contains(word))
     }
 
-    fn refuses(&self, words: &[&str]) -> bool {
+    fn refuses_any(&self, words: &[&str]) -> bool {
         let is_param = || self.param.as_deref().is_some_and(|param| words.contains(&param));
-        self.has(UNKNOWN) && (self.has(words) || is_param())
+        self.mentions_any(UNKNOWN) && (self.mentions_any(words) || is_param())
     }
 
     /// About the length of the answer.
-    fn limit(&self) -> Option<Adaptation> {
+    fn limit_adaptation(&self) -> Option<Adaptation> {
         let fields = self.of.fields;
-        let use_instead = |name| self.has(&[&format!("use '{name}'"), &format!("use `{name}`")]);
+        let use_instead =
+            |name| self.mentions_any(&[&format!("use '{name}'"), &format!("use `{name}`")]);
         for (from, to) in [(SHORT, LONG), (LONG, SHORT)] {
-            let is_named = self.names(from) && self.has(UNKNOWN);
-            let is_meant = use_instead(to) || (is_named && !self.names(to));
+            let is_named = self.names_field(from) && self.mentions_any(UNKNOWN);
+            let is_meant = use_instead(to) || (is_named && !self.names_field(to));
             if self.of.has_names && fields.get(from).is_some() && is_meant {
                 return Some(Adaptation::Renamed { from, to });
             }
@@ -134,23 +137,24 @@ impl ReadRefusal<'_> {
         let nested = ["/generationConfig/maxOutputTokens", "/options/num_predict"];
         let most = most.iter().chain(&nested).find_map(|place| fields.pointer(place)?.as_u64())?;
         let most = u32::try_from(most).ok()?;
-        Room::told(&self.text, most, self.of.bytes)
+        Room::from_refusal(&self.text, most, self.of.bytes)
             .map(Adaptation::Room)
-            .or_else(|| room::ceiling(&self.text, most).map(Adaptation::MostTokens))
+            .or_else(|| room::parse_token_limit(&self.text, most).map(Adaptation::MostTokens))
     }
 
     /// About what is in the conversation.
-    fn conversation(&self) -> Option<Adaptation> {
+    fn conversation_adaptation(&self) -> Option<Adaptation> {
         let messages = &self.of.request.messages;
         let is_last = messages.last().is_some_and(|last| last.role() == Role::Assistant);
-        if is_last && self.has(ANSWER_LAST) {
+        if is_last && self.mentions_any(ANSWER_LAST) {
             return Some(Adaptation::AnswerLast);
         }
-        if self.has(NO_THINKING) {
+        if self.mentions_any(NO_THINKING) {
             return self.of.request.effort.map(|_| Adaptation::Effort);
         }
-        let is_earlier = self.has(EARLIER)
-            || (self.has(&["messages.", "messages["]) && self.refuses(&["reasoning", "thinking"]));
+        let is_earlier = self.mentions_any(EARLIER)
+            || (self.mentions_any(&["messages.", "messages["])
+                && self.refuses_any(&["reasoning", "thinking"]));
         if is_earlier && messages.iter().any(|message| has_thinking(message)) {
             return Some(Adaptation::EarlierThinking(messages.len()));
         }
@@ -162,7 +166,7 @@ impl ReadRefusal<'_> {
             let (body, request) = (self.of.sent.concat(), self.of.request);
             let found = find_refused(&self.text, &body, request, known, accepted);
             if let Some(mut found) = found {
-                found.why = crate::errors::quote(&self.of.error.message);
+                found.why = crate::errors::quote_text(&self.of.error.message);
                 return Some(Adaptation::RefusedPictures(found));
             }
         }
@@ -170,15 +174,15 @@ impl ReadRefusal<'_> {
             return Some(Adaptation::Pictures);
         }
         let has_system = !self.of.request.system.is_empty();
-        (has_system && self.refuses(SYSTEM)).then_some(Adaptation::SystemRole)
+        (has_system && self.refuses_any(SYSTEM)).then_some(Adaptation::SystemRole)
     }
 
     fn is_about_pictures(&self) -> bool {
-        self.has(NO_PICTURES) || self.refuses(PICTURES)
+        self.mentions_any(NO_PICTURES) || self.refuses_any(PICTURES)
     }
 
     /// About what is asked for beside it.
-    fn setting(&self) -> Option<Adaptation> {
+    fn setting_adaptation(&self) -> Option<Adaptation> {
         let request = self.of.request;
         // The built-in tools have schemas that each vendor takes: a refusal of one of them means something else.
         let refused = refused_tool(&self.text, self.param.as_deref(), &request.tools);
@@ -190,52 +194,55 @@ impl ReadRefusal<'_> {
             return self.too_many_tools(most);
         }
         if !request.tools.is_empty() {
-            if self.has(NO_TOOLS) {
+            if self.mentions_any(NO_TOOLS) {
                 return Some(Adaptation::Tools);
             }
-            if self.refuses(TOOL_CHOICE) || self.has(&["invalid tool_choice"]) {
+            if self.refuses_any(TOOL_CHOICE) || self.mentions_any(&["invalid tool_choice"]) {
                 let fields = self.of.fields;
                 let is_sent =
                     ["tool_choice", "toolConfig"].iter().any(|it| fields.get(it).is_some());
                 return is_sent.then_some(Adaptation::ToolChoice);
             }
-            if self.has(UNKNOWN) && self.names("tools") && !self.has(PART_OF_TOOLS) {
+            if self.mentions_any(UNKNOWN)
+                && self.names_field("tools")
+                && !self.mentions_any(PART_OF_TOOLS)
+            {
                 return Some(Adaptation::Tools);
             }
         }
         if !is_built_in && is_about_schema(&self.text, request.format.is_some()) {
             return self.tool_trials().map(Adaptation::ToolTrials);
         }
-        if self.has(NO_STREAM) {
+        if self.mentions_any(NO_STREAM) {
             return Some(Adaptation::Stream);
         }
-        if request.effort.is_some() && (self.refuses(EFFORT) || self.has(NO_EFFORT)) {
+        if request.effort.is_some() && (self.refuses_any(EFFORT) || self.mentions_any(NO_EFFORT)) {
             return Some(Adaptation::Effort);
         }
-        if !self.has(UNKNOWN) {
+        if !self.mentions_any(UNKNOWN) {
             return None;
         }
-        if self.names("cache_control") {
+        if self.names_field("cache_control") {
             return Some(Adaptation::Field("cache_control".to_owned()));
         }
         // Streaming may only be why something else is refused.
-        let stream = || self.names("stream").then_some(Adaptation::Stream);
-        self.field().map(Adaptation::Field).or_else(stream)
+        let stream = || self.names_field("stream").then_some(Adaptation::Stream);
+        self.named_field().map(Adaptation::Field).or_else(stream)
     }
 
     /// Returns the next trial after a schema was refused, if nothing says to which tool it belongs.
     fn tool_trials(&self) -> Option<ToolTrials> {
         let (trials, accepted) = &self.of.tools;
         if let Some(trials) = trials.clone().filter(ToolTrials::is_open) {
-            return trials.refused();
+            return trials.next_trial();
         }
         let unknown =
             foreign_tools(self.of.request).filter(|name| !accepted.iter().any(|it| it == name));
-        let begun = ToolTrials::begin(unknown.map(str::to_owned).collect());
+        let begun = ToolTrials::from_unknown(unknown.map(str::to_owned).collect());
         let is_over = trials.as_ref().is_some_and(ToolTrials::is_given_up);
         let begun = begun.filter(|_| !is_over && self.of.request.tools.len() > 1)?;
         Some(match trials {
-            Some(known) => known.clone().with(&begun),
+            Some(known) => known.clone().merge_refusal(&begun),
             None => begun,
         })
     }
@@ -245,13 +252,13 @@ impl ReadRefusal<'_> {
         let mut names: Vec<_> = foreign_tools(self.of.request).map(str::to_owned).collect();
         let over = self.of.request.tools.len().saturating_sub(most);
         let out = names.split_off(names.len().saturating_sub(over));
-        let begun = ToolTrials::beyond(out)?;
+        let begun = ToolTrials::from_surplus(out)?;
         let known = self.of.tools.0.clone().filter(|known| !known.is_given_up());
-        Some(Adaptation::ToolTrials(known.unwrap_or_default().with(&begun)))
+        Some(Adaptation::ToolTrials(known.unwrap_or_default().merge_refusal(&begun)))
     }
 
     /// The field of the request that is named.
-    fn field(&self) -> Option<String> {
+    fn named_field(&self) -> Option<String> {
         let fields = self.of.fields.as_object()?;
         let inner = HOLDERS.iter().filter_map(|holder| Some((*holder, fields.get(*holder)?)));
         let inner = inner.filter_map(|(holder, value)| Some((holder, value.as_object()?)));
@@ -260,13 +267,13 @@ impl ReadRefusal<'_> {
         });
         let outer = fields.keys().map(|name| (name.clone(), name.clone()));
         let mut named = outer.chain(inner).filter(|(path, name)| {
-            !KEPT.contains(&path.as_str()) && self.names(&name.to_ascii_lowercase())
+            !KEPT.contains(&path.as_str()) && self.names_field(&name.to_ascii_lowercase())
         });
         named.next().map(|(path, _)| path)
     }
 
     /// Reports whether the message names a field. Words that also mean something else must stand in quotes.
-    fn names(&self, field: &str) -> bool {
+    fn names_field(&self, field: &str) -> bool {
         if let Some(param) = &self.param {
             return param == field || param.starts_with(&format!("{field}."));
         }
@@ -311,7 +318,7 @@ mod tests {
         };
         let thought = Thinking { text: "hm".into(), signature: Some("s".into()), item: None };
         let origin = ModelRef { provider: "p".into(), model: "m".into() };
-        let said = vec![Content::Thinking(thought), Content::text("so")];
+        let said = vec![Content::Thinking(thought), Content::from_text("so")];
         let picture = Content::Image(Image::from_bytes("image/png", b"x"));
         ModelRequest {
             model: "m".into(),
@@ -348,7 +355,7 @@ mod tests {
             bytes: 9_000,
             has_names: false,
         };
-        change(&refusal)
+        infer_adaptation(&refusal)
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(crate) struct Room {
 impl Room {
     /// Most tokens of an answer to a prompt of so many bytes; `None` where nothing worth asking for is
     /// left.
-    pub(crate) fn most(&self, bytes: u64) -> Option<u32> {
+    pub(crate) fn max_answer_tokens(&self, bytes: u64) -> Option<u32> {
         let grown = bytes.saturating_sub(self.bytes);
         // What is added may be denser than what was there.
         let added = grown.saturating_mul(self.input).saturating_mul(5) / self.bytes.max(1) / 4;
@@ -59,36 +59,36 @@ impl Room {
     }
 
     /// The room that `text` tells of, which refuses an answer of `most` tokens to a prompt of `bytes`.
-    pub(crate) fn told(text: &str, most: u32, bytes: u64) -> Option<Self> {
+    pub(crate) fn from_refusal(text: &str, most: u32, bytes: u64) -> Option<Self> {
         if !names_limit(text) {
             return None;
         }
-        let numbers = numbers(text);
-        let window = window(text)?;
+        let numbers = extract_numbers(text);
+        let window = parse_window(text)?;
         let own = u64::from(most);
         let is_sum = |n: u64| numbers.iter().any(|part| part.saturating_add(own) == n);
         let is_input = |n: &&u64| ![window, own].contains(n) && !is_sum(**n) && **n >= MARGIN;
         let input = numbers.iter().filter(is_input).max().copied();
         let input = input.unwrap_or(bytes / BYTES_PER_TOKEN);
         let room = Self { window, input, bytes, most };
-        room.most(bytes).filter(|left| *left < most).map(|_| room)
+        room.max_answer_tokens(bytes).filter(|left| *left < most).map(|_| room)
     }
 }
 
 /// The size of the window that `text` names: behind a word for it, or after the sum that exceeds it.
-fn window(text: &str) -> Option<u64> {
+fn parse_window(text: &str) -> Option<u64> {
     let after = BEFORE_WINDOW.iter().find_map(|before| Some(text.split_once(before)?.1));
     let sum = || Some(text.split_once("context limit: ")?.1.split_once("> ")?.1);
-    numbers(after.or_else(sum)?).first().copied()
+    extract_numbers(after.or_else(sum)?).first().copied()
 }
 
 /// The most tokens of an answer that `text` allows, which refuses one of `most`.
-pub(crate) fn ceiling(text: &str, most: u32) -> Option<u32> {
-    if !names_limit(text) || window(text).is_some() {
+pub(crate) fn parse_token_limit(text: &str, most: u32) -> Option<u32> {
+    if !names_limit(text) || parse_window(text).is_some() {
         return None;
     }
     let fits = |n: &u64| *n >= MARGIN && *n < u64::from(most);
-    let found = numbers(text).into_iter().filter(fits).max()?;
+    let found = extract_numbers(text).into_iter().filter(fits).max()?;
     let found = if text.contains("exclusive") { found - 1 } else { found };
     u32::try_from(found).ok()
 }
@@ -98,7 +98,7 @@ fn names_limit(text: &str) -> bool {
 }
 
 /// The numbers of a text that are no part of a word or of a name.
-fn numbers(text: &str) -> Vec<u64> {
+fn extract_numbers(text: &str) -> Vec<u64> {
     let is_joint = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/');
     let mut found = Vec::new();
     let words = text.split(|c: char| !(is_joint(c) || matches!(c, ',' | '.')));
@@ -151,7 +151,7 @@ mod tests {
             ),
             ("this model's maximum context length is 8192 tokens", 8192, None),
         ] {
-            let room = Room::told(text, most, 9_000).map(|room| (room.window, room.input));
+            let room = Room::from_refusal(text, most, 9_000).map(|room| (room.window, room.input));
             assert_eq!(room, told, "{text}");
         }
     }
@@ -186,16 +186,16 @@ mod tests {
             ),
             ("max_tokens must be positive", 100, None),
         ] {
-            assert_eq!(ceiling(text, most), told, "{text}");
+            assert_eq!(parse_token_limit(text, most), told, "{text}");
         }
     }
 
     #[test]
     fn a_prompt_that_grows_leaves_less_room() {
         let room = Room { window: 8192, input: 3000, bytes: 9000, most: 8192 };
-        assert_eq!(room.most(9_000), Some(8192 - 3000 - 16));
-        assert!(room.most(12_000).unwrap() < 8192 - 4000);
-        assert_eq!(room.most(24_000), None);
-        assert_eq!(Room { most: 100, ..room }.most(9_000), Some(100));
+        assert_eq!(room.max_answer_tokens(9_000), Some(8192 - 3000 - 16));
+        assert!(room.max_answer_tokens(12_000).unwrap() < 8192 - 4000);
+        assert_eq!(room.max_answer_tokens(24_000), None);
+        assert_eq!(Room { most: 100, ..room }.max_answer_tokens(9_000), Some(100));
     }
 }

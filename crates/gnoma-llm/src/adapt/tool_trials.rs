@@ -27,23 +27,23 @@ pub(crate) struct ToolTrials {
 
 impl ToolTrials {
     /// Begins with tools that were never taken; `None` where there are none.
-    pub(super) fn begin(unknown: Vec<String>) -> Option<Self> {
+    pub(super) fn from_unknown(unknown: Vec<String>) -> Option<Self> {
         let mut trials = Self { refusals: 1, ..Self::default() };
         match unknown.len() {
             0 => return None,
             1 => trials.out = unknown,
-            _ => trials.groups = halves(unknown),
+            _ => trials.groups = split_halves(unknown),
         }
         Some(trials)
     }
 
     /// Leaves out the last tools of tool servers, of which a server takes no more.
-    pub(super) fn beyond(out: Vec<String>) -> Option<Self> {
+    pub(super) fn from_surplus(out: Vec<String>) -> Option<Self> {
         (!out.is_empty()).then(|| Self { out, ..Self::default() })
     }
 
     /// Returns the next trial after another refusal; `None` if nothing is left to try.
-    pub(super) fn refused(mut self) -> Option<Self> {
+    pub(super) fn next_trial(mut self) -> Option<Self> {
         self.refusals += 1;
         if self.is_given_up {
             return None;
@@ -57,20 +57,20 @@ impl ToolTrials {
         } else if group.len() == 1 {
             self.out.extend(group);
         } else {
-            let rest = std::mem::replace(&mut self.groups, halves(group));
+            let rest = std::mem::replace(&mut self.groups, split_halves(group));
             self.groups.extend(rest);
         }
         Some(self)
     }
 
     /// The request was taken: what was tried stays, and the next request tries the next group.
-    pub(crate) fn taken(&mut self) -> bool {
+    pub(crate) fn record_accepted(&mut self) -> bool {
         self.refusals = 0;
         self.groups.pop_front().is_some()
     }
 
     /// With the tools that another refusal is about.
-    pub(super) fn with(mut self, new: &Self) -> Self {
+    pub(super) fn merge_refusal(mut self, new: &Self) -> Self {
         let known: Vec<String> = self.left_out().map(str::to_owned).collect();
         self.out.extend(new.out.iter().filter(|name| !known.contains(name)).cloned());
         self.groups = new.groups.clone();
@@ -94,13 +94,13 @@ impl ToolTrials {
     }
 
     /// The tools that are offered.
-    pub(super) fn offered(&self, tools: &[Arc<ToolSpec>]) -> Arc<[Arc<ToolSpec>]> {
+    pub(super) fn offered_tools(&self, tools: &[Arc<ToolSpec>]) -> Arc<[Arc<ToolSpec>]> {
         let is_out = |tool: &&Arc<ToolSpec>| !self.left_out().any(|name| name == tool.name);
         tools.iter().filter(is_out).cloned().collect()
     }
 }
 
-fn halves(mut all: Vec<String>) -> VecDeque<Vec<String>> {
+fn split_halves(mut all: Vec<String>) -> VecDeque<Vec<String>> {
     let rest = all.split_off(all.len() / 2);
     [all, rest].into()
 }
@@ -115,17 +115,17 @@ mod tests {
         let name = |at: usize| format!("mcp__s__t{at}");
         let all: Vec<String> = (0..count).map(name).collect();
         let bad: Vec<String> = bad.iter().map(|at| name(*at)).collect();
-        let mut trials = ToolTrials::begin(all).unwrap();
+        let mut trials = ToolTrials::from_unknown(all).unwrap();
         let mut refusals = 1;
         loop {
             let left: Vec<String> = trials.left_out().map(str::to_owned).collect();
             if bad.iter().all(|name| left.contains(name)) {
-                if !trials.taken() {
+                if !trials.record_accepted() {
                     return (left, refusals);
                 }
             } else {
                 refusals += 1;
-                trials = trials.refused().unwrap();
+                trials = trials.next_trial().unwrap();
                 assert!(!trials.is_given_up(), "{left:?}");
             }
         }
@@ -145,17 +145,17 @@ mod tests {
     fn trials_end_where_the_tools_are_not_the_reason() {
         let names = |count: usize| (0..count).map(|at| at.to_string()).collect::<Vec<_>>();
         for count in [1, 2, 7, 300] {
-            let mut trials = ToolTrials::begin(names(count)).unwrap();
+            let mut trials = ToolTrials::from_unknown(names(count)).unwrap();
             let mut refusals = 1;
             while !trials.is_given_up() {
                 assert!(trials.is_open(), "a refusal goes on with what was begun");
-                trials = trials.refused().unwrap();
+                trials = trials.next_trial().unwrap();
                 refusals += 1;
             }
             assert!(refusals <= MAX_TRIALS + 1, "{refusals} of {count}");
             assert_eq!(trials.left_out().count(), 0);
-            assert_eq!(trials.refused(), None);
+            assert_eq!(trials.next_trial(), None);
         }
-        assert_eq!(ToolTrials::begin(Vec::new()), None);
+        assert_eq!(ToolTrials::from_unknown(Vec::new()), None);
     }
 }

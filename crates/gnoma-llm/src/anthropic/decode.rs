@@ -11,7 +11,7 @@ use super::wire::{Delta, ReadBlock, Record, Tokens, WholeAnswer};
 use crate::{
     Profile,
     arguments::text_of,
-    dialect::{Decode, Ending, Events, Frame, sign},
+    dialect::{Decode, Ending, Events, Frame, push_signature},
     end_reason::EndReason,
     errors,
     lenient::{Count, Text},
@@ -48,34 +48,34 @@ enum AnthropicBlockKind {
 }
 
 impl Decode for AnthropicDecoder {
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+    fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         // Gateways append `[DONE]`, which is no JSON.
         if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());
         }
         let record = match serde_json::from_str::<Record<'_>>(frame.data) {
             Ok(record) => record,
-            Err(error) => return self.unread(&error, frame.data),
+            Err(error) => return self.skip_unknown_record(&error, frame.data),
         };
         if record.kind.as_str() == "error" || record.error.is_some() {
             return self.unread_error(frame.data);
         }
         match record.kind.as_str() {
             "content_block_delta" => {
-                self.delta(record.index, record.delta.unwrap_or_default(), out);
+                self.apply_delta(record.index, record.delta.unwrap_or_default(), out);
             }
             "content_block_start" => {
-                self.begin(record.index, *record.content_block.unwrap_or_default(), out);
+                self.begin_block(record.index, *record.content_block.unwrap_or_default(), out);
             }
-            "content_block_stop" => self.end(record.index, out),
-            "message_start" => self.start(&mut record.message.unwrap_or_default(), out),
+            "content_block_stop" => self.end_block(record.index, out),
+            "message_start" => self.emit_started(&mut record.message.unwrap_or_default(), out),
             "message_delta" => {
-                self.count(record.usage.map(|usage| *usage), out);
-                self.stopped(&record.delta.unwrap_or_default().stop_reason);
+                self.record_usage(record.usage.map(|usage| *usage), out);
+                self.record_stop_reason(&record.delta.unwrap_or_default().stop_reason);
             }
-            "message_stop" => self.stop(out)?,
-            "message" => self.whole(frame.data, out)?,
-            "" if frame.whole => self.whole(frame.data, out)?,
+            "message_stop" => self.emit_stop(out)?,
+            "message" => self.decode_whole_answer(frame.data, out)?,
+            "" if frame.whole => self.decode_whole_answer(frame.data, out)?,
             _ => (),
         }
         Ok(())
@@ -86,15 +86,15 @@ impl Decode for AnthropicDecoder {
             return Ok(());
         }
         if self.stop.is_none() {
-            return Err(errors::truncated(&self.profile));
+            return Err(errors::truncated_answer(&self.profile));
         }
-        self.stop(out)
+        self.emit_stop(out)
     }
 
     /// The tokens come in the record of the reason.
     fn ending(&self) -> Option<Ending> {
         let end = self.stop.as_ref().filter(|_| !self.ended)?;
-        Some(Ending { reason: end.stop(), has_usage: true })
+        Some(Ending { reason: end.stop_reason(), has_usage: true })
     }
 }
 
@@ -113,7 +113,11 @@ impl AnthropicDecoder {
     }
 
     /// A record of a shape that is not ours: one of a kind we do not know is read over.
-    fn unread(&self, error: &serde_json::Error, data: &str) -> Result<(), ProviderError> {
+    fn skip_unknown_record(
+        &self,
+        error: &serde_json::Error,
+        data: &str,
+    ) -> Result<(), ProviderError> {
         const KNOWN: [&str; 7] = [
             "message",
             "message_start",
@@ -141,39 +145,39 @@ impl AnthropicDecoder {
     }
 
     /// An answer in one piece.
-    fn whole(&mut self, data: &str, out: &mut Events) -> Result<(), ProviderError> {
+    fn decode_whole_answer(&mut self, data: &str, out: &mut Events) -> Result<(), ProviderError> {
         let mut answer: WholeAnswer<'_> = serde_json::from_str(data)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         let Some(content) = answer.content.take() else {
-            return Err(errors::protocol(&self.profile, "the answer contains no message"));
+            return Err(errors::protocol_error(&self.profile, "the answer contains no message"));
         };
-        self.start(&mut answer, out);
+        self.emit_started(&mut answer, out);
         for block in content {
-            self.begin(Count(None), block, out);
-            self.end(Count(None), out);
+            self.begin_block(Count(None), block, out);
+            self.end_block(Count(None), out);
         }
-        self.stopped(&answer.stop_reason);
-        self.stop(out)
+        self.record_stop_reason(&answer.stop_reason);
+        self.emit_stop(out)
     }
 
-    fn start(&mut self, answer: &mut WholeAnswer<'_>, out: &mut Events) {
+    fn emit_started(&mut self, answer: &mut WholeAnswer<'_>, out: &mut Events) {
         let model = std::mem::take(&mut answer.model).into_filled();
         let id = std::mem::take(&mut answer.id).into_filled();
         out.push_back(StreamEvent::Started { model, id });
-        self.count(answer.usage.take(), out);
+        self.record_usage(answer.usage.take(), out);
     }
 
-    fn begin(&mut self, index: Count, block: ReadBlock<'_>, out: &mut Events) {
+    fn begin_block(&mut self, index: Count, block: ReadBlock<'_>, out: &mut Events) {
         let slot = self.slots;
         let kind = match block.kind.as_str() {
             "text" => {
-                say(slot, block.text, out);
+                push_text(slot, block.text, out);
                 AnthropicBlockKind::Words
             }
             "thinking" => {
                 let text = block.thinking.into_string();
                 out.push_back(StreamEvent::ThinkingDelta { slot, text });
-                sign(slot, block.signature, out);
+                push_signature(slot, block.signature, out);
                 AnthropicBlockKind::Words
             }
             "redacted_thinking" => {
@@ -186,9 +190,9 @@ impl AnthropicDecoder {
                 out.push_back(StreamEvent::ToolCallStart {
                     slot,
                     id: block.id.into_string(),
-                    name: self.names.ours(block.name.as_str()).to_owned(),
+                    name: self.names.tool_name(block.name.as_str()).to_owned(),
                 });
-                AnthropicBlockKind::Call(block.input.and_then(filled))
+                AnthropicBlockKind::Call(block.input.and_then(initial_arguments))
             }
             _ => AnthropicBlockKind::Foreign,
         };
@@ -196,20 +200,22 @@ impl AnthropicDecoder {
         self.open.push(OpenBlock { index, slot, kind });
     }
 
-    fn delta(&mut self, index: Count, delta: Delta<'_>, out: &mut Events) {
+    fn apply_delta(&mut self, index: Count, delta: Delta<'_>, out: &mut Events) {
         let Some(at) = self.open.iter().rposition(|open| open.index == index) else {
             return self.delta_without_block(index, delta, out);
         };
         let open = &mut self.open[at];
         let slot = open.slot;
         match (&mut open.kind, delta.kind.as_str()) {
-            (AnthropicBlockKind::Words, "text_delta") => say(slot, delta.text, out),
+            (AnthropicBlockKind::Words, "text_delta") => push_text(slot, delta.text, out),
             (AnthropicBlockKind::Words, "thinking_delta") => {
                 if let Some(text) = delta.thinking.into_filled() {
                     out.push_back(StreamEvent::ThinkingDelta { slot, text });
                 }
             }
-            (AnthropicBlockKind::Words, "signature_delta") => sign(slot, delta.signature, out),
+            (AnthropicBlockKind::Words, "signature_delta") => {
+                push_signature(slot, delta.signature, out)
+            }
             (AnthropicBlockKind::Call(at_once), "input_json_delta") => {
                 if let Some(fragment) = delta.partial_json.into_filled() {
                     *at_once = None;
@@ -228,18 +234,18 @@ impl AnthropicDecoder {
             self.slots += 1;
             let kind = AnthropicBlockKind::Words;
             self.open.push(OpenBlock { index, slot, kind });
-            self.delta(index, delta, out);
+            self.apply_delta(index, delta, out);
         }
     }
 
-    fn end(&mut self, index: Count, out: &mut Events) {
+    fn end_block(&mut self, index: Count, out: &mut Events) {
         if let Some(at) = self.open.iter().rposition(|open| open.index == index) {
             self.open.remove(at).close(out);
         }
     }
 
     /// Later counts replace earlier ones; what a record leaves out stays as it was.
-    fn count(&mut self, tokens: Option<Tokens>, out: &mut Events) {
+    fn record_usage(&mut self, tokens: Option<Tokens>, out: &mut Events) {
         let Some(tokens) = tokens else { return };
         let thinking = tokens.output_tokens_details.unwrap_or_default();
         for (part, count) in [
@@ -254,14 +260,14 @@ impl AnthropicDecoder {
         out.push_back(StreamEvent::Usage(self.usage));
     }
 
-    fn stopped(&mut self, reason: &Text<'_>) {
-        self.stop = EndReason::read(reason.as_str()).or(self.stop.take());
+    fn record_stop_reason(&mut self, reason: &Text<'_>) {
+        self.stop = EndReason::from_word(reason.as_str()).or(self.stop.take());
     }
 
     /// The answer is over.
-    fn stop(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+    fn emit_stop(&mut self, out: &mut Events) -> Result<(), ProviderError> {
         let stop = match &self.stop {
-            Some(end) => end.settle(&self.profile, out)?,
+            Some(end) => end.resolve_stop(&self.profile, out)?,
             None => StopReason::EndTurn,
         };
         self.ended = true;
@@ -292,7 +298,7 @@ impl OpenBlock {
     }
 }
 
-fn say(slot: Slot, text: Text<'_>, out: &mut Events) {
+fn push_text(slot: Slot, text: Text<'_>, out: &mut Events) {
     if let Some(text) = text.into_filled() {
         out.push_back(StreamEvent::TextDelta { slot, text });
     }
@@ -300,7 +306,7 @@ fn say(slot: Slot, text: Text<'_>, out: &mut Events) {
 
 /// Arguments that came with the beginning of a call. A stream has an empty value there, which says
 /// nothing.
-fn filled(input: &RawValue) -> Option<String> {
+fn initial_arguments(input: &RawValue) -> Option<String> {
     let text = text_of(input);
     (!is_stand_in(&text)).then(|| text.into_owned())
 }
@@ -364,7 +370,7 @@ mod tests {
             STOP,
         ]);
         let expected =
-            [thinking("hé", "Sg=="), Content::text("a\nb"), call("t1", "bash", r#"{"a":1}"#)];
+            [thinking("hé", "Sg=="), Content::from_text("a\nb"), call("t1", "bash", r#"{"a":1}"#)];
         assert_eq!(response.content, expected);
         assert_eq!(response.stop, Some(StopReason::ToolUse));
         assert_eq!(response.model.as_deref(), Some("claude-x"));
@@ -385,7 +391,7 @@ mod tests {
         let expected = [
             thinking("so", "Sg=="),
             Content::RedactedThinking(Redacted { data: "xx".into() }),
-            Content::text("I look"),
+            Content::from_text("I look"),
             call("t1", "bash", r#"{"b": 1.0}"#),
             call("t2", "fs_ls", "{}"),
         ];
@@ -427,7 +433,7 @@ mod tests {
             STOP,
             "[DONE]",
         ]);
-        assert_eq!(response.content, [Content::text("yes"), Content::text(" indeed")]);
+        assert_eq!(response.content, [Content::from_text("yes"), Content::from_text(" indeed")]);
     }
 
     #[test]

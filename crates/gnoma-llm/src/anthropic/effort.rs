@@ -60,15 +60,15 @@ const GENERATIONS: [Generation; 5] = [
 ];
 
 /// Returns the fields about limits and thinking that `request` sends to `asked`.
-pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> ThinkingPlan {
-    let (form, samples) = abilities(&request.model);
+pub(super) fn plan_thinking(request: &ModelRequest, asked: &ModelRef) -> ThinkingPlan {
+    let (form, samples) = thinking_abilities(&request.model);
     // The API refuses thinking together with a call that the model must make.
     let free = matches!(request.tool_choice, ToolChoice::Auto | ToolChoice::None);
     let effort = request.effort.filter(|effort| free || *effort == Effort::None);
     let (thinking, output_config) = match effort {
         None => (None, None),
-        Some(Effort::None) => quiet(form),
-        Some(effort) => thinking(form, effort, request, asked),
+        Some(Effort::None) => no_thinking_parameters(form),
+        Some(effort) => thinking_parameters(form, effort, request, asked),
     };
     let thinks = thinking.is_some_and(|thinking| thinking != ThinkingConfig::Disabled);
     ThinkingPlan {
@@ -80,7 +80,7 @@ pub(super) fn plan(request: &ModelRequest, asked: &ModelRef) -> ThinkingPlan {
 }
 
 /// The parameters for no thinking, or as little as the model allows.
-fn quiet(form: ThinkingForm) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
+fn no_thinking_parameters(form: ThinkingForm) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
     match form {
         ThinkingForm::Plain | ThinkingForm::Adaptive => (None, None),
         ThinkingForm::Budget => (Some(ThinkingConfig::Disabled), None),
@@ -89,7 +89,7 @@ fn quiet(form: ThinkingForm) -> (Option<ThinkingConfig>, Option<OutputConfig>) {
 }
 
 /// The parameters for thinking of some effort.
-fn thinking(
+fn thinking_parameters(
     form: ThinkingForm,
     effort: Effort,
     request: &ModelRequest,
@@ -98,7 +98,7 @@ fn thinking(
     match form {
         ThinkingForm::Plain => (None, None),
         ThinkingForm::Budget => {
-            let budget = enabled(effort, request);
+            let budget = thinking_budget(effort, request);
             (budget.filter(|_| may_think(&request.messages, asked)), None)
         }
         ThinkingForm::Adaptive | ThinkingForm::AlwaysAdaptive => {
@@ -123,7 +123,7 @@ fn default_limit(form: ThinkingForm, thinking: Option<ThinkingConfig>) -> u32 {
 }
 
 /// A budget that leaves at least half of the limit to the answer, or nothing where that is too small.
-fn enabled(effort: Effort, request: &ModelRequest) -> Option<ThinkingConfig> {
+fn thinking_budget(effort: Effort, request: &ModelRequest) -> Option<ThinkingConfig> {
     let wanted = match (request.thinking, effort) {
         (Some(ThinkingMode::Tokens(tokens)), _) => tokens.max(MIN_BUDGET),
         (_, Effort::None) => 0,
@@ -181,33 +181,34 @@ fn may_think(messages: &[impl AsRef<Message>], asked: &ModelRef) -> bool {
 }
 
 /// Returns the text after `claude` in the name of a Claude model; `None` for other models.
-fn claude(model: &str) -> Option<&str> {
+fn claude_suffix(model: &str) -> Option<&str> {
     Some(model.split_once("claude")?.1)
 }
 
 /// Reports whether the model takes its thinking back without a signature: some models that copy the protocol sign
 /// nothing, and want it all the same.
 pub(super) fn takes_unsigned(model: &str) -> bool {
-    claude(model).is_none()
+    claude_suffix(model).is_none()
 }
 
 /// Reports whether the model cannot be told not to think.
 pub(crate) fn always_thinks(model: &str) -> bool {
-    matches!(abilities(model).0, ThinkingForm::AlwaysAdaptive)
+    matches!(thinking_abilities(model).0, ThinkingForm::AlwaysAdaptive)
 }
 
 /// Reports whether the model can be held to a schema: Claude models from 4.1 on. No other models are known to be.
 pub(crate) fn takes_schemas(model: &str) -> bool {
-    claude(model).is_some_and(|name| version(name).is_none_or(|version| version >= (4, 1)))
+    claude_suffix(model)
+        .is_some_and(|name| parse_version(name).is_none_or(|version| version >= (4, 1)))
 }
 
 /// Servers with other models than Claude copy the form that was there first.
-fn abilities(model: &str) -> (ThinkingForm, bool) {
-    let Some(name) = claude(model) else {
+fn thinking_abilities(model: &str) -> (ThinkingForm, bool) {
+    let Some(name) = claude_suffix(model) else {
         return (ThinkingForm::Budget, true);
     };
     // A Claude without a version is one of the newest.
-    let version = version(name).unwrap_or((u32::MAX, 0));
+    let version = parse_version(name).unwrap_or((u32::MAX, 0));
     GENERATIONS
         .iter()
         .find(|generation| version >= generation.since)
@@ -215,7 +216,7 @@ fn abilities(model: &str) -> (ThinkingForm, bool) {
 }
 
 /// `-opus-4-6`, `-3-7-sonnet-20250219`, `-opus-4.1@20250805`: the first short number, and the one after.
-fn version(name: &str) -> Option<Version> {
+fn parse_version(name: &str) -> Option<Version> {
     let number = |word: &str| -> Option<u32> {
         // Eight digits are a date.
         word.parse().ok().filter(|_| word.len() <= 2)
@@ -256,7 +257,7 @@ mod tests {
     }
 
     fn planned(request: &ModelRequest) -> ThinkingPlan {
-        plan(request, &asked(&request.model))
+        plan_thinking(request, &asked(&request.model))
     }
 
     #[test]
@@ -269,7 +270,7 @@ mod tests {
             ("-sonnet-5", Some((5, 0))),
             ("-mythos-preview", None),
         ] {
-            assert_eq!(version(name), expected, "{name}");
+            assert_eq!(parse_version(name), expected, "{name}");
         }
     }
 
@@ -354,7 +355,7 @@ mod tests {
         let mut messages = vec![Arc::new(Message::user_text("go"))];
         for (model, thinks) in rounds {
             let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-            let result = ToolResult::text(&call, "ok", false);
+            let result = ToolResult::from_text(&call, "ok", false);
             let mut content = vec![Content::ToolCall(call)];
             if *thinks {
                 let thinking =
@@ -383,7 +384,7 @@ mod tests {
         // Words behind results are one message with them.
         request.messages.push(Arc::new(Message::user_text("and")));
         assert!(planned(&request).thinking.is_none());
-        let end = Message::assistant(vec![Content::text("Done.")], None, None).unwrap();
+        let end = Message::assistant(vec![Content::from_text("Done.")], None, None).unwrap();
         request.messages.extend([end, Message::user_text("next")].map(Arc::new));
         assert!(planned(&request).thinking.is_some());
     }

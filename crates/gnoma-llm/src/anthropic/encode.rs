@@ -8,7 +8,7 @@ use gnoma_core::{
 };
 
 use super::{
-    effort::{plan, takes_unsigned},
+    effort::{plan_thinking, takes_unsigned},
     wire::{
         self, AnthropicBlock, AnthropicRequest, AnthropicTool, AnthropicTurn, CacheControl, Source,
     },
@@ -22,11 +22,11 @@ use crate::{
 };
 
 /// The tools, the last of which ends a part of the prompt that is worth caching.
-pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+pub(super) fn encode_tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     let last = tools.len().checked_sub(1)?;
     let wire = |(nth, tool): (usize, &'_ Arc<ToolSpec>)| {
-        RawJson::of(&AnthropicTool {
-            name: names.wire(&tool.name),
+        RawJson::from_value(&AnthropicTool {
+            name: names.wire_name(&tool.name),
             description: &tool.description,
             input_schema: tool.parameters.as_raw(),
             cache_control: (nth == last).then_some(CacheControl::Ephemeral),
@@ -34,17 +34,17 @@ pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson>
         .ok()
     };
     let list: Vec<RawJson> = tools.iter().enumerate().filter_map(wire).collect();
-    RawJson::of(&list).ok()
+    RawJson::from_value(&list).ok()
 }
 
 /// The request to `asked` without its messages.
-pub(super) fn envelope(
+pub(super) fn encode_envelope(
     request: &ModelRequest,
     asked: &ModelRef,
     tools: Option<&RawJson>,
     names: &NameMap,
 ) -> Envelope {
-    let plan = plan(request, asked);
+    let plan = plan_thinking(request, asked);
     let format = request.format.as_ref();
     let format = format
         .map(|format| wire::AnswerSchema { kind: "json_schema", schema: format.schema.as_raw() });
@@ -74,16 +74,16 @@ fn tool_choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::T
         ToolChoice::Auto => None,
         ToolChoice::None => Some(wire::ToolChoice::None),
         ToolChoice::Required => Some(wire::ToolChoice::Any),
-        ToolChoice::Tool(name) => Some(wire::ToolChoice::Tool { name: names.wire(name) }),
+        ToolChoice::Tool(name) => Some(wire::ToolChoice::Tool { name: names.wire_name(name) }),
     }
 }
 
 /// One message; nothing when no block of it may be sent.
-pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+pub(super) fn encode_message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     let mut content: Vec<AnthropicBlock<'_>> = message
         .content()
         .iter()
-        .filter_map(|block| self::block(block, cx.own(message), cx))
+        .filter_map(|block| self::encode_block(block, cx.is_own_message(message), cx))
         .collect();
     // The API finds the result of a call only where nothing but calls follows it. Others let their models
     // say something behind.
@@ -92,7 +92,7 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
         trim_end(&mut content);
     }
     if cx.breakpoint {
-        mark(&mut content);
+        mark_cache_end(&mut content);
     }
     let mut out = Vec::new();
     if !content.is_empty() {
@@ -107,10 +107,14 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 
 /// A block as it is sent. Thinking goes back to the model that signed it and to nobody else, and a
 /// text of white space is refused by the API.
-fn block<'a>(content: &'a Content, own: bool, cx: MessageCx<'a>) -> Option<AnthropicBlock<'a>> {
+fn encode_block<'a>(
+    content: &'a Content,
+    own: bool,
+    cx: MessageCx<'a>,
+) -> Option<AnthropicBlock<'a>> {
     match content {
-        Content::Text(text) => self::text(&text.text),
-        Content::Image(image) => Some(self::image(image)),
+        Content::Text(text) => self::text_block(&text.text),
+        Content::Image(image) => Some(self::image_block(image)),
         Content::Thinking(thinking) => {
             let unsigned = takes_unsigned(&cx.target.model).then_some("");
             let signature = thinking.signature.as_deref().or(unsigned).filter(|_| own)?;
@@ -121,18 +125,18 @@ fn block<'a>(content: &'a Content, own: bool, cx: MessageCx<'a>) -> Option<Anthr
         }
         Content::ToolCall(call) => Some(AnthropicBlock::ToolUse {
             id: legal_id(&call.id),
-            name: cx.names.wire(&call.name),
+            name: cx.names.wire_name(&call.name),
             input: ObjectArguments(&call.arguments),
         }),
         Content::ToolResult(result) => Some(tool_result(result)),
     }
 }
 
-fn text(text: &str) -> Option<AnthropicBlock<'_>> {
+fn text_block(text: &str) -> Option<AnthropicBlock<'_>> {
     (!is_blank(text)).then_some(AnthropicBlock::Text { text, cache_control: None })
 }
 
-fn image(image: &Image) -> AnthropicBlock<'_> {
+fn image_block(image: &Image) -> AnthropicBlock<'_> {
     AnthropicBlock::Image {
         source: Source::Base64 { media_type: &image.mime, data: &image.base64 },
         cache_control: None,
@@ -150,8 +154,8 @@ fn tool_result(result: &ToolResult) -> AnthropicBlock<'_> {
 
 fn result_part(part: &ResultPart) -> Option<AnthropicBlock<'_>> {
     match part {
-        ResultPart::Text { text } => self::text(text),
-        ResultPart::Image(image) => Some(self::image(image)),
+        ResultPart::Text { text } => self::text_block(text),
+        ResultPart::Image(image) => Some(self::image_block(image)),
     }
 }
 
@@ -163,7 +167,7 @@ fn is_blank(text: &str) -> bool {
 /// a user's message or a result.
 fn may_be_last(message: &Message) -> bool {
     message.role() == Role::Assistant
-        && match message.stop() {
+        && match message.stop_reason() {
             None | Some(StopReason::MaxTokens | StopReason::Pause) => true,
             Some(
                 StopReason::EndTurn
@@ -184,7 +188,7 @@ fn trim_end(content: &mut [AnthropicBlock<'_>]) {
 }
 
 /// Ends the cached part of the prompt at the last block that may carry the mark.
-fn mark(content: &mut [AnthropicBlock<'_>]) {
+fn mark_cache_end(content: &mut [AnthropicBlock<'_>]) {
     for block in content.iter_mut().rev() {
         match block {
             AnthropicBlock::Text { cache_control, .. }
@@ -224,7 +228,7 @@ mod tests {
     fn sent_with(message: &Message, breakpoint: bool) -> Option<Value> {
         let (names, target) = (NameMap::default(), claude());
         let cx = MessageCx { names: &names, target: &target, before: None, breakpoint };
-        let bytes = super::message(message, cx);
+        let bytes = super::encode_message(message, cx);
         (!bytes.is_empty()).then(|| serde_json::from_slice(&bytes).unwrap())
     }
 
@@ -277,11 +281,11 @@ mod tests {
         let thinking = Content::Thinking(Thinking { text: "hm".into(), ..Thinking::default() });
         let sent = |model: &str| {
             let target = ModelRef { provider: "anthropic".into(), model: model.into() };
-            let content = vec![thinking.clone(), Content::text("4")];
+            let content = vec![thinking.clone(), Content::from_text("4")];
             let message = Message::assistant(content, Some(target.clone()), None).unwrap();
             let names = NameMap::default();
             let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
-            serde_json::from_slice::<Value>(&super::message(&message, cx)).unwrap()["content"]
+            serde_json::from_slice::<Value>(&super::encode_message(&message, cx)).unwrap()["content"]
                 .as_array()
                 .unwrap()
                 .len()
@@ -291,10 +295,10 @@ mod tests {
 
     #[test]
     fn results_say_that_they_failed_and_hold_pictures() {
-        let mut seen = ToolResult::text(&call("t1"), " ", false);
+        let mut seen = ToolResult::from_text(&call("t1"), " ", false);
         let image = Image::from_bytes("image/png", b"png");
         seen.parts.push(ResultPart::Image(image));
-        let failed = ToolResult::text(&call("t 2"), "no such file", true);
+        let failed = ToolResult::from_text(&call("t 2"), "no such file", true);
         let made = legal_id(&failed.call_id).into_owned();
         let results = Message::results(vec![seen, failed]).unwrap();
         let source = json!({"type":"base64","media_type":"image/png","data":"cG5n"});
@@ -323,7 +327,8 @@ mod tests {
 
     #[test]
     fn blank_texts_are_left_out() {
-        let blank = Message::user(vec![Content::text(" \n"), Content::text("hi")]).unwrap();
+        let blank =
+            Message::user(vec![Content::from_text(" \n"), Content::from_text("hi")]).unwrap();
         assert_eq!(sent(&blank).unwrap()["content"], json!([{"type":"text","text":"hi"}]));
         assert_eq!(sent(&Message::user_text("")), None);
     }
@@ -335,7 +340,7 @@ mod tests {
             (Some(StopReason::MaxTokens), "done"),
             (None, "done"),
         ] {
-            let content = vec![Content::text("done \n")];
+            let content = vec![Content::from_text("done \n")];
             let message = Message::assistant(content, Some(claude()), stop).unwrap();
             assert_eq!(sent(&message).unwrap()["content"][0]["text"], text);
         }

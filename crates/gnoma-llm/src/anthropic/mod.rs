@@ -39,11 +39,11 @@ impl Dialect for Anthropic {
         &self.profile
     }
 
-    fn path(&self, _model: &str) -> String {
+    fn answer_path(&self, _model: &str) -> String {
         "/messages".to_owned()
     }
 
-    fn headers(&self) -> Headers {
+    fn request_headers(&self) -> Headers {
         let plain = |value: &str| Secret::new(value.to_owned());
         let mut headers = vec![("anthropic-version", plain("2023-06-01"))];
         match &self.profile.key {
@@ -58,11 +58,11 @@ impl Dialect for Anthropic {
         headers
     }
 
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
-        encode::tools(tools, names)
+    fn encode_tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        encode::encode_tools(tools, names)
     }
 
-    fn envelope(
+    fn encode_envelope(
         &self,
         request: &ModelRequest,
         tools: Option<&RawJson>,
@@ -70,18 +70,18 @@ impl Dialect for Anthropic {
     ) -> Envelope {
         let asked =
             ModelRef { provider: self.profile.name.clone(), model: request.model.to_string() };
-        encode::envelope(request, &asked, tools, names)
+        encode::encode_envelope(request, &asked, tools, names)
     }
 
-    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
-        encode::message(message, cx)
+    fn encode_message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::encode_message(message, cx)
     }
 
     fn has_breakpoints(&self) -> bool {
         true
     }
 
-    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         Box::new(decode::AnthropicDecoder::new(Arc::clone(&self.profile), names))
     }
 
@@ -89,13 +89,13 @@ impl Dialect for Anthropic {
         "/models?limit=1000"
     }
 
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+    fn parse_models(&self, body: &[u8]) -> Vec<ModelInfo> {
         let list: wire::ModelList<'_> = gnoma_core::json::from_bytes(body).unwrap_or_default();
         list.data
             .into_iter()
             .filter(|model| !model.id.is_empty())
             .map(|model| ModelInfo {
-                context_window: model.window(),
+                context_window: model.context_window(),
                 id: model.id.into_string(),
                 parameters: None,
             })
@@ -111,7 +111,7 @@ mod tests {
     fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
         let mut profile = Profile::new("anthropic", Protocol::Anthropic, "http://x");
         profile.key = key.map(|key| Secret::new(key.to_owned()));
-        let headers = Anthropic::new(Arc::new(profile)).headers();
+        let headers = Anthropic::new(Arc::new(profile)).request_headers();
         headers.into_iter().map(|(name, value)| (name, value.expose().clone())).collect()
     }
 
@@ -133,11 +133,11 @@ mod tests {
         let dialect = Anthropic::new(Arc::new(profile));
         let body =
             br#"{"data":[{"type":"model","id":"a","max_input_tokens":200000},{"id":"b"},{}]}"#;
-        let models = dialect.models(body);
+        let models = dialect.parse_models(body);
         let read: Vec<_> =
             models.iter().map(|model| (model.id.as_str(), model.context_window)).collect();
         assert_eq!(read, [("a", Some(200_000)), ("b", None)]);
-        assert!(dialect.models(b"{\"error\":{}}").is_empty());
-        assert!(dialect.models(b"<html>").is_empty());
+        assert!(dialect.parse_models(b"{\"error\":{}}").is_empty());
+        assert!(dialect.parse_models(b"<html>").is_empty());
     }
 }

@@ -242,7 +242,7 @@ pub(super) struct AnthropicModel<'a> {
 }
 
 impl AnthropicModel<'_> {
-    pub(super) fn window(&self) -> Option<u32> {
+    pub(super) fn context_window(&self) -> Option<u32> {
         self.max_input_tokens.0?.try_into().ok()
     }
 }

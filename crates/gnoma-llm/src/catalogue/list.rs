@@ -82,7 +82,7 @@ impl<'a> List<'a> {
 
     /// The ids of a provider as they stand, other names among them.
     #[cfg(test)]
-    pub(super) fn ids(self, provider: &str) -> Vec<&'a str> {
+    pub(super) fn model_ids(self, provider: &str) -> Vec<&'a str> {
         let lines = self.section(provider).unwrap_or_default().lines();
         lines.filter_map(|line| Some(line.split_once('\t')?.0)).collect()
     }
@@ -92,21 +92,21 @@ impl<'a> List<'a> {
         let lines = self.section(provider).unwrap_or_default().lines();
         lines.filter_map(move |line| {
             let (id, rest) = line.split_once('\t')?;
-            match entry(rest) {
-                ListEntry::Facts(facts) => model(provider, id, facts),
+            match parse_entry(rest) {
+                ListEntry::Facts(facts) => parse_model(provider, id, facts),
                 ListEntry::Alias(_) => None,
             }
         })
     }
 
     /// The model that is listed under exactly this id.
-    pub(super) fn exact(self, provider: &str, id: &str) -> Option<ListedModel> {
+    pub(super) fn find_exact(self, provider: &str, id: &str) -> Option<ListedModel> {
         let section = self.section(provider)?;
-        match entry(line_of(section, id)?) {
-            ListEntry::Facts(facts) => model(provider, id, facts),
-            ListEntry::Alias(lead) => match entry(line_of(section, lead)?) {
+        match parse_entry(line_of(section, id)?) {
+            ListEntry::Facts(facts) => parse_model(provider, id, facts),
+            ListEntry::Alias(lead) => match parse_entry(line_of(section, lead)?) {
                 ListEntry::Facts(facts) => {
-                    let found = model(provider, id, facts)?;
+                    let found = parse_model(provider, id, facts)?;
                     Some(ListedModel { alias_of: Some(lead.to_owned()), ..found })
                 }
                 ListEntry::Alias(_) => None,
@@ -117,7 +117,7 @@ impl<'a> List<'a> {
 
 /// Returns the model that `exact` finds under the id, or else under the longest part of the id that says which
 /// model it is.
-pub(super) fn resolve(
+pub(super) fn resolve_id(
     id: &str,
     exact: impl Fn(&str) -> Option<ListedModel>,
 ) -> Option<ListedModel> {
@@ -145,7 +145,7 @@ fn says_no_more(mark: &str, rest: &str) -> bool {
     }
 }
 
-fn entry(rest: &str) -> ListEntry<'_> {
+fn parse_entry(rest: &str) -> ListEntry<'_> {
     rest.strip_prefix('=').map_or(ListEntry::Facts(rest), ListEntry::Alias)
 }
 
@@ -168,13 +168,15 @@ fn line_of<'a>(section: &'a str, id: &str) -> Option<&'a str> {
     None
 }
 
-fn model(provider: &str, id: &str, facts: &str) -> Option<ListedModel> {
+fn parse_model(provider: &str, id: &str, facts: &str) -> Option<ListedModel> {
     let mut columns = facts.split('\t');
     let mut column = || columns.next().unwrap_or_default();
     let (window, output) = (column(), column());
-    let (input_price, output_price) = (micro(column())?, micro(column())?);
+    let (input_price, output_price) =
+        (parse_micro_dollars(column())?, parse_micro_dollars(column())?);
     let (cache_read, cache_write) = (column(), column());
-    let cached = |text: &str| if text.is_empty() { Some(input_price) } else { micro(text) };
+    let cached =
+        |text: &str| if text.is_empty() { Some(input_price) } else { parse_micro_dollars(text) };
     let price = Price {
         input: input_price,
         output: output_price,
@@ -206,7 +208,7 @@ fn model(provider: &str, id: &str, facts: &str) -> Option<ListedModel> {
 }
 
 /// Micro-dollars of a price in dollars, exactly.
-fn micro(dollars: &str) -> Option<u64> {
+fn parse_micro_dollars(dollars: &str) -> Option<u64> {
     let (whole, rest) = dollars.split_once('.').unwrap_or((dollars, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
     if whole.is_empty() || rest.len() > DECIMALS || !digits(whole) || !digits(rest) {
@@ -232,7 +234,7 @@ mod tests {
     #[test]
     fn a_line_is_read() {
         let list = List::new(TEXT);
-        let model = list.exact("b", "m-1").unwrap();
+        let model = list.find_exact("b", "m-1").unwrap();
         assert_eq!((model.context_window, model.max_output), (200_000, Some(8_192)));
         let price =
             Price { input: 500_000, output: 1_500_000, cache_read: 50_000, cache_write: 500_000 };
@@ -240,9 +242,9 @@ mod tests {
         assert!(model.capabilities.vision && !model.capabilities.thinking);
         assert_eq!((model.released, model.deprecated), (Some(20_423), None));
         assert_eq!(model.open_weights, Some(true));
-        let other = list.exact("c", "m-1-2512").unwrap();
+        let other = list.find_exact("c", "m-1-2512").unwrap();
         assert_eq!((other.provider.as_str(), other.alias_of.as_deref()), ("c", Some("m-1")));
-        assert_eq!(list.exact("b", "odd"), None);
+        assert_eq!(list.find_exact("b", "odd"), None);
         assert_eq!(list.models("b").count(), 2);
         assert_eq!((list.models("a").count(), list.models("d").count()), (0, 0));
         assert_eq!(list.providers().collect::<Vec<_>>(), ["a", "b", "c", "d"]);
@@ -252,10 +254,10 @@ mod tests {
     #[test]
     fn a_price_is_exact_or_none() {
         for (text, price) in [("0", Some(0)), ("0.0028", Some(2_800)), ("12.5", Some(12_500_000))] {
-            assert_eq!(micro(text), price);
+            assert_eq!(parse_micro_dollars(text), price);
         }
         for text in ["", ".", ".5", "-1", "1e3", "0.0000001", "1.2.3", "99999999999999999999"] {
-            assert_eq!(micro(text), None, "{text}");
+            assert_eq!(parse_micro_dollars(text), None, "{text}");
         }
     }
 
@@ -277,7 +279,7 @@ mod tests {
         #[test]
         fn a_price_survives_being_written(micro_dollars in 0_u64..10_000_000_000) {
             let (whole, rest) = (micro_dollars / MICRO, micro_dollars % MICRO);
-            prop_assert_eq!(micro(&format!("{whole}.{rest:06}")), Some(micro_dollars));
+            prop_assert_eq!(parse_micro_dollars(&format!("{whole}.{rest:06}")), Some(micro_dollars));
         }
     }
 
@@ -288,7 +290,7 @@ mod tests {
             for model in list.models(provider) {
                 assert_eq!(model.provider, provider);
             }
-            if let Some(found) = resolve(id, |id| list.exact(provider, id)) {
+            if let Some(found) = resolve_id(id, |id| list.find_exact(provider, id)) {
                 assert!(id.starts_with(&found.id));
             }
         }

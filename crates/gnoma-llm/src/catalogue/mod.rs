@@ -4,7 +4,7 @@
 //! with their days. It is unpacked when it is first asked; a look-up searches the lines of one provider and reads
 //! one. Nothing here asks a server, and no model is named in code; an old price is still a price, so
 //! how old the list is is told ([`age_days`]) and left to the caller. What users add or correct lies
-//! over it ([`overlay`]).
+//! over it ([`parse_overlay`]).
 
 mod day;
 mod list;
@@ -15,7 +15,7 @@ mod usual;
 
 use self::list::SHIPPED;
 pub use self::model::{Capabilities, ListedModel};
-pub(crate) use self::near::near;
+pub(crate) use self::near::find_similar_model;
 pub use self::overlay::{MAX_MODELS, MAX_TEXT_BYTES, Overlay, OverlayError};
 
 /// A model by provider and id: as listed; else, for an id with a date, `latest` or a server's variant
@@ -35,8 +35,8 @@ pub fn of_provider(provider: &str) -> Vec<ListedModel> {
 /// The few models of a provider that are worth having at hand unasked, cheapest first: the newest of
 /// each class of price that is not on its way out, experimental or dear beyond use: one of each at most.
 #[must_use]
-pub fn usual(provider: &str, today: i32) -> Vec<ListedModel> {
-    Overlay::NONE.usual(provider, today)
+pub fn usual_models(provider: &str, today: i32) -> Vec<ListedModel> {
+    Overlay::NONE.usual_models(provider, today)
 }
 
 /// The providers that are listed, sorted.
@@ -68,8 +68,8 @@ pub fn providers() -> impl Iterator<Item = &'static str> {
 ///
 /// # Errors
 /// The line, and what is wrong there.
-pub fn overlay(text: &str) -> Result<Overlay, OverlayError> {
-    overlay::read(text)
+pub fn parse_overlay(text: &str) -> Result<Overlay, OverlayError> {
+    overlay::read_overlay(text)
 }
 
 /// The day of the list: that of its newest source.
@@ -109,7 +109,7 @@ mod tests {
     fn every_line_is_sound() {
         let mut seen = Vec::new();
         for provider in providers() {
-            let lines = SHIPPED.ids(provider);
+            let lines = SHIPPED.model_ids(provider);
             assert!(
                 lines.is_sorted_by(|one, next| one < next),
                 "{provider}: sorted, and once each"
@@ -141,7 +141,7 @@ mod tests {
                     ["-20991231", "-2099-12-31", "-9912", "@20991231", ":nitro", "-latest"]
                 {
                     let asked = format!("{}{suffix}", model.id);
-                    let listed = SHIPPED.ids(provider).contains(&asked.as_str());
+                    let listed = SHIPPED.model_ids(provider).contains(&asked.as_str());
                     let expected = if listed { &asked } else { &model.id };
                     assert_eq!(found(provider, &asked).as_ref(), Some(expected), "{asked}");
                 }
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn the_usual_are_few_and_usable() {
         for provider in providers() {
-            let usual = usual(provider, soon());
+            let usual = usual_models(provider, soon());
             assert!(usual.len() <= usual::CLASSES.len());
             assert!(usual.is_sorted_by(|one, next| one.price.output < next.price.output));
             for model in &usual {
@@ -173,7 +173,7 @@ mod tests {
             }
         }
         for provider in ["mistral", "anthropic", "openai", "google", "groq", "xai", "deepseek"] {
-            assert!(!usual(provider, soon()).is_empty(), "{provider}");
+            assert!(!usual_models(provider, soon()).is_empty(), "{provider}");
         }
     }
 }

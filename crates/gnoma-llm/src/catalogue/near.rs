@@ -12,8 +12,8 @@ const MAX_CHARS: usize = 80;
 const CHARS_PER_SLIP: usize = 6;
 
 /// The newest model of a provider that has all the words of `name`, else the one that is spelt most like it.
-pub(crate) fn near(provider: &str, name: &str) -> Option<String> {
-    let wanted = letters(name);
+pub(crate) fn find_similar_model(provider: &str, name: &str) -> Option<String> {
+    let wanted = normalize_name(name);
     if !(MIN_CHARS..=MAX_CHARS).contains(&wanted.len()) {
         return None;
     }
@@ -25,12 +25,12 @@ pub(crate) fn near(provider: &str, name: &str) -> Option<String> {
     let words: Vec<&str> = lower.split(|c: char| !c.is_alphanumeric()).collect();
     let has_words = |model: &&ListedModel| {
         let id = model.id.to_lowercase();
-        letters(&id).contains(&wanted) || words.iter().all(|word| id.contains(word))
+        normalize_name(&id).contains(&wanted) || words.iter().all(|word| id.contains(word))
     };
     // Of those that came together, the one with the plainest name.
     let rank = |model: &&ListedModel| {
         (
-            letters(&model.id) == wanted,
+            normalize_name(&model.id) == wanted,
             model.deprecated.is_none(),
             model.released,
             Reverse(model.id.len()),
@@ -46,7 +46,7 @@ pub(crate) fn near(provider: &str, name: &str) -> Option<String> {
 }
 
 /// Returns the letters and digits of a name in lower case: the part that different spellings agree on.
-fn letters(name: &str) -> String {
+fn normalize_name(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn short_names_and_slips_mean_a_listed_model() {
-        let begins = |provider: &str, name: &str| near(provider, name).unwrap_or_default();
+        let begins =
+            |provider: &str, name: &str| find_similar_model(provider, name).unwrap_or_default();
         assert!(begins("anthropic", "sonnet").starts_with("claude-sonnet-"));
         assert!(begins("anthropic", "Claude Opus").starts_with("claude-opus-"));
         assert_eq!(begins("openai", "GPT-4O"), "gpt-4o");
@@ -65,7 +66,7 @@ mod tests {
         for (provider, name) in
             [("openai", "gpt-4o"), ("openai", "x"), ("openai", "llama"), ("nobody", "gpt-4o")]
         {
-            assert_eq!(near(provider, name), None, "{name}");
+            assert_eq!(find_similar_model(provider, name), None, "{name}");
         }
     }
 }

@@ -9,7 +9,7 @@ use toml::{Spanned, value::Datetime};
 use super::{
     Capabilities, ListedModel, day,
     list::{self, SHIPPED},
-    usual,
+    usual_models,
 };
 
 /// Longest text that is read.
@@ -51,7 +51,7 @@ impl Overlay {
     /// Like [`lookup`](super::lookup); what the user says wins.
     #[must_use]
     pub fn lookup(&self, provider: &str, model: &str) -> Option<ListedModel> {
-        list::resolve(model, |id| self.exact(provider, id))
+        list::resolve_id(model, |id| self.find_exact(provider, id))
     }
 
     /// Like [`of_provider`](super::of_provider), with the user's models.
@@ -72,21 +72,21 @@ impl Overlay {
 
     /// Like [`usual`](super::usual), with the user's models.
     #[must_use]
-    pub fn usual(&self, provider: &str, today: i32) -> Vec<ListedModel> {
-        usual::pick(self.of_provider(provider), today)
+    pub fn usual_models(&self, provider: &str, today: i32) -> Vec<ListedModel> {
+        usual::pick_models(self.of_provider(provider), today)
     }
 
-    fn own(&self, provider: &str, id: &str) -> Option<&ListedModel> {
+    fn user_model(&self, provider: &str, id: &str) -> Option<&ListedModel> {
         self.models.get(provider)?.get(id)
     }
 
-    fn exact(&self, provider: &str, id: &str) -> Option<ListedModel> {
-        if let Some(own) = self.own(provider, id) {
+    fn find_exact(&self, provider: &str, id: &str) -> Option<ListedModel> {
+        if let Some(own) = self.user_model(provider, id) {
             return Some(own.clone());
         }
-        let listed = SHIPPED.exact(provider, id)?;
+        let listed = SHIPPED.find_exact(provider, id)?;
         // A correction holds for the model's other names too.
-        match listed.alias_of.as_deref().and_then(|lead| self.own(provider, lead)) {
+        match listed.alias_of.as_deref().and_then(|lead| self.user_model(provider, lead)) {
             Some(own) => {
                 Some(ListedModel { id: listed.id, alias_of: listed.alias_of, ..own.clone() })
             }
@@ -134,15 +134,15 @@ impl Wrong {
     }
 }
 
-pub(super) fn read(text: &str) -> Result<Overlay, OverlayError> {
-    parse(text).map_err(|wrong| {
+pub(super) fn read_overlay(text: &str) -> Result<Overlay, OverlayError> {
+    parse_overlay_text(text).map_err(|wrong| {
         let before = text.as_bytes().get(..wrong.at.start).unwrap_or_default();
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
         OverlayError { line, message: wrong.message }
     })
 }
 
-fn parse(text: &str) -> Result<Overlay, Wrong> {
+fn parse_overlay_text(text: &str) -> Result<Overlay, Wrong> {
     if text.len() > MAX_TEXT_BYTES {
         return Err(Wrong::new(0..0, format!("longer than {MAX_TEXT_BYTES} bytes")));
     }
@@ -159,8 +159,8 @@ fn parse(text: &str) -> Result<Overlay, Wrong> {
         if provider.is_empty() || id.is_empty() {
             return Err(Wrong::new(at, "`provider` and `id` must not be empty"));
         }
-        let base = list::resolve(&id, |id| SHIPPED.exact(&provider, id));
-        let model = over(entry, base.as_ref(), &at)?;
+        let base = list::resolve_id(&id, |id| SHIPPED.find_exact(&provider, id));
+        let model = merge_entry(entry, base.as_ref(), &at)?;
         let models = overlay.models.entry(provider.clone()).or_default();
         if models.insert(id.clone(), model).is_some() {
             return Err(Wrong::new(at, format!("`{provider}/{id}` is listed twice")));
@@ -174,7 +174,7 @@ const TOOLS_ONLY: Capabilities =
     Capabilities { tools: true, vision: false, thinking: false, structured_output: false };
 
 /// Returns the model that an entry describes, with listed facts where the entry gives none.
-fn over(
+fn merge_entry(
     entry: OverlayEntry,
     base: Option<&ListedModel>,
     at: &Range<usize>,
@@ -184,26 +184,26 @@ fn over(
         Wrong::new(at.clone(), format!("`{provider}/{id}` is not listed, so it needs `{what}`"))
     };
     let listed = base.map(|base| base.price);
-    let input = dollars(entry.input_price)?.or(listed.map(|price| price.input));
+    let input = read_price(entry.input_price)?.or(listed.map(|price| price.input));
     let input = input.ok_or_else(|| needed("input_price"))?;
-    let output = dollars(entry.output_price)?.or(listed.map(|price| price.output));
+    let output = read_price(entry.output_price)?.or(listed.map(|price| price.output));
     // What the cache costs goes by what input costs, unless somebody says otherwise of that very price.
     let kept = listed.filter(|price| price.input == input);
     let price = Price {
         input,
         output: output.ok_or_else(|| needed("output_price"))?,
-        cache_read: dollars(entry.cache_read_price)?
+        cache_read: read_price(entry.cache_read_price)?
             .or(kept.map(|price| price.cache_read))
             .unwrap_or(input),
-        cache_write: dollars(entry.cache_write_price)?
+        cache_write: read_price(entry.cache_write_price)?
             .or(kept.map(|price| price.cache_write))
             .unwrap_or(input),
     };
-    let window = tokens(entry.context_window)?.or(base.map(|base| base.context_window));
+    let window = read_token_limit(entry.context_window)?.or(base.map(|base| base.context_window));
     let able = base.map_or(TOOLS_ONLY, |base| base.capabilities);
     Ok(ListedModel {
         context_window: window.ok_or_else(|| needed("context_window"))?,
-        max_output: tokens(entry.max_output)?.or(base.and_then(|base| base.max_output)),
+        max_output: read_token_limit(entry.max_output)?.or(base.and_then(|base| base.max_output)),
         price,
         capabilities: Capabilities {
             tools: entry.tools.unwrap_or(able.tools),
@@ -211,8 +211,8 @@ fn over(
             thinking: entry.thinking.unwrap_or(able.thinking),
             structured_output: entry.structured_output.unwrap_or(able.structured_output),
         },
-        released: date(entry.released)?.or(base.and_then(|base| base.released)),
-        deprecated: date(entry.deprecated)?.or(base.and_then(|base| base.deprecated)),
+        released: read_date(entry.released)?.or(base.and_then(|base| base.released)),
+        deprecated: read_date(entry.deprecated)?.or(base.and_then(|base| base.deprecated)),
         open_weights: entry.open_weights.or(base.and_then(|base| base.open_weights)),
         alias_of: None,
         provider: entry.provider,
@@ -220,7 +220,7 @@ fn over(
     })
 }
 
-fn dollars(price: Option<Spanned<f64>>) -> Result<Option<u64>, Wrong> {
+fn read_price(price: Option<Spanned<f64>>) -> Result<Option<u64>, Wrong> {
     let Some(price) = price else { return Ok(None) };
     let dollars = *price.get_ref();
     if (0.0..=MAX_DOLLARS).contains(&dollars) {
@@ -230,7 +230,7 @@ fn dollars(price: Option<Spanned<f64>>) -> Result<Option<u64>, Wrong> {
     Err(Wrong::new(price.span(), message))
 }
 
-fn tokens(count: Option<Spanned<u64>>) -> Result<Option<u64>, Wrong> {
+fn read_token_limit(count: Option<Spanned<u64>>) -> Result<Option<u64>, Wrong> {
     match count {
         Some(count) if *count.get_ref() == 0 => {
             Err(Wrong::new(count.span(), "a limit must be at least 1 token"))
@@ -239,7 +239,7 @@ fn tokens(count: Option<Spanned<u64>>) -> Result<Option<u64>, Wrong> {
     }
 }
 
-fn date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, Wrong> {
+fn read_date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, Wrong> {
     let Some(day) = day else { return Ok(None) };
     let date = day.get_ref().date.and_then(|date| {
         day::from_parts(i32::from(date.year), i32::from(date.month), i32::from(date.day))
@@ -256,13 +256,13 @@ mod tests {
     use crate::catalogue;
 
     fn wrong(text: &str) -> String {
-        read(text).unwrap_err().to_string()
+        read_overlay(text).unwrap_err().to_string()
     }
 
     #[test]
     fn what_the_user_says_wins() {
         let listed = catalogue::of_provider("openai").remove(0);
-        let overlay = read(&format!(
+        let overlay = read_overlay(&format!(
             "[[model]]\nprovider = 'openai'\nid = '{}'\noutput_price = 7\nreleased = 2026-05-01\n",
             listed.id
         ))
@@ -280,12 +280,14 @@ mod tests {
     #[test]
     fn a_correction_holds_for_other_names() {
         let alias = catalogue::providers()
-            .flat_map(|provider| SHIPPED.ids(provider).into_iter().map(move |id| (provider, id)))
+            .flat_map(|provider| {
+                SHIPPED.model_ids(provider).into_iter().map(move |id| (provider, id))
+            })
             .find_map(|(provider, id)| {
                 catalogue::lookup(provider, id)?.alias_of.map(|lead| (provider, id, lead))
             });
         let (provider, id, lead) = alias.unwrap();
-        let overlay = read(&format!(
+        let overlay = read_overlay(&format!(
             "[[model]]\nprovider = '{provider}'\nid = '{lead}'\nvision = false\nmax_output = 5"
         ))
         .unwrap();
@@ -299,7 +301,7 @@ mod tests {
         assert_eq!(wrong(new), "line 1: `mine/x` is not listed, so it needs `input_price`");
         let priced = format!("{new}input_price = 0\noutput_price = 0.5\n");
         assert_eq!(wrong(&priced), "line 1: `mine/x` is not listed, so it needs `context_window`");
-        let overlay = read(&format!("{priced}context_window = 32768\n")).unwrap();
+        let overlay = read_overlay(&format!("{priced}context_window = 32768\n")).unwrap();
         let model = overlay.lookup("mine", "x").unwrap();
         assert_eq!((model.price.output, model.price.cache_read), (500_000, 0));
         assert!(model.capabilities.tools && !model.capabilities.vision);
@@ -328,14 +330,14 @@ mod tests {
         );
         assert_eq!(wrong(&format!("{sound}{sound}")), "line 7: `mine/x` is listed twice");
         assert!(wrong("[[model]]\nid = 'x'").contains("missing field `provider`"));
-        assert!(read("").is_ok());
+        assert!(read_overlay("").is_ok());
     }
 
     proptest! {
         #[test]
         fn no_text_is_too_odd(text in "(\\[\\[model\\]\\]\n)?([a-z_]{0,12} ?=? ?['0-9a-z:.-]{0,12}\n?){0,6}") {
-            if let Ok(overlay) = read(&text) {
-                let _few = overlay.usual("mine", 20_000);
+            if let Ok(overlay) = read_overlay(&text) {
+                let _few = overlay.usual_models("mine", 20_000);
             }
         }
     }

@@ -20,7 +20,7 @@ const CAVEATS: &[&str] =
     &["alpha", "beta", "contributor", "exp", "experimental", "free", "labs", "omni", "preview"];
 
 /// The newest of each class, cheapest first.
-pub(super) fn pick(models: Vec<ListedModel>, today: i32) -> Vec<ListedModel> {
+pub(super) fn pick_models(models: Vec<ListedModel>, today: i32) -> Vec<ListedModel> {
     let mut candidates: Vec<(i32, ListedModel)> = models
         .into_iter()
         .filter_map(|model| Some((day_if_usable(&model, today)?, model)))
@@ -32,7 +32,7 @@ pub(super) fn pick(models: Vec<ListedModel>, today: i32) -> Vec<ListedModel> {
         let (inside, dearer) =
             candidates.into_iter().partition(|(_, model)| model.price.output <= class);
         candidates = dearer;
-        picked.extend(best(inside).filter(|(day, _)| {
+        picked.extend(best_model(inside).filter(|(day, _)| {
             // Those picked before are all cheaper.
             picked.iter().all(|(other, _)| other - day < OVERTAKEN_DAYS)
         }));
@@ -54,7 +54,7 @@ fn day_if_usable(model: &ListedModel, today: i32) -> Option<i32> {
 }
 
 /// The dearest of the newest generation; the shortest name where that leaves several.
-fn best(inside: Vec<(i32, ListedModel)>) -> Option<(i32, ListedModel)> {
+fn best_model(inside: Vec<(i32, ListedModel)>) -> Option<(i32, ListedModel)> {
     let newest = inside.iter().map(|(day, _)| *day).max()?;
     inside.into_iter().filter(|(day, _)| newest - day <= GENERATION_DAYS).max_by(|one, other| {
         let rank = |(day, model): &(i32, ListedModel)| {
@@ -89,7 +89,7 @@ mod tests {
     }
 
     fn picked(models: &[ListedModel]) -> Vec<String> {
-        pick(models.to_vec(), TODAY).into_iter().map(|model| model.id).collect()
+        pick_models(models.to_vec(), TODAY).into_iter().map(|model| model.id).collect()
     }
 
     #[test]

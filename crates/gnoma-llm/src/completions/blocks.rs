@@ -9,10 +9,10 @@ use gnoma_core::{StopReason, StreamEvent, stream::Slot};
 
 use super::{
     said::ContentText,
-    wire::{CallPiece, ContentPart, ExtraContent, Snippet, read},
+    wire::{CallPiece, ContentPart, ExtraContent, Snippet, read_or_default},
 };
 use crate::{
-    dialect::{Events, sign},
+    dialect::{Events, push_signature},
     lenient::{Few, Text},
     names::NameMap,
 };
@@ -54,18 +54,18 @@ impl Blocks {
     }
 
     /// A block of its own; text after it starts another.
-    pub(crate) fn fresh(&mut self) -> Slot {
+    pub(crate) fn new_slot(&mut self) -> Slot {
         self.open = None;
         let slot = self.next;
         self.next += 1;
         slot
     }
 
-    fn running(&mut self, kind: TextBlockKind) -> Slot {
+    fn slot_for(&mut self, kind: TextBlockKind) -> Slot {
         match self.open {
             Some((open, slot)) if open == kind => slot,
             _ => {
-                let slot = self.fresh();
+                let slot = self.new_slot();
                 self.open = Some((kind, slot));
                 slot
             }
@@ -73,90 +73,94 @@ impl Blocks {
     }
 
     /// Adds a piece of text to the answer.
-    pub(crate) fn text(&mut self, text: Text<'_>, out: &mut Events) {
+    pub(crate) fn push_text(&mut self, text: Text<'_>, out: &mut Events) {
         if !text.is_empty() {
-            let slot = self.running(TextBlockKind::Text);
+            let slot = self.slot_for(TextBlockKind::Text);
             let text = text.into_string();
             out.push_back(StreamEvent::TextDelta { slot, text });
         }
     }
 
     /// More visible reasoning; its block, unless there is nothing of it.
-    pub(crate) fn thinking(&mut self, text: Text<'_>, out: &mut Events) -> Option<Slot> {
+    pub(crate) fn push_thinking(&mut self, text: Text<'_>, out: &mut Events) -> Option<Slot> {
         if text.is_empty() {
             return None;
         }
-        let slot = self.running(TextBlockKind::Thinking);
+        let slot = self.slot_for(TextBlockKind::Thinking);
         let text = text.into_string();
         out.push_back(StreamEvent::ThinkingDelta { slot, text });
         Some(slot)
     }
 
     /// Adds a piece of text by which the model refuses.
-    pub(crate) fn refusal(&mut self, text: Text<'_>, out: &mut Events) {
+    pub(crate) fn push_refusal(&mut self, text: Text<'_>, out: &mut Events) {
         self.refused |= !text.is_empty();
-        self.text(text, out);
+        self.push_text(text, out);
     }
 
     /// A `content`, in either form.
-    pub(crate) fn content(&mut self, content: ContentText<'_, ContentPart<'_>>, out: &mut Events) {
+    pub(crate) fn push_content(
+        &mut self,
+        content: ContentText<'_, ContentPart<'_>>,
+        out: &mut Events,
+    ) {
         match content {
-            ContentText::Text(text) => self.text(text, out),
+            ContentText::Text(text) => self.push_text(text, out),
             ContentText::Parts(parts) => {
                 for part in parts {
-                    self.thoughts(part.thinking, out);
-                    self.thoughts(read(part.summary), out);
-                    self.text(part.text, out);
-                    self.refusal(part.refusal, out);
+                    self.push_thoughts(part.thinking, out);
+                    self.push_thoughts(read_or_default(part.summary), out);
+                    self.push_text(part.text, out);
+                    self.push_refusal(part.refusal, out);
                 }
             }
         }
     }
 
-    fn thoughts(&mut self, thoughts: ContentText<'_, Snippet<'_>>, out: &mut Events) {
+    fn push_thoughts(&mut self, thoughts: ContentText<'_, Snippet<'_>>, out: &mut Events) {
         match thoughts {
             ContentText::Text(text) => {
-                self.thinking(text, out);
+                self.push_thinking(text, out);
             }
             ContentText::Parts(snippets) => {
                 for snippet in snippets {
-                    self.thinking(snippet.text, out);
+                    self.push_thinking(snippet.text, out);
                 }
             }
         }
     }
 
     /// A list of calls, or of pieces of calls.
-    pub(crate) fn calls(&mut self, calls: Few<CallPiece<'_>>, out: &mut Events) {
+    pub(crate) fn push_calls(&mut self, calls: Few<CallPiece<'_>>, out: &mut Events) {
         for piece in calls {
-            self.call(piece, out);
+            self.push_call(piece, out);
         }
     }
 
     /// A call or a piece of one.
-    pub(crate) fn call(&mut self, piece: CallPiece<'_>, out: &mut Events) {
-        let function = piece.function.unwrap_or_else(|| read(piece.custom));
-        let fragment = function.arguments();
+    pub(crate) fn push_call(&mut self, piece: CallPiece<'_>, out: &mut Events) {
+        let function = piece.function.unwrap_or_else(|| read_or_default(piece.custom));
+        let fragment = function.arguments_text();
         let (id, name) = (piece.id.as_str(), function.name.as_str());
         let known = self.call_of(piece.index.0, id, name);
         if known.is_none() && name.is_empty() && fragment.is_empty() {
             return;
         }
-        let slot = known.unwrap_or_else(|| self.start(piece.index.0, id, name, out));
+        let slot = known.unwrap_or_else(|| self.start_call(piece.index.0, id, name, out));
         if !fragment.is_empty() {
             let fragment = fragment.into_owned();
             out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
         }
-        let extra: ExtraContent<'_> = read(piece.extra_content);
-        sign(slot, extra.google.thought_signature, out);
+        let extra: ExtraContent<'_> = read_or_default(piece.extra_content);
+        push_signature(slot, extra.google.thought_signature, out);
     }
 
-    fn start(&mut self, index: Option<u64>, id: &str, name: &str, out: &mut Events) -> Slot {
-        let slot = self.fresh();
+    fn start_call(&mut self, index: Option<u64>, id: &str, name: &str, out: &mut Events) -> Slot {
+        let slot = self.new_slot();
         out.push_back(StreamEvent::ToolCallStart {
             slot,
             id: id.to_owned(),
-            name: self.names.ours(name).to_owned(),
+            name: self.names.tool_name(name).to_owned(),
         });
         self.calls.push(OpenCall { slot, index, id: id.to_owned(), name: name.to_owned() });
         slot
@@ -184,7 +188,7 @@ impl Blocks {
 
     /// Says that the calls are complete. Pieces of several calls may come in turns, so none is
     /// before the end.
-    pub(crate) fn finish(&self, out: &mut Events) {
+    pub(crate) fn finish_calls(&self, out: &mut Events) {
         let done = |call: &OpenCall| StreamEvent::ToolCallDone { slot: call.slot };
         out.extend(self.calls.iter().map(done));
     }

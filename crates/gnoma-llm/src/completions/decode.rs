@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     blocks::Blocks,
     usage::UsageTotals,
-    wire::{ChatChoice, Chunk, GroqExtras, UsageReport, read},
+    wire::{ChatChoice, Chunk, GroqExtras, UsageReport, read_or_default},
 };
 use crate::{
     Profile,
@@ -30,7 +30,7 @@ pub(crate) trait Flavour: Send {
     type Delta<'a>: Deserialize<'a>;
 
     /// Takes one delta of the answer.
-    fn delta(&mut self, delta: Self::Delta<'_>, blocks: &mut Blocks, out: &mut Events);
+    fn apply_delta(&mut self, delta: Self::Delta<'_>, blocks: &mut Blocks, out: &mut Events);
 
     /// The answer is over: the last chance to say something about it.
     fn finish(&mut self, _blocks: &mut Blocks, _out: &mut Events) {}
@@ -64,7 +64,7 @@ impl<F: Flavour> CompletionsDecoder<F> {
     }
 
     /// Says which model answers, and under which id, as soon as that is known.
-    fn started(&mut self, model: Text<'_>, id: Text<'_>, out: &mut Events) {
+    fn emit_started(&mut self, model: Text<'_>, id: Text<'_>, out: &mut Events) {
         let new = |known: &mut bool, text: Text<'_>| {
             let is_new = !*known && !text.is_empty();
             *known |= is_new;
@@ -77,17 +77,17 @@ impl<F: Flavour> CompletionsDecoder<F> {
         }
     }
 
-    fn usage(&mut self, chunk: &Chunk<'_>, out: &mut Events) {
-        let own: Option<UsageReport> = read(chunk.usage);
-        let groq: GroqExtras = read(chunk.x_groq);
+    fn record_usage(&mut self, chunk: &Chunk<'_>, out: &mut Events) {
+        let own: Option<UsageReport> = read_or_default(chunk.usage);
+        let groq: GroqExtras = read_or_default(chunk.x_groq);
         for report in [own, groq.usage].into_iter().flatten() {
-            if self.tally.take(&report) {
+            if self.tally.merge_report(&report) {
                 out.push_back(StreamEvent::Usage(self.tally.usage()));
             }
         }
     }
 
-    fn choice(
+    fn decode_choice(
         &mut self,
         choice: &ChatChoice<'_>,
         whole: bool,
@@ -97,26 +97,26 @@ impl<F: Flavour> CompletionsDecoder<F> {
             if whole { (choice.message, choice.delta) } else { (choice.delta, choice.message) };
         if let Some(said) = first.or(second) {
             let delta = serde_json::from_str(said.get())?;
-            self.flavour.delta(delta, &mut self.blocks, out);
+            self.flavour.apply_delta(delta, &mut self.blocks, out);
         }
-        let reason = EndReason::read(choice.finish_reason.as_str());
+        let reason = EndReason::from_word(choice.finish_reason.as_str());
         self.end = reason.or(self.end.take());
         Ok(())
     }
 
-    fn end(&mut self, out: &mut Events) -> Result<(), ProviderError> {
+    fn emit_stop(&mut self, out: &mut Events) -> Result<(), ProviderError> {
         self.flavour.finish(&mut self.blocks, out);
         let stop = match &self.end {
-            Some(end) => end.settle(&self.profile, out)?,
+            Some(end) => end.resolve_stop(&self.profile, out)?,
             None => StopReason::Other,
         };
         self.ended = true;
-        self.blocks.finish(out);
+        self.blocks.finish_calls(out);
         out.push_back(StreamEvent::Stop(self.blocks.stop_reason(stop)));
         Ok(())
     }
 
-    fn failure(&self, data: &str) -> ProviderError {
+    fn parse_failure(&self, data: &str) -> ProviderError {
         let value: Value =
             serde_json::from_str(data).unwrap_or_else(|_| Value::String(data.to_owned()));
         errors::from_value(&self.profile, None, &value)
@@ -124,39 +124,39 @@ impl<F: Flavour> CompletionsDecoder<F> {
 }
 
 impl<F: Flavour> Decode for CompletionsDecoder<F> {
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+    fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         if self.ended || data.is_empty() {
             return Ok(());
         }
         if data == "[DONE]" {
-            return self.end(out);
+            return self.emit_stop(out);
         }
         if frame.event == "error" {
-            return Err(self.failure(data));
+            return Err(self.parse_failure(data));
         }
         let chunk: Chunk<'_> = serde_json::from_str(data)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         let is_failure = chunk.is_failure();
-        self.usage(&chunk, out);
-        self.started(chunk.model, chunk.id, out);
+        self.record_usage(&chunk, out);
+        self.emit_started(chunk.model, chunk.id, out);
         if is_failure {
-            return Err(self.failure(data));
+            return Err(self.parse_failure(data));
         }
         let mut choices = chunk.choices.unwrap_or_default().into_iter();
         let Some(choice) = choices.find(|choice| choice.index.0.unwrap_or_default() == 0) else {
             if frame.whole && self.blocks.is_empty() {
                 let message = "the answer has no choices, so it is not a chat completion";
-                return Err(errors::protocol(&self.profile, message));
+                return Err(errors::protocol_error(&self.profile, message));
             }
             return Ok(());
         };
         // Some proxies send the records of a stream as lines or as a list.
         let is_piece = choice.delta.is_some() && choice.message.is_none();
-        self.choice(&choice, frame.whole, out)
+        self.decode_choice(&choice, frame.whole, out)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         if frame.whole && !is_piece {
-            self.end(out)?;
+            self.emit_stop(out)?;
         }
         Ok(())
     }
@@ -167,15 +167,15 @@ impl<F: Flavour> Decode for CompletionsDecoder<F> {
         }
         // Some servers send no `[DONE]`: Perplexity, Hugging Face, GPUStack.
         if self.end.is_some() {
-            return self.end(out);
+            return self.emit_stop(out);
         }
-        Err(errors::truncated(&self.profile))
+        Err(errors::truncated_answer(&self.profile))
     }
 
     fn ending(&self) -> Option<Ending> {
         let has_usage = self.tally.has_counts();
         let end = self.end.as_ref().filter(|_| !self.ended)?;
-        Some(Ending { reason: end.stop(), has_usage })
+        Some(Ending { reason: end.stop_reason(), has_usage })
     }
 }
 
@@ -208,9 +208,9 @@ pub(crate) mod tests {
     impl Flavour for Plain {
         type Delta<'a> = PlainDelta<'a>;
 
-        fn delta(&mut self, delta: PlainDelta<'_>, blocks: &mut Blocks, out: &mut Events) {
-            blocks.content(delta.content, out);
-            blocks.calls(delta.tool_calls, out);
+        fn apply_delta(&mut self, delta: PlainDelta<'_>, blocks: &mut Blocks, out: &mut Events) {
+            blocks.push_content(delta.content, out);
+            blocks.push_calls(delta.tool_calls, out);
         }
     }
 
@@ -269,7 +269,7 @@ pub(crate) mod tests {
         );
         assert_eq!(error, None);
         assert_eq!(streamed, whole);
-        assert_eq!(whole.content, [Content::text("Hello")]);
+        assert_eq!(whole.content, [Content::from_text("Hello")]);
         assert_eq!(whole.stop, Some(StopReason::EndTurn));
         let usage = Usage { input: 5, output: 2, ..Usage::default() };
         assert_eq!(whole.usage, Some(usage));
@@ -388,7 +388,7 @@ pub(crate) mod tests {
             false,
         );
         assert_eq!(error, None);
-        assert_eq!(response.content, [Content::text("yes")]);
+        assert_eq!(response.content, [Content::from_text("yes")]);
         assert_eq!(response.stop, Some(StopReason::EndTurn));
     }
 
@@ -402,7 +402,7 @@ pub(crate) mod tests {
             ],
             false,
         );
-        assert_eq!(response.content, [Content::text("ab")]);
+        assert_eq!(response.content, [Content::from_text("ab")]);
     }
 
     #[test]
@@ -432,7 +432,7 @@ pub(crate) mod tests {
         let record = r#"{"choices":[{"delta":{"content":"so far"}}]}"#;
         let (response, error) = read(Plain, &[record], false);
         assert_eq!(error.unwrap().kind, ErrorKind::Network);
-        assert_eq!(response.content, [Content::text("so far")]);
+        assert_eq!(response.content, [Content::from_text("so far")]);
         let (response, error) = read(Plain, &[record, "[DONE]"], false);
         assert_eq!((error, response.stop), (None, Some(StopReason::Other)));
     }
@@ -447,7 +447,10 @@ pub(crate) mod tests {
                 let error = error.unwrap();
                 assert_eq!(error.kind, ErrorKind::ServerError, "{word}");
                 assert!(error.message.contains(word), "{error:?}");
-                assert_eq!((response.content, response.stop), (vec![Content::text("part")], None));
+                assert_eq!(
+                    (response.content, response.stop),
+                    (vec![Content::from_text("part")], None)
+                );
             }
         }
     }
@@ -472,7 +475,7 @@ pub(crate) mod tests {
             true,
         );
         assert_eq!(error, None);
-        assert_eq!(response.content, [Content::text("ab")]);
+        assert_eq!(response.content, [Content::from_text("ab")]);
         assert_eq!(response.stop, Some(StopReason::EndTurn));
         assert_eq!(response.usage.map(|usage| usage.output), Some(2));
     }
@@ -492,7 +495,7 @@ pub(crate) mod tests {
             false,
         );
         assert_eq!(error, None);
-        assert_eq!(response.content[0], Content::text("ab"));
+        assert_eq!(response.content[0], Content::from_text("ab"));
         assert_eq!(calls(&response), [("x", "f", "{}"), ("y", "f", "{}")]);
     }
 

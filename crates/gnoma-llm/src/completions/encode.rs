@@ -18,7 +18,7 @@ pub(crate) struct Plain<'a> {
 }
 
 /// The system prompt as the first message, if there is one.
-pub(crate) fn system(prompt: &str) -> Vec<Plain<'_>> {
+pub(crate) fn system_message(prompt: &str) -> Vec<Plain<'_>> {
     let item = Plain { role: "system", content: prompt };
     (!prompt.is_empty()).then_some(item).into_iter().collect()
 }
@@ -39,20 +39,20 @@ struct Function<'a> {
 }
 
 /// The list of tools, or `None` when there are none.
-pub(crate) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+pub(crate) fn encode_tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     let tool = |spec| {
         let spec: &ToolSpec = spec;
         ChatTool {
             r#type: "function",
             function: Function {
-                name: names.wire(&spec.name),
+                name: names.wire_name(&spec.name),
                 description: &spec.description,
                 parameters: spec.parameters.as_raw(),
             },
         }
     };
     let list: Vec<ChatTool<'_>> = tools.iter().map(|spec| tool(spec)).collect();
-    (!list.is_empty()).then(|| RawJson::of(&list).ok()).flatten()
+    (!list.is_empty()).then(|| RawJson::from_value(&list).ok()).flatten()
 }
 
 /// The setting for whether tools may be called; a word or a name.
@@ -84,7 +84,7 @@ pub(crate) fn tool_choice<'a>(
         ToolChoice::Required => Some(ChatToolChoice::Word(required)),
         ToolChoice::Tool(name) => Some(ChatToolChoice::Named {
             r#type: "function",
-            function: Named { name: names.wire(name) },
+            function: Named { name: names.wire_name(name) },
         }),
     }
 }
@@ -105,7 +105,7 @@ struct NamedSchema<'a> {
 
 impl<'a> ResponseFormat<'a> {
     /// Guaranteed where the vendor can.
-    pub(crate) fn of(format: &'a AnswerFormat) -> Self {
+    pub(crate) fn from_answer_format(format: &'a AnswerFormat) -> Self {
         let schema = format.schema.as_raw();
         let strict = format::is_guaranteed(format);
         let json_schema = NamedSchema { name: format::NAME, strict, schema };
@@ -140,7 +140,7 @@ struct GoogleExtra<'a> {
 }
 
 /// `call` under the given id.
-pub(crate) fn called<'a>(
+pub(crate) fn encode_call<'a>(
     call: &'a ToolCall,
     id: Cow<'a, str>,
     names: &'a NameMap,
@@ -148,14 +148,17 @@ pub(crate) fn called<'a>(
     FunctionCall {
         id,
         r#type: "function",
-        function: CalledFunction { name: names.wire(&call.name), arguments: arguments(call) },
+        function: CalledFunction {
+            name: names.wire_name(&call.name),
+            arguments: arguments_text(call),
+        },
         extra_content: None,
     }
 }
 
 impl<'a> FunctionCall<'a> {
     /// The call with the signature that Google wants back.
-    pub(crate) fn signed(mut self, signature: Option<&'a str>) -> Self {
+    pub(crate) fn with_signature(mut self, signature: Option<&'a str>) -> Self {
         self.extra_content =
             signature.map(|thought_signature| Extra { google: GoogleExtra { thought_signature } });
         self
@@ -164,7 +167,7 @@ impl<'a> FunctionCall<'a> {
 
 /// The arguments as text. vLLM and llama.cpp parse the history's arguments and refuse the whole
 /// conversation when they are no object, so what a model wrote instead travels inside one.
-fn arguments(call: &ToolCall) -> Cow<'_, str> {
+fn arguments_text(call: &ToolCall) -> Cow<'_, str> {
     let text = call.arguments.get();
     if text.starts_with('{') {
         Cow::Borrowed(text)
@@ -215,14 +218,14 @@ pub(crate) struct FromUser<'a> {
 pub(crate) fn from_user(content: &[Content], images: bool) -> FromUser<'_> {
     let has_images = content.iter().any(|block| matches!(block, Content::Image(_)));
     let content = if has_images && images {
-        Shown::Parts(content.iter().filter_map(shown).collect())
+        Shown::Parts(content.iter().filter_map(content_part).collect())
     } else {
-        Shown::Text(paragraphs(content))
+        Shown::Text(join_paragraphs(content))
     };
     FromUser { role: "user", content }
 }
 
-fn shown(block: &Content) -> Option<ShownPart<'_>> {
+fn content_part(block: &Content) -> Option<ShownPart<'_>> {
     match block {
         Content::Text(text) => Some(ShownPart::Text { text: Cow::Borrowed(&text.text) }),
         Content::Image(image) => Some(ShownPart::ImageUrl { image_url: ImageUrl { url: image } }),
@@ -233,7 +236,7 @@ fn shown(block: &Content) -> Option<ShownPart<'_>> {
     }
 }
 
-fn paragraphs(content: &[Content]) -> Cow<'_, str> {
+fn join_paragraphs(content: &[Content]) -> Cow<'_, str> {
     let mut texts = content.iter().filter_map(|block| match block {
         Content::Text(text) => Some(text.text.as_str()),
         Content::Image(_) => Some(IMAGE_LEFT_OUT),
@@ -274,7 +277,7 @@ pub(crate) fn result_images<'a>(
     for result in results {
         let mut images = result.images().peekable();
         if images.peek().is_some() {
-            let text = format!("Images from the call of {}:", names.wire(&result.name));
+            let text = format!("Images from the call of {}:", names.wire_name(&result.name));
             parts.push(ShownPart::Text { text: text.into() });
         }
         parts
@@ -298,23 +301,23 @@ mod tests {
         let names = NameMap::default();
         let mut call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::empty_object());
         call.arguments = RawJson::parse(r#"{ "a" : 1 }"#).unwrap();
-        let sound = json(&called(&call, "c".into(), &names));
+        let sound = json(&encode_call(&call, "c".into(), &names));
         assert_eq!(
             sound,
             r#"{"id":"c","type":"function","function":{"name":"fs_read","arguments":"{ \"a\" : 1 }"}}"#
         );
-        call.arguments = RawJson::of(&r#"{"a":"#).unwrap();
+        call.arguments = RawJson::from_value(&r#"{"a":"#).unwrap();
         call.broken = true;
-        assert_eq!(arguments(&call), r#"{"_raw":"{\"a\":"}"#);
-        assert!(RawJson::parse(arguments(&call)).is_ok());
+        assert_eq!(arguments_text(&call), r#"{"_raw":"{\"a\":"}"#);
+        assert!(RawJson::parse(arguments_text(&call)).is_ok());
     }
 
     #[test]
     fn words_alone_are_a_string_and_pictures_make_parts() {
         let picture = Image::from_bytes("image/png", b"png");
-        let words = [Content::text("look"), Content::text("here")];
+        let words = [Content::from_text("look"), Content::from_text("here")];
         assert_eq!(json(&from_user(&words, true)), r#"{"role":"user","content":"look\n\nhere"}"#);
-        let both = [Content::text("look"), Content::Image(picture)];
+        let both = [Content::from_text("look"), Content::Image(picture)];
         assert_eq!(
             json(&from_user(&both, true)),
             concat!(
@@ -327,7 +330,7 @@ mod tests {
     #[test]
     fn pictures_of_tools_follow_with_a_word_on_their_origin() {
         let call = ToolCall::new(CallId::new("c"), "fs.read", RawJson::empty_object());
-        let mut result = ToolResult::text(&call, "x", false);
+        let mut result = ToolResult::from_text(&call, "x", false);
         let names = NameMap::default();
         assert!(result_images([&result].into_iter(), &names).is_none());
         result.parts = vec![ResultPart::Image(Image::from_bytes("image/png", b"png"))];

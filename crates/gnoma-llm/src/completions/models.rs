@@ -20,16 +20,16 @@ const WINDOWS: &[&str] = &[
 const MOST_UNITS: f64 = 1e6;
 
 /// The models of a list; entries that cannot be used for chat by their own account are left out.
-pub(crate) fn models(body: &[u8]) -> Vec<ModelInfo> {
+pub(crate) fn parse_models(body: &[u8]) -> Vec<ModelInfo> {
     let list: Value = gnoma_core::json::from_bytes(body).unwrap_or_default();
     let entries = match &list {
         Value::Array(entries) => Some(entries),
         _ => ["data", "models"].iter().find_map(|key| list.get(key)?.as_array()),
     };
-    entries.into_iter().flatten().filter_map(model).collect()
+    entries.into_iter().flatten().filter_map(parse_model).collect()
 }
 
-fn model(entry: &Value) -> Option<ModelInfo> {
+fn parse_model(entry: &Value) -> Option<ModelInfo> {
     let chats = entry.pointer("/capabilities/completion_chat");
     if chats.and_then(Value::as_bool) == Some(false) {
         return None;
@@ -39,11 +39,15 @@ fn model(entry: &Value) -> Option<ModelInfo> {
         .iter()
         .filter_map(|path| entry.pointer(path)?.as_u64())
         .find_map(|tokens| u32::try_from(tokens).ok().filter(|tokens| *tokens > 0));
-    Some(ModelInfo { id: id.to_owned(), context_window: window, parameters: parameters(entry) })
+    Some(ModelInfo {
+        id: id.to_owned(),
+        context_window: window,
+        parameters: parameter_count(entry),
+    })
 }
 
 /// Returns the number of parameters of a model, which llama.cpp gives as a number and Ollama as `1.5B` or `270M`.
-fn parameters(entry: &Value) -> Option<u64> {
+fn parameter_count(entry: &Value) -> Option<u64> {
     if let Some(number) = entry.pointer("/meta/n_params").and_then(Value::as_u64) {
         return Some(number);
     }
@@ -71,7 +75,7 @@ mod tests {
             {"id":"e","max_context_length":1000,"capabilities":{"completion_chat":false}},
             {"object":"model"}]}"#;
         let found: Vec<_> =
-            models(body).into_iter().map(|model| (model.id, model.context_window)).collect();
+            parse_models(body).into_iter().map(|model| (model.id, model.context_window)).collect();
         let expected = [
             ("a".to_owned(), Some(4096)),
             ("b".to_owned(), Some(8192)),
@@ -89,15 +93,15 @@ mod tests {
             {"name":"c","details":{"parameter_size":"268.10M"}},
             {"name":"d","details":{"parameter_size":""}},
             {"name":"e","details":{"parameter_size":"many\u00e9"}}]}"#;
-        let sizes: Vec<_> = models(body).into_iter().map(|model| model.parameters).collect();
+        let sizes: Vec<_> = parse_models(body).into_iter().map(|model| model.parameters).collect();
         let expected = [Some(1_777_088_000), Some(4_300_000_000), Some(268_100_000), None, None];
         assert_eq!(sizes, expected);
     }
 
     #[test]
     fn a_bare_list_will_do_and_anything_else_is_no_model() {
-        assert_eq!(models(br#"[{"id":"a"}]"#).len(), 1);
-        assert_eq!(models(b"<html>"), []);
-        assert_eq!(models(br#"{"data":null}"#), []);
+        assert_eq!(parse_models(br#"[{"id":"a"}]"#).len(), 1);
+        assert_eq!(parse_models(b"<html>"), []);
+        assert_eq!(parse_models(br#"{"data":null}"#), []);
     }
 }

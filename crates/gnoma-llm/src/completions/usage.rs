@@ -18,13 +18,13 @@ pub(crate) struct UsageTotals {
 
 impl UsageTotals {
     /// Takes a report; true when it brought anything new.
-    pub(crate) fn take(&mut self, report: &UsageReport) -> bool {
+    pub(crate) fn merge_report(&mut self, report: &UsageReport) -> bool {
         let before = *self;
         let prompt = report.prompt_tokens_details.as_ref();
         let answer = report.completion_tokens_details.as_ref();
-        keep(&mut self.prompt, &[report.prompt_tokens]);
-        keep(&mut self.completion, &[report.completion_tokens]);
-        keep(&mut self.total, &[report.total_tokens]);
+        replace_known(&mut self.prompt, &[report.prompt_tokens]);
+        replace_known(&mut self.completion, &[report.completion_tokens]);
+        replace_known(&mut self.total, &[report.total_tokens]);
         let cached = [
             prompt.map_or(Count(None), |details| details.cached_tokens),
             report.prompt_cache_hit_tokens,
@@ -32,17 +32,17 @@ impl UsageTotals {
             report.cached_tokens,
             report.num_cached_tokens,
         ];
-        keep(&mut self.cached, &cached);
+        replace_known(&mut self.cached, &cached);
         let written = [
             prompt.map_or(Count(None), |details| details.cache_write_tokens),
             report.cache_creation_input_tokens,
         ];
-        keep(&mut self.written, &written);
+        replace_known(&mut self.written, &written);
         let reasoning = [
             answer.map_or(Count(None), |details| details.reasoning_tokens),
             report.reasoning_tokens,
         ];
-        keep(&mut self.reasoning, &reasoning);
+        replace_known(&mut self.reasoning, &reasoning);
         *self != before
     }
 
@@ -60,7 +60,7 @@ impl UsageTotals {
         let input = prompt.checked_sub(cache_read.saturating_add(cache_write));
         Usage {
             input: input.unwrap_or(prompt),
-            output: self.output(),
+            output: self.output_tokens(),
             cache_read,
             cache_write,
             reasoning: self.reasoning.unwrap_or_default(),
@@ -68,7 +68,7 @@ impl UsageTotals {
     }
 
     /// Most count reasoning as part of the answer; of those who do not (xAI), the total shows it.
-    fn output(&self) -> u64 {
+    fn output_tokens(&self) -> u64 {
         let completion = self.completion.unwrap_or_default();
         let reasoning = self.reasoning.unwrap_or_default();
         let apart = completion.saturating_add(reasoning);
@@ -82,7 +82,7 @@ impl UsageTotals {
 }
 
 /// The first of `reported` that is there replaces what was known.
-fn keep(known: &mut Option<u64>, reported: &[Count]) {
+fn replace_known(known: &mut Option<u64>, reported: &[Count]) {
     let new = reported.iter().find_map(|count| count.0);
     *known = new.or(*known);
 }
@@ -94,7 +94,7 @@ mod tests {
     fn usage(reports: &[&str]) -> Usage {
         let mut tally = UsageTotals::default();
         for report in reports {
-            tally.take(&serde_json::from_str(report).unwrap());
+            tally.merge_report(&serde_json::from_str(report).unwrap());
         }
         tally.usage()
     }

@@ -18,7 +18,7 @@ pub(crate) type Raw<'a> = Option<&'a RawValue>;
 
 /// Parses the value in `raw`. A missing value, or one of another form, gives the default: it is not worth losing an
 /// answer.
-pub(crate) fn read<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
+pub(crate) fn read_or_default<'a, T: Deserialize<'a> + Default>(raw: Raw<'a>) -> T {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
@@ -126,7 +126,7 @@ pub(crate) struct FunctionPiece<'a> {
 
 impl FunctionPiece<'_> {
     /// The text of the arguments.
-    pub(crate) fn arguments(&self) -> Cow<'_, str> {
+    pub(crate) fn arguments_text(&self) -> Cow<'_, str> {
         self.arguments.or(self.input).map_or(Cow::Borrowed(""), text_of)
     }
 }

@@ -13,7 +13,7 @@ const FILTER_WORDS: &[&str] = &[
 ];
 
 /// The advice for what `text` says; `None` where it says nothing known.
-pub(super) fn of(profile: &Profile, text: &str) -> Option<String> {
+pub(super) fn of_text(profile: &Profile, text: &str) -> Option<String> {
     let text = text.to_ascii_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let (name, url) = (&profile.name, &profile.base_url);
@@ -72,13 +72,13 @@ const ASKED: &[&str] = &["/chat/completions", "/responses", "/messages", "/api/c
 const MAX_LOCATION_BYTES: usize = 200;
 
 /// Advises what to do if the server points to `location`.
-pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
+pub(super) fn of_redirect(profile: &Profile, location: &str) -> Option<String> {
     let (url, place) = (&profile.base_url, profile.address_place());
     if location.is_empty() {
         return None;
     }
-    let location = resolve(url, location);
-    let location = gnoma_core::cut::head(&location, MAX_LOCATION_BYTES);
+    let location = resolve_location(url, location);
+    let location = gnoma_core::cut::word_prefix(&location, MAX_LOCATION_BYTES);
     let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
     let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
     let check = profile.describe_address();
@@ -91,7 +91,7 @@ pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
         Some(base) => {
             format!("If you trust that address, change {place} to `{base}`. The key is sent there.")
         }
-        None if origin(location) == origin(url) => {
+        None if origin_of(location) == origin_of(url) => {
             format!("{check}{}", profile.describe_usual_address())
         }
         None => {
@@ -101,21 +101,21 @@ pub(super) fn moved(profile: &Profile, location: &str) -> Option<String> {
 }
 
 /// The scheme, host and port of an address.
-fn origin(url: &str) -> &str {
+fn origin_of(url: &str) -> &str {
     let begin = url.find("://").map_or(0, |at| at + 3);
     let end = url.get(begin..).and_then(|rest| rest.find(['/', '?'])).map(|at| begin + at);
     end.and_then(|end| url.get(..end)).unwrap_or(url)
 }
 
 /// An address that a server gives, which may leave out the host.
-fn resolve(url: &str, location: &str) -> String {
+fn resolve_location(url: &str, location: &str) -> String {
     if location.contains("://") {
         location.to_owned()
     } else if location.starts_with("//") {
         let scheme = url.split_once("//").map_or("https:", |(scheme, _)| scheme);
         format!("{scheme}{location}")
     } else {
-        format!("{}/{}", origin(url), location.trim_start_matches('/'))
+        format!("{}/{}", origin_of(url), location.trim_start_matches('/'))
     }
 }
 

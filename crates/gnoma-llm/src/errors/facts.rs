@@ -5,7 +5,7 @@ use std::time::Duration;
 use gnoma_net::wait::{parse_duration, stated_wait};
 use serde_json::Value;
 
-use super::quote::quote;
+use super::quote::quote_text;
 
 /// The fields that may hold the message, under its various names.
 const MESSAGES: [&str; 11] = [
@@ -48,36 +48,36 @@ pub(super) enum Period {
 
 impl ErrorFacts {
     /// A body that is no JSON.
-    pub(super) fn unread(text: &str) -> Self {
-        Self { message: quote(text), is_page: true, ..Self::default() }
+    pub(super) fn from_text(text: &str) -> Self {
+        Self { message: quote_text(text), is_page: true, ..Self::default() }
     }
 
-    pub(super) fn read(value: &Value) -> Self {
+    pub(super) fn from_value(value: &Value) -> Self {
         let value = value.get(0).unwrap_or(value);
         if let Value::String(text) = value {
-            return Self { message: quote(text), ..Self::default() };
+            return Self { message: quote_text(text), ..Self::default() };
         }
         let inner = match value.get("error") {
             Some(error @ Value::Object(_)) => error,
             // iFlytek's form.
             _ => value.get("header").filter(|header| header.is_object()).unwrap_or(value),
         };
-        let word = |key: &str| word(inner.get(key)).or_else(|| word(value.get(key)));
-        let message = MESSAGES.into_iter().find_map(|key| sentence(inner.get(key)));
-        let message = with_origin(message, inner).unwrap_or_else(|| quote(&value.to_string()));
+        let word = |key: &str| word_of(inner.get(key)).or_else(|| word_of(value.get(key)));
+        let message = MESSAGES.into_iter().find_map(|key| message_text(inner.get(key)));
+        let message = with_origin(message, inner).unwrap_or_else(|| quote_text(&value.to_string()));
         Self {
             code: word("code").or_else(|| word("error_code")),
             kind: word("type").filter(|kind| kind != "error").or_else(|| word("status")),
-            status: STATUSES.into_iter().find_map(|key| status(inner.get(key)?)),
+            status: STATUSES.into_iter().find_map(|key| failure_status(inner.get(key)?)),
             retry_after: retry_delay(inner).or_else(|| stated_wait(&message)),
-            quota: quota(inner, &message),
+            quota: quota_period(inner, &message),
             message,
             is_page: false,
         }
     }
 
     /// Reports whether any of `words` occurs in the code, the type or the message.
-    pub(super) fn mentions(&self, words: &[&str]) -> bool {
+    pub(super) fn mentions_any(&self, words: &[&str]) -> bool {
         let texts = [self.code.as_deref(), self.kind.as_deref(), Some(self.message.as_str())];
         texts.into_iter().flatten().any(|text| {
             let text = text.to_ascii_lowercase();
@@ -86,7 +86,7 @@ impl ErrorFacts {
     }
 }
 
-fn word(value: Option<&Value>) -> Option<String> {
+fn word_of(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         Value::Number(number) => Some(number.to_string()),
@@ -95,7 +95,7 @@ fn word(value: Option<&Value>) -> Option<String> {
 }
 
 /// A status that means failure, as a number or in a string.
-fn status(value: &Value) -> Option<u16> {
+fn failure_status(value: &Value) -> Option<u16> {
     let number = match value {
         Value::String(text) => text.parse().ok()?,
         other => other.as_u64().and_then(|number| u16::try_from(number).ok())?,
@@ -104,23 +104,23 @@ fn status(value: &Value) -> Option<u16> {
 }
 
 /// A message: a string, or a list of findings (validation errors).
-fn sentence(value: Option<&Value>) -> Option<String> {
+fn message_text(value: Option<&Value>) -> Option<String> {
     match value? {
         Value::String(text) if !text.is_empty() => Some(text.clone()),
         list @ Value::Array(items) => {
-            let findings: Option<Vec<_>> = items.iter().map(finding).collect();
-            Some(quote(&findings.map_or_else(|| list.to_string(), |all| all.join("; "))))
+            let findings: Option<Vec<_>> = items.iter().map(describe_finding).collect();
+            Some(quote_text(&findings.map_or_else(|| list.to_string(), |all| all.join("; "))))
         }
-        object @ Value::Object(_) => MESSAGES.iter().find_map(|key| sentence(object.get(key))),
+        object @ Value::Object(_) => MESSAGES.iter().find_map(|key| message_text(object.get(key))),
         _ => None,
     }
 }
 
 /// One of FastAPI's findings: `{"loc": ["body", "messages"], "msg": "field required"}`.
-fn finding(value: &Value) -> Option<String> {
+fn describe_finding(value: &Value) -> Option<String> {
     let says = value.get("msg")?.as_str()?;
     let place: Vec<_> =
-        value.get("loc")?.as_array()?.iter().filter_map(|step| word(Some(step))).collect();
+        value.get("loc")?.as_array()?.iter().filter_map(|step| word_of(Some(step))).collect();
     Some(format!("{}: {says}", place.join(".")))
 }
 
@@ -130,8 +130,8 @@ fn with_origin(message: Option<String>, error: &Value) -> Option<String> {
     let origin =
         error.pointer("/metadata/raw").and_then(Value::as_str).map(
             |raw| match serde_json::from_str::<Value>(raw) {
-                Ok(value) => ErrorFacts::read(&value).message,
-                Err(_) => quote(raw),
+                Ok(value) => ErrorFacts::from_value(&value).message,
+                Err(_) => quote_text(raw),
             },
         );
     match (message, origin.filter(|origin| !origin.is_empty())) {
@@ -143,20 +143,20 @@ fn with_origin(message: Option<String>, error: &Value) -> Option<String> {
 }
 
 /// Google's details of an error.
-fn details(error: &Value) -> impl Iterator<Item = &Value> {
+fn error_details(error: &Value) -> impl Iterator<Item = &Value> {
     error.get("details").and_then(Value::as_array).into_iter().flatten()
 }
 
 /// Parses the wait in Google's `RetryInfo`: `{"details":[{"retryDelay":"17s"}]}`.
 fn retry_delay(error: &Value) -> Option<Duration> {
-    let delay = details(error).find_map(|detail| detail.get("retryDelay")?.as_str())?;
+    let delay = error_details(error).find_map(|detail| detail.get("retryDelay")?.as_str())?;
     parse_duration(delay)
 }
 
 /// The longest of the quotas in Google's `QuotaFailure`, whose ids say what they count; Vertex names
 /// its one in the message.
-fn quota(error: &Value, message: &str) -> Option<Period> {
-    let violations = details(error).filter_map(|detail| detail.get("violations")?.as_array());
+fn quota_period(error: &Value, message: &str) -> Option<Period> {
+    let violations = error_details(error).filter_map(|detail| detail.get("violations")?.as_array());
     let ids: Vec<&str> =
         violations.flatten().filter_map(|violation| violation.get("quotaId")?.as_str()).collect();
     if ids.iter().any(|id| id.contains("PerDay")) {

@@ -26,7 +26,7 @@ const PLACEHOLDERS: &[&str] =
 
 /// The error of a key that cannot be sent, without asking anybody: a whole assignment, a line break, or a letter that
 /// no key has.
-pub(crate) fn unusable(profile: &Profile) -> Option<ProviderError> {
+pub(crate) fn key_error(profile: &Profile) -> Option<ProviderError> {
     let key = profile.key.as_ref()?.expose();
     let unusable = |message: String, hint: String| {
         Some(ProviderError::new(ErrorKind::Auth, &profile.name, message).with_hint(hint))
@@ -63,7 +63,7 @@ fn is_unseen(c: char) -> bool {
 }
 
 /// A sentence, after a blank, about a key that is plainly another one's, or none.
-pub(super) fn looks(profile: &Profile) -> String {
+pub(super) fn describe_wrong_key(profile: &Profile) -> String {
     let Some(key) = &profile.key else { return String::new() };
     let key = key.expose();
     let begun = BEGINNINGS.iter().find(|(begin, ..)| key.starts_with(begin));
@@ -105,7 +105,7 @@ mod tests {
             ("OPENAI_API_KEY=sk-1", "a whole assignment"),
             ("export X=sk-1", "a whole assignment"),
         ] {
-            let error = unusable(&with(key)).unwrap();
+            let error = key_error(&with(key)).unwrap();
             assert_eq!(error.kind, ErrorKind::Auth);
             assert!(
                 error.message.contains(why) && !format!("{error:?}").contains(key),
@@ -113,9 +113,9 @@ mod tests {
             );
         }
         for key in ["sk-proj-a_b.c", "c2VjcmV0a2V5==", "A1B2="] {
-            assert_eq!(unusable(&with(key)), None, "{key}");
+            assert_eq!(key_error(&with(key)), None, "{key}");
         }
-        assert_eq!(unusable(&Profile::new("p", Protocol::OpenAi, "http://x")), None);
+        assert_eq!(key_error(&Profile::new("p", Protocol::OpenAi, "http://x")), None);
     }
 
     #[test]
@@ -127,11 +127,11 @@ mod tests {
             ("$OPENAI_API_KEY", "placeholder"),
             ("sk-...", "placeholder"),
         ] {
-            let said = looks(&with(key));
+            let said = describe_wrong_key(&with(key));
             assert!(said.contains(told) && !said.contains(key), "{key}: {said}");
         }
         for key in ["sk-proj-abc", "sk-abc", "0123"] {
-            assert_eq!(looks(&with(key)), "", "{key}");
+            assert_eq!(describe_wrong_key(&with(key)), "", "{key}");
         }
     }
 }

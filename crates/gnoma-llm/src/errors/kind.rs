@@ -113,8 +113,8 @@ const HOPELESS_WORDS: &[&str] =
     &["more system memory", "not supported", "does not support", "requires --jinja"];
 
 /// The kind of the failure that `facts` tell of.
-pub(super) fn of(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
-    let says = |words| facts.mentions(words);
+pub(super) fn classify_failure(status: Option<u16>, facts: &ErrorFacts) -> ErrorKind {
+    let says = |words| facts.mentions_any(words);
     match status {
         Some(401) => ErrorKind::Auth,
         Some(402) => ErrorKind::Quota,
@@ -155,7 +155,7 @@ fn of_words(facts: &ErrorFacts) -> ErrorKind {
         (FAULT_WORDS, ErrorKind::ServerError),
         (TIMEOUT_WORDS, ErrorKind::Timeout),
     ];
-    let row = table.into_iter().find(|(words, _)| facts.mentions(words));
+    let row = table.into_iter().find(|(words, _)| facts.mentions_any(words));
     row.map_or(ErrorKind::BadRequest, |(_, kind)| kind)
 }
 
@@ -165,6 +165,6 @@ fn is_quota(facts: &ErrorFacts) -> bool {
     match facts.quota {
         Some(Period::Day) => true,
         Some(Period::Minute) => false,
-        None => facts.mentions(QUOTA_WORDS),
+        None => facts.mentions_any(QUOTA_WORDS),
     }
 }

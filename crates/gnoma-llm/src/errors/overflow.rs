@@ -48,13 +48,14 @@ fn counts_tokens(text: &str) -> bool {
 
 /// Reports whether a text contains two numbers that may be the size of a prompt and of a window, in any language.
 fn has_two_sizes(text: &str) -> bool {
-    let mut sizes: Vec<u64> = numbers(text).filter(|number| *number >= LEAST_WINDOW).collect();
+    let mut sizes: Vec<u64> =
+        extract_numbers(text).filter(|number| *number >= LEAST_WINDOW).collect();
     sizes.sort_unstable();
     sizes.dedup();
     sizes.len() >= 2
 }
 
-fn numbers(text: &str) -> impl Iterator<Item = u64> {
+fn extract_numbers(text: &str) -> impl Iterator<Item = u64> {
     let words = text.split(|c: char| !c.is_ascii_digit() && c != ',');
     words.filter_map(|word| word.replace(',', "").parse().ok())
 }
@@ -62,7 +63,7 @@ fn numbers(text: &str) -> impl Iterator<Item = u64> {
 /// Reports whether the limit is one of a few characters.
 fn is_of_short_text(text: &str) -> bool {
     let is_text = ["character", "string", "字符", "zeichen"].iter().any(|word| text.contains(word));
-    is_text && numbers(text).max().is_some_and(|most| most < LEAST_WINDOW)
+    is_text && extract_numbers(text).max().is_some_and(|most| most < LEAST_WINDOW)
 }
 
 /// Reports whether a text names a field that holds nothing of what is said to the model, as in

@@ -6,10 +6,10 @@ const MAX_QUOTE_CHARS: usize = 300;
 const MAX_TITLE_CHARS: usize = 80;
 
 /// `text` without blanks around it and cut; an HTML page is only named.
-pub(crate) fn quote(text: &str) -> String {
+pub(crate) fn quote_text(text: &str) -> String {
     let text = text.trim();
     if is_page(text) {
-        return format!("the server answered with {}", page(text));
+        return format!("the server answered with {}", describe_page(text));
     }
     match text.char_indices().nth(MAX_QUOTE_CHARS) {
         Some((cut, _)) => format!("{}…", &text[..cut]),
@@ -20,12 +20,12 @@ pub(crate) fn quote(text: &str) -> String {
 /// Reports whether a text begins as an HTML page does. Some services answer in XML that says something, which does
 /// not count.
 pub(super) fn is_page(text: &str) -> bool {
-    text.starts_with('<') && (!text.starts_with("<?xml") || find(text, "<html").is_some())
+    text.starts_with('<') && (!text.starts_with("<?xml") || find_tag(text, "<html").is_some())
 }
 
 /// An HTML page by its title, which tells a login page from the error of a proxy.
-fn page(text: &str) -> String {
-    let title = find(text, "<title").and_then(|start| {
+fn describe_page(text: &str) -> String {
+    let title = find_tag(text, "<title").and_then(|start| {
         let (_, inside) = text.get(start..)?.split_once('>')?;
         let words = inside.split('<').next()?.split_whitespace().collect::<Vec<_>>().join(" ");
         let shown: String =
@@ -39,7 +39,7 @@ fn page(text: &str) -> String {
 }
 
 /// Returns the position at which `tag`, in lower case, begins, whatever the case in the text.
-fn find(text: &str, tag: &str) -> Option<usize> {
+fn find_tag(text: &str, tag: &str) -> Option<usize> {
     text.as_bytes()
         .windows(tag.len())
         .position(|window| window.eq_ignore_ascii_case(tag.as_bytes()))
@@ -51,7 +51,7 @@ mod tests {
 
     #[test]
     fn a_page_is_named_by_its_title() {
-        let of = |title: &str| quote(&format!("<!DOCTYPE html><HTML><head>{title}</head>"));
+        let of = |title: &str| quote_text(&format!("<!DOCTYPE html><HTML><head>{title}</head>"));
         let named = "the server answered with an HTML page (\u{201c}Log in to WiFi\u{201d})";
         assert_eq!(of("<TITLE lang=en> Log in\n to \u{1b}WiFi</title>"), named);
         for none in ["", "<title></title>", "<title", "<title>"] {
@@ -59,6 +59,6 @@ mod tests {
         }
         assert!(of(&format!("<title>{}", "x".repeat(9_000))).len() < 200);
         let xml = "<?xml version='1.0'?><Error><Code>AccessDenied</Code></Error>";
-        assert_eq!(quote(xml), xml);
+        assert_eq!(quote_text(xml), xml);
     }
 }

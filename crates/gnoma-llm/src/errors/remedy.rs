@@ -11,7 +11,7 @@ use crate::{Profile, Protocol};
 pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";
 
 /// Returns the remedy for a failure of `kind`, told with `status` where there was one.
-pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Option<String> {
+pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Option<String> {
     let (name, url) = (&profile.name, &profile.base_url);
     let remedy = kind.policy().remedy;
     if profile.is_own_server()
@@ -24,7 +24,7 @@ pub(super) fn of(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Opt
         Remedy::Key => format!(
             "`{name}` rejected the key: check {}.{}",
             profile.key_place(),
-            keys::looks(profile)
+            keys::describe_wrong_key(profile)
         ),
         Remedy::Access if profile.key.is_none() => {
             format!("`{name}` may want a key. {}", missing_key(profile))
@@ -120,7 +120,7 @@ fn missing_key(profile: &Profile) -> String {
 
 /// Returns the remedy where the address does not lead to what was asked for.
 pub(super) fn wrong_address(profile: &Profile) -> String {
-    let asked = profile.url(profile.request_path());
+    let asked = profile.url_for(profile.request_path());
     if profile.has_vendor_address() {
         let name = &profile.name;
         return format!(

@@ -353,8 +353,8 @@ fn a_key_that_the_server_quotes_is_not_passed_on() {
     for error in [
         from_status(&profile, 401, None, body),
         from_status(&profile, 401, None, b"bad key sk-work-1234"),
-        redirected(&profile, 302, Some("https://y/?key=sk-work-1234")),
-        redirected(&profile, 302, Some("https://y/sk-work-1234/models")),
+        redirect_error(&profile, 302, Some("https://y/?key=sk-work-1234")),
+        redirect_error(&profile, 302, Some("https://y/sk-work-1234/models")),
     ] {
         assert!(!format!("{error:?}").contains("sk-work"), "{error:?}");
     }
@@ -453,12 +453,12 @@ fn a_model_that_is_not_there_is_known_in_the_words_of_each_vendor() {
 fn a_model_that_is_not_there_is_like_one_that_is() {
     let profile = Profile::new("openai", Protocol::OpenAi, "http://x");
     let gone = || from_status(&profile, 404, None, br#"{"error":{"message":"no such model"}}"#);
-    let hint = suggesting(&profile, gone(), "GPT-4o").hint.unwrap();
+    let hint = suggest_model(&profile, gone(), "GPT-4o").hint.unwrap();
     assert!(hint.starts_with("Did you mean `gpt-4o`? `gnoma models`"), "{hint}");
-    let hint = suggesting(&profile, gone(), "nothing-like-it").hint.unwrap();
+    let hint = suggest_model(&profile, gone(), "nothing-like-it").hint.unwrap();
     assert!(hint.starts_with("`gnoma models`"), "{hint}");
     let page = from_status(&profile, 404, None, b"404 page not found");
-    assert!(!suggesting(&profile, page, "GPT-4o").hint.unwrap().contains("mean"));
+    assert!(!suggest_model(&profile, page, "GPT-4o").hint.unwrap().contains("mean"));
 }
 
 #[test]
@@ -495,7 +495,7 @@ fn refused_key_of_an_own_server_is_not_blamed_on_an_account() {
 #[test]
 fn a_redirect_says_which_address_to_set() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
-    let hint = |to: Option<&str>| redirected(&profile, 308, to).hint.unwrap();
+    let hint = |to: Option<&str>| redirect_error(&profile, 308, to).hint.unwrap();
     let moved = hint(Some("https://x/v1/chat/completions"));
     assert!(moved.contains("change `provider.endpoints.p` to `https://x/v1`."), "{moved}");
     assert!(hint(Some("http://wifi.example/login?to=x")).contains("log in"));
@@ -507,7 +507,7 @@ fn a_redirect_says_which_address_to_set() {
     let moved = hint(Some("//y/v1/chat/completions"));
     assert!(moved.contains("to `http://y/v1`"), "{moved}");
     assert!(!hint(Some("/elsewhere")).contains("log in"));
-    let nowhere = redirected(&profile, 303, None);
+    let nowhere = redirect_error(&profile, 303, None);
     assert!(nowhere.message.contains("redirects to another address"), "{nowhere:?}");
 }
 

@@ -29,13 +29,13 @@ impl AnswerCalls {
     }
 
     /// Replaces the calls among the decoder's new events.
-    pub(crate) fn filter(&mut self, events: &mut Events) {
+    pub(crate) fn filter_events(&mut self, events: &mut Events) {
         for event in std::mem::take(events) {
-            self.take(event, events);
+            self.filter_event(event, events);
         }
     }
 
-    fn take(&mut self, event: StreamEvent, out: &mut Events) {
+    fn filter_event(&mut self, event: StreamEvent, out: &mut Events) {
         match event {
             StreamEvent::ToolCallStart { slot, name, .. } => {
                 if self.call.is_none() && name == NAME {
@@ -52,11 +52,11 @@ impl AnswerCalls {
             }
             StreamEvent::ToolCallDone { slot } => {
                 if self.call.as_ref().is_some_and(|(own, _)| *own == slot) {
-                    self.give(out);
+                    self.emit_answer(out);
                 }
             }
             StreamEvent::Stop(stop) => {
-                self.give(out);
+                self.emit_answer(out);
                 let stop = if stop == StopReason::ToolUse { StopReason::EndTurn } else { stop };
                 out.push_back(StreamEvent::Stop(stop));
             }
@@ -67,13 +67,13 @@ impl AnswerCalls {
         }
     }
 
-    fn give(&mut self, out: &mut Events) {
+    fn emit_answer(&mut self, out: &mut Events) {
         if let Some((slot, text)) = &self.call
             && !std::mem::replace(&mut self.is_given, true)
         {
             let (arguments, is_broken) = sound_arguments(text);
             let text = if is_broken || text.trim().is_empty() { text } else { arguments.get() };
-            let inside = self.wrapped.then(|| inside(text)).flatten();
+            let inside = self.wrapped.then(|| unwrap_answer(text)).flatten();
             let text = inside.unwrap_or_else(|| text.to_owned());
             out.push_back(StreamEvent::TextDelta { slot: *slot, text });
         }
@@ -81,7 +81,7 @@ impl AnswerCalls {
 }
 
 /// The answer in its wrapping.
-fn inside(text: &str) -> Option<String> {
+fn unwrap_answer(text: &str) -> Option<String> {
     let arguments: Value = serde_json::from_str(text).ok()?;
     arguments.get(WRAPPED).map(Value::to_string)
 }
@@ -108,7 +108,7 @@ mod tests {
             StreamEvent::ToolCallDone { slot: 1 },
             StreamEvent::Stop(StopReason::ToolUse),
         ]);
-        calls.filter(&mut events);
+        calls.filter_events(&mut events);
         events.into()
     }
 

@@ -42,14 +42,14 @@ pub(crate) struct Shaped<'r> {
 }
 
 /// Puts the form that is asked for into the form of whoever is asked.
-pub(crate) fn shaped<'r>(profile: &Profile, request: &'r ModelRequest) -> Shaped<'r> {
+pub(crate) fn shape_request<'r>(profile: &Profile, request: &'r ModelRequest) -> Shaped<'r> {
     let Some(format) = &request.format else {
         return Shaped { request: Cow::Borrowed(request), as_call: false };
     };
     let mut shaped = request.clone();
     shaped.format = None;
     let mut as_call = false;
-    match way(profile, request, format) {
+    match choose_way(profile, request, format) {
         Way::Words => (),
         Way::Field { schema, beside_tools } => {
             if !beside_tools {
@@ -59,7 +59,7 @@ pub(crate) fn shaped<'r>(profile: &Profile, request: &'r ModelRequest) -> Shaped
             shaped.format = Some(AnswerFormat { schema, stage: format.stage });
         }
         Way::Call => {
-            let tool = tool(&format.schema);
+            let tool = build_answer_tool(&format.schema);
             (shaped.tools, shaped.tool_choice) = ([tool].into(), ToolChoice::Tool(NAME.to_owned()));
             as_call = true;
         }
@@ -67,12 +67,12 @@ pub(crate) fn shaped<'r>(profile: &Profile, request: &'r ModelRequest) -> Shaped
     Shaped { request: Cow::Owned(shaped), as_call }
 }
 
-fn way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> Way {
+fn choose_way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> Way {
     let value: Value = format.schema.read().unwrap_or_default();
-    let field = field(profile, &request.model, &value).map(|(schema, beside_tools)| {
+    let field = format_field(profile, &request.model, &value).map(|(schema, beside_tools)| {
         let schema = match schema {
             Some(other) => {
-                RawJson::of(&other).map_or_else(|_| Arc::clone(&format.schema), Arc::new)
+                RawJson::from_value(&other).map_or_else(|_| Arc::clone(&format.schema), Arc::new)
             }
             None => Arc::clone(&format.schema),
         };
@@ -93,7 +93,7 @@ fn way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> Way 
 
 /// Returns the schema for the wire's field (`None` if the schema goes there as it is) and whether tools may stand
 /// beside it. Returns `None` if the wire has no field for such a schema.
-fn field(profile: &Profile, model: &str, schema: &Value) -> Option<(Option<Value>, bool)> {
+fn format_field(profile: &Profile, model: &str, schema: &Value) -> Option<(Option<Value>, bool)> {
     let is_object = schema["type"] == "object";
     match profile.protocol {
         Protocol::Mistral => is_object.then_some((None, false)),
@@ -101,7 +101,8 @@ fn field(profile: &Profile, model: &str, schema: &Value) -> Option<(Option<Value
         Protocol::Ollama => Some((None, false)),
         Protocol::Google => Some((None, google::is_third_generation(model))),
         Protocol::Anthropic => {
-            let loosened = vendors::loosened(schema).filter(|_| anthropic::takes_schemas(model))?;
+            let loosened =
+                vendors::loosen_schema(schema).filter(|_| anthropic::takes_schemas(model))?;
             Some((Some(loosened), true))
         }
         Protocol::OpenAi => match profile.quirks.format {
@@ -113,17 +114,17 @@ fn field(profile: &Profile, model: &str, schema: &Value) -> Option<(Option<Value
 }
 
 /// The tool that takes the answer. Its parameters are always an object.
-fn tool(schema: &Arc<RawJson>) -> Arc<ToolSpec> {
+fn build_answer_tool(schema: &Arc<RawJson>) -> Arc<ToolSpec> {
     let value: Value = schema.read().unwrap_or_default();
     let parameters = if value["type"] == "object" {
         RawJson::clone(schema)
     } else {
         let wrapped = json!({
             "type": "object",
-            "properties": { WRAPPED: vendors::moved(value, &format!("/properties/{WRAPPED}")) },
+            "properties": { WRAPPED: vendors::move_references(value, &format!("/properties/{WRAPPED}")) },
             "required": [WRAPPED],
         });
-        RawJson::of(&wrapped).unwrap_or_else(|_| RawJson::empty_object())
+        RawJson::from_value(&wrapped).unwrap_or_else(|_| RawJson::empty_object())
     };
     Arc::new(ToolSpec {
         name: NAME.to_owned(),

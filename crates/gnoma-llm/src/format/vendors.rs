@@ -55,12 +55,12 @@ fn is_strict_part(schema: &Value, depth: usize) -> bool {
     let required = object.get("required").and_then(Value::as_array).map(Vec::len);
     object.get("format").is_none_or(known_format)
         && (!says_object || is_closed && required.unwrap_or_default() == names("properties"))
-        && parts(object).all(|part| is_strict_part(part, depth + 1))
+        && schema_parts(object).all(|part| is_strict_part(part, depth + 1))
 }
 
 /// The schema as Anthropic takes it: what it refuses to hold a model to is left out, since the answer is
 /// checked all the same, and objects are closed. `None` where that would be another schema.
-pub(super) fn loosened(schema: &Value) -> Option<Value> {
+pub(super) fn loosen_schema(schema: &Value) -> Option<Value> {
     let is_object = schema["type"] == "object";
     (is_object && !leads_back(schema)).then(|| loosened_part(schema, 0)).flatten()
 }
@@ -108,7 +108,7 @@ fn loosened_part(schema: &Value, depth: usize) -> Option<Value> {
 
 /// Reports whether a reference leads to a part that it stands in.
 fn leads_back(root: &Value) -> bool {
-    fn walk<'v>(root: &'v Value, part: &'v Value, around: &mut Vec<&'v str>) -> bool {
+    fn walk_references<'v>(root: &'v Value, part: &'v Value, around: &mut Vec<&'v str>) -> bool {
         match part {
             Value::Object(object) => {
                 let reference = object.get("$ref").and_then(Value::as_str);
@@ -119,23 +119,23 @@ fn leads_back(root: &Value) -> bool {
                         return true;
                     }
                     around.push(reference);
-                    let is_back = walk(root, target, around);
+                    let is_back = walk_references(root, target, around);
                     around.pop();
                     return is_back;
                 }
                 let inside =
                     object.iter().filter(|(key, _)| *key != "$defs" && *key != "definitions");
-                inside.map(|(_, part)| part).any(|part| walk(root, part, around))
+                inside.map(|(_, part)| part).any(|part| walk_references(root, part, around))
             }
-            Value::Array(parts) => parts.iter().any(|part| walk(root, part, around)),
+            Value::Array(parts) => parts.iter().any(|part| walk_references(root, part, around)),
             _ => false,
         }
     }
-    walk(root, root, &mut vec!["#"])
+    walk_references(root, root, &mut vec!["#"])
 }
 
 /// The schema with its references as they are one level deeper.
-pub(super) fn moved(schema: Value, to: &str) -> Value {
+pub(super) fn move_references(schema: Value, to: &str) -> Value {
     match schema {
         Value::Object(object) => {
             let member = |(key, value): (String, Value)| {
@@ -148,13 +148,13 @@ pub(super) fn moved(schema: Value, to: &str) -> Value {
                             _ => path,
                         })
                     }
-                    other => moved(other, to),
+                    other => move_references(other, to),
                 };
                 (key, value)
             };
             object.into_iter().map(member).collect()
         }
-        Value::Array(parts) => parts.into_iter().map(|part| moved(part, to)).collect(),
+        Value::Array(parts) => parts.into_iter().map(|part| move_references(part, to)).collect(),
         other => other,
     }
 }
@@ -168,7 +168,7 @@ fn says_type(object: &Map<String, Value>, name: &str) -> bool {
 }
 
 /// The schemas right below.
-fn parts(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
+fn schema_parts(object: &Map<String, Value>) -> impl Iterator<Item = &Value> {
     object.iter().flat_map(|(key, value)| -> Vec<&Value> {
         match (key.as_str(), value) {
             ("properties" | "$defs" | "definitions", Value::Object(parts)) => {
@@ -210,7 +210,7 @@ mod tests {
 
     #[test]
     fn anthropic_gets_what_it_takes_or_nothing() {
-        let loose = loosened(&json!({"$schema": "x", "type": "object", "properties": {
+        let loose = loosen_schema(&json!({"$schema": "x", "type": "object", "properties": {
             "n": {"type": "integer", "minimum": 1}, "at": {"type": "string", "format": "date"},
             "tags": {"type": "array", "items": {"$ref": "#/$defs/tag"}, "minItems": 2}},
             "$defs": {"tag": {"type": "string", "pattern": "^a"}}}));
@@ -228,14 +228,14 @@ mod tests {
             json!({"type": "object", "properties": {"next": {"$ref": "#"}}}),
             json!({"type": "object", "properties": {"a": {"type": "object"}}}),
         ] {
-            assert_eq!(loosened(&refused), None, "{refused}");
+            assert_eq!(loosen_schema(&refused), None, "{refused}");
         }
     }
 
     #[test]
     fn references_follow_what_they_name() {
         let schema = json!({"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#"}, {"$ref": "#b"}]}}});
-        let moved = moved(schema, "/properties/answer");
+        let moved = move_references(schema, "/properties/answer");
         assert_eq!(moved["$ref"], "#/properties/answer/$defs/a");
         assert_eq!(
             moved["$defs"]["a"]["anyOf"],

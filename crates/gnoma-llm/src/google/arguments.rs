@@ -23,21 +23,21 @@ impl Default for PartialArguments {
 
 impl PartialArguments {
     /// Takes one piece. What has no readable path is left out.
-    pub(super) fn take(&mut self, piece: PartialArgument<'_>) {
-        let Some(path) = steps(piece.json_path.as_str()) else {
+    pub(super) fn apply_piece(&mut self, piece: PartialArgument<'_>) {
+        let Some(path) = parse_path(piece.json_path.as_str()) else {
             return;
         };
         if let Some(text) = piece.string_value {
-            match place(&mut self.0, path) {
+            match value_at_path(&mut self.0, path) {
                 Value::String(so_far) => so_far.push_str(text.as_str()),
                 other => *other = Value::String(text.into_string()),
             }
         } else if let Some(number) = piece.number_value {
-            *place(&mut self.0, path) = Value::Number(number);
+            *value_at_path(&mut self.0, path) = Value::Number(number);
         } else if let Some(truth) = piece.bool_value {
-            *place(&mut self.0, path) = Value::Bool(truth);
+            *value_at_path(&mut self.0, path) = Value::Bool(truth);
         } else if piece.null_value {
-            *place(&mut self.0, path) = Value::Null;
+            *value_at_path(&mut self.0, path) = Value::Null;
         }
     }
 
@@ -54,7 +54,7 @@ enum ArgumentStep<'a> {
 }
 
 /// The place at the end of `path`, made where it is missing.
-fn place<'v>(root: &'v mut Value, path: Vec<ArgumentStep<'_>>) -> &'v mut Value {
+fn value_at_path<'v>(root: &'v mut Value, path: Vec<ArgumentStep<'_>>) -> &'v mut Value {
     path.into_iter().fold(root, |value, step| match step {
         ArgumentStep::Key(key) => {
             if !value.is_object() {
@@ -62,13 +62,13 @@ fn place<'v>(root: &'v mut Value, path: Vec<ArgumentStep<'_>>) -> &'v mut Value 
             }
             &mut value[key]
         }
-        ArgumentStep::Index(index) => element(value, index),
+        ArgumentStep::Index(index) => element_at(value, index),
     })
 }
 
 /// An element of a list. One beyond its end is the next one, however far: a server's number must not
 /// decide how much memory is taken.
-fn element(value: &mut Value, index: usize) -> &mut Value {
+fn element_at(value: &mut Value, index: usize) -> &mut Value {
     if !value.is_array() {
         *value = Value::Array(Vec::new());
     }
@@ -80,7 +80,7 @@ fn element(value: &mut Value, index: usize) -> &mut Value {
 }
 
 /// Reads `$.edits[0]['new text']`. `None` for anything else.
-fn steps(path: &str) -> Option<Vec<ArgumentStep<'_>>> {
+fn parse_path(path: &str) -> Option<Vec<ArgumentStep<'_>>> {
     let mut rest = path.strip_prefix('$')?;
     let mut steps = Vec::new();
     while !rest.is_empty() {
@@ -88,7 +88,7 @@ fn steps(path: &str) -> Option<Vec<ArgumentStep<'_>>> {
             let (key, after) = name.split_at(name.find(['.', '[']).unwrap_or(name.len()));
             (ArgumentStep::Key(key), after)
         } else {
-            bracket(rest.strip_prefix('[')?)?
+            parse_bracket(rest.strip_prefix('[')?)?
         };
         steps.push(step);
         rest = after;
@@ -99,7 +99,7 @@ fn steps(path: &str) -> Option<Vec<ArgumentStep<'_>>> {
 }
 
 /// Reads what follows an opening bracket: a quoted key or a position, and the closing one.
-fn bracket(rest: &str) -> Option<(ArgumentStep<'_>, &str)> {
+fn parse_bracket(rest: &str) -> Option<(ArgumentStep<'_>, &str)> {
     for (quote, end) in [('\'', "']"), ('"', "\"]")] {
         if let Some(quoted) = rest.strip_prefix(quote) {
             let (key, after) = quoted.split_once(end)?;
@@ -120,7 +120,7 @@ mod tests {
         let pieces: Vec<PartialArgument<'_>> = serde_json::from_str(pieces).unwrap();
         let mut arguments = PartialArguments::default();
         for piece in pieces {
-            arguments.take(piece);
+            arguments.apply_piece(piece);
         }
         arguments.into_json()
     }
@@ -153,7 +153,7 @@ mod tests {
             let mut arguments = PartialArguments::default();
             for path in &paths {
                 let piece = serde_json::json!({"jsonPath": path, "boolValue": true}).to_string();
-                arguments.take(serde_json::from_str(&piece).unwrap());
+                arguments.apply_piece(serde_json::from_str(&piece).unwrap());
             }
             let json = arguments.into_json();
             prop_assert!(json.starts_with('{'), "no object: {json}");

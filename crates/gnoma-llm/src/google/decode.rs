@@ -12,7 +12,7 @@ use super::{
 use crate::{
     Profile,
     arguments::{UnfilledCalls, text_of},
-    dialect::{Decode, Ending, Events, Frame, sign},
+    dialect::{Decode, Ending, Events, Frame, push_signature},
     end_reason::EndReason,
     errors,
     lenient::{Count, Text},
@@ -56,25 +56,25 @@ struct Started {
 }
 
 impl Decode for GoogleDecoder {
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+    fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());
         }
         let chunk = match serde_json::from_str::<Chunk<'_>>(frame.data) {
             Ok(chunk) if chunk.error.is_none() => chunk,
-            Ok(_) => return Err(self.failure(frame.data, None)),
-            Err(error) => return Err(self.failure(frame.data, Some(&error))),
+            Ok(_) => return Err(self.parse_failure(frame.data, None)),
+            Err(error) => return Err(self.parse_failure(frame.data, Some(&error))),
         };
         self.bodies += usize::from(frame.whole);
-        self.start(chunk.model_version, chunk.response_id, out);
+        self.emit_started(chunk.model_version, chunk.response_id, out);
         let candidates = chunk.candidates.into_iter();
         for candidate in candidates.filter(|candidate| candidate.index.0.unwrap_or(0) == 0) {
-            self.candidate(candidate, out);
+            self.decode_candidate(candidate, out);
         }
         if chunk.prompt_feedback.is_some_and(|feedback| !feedback.block_reason.is_empty()) {
             self.stop = Some(EndReason::Stop(StopReason::ContentFilter));
         }
-        self.count(chunk.usage_metadata, out);
+        self.record_usage(chunk.usage_metadata, out);
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Decode for GoogleDecoder {
             return Err(ProviderError::new(ErrorKind::Garbled, &self.profile.name, said));
         }
         let Some(end) = self.stop.clone().or_else(|| self.unsaid_stop()) else {
-            return Err(self.unfinished());
+            return Err(self.unfinished_error());
         };
         let end = match end {
             EndReason::Unknown(word) if !self.finish_message.is_empty() => {
@@ -97,7 +97,7 @@ impl Decode for GoogleDecoder {
             }
             end => end,
         };
-        let stop = end.settle(&self.profile, out).map_err(|error| self.with_words(error))?;
+        let stop = end.resolve_stop(&self.profile, out).map_err(|error| self.with_words(error))?;
         self.close_partial(out);
         out.push_back(StreamEvent::Stop(match stop {
             StopReason::EndTurn if self.called => StopReason::ToolUse,
@@ -111,7 +111,7 @@ impl Decode for GoogleDecoder {
         let has_usage = self.usage != Usage::default();
         let is_open = !self.ended && !self.recited;
         let end = self.stop.as_ref().filter(|_| is_open)?;
-        Some(Ending { reason: end.stop(), has_usage })
+        Some(Ending { reason: end.stop_reason(), has_usage })
     }
 }
 
@@ -136,7 +136,7 @@ impl GoogleDecoder {
     }
 
     /// Returns the error for a record that is no chunk: the failure that it tells of, or that it cannot be read.
-    fn failure(&self, data: &str, unread: Option<&serde_json::Error>) -> ProviderError {
+    fn parse_failure(&self, data: &str, unread: Option<&serde_json::Error>) -> ProviderError {
         match (serde_json::from_str::<Value>(data), unread) {
             (Ok(value), None) => errors::from_value(&self.profile, None, &value),
             (Ok(value), Some(_)) if value.get("error").is_some() => {
@@ -161,15 +161,15 @@ impl GoogleDecoder {
         error
     }
 
-    fn unfinished(&self) -> ProviderError {
+    fn unfinished_error(&self) -> ProviderError {
         if self.bodies == 1 {
-            errors::protocol(&self.profile, "the answer has no content from a model")
+            errors::protocol_error(&self.profile, "the answer has no content from a model")
         } else {
-            errors::truncated(&self.profile)
+            errors::truncated_answer(&self.profile)
         }
     }
 
-    fn start(&mut self, model: Text<'_>, id: Text<'_>, out: &mut Events) {
+    fn emit_started(&mut self, model: Text<'_>, id: Text<'_>, out: &mut Events) {
         let new_model = !self.started.model && !model.is_empty();
         let new_id = !self.started.id && !id.is_empty();
         if new_model || new_id {
@@ -182,40 +182,40 @@ impl GoogleDecoder {
         }
     }
 
-    fn candidate(&mut self, candidate: GoogleCandidate<'_>, out: &mut Events) {
+    fn decode_candidate(&mut self, candidate: GoogleCandidate<'_>, out: &mut Events) {
         for part in candidate.content.unwrap_or_default().parts {
-            self.part(part, out);
+            self.decode_part(part, out);
         }
         if !candidate.finish_message.is_empty() {
-            self.finish_message = errors::quote(candidate.finish_message.as_str());
+            self.finish_message = errors::quote_text(candidate.finish_message.as_str());
         }
-        self.stopped(&candidate.finish_reason);
+        self.record_stop_reason(&candidate.finish_reason);
     }
 
-    fn part(&mut self, part: ReadPart<'_>, out: &mut Events) {
+    fn decode_part(&mut self, part: ReadPart<'_>, out: &mut Events) {
         if let Some(call) = part.function_call {
             self.growing = None;
-            self.call(call, part.thought_signature, out);
+            self.decode_call(call, part.thought_signature, out);
         } else if let Some(text) = part.text {
             let kind = if part.thought == Some(true) {
                 GoogleBlockKind::Thought
             } else {
                 GoogleBlockKind::Text
             };
-            self.words(kind, text, part.thought_signature, out);
+            self.push_text(kind, text, part.thought_signature, out);
         } else {
             // A part of a kind that gnoma takes no part in; the thought before it still counts.
             self.growing = None;
             if !part.thought_signature.is_empty() {
                 let slot = self.next_slot();
-                sign(slot, part.thought_signature, out);
+                push_signature(slot, part.thought_signature, out);
             }
         }
     }
 
     /// A signed text is a block of its own: the signature says where the model thought, and Google
     /// asks not to merge what is signed with what is not. It may be empty.
-    fn words(
+    fn push_text(
         &mut self,
         kind: GoogleBlockKind,
         text: Text<'_>,
@@ -235,30 +235,30 @@ impl GoogleDecoder {
             GoogleBlockKind::Text => StreamEvent::TextDelta { slot, text },
             GoogleBlockKind::Thought => StreamEvent::ThinkingDelta { slot, text },
         });
-        sign(slot, signature, out);
+        push_signature(slot, signature, out);
         self.growing = (!signed).then_some((kind, slot));
     }
 
     /// A call, whole or a piece of one: a piece without a name belongs to the call before it.
-    fn call(&mut self, call: ReadCall<'_>, signature: Text<'_>, out: &mut Events) {
+    fn decode_call(&mut self, call: ReadCall<'_>, signature: Text<'_>, out: &mut Events) {
         let continues = call.will_continue == Some(true);
         if !call.name.is_empty() {
             self.close_partial(out);
             let arguments = call.args.map_or(Cow::Borrowed("{}"), text_of);
             let named = (call.id.as_str(), call.name.as_str());
-            let known = self.unfilled.take(named);
-            let slot = known.unwrap_or_else(|| self.begin(&call, out));
-            sign(slot, signature, out);
+            let known = self.unfilled.take_slot(named);
+            let slot = known.unwrap_or_else(|| self.start_call(&call, out));
+            push_signature(slot, signature, out);
             if continues || call.partial_args.is_some() {
                 self.partial = Some((slot, PartialArguments::default()));
             } else {
-                self.unfilled.note(named, &arguments, slot);
-                complete(slot, arguments.into_owned(), out);
+                self.unfilled.record_call(named, &arguments, slot);
+                finish_call(slot, arguments.into_owned(), out);
             }
         }
         if let Some((_, arguments)) = &mut self.partial {
             for piece in call.partial_args.unwrap_or_default() {
-                arguments.take(piece);
+                arguments.apply_piece(piece);
             }
             if !continues {
                 self.close_partial(out);
@@ -266,20 +266,20 @@ impl GoogleDecoder {
         }
     }
 
-    fn begin(&mut self, call: &ReadCall<'_>, out: &mut Events) -> Slot {
+    fn start_call(&mut self, call: &ReadCall<'_>, out: &mut Events) -> Slot {
         let slot = self.next_slot();
         self.called = true;
         out.push_back(StreamEvent::ToolCallStart {
             slot,
             id: call.id.as_str().to_owned(),
-            name: self.names.ours(call.name.as_str()).to_owned(),
+            name: self.names.tool_name(call.name.as_str()).to_owned(),
         });
         slot
     }
 
     fn close_partial(&mut self, out: &mut Events) {
         if let Some((slot, arguments)) = self.partial.take() {
-            complete(slot, arguments.into_json(), out);
+            finish_call(slot, arguments.into_json(), out);
         }
     }
 
@@ -289,19 +289,19 @@ impl GoogleDecoder {
         slot
     }
 
-    fn stopped(&mut self, reason: &Text<'_>) {
+    fn record_stop_reason(&mut self, reason: &Text<'_>) {
         // What is written the next time is often something else.
         if reason.as_str() == "RECITATION" {
             self.recited = true;
             return;
         }
-        self.stop = EndReason::read(reason.as_str()).or(self.stop.take());
+        self.stop = EndReason::from_word(reason.as_str()).or(self.stop.take());
     }
 
     /// Counts come with nearly every chunk, each time all that are not zero: the last ones hold. Vertex
     /// sends the same object without any count in between.
-    fn count(&mut self, tokens: Option<Tokens>, out: &mut Events) {
-        let usage = usage(tokens.unwrap_or_default());
+    fn record_usage(&mut self, tokens: Option<Tokens>, out: &mut Events) {
+        let usage = usage_from_tokens(tokens.unwrap_or_default());
         if usage != Usage::default() && usage != self.usage {
             self.usage = usage;
             out.push_back(StreamEvent::Usage(usage));
@@ -310,7 +310,7 @@ impl GoogleDecoder {
 }
 
 /// Google counts cached tokens into the prompt, and thoughts beside the answer.
-fn usage(tokens: Tokens) -> Usage {
+fn usage_from_tokens(tokens: Tokens) -> Usage {
     let count = |count: Count| count.0.unwrap_or(0);
     let cached = count(tokens.cached_content_token_count);
     let thoughts = count(tokens.thoughts_token_count);
@@ -323,7 +323,7 @@ fn usage(tokens: Tokens) -> Usage {
     }
 }
 
-fn complete(slot: Slot, fragment: String, out: &mut Events) {
+fn finish_call(slot: Slot, fragment: String, out: &mut Events) {
     out.push_back(StreamEvent::ToolCallDelta { slot, fragment });
     out.push_back(StreamEvent::ToolCallDone { slot });
 }
@@ -393,7 +393,7 @@ mod tests {
             r#"{"text":"y\u00e9"}, {"text":""}"#,
             r#"{"text":"s"}"#,
         ]);
-        let expected = [thought("I wonder", None), Content::text("yés")];
+        let expected = [thought("I wonder", None), Content::from_text("yés")];
         assert_eq!(response.content, expected);
         assert_eq!(response.stop, Some(StopReason::EndTurn));
     }
@@ -406,7 +406,7 @@ mod tests {
             r#"{"text":"c"}"#,
             r#"{"text":"","thoughtSignature":"s2"}"#,
         ]);
-        let (a, c) = (Content::text("a"), Content::text("c"));
+        let (a, c) = (Content::from_text("a"), Content::from_text("c"));
         assert_eq!(response.content, [a, signed("b", "s1"), c, signed("", "s2")]);
     }
 
@@ -449,7 +449,7 @@ mod tests {
             r#"{"executableCode":{"code":"1"},"thoughtSignature":"s"}, {"codeExecutionResult":{}}"#,
             r#"{"text":"1"}"#,
         ]);
-        let expected = [thought("", Some("s")), Content::text("1")];
+        let expected = [thought("", Some("s")), Content::from_text("1")];
         assert_eq!(response.content, expected);
     }
 
@@ -457,7 +457,7 @@ mod tests {
     fn only_the_first_candidate_counts() {
         let two = r#"{"candidates":[{"index":1,"content":{"parts":[{"text":"no"}]}},
             {"index":0,"content":{"parts":[{"text":"yes"}]},"finishReason":"STOP"}]}"#;
-        assert_eq!(read_all(&[two]).unwrap().content, [Content::text("yes")]);
+        assert_eq!(read_all(&[two]).unwrap().content, [Content::from_text("yes")]);
     }
 
     #[test]
@@ -497,7 +497,7 @@ mod tests {
             "finishMessage":"the call is empty","content":{"parts":[{"text":"I look."}]}}]}"#;
         let response = read_all(&[record]).unwrap();
         assert_eq!(response.stop, Some(StopReason::Other));
-        assert_eq!(response.content, [Content::text("I look.")]);
+        assert_eq!(response.content, [Content::from_text("I look.")]);
     }
 
     #[test]

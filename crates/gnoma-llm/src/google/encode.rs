@@ -31,30 +31,31 @@ const JSON: &str = "application/json";
 /// Most digits in an id of ours.
 const OUR_DIGITS: usize = 2;
 
-pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+pub(super) fn encode_tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     if tools.is_empty() {
         return None;
     }
     let function = |tool: &'_ Arc<ToolSpec>| -> Option<RawJson> {
-        RawJson::of(&Function {
-            name: names.wire(&tool.name),
+        RawJson::from_value(&Function {
+            name: names.wire_name(&tool.name),
             description: &tool.description,
             parameters_json_schema: tool.parameters.as_raw(),
         })
         .ok()
     };
     let function_declarations = tools.iter().filter_map(function).collect();
-    RawJson::of(&[Tools { function_declarations }]).ok()
+    RawJson::from_value(&[Tools { function_declarations }]).ok()
 }
 
 /// The request without its messages; the model stands in the path.
-pub(super) fn envelope(
+pub(super) fn encode_envelope(
     request: &ModelRequest,
     tools: Option<&RawJson>,
     names: &NameMap,
 ) -> Envelope {
     Envelope::new(&GoogleRequest {
-        system_instruction: words(&request.system).map(|part| SystemInstruction { parts: [part] }),
+        system_instruction: plain_text_part(&request.system)
+            .map(|part| SystemInstruction { parts: [part] }),
         tools: tools.map(RawJson::as_raw),
         tool_config: tools.and_then(|_| tool_config(&request.tool_choice, names)),
         generation_config: GenerationConfig {
@@ -62,9 +63,9 @@ pub(super) fn envelope(
             temperature: request.temperature,
             response_mime_type: request.format.as_ref().map(|_| JSON),
             response_json_schema: request.format.as_ref().map(|format| format.schema.as_raw()),
-            thinking_config: request
-                .effort
-                .and_then(|effort| model::thinking(&request.model, effort, request.thinking)),
+            thinking_config: request.effort.and_then(|effort| {
+                model::thinking_config(&request.model, effort, request.thinking)
+            }),
         },
         contents: [],
     })
@@ -75,7 +76,7 @@ fn tool_config<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<ToolCon
         ToolChoice::Auto => return None,
         ToolChoice::None => ("NONE", None),
         ToolChoice::Required => ("ANY", None),
-        ToolChoice::Tool(name) => ("ANY", Some([names.wire(name)])),
+        ToolChoice::Tool(name) => ("ANY", Some([names.wire_name(name)])),
     };
     Some(ToolConfig {
         function_calling_config: CallingConfig { mode, allowed_function_names: allowed },
@@ -83,11 +84,11 @@ fn tool_config<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<ToolCon
 }
 
 /// One message; nothing when no part of it may be sent.
-pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+pub(super) fn encode_message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     let (role, parts) = match message.role() {
-        Role::User => ("user", said(message, cx)),
-        Role::Assistant => ("model", said(message, cx)),
-        Role::Tool => ("user", results(message, cx)),
+        Role::User => ("user", encode_parts(message, cx)),
+        Role::Assistant => ("model", encode_parts(message, cx)),
+        Role::Tool => ("user", result_parts(message, cx)),
     };
     let mut out = Vec::new();
     if !parts.is_empty() {
@@ -98,8 +99,8 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 
 /// The parts of a user's or a model's message. Thoughts and signatures go back to the model they came
 /// from and to nobody else.
-fn said<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
-    let own = cx.own(message);
+fn encode_parts<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
+    let own = cx.is_own_message(message);
     let mut stand_in =
         (!own && model::is_third_generation(&cx.target.model)).then_some(STAND_IN_SIGNATURE);
     let part = |content: &'a Content| match content {
@@ -107,21 +108,21 @@ fn said<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
             let signature = text.signature.as_deref().filter(|_| own);
             text_part(&text.text, false, signature)
         }
-        Content::Image(image) => Some(self::image(image)),
+        Content::Image(image) => Some(self::image_part(image)),
         Content::Thinking(thinking) if own => {
             text_part(&thinking.text, true, thinking.signature.as_deref())
         }
         Content::ToolCall(call) => {
             // Of parallel calls only the first is signed.
             let signature = call.signature.as_deref().filter(|_| own);
-            Some(self::call(call, signature.or_else(|| stand_in.take()), cx.names))
+            Some(self::call_part(call, signature.or_else(|| stand_in.take()), cx.names))
         }
         Content::Thinking(_) | Content::RedactedThinking(_) | Content::ToolResult(_) => None,
     };
     message.content().iter().filter_map(part).collect()
 }
 
-fn words(text: &str) -> Option<GooglePart<'_>> {
+fn plain_text_part(text: &str) -> Option<GooglePart<'_>> {
     text_part(text, false, None)
 }
 
@@ -138,15 +139,19 @@ fn text_part<'a>(
     })
 }
 
-fn image(image: &Image) -> GooglePart<'_> {
+fn image_part(image: &Image) -> GooglePart<'_> {
     GooglePart::Image { inline_data: InlineData { mime_type: &image.mime, data: &image.base64 } }
 }
 
-fn call<'a>(call: &'a ToolCall, signature: Option<&'a str>, names: &'a NameMap) -> GooglePart<'a> {
+fn call_part<'a>(
+    call: &'a ToolCall,
+    signature: Option<&'a str>,
+    names: &'a NameMap,
+) -> GooglePart<'a> {
     GooglePart::Call {
         function_call: GoogleCall {
             id: their_id(&call.id),
-            name: names.wire(&call.name),
+            name: names.wire_name(&call.name),
             args: ObjectArguments(&call.arguments),
         },
         thought_signature: signature,
@@ -155,14 +160,14 @@ fn call<'a>(call: &'a ToolCall, signature: Option<&'a str>, names: &'a NameMap) 
 
 /// All results of a message. Pictures stand inside of them where the model takes that, else behind
 /// them all, under the name of the tool.
-fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
+fn result_parts<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
     let inside = model::is_third_generation(&cx.target.model);
     let response = |result: &'a ToolResult| GooglePart::Response {
         function_response: CallResponse {
             id: their_id(&result.call_id),
-            name: cx.names.wire(&result.name),
-            response: outcome(result),
-            parts: result.images().filter(|_| inside).map(image).collect(),
+            name: cx.names.wire_name(&result.name),
+            response: function_outcome(result),
+            parts: result.images().filter(|_| inside).map(image_part).collect(),
         },
     };
     let mut parts: Vec<GooglePart<'a>> = message.tool_results().map(response).collect();
@@ -170,9 +175,9 @@ fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
         return parts;
     }
     for result in message.tool_results() {
-        let mut images = result.images().map(image).peekable();
+        let mut images = result.images().map(image_part).peekable();
         if images.peek().is_some() {
-            let title = format!("From {}:", cx.names.wire(&result.name));
+            let title = format!("From {}:", cx.names.wire_name(&result.name));
             parts.push(GooglePart::Text {
                 text: Cow::Owned(title),
                 thought: false,
@@ -184,7 +189,7 @@ fn results<'a>(message: &'a Message, cx: MessageCx<'a>) -> Vec<GooglePart<'a>> {
     parts
 }
 
-fn outcome(result: &ToolResult) -> FunctionOutcome {
+fn function_outcome(result: &ToolResult) -> FunctionOutcome {
     let text = result.joined_text();
     if result.is_error { FunctionOutcome::Error(text) } else { FunctionOutcome::Output(text) }
 }
@@ -215,7 +220,7 @@ mod tests {
     fn sent(message: &Message, model: &str) -> Option<Value> {
         let (names, target) = (NameMap::default(), gemini(model));
         let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
-        let bytes = super::message(message, cx);
+        let bytes = super::encode_message(message, cx);
         (!bytes.is_empty()).then(|| serde_json::from_slice(&bytes).unwrap())
     }
 
@@ -268,10 +273,10 @@ mod tests {
 
     #[test]
     fn pictures_of_results_stand_where_the_model_takes_them() {
-        let mut seen = ToolResult::text(&called("call_0", None), "ok", false);
+        let mut seen = ToolResult::from_text(&called("call_0", None), "ok", false);
         let image = Image::from_bytes("image/png", b"png");
         seen.parts.push(ResultPart::Image(image));
-        let failed = ToolResult::text(&called("x9", None), "no", true);
+        let failed = ToolResult::from_text(&called("x9", None), "no", true);
         let results = Message::results(vec![seen, failed]).unwrap();
         let picture = json!({"inlineData":{"mimeType":"image/png","data":"cG5n"}});
         let second = json!({"functionResponse":

@@ -40,35 +40,35 @@ impl Dialect for Google {
         &self.profile
     }
 
-    fn path(&self, model: &str) -> String {
+    fn answer_path(&self, model: &str) -> String {
         // `tunedModels/mine` brings its own collection.
         let prefix = if model.contains('/') { "" } else { MODEL_PREFIX };
         format!("/{prefix}{model}:streamGenerateContent?alt=sse")
     }
 
-    fn headers(&self) -> Headers {
+    fn request_headers(&self) -> Headers {
         let key = self.profile.key.iter();
         key.map(|key| ("x-goog-api-key", key.clone())).collect()
     }
 
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
-        encode::tools(tools, names)
+    fn encode_tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        encode::encode_tools(tools, names)
     }
 
-    fn envelope(
+    fn encode_envelope(
         &self,
         request: &ModelRequest,
         tools: Option<&RawJson>,
         names: &NameMap,
     ) -> Envelope {
-        encode::envelope(request, tools, names)
+        encode::encode_envelope(request, tools, names)
     }
 
-    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
-        encode::message(message, cx)
+    fn encode_message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::encode_message(message, cx)
     }
 
-    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         Box::new(decode::GoogleDecoder::new(Arc::clone(&self.profile), names))
     }
 
@@ -76,16 +76,16 @@ impl Dialect for Google {
         "/models?pageSize=1000"
     }
 
-    fn models(&self, body: &[u8]) -> Vec<ModelInfo> {
+    fn parse_models(&self, body: &[u8]) -> Vec<ModelInfo> {
         let list: wire::ModelList<'_> = gnoma_core::json::from_bytes(body).unwrap_or_default();
         list.models
             .into_iter()
-            .filter(wire::GoogleModel::generates)
+            .filter(wire::GoogleModel::can_generate)
             .map(|model| {
                 let name = model.name.as_str();
                 ModelInfo {
                     id: name.strip_prefix(MODEL_PREFIX).unwrap_or(name).to_owned(),
-                    context_window: model.window(),
+                    context_window: model.context_window(),
                     parameters: None,
                 }
             })
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_model_is_found_in_every_spelling() {
-        let path = |model| dialect().path(model);
+        let path = |model| dialect().answer_path(model);
         let expected = "/models/gemini-2.5-flash:streamGenerateContent?alt=sse";
         assert_eq!(path("gemini-2.5-flash"), expected);
         assert_eq!(path("models/gemini-2.5-flash"), expected);
@@ -119,10 +119,10 @@ mod tests {
              "supportedGenerationMethods":["generateContent","countTokens"]},
             {"name":"models/embedding-001","supportedGenerationMethods":["embedContent"]},
             {"name":"models/bare"}, {}]}"#;
-        let models = dialect().models(body);
+        let models = dialect().parse_models(body);
         let read: Vec<_> =
             models.iter().map(|model| (model.id.as_str(), model.context_window)).collect();
         assert_eq!(read, [("gemini-3-flash", Some(1_048_576)), ("bare", None)]);
-        assert!(dialect().models(b"nonsense").is_empty());
+        assert!(dialect().parse_models(b"nonsense").is_empty());
     }
 }

@@ -31,12 +31,12 @@ const FORMS: [(Version, ThinkingForm); 3] =
 /// Gemini 3 brought levels of thinking, demanded signatures on calls, and takes pictures inside of
 /// function responses.
 pub(crate) fn is_third_generation(model: &str) -> bool {
-    form(model) == ThinkingForm::Level
+    thinking_form(model) == ThinkingForm::Level
 }
 
 /// Reports whether the model cannot be told not to think.
 pub(crate) fn always_thinks(model: &str) -> bool {
-    match form(model) {
+    match thinking_form(model) {
         ThinkingForm::Plain => false,
         ThinkingForm::Budget => model.contains("pro"),
         ThinkingForm::Level => true,
@@ -44,21 +44,21 @@ pub(crate) fn always_thinks(model: &str) -> bool {
 }
 
 /// The parameter for `effort`, where the model has one.
-pub(super) fn thinking(
+pub(super) fn thinking_config(
     model: &str,
     effort: Effort,
     mode: Option<ThinkingMode>,
 ) -> Option<ThinkingConfig> {
-    let (thinking_budget, thinking_level) = match (form(model), mode) {
+    let (thinking_budget, thinking_level) = match (thinking_form(model), mode) {
         (ThinkingForm::Plain, _) => return None,
         (ThinkingForm::Budget, Some(ThinkingMode::Adaptive)) => (Some(DYNAMIC), None),
         (ThinkingForm::Budget, Some(ThinkingMode::Tokens(tokens))) => {
             (Some(i32::try_from(tokens.min(MAX_BUDGET)).unwrap_or(DYNAMIC)), None)
         }
-        (ThinkingForm::Budget, _) => (Some(budget(model, effort)), None),
+        (ThinkingForm::Budget, _) => (Some(budget_for(model, effort)), None),
         // Left to itself, the model thinks as much as the task needs.
         (ThinkingForm::Level, Some(ThinkingMode::Adaptive)) => (None, None),
-        (ThinkingForm::Level, _) => (None, Some(level(model, effort))),
+        (ThinkingForm::Level, _) => (None, Some(level_for(model, effort))),
     };
     Some(ThinkingConfig {
         include_thoughts: effort != Effort::None,
@@ -67,7 +67,7 @@ pub(super) fn thinking(
     })
 }
 
-fn budget(model: &str, effort: Effort) -> i32 {
+fn budget_for(model: &str, effort: Effort) -> i32 {
     match effort {
         // The larger ones cannot stop thinking; this is the least they take.
         Effort::None if model.contains("pro") => 128,
@@ -78,7 +78,7 @@ fn budget(model: &str, effort: Effort) -> i32 {
     }
 }
 
-fn level(model: &str, effort: Effort) -> &'static str {
+fn level_for(model: &str, effort: Effort) -> &'static str {
     match effort {
         Effort::None if model.contains("flash") => "minimal",
         Effort::None | Effort::Low => "low",
@@ -87,17 +87,17 @@ fn level(model: &str, effort: Effort) -> &'static str {
     }
 }
 
-fn form(model: &str) -> ThinkingForm {
+fn thinking_form(model: &str) -> ThinkingForm {
     let Some((_, name)) = model.split_once("gemini-") else {
         return ThinkingForm::Plain;
     };
     // `gemini-flash-latest` is one of the newest.
-    let version = version(name).unwrap_or((u32::MAX, 0));
+    let version = parse_version(name).unwrap_or((u32::MAX, 0));
     FORMS.iter().find(|(since, _)| version >= *since).map_or(ThinkingForm::Plain, |(_, form)| *form)
 }
 
 /// Parses the version in a name such as `2.5-flash` or `3-pro-preview`.
-fn version(name: &str) -> Option<Version> {
+fn parse_version(name: &str) -> Option<Version> {
     let number = name.split('-').next()?;
     let (major, minor) = number.split_once('.').unwrap_or((number, "0"));
     Some((major.parse().ok()?, minor.parse().ok()?))
@@ -119,13 +119,13 @@ mod tests {
             ("gemini-3.1-pro-preview", Effort::None, level("low")),
             ("gemini-flash-latest", Effort::Medium, level("medium")),
         ] {
-            let told = thinking(model, effort, None).unwrap();
+            let told = thinking_config(model, effort, None).unwrap();
             let told_form = (told.thinking_budget, told.thinking_level);
             assert_eq!(told_form, expected, "{model}");
             assert_eq!(told.include_thoughts, effort != Effort::None, "{model}");
         }
         let told = |model, mode| {
-            let told = thinking(model, Effort::Low, Some(mode)).unwrap();
+            let told = thinking_config(model, Effort::Low, Some(mode)).unwrap();
             (told.thinking_budget, told.thinking_level)
         };
         assert_eq!(told("gemini-2.5-flash", ThinkingMode::Adaptive), budget(-1));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(told("gemini-3-pro", ThinkingMode::Adaptive), (None, None));
         assert_eq!(told("gemini-3-pro", ThinkingMode::Tokens(99)), level("low"));
         for model in ["gemini-2.0-flash-001", "gemini-1.5-pro", "gemma-3-27b-it"] {
-            assert_eq!(thinking(model, Effort::High, None), None, "{model}");
+            assert_eq!(thinking_config(model, Effort::High, None), None, "{model}");
         }
     }
 }

@@ -232,11 +232,11 @@ pub(super) struct PartialArgument<'a> {
     pub number_value: Option<serde_json::Number>,
     pub bool_value: Option<bool>,
     /// True if the field is present. Its value is `null`, so only its presence tells.
-    #[serde(deserialize_with = "present")]
+    #[serde(deserialize_with = "deserialize_presence")]
     pub null_value: bool,
 }
 
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
+fn deserialize_presence<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bool, D::Error> {
     IgnoredAny::deserialize(deserializer).map(|_| true)
 }
 
@@ -281,14 +281,14 @@ pub(super) struct GoogleModel<'a> {
 
 impl GoogleModel<'_> {
     /// Reports whether the model can be asked for an answer; a model that does not tell its methods is assumed to.
-    pub(super) fn generates(&self) -> bool {
+    pub(super) fn can_generate(&self) -> bool {
         let methods = self.supported_generation_methods.as_ref();
         let generates =
             |methods: &Vec<Text<'_>>| methods.iter().any(|name| name.as_str() == "generateContent");
         !self.name.is_empty() && methods.is_none_or(generates)
     }
 
-    pub(super) fn window(&self) -> Option<u32> {
+    pub(super) fn context_window(&self) -> Option<u32> {
         self.input_token_limit.0?.try_into().ok()
     }
 }

@@ -13,9 +13,9 @@ pub(super) struct Mistral;
 impl Flavour for Mistral {
     type Delta<'a> = Delta<'a>;
 
-    fn delta(&mut self, delta: Delta<'_>, blocks: &mut Blocks, out: &mut Events) {
-        blocks.content(delta.content, out);
-        blocks.calls(delta.tool_calls, out);
+    fn apply_delta(&mut self, delta: Delta<'_>, blocks: &mut Blocks, out: &mut Events) {
+        blocks.push_content(delta.content, out);
+        blocks.push_calls(delta.tool_calls, out);
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
             ],
             "stop",
         );
-        assert_eq!(response.content, [thinking("Let me see"), Content::text("It is 4")]);
+        assert_eq!(response.content, [thinking("Let me see"), Content::from_text("It is 4")]);
     }
 
     #[test]

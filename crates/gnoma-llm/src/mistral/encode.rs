@@ -12,11 +12,12 @@ use super::wire::{
 };
 use crate::{
     completions::encode::{
-        Plain, ResponseFormat, called, from_user, result_images, result_text, system, tool_choice,
+        Plain, ResponseFormat, encode_call, from_user, result_images, result_text, system_message,
+        tool_choice,
     },
     dialect::MessageCx,
     envelope::{Envelope, push_item},
-    ids::fingerprint,
+    ids::fingerprint_id,
     names::NameMap,
 };
 
@@ -26,13 +27,13 @@ const ID_CHARS: usize = 9;
 /// The words that the model is taken to have said between a tool's answer and the user's next words.
 const BRIDGE: Plain<'static> = Plain { role: "assistant", content: "Understood." };
 
-pub(super) fn envelope(
+pub(super) fn encode_envelope(
     request: &ModelRequest,
     tools: Option<&RawJson>,
     names: &NameMap,
 ) -> Envelope {
     let choice = tools.and_then(|_| tool_choice(&request.tool_choice, names, "any"));
-    let (reasoning_effort, prompt_mode) = effort(&request.model, request.effort);
+    let (reasoning_effort, prompt_mode) = effort_fields(&request.model, request.effort);
     Envelope::new(&MistralRequest {
         model: &request.model,
         stream: true,
@@ -42,14 +43,17 @@ pub(super) fn envelope(
         prompt_mode,
         tools,
         tool_choice: choice,
-        response_format: request.format.as_ref().map(ResponseFormat::of),
-        messages: system(&request.system),
+        response_format: request.format.as_ref().map(ResponseFormat::from_answer_format),
+        messages: system_message(&request.system),
     })
 }
 
 /// `reasoning_effort` and `prompt_mode`. Magistral always reasons and knows only the latter; the
 /// large models grade their effort, the others know all or nothing.
-fn effort(model: &str, effort: Option<Effort>) -> (Option<&'static str>, Option<&'static str>) {
+fn effort_fields(
+    model: &str,
+    effort: Option<Effort>,
+) -> (Option<&'static str>, Option<&'static str>) {
     let Some(effort) = effort else {
         return (None, None);
     };
@@ -64,7 +68,7 @@ fn effort(model: &str, effort: Option<Effort>) -> (Option<&'static str>, Option<
     }
 }
 
-pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+pub(super) fn encode_message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     let mut out = Vec::new();
     match message.role() {
         Role::User => {
@@ -84,8 +88,11 @@ pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 }
 
 fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'a>> {
-    let chunks: Vec<_> =
-        message.content().iter().filter_map(|block| chunk(block, cx.own(message))).collect();
+    let chunks: Vec<_> = message
+        .content()
+        .iter()
+        .filter_map(|block| encode_chunk(block, cx.is_own_message(message)))
+        .collect();
     let thinks = |chunk: &MistralChunk<'_>| matches!(chunk, MistralChunk::Thinking { .. });
     let content = if chunks.iter().any(thinks) {
         MistralContent::Chunks(chunks)
@@ -94,7 +101,7 @@ fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'
     };
     let tool_calls: Vec<_> = message
         .tool_calls()
-        .map(|call| called(call, call_id(call.id.as_str()), cx.names))
+        .map(|call| encode_call(call, call_id(call.id.as_str()), cx.names))
         .collect();
     let is_empty = matches!(&content, MistralContent::Words(text) if text.is_empty());
     (!is_empty || !tool_calls.is_empty()).then_some(FromModel {
@@ -104,7 +111,7 @@ fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'
     })
 }
 
-fn chunk(block: &Content, own: bool) -> Option<MistralChunk<'_>> {
+fn encode_chunk(block: &Content, own: bool) -> Option<MistralChunk<'_>> {
     match block {
         Content::Text(text) if !text.text.is_empty() => {
             Some(MistralChunk::Text { text: &text.text })
@@ -129,7 +136,7 @@ fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>) {
         let item = FromTool {
             role: "tool",
             tool_call_id: call_id(result.call_id.as_str()),
-            name: cx.names.wire(&result.name),
+            name: cx.names.wire_name(&result.name),
             content: result_text(result, true),
         };
         push_item(out, &item);
@@ -146,7 +153,7 @@ fn call_id(id: &str) -> Cow<'_, str> {
     if id.len() == ID_CHARS && id.bytes().all(|byte| byte.is_ascii_alphanumeric()) {
         return Cow::Borrowed(id);
     }
-    let mut rest = fingerprint(id);
+    let mut rest = fingerprint_id(id);
     let digit = |_| {
         let digit = rest % DIGITS.len() as u64;
         rest /= DIGITS.len() as u64;
@@ -173,7 +180,7 @@ mod tests {
     fn encoded(message: &Message, before: Option<Role>) -> Value {
         let (names, target) = (NameMap::default(), target());
         let cx = MessageCx { names: &names, target: &target, before, breakpoint: false };
-        let items = super::message(message, cx);
+        let items = super::encode_message(message, cx);
         serde_json::from_str(&format!("[{}]", String::from_utf8(items).unwrap())).unwrap()
     }
 
@@ -191,7 +198,7 @@ mod tests {
 
     #[test]
     fn own_thinking_goes_back_and_that_of_others_does_not() {
-        let content = vec![thinking("hm"), Content::text("4")];
+        let content = vec![thinking("hm"), Content::from_text("4")];
         assert_eq!(
             encoded(&said(content.clone(), target()), None),
             json!([{"role": "assistant", "content": [
@@ -224,7 +231,7 @@ mod tests {
 
     #[test]
     fn pictures_of_tools_follow_after_a_word_of_the_model() {
-        let mut result = ToolResult::text(&call("abcdefghi"), "a picture", false);
+        let mut result = ToolResult::from_text(&call("abcdefghi"), "a picture", false);
         let picture = Image::from_bytes("image/png", b"png");
         result.parts.push(ResultPart::Image(picture));
         let items = encoded(&Message::results(vec![result]).unwrap(), Some(Role::Assistant));
@@ -247,7 +254,7 @@ mod tests {
         assert_ne!(call_id("call_0"), call_id("call_1"));
         let call = call("call_0");
         let asked = encoded(&said(vec![Content::ToolCall(call.clone())], target()), None);
-        let results = Message::results(vec![ToolResult::text(&call, "x", false)]).unwrap();
+        let results = Message::results(vec![ToolResult::from_text(&call, "x", false)]).unwrap();
         let answered = encoded(&results, Some(Role::Assistant));
         assert_eq!(asked[0]["tool_calls"][0]["id"], answered[0]["tool_call_id"]);
         assert_eq!(asked[0]["content"], "");
@@ -256,11 +263,11 @@ mod tests {
     #[test]
     fn effort_is_said_in_words_the_model_knows() {
         let high = Some(Effort::High);
-        assert_eq!(effort("mistral-small-latest", None), (None, None));
-        assert_eq!(effort("mistral-small-latest", Some(Effort::Low)), (Some("high"), None));
-        assert_eq!(effort("mistral-large-latest", Some(Effort::Low)), (Some("low"), None));
-        assert_eq!(effort("mistral-small-latest", Some(Effort::None)), (Some("none"), None));
-        assert_eq!(effort("magistral-small-latest", high), (None, Some("reasoning")));
+        assert_eq!(effort_fields("mistral-small-latest", None), (None, None));
+        assert_eq!(effort_fields("mistral-small-latest", Some(Effort::Low)), (Some("high"), None));
+        assert_eq!(effort_fields("mistral-large-latest", Some(Effort::Low)), (Some("low"), None));
+        assert_eq!(effort_fields("mistral-small-latest", Some(Effort::None)), (Some("none"), None));
+        assert_eq!(effort_fields("magistral-small-latest", high), (None, Some("reasoning")));
     }
 
     #[test]
@@ -279,7 +286,7 @@ mod tests {
             thinking: None,
         };
         let profile = crate::Profile::new("mistral", crate::Protocol::Mistral, "");
-        let body = crate::internals::encode(profile, &request);
+        let body = crate::internals::encode_request(profile, &request);
         assert_eq!(
             serde_json::from_slice::<Value>(&body).unwrap(),
             json!({"model": "m", "stream": true, "temperature": 0.7, "messages": [

@@ -35,7 +35,7 @@ pub(super) struct OllamaDecoder {
 }
 
 impl Decode for OllamaDecoder {
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+    fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.stopped || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());
         }
@@ -47,14 +47,14 @@ impl Decode for OllamaDecoder {
         }
         if frame.whole && line.message.is_none() && line.done.is_none() {
             let message = "the answer has neither a message nor an end";
-            return Err(errors::protocol(&self.profile, message));
+            return Err(errors::protocol_error(&self.profile, message));
         }
-        self.start(&line, out);
+        self.emit_started(&line, out);
         if let Some(said) = line.message {
-            self.say(OpenBlock::Thinking, said.thinking.as_str(), out);
-            self.say(OpenBlock::Text, said.content.as_str(), out);
+            self.push_text(OpenBlock::Thinking, said.thinking.as_str(), out);
+            self.push_text(OpenBlock::Text, said.content.as_str(), out);
             for call in said.tool_calls {
-                self.call(call, out);
+                self.push_call(call, out);
             }
         }
         if line.done == Some(true) {
@@ -63,7 +63,7 @@ impl Decode for OllamaDecoder {
                 output: line.eval_count.0.unwrap_or_default(),
                 ..Usage::default()
             }));
-            let stop = self.stop(line.done_reason.as_str(), out)?;
+            let stop = self.resolve_stop(line.done_reason.as_str(), out)?;
             self.stopped = true;
             out.push_back(StreamEvent::Stop(stop));
         }
@@ -71,7 +71,7 @@ impl Decode for OllamaDecoder {
     }
 
     fn finish(&mut self, _out: &mut Events) -> Result<(), ProviderError> {
-        if self.stopped { Ok(()) } else { Err(errors::truncated(&self.profile)) }
+        if self.stopped { Ok(()) } else { Err(errors::truncated_answer(&self.profile)) }
     }
 }
 
@@ -89,16 +89,16 @@ impl OllamaDecoder {
         }
     }
 
-    fn start(&mut self, line: &wire::OllamaLine<'_>, out: &mut Events) {
+    fn emit_started(&mut self, line: &wire::OllamaLine<'_>, out: &mut Events) {
         if !std::mem::replace(&mut self.started, true) {
             out.push_back(StreamEvent::Started {
-                model: line.model.filled().map(str::to_owned),
+                model: line.model.non_empty().map(str::to_owned),
                 id: None,
             });
         }
     }
 
-    fn say(&mut self, kind: OpenBlock, text: &str, out: &mut Events) {
+    fn push_text(&mut self, kind: OpenBlock, text: &str, out: &mut Events) {
         if text.is_empty() {
             return;
         }
@@ -114,22 +114,22 @@ impl OllamaDecoder {
         });
     }
 
-    fn call(&mut self, call: wire::OllamaToolCall<'_>, out: &mut Events) {
+    fn push_call(&mut self, call: wire::OllamaToolCall<'_>, out: &mut Events) {
         let function = call.function.unwrap_or_default();
-        let Some(name) = function.name.filled() else {
+        let Some(name) = function.name.non_empty() else {
             return;
         };
         let arguments = function.arguments.map(text_of).unwrap_or_default();
-        let known = self.unfilled.take((call.id.as_str(), name));
+        let known = self.unfilled.take_slot((call.id.as_str(), name));
         let slot = known.unwrap_or_else(|| self.new_slot());
         if known.is_none() {
             self.open = None;
             self.called = true;
-            self.unfilled.note((call.id.as_str(), name), &arguments, slot);
+            self.unfilled.record_call((call.id.as_str(), name), &arguments, slot);
             out.push_back(StreamEvent::ToolCallStart {
                 slot,
                 id: call.id.as_str().to_owned(),
-                name: self.names.ours(name).to_owned(),
+                name: self.names.tool_name(name).to_owned(),
             });
         }
         if !arguments.is_empty() {
@@ -146,9 +146,9 @@ impl OllamaDecoder {
     }
 
     /// `stop` is said of calls too.
-    fn stop(&self, reason: &str, out: &mut Events) -> Result<StopReason, ProviderError> {
-        let stop = match EndReason::read(reason) {
-            Some(end) => end.settle(&self.profile, out)?,
+    fn resolve_stop(&self, reason: &str, out: &mut Events) -> Result<StopReason, ProviderError> {
+        let stop = match EndReason::from_word(reason) {
+            Some(end) => end.resolve_stop(&self.profile, out)?,
             None => StopReason::EndTurn,
         };
         Ok(match stop {

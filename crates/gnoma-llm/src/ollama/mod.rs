@@ -32,24 +32,24 @@ impl Dialect for Ollama {
         &self.profile
     }
 
-    fn path(&self, _model: &str) -> String {
+    fn answer_path(&self, _model: &str) -> String {
         "/api/chat".to_owned()
     }
 
-    fn envelope(
+    fn encode_envelope(
         &self,
         request: &ModelRequest,
         tools: Option<&RawJson>,
         _names: &NameMap,
     ) -> Envelope {
-        encode::envelope(request, tools)
+        encode::encode_envelope(request, tools)
     }
 
-    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
-        encode::message(message, cx)
+    fn encode_message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::encode_message(message, cx)
     }
 
-    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         Box::new(decode::OllamaDecoder::new(Arc::clone(&self.profile), names))
     }
 

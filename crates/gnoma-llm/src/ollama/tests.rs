@@ -16,7 +16,7 @@ fn dialect() -> Ollama {
 }
 
 fn decode(lines: &[&str]) -> Result<Response, ProviderError> {
-    answer(&mut *dialect().decoder(names()), lines, true)
+    answer(&mut *dialect().new_decoder(names()), lines, true)
 }
 
 fn thinking(text: &str) -> Content {
@@ -36,8 +36,8 @@ fn lines_are_blocks_in_the_order_of_their_kinds() {
     ])
     .unwrap();
     assert_eq!(response.content[0], thinking("so far"));
-    assert_eq!(response.content[1], Content::text("I read\n"));
-    assert_eq!(response.content[4], Content::text("after"));
+    assert_eq!(response.content[1], Content::from_text("I read\n"));
+    assert_eq!(response.content[4], Content::from_text("after"));
     let calls: Vec<_> =
         response.tool_calls().map(|call| (call.name.as_str(), call.arguments.get())).collect();
     assert_eq!(calls, [("fs.read", r#"{"path": "a"}"#), ("bash", r#"{"b":1}"#)]);
@@ -102,11 +102,12 @@ fn encode(message: &Message) -> Value {
 
 #[test]
 fn an_assistant_goes_back_with_its_calls_and_its_own_thoughts() {
-    let mut broken = ToolCall::new(CallId::new("d"), "bash", RawJson::of(&"{\"cut").unwrap());
+    let mut broken =
+        ToolCall::new(CallId::new("d"), "bash", RawJson::from_value(&"{\"cut").unwrap());
     broken.broken = true;
     let content = vec![
         thinking("hm"),
-        Content::text("I read"),
+        Content::from_text("I read"),
         Content::ToolCall(ToolCall::new(
             CallId::new("c"),
             "fs.read",
@@ -151,7 +152,7 @@ fn pictures_of_tools_follow_the_results() {
         {"role": "user", "content": "Images from the result of fs_read (e):", "images": ["cA=="]}]);
     assert_eq!(encode(&message.unwrap()), expected);
     let picture = Content::Image(Image::from_bytes("image/png", b"p"));
-    let shown = Message::user(vec![Content::text("what?"), picture]).unwrap();
+    let shown = Message::user(vec![Content::from_text("what?"), picture]).unwrap();
     let expected = json!([{"role": "user", "content": "what?", "images": ["cA=="]}]);
     assert_eq!(encode(&shown), expected);
 }
@@ -174,7 +175,7 @@ fn request() -> ModelRequest {
 
 fn body(request: &ModelRequest) -> Value {
     let profile = Profile::new("ollama", Protocol::Ollama, "http://x");
-    serde_json::from_slice(&crate::internals::encode(profile, request)).unwrap()
+    serde_json::from_slice(&crate::internals::encode_request(profile, request)).unwrap()
 }
 
 #[test]
@@ -204,7 +205,7 @@ fn a_request_says_only_what_is_wanted() {
 #[test]
 fn models_are_those_that_are_installed() {
     let body = br#"{"models":[{"name":"qwen3:4b","model":"qwen3:4b","size":1}]}"#;
-    assert_eq!(dialect().models(body)[0].id, "qwen3:4b");
+    assert_eq!(dialect().parse_models(body)[0].id, "qwen3:4b");
     assert_eq!(dialect().models_path(), "/api/tags");
-    assert!(dialect().headers().is_empty());
+    assert!(dialect().request_headers().is_empty());
 }

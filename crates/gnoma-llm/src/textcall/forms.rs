@@ -68,13 +68,13 @@ pub(super) struct CallText<'a> {
 
 impl Offer {
     /// Judges what `candidate` starts with.
-    pub(super) fn judge(&self, candidate: CallText<'_>) -> FormMatch {
+    pub(super) fn match_form(&self, candidate: CallText<'_>) -> FormMatch {
         let CallText { text, on_own_line, ended } = candidate;
         let verdict = match text.bytes().next() {
-            Some(b'<') => self.tagged(text, ended),
-            Some(b'[') if may_become(text, MISTRAL) => self.mistral(text, ended),
-            Some(b'{' | b'[') if on_own_line => self.bare(text, ended),
-            Some(b'`') if on_own_line => self.fenced(text, ended),
+            Some(b'<') => self.match_tagged(text, ended),
+            Some(b'[') if may_become(text, MISTRAL) => self.match_mistral(text, ended),
+            Some(b'{' | b'[') if on_own_line => self.match_bare(text, ended),
+            Some(b'`') if on_own_line => self.match_fenced(text, ended),
             _ => FormMatch::Text,
         };
         match verdict {
@@ -83,23 +83,23 @@ impl Offer {
         }
     }
 
-    fn tagged(&self, text: &str, ended: bool) -> FormMatch {
+    fn match_tagged(&self, text: &str, ended: bool) -> FormMatch {
         if may_become(text, FUNCTION) {
-            return self.function(text, ended);
+            return self.match_function(text, ended);
         }
         let Some((tag, end)) = TAGS.into_iter().find(|(tag, _)| may_become(text, tag)) else {
             return FormMatch::Text;
         };
-        let body = after(text, tag);
+        let body = strip_mark(text, tag);
         if may_become(body, FUNCTION) {
-            return shifted(self.function(body, ended), text.len() - body.len());
+            return shift_match(self.match_function(body, ended), text.len() - body.len());
         }
-        let values = self.values(body, true, ended, &[end]);
-        shifted(values, text.len() - body.len())
+        let values = self.match_values(body, true, ended, &[end]);
+        shift_match(values, text.len() - body.len())
     }
 
-    fn mistral(&self, text: &str, ended: bool) -> FormMatch {
-        let body = after(text, MISTRAL);
+    fn match_mistral(&self, text: &str, ended: bool) -> FormMatch {
+        let body = strip_mark(text, MISTRAL);
         let Some(start) = body.find(['{', '[']) else {
             return open_if(body.len() <= MAX_NAME_BYTES);
         };
@@ -110,7 +110,7 @@ impl Offer {
             None if MISTRAL_ARGUMENTS.starts_with(rest) => return FormMatch::Open,
             None => rest,
         };
-        let is_known = name.is_empty() || self.names.knows(name);
+        let is_known = name.is_empty() || self.names.has_tool(name);
         if !is_known || !value.starts_with(['{', '[']) {
             return open_if(is_known && value.is_empty());
         }
@@ -121,21 +121,21 @@ impl Offer {
         };
         let (value, behind) = value.split_at(length);
         let calls = if name.is_empty() {
-            self.calls(value, true)
+            self.parse_calls(value, true)
         } else {
-            Some(vec![self.call(name, value)])
+            Some(vec![self.build_call(name, value)])
         };
         calls.map_or(FormMatch::Text, |calls| FormMatch::Calls(text.len() - behind.len(), calls))
     }
 
     /// `<function=NAME>` with JSON or parameters inside.
-    fn function(&self, text: &str, ended: bool) -> FormMatch {
-        let head = after(text, FUNCTION);
+    fn match_function(&self, text: &str, ended: bool) -> FormMatch {
+        let head = strip_mark(text, FUNCTION);
         let Some((name, body)) = head.split_once('>') else {
             return open_if(head.len() <= MAX_NAME_BYTES);
         };
         let name = name.trim_matches(['"', '\'', ' ']);
-        if !self.names.knows(name) {
+        if !self.names.has_tool(name) {
             return FormMatch::Text;
         }
         let body = body.trim_start();
@@ -152,27 +152,27 @@ impl Offer {
                 None => return FormMatch::Open,
             }
         } else {
-            match parameters(body, ended) {
+            match parse_parameters(body, ended) {
                 Parameters::Open => return FormMatch::Open,
                 Parameters::Text => return FormMatch::Text,
-                Parameters::Read(pairs, rest) => (self.object(name, pairs), rest),
+                Parameters::Read(pairs, rest) => (self.build_arguments(name, pairs), rest),
             }
         };
         match without_ends(rest, &[FUNCTION_END, TAGS[0].1], ended) {
             Some(rest) => {
-                FormMatch::Calls(text.len() - rest.len(), vec![self.call(name, &arguments)])
+                FormMatch::Calls(text.len() - rest.len(), vec![self.build_call(name, &arguments)])
             }
             None => FormMatch::Open,
         }
     }
 
     /// Objects or lists of calls, one after another, and what may end them.
-    fn values(&self, text: &str, explicit: bool, ended: bool, ends: &[&str]) -> FormMatch {
+    fn match_values(&self, text: &str, explicit: bool, ended: bool, ends: &[&str]) -> FormMatch {
         let mut calls = Vec::new();
         let mut rest = text.trim_start();
         while rest.starts_with(['{', '[']) {
             let Some(length) = scan::end_of(rest) else {
-                return match self.unfinished(rest, explicit, ended, ends) {
+                return match self.parse_unfinished(rest, explicit, ended, ends) {
                     Some((length, call)) => {
                         calls.extend(call);
                         FormMatch::Calls(text.len() - rest.len() + length, calls)
@@ -181,7 +181,7 @@ impl Offer {
                 };
             };
             let (value, after) = rest.split_at(length);
-            match self.calls(value, explicit) {
+            match self.parse_calls(value, explicit) {
                 Some(found) => calls.extend(found),
                 None => return FormMatch::Text,
             }
@@ -198,7 +198,7 @@ impl Offer {
 
     /// A value whose brackets do not close although the answer is over: what stands before the end
     /// mark, or all of it, if it names a tool and has begun its arguments.
-    fn unfinished(
+    fn parse_unfinished(
         &self,
         text: &str,
         explicit: bool,
@@ -211,18 +211,18 @@ impl Offer {
         let cut = ends.iter().find_map(|end| Some((text.rfind(end)?, end.len())));
         let (length, end) = cut.unwrap_or((text.len(), 0));
         let value = text.get(..length)?.trim_end();
-        let calls = self.calls(value, explicit)?;
+        let calls = self.parse_calls(value, explicit)?;
         Some((length + end, calls))
     }
 
     /// Objects and lists on lines of their own, up to the end of the answer: a model that goes on in
     /// words was only talking about a call.
-    fn bare(&self, text: &str, ended: bool) -> FormMatch {
+    fn match_bare(&self, text: &str, ended: bool) -> FormMatch {
         let mut calls = Vec::new();
         let mut rest = text;
         while rest.starts_with(['{', '[']) {
             let Some(length) = scan::end_of(rest) else {
-                return match self.unfinished(rest, false, ended, &[]) {
+                return match self.parse_unfinished(rest, false, ended, &[]) {
                     Some((_, cut)) => {
                         calls.extend(cut);
                         FormMatch::Calls(text.len(), calls)
@@ -231,7 +231,7 @@ impl Offer {
                 };
             };
             let (value, behind) = rest.split_at(length);
-            let Some(found) = self.calls(value, false) else {
+            let Some(found) = self.parse_calls(value, false) else {
                 return FormMatch::Text;
             };
             calls.extend(found);
@@ -247,7 +247,7 @@ impl Offer {
         }
     }
 
-    fn fenced(&self, text: &str, ended: bool) -> FormMatch {
+    fn match_fenced(&self, text: &str, ended: bool) -> FormMatch {
         if !may_become(text, FENCE) {
             return FormMatch::Text;
         }
@@ -263,9 +263,9 @@ impl Offer {
         let offset = text.len() - body.len();
         let inner = body.trim_start();
         let verdict = if inner.starts_with('<') {
-            shifted(self.tagged(inner, ended), text.len() - inner.len())
+            shift_match(self.match_tagged(inner, ended), text.len() - inner.len())
         } else {
-            shifted(self.values(body, explicit, ended, &[FENCE]), offset)
+            shift_match(self.match_values(body, explicit, ended, &[FENCE]), offset)
         };
         let FormMatch::Calls(length, calls) = verdict else {
             return verdict;
@@ -292,7 +292,7 @@ enum Parameters<'a> {
 
 /// `<parameter=KEY>VALUE</parameter>`, any number of them. One line break on either side of a value
 /// belongs to the form.
-fn parameters(text: &str, ended: bool) -> Parameters<'_> {
+fn parse_parameters(text: &str, ended: bool) -> Parameters<'_> {
     let mut pairs = Vec::new();
     let mut rest = text.trim_start();
     while let Some(head) = rest.strip_prefix(PARAMETER) {
@@ -345,7 +345,7 @@ fn may_become(text: &str, mark: &str) -> bool {
 }
 
 /// Returns the text after `mark` and white space; nothing while the mark is unfinished.
-fn after<'a>(text: &'a str, mark: &str) -> &'a str {
+fn strip_mark<'a>(text: &'a str, mark: &str) -> &'a str {
     text.strip_prefix(mark).unwrap_or_default().trim_start()
 }
 
@@ -353,7 +353,7 @@ fn open_if(open: bool) -> FormMatch {
     if open { FormMatch::Open } else { FormMatch::Text }
 }
 
-fn shifted(verdict: FormMatch, by: usize) -> FormMatch {
+fn shift_match(verdict: FormMatch, by: usize) -> FormMatch {
     match verdict {
         FormMatch::Calls(length, calls) => FormMatch::Calls(length + by, calls),
         other => other,

@@ -76,17 +76,17 @@ struct Slots {
 }
 
 impl Slots {
-    fn fresh(&mut self) -> Slot {
+    fn new_slot(&mut self) -> Slot {
         let slot = self.next;
         self.next += 1;
         slot
     }
 
-    fn ours(&mut self, theirs: Slot) -> Slot {
+    fn slot_for(&mut self, theirs: Slot) -> Slot {
         if let Some(slot) = self.by_theirs.get(&theirs) {
             return *slot;
         }
-        let slot = self.fresh();
+        let slot = self.new_slot();
         self.by_theirs.insert(theirs, slot);
         slot
     }
@@ -109,7 +109,7 @@ impl TextCalls {
     }
 
     /// Replaces the decoder's new events by what they mean.
-    pub(crate) fn filter(&mut self, events: &mut Events) {
+    pub(crate) fn filter_events(&mut self, events: &mut Events) {
         if self.has_stopped {
             return;
         }
@@ -117,7 +117,7 @@ impl TextCalls {
         // Text that came in pieces goes on in pieces, but for a flood.
         let in_pieces = arrived.len() <= MAX_PIECES;
         for event in arrived {
-            self.take(event, events);
+            self.filter_event(event, events);
             if in_pieces {
                 self.advance(false, events);
             }
@@ -127,11 +127,11 @@ impl TextCalls {
 
     /// The answer is over, perhaps too early: what is still held back is text.
     pub(crate) fn finish(&mut self, events: &mut Events) {
-        self.filter(events);
+        self.filter_events(events);
         self.give_up(events);
     }
 
-    fn take(&mut self, event: StreamEvent, out: &mut Events) {
+    fn filter_event(&mut self, event: StreamEvent, out: &mut Events) {
         match event {
             StreamEvent::TextDelta { slot, text } => {
                 if slot != self.block {
@@ -145,14 +145,14 @@ impl TextCalls {
                 }
             }
             StreamEvent::Stop(reason) => {
-                let reason = self.stop(reason, out);
+                let reason = self.resolve_stop(reason, out);
                 self.has_stopped = true;
                 out.push_back(StreamEvent::Stop(reason));
             }
             StreamEvent::ToolCallStart { slot, id, name } => {
                 self.advance(false, out);
                 self.give_up(out);
-                let slot = self.slots.ours(slot);
+                let slot = self.slots.slot_for(slot);
                 out.push_back(StreamEvent::ToolCallStart { slot, id, name });
             }
             StreamEvent::RateLimits { .. }
@@ -162,7 +162,7 @@ impl TextCalls {
             | StreamEvent::Usage(_) => out.push_back(event),
             mut other => {
                 self.advance(true, out);
-                renumber(&mut other, &mut self.slots);
+                renumber_slots(&mut other, &mut self.slots);
                 out.push_back(other);
             }
         }
@@ -170,7 +170,7 @@ impl TextCalls {
 
     /// Returns the reason why the model stopped, given the calls that were found. An answer that was cut holds no
     /// call at its end.
-    fn stop(&mut self, reason: StopReason, out: &mut Events) -> StopReason {
+    fn resolve_stop(&mut self, reason: StopReason, out: &mut Events) -> StopReason {
         match reason {
             StopReason::EndTurn | StopReason::StopSequence | StopReason::ToolUse => {
                 self.advance(true, out);
@@ -211,12 +211,12 @@ impl TextCalls {
             }
             self.skip_space = false;
             let goes_on = match self.place {
-                TextPosition::Start => self.start(ended),
-                TextPosition::Thinking => self.think(ended, out),
-                TextPosition::Text => self.search(ended, out),
+                TextPosition::Start => self.detect_thinking(ended),
+                TextPosition::Thinking => self.emit_thinking(ended, out),
+                TextPosition::Text => self.search_call(ended, out),
                 TextPosition::Fence => self.leave_fence(ended, out),
                 TextPosition::Over => {
-                    self.release(self.held.len(), out);
+                    self.release_text(self.held.len(), out);
                     false
                 }
             };
@@ -226,7 +226,7 @@ impl TextCalls {
         }
     }
 
-    fn start(&mut self, ended: bool) -> bool {
+    fn detect_thinking(&mut self, ended: bool) -> bool {
         let text = self.held.trim_start();
         if let Some(thought) = text.strip_prefix(THINK) {
             self.held = thought.to_owned();
@@ -240,7 +240,7 @@ impl TextCalls {
         true
     }
 
-    fn think(&mut self, ended: bool, out: &mut Events) -> bool {
+    fn emit_thinking(&mut self, ended: bool, out: &mut Events) -> bool {
         let end = self.held.find(THINK_END);
         let length = end.unwrap_or_else(|| {
             let kept = if ended { 0 } else { tail_of(&self.held, THINK_END) };
@@ -248,7 +248,7 @@ impl TextCalls {
         });
         let text: String = self.held.drain(..length).collect();
         if !text.is_empty() {
-            let slot = self.slots.ours(self.block);
+            let slot = self.slots.slot_for(self.block);
             out.push_back(StreamEvent::ThinkingDelta { slot, text });
         }
         if end.is_some() {
@@ -260,7 +260,7 @@ impl TextCalls {
     }
 
     /// Looks for the next thing that may be a call.
-    fn search(&mut self, ended: bool, out: &mut Events) -> bool {
+    fn search_call(&mut self, ended: bool, out: &mut Events) -> bool {
         let mut blank = self.on_own_line;
         let mut from = 0;
         while let Some(offset) = self.held[from..].find(['<', '[', '{', '`']) {
@@ -268,9 +268,9 @@ impl TextCalls {
             blank = is_blank_line(blank, &self.held[from..at]);
             let text = &self.held[at..];
             let candidate = CallText { text, on_own_line: blank, ended };
-            match self.offer.judge(candidate) {
+            match self.offer.match_form(candidate) {
                 FormMatch::Text if blank && text.starts_with(FENCE) => {
-                    self.release(at + FENCE.len(), out);
+                    self.release_text(at + FENCE.len(), out);
                     self.place = TextPosition::Fence;
                     return true;
                 }
@@ -286,7 +286,7 @@ impl TextCalls {
                     self.release_words(at, out);
                     let start = self.held.len() - (self.held.trim_start().len());
                     self.held.drain(..start + length);
-                    self.emit(calls, out);
+                    self.emit_calls(calls, out);
                     return true;
                 }
             }
@@ -294,7 +294,7 @@ impl TextCalls {
             from = at + 1;
         }
         if ended {
-            self.release(self.held.len(), out);
+            self.release_text(self.held.len(), out);
         } else {
             self.release_words(self.held.len(), out);
         }
@@ -310,18 +310,18 @@ impl TextCalls {
             blank = is_blank_line(blank, &self.held[from..at]);
             let ticks = &self.held[at..];
             if blank && ticks.starts_with(FENCE) {
-                self.release(at + FENCE.len(), out);
+                self.release_text(at + FENCE.len(), out);
                 self.place = TextPosition::Text;
                 return true;
             }
             if blank && !ended && FENCE.starts_with(ticks) {
-                self.release(at, out);
+                self.release_text(at, out);
                 return false;
             }
             blank = false;
             from = at + 1;
         }
-        self.release(self.held.len(), out);
+        self.release_text(self.held.len(), out);
         false
     }
 
@@ -330,11 +330,11 @@ impl TextCalls {
     fn release_words(&mut self, length: usize, out: &mut Events) {
         let is_space = self.held[..length].trim().is_empty();
         if self.has_spoken || !is_space || length > MAX_HELD_BYTES {
-            self.release(length, out);
+            self.release_text(length, out);
         }
     }
 
-    fn release(&mut self, length: usize, out: &mut Events) {
+    fn release_text(&mut self, length: usize, out: &mut Events) {
         if length == 0 {
             return;
         }
@@ -345,13 +345,13 @@ impl TextCalls {
         };
         self.on_own_line = is_blank_line(self.on_own_line, &text);
         self.has_spoken = true;
-        let slot = self.slots.ours(self.block);
+        let slot = self.slots.slot_for(self.block);
         out.push_back(StreamEvent::TextDelta { slot, text });
     }
 
-    fn emit(&mut self, calls: Vec<TextCall>, out: &mut Events) {
+    fn emit_calls(&mut self, calls: Vec<TextCall>, out: &mut Events) {
         for TextCall { name, arguments } in calls {
-            let slot = self.slots.fresh();
+            let slot = self.slots.new_slot();
             out.push_back(StreamEvent::ToolCallStart { slot, id: String::new(), name });
             if !arguments.is_empty() {
                 let fragment = arguments;
@@ -371,7 +371,7 @@ impl TextCalls {
     }
 }
 
-fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
+fn renumber_slots(event: &mut StreamEvent, slots: &mut Slots) {
     match event {
         StreamEvent::TextDelta { slot, .. }
         | StreamEvent::ThinkingDelta { slot, .. }
@@ -380,7 +380,7 @@ fn renumber(event: &mut StreamEvent, slots: &mut Slots) {
         | StreamEvent::Redacted { slot, .. }
         | StreamEvent::ToolCallStart { slot, .. }
         | StreamEvent::ToolCallDelta { slot, .. }
-        | StreamEvent::ToolCallDone { slot } => *slot = slots.ours(*slot),
+        | StreamEvent::ToolCallDone { slot } => *slot = slots.slot_for(*slot),
         StreamEvent::RateLimits { .. }
         | StreamEvent::Adapted { .. }
         | StreamEvent::UnknownStop { .. }

@@ -44,21 +44,21 @@ impl Offer {
         let inside = inside.trim_start();
         let has_keys = inside.is_empty() || inside.starts_with(['"', '\'']);
         has_keys
-            && scan::entries(object).all(|(key, value)| {
+            && scan::object_entries(object).all(|(key, value)| {
                 let is_name = NAME_KEYS.contains(&key);
-                let name = scan::string(value).filter(|_| is_name);
-                is_call_key(key) && name.is_none_or(|name| self.names.knows(&name))
+                let name = scan::parse_string(value).filter(|_| is_name);
+                is_call_key(key) && name.is_none_or(|name| self.names.has_tool(&name))
             })
     }
 
     /// The calls of an object or a list; `None` if anything in it is no call.
-    pub(super) fn calls(&self, value: &str, explicit: bool) -> Option<Vec<TextCall>> {
+    pub(super) fn parse_calls(&self, value: &str, explicit: bool) -> Option<Vec<TextCall>> {
         let mut calls = Vec::new();
-        self.collect(value, explicit, MAX_WRAPPINGS, &mut calls)?;
+        self.collect_calls(value, explicit, MAX_WRAPPINGS, &mut calls)?;
         Some(calls).filter(|calls| !calls.is_empty())
     }
 
-    fn collect(
+    fn collect_calls(
         &self,
         value: &str,
         explicit: bool,
@@ -67,51 +67,53 @@ impl Offer {
     ) -> Option<()> {
         let inside = wrappings.checked_sub(1)?;
         if value.starts_with('[') {
-            return scan::elements(value)
-                .try_for_each(|element| self.collect(element, explicit, inside, calls));
+            return scan::list_elements(value)
+                .try_for_each(|element| self.collect_calls(element, explicit, inside, calls));
         }
         let find = |keys: &[&str]| {
-            scan::entries(value).find(|(key, _)| keys.contains(key)).map(|(_, value)| value)
+            scan::object_entries(value).find(|(key, _)| keys.contains(key)).map(|(_, value)| value)
         };
         if let Some(wrapped) = find(&WRAPPER_KEYS) {
-            return self.collect(wrapped, explicit, inside, calls);
+            return self.collect_calls(wrapped, explicit, inside, calls);
         }
         let name = find(&NAME_KEYS)?;
         if name.starts_with('{') {
-            return self.collect(name, explicit, inside, calls);
+            return self.collect_calls(name, explicit, inside, calls);
         }
-        let name = scan::string(name).filter(|name| self.names.knows(name))?;
+        let name = scan::parse_string(name).filter(|name| self.names.has_tool(name))?;
         let arguments = find(&ARGUMENT_KEYS);
-        let is_plain = || scan::entries(value).all(|(key, _)| is_call_key(key));
+        let is_plain = || scan::object_entries(value).all(|(key, _)| is_call_key(key));
         let is_certain = explicit || (arguments.is_some() && is_plain());
         if !is_certain {
             return None;
         }
         let arguments = arguments.unwrap_or_default();
-        let arguments = scan::string(arguments).unwrap_or_else(|| arguments.to_owned());
-        calls.push(self.call(&name, &arguments));
+        let arguments = scan::parse_string(arguments).unwrap_or_else(|| arguments.to_owned());
+        calls.push(self.build_call(&name, &arguments));
         Some(())
     }
 
-    pub(super) fn call(&self, name: &str, arguments: &str) -> TextCall {
-        TextCall { name: self.names.ours(name).to_owned(), arguments: arguments.to_owned() }
+    pub(super) fn build_call(&self, name: &str, arguments: &str) -> TextCall {
+        TextCall { name: self.names.tool_name(name).to_owned(), arguments: arguments.to_owned() }
     }
 
     /// Parameters as an object. Their text says nothing of their type: the tool's schema does.
-    pub(super) fn object(&self, name: &str, pairs: Vec<(&str, &str)>) -> String {
-        let ours = self.names.ours(name);
+    pub(super) fn build_arguments(&self, name: &str, pairs: Vec<(&str, &str)>) -> String {
+        let ours = self.names.tool_name(name);
         let tool = self.tools.iter().find(|tool| tool.name == ours);
         let schema: Value = tool.and_then(|tool| tool.parameters.read().ok()).unwrap_or_default();
         let object: Map<String, Value> = pairs
             .into_iter()
-            .map(|(key, text)| (key.to_owned(), typed(&schema["properties"][key], text)))
+            .map(|(key, text)| {
+                (key.to_owned(), parse_typed_value(&schema["properties"][key], text))
+            })
             .collect();
         Value::Object(object).to_string()
     }
 }
 
 /// A parameter's text as its schema wants it: text stays text.
-fn typed(schema: &Value, text: &str) -> Value {
+fn parse_typed_value(schema: &Value, text: &str) -> Value {
     if schema["type"] == "string" || schema["type"].is_null() {
         return Value::from(text);
     }

@@ -45,7 +45,7 @@ pub(super) fn end_of(text: &str) -> Option<usize> {
 
 /// Returns the text between the outer brackets of `text`, cut at the commas on that level. The last piece of
 /// unfinished text may be cut.
-fn pieces(text: &str) -> Vec<&str> {
+fn split_at_commas(text: &str) -> Vec<&str> {
     let mut depth = Depth::default();
     let mut pieces = Vec::new();
     let mut start = 1;
@@ -65,13 +65,13 @@ fn pieces(text: &str) -> Vec<&str> {
 }
 
 /// The elements of a list.
-pub(super) fn elements(list: &str) -> impl Iterator<Item = &str> {
-    pieces(list).into_iter().filter(|piece| !piece.is_empty())
+pub(super) fn list_elements(list: &str) -> impl Iterator<Item = &str> {
+    split_at_commas(list).into_iter().filter(|piece| !piece.is_empty())
 }
 
 /// Keys and values of an object; a last entry that is cut before its value is left out.
-pub(super) fn entries(object: &str) -> impl Iterator<Item = (&str, &str)> {
-    pieces(object).into_iter().filter_map(|piece| {
+pub(super) fn object_entries(object: &str) -> impl Iterator<Item = (&str, &str)> {
+    split_at_commas(object).into_iter().filter_map(|piece| {
         let quote = piece.chars().next().filter(|c| matches!(c, '"' | '\''))?;
         let (key, rest) = piece.get(1..)?.split_once(quote)?;
         let value = rest.trim_start().strip_prefix(':')?;
@@ -80,7 +80,7 @@ pub(super) fn entries(object: &str) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The text of a string; `None` for other values and for one that is cut.
-pub(super) fn string(value: &str) -> Option<String> {
+pub(super) fn parse_string(value: &str) -> Option<String> {
     if let Ok(text) = serde_json::from_str(value) {
         return Some(text);
     }
@@ -102,9 +102,9 @@ mod tests {
     #[test]
     fn broken_objects_still_have_entries() {
         let found: Vec<_> =
-            entries("{\"a\": {\"x\":1,}, 'b' : \"two\nlines\", \"c\": [1, 2").collect();
+            object_entries("{\"a\": {\"x\":1,}, 'b' : \"two\nlines\", \"c\": [1, 2").collect();
         assert_eq!(found, [("a", "{\"x\":1,}"), ("b", "\"two\nlines\""), ("c", "[1, 2")]);
-        assert_eq!(entries(r#"{"a":1,"nam"#).count(), 1);
-        assert_eq!(elements("[{}, {\"a\":[1,2]},]").count(), 2);
+        assert_eq!(object_entries(r#"{"a":1,"nam"#).count(), 1);
+        assert_eq!(list_elements("[{}, {\"a\":[1,2]},]").count(), 2);
     }
 }

@@ -37,13 +37,13 @@ fn read_with(pieces: &[&str], stop: Option<StopReason>) -> Response {
     let mut events = Events::new();
     for piece in pieces {
         events.push_back(delta(piece));
-        filter.filter(&mut events);
+        filter.filter_events(&mut events);
         events.drain(..).for_each(|event| answer.push(&event));
     }
     events.extend(stop.map(StreamEvent::Stop));
     filter.finish(&mut events);
     events.drain(..).for_each(|event| answer.push(&event));
-    answer.finish()
+    answer.into_response()
 }
 
 fn read(pieces: &[&str]) -> Response {
@@ -67,7 +67,7 @@ fn short(response: &Response) -> Vec<String> {
 #[test]
 fn pieces_of_text_that_arrive_together_go_on_as_pieces() {
     let mut events: Events = ["one ", "two ", "three"].map(delta).into_iter().collect();
-    filter().filter(&mut events);
+    filter().filter_events(&mut events);
     assert_eq!(events.len(), 3, "{events:?}");
 }
 
@@ -203,7 +203,7 @@ fn words_are_not_held_back() {
         ),
     ] {
         let mut events = Events::from([delta(text)]);
-        filter.filter(&mut events);
+        filter.filter_events(&mut events);
         let got: String = events
             .iter()
             .map(|event| match event {
@@ -226,7 +226,7 @@ fn calls_are_words_if_the_server_sends_calls() {
         StreamEvent::Stop(StopReason::ToolUse),
     ]);
     let before = events.clone();
-    filter.filter(&mut events);
+    filter.filter_events(&mut events);
     assert_eq!(events, before);
 }
 
@@ -245,15 +245,15 @@ fn what_is_held_back_is_bounded() {
     let mut filter = filter();
     let start = "<tool_call>{\"name\":\"bash\",\"arguments\":{\"command\":\"";
     let mut events = Events::from([delta(start)]);
-    filter.filter(&mut events);
+    filter.filter_events(&mut events);
     assert!(events.is_empty());
     events.push_back(delta(&"x".repeat(MAX_HELD_BYTES)));
-    filter.filter(&mut events);
+    filter.filter_events(&mut events);
     assert_eq!(events.len(), 1);
     assert!(filter.held.is_empty());
     let mut filter = self::filter();
     let mut events = Events::from([delta(&" ".repeat(MAX_HELD_BYTES + 1))]);
-    filter.filter(&mut events);
+    filter.filter_events(&mut events);
     assert!(filter.held.is_empty());
 }
 

@@ -191,7 +191,7 @@ fn cached_tokens(cassette: &Cassette) -> Option<u64> {
 
 /// Undoes what adapters do to make the parts of a [`Usage`] disjoint.
 fn as_counted_by_provider(cassette: &Cassette, usage: Usage) -> Tokens {
-    let input = if counts_cache_apart(cassette) { usage.input } else { usage.prompt() };
+    let input = if counts_cache_apart(cassette) { usage.input } else { usage.prompt_tokens() };
     let output = if counts_reasoning_apart(cassette) {
         usage.output.saturating_sub(usage.reasoning)
     } else {

@@ -11,7 +11,7 @@ use std::{
 };
 
 use gnoma_core::{Content, Message, ModelRef, Response, StopReason, ToolResult};
-use gnoma_llm::connect;
+use gnoma_llm::connect_provider;
 use gnoma_net::Http;
 use gnoma_testkit::{Cassette, Reply, Server, cassette::Api};
 
@@ -140,9 +140,9 @@ fn came_with(answered: &Cassette, piece: &Piece) -> bool {
 /// The answer as gnoma sends it back after having read it.
 async fn own_turn(answered: &Cassette, http: &Http) -> Result<Turn, String> {
     let reply = answered.reply(usize::MAX).map_err(|error| error.to_string())?;
-    let server =
-        Server::queue([reply, Reply::json(200, "{}")]).map_err(|error| error.to_string())?;
-    let provider = connect(profile(answered, &server.url()), http.clone());
+    let server = Server::start_with_replies([reply, Reply::json(200, "{}")])
+        .map_err(|error| error.to_string())?;
+    let provider = connect_provider(profile(answered, &server.url()), http.clone());
     let mut asked = request(answered);
     let reading = read(&*provider, asked.clone()).await;
     let origin = ModelRef { provider: answered.provider.clone(), model: model(answered) };
@@ -161,9 +161,9 @@ async fn own_turn(answered: &Cassette, http: &Http) -> Result<Turn, String> {
 fn exchange(response: Response, origin: ModelRef) -> Result<[Arc<Message>; 2], String> {
     let message = response.into_message(Some(origin));
     let message = message.ok_or("the answer makes no message")?;
-    let next = if message.stop() == Some(StopReason::ToolUse) {
+    let next = if message.stop_reason() == Some(StopReason::ToolUse) {
         let results = message.content().iter().filter_map(|block| match block {
-            Content::ToolCall(call) => Some(ToolResult::text(call, "done", false)),
+            Content::ToolCall(call) => Some(ToolResult::from_text(call, "done", false)),
             _ => None,
         });
         Message::results(results.collect()).map_err(|error| error.to_string())?

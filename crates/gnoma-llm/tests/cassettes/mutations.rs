@@ -155,8 +155,9 @@ async fn reading(
 ) -> Result<Reading, String> {
     let reply = cassette.reply(usize::MAX).map_err(|error| error.to_string())?;
     let reply = Reply { body: ReplyBody::Bytes(body.to_owned().into()), ..reply };
-    let server = Server::queue([reply.ending(end)]).map_err(|error| error.to_string())?;
-    let provider = gnoma_llm::connect(profile(cassette, &server.url()), http.clone());
+    let server =
+        Server::start_with_replies([reply.with_end(end)]).map_err(|error| error.to_string())?;
+    let provider = gnoma_llm::connect_provider(profile(cassette, &server.url()), http.clone());
     let reading = timeout(PATIENCE, read(&*provider, request(cassette))).await;
     reading.map_err(|_| "hung".to_owned())
 }

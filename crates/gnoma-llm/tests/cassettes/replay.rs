@@ -8,7 +8,7 @@ use gnoma_core::{
     ToolChoice, ToolSpec,
     tool::{Access, Tier, ToolKind},
 };
-use gnoma_llm::{Profile, Protocol, connect};
+use gnoma_llm::{Profile, Protocol, connect_provider};
 use gnoma_net::Http;
 use gnoma_testkit::{Cassette, Server, cassette::Api};
 use serde_json::Value;
@@ -84,8 +84,8 @@ pub(crate) async fn guarded<T>(job: impl Future<Output = Result<T, String>>) -> 
 
 async fn replay(cassette: &Cassette, http: &Http, size: usize) -> Result<Reading, String> {
     let reply = cassette.reply(size).map_err(|error| error.to_string())?;
-    let server = Server::queue([reply]).map_err(|error| error.to_string())?;
-    let provider = connect(profile(cassette, &server.url()), http.clone());
+    let server = Server::start_with_replies([reply]).map_err(|error| error.to_string())?;
+    let provider = connect_provider(profile(cassette, &server.url()), http.clone());
     Ok(read(&*provider, request(cassette)).await)
 }
 
@@ -100,7 +100,7 @@ pub(crate) async fn read(provider: &dyn Provider, request: ModelRequest) -> Read
             Err(failure) => error = Some(failure),
         }
     }
-    Reading { response: answer.finish(), error }
+    Reading { response: answer.into_response(), error }
 }
 
 /// The adapter that reads the recording, pointed at `url`.
@@ -164,7 +164,7 @@ fn tool(declared: &Value) -> Option<ToolSpec> {
     let schema = ["parameters", "input_schema"]
         .iter()
         .find_map(|key| declared.get(key))
-        .and_then(|schema| RawJson::of(schema).ok());
+        .and_then(|schema| RawJson::from_value(schema).ok());
     Some(ToolSpec {
         name: declared.get("name")?.as_str()?.to_owned(),
         description: String::new(),

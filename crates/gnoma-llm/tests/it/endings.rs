@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::{StreamExt as _, future::join_all};
 use gnoma_core::{Accumulator, ModelRequest, ProviderError, Response};
-use gnoma_llm::connect;
+use gnoma_llm::connect_provider;
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{End, Reply, ReplyBody, Script, Server};
 use tokio::time::timeout;
@@ -29,8 +29,9 @@ fn body_of(reply: &Reply) -> Vec<u8> {
 
 /// The answer to a reply, and the failure that ended it.
 async fn read(endpoint: &Endpoint, reply: Reply) -> (Response, Option<ProviderError>) {
-    let server = Server::queue([reply]).unwrap();
-    let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+    let server = Server::start_with_replies([reply]).unwrap();
+    let provider =
+        connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
     let request = ModelRequest { tools: tools(), ..ask(endpoint, [user("Hello")]) };
     let mut stream = provider.stream(request);
     let mut all = Accumulator::new();
@@ -41,7 +42,7 @@ async fn read(endpoint: &Endpoint, reply: Reply) -> (Response, Option<ProviderEr
             Err(failure) => error = Some(failure),
         }
     }
-    (all.finish(), error)
+    (all.into_response(), error)
 }
 
 /// The same answer without what only the server's last words tell.
@@ -50,14 +51,14 @@ fn without_counts(response: Response) -> Response {
 }
 
 fn script() -> Script {
-    Script::text(["Grüße ", "an alle 🦀"]).call("call00001", "fs_read", r#"{"path":"ä"}"#)
+    Script::text(["Grüße ", "an alle 🦀"]).with_call("call00001", "fs_read", r#"{"path":"ä"}"#)
 }
 
 #[tokio::test]
 async fn finish_reason_ends_an_answer_whatever_the_connection_does() {
     let mut jobs = Vec::new();
     for endpoint in endpoints() {
-        let reply = endpoint.wire.stream(&script());
+        let reply = endpoint.wire.stream_reply(&script());
         let Some(whole) = Body::parse(&body_of(&reply)).and_then(|body| body.up_to_reason()) else {
             // The Responses API says why an answer ends in its last record, and nowhere else.
             assert_eq!(endpoint.label, "openai-responses");
@@ -71,7 +72,7 @@ async fn finish_reason_ends_an_answer_whatever_the_connection_does() {
             let reply = reply.clone();
             jobs.push(async move {
                 let expected = without_counts(read(endpoint, reply).await.0);
-                let (response, error) = read(endpoint, damaged.ending(end)).await;
+                let (response, error) = read(endpoint, damaged.with_end(end)).await;
                 assert_eq!(error, None, "{} {end:?}", endpoint.label);
                 assert_eq!(without_counts(response), expected, "{} {end:?}", endpoint.label);
             });
@@ -84,7 +85,7 @@ async fn finish_reason_ends_an_answer_whatever_the_connection_does() {
 #[tokio::test]
 async fn junk_and_doubled_ends_after_a_finish_reason_do_no_harm() {
     for endpoint in endpoints() {
-        let reply = endpoint.wire.stream(&script());
+        let reply = endpoint.wire.stream_reply(&script());
         let expected = without_counts(read(endpoint, reply.clone()).await.0);
         let body = Body::parse(&body_of(&reply)).unwrap();
         for damaged in [body.with_junk_at_end(), body.with_doubled_end()].into_iter().flatten() {
@@ -99,7 +100,7 @@ async fn junk_and_doubled_ends_after_a_finish_reason_do_no_harm() {
 #[tokio::test]
 async fn split_surrogates_are_joined_on_every_wire() {
     for endpoint in endpoints() {
-        let reply = endpoint.wire.stream(&script());
+        let reply = endpoint.wire.stream_reply(&script());
         let body = Body::parse(&body_of(&reply)).unwrap();
         let (whole, split) = body.with_split_letters().unwrap();
         let [whole, split] = [whole, split]
@@ -115,7 +116,7 @@ async fn split_surrogates_are_joined_on_every_wire() {
 async fn stand_in_arguments_are_replaced_by_what_follows() {
     let mut tried = 0;
     for endpoint in endpoints() {
-        let reply = endpoint.wire.stream(&script());
+        let reply = endpoint.wire.stream_reply(&script());
         let expected = read(endpoint, reply.clone()).await;
         let Some(body) = Body::parse(&body_of(&reply)).unwrap().with_stand_ins() else { continue };
         let body = Reply { body: ReplyBody::Bytes(body.into()), ..reply };
@@ -145,10 +146,11 @@ async fn few_tokens_at_the_length_of_an_answer_are_a_full_window() {
              {{\"choices\":[{{\"delta\":{{}},\"finish_reason\":\"length\"}}],\"usage\":{{\"prompt_tokens\":{prompt},\
              \"completion_tokens\":{output}}}}}\n\ndata: [DONE]\n\n"
         );
-        let reply = endpoint.wire.stream(&Script::text(["x"]));
+        let reply = endpoint.wire.stream_reply(&Script::text(["x"]));
         let reply = Reply { body: ReplyBody::Bytes(body.into_bytes().into()), ..reply };
-        let server = Server::queue([reply]).unwrap();
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let server = Server::start_with_replies([reply]).unwrap();
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
         let mut request = ask(endpoint, [user("Hello")]);
         (request.max_output_tokens, request.context_window) = (most, window);
         let all: Vec<_> = provider.stream(request).collect().await;

@@ -73,7 +73,7 @@ impl Endpoint {
 
     /// How its model asks for a file: with all that this wire can put around it.
     pub(crate) fn reads_a_file(&self) -> Vec<Content> {
-        let say = Content::text("I look into it.");
+        let say = Content::from_text("I look into it.");
         match self.label {
             "anthropic" => vec![
                 thought(THOUGHT, Some(TOKEN), None),
@@ -122,7 +122,7 @@ impl Endpoint {
 
     /// How its model ends: an answer that carries as much.
     pub(crate) fn answers(&self) -> Vec<Content> {
-        let say = Content::text("It is a comment.");
+        let say = Content::from_text("It is a comment.");
         match self.label {
             "anthropic" => vec![thought("", Some(TOKEN), None), say],
             "openai-responses" => {

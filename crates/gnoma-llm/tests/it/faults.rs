@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use gnoma_core::{Accumulator, ErrorKind, Provider, ProviderError, Secret};
-use gnoma_llm::{Profile, connect};
+use gnoma_llm::{Profile, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{End, Failure, Reply, ReplyBody, RetryAfter, Script, Server};
 use tokio::{net::TcpListener, time::timeout};
@@ -50,7 +50,7 @@ async fn a_connection_that_breaks_keeps_what_was_said() {
     for endpoint in &PROTOCOLS {
         let (reply, cut) = half_an_answer(endpoint);
         for end in [End::Reset(cut), End::Abort(cut)] {
-            let outcome = fails(endpoint, reply.clone().ending(end)).await;
+            let outcome = fails(endpoint, reply.clone().with_end(end)).await;
             outcome.expect(
                 endpoint,
                 &Expected { kind: ErrorKind::Network, says: "the connection broke", hint: "" },
@@ -64,7 +64,7 @@ async fn a_connection_that_breaks_keeps_what_was_said() {
 async fn an_answer_without_its_end_is_no_answer() {
     for endpoint in &PROTOCOLS {
         let (reply, cut) = half_an_answer(endpoint);
-        let outcome = fails(endpoint, reply.ending(End::Truncate(cut))).await;
+        let outcome = fails(endpoint, reply.with_end(End::Truncate(cut))).await;
         outcome.expect(
             endpoint,
             &Expected {
@@ -82,14 +82,14 @@ async fn silence_is_not_waited_out() {
     for endpoint in &PROTOCOLS {
         let (reply, cut) = half_an_answer(endpoint);
         let silent = [
-            (reply.clone().ending(End::Stall(cut)), "first "),
-            (reply.clone().ending(End::Stall(0)), ""),
-            (reply.after(PATIENCE * 2), ""),
+            (reply.clone().with_end(End::Stall(cut)), "first "),
+            (reply.clone().with_end(End::Stall(0)), ""),
+            (reply.with_delay(PATIENCE * 2), ""),
         ];
         for (reply, text) in silent {
-            let server = Server::queue([reply]).unwrap();
+            let server = Server::start_with_replies([reply]).unwrap();
             let impatient = HttpOptions { idle_timeout: IDLE, ..HttpOptions::default() };
-            let provider = connect(endpoint.profile(&server.url()), Http::new(impatient));
+            let provider = connect_provider(endpoint.profile(&server.url()), Http::new(impatient));
             let outcome = outcome_of(endpoint, &*provider).await;
             outcome.expect(
                 endpoint,
@@ -132,7 +132,7 @@ async fn an_answer_in_another_language_is_called_so() {
 #[tokio::test]
 async fn a_page_of_a_proxy_is_not_quoted() {
     for endpoint in &PROTOCOLS {
-        let outcome = fails(endpoint, endpoint.wire.failure(&Failure::WebPage)).await;
+        let outcome = fails(endpoint, endpoint.wire.failure_reply(&Failure::WebPage)).await;
         let says = "provider overloaded (HTTP 502): the server answered with an HTML page";
         outcome
             .expect(endpoint, &Expected { kind: ErrorKind::Overloaded, says, hint: "Retry later" });
@@ -149,7 +149,7 @@ async fn a_rate_limit_says_how_long_to_wait() {
     for endpoint in &PROTOCOLS {
         for (retry_after, seconds) in table.clone() {
             let failure = Failure::RateLimited(retry_after);
-            let outcome = fails(endpoint, endpoint.wire.failure(&failure)).await;
+            let outcome = fails(endpoint, endpoint.wire.failure_reply(&failure)).await;
             outcome.expect(
                 endpoint,
                 &Expected {
@@ -174,7 +174,7 @@ async fn refusals_are_told_apart() {
     ];
     for endpoint in &PROTOCOLS {
         for (failure, kind, hint) in &table {
-            let outcome = fails(endpoint, endpoint.wire.failure(failure)).await;
+            let outcome = fails(endpoint, endpoint.wire.failure_reply(failure)).await;
             let (kind, says) = (*kind, "(HTTP ");
             outcome.expect(endpoint, &Expected { kind, says, hint });
         }
@@ -184,7 +184,7 @@ async fn refusals_are_told_apart() {
 #[tokio::test]
 async fn a_key_that_is_missing_or_wrong_is_named() {
     for endpoint in &PROTOCOLS {
-        let reply = endpoint.wire.failure(&Failure::Key);
+        let reply = endpoint.wire.failure_reply(&Failure::Key);
         let server = Server::start(move |_| reply.clone()).unwrap();
         let mut profile = endpoint.profile(&server.url());
         let variable = profile.key_variable.clone();
@@ -206,11 +206,13 @@ async fn a_key_that_is_missing_or_wrong_is_named() {
 #[tokio::test]
 async fn a_redirect_is_not_followed() {
     for endpoint in &PROTOCOLS {
-        let elsewhere = Server::queue([endpoint.wire.stream(&Script::text(["no"]))]).unwrap();
+        let elsewhere =
+            Server::start_with_replies([endpoint.wire.stream_reply(&Script::text(["no"]))])
+                .unwrap();
         for status in [301, 302, 307, 308] {
             let target = format!("{}/elsewhere", elsewhere.url());
-            let reply = Reply::text(status, "").header("location", &target);
-            let server = Server::queue([reply]).unwrap();
+            let reply = Reply::text(status, "").with_header("location", &target);
+            let server = Server::start_with_replies([reply]).unwrap();
             let mut profile = endpoint.profile(&server.url());
             profile.key = Some(Secret::new("s3cret".to_owned()));
             profile.address_source = Some("SOME_BASE_URL".to_owned());
@@ -224,7 +226,7 @@ async fn a_redirect_is_not_followed() {
                 },
             );
         }
-        assert_eq!(elsewhere.connections(), 0, "{}", endpoint.label);
+        assert_eq!(elsewhere.connection_count(), 0, "{}", endpoint.label);
     }
 }
 
@@ -282,7 +284,7 @@ async fn a_page_in_place_of_an_answer_points_to_the_address() {
     ];
     for endpoint in &PROTOCOLS {
         for (status, body, kind, hint) in table {
-            let server = Server::queue([Reply::text(status, body)]).unwrap();
+            let server = Server::start_with_replies([Reply::text(status, body)]).unwrap();
             let mut profile = endpoint.profile(&server.url());
             profile.key = Some(Secret::new("s3cret".to_owned()));
             profile.address_source = Some("SOME_BASE_URL".to_owned());
@@ -331,7 +333,7 @@ async fn vacant() -> String {
 
 /// An answer of two words, and where it is cut after the first.
 fn half_an_answer(endpoint: &Endpoint) -> (Reply, usize) {
-    let reply = endpoint.wire.stream(&Script::text(["first ", "second"]));
+    let reply = endpoint.wire.stream_reply(&Script::text(["first ", "second"]));
     let ReplyBody::Bytes(body) = &reply.body else { panic!("an endless script") };
     let text = String::from_utf8(body.to_vec()).unwrap();
     // In the middle of the second word: its record is cut.
@@ -340,12 +342,12 @@ fn half_an_answer(endpoint: &Endpoint) -> (Reply, usize) {
 }
 
 async fn fails(endpoint: &Endpoint, reply: Reply) -> Outcome {
-    let server = Server::queue([reply]).unwrap();
+    let server = Server::start_with_replies([reply]).unwrap();
     asked(endpoint, endpoint.profile(&server.url())).await
 }
 
 async fn asked(endpoint: &Endpoint, profile: Profile) -> Outcome {
-    outcome_of(endpoint, &*connect(profile, Http::new(HttpOptions::default()))).await
+    outcome_of(endpoint, &*connect_provider(profile, Http::new(HttpOptions::default()))).await
 }
 
 /// Asks, and reads until the error, which must be the last that comes.
@@ -360,7 +362,7 @@ async fn outcome_of(endpoint: &Endpoint, provider: &dyn Provider) -> Outcome {
         }
     };
     assert!(answer.next().await.is_none(), "{}", endpoint.label);
-    assert_eq!(all.stop(), None, "{}: {error}", endpoint.label);
-    let message = all.finish().into_message(None);
+    assert_eq!(all.stop_reason(), None, "{}: {error}", endpoint.label);
+    let message = all.into_response().into_message(None);
     Outcome { text: message.map_or_else(String::new, |message| message.text_content()), error }
 }

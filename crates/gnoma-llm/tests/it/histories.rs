@@ -87,7 +87,7 @@ pub(crate) fn said(endpoint: &Endpoint, content: Vec<Content>) -> Message {
 
 /// Answers every call of `message`.
 pub(crate) fn results(message: &Message) -> Message {
-    let result = |call| ToolResult::text(call, "// a comment", false);
+    let result = |call| ToolResult::from_text(call, "// a comment", false);
     Message::results(message.tool_calls().map(result).collect()).unwrap()
 }
 
@@ -126,14 +126,17 @@ fn equipped(request: ModelRequest) -> ModelRequest {
 }
 
 fn piped() -> Message {
-    Message::user(vec![Content::text("What came in on the pipe."), Content::text("Explain it.")])
-        .unwrap()
+    Message::user(vec![
+        Content::from_text("What came in on the pipe."),
+        Content::from_text("Explain it."),
+    ])
+    .unwrap()
 }
 
 fn conversation(endpoint: &Endpoint) -> ModelRequest {
     let messages = [
         user("Hello"),
-        said(endpoint, vec![Content::text("Good day.")]),
+        said(endpoint, vec![Content::from_text("Good day.")]),
         user("And \"now\"?\n\tÄ 🦀"),
     ];
     ModelRequest { system: "You are gnoma.".into(), ..ask(endpoint, messages) }
@@ -163,11 +166,11 @@ fn parallel_calls(endpoint: &Endpoint) -> ModelRequest {
         call("c00000003", "web.fetch"),
     ];
     let answers = vec![
-        ToolResult::text(&calls[0], "fn main() {}", false),
-        ToolResult::text(&calls[1], "", false),
-        ToolResult::text(&calls[2], "there is no tool `web.fetch`", true),
+        ToolResult::from_text(&calls[0], "fn main() {}", false),
+        ToolResult::from_text(&calls[1], "", false),
+        ToolResult::from_text(&calls[2], "there is no tool `web.fetch`", true),
     ];
-    let mut content = vec![Content::text("All at once.")];
+    let mut content = vec![Content::from_text("All at once.")];
     content.extend(calls.into_iter().map(Content::ToolCall));
     let messages = [user("Read them"), said(endpoint, content), Message::results(answers).unwrap()];
     equipped(ask(endpoint, messages))
@@ -176,11 +179,11 @@ fn parallel_calls(endpoint: &Endpoint) -> ModelRequest {
 /// Arguments that were no JSON, kept as the text they were.
 fn broken_call(endpoint: &Endpoint) -> ModelRequest {
     let broken = ToolCall {
-        arguments: RawJson::of(&r#"{"path": "src/ma"#).unwrap(),
+        arguments: RawJson::from_value(&r#"{"path": "src/ma"#).unwrap(),
         broken: true,
         ..call("c00000001", "fs.read")
     };
-    let refusal = ToolResult::text(&broken, "the arguments are no JSON", true);
+    let refusal = ToolResult::from_text(&broken, "the arguments are no JSON", true);
     let messages = [
         user("Read it"),
         said(endpoint, vec![Content::ToolCall(broken)]),
@@ -191,7 +194,7 @@ fn broken_call(endpoint: &Endpoint) -> ModelRequest {
 
 fn image() -> Message {
     Message::user(vec![
-        Content::text("What is this?"),
+        Content::from_text("What is this?"),
         Content::Image(Image::from_bytes("image/png", POINT)),
     ])
     .unwrap()
@@ -203,7 +206,7 @@ fn image_result(endpoint: &Endpoint) -> ModelRequest {
         [call("c00000001", "fs.read"), call("c00000002", "fs.read"), call("c00000003", "bash")];
     let picture = || ResultPart::Image(Image::from_bytes("image/png", POINT));
     let mut answers: Vec<ToolResult> =
-        calls.iter().map(|call| ToolResult::text(call, "a point", false)).collect();
+        calls.iter().map(|call| ToolResult::from_text(call, "a point", false)).collect();
     answers[0].parts.push(picture());
     answers[1].parts = vec![picture()];
     let messages = [
@@ -253,7 +256,7 @@ fn odd_ids(endpoint: &Endpoint) -> Vec<Message> {
     let calls = ids.map(|id| Content::ToolCall(call(id, "fs.read"))).into();
     let calls = said(endpoint, calls);
     let answers = results(&calls);
-    let end = said(endpoint, vec![Content::text("Read.")]);
+    let end = said(endpoint, vec![Content::from_text("Read.")]);
     vec![user("All three"), calls, answers, end]
 }
 
@@ -270,7 +273,7 @@ fn only_thinking(endpoint: &Endpoint) -> ModelRequest {
 /// An answer that was cut off; the user goes on.
 fn interrupted(endpoint: &Endpoint) -> ModelRequest {
     let cut = Message::assistant(
-        vec![Content::text("I will begin with ")],
+        vec![Content::from_text("I will begin with ")],
         Some(endpoint.model_ref()),
         None,
     )

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use gnoma_core::{Content, Image, Message, ModelRequest, Provider, ProviderError, StreamEvent};
-use gnoma_llm::{Profile, connect};
+use gnoma_llm::{Profile, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{Reply, Script, Server};
 
@@ -23,7 +23,7 @@ const REFUSALS: [&str; 4] = [
 
 fn picture(bytes: &[u8]) -> Arc<Message> {
     let image = Content::Image(Image::from_bytes("image/png", bytes));
-    Arc::new(Message::user(vec![Content::text("look"), image]).unwrap())
+    Arc::new(Message::user(vec![Content::from_text("look"), image]).unwrap())
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -32,7 +32,7 @@ fn base64(bytes: &[u8]) -> String {
 
 /// A server that says `message` to each request with the bad picture.
 fn strict(endpoint: &'static Endpoint, message: &'static str) -> Server {
-    let good = endpoint.wire.stream(&Script::text(["fine"]));
+    let good = endpoint.wire.stream_reply(&Script::text(["fine"]));
     let bad = base64(b"a bad picture");
     Server::start(move |request| {
         let body = String::from_utf8_lossy(&request.body).into_owned();
@@ -68,20 +68,21 @@ async fn refused_image_is_left_out_alone_and_later_images_are_sent() {
     for (endpoint, message) in endpoints.zip(REFUSALS.iter().cycle()) {
         let label = endpoint.label;
         let server = strict(endpoint, message);
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
         let mut request = ask(endpoint, [user("hello")]);
         request.messages.push(picture(b"an old picture"));
         assert_eq!(asked(&*provider, request.clone()).await, (vec![], None), "{label}");
-        request
-            .messages
-            .push(Arc::new(Message::assistant(vec![Content::text("so")], None, None).unwrap()));
+        request.messages.push(Arc::new(
+            Message::assistant(vec![Content::from_text("so")], None, None).unwrap(),
+        ));
         request.messages.push(picture(b"a bad picture"));
         let (notes, error) = asked(&*provider, request.clone()).await;
         assert_eq!(error, None, "{label}");
         assert!(notes.len() == 1 && notes[0].contains("sends the others"), "{label}: {notes:?}");
-        request
-            .messages
-            .push(Arc::new(Message::assistant(vec![Content::text("so")], None, None).unwrap()));
+        request.messages.push(Arc::new(
+            Message::assistant(vec![Content::from_text("so")], None, None).unwrap(),
+        ));
         request.messages.push(picture(b"a good picture"));
         assert_eq!(asked(&*provider, request).await, (vec![], None), "{label}");
         let body = String::from_utf8(server.requests().pop().unwrap().body.to_vec()).unwrap();
@@ -99,7 +100,8 @@ async fn refused_image_is_left_out_alone_and_later_images_are_sent() {
 async fn refused_image_is_found_among_new_ones() {
     for endpoint in PROTOCOLS.iter().chain(&COMPATIBLE).filter(|it| takes_pictures(it)) {
         let server = strict(endpoint, "Could not process image");
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
         let mut request = ask(endpoint, [user("hello")]);
         request.messages.extend([picture(b"a bad picture"), picture(b"a good picture")]);
         let (_, error) = asked(&*provider, request).await;
@@ -118,7 +120,7 @@ async fn model_without_vision_is_sent_no_image() {
             blind_models: vec![endpoint.model.to_owned()],
             ..endpoint.profile(&server.url())
         };
-        let provider = connect(profile, Http::new(HttpOptions::default()));
+        let provider = connect_provider(profile, Http::new(HttpOptions::default()));
         let mut request = ask(endpoint, [user("hello")]);
         request.messages.push(picture(b"a bad picture"));
         assert_eq!(asked(&*provider, request).await, (vec![], None), "{}", endpoint.label);
@@ -135,7 +137,7 @@ async fn refused_image_is_left_out_though_the_server_calls_it_its_own_fault() {
     ] {
         let endpoint =
             PROTOCOLS.iter().chain(&COMPATIBLE).find(|it| it.label == "llamacpp").unwrap();
-        let good = endpoint.wire.stream(&Script::text(["good"]));
+        let good = endpoint.wire.stream_reply(&Script::text(["good"]));
         let bad = base64(b"a bad picture");
         let server = Server::start(move |request| {
             let is_bad = String::from_utf8_lossy(&request.body).contains(&bad);
@@ -143,7 +145,8 @@ async fn refused_image_is_left_out_though_the_server_calls_it_its_own_fault() {
             if is_bad { Reply::json(status, body) } else { good.clone() }
         });
         let server = server.unwrap();
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
         let mut request = ask(endpoint, [user("hello")]);
         request.messages.push(picture(b"a bad picture"));
         let (notes, error) = asked(&*provider, request).await;

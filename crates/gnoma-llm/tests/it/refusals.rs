@@ -3,7 +3,7 @@
 
 use futures_util::StreamExt as _;
 use gnoma_core::{Effort, ModelRequest, Provider, ProviderError, StreamEvent, ToolChoice};
-use gnoma_llm::connect;
+use gnoma_llm::connect_provider;
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{Reply, Script, Server};
 use serde_json::{Value, json};
@@ -196,11 +196,12 @@ fn strict(
     endpoint: &'static Endpoint,
     refuses: impl Fn(&Value) -> Option<Reply> + Send + Sync + 'static,
 ) -> (Server, std::sync::Arc<dyn Provider>) {
-    let good = endpoint.wire.stream(&Script::text(["good"]));
+    let good = endpoint.wire.stream_reply(&Script::text(["good"]));
     let server =
         Server::start(move |request| refuses(&request.json()).unwrap_or_else(|| good.clone()));
     let server = server.unwrap();
-    let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+    let provider =
+        connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
     (server, provider)
 }
 

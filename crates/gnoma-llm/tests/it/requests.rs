@@ -140,7 +140,7 @@ fn case(endpoint: &Endpoint, name: &str) -> ModelRequest {
 }
 
 fn encode(endpoint: &Endpoint, request: &ModelRequest) -> Vec<u8> {
-    internals::encode(endpoint.profile("http://localhost"), request)
+    internals::encode_request(endpoint.profile("http://localhost"), request)
 }
 
 fn snapshots_of(label: &str) {

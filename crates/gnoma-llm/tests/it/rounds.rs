@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures_util::StreamExt as _;
 use gnoma_core::{Message, ModelRequest, Provider, ToolSpec};
-use gnoma_llm::{connect, internals};
+use gnoma_llm::{connect_provider, internals};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{Script, Server};
 
@@ -19,7 +19,8 @@ use crate::{
 async fn a_grown_conversation_is_sent_as_if_encoded_anew() {
     for endpoint in &PROTOCOLS {
         let server = answering(endpoint);
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
         let offered = tools();
         let history = history(endpoint);
         for length in 1..=history.len() {
@@ -28,7 +29,7 @@ async fn a_grown_conversation_is_sent_as_if_encoded_anew() {
         let requests = server.requests();
         assert_eq!(requests.len(), history.len());
         for (length, request) in (1..).zip(&requests) {
-            let anew = internals::encode(
+            let anew = internals::encode_request(
                 endpoint.profile(&server.url()),
                 &round(endpoint, &history[..length], &offered),
             );
@@ -42,13 +43,14 @@ async fn a_grown_conversation_is_sent_as_if_encoded_anew() {
 async fn conversations_do_not_mix() {
     for endpoint in &PROTOCOLS {
         let server = answering(endpoint);
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
         let mut sent = turns_of_many(endpoint);
         for request in &sent {
             send(&*provider, request).await;
         }
         for (seen, request) in server.requests().iter().zip(sent.drain(..)) {
-            let anew = internals::encode(endpoint.profile(&server.url()), &request);
+            let anew = internals::encode_request(endpoint.profile(&server.url()), &request);
             assert_eq!(seen.body, anew, "{}", endpoint.label);
         }
     }
@@ -103,7 +105,7 @@ fn round(
 }
 
 fn answering(endpoint: &Endpoint) -> Server {
-    let reply = endpoint.wire.stream(&Script::text(["Yes."]));
+    let reply = endpoint.wire.stream_reply(&Script::text(["Yes."]));
     Server::start(move |_| reply.clone()).unwrap()
 }
 

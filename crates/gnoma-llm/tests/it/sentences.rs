@@ -5,7 +5,7 @@
 
 use futures_util::{StreamExt as _, future::join_all};
 use gnoma_core::{ErrorKind, ProviderError, Secret};
-use gnoma_llm::{Profile, Protocol, connect};
+use gnoma_llm::{Profile, Protocol, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{Reply, Server};
 
@@ -49,10 +49,10 @@ const USUAL_ENDS: [&str; 2] = [" It often ends in /v1beta.", " It often ends in 
 async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
     let (name, key, address) = ORIGINS[origin];
     let reply = match status {
-        302 => Reply::text(status, "").header("location", "https://wifi.example/login"),
+        302 => Reply::text(status, "").with_header("location", "https://wifi.example/login"),
         _ => Reply::new(status, "application/json", r#"{"error":{"message":"it says no"}}"#),
     };
-    let server = Server::queue([reply]).unwrap();
+    let server = Server::start_with_replies([reply]).unwrap();
     let url = server.url();
     let mut profile = match name {
         "work" => Profile::new("work", endpoint.protocol, &url),
@@ -81,7 +81,7 @@ async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
 }
 
 async fn failure(endpoint: &Endpoint, profile: Profile) -> ProviderError {
-    let provider = connect(profile, Http::new(HttpOptions::default()));
+    let provider = connect_provider(profile, Http::new(HttpOptions::default()));
     let mut stream = provider.stream(ask(endpoint, [user("hi")]));
     while let Some(event) = stream.next().await {
         if let Err(error) = event {
@@ -94,7 +94,7 @@ async fn failure(endpoint: &Endpoint, profile: Profile) -> ProviderError {
 #[tokio::test]
 async fn a_gateway_without_the_responses_api_is_told_with_the_protocol_to_set() {
     let body = r#"{"error":{"message":"no such path /responses"}}"#;
-    let server = Server::queue([Reply::new(404, "application/json", body)]).unwrap();
+    let server = Server::start_with_replies([Reply::new(404, "application/json", body)]).unwrap();
     let mut profile = Profile::new("openai", Protocol::Responses, server.url());
     profile.key = Some(Secret::new("k3y".to_owned()));
     profile.address_source = Some("OPENAI_BASE_URL".to_owned());
@@ -146,9 +146,10 @@ async fn every_status_has_a_sentence_with_a_remedy_that_names_its_origin() {
 async fn login_page_in_place_of_the_list_of_models_is_told() {
     for endpoint in &PROTOCOLS {
         let page = Reply::new(200, "text/html", "<!doctype html><title>Guest Wi-Fi</title>");
-        let server = Server::queue([page]).unwrap();
-        let provider = connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
-        let error = provider.models().await.unwrap_err();
+        let server = Server::start_with_replies([page]).unwrap();
+        let provider =
+            connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()));
+        let error = provider.list_models().await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::WrongServer, "{}", endpoint.label);
         assert!(error.message.contains("Guest Wi-Fi"), "{}: {error}", endpoint.label);
         assert!(error.hint.unwrap_or_default().contains("login page"), "{}", endpoint.label);
@@ -163,7 +164,7 @@ async fn small_request_that_is_too_large_is_the_fault_of_a_proxy() {
             "text/html",
             "<html><title>413 Request Entity Too Large</title></html>",
         );
-        let server = Server::queue([page]).unwrap();
+        let server = Server::start_with_replies([page]).unwrap();
         let error = failure(endpoint, endpoint.profile(&server.url())).await;
         assert_eq!(error.kind, ErrorKind::BadRequest, "{}", endpoint.label);
         assert!(

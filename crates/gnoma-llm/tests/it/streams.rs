@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use gnoma_core::{Accumulator, Content, Provider, StopReason, StreamEvent};
-use gnoma_llm::connect;
+use gnoma_llm::connect_provider;
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{End, Failure, Reply, ReplyBody, RetryAfter, Script, Server};
 use tokio::time::{sleep, timeout};
@@ -31,16 +31,16 @@ const WORD: &str = "wordwordword";
 #[tokio::test]
 async fn cuts_do_not_change_an_answer() {
     let script = Script::text(["Grüße ", "an alle 🦀"])
-        .call("call00001", "fs_read", r#"{"path":"ä"}"#)
-        .call("call00002", "bash", "{}");
+        .with_call("call00001", "fs_read", r#"{"path":"ä"}"#)
+        .with_call("call00002", "bash", "{}");
     for endpoint in PROTOCOLS.iter().chain(&COMPATIBLE) {
         for bytes in [1, 7, 64, usize::MAX] {
-            let reply = endpoint.wire.stream(&script).pieces(bytes);
-            let server = Server::queue([reply]).unwrap();
+            let reply = endpoint.wire.stream_reply(&script).with_piece_size(bytes);
+            let server = Server::start_with_replies([reply]).unwrap();
             let answer = read(endpoint, &server).await;
             let label = endpoint.label;
-            assert_eq!(answer.stop(), Some(StopReason::ToolUse), "{label} {bytes}");
-            let message = answer.finish().into_message(None).unwrap();
+            assert_eq!(answer.stop_reason(), Some(StopReason::ToolUse), "{label} {bytes}");
+            let message = answer.into_response().into_message(None).unwrap();
             assert_eq!(message.text_content(), "Grüße an alle 🦀", "{label}");
             let calls: Vec<_> = message.tool_calls().collect();
             assert_eq!(calls[0].name, "fs.read", "{label}");
@@ -55,12 +55,13 @@ async fn cuts_do_not_change_an_answer() {
 async fn the_content_type_does_not_matter() {
     for endpoint in &PROTOCOLS {
         for kind in ["application/octet-stream", "text/html", ""] {
-            let ReplyBody::Bytes(body) = endpoint.wire.stream(&Script::text([WORD])).body else {
+            let ReplyBody::Bytes(body) = endpoint.wire.stream_reply(&Script::text([WORD])).body
+            else {
                 panic!("an endless script")
             };
-            let server = Server::queue([Reply::new(200, kind, body)]).unwrap();
-            let message = read(endpoint, &server).await.finish();
-            assert_eq!(message.content, [Content::text(WORD)], "{}", endpoint.label);
+            let server = Server::start_with_replies([Reply::new(200, kind, body)]).unwrap();
+            let message = read(endpoint, &server).await.into_response();
+            assert_eq!(message.content, [Content::from_text(WORD)], "{}", endpoint.label);
         }
     }
 }
@@ -69,9 +70,9 @@ async fn the_content_type_does_not_matter() {
 async fn bytes_that_are_no_text_are_replaced() {
     for endpoint in &PROTOCOLS {
         let body = body_with(endpoint, WORD, b"gr\xFC\xDFe");
-        let server = Server::queue([Reply::sse(body)]).unwrap();
-        let message = read(endpoint, &server).await.finish();
-        let text = Content::text("gr\u{FFFD}\u{FFFD}e");
+        let server = Server::start_with_replies([Reply::sse(body)]).unwrap();
+        let message = read(endpoint, &server).await.into_response();
+        let text = Content::from_text("gr\u{FFFD}\u{FFFD}e");
         assert_eq!(message.content, [text], "{}", endpoint.label);
     }
 }
@@ -79,7 +80,7 @@ async fn bytes_that_are_no_text_are_replaced() {
 #[tokio::test]
 async fn dropping_the_stream_closes_the_connection() {
     for endpoint in &PROTOCOLS {
-        let server = Server::queue([endless(endpoint)]).unwrap();
+        let server = Server::start_with_replies([endless(endpoint)]).unwrap();
         let provider = provider(endpoint, &server);
         let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
         first_words(&mut answer).await;
@@ -94,8 +95,8 @@ async fn dropping_the_stream_closes_the_connection() {
 #[tokio::test]
 async fn dropping_a_waiting_stream_closes_the_connection() {
     for endpoint in &PROTOCOLS {
-        let reply = endpoint.wire.stream(&Script::text([WORD]));
-        let server = Server::queue([reply.ending(End::Stall(0))]).unwrap();
+        let reply = endpoint.wire.stream_reply(&Script::text([WORD]));
+        let server = Server::start_with_replies([reply.with_end(End::Stall(0))]).unwrap();
         let provider = provider(endpoint, &server);
         let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
         let mut heard = Vec::new();
@@ -115,11 +116,11 @@ async fn dropping_a_waiting_stream_closes_the_connection() {
 #[tokio::test]
 async fn a_stream_that_is_not_polled_sends_nothing() {
     let endpoint = &PROTOCOLS[0];
-    let server = Server::queue([endless(endpoint)]).unwrap();
+    let server = Server::start_with_replies([endless(endpoint)]).unwrap();
     let provider = provider(endpoint, &server);
     let answer = provider.stream(ask(endpoint, [user("Hello")]));
     sleep(QUIET).await;
-    assert_eq!(server.connections(), 0);
+    assert_eq!(server.connection_count(), 0);
     drop(answer);
 }
 
@@ -127,7 +128,7 @@ async fn a_stream_that_is_not_polled_sends_nothing() {
 #[tokio::test]
 async fn a_slow_consumer_slows_the_sender() {
     for endpoint in &PROTOCOLS {
-        let server = Server::queue([endless(endpoint)]).unwrap();
+        let server = Server::start_with_replies([endless(endpoint)]).unwrap();
         let provider = provider(endpoint, &server);
         let mut answer = provider.stream(ask(endpoint, [user("Hello")]));
         first_words(&mut answer).await;
@@ -169,7 +170,8 @@ async fn first_words(answer: &mut gnoma_core::EventStream) {
 /// A stream that says the same for ever.
 fn endless(endpoint: &Endpoint) -> Reply {
     let words = WORD.repeat(1000);
-    let ReplyBody::Bytes(body) = endpoint.wire.stream(&Script::text([words.as_str()])).body else {
+    let ReplyBody::Bytes(body) = endpoint.wire.stream_reply(&Script::text([words.as_str()])).body
+    else {
         panic!("an endless script")
     };
     let body = String::from_utf8(body.to_vec()).unwrap();
@@ -179,7 +181,7 @@ fn endless(endpoint: &Endpoint) -> Reply {
     let unit_end = at + body[at..].find(end).unwrap() + end.len();
     let unit = body[..unit_end - end.len()].rfind(end);
     let unit = unit.map_or(0, |before| before + end.len());
-    Reply::endless(
+    Reply::endless_stream(
         "text/event-stream",
         body[..unit_end].to_owned(),
         body[unit..unit_end].to_owned(),
@@ -188,7 +190,7 @@ fn endless(endpoint: &Endpoint) -> Reply {
 
 /// A good answer in which `mark` is replaced by `bytes`.
 fn body_with(endpoint: &Endpoint, mark: &str, bytes: &[u8]) -> Vec<u8> {
-    let ReplyBody::Bytes(body) = endpoint.wire.stream(&Script::text([mark])).body else {
+    let ReplyBody::Bytes(body) = endpoint.wire.stream_reply(&Script::text([mark])).body else {
         panic!("an endless script")
     };
     let mark = mark.as_bytes();
@@ -204,7 +206,7 @@ fn body_with(endpoint: &Endpoint, mark: &str, bytes: &[u8]) -> Vec<u8> {
 }
 
 fn provider(endpoint: &Endpoint, server: &Server) -> std::sync::Arc<dyn Provider> {
-    connect(endpoint.profile(&server.url()), Http::new(HttpOptions::default()))
+    connect_provider(endpoint.profile(&server.url()), Http::new(HttpOptions::default()))
 }
 
 /// A good answer, whole.
@@ -224,10 +226,11 @@ async fn junk_after_a_complete_answer_is_nothing_wherever_it_is_cut() {
     let ollama = PROTOCOLS.iter().find(|endpoint| endpoint.label == "ollama").unwrap();
     let line = r#"{"message":{"content":"hi"},"done":true,"done_reason":"stop"}"#;
     for bytes in [1, usize::MAX] {
-        let reply = Reply::new(200, "application/x-ndjson", format!("{line}\n oops")).pieces(bytes);
-        let server = Server::queue([reply]).unwrap();
+        let reply = Reply::new(200, "application/x-ndjson", format!("{line}\n oops"))
+            .with_piece_size(bytes);
+        let server = Server::start_with_replies([reply]).unwrap();
         let answer = read(ollama, &server).await;
-        assert_eq!(answer.stop(), Some(StopReason::EndTurn), "pieces of {bytes}");
+        assert_eq!(answer.stop_reason(), Some(StopReason::EndTurn), "pieces of {bytes}");
     }
 }
 
@@ -242,8 +245,9 @@ async fn whole_calls_survive_a_stop_that_nobody_knows() {
     ];
     let mut changed = 0;
     for endpoint in &PROTOCOLS {
-        let script = Script::text([""; 0]).call("call_a", "fs_ls", "{}").stop(StopReason::ToolUse);
-        let mut reply = endpoint.wire.stream(&script);
+        let script =
+            Script::text([""; 0]).with_call("call_a", "fs_ls", "{}").with_stop(StopReason::ToolUse);
+        let mut reply = endpoint.wire.stream_reply(&script);
         let ReplyBody::Bytes(body) = &reply.body else { panic!() };
         let mut text = String::from_utf8(body.to_vec()).unwrap();
         for (known, unknown) in words {
@@ -251,9 +255,9 @@ async fn whole_calls_survive_a_stop_that_nobody_knows() {
             text = text.replace(known, unknown);
         }
         reply.body = ReplyBody::Bytes(text.into());
-        let server = Server::queue([reply]).unwrap();
+        let server = Server::start_with_replies([reply]).unwrap();
         let answer = read(endpoint, &server).await;
-        let stop = answer.settled(answer.stop().unwrap());
+        let stop = answer.effective_stop_reason(answer.stop_reason().unwrap());
         assert_eq!(stop, StopReason::ToolUse, "{}", endpoint.label);
     }
     assert!(changed >= 4, "{changed}");
@@ -263,13 +267,15 @@ async fn whole_calls_survive_a_stop_that_nobody_knows() {
 #[tokio::test]
 async fn limits_come_first_whether_the_call_is_answered_or_refused() {
     for endpoint in PROTOCOLS.iter().chain(&COMPATIBLE) {
-        let answered = endpoint.wire.stream(&Script::text([WORD]));
-        let refused = endpoint.wire.failure(&Failure::RateLimited(Some(RetryAfter::Seconds(7))));
+        let answered = endpoint.wire.stream_reply(&Script::text([WORD]));
+        let refused =
+            endpoint.wire.failure_reply(&Failure::RateLimited(Some(RetryAfter::Seconds(7))));
         for (reply, is_answered) in [(answered, true), (refused, false)] {
-            let reply = reply.header("x-ratelimit-limit-requests", "50").header("x-other", "1");
-            let server = Server::queue([reply]).unwrap();
+            let reply =
+                reply.with_header("x-ratelimit-limit-requests", "50").with_header("x-other", "1");
+            let server = Server::start_with_replies([reply]).unwrap();
             let http = Http::new(HttpOptions::default());
-            let provider = connect(endpoint.profile(&server.url()), http);
+            let provider = connect_provider(endpoint.profile(&server.url()), http);
             let mut stream = provider.stream(ask(endpoint, [user("hello")]));
             let first = timeout(PATIENCE, stream.next()).await.unwrap().unwrap().unwrap();
             let StreamEvent::RateLimits { headers } = first else { panic!("{first:?}") };

@@ -34,13 +34,13 @@ pub(super) struct Hints {
 }
 
 /// Only the person's own words hint at anything.
-pub(super) fn hints(reading: &Reading, table: &PhraseTable) -> Hints {
+pub(super) fn find_hints(reading: &Reading, table: &PhraseTable) -> Hints {
     let mut hints = Hints::default();
     let mut counted = vec![0_u8; table.hints.len()];
     let own = reading.words.iter().enumerate().filter(|(_, word)| word.region == Region::Plain);
     for (place, _) in own {
         let word = |at| reading.word_in_sentence(place, at);
-        let Some(found) = table.hints.find(place, word, |_| Some(0)) else { continue };
+        let Some(found) = table.hints.find_phrase(place, word, |_| Some(0)) else { continue };
         let Some(times) = counted.get_mut(found.entry).filter(|times| **times < MOST_REPEATS)
         else {
             continue;
@@ -58,7 +58,7 @@ pub(super) fn hints(reading: &Reading, table: &PhraseTable) -> Hints {
     hints
 }
 
-pub(super) fn of(kind: TaskType, reading: &Reading, hints: &Hints) -> u8 {
+pub(super) fn score_complexity(kind: TaskType, reading: &Reading, hints: &Hints) -> u8 {
     let length = (reading.plain_words() / WORDS_PER_POINT).min(MOST_BY_LENGTH);
     let names = (reading.names.len() * POINTS_PER_NAME).min(MOST_BY_PARTS);
     let items = (reading.items * POINTS_PER_ITEM).min(MOST_BY_PARTS);

@@ -25,16 +25,16 @@ impl WordForm {
         }
     }
 
-    fn fits(&self, word: &str) -> bool {
+    fn matches_word(&self, word: &str) -> bool {
         match self {
             Self::Whole(whole) => word == whole,
             Self::Stem(stem) => word.starts_with(stem.as_str()),
         }
     }
 
-    fn key(&self) -> &str {
+    fn lookup_key(&self) -> &str {
         match self {
-            Self::Whole(text) | Self::Stem(text) => key(text),
+            Self::Whole(text) | Self::Stem(text) => word_key(text),
         }
     }
 }
@@ -77,17 +77,17 @@ impl<M> Default for Lexicon<M> {
 
 impl<M> Lexicon<M> {
     /// Adds a phrase; `None` when it is not one.
-    pub(super) fn add(&mut self, phrase: &str, meaning: M) -> Option<()> {
-        let slots = parse(phrase)?;
+    pub(super) fn add_phrase(&mut self, phrase: &str, meaning: M) -> Option<()> {
+        let slots = parse_phrase(phrase)?;
         let Some(Slot::OneOf(first)) = slots.first() else {
             return None;
         };
         let entry = self.entries.len();
         for form in first {
-            match self.by_key.get_mut(form.key()) {
+            match self.by_key.get_mut(form.lookup_key()) {
                 Some(listed) if listed.last() == Some(&entry) => {}
                 Some(listed) => listed.push(entry),
-                None => drop(self.by_key.insert(form.key().to_owned(), vec![entry])),
+                None => drop(self.by_key.insert(form.lookup_key().to_owned(), vec![entry])),
             }
         }
         self.entries.push(PhraseEntry { slots, meaning });
@@ -102,17 +102,17 @@ impl<M> Lexicon<M> {
     /// The phrase of the most words that begins at this place; of equals the heaviest, of these the one added first.
     /// `word` gives the word at a place, `None` where the row ends or a phrase may not go on; `weight` what a meaning
     /// weighs here, `None` where it says nothing.
-    pub(super) fn find<'w>(
+    pub(super) fn find_phrase<'w>(
         &self,
         start: usize,
         word: impl Fn(usize) -> Option<&'w str>,
         weight: impl Fn(&M) -> Option<u32>,
     ) -> Option<PhraseMatch<'_, M>> {
         let mut best: Option<(PhraseMatch<'_, M>, (usize, u32))> = None;
-        for index in self.by_key.get(key(word(start)?))? {
+        for index in self.by_key.get(word_key(word(start)?))? {
             let Some(entry) = self.entries.get(*index) else { continue };
             let Some(weight) = weight(&entry.meaning) else { continue };
-            let Some(places) = places(&entry.slots, start, &word) else { continue };
+            let Some(places) = locate_slots(&entry.slots, start, &word) else { continue };
             let rank = (places.len(), weight);
             if best.as_ref().is_none_or(|(_, best)| rank > *best) {
                 best = Some((PhraseMatch { entry: *index, meaning: &entry.meaning, places }, rank));
@@ -122,13 +122,13 @@ impl<M> Lexicon<M> {
     }
 }
 
-fn key(word: &str) -> &str {
+fn word_key(word: &str) -> &str {
     let end = word.char_indices().nth(KEY_LETTERS).map_or(word.len(), |(end, _)| end);
     word.get(..end).unwrap_or(word)
 }
 
 /// Two gaps never meet, and none begins or ends a phrase.
-fn parse(phrase: &str) -> Option<Vec<Slot>> {
+fn parse_phrase(phrase: &str) -> Option<Vec<Slot>> {
     let slots: Vec<Slot> = phrase
         .split_whitespace()
         .map(|part| match part {
@@ -143,7 +143,7 @@ fn parse(phrase: &str) -> Option<Vec<Slot>> {
 }
 
 /// Returns the places where the words of a phrase stand. A gap takes as few words as it can.
-fn places<'w>(
+fn locate_slots<'w>(
     slots: &[Slot],
     start: usize,
     word: &impl Fn(usize) -> Option<&'w str>,
@@ -155,7 +155,8 @@ fn places<'w>(
             Slot::Gap => may_skip = MOST_GAP,
             Slot::OneOf(forms) => {
                 let fits = |place: &usize| {
-                    word(*place).is_some_and(|word| forms.iter().any(|form| form.fits(word)))
+                    word(*place)
+                        .is_some_and(|word| forms.iter().any(|form| form.matches_word(word)))
                 };
                 let reachable = (at..=at + may_skip).take_while(|place| word(*place).is_some());
                 let place = { reachable }.find(fits)?;
@@ -174,11 +175,11 @@ mod tests {
     fn find(phrases: &[&str], text: &str) -> Option<(usize, Vec<usize>)> {
         let mut lexicon = Lexicon::default();
         for phrase in phrases {
-            lexicon.add(phrase, ()).unwrap();
+            lexicon.add_phrase(phrase, ()).unwrap();
         }
         let words: Vec<&str> = text.split(' ').collect();
         lexicon
-            .find(0, |place| words.get(place).copied(), |()| Some(0))
+            .find_phrase(0, |place| words.get(place).copied(), |()| Some(0))
             .map(|found| (found.entry, found.places))
     }
 
@@ -200,7 +201,7 @@ mod tests {
     #[test]
     fn what_is_no_phrase_is_refused() {
         for phrase in ["", "..", "a ..", ".. a", "a .. .. b", "ab*", "a||b", "*"] {
-            assert!(Lexicon::default().add(phrase, ()).is_none(), "{phrase}");
+            assert!(Lexicon::default().add_phrase(phrase, ()).is_none(), "{phrase}");
         }
     }
 }

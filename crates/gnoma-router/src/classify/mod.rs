@@ -71,15 +71,15 @@ pub struct Classified {
 
 /// Classifies a task by its words.
 #[must_use]
-pub fn classify(text: &str) -> Classified {
-    let table = PhraseTable::shipped();
-    let reading = Reading::of(text, table);
+pub fn classify_text(text: &str) -> Classified {
+    let table = PhraseTable::built_in();
+    let reading = Reading::from_text(text, table);
     let scores = score::by_type(&reading, table);
     let kind = scores.first().map_or(TaskType::Generation, |(kind, _)| *kind);
-    let hints = complexity::hints(&reading, table);
+    let hints = complexity::find_hints(&reading, table);
     Classified {
         kind,
-        complexity: complexity::of(kind, &reading, &hints),
+        complexity: complexity::score_complexity(kind, &reading, &hints),
         needs_tools: needs_tools(kind, &reading, &hints),
         needs_vision: hints.picture,
         decided_by: DecidedBy::Heuristic,
@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     fn kind(text: &str) -> TaskType {
-        classify(text).kind
+        classify_text(text).kind
     }
 
     #[test]
@@ -147,7 +147,7 @@ mod tests {
             "explain TCP slow start",
             "the difference between Rc and Arc?",
         ] {
-            assert!(!classify(text).needs_tools, "{text}");
+            assert!(!classify_text(text).needs_tools, "{text}");
         }
         for text in [
             "how does the scheduler work",
@@ -156,27 +156,27 @@ mod tests {
             "yes",
             "charts stay blank",
         ] {
-            assert!(classify(text).needs_tools, "{text}");
+            assert!(classify_text(text).needs_tools, "{text}");
         }
-        assert!(!classify("what does this do?\n```\nlet x = 1;\n```").needs_tools);
+        assert!(!classify_text("what does this do?\n```\nlet x = 1;\n```").needs_tools);
     }
 
     #[test]
     fn harder_words_are_harder() {
-        let easy = classify("fix the typo in the readme").complexity;
-        let middling = classify("add a --verbose flag").complexity;
-        let hard = classify(
+        let easy = classify_text("fix the typo in the readme").complexity;
+        let middling = classify_text("add a --verbose flag").complexity;
+        let hard = classify_text(
             "redesign the distributed scheduler across the entire codebase with zero downtime",
         )
         .complexity;
         assert!(easy < middling && middling < hard, "{easy} {middling} {hard}");
-        assert!(classify("review security").complexity >= 60);
+        assert!(classify_text("review security").complexity >= 60);
     }
 
     #[test]
     fn pictures_are_noticed() {
-        assert!(classify("make it match the attached mockup").needs_vision);
-        assert!(!classify("draw a diagram of the modules").needs_vision);
+        assert!(classify_text("make it match the attached mockup").needs_vision);
+        assert!(!classify_text("draw a diagram of the modules").needs_vision);
     }
 
     #[test]
@@ -189,16 +189,16 @@ mod tests {
     proptest! {
         #[test]
         fn any_text_has_a_type(text in "\\PC{0,400}|[`\"'>#\n a-z./:_-]{0,400}") {
-            let said = classify(&text);
+            let said = classify_text(&text);
             prop_assert!(said.complexity <= MOST_COMPLEXITY);
             prop_assert!(said.complexity >= said.kind.least_complexity());
-            prop_assert_eq!(&said, &classify(&text));
+            prop_assert_eq!(&said, &classify_text(&text));
             prop_assert!(said.scores.windows(2).all(|pair| pair[0].1 >= pair[1].1));
         }
 
         #[test]
         fn case_does_not_matter(text in "[a-z ,.]{0,200}") {
-            prop_assert_eq!(classify(&text), classify(&text.to_uppercase()));
+            prop_assert_eq!(classify_text(&text), classify_text(&text.to_uppercase()));
         }
     }
 }

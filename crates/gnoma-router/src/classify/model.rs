@@ -52,20 +52,20 @@ pub struct ClassifyQuestion {
 
 /// Returns the question to ask about a text.
 #[must_use]
-pub fn question(text: &str) -> ClassifyQuestion {
+pub fn build_question(text: &str) -> ClassifyQuestion {
     let sent = cut::head_chars(text, MOST_SENT_CHARS);
     ClassifyQuestion {
         system: INSTRUCTIONS,
         user: format!("<request>\n{sent}\n</request>"),
-        schema: schema(),
+        schema: answer_schema(),
     }
 }
 
 /// The form of the answer.
 #[must_use]
-pub fn schema() -> Value {
+pub fn answer_schema() -> Value {
     let mut names = TaskType::ALL.map(TaskType::name);
-    gnoma_core::sort::sort(&mut names);
+    gnoma_core::sort::sort_items(&mut names);
     json!({
         "type": "object",
         "properties": {
@@ -81,25 +81,25 @@ pub fn schema() -> Value {
 /// Returns what is believed after a model was asked: its answer if that makes sense, else the words. `answer` is
 /// `None` when it did not come in time.
 #[must_use]
-pub fn settle(words: Classified, answer: Option<&str>) -> Classified {
+pub fn resolve_answer(words: Classified, answer: Option<&str>) -> Classified {
     answer
-        .and_then(|answer| parse(answer, &words))
+        .and_then(|answer| parse_answer(answer, &words))
         .unwrap_or(Classified { decided_by: DecidedBy::SlmFallback, ..words })
 }
 
 /// Parses a model's answer; `None` for nonsense. Facts that the model was not asked about are kept from the words.
 #[must_use]
-pub fn parse(answer: &str, words: &Classified) -> Option<Classified> {
-    objects(after_thoughts(answer)).iter().find_map(|object| read(object, words))
+pub fn parse_answer(answer: &str, words: &Classified) -> Option<Classified> {
+    find_objects(after_thoughts(answer)).iter().find_map(|object| read_object(object, words))
 }
 
 fn after_thoughts(answer: &str) -> &str {
     answer.rsplit_once(THOUGHT_END).map_or(answer, |(_, said)| said)
 }
 
-fn read(object: &Map<String, Value>, words: &Classified) -> Option<Classified> {
+fn read_object(object: &Map<String, Value>, words: &Classified) -> Option<Classified> {
     let kind: TaskType = object.get("task_type")?.as_str()?.trim().parse().ok()?;
-    let complexity = complexity(object.get("complexity")?)?.max(kind.least_complexity());
+    let complexity = parse_complexity(object.get("complexity")?)?.max(kind.least_complexity());
     Some(Classified {
         kind,
         complexity,
@@ -113,7 +113,7 @@ fn read(object: &Map<String, Value>, words: &Classified) -> Option<Classified> {
 }
 
 /// A whole number is out of 100; one with a point, out of 1, since some models answer so whatever they are told.
-fn complexity(value: &Value) -> Option<u8> {
+fn parse_complexity(value: &Value) -> Option<u8> {
     let number = match value.as_u64() {
         Some(whole) => return u8::try_from(whole).ok().filter(|whole| *whole <= MOST_COMPLEXITY),
         None => value.as_f64()?,
@@ -125,7 +125,7 @@ fn complexity(value: &Value) -> Option<u8> {
 }
 
 /// The objects in a text, whatever stands around them: fences, talk.
-fn objects(text: &str) -> Vec<Map<String, Value>> {
+fn find_objects(text: &str) -> Vec<Map<String, Value>> {
     let mut found = Vec::new();
     let limited: String = text
         .char_indices()
@@ -134,7 +134,8 @@ fn objects(text: &str) -> Vec<Map<String, Value>> {
         .collect();
     let mut rest = limited.as_str();
     for _ in 0..MOST_OBJECTS {
-        let Some(object) = rest.find('{').and_then(|begin| balanced(rest.get(begin..)?)) else {
+        let Some(object) = rest.find('{').and_then(|begin| split_balanced(rest.get(begin..)?))
+        else {
             break;
         };
         rest = object.1;
@@ -146,7 +147,7 @@ fn objects(text: &str) -> Vec<Map<String, Value>> {
 }
 
 /// Splits a text that begins with a brace after the one that closes it; braces in strings do not count.
-fn balanced(text: &str) -> Option<(&str, &str)> {
+fn split_balanced(text: &str) -> Option<(&str, &str)> {
     let (mut depth, mut in_string, mut escaped) = (0_usize, false, false);
     for (at, char) in text.char_indices() {
         match (in_string, char) {
@@ -169,10 +170,10 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::classify::classify;
+    use crate::classify::classify_text;
 
     fn said(answer: &str) -> Option<(TaskType, u8, bool)> {
-        parse(answer, &classify("do it")).map(|said| {
+        parse_answer(answer, &classify_text("do it")).map(|said| {
             assert_eq!(said.decided_by, DecidedBy::Slm);
             (said.kind, said.complexity, said.needs_tools)
         })
@@ -209,16 +210,16 @@ mod tests {
             r#"{"task_type":"debug","complexity":40,"requires_tools":"maybe"}"#,
         ] {
             assert_eq!(said(nonsense), None, "{nonsense}");
-            let settled = settle(classify("fix the crash"), Some(nonsense));
+            let settled = resolve_answer(classify_text("fix the crash"), Some(nonsense));
             assert_eq!(settled.kind, TaskType::Debug);
             assert_eq!(settled.decided_by, DecidedBy::SlmFallback);
         }
-        assert_eq!(settle(classify("hi"), None).decided_by, DecidedBy::SlmFallback);
+        assert_eq!(resolve_answer(classify_text("hi"), None).decided_by, DecidedBy::SlmFallback);
     }
 
     #[test]
     fn the_schema_admits_what_is_understood() {
-        for name in schema()["properties"]["task_type"]["enum"].as_array().unwrap() {
+        for name in answer_schema()["properties"]["task_type"]["enum"].as_array().unwrap() {
             let answer = json!({"task_type": name, "complexity": 70, "requires_tools": true});
             assert!(said(&answer.to_string()).is_some());
         }

@@ -67,9 +67,9 @@ impl TurnFacts {
 impl Classified {
     /// Returns what the task must have, and what it is worth.
     #[must_use]
-    pub fn need(&self, facts: &TurnFacts) -> Need {
+    pub fn to_need(&self, facts: &TurnFacts) -> Need {
         Need {
-            kind: self.kind.kind(),
+            kind: self.kind.task_kind(),
             value_micro_usd: facts.value_micro_usd(self.kind),
             second_micro_usd: facts.second_micro_usd,
             tools: self.needs_tools,
@@ -85,21 +85,21 @@ impl Classified {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classify::classify;
+    use crate::classify::classify_text;
 
     #[test]
     fn worth_is_priority_times_type() {
-        let worth = |text: &str| classify(text).need(&TurnFacts::default()).value_micro_usd;
+        let worth = |text: &str| classify_text(text).to_need(&TurnFacts::default()).value_micro_usd;
         assert_eq!(worth("fix the crash"), 12_000_000);
         assert_eq!(worth("security audit"), 40_000_000);
         let absurd = TurnFacts { task_micro_usd: u64::MAX, ..TurnFacts::default() };
-        assert_eq!(classify("security audit").need(&absurd).value_micro_usd, u64::MAX);
+        assert_eq!(classify_text("security audit").to_need(&absurd).value_micro_usd, u64::MAX);
     }
 
     #[test]
     fn pictures_sent_must_be_seen() {
         let facts = TurnFacts { images: true, ..TurnFacts::default() };
-        assert!(classify("make it blue").need(&facts).vision);
-        assert!(!classify("make it blue").need(&TurnFacts::default()).vision);
+        assert!(classify_text("make it blue").to_need(&facts).vision);
+        assert!(!classify_text("make it blue").to_need(&TurnFacts::default()).vision);
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{table::lines, task_type::TaskType};
+use super::{table::table_lines, task_type::TaskType};
 use crate::{arm::Prior, task::TaskKind};
 
 const LIKENESS: &str = include_str!("priors.tsv");
@@ -20,7 +20,7 @@ pub fn measured_as(kind: TaskType) -> Vec<(TaskKind, f64)> {
         let percent: f64 = columns.next()?.parse().ok()?;
         (kind_told == kind).then_some((measured, percent))
     };
-    lines(LIKENESS).filter_map(read).collect()
+    table_lines(LIKENESS).filter_map(read).collect()
 }
 
 /// Results by measured kind, brought under the types they tell about. Several kinds are averaged by their tasks.
@@ -41,7 +41,7 @@ pub fn by_type(measured: &BTreeMap<TaskKind, Prior>) -> BTreeMap<TaskKind, Prior
         };
         let prior =
             Prior { quality: mean(|prior| prior.quality), cost: mean(|prior| prior.cost), tasks };
-        (!told.is_empty()).then(|| (kind.kind(), prior))
+        (!told.is_empty()).then(|| (kind.task_kind(), prior))
     };
     gnoma_core::sort::to_map(TaskType::ALL.into_iter().filter_map(pooled))
 }
@@ -53,7 +53,7 @@ mod tests {
     #[test]
     fn every_line_that_comes_with_gnoma_is_readable() {
         let read: usize = TaskType::ALL.into_iter().map(|kind| measured_as(kind).len()).sum();
-        assert_eq!(read, lines(LIKENESS).count());
+        assert_eq!(read, table_lines(LIKENESS).count());
     }
 
     #[test]

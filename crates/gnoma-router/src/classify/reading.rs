@@ -74,17 +74,17 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn of(text: &str, table: &PhraseTable) -> Self {
+    pub(super) fn from_text(text: &str, table: &PhraseTable) -> Self {
         let mut reading = Self::default();
         let mut fenced = false;
-        for line in shortened(text).lines() {
+        for line in shorten_text(text).lines() {
             let trimmed = line.trim_start();
             if trimmed.starts_with("```") || trimmed.starts_with("~~~") {
                 fenced = !fenced;
                 reading.has_code = true;
                 continue;
             }
-            let is_log = table.logs.fit(&line.to_lowercase());
+            let is_log = table.logs.matches_line(&line.to_lowercase());
             reading.has_log |= is_log;
             reading.items += usize::from(!fenced && is_item(trimmed));
             let region = match (fenced, is_log) {
@@ -93,7 +93,7 @@ impl Reading {
                 (false, false) if trimmed.starts_with('>') => Region::Quoted,
                 (false, false) => Region::Plain,
             };
-            reading.line(line, region);
+            reading.read_line(line, region);
         }
         reading.find_commands(table);
         reading.find_questions();
@@ -105,36 +105,36 @@ impl Reading {
         self.words.iter().filter(|word| word.region == Region::Plain).count()
     }
 
-    fn line(&mut self, line: &str, region: Region) {
+    fn read_line(&mut self, line: &str, region: Region) {
         if region == Region::Plain {
-            for (piece, quoted) in pieces(line) {
-                self.piece(piece, if quoted { Region::Quoted } else { region });
+            for (piece, quoted) in split_quotes(line) {
+                self.read_piece(piece, if quoted { Region::Quoted } else { region });
             }
         } else {
-            self.piece(line, region);
+            self.read_piece(line, region);
         }
-        self.end(Break::Sentence);
+        self.set_last_break(Break::Sentence);
     }
 
-    fn piece(&mut self, piece: &str, region: Region) {
+    fn read_piece(&mut self, piece: &str, region: Region) {
         for chunk in piece.split_whitespace() {
-            self.chunk(chunk, region);
+            self.read_chunk(chunk, region);
             let after = break_after(chunk);
             if after != Break::None {
-                self.end(after);
+                self.set_last_break(after);
             }
         }
     }
 
-    fn end(&mut self, after: Break) {
+    fn set_last_break(&mut self, after: Break) {
         // The end of a line says less than a mark before it.
         if let Some(last) = self.words.last_mut().filter(|last| !last.after.ends_sentence()) {
             last.after = after;
         }
     }
 
-    fn chunk(&mut self, chunk: &str, region: Region) {
-        let core = core(chunk);
+    fn read_chunk(&mut self, chunk: &str, region: Region) {
+        let core = trim_marks(chunk);
         if is_name(core) {
             if self.names.len() < MOST_MENTIONED && matches!(region, Region::Plain | Region::Quoted)
             {
@@ -144,7 +144,7 @@ impl Reading {
             return;
         }
         for part in core.split(|char: char| !char.is_alphanumeric() && !is_apostrophe(char)) {
-            let word = word(part);
+            let word = normalise_word(part);
             if !word.is_empty() {
                 self.push(word, region);
             }
@@ -204,7 +204,7 @@ impl Reading {
     fn grammar_at(&self, place: usize, table: &PhraseTable) -> Option<(Grammar, usize)> {
         let found = {
             let word = |at| self.word_in_sentence(place, at);
-            table.grammar.find(place, word, |_| Some(0))?
+            table.grammar.find_phrase(place, word, |_| Some(0))?
         };
         Some((*found.meaning, found.places.len()))
     }
@@ -227,7 +227,7 @@ impl Reading {
 }
 
 /// The part of the text that is looked at.
-fn shortened(text: &str) -> Cow<'_, str> {
+fn shorten_text(text: &str) -> Cow<'_, str> {
     if text.len() <= MOST_TEXT_BYTES {
         return text.into();
     }
@@ -238,7 +238,7 @@ fn shortened(text: &str) -> Cow<'_, str> {
 }
 
 /// Splits a line into what is said and what is quoted. A quote that does not end on its line is none.
-fn pieces(line: &str) -> Vec<(&str, bool)> {
+fn split_quotes(line: &str) -> Vec<(&str, bool)> {
     let last = QUOTES.map(|(_, close)| line.rfind(close));
     let mut pieces = Vec::new();
     let (mut begin, mut open): (usize, Option<char>) = (0, None);
@@ -288,7 +288,7 @@ fn is_apostrophe(char: char) -> bool {
 }
 
 /// Without the marks around it; those a path begins with stay.
-fn core(chunk: &str) -> &str {
+fn trim_marks(chunk: &str) -> &str {
     let begins_path = |char: char| matches!(char, '.' | '/' | '~' | '@' | '_');
     chunk
         .trim_start_matches(|char: char| !char.is_alphanumeric() && !begins_path(char))
@@ -312,7 +312,7 @@ fn is_name(core: &str) -> bool {
 }
 
 /// One word in lower case, without its apostrophes at either end and without what French elides before it.
-fn word(part: &str) -> String {
+fn normalise_word(part: &str) -> String {
     let part = part.trim_matches(is_apostrophe);
     let lower: String = part
         .chars()
@@ -331,7 +331,7 @@ mod tests {
     use super::*;
 
     fn heads(text: &str) -> Vec<String> {
-        let words = Reading::of(text, PhraseTable::shipped()).words;
+        let words = Reading::from_text(text, PhraseTable::built_in()).words;
         words.into_iter().filter(|word| word.head).map(|word| word.text).collect()
     }
 
@@ -345,14 +345,17 @@ mod tests {
 
     #[test]
     fn quotes_end_on_their_line() {
-        assert_eq!(pieces("say \"a b\" now"), [("say ", false), ("a b", true), (" now", false)]);
-        assert_eq!(pieces("5\" wide"), [("5\" wide", false)]);
+        assert_eq!(
+            split_quotes("say \"a b\" now"),
+            [("say ", false), ("a b", true), (" now", false)]
+        );
+        assert_eq!(split_quotes("5\" wide"), [("5\" wide", false)]);
     }
 
     #[test]
     fn words_lose_what_is_elided() {
-        assert_eq!(word("L’erreur"), "erreur");
-        assert_eq!(word("don’t"), "don't");
-        assert_eq!(word("'quoted'"), "quoted");
+        assert_eq!(normalise_word("L’erreur"), "erreur");
+        assert_eq!(normalise_word("don’t"), "don't");
+        assert_eq!(normalise_word("'quoted'"), "quoted");
     }
 }

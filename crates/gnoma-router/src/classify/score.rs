@@ -45,12 +45,12 @@ pub(super) fn by_type(reading: &Reading, table: &PhraseTable) -> Vec<(TaskType, 
             Some(true) => reading.word_in_sentence(place, at).map(|_| ""),
             None => None,
         };
-        match table.votes.find(place, free_word, |vote| weight_at(vote, word)) {
+        match table.votes.find_phrase(place, free_word, |vote| weight_at(vote, word)) {
             Some(found) => {
                 if place >= negated_until {
-                    tally.count(&found, word);
+                    tally.count_match(&found, word);
                 }
-                take(&mut taken, &found.places);
+                mark_taken(&mut taken, &found.places);
             }
             None if word.negates => negated_until = place + 1 + NEGATION_REACH,
             None => {}
@@ -60,15 +60,15 @@ pub(super) fn by_type(reading: &Reading, table: &PhraseTable) -> Vec<(TaskType, 
         }
     }
     if reading.has_log {
-        tally.add(TaskType::Debug, LOG_POINTS);
+        tally.add_points(TaskType::Debug, LOG_POINTS);
     }
     if reading.asks {
-        tally.add(TaskType::Explain, QUESTION_POINTS);
+        tally.add_points(TaskType::Explain, QUESTION_POINTS);
     }
-    tally.ranked()
+    tally.into_ranked()
 }
 
-fn take(taken: &mut [bool], places: &[usize]) {
+fn mark_taken(taken: &mut [bool], places: &[usize]) {
     for place in places {
         if let Some(taken) = taken.get_mut(*place) {
             *taken = true;
@@ -102,7 +102,7 @@ impl TypeTally {
         }
     }
 
-    fn count(&mut self, found: &PhraseMatch<'_, Vote>, word: &TextWord) {
+    fn count_match(&mut self, found: &PhraseMatch<'_, Vote>, word: &TextWord) {
         let Some(kind) = found.meaning.kind else { return };
         let Some(times) = self.counted.get_mut(found.entry) else { return };
         let Some(weight) = weight_at(found.meaning, word) else { return };
@@ -115,16 +115,16 @@ impl TypeTally {
         let later = word.clause > first && !word.asked;
         let clause_percent = if later { LATER_CLAUSE } else { PERCENT };
         let weight = weight * region_percent(word.region) / PERCENT;
-        self.add(kind, weight * clause_percent / PERCENT);
+        self.add_points(kind, weight * clause_percent / PERCENT);
     }
 
-    fn add(&mut self, kind: TaskType, points: u32) {
+    fn add_points(&mut self, kind: TaskType, points: u32) {
         if let Some((_, sum)) = self.points.iter_mut().find(|(other, _)| *other == kind) {
             *sum += points;
         }
     }
 
-    fn ranked(self) -> Vec<(TaskType, u32)> {
+    fn into_ranked(self) -> Vec<(TaskType, u32)> {
         let mut ranked: Vec<_> = { self.points }.into_iter().filter(|(_, sum)| *sum > 0).collect();
         gnoma_core::sort::by_key(&mut ranked, |(_, sum)| std::cmp::Reverse(*sum));
         ranked

@@ -59,7 +59,7 @@ pub(super) struct LogMarks {
 
 impl LogMarks {
     /// Reports whether a line is one of a log. `line` is in lower case.
-    pub(super) fn fit(&self, line: &str) -> bool {
+    pub(super) fn matches_line(&self, line: &str) -> bool {
         let line = line.trim_start();
         self.start.iter().any(|mark| line.starts_with(mark.as_str()))
             || self.within.iter().any(|mark| line.contains(mark.as_str()))
@@ -77,39 +77,39 @@ pub(super) struct PhraseTable {
 
 impl PhraseTable {
     /// The one that comes with gnoma.
-    pub(super) fn shipped() -> &'static Self {
+    pub(super) fn built_in() -> &'static Self {
         static TABLE: LazyLock<PhraseTable> = LazyLock::new(|| {
             let mut table = PhraseTable::default();
-            for line in lines(&unpack(SHIPPED)) {
+            for line in table_lines(&unpack(SHIPPED)) {
                 // Every line that comes with gnoma is tested to be readable.
-                let _readable = table.read(line);
+                let _readable = table.read_line(line);
             }
             table
         });
         &TABLE
     }
 
-    fn read(&mut self, line: &str) -> Option<()> {
+    fn read_line(&mut self, line: &str) -> Option<()> {
         let mut columns = line.split('\t');
         let (meaning, place) = (columns.next()?, columns.next()?);
         let weight: u32 = columns.next()?.parse().ok()?;
         let phrase = columns.next()?;
         match meaning {
-            "lead" => self.grammar.add(phrase, Grammar::Lead),
-            "join" => self.grammar.add(phrase, Grammar::Join),
-            "not" => self.grammar.add(phrase, Grammar::Not),
-            "hard" => self.hints.add(phrase, Hint::Harder(weight)),
-            "easy" => self.hints.add(phrase, Hint::Easier(weight)),
-            "project" => self.hints.add(phrase, Hint::Project),
-            "general" => self.hints.add(phrase, Hint::General),
-            "act" => self.hints.add(phrase, Hint::Acts),
-            "see" => self.hints.add(phrase, Hint::Picture),
+            "lead" => self.grammar.add_phrase(phrase, Grammar::Lead),
+            "join" => self.grammar.add_phrase(phrase, Grammar::Join),
+            "not" => self.grammar.add_phrase(phrase, Grammar::Not),
+            "hard" => self.hints.add_phrase(phrase, Hint::Harder(weight)),
+            "easy" => self.hints.add_phrase(phrase, Hint::Easier(weight)),
+            "project" => self.hints.add_phrase(phrase, Hint::Project),
+            "general" => self.hints.add_phrase(phrase, Hint::General),
+            "act" => self.hints.add_phrase(phrase, Hint::Acts),
+            "see" => self.hints.add_phrase(phrase, Hint::Picture),
             "log" => self.mark_of_log(place, phrase),
-            kind => self.vote(kind, place, weight, phrase),
+            kind => self.add_vote(kind, place, weight, phrase),
         }
     }
 
-    fn vote(&mut self, kind: &str, place: &str, weight: u32, phrase: &str) -> Option<()> {
+    fn add_vote(&mut self, kind: &str, place: &str, weight: u32, phrase: &str) -> Option<()> {
         let kind = if kind == "-" { None } else { Some(kind.parse().ok()?) };
         let place = match place {
             "verb" => PhrasePosition::Verb,
@@ -117,7 +117,7 @@ impl PhraseTable {
             "any" => PhrasePosition::Any,
             _ => return None,
         };
-        self.votes.add(phrase, Vote { kind, place, weight })
+        self.votes.add_phrase(phrase, Vote { kind, place, weight })
     }
 
     fn mark_of_log(&mut self, place: &str, mark: &str) -> Option<()> {
@@ -132,7 +132,7 @@ impl PhraseTable {
 }
 
 /// The lines of a table that hold something.
-pub(super) fn lines(table: &str) -> impl Iterator<Item = &str> {
+pub(super) fn table_lines(table: &str) -> impl Iterator<Item = &str> {
     table.lines().filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn every_line_that_comes_with_gnoma_is_readable() {
-        for line in lines(&unpack(SHIPPED)) {
-            assert!(PhraseTable::default().read(line).is_some(), "{line}");
+        for line in table_lines(&unpack(SHIPPED)) {
+            assert!(PhraseTable::default().read_line(line).is_some(), "{line}");
             assert_eq!(line, line.to_lowercase());
         }
     }

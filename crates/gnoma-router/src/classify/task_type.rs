@@ -71,7 +71,7 @@ impl TaskType {
 
     /// The kind under which the router learns about it.
     #[must_use]
-    pub fn kind(self) -> TaskKind {
+    pub fn task_kind(self) -> TaskKind {
         TaskKind::new(self.name())
     }
 
@@ -118,10 +118,10 @@ impl TaskType {
 
 /// A name as it is compared: without case and without what joins words.
 pub(crate) fn plain_name(name: &str) -> String {
-    plain(name).collect()
+    plain_letters(name).collect()
 }
 
-fn plain(name: &str) -> impl Iterator<Item = char> {
+fn plain_letters(name: &str) -> impl Iterator<Item = char> {
     name.chars().filter(|char| !matches!(char, '_' | '-' | ' ')).flat_map(char::to_lowercase)
 }
 
@@ -132,7 +132,7 @@ impl FromStr for TaskType {
     fn from_str(name: &str) -> Result<Self, UnknownType> {
         Self::ALL
             .into_iter()
-            .find(|kind| plain(kind.name()).eq(plain(name)))
+            .find(|kind| plain_letters(kind.name()).eq(plain_letters(name)))
             .ok_or_else(|| UnknownType(name.to_owned()))
     }
 }

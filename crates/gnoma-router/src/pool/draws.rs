@@ -42,9 +42,9 @@ struct Set {
 
 impl Set {
     /// The limits that `rates` mean at the set's vendor.
-    fn limits(&self, rates: &Rates) -> Vec<Limit> {
+    fn vendor_limits(&self, rates: &Rates) -> Vec<Limit> {
         let counted =
-            |limit: Limit| Limit { unit: tiers::counted(limit.unit, &self.vendor), ..limit };
+            |limit: Limit| Limit { unit: tiers::counted_unit(limit.unit, &self.vendor), ..limit };
         rates.limits().into_iter().map(counted).collect()
     }
 }
@@ -111,14 +111,14 @@ impl PoolLimits {
     ///
     /// # Errors
     /// Nobody knows that tier; the stated rates are added all the same.
-    pub fn add(
+    pub fn add_rates(
         &mut self,
         set: &str,
         rates: Rates,
         vendor: &str,
         tier: Option<&str>,
     ) -> Result<(), UnknownTier> {
-        let known = tier.and_then(|name| tiers::tier(vendor, name));
+        let known = tier.and_then(|name| tiers::find_tier(vendor, name));
         let vendor_name = vendor.to_owned();
         self.sets.insert(set.to_owned(), Set { rates, vendor: vendor_name, tier: known });
         match tier {
@@ -134,29 +134,30 @@ impl PoolLimits {
     /// The pools of a call. Those without limits are only counted, so that a limit that is set later
     /// finds what was spent before.
     #[must_use]
-    pub fn draws(&self, call: &PlannedCall<'_>, learnt: &Learnt) -> Vec<Draw> {
+    pub fn draws_for_call(&self, call: &PlannedCall<'_>, learnt: &Learnt) -> Vec<Draw> {
         let caps = &self.caps;
         let mut draws = vec![
-            capped(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
-            capped(
+            cap_draw(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
+            cap_draw(
                 &Pool::Project(call.project.to_owned()),
                 [(Window::Day, caps.project_day), (Window::Month, caps.project_month)],
             ),
         ];
-        for scope in call.scope.chain() {
+        for scope in call.scope.self_and_ancestors() {
             // The stricter of its own limit and of the cap that all sessions have.
             let most = [scope.limit(), caps.session].into_iter().flatten().min();
-            draws.push(capped(&Pool::Session(scope.session().to_owned()), [(Window::Ever, most)]));
+            draws
+                .push(cap_draw(&Pool::Session(scope.session().to_owned()), [(Window::Ever, most)]));
             if caps.turn.is_some() {
                 let turn = Pool::Turn(scope.turn().to_owned());
-                draws.push(capped(&turn, [(Window::Ever, caps.turn)]));
+                draws.push(cap_draw(&turn, [(Window::Ever, caps.turn)]));
             }
         }
         let mut names: Vec<&str> = vec![&call.arm.provider];
         names.extend(call.sets.iter().map(String::as_str));
         for (at, name) in names.iter().enumerate() {
             if !names.iter().take(at).any(|earlier| earlier == name) {
-                draws.extend(self.rated(name, call.arm));
+                draws.extend(self.rate_draws(name, call.arm));
             }
         }
         let told = learnt.limits(call.arm);
@@ -166,27 +167,28 @@ impl PoolLimits {
         draws
     }
 
-    fn rated(&self, name: &str, arm: &ModelRef) -> Vec<Draw> {
+    fn rate_draws(&self, name: &str, arm: &ModelRef) -> Vec<Draw> {
         let whole = Pool::Rates(name.to_owned()).to_string();
         let Some(set) = self.sets.get(name) else {
             return vec![Draw { pool: whole, limits: Vec::new() }];
         };
-        let part = set.tier.and_then(|tier| tier.part(&arm.model));
+        let part = set.tier.and_then(|tier| tier.part_for_model(&arm.model));
         let below = match (part, set.tier) {
             // What the plan counts apart does not count into the rest of the plan.
             (Some(_), _) | (None, None) => Rates::default(),
             (None, Some(tier)) => tier.rates.clone(),
         };
-        let mut draws = vec![Draw { pool: whole, limits: set.limits(&set.rates.or(&below)) }];
+        let mut draws =
+            vec![Draw { pool: whole, limits: set.vendor_limits(&set.rates.with_fallback(&below)) }];
         if let Some(part) = part {
             let pool = Pool::Part(name.to_owned(), part.word.clone()).to_string();
-            draws.push(Draw { pool, limits: set.limits(&part.rates) });
+            draws.push(Draw { pool, limits: set.vendor_limits(&part.rates) });
         }
         draws
     }
 }
 
-fn capped<const N: usize>(pool: &Pool, caps: [(Window, Option<u64>); N]) -> Draw {
+fn cap_draw<const N: usize>(pool: &Pool, caps: [(Window, Option<u64>); N]) -> Draw {
     let limits = caps
         .into_iter()
         .filter_map(|(window, most)| Some(Limit { unit: Unit::MicroUsd, window, most: most? }))
@@ -205,7 +207,7 @@ mod tests {
     fn draws(limits: &PoolLimits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
         let scope = Scope::new("s").in_turn("t");
         let call = PlannedCall { arm, sets, scope: &scope, project: "p" };
-        let draws = limits.draws(&call, &Learnt::default());
+        let draws = limits.draws_for_call(&call, &Learnt::default());
         for draw in &draws {
             assert!(
                 Pool::parse(&draw.pool).is_some_and(|p| p.to_string() == draw.pool),
@@ -219,8 +221,8 @@ mod tests {
     fn caps_hold_for_all_arms_and_rates_for_their_own() {
         let mut limits = PoolLimits::new(Caps { turn: Some(5), day: Some(7), ..Caps::default() });
         let rates = Rates { rpm: Some(3), ..Rates::default() };
-        limits.add("one", rates.clone(), "one", None).unwrap();
-        limits.add("shared", rates, "shared", None).unwrap();
+        limits.add_rates("one", rates.clone(), "one", None).unwrap();
+        limits.add_rates("shared", rates, "shared", None).unwrap();
         let ours = draws(&limits, &arm("one", "m"), &["shared".into(), "one".into()]);
         let theirs = draws(&limits, &arm("two", "m"), &[]);
         let with_limits = |draws: &BTreeMap<String, Vec<Limit>>| -> Vec<String> {
@@ -240,12 +242,12 @@ mod tests {
 
         let limits = PoolLimits::new(Caps { turn: Some(5), session: Some(50), ..Caps::default() });
         let root = Arc::new(Scope::new("s").in_turn("s-1"));
-        let child = Arc::new(root.child("c", Some(20)).unwrap().in_turn("c-1"));
-        let grandchild = child.child("g", Some(90)).unwrap().in_turn("g-1");
+        let child = Arc::new(root.for_child("c", Some(20)).unwrap().in_turn("c-1"));
+        let grandchild = child.for_child("g", Some(90)).unwrap().in_turn("g-1");
         let arm = arm("one", "m");
         let most = |scope: &Scope| -> Vec<(String, Vec<u64>)> {
             let call = PlannedCall { arm: &arm, sets: &[], scope, project: "p" };
-            let draws = limits.draws(&call, &Learnt::default()).into_iter();
+            let draws = limits.draws_for_call(&call, &Learnt::default()).into_iter();
             let most = |draw: &Draw| draw.limits.iter().map(|limit| limit.most).collect();
             let kept = draws.filter(|draw| !draw.limits.is_empty());
             kept.map(|draw| (draw.pool.clone(), most(&draw))).collect()
@@ -261,10 +263,10 @@ mod tests {
 
         let mut last = root;
         for depth in 2..=MAX_DEPTH {
-            last = Arc::new(last.child(format!("{depth}"), None).unwrap());
+            last = Arc::new(last.for_child(format!("{depth}"), None).unwrap());
         }
-        assert_eq!(last.chain().count(), MAX_DEPTH);
-        assert_eq!(last.child("more", None), Err(TooDeep));
+        assert_eq!(last.self_and_ancestors().count(), MAX_DEPTH);
+        assert_eq!(last.for_child("more", None), Err(TooDeep));
     }
 
     #[test]
@@ -272,7 +274,7 @@ mod tests {
         let mut limits = PoolLimits::default();
         for (set, custom) in [("one", 1), ("three", 3)] {
             let rates = Rates { custom: Some(custom), custom_month: Some(12), ..Rates::default() };
-            limits.add(set, rates, set, None).unwrap();
+            limits.add_rates(set, rates, set, None).unwrap();
         }
         let both = draws(&limits, &arm("one", "m"), &["three".into()]);
         assert_eq!((both["rates:one"][0].most, both["rates:three"][0].most), (12, 4));
@@ -282,7 +284,7 @@ mod tests {
     fn a_tier_gives_what_is_not_stated_and_counts_parts_apart() {
         let mut limits = PoolLimits::default();
         let stated = Rates { rpm: Some(7), ..Rates::default() };
-        limits.add("anthropic", stated, "anthropic", Some("tier-1")).unwrap();
+        limits.add_rates("anthropic", stated, "anthropic", Some("tier-1")).unwrap();
         let large = draws(&limits, &arm("anthropic", "claude-opus"), &[]);
         assert_eq!(large["rates:anthropic"].len(), 3);
         assert_eq!(large["rates:anthropic"][0].most, 7);
@@ -292,10 +294,10 @@ mod tests {
         let small = draws(&limits, &arm("anthropic", "claude-haiku"), &[]);
         assert_eq!(small["rates:anthropic"].len(), 1, "what was stated holds for all");
         assert_eq!(small["part:anthropic/haiku"].len(), 3);
-        limits.add("openai", Rates::default(), "openai", Some("1")).unwrap();
+        limits.add_rates("openai", Rates::default(), "openai", Some("1")).unwrap();
         let openai = draws(&limits, &arm("openai", "gpt"), &[]);
         assert!(units(&openai["rates:openai"]).contains(&Unit::AllTokens));
-        let unknown = limits.add("x", Rates::default(), "google", Some("gold")).unwrap_err();
+        let unknown = limits.add_rates("x", Rates::default(), "google", Some("gold")).unwrap_err();
         assert!(unknown.to_string().contains("`free`"), "{unknown}");
     }
 }

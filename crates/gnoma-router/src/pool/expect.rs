@@ -17,7 +17,7 @@ pub struct Expectation {
 
 /// Returns what a call is expected to take.
 #[must_use]
-pub fn expected(call: &Expectation, price: &Price) -> Amount {
+pub fn expected_amount(call: &Expectation, price: &Price) -> Amount {
     let cached = call.cached_tokens.min(call.prompt_tokens);
     let most = call.max_output_tokens.unwrap_or(u64::MAX);
     let usage = Usage {
@@ -26,7 +26,7 @@ pub fn expected(call: &Expectation, price: &Price) -> Amount {
         output: call.typical_output_tokens.min(most),
         ..Usage::default()
     };
-    taken(&usage, price)
+    used_amount(&usage, price)
 }
 
 /// The shortest answer worth a call, in tokens.
@@ -34,14 +34,14 @@ const LEAST_ANSWER: u64 = 256;
 
 /// The call with the shortest answer that is worth it.
 #[must_use]
-pub fn shortest(call: &Amount, price: &Price) -> Amount {
+pub fn shortest_call(call: &Amount, price: &Price) -> Amount {
     with_answer(call, price, call.output.min(LEAST_ANSWER))
 }
 
 /// The call with as long an answer as so much money lasts for; `None` where that is shorter than is worth it, or no
 /// shorter than it was expected.
 #[must_use]
-pub fn shorter(call: &Amount, price: &Price, micro_usd: u64) -> Option<Amount> {
+pub fn shorten_call(call: &Amount, price: &Price, micro_usd: u64) -> Option<Amount> {
     let prompt = with_answer(call, price, 0).micro_usd;
     let left = u128::from(micro_usd.checked_sub(prompt)?);
     let tokens = left.saturating_mul(1_000_000).checked_div(u128::from(price.output))?;
@@ -50,20 +50,20 @@ pub fn shorter(call: &Amount, price: &Price, micro_usd: u64) -> Option<Amount> {
 }
 
 fn with_answer(call: &Amount, price: &Price, output: u64) -> Amount {
-    let answer = |output| price.of(&Usage { output, ..Usage::default() });
+    let answer = |output| price.cost_micro_usd(&Usage { output, ..Usage::default() });
     let prompt = call.micro_usd.saturating_sub(answer(call.output));
     Amount { output, micro_usd: prompt.saturating_add(answer(output)), ..*call }
 }
 
 /// Returns what a call took.
 #[must_use]
-pub fn taken(usage: &Usage, price: &Price) -> Amount {
+pub fn used_amount(usage: &Usage, price: &Price) -> Amount {
     Amount {
         requests: 1,
-        input: usage.prompt(),
+        input: usage.prompt_tokens(),
         cached: usage.cache_read,
         output: usage.output,
-        micro_usd: price.of(usage),
+        micro_usd: price.cost_micro_usd(usage),
         cache_write: usage.cache_write,
     }
 }
@@ -91,11 +91,11 @@ mod tests {
                 typical_output_tokens: typical,
                 ..Expectation::default()
             };
-            let call = expected(&call, &price);
-            let least = shortest(&call, &price);
+            let call = expected_amount(&call, &price);
+            let least = shortest_call(&call, &price);
             prop_assert!(least.micro_usd <= call.micro_usd && least.output <= LEAST_ANSWER);
             // A begun micro-dollar counts as whole, for the prompt and for the answer.
-            match shorter(&call, &price, money) {
+            match shorten_call(&call, &price, money) {
                 Some(shorter) => {
                     prop_assert!(shorter.micro_usd <= money + 1, "{shorter:?}");
                     prop_assert!((LEAST_ANSWER..call.output).contains(&shorter.output));
@@ -123,15 +123,15 @@ mod tests {
                 typical_output_tokens: typical,
                 ..Expectation::default()
             };
-            let amount = expected(&call, &price);
+            let amount = expected_amount(&call, &price);
             prop_assert_eq!((amount.requests, amount.input), (1, prompt));
-            prop_assert_eq!(amount.of(Unit::Input), prompt.saturating_sub(cached));
-            let cold = expected(&Expectation { cached_tokens: 0, ..call }, &price);
+            prop_assert_eq!(amount.in_unit(Unit::Input), prompt.saturating_sub(cached));
+            let cold = expected_amount(&Expectation { cached_tokens: 0, ..call }, &price);
             prop_assert!(cold.micro_usd >= amount.micro_usd);
             let typical_output_tokens = typical.saturating_add(more);
-            let longer = expected(&Expectation { typical_output_tokens, ..call }, &price);
+            let longer = expected_amount(&Expectation { typical_output_tokens, ..call }, &price);
             prop_assert!(longer.micro_usd >= amount.micro_usd);
-            let bounded = expected(&Expectation { max_output_tokens: Some(more), ..call }, &price);
+            let bounded = expected_amount(&Expectation { max_output_tokens: Some(more), ..call }, &price);
             prop_assert!(bounded.output <= more && bounded.micro_usd <= amount.micro_usd);
         }
     }

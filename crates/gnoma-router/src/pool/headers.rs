@@ -84,7 +84,7 @@ enum Figure {
 /// The limits that the headers of an answer tell. `now_ms` is when it came, in milliseconds since
 /// 1970.
 #[must_use]
-pub fn seen<'h>(
+pub fn reported_limits<'h>(
     headers: impl IntoIterator<Item = (&'h str, &'h str)>,
     now_ms: i64,
 ) -> Vec<ReportedLimit> {
@@ -99,9 +99,9 @@ pub fn seen<'h>(
             reset_ms: None,
         });
         match figure {
-            Figure::Limit => entry.limit = count(value).or(entry.limit),
-            Figure::Remaining => entry.remaining = count(value).or(entry.remaining),
-            Figure::Reset => entry.reset_ms = wait(value, now_ms).or(entry.reset_ms),
+            Figure::Limit => entry.limit = parse_count(value).or(entry.limit),
+            Figure::Remaining => entry.remaining = parse_count(value).or(entry.remaining),
+            Figure::Reset => entry.reset_ms = parse_wait_ms(value, now_ms).or(entry.reset_ms),
         }
     }
     found.into_values().filter(|seen| seen.limit.is_some() || seen.remaining.is_some()).collect()
@@ -163,40 +163,40 @@ fn window_of(span: LimitWindow) -> Window {
 }
 
 /// A whole number; the IETF draft may add `;w=60` and further limits after it.
-fn count(value: &str) -> Option<u64> {
+fn parse_count(value: &str) -> Option<u64> {
     let first = value.get(..value.len().min(MOST_VALUE_BYTES))?.split([',', ';']).next()?.trim();
-    first.parse().ok().or_else(|| whole(first.parse().ok()?))
+    first.parse().ok().or_else(|| to_whole(first.parse().ok()?))
 }
 
 /// Milliseconds to wait: `1m30.5s`, `120ms`, seconds, a time since 1970, or a date.
-fn wait(value: &str, now_ms: i64) -> Option<u64> {
+fn parse_wait_ms(value: &str, now_ms: i64) -> Option<u64> {
     let value = value.trim();
     if value.len() > MOST_VALUE_BYTES {
         return None;
     }
     let wait = match value.parse::<f64>() {
-        Ok(number) if number >= EPOCH_MS => until(whole(number)?, now_ms),
-        Ok(number) if number >= EPOCH_SECONDS => until(whole(number * 1000.0)?, now_ms),
-        Ok(number) => whole((number * 1000.0).ceil())?,
-        Err(_) => match date(value) {
-            Some(at_ms) => until(u64::try_from(at_ms).ok()?, now_ms),
-            None => spoken(value)?,
+        Ok(number) if number >= EPOCH_MS => ms_until(to_whole(number)?, now_ms),
+        Ok(number) if number >= EPOCH_SECONDS => ms_until(to_whole(number * 1000.0)?, now_ms),
+        Ok(number) => to_whole((number * 1000.0).ceil())?,
+        Err(_) => match parse_date_ms(value) {
+            Some(at_ms) => ms_until(u64::try_from(at_ms).ok()?, now_ms),
+            None => parse_duration_ms(value)?,
         },
     };
     Some(wait.min(MOST_RESET_MS))
 }
 
-fn until(at_ms: u64, now_ms: i64) -> u64 {
+fn ms_until(at_ms: u64, now_ms: i64) -> u64 {
     at_ms.saturating_sub(u64::try_from(now_ms).unwrap_or(0))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked here")]
-fn whole(number: f64) -> Option<u64> {
+fn to_whole(number: f64) -> Option<u64> {
     (0.0..=1e18).contains(&number).then_some(number as u64)
 }
 
 /// `2h3m4.5s` and the like in milliseconds.
-fn spoken(value: &str) -> Option<u64> {
+fn parse_duration_ms(value: &str) -> Option<u64> {
     let (mut sum, mut rest) = (0.0, value);
     if rest.is_empty() {
         return None;
@@ -219,11 +219,11 @@ fn spoken(value: &str) -> Option<u64> {
         sum += number.parse::<f64>().ok()? * ms;
         rest = next;
     }
-    whole(sum.ceil())
+    to_whole(sum.ceil())
 }
 
 /// `2026-11-22T08:15:00Z`, with a fraction or not, in milliseconds since 1970.
-fn date(value: &str) -> Option<i64> {
+fn parse_date_ms(value: &str) -> Option<i64> {
     let (day, clock) = value.strip_suffix(['Z', 'z'])?.split_once(['T', 't'])?;
     (day.len() == 10 && clock.contains(':')).then_some(())?;
     let at: Timestamp = value.parse().ok()?;
@@ -241,7 +241,7 @@ mod tests {
     type Told = (Unit, Option<u64>, Option<u64>, Option<u64>);
 
     fn read(headers: &[(&str, &str)]) -> Vec<Told> {
-        seen(headers.iter().copied(), NOW_MS)
+        reported_limits(headers.iter().copied(), NOW_MS)
             .into_iter()
             .map(|seen| (seen.unit, seen.limit, seen.remaining, seen.reset_ms))
             .collect()
@@ -300,7 +300,7 @@ mod tests {
             ("x-ratelimit-limit-tokens-minute", "60000"),
             ("x-ratelimit-reset-tokens-minute", "12.4"),
         ];
-        let seen = seen(cerebras, NOW_MS);
+        let seen = reported_limits(cerebras, NOW_MS);
         assert_eq!(seen[0].window, Some(Window::Rolling { ms: DAY_MS }));
         assert_eq!(seen[1].window, Some(Window::Rolling { ms: MINUTE_MS }));
         assert_eq!(seen[1].reset_ms, Some(12_400));
@@ -318,7 +318,7 @@ mod tests {
             now: i64,
         ) {
             let pairs = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-            for seen in seen(pairs, now) {
+            for seen in reported_limits(pairs, now) {
                 prop_assert!(seen.reset_ms.is_none_or(|ms| ms <= MOST_RESET_MS));
                 prop_assert!(seen.limit.is_some() || seen.remaining.is_some());
             }

@@ -44,7 +44,7 @@ impl From<Vec<(ModelRef, Vec<KnownLimit>)>> for Learnt {
         let mut learnt = Self::default();
         for (arm, known) in list {
             for known in known {
-                learnt.note(&arm, &[known.seen], known.at_ms);
+                learnt.record_limits(&arm, &[known.seen], known.at_ms);
             }
         }
         learnt
@@ -64,11 +64,11 @@ impl From<Learnt> for Vec<(ModelRef, Vec<KnownLimit>)> {
 impl Learnt {
     /// Takes in what an answer of `arm` told. The same limit told anew replaces what was known; what was
     /// told before that, and is heard of late, does not.
-    pub fn note(&mut self, arm: &ModelRef, told: &[ReportedLimit], at_ms: i64) {
+    pub fn record_limits(&mut self, arm: &ModelRef, told: &[ReportedLimit], at_ms: i64) {
         if told.is_empty() {
             return;
         }
-        let limits = self.arms.entry(key(arm)).or_default();
+        let limits = self.arms.entry(arm_key(arm)).or_default();
         for seen in told {
             let same = |known: &KnownLimit| {
                 (known.seen.unit, known.seen.window) == (seen.unit, seen.window)
@@ -86,43 +86,46 @@ impl Learnt {
 
     /// Returns the known limits of `arm`.
     #[must_use]
-    pub fn known(&self, arm: &ModelRef) -> &[KnownLimit] {
-        self.arms.get(&key(arm)).map_or(&[], Vec::as_slice)
+    pub fn known_limits(&self, arm: &ModelRef) -> &[KnownLimit] {
+        self.arms.get(&arm_key(arm)).map_or(&[], Vec::as_slice)
     }
 
     /// The limits of `arm` for a ledger.
     #[must_use]
     pub fn limits(&self, arm: &ModelRef) -> Vec<Limit> {
-        self.known(arm).iter().filter_map(|known| known.limit(&arm.provider)).collect()
+        self.known_limits(arm)
+            .iter()
+            .filter_map(|known| known.vendor_limit(&arm.provider))
+            .collect()
     }
 
     /// Reports whether the provider has said, not longer ago than the limit counts, that there is room for `need`:
     /// the provider knows better than any count of ours.
     #[must_use]
     pub fn has_room(&self, arm: &ModelRef, limit: &Limit, need: &Amount, now_ms: i64) -> bool {
-        self.known(arm)
+        self.known_limits(arm)
             .iter()
-            .filter(|known| known.limit(&arm.provider).as_ref() == Some(limit))
+            .filter(|known| known.vendor_limit(&arm.provider).as_ref() == Some(limit))
             .filter(|known| known.is_recent(limit.window, now_ms))
-            .any(|known| known.seen.remaining.is_some_and(|left| need.of(limit.unit) <= left))
+            .any(|known| known.seen.remaining.is_some_and(|left| need.in_unit(limit.unit) <= left))
     }
 
     /// Returns why `arm` had better not be called at `now_ms`, and until when: its provider told that nothing is
     /// left.
     #[must_use]
-    pub fn refusal(&self, arm: &ModelRef, now_ms: i64, zone: Zone) -> Option<(String, i64)> {
+    pub fn refusal_reason(&self, arm: &ModelRef, now_ms: i64, zone: Zone) -> Option<(String, i64)> {
         let (known, free_ms) = self
-            .known(arm)
+            .known_limits(arm)
             .iter()
             .filter(|known| known.seen.remaining == Some(0))
             .filter_map(|known| Some((known, resets_at(known, now_ms)?)))
             .max_by_key(|(_, free_ms)| *free_ms)?;
         let limit = match known.seen.limit {
             Some(most) => standing::amount_of(known.seen.unit, most),
-            None => standing::noun(known.seen.unit).to_owned(),
+            None => standing::unit_noun(known.seen.unit).to_owned(),
         };
         let over = match known.seen.window {
-            Some(window @ Window::Rolling { .. }) => format!(" {}", standing::per(window)),
+            Some(window @ Window::Rolling { .. }) => format!(" {}", standing::per_window(window)),
             Some(Window::Day | Window::Month | Window::Ever) | None => String::new(),
         };
         let (provider, at) = (&arm.provider, time_of(free_ms, now_ms, zone));
@@ -154,9 +157,9 @@ impl Learnt {
 
 impl KnownLimit {
     /// The limit as it is counted at that vendor.
-    fn limit(&self, vendor: &str) -> Option<Limit> {
+    fn vendor_limit(&self, vendor: &str) -> Option<Limit> {
         let limit = self.seen.as_limit()?;
-        Some(Limit { unit: tiers::counted(limit.unit, vendor), ..limit })
+        Some(Limit { unit: tiers::counted_unit(limit.unit, vendor), ..limit })
     }
 
     /// Reports whether the amount that was left then says something about now.
@@ -177,7 +180,7 @@ fn resets_at(known: &KnownLimit, now_ms: i64) -> Option<i64> {
     (known.at_ms <= now_ms && now_ms < at_ms).then_some(at_ms)
 }
 
-fn key(arm: &ModelRef) -> (String, String) {
+fn arm_key(arm: &ModelRef) -> (String, String) {
     (arm.provider.clone(), arm.model.clone())
 }
 
@@ -207,15 +210,15 @@ mod tests {
     fn what_is_used_up_bars_until_it_resets() {
         let now = 1_800_000_000_000;
         let mut learnt = Learnt::default();
-        learnt.note(&arm(0), &[told(0, 60_000)], now);
-        let (why, until_ms) = learnt.refusal(&arm(0), now, UTC).unwrap();
+        learnt.record_limits(&arm(0), &[told(0, 60_000)], now);
+        let (why, until_ms) = learnt.refusal_reason(&arm(0), now, UTC).unwrap();
         assert!(until_ms > now);
         assert_eq!(why, "acme said that its limit of 50 requests is used up; it resets at 08:01");
-        assert_eq!(learnt.refusal(&arm(0), now + 60_000, UTC), None);
-        assert_eq!(learnt.refusal(&arm(0), now - 1, UTC), None, "the clock went back");
-        assert_eq!(learnt.refusal(&arm(1), now, UTC), None);
-        learnt.note(&arm(0), &[told(7, 60_000)], now);
-        assert_eq!(learnt.refusal(&arm(0), now, UTC), None);
+        assert_eq!(learnt.refusal_reason(&arm(0), now + 60_000, UTC), None);
+        assert_eq!(learnt.refusal_reason(&arm(0), now - 1, UTC), None, "the clock went back");
+        assert_eq!(learnt.refusal_reason(&arm(1), now, UTC), None);
+        learnt.record_limits(&arm(0), &[told(7, 60_000)], now);
+        assert_eq!(learnt.refusal_reason(&arm(0), now, UTC), None);
         assert_eq!(learnt.limits(&arm(0)).len(), 1);
     }
 
@@ -224,7 +227,7 @@ mod tests {
         let now = 1_800_000_000_000;
         let mut learnt = Learnt::default();
         let told = ReportedLimit { unit: Unit::Input, remaining: Some(900), ..told(0, 60_000) };
-        learnt.note(&arm(0), &[told], now);
+        learnt.record_limits(&arm(0), &[told], now);
         let [limit] = learnt.limits(&arm(0))[..] else { unreachable!() };
         let room = |input, at_ms| {
             let need = Amount { requests: 1, input, cached: 5_000, ..Amount::default() };
@@ -242,10 +245,13 @@ mod tests {
         let mut learnt = Learnt::default();
         for number in 0..MOST_ARMS + 20 {
             let at_ms = i64::try_from(number).unwrap();
-            learnt.note(&arm(number), &[told(1, 1)], at_ms);
+            learnt.record_limits(&arm(number), &[told(1, 1)], at_ms);
         }
         assert_eq!(learnt.arms.len(), MOST_ARMS);
-        assert!(learnt.known(&arm(0)).is_empty() && learnt.known(&arm(MOST_ARMS)).len() == 1);
+        assert!(
+            learnt.known_limits(&arm(0)).is_empty()
+                && learnt.known_limits(&arm(MOST_ARMS)).len() == 1
+        );
         let text = serde_json::to_string(&learnt).unwrap();
         assert_eq!(serde_json::from_str::<Learnt>(&text).unwrap(), learnt);
         let mut early = learnt.clone();

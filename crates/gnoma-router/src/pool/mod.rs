@@ -16,12 +16,12 @@ mod tiers;
 
 pub use self::{
     draws::{Caps, PlannedCall, PoolLimits, UnknownTier},
-    expect::{Expectation, expected, shorter, shortest, taken},
-    headers::{MOST_HEADERS, ReportedLimit, seen},
+    expect::{Expectation, expected_amount, shorten_call, shortest_call, used_amount},
+    headers::{MOST_HEADERS, ReportedLimit, reported_limits},
     learnt::{KnownLimit, Learnt},
     names::Pool,
     rates::Rates,
     scope::{MAX_DEPTH, Scope, TooDeep},
-    standing::{budget, budgets, crowding, refusal, words},
-    tiers::{Tier, tier, tiers_of},
+    standing::{budget_pools, crowding_factor, describe_full_limit, pool_budget, refusal_reason},
+    tiers::{Tier, find_tier, tiers_of},
 };

@@ -50,7 +50,7 @@ impl Pool {
 
     /// Describes the pool for people.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn display_name(&self) -> String {
         match self {
             Self::Turn(_) => "this turn".to_owned(),
             Self::Session(_) => "this session".to_owned(),

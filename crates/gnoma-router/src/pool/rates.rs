@@ -73,7 +73,7 @@ impl Rates {
 
     /// Each rate of `self`, and where there is none, that of `below`.
     #[must_use]
-    pub fn or(&self, below: &Self) -> Self {
+    pub fn with_fallback(&self, below: &Self) -> Self {
         Self {
             rps: self.rps.or(below.rps),
             rpm: self.rpm.or(below.rpm),

@@ -41,7 +41,7 @@ impl Scope {
     ///
     /// # Errors
     /// It would stand too deep.
-    pub fn child(
+    pub fn for_child(
         self: &Arc<Self>,
         session: impl Into<Arc<str>>,
         limit: Option<u64>,
@@ -86,11 +86,11 @@ impl Scope {
     /// The session that a person started: this one, or the outermost above it.
     #[must_use]
     pub fn root(&self) -> &Self {
-        self.chain().last().unwrap_or(self)
+        self.self_and_ancestors().last().unwrap_or(self)
     }
 
     /// This session and those above it, the innermost first; at most [`MAX_DEPTH`].
-    pub fn chain(&self) -> impl Iterator<Item = &Self> {
+    pub fn self_and_ancestors(&self) -> impl Iterator<Item = &Self> {
         std::iter::successors(Some(self), |scope| scope.parent.as_deref())
     }
 }

@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     arm::PoolId,
-    clock::{Zone, time_of, timestamp},
+    clock::{Zone, time_of, timestamp_from_ms},
     scarcity::PoolBudget,
 };
 
@@ -33,11 +33,11 @@ const WORKING_DAYS: f64 = 5.0 / 7.0;
 /// Returns why a call that takes `need` may not be made as the levels stand at `now_ms`; `None` if it may. Judges
 /// as the ledger does, so that what is offered is also admitted, but for calls in between.
 #[must_use]
-pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) -> Option<String> {
+pub fn refusal_reason(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) -> Option<String> {
     levels
         .iter()
         .filter(|level| {
-            let need = need.of(level.limit.unit);
+            let need = need.in_unit(level.limit.unit);
             let standing = level.used.saturating_add(level.held);
             need > 0 && standing.saturating_add(need) > level.limit.most
         })
@@ -50,18 +50,18 @@ pub fn refusal(levels: &[Level], need: &Amount, now_ms: i64, zone: Zone) -> Opti
                 used,
                 free_at_ms: level.resets_at_ms,
             };
-            words(&full, need, now_ms, zone)
+            describe_full_limit(&full, need, now_ms, zone)
         })
 }
 
 /// A ledger's refusal of a call that takes `need` in words.
 #[must_use]
-pub fn words(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> String {
-    say(full, need.of(full.limit.unit), (now_ms, zone))
+pub fn describe_full_limit(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> String {
+    describe_refusal(full, need.in_unit(full.limit.unit), (now_ms, zone))
 }
 
 /// `the day cap of $5.00 is used up ($5.01); it resets at 00:00 your time`.
-fn say(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
+fn describe_refusal(full: &Full, need: u64, (now_ms, zone): (i64, Zone)) -> String {
     let Full { pool, limit, used, free_at_ms } = full;
     let name = limit_name(pool, *limit);
     if limit.most == 0 && limit.unit == Unit::MicroUsd {
@@ -134,7 +134,7 @@ fn limit_amount(unit: Unit, most: u64) -> String {
     if unit != Unit::MicroUsd || most.is_multiple_of(SHOWN_MICRO_USD) {
         return amount_of(unit, most);
     }
-    format!("${:.6}", dollars(most)).trim_end_matches('0').to_owned()
+    format!("${:.6}", to_dollars(most)).trim_end_matches('0').to_owned()
 }
 
 fn limit_name(pool: &str, limit: Limit) -> String {
@@ -143,7 +143,7 @@ fn limit_name(pool: &str, limit: Limit) -> String {
     let whose = match &pool {
         Some(Pool::Project(_)) => "this project's ".to_owned(),
         Some(pool @ (Pool::Rates(_) | Pool::Part(..) | Pool::Arm(_))) => {
-            format!("{}'s ", pool.words())
+            format!("{}'s ", pool.display_name())
         }
         Some(Pool::All) => "the ".to_owned(),
         Some(Pool::Turn(_)) => "the turn's ".to_owned(),
@@ -151,24 +151,26 @@ fn limit_name(pool: &str, limit: Limit) -> String {
         None => String::new(),
     };
     if limit.unit != Unit::MicroUsd {
-        return format!("{whose}limit of {most} {}", per(limit.window)).trim_end().to_owned();
+        return format!("{whose}limit of {most} {}", per_window(limit.window))
+            .trim_end()
+            .to_owned();
     }
     match limit.window {
         Window::Day => format!("{whose}day cap of {most}"),
         Window::Month => format!("{whose}month cap of {most}"),
         Window::Ever => format!("{whose}cap of {most}"),
-        Window::Rolling { .. } => format!("{whose}cap of {most} {}", per(limit.window)),
+        Window::Rolling { .. } => format!("{whose}cap of {most} {}", per_window(limit.window)),
     }
 }
 
 /// Returns the words for a window, such as `a minute`.
-pub(super) fn per(window: Window) -> String {
+pub(super) fn per_window(window: Window) -> String {
     match window {
         Window::Rolling { ms: SECOND_MS } => "a second".to_owned(),
         Window::Rolling { ms: MINUTE_MS } => "a minute".to_owned(),
         Window::Rolling { ms: HOUR_MS } => "an hour".to_owned(),
         Window::Rolling { ms: DAY_MS } => "in 24 hours".to_owned(),
-        Window::Rolling { ms } => format!("in {:.1} seconds", seconds(ms)),
+        Window::Rolling { ms } => format!("in {:.1} seconds", to_seconds(ms)),
         Window::Day => "a day".to_owned(),
         Window::Month => "a month".to_owned(),
         Window::Ever => String::new(),
@@ -179,8 +181,8 @@ pub(super) fn per(window: Window) -> String {
 pub(super) fn amount_of(unit: Unit, amount: u64) -> String {
     match unit {
         // Less than half a cent would read as nothing.
-        Unit::MicroUsd if (1..10_000).contains(&amount) => format!("${:.4}", dollars(amount)),
-        Unit::MicroUsd => format!("${:.2}", dollars(amount)),
+        Unit::MicroUsd if (1..10_000).contains(&amount) => format!("${:.4}", to_dollars(amount)),
+        Unit::MicroUsd => format!("${:.2}", to_dollars(amount)),
         Unit::Requests if amount == 1 => "1 request".to_owned(),
         Unit::Requests
         | Unit::Input
@@ -188,12 +190,12 @@ pub(super) fn amount_of(unit: Unit, amount: u64) -> String {
         | Unit::Tokens
         | Unit::AllInput
         | Unit::AllTokens => {
-            format!("{amount} {}", noun(unit))
+            format!("{amount} {}", unit_noun(unit))
         }
     }
 }
 
-pub(super) fn noun(unit: Unit) -> &'static str {
+pub(super) fn unit_noun(unit: Unit) -> &'static str {
     match unit {
         Unit::Requests => "requests",
         Unit::Input | Unit::AllInput => "prompt tokens",
@@ -204,7 +206,7 @@ pub(super) fn noun(unit: Unit) -> &'static str {
 }
 
 /// The days' and months' money that calls with these draws take from.
-pub fn budgets(draws: &[Draw]) -> impl Iterator<Item = PoolId> {
+pub fn budget_pools(draws: &[Draw]) -> impl Iterator<Item = PoolId> {
     let of = |draw: &Draw| {
         draw.limits.iter().filter_map(|limit| budget_name(&draw.pool, limit)).collect::<Vec<_>>()
     };
@@ -224,16 +226,16 @@ fn budget_name(pool: &str, limit: &Limit) -> Option<PoolId> {
 /// Returns what the router needs to share out a day's or month's money; `None` for other limits. `tasks_a_day` is
 /// how many a working day usually sees.
 #[must_use]
-pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, PoolBudget)> {
+pub fn pool_budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, PoolBudget)> {
     let name = budget_name(&level.pool, &level.limit)?;
     let length_ms = window_ms(level.limit.window, now_ms)?;
-    let days = ratio(length_ms) / ratio(DAY_LENGTH_MS);
+    let days = ms_to_float(length_ms) / ms_to_float(DAY_LENGTH_MS);
     let left_ms = level.resets_at_ms?.saturating_sub(now_ms).max(0);
     let used = level.used.saturating_add(level.held);
     let budget = PoolBudget {
-        cap: dollars(level.limit.most),
-        left: dollars(level.limit.most.saturating_sub(used)),
-        to_come: (ratio(left_ms) / ratio(length_ms)).clamp(0.0, 1.0),
+        cap: to_dollars(level.limit.most),
+        left: to_dollars(level.limit.most.saturating_sub(used)),
+        to_come: (ms_to_float(left_ms) / ms_to_float(length_ms)).clamp(0.0, 1.0),
         tasks: tasks_a_day * (days * WORKING_DAYS).max(1.0),
     };
     Some((name, budget))
@@ -243,8 +245,8 @@ pub fn budget(level: &Level, now_ms: i64, tasks_a_day: f64) -> Option<(PoolId, P
 /// over a power of the free share, halved for a limit that soon lets go and has some room. 1 while there is plenty.
 ///
 /// So a scarce arm is left to what it is worth most for before its limit bars it. Money has
-/// [`budget`]; what comes back within seconds is waited for.
-pub fn crowding<'a>(levels: impl Iterator<Item = &'a Level>) -> f64 {
+/// [`pool_budget`]; what comes back within seconds is waited for.
+pub fn crowding_factor<'a>(levels: impl Iterator<Item = &'a Level>) -> f64 {
     levels.filter_map(crowding_of).fold(1.0, f64::max)
 }
 
@@ -268,7 +270,7 @@ fn window_ms(window: Window, now_ms: i64) -> Option<i64> {
     match window {
         Window::Day => Some(DAY_LENGTH_MS),
         Window::Month => {
-            let today = TimeZone::UTC.to_datetime(timestamp(now_ms)).date();
+            let today = TimeZone::UTC.to_datetime(timestamp_from_ms(now_ms)).date();
             Some(i64::from(today.days_in_month()) * DAY_LENGTH_MS)
         }
         Window::Rolling { .. } | Window::Ever => None,
@@ -279,17 +281,17 @@ fn window_ms(window: Window, now_ms: i64) -> Option<i64> {
     clippy::cast_precision_loss,
     reason = "a share of a window, to be weighed and not counted"
 )]
-fn ratio(ms: i64) -> f64 {
+fn ms_to_float(ms: i64) -> f64 {
     ms as f64
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people and for weighing, not for counting")]
-fn dollars(micro_usd: u64) -> f64 {
+fn to_dollars(micro_usd: u64) -> f64 {
     micro_usd as f64 / MICRO
 }
 
 #[expect(clippy::cast_precision_loss, reason = "for people")]
-fn seconds(ms: u64) -> f64 {
+fn to_seconds(ms: u64) -> f64 {
     ms as f64 / 1000.0
 }
 
@@ -319,24 +321,24 @@ mod tests {
         let need = Amount { requests: 1, micro_usd: 40_000, ..Amount::default() };
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 5_000_000, 5_010_000);
         assert_eq!(
-            refusal(&[day], &need, NOW_MS, UTC).unwrap(),
+            refusal_reason(&[day], &need, NOW_MS, UTC).unwrap(),
             "the day cap of $5.00 is used up ($5.01); it resets at 00:00 your time, and a cap of \
              $5.05 or more would do"
         );
         let none = level(&Pool::All, Unit::MicroUsd, Window::Day, 0, 0);
         assert_eq!(
-            refusal(&[none], &need, NOW_MS, UTC).unwrap(),
+            refusal_reason(&[none], &need, NOW_MS, UTC).unwrap(),
             "the day cap of $0.00 (router.caps.day) allows only models that cost nothing; raise it, or \
              choose such a model"
         );
         let tiny = level(&Pool::All, Unit::MicroUsd, Window::Day, 10, 10);
-        let said = refusal(&[tiny], &need, NOW_MS, UTC).unwrap();
+        let said = refusal_reason(&[tiny], &need, NOW_MS, UTC).unwrap();
         assert!(said.starts_with("the day cap of $0.00001 is used up"), "{said}");
         let rates = Pool::Rates("anthropic".into());
         let mut minute = level(&rates, Unit::Requests, Window::Rolling { ms: MINUTE_MS }, 50, 50);
         minute.resets_at_ms = Some(NOW_MS + 12_345);
         assert_eq!(
-            refusal(&[minute], &need, NOW_MS, UTC).unwrap(),
+            refusal_reason(&[minute], &need, NOW_MS, UTC).unwrap(),
             "anthropic's limit of 50 requests a minute is used up (50 requests); there may be room \
              at 12:00:13"
         );
@@ -344,20 +346,22 @@ mod tests {
             level(&Pool::Session("s".into()), Unit::MicroUsd, Window::Ever, 50_000, 20_000);
         session.resets_at_ms = None;
         assert_eq!(
-            refusal(&[session], &need, NOW_MS, UTC).unwrap(),
+            refusal_reason(&[session], &need, NOW_MS, UTC).unwrap(),
             "the session's cap of $0.05 has no room for this call, which needs about $0.04 \
              ($0.02 used or held); raise `router.caps.session` to $0.06 or more, or continue in \
              a new session"
         );
         let free = Amount { requests: 1, ..Amount::default() };
         let over = level(&Pool::All, Unit::MicroUsd, Window::Day, 1, 2);
-        assert_eq!(refusal(&[over], &free, NOW_MS, UTC), None, "what is free may go on");
+        assert_eq!(refusal_reason(&[over], &free, NOW_MS, UTC), None, "what is free may go on");
     }
 
     #[test]
     fn a_rate_gets_dearer_before_it_bars() {
         let minute = Window::Rolling { ms: MINUTE_MS };
-        let at = |unit, window, used| crowding([level(&Pool::All, unit, window, 100, used)].iter());
+        let at = |unit, window, used| {
+            crowding_factor([level(&Pool::All, unit, window, 100, used)].iter())
+        };
         let requests = |used| at(Unit::Requests, minute, used);
         assert_eq!([0, 20, 50, 100].map(requests), [1.0, 1.0, 2.0, 100.0]);
         assert!(requests(80) > 24.0 && requests(80) < 26.0, "{}", requests(80));
@@ -365,13 +369,13 @@ mod tests {
         assert_eq!(at(Unit::Requests, Window::Day, 50), 4.0, "it does not come back soon");
         assert_eq!(at(Unit::MicroUsd, Window::Day, 99), 1.0, "budgets have their own price");
         assert_eq!(at(Unit::Requests, Window::Rolling { ms: SECOND_MS }, 99), 1.0);
-        assert_eq!(crowding([].iter()), 1.0);
+        assert_eq!(crowding_factor([].iter()), 1.0);
     }
 
     #[test]
     fn a_budget_shrinks_with_the_day() {
         let day = level(&Pool::All, Unit::MicroUsd, Window::Day, 6_000_000, 1_500_000);
-        let (pool, budget) = budget(&day, NOW_MS, 12.0).unwrap();
+        let (pool, budget) = pool_budget(&day, NOW_MS, 12.0).unwrap();
         assert_eq!(&*pool, "all/day");
         assert_eq!(budget, PoolBudget { cap: 6.0, left: 4.5, to_come: 0.5, tasks: 12.0 });
     }
@@ -380,7 +384,7 @@ mod tests {
     fn a_month_is_shared_out_beside_the_day_and_among_more_tasks() {
         let both = [Window::Day, Window::Month].map(|window| {
             let level = level(&Pool::All, Unit::MicroUsd, window, 6_000_000, 0);
-            budget(&level, NOW_MS, 12.0).unwrap()
+            pool_budget(&level, NOW_MS, 12.0).unwrap()
         });
         let draw = Draw {
             pool: "all".into(),
@@ -389,7 +393,7 @@ mod tests {
                 .into(),
         };
         let names: Vec<PoolId> = both.iter().map(|(name, _)| name.clone()).collect();
-        assert_eq!(budgets(&[draw]).collect::<Vec<_>>(), names);
+        assert_eq!(budget_pools(&[draw]).collect::<Vec<_>>(), names);
         assert_ne!(names[0], names[1]);
         // January has 31 days.
         assert!((both[1].1.tasks - 12.0 * 31.0 * 5.0 / 7.0).abs() < 1e-9, "{both:?}");
@@ -405,7 +409,7 @@ mod tests {
             for window in [Window::Day, Window::Month] {
                 let mut level = level(&Pool::All, Unit::MicroUsd, window, most, used);
                 (level.held, level.resets_at_ms) = (held, reset);
-                if let Some((_, budget)) = budget(&level, now, 10.0) {
+                if let Some((_, budget)) = pool_budget(&level, now, 10.0) {
                     prop_assert!((0.0..=1.0).contains(&budget.to_come));
                     prop_assert!(budget.left >= 0.0 && budget.left <= budget.cap);
                 }

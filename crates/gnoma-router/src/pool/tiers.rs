@@ -55,19 +55,19 @@ pub(super) struct PlanTier {
 impl Tier {
     /// Returns when the limits were looked up: year and month.
     #[must_use]
-    pub fn date(&self) -> &'static str {
+    pub fn lookup_date(&self) -> &'static str {
         &TIERS.date
     }
 
     /// The part that counts `model` apart.
-    pub(super) fn part(&self, model: &str) -> Option<&PlanTier> {
+    pub(super) fn part_for_model(&self, model: &str) -> Option<&PlanTier> {
         self.parts.iter().find(|part| model.contains(&part.word))
     }
 }
 
 /// The plan of that name; `tier-1`, `tier_1` and `1` are the same.
 #[must_use]
-pub fn tier(vendor: &str, name: &str) -> Option<&'static Tier> {
+pub fn find_tier(vendor: &str, name: &str) -> Option<&'static Tier> {
     let name = name.trim().to_ascii_lowercase();
     let short = name.strip_prefix("tier").unwrap_or(&name).trim_start_matches(['-', '_', ' ']);
     TIERS.tiers.iter().find(|tier| tier.vendor == vendor && tier.tier == short)
@@ -75,7 +75,7 @@ pub fn tier(vendor: &str, name: &str) -> Option<&'static Tier> {
 
 /// Returns what a limit of tokens counts at that vendor. Where that is not known, the tokens that its cache had are
 /// left out: rather let the vendor refuse a call than refuse one that it would take.
-pub(super) fn counted(unit: Unit, vendor: &str) -> Unit {
+pub(super) fn counted_unit(unit: Unit, vendor: &str) -> Unit {
     let counts_cached =
         TIERS.vendors.iter().any(|known| known.vendor == vendor && known.counts_cached);
     match unit {
@@ -105,22 +105,22 @@ mod tests {
         assert_eq!(TIERS.tiers.len(), 4);
         for tier in &TIERS.tiers {
             assert!(tier.source.starts_with("https://"), "{tier:?}");
-            assert!(!tier.rates.limits().is_empty() && tier.date().starts_with("20"));
+            assert!(!tier.rates.limits().is_empty() && tier.lookup_date().starts_with("20"));
         }
         let data: serde_json::Value = serde_json::from_str(DATA).unwrap();
         for vendor in data["vendors"].as_array().unwrap() {
             assert!(vendor["source"].as_str().unwrap().starts_with("https://"), "{vendor}");
         }
-        assert_eq!(tier("anthropic", "Tier-1"), tier("anthropic", "1"));
-        assert_eq!(tier("anthropic", "9"), None);
+        assert_eq!(find_tier("anthropic", "Tier-1"), find_tier("anthropic", "1"));
+        assert_eq!(find_tier("anthropic", "9"), None);
     }
 
     #[test]
     fn what_a_cache_had_counts_where_the_vendor_says_so() {
-        let both = |vendor| (counted(Unit::Input, vendor), counted(Unit::Tokens, vendor));
+        let both = |vendor| (counted_unit(Unit::Input, vendor), counted_unit(Unit::Tokens, vendor));
         assert_eq!(both("anthropic"), (Unit::Input, Unit::Tokens));
         assert_eq!(both("openai"), (Unit::AllInput, Unit::AllTokens));
         assert_eq!(both("nobody"), (Unit::Input, Unit::Tokens));
-        assert_eq!(counted(Unit::Output, "openai"), Unit::Output);
+        assert_eq!(counted_unit(Unit::Output, "openai"), Unit::Output);
     }
 }

@@ -16,7 +16,7 @@ pub(super) enum ReplayLine {
 impl ReplayLine {
     /// Reads a line twice, once for its type: a derived reader of a tagged enum is a second copy of the
     /// readers of all its parts.
-    pub(super) fn read(line: &str) -> Result<Self, serde_json::Error> {
+    pub(super) fn parse_line(line: &str) -> Result<Self, serde_json::Error> {
         #[derive(Deserialize)]
         #[serde(rename_all = "lowercase")]
         enum LineType {
@@ -118,7 +118,7 @@ pub(super) struct AttemptLine {
 }
 
 /// Days since 1970-01-01 of `YYYY-MM-DD`.
-pub(super) fn days(date: &str) -> Option<i32> {
+pub(super) fn days_since_epoch(date: &str) -> Option<i32> {
     const FIRST: Date = jiff::civil::date(1970, 1, 1);
     let date: Date = date.parse().ok()?;
     i32::try_from(date.duration_since(FIRST).as_hours() / 24).ok()
@@ -126,14 +126,14 @@ pub(super) fn days(date: &str) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::days;
+    use super::days_since_epoch;
 
     #[test]
     fn days_are_counted_from_1970() {
-        assert_eq!(days("1970-01-01"), Some(0));
-        assert_eq!(days("2000-03-01"), Some(11_017));
-        assert_eq!(days("2026-05-28"), Some(20_601));
-        assert_eq!(days("2026-13-01"), None);
-        assert_eq!(days("soon"), None);
+        assert_eq!(days_since_epoch("1970-01-01"), Some(0));
+        assert_eq!(days_since_epoch("2000-03-01"), Some(11_017));
+        assert_eq!(days_since_epoch("2026-05-28"), Some(20_601));
+        assert_eq!(days_since_epoch("2026-13-01"), None);
+        assert_eq!(days_since_epoch("soon"), None);
     }
 }

@@ -48,10 +48,10 @@ pub struct Bounds {
     pub max_seconds: Option<u32>,
 }
 
-/// Brings rules to bear on offers. `role` is the arm set for this piece of work ([`super::Roles::arm`]);
+/// Brings rules to bear on offers. `role` is the arm set for this piece of work ([`super::Roles::arm_for_stage`]);
 /// `expected_micro_usd` tells what an arm is expected to cost on this task, where that is known.
 #[must_use]
-pub fn apply(
+pub fn apply_rules(
     rules: &[Rule],
     role: Option<(Role, &ArmId)>,
     facts: &WorkFacts,
@@ -72,21 +72,21 @@ pub fn apply(
         ));
     }
     let looked_at = || rules.iter().take(MOST_RULES);
-    let holding: Vec<&Rule> = looked_at().filter(|rule| rule.when.holds(facts)).collect();
+    let holding: Vec<&Rule> = looked_at().filter(|rule| rule.when.applies_to(facts)).collect();
     let binding: Vec<&Rule> = looked_at().filter(|rule| rule.when.holds_still(facts)).collect();
-    let forbidden = forbid(&binding, &names);
-    applied.bar(&forbidden);
-    applied.prefer(&holding, &names, facts.value_micro_usd);
-    applied.bound(&holding, offers, expected_micro_usd);
-    applied.pin(&binding, &names, &forbidden);
+    let forbidden = forbidding_rules(&binding, &names);
+    applied.bar_forbidden(&forbidden);
+    applied.add_preferences(&holding, &names, facts.value_micro_usd);
+    applied.apply_bounds(&holding, offers, expected_micro_usd);
+    applied.apply_pins(&binding, &names, &forbidden);
     applied.give_role(role, &names, &forbidden);
     applied.name_dead_end(offers);
     applied
 }
 
 /// For each offer, the first rule that bans it.
-fn forbid<'a>(rules: &[&'a Rule], names: &[String]) -> Vec<Option<&'a Rule>> {
-    names.iter().map(|name| rules.iter().copied().find(|rule| rule.forbids(name))).collect()
+fn forbidding_rules<'a>(rules: &[&'a Rule], names: &[String]) -> Vec<Option<&'a Rule>> {
+    names.iter().map(|name| rules.iter().copied().find(|rule| rule.forbids_arm(name))).collect()
 }
 
 /// A pin that could be followed: whose it is, how narrow, and which offers it fits.
@@ -100,14 +100,14 @@ struct Pin<'a> {
 }
 
 impl Pin<'_> {
-    fn leaves(&self) -> Vec<bool> {
+    fn allowed_offers(&self) -> Vec<bool> {
         let fits = self.fits.iter().zip(&self.forbidden_by);
         fits.map(|(fits, forbidden)| *fits && forbidden.is_none()).collect()
     }
 
     /// Returns why the pin comes to nothing, if it does.
-    fn vain(&self) -> Option<String> {
-        if self.leaves().contains(&true) {
+    fn failure_reason(&self) -> Option<String> {
+        if self.allowed_offers().contains(&true) {
             return None;
         }
         let Self { arms, by, is_about_paths, .. } = self;
@@ -134,7 +134,7 @@ impl Pin<'_> {
 }
 
 impl Applied {
-    fn bar(&mut self, forbidden: &[Option<&Rule>]) {
+    fn bar_forbidden(&mut self, forbidden: &[Option<&Rule>]) {
         for (barred, rule) in self.barred.iter_mut().zip(forbidden) {
             if let (None, Some(rule)) = (&barred, rule) {
                 *barred = Some(format!("is forbidden by {}", rule.label()).into());
@@ -142,10 +142,10 @@ impl Applied {
         }
     }
 
-    fn prefer(&mut self, rules: &[&Rule], names: &[String], value_micro_usd: u64) {
+    fn add_preferences(&mut self, rules: &[&Rule], names: &[String], value_micro_usd: u64) {
         let offers = self.bonus_micro_usd.iter_mut().zip(&mut self.preferred_by).zip(names);
         for ((bonus, by), name) in offers {
-            let percents = rules.iter().map(|rule| (rule, rule.preference(name)));
+            let percents = rules.iter().map(|rule| (rule, rule.preference_percent(name)));
             let percents: Vec<_> = percents.filter(|(_, percent)| *percent > 0).collect();
             by.extend(percents.iter().map(|(rule, _)| rule.label()));
             let percent = percents.iter().fold(0, |sum, (_, by)| u32::saturating_add(sum, *by));
@@ -157,7 +157,7 @@ impl Applied {
         }
     }
 
-    fn bound(
+    fn apply_bounds(
         &mut self,
         rules: &[&Rule],
         offers: &[Offer],
@@ -168,16 +168,16 @@ impl Applied {
             self.bounds.take_in(action);
             for (barred, offer) in self.barred.iter_mut().zip(offers) {
                 if barred.is_none() {
-                    *barred = passed(action, offer, expected_micro_usd)
+                    *barred = exceeded_bound(action, offer, expected_micro_usd)
                         .map(|how| format!("{how}, the most by {}", rule.label()).into());
                 }
             }
         }
     }
 
-    fn pin(&mut self, rules: &[&Rule], names: &[String], forbidden: &[Option<&Rule>]) {
+    fn apply_pins(&mut self, rules: &[&Rule], names: &[String], forbidden: &[Option<&Rule>]) {
         let pins = rules.iter().flat_map(|rule| {
-            rule.pins().map(move |arms| Pin {
+            rule.pinned_globs().map(move |arms| Pin {
                 fits: names.iter().map(|name| fits_arm(arms, name)).collect(),
                 forbidden_by: forbidden.to_vec(),
                 arms: arms.to_owned(),
@@ -188,28 +188,30 @@ impl Applied {
         });
         let mut followed: Option<Pin<'_>> = None;
         for pin in pins {
-            if let Some(why) = pin.vain() {
+            if let Some(why) = pin.failure_reason() {
                 self.conflicts.push(why);
                 if !pin.is_about_paths {
                     continue;
                 }
             }
             followed = Some(match followed.take() {
-                Some(other) => self.stronger(other, pin),
+                Some(other) => self.stronger_pin(other, pin),
                 None => pin,
             });
         }
         if let Some(pin) = followed {
-            self.follow(pin);
+            self.follow_pin(pin);
         }
     }
 
     /// The one that is followed; equally narrow ones for different arms are named.
-    fn stronger<'a>(&mut self, earlier: Pin<'a>, later: Pin<'a>) -> Pin<'a> {
+    fn stronger_pin<'a>(&mut self, earlier: Pin<'a>, later: Pin<'a>) -> Pin<'a> {
         if earlier.narrowness > later.narrowness {
             return earlier;
         }
-        if earlier.narrowness == later.narrowness && earlier.leaves() != later.leaves() {
+        if earlier.narrowness == later.narrowness
+            && earlier.allowed_offers() != later.allowed_offers()
+        {
             self.conflicts.push(format!(
                 "{} pins `{}` and {} pins `{}` for the same task; the later one wins",
                 earlier.by, earlier.arms, later.by, later.arms
@@ -218,7 +220,7 @@ impl Applied {
         later
     }
 
-    fn follow(&mut self, pin: Pin<'_>) {
+    fn follow_pin(&mut self, pin: Pin<'_>) {
         let Pin { arms, by, fits, .. } = pin;
         for (barred, fits) in self.barred.iter_mut().zip(fits) {
             if barred.is_none() && !fits {
@@ -272,7 +274,7 @@ impl Applied {
 
     /// The offers as the rules leave them.
     #[must_use]
-    pub fn offers(&self, offers: &[Offer]) -> Vec<Offer> {
+    pub fn apply_to_offers(&self, offers: &[Offer]) -> Vec<Offer> {
         let barred = self.barred.iter().cloned().chain(std::iter::repeat(None));
         let with = |(offer, barred): (&Offer, Option<Arc<str>>)| Offer {
             barred: offer.barred.clone().or(barred),
@@ -290,10 +292,11 @@ impl Applied {
             preferred.filter(|(offer, (bonus, _))| **bonus > 0 && offer.barred.is_none());
         let preferred = preferred.map(|(offer, (bonus, by))| {
             let (arm, by) = (&offer.arm, by.join(" and "));
-            format!("{arm}: may be worth {} less, as {by} prefers it", dollars(*bonus))
+            format!("{arm}: may be worth {} less, as {by} prefers it", format_dollars(*bonus))
         });
         let Bounds { max_cost_micro_usd, max_seconds } = self.bounds;
-        let cost = max_cost_micro_usd.map(|most| format!("the task may cost {}", dollars(most)));
+        let cost =
+            max_cost_micro_usd.map(|most| format!("the task may cost {}", format_dollars(most)));
         let time = max_seconds.map(|most| format!("the task may take {most} s"));
         let faults = self.conflicts.iter().chain(&self.dead_end).cloned();
         preferred.chain(cost).chain(time).chain(faults).collect()
@@ -303,15 +306,15 @@ impl Applied {
 impl Bounds {
     fn take_in(&mut self, action: &RuleEffect) {
         match action {
-            RuleEffect::MaxCostMicroUsd(most) => narrow(&mut self.max_cost_micro_usd, *most),
-            RuleEffect::MaxSeconds(most) => narrow(&mut self.max_seconds, *most),
+            RuleEffect::MaxCostMicroUsd(most) => narrow_bound(&mut self.max_cost_micro_usd, *most),
+            RuleEffect::MaxSeconds(most) => narrow_bound(&mut self.max_seconds, *most),
             RuleEffect::Pin(_) | RuleEffect::Forbid(_) | RuleEffect::Prefer { .. } => {}
         }
     }
 }
 
 /// Describes how an offer is expected to pass a bound.
-fn passed(
+fn exceeded_bound(
     action: &RuleEffect,
     offer: &Offer,
     expected_micro_usd: &dyn Fn(&ArmId) -> Option<u64>,
@@ -319,7 +322,11 @@ fn passed(
     match action {
         RuleEffect::MaxCostMicroUsd(most) => {
             let cost = expected_micro_usd(&offer.arm).filter(|cost| cost > most)?;
-            Some(format!("is expected to cost {}, over {}", dollars(cost), dollars(*most)))
+            Some(format!(
+                "is expected to cost {}, over {}",
+                format_dollars(cost),
+                format_dollars(*most)
+            ))
         }
         RuleEffect::MaxSeconds(most) => {
             let seconds = offer.seconds.filter(|seconds| *seconds > f64::from(*most))?;
@@ -329,11 +336,11 @@ fn passed(
     }
 }
 
-fn narrow<T: Ord + Copy>(bound: &mut Option<T>, most: T) {
+fn narrow_bound<T: Ord + Copy>(bound: &mut Option<T>, most: T) {
     *bound = Some(bound.map_or(most, |own| own.min(most)));
 }
 
-fn dollars(micro_usd: u64) -> String {
+fn format_dollars(micro_usd: u64) -> String {
     let dollars = micro_usd as f64 / 1e6;
     match micro_usd {
         // Less than a cent would read as nothing.

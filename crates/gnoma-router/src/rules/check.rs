@@ -10,16 +10,16 @@ use crate::{arm::ArmId, classify::TaskType};
 
 /// A sentence for each fault, with the place of the rule.
 #[must_use]
-pub fn check(rules: &[Rule]) -> Vec<String> {
+pub fn check_rules(rules: &[Rule]) -> Vec<String> {
     let own = rules.iter().flat_map(|rule| {
-        faults(rule).into_iter().map(move |fault| format!("{} {fault}", rule.label()))
+        rule_faults(rule).into_iter().map(move |fault| format!("{} {fault}", rule.label()))
     });
     own.chain(banned_pins(rules)).chain(rival_pins(rules)).collect()
 }
 
 /// Reports whether a rule wants arms of which none is among these.
 #[must_use]
-pub fn misses(rules: &[Rule], arms: &[ArmId]) -> bool {
+pub fn misses_arms(rules: &[Rule], arms: &[ArmId]) -> bool {
     let wanted = rules.iter().flat_map(|rule| &rule.then).filter_map(|action| match action {
         RuleEffect::Pin(arms) => Some(std::slice::from_ref(arms)),
         RuleEffect::Prefer { arms, .. } => Some(arms.as_slice()),
@@ -29,7 +29,7 @@ pub fn misses(rules: &[Rule], arms: &[ArmId]) -> bool {
     wanted.into_iter().any(|globs| !globs.iter().any(is_there))
 }
 
-fn faults(rule: &Rule) -> Vec<String> {
+fn rule_faults(rule: &Rule) -> Vec<String> {
     let mut faults = Vec::new();
     let when = &rule.when;
     if let (Some(least), Some(most)) = (when.min_complexity, when.max_complexity)
@@ -50,7 +50,7 @@ fn faults(rule: &Rule) -> Vec<String> {
                                             know"
         )
     }));
-    let arms = rule.then.iter().flat_map(RuleEffect::globs);
+    let arms = rule.then.iter().flat_map(RuleEffect::arm_globs);
     let too_long = arms.chain(&when.paths).any(|glob| glob.chars().count() > MOST_GLOB_CHARS);
     if too_long {
         faults.push(format!(
@@ -80,10 +80,11 @@ fn odd_number(action: &RuleEffect) -> Option<String> {
 
 /// Pins of arms that a rule bans which holds always, or under the very same conditions.
 fn banned_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
-    let pinned = rules.iter().flat_map(|pinning| pinning.pins().map(move |pin| (pinning, pin)));
+    let pinned =
+        rules.iter().flat_map(|pinning| pinning.pinned_globs().map(move |pin| (pinning, pin)));
     pinned.filter_map(|(pinning, pin)| {
         let meets = |ban: &&Rule| ban.when == pinning.when || ban.when == When::default();
-        let ban = rules.iter().filter(meets).find(|ban| ban.forbids(pin))?;
+        let ban = rules.iter().filter(meets).find(|ban| ban.forbids_arm(pin))?;
         let (by, ban) = (pinning.label(), ban.label());
         Some(format!("{by} pins `{pin}`, which {ban} forbids; the ban wins"))
     })
@@ -91,7 +92,7 @@ fn banned_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
 
 /// Pins of different arms under the very same conditions, each with the one that is followed.
 fn rival_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
-    let pinned = |rule: &'_ Rule| rule.pins().last().map(str::to_owned);
+    let pinned = |rule: &'_ Rule| rule.pinned_globs().last().map(str::to_owned);
     rules.iter().enumerate().filter_map(move |(place, rule)| {
         let pin = pinned(rule)?;
         let later = rules.get(place + 1..)?.iter();

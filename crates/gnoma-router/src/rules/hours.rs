@@ -32,7 +32,7 @@ impl Day {
 
     /// Returns the day before.
     #[must_use]
-    pub fn before(self) -> Self {
+    pub fn previous_day(self) -> Self {
         match self {
             Self::Mon => Self::Sun,
             Self::Tue => Self::Mon,
@@ -69,11 +69,11 @@ pub struct Hours {
 impl Hours {
     /// Reports whether a time lies in these hours.
     #[must_use]
-    pub fn hold(&self, time: LocalTime) -> bool {
+    pub fn contains_time(&self, time: LocalTime) -> bool {
         let begins_on = |day: Day| self.days.is_empty() || self.days.contains(&day);
         let today = time.minute >= self.from && (self.to <= self.from || time.minute < self.to);
         let since_yesterday = self.to <= self.from && time.minute < self.to;
-        (today && begins_on(time.day)) || (since_yesterday && begins_on(time.day.before()))
+        (today && begins_on(time.day)) || (since_yesterday && begins_on(time.day.previous_day()))
     }
 }
 
@@ -90,11 +90,11 @@ mod tests {
     #[test]
     fn a_night_belongs_to_the_day_it_begins_on() {
         let friday_night = Hours { from: 22 * 60, to: 6 * 60, days: vec![Day::Fri] };
-        assert!(friday_night.hold(at(Day::Fri, 23)));
-        assert!(friday_night.hold(at(Day::Sat, 5)));
-        assert!(!friday_night.hold(at(Day::Fri, 5)));
-        assert!(!friday_night.hold(at(Day::Sat, 23)));
-        assert!(!friday_night.hold(at(Day::Sat, 6)));
+        assert!(friday_night.contains_time(at(Day::Fri, 23)));
+        assert!(friday_night.contains_time(at(Day::Sat, 5)));
+        assert!(!friday_night.contains_time(at(Day::Fri, 5)));
+        assert!(!friday_night.contains_time(at(Day::Sat, 23)));
+        assert!(!friday_night.contains_time(at(Day::Sat, 6)));
     }
 
     proptest! {
@@ -104,7 +104,7 @@ mod tests {
             let time = LocalTime { day: Day::ALL[day], minute };
             let span = Hours { from, to, days: Vec::new() };
             let rest = Hours { from: to, to: from, days: Vec::new() };
-            prop_assert!(span.hold(time) != rest.hold(time));
+            prop_assert!(span.contains_time(time) != rest.contains_time(time));
         }
     }
 }

@@ -13,8 +13,8 @@ mod when;
 
 use serde::{Deserialize, Serialize};
 
-pub use apply::{Applied, Bounds, apply};
-pub use check::{check, misses};
+pub use apply::{Applied, Bounds, apply_rules};
+pub use check::{check_rules, misses_arms};
 pub use glob::{MOST_GLOB_CHARS, fits_arm, fits_path};
 pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};
 pub use paths::{Concern, PathBase};
@@ -73,23 +73,23 @@ impl Rule {
         !self.when.paths.is_empty()
     }
 
-    fn pins(&self) -> impl Iterator<Item = &str> {
-        self.then.iter().filter_map(RuleEffect::pin)
+    fn pinned_globs(&self) -> impl Iterator<Item = &str> {
+        self.then.iter().filter_map(RuleEffect::pinned_glob)
     }
 
-    fn forbids(&self, arm: &str) -> bool {
-        self.then.iter().any(|action| action.forbids(arm))
+    fn forbids_arm(&self, arm: &str) -> bool {
+        self.then.iter().any(|action| action.forbids_arm(arm))
     }
 
     /// By how many percent of the task's worth it prefers an arm.
-    fn preference(&self, arm: &str) -> u32 {
-        self.then.iter().map(|action| action.preference(arm)).fold(0, u32::saturating_add)
+    fn preference_percent(&self, arm: &str) -> u32 {
+        self.then.iter().map(|action| action.preference_percent(arm)).fold(0, u32::saturating_add)
     }
 }
 
 impl RuleEffect {
     /// The glob of arms it pins.
-    fn pin(&self) -> Option<&str> {
+    fn pinned_glob(&self) -> Option<&str> {
         match self {
             Self::Pin(arms) => Some(arms),
             Self::Forbid(_)
@@ -99,7 +99,7 @@ impl RuleEffect {
         }
     }
 
-    fn forbids(&self, arm: &str) -> bool {
+    fn forbids_arm(&self, arm: &str) -> bool {
         match self {
             Self::Forbid(globs) => globs.iter().any(|glob| fits_arm(glob, arm)),
             Self::Pin(_) | Self::Prefer { .. } | Self::MaxCostMicroUsd(_) | Self::MaxSeconds(_) => {
@@ -109,7 +109,7 @@ impl RuleEffect {
     }
 
     /// By how many percent of the task's worth it prefers an arm.
-    fn preference(&self, arm: &str) -> u32 {
+    fn preference_percent(&self, arm: &str) -> u32 {
         match self {
             Self::Prefer { arms, percent } if arms.iter().any(|glob| fits_arm(glob, arm)) => {
                 *percent
@@ -123,7 +123,7 @@ impl RuleEffect {
     }
 
     /// All globs of arms in it.
-    fn globs(&self) -> &[String] {
+    fn arm_globs(&self) -> &[String] {
         match self {
             Self::Pin(glob) => std::slice::from_ref(glob),
             Self::Forbid(globs) | Self::Prefer { arms: globs, .. } => globs,

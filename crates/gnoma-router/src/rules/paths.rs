@@ -40,7 +40,7 @@ impl Concern {
             gnoma_core::sort::to_set(rules.iter().flat_map(|rule| &rule.when.paths));
         let globs = globs.into_iter().cloned().collect();
         let mut concern = Self { globs, ground, met: BTreeSet::new() };
-        concern.meet(".", true);
+        concern.add_path(".", true);
         concern
     }
 
@@ -52,14 +52,14 @@ impl Concern {
 
     /// Returns the paths that were met, relative to the project.
     #[must_use]
-    pub fn met(&self) -> Vec<String> {
+    pub fn matched_paths(&self) -> Vec<String> {
         self.met.iter().cloned().collect()
     }
 
     /// Somebody speaks of things: the paths among them.
-    pub fn hear(&mut self, text: &str) {
-        for piece in pieces(text).filter(|piece| is_path(piece)) {
-            self.meet(piece, piece.ends_with(['/', '\\']));
+    pub fn add_mentioned_paths(&mut self, text: &str) {
+        for piece in path_candidates(text).filter(|piece| is_path(piece)) {
+            self.add_path(piece, piece.ends_with(['/', '\\']));
         }
     }
 
@@ -71,12 +71,12 @@ impl Concern {
     fn open_named(&mut self, name: &str, value: &Value) {
         match value {
             Value::String(text) if name.contains("command") || name.contains("path") => {
-                self.meet(text, true);
-                for piece in pieces(text) {
-                    self.meet(piece, true);
+                self.add_path(text, true);
+                for piece in path_candidates(text) {
+                    self.add_path(piece, true);
                 }
             }
-            Value::String(text) => self.hear(text),
+            Value::String(text) => self.add_mentioned_paths(text),
             Value::Array(values) => {
                 for value in values {
                     self.open_named(name, value);
@@ -91,7 +91,7 @@ impl Concern {
         }
     }
 
-    fn meet(&mut self, path: &str, may_be_folder: bool) {
+    fn add_path(&mut self, path: &str, may_be_folder: bool) {
         if self.globs.is_empty() {
             return;
         }
@@ -118,8 +118,8 @@ impl PathBase {
         } else {
             format!("{}/{path}", self.folder)
         };
-        let whole = straight(&whole);
-        let root = straight(&self.root.replace('\\', "/"));
+        let whole = normalise_path(&whole);
+        let root = normalise_path(&self.root.replace('\\', "/"));
         match whole.strip_prefix(&root) {
             Some("") => String::new(),
             Some(rest) if root.ends_with('/') || root.is_empty() => {
@@ -132,7 +132,7 @@ impl PathBase {
 }
 
 /// Without `.`, `..` and doubled separators.
-fn straight(path: &str) -> String {
+fn normalise_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/').take(MOST_PARTS) {
         match part {
@@ -148,12 +148,12 @@ fn straight(path: &str) -> String {
 }
 
 /// The parts of a text that could be paths, without the marks around them and the place in the file behind them.
-fn pieces(text: &str) -> impl Iterator<Item = &str> {
+fn path_candidates(text: &str) -> impl Iterator<Item = &str> {
     let parts = |char: char| char.is_whitespace() || PARTING.contains(&char);
-    text.split(parts).map(bare).filter(|piece| !piece.is_empty())
+    text.split(parts).map(trim_marks).filter(|piece| !piece.is_empty())
 }
 
-fn bare(piece: &str) -> &str {
+fn trim_marks(piece: &str) -> &str {
     let piece = piece.trim_start_matches(['@', '#', '*', '!', ':']);
     let piece = piece.trim_end_matches(['.', ':', '!', '?', '*', '…']);
     let place = |char: char| char.is_ascii_digit() || matches!(char, ':' | '-');
@@ -218,8 +218,8 @@ mod tests {
             "> secrets/a/b/c",
         ] {
             let mut concern = concern(&["secrets/**"], "");
-            concern.hear(text);
-            assert_eq!(concern.met().len(), 1, "{text}");
+            concern.add_mentioned_paths(text);
+            assert_eq!(concern.matched_paths().len(), 1, "{text}");
         }
         for text in [
             "read src/secrets/key.txt",
@@ -228,20 +228,20 @@ mod tests {
             "../secrets/x",
         ] {
             let mut concern = concern(&["secrets/**"], "");
-            concern.hear(text);
-            assert!(concern.met().is_empty(), "{text}");
+            concern.add_mentioned_paths(text);
+            assert!(concern.matched_paths().is_empty(), "{text}");
         }
     }
 
     #[test]
     fn the_folder_that_is_worked_in_counts() {
-        assert_eq!(concern(&["secrets/**"], "/secrets/a").met(), ["secrets/a"]);
+        assert_eq!(concern(&["secrets/**"], "/secrets/a").matched_paths(), ["secrets/a"]);
         let mut inside = concern(&["src/**/*.sql"], "/src/db");
-        inside.hear("read up.sql");
-        assert_eq!(inside.met(), ["src/db/up.sql"]);
+        inside.add_mentioned_paths("read up.sql");
+        assert_eq!(inside.matched_paths(), ["src/db/up.sql"]);
         let mut above = concern(&["secrets/**"], "/src");
-        above.hear("and ../secrets/key.txt");
-        assert_eq!(above.met(), ["secrets/key.txt"]);
+        above.add_mentioned_paths("and ../secrets/key.txt");
+        assert_eq!(above.matched_paths(), ["secrets/key.txt"]);
     }
 
     #[test]
@@ -257,11 +257,11 @@ mod tests {
         ] {
             let mut concern = concern(&["secrets/**"], "");
             concern.open(&call);
-            assert!(!concern.met().is_empty(), "{call}");
+            assert!(!concern.matched_paths().is_empty(), "{call}");
         }
         let mut other = concern(&["secrets/**"], "");
         other.open(&json!({"pattern": "secrets", "path": "src"}));
-        assert!(other.met().is_empty());
+        assert!(other.matched_paths().is_empty());
     }
 
     proptest! {
@@ -269,14 +269,14 @@ mod tests {
         fn no_more_is_kept_than_rules_ask_for(text in "[a-c/. \"]{0,400}") {
             let globs = ["a/**", "*.b", "**/c/*"];
             let mut concern = concern(&globs, "");
-            concern.hear(&text);
-            prop_assert!(concern.met().len() <= globs.len());
+            concern.add_mentioned_paths(&text);
+            prop_assert!(concern.matched_paths().len() <= globs.len());
         }
 
         #[test]
         fn any_text_is_read(text in "\\PC{0,200}") {
             let mut concern = concern(&["**"], "");
-            concern.hear(&text);
+            concern.add_mentioned_paths(&text);
             concern.open(&json!({ "path": text, "command": text }));
         }
     }

@@ -14,7 +14,7 @@ use crate::{
 const MICRO: f64 = 1e6;
 
 impl Applied {
-    /// Decides what to do next, by the router and the rules. `offers` are as [`Applied::offers`] gave them.
+    /// Decides what to do next, by the router and the rules. `offers` are as [`Applied::apply_to_offers`] gave them.
     #[must_use]
     pub fn choose(
         &self,
@@ -37,10 +37,10 @@ impl Applied {
             return choice;
         };
         self.value_preferred(&mut choice, router, situation, offers, winner);
-        let best = choice.candidates.iter().filter_map(|candidate| self.worth(candidate));
+        let best = choice.candidates.iter().filter_map(|candidate| self.candidate_value(candidate));
         // The router's own winner stands first, so that equals change nothing.
         let own = choice.candidates.iter().filter(|candidate| candidate.offer == winner);
-        let first = own.filter_map(|candidate| self.worth(candidate)).next();
+        let first = own.filter_map(|candidate| self.candidate_value(candidate)).next();
         let preferred = first
             .into_iter()
             .chain(best)
@@ -51,12 +51,12 @@ impl Applied {
         choice
     }
 
-    fn bonus(&self, offer: usize) -> f64 {
+    fn bonus_dollars(&self, offer: usize) -> f64 {
         self.bonus_micro_usd.get(offer).map_or(0.0, |bonus| *bonus as f64 / MICRO)
     }
 
-    fn worth(&self, candidate: &WeighedArm) -> Option<(usize, f64)> {
-        let value = candidate.value? + candidate.knowledge + self.bonus(candidate.offer);
+    fn candidate_value(&self, candidate: &WeighedArm) -> Option<(usize, f64)> {
+        let value = candidate.value? + candidate.knowledge + self.bonus_dollars(candidate.offer);
         Some((candidate.offer, value))
     }
 
@@ -69,8 +69,9 @@ impl Applied {
         offers: &[Offer],
         winner: usize,
     ) {
-        let unseen =
-            |candidate: &WeighedArm| candidate.value.is_none() && self.bonus(candidate.offer) > 0.0;
+        let unseen = |candidate: &WeighedArm| {
+            candidate.value.is_none() && self.bonus_dollars(candidate.offer) > 0.0
+        };
         if !choice.candidates.iter().any(unseen) {
             return;
         }
@@ -78,7 +79,7 @@ impl Applied {
             .iter()
             .enumerate()
             .map(|(place, offer)| {
-                let out = place != winner && self.bonus(place) <= 0.0;
+                let out = place != winner && self.bonus_dollars(place) <= 0.0;
                 let barred = out.then(|| "not preferred".into());
                 Offer { barred: offer.barred.clone().or(barred), ..offer.clone() }
             })

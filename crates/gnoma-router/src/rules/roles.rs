@@ -80,7 +80,7 @@ pub struct Roles {
 impl Roles {
     /// Returns the role and the arm that are set for a piece of work.
     #[must_use]
-    pub fn arm(&self, stage: WorkStage) -> Option<(Role, &ArmId)> {
+    pub fn arm_for_stage(&self, stage: WorkStage) -> Option<(Role, &ArmId)> {
         let role = stage.role()?;
         let arm = match role {
             Role::Small => &self.small,

@@ -44,7 +44,7 @@ pub struct WorkFacts {
 impl When {
     /// Reports whether the conditions hold for a task.
     #[must_use]
-    pub fn holds(&self, facts: &WorkFacts) -> bool {
+    pub fn applies_to(&self, facts: &WorkFacts) -> bool {
         self.holds_but_for_paths(facts) && self.fits_paths(&facts.paths)
     }
 
@@ -58,8 +58,10 @@ impl When {
     fn holds_but_for_paths(&self, facts: &WorkFacts) -> bool {
         let kind = plain_name(&facts.kind.0);
         let task = self.tasks.is_empty() || self.tasks.iter().any(|task| plain_name(task) == kind);
-        let hours =
-            self.hours.as_ref().is_none_or(|hours| facts.time.is_some_and(|time| hours.hold(time)));
+        let hours = self
+            .hours
+            .as_ref()
+            .is_none_or(|hours| facts.time.is_some_and(|time| hours.contains_time(time)));
         let hard_enough = self.min_complexity.is_none_or(|least| facts.complexity >= least);
         let easy_enough = self.max_complexity.is_none_or(|most| facts.complexity <= most);
         task && hours && hard_enough && easy_enough

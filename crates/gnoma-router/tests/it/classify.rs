@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gnoma_router::classify::{TaskType, classify};
+use gnoma_router::classify::{TaskType, classify_text};
 
 const PROMPTS: &str = include_str!("../data/prompts.tsv");
 /// Percent sorted right at least.
@@ -36,7 +36,7 @@ fn sorted_right(set: &str) -> (usize, usize, String) {
     let mut wrong = String::new();
     let mut right = 0;
     for prompt in &prompts {
-        let said = classify(&prompt.text);
+        let said = classify_text(&prompt.text);
         if said.kind == prompt.kind {
             right += 1;
         } else {

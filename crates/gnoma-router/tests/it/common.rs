@@ -54,7 +54,7 @@ pub(crate) fn offer(name: &str) -> Offer {
 
 pub(crate) fn router(arms: Vec<Arm>) -> Router {
     let mut router = Router::new(Tuning::default());
-    router.admit(arms);
+    router.register_arms(arms);
     router
 }
 

@@ -2,7 +2,7 @@
 
 use gnoma_router::{
     Decision, Exclusion, Offer, Router, Situation, TaskKind, TaskOutcome, Tried, Tuning,
-    rules::{Applied, Rule, RuleEffect, When, WorkFacts, apply},
+    rules::{Applied, Rule, RuleEffect, When, WorkFacts, apply_rules},
 };
 use proptest::prelude::*;
 
@@ -74,7 +74,7 @@ fn any_router() -> impl Strategy<Value = Router> {
         for (name, kind, [verdict, right, seen, known], cents) in past {
             let mut attempt = attempt(&format!("m{name}"), verdict, cents);
             attempt.verdict = seen.then_some(verdict);
-            router.learn(&TaskOutcome {
+            router.record_outcome(&TaskOutcome {
                 kind: TaskKind::new(["fix", "docs", "tests", "new"][kind]),
                 tried: vec![Tried { attempt, right: known.then_some(right), weight: 1.0 }],
             });
@@ -120,8 +120,8 @@ fn ruled(rules: &[Rule], router: &Router, situation: &Situation, offers: &[Offer
         touched: Vec::new(),
         time: None,
     };
-    let cost = |arm: &_| Some((router.standing(arm, &need.kind).cost * DOLLAR as f64) as u64);
-    apply(rules, None, &facts, offers, &cost)
+    let cost = |arm: &_| Some((router.estimate_arm(arm, &need.kind).cost * DOLLAR as f64) as u64);
+    apply_rules(rules, None, &facts, offers, &cost)
 }
 
 /// Four arms that differ in quality and cost, and their offers.
@@ -147,7 +147,7 @@ proptest! {
         router in any_router(), situation in any_situation(), offers in any_offers(), rules in any_rules(), seed in any::<u64>(),
     ) {
         let said = ruled(&rules, &router, &situation, &offers);
-        let left = said.offers(&offers);
+        let left = said.apply_to_offers(&offers);
         let choice = said.choose(&router, &situation, &left, seed);
         prop_assert_eq!(&said.choose(&router, &situation, &left, seed), &choice, "the same seed");
         let bans = |arm: &str| rules.iter().any(|rule| rule.then.iter().any(|action| match action {
@@ -178,9 +178,9 @@ proptest! {
             let choice = router.choose(&situation, &offers, seed);
             let Decision::Run(arms) = choice.decision else { return Err(TestCaseError::fail("nothing ran")) };
             let chosen = offers.iter().position(|offer| offer.arm == arms[0]).expect("an offer");
-            let before = router.standing(&arms[0], &situation.need.kind);
-            router.learn(&outcome(&situation.need.kind, &offers[chosen].arm.model, right, 10));
-            let after = router.standing(&arms[0], &situation.need.kind);
+            let before = router.estimate_arm(&arms[0], &situation.need.kind);
+            router.record_outcome(&outcome(&situation.need.kind, &offers[chosen].arm.model, right, 10));
+            let after = router.estimate_arm(&arms[0], &situation.need.kind);
             prop_assert_eq!(after.tasks, before.tasks + 1);
             prop_assert!((0.0..=1.0).contains(&after.quality) && after.cost.is_finite() && after.cost >= 0.0);
         }
@@ -272,12 +272,12 @@ proptest! {
     fn what_is_kept_is_what_was_learnt(
         router in any_router(), situation in any_situation(), offers in any_offers(),
     ) {
-        let text = serde_json::to_string(&router.state()).expect("plain data");
+        let text = serde_json::to_string(&router.to_state()).expect("plain data");
         let state = serde_json::from_str(&text).expect("its own writing");
         let read = Router::from_state(Tuning::default(), &state).expect("its own version");
         let off = |one: (f64, f64), other: (f64, f64)| (one.0 - other.0).abs() + (one.1 - other.1).abs();
         prop_assert!(off(read.verifier().right, router.verifier().right) < 1e-9);
-        prop_assert_eq!(read.state().arms.len(), router.state().arms.len());
+        prop_assert_eq!(read.to_state().arms.len(), router.to_state().arms.len());
         // Facts are not part of the state, so the choice may differ; that there is one may not.
         let runs = |router: &Router| router.choose(&situation, &offers, 0).decision == Decision::Impossible;
         prop_assert_eq!(runs(&read), runs(&router));
@@ -352,7 +352,7 @@ fn what_excluded_an_arm_is_said() {
         0,
     );
     let words: Vec<String> =
-        choice.excluded.iter().map(|(_, why)| why.words().to_string()).collect();
+        choice.excluded.iter().map(|(_, why)| why.reason_text().to_string()).collect();
     assert_eq!(words, ["cannot see pictures", "was tried on this task"]);
     assert!(matches!(choice.excluded[1].1, Exclusion::Tried));
 }
@@ -362,11 +362,11 @@ fn an_arm_nobody_made_known_can_be_chosen_and_learnt() {
     let mut router = router(Vec::new());
     let choice = router.choose(&task(10), &[offer("new")], 0);
     assert_eq!(choice.decision, Decision::Run(vec![id("new")]));
-    let before = router.standing(&id("new"), &TaskKind::new("unheard-of"));
+    let before = router.estimate_arm(&id("new"), &TaskKind::new("unheard-of"));
     for _ in 0..20 {
-        router.learn(&outcome(&TaskKind::new("unheard-of"), "new", false, 300));
+        router.record_outcome(&outcome(&TaskKind::new("unheard-of"), "new", false, 300));
     }
-    let after = router.standing(&id("new"), &TaskKind::new("unheard-of"));
+    let after = router.estimate_arm(&id("new"), &TaskKind::new("unheard-of"));
     assert!(after.quality < before.quality && after.tasks == 20);
     assert!((2.0..4.5).contains(&after.cost), "{}", after.cost);
 }

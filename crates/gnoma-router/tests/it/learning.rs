@@ -59,11 +59,11 @@ fn a_failure_lowers_what_is_expected_of_the_others() {
 fn one_kind_teaches_about_another() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     let other = TaskKind::new("docs");
-    let before = router.standing(&id("a"), &other).quality;
+    let before = router.estimate_arm(&id("a"), &other).quality;
     for _ in 0..60 {
-        router.learn(&outcome(&fix(), "a", false, 10));
+        router.record_outcome(&outcome(&fix(), "a", false, 10));
     }
-    assert!(router.standing(&id("a"), &other).quality < before);
+    assert!(router.estimate_arm(&id("a"), &other).quality < before);
 }
 
 #[test]
@@ -71,11 +71,11 @@ fn a_silent_swap_is_noticed_within_two_dozen_tasks() {
     let mut router = router(vec![arm("good", 0.85, 0.1), arm("second", 0.7, 0.1)]);
     let offers = [offer("good"), offer("second")];
     for number in 0..400 {
-        router.learn(&outcome(&fix(), "good", number % 20 < 17, 10));
+        router.record_outcome(&outcome(&fix(), "good", number % 20 < 17, 10));
     }
     assert_eq!(ran_unchecked(&router, &offers), "good");
     for number in 0..24 {
-        router.learn(&outcome(&fix(), "good", number % 10 < 2, 10));
+        router.record_outcome(&outcome(&fix(), "good", number % 10 < 2, 10));
     }
     assert_eq!(ran_unchecked(&router, &offers), "second");
 }
@@ -87,12 +87,12 @@ fn shared_work_teaches_by_its_share() {
         for _ in 0..10 {
             let mut outcome = outcome(&fix(), "a", false, 1_000);
             outcome.tried[0].weight = weight;
-            router.learn(&outcome);
+            router.record_outcome(&outcome);
         }
-        router.standing(&id("a"), &fix())
+        router.estimate_arm(&id("a"), &fix())
     };
     let (none, part, whole) = (router(vec![arm("a", 0.7, 0.1)]), after(0.3), after(1.0));
-    let none = none.standing(&id("a"), &fix());
+    let none = none.estimate_arm(&id("a"), &fix());
     assert!(none.quality > part.quality && part.quality > whole.quality);
     assert!((part.cost - none.cost).abs() < 1e-9, "a part says nothing of what the whole costs");
 }
@@ -101,12 +101,12 @@ fn shared_work_teaches_by_its_share() {
 fn a_new_price_is_noticed() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     for _ in 0..300 {
-        router.learn(&outcome(&fix(), "a", true, 10));
+        router.record_outcome(&outcome(&fix(), "a", true, 10));
     }
     for _ in 0..15 {
-        router.learn(&outcome(&fix(), "a", true, 200));
+        router.record_outcome(&outcome(&fix(), "a", true, 200));
     }
-    let cost = router.standing(&id("a"), &fix()).cost;
+    let cost = router.estimate_arm(&id("a"), &fix()).cost;
     assert!((1.0..2.5).contains(&cost), "{cost}");
 }
 
@@ -117,9 +117,9 @@ fn who_rescues_dear_tasks_is_not_thought_dear_for_it() {
         for _ in 0..3 {
             let mut rescued = outcome(&fix(), "opens", false, opening_cents);
             rescued.tried.extend(outcome(&fix(), "rescues", true, 100).tried);
-            router.learn(&rescued);
+            router.record_outcome(&rescued);
         }
-        router.standing(&id("rescues"), &fix()).cost
+        router.estimate_arm(&id("rescues"), &fix()).cost
     };
     let (dear, usual) = (learnt(30), learnt(10));
     assert!(dear < usual * 0.95, "{dear} {usual}");
@@ -130,7 +130,7 @@ fn a_stranger_that_proves_dear_says_less_of_the_task_than_an_old_hand() {
     let expected = |opener: Arm| {
         let name = opener.id.model.clone();
         let router = router(vec![opener, arm("next", 0.8, 0.5)]);
-        let usual = router.standing(&id(&name), &fix()).cost;
+        let usual = router.estimate_arm(&id(&name), &fix()).cost;
         let mut situation = task(10);
         situation.attempts = vec![attempt(&name, false, (usual * 500.0) as u64)];
         router.choose(&situation, &[offer("next")], 0).candidates[0].cost
@@ -144,7 +144,7 @@ fn the_verifier_is_learnt() {
     for number in 0..200 {
         let mut outcome = outcome(&fix(), "a", number % 2 == 0, 10);
         outcome.tried[0].attempt.verdict = Some(number % 2 == 0);
-        router.learn(&outcome);
+        router.record_outcome(&outcome);
     }
     let verifier = router.verifier();
     assert!(verifier.right.0 / verifier.right.1 > 0.95);
@@ -162,13 +162,13 @@ fn a_budget_that_would_not_last_is_kept_for_what_needs_it() {
     let runs = |router: &Router| router.choose(&situation, &offers, 0).decision;
     assert_eq!(runs(&router), Decision::Run(vec![id("strong")]));
     let budget = PoolBudget { cap: 6.0, left: 6.0, to_come: 1.0, tasks: 50.0 };
-    router.budget(&pool, budget);
+    router.set_budget(&pool, budget);
     for _ in 0..20 {
-        router.spent(&BTreeMap::from([(pool.clone(), 1.0)]));
+        router.record_spend(&BTreeMap::from([(pool.clone(), 1.0)]));
     }
     assert_eq!(runs(&router), Decision::Run(vec![id("cheap")]));
     for _ in 0..2_000 {
-        router.spent(&BTreeMap::new());
+        router.record_spend(&BTreeMap::new());
     }
     assert_eq!(runs(&router), Decision::Run(vec![id("strong")]));
 }
@@ -201,22 +201,23 @@ fn learning_goes_on_where_it_left_off() {
     let arms = || vec![arm("a", 0.7, 0.1), arm("b", 0.8, 0.4)];
     let mut first = router(arms());
     for number in 0..50 {
-        first.learn(&outcome(&fix(), ["a", "b"][number % 2], number % 3 == 0, 20));
+        first.record_outcome(&outcome(&fix(), ["a", "b"][number % 2], number % 3 == 0, 20));
     }
-    let mut second = Router::from_state(Tuning::default(), &first.state()).expect("same version");
-    second.admit(arms());
-    assert_eq!(second.state(), first.state());
-    assert_eq!(second.standing(&id("a"), &fix()), first.standing(&id("a"), &fix()));
+    let mut second =
+        Router::from_state(Tuning::default(), &first.to_state()).expect("same version");
+    second.register_arms(arms());
+    assert_eq!(second.to_state(), first.to_state());
+    assert_eq!(second.estimate_arm(&id("a"), &fix()), first.estimate_arm(&id("a"), &fix()));
 }
 
 #[test]
 fn a_state_of_another_form_is_refused_and_senseless_numbers_are_ignored() {
-    let mut state = router(vec![arm("a", 0.7, 0.1)]).state();
+    let mut state = router(vec![arm("a", 0.7, 0.1)]).to_state();
     state.verifier.right = (f64::NAN, -1.0);
     state.arms[0].ability.variance = -3.0;
     let mut read = Router::from_state(Tuning::default(), &state).expect("same version");
-    read.admit(vec![arm("a", 0.7, 0.1)]);
-    assert!((read.standing(&id("a"), &fix()).quality - 0.7).abs() < 0.05);
+    read.register_arms(vec![arm("a", 0.7, 0.1)]);
+    assert!((read.estimate_arm(&id("a"), &fix()).quality - 0.7).abs() < 0.05);
     state.version = 99;
     let refused = Router::from_state(Tuning::default(), &state).expect_err("newer");
     assert_eq!(refused, StateError::Version { found: 99 });
@@ -241,12 +242,12 @@ fn what_is_corrected_is_no_further_task() {
     let mut router = router(vec![arm("a", 0.7, 0.1)]);
     let mut unsure = outcome(&fix(), "a", true, 10);
     unsure.tried[0].right = None;
-    router.learn(&unsure);
-    let before = router.standing(&id("a"), &fix());
+    router.record_outcome(&unsure);
+    let before = router.estimate_arm(&id("a"), &fix());
     let mut wrong = outcome(&fix(), "a", false, 0);
     wrong.tried[0].attempt.verdict = None;
-    router.correct(&wrong);
-    let after = router.standing(&id("a"), &fix());
+    router.correct_outcome(&wrong);
+    let after = router.estimate_arm(&id("a"), &fix());
     assert!(after.quality < before.quality, "{after:?}");
     assert_eq!((after.tasks, after.cost), (before.tasks, before.cost));
 }
@@ -287,7 +288,7 @@ fn share_of_the_best(arms: fn() -> Vec<Arm>, rates: &[(&str, u64)]) -> f64 {
             let ran = ran_unchecked(&router, &offers);
             chosen += usize::from(number >= OBSERVATIONS && ran == *best);
             let (_, percent) = rates.iter().find(|(name, _)| *name == ran).unwrap();
-            router.learn(&outcome(&fix(), &ran, (random >> 33) % 100 < *percent, 10));
+            router.record_outcome(&outcome(&fix(), &ran, (random >> 33) % 100 < *percent, 10));
         }
     }
     chosen as f64 / (JUDGED as f64 * RUNS as f64)

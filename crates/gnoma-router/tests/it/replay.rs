@@ -9,7 +9,7 @@ const INIT: &str = r#"{"type":"init","protocol":"router-replay/1","seed":1,"valu
 {"id":"cheap","provider":"small","pool":"small","prior":{"fix":{"q":0.7,"cost_usd":0.04,"n":264}}}]}"#;
 
 fn say(replay: &mut Replay, line: &str) -> Option<serde_json::Value> {
-    let answer = replay.answer(&line.replace('\n', " ")).expect("an answer");
+    let answer = replay.answer_line(&line.replace('\n', " ")).expect("an answer");
     answer.map(|answer| serde_json::from_str(&answer).expect("JSON"))
 }
 
@@ -39,10 +39,10 @@ fn lines_out_of_place_are_errors_and_nothing_panics() {
     for line in
         ["", "{}", r#"{"type":"task"}"#, r#"{"type":"task","id":"t","kind":"fix","available":[]}"#]
     {
-        assert!(replay.answer(line).is_err(), "{line}");
+        assert!(replay.answer_line(line).is_err(), "{line}");
     }
-    assert!(replay.answer(&" ".repeat(2 << 20)).is_err());
+    assert!(replay.answer_line(&" ".repeat(2 << 20)).is_err());
     say(&mut replay, INIT);
     let foreign = r#"{"type":"result","id":"t0","arm":"none","cost_usd":1,"attempts_left":1}"#;
-    assert!(replay.answer(foreign).is_err());
+    assert!(replay.answer_line(foreign).is_err());
 }

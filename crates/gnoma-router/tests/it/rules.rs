@@ -5,7 +5,8 @@ use std::sync::Arc;
 use gnoma_router::{
     ArmId, Decision, Need, Offer, Situation, TaskKind,
     rules::{
-        Applied, Day, Hours, LocalTime, Role, Rule, RuleEffect, When, WorkFacts, apply, check,
+        Applied, Day, Hours, LocalTime, Role, Rule, RuleEffect, When, WorkFacts, apply_rules,
+        check_rules,
     },
 };
 use proptest::prelude::*;
@@ -48,7 +49,7 @@ fn offers() -> Vec<Offer> {
 }
 
 fn applied(rules: &[Rule], offers: &[Offer]) -> Applied {
-    apply(rules, None, &facts(), offers, &|_| Some(DOLLAR))
+    apply_rules(rules, None, &facts(), offers, &|_| Some(DOLLAR))
 }
 
 fn usable(applied: &Applied) -> Vec<usize> {
@@ -66,7 +67,7 @@ fn conditions_must_all_hold() {
         min_complexity: Some(40),
         max_complexity: Some(60),
     };
-    assert!(narrow.holds(&facts()));
+    assert!(narrow.applies_to(&facts()));
     let others: [fn(&mut WorkFacts); 4] = [
         |facts| facts.kind = TaskKind::new("a kind of its own"),
         |facts| facts.paths.clear(),
@@ -76,7 +77,7 @@ fn conditions_must_all_hold() {
     for change in others {
         let mut facts = facts();
         change(&mut facts);
-        assert!(!narrow.holds(&facts), "{facts:?}");
+        assert!(!narrow.applies_to(&facts), "{facts:?}");
     }
 }
 
@@ -102,7 +103,7 @@ fn a_ban_outweighs_a_pin_and_both_are_named() {
         ["rule `pin` (gnoma.toml:3) pins `maker/a`, which rule `ban` (gnoma.toml:3) forbids; the \
           ban wins"]
     );
-    assert_eq!(check(&rules), said.conflicts);
+    assert_eq!(check_rules(&rules), said.conflicts);
 }
 
 #[test]
@@ -125,9 +126,9 @@ fn of_two_pins_the_narrower_wins_else_the_later() {
 /// Whom the rules and the role `planner` of `a` leave to be asked.
 fn as_planner(rules: &[Rule], offers: &[Offer], situation: &Situation) -> Decision {
     let planner = id("a");
-    let said = apply(rules, Some((Role::Planner, &planner)), &facts(), offers, &|_| None);
+    let said = apply_rules(rules, Some((Role::Planner, &planner)), &facts(), offers, &|_| None);
     let router = router(vec![arm("a", 0.2, 3.0), arm("b", 0.9, 0.1), arm("c", 0.8, 0.1)]);
-    said.choose(&router, situation, &said.offers(offers), 7).decision
+    said.choose(&router, situation, &said.apply_to_offers(offers), 7).decision
 }
 
 #[test]
@@ -150,7 +151,7 @@ fn pins_and_bans_outweigh_a_role() {
     let planner = id("a");
     let said = |rules: &[Rule], offers: &[Offer]| {
         let role = Some((Role::Planner, &planner));
-        let said = apply(rules, role, &facts(), offers, &|_| None);
+        let said = apply_rules(rules, role, &facts(), offers, &|_| None);
         (said.role.clone(), said.conflicts.join("; "))
     };
     let (role, conflicts) = said(&[always("ban", forbid("maker/a"))], &offers());
@@ -206,7 +207,7 @@ fn bounds_bar_what_is_expected_to_pass_them() {
         always("fast", RuleEffect::MaxSeconds(60)),
     ];
     let cost = |arm: &ArmId| Some(if arm.model == "a" { DOLLAR } else { DOLLAR / 4 });
-    let said = apply(&rules, None, &facts(), &slow, &cost);
+    let said = apply_rules(&rules, None, &facts(), &slow, &cost);
     assert_eq!(usable(&said), [1]);
     assert_eq!(
         said.barred[0].as_deref(),
@@ -225,7 +226,7 @@ fn faults_are_named_with_their_place() {
         ..When::default()
     };
     assert_eq!(
-        check(&[rule("odd", when, prefer("*", 150))]),
+        check_rules(&[rule("odd", when, prefer("*", 150))]),
         [
             "rule `odd` (gnoma.toml:3) never applies: its minimum complexity, 60, is above its \
              maximum, 40",
@@ -238,9 +239,12 @@ fn faults_are_named_with_their_place() {
 #[test]
 fn two_pins_under_the_same_conditions_are_named() {
     let rules = [always("one", pin("maker/a")), always("other", pin("maker/b"))];
-    let [fault] = &check(&rules)[..] else { panic!("{:?}", check(&rules)) };
+    let [fault] = &check_rules(&rules)[..] else { panic!("{:?}", check_rules(&rules)) };
     assert!(fault.contains("rule `one`") && fault.contains("rule `other`"), "{fault}");
-    assert_eq!(check(&[always("one", pin("maker/a")), always("again", pin("maker/a"))]), [""; 0]);
+    assert_eq!(
+        check_rules(&[always("one", pin("maker/a")), always("again", pin("maker/a"))]),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -263,7 +267,7 @@ fn chosen(said: &Applied, offers: &[Offer]) -> ArmId {
     let router = router(vec![arm("a", 0.80, 0.0), arm("b", 0.75, 0.0), arm("c", 0.30, 0.0)]);
     let mut situation = task(10);
     situation.verified = false;
-    match said.choose(&router, &situation, &said.offers(offers), 7).decision {
+    match said.choose(&router, &situation, &said.apply_to_offers(offers), 7).decision {
         Decision::Run(arms) => arms[0].clone(),
         other => panic!("{other:?}"),
     }
@@ -338,13 +342,13 @@ proptest! {
     #[test]
     fn barred_arms_stay_barred(rules in any_rules(), offers in any_offers()) {
         let said = applied(&rules, &offers);
-        for ((offer, barred), left) in offers.iter().zip(&said.barred).zip(said.offers(&offers)) {
+        for ((offer, barred), left) in offers.iter().zip(&said.barred).zip(said.apply_to_offers(&offers)) {
             prop_assert!(offer.barred.is_none() || &offer.barred == barred);
             prop_assert_eq!(&left.barred, barred);
         }
         let router = router(vec![arm("a", 0.8, 0.1), arm("b", 0.5, 0.1)]);
         let situation = Situation { need: Need::new(facts().kind, 10 * DOLLAR), ..task(10) };
-        let offers = said.offers(&offers);
+        let offers = said.apply_to_offers(&offers);
         let choice = said.choose(&router, &situation, &offers, 3);
         prop_assert_eq!(&choice, &said.choose(&router, &situation, &offers, 3));
         if let Decision::Run(arms) = choice.decision {
@@ -361,7 +365,7 @@ proptest! {
             .into_iter()
             .filter(|rule| matches!(rule.then[0], RuleEffect::Prefer { .. }))
             .collect();
-        prop_assert_eq!(applied(&mild, &offers).offers(&offers), offers);
+        prop_assert_eq!(applied(&mild, &offers).apply_to_offers(&offers), offers);
     }
 
     #[test]
@@ -391,7 +395,7 @@ proptest! {
             .collect();
         let said = applied(&rules, &offers);
         let router = router(vec![arm("a", 0.8, 0.1), arm("b", 0.5, 0.1)]);
-        let offers = said.offers(&offers);
+        let offers = said.apply_to_offers(&offers);
         prop_assert_eq!(
             said.choose(&router, &task(10), &offers, seed),
             router.choose(&task(10), &offers, seed)
@@ -400,7 +404,7 @@ proptest! {
 
     #[test]
     fn any_rules_can_be_checked(rules in any_rules()) {
-        for fault in check(&rules) {
+        for fault in check_rules(&rules) {
             prop_assert!(fault.contains("gnoma.toml:"));
         }
     }
@@ -413,7 +417,7 @@ fn what_is_about_files_holds_as_long_as_the_conversation_has_them() {
         vec![Rule { name: "secret".into(), origin: "gnoma.toml:1".into(), when, then: vec![then] }]
     };
     let later = WorkFacts { touched: vec!["secrets/key.txt".into()], ..facts() };
-    let apply = |rules: &[Rule]| apply(rules, None, &later, &offers(), &|_| Some(DOLLAR));
+    let apply = |rules: &[Rule]| apply_rules(rules, None, &later, &offers(), &|_| Some(DOLLAR));
     assert_eq!(usable(&apply(&about(RuleEffect::Pin("*/b".into())))), [1]);
     assert_eq!(usable(&apply(&about(forbid("*/a")))), [1, 2]);
     let preferred = apply(&about(prefer("*/a", 50)));

@@ -121,7 +121,7 @@ impl Changes {
 
     /// Bytes of all files as they would be kept.
     #[must_use]
-    pub fn bytes(&self) -> u64 {
+    pub fn total_bytes(&self) -> u64 {
         self.list.iter().map(LayerChange::bytes).sum()
     }
 }

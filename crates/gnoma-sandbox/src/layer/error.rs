@@ -99,11 +99,11 @@ impl From<LayerError> for KeepError {
 /// Names the step that an error belongs to.
 pub(super) trait LayerStep<T> {
     /// Adds the step, told as what was to be done: "read `src`".
-    fn doing(self, step: impl FnOnce() -> String) -> Result<T, LayerError>;
+    fn with_step(self, step: impl FnOnce() -> String) -> Result<T, LayerError>;
 }
 
 impl<T, E: Into<io::Error>> LayerStep<T> for Result<T, E> {
-    fn doing(self, step: impl FnOnce() -> String) -> Result<T, LayerError> {
+    fn with_step(self, step: impl FnOnce() -> String) -> Result<T, LayerError> {
         self.map_err(|error| LayerError::Io { step: step(), error: error.into() })
     }
 }

@@ -36,17 +36,17 @@ const CHUNK_BYTES: usize = 64 * 1024;
 const MAX_COMPARED_BYTES: u64 = 64 << 20;
 
 /// Opens a folder by its path, which may lead through links.
-pub(super) fn root(path: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_root_folder(path: &Path) -> io::Result<OwnedFd> {
     Ok(open(path, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
 }
 
 /// Opens a folder below another.
-pub(super) fn folder(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
+pub(super) fn open_folder(root: &OwnedFd, below: &Path) -> io::Result<OwnedFd> {
     below_root(root, below, OFlags::PATH | OFlags::DIRECTORY)
 }
 
 /// Opens a regular file below a folder for reading.
-pub(super) fn file(root: &OwnedFd, below: &Path) -> io::Result<File> {
+pub(super) fn open_file(root: &OwnedFd, below: &Path) -> io::Result<File> {
     let opened = below_root(root, below, OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK)?;
     let file = File::from(opened);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
@@ -54,8 +54,8 @@ pub(super) fn file(root: &OwnedFd, below: &Path) -> io::Result<File> {
 
 /// Returns the target of a link below a folder.
 pub(super) fn link_target(root: &OwnedFd, below: &Path) -> io::Result<PathBuf> {
-    let (holding, name) = split(below);
-    let target = readlinkat(folder(root, holding)?, name, Vec::new())?;
+    let (holding, name) = split_path(below);
+    let target = readlinkat(open_folder(root, holding)?, name, Vec::new())?;
     Ok(OsString::from_vec(target.into_bytes()).into())
 }
 
@@ -66,9 +66,9 @@ fn below_root(root: &OwnedFd, below: &Path, flags: OFlags) -> io::Result<OwnedFd
 }
 
 /// Returns the file's state at a name; `None` if there is no file.
-pub(super) fn look(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stamp>> {
+pub(super) fn stat_entry(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stamp>> {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
-        Ok(facts) => Ok(Some(Stamp::of(&facts))),
+        Ok(facts) => Ok(Some(Stamp::from_stat(&facts))),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
         Err(error) => Err(error.into()),
     }
@@ -76,7 +76,7 @@ pub(super) fn look(folder: &OwnedFd, name: &OsStr) -> io::Result<Option<Stamp>> 
 
 /// Returns the state of the file that a descriptor stands for.
 pub(super) fn look_at(opened: &OwnedFd) -> io::Result<Stamp> {
-    Ok(Stamp::of(&statat(opened, "", AtFlags::EMPTY_PATH)?))
+    Ok(Stamp::from_stat(&statat(opened, "", AtFlags::EMPTY_PATH)?))
 }
 
 /// True if an entry is a layer's mark that the file below it is deleted.
@@ -86,7 +86,7 @@ pub(super) fn is_whiteout(folder: &OwnedFd, name: &OsStr, stamp: &Stamp) -> bool
 }
 
 /// The names in a folder.
-pub(super) fn names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
+pub(super) fn entry_names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = openat(folder, ".", flags, Mode::empty())?;
     let mut names = Vec::new();
@@ -102,7 +102,7 @@ pub(super) fn names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
 }
 
 /// Splits a path below a root into its folder and its name.
-pub(super) fn split(below: &Path) -> (&Path, &OsStr) {
+pub(super) fn split_path(below: &Path) -> (&Path, &OsStr) {
     (below.parent().unwrap_or(Path::new("")), below.file_name().unwrap_or_default())
 }
 
@@ -125,7 +125,7 @@ pub(super) fn is_copied(folder: &OwnedFd, name: &OsStr) -> bool {
 }
 
 /// The attributes of an entry that are nobody's notes, with their values.
-fn attributes(folder: &OwnedFd, name: &OsStr) -> Vec<(Vec<u8>, Vec<u8>)> {
+fn read_attributes(folder: &OwnedFd, name: &OsStr) -> Vec<(Vec<u8>, Vec<u8>)> {
     let path = by_number(folder, name);
     let value = |name: Vec<u8>| {
         let mut value = vec![0; MAX_NAMES_BYTES];
@@ -155,7 +155,7 @@ fn attribute_names(path: &Path) -> Vec<Vec<u8>> {
 
 /// Takes away from an entry of a layer what must not reach a real folder: the layer's notes and bits
 /// that lend rights.
-pub(super) fn clean(folder: &OwnedFd, name: &OsStr, stamp: &Stamp) -> io::Result<()> {
+pub(super) fn strip_layer_marks(folder: &OwnedFd, name: &OsStr, stamp: &Stamp) -> io::Result<()> {
     /// Everything but the bits that lend a program the rights of its owner or group.
     const HARMLESS: u32 = 0o1777;
     /// Whose attributes may be changed.
@@ -201,10 +201,10 @@ impl Pair<'_> {
                 before.written == after.written
             }
             FileType::RegularFile => {
-                let open = |folder| file(folder, Path::new(self.name));
+                let open = |folder| open_file(folder, Path::new(self.name));
                 let is_same = open(one).and_then(|one| is_same_text(one, open(other)?));
                 is_same.unwrap_or(false)
-                    && attributes(one, self.name) == attributes(other, self.name)
+                    && read_attributes(one, self.name) == read_attributes(other, self.name)
             }
             FileType::Symlink => {
                 let target = |folder| readlinkat(folder, self.name, Vec::new()).ok();
@@ -219,8 +219,9 @@ impl Pair<'_> {
 pub(super) fn is_same_text(mut one: File, mut other: File) -> io::Result<bool> {
     let (mut first, mut second) = (vec![0; CHUNK_BYTES], vec![0; CHUNK_BYTES]);
     loop {
-        let count = fill(&mut one, &mut first)?;
-        if count != fill(&mut other, &mut second)? || first.get(..count) != second.get(..count) {
+        let count = read_full(&mut one, &mut first)?;
+        if count != read_full(&mut other, &mut second)? || first.get(..count) != second.get(..count)
+        {
             return Ok(false);
         }
         if count < CHUNK_BYTES {
@@ -229,7 +230,7 @@ pub(super) fn is_same_text(mut one: File, mut other: File) -> io::Result<bool> {
     }
 }
 
-fn fill(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
+fn read_full(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = chunk.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         match file.read(rest) {
@@ -246,7 +247,7 @@ fn fill(file: &mut File, chunk: &mut [u8]) -> io::Result<usize> {
 pub(super) fn remove_all(path: &Path) -> io::Result<()> {
     match fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
-            let folder = root(path)?;
+            let folder = open_root_folder(path)?;
             open_up(&folder, 0)?;
             fs::remove_dir_all(path)
         }
@@ -268,8 +269,8 @@ fn open_up(folder: &OwnedFd, depth: usize) -> io::Result<()> {
         let here = format!("/proc/self/fd/{}", folder.as_raw_fd());
         rustix::fs::chmod(here, OPEN)
     })?;
-    for name in names(folder)? {
-        if look(folder, &name)?.is_some_and(|stamp| stamp.is_folder()) {
+    for name in entry_names(folder)? {
+        if stat_entry(folder, &name)?.is_some_and(|stamp| stamp.is_folder()) {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
             open_up(&openat(folder, &name, flags, Mode::empty())?, depth + 1)?;
         }

@@ -38,21 +38,21 @@ pub struct Layer {
 
 impl Layer {
     /// Makes a layer in `folder`, which nobody else knows of.
-    pub(super) fn make(folder: PathBuf, roots: Vec<PathBuf>) -> Result<Self, LayerError> {
+    pub(super) fn create_in(folder: PathBuf, roots: Vec<PathBuf>) -> Result<Self, LayerError> {
         let made = || {
             fs::create_dir(&folder)?;
             let lock = File::create(folder.join(LOCK))?;
             flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
             for number in 0..roots.len() {
-                fs::create_dir_all(upper(&folder, number))?;
-                fs::create_dir(work(&folder, number))?;
+                fs::create_dir_all(upper_folder(&folder, number))?;
+                fs::create_dir(work_folder(&folder, number))?;
             }
             Ok(lock)
         };
         let made: std::io::Result<File> = made();
-        let lock = made.doing(|| format!("make a layer in `{}`", folder.display()))?;
+        let lock = made.with_step(|| format!("make a layer in `{}`", folder.display()))?;
         let mut layer = Self { folder, roots, began: (0, 0), lock };
-        layer.begin()?;
+        layer.record_start()?;
         Ok(layer)
     }
 
@@ -63,8 +63,8 @@ impl Layer {
             is_frozen: false,
             at: at.clone(),
             lower: vec![at.clone()],
-            upper: upper(&self.folder, number),
-            work: work(&self.folder, number),
+            upper: upper_folder(&self.folder, number),
+            work: work_folder(&self.folder, number),
         };
         self.roots.iter().enumerate().map(overlay).collect()
     }
@@ -73,12 +73,12 @@ impl Layer {
     ///
     /// # Errors
     /// Where the layer's folder cannot be written.
-    pub fn begin(&mut self) -> Result<(), LayerError> {
+    pub fn record_start(&mut self) -> Result<(), LayerError> {
         use std::os::unix::fs::MetadataExt;
         // By the clock that files get their times from, which is not everybody's clock.
         let noted = fs::write(self.folder.join("began"), "1")
             .and_then(|()| fs::metadata(self.folder.join("began")));
-        let noted = noted.doing(|| "record when the command starts".to_owned())?;
+        let noted = noted.with_step(|| "record when the command starts".to_owned())?;
         self.began = (noted.ctime(), u64::try_from(noted.ctime_nsec()).unwrap_or(0));
         Ok(())
     }
@@ -98,9 +98,9 @@ impl Layer {
     pub fn changes_but(&self, left_out: &dyn Fn(&Path) -> bool) -> Result<Changes, LayerError> {
         let mut changes = Changes::default();
         for (root, at) in self.roots.iter().enumerate() {
-            let upper = upper(&self.folder, root);
+            let upper = upper_folder(&self.folder, root);
             let reading = LayerReading { root, at, upper: &upper, began: self.began, left_out };
-            reading.read(&mut changes)?;
+            reading.read_changes(&mut changes)?;
         }
         Ok(changes)
     }
@@ -113,9 +113,9 @@ impl Layer {
     pub fn reset_but(&self, stays: &dyn Fn(&Path) -> bool) -> Result<Vec<PathBuf>, LayerError> {
         let mut stayed = Vec::new();
         for (root, at) in self.roots.iter().enumerate() {
-            let upper = upper(&self.folder, root);
-            reset::reset(&upper, at, stays, &mut stayed)
-                .doing(|| format!("empty the layer over `{}`", at.display()))?;
+            let upper = upper_folder(&self.folder, root);
+            reset::reset_upper(&upper, at, stays, &mut stayed)
+                .with_step(|| format!("empty the layer over `{}`", at.display()))?;
         }
         Ok(stayed)
     }
@@ -124,11 +124,11 @@ impl Layer {
     ///
     /// # Errors
     /// Where it cannot be.
-    pub fn forget(&self, path: &Path) -> Result<(), LayerError> {
+    pub fn discard_path(&self, path: &Path) -> Result<(), LayerError> {
         for (root, at) in self.roots.iter().enumerate() {
             let Ok(below) = path.strip_prefix(at) else { continue };
-            let place = upper(&self.folder, root).join(below);
-            reset::remove(&place).doing(|| format!("discard `{}`", path.display()))?;
+            let place = upper_folder(&self.folder, root).join(below);
+            reset::remove_entry(&place).with_step(|| format!("discard `{}`", path.display()))?;
         }
         Ok(())
     }
@@ -144,22 +144,22 @@ impl Layer {
     pub fn place_of(&self, path: &Path) -> Option<PathBuf> {
         let mut roots = self.roots.iter().enumerate();
         roots.find_map(|(root, at)| {
-            Some(upper(&self.folder, root).join(path.strip_prefix(at).ok()?))
+            Some(upper_folder(&self.folder, root).join(path.strip_prefix(at).ok()?))
         })
     }
 
     /// The file that a change is about as it is in the real folder.
     #[must_use]
-    pub fn before(&self, change: &LayerChange) -> Option<File> {
-        let at = files::root(self.roots.get(change.root)?).ok()?;
-        change.before.and_then(|_| files::file(&at, &change.below).ok())
+    pub fn open_before(&self, change: &LayerChange) -> Option<File> {
+        let at = files::open_root_folder(self.roots.get(change.root)?).ok()?;
+        change.before.and_then(|_| files::open_file(&at, &change.below).ok())
     }
 
     /// The file that a change is about as the command left it.
     #[must_use]
-    pub fn after(&self, change: &LayerChange) -> Option<File> {
-        let upper = files::root(&upper(&self.folder, change.root)).ok()?;
-        change.after.and_then(|_| files::file(&upper, &change.below).ok())
+    pub fn open_after(&self, change: &LayerChange) -> Option<File> {
+        let upper = files::open_root_folder(&upper_folder(&self.folder, change.root)).ok()?;
+        change.after.and_then(|_| files::open_file(&upper, &change.below).ok())
     }
 
     /// Returns the target of a link that the command has made or changed.
@@ -168,7 +168,7 @@ impl Layer {
         if change.node() != NodeKind::Link || change.after.is_none() {
             return None;
         }
-        let upper = files::root(&upper(&self.folder, change.root)).ok()?;
+        let upper = files::open_root_folder(&upper_folder(&self.folder, change.root)).ok()?;
         files::link_target(&upper, &change.below).ok()
     }
 
@@ -177,7 +177,7 @@ impl Layer {
     /// # Errors
     /// Where that cannot be found out.
     pub fn free_bytes(&self) -> Result<u64, LayerError> {
-        let facts = fstatvfs(&self.lock).doing(|| "look for free space".to_owned())?;
+        let facts = fstatvfs(&self.lock).with_step(|| "look for free space".to_owned())?;
         Ok(facts.f_bavail.saturating_mul(facts.f_frsize))
     }
 
@@ -186,7 +186,7 @@ impl Layer {
     ///
     /// # Errors
     /// Where somebody else changed one of them meanwhile, or a step fails.
-    pub fn keep(
+    pub fn apply_changes(
         &mut self,
         changes: &Changes,
         chosen: &dyn Fn(&LayerChange) -> bool,
@@ -214,25 +214,25 @@ impl Layer {
         if !conflicts.is_empty() {
             return Err(Unkept::Error(KeepError::Conflict(conflicts)));
         }
-        let steps = plan::steps(&changes.list, chosen);
+        let steps = plan::plan_steps(&changes.list, chosen);
         if steps.is_empty() {
             return Ok(());
         }
         let roots = self.roots.iter().enumerate();
         let roots = roots.map(|(number, at)| self.keep_root(number, at));
         let journal = Journal { roots: roots.collect::<Result<_, _>>()?, steps };
-        keep::keep(&self.folder, journal, tick)
+        keep::apply_journal(&self.folder, journal, tick)
     }
 
     fn keep_root(&self, number: usize, at: &Path) -> Result<KeepRoot, LayerError> {
-        let upper = upper(&self.folder, number);
+        let upper = upper_folder(&self.folder, number);
         let device = |path: &Path| {
-            let opened: OwnedFd = files::root(path)?;
+            let opened: OwnedFd = files::open_root_folder(path)?;
             files::look_at(&opened).map(|stamp: Stamp| stamp.device)
         };
         let is_same = device(&self.folder)
             .and_then(|here| Ok(here == device(at)?))
-            .doing(|| format!("look at `{}`", at.display()))?;
+            .with_step(|| format!("look at `{}`", at.display()))?;
         let aside = if is_same {
             self.folder.join(format!("{ASIDE}-{number}"))
         } else {
@@ -255,10 +255,10 @@ impl Drop for Layer {
     }
 }
 
-fn upper(folder: &Path, number: usize) -> PathBuf {
+fn upper_folder(folder: &Path, number: usize) -> PathBuf {
     folder.join(number.to_string()).join("upper")
 }
 
-fn work(folder: &Path, number: usize) -> PathBuf {
+fn work_folder(folder: &Path, number: usize) -> PathBuf {
     folder.join(number.to_string()).join("work")
 }

@@ -69,20 +69,20 @@ impl Journal {
 
     fn to_bytes(&self) -> Vec<u8> {
         let mut words = Words(Vec::new());
-        words.text(BEGINS);
-        words.number(self.roots.len() as u64);
+        words.push_text(BEGINS);
+        words.push_number(self.roots.len() as u64);
         for root in &self.roots {
             for path in [&root.at, &root.upper, &root.aside] {
-                words.path(path);
+                words.push_path(path);
             }
         }
-        words.number(self.steps.len() as u64);
+        words.push_number(self.steps.len() as u64);
         for step in &self.steps {
-            words.number(step.place.0 as u64);
-            words.path(&step.place.1);
-            words.act(&step.act);
+            words.push_number(step.place.0 as u64);
+            words.push_path(&step.place.1);
+            words.push_act(&step.act);
         }
-        words.text(ENDS);
+        words.push_text(ENDS);
         words.0
     }
 
@@ -90,13 +90,13 @@ impl Journal {
         let mut words = JournalReader(bytes);
         (words.next()? == BEGINS.as_bytes()).then_some(())?;
         let mut journal = Self::default();
-        for _ in 0..words.number()? {
-            let (at, upper, aside) = (words.path()?, words.path()?, words.path()?);
+        for _ in 0..words.read_number()? {
+            let (at, upper, aside) = (words.read_path()?, words.read_path()?, words.read_path()?);
             journal.roots.push(KeepRoot { at, upper, aside });
         }
-        for _ in 0..words.number()? {
-            let root = usize::try_from(words.number()?).ok()?;
-            journal.steps.push(Step { place: (root, words.path()?), act: words.act()? });
+        for _ in 0..words.read_number()? {
+            let root = usize::try_from(words.read_number()?).ok()?;
+            journal.steps.push(Step { place: (root, words.read_path()?), act: words.read_act()? });
         }
         (words.next()? == ENDS.as_bytes() && words.0.is_empty()).then_some(journal)
     }
@@ -106,61 +106,61 @@ impl Journal {
 struct Words(Vec<u8>);
 
 impl Words {
-    fn text(&mut self, text: &str) {
+    fn push_text(&mut self, text: &str) {
         self.0.extend(text.as_bytes());
         self.0.push(0);
     }
 
-    fn path(&mut self, path: &Path) {
+    fn push_path(&mut self, path: &Path) {
         self.0.extend(path.as_os_str().as_bytes());
         self.0.push(0);
     }
 
-    fn number(&mut self, number: u64) {
-        self.text(&number.to_string());
+    fn push_number(&mut self, number: u64) {
+        self.push_text(&number.to_string());
     }
 
-    fn act(&mut self, act: &StepAct) {
+    fn push_act(&mut self, act: &StepAct) {
         match act {
             StepAct::Remove(before) => {
-                self.text("remove");
-                self.stamp(before);
+                self.push_text("remove");
+                self.push_stamp(before);
             }
             StepAct::Folder(access) => {
-                self.text("folder");
-                self.access(*access);
+                self.push_text("folder");
+                self.push_access(*access);
             }
             StepAct::Put { new, replaces, copied } => {
-                self.text(if *copied { "put copy" } else { "put" });
-                self.number(*new);
-                self.number(replaces.is_some().into());
+                self.push_text(if *copied { "put copy" } else { "put" });
+                self.push_number(*new);
+                self.push_number(replaces.is_some().into());
                 if let Some(before) = replaces {
-                    self.stamp(before);
+                    self.push_stamp(before);
                 }
             }
             StepAct::Mode { from, to } => {
-                self.text("mode");
-                self.access(*from);
-                self.access(*to);
+                self.push_text("mode");
+                self.push_access(*from);
+                self.push_access(*to);
             }
         }
     }
 
-    fn access(&mut self, access: Access) {
+    fn push_access(&mut self, access: Access) {
         for number in [access.mode, access.owner.0, access.owner.1] {
-            self.number(number.into());
+            self.push_number(number.into());
         }
     }
 
-    fn stamp(&mut self, stamp: &Stamp) {
+    fn push_stamp(&mut self, stamp: &Stamp) {
         let Stamp { device, inode, kind, mode, owner, links, size, written, changed } = *stamp;
         let (kind, mode) = (kind.into(), mode.into());
         let (user, group) = (owner.0.into(), owner.1.into());
         for number in [device, inode, kind, mode, user, group, links, size, written.1, changed.1] {
-            self.number(number);
+            self.push_number(number);
         }
         for seconds in [written.0, changed.0] {
-            self.text(&seconds.to_string());
+            self.push_text(&seconds.to_string());
         }
     }
 }
@@ -175,7 +175,7 @@ impl<'a> JournalReader<'a> {
         Some(word)
     }
 
-    fn path(&mut self) -> Option<PathBuf> {
+    fn read_path(&mut self) -> Option<PathBuf> {
         Some(OsString::from_vec(self.next()?.to_vec()).into())
     }
 
@@ -183,29 +183,30 @@ impl<'a> JournalReader<'a> {
         std::str::from_utf8(self.next()?).ok()?.parse().ok()
     }
 
-    fn number(&mut self) -> Option<u64> {
+    fn read_number(&mut self) -> Option<u64> {
         self.parse()
     }
 
-    fn act(&mut self) -> Option<StepAct> {
+    fn read_act(&mut self) -> Option<StepAct> {
         Some(match self.next()? {
-            b"remove" => StepAct::Remove(self.stamp()?),
-            b"folder" => StepAct::Folder(self.access()?),
-            b"mode" => StepAct::Mode { from: self.access()?, to: self.access()? },
+            b"remove" => StepAct::Remove(self.read_stamp()?),
+            b"folder" => StepAct::Folder(self.read_access()?),
+            b"mode" => StepAct::Mode { from: self.read_access()?, to: self.read_access()? },
             put @ (b"put" | b"put copy") => {
-                let new = self.number()?;
-                let replaces = if self.number()? == 1 { Some(self.stamp()?) } else { None };
+                let new = self.read_number()?;
+                let replaces =
+                    if self.read_number()? == 1 { Some(self.read_stamp()?) } else { None };
                 StepAct::Put { new, replaces, copied: put != b"put" }
             }
             _ => return None,
         })
     }
 
-    fn access(&mut self) -> Option<Access> {
+    fn read_access(&mut self) -> Option<Access> {
         Some(Access { mode: self.parse()?, owner: (self.parse()?, self.parse()?) })
     }
 
-    fn stamp(&mut self) -> Option<Stamp> {
+    fn read_stamp(&mut self) -> Option<Stamp> {
         let (device, inode) = (self.parse()?, self.parse()?);
         let (kind, mode) = (self.parse()?, self.parse()?);
         let owner = (self.parse()?, self.parse()?);

@@ -50,13 +50,17 @@ impl From<Halted> for Unkept {
 }
 
 /// Writes the journal in `folder` and does what it says.
-pub(super) fn keep(folder: &Path, mut journal: Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+pub(super) fn apply_journal(
+    folder: &Path,
+    mut journal: Journal,
+    tick: Tick<'_>,
+) -> Result<(), Unkept> {
     for root in &journal.roots {
         make_aside(&root.aside)?;
     }
-    let outcome = ready(&mut journal, &mut *tick).and_then(|()| {
+    let outcome = prepare_files(&mut journal, &mut *tick).and_then(|()| {
         tick()?;
-        journal.write(folder).doing(|| "write the journal".to_owned())?;
+        journal.write(folder).with_step(|| "write the journal".to_owned())?;
         carry_out(folder, &journal, tick)
     });
     if !matches!(outcome, Err(Unkept::Halted)) {
@@ -66,7 +70,7 @@ pub(super) fn keep(folder: &Path, mut journal: Journal, tick: Tick<'_>) -> Resul
 }
 
 /// Finishes what a journal says, or takes it back; says which: whether it was finished.
-pub(super) fn recover(folder: &Path, journal: &Journal) -> Result<bool, Unkept> {
+pub(super) fn recover_journal(folder: &Path, journal: &Journal) -> Result<bool, Unkept> {
     let outcome = carry_out(folder, journal, &mut || Ok(()));
     remove_asides(journal);
     match outcome {
@@ -86,13 +90,13 @@ fn carry_out(folder: &Path, journal: &Journal, tick: Tick<'_>) -> Result<(), Unk
         Err((hindrance, number)) => Err(taken_back(&mut stepper, journal, hindrance, number)?),
     };
     (stepper.tick)()?;
-    Journal::remove(folder).doing(|| "remove the journal".to_owned())?;
+    Journal::remove(folder).with_step(|| "remove the journal".to_owned())?;
     done.map_err(Unkept::Error)
 }
 
 fn take_all(stepper: &mut Stepper<'_>, steps: &[Step]) -> Result<(), (Hindrance, usize)> {
     for (number, step) in steps.iter().enumerate() {
-        stepper.take(number, step).map_err(|hindrance| (hindrance, number))?;
+        stepper.apply_step(number, step).map_err(|hindrance| (hindrance, number))?;
     }
     Ok(())
 }
@@ -133,13 +137,15 @@ fn taken_back(
 }
 
 fn open_root(root: &KeepRoot) -> Result<OpenRoot, LayerError> {
-    let open = |path: &Path| files::root(path).doing(|| format!("open `{}`", path.display()));
+    let open = |path: &Path| {
+        files::open_root_folder(path).with_step(|| format!("open `{}`", path.display()))
+    };
     Ok(OpenRoot { at: open(&root.at)?, upper: open(&root.upper)?, aside: open(&root.aside)? })
 }
 
 /// Gets the files ready that are to be put: without what is a layer's own, and on the file system of
 /// the real folder.
-fn ready(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+fn prepare_files(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
     let Journal { roots, steps } = journal;
     let opened = roots.iter().map(open_root).collect::<Result<Vec<_>, _>>()?;
     let moves = opened.iter().map(can_move).collect::<Result<Vec<_>, _>>()?;
@@ -148,18 +154,18 @@ fn ready(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
         let doing = || format!("get `{}` ready", step.place.1.display());
         let root = step.place.0;
         let (Some(root), Some(can_move)) = (opened.get(root), moves.get(root)) else { continue };
-        let (above, name) = files::split(&step.place.1);
-        let folder = files::folder(&root.upper, above).doing(doing)?;
-        let there = files::look(&folder, name).doing(doing)?;
+        let (above, name) = files::split_path(&step.place.1);
+        let folder = files::open_folder(&root.upper, above).with_step(doing)?;
+        let there = files::stat_entry(&folder, name).with_step(doing)?;
         let Some(there) = there.filter(|there| there.inode == *new) else {
             let error = io::Error::other("it is not in the layer any more");
             return Err(LayerError::Io { step: doing(), error }.into());
         };
         tick()?;
-        files::clean(&folder, name, &there).doing(doing)?;
+        files::strip_layer_marks(&folder, name, &there).with_step(doing)?;
         if !can_move {
             let to = aside_names(number).1;
-            *new = copy((&folder, name), &there, &root.aside, &to).doing(doing)?;
+            *new = copy_entry((&folder, name), &there, &root.aside, &to).with_step(doing)?;
             *copied = true;
         }
     }
@@ -169,13 +175,15 @@ fn ready(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
 /// True if a file of the layer can be moved to the real folder by one call.
 fn can_move(root: &OpenRoot) -> Result<bool, LayerError> {
     let device = |folder: &OwnedFd| {
-        files::look_at(folder).map(|stamp| stamp.device).doing(|| "compare file systems".to_owned())
+        files::look_at(folder)
+            .map(|stamp| stamp.device)
+            .with_step(|| "compare file systems".to_owned())
     };
     Ok(device(&root.upper)? == device(&root.aside)?)
 }
 
 /// Copies an entry with its permissions and times; returns the number of the copy.
-fn copy(
+fn copy_entry(
     (folder, name): (&OwnedFd, &OsStr),
     there: &Stamp,
     to: &OwnedFd,
@@ -189,7 +197,7 @@ fn copy(
         }
         FileType::Fifo => mkfifoat(to, to_name, Mode::from_raw_mode(0o600))?,
         _ => {
-            let mut from = files::file(folder, Path::new(name))?;
+            let mut from = files::open_file(folder, Path::new(name))?;
             io::copy(&mut from, &mut File::create_new(&place)?)?;
         }
     }
@@ -206,13 +214,15 @@ fn copy(
     let times =
         Timestamps { last_access: time(there.written), last_modification: time(there.written) };
     utimensat(CWD, &place, &times, AtFlags::SYMLINK_NOFOLLOW)?;
-    files::look(to, to_name)?.map(|copy| copy.inode).ok_or_else(|| io::ErrorKind::NotFound.into())
+    files::stat_entry(to, to_name)?
+        .map(|copy| copy.inode)
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
 fn make_aside(aside: &Path) -> Result<(), LayerError> {
     match fs::create_dir(aside) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
-            Err(error).doing(|| format!("make `{}`", aside.display()))
+            Err(error).with_step(|| format!("make `{}`", aside.display()))
         }
         _ => Ok(()),
     }

@@ -195,14 +195,14 @@ impl Bench {
         fs::create_dir(&root).unwrap();
         build(&root, lower);
         let site = Site::in_folder(folder.path().join("layers"));
-        let layer = site.layer(vec![root.clone()]).unwrap();
+        let layer = site.create_layer(vec![root.clone()]).unwrap();
         let upper = layer.overlays().remove(0).upper;
         // The command begins after all that was there before.
         std::thread::sleep(std::time::Duration::from_millis(1));
         let mut layer = layer;
-        layer.begin().unwrap();
+        layer.record_start().unwrap();
         if !lay(&upper, marks) {
-            gnoma_testkit::skip("the file system of the temporary folder has no attributes");
+            gnoma_testkit::skip_test("the file system of the temporary folder has no attributes");
             return None;
         }
         Some(Self { _folder: folder, root, site, layer })
@@ -237,10 +237,10 @@ proptest! {
         prop_assert_eq!(&read(&bench.root), &lower);
         let seen = merged(&lower, &marks);
         prop_assert_eq!(changes.is_empty(), lower == seen, "{:?}", changes.list);
-        bench.layer.keep(&changes, &|_| true).unwrap();
+        bench.layer.apply_changes(&changes, &|_| true).unwrap();
         prop_assert_eq!(read(&bench.root), seen);
         drop(bench.layer);
-        prop_assert!(bench.site.recover().unwrap().is_empty());
+        prop_assert!(bench.site.recover_layers().unwrap().is_empty());
     }
 
     #[test]
@@ -254,7 +254,7 @@ proptest! {
             let outcome = bench.layer.keep_watched(&changes, &|_| true, &mut tick);
             let Bench { _folder, root, site, layer } = bench;
             drop(layer);
-            let recovered = site.recover().unwrap();
+            let recovered = site.recover_layers().unwrap();
             prop_assert!(recovered.len() <= 1);
             let now = read(&root);
             match (outcome, recovered.first()) {
@@ -296,7 +296,7 @@ proptest! {
             change();
         }
         let with_theirs = read(&bench.root);
-        match bench.layer.keep(&changes, &|_| true) {
+        match bench.layer.apply_changes(&changes, &|_| true) {
             Ok(()) => prop_assert_eq!(fs::read_to_string(&theirs).unwrap(), "theirs"),
             Err(KeepError::Conflict(_)) => prop_assert_eq!(read(&bench.root), with_theirs),
             Err(error) => prop_assert!(false, "{error}"),
@@ -318,7 +318,7 @@ fn a_part_can_be_kept_and_folders_come_with_what_is_in_them() {
     let changes = bench.layer.changes().unwrap();
     let wanted =
         |change: &super::LayerChange| change.path().file_name() == Some(OsStr::new("wanted"));
-    bench.layer.keep(&changes, &wanted).unwrap();
+    bench.layer.apply_changes(&changes, &wanted).unwrap();
     let now: Vec<_> = read(&bench.root).into_keys().collect();
     assert_eq!(now, [PathBuf::from("new"), "new/wanted".into(), "old".into()]);
 }
@@ -337,11 +337,11 @@ fn bits_that_lend_rights_and_links_on_the_way_are_not_followed_out() {
     fs::create_dir(&outside).unwrap();
     fs::remove_dir(bench.root.join("folder")).unwrap();
     symlink(&outside, bench.root.join("folder")).unwrap();
-    assert!(matches!(bench.layer.keep(&changes, &|_| true), Err(KeepError::Conflict(_))));
+    assert!(matches!(bench.layer.apply_changes(&changes, &|_| true), Err(KeepError::Conflict(_))));
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
     fs::remove_file(bench.root.join("folder")).unwrap();
     fs::create_dir(bench.root.join("folder")).unwrap();
-    bench.layer.keep(&changes, &|_| true).unwrap();
+    bench.layer.apply_changes(&changes, &|_| true).unwrap();
     let tool = fs::metadata(bench.root.join("folder/tool")).unwrap();
     assert_eq!(tool.mode() & 0o7777, 0o755);
 }
@@ -354,9 +354,9 @@ fn all_names_of_a_file_can_be_deleted_at_once() {
     let Some(mut bench) = Bench::new(&lower, &marks) else { return };
     fs::hard_link(bench.root.join("d/x"), bench.root.join("d/y")).unwrap();
     std::thread::sleep(std::time::Duration::from_millis(5));
-    bench.layer.begin().unwrap();
+    bench.layer.record_start().unwrap();
     let changes = bench.layer.changes().unwrap();
     assert!(changes.conflicts.is_empty(), "{:?}", changes.conflicts);
-    bench.layer.keep(&changes, &|_| true).unwrap();
+    bench.layer.apply_changes(&changes, &|_| true).unwrap();
     assert!(read(&bench.root).is_empty());
 }

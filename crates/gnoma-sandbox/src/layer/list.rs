@@ -59,11 +59,14 @@ struct LayerEntry {
 
 impl LayerReading<'_> {
     /// Adds the changes of this root.
-    pub(super) fn read(&self, changes: &mut Changes) -> Result<(), LayerError> {
-        let opened = |path: &Path| files::root(path).doing(|| format!("open `{}`", path.display()));
+    pub(super) fn read_changes(&self, changes: &mut Changes) -> Result<(), LayerError> {
+        let opened = |path: &Path| {
+            files::open_root_folder(path).with_step(|| format!("open `{}`", path.display()))
+        };
         let (upper, lower) = (opened(self.upper)?, opened(self.at)?);
         let from = changes.list.len();
-        let moved_on = self.is_newer(&files::look_at(&lower).doing(|| self.step(Path::new("")))?);
+        let moved_on =
+            self.is_newer(&files::look_at(&lower).with_step(|| self.describe_step(Path::new("")))?);
         let level = Level {
             below: Path::new(""),
             upper: &upper,
@@ -72,7 +75,7 @@ impl LayerReading<'_> {
             moved_on,
             depth: 0,
         };
-        self.level(&level, changes)?;
+        self.read_level(&level, changes)?;
         if let Some(list) = changes.list.get_mut(from..) {
             find_moves(list, self.at, &upper, &lower);
             changes.differences.extend(torn_names(list));
@@ -80,50 +83,53 @@ impl LayerReading<'_> {
         Ok(())
     }
 
-    fn level(&self, level: &Level<'_>, changes: &mut Changes) -> Result<(), LayerError> {
+    fn read_level(&self, level: &Level<'_>, changes: &mut Changes) -> Result<(), LayerError> {
         if level.depth > MAX_DEPTH {
             return Err(LayerError::TooDeep(self.at.join(level.below)));
         }
-        let step = || self.step(level.below);
-        let names = files::names(level.upper).doing(step)?;
+        let step = || self.describe_step(level.below);
+        let names = files::entry_names(level.upper).with_step(step)?;
         for name in &names {
             let below = level.below.join(name);
             if (self.left_out)(&self.at.join(&below)) {
                 continue;
             }
-            let before = self.before(level, name)?;
+            let before = self.stamp_before(level, name)?;
             let entry = LayerEntry { name: name.clone(), below, before };
-            self.entry(level, &entry, changes)?;
+            self.read_entry(level, &entry, changes)?;
         }
         let Some(lower) = level.lower.filter(|_| level.opaque) else { return Ok(()) };
         let known: BTreeSet<_> = names.iter().collect();
-        for name in files::names(lower).doing(step)?.iter().filter(|name| !known.contains(name)) {
-            if let Some(before) = files::look(lower, name).doing(step)? {
-                self.deleted(lower, name, level.below.join(name), before, changes)?;
+        for name in
+            files::entry_names(lower).with_step(step)?.iter().filter(|name| !known.contains(name))
+        {
+            if let Some(before) = files::stat_entry(lower, name).with_step(step)? {
+                self.add_deleted_tree(lower, name, level.below.join(name), before, changes)?;
             }
         }
         Ok(())
     }
 
-    fn before(&self, level: &Level<'_>, name: &OsStr) -> Result<Option<Stamp>, LayerError> {
+    fn stamp_before(&self, level: &Level<'_>, name: &OsStr) -> Result<Option<Stamp>, LayerError> {
         let Some(lower) = level.lower else { return Ok(None) };
-        files::look(lower, name).doing(|| self.step(level.below))
+        files::stat_entry(lower, name).with_step(|| self.describe_step(level.below))
     }
 
-    fn entry(
+    fn read_entry(
         &self,
         level: &Level<'_>,
         entry: &LayerEntry,
         changes: &mut Changes,
     ) -> Result<(), LayerError> {
-        let after = files::look(level.upper, &entry.name).doing(|| self.step(&entry.below))?;
+        let after = files::stat_entry(level.upper, &entry.name)
+            .with_step(|| self.describe_step(&entry.below))?;
         let Some(after) = after else { return Ok(()) };
         if files::is_whiteout(level.upper, &entry.name, &after) {
-            return self.gone(level, entry, changes);
+            return self.add_deletion(level, entry, changes);
         }
         let was_folder = entry.before.is_some_and(|before| before.is_folder());
         if after.is_folder() {
-            let read = self.folder(level, entry, after, changes);
+            let read = self.read_folder(level, entry, after, changes);
             return read.or_else(|error| {
                 let closed = Difference::Closed(self.at.join(&entry.below));
                 error.is_denied().then(|| changes.differences.push(closed)).ok_or(error)
@@ -137,14 +143,14 @@ impl LayerReading<'_> {
             return Ok(());
         };
         if was_folder {
-            self.gone(level, entry, changes)?;
-            return self.add(entry, ChangeKind::Created, node, (None, Some(after)), changes);
+            self.add_deletion(level, entry, changes)?;
+            return self.add_change(entry, ChangeKind::Created, node, (None, Some(after)), changes);
         }
-        self.file(level, entry, (node, after), changes)
+        self.read_file(level, entry, (node, after), changes)
     }
 
     /// Records that the file at an entry was deleted.
-    fn gone(
+    fn add_deletion(
         &self,
         level: &Level<'_>,
         entry: &LayerEntry,
@@ -152,13 +158,13 @@ impl LayerReading<'_> {
     ) -> Result<(), LayerError> {
         match (level.lower, entry.before) {
             (Some(lower), Some(before)) => {
-                self.deleted(lower, &entry.name, entry.below.clone(), before, changes)
+                self.add_deleted_tree(lower, &entry.name, entry.below.clone(), before, changes)
             }
             (Some(_) | None, _) => Ok(()),
         }
     }
 
-    fn file(
+    fn read_file(
         &self,
         level: &Level<'_>,
         entry: &LayerEntry,
@@ -170,7 +176,7 @@ impl LayerReading<'_> {
             if level.moved_on && files::is_copied(level.upper, &entry.name) {
                 changes.conflicts.push(self.at.join(&entry.below));
             }
-            return self.add(entry, ChangeKind::Created, node, (None, Some(after)), changes);
+            return self.add_change(entry, ChangeKind::Created, node, (None, Some(after)), changes);
         };
         let pair = Pair { before: (lower, before), after: (level.upper, after), name: &entry.name };
         let kind = if !pair.is_same_content() {
@@ -189,18 +195,19 @@ impl LayerReading<'_> {
         if before.links > 1 && node == NodeKind::File {
             changes.differences.push(Difference::HardLink(self.at.join(&entry.below)));
         }
-        self.add(entry, kind, node, (Some(before), Some(after)), changes)
+        self.add_change(entry, kind, node, (Some(before), Some(after)), changes)
     }
 
-    fn folder(
+    fn read_folder(
         &self,
         level: &Level<'_>,
         entry: &LayerEntry,
         after: Stamp,
         changes: &mut Changes,
     ) -> Result<(), LayerError> {
-        let step = || self.step(&entry.below);
-        let opened = |folder: &OwnedFd| files::folder(folder, Path::new(&entry.name)).doing(step);
+        let step = || self.describe_step(&entry.below);
+        let opened =
+            |folder: &OwnedFd| files::open_folder(folder, Path::new(&entry.name)).with_step(step);
         let upper = opened(level.upper)?;
         let opaque = level.opaque || files::is_opaque(level.upper, &entry.name);
         let before = entry.before.filter(Stamp::is_folder);
@@ -211,27 +218,27 @@ impl LayerReading<'_> {
         match before {
             Some(before) if (before.mode, before.owner) != (after.mode, after.owner) => {
                 let stamps = (Some(before), Some(after));
-                self.add(entry, ChangeKind::Mode, NodeKind::Folder, stamps, changes)?;
+                self.add_change(entry, ChangeKind::Mode, NodeKind::Folder, stamps, changes)?;
             }
             Some(_) => {}
             None => {
-                self.gone(level, entry, changes)?;
+                self.add_deletion(level, entry, changes)?;
                 if level.moved_on && files::is_copied(level.upper, &entry.name) {
                     changes.conflicts.push(self.at.join(&entry.below));
                 }
                 let stamps = (None, Some(after));
-                self.add(entry, ChangeKind::Created, NodeKind::Folder, stamps, changes)?;
+                self.add_change(entry, ChangeKind::Created, NodeKind::Folder, stamps, changes)?;
             }
         }
         let moved_on = before.is_some_and(|before| self.is_newer(&before));
         let lower = lower.as_ref();
         let depth = level.depth + 1;
         let below = &entry.below;
-        self.level(&Level { below, upper: &upper, lower, opaque, moved_on, depth }, changes)
+        self.read_level(&Level { below, upper: &upper, lower, opaque, moved_on, depth }, changes)
     }
 
     /// Adds what is deleted with all that lies in it.
-    fn deleted(
+    fn add_deleted_tree(
         &self,
         lower: &OwnedFd,
         name: &OsStr,
@@ -245,22 +252,22 @@ impl LayerReading<'_> {
         let entry = LayerEntry { name: name.to_owned(), below, before: Some(before) };
         // What nobody can make again is deleted all the same; bringing it back is a move as well.
         let node = node_of(&before).unwrap_or(NodeKind::Pipe);
-        self.add(&entry, ChangeKind::Deleted, node, (Some(before), None), changes)?;
+        self.add_change(&entry, ChangeKind::Deleted, node, (Some(before), None), changes)?;
         if !before.is_folder() {
             return Ok(());
         }
-        let step = || self.step(&entry.below);
-        let folder = files::folder(lower, Path::new(name)).doing(step)?;
-        for name in files::names(&folder).doing(step)? {
-            if let Some(before) = files::look(&folder, &name).doing(step)? {
+        let step = || self.describe_step(&entry.below);
+        let folder = files::open_folder(lower, Path::new(name)).with_step(step)?;
+        for name in files::entry_names(&folder).with_step(step)? {
+            if let Some(before) = files::stat_entry(&folder, &name).with_step(step)? {
                 let below = entry.below.join(&name);
-                self.deleted(&folder, &name, below, before, changes)?;
+                self.add_deleted_tree(&folder, &name, below, before, changes)?;
             }
         }
         Ok(())
     }
 
-    fn add(
+    fn add_change(
         &self,
         entry: &LayerEntry,
         kind: ChangeKind,
@@ -297,7 +304,7 @@ impl LayerReading<'_> {
         stamp.changed > self.began
     }
 
-    fn step(&self, below: &Path) -> String {
+    fn describe_step(&self, below: &Path) -> String {
         format!("compare `{}`", self.at.join(below).display())
     }
 }
@@ -344,7 +351,8 @@ fn find_moves(list: &mut [LayerChange], at: &Path, upper: &OwnedFd, lower: &Owne
                 return;
             }
             looks_left -= 1;
-            let (before, after) = (files::file(lower, from), files::file(upper, &change.below));
+            let (before, after) =
+                (files::open_file(lower, from), files::open_file(upper, &change.below));
             let is_same = before.and_then(|before| files::is_same_text(before, after?));
             if is_same.unwrap_or(false) {
                 change.moved_from = candidates.map(|all| at.join(all.swap_remove(place)));

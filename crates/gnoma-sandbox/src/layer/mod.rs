@@ -2,10 +2,10 @@
 //!
 //! A command runs with an [`Overlay`](crate::Overlay) over each folder it may write. What it changed is
 //! then read from the layer ([`Layer::changes`]): a list of facts, and no guess from the command's text.
-//! A layer that is dropped is gone with all that is in it. [`Layer::keep`] brings changes into the real
+//! A layer that is dropped is gone with all that is in it. [`Layer::apply_changes`] brings changes into the real
 //! folders, all of them or none: every step is a rename whose counterpart stays in the layer, the steps
 //! are written down before the first is taken, and what a killed process left is finished or undone at
-//! the next start ([`Site::recover`]).
+//! the next start ([`Site::recover_layers`]).
 //!
 //! Whoever works in the real folder meanwhile loses nothing. A file that changed after the command
 //! began is a conflict, told when the changes are listed and looked at again with each step.

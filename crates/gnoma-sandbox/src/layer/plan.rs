@@ -53,14 +53,14 @@ pub(super) struct Access {
 }
 
 impl Access {
-    fn of(stamp: &Stamp) -> Self {
+    fn from_stamp(stamp: &Stamp) -> Self {
         Self { mode: stamp.mode, owner: stamp.owner }
     }
 }
 
 /// The steps for some of all changes, in an order in which each can be taken: what goes, deepest first;
 /// folders; files; permissions of folders, deepest first, for they may close them.
-pub(super) fn steps(all: &[LayerChange], chosen: &dyn Fn(&LayerChange) -> bool) -> Vec<Step> {
+pub(super) fn plan_steps(all: &[LayerChange], chosen: &dyn Fn(&LayerChange) -> bool) -> Vec<Step> {
     let chosen = || all.iter().filter(|change| chosen(change));
     let is_folder = |change: &&LayerChange| change.node == NodeKind::Folder;
     let made: BTreeMap<(usize, &Path), &LayerChange> = all
@@ -74,7 +74,7 @@ pub(super) fn steps(all: &[LayerChange], chosen: &dyn Fn(&LayerChange) -> bool) 
         !(change.node == NodeKind::Folder
             && staying.contains(&(change.root, change.below.as_path())))
     });
-    let mut steps: Vec<_> = removed.filter_map(remove).collect();
+    let mut steps: Vec<_> = removed.filter_map(removal_step).collect();
     steps.sort_by(|one, other| other.place.cmp(&one.place));
     let mut folders: BTreeMap<StepPlace, Step> = BTreeMap::new();
     let mut files = Vec::new();
@@ -83,13 +83,15 @@ pub(super) fn steps(all: &[LayerChange], chosen: &dyn Fn(&LayerChange) -> bool) 
         // A folder that was not chosen is made where something chosen lies in it.
         for above in change.below.ancestors() {
             if let Some(folder) = made.get(&(change.root, above)) {
-                folders.entry((change.root, above.to_owned())).or_insert_with(|| make(folder));
+                folders
+                    .entry((change.root, above.to_owned()))
+                    .or_insert_with(|| folder_step(folder));
             }
         }
         match (is_folder(&change), change.kind) {
-            (true, ChangeKind::Mode) => modes.extend(mode(change)),
+            (true, ChangeKind::Mode) => modes.extend(mode_step(change)),
             (true, _) => {}
-            (false, _) => files.extend(put(change)),
+            (false, _) => files.extend(file_step(change)),
         }
     }
     modes.reverse();
@@ -109,25 +111,26 @@ fn staying_folders<'a>(
         .collect()
 }
 
-fn step(change: &LayerChange, act: StepAct) -> Step {
+fn new_step(change: &LayerChange, act: StepAct) -> Step {
     Step { place: (change.root, change.below.clone()), act }
 }
 
-fn remove(change: &LayerChange) -> Option<Step> {
-    Some(step(change, StepAct::Remove(change.before?)))
+fn removal_step(change: &LayerChange) -> Option<Step> {
+    Some(new_step(change, StepAct::Remove(change.before?)))
 }
 
-fn make(change: &LayerChange) -> Step {
-    let access = change.after.as_ref().map_or(Access { mode: 0o755, owner: (0, 0) }, Access::of);
-    step(change, StepAct::Folder(access))
+fn folder_step(change: &LayerChange) -> Step {
+    let access =
+        change.after.as_ref().map_or(Access { mode: 0o755, owner: (0, 0) }, Access::from_stamp);
+    new_step(change, StepAct::Folder(access))
 }
 
-fn put(change: &LayerChange) -> Option<Step> {
+fn file_step(change: &LayerChange) -> Option<Step> {
     let new = change.after?.inode;
-    Some(step(change, StepAct::Put { new, replaces: change.before, copied: false }))
+    Some(new_step(change, StepAct::Put { new, replaces: change.before, copied: false }))
 }
 
-fn mode(change: &LayerChange) -> Option<Step> {
-    let (from, to) = (Access::of(&change.before?), Access::of(&change.after?));
-    Some(step(change, StepAct::Mode { from, to }))
+fn mode_step(change: &LayerChange) -> Option<Step> {
+    let (from, to) = (Access::from_stamp(&change.before?), Access::from_stamp(&change.after?));
+    Some(new_step(change, StepAct::Mode { from, to }))
 }

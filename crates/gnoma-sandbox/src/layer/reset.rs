@@ -9,7 +9,7 @@ use std::{
 use super::{files, stamp::FileTime};
 
 /// Takes away all below `upper` but what stays. `lower` is the real folder it lies over.
-pub(super) fn reset(
+pub(super) fn reset_upper(
     upper: &Path,
     lower: &Path,
     stays: &dyn Fn(&Path) -> bool,
@@ -25,19 +25,19 @@ pub(super) fn reset(
         let facts = over.symlink_metadata()?;
         let real_facts = real.symlink_metadata().ok().filter(fs::Metadata::is_dir);
         let Some(real_facts) = real_facts.filter(|_| facts.is_dir()) else {
-            remove(&over)?;
+            remove_entry(&over)?;
             continue;
         };
         let name = entry.file_name();
-        if files::is_opaque(&files::root(upper)?, &name) {
-            remove(&over)?;
+        if files::is_opaque(&files::open_root_folder(upper)?, &name) {
+            remove_entry(&over)?;
             continue;
         }
         fs::set_permissions(&over, fs::Permissions::from_mode(0o700))?;
         let before = stayed.len();
-        reset(&over, &real, stays, stayed)?;
+        reset_upper(&over, &real, stays, stayed)?;
         if stayed.len() == before {
-            remove(&over)?;
+            remove_entry(&over)?;
         } else {
             fs::set_permissions(&over, real_facts.permissions())?;
         }
@@ -46,7 +46,7 @@ pub(super) fn reset(
 }
 
 /// Removes whatever is at a path of a layer.
-pub(super) fn remove(path: &Path) -> io::Result<()> {
+pub(super) fn remove_entry(path: &Path) -> io::Result<()> {
     match path.symlink_metadata() {
         Ok(facts) if facts.is_dir() => files::remove_all(path),
         Ok(_) => fs::remove_file(path),

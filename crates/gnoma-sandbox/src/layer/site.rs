@@ -56,7 +56,7 @@ impl Site {
     ///
     /// # Errors
     /// Why it works in none, for people.
-    pub fn find(root: &Path, folders: &[PathBuf], walls: &Walls) -> Result<Self, String> {
+    pub fn find_usable(root: &Path, folders: &[PathBuf], walls: &Walls) -> Result<Self, String> {
         if let Some(mount) = mount_below(root) {
             return Err(format!("{}, and would look empty", Difference::SubMount(mount)));
         }
@@ -81,7 +81,7 @@ impl Site {
     /// # Errors
     /// Why not, for people.
     pub fn works_over(&self, root: &Path, walls: &Walls) -> Result<(), String> {
-        let layer = self.layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
+        let layer = self.create_layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
         let overlays = layer.overlays();
         for overlay in &overlays {
             // Where the kernel cannot note that nothing below a folder shows through, folders could not be replaced.
@@ -105,12 +105,12 @@ impl Site {
     ///
     /// # Errors
     /// Where its folder cannot be made.
-    pub fn layer(&self, roots: Vec<PathBuf>) -> Result<Layer, LayerError> {
+    pub fn create_layer(&self, roots: Vec<PathBuf>) -> Result<Layer, LayerError> {
         let _lock = self.lock()?;
         for number in 0..MAX_NAMES {
             let folder = self.folder.join(format!("{}-{number}", std::process::id()));
             if folder.symlink_metadata().is_err() {
-                return Layer::make(folder, roots);
+                return Layer::create_in(folder, roots);
             }
         }
         let error = io::Error::other("too many layers are in use");
@@ -121,9 +121,9 @@ impl Site {
     ///
     /// # Errors
     /// Where the folder of layers cannot be used.
-    pub fn recover(&self) -> Result<Vec<Recovered>, LayerError> {
+    pub fn recover_layers(&self) -> Result<Vec<Recovered>, LayerError> {
         let _lock = self.lock()?;
-        let entries = fs::read_dir(&self.folder).doing(|| self.step("read"))?;
+        let entries = fs::read_dir(&self.folder).with_step(|| self.describe_step("read"))?;
         let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
         Ok(folders.filter_map(|folder| left_behind(&folder)).collect())
     }
@@ -136,10 +136,10 @@ impl Site {
             Ok(lock)
         };
         let locked: io::Result<File> = locked();
-        locked.doing(|| self.step("use"))
+        locked.with_step(|| self.describe_step("use"))
     }
 
-    fn step(&self, verb: &str) -> String {
+    fn describe_step(&self, verb: &str) -> String {
         format!("{verb} `{}`", self.folder.display())
     }
 }
@@ -151,7 +151,7 @@ fn left_behind(folder: &Path) -> Option<Recovered> {
     }
     let recovered = match Journal::read(folder) {
         Ok(None) => None,
-        Ok(Some(journal)) => Some(match keep::recover(folder, &journal) {
+        Ok(Some(journal)) => Some(match keep::recover_journal(folder, &journal) {
             Ok(true) => Recovered::Finished,
             Ok(false) => Recovered::Undone,
             Err(Unkept::Error(error)) => Recovered::Torn(error),
@@ -171,12 +171,12 @@ fn left_behind(folder: &Path) -> Option<Recovered> {
 fn mount_below(root: &Path) -> Option<PathBuf> {
     let table = fs::read_to_string("/proc/self/mountinfo").ok()?;
     let points = table.lines().filter_map(|line| line.split(' ').nth(4));
-    let mut points = points.map(|point| PathBuf::from(unescaped(point)));
+    let mut points = points.map(|point| PathBuf::from(unescape_mount_point(point)));
     points.find(|point| point != root && point.starts_with(root))
 }
 
 /// A path as the table of mounts shows it: spaces and their like in octal.
-fn unescaped(point: &str) -> String {
+fn unescape_mount_point(point: &str) -> String {
     let known = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")];
     known.iter().fold(point.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
 }
@@ -190,6 +190,6 @@ mod tests {
         assert!(mount_below(Path::new("/")).is_some());
         let empty = tempfile::tempdir().unwrap();
         assert_eq!(mount_below(empty.path()), None);
-        assert_eq!(unescaped("/a\\040b\\134c"), "/a b\\c");
+        assert_eq!(unescape_mount_point("/a\\040b\\134c"), "/a b\\c");
     }
 }

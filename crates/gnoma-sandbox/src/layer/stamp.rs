@@ -28,7 +28,7 @@ impl Stamp {
         clippy::unnecessary_cast,
         reason = "the fields' types differ between instruction sets"
     )]
-    pub(super) fn of(facts: &Stat) -> Self {
+    pub(super) fn from_stat(facts: &Stat) -> Self {
         Self {
             device: facts.st_dev as u64,
             inode: facts.st_ino as u64,

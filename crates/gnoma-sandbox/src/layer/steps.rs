@@ -77,13 +77,13 @@ type Taken = Result<(), Hindrance>;
 
 impl Stepper<'_> {
     /// Takes the step, unless it is taken.
-    pub(super) fn take(&mut self, number: usize, step: &Step) -> Taken {
+    pub(super) fn apply_step(&mut self, number: usize, step: &Step) -> Taken {
         match &step.act {
             StepAct::Remove(before) => self.remove(number, step, before),
             StepAct::Folder(access) => self.make_folder(step, *access),
             StepAct::Put { new, replaces, copied } => {
-                let from = self.source(number, step, *copied)?;
-                self.put(step, &from, *new, replaces.as_ref())
+                let from = self.find_source(number, step, *copied)?;
+                self.place_file(step, &from, *new, replaces.as_ref())
             }
             StepAct::Mode { from, to } => self.set_mode(step, *from, *to),
         }
@@ -95,54 +95,60 @@ impl Stepper<'_> {
             StepAct::Remove(_) => self.bring_back(number, step),
             StepAct::Folder(_) => self.unmake_folder(step),
             StepAct::Put { new, replaces, copied } => {
-                let from = self.source(number, step, *copied)?;
-                self.unput(step, &from, *new, replaces.is_some())
+                let from = self.find_source(number, step, *copied)?;
+                self.withdraw_file(step, &from, *new, replaces.is_some())
             }
             StepAct::Mode { from, to } => self.set_mode(step, *to, *from),
         }
     }
 
-    fn root(&self, step: &Step) -> Result<&OpenRoot, Hindrance> {
+    fn step_root(&self, step: &Step) -> Result<&OpenRoot, Hindrance> {
         let missing = || io::Error::other("there is no such root");
-        Ok(self.roots.get(step.place.0).ok_or_else(missing).doing(|| doing(step))?)
+        Ok(self.roots.get(step.place.0).ok_or_else(missing).with_step(|| describe_step(step))?)
     }
 
     /// The real folder that a step works in.
-    fn parent(&mut self, step: &Step) -> Result<OwnedFd, Hindrance> {
-        let (above, _) = files::split(&step.place.1);
+    fn open_parent(&mut self, step: &Step) -> Result<OwnedFd, Hindrance> {
+        let (above, _) = files::split_path(&step.place.1);
         let is_last = |place: &(usize, PathBuf)| place.0 == step.place.0 && place.1 == above;
         if let Some((place, opened)) = &self.last
             && is_last(place)
         {
-            return Ok(opened.try_clone().doing(|| doing(step))?);
+            return Ok(opened.try_clone().with_step(|| describe_step(step))?);
         }
-        let opened = match files::folder(&self.root(step)?.at, above) {
+        let opened = match files::open_folder(&self.step_root(step)?.at, above) {
             Ok(opened) => opened,
             Err(error) if is_gone(&error) => return Err(Hindrance::Conflict),
-            Err(error) => return Err(hindered(step, error)),
+            Err(error) => return Err(step_failure(step, error)),
         };
-        let kept = opened.try_clone().doing(|| doing(step))?;
+        let kept = opened.try_clone().with_step(|| describe_step(step))?;
         self.last = Some(((step.place.0, above.to_owned()), kept));
         Ok(opened)
     }
 
-    fn source(&self, number: usize, step: &Step, copied: bool) -> Result<Named, Hindrance> {
-        let root = self.root(step)?;
+    fn find_source(&self, number: usize, step: &Step, copied: bool) -> Result<Named, Hindrance> {
+        let root = self.step_root(step)?;
         if copied {
-            let folder = root.aside.try_clone().doing(|| doing(step))?;
+            let folder = root.aside.try_clone().with_step(|| describe_step(step))?;
             return Ok(Named { folder, name: aside_names(number).1 });
         }
-        let (above, name) = files::split(&step.place.1);
-        let folder = files::folder(&root.upper, above).doing(|| doing(step))?;
+        let (above, name) = files::split_path(&step.place.1);
+        let folder = files::open_folder(&root.upper, above).with_step(|| describe_step(step))?;
         Ok(Named { folder, name: name.to_owned() })
     }
 
-    fn put(&mut self, step: &Step, from: &Named, new: u64, replaces: Option<&Stamp>) -> Taken {
-        if from.look(step)?.is_none_or(|there| there.inode != new) {
+    fn place_file(
+        &mut self,
+        step: &Step,
+        from: &Named,
+        new: u64,
+        replaces: Option<&Stamp>,
+    ) -> Taken {
+        if from.stat_entry(step)?.is_none_or(|there| there.inode != new) {
             return Ok(());
         }
-        let to = Named { folder: self.parent(step)?, name: name_of(step) };
-        let there = to.look(step)?;
+        let to = Named { folder: self.open_parent(step)?, name: name_of(step) };
+        let there = to.stat_entry(step)?;
         (self.tick)()?;
         let Some(before) = replaces else {
             return from.rename(&to, RenameFlags::NOREPLACE, step);
@@ -151,19 +157,19 @@ impl Stepper<'_> {
             return Err(Hindrance::Conflict);
         }
         from.rename(&to, RenameFlags::EXCHANGE, step)?;
-        if from.look(step)?.is_some_and(|old| old.is_same_file(before)) {
+        if from.stat_entry(step)?.is_some_and(|old| old.is_same_file(before)) {
             return Ok(());
         }
         from.rename(&to, RenameFlags::EXCHANGE, step)?;
         Err(Hindrance::Conflict)
     }
 
-    fn unput(&mut self, step: &Step, from: &Named, new: u64, replaced: bool) -> Taken {
-        if from.look(step)?.is_some_and(|there| there.inode == new) {
+    fn withdraw_file(&mut self, step: &Step, from: &Named, new: u64, replaced: bool) -> Taken {
+        if from.stat_entry(step)?.is_some_and(|there| there.inode == new) {
             return Ok(());
         }
-        let to = Named { folder: self.parent(step)?, name: name_of(step) };
-        if to.look(step)?.is_none_or(|there| there.inode != new) {
+        let to = Named { folder: self.open_parent(step)?, name: name_of(step) };
+        if to.stat_entry(step)?.is_none_or(|there| there.inode != new) {
             return Err(Hindrance::Conflict);
         }
         (self.tick)()?;
@@ -171,22 +177,22 @@ impl Stepper<'_> {
         to.rename(from, how, step)
     }
 
-    fn old(&self, number: usize, step: &Step) -> Result<Named, Hindrance> {
-        let folder = self.root(step)?.aside.try_clone().doing(|| doing(step))?;
+    fn old_file(&self, number: usize, step: &Step) -> Result<Named, Hindrance> {
+        let folder = self.step_root(step)?.aside.try_clone().with_step(|| describe_step(step))?;
         Ok(Named { folder, name: aside_names(number).0 })
     }
 
     fn remove(&mut self, number: usize, step: &Step, before: &Stamp) -> Taken {
-        let old = self.old(number, step)?;
-        if old.look(step)?.is_some() {
+        let old = self.old_file(number, step)?;
+        if old.stat_entry(step)?.is_some() {
             return Ok(());
         }
-        let from = Named { folder: self.parent(step)?, name: name_of(step) };
+        let from = Named { folder: self.open_parent(step)?, name: name_of(step) };
         // The time of a folder has moved with what was removed from it.
         let is_same = |there: Stamp| {
             there.is_untouched(before) || (before.is_folder() && is_same_folder(&there, before))
         };
-        match from.look(step)? {
+        match from.stat_entry(step)? {
             // Somebody else deleted it as well.
             None => return Ok(()),
             Some(there) if is_same(there) => {}
@@ -194,7 +200,7 @@ impl Stepper<'_> {
         }
         (self.tick)()?;
         from.rename(&old, RenameFlags::NOREPLACE, step)?;
-        let is_it = match old.look(step)? {
+        let is_it = match old.stat_entry(step)? {
             Some(there) if before.is_folder() => {
                 is_same_folder(&there, before) && old.is_empty(step)?
             }
@@ -209,11 +215,11 @@ impl Stepper<'_> {
     }
 
     fn bring_back(&mut self, number: usize, step: &Step) -> Taken {
-        let old = self.old(number, step)?;
-        if old.look(step)?.is_none() {
+        let old = self.old_file(number, step)?;
+        if old.stat_entry(step)?.is_none() {
             return Ok(());
         }
-        let to = Named { folder: self.parent(step)?, name: name_of(step) };
+        let to = Named { folder: self.open_parent(step)?, name: name_of(step) };
         (self.tick)()?;
         self.last = None;
         old.rename(&to, RenameFlags::NOREPLACE, step)
@@ -222,28 +228,29 @@ impl Stepper<'_> {
     fn make_folder(&mut self, step: &Step, access: Access) -> Taken {
         /// Bits that a new folder may have from the one it lies in.
         const GROUP: u32 = 0o2000;
-        let parent = self.parent(step)?;
+        let parent = self.open_parent(step)?;
         let name = name_of(step);
         (self.tick)()?;
         match mkdirat(&parent, &name, Mode::RWXU) {
             Ok(()) | Err(Errno::EXIST) => {}
-            Err(error) => return failed(step, error),
+            Err(error) => return fail_step(step, error),
         }
-        let made = files::look(&parent, &name).doing(|| doing(step))?;
+        let made = files::stat_entry(&parent, &name).with_step(|| describe_step(step))?;
         let Some(made) = made.filter(Stamp::is_folder) else { return Err(Hindrance::Conflict) };
         let wanted = (access.mode & 0o1777) | (made.mode & GROUP);
         if made.mode != wanted || made.owner != access.owner {
-            let folder = files::folder(&parent, Path::new(&name)).doing(|| doing(step))?;
+            let folder =
+                files::open_folder(&parent, Path::new(&name)).with_step(|| describe_step(step))?;
             set_access(&folder, made, Access { mode: wanted, ..access }).or_else(|error| {
                 // A folder of one's own is what is wanted where no other can be given.
-                if made.owner == access.owner { failed(step, error) } else { Ok(()) }
+                if made.owner == access.owner { fail_step(step, error) } else { Ok(()) }
             })?;
         }
         Ok(())
     }
 
     fn unmake_folder(&mut self, step: &Step) -> Taken {
-        let parent = match self.parent(step) {
+        let parent = match self.open_parent(step) {
             Err(Hindrance::Conflict) => return Ok(()),
             parent => parent?,
         };
@@ -252,14 +259,14 @@ impl Stepper<'_> {
         match unlinkat(&parent, name_of(step), AtFlags::REMOVEDIR) {
             // What somebody else has put there is theirs.
             Ok(()) | Err(Errno::NOENT | Errno::NOTEMPTY | Errno::NOTDIR) => Ok(()),
-            Err(error) => failed(step, error),
+            Err(error) => fail_step(step, error),
         }
     }
 
     fn set_mode(&mut self, step: &Step, from: Access, to: Access) -> Taken {
-        let parent = self.parent(step)?;
+        let parent = self.open_parent(step)?;
         let name = name_of(step);
-        let there = files::look(&parent, &name).doing(|| doing(step))?;
+        let there = files::stat_entry(&parent, &name).with_step(|| describe_step(step))?;
         let Some(there) = there.filter(Stamp::is_folder) else { return Err(Hindrance::Conflict) };
         let is = |access: Access| (there.mode, there.owner) == (access.mode, access.owner);
         let to = Access { mode: to.mode & 0o1777 | there.mode & 0o6000, ..to };
@@ -272,8 +279,9 @@ impl Stepper<'_> {
             return Err(Hindrance::Conflict);
         }
         (self.tick)()?;
-        let folder = files::folder(&parent, Path::new(&name)).doing(|| doing(step))?;
-        set_access(&folder, there, to).or_else(|error| failed(step, error))
+        let folder =
+            files::open_folder(&parent, Path::new(&name)).with_step(|| describe_step(step))?;
+        set_access(&folder, there, to).or_else(|error| fail_step(step, error))
     }
 }
 
@@ -284,20 +292,21 @@ pub(super) struct Named {
 }
 
 impl Named {
-    fn look(&self, step: &Step) -> Result<Option<Stamp>, Hindrance> {
-        Ok(files::look(&self.folder, &self.name).doing(|| doing(step))?)
+    fn stat_entry(&self, step: &Step) -> Result<Option<Stamp>, Hindrance> {
+        Ok(files::stat_entry(&self.folder, &self.name).with_step(|| describe_step(step))?)
     }
 
     fn is_empty(&self, step: &Step) -> Result<bool, Hindrance> {
-        let opened = files::folder(&self.folder, Path::new(&self.name)).doing(|| doing(step))?;
-        Ok(files::names(&opened).doing(|| doing(step))?.is_empty())
+        let opened = files::open_folder(&self.folder, Path::new(&self.name))
+            .with_step(|| describe_step(step))?;
+        Ok(files::entry_names(&opened).with_step(|| describe_step(step))?.is_empty())
     }
 
     fn rename(&self, to: &Self, how: RenameFlags, step: &Step) -> Taken {
         match renameat_with(&self.folder, &self.name, &to.folder, &to.name, how) {
             Ok(()) => Ok(()),
             Err(Errno::EXIST | Errno::NOENT | Errno::NOTEMPTY) => Err(Hindrance::Conflict),
-            Err(error) => failed(step, error),
+            Err(error) => fail_step(step, error),
         }
     }
 }
@@ -316,19 +325,19 @@ fn set_access(folder: &OwnedFd, there: Stamp, to: Access) -> rustix::io::Result<
 }
 
 fn name_of(step: &Step) -> OsString {
-    OsStr::to_owned(files::split(&step.place.1).1)
+    OsStr::to_owned(files::split_path(&step.place.1).1)
 }
 
-fn doing(step: &Step) -> String {
+fn describe_step(step: &Step) -> String {
     format!("keep `{}`", step.place.1.display())
 }
 
-fn failed(step: &Step, error: Errno) -> Taken {
-    Err(hindered(step, error.into()))
+fn fail_step(step: &Step, error: Errno) -> Taken {
+    Err(step_failure(step, error.into()))
 }
 
-fn hindered(step: &Step, error: io::Error) -> Hindrance {
-    Hindrance::Failed(LayerError::Io { step: doing(step), error })
+fn step_failure(step: &Step, error: io::Error) -> Hindrance {
+    Hindrance::Failed(LayerError::Io { step: describe_step(step), error })
 }
 
 /// A folder on the way is gone, or has become something else.

@@ -12,12 +12,12 @@ use super::fault::{Fault, FaultStep};
 use crate::words::{self, LENGTH_BYTES};
 
 /// A pipe that no program inherits: where to read, and where to write.
-pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
-    pipe_with(PipeFlags::CLOEXEC).step(|| "make a pipe".to_owned())
+pub(super) fn open_pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
+    pipe_with(PipeFlags::CLOEXEC).with_step(|| "make a pipe".to_owned())
 }
 
 /// Writes all bytes of a message.
-pub(super) fn send(to: &OwnedFd, bytes: &[u8]) -> Result<(), Fault> {
+pub(super) fn send_bytes(to: &OwnedFd, bytes: &[u8]) -> Result<(), Fault> {
     let mut left = bytes;
     while !left.is_empty() {
         match write(to, left) {
@@ -31,15 +31,15 @@ pub(super) fn send(to: &OwnedFd, bytes: &[u8]) -> Result<(), Fault> {
 
 /// Waits for packed words. `None` when the writer, or one of those whose end is `awaited`, has ended
 /// before there were any, or when they make no sense.
-pub(super) fn receive(from: &OwnedFd, awaited: &[&OwnedFd]) -> Option<Vec<OsString>> {
+pub(super) fn receive_words(from: &OwnedFd, awaited: &[&OwnedFd]) -> Option<Vec<OsString>> {
     let mut stated = [0; LENGTH_BYTES];
-    fill(from, awaited, &mut stated)?;
-    let mut bytes = vec![0; words::length(stated)?];
-    fill(from, awaited, &mut bytes)?;
-    words::unpacked(&bytes)
+    read_exactly(from, awaited, &mut stated)?;
+    let mut bytes = vec![0; words::decode_length(stated)?];
+    read_exactly(from, awaited, &mut bytes)?;
+    words::unpack_words(&bytes)
 }
 
-fn fill(from: &OwnedFd, awaited: &[&OwnedFd], bytes: &mut [u8]) -> Option<()> {
+fn read_exactly(from: &OwnedFd, awaited: &[&OwnedFd], bytes: &mut [u8]) -> Option<()> {
     let mut filled = 0;
     while let Some(rest) = bytes.get_mut(filled..).filter(|rest| !rest.is_empty()) {
         if !is_readable(from, awaited) {

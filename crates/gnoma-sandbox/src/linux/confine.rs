@@ -40,7 +40,7 @@ const MAX_COUNTED: usize = 65_536;
 /// Leaves no dump of memory behind, in a file or for anybody who watches.
 pub(super) fn no_core_dumps() -> Result<(), Fault> {
     setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })
-        .step(|| "forbid core dumps".to_owned())
+        .with_step(|| "forbid core dumps".to_owned())
 }
 
 /// Bounds processes and threads. In the session's user namespace only its own count; without one
@@ -51,7 +51,7 @@ pub(super) fn bound_processes(limit: u32, in_namespace: bool) -> Result<(), Faul
     let maximum = getrlimit(Resource::Nproc).maximum;
     let bound = Some(maximum.map_or(wanted, |maximum| maximum.min(wanted)));
     setrlimit(Resource::Nproc, Rlimit { current: bound, maximum: bound })
-        .step(|| "limit the number of processes".to_owned())
+        .with_step(|| "limit the number of processes".to_owned())
 }
 
 /// Threads of this user, over all processes that can be seen.
@@ -75,7 +75,7 @@ fn running_tasks() -> u64 {
 pub(super) fn drop_all_rights() -> Result<(), Fault> {
     let none = CapabilitySet::empty();
     let sets = CapabilitySets { effective: none, permitted: none, inheritable: none };
-    set_capabilities(None, sets).step(|| "drop capabilities".to_owned())
+    set_capabilities(None, sets).with_step(|| "drop capabilities".to_owned())
 }
 
 /// Gives up every right that a command has no use for, for good.
@@ -97,10 +97,10 @@ pub(super) fn drop_rights(rights: Rights) -> Result<(), Fault> {
             remove_capability_from_bounding_set(right).ok();
         }
     }
-    let held = rustix::thread::capabilities(None).step(|| "read capabilities".to_owned())?;
+    let held = rustix::thread::capabilities(None).with_step(|| "read capabilities".to_owned())?;
     let kept = kept.intersection(held.permitted);
     let sets =
         CapabilitySets { effective: kept, permitted: kept, inheritable: CapabilitySet::empty() };
-    set_capabilities(None, sets).step(|| "drop capabilities".to_owned())?;
-    set_no_new_privs(true).step(|| "forbid new privileges".to_owned())
+    set_capabilities(None, sets).with_step(|| "drop capabilities".to_owned())?;
+    set_no_new_privs(true).with_step(|| "forbid new privileges".to_owned())
 }

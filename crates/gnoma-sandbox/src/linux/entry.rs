@@ -14,5 +14,5 @@ pub(super) fn read_plan(args: &mut impl Iterator<Item = OsString>) -> Result<Lau
 
 /// Keeps others from looking into this process, which holds more rights than they do.
 pub(super) fn hide_memory() -> Result<(), Fault> {
-    set_dumpable_behavior(DumpableBehavior::NotDumpable).step(|| "hide its memory".to_owned())
+    set_dumpable_behavior(DumpableBehavior::NotDumpable).with_step(|| "hide its memory".to_owned())
 }

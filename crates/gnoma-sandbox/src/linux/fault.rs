@@ -25,11 +25,11 @@ impl fmt::Display for Fault {
 /// Names the step that an error belongs to.
 pub(super) trait FaultStep<T> {
     /// Adds the step, told as what was to be done: "make `/` read-only".
-    fn step(self, step: impl FnOnce() -> String) -> Result<T, Fault>;
+    fn with_step(self, step: impl FnOnce() -> String) -> Result<T, Fault>;
 }
 
 impl<T, E: Into<io::Error>> FaultStep<T> for Result<T, E> {
-    fn step(self, step: impl FnOnce() -> String) -> Result<T, Fault> {
+    fn with_step(self, step: impl FnOnce() -> String) -> Result<T, Fault> {
         self.map_err(|error| Fault::new(step(), error.into()))
     }
 }

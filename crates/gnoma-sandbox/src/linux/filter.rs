@@ -163,16 +163,16 @@ pub(super) struct Filters(Vec<BpfProgram>);
 
 impl Filters {
     /// Makes the filters; `shows_machine` for a command that looks at the machine itself.
-    pub(super) fn of(sockets: Sockets, shows_machine: bool) -> Result<Self, Fault> {
-        let architecture = architecture().map_err(failed)?;
-        let program = |calls: Built<Calls>, error| compiled(calls?, error, architecture);
+    pub(super) fn for_sockets(sockets: Sockets, shows_machine: bool) -> Result<Self, Fault> {
+        let architecture = target_architecture().map_err(filter_fault)?;
+        let program = |calls: Built<Calls>, error| compile_filter(calls?, error, architecture);
         let mut programs = Vec::new();
         if shows_machine {
-            programs.push(program(only_looking(), libc::EPERM).map_err(failed)?);
+            programs.push(program(only_looking(), libc::EPERM).map_err(filter_fault)?);
         } else {
-            programs.push(program(refused(sockets), libc::EPERM).map_err(failed)?);
+            programs.push(program(refused_calls(sockets), libc::EPERM).map_err(filter_fault)?);
         }
-        programs.push(program(absent(), libc::ENOSYS).map_err(failed)?);
+        programs.push(program(absent_calls(), libc::ENOSYS).map_err(filter_fault)?);
         programs.push(without_foreign_calls());
         Ok(Self(programs))
     }
@@ -180,22 +180,22 @@ impl Filters {
     /// Takes the calls away, for good, from this process and all that it starts. The last filter is
     /// asked first, and the strictest answer counts.
     pub(super) fn apply(&self) -> Result<(), Fault> {
-        self.0.iter().try_for_each(|program| apply_filter(program)).map_err(failed)
+        self.0.iter().try_for_each(|program| apply_filter(program)).map_err(filter_fault)
     }
 }
 
-fn failed(error: seccompiler::Error) -> Fault {
+fn filter_fault(error: seccompiler::Error) -> Fault {
     Fault::new("filter system calls", error)
 }
 
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;
 type Built<T> = Result<T, seccompiler::Error>;
 
-fn architecture() -> Built<TargetArch> {
+fn target_architecture() -> Built<TargetArch> {
     Ok(TargetArch::try_from(std::env::consts::ARCH)?)
 }
 
-fn compiled(calls: Calls, error: libc::c_int, architecture: TargetArch) -> Built<BpfProgram> {
+fn compile_filter(calls: Calls, error: libc::c_int, architecture: TargetArch) -> Built<BpfProgram> {
     let answer = SeccompAction::Errno(error.unsigned_abs());
     let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, architecture)?;
     Ok(BpfProgram::try_from(filter)?)
@@ -213,7 +213,7 @@ fn without_foreign_calls() -> BpfProgram {
     ]
 }
 
-fn absent() -> Built<Calls> {
+fn absent_calls() -> Built<Calls> {
     Ok(ABSENT.iter().map(|call| (*call, Vec::new())).collect())
 }
 
@@ -294,37 +294,47 @@ const LISTING_NETLINK: [u64; 2] = [0, 4];
 
 /// All that is refused anyway, every socket but those that list, and what acts on others.
 fn only_looking() -> Built<Calls> {
-    let mut calls = refused(Sockets { local: false, internet: false })?;
+    let mut calls = refused_calls(Sockets { local: false, internet: false })?;
     calls.extend(ACTING.iter().map(|call| (*call, Vec::new())));
     for call in ACTING_ON_OTHERS {
-        calls.insert(call, vec![all([is_not(0, 0)])?]);
+        calls.insert(call, vec![all_of([is_not(0, 0)])?]);
     }
-    calls.insert(libc::SYS_fcntl, any(SET_OWNER.map(|command| is(1, command)))?);
-    let requests =
-        REQUESTS.into_iter().chain(SET_OWNER_REQUESTS).map(|request| all([is(1, request)]));
+    calls.insert(libc::SYS_fcntl, any_of(SET_OWNER.map(|command| argument_equals(1, command)))?);
+    let requests = REQUESTS
+        .into_iter()
+        .chain(SET_OWNER_REQUESTS)
+        .map(|request| all_of([argument_equals(1, request)]));
     calls.insert(libc::SYS_ioctl, requests.collect::<Result<_, _>>()?);
     let netlink = u64::from(libc::AF_NETLINK.unsigned_abs());
     let other_kind = LISTING_NETLINK.map(|kind| is_not(2, kind));
     calls.insert(
         libc::SYS_socket,
-        vec![all([is_not(0, netlink)])?, all([is(0, netlink)].into_iter().chain(other_kind))?],
+        vec![
+            all_of([is_not(0, netlink)])?,
+            all_of([argument_equals(0, netlink)].into_iter().chain(other_kind))?,
+        ],
     );
     Ok(calls)
 }
 
-fn refused(sockets: Sockets) -> Built<Calls> {
+fn refused_calls(sockets: Sockets) -> Built<Calls> {
     let mut calls: Calls =
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.unsigned_abs()));
-    calls.insert(libc::SYS_clone, any(namespaces.map(|flag| has(0, flag)))?);
-    calls.insert(libc::SYS_ioctl, any(REQUESTS.map(|request| is(1, request)))?);
-    calls.insert(libc::SYS_personality, vec![all(PERSONALITIES.map(|domain| is_not(0, domain)))?]);
+    calls.insert(libc::SYS_clone, any_of(namespaces.map(|flag| has_bit(0, flag)))?);
+    calls.insert(libc::SYS_ioctl, any_of(REQUESTS.map(|request| argument_equals(1, request)))?);
+    calls.insert(
+        libc::SYS_personality,
+        vec![all_of(PERSONALITIES.map(|domain| is_not(0, domain)))?],
+    );
     calls.insert(libc::SYS_socket, socket_rules(sockets)?);
-    calls
-        .insert(libc::SYS_socketpair, vec![all([is_not(0, libc::AF_UNIX.unsigned_abs().into())])?]);
+    calls.insert(
+        libc::SYS_socketpair,
+        vec![all_of([is_not(0, libc::AF_UNIX.unsigned_abs().into())])?],
+    );
     for (call, argument) in MODE_ARGUMENTS {
-        let modes = SET_ID_MODES.map(|mode| has(*argument, mode.into()));
-        calls.insert(*call, any(modes)?);
+        let modes = SET_ID_MODES.map(|mode| has_bit(*argument, mode.into()));
+        calls.insert(*call, any_of(modes)?);
     }
     for (call, flags) in CREATING_OPENS {
         calls.insert(*call, creating_rules(*flags)?);
@@ -359,7 +369,7 @@ fn creating_rules(flags: u8) -> Built<Vec<SeccompRule>> {
     for making in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
         for mode in SET_ID_MODES {
             let making = u64::from(making.unsigned_abs());
-            rules.push(all([has(flags, making), has(flags + 1, mode.into())])?);
+            rules.push(all_of([has_bit(flags, making), has_bit(flags + 1, mode.into())])?);
         }
     }
     Ok(rules)
@@ -378,47 +388,50 @@ fn socket_rules(sockets: Sockets) -> Built<Vec<SeccompRule>> {
         granted.extend([libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK].map(family));
         let raw = family(libc::SOCK_RAW);
         for address in [libc::AF_INET, libc::AF_INET6] {
-            rules.push(all([is(0, family(address)), masked(1, SOCKET_TYPE_MASK, raw)])?);
+            rules.push(all_of([
+                argument_equals(0, family(address)),
+                masked_equals(1, SOCKET_TYPE_MASK, raw),
+            ])?);
         }
         let route = family(libc::NETLINK_ROUTE);
-        rules.push(all([is(0, family(libc::AF_NETLINK)), is_not(2, route)])?);
+        rules.push(all_of([argument_equals(0, family(libc::AF_NETLINK)), is_not(2, route)])?);
     }
     if granted.is_empty() {
         return Ok(Vec::new());
     }
-    rules.push(all(granted.into_iter().map(|family| is_not(0, family)))?);
+    rules.push(all_of(granted.into_iter().map(|family| is_not(0, family)))?);
     Ok(rules)
 }
 
 type Condition = Result<SeccompCondition, seccompiler::BackendError>;
 
 /// The kernel reads these arguments as 32 bits, and so must the filter.
-fn condition(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
+fn compare_argument(argument: u8, operator: SeccompCmpOp, value: u64) -> Condition {
     SeccompCondition::new(argument, SeccompCmpArgLen::Dword, operator, value)
 }
 
-fn is(argument: u8, value: u64) -> Condition {
-    condition(argument, SeccompCmpOp::Eq, value)
+fn argument_equals(argument: u8, value: u64) -> Condition {
+    compare_argument(argument, SeccompCmpOp::Eq, value)
 }
 
 fn is_not(argument: u8, value: u64) -> Condition {
-    condition(argument, SeccompCmpOp::Ne, value)
+    compare_argument(argument, SeccompCmpOp::Ne, value)
 }
 
-fn masked(argument: u8, mask: u64, value: u64) -> Condition {
-    condition(argument, SeccompCmpOp::MaskedEq(mask), value)
+fn masked_equals(argument: u8, mask: u64, value: u64) -> Condition {
+    compare_argument(argument, SeccompCmpOp::MaskedEq(mask), value)
 }
 
-fn has(argument: u8, bit: u64) -> Condition {
-    masked(argument, bit, bit)
+fn has_bit(argument: u8, bit: u64) -> Condition {
+    masked_equals(argument, bit, bit)
 }
 
 /// One rule under which every condition must hold.
-fn all(conditions: impl IntoIterator<Item = Condition>) -> Built<SeccompRule> {
+fn all_of(conditions: impl IntoIterator<Item = Condition>) -> Built<SeccompRule> {
     Ok(SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)?)
 }
 
 /// A rule for each condition: one that holds is enough.
-fn any<const N: usize>(conditions: [Condition; N]) -> Built<Vec<SeccompRule>> {
-    conditions.into_iter().map(|condition| all([condition])).collect()
+fn any_of<const N: usize>(conditions: [Condition; N]) -> Built<Vec<SeccompRule>> {
+    conditions.into_iter().map(|condition| all_of([condition])).collect()
 }

@@ -81,7 +81,7 @@ enum FuseReply {
 
 impl SealedFiles<'_> {
     /// Answers requests until the file system is taken down.
-    pub(super) fn serve(&self, device: &OwnedFd) {
+    pub(super) fn serve_requests(&self, device: &OwnedFd) {
         let mut buffer = vec![0; BUFFER_BYTES];
         let mut reported = BTreeSet::new();
         loop {
@@ -92,7 +92,7 @@ impl SealedFiles<'_> {
                 Err(_) => return,
             };
             let Some(request) = buffer.get(..length).and_then(FuseRequest::parse) else { continue };
-            let (error, data) = match self.answer(&request, &mut reported) {
+            let (error, data) = match self.answer_request(&request, &mut reported) {
                 FuseReply::Data(data) => (0, data),
                 FuseReply::Refused(error) => (-error.raw_os_error(), Vec::new()),
                 FuseReply::Nothing if request.opcode == opcode::DESTROY => return,
@@ -107,14 +107,14 @@ impl SealedFiles<'_> {
         }
     }
 
-    fn answer(&self, request: &FuseRequest<'_>, reported: &mut BTreeSet<u16>) -> FuseReply {
+    fn answer_request(&self, request: &FuseRequest<'_>, reported: &mut BTreeSet<u16>) -> FuseReply {
         match request.opcode {
-            opcode::INIT => FuseReply::Data(greeting()),
+            opcode::INIT => FuseReply::Data(init_reply()),
             opcode::FORGET | opcode::BATCH_FORGET | opcode::INTERRUPT | opcode::DESTROY => {
                 FuseReply::Nothing
             }
             opcode::LOOKUP if request.node == ROOT => self.look_up(request.arguments),
-            opcode::GETATTR => match self.attributes(request.node) {
+            opcode::GETATTR => match self.node_attributes(request.node) {
                 Some(attributes) => {
                     let mut reply = REMEMBERED_SECONDS.to_ne_bytes().to_vec();
                     reply.extend([0; 8]);
@@ -127,7 +127,7 @@ impl SealedFiles<'_> {
                 FuseReply::Data(Vec::new())
             }
             opcode::OPEN | opcode::OPENDIR | opcode::SETATTR | opcode::ACCESS | opcode::LOOKUP => {
-                self.report(request.node, reported);
+                self.report_attempt(request.node, reported);
                 FuseReply::Refused(Errno::ACCESS)
             }
             _ => FuseReply::Refused(Errno::NOSYS),
@@ -138,7 +138,7 @@ impl SealedFiles<'_> {
         let name = arguments.split(|byte| *byte == 0).next().unwrap_or_default();
         let place = std::str::from_utf8(name).ok().and_then(|name| name.parse::<u64>().ok());
         let node = place.map(|place| place.saturating_add(FIRST_FILE));
-        let found = node.and_then(|node| Some((node, self.attributes(node)?)));
+        let found = node.and_then(|node| Some((node, self.node_attributes(node)?)));
         let Some((node, attributes)) = found else { return FuseReply::Refused(Errno::NOENT) };
         let mut reply = Vec::new();
         for number in [node, 0, REMEMBERED_SECONDS, REMEMBERED_SECONDS, 0] {
@@ -149,11 +149,11 @@ impl SealedFiles<'_> {
     }
 
     /// Returns the attributes of a node: those of the file that it stands for, as it is now.
-    fn attributes(&self, node: u64) -> Option<Vec<u8>> {
+    fn node_attributes(&self, node: u64) -> Option<Vec<u8>> {
         if node == ROOT {
             return Some(encode_attributes([ROOT, 0, 0, 0, 0, 0], [0, 0, 0, 0o040_555, 2, 0, 0]));
         }
-        let facts = fs::symlink_metadata(&self.file(node)?.1).ok()?;
+        let facts = fs::symlink_metadata(&self.find_file(node)?.1).ok()?;
         let seconds = |time: i64| time.cast_unsigned();
         let part = |time: i64| u32::try_from(time).unwrap_or(0);
         let wide = [
@@ -176,13 +176,13 @@ impl SealedFiles<'_> {
         Some(encode_attributes(wide, narrow))
     }
 
-    fn file(&self, node: u64) -> Option<&(u16, PathBuf)> {
+    fn find_file(&self, node: u64) -> Option<&(u16, PathBuf)> {
         let place = node.checked_sub(FIRST_FILE)?;
         self.files.get(usize::try_from(place).ok()?)
     }
 
-    fn report(&self, node: u64, reported: &mut BTreeSet<u16>) {
-        let Some((number, _)) = self.file(node) else { return };
+    fn report_attempt(&self, node: u64, reported: &mut BTreeSet<u16>) {
+        let Some((number, _)) = self.find_file(node) else { return };
         if reported.insert(*number)
             && let Some(teller) = self.teller
         {
@@ -192,7 +192,7 @@ impl SealedFiles<'_> {
 }
 
 /// The answer to the first request: the version, and no feature.
-fn greeting() -> Vec<u8> {
+fn init_reply() -> Vec<u8> {
     let mut reply = Vec::with_capacity(64);
     for number in [MAJOR, MINOR, 0, 0, 0, 4096, 1, 0] {
         reply.extend(number.to_ne_bytes());
@@ -241,7 +241,7 @@ mod tests {
         let mut reported = BTreeSet::new();
         let mut ask = |opcode, node, arguments: &[u8]| {
             let bytes = request(opcode, node, arguments);
-            sealed.answer(&FuseRequest::parse(&bytes).unwrap(), &mut reported)
+            sealed.answer_request(&FuseRequest::parse(&bytes).unwrap(), &mut reported)
         };
         let FuseReply::Data(found) = ask(opcode::LOOKUP, ROOT, b"0\0") else { panic!("not found") };
         assert_eq!((u64_at(&found, 0), u64_at(&found, 48)), (Some(FIRST_FILE), Some(5)));
@@ -259,7 +259,7 @@ mod tests {
         fn any_request_is_answered(opcode in 0..60_u32, node: u64, arguments in vec(any::<u8>(), 0..64)) {
             let bytes = request(opcode, node, &arguments);
             let sealed = SealedFiles { files: &[], teller: None };
-            sealed.answer(&FuseRequest::parse(&bytes).unwrap(), &mut BTreeSet::new());
+            sealed.answer_request(&FuseRequest::parse(&bytes).unwrap(), &mut BTreeSet::new());
             prop_assert!(FuseRequest::parse(&bytes[..HEADER_BYTES - 1]).is_none());
         }
     }

@@ -42,22 +42,27 @@ enum GuardedEntry {
 
 impl Snapshot {
     /// Remembers what is there, within the limits.
-    pub(super) fn take(protected: &[PathBuf]) -> Self {
+    pub(super) fn capture_paths(protected: &[PathBuf]) -> Self {
         let mut budget = SnapshotBudget { bytes: MAX_BYTES, entries: MAX_ENTRIES };
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let mut paths: Vec<PathBuf> = protected.to_vec();
         paths.extend(protected.iter().map(real));
         paths.sort();
         paths.dedup();
-        Self(paths.into_iter().map(|path| (path.clone(), read(&path, 0, &mut budget))).collect())
+        Self(
+            paths
+                .into_iter()
+                .map(|path| (path.clone(), read_entry(&path, 0, &mut budget)))
+                .collect(),
+        )
     }
 
     /// Puts back what has changed. Returns the paths, each with why it could not be put back.
-    pub(super) fn restore(&self) -> Vec<(&Path, io::Result<()>)> {
+    pub(super) fn restore_changed(&self) -> Vec<(&Path, io::Result<()>)> {
         let mut budget = SnapshotBudget { bytes: MAX_BYTES, entries: MAX_ENTRIES };
         let mut changed = Vec::new();
         for (path, kept) in &self.0 {
-            if read(path, 0, &mut budget) != *kept {
+            if read_entry(path, 0, &mut budget) != *kept {
                 changed.push((path.as_path(), put_back(path, kept)));
             }
         }
@@ -70,7 +75,7 @@ struct SnapshotBudget {
     entries: usize,
 }
 
-fn read(path: &Path, depth: usize, budget: &mut SnapshotBudget) -> GuardedEntry {
+fn read_entry(path: &Path, depth: usize, budget: &mut SnapshotBudget) -> GuardedEntry {
     match try_read(path, depth, budget) {
         Ok(kept) => kept,
         Err(error) if is_absence(&error) => GuardedEntry::Absent,
@@ -102,7 +107,7 @@ fn try_read(path: &Path, depth: usize, budget: &mut SnapshotBudget) -> io::Resul
     let mut entries = BTreeMap::new();
     for entry in fs::read_dir(path)?.take(MAX_ENTRIES) {
         let name = entry?.file_name();
-        let kept = read(&path.join(&name), depth + 1, budget);
+        let kept = read_entry(&path.join(&name), depth + 1, budget);
         entries.insert(name, kept);
     }
     Ok(GuardedEntry::Folder { entries, mode })
@@ -112,17 +117,17 @@ fn put_back(path: &Path, kept: &GuardedEntry) -> io::Result<()> {
     if *kept == GuardedEntry::Beyond {
         return Err(io::Error::other("it was too large to be remembered"));
     }
-    remove(path)?;
+    remove_entry(path)?;
     if *kept == GuardedEntry::Absent {
         return Ok(());
     }
     if let Some(parent) = path.parent() {
         make_real_folder(parent)?;
     }
-    write(path, kept)
+    write_entry(path, kept)
 }
 
-fn write(path: &Path, kept: &GuardedEntry) -> io::Result<()> {
+fn write_entry(path: &Path, kept: &GuardedEntry) -> io::Result<()> {
     match kept {
         GuardedEntry::Absent | GuardedEntry::Beyond => Ok(()),
         GuardedEntry::Link(target) => symlink(target, path),
@@ -133,7 +138,7 @@ fn write(path: &Path, kept: &GuardedEntry) -> io::Result<()> {
         GuardedEntry::Folder { entries, mode } => {
             fs::create_dir(path)?;
             for (name, kept) in entries {
-                write(&path.join(name), kept)?;
+                write_entry(&path.join(name), kept)?;
             }
             fs::set_permissions(path, Permissions::from_mode(*mode))
         }
@@ -157,7 +162,7 @@ fn make_real_folder(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-fn remove(path: &Path) -> io::Result<()> {
+fn remove_entry(path: &Path) -> io::Result<()> {
     let removed = match fs::symlink_metadata(path) {
         Ok(facts) if facts.is_dir() => fs::remove_dir_all(path),
         Ok(_) => fs::remove_file(path),
@@ -195,10 +200,10 @@ mod tests {
     #[test]
     fn what_did_not_change_is_left_alone() {
         let (_folder, root) = folder();
-        let snapshot = Snapshot::take(&protected(&root));
+        let snapshot = Snapshot::capture_paths(&protected(&root));
         fs::write(root.join("src.rs"), "new").unwrap();
         fs::write(root.join(".git/index"), "new").unwrap();
-        assert!(snapshot.restore().is_empty());
+        assert!(snapshot.restore_changed().is_empty());
         assert!(root.join("src.rs").exists());
     }
 
@@ -226,9 +231,9 @@ mod tests {
         ];
         for change in changes {
             let (_folder, root) = folder();
-            let snapshot = Snapshot::take(&protected(&root));
+            let snapshot = Snapshot::capture_paths(&protected(&root));
             change(&root).unwrap();
-            let restored = snapshot.restore();
+            let restored = snapshot.restore_changed();
             assert!(!restored.is_empty());
             assert!(restored.iter().all(|(_, result)| result.is_ok()), "{restored:?}");
             assert!(is_as_before(&root));
@@ -242,8 +247,13 @@ mod tests {
         let large = root.join(".git/config");
         let file = fs::File::create(&large).unwrap();
         file.set_len(MAX_BYTES + 1).unwrap();
-        let snapshot = Snapshot::take(&protected(&root));
+        let snapshot = Snapshot::capture_paths(&protected(&root));
         fs::write(&large, "small").unwrap();
-        assert!(snapshot.restore().iter().any(|(path, result)| *path == large && result.is_err()));
+        assert!(
+            snapshot
+                .restore_changed()
+                .iter()
+                .any(|(path, result)| *path == large && result.is_err())
+        );
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Lifeline {
 impl Lifeline {
     /// Makes one. Processes that are started from now on hold it.
     pub(super) fn new() -> Result<Self, Fault> {
-        let (end, writer) = channel::pipe()?;
+        let (end, writer) = channel::open_pipe()?;
         Ok(Self { end, writer })
     }
 }
@@ -34,7 +34,7 @@ pub(super) struct StandInKeeper<'a> {
 
 impl<'a> StandInKeeper<'a> {
     /// Returns a keeper that has nothing to remove.
-    pub(super) fn none() -> Self {
+    pub(super) fn without_stand_ins() -> Self {
         Self { stand_ins: &[], other: None }
     }
 
@@ -42,17 +42,17 @@ impl<'a> StandInKeeper<'a> {
     pub(super) fn start(protection: &'a Protection, lifeline: Lifeline) -> Result<Self, Fault> {
         let stand_ins = &protection.stand_ins;
         if stand_ins.is_empty() {
-            return Ok(Self::none());
+            return Ok(Self::without_stand_ins());
         }
         let Lifeline { end, writer } = lifeline;
         let mut writer = Some(writer);
         let keep = || {
             // The keeper's own copy would keep it waiting for itself.
             drop(writer.take());
-            protect::keep(stand_ins, &end);
+            protect::run_keeper(stand_ins, &end);
             0
         };
-        let process = raw::fork_for(keep).step(|| "start a process".to_owned())?;
+        let process = raw::fork_for(keep).with_step(|| "start a process".to_owned())?;
         Ok(Self { stand_ins, other: writer.map(|writer| (process, writer)) })
     }
 
@@ -62,8 +62,8 @@ impl<'a> StandInKeeper<'a> {
     }
 
     /// Does the work while the other one sleeps, which saves waiting for it to wake.
-    pub(super) fn forestall(&self) {
-        protect::remove(self.stand_ins);
+    pub(super) fn remove_now(&self) {
+        protect::remove_stand_ins(self.stand_ins);
         if let Some((process, _)) = self.other {
             kill_process(process, Signal::KILL).ok();
             // Not every system collects orphans.

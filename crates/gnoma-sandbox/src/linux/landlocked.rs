@@ -57,31 +57,32 @@ pub(super) struct Rules(RulesetCreated);
 
 impl Rules {
     /// Makes the rules from what is there now.
-    pub(super) fn of(grants: &Grants<'_>) -> Result<Self, Fault> {
-        made(grants).map(Self).map_err(failed)
+    pub(super) fn for_grants(grants: &Grants<'_>) -> Result<Self, Fault> {
+        build_ruleset(grants).map(Self).map_err(landlock_fault)
     }
 
     /// The same with layers that came later.
     pub(super) fn and_layers(self, overlays: &[Overlay]) -> Result<Self, Fault> {
         let mut rules = self.0;
         for overlay in overlays {
-            let rights = if overlay.is_view() { AccessFs::from_read(NEWEST) } else { everything() };
-            rules = add(rules, &overlay.at, rights).map_err(failed)?;
+            let rights =
+                if overlay.is_view() { AccessFs::from_read(NEWEST) } else { writable_rights() };
+            rules = add_path_rule(rules, &overlay.at, rights).map_err(landlock_fault)?;
         }
         Ok(Self(rules))
     }
 
     /// Puts this process, and all that it starts, under the rules, for good.
     pub(super) fn apply(self) -> Result<(), Fault> {
-        self.0.restrict_self().map(drop).map_err(failed)
+        self.0.restrict_self().map(drop).map_err(landlock_fault)
     }
 }
 
-fn failed(error: RulesetError) -> Fault {
+fn landlock_fault(error: RulesetError) -> Fault {
     Fault::new("set Landlock rules", error)
 }
 
-fn made(grants: &Grants<'_>) -> Result<RulesetCreated, RulesetError> {
+fn build_ruleset(grants: &Grants<'_>) -> Result<RulesetCreated, RulesetError> {
     let mut rules = Ruleset::default()
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(AccessFs::from_all(NEWEST))?
@@ -90,15 +91,15 @@ fn made(grants: &Grants<'_>) -> Result<RulesetCreated, RulesetError> {
         rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
     }
     let mut rules = rules.create()?;
-    for (path, rights) in reading(grants).into_iter().chain(writing(grants)) {
-        rules = add(rules, &path, rights)?;
+    for (path, rights) in read_rules(grants).into_iter().chain(write_rules(grants)) {
+        rules = add_path_rule(rules, &path, rights)?;
     }
     Ok(rules)
 }
 
 /// Adds a rule for a path. A path that does not exist, or cannot even be opened, needs no rule. A path that a link
 /// has replaced gets none.
-fn add(
+fn add_path_rule(
     rules: RulesetCreated,
     path: &Path,
     rights: BitFlags<AccessFs>,
@@ -111,7 +112,7 @@ fn add(
 
 type Granted = Vec<(PathBuf, BitFlags<AccessFs>)>;
 
-fn reading(grants: &Grants<'_>) -> Granted {
+fn read_rules(grants: &Grants<'_>) -> Granted {
     let read = AccessFs::from_read(NEWEST);
     let mut left_out: BTreeSet<&Path> = grants.hidden.iter().map(PathBuf::as_path).collect();
     left_out.extend(&grants.sealed);
@@ -148,7 +149,9 @@ fn reading_below(root: &Path, left_out: &BTreeSet<&Path>, read: BitFlags<AccessF
         return vec![(root.to_owned(), read)];
     }
     let mut rules = Vec::new();
-    for (folder, apart) in apart(&below).into_iter().filter(|(path, _)| path.starts_with(root)) {
+    for (folder, apart) in
+        group_by_folder(&below).into_iter().filter(|(path, _)| path.starts_with(root))
+    {
         // Names can be seen, contents cannot.
         rules.push((folder.to_path_buf(), AccessFs::ReadDir.into()));
         let entries = fs::read_dir(folder).into_iter().flatten().take(MAX_ENTRIES).flatten();
@@ -162,7 +165,7 @@ fn reading_below(root: &Path, left_out: &BTreeSet<&Path>, read: BitFlags<AccessF
 }
 
 /// The folders that lead to `left_out`, each with the names in it that are not granted as a whole.
-fn apart<'a>(left_out: &BTreeSet<&'a Path>) -> BTreeMap<&'a Path, BTreeSet<&'a OsStr>> {
+fn group_by_folder<'a>(left_out: &BTreeSet<&'a Path>) -> BTreeMap<&'a Path, BTreeSet<&'a OsStr>> {
     let mut apart: BTreeMap<_, BTreeSet<_>> = BTreeMap::new();
     for path in left_out.iter().flat_map(|path| path.ancestors()) {
         if let (Some(folder), Some(name)) = (path.parent(), path.file_name()) {
@@ -178,13 +181,13 @@ pub(super) fn on_the_way<'a>(paths: impl Iterator<Item = &'a Path>) -> BTreeSet<
 }
 
 /// All that is granted in a folder that can be written.
-fn everything() -> BitFlags<AccessFs> {
+fn writable_rights() -> BitFlags<AccessFs> {
     let never = AccessFs::MakeChar | AccessFs::MakeBlock | AccessFs::IoctlDev;
     AccessFs::from_all(NEWEST) & !never
 }
 
-fn writing(grants: &Grants<'_>) -> Granted {
-    let everything = everything();
+fn write_rules(grants: &Grants<'_>) -> Granted {
+    let everything = writable_rights();
     let device = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::Truncate;
     let terminal = device | AccessFs::IoctlDev | AccessFs::ReadDir;
     let mut rules: Granted =

@@ -31,7 +31,7 @@ pub(super) struct LastWords {
 
 impl LastWords {
     /// Returns the message as bytes.
-    pub(super) fn packed(&self) -> Result<Vec<u8>, Fault> {
+    pub(super) fn to_bytes(&self) -> Result<Vec<u8>, Fault> {
         let mut list: Vec<OsString> = Vec::new();
         let mut add = |key: &str, value: OsString| list.extend([key.into(), value]);
         add("rules", if self.rules_hold { "1" } else { "0" }.into());
@@ -44,7 +44,7 @@ impl LastWords {
         }
         add(END, self.program.clone());
         list.extend(self.args.iter().cloned());
-        words::packed(list).ok_or_else(|| Fault::new("pass a command on", "it is too long"))
+        words::pack_words(list).ok_or_else(|| Fault::new("pass a command on", "it is too long"))
     }
 
     /// Reads what was packed; `None` when it is something else.
@@ -106,8 +106,8 @@ mod tests {
                 program: program.into(),
                 args: args.into_iter().map(OsString::from).collect(),
             };
-            let bytes = last.packed().unwrap().split_off(LENGTH_BYTES);
-            prop_assert_eq!(words::unpacked(&bytes).and_then(LastWords::from_words), Some(last));
+            let bytes = last.to_bytes().unwrap().split_off(LENGTH_BYTES);
+            prop_assert_eq!(words::unpack_words(&bytes).and_then(LastWords::from_words), Some(last));
         }
     }
 }

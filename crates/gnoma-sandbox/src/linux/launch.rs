@@ -63,7 +63,7 @@ const NOT_STARTED: u8 = 126;
 const NOT_FOUND: u8 = 127;
 
 /// Says that nothing was run, and why. Returns the exit code for that.
-pub(super) fn refuse(fault: &Fault) -> u8 {
+pub(super) fn report_fault(fault: &Fault) -> u8 {
     writeln!(stderr(), "gnoma: the sandbox {fault}; nothing was run").ok();
     NOT_BUILT
 }
@@ -99,29 +99,29 @@ pub(super) struct Launch {
 
 impl LaunchPlan {
     /// The process that holds the session's namespaces.
-    pub(super) fn session(&self) -> Option<Pid> {
+    pub(super) fn session_process(&self) -> Option<Pid> {
         self.session.and_then(|session| Pid::from_raw(session.cast_signed()))
     }
 }
 
 /// The process that asked, to notice its end. When it is gone already, another is the parent.
-fn owner(number: u32) -> Result<OwnedFd, Fault> {
+fn open_owner(number: u32) -> Result<OwnedFd, Fault> {
     let owner = Pid::from_raw(number.cast_signed()).filter(|owner| getppid() == Some(*owner));
-    pidfd(owner.ok_or_else(|| Fault::new("find its owner", "it is not the parent process"))?)
+    open_pidfd(owner.ok_or_else(|| Fault::new("find its owner", "it is not the parent process"))?)
 }
 
-fn pidfd(process: Pid) -> Result<OwnedFd, Fault> {
-    pidfd_open(process, PidfdFlags::empty()).step(|| "open a process".to_owned())
+fn open_pidfd(process: Pid) -> Result<OwnedFd, Fault> {
+    pidfd_open(process, PidfdFlags::empty()).with_step(|| "open a process".to_owned())
 }
 
 fn working_folder() -> Result<PathBuf, Fault> {
-    let path = getcwd(Vec::new()).step(|| "find the working folder".to_owned())?;
+    let path = getcwd(Vec::new()).with_step(|| "find the working folder".to_owned())?;
     Ok(OsString::from_vec(path.into_bytes()).into())
 }
 
 impl Launch {
     /// A launch in the working folder of this process, with the command that `words` name.
-    pub(super) fn of(
+    pub(super) fn from_plan(
         plan: LaunchPlan,
         words: &mut impl Iterator<Item = OsString>,
         real: &mut RealPaths,
@@ -129,10 +129,10 @@ impl Launch {
         let program = words.next().ok_or_else(|| Fault::new("run a command", "none was given"))?;
         let plan = memory::with_own_paths(plan)?;
         Ok(Self {
-            paths: Paths::of(&plan.policy, real)?,
+            paths: Paths::for_policy(&plan.policy, real)?,
             seal_kind: SealKind::for_policy(&plan.policy),
-            owner: owner(plan.owner)?,
-            itself: pidfd(getpid())?,
+            owner: open_owner(plan.owner)?,
+            itself: open_pidfd(getpid())?,
             here: working_folder()?,
             policy: plan.policy,
             program,
@@ -149,16 +149,16 @@ impl Launch {
         let protection = Protection::prepare(&self.paths.writable, &self.paths.protected)?;
         let keeper = StandInKeeper::start(&protection, Lifeline::new()?)?;
         let sockets = self.sockets_of_host();
-        self.join(session)?;
-        let view = self.view(&sockets, &protection, false);
+        self.join_session(session)?;
+        let view = self.mount_view(&sockets, &protection, false);
         self.supervise(Isolation::Namespaces(view), &keeper, asker)
     }
 
     pub(super) fn without_namespaces(&self) -> Result<ExitCode, Fault> {
         raw::landlock_version()
-            .step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
-        let memory = Isolation::Memory(Snapshot::take(&self.paths.protected));
-        self.supervise(memory, &StandInKeeper::none(), None)
+            .with_step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
+        let memory = Isolation::Memory(Snapshot::capture_paths(&self.paths.protected));
+        self.supervise(memory, &StandInKeeper::without_stand_ins(), None)
     }
 
     /// Sockets to be masked, besides those that lie in what is masked anyway.
@@ -178,7 +178,7 @@ impl Launch {
     }
 
     /// Returns the view that the mounts are made from.
-    pub(super) fn view<'a>(
+    pub(super) fn mount_view<'a>(
         &'a self,
         sockets: &'a BTreeSet<PathBuf>,
         protection: &'a Protection,
@@ -188,7 +188,7 @@ impl Launch {
             writable: &self.paths.writable,
             overlays: &self.policy.overlays,
             overlays_come_later,
-            hidden: self.masked(),
+            hidden: self.paths_to_mask(),
             sealed: self.sealed_by_mounts(),
             absent: &self.paths.absent,
             devices: &self.paths.devices,
@@ -206,7 +206,7 @@ impl Launch {
     ///
     /// Not what lies in what can be written, or among temporary files: what Landlock grants for a folder it
     /// grants for all that is below.
-    fn masked(&self) -> Vec<PathBuf> {
+    fn paths_to_mask(&self) -> Vec<PathBuf> {
         let hidden = &self.paths.hidden;
         let is_list = self.paths.shown.is_some() && raw::landlock_version().is_ok();
         let is_masked = |path: &&PathBuf| !is_list || self.is_granted_by_rules(path);
@@ -243,8 +243,8 @@ impl Launch {
 
     /// Enters the session's namespaces; the next process is the first of one of its own. Mounts are
     /// left as they are outside, or stand-ins could not be removed from here.
-    pub(super) fn join(&self, session: Pid) -> Result<(), Fault> {
-        let session = pidfd(session)?;
+    pub(super) fn join_session(&self, session: Pid) -> Result<(), Fault> {
+        let session = open_pidfd(session)?;
         let mut spaces = ThreadNameSpaceType::USER;
         if !self.policy.alone {
             spaces |= ThreadNameSpaceType::INTER_PROCESS_COMMUNICATION;
@@ -253,13 +253,13 @@ impl Launch {
             }
         }
         move_into_thread_name_spaces(session.as_fd(), spaces)
-            .step(|| "enter the session's namespaces".to_owned())?;
+            .with_step(|| "enter the session's namespaces".to_owned())?;
         if self.policy.alone {
             raw::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
-                .step(|| "create a network namespace".to_owned())?;
+                .with_step(|| "create a network namespace".to_owned())?;
             session::raise_loopback()?;
         }
-        raw::unshare(UnshareFlags::NEWPID).step(|| "make a namespace of processes".to_owned())
+        raw::unshare(UnshareFlags::NEWPID).with_step(|| "make a namespace of processes".to_owned())
     }
 
     /// Starts the watch and waits for its report.
@@ -269,23 +269,23 @@ impl Launch {
         keeper: &StandInKeeper<'_>,
         asker: Option<&OwnedFd>,
     ) -> Result<ExitCode, Fault> {
-        let (report, reporter) = channel::pipe()?;
+        let (report, reporter) = channel::open_pipe()?;
         let (tried, teller) = seals::report_pipe()?;
-        let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
-        match raw::fork().step(|| "start a process".to_owned())? {
+        let signals = raw::watch_signals().with_step(|| "watch signals".to_owned())?;
+        match raw::fork().with_step(|| "start a process".to_owned())? {
             Forked::Child => {
                 drop(report);
-                self.watch(ground, &signals, &reporter, &teller)
+                self.run_watch(ground, &signals, &reporter, &teller)
             }
             Forked::Parent(watch) => {
                 drop(reporter);
                 let told = EndingReport { report: &report, tried: &tried, asker };
-                Ok(self.wait(watch, keeper, &told, &signals))
+                Ok(self.wait_for_report(watch, keeper, &told, &signals))
             }
         }
     }
 
-    fn watch(
+    fn run_watch(
         &self,
         ground: Isolation<'_>,
         signals: &OwnedFd,
@@ -297,45 +297,50 @@ impl Launch {
         let guard = match ground {
             Isolation::Namespaces(view) => {
                 let seals = self.serve_seals(teller)?;
-                self.build(&view, seals.as_ref().map(|seals| &seals.mount))?;
+                self.build_mounts(&view, seals.as_ref().map(|seals| &seals.mount))?;
                 helpers.extend(seals.map(|seals| seals.process));
-                mounts::finish(&view, &Copies(Vec::new()), &self.here)?;
+                mounts::finish_mounts(&view, &Copies(Vec::new()), &self.here)?;
                 Guard::Mounts(view.protection)
             }
             Isolation::Memory(snapshot) => {
-                set_child_subreaper(Some(getpid())).step(|| "adopt orphans".to_owned())?;
+                set_child_subreaper(Some(getpid())).with_step(|| "adopt orphans".to_owned())?;
                 Guard::Memory(snapshot)
             }
         };
         hide_memory()?;
-        match raw::fork().step(|| "start a process".to_owned())? {
+        match raw::fork().with_step(|| "start a process".to_owned())? {
             Forked::Child => self.become_command(has_namespaces),
             Forked::Parent(command) => {
                 if !has_namespaces {
                     // Killing the command's group must not kill who cleans up after it.
-                    setsid().step(|| "leave the group".to_owned())?;
+                    setsid().with_step(|| "leave the group".to_owned())?;
                 }
                 let (owner, launcher) = (&self.owner, &self.itself);
-                ProcessWatch { owner, launcher, signals, report, guard, command, helpers }.serve();
+                ProcessWatch { owner, launcher, signals, report, guard, command, helpers }
+                    .run_to_end();
                 Ok(ExitCode::SUCCESS)
             }
         }
     }
 
     /// Makes the mounts that need not know what is protected, in a namespace of their own.
-    pub(super) fn build(&self, view: &MountView<'_>, seals: Option<&OwnedFd>) -> Result<(), Fault> {
-        raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
+    pub(super) fn build_mounts(
+        &self,
+        view: &MountView<'_>,
+        seals: Option<&OwnedFd>,
+    ) -> Result<(), Fault> {
+        raw::unshare(UnshareFlags::NEWNS).with_step(|| "make a namespace of mounts".to_owned())?;
         let processes = self.policy.limits.processes;
         match view.shown {
-            Some(shown) => own_root::build(shown, view, seals, processes),
-            None => mounts::build(view, seals, processes),
+            Some(shown) => own_root::build_root(shown, view, seals, processes),
+            None => mounts::build_mounts(view, seals, processes),
         }
     }
 
     /// Gives up everything and becomes the command.
     fn become_command(&self, has_namespaces: bool) -> Result<ExitCode, Fault> {
         self.give_up(has_namespaces)?;
-        Rules::of(&self.grants(has_namespaces))?.apply()?;
+        Rules::for_grants(&self.grants(has_namespaces))?.apply()?;
         self.filters(has_namespaces)?.apply()?;
         self.execute(&self.program, &self.args, has_namespaces).map(ExitCode::from)
     }
@@ -344,7 +349,7 @@ impl Launch {
     pub(super) fn give_up(&self, has_namespaces: bool) -> Result<(), Fault> {
         if has_namespaces {
             // No terminal to type into.
-            setsid().step(|| "leave the terminal".to_owned())?;
+            setsid().with_step(|| "leave the terminal".to_owned())?;
         }
         confine::bound_processes(self.policy.limits.processes, has_namespaces)?;
         let masks_secrets = self.seal_kind == SealKind::Masked && !self.paths.sealed.is_empty();
@@ -356,7 +361,7 @@ impl Launch {
             Rights::OfOwner
         })?;
         set_parent_process_death_signal(Some(Signal::KILL))
-            .step(|| "tie itself to its watcher".to_owned())
+            .with_step(|| "tie itself to its watcher".to_owned())
     }
 
     /// Returns the paths and settings that Landlock's rules are made from.
@@ -370,7 +375,7 @@ impl Launch {
             own_devices: has_namespaces,
             internet: self.has_internet(has_namespaces),
             shown: self.paths.shown.as_ref().map(|shown| &shown.paths[..]),
-            temporary: self.temporary(has_namespaces),
+            temporary: self.temporary_folders(has_namespaces),
         }
     }
 
@@ -382,7 +387,7 @@ impl Launch {
     }
 
     /// The folders for temporary files, as the command sees them.
-    fn temporary(&self, has_namespaces: bool) -> Vec<&Path> {
+    fn temporary_folders(&self, has_namespaces: bool) -> Vec<&Path> {
         let pairs = self.paths.temporary.iter();
         pairs.map(|(place, folder)| if has_namespaces { &**place } else { &**folder }).collect()
     }
@@ -391,7 +396,7 @@ impl Launch {
     pub(super) fn filters(&self, has_namespaces: bool) -> Result<Filters, Fault> {
         let internet = self.has_internet(has_namespaces);
         let local = has_namespaces && self.policy.local_sockets;
-        Filters::of(Sockets { local, internet }, self.policy.shows_machine)
+        Filters::for_sockets(Sockets { local, internet }, self.policy.shows_machine)
     }
 
     fn has_internet(&self, has_namespaces: bool) -> bool {
@@ -406,14 +411,14 @@ impl Launch {
         args: &[OsString],
         has_namespaces: bool,
     ) -> Result<u8, Fault> {
-        raw::receive_signals().step(|| "receive signals".to_owned())?;
+        raw::receive_signals().with_step(|| "receive signals".to_owned())?;
         let policy = &self.policy;
         if let Some(umask) = policy.umask {
             rustix::process::umask(Mode::from_raw_mode(umask));
         }
-        let git = environment::GitHardening::of(policy);
+        let git = environment::GitHardening::for_policy(policy);
         let mut variables = environment::of_command(std::env::vars_os(), &policy.scrub, git);
-        if let Some(folder) = self.temporary(has_namespaces).first() {
+        if let Some(folder) = self.temporary_folders(has_namespaces).first() {
             environment::set_temporary(&mut variables, folder);
         }
         environment::set_span(&mut variables, policy);
@@ -423,7 +428,7 @@ impl Launch {
 
     /// Waits for the report and ends like the command. What goes wrong here has been told by the
     /// process that it went wrong in.
-    pub(super) fn wait(
+    pub(super) fn wait_for_report(
         &self,
         watch: Pid,
         keeper: &StandInKeeper<'_>,
@@ -433,12 +438,12 @@ impl Launch {
         while !self.is_reported(watch, told.report, signals) {}
         let report = Report::receive(told.report);
         if let Some(asker) = told.asker {
-            for number in seals::reported(told.tried) {
+            for number in seals::read_reports(told.tried) {
                 // Nobody listens any more: nobody wants to know.
-                channel::send(asker, &tried_message(number)).ok();
+                channel::send_bytes(asker, &tried_message(number)).ok();
             }
             if self.policy.alone && report.is_some_and(|report| report.missed_server) {
-                channel::send(asker, &UNREACHED_MESSAGE).ok();
+                channel::send_bytes(asker, &UNREACHED_MESSAGE).ok();
             }
         }
         let has_layer = self.policy.overlays.iter().any(|overlay| !overlay.is_view());
@@ -446,7 +451,7 @@ impl Launch {
             // Whoever looks at a layer next must find nobody at work in it.
             kill_process(watch, Signal::KILL).ok();
             // While it ends.
-            overlay::unmark(&self.policy.overlays);
+            overlay::remove_volatile_marks(&self.policy.overlays);
         }
         if let (Some(asker), Some(report)) = (told.asker, report)
             && report.is_all
@@ -459,9 +464,9 @@ impl Launch {
         }
         if has_layer || report.is_none_or(|report| report.is_all) {
             waitpid(Some(watch), WaitOptions::empty()).ok();
-            keeper.forestall();
+            keeper.remove_now();
         }
-        report.map_or(ExitCode::from(NOT_BUILT), |report| report.ending.repeat())
+        report.map_or(ExitCode::from(NOT_BUILT), |report| report.ending.exit_same_way())
     }
 
     /// Passes signals on until there is something to read.

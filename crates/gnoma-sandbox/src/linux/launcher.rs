@@ -13,7 +13,7 @@ use super::{
     confine,
     entry::read_plan,
     fault::{Fault, FaultStep},
-    launch::{Launch, refuse},
+    launch::{Launch, report_fault},
     memory_folder, raw,
     real::RealPaths,
     session, spare, view,
@@ -39,20 +39,20 @@ pub(crate) fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     hide_arguments().ok();
     let mut args = args.into_iter();
     match args.next() {
-        Some(request) if request == HOLD_SESSION => session::hold(),
+        Some(request) if request == HOLD_SESSION => session::hold_session(),
         Some(request) if request == RUN_COMMAND => {
-            run(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+            run_command(&mut args).unwrap_or_else(|fault| report_fault(&fault).into())
         }
         Some(request) if request == AWAIT_COMMAND => {
-            spare::serve(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+            spare::serve_spare(&mut args).unwrap_or_else(|fault| report_fault(&fault).into())
         }
         Some(request) if request == OPEN_VIEW => {
-            view::hand_out(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+            view::hand_out(&mut args).unwrap_or_else(|fault| report_fault(&fault).into())
         }
         Some(request) if request == OPEN_MEMORY => {
-            memory_folder::hand_out(&mut args).unwrap_or_else(|fault| refuse(&fault).into())
+            memory_folder::hand_out(&mut args).unwrap_or_else(|fault| report_fault(&fault).into())
         }
-        _ => refuse(&Fault::new("run a command", "the request is unknown")).into(),
+        _ => report_fault(&Fault::new("run a command", "the request is unknown")).into(),
     }
 }
 
@@ -76,12 +76,12 @@ fn hide_arguments() -> io::Result<()> {
     memory.write_all_at(&vec![0; hidden], start)
 }
 
-fn run(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().step(|| "close files".to_owned())?;
+fn run_command(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
+    raw::close_inherited().with_step(|| "close files".to_owned())?;
     let plan = read_plan(args)?;
     confine::no_core_dumps()?;
-    let session = plan.session();
-    let launch = Launch::of(plan, args, &mut RealPaths::default())?;
+    let session = plan.session_process();
+    let launch = Launch::from_plan(plan, args, &mut RealPaths::default())?;
     match session {
         Some(session) => launch.with_namespaces(session, None),
         None => launch.without_namespaces(),

@@ -36,12 +36,12 @@ pub(super) fn with_own_paths(mut plan: LaunchPlan) -> Result<LaunchPlan, Fault> 
 }
 
 fn own_path(path: &Path) -> Result<PathBuf, Fault> {
-    let Some((folder, below)) = split(path) else { return Ok(path.to_owned()) };
+    let Some((folder, below)) = split_descriptor_path(path) else { return Ok(path.to_owned()) };
     let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
     if !opened.iter().any(|(known, _)| *known == folder) {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let descriptor = open(&folder, flags, Mode::empty());
-        let descriptor = descriptor.step(|| "open a folder in memory".to_owned())?;
+        let descriptor = descriptor.with_step(|| "open a folder in memory".to_owned())?;
         opened.push((folder.clone(), descriptor));
     }
     let number = opened.iter().find(|(known, _)| *known == folder).map(|(_, it)| it.as_raw_fd());
@@ -56,7 +56,10 @@ pub(super) struct MemoryCopies(Vec<(PathBuf, OwnedFd)>);
 
 impl MemoryCopies {
     /// Returns the copy that a path leads into, and the rest of the path; `None` for a path of the machine.
-    pub(super) fn of(&mut self, path: &Path) -> Result<Option<(&OwnedFd, PathBuf)>, Fault> {
+    pub(super) fn copy_for_path(
+        &mut self,
+        path: &Path,
+    ) -> Result<Option<(&OwnedFd, PathBuf)>, Fault> {
         let Ok(inside) = path.strip_prefix(OWN_DESCRIPTORS) else { return Ok(None) };
         let mut parts = inside.components();
         let Some(number) = parts.next() else { return Ok(None) };
@@ -64,7 +67,7 @@ impl MemoryCopies {
         if !self.0.iter().any(|(known, _)| *known == folder) {
             let flags = OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::OPEN_TREE_CLONE;
             let copy = open_tree(CWD, &folder, flags);
-            self.0.push((folder.clone(), copy.step(|| "copy a folder in memory".to_owned())?));
+            self.0.push((folder.clone(), copy.with_step(|| "copy a folder in memory".to_owned())?));
         }
         let copy = self.0.iter().find(|(known, _)| *known == folder).map(|(_, copy)| copy);
         Ok(copy.map(|copy| (copy, parts.as_path().to_owned())))
@@ -72,7 +75,7 @@ impl MemoryCopies {
 }
 
 /// Splits `/proc/PID/fd/N/rest` behind the descriptor; `None` for other paths.
-fn split(path: &Path) -> Option<(PathBuf, PathBuf)> {
+fn split_descriptor_path(path: &Path) -> Option<(PathBuf, PathBuf)> {
     let is_number = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     let mut parts = path.components();
     let head: Vec<&str> = parts
@@ -97,11 +100,11 @@ mod tests {
 
     #[test]
     fn paths_behind_a_descriptor_are_told_from_others() {
-        let parts = split(Path::new("/proc/12/fd/3/a/b")).unwrap();
+        let parts = split_descriptor_path(Path::new("/proc/12/fd/3/a/b")).unwrap();
         assert_eq!(parts, (PathBuf::from("/proc/12/fd/3"), PathBuf::from("a/b")));
         for other in ["/proc/self/fd/3/a", "/proc/12/root/tmp", "/tmp/proc/12/fd/3", "proc/1/fd/2"]
         {
-            assert_eq!(split(Path::new(other)), None, "{other}");
+            assert_eq!(split_descriptor_path(Path::new(other)), None, "{other}");
         }
     }
 }

@@ -51,7 +51,7 @@ impl<'a> Covers<'a> {
             let is_own = self.made.contains_key(&first) || self.parts.contains(&first);
             if below.next().is_some() && !is_own {
                 let cover = empty_folder("755")?;
-                attach(&cover, &place(root, &first, true)?)?;
+                attach_copy(&cover, &open_place(root, &first, true)?)?;
                 self.made.insert(first, cover);
             }
         }
@@ -59,10 +59,10 @@ impl<'a> Covers<'a> {
     }
 
     /// Makes the covers read-only, because files put into them would be gone with the command.
-    pub(super) fn seal(&self) -> Result<(), Fault> {
+    pub(super) fn make_read_only(&self) -> Result<(), Fault> {
         for (path, cover) in &self.made {
             set_mount(cover.as_fd(), READ_ONLY, false)
-                .step(|| format!("make `{}` read-only", path.display()))?;
+                .with_step(|| format!("make `{}` read-only", path.display()))?;
         }
         Ok(())
     }
@@ -77,13 +77,13 @@ pub(super) fn empty_folder(mode: &str) -> io::Result<OwnedFd> {
     Ok(fsmount(&kind, FsMountFlags::FSMOUNT_CLOEXEC, attributes)?)
 }
 
-pub(super) fn attach(copy: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
+pub(super) fn attach_copy(copy: &OwnedFd, place: &OwnedFd) -> io::Result<()> {
     let flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH | MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
     Ok(move_mount(copy, "", place, "", flags)?)
 }
 
 /// Opens the place of `path` below `root`, made where it is not there.
-pub(super) fn place(root: &OwnedFd, path: &Path, is_folder: bool) -> io::Result<OwnedFd> {
+pub(super) fn open_place(root: &OwnedFd, path: &Path, is_folder: bool) -> io::Result<OwnedFd> {
     let mut here = root.try_clone()?;
     let mut parts = path.components().filter(|part| *part != Component::RootDir).peekable();
     while let Some(part) = parts.next() {

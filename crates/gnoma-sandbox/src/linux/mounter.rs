@@ -33,17 +33,17 @@ impl Mounter {
             return Ok(None);
         }
         let failed = || "start a process".to_owned();
-        let (line, mut other) = UnixStream::pair().step(failed)?;
-        let serve = || u8::from(serve(overlays, absent, &mut other).is_err());
-        let process = raw::fork_for(serve).step(failed)?;
+        let (line, mut other) = UnixStream::pair().with_step(failed)?;
+        let serve = || u8::from(serve_mounts(overlays, absent, &mut other).is_err());
+        let process = raw::fork_for(serve).with_step(failed)?;
         Ok(Some(Self { process, line }))
     }
 
     /// Has the layers mounted, each still without a place. Its process has given up everything by then and ends; that
     /// takes a while, in which its own mounts are taken down. Whoever watches over the command is told of it, or would
     /// take it for something that the command has left behind.
-    pub(super) fn mounted(mut self, overlays: &[Overlay]) -> Result<(Copies, Pid), Fault> {
-        self.line.write_all(&[1]).step(|| "ask for layers".to_owned())?;
+    pub(super) fn receive_mounts(mut self, overlays: &[Overlay]) -> Result<(Copies, Pid), Fault> {
+        self.line.write_all(&[1]).with_step(|| "ask for layers".to_owned())?;
         let mounts: Vec<OwnedFd> = view::receive_all(&self.line);
         if mounts.len() != overlays.len() {
             return Err(Fault::new("mount layers over the workspace", "they could not be mounted"));
@@ -55,14 +55,18 @@ impl Mounter {
     }
 }
 
-fn serve(overlays: &[Overlay], absent: &[PathBuf], line: &mut UnixStream) -> Result<(), Fault> {
-    raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
-    line.read_exact(&mut [0]).step(|| "wait for its turn".to_owned())?;
-    let mount = |overlay| overlay::mount(overlay, absent);
+fn serve_mounts(
+    overlays: &[Overlay],
+    absent: &[PathBuf],
+    line: &mut UnixStream,
+) -> Result<(), Fault> {
+    raw::unshare(UnshareFlags::NEWNS).with_step(|| "make a namespace of mounts".to_owned())?;
+    line.read_exact(&mut [0]).with_step(|| "wait for its turn".to_owned())?;
+    let mount = |overlay| overlay::mount_overlay(overlay, absent);
     let mounts: Result<Vec<_>, _> = overlays.iter().map(mount).collect();
     let mounts = mounts?;
     // The command may begin before this process has ended.
     hide_memory()?;
     confine::drop_all_rights()?;
-    view::send(line, &mounts)
+    view::send_mounts(line, &mounts)
 }

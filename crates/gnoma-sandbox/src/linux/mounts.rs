@@ -30,7 +30,7 @@ use super::{
     mount_points::{self, Covers},
     overlay,
     paths::ShownPlaces,
-    protect::{PathMount, Protection, exists},
+    protect::{PathMount, Protection, path_exists},
     raw::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
@@ -93,7 +93,7 @@ pub(super) enum SealMounts<'a> {
 pub(super) struct MountView<'a> {
     pub(super) writable: &'a [PathBuf],
     pub(super) overlays: &'a [Overlay],
-    /// The overlays are attached by [`finish`]; until then their places can only be read.
+    /// The overlays are attached by [`finish_mounts`]; until then their places can only be read.
     pub(super) overlays_come_later: bool,
     pub(super) hidden: Vec<PathBuf>,
     pub(super) sealed: SealMounts<'a>,
@@ -111,12 +111,12 @@ pub(super) struct MountView<'a> {
 
 /// Mounts of what can be written: the folders themselves, and the layers that lie over some of them.
 /// What is made read-only takes no layer any more, so they are made before.
-pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
+pub(super) fn writable_copies(view: &MountView<'_>) -> Result<Copies, Fault> {
     let is_overlaid = |path: &PathBuf| view.overlays.iter().any(|overlay| overlay.at == *path);
     let plain: Vec<_> = view.writable.iter().filter(|path| !is_overlaid(path)).collect();
     let mut writable = Copies::of_real(plain)?;
     if !view.overlays_come_later {
-        writable.0.extend(overlay::mounted(view.overlays, view.absent)?);
+        writable.0.extend(overlay::mount_all(view.overlays, view.absent)?);
     }
     writable.0.sort_by(|one, other| one.0.cmp(&other.0));
     Ok(writable)
@@ -124,7 +124,7 @@ pub(super) fn writable(view: &MountView<'_>) -> Result<Copies, Fault> {
 
 /// Builds what need not know what is protected or masked, in a namespace of processes with at most so
 /// many. The process must have a mount namespace of its own and the right to change it.
-pub(super) fn build(
+pub(super) fn build_mounts(
     view: &MountView<'_>,
     seals: Option<&OwnedFd>,
     processes: u32,
@@ -135,12 +135,13 @@ pub(super) fn build(
     let is_temporary =
         |path: &Path| view.temporary.iter().any(|(place, _)| path.starts_with(place));
     let (among_temporary, writable): (Vec<_>, Vec<_>) =
-        writable(view)?.0.into_iter().partition(|(path, _)| is_temporary(path));
+        writable_copies(view)?.0.into_iter().partition(|(path, _)| is_temporary(path));
     let writable = Copies(writable);
     let temporary = Copies::of_temporary(view, among_temporary)?;
     let devices = Copies::of_devices(view)?;
     make_all_read_only()?;
-    let kept_of_run = Copies::of(KEPT_OF_RUN.iter().map(Path::new).filter(|path| exists(path)))?;
+    let kept_of_run =
+        Copies::of_paths(KEPT_OF_RUN.iter().map(Path::new).filter(|path| path_exists(path)))?;
     let root = Path::new("/");
     build_dev(&devices, seals, root)?;
     build_run(&kept_of_run, view.writable)?;
@@ -150,30 +151,35 @@ pub(super) fn build(
 }
 
 /// Adds layers that came later, what protects and what masks, and goes where the command shall run.
-pub(super) fn finish(view: &MountView<'_>, layers: &Copies, here: &Path) -> Result<(), Fault> {
+pub(super) fn finish_mounts(
+    view: &MountView<'_>,
+    layers: &Copies,
+    here: &Path,
+) -> Result<(), Fault> {
     layers.attach()?;
-    if let Some(path) = view.protection.holds.keys().find(|path| !exists(path)) {
+    if let Some(path) = view.protection.holds.keys().find(|path| !path_exists(path)) {
         return Err(Fault::new(format!("protect `{}`", path.display()), "it just disappeared"));
     }
-    protect(view.protection)?;
+    mount_protection(view.protection)?;
     for path in view.hidden.iter().chain(view.sockets) {
-        mask(path).step(|| format!("hide `{}`", path.display()))?;
+        mask_path(path).with_step(|| format!("hide `{}`", path.display()))?;
     }
     seal_secrets(&view.sealed)?;
     // The old working folder still belongs to the read-only tree below.
-    enter(here)
+    enter_folder(here)
 }
 
 /// Lays what cannot be opened over secret files and folders that are there.
 fn seal_secrets(sealed: &SealMounts<'_>) -> Result<(), Fault> {
     let lay = |path: &Path, over: &Path| {
         copy_of(over)
-            .and_then(|copy| attach(&copy, path))
-            .step(|| format!("seal `{}`", path.display()))
+            .and_then(|copy| attach_mount(&copy, path))
+            .with_step(|| format!("seal `{}`", path.display()))
     };
     match sealed {
         SealMounts::Served(files) => {
-            for (place, (_, path)) in files.iter().enumerate().filter(|(_, (_, path))| exists(path))
+            for (place, (_, path)) in
+                files.iter().enumerate().filter(|(_, (_, path))| path_exists(path))
             {
                 lay(path, &Path::new(SEALED).join(place.to_string()))?;
             }
@@ -189,22 +195,22 @@ fn seal_secrets(sealed: &SealMounts<'_>) -> Result<(), Fault> {
 }
 
 /// Makes a folder the working folder.
-pub(super) fn enter(here: &Path) -> Result<(), Fault> {
-    std::env::set_current_dir(here).step(|| format!("enter `{}`", here.display()))
+pub(super) fn enter_folder(here: &Path) -> Result<(), Fault> {
+    std::env::set_current_dir(here).with_step(|| format!("enter `{}`", here.display()))
 }
 
 /// Mounts the processes of this namespace, as the first process in it.
 pub(super) fn build_proc(limit: u32, root: &Path) -> Result<(), Fault> {
     let proc = root.join("proc");
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    mount("proc", &proc, "proc", flags, None).step(|| "mount `/proc`".to_owned())?;
+    mount("proc", &proc, "proc", flags, None).with_step(|| "mount `/proc`".to_owned())?;
     if counts_processes_by_namespace() {
         // A second bound, which also holds for root. Where it cannot be set the first one holds.
         let bound = limit.max(MIN_PROCESS_NUMBERS).to_string();
         fs::write(proc.join("sys/kernel/pid_max"), bound).ok();
     }
-    let proc = at(&proc, OpenTreeFlags::empty()).step(|| "open `/proc`".to_owned())?;
-    set_mount(proc.as_fd(), READ_ONLY, false).step(|| "make `/proc` read-only".to_owned())
+    let proc = open_mount(&proc, OpenTreeFlags::empty()).with_step(|| "open `/proc`".to_owned())?;
+    set_mount(proc.as_fd(), READ_ONLY, false).with_step(|| "make `/proc` read-only".to_owned())
 }
 
 /// The kernel keeps the first three hundred numbers for itself.
@@ -221,10 +227,10 @@ fn counts_processes_by_namespace() -> bool {
 
 /// Mounts what protects, and mounts it again where somebody outside has replaced a file and with it
 /// the mount.
-pub(super) fn protect(protection: &Protection) -> Result<(), Fault> {
+pub(super) fn mount_protection(protection: &Protection) -> Result<(), Fault> {
     for (path, hold) in &protection.holds {
-        if exists(path) && !is_held(path) {
-            hold_on(path, *hold).step(|| format!("protect `{}`", path.display()))?;
+        if path_exists(path) && !is_held(path) {
+            hold_on(path, *hold).with_step(|| format!("protect `{}`", path.display()))?;
         }
     }
     Ok(())
@@ -236,7 +242,7 @@ fn hold_on(path: &Path, hold: PathMount) -> io::Result<()> {
         PathMount::Pinned => {}
         PathMount::ReadOnly => set_mount(copy.as_fd(), READ_ONLY, true)?,
     }
-    attach(&copy, path)
+    attach_mount(&copy, path)
 }
 
 fn is_held(path: &Path) -> bool {
@@ -251,7 +257,7 @@ impl Copies {
     /// Of the devices that a command gets.
     pub(super) fn of_devices(view: &MountView<'_>) -> Result<Self, Fault> {
         let devices = HARMLESS_DEVICES.iter().map(Path::new);
-        Self::of(devices.chain(view.devices.iter().map(PathBuf::as_path)))
+        Self::of_paths(devices.chain(view.devices.iter().map(PathBuf::as_path)))
     }
 
     /// Of the session's folders for temporary files, and of what lies among those of the machine and is seen there
@@ -262,7 +268,7 @@ impl Copies {
     ) -> Result<Self, Fault> {
         let mut copies = Vec::new();
         for (place, folder) in view.temporary.iter().filter(|(place, _)| place.is_dir()) {
-            let copy = copy_of(folder).step(|| format!("copy `{}`", folder.display()))?;
+            let copy = copy_of(folder).with_step(|| format!("copy `{}`", folder.display()))?;
             copies.push((place.clone(), copy));
         }
         for path in view.shown_temporary {
@@ -284,32 +290,33 @@ impl Copies {
         let mounted = self.0.iter().map(|(path, _)| path.clone()).collect();
         let mut covers = Covers::new(view.temporary, &mounted);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let root = open("/", flags, Mode::empty()).step(|| "open `/`".to_owned())?;
+        let root = open("/", flags, Mode::empty()).with_step(|| "open `/`".to_owned())?;
         for (path, copy) in &self.0 {
             let failed = || format!("mount `{}`", path.display());
             if is_place(path) {
                 set_mount(copy.as_fd(), NO_SETUID | NO_DEVICES, true)
-                    .and_then(|()| attach(copy, path))
-                    .step(failed)?;
+                    .and_then(|()| attach_mount(copy, path))
+                    .with_step(failed)?;
                 continue;
             }
-            let is_folder = FileType::from_raw_mode(fstat(copy).step(failed)?.st_mode).is_dir();
+            let is_folder =
+                FileType::from_raw_mode(fstat(copy).with_step(failed)?.st_mode).is_dir();
             set_mount(copy.as_fd(), NO_SETUID | NO_DEVICES, true)
                 .and_then(|()| covers.on_the_way(&root, path))
-                .and_then(|()| mount_points::place(&root, path, is_folder))
-                .and_then(|place| mount_points::attach(copy, &place))
-                .step(failed)?;
+                .and_then(|()| mount_points::open_place(&root, path, is_folder))
+                .and_then(|place| mount_points::attach_copy(copy, &place))
+                .with_step(failed)?;
         }
-        covers.seal()
+        covers.make_read_only()
     }
 
-    pub(super) fn of<'a, P>(paths: impl IntoIterator<Item = &'a P>) -> Result<Self, Fault>
+    pub(super) fn of_paths<'a, P>(paths: impl IntoIterator<Item = &'a P>) -> Result<Self, Fault>
     where
         P: AsRef<Path> + ?Sized + 'a,
     {
         let copy = |path: &P| {
             let path = path.as_ref();
-            let copy = copy_of(path).step(|| format!("copy `{}`", path.display()))?;
+            let copy = copy_of(path).with_step(|| format!("copy `{}`", path.display()))?;
             Ok((path.to_owned(), copy))
         };
         paths.into_iter().map(copy).collect::<Result<_, _>>().map(Self)
@@ -318,7 +325,7 @@ impl Copies {
     /// Of real paths: an error where one of them leads through a link by now.
     fn of_real(paths: Vec<&PathBuf>) -> Result<Self, Fault> {
         let copy = |path: &PathBuf| {
-            let copy = copy_of_real(path).step(|| format!("copy `{}`", path.display()))?;
+            let copy = copy_of_real(path).with_step(|| format!("copy `{}`", path.display()))?;
             Ok((path.clone(), copy))
         };
         paths.into_iter().map(copy).collect::<Result<_, _>>().map(Self)
@@ -327,21 +334,21 @@ impl Copies {
     fn attach(&self) -> Result<(), Fault> {
         for (path, copy) in &self.0 {
             set_mount(copy.as_fd(), NO_SETUID | NO_DEVICES, true)
-                .and_then(|()| attach(copy, path))
-                .step(|| format!("make `{}` writable", path.display()))?;
+                .and_then(|()| attach_mount(copy, path))
+                .with_step(|| format!("make `{}` writable", path.display()))?;
         }
         Ok(())
     }
 }
 
-pub(super) fn at(path: &Path, flags: OpenTreeFlags) -> io::Result<OwnedFd> {
+pub(super) fn open_mount(path: &Path, flags: OpenTreeFlags) -> io::Result<OwnedFd> {
     let flags = flags | OpenTreeFlags::OPEN_TREE_CLOEXEC | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
     Ok(open_tree(CWD, path, flags)?)
 }
 
 /// A copy of what is at a path, with all that is mounted below it, attached nowhere.
 pub(super) fn copy_of(path: &Path) -> io::Result<OwnedFd> {
-    at(path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE)
+    open_mount(path, OpenTreeFlags::OPEN_TREE_CLONE | OpenTreeFlags::AT_RECURSIVE)
 }
 
 /// The same of a real path; an error where a link has been put there, or on the way, since it was found.
@@ -354,13 +361,15 @@ pub(super) fn copy_of_real(path: &Path) -> io::Result<OwnedFd> {
     Ok(open_tree(there, "", flags)?)
 }
 
-fn attach(copy: &OwnedFd, path: &Path) -> io::Result<()> {
+fn attach_mount(copy: &OwnedFd, path: &Path) -> io::Result<()> {
     Ok(move_mount(copy, "", CWD, path, MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH)?)
 }
 
 fn make_all_read_only() -> Result<(), Fault> {
-    let root = at("/".as_ref(), OpenTreeFlags::empty()).step(|| "open `/`".to_owned())?;
-    set_mount(root.as_fd(), READ_ONLY | NO_SETUID, true).step(|| "make `/` read-only".to_owned())
+    let root =
+        open_mount("/".as_ref(), OpenTreeFlags::empty()).with_step(|| "open `/`".to_owned())?;
+    set_mount(root.as_fd(), READ_ONLY | NO_SETUID, true)
+        .with_step(|| "make `/` read-only".to_owned())
 }
 
 /// A path of the root that is being made, as it can be reached now.
@@ -378,15 +387,15 @@ pub(super) fn build_dev(
     let flags = MountFlags::NOSUID;
     let dev = root.join("dev");
     mount("tmpfs", &dev, "tmpfs", flags | MountFlags::NOEXEC, Some(c"mode=755"))
-        .step(|| "mount `/dev`".to_owned())?;
+        .with_step(|| "mount `/dev`".to_owned())?;
     for (path, copy) in &devices.0 {
         let place = in_root(root, path);
         make_file(&place, 0o600)
-            .and_then(|()| attach(copy, &place))
-            .step(|| format!("mount `{}`", path.display()))?;
+            .and_then(|()| attach_mount(copy, &place))
+            .with_step(|| format!("mount `{}`", path.display()))?;
     }
     for (name, target) in DEVICE_LINKS {
-        symlink(target, in_root(root, name)).step(|| format!("make `{name}`"))?;
+        symlink(target, in_root(root, name)).with_step(|| format!("make `{name}`"))?;
     }
     let inner: [(&str, &str, _, &std::ffi::CStr); 2] = [
         ("/dev/pts", "devpts", MountFlags::NOEXEC, c"newinstance,ptmxmode=0666,mode=620"),
@@ -394,9 +403,9 @@ pub(super) fn build_dev(
     ];
     for (path, kind, more, options) in inner {
         let place = in_root(root, path);
-        fs::create_dir(&place).step(|| format!("make `{path}`"))?;
+        fs::create_dir(&place).with_step(|| format!("make `{path}`"))?;
         mount(kind, &place, kind, flags | more, Some(options))
-            .step(|| format!("mount `{path}`"))?;
+            .with_step(|| format!("mount `{path}`"))?;
     }
     let folder = in_root(root, EMPTY_FOLDER);
     // Of a device that is none nobody reads anything, not even root.
@@ -407,14 +416,14 @@ pub(super) fn build_dev(
         .and_then(|()| fs::create_dir(&folder))
         .and_then(|()| fs::set_permissions(&folder, fs::Permissions::from_mode(0o0)))
         .and_then(|()| make_file(&in_root(root, CLOSED_FILE), 0))
-        .step(|| "make an empty folder".to_owned())?;
+        .with_step(|| "make an empty folder".to_owned())?;
     if let Some(seals) = seals {
         let place = in_root(root, SEALED);
         fs::create_dir(&place)
-            .and_then(|()| attach(seals, &place))
-            .step(|| "mount sealed files".to_owned())?;
+            .and_then(|()| attach_mount(seals, &place))
+            .with_step(|| "mount sealed files".to_owned())?;
     }
-    seal(&dev)
+    make_read_only(&dev)
 }
 
 fn build_run(kept: &Copies, writable: &[PathBuf]) -> Result<(), Fault> {
@@ -429,25 +438,25 @@ fn build_run(kept: &Copies, writable: &[PathBuf]) -> Result<(), Fault> {
         .map(|path| (path, path.is_dir()))
         .collect();
     mount("tmpfs", RUN, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))
-        .step(|| "mount `/run`".to_owned())?;
+        .with_step(|| "mount `/run`".to_owned())?;
     for (((path, copy), is_folder), link) in kept.0.iter().zip(is_folder).zip(links) {
         let made = match link {
             Some(target) => symlink(target, path),
-            None => make_point(path, is_folder).and_then(|()| attach(copy, path)),
+            None => make_point(path, is_folder).and_then(|()| attach_mount(copy, path)),
         };
-        made.step(|| format!("keep `{}`", path.display()))?;
+        made.with_step(|| format!("keep `{}`", path.display()))?;
     }
     for (root, is_folder) in roots {
-        make_point(root, is_folder).step(|| format!("keep `{}`", root.display()))?;
+        make_point(root, is_folder).with_step(|| format!("keep `{}`", root.display()))?;
     }
-    seal(RUN.as_ref())
+    make_read_only(RUN.as_ref())
 }
 
 /// Makes a new mount read-only, without what is mounted below it.
-pub(super) fn seal(path: &Path) -> Result<(), Fault> {
-    at(path, OpenTreeFlags::empty())
+pub(super) fn make_read_only(path: &Path) -> Result<(), Fault> {
+    open_mount(path, OpenTreeFlags::empty())
         .and_then(|mount| set_mount(mount.as_fd(), READ_ONLY, false))
-        .step(|| format!("make `{}` read-only", path.display()))
+        .with_step(|| format!("make `{}` read-only", path.display()))
 }
 
 fn make_point(path: &Path, is_folder: bool) -> io::Result<()> {
@@ -464,10 +473,10 @@ fn make_file(path: &Path, mode: u32) -> io::Result<()> {
 }
 
 /// Lays nothing over a path. What has gone meanwhile need not be hidden.
-fn mask(path: &Path) -> io::Result<()> {
+fn mask_path(path: &Path) -> io::Result<()> {
     let Ok(facts) = fs::symlink_metadata(path) else {
         return Ok(());
     };
     let nothing = if facts.is_dir() { EMPTY_FOLDER } else { EMPTY_FILE };
-    attach(&copy_of(nothing.as_ref())?, path)
+    attach_mount(&copy_of(nothing.as_ref())?, path)
 }

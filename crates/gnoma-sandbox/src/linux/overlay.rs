@@ -40,16 +40,19 @@ const MAX_TRIES: usize = 50;
 const TRY_AGAIN: Duration = Duration::from_millis(2);
 
 /// Mounts every overlay, each still without a place. To be called in a namespace of mounts of its own.
-pub(super) fn mounted(
+pub(super) fn mount_all(
     overlays: &[Overlay],
     absent: &[PathBuf],
 ) -> Result<Vec<(PathBuf, OwnedFd)>, Fault> {
-    overlays.iter().map(|overlay| Ok((overlay.at.clone(), mount(overlay, absent)?))).collect()
+    overlays
+        .iter()
+        .map(|overlay| Ok((overlay.at.clone(), mount_overlay(overlay, absent)?)))
+        .collect()
 }
 
 /// Takes the marks of layers away that are let go, so that the next command need not wait for it. What is left
 /// of them is taken away when they are mounted.
-pub(super) fn unmark(overlays: &[Overlay]) {
+pub(super) fn remove_volatile_marks(overlays: &[Overlay]) {
     for overlay in overlays.iter().filter(|overlay| !overlay.is_view()) {
         for folder in WAY_TO_MARK {
             fs::set_permissions(overlay.work.join(folder), fs::Permissions::from_mode(0o700)).ok();
@@ -59,7 +62,7 @@ pub(super) fn unmark(overlays: &[Overlay]) {
 }
 
 /// Mounts one overlay without a place. What is `absent` is not found in it, where it is only looked at.
-pub(super) fn mount(overlay: &Overlay, absent: &[PathBuf]) -> Result<OwnedFd, Fault> {
+pub(super) fn mount_overlay(overlay: &Overlay, absent: &[PathBuf]) -> Result<OwnedFd, Fault> {
     let left_out: Vec<_> =
         absent.iter().filter_map(|path| path.strip_prefix(&overlay.at).ok()).collect();
     if left_out.is_empty() || !overlay.is_view() {
@@ -67,12 +70,13 @@ pub(super) fn mount(overlay: &Overlay, absent: &[PathBuf]) -> Result<OwnedFd, Fa
     }
     let failed = || format!("leave files out of `{}`", overlay.at.display());
     let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    rustix::mount::mount("tmpfs", WHITEOUTS, "tmpfs", flags, Some(c"mode=755")).step(failed)?;
+    rustix::mount::mount("tmpfs", WHITEOUTS, "tmpfs", flags, Some(c"mode=755"))
+        .with_step(failed)?;
     let lower = [WHITEOUTS.into()].into_iter().chain(overlay.lower.iter().cloned()).collect();
     let made = make_whiteouts(&overlay.at, &left_out)
-        .step(failed)
+        .with_step(failed)
         .and_then(|()| mount_layers(&Overlay { lower, ..overlay.clone() }));
-    unmount(WHITEOUTS, UnmountFlags::DETACH).step(failed)?;
+    unmount(WHITEOUTS, UnmountFlags::DETACH).with_step(failed)?;
     made
 }
 
@@ -108,18 +112,18 @@ fn mount_layers(overlay: &Overlay) -> Result<OwnedFd, Fault> {
     let mut copies = MemoryCopies::default();
     let mut folder = |path: &Path| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let opened = match copies.of(path)? {
+        let opened = match copies.copy_for_path(path)? {
             Some((copy, below)) => openat(copy, below, flags, Mode::empty()),
             None => open(path, flags, Mode::empty()),
         };
-        opened.step(|| format!("open `{}`", path.display()))
+        opened.with_step(|| format!("open `{}`", path.display()))
     };
     // What the layer lies over was judged by its real path; layers may lie behind links of the user's own.
     let below = |path: &PathBuf| {
         if *path != overlay.at {
             return folder(path);
         }
-        open_real(path, OFlags::DIRECTORY).step(|| format!("open `{}`", path.display()))
+        open_real(path, OFlags::DIRECTORY).with_step(|| format!("open `{}`", path.display()))
     };
     let lower = overlay.lower.iter().map(below).collect::<Result<Vec<_>, _>>()?;
     let own = match overlay.is_view() {
@@ -159,5 +163,5 @@ fn mount_layers(overlay: &Overlay) -> Result<OwnedFd, Fault> {
         sleep(TRY_AGAIN);
         made_at_last = made();
     }
-    made_at_last.step(|| format!("mount a layer over `{}`", overlay.at.display()))
+    made_at_last.with_step(|| format!("mount a layer over `{}`", overlay.at.display()))
 }

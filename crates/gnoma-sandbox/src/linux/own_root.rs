@@ -19,9 +19,10 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
-    mount_points::{Covers, attach, place},
+    mount_points::{Covers, attach_copy, open_place},
     mounts::{
-        self, Copies, MountView, at, build_dev, build_proc, copy_of, copy_of_real, enter, seal,
+        self, Copies, MountView, build_dev, build_proc, copy_of, copy_of_real, enter_folder,
+        make_read_only, open_mount,
     },
     overlay,
     paths::ShownPlaces,
@@ -53,20 +54,20 @@ struct RootPart {
 }
 
 /// Makes the root and changes to it.
-pub(super) fn build(
+pub(super) fn build_root(
     shown: &ShownPlaces,
     view: &MountView<'_>,
     seals: Option<&OwnedFd>,
     processes: u32,
 ) -> Result<(), Fault> {
-    let mut writable = mounts::writable(view)?;
+    let mut writable = mounts::writable_copies(view)?;
     for (place, folder) in view.temporary {
-        let copy = copy_of(folder).step(|| format!("copy `{}`", folder.display()))?;
+        let copy = copy_of(folder).with_step(|| format!("copy `{}`", folder.display()))?;
         writable.0.push((place.clone(), copy));
     }
     let devices = Copies::of_devices(view)?;
     let mut parts = BTreeMap::new();
-    let views = SocketlessViews::of(view);
+    let views = SocketlessViews::for_view(view);
     for path in &shown.paths {
         let has_layer = view.overlays.iter().any(|overlay| overlay.at == *path);
         let socketless = if has_layer { None } else { views.of_folder(path) };
@@ -81,7 +82,7 @@ pub(super) fn build(
     }
     for overlay in view.overlays.iter().filter(|_| view.overlays_come_later) {
         let path = overlay.at.clone();
-        let copy = copy_of(&path).step(|| format!("copy `{}`", path.display()))?;
+        let copy = copy_of(&path).with_step(|| format!("copy `{}`", path.display()))?;
         let attributes = READ_ONLY | NO_SETUID | NO_DEVICES;
         let part = RootPart { copy, is_folder: true, attributes, is_needed: true };
         parts.insert(path, part);
@@ -93,12 +94,12 @@ pub(super) fn build(
     }
     keep_to_itself()?;
     mount("tmpfs", NEW_ROOT, "tmpfs", MountFlags::NOSUID | MountFlags::NODEV, Some(c"mode=755"))
-        .step(|| "mount a root".to_owned())?;
-    fill(shown, &parts, view.temporary)?;
+        .with_step(|| "mount a root".to_owned())?;
+    fill_root(shown, &parts, view.temporary)?;
     let root = Path::new(NEW_ROOT);
     build_dev(&devices, seals, root)?;
     build_proc(processes, root)?;
-    seal(root)?;
+    make_read_only(root)?;
     change_to(root)
 }
 
@@ -113,7 +114,7 @@ struct SocketlessViews {
 }
 
 impl SocketlessViews {
-    fn of(view: &MountView<'_>) -> Self {
+    fn for_view(view: &MountView<'_>) -> Self {
         let folder = view.temporary.first().and_then(|(_, folder)| folder.parent());
         let empty = folder.filter(|_| view.has_local_sockets).map(|folder| folder.join(EMPTY));
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -129,7 +130,8 @@ impl SocketlessViews {
             return None;
         }
         let lower = vec![path.to_owned(), empty.clone()];
-        overlay::mount(&Overlay { at: path.to_owned(), lower, ..Overlay::default() }, &[]).ok()
+        overlay::mount_overlay(&Overlay { at: path.to_owned(), lower, ..Overlay::default() }, &[])
+            .ok()
     }
 }
 
@@ -139,35 +141,35 @@ fn is_folder(copy: &OwnedFd) -> bool {
 
 /// Mounts that are made from now on are seen nowhere else.
 fn keep_to_itself() -> Result<(), Fault> {
-    at("/".as_ref(), OpenTreeFlags::empty())
+    open_mount("/".as_ref(), OpenTreeFlags::empty())
         .and_then(|root| set_mount(root.as_fd(), 0, true))
-        .step(|| "keep mounts to itself".to_owned())
+        .with_step(|| "keep mounts to itself".to_owned())
 }
 
 /// Puts everything in its place, folders before what lies in them.
-fn fill(
+fn fill_root(
     shown: &ShownPlaces,
     parts: &BTreeMap<PathBuf, RootPart>,
     temporary: &[(PathBuf, PathBuf)],
 ) -> Result<(), Fault> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let open = || open(NEW_ROOT, flags, Mode::empty()).step(|| "open a root".to_owned());
+    let open = || open(NEW_ROOT, flags, Mode::empty()).with_step(|| "open a root".to_owned());
     let mut root = open()?;
     // A home is where programs start from, be it empty.
     let home = std::env::vars_os().find(|(name, _)| name == "HOME");
     let home = home.and_then(|(_, home)| fs::canonicalize(home).ok());
     for path in FOLDERS.map(PathBuf::from).into_iter().chain(home) {
-        place(&root, &path, true).step(|| format!("make `{}`", path.display()))?;
+        open_place(&root, &path, true).with_step(|| format!("make `{}`", path.display()))?;
     }
     let mounted = parts.keys().cloned().collect();
     let mut covers = Covers::new(temporary, &mounted);
     for (path, part) in parts {
         let placed = set_mount(part.copy.as_fd(), part.attributes, true)
             .and_then(|()| covers.on_the_way(&root, path))
-            .and_then(|()| place(&root, path, part.is_folder))
-            .and_then(|place| attach(&part.copy, &place));
+            .and_then(|()| open_place(&root, path, part.is_folder))
+            .and_then(|place| attach_copy(&part.copy, &place));
         if part.is_needed {
-            placed.step(|| format!("make `{}` writable", path.display()))?;
+            placed.with_step(|| format!("make `{}` writable", path.display()))?;
         }
         if path.parent().is_none() {
             // All of the machine was asked for, and lies over what was there.
@@ -178,20 +180,20 @@ fn fill(
     let found = shown.links.iter().map(|(name, target)| (name.as_path(), target.as_path()));
     for (name, target) in fixed.chain(found) {
         // Where a folder was mounted its links are in it.
-        covers.on_the_way(&root, name).and_then(|()| link(&root, name, target)).ok();
+        covers.on_the_way(&root, name).and_then(|()| make_link(&root, name, target)).ok();
     }
-    covers.seal()
+    covers.make_read_only()
 }
 
-fn link(root: &OwnedFd, name: &Path, target: &Path) -> io::Result<()> {
-    let folder = place(root, name.parent().unwrap_or("/".as_ref()), true)?;
+fn make_link(root: &OwnedFd, name: &Path, target: &Path) -> io::Result<()> {
+    let folder = open_place(root, name.parent().unwrap_or("/".as_ref()), true)?;
     Ok(symlinkat(target, folder, name.file_name().unwrap_or_default())?)
 }
 
 /// Makes it the root; nothing of the old one is left.
 fn change_to(root: &Path) -> Result<(), Fault> {
-    enter(root)?;
-    pivot_root(".", ".").step(|| "change the root".to_owned())?;
-    unmount(".", UnmountFlags::DETACH).step(|| "remove the old root".to_owned())?;
-    enter("/".as_ref())
+    enter_folder(root)?;
+    pivot_root(".", ".").with_step(|| "change the root".to_owned())?;
+    unmount(".", UnmountFlags::DETACH).with_step(|| "remove the old root".to_owned())?;
+    enter_folder("/".as_ref())
 }

@@ -44,21 +44,24 @@ impl Paths {
     ///
     /// # Errors
     /// Where everything would be writable.
-    pub(super) fn of(policy: &Policy, real: &mut RealPaths) -> Result<Self, Fault> {
+    pub(super) fn for_policy(policy: &Policy, real: &mut RealPaths) -> Result<Self, Fault> {
         let exact: HashSet<&Path> = policy.exact.iter().map(PathBuf::as_path).collect();
         let is_led_away = |path: &Path, found: &Path| found != path && exact.contains(path);
-        let shown = policy.readable.shown();
-        let shown = shown.map(|shown| ShownPlaces::of(shown, real, &is_led_away));
-        let granted = |path: &PathBuf| real.of(path).filter(|found| !is_led_away(path, found));
-        let writable = outermost(policy.writable.iter().filter_map(granted).collect());
+        let shown = policy.readable.shown_paths();
+        let shown = shown.map(|shown| ShownPlaces::from_paths(shown, real, &is_led_away));
+        let granted =
+            |path: &PathBuf| real.resolve_path(path).filter(|found| !is_led_away(path, found));
+        let writable = retain_outermost(policy.writable.iter().filter_map(granted).collect());
         // What is beyond the last number is sealed as well, and told by that number.
         let numbers = (0..=u16::MAX).chain(iter::repeat(u16::MAX));
         let numbered = policy.sealed.iter().zip(numbers);
-        let mut sealed: Vec<_> =
-            numbered.filter_map(|(path, number)| Some((number, real.of(path)?))).collect();
-        let mut all = |paths: &[PathBuf]| paths.iter().filter_map(|path| real.of(path)).collect();
+        let mut sealed: Vec<_> = numbered
+            .filter_map(|(path, number)| Some((number, real.resolve_path(path)?)))
+            .collect();
+        let mut all =
+            |paths: &[PathBuf]| paths.iter().filter_map(|path| real.resolve_path(path)).collect();
         let (hidden, devices): (Vec<PathBuf>, _) =
-            (all(policy.readable.hidden()), all(&policy.devices));
+            (all(policy.readable.hidden_paths()), all(&policy.devices));
         let hidden = match &shown {
             Some(shown) => below_any(hidden, &shown.paths),
             None => hidden,
@@ -67,14 +70,15 @@ impl Paths {
         let absent: Vec<PathBuf> = all(&policy.absent);
         sealed.retain(|(_, path)| !absent.contains(path));
         let folder = policy.temporary.as_ref();
-        let folder = folder.map(|folder| real.of(folder).unwrap_or_else(|| folder.clone()));
+        let folder =
+            folder.map(|folder| real.resolve_path(folder).unwrap_or_else(|| folder.clone()));
         let temporary = folder.map(|folder| {
             PLACES.map(|(place, name)| (PathBuf::from(place), folder.join(name))).to_vec()
         });
         if writable.iter().any(|path| path == Path::new("/")) {
             return Err(Fault::new("make `/` writable", "that would leave nothing protected"));
         }
-        let below = |path: &PathBuf| below(&writable, path, real);
+        let below = |path: &PathBuf| resolve_below(&writable, path, real);
         let protected = policy.protected.iter().filter_map(below).collect();
         let temporary = temporary.unwrap_or_default();
         Ok(Self {
@@ -92,21 +96,21 @@ impl Paths {
 }
 
 impl ShownPlaces {
-    fn of(
+    fn from_paths(
         paths: &[PathBuf],
         real: &mut RealPaths,
         is_led_away: &dyn Fn(&Path, &Path) -> bool,
     ) -> Self {
         let (mut there, mut links) = (Vec::new(), BTreeMap::new());
         for path in paths {
-            let found = real.of(path).filter(|found| !is_led_away(path, found));
+            let found = real.resolve_path(path).filter(|found| !is_led_away(path, found));
             let Some(found) = found else { continue };
             if found != *path {
                 links.extend(links_on_the_way(path));
             }
             there.push(found);
         }
-        Self { paths: outermost(there), links }
+        Self { paths: retain_outermost(there), links }
     }
 }
 
@@ -141,13 +145,13 @@ fn part_of(component: Component<'_>) -> PathBuf {
 
 /// The path as it lies below a root. Links on the way to the root are followed; those below it are
 /// kept, for they are held themselves.
-fn below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf> {
+fn resolve_below(roots: &[PathBuf], path: &Path, real: &mut RealPaths) -> Option<PathBuf> {
     let is_below = |path: &Path| roots.iter().any(|root| path.starts_with(root));
     if is_below(path) {
         return Some(path.to_owned());
     }
     for ancestor in path.ancestors() {
-        let Some(there) = real.of(ancestor) else { continue };
+        let Some(there) = real.resolve_path(ancestor) else { continue };
         // No link leads here, so none leads to what is above.
         if there == ancestor {
             return None;
@@ -167,7 +171,7 @@ fn below_any(mut paths: Vec<PathBuf>, list: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 /// Leaves out what lies below another: it is writable already.
-fn outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
+fn retain_outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup_by(|path, before| path.starts_with(before));
     paths

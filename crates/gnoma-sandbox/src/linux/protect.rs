@@ -79,7 +79,7 @@ impl Protection {
             let mut next = Some(path.clone());
             for _ in 0..MAX_LINKS {
                 let Some(path) = next.take() else { break };
-                next = protection.add(roots, &path)?;
+                next = protection.hold_path(roots, &path)?;
             }
         }
         Ok(protection)
@@ -87,7 +87,7 @@ impl Protection {
 
     /// Holds `path`. When a link stands in the way the link is held, and where the rest of the path
     /// lies is returned.
-    fn add(&mut self, roots: &[PathBuf], path: &Path) -> Result<Option<PathBuf>, Fault> {
+    fn hold_path(&mut self, roots: &[PathBuf], path: &Path) -> Result<Option<PathBuf>, Fault> {
         if path.components().any(|part| part == Component::ParentDir) {
             return Err(Fault::new(
                 format!("protect `{}`", path.display()),
@@ -100,10 +100,10 @@ impl Protection {
             return Ok(None);
         };
         let relative = path.strip_prefix(root).unwrap_or(path);
-        self.walk(root, relative).step(|| format!("protect `{}`", path.display()))
+        self.walk_path(root, relative).with_step(|| format!("protect `{}`", path.display()))
     }
 
-    fn walk(&mut self, root: &Path, relative: &Path) -> io::Result<Option<PathBuf>> {
+    fn walk_path(&mut self, root: &Path, relative: &Path) -> io::Result<Option<PathBuf>> {
         let mut here = root.to_owned();
         let mut rest = relative.components();
         let folder = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -139,7 +139,7 @@ impl Protection {
     /// the right to.
     fn stand_in(&mut self, parent: OwnedFd, name: &OsStr) -> io::Result<bool> {
         let is_own = fstat(&parent)?.st_uid == geteuid().as_raw();
-        match StandIn::make(parent, name) {
+        match StandIn::create_locked(parent, name) {
             Ok(stand_in) => self.stand_ins.extend(stand_in),
             Err(error) if error.kind() == io::ErrorKind::ReadOnlyFilesystem => return Ok(false),
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !is_own => {
@@ -172,7 +172,7 @@ fn is_stand_in(facts: &Stat) -> bool {
 impl StandIn {
     /// Makes and locks a stand-in, or joins those who hold it already. `None` when something else
     /// turned up in its place.
-    fn make(parent: OwnedFd, name: &OsStr) -> io::Result<Option<Self>> {
+    fn create_locked(parent: OwnedFd, name: &OsStr) -> io::Result<Option<Self>> {
         let opened = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for _ in 0..MAX_TRIES {
             match mkdirat(&parent, name, MARK) {
@@ -218,16 +218,16 @@ fn is_at(itself: &OwnedFd, parent: &OwnedFd, name: &OsStr) -> bool {
 }
 
 /// The keeper: waits until `lifeline` has no writer left, then removes the stand-ins.
-pub(super) fn keep(stand_ins: &[StandIn], lifeline: &OwnedFd) {
+pub(super) fn run_keeper(stand_ins: &[StandIn], lifeline: &OwnedFd) {
     // Staying in the group costs the stand-ins a cleaner if the group is killed, nothing else.
     leave_group().ok();
     // Nothing is ever written; the only thing to read is the end.
     while read(lifeline, &mut [0]) == Err(Errno::INTR) {}
-    remove(stand_ins);
+    remove_stand_ins(stand_ins);
 }
 
 /// Removes stand-ins that nobody holds or has filled.
-pub(super) fn remove(stand_ins: &[StandIn]) {
+pub(super) fn remove_stand_ins(stand_ins: &[StandIn]) {
     for stand_in in stand_ins.iter().rev() {
         stand_in.remove();
     }
@@ -245,6 +245,6 @@ fn leave_group() -> io::Result<()> {
 }
 
 /// True if a file is at a path, even if it is a link that leads nowhere.
-pub(super) fn exists(path: &Path) -> bool {
+pub(super) fn path_exists(path: &Path) -> bool {
     statat(CWD, path, AtFlags::SYMLINK_NOFOLLOW).is_ok()
 }

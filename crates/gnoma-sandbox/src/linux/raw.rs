@@ -50,7 +50,7 @@ pub(super) fn fork_for(body: impl FnOnce() -> u8) -> io::Result<Pid> {
 pub(super) fn close_inherited() -> io::Result<()> {
     // SAFETY: called first in the launcher, before any value that owns a descriptor exists.
     let result = unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
-    checked(result).map(drop)
+    check_result(result).map(drop)
 }
 
 /// Gives this process namespaces of its own.
@@ -91,7 +91,7 @@ pub(super) fn set_mount(mount: BorrowedFd<'_>, attributes: u64, below: bool) -> 
             mem::size_of_val(&request),
         )
     };
-    checked(result).map(drop)
+    check_result(result).map(drop)
 }
 
 /// Switches the loopback of this network namespace on.
@@ -104,7 +104,7 @@ pub(super) fn raise_loopback(socket: BorrowedFd<'_>) -> io::Result<()> {
     request.ifr_ifru.ifru_flags = UP;
     // SAFETY: the kernel reads `request`, which outlives the call.
     let result = unsafe { libc::ioctl(socket.as_raw_fd(), libc::SIOCSIFFLAGS, &request) };
-    checked(result.into()).map(drop)
+    check_result(result.into()).map(drop)
 }
 
 /// `IFF_UP` and `IFF_RUNNING`; the structure has a shorter field than the constants.
@@ -126,11 +126,11 @@ pub(super) fn watch_signals() -> io::Result<OwnedFd> {
     let set = signal_set(&WATCHED);
     // SAFETY: `set` is initialised; there is no old mask to store.
     let result = unsafe { libc::sigprocmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()) };
-    checked(result.into())?;
+    check_result(result.into())?;
     // SAFETY: `set` is initialised; the result is a descriptor that nobody owns yet.
     let descriptor =
         unsafe { libc::signalfd(-1, &raw const set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK) };
-    checked(descriptor.into())?;
+    check_result(descriptor.into())?;
     // SAFETY: just made, and owned by nobody else.
     Ok(unsafe { OwnedFd::from_raw_fd(descriptor) })
 }
@@ -140,7 +140,7 @@ pub(super) fn receive_signals() -> io::Result<()> {
     let none = signal_set(&[]);
     // SAFETY: `none` is initialised; there is no old mask to store.
     let result = unsafe { libc::sigprocmask(libc::SIG_SETMASK, &raw const none, ptr::null_mut()) };
-    checked(result.into()).map(drop)
+    check_result(result.into()).map(drop)
 }
 
 /// The number of a watched signal that came, if one did.
@@ -186,9 +186,9 @@ pub(super) fn landlock_version() -> io::Result<u32> {
     let result = unsafe {
         libc::syscall(libc::SYS_landlock_create_ruleset, ptr::null::<RawFd>(), 0_usize, VERSION)
     };
-    checked(result).map(|version| u32::try_from(version).unwrap_or(0))
+    check_result(result).map(|version| u32::try_from(version).unwrap_or(0))
 }
 
-fn checked(result: libc::c_long) -> io::Result<libc::c_long> {
+fn check_result(result: libc::c_long) -> io::Result<libc::c_long> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
 }

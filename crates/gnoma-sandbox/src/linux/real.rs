@@ -30,11 +30,11 @@ pub(super) struct RealPaths {
 
 impl RealPaths {
     /// The path without links; `None` when nothing is there or it cannot be reached.
-    pub(super) fn of(&mut self, path: &Path) -> Option<PathBuf> {
+    pub(super) fn resolve_path(&mut self, path: &Path) -> Option<PathBuf> {
         if let Some(known) = self.known.get(path.as_os_str()) {
             return known.clone();
         }
-        let real = self.look(path);
+        let real = self.resolve_uncached(path);
         self.known.insert(path.into(), real.clone());
         real
     }
@@ -42,7 +42,7 @@ impl RealPaths {
     /// Returns the paths that are still known after a while in which no mount has changed: all except those that
     /// lead through links, or none at all.
     pub(super) fn still_true(mut self) -> Self {
-        if !self.folders.hold() {
+        if !self.folders.are_unchanged() {
             return Self::default();
         }
         let links = std::mem::take(&mut self.through_links);
@@ -54,7 +54,7 @@ impl RealPaths {
         self
     }
 
-    fn look(&mut self, path: &Path) -> Option<PathBuf> {
+    fn resolve_uncached(&mut self, path: &Path) -> Option<PathBuf> {
         let is_plain =
             |part: Component<'_>| matches!(part, Component::RootDir | Component::Normal(_));
         if path == Path::new("/") {
@@ -63,8 +63,8 @@ impl RealPaths {
         if !path.is_absolute() || !path.components().all(is_plain) {
             return self.through_links(path);
         }
-        let folder = self.of(path.parent()?)?;
-        self.folders.note(&folder);
+        let folder = self.resolve_path(path.parent()?)?;
+        self.folders.record_folder(&folder);
         let here = folder.join(path.file_name()?);
         match fs::read_link(&here) {
             Ok(_) => self.through_links(path),
@@ -138,8 +138,13 @@ mod tests {
         ];
         let mut real = RealPaths::default();
         for path in names.map(|name| root.join(name)).iter().chain([&PathBuf::from("/")]) {
-            assert_eq!(real.of(path), fs::canonicalize(path).ok(), "{}", path.display());
-            assert_eq!(real.of(path), fs::canonicalize(path).ok(), "{} again", path.display());
+            assert_eq!(real.resolve_path(path), fs::canonicalize(path).ok(), "{}", path.display());
+            assert_eq!(
+                real.resolve_path(path),
+                fs::canonicalize(path).ok(),
+                "{} again",
+                path.display()
+            );
         }
     }
 
@@ -167,13 +172,13 @@ mod tests {
         symlink("a", root.join("link")).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(50));
         let mut real = RealPaths::default();
-        assert_eq!(real.of(&root.join("link/b")), Some(root.join("a/b")));
-        assert_eq!(real.of(&root.join("c/none")), None);
+        assert_eq!(real.resolve_path(&root.join("link/b")), Some(root.join("a/b")));
+        assert_eq!(real.resolve_path(&root.join("c/none")), None);
         fs::rename(root.join("c"), root.join("d")).unwrap();
         symlink("a", root.join("c")).unwrap();
         fs::write(root.join("a/none"), "").unwrap();
         let mut real = real.still_true();
-        assert_eq!(real.of(&root.join("c/none")), Some(root.join("a/none")));
-        assert_eq!(real.of(&root.join("link/b")), Some(root.join("a/b")));
+        assert_eq!(real.resolve_path(&root.join("c/none")), Some(root.join("a/none")));
+        assert_eq!(real.resolve_path(&root.join("link/b")), Some(root.join("a/b")));
     }
 }

@@ -74,9 +74,9 @@ impl SealServer {
     /// namespace, by the first of its namespace of processes.
     pub(super) fn start(files: &[(u16, PathBuf)], teller: Option<&OwnedFd>) -> Result<Self, Fault> {
         let failed = || "seal secret files".to_owned();
-        let (line, other) = UnixStream::pair().step(failed)?;
-        let serve = || u8::from(serve(files, teller, &other).is_err());
-        let process = raw::fork_for(serve).step(failed)?;
+        let (line, other) = UnixStream::pair().with_step(failed)?;
+        let serve = || u8::from(mount_and_serve(files, teller, &other).is_err());
+        let process = raw::fork_for(serve).with_step(failed)?;
         drop(other);
         let mount = view::receive_all(&line).pop();
         let mount = mount.ok_or_else(|| Fault::new(failed(), "they could not be mounted"))?;
@@ -85,26 +85,26 @@ impl SealServer {
 }
 
 /// Mounts the file system, hands it over and serves it. That needs no right but to look at the files.
-fn serve(
+fn mount_and_serve(
     files: &[(u16, PathBuf)],
     teller: Option<&OwnedFd>,
     line: &UnixStream,
 ) -> Result<(), Fault> {
     let failed = || "mount sealed files".to_owned();
-    raw::unshare(UnshareFlags::NEWNS).step(failed)?;
-    let device = open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).step(failed)?;
-    let mount = mount(&device).step(failed)?;
+    raw::unshare(UnshareFlags::NEWNS).with_step(failed)?;
+    let device = open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).with_step(failed)?;
+    let mount = mount_device(&device).with_step(failed)?;
     // The command may begin before this process is ready.
     hide_memory()?;
     confine::drop_all_rights()?;
-    let_go_of_streams(false).step(failed)?;
-    view::send(line, &[mount])?;
-    SealedFiles { files, teller }.serve(&device);
+    let_go_of_streams(false).with_step(failed)?;
+    view::send_mounts(line, &[mount])?;
+    SealedFiles { files, teller }.serve_requests(&device);
     Ok(())
 }
 
 /// Mounts the file system behind a device without a place.
-fn mount(device: &OwnedFd) -> Result<OwnedFd, Errno> {
+fn mount_device(device: &OwnedFd) -> Result<OwnedFd, Errno> {
     let kind = fsopen("fuse", FsOpenFlags::FSOPEN_CLOEXEC)?;
     for (key, value) in [
         ("fd", device.as_raw_fd().to_string()),
@@ -123,11 +123,11 @@ fn mount(device: &OwnedFd) -> Result<OwnedFd, Errno> {
 /// Makes the pipe for the numbers of tried files, and returns its reading and writing ends.
 pub(super) fn report_pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
     // The one who serves must never wait.
-    pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).step(|| "make a pipe".to_owned())
+    pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).with_step(|| "make a pipe".to_owned())
 }
 
 /// The numbers of the files that were tried so far.
-pub(super) fn reported(from: &OwnedFd) -> Vec<u16> {
+pub(super) fn read_reports(from: &OwnedFd) -> Vec<u16> {
     let mut numbers = Vec::new();
     while numbers.len() < MAX_REPORTED {
         let mut number = [0; 2];

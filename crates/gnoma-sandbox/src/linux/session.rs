@@ -28,8 +28,8 @@ use super::{
 pub(crate) const READY: &[u8] = b"ready\n";
 
 /// Makes the namespaces, says so, and keeps them until its input is closed.
-pub(super) fn hold() -> ExitCode {
-    match open() {
+pub(super) fn hold_session() -> ExitCode {
+    match open_namespaces() {
         Ok(()) => {
             let mut nothing = Vec::new();
             let told = stdout().write_all(READY).and_then(|()| stdout().flush());
@@ -44,13 +44,13 @@ pub(super) fn hold() -> ExitCode {
     }
 }
 
-fn open() -> Result<(), Fault> {
+fn open_namespaces() -> Result<(), Fault> {
     let maps = Maps::of_this_process()?;
     let spaces = UnshareFlags::NEWUSER | UnshareFlags::NEWNET | UnshareFlags::NEWIPC;
     if maps.by_helper {
         unshare_mapped_from_outside(spaces, &maps)?;
     } else {
-        raw::unshare(spaces).step(|| "make namespaces".to_owned())?;
+        raw::unshare(spaces).with_step(|| "make namespaces".to_owned())?;
         maps.write("self")?;
     }
     raise_loopback()
@@ -59,8 +59,8 @@ fn open() -> Result<(), Fault> {
 /// Switches the loopback of the network this process is in on.
 pub(super) fn raise_loopback() -> Result<(), Fault> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
-        .step(|| "open a socket".to_owned())?;
-    raw::raise_loopback(socket.as_fd()).step(|| "turn on the loopback".to_owned())
+        .with_step(|| "open a socket".to_owned())?;
+    raw::raise_loopback(socket.as_fd()).with_step(|| "turn on the loopback".to_owned())
 }
 
 /// The users and groups that exist inside, each under its own number.
@@ -74,10 +74,14 @@ struct Maps {
 impl Maps {
     /// A user sees himself; root keeps everybody, or could not work on files of others.
     fn of_this_process() -> Result<Self, Fault> {
-        let rights = capabilities(None).step(|| "read capabilities".to_owned())?.effective;
+        let rights = capabilities(None).with_step(|| "read capabilities".to_owned())?.effective;
         if rights.contains(CapabilitySet::SETUID | CapabilitySet::SETGID) {
-            let users = identity(&read_map("uid_map")?);
-            return Ok(Self { users, groups: identity(&read_map("gid_map")?), by_helper: true });
+            let users = identity_map(&read_map("uid_map")?);
+            return Ok(Self {
+                users,
+                groups: identity_map(&read_map("gid_map")?),
+                by_helper: true,
+            });
         }
         let (user, group) = (geteuid().as_raw(), getegid().as_raw());
         Ok(Self {
@@ -90,7 +94,7 @@ impl Maps {
     fn write(&self, process: &str) -> Result<(), Fault> {
         let set = |file: &str, text: &str| {
             let path = format!("/proc/{process}/{file}");
-            fs::write(&path, text).step(|| format!("write `{path}`"))
+            fs::write(&path, text).with_step(|| format!("write `{path}`"))
         };
         if !self.by_helper {
             set("setgroups", "deny")?;
@@ -102,11 +106,11 @@ impl Maps {
 
 fn read_map(file: &str) -> Result<String, Fault> {
     let path = format!("/proc/self/{file}");
-    fs::read_to_string(&path).step(|| format!("read `{path}`"))
+    fs::read_to_string(&path).with_step(|| format!("read `{path}`"))
 }
 
 /// Maps each number of a map (inside, outside, count) to itself.
-fn identity(map: &str) -> String {
+fn identity_map(map: &str) -> String {
     let line = |line: &str| {
         let mut fields = line.split_whitespace();
         let (start, count) = (fields.next()?, fields.nth(1)?);
@@ -118,21 +122,21 @@ fn identity(map: &str) -> String {
 /// The maps must be written after the namespace is made, by a process that stayed outside.
 fn unshare_mapped_from_outside(spaces: UnshareFlags, maps: &Maps) -> Result<(), Fault> {
     let (made_reader, made_writer) =
-        pipe_with(PipeFlags::CLOEXEC).step(|| "make a pipe".to_owned())?;
+        pipe_with(PipeFlags::CLOEXEC).with_step(|| "make a pipe".to_owned())?;
     let holder = getpid().as_raw_nonzero().to_string();
     let helper = raw::fork_for(|| {
         let made = matches!(read(&made_reader, &mut [0]), Ok(1));
         u8::from(!made || maps.write(&holder).is_err())
     })
-    .step(|| "start a helper".to_owned())?;
-    raw::unshare(spaces).step(|| "make namespaces".to_owned())?;
-    write(&made_writer, &[1]).step(|| "wake the helper".to_owned())?;
+    .with_step(|| "start a helper".to_owned())?;
+    raw::unshare(spaces).with_step(|| "make namespaces".to_owned())?;
+    write(&made_writer, &[1]).with_step(|| "wake the helper".to_owned())?;
     ended_well(helper)
 }
 
 fn ended_well(helper: Pid) -> Result<(), Fault> {
     let status =
-        waitpid(Some(helper), WaitOptions::empty()).step(|| "wait for a helper".to_owned())?;
+        waitpid(Some(helper), WaitOptions::empty()).with_step(|| "wait for a helper".to_owned())?;
     match status {
         Some((_, status)) if status.exit_status() == Some(0) => Ok(()),
         _ => Err(Fault::new("map users", "the helper was refused")),
@@ -141,11 +145,11 @@ fn ended_well(helper: Pid) -> Result<(), Fault> {
 
 #[cfg(test)]
 mod tests {
-    use super::identity;
+    use super::identity_map;
 
     #[test]
     fn every_number_that_exists_outside_exists_inside() {
-        assert_eq!(identity("         0          0 4294967295\n"), "0 0 4294967295\n");
-        assert_eq!(identity("0 100000 65536\n65536 5 1\n"), "0 0 65536\n65536 65536 1\n");
+        assert_eq!(identity_map("         0          0 4294967295\n"), "0 0 4294967295\n");
+        assert_eq!(identity_map("0 100000 65536\n65536 5 1\n"), "0 0 65536\n65536 65536 1\n");
     }
 }

@@ -21,7 +21,7 @@ const HARMLESS: [&str; 2] = ["/run/nscd/socket", "/var/lib/sss/pipes/nss"];
 /// Every socket with a path that exists, except below the folders that are masked anyway.
 pub(super) fn of_host(masked: &[&Path]) -> BTreeSet<PathBuf> {
     let table = fs::read("/proc/self/net/unix").unwrap_or_default();
-    listed(&String::from_utf8_lossy(&table))
+    socket_paths(&String::from_utf8_lossy(&table))
         .filter(|path| !masked.iter().any(|folder| path.starts_with(folder)))
         .filter_map(|path| fs::canonicalize(path).ok())
         .filter(|path| is_socket(path) && HARMLESS.iter().all(|known| path != Path::new(known)))
@@ -31,7 +31,7 @@ pub(super) fn of_host(masked: &[&Path]) -> BTreeSet<PathBuf> {
 
 /// The paths in the kernel's table: the last of eight columns, absent for sockets without a name
 /// and starting with `@` for names that are no paths.
-fn listed(table: &str) -> impl Iterator<Item = &Path> {
+fn socket_paths(table: &str) -> impl Iterator<Item = &Path> {
     table.lines().filter_map(|line| {
         let start = line.find(" /")?;
         line.get(start + 1..).map(Path::new)
@@ -53,7 +53,7 @@ mod tests {
             0000000000000000: 00000003 00000000 00000000 0001 03 20100\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 22222 @/tmp/.X11-unix/X0\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 23000 /tmp/with space/s\n";
-        let paths: Vec<_> = listed(table).collect();
+        let paths: Vec<_> = socket_paths(table).collect();
         assert_eq!(paths, [Path::new("/run/systemd/private"), Path::new("/tmp/with space/s")]);
     }
 }

@@ -36,7 +36,7 @@ use super::{
     keeper::{Lifeline, StandInKeeper},
     landlocked::{Grants, Rules, on_the_way},
     last::LastWords,
-    launch::{EndingReport, Launch, refuse},
+    launch::{EndingReport, Launch, report_fault},
     mounter::Mounter,
     mounts::{self, Copies, HARMLESS_DEVICES, KEPT_OF_RUN},
     protect::Protection,
@@ -54,16 +54,17 @@ const NO_TIME: Timespec = Timespec { tv_sec: 0, tv_nsec: 0 };
 const FIRST_FREE: i32 = 3;
 
 /// Gets ready for a command like the one that the arguments plan, waits for one, and runs it.
-pub(super) fn serve(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().step(|| "close files".to_owned())?;
+pub(super) fn serve_spare(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
+    raw::close_inherited().with_step(|| "close files".to_owned())?;
     let orders = take_input()?;
     confine::no_core_dumps()?;
-    let signals = raw::watch_signals().step(|| "watch signals".to_owned())?;
+    let signals = raw::watch_signals().with_step(|| "watch signals".to_owned())?;
     // Before the first path is looked up: from now on no mount changes unseen.
-    let mount_table = fs::File::open("/proc/self/mounts").step(|| "read mounts".to_owned())?;
+    let mount_table = fs::File::open("/proc/self/mounts").with_step(|| "read mounts".to_owned())?;
     let mut real = RealPaths::default();
     let guess = read_plan(args)?;
-    let launch = Launch::of(guess.clone(), &mut std::iter::once(OsString::new()), &mut real)?;
+    let launch =
+        Launch::from_plan(guess.clone(), &mut std::iter::once(OsString::new()), &mut real)?;
     // Without anything ready a command is merely slower.
     let mut ready = Ready::start(guess, launch, &signals).ok();
     let Some(words) = next_order(&orders, &signals, &mount_table, &mut ready) else {
@@ -78,14 +79,15 @@ pub(super) fn serve(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCod
     }
     // What was found out stays true as long as no mount changes what paths mean.
     let real = if ready.is_some() { real.still_true() } else { RealPaths::default() };
-    run(words, real, ready, &signals, &orders)
+    run_order(words, real, ready, &signals, &orders)
 }
 
 /// The standard input as a file of its own; what is started from here has none.
 fn take_input() -> Result<OwnedFd, Fault> {
-    let taken = fcntl_dupfd_cloexec(stdin(), FIRST_FREE).step(|| "take its input".to_owned())?;
-    let nothing = fs::File::open("/dev/null").step(|| "open `/dev/null`".to_owned())?;
-    dup2_stdin(nothing.as_fd()).step(|| "close its input".to_owned())?;
+    let taken =
+        fcntl_dupfd_cloexec(stdin(), FIRST_FREE).with_step(|| "take its input".to_owned())?;
+    let nothing = fs::File::open("/dev/null").with_step(|| "open `/dev/null`".to_owned())?;
+    dup2_stdin(nothing.as_fd()).with_step(|| "close its input".to_owned())?;
     Ok(taken)
 }
 
@@ -119,7 +121,7 @@ fn next_order(
             }
         }
         if ordered {
-            return channel::receive(orders, &[]);
+            return channel::receive_words(orders, &[]);
         }
     }
 }
@@ -130,7 +132,7 @@ fn has_changed(mount_table: &fs::File) -> bool {
 }
 
 /// Runs the command of an order: a plan, the working folder, the program and its arguments.
-fn run(
+fn run_order(
     words: Vec<OsString>,
     mut real: RealPaths,
     ready: Option<Ready>,
@@ -140,12 +142,12 @@ fn run(
     let mut words = words.into_iter();
     let plan = read_plan(&mut words)?;
     let here = words.next().ok_or_else(|| Fault::new("run a command", "it has no folder"))?;
-    mounts::enter(Path::new(&here))?;
-    let launch = Launch::of(plan.clone(), &mut words, &mut real)?;
-    let session = plan.session();
+    mounts::enter_folder(Path::new(&here))?;
+    let launch = Launch::from_plan(plan.clone(), &mut words, &mut real)?;
+    let session = plan.session_process();
     let session = session.ok_or_else(|| Fault::new("run a command", "it has no namespaces"))?;
     match ready {
-        Some(ready) if ready.fits(&plan, &launch) => ready.run(&launch, signals, asker),
+        Some(ready) if ready.matches_plan(&plan, &launch) => ready.run(&launch, signals, asker),
         Some(ready) => {
             ready.take_down();
             launch.with_namespaces(session, Some(asker))
@@ -171,28 +173,28 @@ struct Ready {
 
 impl Ready {
     fn start(plan: LaunchPlan, launch: Launch, signals: &OwnedFd) -> Result<Self, Fault> {
-        let footing = MountSources::of(&launch);
+        let footing = MountSources::for_launch(&launch);
         let mut named = Stamps::default();
         let hidden = launch.paths.hidden.iter().map(PathBuf::as_path);
         for folder in on_the_way(hidden.chain(launch.sealed_by_rules(true))) {
-            named.note(folder);
+            named.record_folder(folder);
         }
-        let session = plan.session();
+        let session = plan.session_process();
         let session = session.ok_or_else(|| Fault::new("get ready", "there are no namespaces"))?;
         let lifeline = Lifeline::new()?;
-        let (awaited, orders) = channel::pipe()?;
-        let (report, reporter) = channel::pipe()?;
+        let (awaited, orders) = channel::open_pipe()?;
+        let (report, reporter) = channel::open_pipe()?;
         let (tried, teller) = seals::report_pipe()?;
         let rules_may_hold = named.are_settled();
         let inner =
             Inner { launch, signals, orders: awaited, report: reporter, teller, rules_may_hold };
-        let watch = inner.start(session)?;
+        let watch = inner.start_watch(session)?;
         let Inner { launch, .. } = inner;
         Ok(Self { plan, launch, footing, named, watch, orders, report, tried, lifeline })
     }
 
     /// True if these parts are the ones that the plan asks for.
-    fn fits(&self, plan: &LaunchPlan, launch: &Launch) -> bool {
+    fn matches_plan(&self, plan: &LaunchPlan, launch: &Launch) -> bool {
         let (then, now) = (&self.launch.paths, &launch.paths);
         plan.session == self.plan.session
             && without_protected(&plan.policy) == without_protected(&self.plan.policy)
@@ -202,7 +204,7 @@ impl Ready {
                 == (&now.shown, &now.temporary, &now.shown_temporary)
             && (&then.sealed, &then.absent) == (&now.sealed, &now.absent)
             && self.launch.seal_kind == launch.seal_kind
-            && self.footing == MountSources::of(launch)
+            && self.footing == MountSources::for_launch(launch)
             && self.is_up()
     }
 
@@ -224,16 +226,16 @@ impl Ready {
         let sockets = launch.sockets_of_host();
         let last = LastWords {
             // A mask is a file of its own, and a stand-in is a new one.
-            rules_hold: sockets.is_empty() && self.named.hold(),
+            rules_hold: sockets.is_empty() && self.named.are_unchanged(),
             here: launch.here.clone(),
             holds: protection.holds.clone(),
             sockets,
             program: launch.program.clone(),
             args: launch.args.clone(),
         };
-        channel::send(&self.orders, &last.packed()?)?;
+        channel::send_bytes(&self.orders, &last.to_bytes()?)?;
         let told = EndingReport { report: &self.report, tried: &self.tried, asker: Some(asker) };
-        Ok(launch.wait(self.watch, &keeper, &told, signals))
+        Ok(launch.wait_for_report(self.watch, &keeper, &told, signals))
     }
 
     fn take_down(self) {
@@ -253,7 +255,7 @@ fn without_protected(policy: &Policy) -> Policy {
 struct MountSources(Vec<Option<(u64, u64)>>);
 
 impl MountSources {
-    fn of(launch: &Launch) -> Self {
+    fn for_launch(launch: &Launch) -> Self {
         let fixed = HARMLESS_DEVICES.iter().chain(&KEPT_OF_RUN).map(Path::new);
         let paths = &launch.paths;
         let shown = paths.shown.iter().flat_map(|shown| &shown.paths);
@@ -283,52 +285,52 @@ struct Inner<'a> {
 impl Inner<'_> {
     /// Starts the watch through a process that enters the namespaces and ends: this one must stay
     /// outside, where it can still build other walls.
-    fn start(&self, session: Pid) -> Result<Pid, Fault> {
+    fn start_watch(&self, session: Pid) -> Result<Pid, Fault> {
         let failed = || "start a process".to_owned();
-        set_child_subreaper(Some(getpid())).step(|| "adopt its watch".to_owned())?;
-        let (told, teller) = channel::pipe()?;
+        set_child_subreaper(Some(getpid())).with_step(|| "adopt its watch".to_owned())?;
+        let (told, teller) = channel::open_pipe()?;
         let between = || {
             let watch = self
                 .launch
-                .join(session)
+                .join_session(session)
                 .ok()
-                .and_then(|()| raw::fork_for(|| self.stand().unwrap_or(NOT_BUILT)).ok());
+                .and_then(|()| raw::fork_for(|| self.run_watch().unwrap_or(NOT_BUILT)).ok());
             let number = watch.map_or(0, Pid::as_raw_pid);
             u8::from(write(&teller, &number.to_ne_bytes()).is_err())
         };
-        let between = raw::fork_for(between).step(failed)?;
-        waitpid(Some(between), WaitOptions::empty()).step(failed)?;
+        let between = raw::fork_for(between).with_step(failed)?;
+        waitpid(Some(between), WaitOptions::empty()).with_step(failed)?;
         drop(teller);
         let mut number = [0; 4];
-        read(&told, &mut number).step(failed)?;
+        read(&told, &mut number).with_step(failed)?;
         Pid::from_raw(i32::from_ne_bytes(number))
             .ok_or_else(|| Fault::new("start a process", "namespaces were refused"))
     }
 
     /// The watch: builds what it can, starts the process that is to become the command, and waits.
-    fn stand(&self) -> Option<u8> {
+    fn run_watch(&self) -> Option<u8> {
         let launch = &self.launch;
         let nothing = Protection::default();
         let no_sockets = BTreeSet::new();
         let mounter = Mounter::start(&launch.policy.overlays, &launch.paths.absent).ok()?;
         let seals = launch.serve_seals(&self.teller).ok()?;
-        let view = launch.view(&no_sockets, &nothing, true);
-        launch.build(&view, seals.as_ref().map(|seals| &seals.mount)).ok()?;
+        let view = launch.mount_view(&no_sockets, &nothing, true);
+        launch.build_mounts(&view, seals.as_ref().map(|seals| &seals.mount)).ok()?;
         let server = seals.map(|seals| seals.process);
         hide_memory().ok()?;
-        let (told, teller) = channel::pipe().ok()?;
+        let (told, teller) = channel::open_pipe().ok()?;
         let command = raw::fork_for(|| self.wait_to_become(&told)).ok()?;
         write(&self.report, &[1]).ok()?;
-        let last = channel::receive(&self.orders, &[&launch.owner, &launch.itself])?;
+        let last = channel::receive_words(&self.orders, &[&launch.owner, &launch.itself])?;
         let last = LastWords::from_words(last)?;
-        Some(match self.finish(&last, mounter, server, &teller, command) {
+        Some(match self.finish_mounts(&last, mounter, server, &teller, command) {
             Ok(()) => 0,
-            Err(fault) => refuse(&fault),
+            Err(fault) => report_fault(&fault),
         })
     }
 
     /// Adds to the mounts what was not known before, and watches over the command.
-    fn finish(
+    fn finish_mounts(
         &self,
         last: &LastWords,
         mounter: Option<Mounter>,
@@ -338,24 +340,28 @@ impl Inner<'_> {
     ) -> Result<(), Fault> {
         let LastWords { holds, sockets, .. } = last;
         let protection = Protection { holds: holds.clone(), stand_ins: Vec::new() };
-        let mounted = mounter.map(|mounter| mounter.mounted(&self.launch.policy.overlays));
+        let mounted = mounter.map(|mounter| mounter.receive_mounts(&self.launch.policy.overlays));
         let (layers, mounter) = match mounted.transpose()? {
             Some((layers, process)) => (layers, Some(process)),
             None => (Copies(Vec::new()), None),
         };
         let helpers = mounter.into_iter().chain(server).collect();
-        mounts::finish(&self.launch.view(sockets, &protection, true), &layers, &last.here)?;
-        channel::send(teller, &last.packed()?)?;
+        mounts::finish_mounts(
+            &self.launch.mount_view(sockets, &protection, true),
+            &layers,
+            &last.here,
+        )?;
+        channel::send_bytes(teller, &last.to_bytes()?)?;
         let (owner, launcher) = (&self.launch.owner, &self.launch.itself);
         let guard = Guard::Mounts(&protection);
         let (signals, report) = (self.signals, &self.report);
-        ProcessWatch { owner, launcher, signals, report, guard, command, helpers }.serve();
+        ProcessWatch { owner, launcher, signals, report, guard, command, helpers }.run_to_end();
         Ok(())
     }
 
     /// The process in which the command will run.
     fn wait_to_become(&self, told: &OwnedFd) -> u8 {
-        self.become_command(told).unwrap_or_else(|fault| refuse(&fault))
+        self.become_command(told).unwrap_or_else(|fault| report_fault(&fault))
     }
 
     fn become_command(&self, told: &OwnedFd) -> Result<u8, Fault> {
@@ -366,16 +372,16 @@ impl Inner<'_> {
         let is_overlaid = |path: &PathBuf| overlays.iter().any(|overlay| overlay.at == *path);
         let plain: Vec<_> = grants.writable.iter().filter(|it| !is_overlaid(it)).cloned().collect();
         let before = Grants { writable: &plain, ..self.launch.grants(true) };
-        let rules = self.rules_may_hold.then(|| Rules::of(&before)).transpose()?;
+        let rules = self.rules_may_hold.then(|| Rules::for_grants(&before)).transpose()?;
         self.launch.filters(true)?.apply()?;
-        let last = channel::receive(told, &[]).and_then(LastWords::from_words);
+        let last = channel::receive_words(told, &[]).and_then(LastWords::from_words);
         let Some(LastWords { here, program, args, rules_hold, .. }) = last else {
             return Ok(NOT_BUILT);
         };
-        mounts::enter(&here)?;
+        mounts::enter_folder(&here)?;
         let rules = match rules {
             Some(rules) if rules_hold => rules.and_layers(overlays)?,
-            _ => Rules::of(&grants)?,
+            _ => Rules::for_grants(&grants)?,
         };
         rules.apply()?;
         self.launch.execute(&program, &args, true)

@@ -32,10 +32,10 @@ struct Stamp {
 
 impl Stamps {
     /// Notes a folder that is about to be looked at.
-    pub(super) fn note(&mut self, folder: &Path) {
+    pub(super) fn record_folder(&mut self, folder: &Path) {
         if !self.0.contains_key(folder) {
             let now = SystemTime::now();
-            let stamp = Stamp::of(folder).filter(|stamp| stamp.is_settled(now));
+            let stamp = Stamp::read_folder(folder).filter(|stamp| stamp.is_settled(now));
             self.0.insert(folder.to_owned(), stamp);
         }
     }
@@ -47,13 +47,13 @@ impl Stamps {
     }
 
     /// True if every folder is certainly unchanged.
-    pub(super) fn hold(&self) -> bool {
-        self.0.iter().all(|(folder, stamp)| stamp.is_some() && Stamp::of(folder) == *stamp)
+    pub(super) fn are_unchanged(&self) -> bool {
+        self.0.iter().all(|(folder, stamp)| stamp.is_some() && Stamp::read_folder(folder) == *stamp)
     }
 }
 
 impl Stamp {
-    fn of(folder: &Path) -> Option<Self> {
+    fn read_folder(folder: &Path) -> Option<Self> {
         let facts = fs::symlink_metadata(folder).ok()?;
         Some(Self {
             place: (facts.dev(), facts.ino()),
@@ -107,10 +107,10 @@ mod tests {
         for (number, change) in changes.iter().enumerate() {
             let folder = settled_folder();
             let mut stamps = Stamps::default();
-            stamps.note(folder.path());
-            assert!(stamps.hold(), "{number}");
+            stamps.record_folder(folder.path());
+            assert!(stamps.are_unchanged(), "{number}");
             change(folder.path()).unwrap();
-            assert!(!stamps.hold(), "{number}");
+            assert!(!stamps.are_unchanged(), "{number}");
             fs::remove_dir_all(folder.path().with_extension("away")).ok();
         }
     }
@@ -120,10 +120,10 @@ mod tests {
         let folder = settled_folder();
         fs::write(folder.path().join("new"), "").unwrap();
         let mut stamps = Stamps::default();
-        stamps.note(folder.path());
-        assert!(!stamps.hold());
+        stamps.record_folder(folder.path());
+        assert!(!stamps.are_unchanged());
         let mut stamps = Stamps::default();
-        stamps.note(&folder.path().join("none"));
-        assert!(!stamps.hold());
+        stamps.record_folder(&folder.path().join("none"));
+        assert!(!stamps.are_unchanged());
     }
 }

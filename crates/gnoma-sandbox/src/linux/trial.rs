@@ -29,7 +29,7 @@ pub(crate) enum Refusal {
 }
 
 /// Checks that namespaces can be made and used.
-pub(crate) fn namespaces() -> Result<(), Refusal> {
+pub(crate) fn try_namespaces() -> Result<(), Refusal> {
     // The child only makes system calls: this may be called in a process with many threads.
     let trial = raw::fork_for(|| {
         if raw::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).is_err() {
@@ -52,12 +52,12 @@ pub(crate) fn namespaces() -> Result<(), Refusal> {
 }
 
 /// The version of Landlock, where it is switched on.
-pub(crate) fn landlock() -> Option<u32> {
+pub(crate) fn landlock_version() -> Option<u32> {
     raw::landlock_version().ok()
 }
 
 /// True if system calls can be filtered: the kernel lists what a filter may answer.
-pub(crate) fn filters() -> bool {
+pub(crate) fn can_filter_calls() -> bool {
     let actions = fs::read_to_string("/proc/sys/kernel/seccomp/actions_avail");
     actions
         .map_or_else(|error| error.kind() != io::ErrorKind::NotFound, |all| all.contains("errno"))

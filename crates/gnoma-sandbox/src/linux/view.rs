@@ -37,22 +37,22 @@ const ROOM: usize = rustix::cmsg_space!(ScmRights(MAX_MOUNTS));
 
 /// Mounts the plan's first overlay and hands it to whoever is at the other end of the input.
 pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().step(|| "close files".to_owned())?;
+    raw::close_inherited().with_step(|| "close files".to_owned())?;
     let plan = memory::with_own_paths(read_plan(args)?)?;
     let missing = |what| Fault::new("open a view", what);
-    let session = plan.session().ok_or_else(|| missing("there are no namespaces"))?;
+    let session = plan.session_process().ok_or_else(|| missing("there are no namespaces"))?;
     let overlay = plan.policy.overlays.first().ok_or_else(|| missing("none was asked for"))?;
     let entered = pidfd_open(session, PidfdFlags::empty()).and_then(|session| {
         move_into_thread_name_spaces(session.as_fd(), ThreadNameSpaceType::USER)
     });
-    entered.step(|| "enter the session's namespaces".to_owned())?;
-    raw::unshare(UnshareFlags::NEWNS).step(|| "make a namespace of mounts".to_owned())?;
-    send(stdin(), &[overlay::mount(overlay, &[])?])?;
+    entered.with_step(|| "enter the session's namespaces".to_owned())?;
+    raw::unshare(UnshareFlags::NEWNS).with_step(|| "make a namespace of mounts".to_owned())?;
+    send_mounts(stdin(), &[overlay::mount_overlay(overlay, &[])?])?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Hands mounts over to whoever is at the other end.
-pub(super) fn send(to: impl AsFd, mounts: &[OwnedFd]) -> Result<(), Fault> {
+pub(super) fn send_mounts(to: impl AsFd, mounts: &[OwnedFd]) -> Result<(), Fault> {
     let mut space = [MaybeUninit::uninit(); ROOM];
     let mut message = SendAncillaryBuffer::new(&mut space);
     let mounts: Vec<_> = mounts.iter().map(AsFd::as_fd).collect();
@@ -60,11 +60,11 @@ pub(super) fn send(to: impl AsFd, mounts: &[OwnedFd]) -> Result<(), Fault> {
         return Err(Fault::new("hand mounts over", "they do not fit into a message"));
     }
     let sent = sendmsg(to, &[IoSlice::new(&[1])], &mut message, SendFlags::empty());
-    sent.map(drop).step(|| "hand mounts over".to_owned())
+    sent.map(drop).with_step(|| "hand mounts over".to_owned())
 }
 
 /// Takes the descriptor; `None` when none comes.
-pub(crate) fn receive(from: &UnixStream) -> Option<OwnedFd> {
+pub(crate) fn receive_mount(from: &UnixStream) -> Option<OwnedFd> {
     receive_all(from).pop()
 }
 

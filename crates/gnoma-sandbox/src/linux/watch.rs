@@ -55,7 +55,7 @@ const SIGNAL_BASE: u8 = 128;
 
 impl CommandEnd {
     /// Ends this process in the same way, or returns the exit code that says it.
-    pub(super) fn repeat(self) -> ExitCode {
+    pub(super) fn exit_same_way(self) -> ExitCode {
         match self {
             Self::Code(code) => ExitCode::from(code),
             Self::Signal(signal) => {
@@ -143,7 +143,7 @@ struct WatchEvents {
 
 impl ProcessWatch<'_> {
     /// Serves until nothing is left to serve.
-    pub(super) fn serve(&self) {
+    pub(super) fn run_to_end(&self) {
         let mut is_told = false;
         let mut passed_on = None;
         let mut looks_left = 0;
@@ -151,7 +151,7 @@ impl ProcessWatch<'_> {
         let mount_table = self.mount_table();
         // Whoever reads the command's output must not wait for us.
         let_go_of_streams(matches!(self.guard, Guard::Memory(_))).ok();
-        while let Ok(news) = self.listen(is_told, mount_table.as_ref(), looks_left > 0) {
+        while let Ok(news) = self.wait_for_events(is_told, mount_table.as_ref(), looks_left > 0) {
             if news.must_end {
                 break;
             }
@@ -159,9 +159,9 @@ impl ProcessWatch<'_> {
             while let Some(signal) = next_signal(self.signals) {
                 self.pass_on(signal, &mut passed_on);
             }
-            let collected = collect(self.command, &mut helpers);
+            let collected = collect_children(self.command, &mut helpers);
             if let Some(ending) = collected.ending {
-                self.check();
+                self.restore_protected();
                 let missed_server = counters::has_missed_server();
                 Report { ending, is_all: collected.is_all, missed_server }.send(self.report);
                 is_told = true;
@@ -172,16 +172,16 @@ impl ProcessWatch<'_> {
             if collected.is_all {
                 // Nothing is left to be ended, and whoever waits for us waits no longer than needed.
                 if collected.ending.is_none() {
-                    self.check();
+                    self.restore_protected();
                 }
                 return;
             }
         }
         self.end_all();
-        self.check();
+        self.restore_protected();
     }
 
-    fn listen(
+    fn wait_for_events(
         &self,
         is_told: bool,
         mount_table: Option<&fs::File>,
@@ -213,7 +213,7 @@ impl ProcessWatch<'_> {
             return 0;
         }
         // What cannot be mounted now may be a moment later.
-        mounts::protect(protection).ok();
+        mounts::mount_protection(protection).ok();
         if news.mounts_changed { LOOKS } else { looks_left - 1 }
     }
 
@@ -236,17 +236,17 @@ impl ProcessWatch<'_> {
         };
         if !last.is_some_and(is_same) {
             *last = Some((signal, now));
-            everybody(signal);
+            signal_namespace(signal);
         }
     }
 
     /// Ends all processes, also where no namespace ends them with this process.
     fn end_all(&self) {
         if matches!(self.guard, Guard::Mounts(_)) {
-            everybody(Signal::KILL);
+            signal_namespace(Signal::KILL);
         }
         for _ in 0..MAX_ROUNDS {
-            for child in children() {
+            for child in child_processes() {
                 kill_process(child, Signal::KILL).ok();
             }
             if matches!(wait(WaitOptions::empty()), Err(Errno::CHILD)) {
@@ -256,11 +256,11 @@ impl ProcessWatch<'_> {
     }
 
     /// Puts back what is protected and was changed, and says so where the command's output goes.
-    fn check(&self) {
+    fn restore_protected(&self) {
         let Guard::Memory(snapshot) = &self.guard else {
             return;
         };
-        for (path, restored) in snapshot.restore() {
+        for (path, restored) in snapshot.restore_changed() {
             let what = match restored {
                 Ok(()) => "it was put back".to_owned(),
                 Err(error) => format!("it could not be put back: {error}"),
@@ -273,7 +273,7 @@ impl ProcessWatch<'_> {
 }
 
 /// Every process of the namespace but this one, its first.
-fn everybody(signal: Signal) {
+fn signal_namespace(signal: Signal) {
     if getpid() == Pid::INIT {
         // Group one stands for all.
         kill_process_group(Pid::INIT, signal).ok();
@@ -288,7 +288,7 @@ struct Collected {
 }
 
 /// Collects what has ended. Helpers are waited for when the command has ended, whatever that did to them.
-fn collect(command: Pid, helpers: &mut Vec<Pid>) -> Collected {
+fn collect_children(command: Pid, helpers: &mut Vec<Pid>) -> Collected {
     let mut ending = None;
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -317,7 +317,7 @@ fn ending_of(status: WaitStatus) -> CommandEnd {
     }
 }
 
-fn children() -> Vec<Pid> {
+fn child_processes() -> Vec<Pid> {
     let own = getpid().as_raw_nonzero();
     let list = fs::read_to_string(format!("/proc/{own}/task/{own}/children")).unwrap_or_default();
     list.split_whitespace().filter_map(|number| Pid::from_raw(number.parse().ok()?)).collect()

@@ -77,7 +77,7 @@ pub(crate) fn support() -> &'static Support {
 pub(crate) fn is_walled() -> bool {
     let full = support().strength == Strength::Full;
     if !full {
-        gnoma_testkit::skip(&format!("no sandbox: {}", support().strength));
+        gnoma_testkit::skip_test(&format!("no sandbox: {}", support().strength));
     }
     full
 }
@@ -139,7 +139,7 @@ impl Cell {
             fs::metadata(folder).is_ok_and(|facts| facts.permissions().mode() & 0o5 == 0o5)
         };
         if is_root() && !base.ancestors().all(is_open) {
-            gnoma_testkit::skip(&format!("{} is closed to others", base.display()));
+            gnoma_testkit::skip_test(&format!("{} is closed to others", base.display()));
             return None;
         }
         Some(Self::for_reading_below(base))
@@ -330,7 +330,7 @@ pub(crate) fn has(program: &str) -> bool {
         .iter()
         .any(|folder| Path::new(folder).join(program).exists());
     if !found {
-        gnoma_testkit::skip(&format!("`{program}` is not installed"));
+        gnoma_testkit::skip_test(&format!("`{program}` is not installed"));
     }
     found
 }

@@ -8,7 +8,7 @@ use crate::cell::{Cell, Victim, eventually, processes_with, support};
 fn cell() -> Option<Cell> {
     let landlock = support().parts.iter().any(|part| part.name == "landlock" && part.holds);
     if !landlock {
-        gnoma_testkit::skip("no sandbox: Landlock is missing");
+        gnoma_testkit::skip_test("no sandbox: Landlock is missing");
     }
     landlock.then(|| Cell::repository().with(&["no-namespaces"]))
 }

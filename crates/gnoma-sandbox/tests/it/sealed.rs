@@ -104,7 +104,7 @@ fn launcher_tells_which_sealed_files_were_tried() {
         return;
     }
     if fs::File::options().read(true).write(true).open("/dev/fuse").is_err() {
-        return gnoma_testkit::skip("`/dev/fuse` cannot be opened");
+        return gnoma_testkit::skip_test("`/dev/fuse` cannot be opened");
     }
     let trial = on_trial().unwrap();
     for cell in [trial, sealed(Cell::for_reading())] {

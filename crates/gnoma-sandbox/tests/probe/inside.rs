@@ -64,8 +64,8 @@ pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
     }
     let walls = Walls::new(launcher::ITSELF.into(), &support);
     let site = wishes.site.take();
-    let layer =
-        site.and_then(|site| Site::in_folder(site).layer(wishes.policy.writable.clone()).ok());
+    let layer = site
+        .and_then(|site| Site::in_folder(site).create_layer(wishes.policy.writable.clone()).ok());
     wishes.policy.overlays = layer.as_ref().map(Layer::overlays).unwrap_or_default();
     if let (Some(upper), Ok(at)) = (wishes.view.take(), std::path::absolute(".")) {
         let lower = vec![upper, at.clone()];
@@ -136,7 +136,7 @@ impl Wishes {
                 ExitCode::from(code.and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
             });
         }
-        if let Some(weakness) = walls.weakness() {
+        if let Some(weakness) = walls.namespace_failure() {
             writeln!(std::io::stderr(), "weakness: {weakness}").ok();
         }
         code
@@ -149,7 +149,7 @@ impl Wishes {
         program: &str,
         args: &[String],
     ) -> (Duration, io::Result<ExitStatus>) {
-        let spare = self.spare.then(|| walls.spare(&self.policy)).flatten();
+        let spare = self.spare.then(|| walls.spare_command(&self.policy)).flatten();
         if let Some(spare) = spare {
             return self.by_spare(walls, spare, program, args);
         }
@@ -179,14 +179,14 @@ impl Wishes {
             // It holds the launcher's end of the socket.
             drop(spare);
             let here = std::path::absolute(".").unwrap_or_default();
-            let order = walls.order(program, args, &here, &self.policy).unwrap_or_default();
+            let order = walls.encode_order(program, args, &here, &self.policy).unwrap_or_default();
             ours.write_all(&order)?;
             ours.shutdown(Shutdown::Write)?;
             let status = child.wait();
             let mut told = Vec::new();
             ours.read_to_end(&mut told)?;
             for message in told.as_chunks().0 {
-                if let Some(place) = gnoma_sandbox::tried(*message) {
+                if let Some(place) = gnoma_sandbox::decode_tried_file(*message) {
                     writeln!(io::stdout(), "tried {place}")?;
                 }
             }
@@ -217,9 +217,11 @@ impl Wishes {
         }
         let start = Instant::now();
         let here = std::path::absolute(".").unwrap_or_default();
-        if let (Some(mut input), Some(order), false) =
-            (child.stdin.take(), walls.order(program, args, &here, &self.policy), self.silent)
-        {
+        if let (Some(mut input), Some(order), false) = (
+            child.stdin.take(),
+            walls.encode_order(program, args, &here, &self.policy),
+            self.silent,
+        ) {
             input.write_all(&order).ok();
         }
         let status = child.wait();

@@ -64,9 +64,9 @@ impl Wishes {
             return self.bare(command);
         }
         let walls = Walls::new(launcher::ITSELF.into(), &Support::detect());
-        let site = Site::find(&self.at, std::slice::from_ref(&self.site), &walls)?;
+        let site = Site::find_usable(&self.at, std::slice::from_ref(&self.site), &walls)?;
         if self.recover {
-            for recovered in site.recover().map_err(|error| error.to_string())? {
+            for recovered in site.recover_layers().map_err(|error| error.to_string())? {
                 say(&format!("recovered {recovered:?}"));
             }
             return Ok(());
@@ -91,7 +91,8 @@ impl Wishes {
 
     fn once(&self, site: &Site, walls: &Walls, command: &[String]) -> Result<(), String> {
         let began = Instant::now();
-        let mut layer = site.layer(vec![self.at.clone()]).map_err(|error| error.to_string())?;
+        let mut layer =
+            site.create_layer(vec![self.at.clone()]).map_err(|error| error.to_string())?;
         let (program, args) = command.split_first().ok_or("no command")?;
         let policy = Policy {
             writable: vec![self.at.clone()],
@@ -128,7 +129,7 @@ impl Wishes {
         }
         say("keeping");
         let began = Instant::now();
-        layer.keep(changes, &|_| true).map_err(|error| error.to_string())?;
+        layer.apply_changes(changes, &|_| true).map_err(|error| error.to_string())?;
         say(&format!("kept {} in {} us", changes.list.len(), began.elapsed().as_micros()));
         Ok(())
     }
@@ -237,9 +238,9 @@ fn in_view(at: &Path, site: &Path) -> Result<(), String> {
     use rustix::fs::{CWD, Mode, OFlags, openat};
     let text = |error: &dyn std::fmt::Display| error.to_string();
     let walls = Walls::new(launcher::ITSELF.into(), &Support::detect());
-    let layer = Site::in_folder(site.to_owned()).layer(vec![at.to_owned()]);
+    let layer = Site::in_folder(site.to_owned()).create_layer(vec![at.to_owned()]);
     let layer = layer.map_err(|error| text(&error))?;
-    let view = walls.view(&layer.overlays().remove(0))?;
+    let view = walls.open_view(&layer.overlays().remove(0))?;
     // It outlives those who made it.
     drop(walls);
     let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::TRUNC;

@@ -230,7 +230,7 @@ proptest! {
     fn any_text_is_read_or_refused(value in value(), text in r#"[\[\]{}":,$a-z0-9 ]{0,60}"#) {
         let _verdict = Schema::parse(&text);
         if let Ok(schema) = Schema::parse(&value.to_string()) {
-            let _verdict = schema.find(&text);
+            let _verdict = schema.find_value(&text);
         }
     }
 }

@@ -59,7 +59,7 @@ pub fn address_credentials(text: &str) -> Vec<Range<usize>> {
         found.extend(password_before_host(text));
     }
     for at in memchr::memchr_iter(b'=', text) {
-        found.extend(named(text, at));
+        found.extend(named_password(text, at));
     }
     found
 }
@@ -100,7 +100,7 @@ fn password_before_host(text: &[u8]) -> Option<Range<usize>> {
 }
 
 /// `password=…` and the like, between `?`, `&`, `;` and blanks.
-fn named(text: &[u8], equals: usize) -> Option<Range<usize>> {
+fn named_password(text: &[u8], equals: usize) -> Option<Range<usize>> {
     let is_between = |byte: &u8| matches!(byte, b'?' | b'&' | b';' | b',' | b'"' | b'\'');
     let start = equals.saturating_sub(MAX_NAME_BYTES);
     let before = text.get(start..equals)?;

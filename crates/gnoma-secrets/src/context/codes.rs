@@ -33,7 +33,7 @@ pub(super) const RECOVERY_CODES: SecretContext = SecretContext {
         "codici di backup",
         "codice di recupero",
     ],
-    find: codes,
+    find: find_codes,
 };
 
 /// Words between the name and the first code.
@@ -49,7 +49,7 @@ const LIST: usize = 3;
 /// Letters of a group between blanks.
 const SPACED_GROUP: usize = 4;
 
-fn codes(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_codes(text: &[u8], hit: Range<usize>, found: SpanSink) {
     // `Use backup code 27231591`: nothing binds it.
     if text.get(hit.end) == Some(&b' ')
         && let Some(code) = code_at(text, hit.end + 1)
@@ -72,7 +72,9 @@ fn codes(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_list = all.len() >= least
         && all.iter().all(|code| code.len() == all.first().map_or(0, Range::len))
         && all.iter().filter(|code| has_digit(of(code))).count() * 2 > all.len()
-        && all.iter().all(|code| signs(of(code)) >= MIN_LISTED_SIGNS && !is_whole_commit(of(code)));
+        && all.iter().all(|code| {
+            count_alphanumerics(of(code)) >= MIN_LISTED_SIGNS && !is_whole_commit(of(code))
+        });
     // The next line may be about anything: a log has a commit there, and words about it.
     let may_be_alone = |code: &Range<usize>| match by_line {
         true => ends_line(text, code.end) && !is_commit(of(code)),
@@ -182,12 +184,12 @@ fn stands_alone(code: &[u8]) -> bool {
     let is_shouted = has_letter && !code.iter().any(u8::is_ascii_lowercase);
     let is_grouped = more > 0 && is_even && size >= 3;
     let is_mixed = more == 0 && has_letter;
-    signs(code) >= MIN_SIGNS
+    count_alphanumerics(code) >= MIN_SIGNS
         && !is_two_cased(code)
         // The number of an error.
         && !code.starts_with(b"0x")
         && (is_grouped && (has_digit(code) || is_shouted && more > 2)
-            || is_mixed && digits(code) >= 2)
+            || is_mixed && count_digits(code) >= 2)
 }
 
 /// Digits alone, as many as codes have.
@@ -199,14 +201,14 @@ fn is_two_cased(code: &[u8]) -> bool {
     code.iter().any(u8::is_ascii_lowercase) && code.iter().any(u8::is_ascii_uppercase)
 }
 
-fn signs(code: &[u8]) -> usize {
+fn count_alphanumerics(code: &[u8]) -> usize {
     code.iter().filter(|byte| byte.is_ascii_alphanumeric()).count()
 }
 
-fn digits(code: &[u8]) -> usize {
+fn count_digits(code: &[u8]) -> usize {
     code.iter().filter(|byte| byte.is_ascii_digit()).count()
 }
 
 fn has_digit(code: &[u8]) -> bool {
-    digits(code) > 0
+    count_digits(code) > 0
 }

@@ -9,11 +9,11 @@ use super::{
 };
 
 pub(super) const NETRC: SecretContext =
-    SecretContext { id: "netrc-password", keywords: &["machine "], find: netrc };
+    SecretContext { id: "netrc-password", keywords: &["machine "], find: find_netrc };
 pub(super) const PGPASS: SecretContext = SecretContext {
     id: "pgpass-password",
     keywords: &[":5432:", ":5433:", ":6432:", ":3306:", ":*:"],
-    find: pgpass,
+    find: find_pgpass,
 };
 pub(super) const DOCKER_AUTH: SecretContext = SecretContext {
     id: "docker-auth",
@@ -69,7 +69,7 @@ const CONNECTION_PARTS: &[&str] = &[
 ];
 
 /// `machine NAME login USER password VALUE`, the parts after the name in any order, over any lines.
-fn netrc(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_netrc(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let mut at = hit.end;
     let mut key: &[u8] = b"machine";
     let mut host: &[u8] = b"";
@@ -90,7 +90,7 @@ fn netrc(text: &[u8], hit: Range<usize>, found: SpanSink) {
     }
 }
 
-fn pgpass(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_pgpass(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let line = line_around(text, hit.start, MAX_LINE_BYTES);
     let Some(entry) = text.get(line.clone()) else { return };
     let is_prose =

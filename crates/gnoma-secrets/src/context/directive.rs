@@ -20,7 +20,7 @@ pub(super) const DIRECTIVE: SecretContext = SecretContext {
         "enable password ",
         "enable secret ",
     ],
-    find: directive,
+    find: find_directive,
 };
 
 /// Longest line that is looked at.
@@ -32,7 +32,7 @@ const BEFORE: [&[u8]; 4] = [b"", b"+", b"-", b"config set"];
 /// Ends of names of variables that hold a password.
 const NAMES: [&[u8]; 5] = [b"pass", b"passwd", b"password", b"passphrase", b"pwd"];
 
-fn directive(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_directive(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let line = start_at(text, hit.start, MAX_LINE_BYTES, |byte| byte == b'\n');
     let before = text.get(line..hit.start).unwrap_or_default().trim_ascii();
     if !BEFORE.iter().any(|word| before.eq_ignore_ascii_case(word)) {

@@ -10,10 +10,13 @@ use super::{
 };
 use crate::parts::Parts;
 
-pub(super) const AUTHORIZATION: SecretContext =
-    SecretContext { id: "authorization-header", keywords: &["authorization"], find: authorization };
+pub(super) const AUTHORIZATION: SecretContext = SecretContext {
+    id: "authorization-header",
+    keywords: &["authorization"],
+    find: find_authorization,
+};
 pub(super) const COOKIE: SecretContext =
-    SecretContext { id: "session-cookie", keywords: &["cookie:"], find: cookie };
+    SecretContext { id: "session-cookie", keywords: &["cookie:"], find: find_cookies };
 
 /// Longest credentials of a header.
 const MAX_VALUE_BYTES: usize = 8192;
@@ -40,14 +43,14 @@ static SESSION_NAMES: Parts<9> = Parts::new([
     b"login",
 ]);
 
-fn authorization(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_authorization(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let start = end_at(text, hit.end, MAX_GAP_BYTES, |byte| !is_gap(byte));
     if start == hit.end {
         return;
     }
-    let first = word(text, start);
+    let first = header_word(text, start);
     let after = end_at(text, first.end, MAX_GAP_BYTES, |byte| byte != b' ');
-    let second = word(text, after);
+    let second = header_word(text, after);
     let is_scheme = text.get(first.clone()).is_some_and(|word| {
         word.len() < 16 && word.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
     });
@@ -66,7 +69,7 @@ fn is_gap(byte: u8) -> bool {
     matches!(byte, b':' | b'=' | b' ' | b'"' | b'\'' | b'\\' | b',' | b'>' | b'[' | b'(')
 }
 
-fn word(text: &[u8], from: usize) -> Range<usize> {
+fn header_word(text: &[u8], from: usize) -> Range<usize> {
     from..end_at(text, from, MAX_VALUE_BYTES, |byte| {
         byte.is_ascii_whitespace()
             || matches!(byte, b'"' | b'\'' | b'`' | b',' | b';' | b'\\' | b'<')
@@ -89,7 +92,7 @@ fn is_base64(value: &[u8]) -> bool {
         && value.iter().any(u8::is_ascii_uppercase)
 }
 
-fn cookie(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_cookies(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let mut at = hit.end;
     for _ in 0..MAX_COOKIES {
         at = end_at(text, at, MAX_GAP_BYTES, |byte| byte != b' ' && byte != b';');

@@ -40,7 +40,7 @@ fn secret_data(text: &[u8], hit: Range<usize>, found: SpanSink) {
             .is_none_or(|byte| !byte.is_ascii_alphanumeric());
         let after = end_at(body, key + 4, 4, |byte| byte != b'"' && byte != b' ');
         if is_key && body.get(after) == Some(&b':') {
-            values(body, after + 1, &mut |span| {
+            find_values(body, after + 1, &mut |span| {
                 found(object.start + span.start..object.start + span.end);
             });
         }
@@ -65,7 +65,7 @@ fn object_around(text: &[u8], hit: &Range<usize>) -> Range<usize> {
 }
 
 /// `key: value` pairs from `from` on, as long as the values are base64.
-fn values(body: &[u8], from: usize, found: SpanSink) {
+fn find_values(body: &[u8], from: usize, found: SpanSink) {
     let mut at = from;
     for _ in 0..MAX_VALUES {
         let Some(value) = next_value(body, at) else { return };

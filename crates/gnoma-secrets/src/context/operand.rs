@@ -11,15 +11,18 @@ use super::{
 pub(super) const LOGIN: SecretContext = SecretContext {
     id: "command-line-password",
     keywords: &["sqlplus ", "sqlldr ", "expdp ", "impdp ", "userid="],
-    find: login,
+    find: find_login,
 };
 pub(super) const PIPED: SecretContext = SecretContext {
     id: "command-line-password",
     keywords: &["| sudo -s", "|sudo -s", "| chpasswd", "|chpasswd", "| sudo chpasswd"],
-    find: piped,
+    find: find_piped_password,
 };
-pub(super) const SHARE: SecretContext =
-    SecretContext { id: "command-line-password", keywords: &["net use "], find: share };
+pub(super) const SHARE: SecretContext = SecretContext {
+    id: "command-line-password",
+    keywords: &["net use "],
+    find: find_share_password,
+};
 pub(super) const DATA_SOURCE: SecretContext = SecretContext {
     id: "connection-string-password",
     keywords: &["@tcp(", "@unix("],
@@ -40,7 +43,7 @@ pub(super) const THIRD_ARGUMENT: SecretContext = SecretContext {
 pub(super) const DEVICE: SecretContext = SecretContext {
     id: "device-password",
     keywords: &[" password 0 ", " password 7 ", " secret 0 ", " secret 5 ", " secret 9 "],
-    find: device,
+    find: find_device_password,
 };
 
 pub(super) const SECURE_STRING: SecretContext = SecretContext {
@@ -64,11 +67,11 @@ fn secure_string(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let from = hit.end + if has_option { option.len() } else { 0 };
     let word = word_at(text, from, MAX_BYTES);
     let is_quoted = word.start > from;
-    take(text, word, is_quoted, found);
+    report_password(text, word, is_quoted, found);
 }
 
 /// Finds the password in `user/password@host`.
-fn login(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_login(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let word = word_at(text, hit.end, MAX_BYTES);
     let Some(value) = text.get(word.clone()) else { return };
     let Some(slash) = memchr::memchr(b'/', value).filter(|&at| at > 0) else { return };
@@ -76,11 +79,11 @@ fn login(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_user = value
         .get(..slash)
         .is_some_and(|user| user.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'));
-    take(text, word.start + slash + 1..word.start + at, is_user, found);
+    report_password(text, word.start + slash + 1..word.start + at, is_user, found);
 }
 
 /// `echo X |` and `echo 'user:X' |` before the command that asks for it.
-fn piped(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_piped_password(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let is_changed = text.get(hit.clone()).is_some_and(|hit| hit.ends_with(b"chpasswd"));
     let start =
         start_at(text, hit.start, MAX_BYTES, |byte| matches!(byte, b'\n' | b'|' | b';' | b'&'));
@@ -95,13 +98,13 @@ fn piped(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let word = word_at(text, from, hit.start.saturating_sub(from));
     let colon = text.get(word.clone()).and_then(|word| memchr::memchr(b':', word));
     match colon.filter(|_| is_changed) {
-        Some(colon) => take(text, word.start + colon + 1..word.end, true, found),
-        None => take(text, word, !is_changed, found),
+        Some(colon) => report_password(text, word.start + colon + 1..word.end, true, found),
+        None => report_password(text, word, !is_changed, found),
     }
 }
 
 /// `net use \\server\share /user:me X` and `net use \\server\share X /user:me`.
-fn share(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_share_password(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let mut at = hit.end;
     let mut words = Vec::with_capacity(MAX_WORDS);
     while words.len() < MAX_WORDS {
@@ -124,7 +127,7 @@ fn share(text: &[u8], hit: Range<usize>, found: SpanSink) {
     {
         let is_other =
             matches!(text.get(from), Some(b'\\' | b'/' | b'*')) || text.get(to - 1) == Some(&b':');
-        take(text, from..to, !is_other, found);
+        report_password(text, from..to, !is_other, found);
     }
 }
 
@@ -135,7 +138,7 @@ fn data_source(text: &[u8], hit: Range<usize>, found: SpanSink) {
     });
     let before = text.get(start..hit.start).unwrap_or_default();
     if let Some(colon) = memchr::memchr(b':', before) {
-        take(text, start + colon + 1..hit.start, true, found);
+        report_password(text, start + colon + 1..hit.start, true, found);
     }
 }
 
@@ -152,7 +155,7 @@ fn third_argument(text: &[u8], hit: Range<usize>, found: SpanSink) {
         };
         let end = end_at(text, start, MAX_BYTES, ends);
         if index == 2 {
-            take(text, start..end, quote.is_some(), found);
+            report_password(text, start..end, quote.is_some(), found);
             return;
         }
         at = end_at(text, end + usize::from(quote.is_some()), MAX_BYTES, |byte| byte != b' ');
@@ -164,16 +167,16 @@ fn third_argument(text: &[u8], hit: Range<usize>, found: SpanSink) {
 }
 
 /// `username me password 0 X`, as routers and switches are configured.
-fn device(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_device_password(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let line = start_at(text, hit.start, MAX_BYTES, |byte| byte == b'\n');
     let before = text.get(line..hit.start).unwrap_or_default().trim_ascii();
     let is_line = [&b"username "[..], b"enable", b"snmp", b"neighbor ", b"line "]
         .iter()
         .any(|word| before.starts_with(word));
-    take(text, word_at(text, hit.end, MAX_BYTES), is_line, found);
+    report_password(text, word_at(text, hit.end, MAX_BYTES), is_line, found);
 }
 
-fn take(text: &[u8], span: Range<usize>, is_one: bool, found: SpanSink) {
+fn report_password(text: &[u8], span: Range<usize>, is_one: bool, found: SpanSink) {
     let value = text.get(span.clone()).unwrap_or_default();
     let is_plain = value.iter().all(u8::is_ascii_graphic);
     if is_one && is_plain && value.len() >= MIN_BYTES && is_password(value) {

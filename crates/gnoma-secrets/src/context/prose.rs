@@ -23,7 +23,7 @@ pub(super) const PASSWORD: SecretContext = SecretContext {
         "with pass ",
         "the pass ",
     ],
-    find: password,
+    find: find_password,
 };
 /// The word for a password where a sentence of another language has it, in either case of its first
 /// letter where that is not ASCII.
@@ -72,7 +72,7 @@ pub(super) const KEY: SecretContext = SecretContext {
         "secret is ",
         "password hash ",
     ],
-    find: key,
+    find: find_key,
 };
 
 /// Longest and shortest password in a sentence.
@@ -98,7 +98,7 @@ const KINDS: [&[u8]; 14] = [
     b"oauth", b"scrypt", b"x509", b"rot",
 ];
 
-fn password(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_password(text: &[u8], hit: Range<usize>, found: SpanSink) {
     if let Some(value) = bound_here(text, hit.end) {
         found(value);
     } else {
@@ -117,10 +117,10 @@ fn bound_here(text: &[u8], from: usize) -> Option<Range<usize>> {
     let rest = rest.get(blank..).unwrap_or_default();
     let bound = BINDING.iter().find(|word| rest.starts_with(word)).map(|word| word.len());
     let start = from + blank + bound.unwrap_or(0);
-    let value = trimmed(text, word_at(text, start, MAX_PASSWORD_BYTES));
+    let value = trim_sentence_end(text, word_at(text, start, MAX_PASSWORD_BYTES));
     let word = text.get(value.clone()).unwrap_or_default();
     let least = if bound.is_some() { MIN_BOUND_BYTES } else { MIN_UNBOUND_BYTES };
-    let mixes = mixes(word);
+    let mixes = count_mixes(word);
     let looks_made_up = if bound.is_some() { mixes >= 1 } else { mixes >= 2 };
     (word.len() >= least && looks_made_up && may_be_one(word)).then_some(value)
 }
@@ -143,11 +143,11 @@ fn bound_later(text: &[u8], hit: Range<usize>, signs: &[&str], found: SpanSink) 
     let end = end_at(text, start, MAX_PASSWORD_BYTES, |byte| {
         !byte.is_ascii_graphic() || b"\"'`".contains(&byte)
     });
-    let value = trimmed(text, start..end);
+    let value = trim_sentence_end(text, start..end);
     let word = text.get(value.clone()).unwrap_or_default();
     let is_mixed = word.iter().any(u8::is_ascii_uppercase)
         && word.iter().any(u8::is_ascii_lowercase)
-        && mixes(word) >= 1;
+        && count_mixes(word) >= 1;
     if word.len() >= MIN_UNBOUND_BYTES && is_mixed && may_be_one(word) {
         found(value);
     }
@@ -155,7 +155,7 @@ fn bound_later(text: &[u8], hit: Range<usize>, signs: &[&str], found: SpanSink) 
 
 /// Finds a key in a sentence that no sentence holds for another reason: hexadecimal digits as long as keys are, or
 /// letters of both cases and digits as chance mixes them.
-fn key(text: &[u8], hit: Range<usize>, found: SpanSink) {
+fn find_key(text: &[u8], hit: Range<usize>, found: SpanSink) {
     let end = end_at(text, hit.end, BINDING_REACH, |byte| matches!(byte, b'\n' | b'{' | b'='));
     let sentence = text.get(hit.end.saturating_sub(" is ".len())..end).unwrap_or_default();
     let from = end - sentence.len();
@@ -163,7 +163,7 @@ fn key(text: &[u8], hit: Range<usize>, found: SpanSink) {
         memchr::memmem::find(sentence, word.as_bytes()).map(|at| from + at + word.len())
     });
     let Some(start) = bound.min() else { return };
-    let value = trimmed(text, word_at(text, start, MAX_KEY_BYTES));
+    let value = trim_sentence_end(text, word_at(text, start, MAX_KEY_BYTES));
     let word = text.get(value.clone()).unwrap_or_default();
     let is_hex = matches!(word.len(), 32 | 40 | 64)
         && word.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'a'..=b'f'));
@@ -188,7 +188,7 @@ fn may_be_one(word: &[u8]) -> bool {
 }
 
 /// Without the sign that ends a sentence.
-fn trimmed(text: &[u8], value: Range<usize>) -> Range<usize> {
+fn trim_sentence_end(text: &[u8], value: Range<usize>) -> Range<usize> {
     let word = text.get(value.clone()).unwrap_or_default();
     let ends = word
         .iter()
@@ -199,7 +199,7 @@ fn trimmed(text: &[u8], value: Range<usize>) -> Range<usize> {
 }
 
 /// Counts how often a letter and a digit or sign stand next to each other, by the runs of the latter.
-fn mixes(word: &[u8]) -> usize {
+fn count_mixes(word: &[u8]) -> usize {
     let has_letters = word.iter().filter(|byte| byte.is_ascii_alphabetic()).count() >= 2;
     let has_digit = word.iter().any(u8::is_ascii_digit);
     if !(has_letters && has_digit) {

@@ -208,7 +208,7 @@ fn push_run(text: &[u8], lines: &[Range<usize>], notation: &Notation, view: &mut
         lines.iter().flat_map(|line| line.clone().zip(text.get(line.clone()).unwrap_or_default()));
     let padding = text.get(end..).unwrap_or_default();
     let padding = padding.iter().take(2).take_while(|&&byte| byte == b'=').count();
-    view.separate(first.start);
+    view.push_line_break(first.start);
     if lines.iter().map(ExactSizeIterator::len).sum::<usize>() > MAX_OPAQUE_BYTES {
         let mut last = first.start;
         notation.decode(digits, |byte, at| {
@@ -239,7 +239,7 @@ mod tests {
 
     fn decode(text: &[u8]) -> Option<View> {
         let mut runs = Vec::new();
-        Keywords::new([]).each(text, &mut runs, &mut |_, _| ());
+        Keywords::new([]).for_each_hit(text, &mut runs, &mut |_, _| ());
         super::decode(text, &runs)
     }
 

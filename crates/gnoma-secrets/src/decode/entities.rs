@@ -27,7 +27,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<View> {
     }
     let mut view = View::default();
     for region in regions {
-        view.separate(region.start);
+        view.push_line_break(region.start);
         let mut done = region.start;
         while let Some((at, sign, end)) =
             next_reference(text, done).filter(|(.., end)| *end <= region.end)
@@ -45,24 +45,24 @@ pub(crate) fn decode(text: &[u8]) -> Option<View> {
 fn next_reference(text: &[u8], mut from: usize) -> Option<(usize, u8, usize)> {
     loop {
         let at = from + memchr(b'&', text.get(from..)?)?;
-        if let Some((sign, length)) = reference(text.get(at..)?) {
+        if let Some((sign, length)) = parse_reference(text.get(at..)?) {
             return Some((at, sign, at + length));
         }
         from = at + 1;
     }
 }
 
-fn reference(text: &[u8]) -> Option<(u8, usize)> {
+fn parse_reference(text: &[u8]) -> Option<(u8, usize)> {
     let end = text.iter().take(MAX_REFERENCE_BYTES).position(|&byte| byte == b';')?;
     let name = text.get(1..end)?;
     let sign = match name.strip_prefix(b"#") {
-        Some(number) => numbered(number)?,
+        Some(number) => parse_code_point(number)?,
         None => NAMED.iter().find(|(known, _)| known.eq_ignore_ascii_case(name))?.1,
     };
     Some((sign, end + 1))
 }
 
-fn numbered(number: &[u8]) -> Option<u8> {
+fn parse_code_point(number: &[u8]) -> Option<u8> {
     let number = std::str::from_utf8(number).ok()?;
     let code = match number.strip_prefix(['x', 'X']) {
         Some(hex) => u8::from_str_radix(hex, 16),

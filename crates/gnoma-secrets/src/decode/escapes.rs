@@ -19,7 +19,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<View> {
     }
     let mut view = View::default();
     for region in regions {
-        view.separate(region.start);
+        view.push_line_break(region.start);
         let mut done = region.start;
         while let Some(distance) = memchr(b'\\', text.get(done..region.end).unwrap_or_default()) {
             let at = done + distance;

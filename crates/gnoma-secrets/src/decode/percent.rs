@@ -12,7 +12,7 @@ pub(crate) fn decode(text: &[u8]) -> Option<View> {
     }
     let mut view = View::default();
     for region in regions {
-        view.separate(region.start);
+        view.push_line_break(region.start);
         let mut done = region.start;
         while let Some(at) = next_code(text, done).filter(|at| at + 3 <= region.end) {
             view.push_literal(text.get(done..at).unwrap_or_default(), done);

@@ -45,7 +45,7 @@ impl View {
     }
 
     /// Keeps what comes next from being read together with what came before.
-    pub(crate) fn separate(&mut self, at: usize) {
+    pub(crate) fn push_line_break(&mut self, at: usize) {
         if !self.text.is_empty() {
             self.push(b"\n", at..at);
         }
@@ -59,7 +59,10 @@ impl View {
     }
 
     /// The same run by run, for a view whose runs are in another order than the original.
-    pub(crate) fn origins(&self, span: Range<usize>) -> impl Iterator<Item = Range<usize>> + '_ {
+    pub(crate) fn origin_runs(
+        &self,
+        span: Range<usize>,
+    ) -> impl Iterator<Item = Range<usize>> + '_ {
         let starts = self.pieces.iter().map(|piece| piece.at);
         let ends = starts.clone().skip(1).chain([self.text.len()]);
         let runs =

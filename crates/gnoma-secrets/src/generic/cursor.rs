@@ -18,7 +18,7 @@ impl<'t> Cursor<'t> {
         self.text.get(self.at..).unwrap_or_default()
     }
 
-    pub(super) fn byte(&self, at: usize) -> Option<u8> {
+    pub(super) fn byte_at(&self, at: usize) -> Option<u8> {
         self.text.get(at).copied()
     }
 
@@ -35,7 +35,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Steps over `word` if it is next.
-    pub(super) fn take(&mut self, word: &[u8]) -> bool {
+    pub(super) fn skip_prefix(&mut self, word: &[u8]) -> bool {
         let is_next = self.rest().starts_with(word);
         if is_next {
             self.at += word.len();
@@ -55,7 +55,7 @@ impl<'t> Cursor<'t> {
     }
 
     /// Steps over at most `limit` bytes that `wanted` accepts; says how many.
-    pub(super) fn skip(&mut self, limit: usize, wanted: impl Fn(u8) -> bool) -> usize {
+    pub(super) fn skip_while(&mut self, limit: usize, wanted: impl Fn(u8) -> bool) -> usize {
         let count = self.rest().iter().take(limit).take_while(|byte| wanted(**byte)).count();
         self.at += count;
         count
@@ -63,7 +63,12 @@ impl<'t> Cursor<'t> {
 }
 
 /// The at most `limit` bytes before `at` that `wanted` accepts: where they start.
-pub(super) fn back(text: &[u8], at: usize, limit: usize, wanted: impl Fn(u8) -> bool) -> usize {
+pub(super) fn scan_back(
+    text: &[u8],
+    at: usize,
+    limit: usize,
+    wanted: impl Fn(u8) -> bool,
+) -> usize {
     let before = text.get(..at).unwrap_or_default();
     at - before.iter().rev().take(limit).take_while(|byte| wanted(**byte)).count()
 }

@@ -3,7 +3,7 @@
 //! Every feature is a plain fact about form. None holds a value or a part of one, so that nothing can be
 //! learnt by heart.
 
-use super::cursor::{back, is_name_byte};
+use super::cursor::{is_name_byte, scan_back};
 use super::names::NameWords;
 use super::place::{NamedValue, Operator};
 use crate::language::Reading;
@@ -56,7 +56,7 @@ features! {
 pub(crate) type Description = [f32; NAMES.len()];
 
 /// Describes `place` in `text`; `reading` is that of its value.
-pub(crate) fn describe(text: &[u8], place: &NamedValue, reading: &Reading) -> Description {
+pub(crate) fn extract_features(text: &[u8], place: &NamedValue, reading: &Reading) -> Description {
     let mut writer = FeatureWriter { numbers: [0.0; NAMES.len()] };
     let value = text.get(place.value.clone()).unwrap_or_default();
     let name = text.get(place.name.clone()).unwrap_or_default();
@@ -80,41 +80,44 @@ impl FeatureWriter {
         }
     }
 
-    fn flag(&mut self, feature: Feature, is_so: bool) {
+    fn set_flag(&mut self, feature: Feature, is_so: bool) {
         self.set(feature, f32::from(u8::from(is_so)));
     }
 
-    fn count(&mut self, feature: Feature, count: usize) {
+    fn set_count(&mut self, feature: Feature, count: usize) {
         self.set(feature, count as f32);
     }
 }
 
 fn describe_name(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue, name: &[u8]) {
     let words = NameWords::read(name);
-    writer.flag(Feature::Password, words.password);
-    writer.flag(Feature::Secret, words.secret);
-    writer.flag(Feature::Token, words.token);
-    writer.flag(Feature::Key, words.key);
-    writer.flag(Feature::Auth, words.auth);
-    writer.flag(Feature::Minor, words.minor);
-    writer.count(Feature::Raises, words.raises);
-    writer.count(Feature::Lowers, words.lowers);
-    writer.flag(Feature::EndsSecret, words.ends_secret);
-    writer.flag(Feature::EndsLowering, words.ends_lowering);
-    writer.count(Feature::Words, words.words);
-    writer.count(Feature::NameBytes, name.len());
-    writer.flag(Feature::NameIsUpper, !name.is_empty() && !name.iter().any(u8::is_ascii_lowercase));
-    writer.flag(Feature::NameHasDigits, name.iter().any(u8::is_ascii_digit));
+    writer.set_flag(Feature::Password, words.password);
+    writer.set_flag(Feature::Secret, words.secret);
+    writer.set_flag(Feature::Token, words.token);
+    writer.set_flag(Feature::Key, words.key);
+    writer.set_flag(Feature::Auth, words.auth);
+    writer.set_flag(Feature::Minor, words.minor);
+    writer.set_count(Feature::Raises, words.raises);
+    writer.set_count(Feature::Lowers, words.lowers);
+    writer.set_flag(Feature::EndsSecret, words.ends_secret);
+    writer.set_flag(Feature::EndsLowering, words.ends_lowering);
+    writer.set_count(Feature::Words, words.words);
+    writer.set_count(Feature::NameBytes, name.len());
+    writer.set_flag(
+        Feature::NameIsUpper,
+        !name.is_empty() && !name.iter().any(u8::is_ascii_lowercase),
+    );
+    writer.set_flag(Feature::NameHasDigits, name.iter().any(u8::is_ascii_digit));
     let start = place.name.start;
     let before = start.checked_sub(1).and_then(|at| text.get(at)).copied();
-    writer.flag(Feature::NameQuoted, matches!(before, Some(b'"' | b'\'' | b'`')));
-    writer.flag(Feature::NameAfterDot, matches!(before, Some(b'.' | b'>' | b'@')));
-    writer.flag(Feature::NameFirstOnLine, matches!(before, None | Some(b'\n')));
-    writer.flag(Feature::NameAfterBlank, matches!(before, Some(b' ' | b'\t')));
-    let word_end = back(text, start, 1, |byte| matches!(byte, b' ' | b'.'));
-    let word_start = back(text, word_end, 24, is_name_byte);
+    writer.set_flag(Feature::NameQuoted, matches!(before, Some(b'"' | b'\'' | b'`')));
+    writer.set_flag(Feature::NameAfterDot, matches!(before, Some(b'.' | b'>' | b'@')));
+    writer.set_flag(Feature::NameFirstOnLine, matches!(before, None | Some(b'\n')));
+    writer.set_flag(Feature::NameAfterBlank, matches!(before, Some(b' ' | b'\t')));
+    let word_end = scan_back(text, start, 1, |byte| matches!(byte, b' ' | b'.'));
+    let word_start = scan_back(text, word_end, 24, is_name_byte);
     let word = NameWords::read(text.get(word_start..word_end).unwrap_or_default());
-    writer.flag(Feature::BeforeRaises, word.raises > 0 || word.rule().is_some());
+    writer.set_flag(Feature::BeforeRaises, word.raises > 0 || word.rule().is_some());
 }
 
 fn describe_binding(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue) {
@@ -130,14 +133,14 @@ fn describe_binding(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue)
         Operator::Compare | Operator::Comma => None,
     };
     if let Some(feature) = feature {
-        writer.flag(feature, true);
+        writer.set_flag(feature, true);
     }
-    writer.count(Feature::Argument, place.argument);
-    writer.flag(Feature::ByForm, place.by_form);
+    writer.set_count(Feature::Argument, place.argument);
+    writer.set_flag(Feature::ByForm, place.by_form);
     let between = text.get(place.name.end..place.value.start).unwrap_or_default();
-    writer.flag(Feature::Tight, !between.iter().any(|byte| *byte == b' ' || *byte == b'\t'));
-    writer.flag(Feature::Quoted, place.quote.is_some());
-    writer.flag(Feature::SingleQuoted, place.quote == Some(b'\''));
+    writer.set_flag(Feature::Tight, !between.iter().any(|byte| *byte == b' ' || *byte == b'\t'));
+    writer.set_flag(Feature::Quoted, place.quote.is_some());
+    writer.set_flag(Feature::SingleQuoted, place.quote == Some(b'\''));
 }
 
 /// The kind of a character, for counting and for changes of kind.
@@ -151,7 +154,7 @@ enum CharClass {
     Foreign,
 }
 
-fn kind(byte: u8) -> CharClass {
+fn char_class(byte: u8) -> CharClass {
     match byte {
         b'a'..=b'z' => CharClass::Lower,
         b'A'..=b'Z' => CharClass::Upper,
@@ -169,13 +172,14 @@ fn describe_characters(writer: &mut FeatureWriter, value: &[u8]) {
     let (mut changes, mut repeat, mut longest_repeat) = (0, 0, 0);
     let mut previous = None;
     for &byte in counted {
-        if let Some(count) = kinds.get_mut(kind(byte) as usize) {
+        if let Some(count) = kinds.get_mut(char_class(byte) as usize) {
             *count += 1;
         }
         if let Some(count) = bytes.get_mut(usize::from(byte)) {
             *count = count.saturating_add(1);
         }
-        changes += usize::from(previous.is_some_and(|previous| kind(previous) != kind(byte)));
+        changes +=
+            usize::from(previous.is_some_and(|previous| char_class(previous) != char_class(byte)));
         repeat = if previous == Some(byte) { repeat + 1 } else { 1 };
         longest_repeat = longest_repeat.max(repeat);
         previous = Some(byte);
@@ -183,22 +187,24 @@ fn describe_characters(writer: &mut FeatureWriter, value: &[u8]) {
     let total = counted.len().max(1) as f32;
     let share =
         |kind: CharClass| kinds.get(kind as usize).copied().unwrap_or_default() as f32 / total;
-    writer.count(Feature::Bytes, value.len());
+    writer.set_count(Feature::Bytes, value.len());
     writer.set(Feature::LowerShare, share(CharClass::Lower));
     writer.set(Feature::UpperShare, share(CharClass::Upper));
     writer.set(Feature::DigitShare, share(CharClass::Digit));
     writer.set(Feature::SignShare, share(CharClass::Sign));
-    writer
-        .count(Feature::Spaces, kinds.get(CharClass::Blank as usize).copied().unwrap_or_default());
-    let (distinct, entropy) = diversity(&bytes, total);
+    writer.set_count(
+        Feature::Spaces,
+        kinds.get(CharClass::Blank as usize).copied().unwrap_or_default(),
+    );
+    let (distinct, entropy) = byte_diversity(&bytes, total);
     writer.set(Feature::DistinctShare, distinct as f32 / total);
     writer.set(Feature::Entropy, entropy);
     writer.set(Feature::KindChanges, changes as f32 / total);
-    writer.count(Feature::LongestRepeat, longest_repeat);
+    writer.set_count(Feature::LongestRepeat, longest_repeat);
 }
 
 /// Returns the number of distinct bytes, and their Shannon entropy in bits a byte.
-fn diversity(counts: &[u8; 256], total: f32) -> (usize, f32) {
+fn byte_diversity(counts: &[u8; 256], total: f32) -> (usize, f32) {
     let (mut distinct, mut entropy) = (0, 0.0);
     for count in counts.iter().filter(|count| **count > 0) {
         let share = f32::from(*count) / total;
@@ -214,7 +220,7 @@ fn describe_language(writer: &mut FeatureWriter, reading: &Reading) {
     writer.set(Feature::BitsPerByte, reading.bits_per_byte());
     writer.set(Feature::Bits, reading.bits);
     writer.set(Feature::PairBits, reading.bits_per_pair());
-    writer.count(Feature::LongestPiece, reading.longest_piece);
+    writer.set_count(Feature::LongestPiece, reading.longest_piece);
     writer.set(
         Feature::FamiliarShare,
         reading.familiar_letters as f32 / reading.letters.max(1) as f32,
@@ -226,39 +232,39 @@ fn describe_shape(writer: &mut FeatureWriter, value: &[u8]) {
     let is_hex = value.iter().all(u8::is_ascii_hexdigit);
     let first = value.first().copied().unwrap_or_default();
     let last = value.last().copied().unwrap_or_default();
-    writer.flag(Feature::IsHex, is_hex);
-    writer.flag(
+    writer.set_flag(Feature::IsHex, is_hex);
+    writer.set_flag(
         Feature::IsIdentifier,
         !first.is_ascii_digit()
             && value.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'),
     );
-    writer.flag(Feature::IsBase64, is_base64(value));
-    writer.flag(
+    writer.set_flag(Feature::IsBase64, is_base64(value));
+    writer.set_flag(
         Feature::HashBytes,
         is_hex && matches!(value.len(), 32 | 40 | 48 | 56 | 64 | 96 | 128),
     );
-    writer.flag(Feature::StartsWithSign, first.is_ascii_punctuation());
-    writer.flag(Feature::EndsWithSign, last.is_ascii_punctuation());
-    writer.flag(Feature::HasSlash, holds(b"/"));
-    writer.flag(Feature::HasDot, holds(b"."));
-    writer.flag(Feature::HasColon, holds(b":"));
-    writer.flag(Feature::HasBrackets, holds(b"()[]{}<>"));
-    writer.flag(Feature::HasAt, holds(b"@"));
-    writer.flag(Feature::HasDollar, holds(b"$"));
-    writer.flag(Feature::HasUnderscore, holds(b"_"));
-    writer.flag(Feature::HasDash, holds(b"-"));
-    writer.count(
+    writer.set_flag(Feature::StartsWithSign, first.is_ascii_punctuation());
+    writer.set_flag(Feature::EndsWithSign, last.is_ascii_punctuation());
+    writer.set_flag(Feature::HasSlash, holds(b"/"));
+    writer.set_flag(Feature::HasDot, holds(b"."));
+    writer.set_flag(Feature::HasColon, holds(b":"));
+    writer.set_flag(Feature::HasBrackets, holds(b"()[]{}<>"));
+    writer.set_flag(Feature::HasAt, holds(b"@"));
+    writer.set_flag(Feature::HasDollar, holds(b"$"));
+    writer.set_flag(Feature::HasUnderscore, holds(b"_"));
+    writer.set_flag(Feature::HasDash, holds(b"-"));
+    writer.set_count(
         Feature::DigitsAtEnd,
         value.iter().rev().take_while(|byte| byte.is_ascii_digit()).count(),
     );
     let begins = value.get(..MAX_COUNTED_BYTES).unwrap_or(value);
-    writer.flag(Feature::SecretWord, SECRET_WORDS.stand_in(begins));
-    writer.flag(Feature::TestWord, TEST_WORDS.stand_in(begins));
+    writer.set_flag(Feature::SecretWord, SECRET_WORDS.stand_in(begins));
+    writer.set_flag(Feature::TestWord, TEST_WORDS.stand_in(begins));
     let hump = value
         .iter()
         .zip(value.iter().skip(1))
         .filter(|(a, b)| a.is_ascii_lowercase() && b.is_ascii_uppercase());
-    writer.count(Feature::Hump, hump.count());
+    writer.set_count(Feature::Hump, hump.count());
 }
 
 fn is_base64(value: &[u8]) -> bool {
@@ -280,7 +286,7 @@ fn find_ignoring_case(value: &[u8], wanted: &[u8]) -> bool {
 
 fn describe_line(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue) {
     let is_line = |byte: u8| byte != b'\n';
-    let start = back(text, place.name.start, MAX_LINE_BYTES, is_line);
+    let start = scan_back(text, place.name.start, MAX_LINE_BYTES, is_line);
     let after = text.get(place.value.end..).unwrap_or_default();
     let after_bytes = after.iter().take(MAX_LINE_BYTES).take_while(|byte| is_line(**byte)).count();
     let before = text.get(start..place.name.start).unwrap_or_default();
@@ -291,12 +297,12 @@ fn describe_line(writer: &mut FeatureWriter, text: &[u8], place: &NamedValue) {
     let comment = [&b"#"[..], b"//", b"*", b"--", b";", b"<!--", b"%", b"\""]
         .iter()
         .any(|sign| words.starts_with(sign));
-    writer.flag(Feature::Comment, comment);
-    writer.count(Feature::LineBytes, place.value.end + after_bytes - start);
-    writer.count(Feature::IndentBytes, indent);
-    writer.flag(Feature::LineForeign, before.iter().chain(after).any(|byte| !byte.is_ascii()));
+    writer.set_flag(Feature::Comment, comment);
+    writer.set_count(Feature::LineBytes, place.value.end + after_bytes - start);
+    writer.set_count(Feature::IndentBytes, indent);
+    writer.set_flag(Feature::LineForeign, before.iter().chain(after).any(|byte| !byte.is_ascii()));
     let name = text.get(place.name.clone()).unwrap_or_default();
-    writer.flag(
+    writer.set_flag(
         Feature::NameRepeats,
         name.len() >= 3 && (find_ignoring_case(before, name) || find_ignoring_case(after, name)),
     );
@@ -306,7 +312,7 @@ fn describe_what_follows(writer: &mut FeatureWriter, after: &[u8], place: &Named
     let closed = usize::from(place.quote.is_some());
     let rest = after.get(closed..).unwrap_or_default();
     let following = rest.first().copied().unwrap_or(b'\n');
-    writer.flag(Feature::EndsLine, rest.iter().all(u8::is_ascii_whitespace));
-    writer.flag(Feature::AfterComma, following == b',');
-    writer.flag(Feature::AfterSemicolon, following == b';');
+    writer.set_flag(Feature::EndsLine, rest.iter().all(u8::is_ascii_whitespace));
+    writer.set_flag(Feature::AfterComma, following == b',');
+    writer.set_flag(Feature::AfterSemicolon, following == b';');
 }

@@ -45,42 +45,42 @@ const MAX_REPEATS: usize = 64;
 /// where [`STEMS`] stand in the text, `runs` where long runs of token characters begin.
 ///
 /// Linear in the length of the text; allocates only when something is found.
-pub(crate) fn find(
+pub(crate) fn find_candidates(
     text: &[u8],
     stems: &[Range<usize>],
     runs: &[usize],
     found: &mut Vec<SecretCandidate>,
 ) {
     let already = found.len();
-    names::each(text, stems, &mut |place| found.extend(judge(text, place)));
-    tidy(found, already);
+    names::for_each_named(text, stems, &mut |place| found.extend(judge_value(text, place)));
+    merge_added(found, already);
     let named = found.len();
     let mut next = already;
-    runs::each(text, runs, &mut |place| {
+    runs::for_each_run(text, runs, &mut |place| {
         // In order, as the runs are: what names gave away needs no second look.
         while found.get(next).is_some_and(|known| next < named && known.end < place.value.end) {
             next += 1;
         }
         let is_known = |known: &SecretCandidate| next < named && known.start <= place.value.start;
         if !found.get(next).is_some_and(is_known) {
-            found.extend(judge(text, place));
+            found.extend(judge_value(text, place));
         }
     });
     if found.len() > already {
-        repeat(text, found, already);
-        tidy(found, already);
+        find_repeats(text, found, already);
+        merge_added(found, already);
     }
 }
 
-fn judge(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
+fn judge_value(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
     let value = text.get(place.value.clone())?;
-    let reading = language::read(value);
+    let reading = language::measure_value(value);
     if reading.is_plain_words() {
         return None;
     }
     let is_strong = place.is_setting && setting::is_strong(value);
     let is_likely = is_strong || {
-        let features = features::describe(text, place, &reading);
+        let features = features::extract_features(text, place, &reading);
         model::is_secret(&features, place)
     };
     let is_secret = is_likely
@@ -95,7 +95,7 @@ fn judge(text: &[u8], place: &NamedValue) -> Option<SecretCandidate> {
 }
 
 /// A secret that stands twice, once as a password and once as a name, is hidden by neither alone.
-fn repeat(text: &[u8], found: &mut Vec<SecretCandidate>, already: usize) {
+fn find_repeats(text: &[u8], found: &mut Vec<SecretCandidate>, already: usize) {
     let first_pass: Vec<SecretCandidate> =
         found.iter().skip(already).take(MAX_REPEATED_VALUES).copied().collect();
     for known in first_pass {
@@ -119,7 +119,7 @@ fn stands_alone(text: &[u8], place: &SecretCandidate) -> bool {
 }
 
 /// Sorts what this call added and joins what overlaps.
-fn tidy(found: &mut Vec<SecretCandidate>, already: usize) {
+fn merge_added(found: &mut Vec<SecretCandidate>, already: usize) {
     let mut added = found.split_off(already.min(found.len()));
     added.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
     for place in added {

@@ -23,7 +23,7 @@ pub(crate) fn is_secret(description: &Description, place: &NamedValue) -> bool {
         (true, _) => model.unnamed,
         (false, _) => model.named,
     };
-    model.weigh(description) >= needed
+    model.total_weight(description) >= needed
 }
 
 /// The decision trees and the sums that they must reach.
@@ -54,7 +54,7 @@ const FEATURE_BITS: usize = 7;
 const _: () = assert!(NAMES.len() <= 1 << FEATURE_BITS);
 
 impl Tree {
-    fn weigh(&self, numbers: &PaddedFeatures) -> f32 {
+    fn leaf_value(&self, numbers: &PaddedFeatures) -> f32 {
         let mut at = 1;
         for _ in 0..MAX_DEPTH {
             let feature = usize::from(self.features[at % LEAVES]) % numbers.len();
@@ -74,9 +74,9 @@ impl TreeModel {
             let mut words = line.split_ascii_whitespace();
             match words.next() {
                 Some("features") => features = words.map(index_of).collect(),
-                Some("named") => model.named = number(words.next()),
-                Some("unnamed") => model.unnamed = number(words.next()),
-                Some("unbound") => model.unbound = number(words.next()),
+                Some("named") => model.named = parse_decimal(words.next()),
+                Some("unnamed") => model.unnamed = parse_decimal(words.next()),
+                Some("unbound") => model.unbound = parse_decimal(words.next()),
                 Some(_) => model.trees.extend(read_tree(line, &features)),
                 None => {}
             }
@@ -84,12 +84,12 @@ impl TreeModel {
         model
     }
 
-    fn weigh(&self, description: &Description) -> f32 {
+    fn total_weight(&self, description: &Description) -> f32 {
         let mut numbers: PaddedFeatures = [0.0; 1 << FEATURE_BITS];
         for (slot, number) in numbers.iter_mut().zip(description) {
             *slot = *number;
         }
-        self.trees.iter().map(|tree| tree.weigh(&numbers)).sum()
+        self.trees.iter().map(|tree| tree.leaf_value(&numbers)).sum()
     }
 }
 
@@ -114,13 +114,13 @@ fn read_part<'t>(
         while low < LEAVES {
             (low, high) = (2 * low, 2 * high);
         }
-        tree.leaves.get_mut(low - LEAVES..high - LEAVES)?.fill(number(Some(weight)));
+        tree.leaves.get_mut(low - LEAVES..high - LEAVES)?.fill(parse_decimal(Some(weight)));
         return Some(());
     }
-    let (feature, bound) = branch(word)?;
+    let (feature, bound) = split_branch(word)?;
     let feature = features.get(feature.parse::<usize>().ok()?).copied().flatten()?;
     *tree.features.get_mut(at)? = feature;
-    *tree.bounds.get_mut(at)? = number(Some(bound));
+    *tree.bounds.get_mut(at)? = parse_decimal(Some(bound));
     read_part(tree, words, features, 2 * at)?;
     read_part(tree, words, features, 2 * at + 1)
 }
@@ -130,14 +130,14 @@ fn index_of(name: &str) -> Option<u8> {
 }
 
 /// Feature and bound. Byte by byte: for a few letters that is faster than the search for a character.
-fn branch(word: &str) -> Option<(&str, &str)> {
+fn split_branch(word: &str) -> Option<(&str, &str)> {
     let at = word.bytes().position(|byte| byte == b'<')?;
     Some((word.get(..at)?, word.get(at + 1..)?))
 }
 
 /// A decimal number of few digits. The program's own reader takes three times as long, and there are
 /// eight thousand of them.
-fn number(word: Option<&str>) -> f32 {
+fn parse_decimal(word: Option<&str>) -> f32 {
     const POWERS: [f32; 8] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7];
     let word = word.unwrap_or_default();
     let (mut whole, mut decimals, mut is_fraction) = (0_u32, 0, false);
@@ -176,7 +176,7 @@ mod tests {
             for (at, number) in [(index_of("Bytes"), bytes), (index_of("Quoted"), quoted)] {
                 description[usize::from(at.unwrap())] = number;
             }
-            model.weigh(&description)
+            model.total_weight(&description)
         };
         assert_eq!([weigh(5.0, 0.0), weigh(5.0, 1.0), weigh(20.0, 1.0)], [1.5, 2.5, 4.5]);
     }
@@ -187,7 +187,7 @@ mod tests {
         let lines = text.lines().filter(|line| line.contains('=') && !line.starts_with('#'));
         for word in lines.flat_map(|line| line.split(['<', '=', ' '])) {
             if let Ok(expected) = word.parse::<f32>() {
-                assert_eq!(number(Some(word)), expected, "{word}");
+                assert_eq!(parse_decimal(Some(word)), expected, "{word}");
             }
         }
     }
@@ -195,6 +195,6 @@ mod tests {
     #[test]
     fn a_tree_with_an_unknown_feature_is_left_out() {
         let model = TreeModel::parse("features Bytes Nonsense\n1<10 =1 =2\n=3");
-        assert_eq!(model.weigh(&[0.0; NAMES.len()]), 3.0);
+        assert_eq!(model.total_weight(&[0.0; NAMES.len()]), 3.0);
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::cursor::{back, is_name_byte, is_ulid, is_uuid};
+use super::cursor::{is_name_byte, is_ulid, is_uuid, scan_back};
 use super::list_key::is_attribute;
 use super::place::{self, Binding, NamedValue, Operator};
 use super::setting;
@@ -101,7 +101,7 @@ pub(super) enum Sense {
 }
 
 impl Sense {
-    fn named(name: &str) -> Option<Self> {
+    fn from_name(name: &str) -> Option<Self> {
         Some(match name {
             "password" => Self::Password,
             "secret" => Self::Secret,
@@ -143,7 +143,11 @@ impl Hasher for WordHasher {
 }
 
 /// Hands every literal bound to a secret-like name to `take`. `stems` is where [`STEMS`] stand, in order.
-pub(crate) fn each(text: &[u8], stems: &[Range<usize>], take: &mut dyn FnMut(&NamedValue)) {
+pub(crate) fn for_each_named(
+    text: &[u8],
+    stems: &[Range<usize>],
+    take: &mut dyn FnMut(&NamedValue),
+) {
     let mut done = 0;
     for stem in stems {
         if stem.end <= done {
@@ -159,7 +163,7 @@ pub(crate) fn each(text: &[u8], stems: &[Range<usize>], take: &mut dyn FnMut(&Na
 
 /// The whole name that holds a stem.
 fn name_around(text: &[u8], start: usize, end: usize) -> Range<usize> {
-    let start = back(text, start, MAX_NAME_BYTES, is_name_byte);
+    let start = scan_back(text, start, MAX_NAME_BYTES, is_name_byte);
     let after = text.get(end..).unwrap_or_default();
     let more = after.iter().take(MAX_NAME_BYTES).take_while(|byte| is_name_byte(**byte)).count();
     let end = end + more;
@@ -195,7 +199,7 @@ fn each_bound(text: &[u8], name: Range<usize>, take: &mut dyn FnMut(&NamedValue)
 
 /// The value of a password in a line of settings, which holds signs that end it in code.
 fn take_setting(text: &[u8], name: &Range<usize>, take: &mut dyn FnMut(&NamedValue)) {
-    let Some((value, operator)) = setting::value(text, name) else { return };
+    let Some((value, operator)) = setting::setting_value(text, name) else { return };
     let words = NameWords::read(text.get(name.clone()).unwrap_or_default());
     if words.password && words.ends_secret && words.rule() == Some("password") {
         let binding = Binding { operator, end: value.end, value, quote: None };
@@ -240,7 +244,7 @@ fn is_in_arn(text: &[u8], name: &Range<usize>) -> bool {
         |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b':' | b'-' | b'/' | b'_');
     let before = text.get(..name.start).unwrap_or_default();
     let start = if before.last() == Some(&b':') {
-        back(text, name.start, MAX_ARN_BYTES, is_part)
+        scan_back(text, name.start, MAX_ARN_BYTES, is_part)
     } else {
         name.start
     };
@@ -291,7 +295,7 @@ impl NameWords {
             let start = word_start(name, end);
             let word = name.get(start..end).unwrap_or_default();
             if word.first().is_some_and(u8::is_ascii_alphabetic) {
-                said.add(sense(word));
+                said.add(look_up_sense(word));
             }
             end = start.min(end - 1);
         }
@@ -383,19 +387,19 @@ fn word_start(name: &[u8], end: usize) -> usize {
     start
 }
 
-fn sense(word: &[u8]) -> Sense {
+fn look_up_sense(word: &[u8]) -> Sense {
     let mut lower = [0; MAX_WORD_BYTES];
     let Some(lower) = lower.get_mut(..word.len()) else { return Sense::Other };
     lower.copy_from_slice(word);
     lower.make_ascii_lowercase();
-    let senses = SENSES.get_or_init(|| senses(include_str!("../../data/names.txt")));
+    let senses = SENSES.get_or_init(|| parse_senses(include_str!("../../data/names.txt")));
     senses.get(&*lower).copied().unwrap_or_else(|| sense_of_ending(lower))
 }
 
-fn senses(text: &'static str) -> Senses {
+fn parse_senses(text: &'static str) -> Senses {
     let of_line = |line: &'static str| {
         let mut words = line.split_ascii_whitespace();
-        let sense = words.next().and_then(Sense::named);
+        let sense = words.next().and_then(Sense::from_name);
         words.filter_map(move |word| Some((word.as_bytes(), sense?)))
     };
     text.lines().flat_map(of_line).collect()

@@ -80,7 +80,7 @@ pub(super) fn bound_after(text: &[u8], at: usize) -> Option<Binding> {
     let mut cursor = Cursor::new(text, at);
     let closed = close_name(&mut cursor);
     let operator = read_operator(&mut cursor, closed)?;
-    cursor.skip(MAX_BLANKS, is_blank);
+    cursor.skip_while(MAX_BLANKS, is_blank);
     let is_wrapped = unwrap_calls(&mut cursor);
     let (value, quote, end) = read_value(&mut cursor, operator)?;
     if quote.is_none() && is_wrapped {
@@ -92,11 +92,11 @@ pub(super) fn bound_after(text: &[u8], at: usize) -> Option<Binding> {
 /// The next argument of a call whose previous one ended at `at`.
 pub(super) fn next_argument(text: &[u8], at: usize) -> Option<Binding> {
     let mut cursor = Cursor::new(text, at);
-    cursor.skip(MAX_BLANKS, is_blank);
-    if !cursor.take(b",") {
+    cursor.skip_while(MAX_BLANKS, is_blank);
+    if !cursor.skip_prefix(b",") {
         return None;
     }
-    cursor.skip(MAX_BLANKS, is_blank);
+    cursor.skip_while(MAX_BLANKS, is_blank);
     unwrap_calls(&mut cursor);
     let (value, quote, end) = read_value(&mut cursor, Operator::Call)?;
     quote?;
@@ -126,26 +126,26 @@ fn read_operator(cursor: &mut Cursor, quoted: bool) -> Option<Operator> {
         cursor.at += 1;
         return Some(Operator::Element);
     }
-    let blanks = cursor.skip(MAX_BLANKS, is_blank);
+    let blanks = cursor.skip_while(MAX_BLANKS, is_blank);
     let operator = match (cursor.peek()?, cursor.peek_at(1), cursor.peek_at(2)) {
         (b':', Some(b':'), Some(b'=')) | (b'|', Some(b'|'), Some(b'=')) => {
-            advance(cursor, 3, Operator::Assign)
+            consume_operator(cursor, 3, Operator::Assign)
         }
-        (b'=' | b'!', Some(b'='), Some(b'=')) => advance(cursor, 3, Operator::Compare),
-        (b'=' | b'!', Some(b'='), _) => advance(cursor, 2, Operator::Compare),
-        (b'=' | b'-', Some(b'>'), _) => advance(cursor, 2, Operator::Arrow),
-        (b':' | b'?' | b'+', Some(b'='), _) => advance(cursor, 2, Operator::Assign),
+        (b'=' | b'!', Some(b'='), Some(b'=')) => consume_operator(cursor, 3, Operator::Compare),
+        (b'=' | b'!', Some(b'='), _) => consume_operator(cursor, 2, Operator::Compare),
+        (b'=' | b'-', Some(b'>'), _) => consume_operator(cursor, 2, Operator::Arrow),
+        (b':' | b'?' | b'+', Some(b'='), _) => consume_operator(cursor, 2, Operator::Assign),
         (b':', Some(b':'), _) => return None,
-        (b'=', ..) => advance(cursor, 1, Operator::Assign),
+        (b'=', ..) => consume_operator(cursor, 1, Operator::Assign),
         (b':', ..) => {
             cursor.at += 1;
             skip_type(cursor);
             Operator::Colon
         }
-        (b',', ..) if quoted => advance(cursor, 1, Operator::Comma),
-        (b'(', ..) if blanks <= 1 => advance(cursor, 1, Operator::Call),
-        (b'{', ..) => advance(cursor, 1, Operator::Arrow),
-        (b'-' | b'|', Some(b' '), _) if blanks > 0 => advance(cursor, 1, Operator::Prose),
+        (b',', ..) if quoted => consume_operator(cursor, 1, Operator::Comma),
+        (b'(', ..) if blanks <= 1 => consume_operator(cursor, 1, Operator::Call),
+        (b'{', ..) => consume_operator(cursor, 1, Operator::Arrow),
+        (b'-' | b'|', Some(b' '), _) if blanks > 0 => consume_operator(cursor, 1, Operator::Prose),
         (byte, ..) if is_quote(byte) && blanks > 0 => Operator::Blank,
         _ if blanks > 0 => return read_word_operator(cursor),
         _ => return None,
@@ -153,7 +153,7 @@ fn read_operator(cursor: &mut Cursor, quoted: bool) -> Option<Operator> {
     Some(operator)
 }
 
-fn advance(cursor: &mut Cursor, bytes: usize, operator: Operator) -> Operator {
+fn consume_operator(cursor: &mut Cursor, bytes: usize, operator: Operator) -> Operator {
     cursor.at += bytes;
     operator
 }
@@ -178,8 +178,8 @@ fn read_word_operator(cursor: &mut Cursor) -> Option<Operator> {
 /// Steps over `TYPE =` and says so, else stays.
 fn skip_type(cursor: &mut Cursor) -> bool {
     let mut ahead = *cursor;
-    ahead.skip(MAX_BLANKS, is_blank);
-    let type_bytes = ahead.skip(MAX_TYPE_BYTES, |byte| {
+    ahead.skip_while(MAX_BLANKS, is_blank);
+    let type_bytes = ahead.skip_while(MAX_TYPE_BYTES, |byte| {
         byte.is_ascii_alphanumeric()
             || matches!(
                 byte,
@@ -188,7 +188,7 @@ fn skip_type(cursor: &mut Cursor) -> bool {
     });
     let assigns = ahead.peek() == Some(b'=') && ahead.peek_at(1) != Some(b'=');
     // Without a blank before it, `=` may be the padding of a value.
-    let stands_free = ahead.at.checked_sub(1).is_some_and(|at| cursor.byte(at) == Some(b' '));
+    let stands_free = ahead.at.checked_sub(1).is_some_and(|at| cursor.byte_at(at) == Some(b' '));
     let is_typed = type_bytes > 0 && assigns && stands_free;
     if is_typed {
         cursor.at = ahead.at + 1;
@@ -200,19 +200,19 @@ fn skip_type(cursor: &mut Cursor) -> bool {
 /// `variable "password" { default = "..." }`, `password. Default: ...`.
 fn value_attribute(cursor: &mut Cursor) -> Option<Operator> {
     let mut ahead = *cursor;
-    let gap = ahead.skip(MAX_BLANKS, |byte| {
+    let gap = ahead.skip_while(MAX_BLANKS, |byte| {
         matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | b',' | b'{' | b'.' | b';' | b'(')
     });
     if gap == 0 {
         return None;
     }
-    ahead.skip(2, is_quote);
+    ahead.skip_while(2, is_quote);
     if !(ahead.take_word(b"value") || ahead.take_word(b"default")) {
         return None;
     }
-    ahead.skip(2, is_quote);
-    ahead.skip(MAX_BLANKS, is_blank);
-    if !(ahead.take(b"=") || ahead.take(b":")) {
+    ahead.skip_while(2, is_quote);
+    ahead.skip_while(MAX_BLANKS, is_blank);
+    if !(ahead.skip_prefix(b"=") || ahead.skip_prefix(b":")) {
         return None;
     }
     *cursor = ahead;
@@ -225,7 +225,7 @@ fn unwrap_calls(cursor: &mut Cursor) -> bool {
     let mut is_wrapped = false;
     for _ in 0..MAX_WRAPPERS {
         let mut ahead = *cursor;
-        ahead.skip(MAX_WRAPPER_BYTES, |byte| {
+        ahead.skip_while(MAX_WRAPPER_BYTES, |byte| {
             byte.is_ascii_alphanumeric()
                 || matches!(byte, b'_' | b'.' | b':' | b'[' | b']' | b'@' | b'#' | b'$')
         });
@@ -239,7 +239,7 @@ fn unwrap_calls(cursor: &mut Cursor) -> bool {
             break;
         }
         ahead.at += 1;
-        ahead.skip(MAX_BLANKS, is_blank);
+        ahead.skip_while(MAX_BLANKS, is_blank);
         *cursor = ahead;
         is_wrapped = true;
     }
@@ -250,8 +250,8 @@ type Value = (Range<usize>, Option<u8>, usize);
 
 fn read_value(cursor: &mut Cursor, operator: Operator) -> Option<Value> {
     let (body, quote, end) = match opening_quote(cursor) {
-        Some(quote) => quoted(cursor, quote)?,
-        None => bare(cursor, operator)?,
+        Some(quote) => quoted_literal(cursor, quote)?,
+        None => bare_literal(cursor, operator)?,
     };
     let value = strip_scheme(cursor, body);
     (value.len() >= MIN_VALUE_BYTES && is_literal(cursor, &value, quote))
@@ -295,7 +295,7 @@ struct Quote {
 
 fn opening_quote(cursor: &mut Cursor) -> Option<Quote> {
     let mut ahead = *cursor;
-    let escapes = ahead.skip(4, |byte| byte == b'\\');
+    let escapes = ahead.skip_while(4, |byte| byte == b'\\');
     let byte = ahead.peek().filter(|byte| is_quote(*byte))?;
     ahead.at += 1;
     if escapes == 0 && ahead.peek() == Some(byte) && ahead.peek_at(1) == Some(byte) {
@@ -306,7 +306,7 @@ fn opening_quote(cursor: &mut Cursor) -> Option<Quote> {
 }
 
 /// The literal up to the quote that closes it, on the same line.
-fn quoted(cursor: &mut Cursor, quote: Quote) -> Option<Value> {
+fn quoted_literal(cursor: &mut Cursor, quote: Quote) -> Option<Value> {
     let start = cursor.at;
     let mut escapes = 0;
     for (offset, &byte) in cursor.rest().iter().take(MAX_VALUE_BYTES).enumerate() {
@@ -330,7 +330,7 @@ fn quoted(cursor: &mut Cursor, quote: Quote) -> Option<Value> {
 }
 
 /// A literal without quotes.
-fn bare(cursor: &mut Cursor, operator: Operator) -> Option<Value> {
+fn bare_literal(cursor: &mut Cursor, operator: Operator) -> Option<Value> {
     if matches!(operator, Operator::Blank | Operator::Call | Operator::Comma) {
         return None;
     }
@@ -356,7 +356,7 @@ fn bare(cursor: &mut Cursor, operator: Operator) -> Option<Value> {
                 )
         },
     };
-    let length = cursor.skip(MAX_VALUE_BYTES, |byte| !ends(byte));
+    let length = cursor.skip_while(MAX_VALUE_BYTES, |byte| !ends(byte));
     // `user:<password>@host` is no element.
     let is_closed = operator != Operator::Element || cursor.peek() == Some(b'<');
     (length < MAX_VALUE_BYTES && is_closed).then_some((start..cursor.at, None, cursor.at))
@@ -367,7 +367,7 @@ fn strip_scheme(cursor: &Cursor, value: Range<usize>) -> Range<usize> {
     let mut inner = *cursor;
     inner.at = value.start;
     for scheme in [&b"Basic "[..], b"Bearer ", b"Token ", b"basic ", b"bearer ", b"token "] {
-        if inner.take(scheme) && inner.at < value.end {
+        if inner.skip_prefix(scheme) && inner.at < value.end {
             return inner.at..value.end;
         }
     }

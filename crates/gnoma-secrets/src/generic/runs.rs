@@ -3,7 +3,7 @@
 //! Shorter runs need a name that says what they are. Runs that are plainly something else, such as
 //! numbers, words, hashes of known length and blobs, go no further.
 
-use super::cursor::{back, is_blank, is_name_byte, is_quote, is_ulid};
+use super::cursor::{is_blank, is_name_byte, is_quote, is_ulid, scan_back};
 use super::names::{NameWords, is_nonce, is_public_in_text};
 use super::place::{NamedValue, Operator};
 use crate::keywords::{self, MIN_RUN_BYTES};
@@ -18,7 +18,7 @@ const MAX_DKIM_BYTES: usize = 512;
 const MAX_NAME_BYTES: usize = 48;
 
 /// Hands every run that may be random to `take`. `runs` is where long runs begin, in order.
-pub(crate) fn each(text: &[u8], runs: &[usize], take: &mut dyn FnMut(&NamedValue)) {
+pub(crate) fn for_each_run(text: &[u8], runs: &[usize], take: &mut dyn FnMut(&NamedValue)) {
     for &start in runs {
         if let Some(place) = place_in(text, start, run_end(text, start)) {
             take(&place);
@@ -57,7 +57,7 @@ fn may_be_random(run: &[u8]) -> bool {
     let (mut counts, mut changes) = ([0_usize; 6], 0);
     let mut last = None;
     for &byte in run {
-        let kind = RunKind::of(byte);
+        let kind = RunKind::from_byte(byte);
         if let Some(count) = counts.get_mut(kind as usize) {
             *count += 1;
         }
@@ -83,7 +83,7 @@ enum RunKind {
 }
 
 impl RunKind {
-    fn of(byte: u8) -> Self {
+    fn from_byte(byte: u8) -> Self {
         match byte {
             b'0'..=b'9' => Self::Digit,
             b'a'..=b'f' => Self::LowerHex,
@@ -141,7 +141,7 @@ fn place_of(text: &[u8], start: usize, end: usize) -> NamedValue {
     let byte_before = |at: usize| at.checked_sub(1).and_then(|at| text.get(at)).copied();
     let quote = byte_before(at).filter(|byte| is_quote(*byte));
     at -= usize::from(quote.is_some());
-    at = back(text, at, MAX_NAME_BYTES, is_blank);
+    at = scan_back(text, at, MAX_NAME_BYTES, is_blank);
     let operator = match byte_before(at) {
         Some(b'=') => Operator::Assign,
         Some(b':') => Operator::Colon,
@@ -152,11 +152,11 @@ fn place_of(text: &[u8], start: usize, end: usize) -> NamedValue {
         _ => Operator::None,
     };
     if !matches!(operator, Operator::Blank | Operator::None) {
-        at = back(text, at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'(' | b','));
-        at = back(text, at, MAX_NAME_BYTES, is_blank);
-        at = back(text, at, 3, |byte| is_quote(byte) || matches!(byte, b'\\' | b']'));
+        at = scan_back(text, at, 3, |byte| matches!(byte, b'=' | b':' | b'>' | b'(' | b','));
+        at = scan_back(text, at, MAX_NAME_BYTES, is_blank);
+        at = scan_back(text, at, 3, |byte| is_quote(byte) || matches!(byte, b'\\' | b']'));
     }
-    let name = back(text, at, MAX_NAME_BYTES, is_name_byte)..at;
+    let name = scan_back(text, at, MAX_NAME_BYTES, is_name_byte)..at;
     NamedValue {
         name,
         value: start..end,

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use super::cursor::{Cursor, back, is_blank, is_name_byte};
+use super::cursor::{Cursor, is_blank, is_name_byte, scan_back};
 use super::place::{Operator, has_own_rule};
 
 /// Longest password that is looked at.
@@ -24,21 +24,21 @@ const SETTERS: [&[u8]; 8] =
 
 /// The whole value that stands behind the name of a password, and what binds it; `None` where the line is code or
 /// where the value ends as other bare values do.
-pub(super) fn value(text: &[u8], name: &Range<usize>) -> Option<(Range<usize>, Operator)> {
+pub(super) fn setting_value(text: &[u8], name: &Range<usize>) -> Option<(Range<usize>, Operator)> {
     let mut cursor = Cursor::new(text, name.end);
     if cursor.peek() == Some(b'>') {
-        return element(text, name).map(|value| (value, Operator::Assign));
+        return element_value(text, name).map(|value| (value, Operator::Assign));
     }
-    cursor.skip(MAX_BLANKS, is_blank);
+    cursor.skip_while(MAX_BLANKS, is_blank);
     let operator = match (cursor.peek()?, cursor.peek_at(1)?) {
         (b'=', next) if next != b'=' && next != b'>' => Operator::Assign,
         (b':', b' ' | b'\t') => Operator::Colon,
         _ => return None,
     };
     cursor.at += 1;
-    cursor.skip(MAX_BLANKS, is_blank);
+    cursor.skip_while(MAX_BLANKS, is_blank);
     let start = cursor.at;
-    let length = cursor.skip(MAX_VALUE_BYTES, |byte| byte.is_ascii_graphic());
+    let length = cursor.skip_while(MAX_VALUE_BYTES, |byte| byte.is_ascii_graphic());
     if length == MAX_VALUE_BYTES || !ends_setting(&cursor) {
         return None;
     }
@@ -50,12 +50,12 @@ pub(super) fn value(text: &[u8], name: &Range<usize>) -> Option<(Range<usize>, O
 }
 
 /// Finds the password in an element: `<password>X</password>`, `<ns:dbPassword>X</ns:dbPassword>`.
-fn element(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
+fn element_value(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
     let start = name.end + 1;
     let tag =
-        back(text, name.start, MAX_BLANKS, |byte| is_name_byte(byte) || b":.".contains(&byte));
+        scan_back(text, name.start, MAX_BLANKS, |byte| is_name_byte(byte) || b":.".contains(&byte));
     let mut cursor = Cursor::new(text, start);
-    cursor.skip(MAX_VALUE_BYTES, |byte| byte.is_ascii_graphic() && byte != b'<');
+    cursor.skip_while(MAX_VALUE_BYTES, |byte| byte.is_ascii_graphic() && byte != b'<');
     let value = text.get(start..cursor.at)?;
     let is_one = tag.checked_sub(1).and_then(|at| text.get(at)) == Some(&b'<')
         && cursor.rest().starts_with(b"</")
@@ -67,7 +67,7 @@ fn element(text: &[u8], name: &Range<usize>) -> Option<Range<usize>> {
 /// True if a line ends here, or continues with a comment.
 fn ends_setting(cursor: &Cursor) -> bool {
     let mut ahead = *cursor;
-    let blanks = ahead.skip(MAX_BLANKS, is_blank);
+    let blanks = ahead.skip_while(MAX_BLANKS, is_blank);
     match ahead.peek() {
         None | Some(b'\n' | b'\r') => true,
         Some(b'#') => blanks > 0,
@@ -92,7 +92,7 @@ fn before_next_pair(value: &[u8]) -> usize {
 
 /// True if a line sets the name: only a section, a word that sets, or words of a log stand before it.
 fn begins_setting(text: &[u8], name: &Range<usize>) -> bool {
-    let start = back(text, name.start, MAX_PREFIX_BYTES, |byte| byte != b'\n');
+    let start = scan_back(text, name.start, MAX_PREFIX_BYTES, |byte| byte != b'\n');
     let before = text.get(start..name.start).unwrap_or_default();
     let before = before.trim_ascii_start();
     let section = before.iter().rev().take_while(|byte| !is_blank(**byte)).count();

@@ -14,8 +14,8 @@ fn find(text: &[u8], found: &mut Vec<SecretCandidate>) {
     static WORDS: LazyLock<Keywords> =
         LazyLock::new(|| Keywords::new(STEMS.iter().filter_map(|stem| Keyword::new(stem, 0))));
     let (mut stems, mut runs) = (Vec::new(), Vec::new());
-    WORDS.each(text, &mut runs, &mut |_, stem| stems.push(stem));
-    super::find(text, &stems, &runs, found);
+    WORDS.for_each_hit(text, &mut runs, &mut |_, stem| stems.push(stem));
+    super::find_candidates(text, &stems, &runs, found);
 }
 
 fn found(text: &str) -> Vec<String> {

@@ -89,7 +89,7 @@ impl Reading {
 }
 
 /// Measures the first 96 bytes of `value`.
-pub(crate) fn read(value: &[u8]) -> Reading {
+pub(crate) fn measure_value(value: &[u8]) -> Reading {
     let value = value.get(..MAX_MEASURED_BYTES).unwrap_or(value);
     let vocabulary =
         VOCABULARY.get_or_init(|| Vocabulary::parse(&unpack(packed!("vocabulary.txt"))));
@@ -169,7 +169,7 @@ impl Vocabulary {
     }
 
     fn insert(&mut self, new: Slot) {
-        for index in probes(new.key) {
+        for index in probe_slots(new.key) {
             let Some(slot) = self.slots.get_mut(index) else { return };
             if slot.key == 0 || slot.key == new.key {
                 *slot = new;
@@ -179,7 +179,7 @@ impl Vocabulary {
     }
 
     fn bits(&self, key: u64) -> Option<f32> {
-        for index in probes(key) {
+        for index in probe_slots(key) {
             let slot = self.slots.get(index)?;
             if slot.key == key {
                 return Some(slot.bits);
@@ -226,7 +226,7 @@ impl Vocabulary {
             reading.pair_bits +=
                 self.pair_bits.get(pair_index(*pair.0, *pair.1)).copied().unwrap_or_default();
         }
-        follow(&best, word.len(), reading);
+        follow_cuts(&best, word.len(), reading);
     }
 }
 
@@ -238,7 +238,7 @@ struct WordSplit {
 }
 
 /// Walks the cheapest cuts back from the end of the word.
-fn follow(best: &[WordSplit], length: usize, reading: &mut Reading) {
+fn follow_cuts(best: &[WordSplit], length: usize, reading: &mut Reading) {
     let mut end = length;
     if let Some(cut) = best.get(end) {
         reading.bits += cut.bits;
@@ -297,7 +297,7 @@ fn rank_bits(rank: usize) -> f32 {
     (rank as f32 + 12.0).log2()
 }
 
-fn probes(key: u64) -> impl Iterator<Item = usize> {
+fn probe_slots(key: u64) -> impl Iterator<Item = usize> {
     const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
     let first = (key.wrapping_mul(GOLDEN) >> (64 - TABLE_SLOTS.trailing_zeros())) as usize;
     (0..TABLE_SLOTS).map(move |step| (first + step) % TABLE_SLOTS)
@@ -312,7 +312,7 @@ mod tests {
     #[test]
     fn words_and_identifiers_take_fewer_tokens_than_random_strings() {
         for words in ["password", "authentication", "RepeatNewPassword", "connection"] {
-            assert!(read(words.as_bytes()).bytes_per_token() > 3.0, "{words}");
+            assert!(measure_value(words.as_bytes()).bytes_per_token() > 3.0, "{words}");
         }
         for random in [
             "qzvtkwxp",
@@ -321,7 +321,7 @@ mod tests {
             "IWZNLKGDXQRSMVOB",
             "9f86d081884c7d65",
         ] {
-            assert!(read(random.as_bytes()).bytes_per_token() < 1.7, "{random}");
+            assert!(measure_value(random.as_bytes()).bytes_per_token() < 1.7, "{random}");
         }
     }
 
@@ -335,7 +335,7 @@ mod tests {
     proptest! {
         #[test]
         fn every_byte_is_covered_once(value in prop::collection::vec(any::<u8>(), 0..200)) {
-            let reading = read(&value);
+            let reading = measure_value(&value);
             prop_assert_eq!(reading.bytes, value.len().min(MAX_MEASURED_BYTES));
             prop_assert!(reading.tokens <= reading.bytes);
             prop_assert!(reading.letters <= reading.bytes && reading.familiar_letters <= reading.letters);

@@ -31,23 +31,23 @@ pub(super) const AT_WORD: &str = "word";
 pub(super) const AT_NAME: &str = "name";
 
 /// A line for each rule, in the order of their numbers.
-pub(crate) fn lines() -> impl Iterator<Item = &'static str> {
+pub(crate) fn rule_lines() -> impl Iterator<Item = &'static str> {
     RULES.lines()
 }
 
 /// Id and family of the rule on a line.
-pub(crate) fn names(line: &str) -> (&str, &str) {
+pub(crate) fn rule_names(line: &str) -> (&str, &str) {
     let mut fields = line.split(FIELD);
     (fields.next().unwrap_or_default(), fields.next().unwrap_or_default())
 }
 
 /// All keywords, each with the number of its rule as its value.
-pub(crate) fn keywords() -> impl Iterator<Item = Keyword<'static>> {
-    KEYWORDS.lines().filter_map(keyword)
+pub(crate) fn all_keywords() -> impl Iterator<Item = Keyword<'static>> {
+    KEYWORDS.lines().filter_map(parse_keyword)
 }
 
 /// Reads from both ends: every start of the program reads thousands of these lines.
-fn keyword(line: &'static str) -> Option<Keyword<'static>> {
+fn parse_keyword(line: &'static str) -> Option<Keyword<'static>> {
     let (&offset, _) = line.as_bytes().split_first()?;
     let digits = line.bytes().rev().take_while(u8::is_ascii_digit).count();
     let (word, number) = line.split_at_checked(line.len() - digits)?;
@@ -57,7 +57,7 @@ fn keyword(line: &'static str) -> Option<Keyword<'static>> {
 }
 
 /// The rule on a line, without its keywords and examples, and how to search for it.
-pub(crate) fn read(line: &str) -> Option<(SecretRule, SearchPlan)> {
+pub(crate) fn parse_rule(line: &str) -> Option<(SecretRule, SearchPlan)> {
     let mut fields = line.split(FIELD);
     let id = fields.next()?;
     let family = fields.next()?.to_owned();
@@ -79,7 +79,13 @@ pub(crate) fn read(line: &str) -> Option<(SecretRule, SearchPlan)> {
     let near = near.map(str::to_owned).collect();
     let pattern = fields.next()?;
     let allow = fields.map(str::to_owned).collect();
-    let rule =
-        SecretRule { family, min_entropy, reach, near, allow, ..SecretRule::pattern(id, pattern) };
+    let rule = SecretRule {
+        family,
+        min_entropy,
+        reach,
+        near,
+        allow,
+        ..SecretRule::from_pattern(id, pattern)
+    };
     Some((rule, SearchPlan { place, longest, run }))
 }

@@ -34,12 +34,12 @@ pub(crate) struct CompiledRule {
 
 impl CompiledRule {
     /// Takes a rule without building it.
-    pub(crate) fn lazy(rule: SecretRule, plan: SearchPlan) -> Self {
+    pub(crate) fn new_lazy(rule: SecretRule, plan: SearchPlan) -> Self {
         Self { rule, plan, pattern: OnceLock::new(), allow: OnceLock::new() }
     }
 
     /// Takes a rule and builds it at once, to say what is wrong with it.
-    pub(crate) fn eager(rule: SecretRule) -> Result<Self, RuleError> {
+    pub(crate) fn new_eager(rule: SecretRule) -> Result<Self, RuleError> {
         check_fields(&rule)?;
         let failed = |reason| RuleError::Pattern { rule: rule.id.clone(), reason };
         let plan = SearchPlan::new(&rule);
@@ -69,7 +69,7 @@ impl CompiledRule {
         self.pattern.get_or_init(|| build_pattern(&self.rule, &self.plan, false).ok()).as_ref()
     }
 
-    fn allow(&self) -> &[Regex] {
+    fn allow_patterns(&self) -> &[Regex] {
         let build = || self.rule.allow.iter().filter_map(|allow| build_allow(allow).ok()).collect();
         self.allow.get_or_init(build)
     }
@@ -89,7 +89,7 @@ impl CompiledRule {
         let input = Input::new(text).range(start..end).anchored(Anchored::Yes);
         let Some(hit) = pattern.search(&input) else { return };
         let secret = secret_of(pattern, text, hit.range());
-        if self.accepts(text, hit.range(), secret.clone()) {
+        if self.accepts_match(text, hit.range(), secret.clone()) {
             found(secret);
         }
     }
@@ -109,20 +109,20 @@ impl CompiledRule {
         while from < window.end {
             let input = Input::new(text).range(from..window.end);
             let Some(hit) = pattern.search(&input) else { return };
-            let span = grown(pattern, text, hit.range(), window.end);
+            let span = extend_match(pattern, text, hit.range(), window.end);
             let secret = secret_of(pattern, text, span.clone());
-            if self.accepts(text, span.clone(), secret.clone()) {
+            if self.accepts_match(text, span.clone(), secret.clone()) {
                 found(secret);
             }
             from = span.end.max(hit.start() + 1);
         }
     }
 
-    fn accepts(&self, text: &[u8], span: Range<usize>, secret: Range<usize>) -> bool {
+    fn accepts_match(&self, text: &[u8], span: Range<usize>, secret: Range<usize>) -> bool {
         let Some(value) = text.get(secret) else { return false };
         !value.is_empty()
-            && self.rule.min_entropy.is_none_or(|least| entropy(value) >= least)
-            && !self.allow().iter().any(|allow| allow.is_match(value))
+            && self.rule.min_entropy.is_none_or(|least| shannon_entropy(value) >= least)
+            && !self.allow_patterns().iter().any(|allow| allow.is_match(value))
             && self.has_near_word(text, span)
     }
 
@@ -159,14 +159,14 @@ fn check_fields(rule: &SecretRule) -> Result<(), RuleError> {
 fn build_pattern(rule: &SecretRule, plan: &SearchPlan, prefilter: bool) -> Result<Regex, String> {
     let is_searched_for = matches!(plan.place, SearchPlace::Around(_));
     let needs_states = is_searched_for || plan.longest > MAX_BACKTRACKED_BYTES;
-    build(&rule.pattern, Regex::config().auto_prefilter(prefilter).hybrid(needs_states))
+    build_regex(&rule.pattern, Regex::config().auto_prefilter(prefilter).hybrid(needs_states))
 }
 
 fn build_allow(pattern: &str) -> Result<Regex, String> {
-    build(pattern, Regex::config().auto_prefilter(false))
+    build_regex(pattern, Regex::config().auto_prefilter(false))
 }
 
-fn build(pattern: &str, config: Config) -> Result<Regex, String> {
+fn build_regex(pattern: &str, config: Config) -> Result<Regex, String> {
     Regex::builder()
         .configure(
             config
@@ -186,7 +186,12 @@ fn build(pattern: &str, config: Config) -> Result<Regex, String> {
 }
 
 /// The match at `hit`, searched again with more text when it filled the window.
-fn grown(pattern: &Regex, text: &[u8], hit: Range<usize>, window_end: usize) -> Range<usize> {
+fn extend_match(
+    pattern: &Regex,
+    text: &[u8],
+    hit: Range<usize>,
+    window_end: usize,
+) -> Range<usize> {
     if hit.end < window_end || window_end == text.len() {
         return hit;
     }
@@ -211,7 +216,7 @@ fn secret_of(pattern: &Regex, text: &[u8], span: Range<usize>) -> Range<usize> {
 }
 
 /// Shannon entropy of the bytes, in bits per byte.
-pub(crate) fn entropy(value: &[u8]) -> f64 {
+pub(crate) fn shannon_entropy(value: &[u8]) -> f64 {
     let mut counts = [0_u32; 256];
     for &byte in value {
         counts[usize::from(byte)] += 1;

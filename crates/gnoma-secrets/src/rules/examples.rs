@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use super::pack::sources;
+use super::pack::read_sources;
 use crate::{Scanner, ScannerOptions, keywords::MIN_WORD_BYTES, scanner::RuleProbe};
 
 /// Writes out `{alphabet:length}` parts from a fixed pseudo-random sequence.
-fn expand(example: &str) -> String {
+fn expand_example(example: &str) -> String {
     let mut state = 0x9E37_79B9_7F4A_7C15_u64;
     let mut next = move || {
         state =
@@ -19,7 +19,7 @@ fn expand(example: &str) -> String {
         let (before, from) = rest.split_at(open);
         out.push_str(before);
         let drawn = from.find('}').and_then(|close| {
-            let text = draw(&from[1..close], &mut next)?;
+            let text = draw_part(&from[1..close], &mut next)?;
             Some((text, &from[close + 1..]))
         });
         match drawn {
@@ -37,7 +37,7 @@ fn expand(example: &str) -> String {
     out
 }
 
-fn draw(part: &str, next: &mut impl FnMut() -> usize) -> Option<String> {
+fn draw_part(part: &str, next: &mut impl FnMut() -> usize) -> Option<String> {
     const LOWER: &str = "abcdefghijklmnopqrstuvwxyz";
     const UPPER: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     const DIGIT: &str = "0123456789";
@@ -68,9 +68,9 @@ fn draw(part: &str, next: &mut impl FnMut() -> usize) -> Option<String> {
 
 #[test]
 fn all_rules_are_well_formed() {
-    Scanner::new(ScannerOptions::default()).unwrap().check().unwrap();
+    Scanner::new(ScannerOptions::default()).unwrap().check_rules().unwrap();
     let mut ids = BTreeSet::new();
-    for rule in sources() {
+    for rule in read_sources() {
         assert!(ids.insert(rule.id.clone()), "the id `{}` is taken twice", rule.id);
         assert!(!rule.keywords.is_empty(), "`{}` has no keyword", rule.id);
         let is_short = |word: &String| word.len() < MIN_WORD_BYTES;
@@ -89,7 +89,7 @@ fn all_rules_are_well_formed() {
 #[test]
 fn each_rule_finds_its_examples_and_only_them() {
     let mut wrong = Vec::new();
-    for rule in sources() {
+    for rule in read_sources() {
         let id = rule.id.clone();
         let (matches, no_match) = (rule.matches.clone(), rule.no_match.clone());
         let alone = match RuleProbe::new(rule) {
@@ -100,12 +100,12 @@ fn each_rule_finds_its_examples_and_only_them() {
             }
         };
         for example in matches {
-            if alone.find(expand(&example).as_bytes()).is_empty() {
+            if alone.find(expand_example(&example).as_bytes()).is_empty() {
                 wrong.push(format!("`{id}` does not find {example}"));
             }
         }
         for example in no_match {
-            if !alone.find(expand(&example).as_bytes()).is_empty() {
+            if !alone.find(expand_example(&example).as_bytes()).is_empty() {
                 wrong.push(format!("`{id}` finds {example}"));
             }
         }

@@ -20,14 +20,14 @@ struct RuleFile {
     rule: Vec<SecretRule>,
 }
 
-fn path(name: &str) -> PathBuf {
+fn crate_path(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(name)
 }
 
 /// All rules, in the order of the names of their files.
-pub(super) fn sources() -> Vec<SecretRule> {
+pub(super) fn read_sources() -> Vec<SecretRule> {
     let mut paths: Vec<_> =
-        fs::read_dir(path("rules")).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(crate_path("rules")).unwrap().map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     let mut rules = Vec::new();
     for path in paths {
@@ -44,7 +44,7 @@ pub(super) fn sources() -> Vec<SecretRule> {
     rules
 }
 
-fn line(rule: &SecretRule, plan: &SearchPlan) -> String {
+fn encode_rule(rule: &SecretRule, plan: &SearchPlan) -> String {
     let place = match plan.place {
         SearchPlace::AtKeyword => AT_KEYWORD.to_owned(),
         SearchPlace::AtWord => AT_WORD.to_owned(),
@@ -72,7 +72,7 @@ fn line(rule: &SecretRule, plan: &SearchPlan) -> String {
 }
 
 fn rules_table(rules: &[SecretRule]) -> String {
-    rules.iter().map(|rule| line(rule, &SearchPlan::new(rule))).collect()
+    rules.iter().map(|rule| encode_rule(rule, &SearchPlan::new(rule))).collect()
 }
 
 fn keywords_table(rules: &[SecretRule]) -> String {
@@ -92,15 +92,15 @@ fn keywords_table(rules: &[SecretRule]) -> String {
 
 #[test]
 fn the_tables_say_what_the_rule_files_say() {
-    let rules = sources();
+    let rules = read_sources();
     let tables = [
         ("data/rules.table", rules_table(&rules)),
         ("data/keywords.table", keywords_table(&rules)),
     ];
     let mut changed = Vec::new();
     for (name, table) in tables {
-        if fs::read_to_string(path(name)).ok().as_ref() != Some(&table) {
-            fs::write(path(name), table).unwrap();
+        if fs::read_to_string(crate_path(name)).ok().as_ref() != Some(&table) {
+            fs::write(crate_path(name), table).unwrap();
             changed.push(name);
         }
     }
@@ -109,23 +109,23 @@ fn the_tables_say_what_the_rule_files_say() {
 
 #[test]
 fn every_line_is_read_as_it_was_written() {
-    assert_eq!(builtin::lines().count(), sources().len());
-    for written in builtin::lines() {
-        let (rule, plan) = builtin::read(written).unwrap();
-        assert_eq!(line(&rule, &plan).trim_end_matches('\n'), written);
-        assert_eq!(builtin::names(written), (rule.id.as_str(), rule.family.as_str()));
+    assert_eq!(builtin::rule_lines().count(), read_sources().len());
+    for written in builtin::rule_lines() {
+        let (rule, plan) = builtin::parse_rule(written).unwrap();
+        assert_eq!(encode_rule(&rule, &plan).trim_end_matches('\n'), written);
+        assert_eq!(builtin::rule_names(written), (rule.id.as_str(), rule.family.as_str()));
     }
-    let mut read: Vec<_> = builtin::keywords().map(|word| (word.value, word.word)).collect();
+    let mut read: Vec<_> = builtin::all_keywords().map(|word| (word.value, word.word)).collect();
     read.sort_unstable();
     let mut expected = Vec::new();
-    let sources = sources();
+    let sources = read_sources();
     for (number, rule) in sources.iter().enumerate() {
         expected.extend(rule.keywords.iter().map(|word| (number, word.to_ascii_lowercase())));
     }
     expected.sort_unstable();
     assert!(read.into_iter().eq(expected.iter().map(|(number, word)| (*number, word.as_str()))));
     let is_rarest = |word: Keyword| Keyword::new(word.word, 0).unwrap().rarest == word.rarest;
-    assert!(builtin::keywords().all(is_rarest));
+    assert!(builtin::all_keywords().all(is_rarest));
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl SearchPlan {
         Self {
             place: search_place(rule, &pattern),
             longest: longest.min(MAX_GROWN_WINDOW),
-            run: Run::of(&pattern),
+            run: Run::from_pattern(&pattern),
         }
     }
 }

@@ -21,9 +21,9 @@ const ALPHABETS: [&str; 8] = [
 ];
 
 /// For each byte, the alphabets that hold it, as bits.
-static MEMBERSHIP: [u8; 256] = membership();
+static MEMBERSHIP: [u8; 256] = membership_table();
 
-const fn membership() -> [u8; 256] {
+const fn membership_table() -> [u8; 256] {
     let mut bits = [0; 256];
     let mut byte = 0;
     while byte < 0x80 {
@@ -56,8 +56,8 @@ impl Run {
     const NONE: Self = Self { length: 0, alphabets: u8::MAX };
 
     /// The run that every match of the pattern holds.
-    pub(crate) fn of(pattern: &Hir) -> Self {
-        let run = certain(pattern);
+    pub(crate) fn from_pattern(pattern: &Hir) -> Self {
+        let run = certain_run(pattern);
         Self { length: run.length.min(MAX_RUN), ..run }
     }
 
@@ -66,7 +66,7 @@ impl Run {
         let mut low = 0;
         while let Some(part) = text.get(low..low + self.length) {
             // Backwards: what is left of the last other byte cannot be a part of the run.
-            match part.iter().rposition(|&byte| self.lacks(byte)) {
+            match part.iter().rposition(|&byte| self.excludes_byte(byte)) {
                 Some(at) => low += at + 1,
                 None => return true,
             }
@@ -74,12 +74,12 @@ impl Run {
         false
     }
 
-    fn lacks(self, byte: u8) -> bool {
-        MEMBERSHIP[usize::from(byte)] & self.smallest() == 0
+    fn excludes_byte(self, byte: u8) -> bool {
+        MEMBERSHIP[usize::from(byte)] & self.smallest_alphabet() == 0
     }
 
     /// Only the smallest alphabet.
-    fn smallest(self) -> u8 {
+    fn smallest_alphabet(self) -> u8 {
         self.alphabets & self.alphabets.wrapping_neg()
     }
 
@@ -88,7 +88,7 @@ impl Run {
         self.length * (ALPHABETS.len() + 2 - self.alphabets.trailing_zeros() as usize)
     }
 
-    fn heavier(self, other: Self) -> Self {
+    fn max_by_weight(self, other: Self) -> Self {
         if other.weight() > self.weight() { other } else { self }
     }
 
@@ -98,16 +98,16 @@ impl Run {
     }
 }
 
-fn certain(hir: &Hir) -> Run {
-    if let Some(run) = whole(hir) {
+fn certain_run(hir: &Hir) -> Run {
+    if let Some(run) = whole_run(hir) {
         return run;
     }
     match hir.kind() {
-        HirKind::Capture(capture) => certain(&capture.sub),
-        HirKind::Repetition(repetition) if repetition.min > 0 => certain(&repetition.sub),
+        HirKind::Capture(capture) => certain_run(&capture.sub),
+        HirKind::Repetition(repetition) if repetition.min > 0 => certain_run(&repetition.sub),
         HirKind::Concat(parts) => certain_of_row(parts),
         HirKind::Alternation(parts) => {
-            let runs = parts.iter().map(certain);
+            let runs = parts.iter().map(certain_run);
             let common = runs.reduce(|one, other| Run {
                 length: one.length.min(other.length),
                 alphabets: one.alphabets & other.alphabets,
@@ -125,47 +125,48 @@ fn certain(hir: &Hir) -> Run {
 fn certain_of_row(parts: &[Hir]) -> Run {
     let (mut best, mut row) = (Run::NONE, Run::NONE);
     for part in parts {
-        row = match whole(part) {
+        row = match whole_run(part) {
             Some(run) => {
-                best = best.heavier(run);
+                best = best.max_by_weight(run);
                 row.followed_by(run)
             }
             None => {
-                best = best.heavier(certain(part));
+                best = best.max_by_weight(certain_run(part));
                 Run::NONE
             }
         };
-        best = best.heavier(row);
+        best = best.max_by_weight(row);
     }
     best
 }
 
 /// The run that all text of the expression is, if it holds nothing but characters of one alphabet.
-fn whole(hir: &Hir) -> Option<Run> {
-    let alphabets = alphabets(hir);
+fn whole_run(hir: &Hir) -> Option<Run> {
+    let alphabets = expression_alphabets(hir);
     (alphabets != 0).then(|| Run { length: hir.properties().minimum_len().unwrap_or(0), alphabets })
 }
 
 /// Bits of the alphabets that hold all text of the expression.
-fn alphabets(hir: &Hir) -> u8 {
-    let all = |parts: &[Hir]| parts.iter().fold(u8::MAX, |bits, part| bits & alphabets(part));
+fn expression_alphabets(hir: &Hir) -> u8 {
+    let all =
+        |parts: &[Hir]| parts.iter().fold(u8::MAX, |bits, part| bits & expression_alphabets(part));
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => u8::MAX,
-        HirKind::Literal(literal) => common(literal.0.iter().copied()),
+        HirKind::Literal(literal) => byte_alphabets(literal.0.iter().copied()),
         HirKind::Class(Class::Bytes(class)) => {
-            common(class.ranges().iter().flat_map(|range| range.start()..=range.end()))
+            byte_alphabets(class.ranges().iter().flat_map(|range| range.start()..=range.end()))
         }
         HirKind::Class(Class::Unicode(class)) => {
             let letters = class.ranges().iter().flat_map(|range| range.start()..=range.end());
-            common(letters.map(|letter| u8::try_from(letter).unwrap_or(u8::MAX)))
+            byte_alphabets(letters.map(|letter| u8::try_from(letter).unwrap_or(u8::MAX)))
         }
-        HirKind::Repetition(repetition) => alphabets(&repetition.sub),
-        HirKind::Capture(capture) => alphabets(&capture.sub),
+        HirKind::Repetition(repetition) => expression_alphabets(&repetition.sub),
+        HirKind::Capture(capture) => expression_alphabets(&capture.sub),
         HirKind::Concat(parts) | HirKind::Alternation(parts) => all(parts),
     }
 }
 
-fn common(bytes: impl Iterator<Item = u8>) -> u8 {
+fn byte_alphabets(bytes: impl Iterator<Item = u8>) -> u8 {
     bytes.fold(u8::MAX, |bits, byte| bits & MEMBERSHIP[usize::from(byte)])
 }
 
@@ -176,7 +177,7 @@ mod tests {
     fn run_of(pattern: &str) -> (usize, &'static str) {
         let syntax = regex_automata::util::syntax::Config::new().unicode(false).utf8(false);
         let pattern = regex_automata::util::syntax::parse_with(pattern, &syntax).unwrap();
-        let run = Run::of(&pattern);
+        let run = Run::from_pattern(&pattern);
         (run.length, ALPHABETS[run.alphabets.trailing_zeros() as usize])
     }
 

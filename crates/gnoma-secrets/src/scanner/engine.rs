@@ -67,13 +67,15 @@ impl Rules {
         let Some((line, rule)) = self.builtin.get(number) else {
             return self.extra.get(number - self.builtin.len()).map(|rule| &**rule);
         };
-        let read = || builtin::read(line).map(|(rule, plan)| CompiledRule::lazy(rule, plan).into());
+        let read = || {
+            builtin::parse_rule(line).map(|(rule, plan)| CompiledRule::new_lazy(rule, plan).into())
+        };
         rule.get_or_init(read).as_deref()
     }
 
     fn id(&self, number: usize) -> &str {
         match self.builtin.get(number) {
-            Some((line, _)) => builtin::names(line).0,
+            Some((line, _)) => builtin::rule_names(line).0,
             None => self.get(number).map_or("", |compiled| &compiled.rule().id),
         }
     }
@@ -93,8 +95,10 @@ impl Engine {
     /// Collects the rules and the table of their keywords.
     pub(crate) fn build(selection: &Selection) -> Self {
         let new = |line| (line, OnceLock::new());
-        let mut rules =
-            Rules { builtin: builtin::lines().map(new).collect(), extra: selection.extra.clone() };
+        let mut rules = Rules {
+            builtin: builtin::rule_lines().map(new).collect(),
+            extra: selection.extra.clone(),
+        };
         rules.extra.retain(|rule| !selection.is_off(&rule.rule().id, &rule.rule().family));
         let has_places = !selection.disabled_families.contains(context::FAMILY);
         let places = if has_places { context::PLACES } else { &[] };
@@ -102,15 +106,16 @@ impl Engine {
         let names = if has_names { generic::STEMS } else { &[] };
         let is_on = |keyword: &Keyword| {
             let line = rules.builtin.get(keyword.value).map_or("", |(line, _)| line);
-            let (id, family) = builtin::names(line);
+            let (id, family) = builtin::rule_names(line);
             !selection.is_off(id, family)
         };
-        let words = builtin::keywords().filter(|word| selection.has_all() || is_on(word)).collect();
-        Self::of(rules, places, words, names)
+        let words =
+            builtin::all_keywords().filter(|word| selection.has_all() || is_on(word)).collect();
+        Self::from_rules(rules, places, words, names)
     }
 
     /// `words` are those of the built-in rules that are on, `names` are parts of names of secrets.
-    fn of(
+    fn from_rules(
         rules: Rules,
         places: &'static [SecretContext],
         mut words: Vec<Keyword<'static>>,
@@ -135,7 +140,7 @@ impl Engine {
         Self { keywords, rules, places, unconditional }
     }
 
-    fn action(&self, value: usize) -> KeywordAction {
+    fn keyword_action(&self, value: usize) -> KeywordAction {
         match value.checked_sub(self.rules.len()) {
             None => KeywordAction::Rule(value),
             Some(place) if place < context::PLACES.len() => KeywordAction::Place(place),
@@ -157,7 +162,7 @@ impl Engine {
 
     /// Looks at the text and at its decoded views.
     fn scan_layers(&self, selection: &Selection, text: &[u8], depth: usize, raw: &mut Vec<Raw>) {
-        let runs = self.look(selection, text, raw);
+        let runs = self.scan_plain_text(selection, text, raw);
         if depth == 0 {
             return;
         }
@@ -170,31 +175,36 @@ impl Engine {
     }
 
     /// Adds the secrets that are found only when `text` is decoded.
-    pub(crate) fn inner(
+    pub(crate) fn find_decoded_secrets(
         &self,
         selection: &Selection,
         text: &[u8],
         secrets: &mut Vec<Zeroizing<String>>,
     ) {
         let mut runs = Vec::new();
-        self.keywords.each(text, &mut runs, &mut |_, _| ());
+        self.keywords.for_each_hit(text, &mut runs, &mut |_, _| ());
         let views = decode::DECODERS.iter().map(|decode| decode(text));
         for view in views.chain([decode::blob(text, &runs)]).flatten() {
             let mut found = Vec::new();
             self.scan_layers(selection, view.text(), MAX_DEPTH - 1, &mut found);
-            spans::merge(&mut found);
+            spans::merge_overlaps(&mut found);
             let shown = found.iter().filter_map(|raw| view.text().get(raw.span.clone()));
             secrets.extend(shown.map(|secret| String::from_utf8_lossy(secret).into_owned().into()));
         }
     }
 
     /// Looks at the text as it stands; returns where long runs of token characters begin.
-    fn look(&self, selection: &Selection, text: &[u8], raw: &mut Vec<Raw>) -> Vec<usize> {
+    fn scan_plain_text(
+        &self,
+        selection: &Selection,
+        text: &[u8],
+        raw: &mut Vec<Raw>,
+    ) -> Vec<usize> {
         let first = raw.len();
         selection.known.find(text, raw);
         let sights = self.look_for_keywords(text, raw);
         for &rule in &self.unconditional {
-            self.search(SearchWork { rule, start: 0, end: text.len() }, text, raw);
+            self.search_rule(SearchWork { rule, start: 0, end: text.len() }, text, raw);
         }
         if !selection.disabled_families.contains(GENERIC_FAMILY) {
             look_for_names(text, &sights, raw);
@@ -210,7 +220,8 @@ impl Engine {
         let mut index = 0;
         raw.retain(|found| {
             index += 1;
-            index <= first || !selection.disabled.contains(&*self.name(selection, &found.label))
+            index <= first
+                || !selection.disabled.contains(&*self.label_name(selection, &found.label))
         });
     }
 
@@ -219,7 +230,9 @@ impl Engine {
         let mut work = Vec::new();
         let mut names = Vec::new();
         let mut runs = Vec::new();
-        self.keywords.each(text, &mut runs, &mut |value, hit| match self.action(value) {
+        self.keywords.for_each_hit(text, &mut runs, &mut |value, hit| match self
+            .keyword_action(value)
+        {
             KeywordAction::Rule(rule) => self.begin_rule(rule, &hit, text, &mut work, raw),
             KeywordAction::Place(place) => self.look_at_place(place, text, hit, raw),
             KeywordAction::Name => names.push(hit),
@@ -233,7 +246,7 @@ impl Engine {
             joined
         });
         for work in work {
-            self.search(work, text, raw);
+            self.search_rule(work, text, raw);
         }
         PassHits { names, runs }
     }
@@ -270,7 +283,7 @@ impl Engine {
         });
     }
 
-    fn search(&self, work: SearchWork, text: &[u8], raw: &mut Vec<Raw>) {
+    fn search_rule(&self, work: SearchWork, text: &[u8], raw: &mut Vec<Raw>) {
         let Some(rule) = self.rules.get(work.rule) else { return };
         let mut found = |span| raw.push(Raw { span, label: Label::Rule(work.rule) });
         if rule.place() == SearchPlace::AtName {
@@ -281,7 +294,7 @@ impl Engine {
     }
 
     /// The id that people see.
-    pub(crate) fn name(&self, selection: &Selection, label: &Label) -> Arc<str> {
+    pub(crate) fn label_name(&self, selection: &Selection, label: &Label) -> Arc<str> {
         match label {
             Label::Known(index) => selection.known.name(*index),
             Label::Rule(number) => self.rules.id(*number).into(),
@@ -296,7 +309,7 @@ fn add_from_view(view: &View, found: Vec<Raw>, raw: &mut Vec<Raw>) {
 
 fn look_for_names(text: &[u8], sights: &PassHits, raw: &mut Vec<Raw>) {
     let mut found = Vec::new();
-    generic::find(text, &sights.names, &sights.runs, &mut found);
+    generic::find_candidates(text, &sights.names, &sights.runs, &mut found);
     raw.extend(found.into_iter().map(|candidate| Raw {
         span: candidate.start..candidate.end,
         label: Label::Generic(candidate.rule),
@@ -311,8 +324,8 @@ pub(crate) struct RuleProbe(Engine);
 impl RuleProbe {
     /// Builds the engine for one rule.
     pub(crate) fn new(rule: SecretRule) -> Result<Self, RuleError> {
-        let extra = vec![Arc::new(CompiledRule::eager(rule)?)];
-        Ok(Self(Engine::of(Rules { extra, ..Rules::default() }, &[], Vec::new(), &[])))
+        let extra = vec![Arc::new(CompiledRule::new_eager(rule)?)];
+        Ok(Self(Engine::from_rules(Rules { extra, ..Rules::default() }, &[], Vec::new(), &[])))
     }
 
     /// Returns the ranges that the rule finds.

@@ -3,7 +3,7 @@
 use super::raw::Raw;
 
 /// Sorts the findings and makes one of each group that overlaps; the strongest label stays.
-pub(crate) fn merge(raw: &mut Vec<Raw>) {
+pub(crate) fn merge_overlaps(raw: &mut Vec<Raw>) {
     raw.sort_by_key(|found| (found.span.start, found.span.end, found.label.strength()));
     raw.dedup_by(|next, kept| {
         if next.span.start >= kept.span.end {
@@ -34,7 +34,7 @@ mod tests {
                 .map(|&(start, length, rule)| Raw { span: start..start + length, label: Label::Rule(rule) })
                 .collect();
             let before: Vec<bool> = (0..300).map(|at| raw.iter().any(|r| r.span.contains(&at))).collect();
-            merge(&mut raw);
+            merge_overlaps(&mut raw);
             let after: Vec<bool> = (0..300).map(|at| raw.iter().any(|r| r.span.contains(&at))).collect();
             prop_assert_eq!(before, after);
             prop_assert!(raw.windows(2).all(|pair| pair[0].span.end <= pair[1].span.start));

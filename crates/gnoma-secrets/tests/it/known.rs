@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::prelude::*;
 use gnoma_core::secret::Secret;
 use gnoma_secrets::{Scanner, ScannerOptions};
-use gnoma_testkit::clothes::{clothes, readable, reversed};
+use gnoma_testkit::clothes::{encoded_variants, longest_readable_part, reverse_text};
 use proptest::prelude::*;
 
 fn token() -> String {
@@ -36,10 +36,10 @@ fn a_known_value_is_found_in_other_clothes() {
     let token = token();
     let scanner = knowing(&token);
     let mut missed = Vec::new();
-    for (way, written) in clothes(&token) {
+    for (way, written) in encoded_variants(&token) {
         let text = format!("some words before\n{written}\nand some after it\n");
         let rest = rest(&scanner, &text);
-        if !rest.contains('\u{25a0}') || readable(&token, &rest) > 4 {
+        if !rest.contains('\u{25a0}') || longest_readable_part(&token, &rest) > 4 {
             missed.push(format!("{way}: {rest}"));
         }
         // No more than traces of an encoded form are left.
@@ -61,14 +61,14 @@ fn a_known_value_is_found_in_other_clothes() {
 fn the_value_of_a_rule_is_learnt_and_then_known() {
     let token = token();
     let scanner = knowing("another value, 1f9K3");
-    let back = reversed(&token);
+    let back = reverse_text(&token);
     assert_eq!(scanner.scan(back.as_bytes()), []);
-    scanner.learn(&Arc::from("github-pat"), &token);
+    scanner.learn_secret(&Arc::from("github-pat"), &token);
     assert_eq!(&*scanner.scan(back.as_bytes())[0].rule, "github-pat");
     // What was found encoded is known as what it stands for, once.
-    let known = scanner.known();
-    scanner.learn(&Arc::from("x"), &BASE64_STANDARD.encode(format!("key = {token}")));
-    assert_eq!(scanner.known(), known);
+    let known = scanner.known_count();
+    scanner.learn_secret(&Arc::from("x"), &BASE64_STANDARD.encode(format!("key = {token}")));
+    assert_eq!(scanner.known_count(), known);
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn pieces_of_a_known_value_are_found() {
     let scanner = knowing(&token);
     for (from, to) in [(0, 39), (1, 40), (4, 20), (10, 26), (24, 40)] {
         let text = format!("refused: `curl {}…", &token[from..to]);
-        assert!(readable(&token[4..], &rest(&scanner, &text)) < 3, "{text}");
+        assert!(longest_readable_part(&token[4..], &rest(&scanner, &text)) < 3, "{text}");
     }
 }
 
@@ -94,9 +94,9 @@ fn a_private_key_is_known_by_its_body_alone() {
     let key =
         format!("{}\nMIIEpAIBAAKCAQEA{}\n{}\n", frame("BEGIN"), lines.join("\n"), frame("END"));
     let scanner = Scanner::new(ScannerOptions::default()).unwrap();
-    scanner.learn(&Arc::from("private-key"), &key);
+    scanner.learn_secret(&Arc::from("private-key"), &key);
     for text in
-        [lines[5].clone(), reversed(&lines[7]), BASE64_STANDARD.encode(lines[9..12].join("\n"))]
+        [lines[5].clone(), reverse_text(&lines[7]), BASE64_STANDARD.encode(lines[9..12].join("\n"))]
     {
         assert!(!scanner.scan(text.as_bytes()).is_empty(), "{text}");
     }
@@ -108,9 +108,9 @@ fn a_private_key_is_known_by_its_body_alone() {
 fn what_reads_like_language_is_known_as_a_whole() {
     let scanner = Scanner::new(ScannerOptions::default()).unwrap();
     let rule: Arc<str> = Arc::from("password");
-    scanner.learn(&rule, "https://hooks.chat.example/services/T0a8K2mQ4/zR7pW1xC9vB3n");
-    scanner.learn(&rule, "correct-horse-battery-staple");
-    scanner.learn(&rule, "winter2019");
+    scanner.learn_secret(&rule, "https://hooks.chat.example/services/T0a8K2mQ4/zR7pW1xC9vB3n");
+    scanner.learn_secret(&rule, "correct-horse-battery-staple");
+    scanner.learn_secret(&rule, "winter2019");
     for harmless in [
         "see https://hooks.chat.example/services/ for how to make one",
         "the correct battery of the horse",
@@ -138,10 +138,10 @@ proptest! {
         way: prop::sample::Index,
     ) {
         let scanner = knowing(&value);
-        let clothes = clothes(&value);
+        let clothes = encoded_variants(&value);
         let (way, written) = way.get(&clothes);
         let rest = rest(&scanner, &format!("before {written} after"));
-        prop_assert!(rest.contains('\u{25a0}') && readable(&value, &rest) < 8, "{way}: {rest}");
+        prop_assert!(rest.contains('\u{25a0}') && longest_readable_part(&value, &rest) < 8, "{way}: {rest}");
     }
 
     #[test]

@@ -97,7 +97,7 @@ fn known_values_are_found_as_they_are_and_encoded() {
 #[test]
 fn a_rule_of_the_user_that_cannot_be_built_is_an_error_with_its_name() {
     for pattern in ["(unclosed", "(a{500}){500}{500}", "(?=look)ahead"] {
-        let extra = vec![SecretRule::pattern("mine", pattern)];
+        let extra = vec![SecretRule::from_pattern("mine", pattern)];
         let error =
             Scanner::new(ScannerOptions { extra, ..ScannerOptions::default() }).unwrap_err();
         assert!(error.to_string().contains("`mine`"), "{error}");
@@ -106,7 +106,7 @@ fn a_rule_of_the_user_that_cannot_be_built_is_an_error_with_its_name() {
 
 #[test]
 fn rules_of_the_user_need_no_keyword_and_can_be_switched_off() {
-    let rule = || SecretRule::pattern("ticket", r"\bTICKET-(\d{6})\b");
+    let rule = || SecretRule::from_pattern("ticket", r"\bTICKET-(\d{6})\b");
     let text = b"see TICKET-123456 there";
     let scanner =
         Scanner::new(ScannerOptions { extra: vec![rule()], ..ScannerOptions::default() }).unwrap();

@@ -2,13 +2,13 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, os::unix::net::UnixListener};
 
-use gnoma_serve::{ConnectError, Place, PlaceError, connect};
+use gnoma_serve::{ConnectError, Place, PlaceError, connect_to_server};
 use tempfile::TempDir;
 
 use super::support::Served;
 
 fn place(folder: &TempDir) -> Place {
-    Place::of(folder.path().to_str(), None)
+    Place::from_dirs(folder.path().to_str(), None)
 }
 
 #[tokio::test]
@@ -18,14 +18,17 @@ async fn a_stale_socket_is_taken_over() {
     fs::create_dir(place.folder()).unwrap();
     fs::set_permissions(place.folder(), fs::Permissions::from_mode(0o700)).unwrap();
     // What a server leaves that was killed.
-    drop(UnixListener::bind(place.socket()).unwrap());
+    drop(UnixListener::bind(place.socket_path()).unwrap());
     fs::write(place.folder().join("server.lock"), "99999\n").unwrap();
-    assert!(matches!(connect(&place.socket(), "t", "c").await, Err(ConnectError::NotRunning)));
+    assert!(matches!(
+        connect_to_server(&place.socket_path(), "t", "c").await,
+        Err(ConnectError::NotRunning)
+    ));
     let held = place.listen().unwrap();
-    let mode = fs::metadata(place.socket()).unwrap().permissions().mode();
+    let mode = fs::metadata(place.socket_path()).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
     drop(held);
-    assert!(!place.socket().exists(), "a server takes its socket along");
+    assert!(!place.socket_path().exists(), "a server takes its socket along");
     place.listen().unwrap();
 }
 
@@ -47,7 +50,7 @@ async fn a_folder_that_others_may_open_is_refused() {
     for mode in [0o755, 0o750, 0o701, 0o770] {
         fs::set_permissions(place.folder(), fs::Permissions::from_mode(mode)).unwrap();
         assert!(matches!(place.listen(), Err(PlaceError::NotOwn(_))), "{mode:o}");
-        assert!(!place.socket().exists());
+        assert!(!place.socket_path().exists());
     }
     fs::remove_dir_all(place.folder()).unwrap();
     let other = TempDir::new().unwrap();

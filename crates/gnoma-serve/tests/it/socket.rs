@@ -134,8 +134,8 @@ async fn one_connection_too_many_is_told_so() {
 #[tokio::test]
 async fn a_client_cannot_tell_that_the_host_is_behind_a_socket() {
     let served = Served::new();
-    let mut client = gnoma_serve::connect(&served.socket(), "test", "c").await.unwrap();
-    let asked = client.request(None, Request::List).unwrap();
+    let mut client = gnoma_serve::connect_to_server(&served.socket(), "test", "c").await.unwrap();
+    let asked = client.send_request(None, Request::List).unwrap();
     let message = timeout(MAX_WAIT, client.next()).await.unwrap();
     let result = Ok(Reply::Live(Vec::new()));
     assert_eq!(message, Some(ServerMessage::Reply { id: asked, result }));

@@ -14,7 +14,7 @@ use gnoma_core::{
     },
     store::SessionId,
 };
-use gnoma_serve::{Line, LineReader, Place, Server, codec, serve};
+use gnoma_serve::{Line, LineReader, Place, Server, codec, serve_clients};
 use tempfile::TempDir;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -37,8 +37,8 @@ impl Server for FakeHost {
         "gnoma test".to_owned()
     }
 
-    fn connect(&self, _: &str) -> Client {
-        let (client, peer) = Client::pair();
+    fn connect_client(&self, _: &str) -> Client {
+        let (client, peer) = Client::new_pair();
         self.connections.lock().unwrap().spawn(attend(peer));
         client
     }
@@ -86,15 +86,17 @@ pub(crate) struct Served {
 impl Served {
     pub(crate) fn new() -> Self {
         let folder = TempDir::new().unwrap();
-        let place = Place::of(folder.path().to_str(), None);
+        let place = Place::from_dirs(folder.path().to_str(), None);
         let held = place.listen().unwrap();
         let mut serving = JoinSet::new();
-        serving.spawn(async move { serve(&held.listener, Arc::new(FakeHost::default())).await });
+        serving.spawn(
+            async move { serve_clients(&held.listener, Arc::new(FakeHost::default())).await },
+        );
         Self { place, folder, _serving: serving }
     }
 
     pub(crate) fn socket(&self) -> PathBuf {
-        self.place.socket()
+        self.place.socket_path()
     }
 
     /// A connection that has said nothing.
@@ -155,11 +157,11 @@ impl Raw {
     }
 
     pub(crate) async fn greeting(&mut self) -> Greeting {
-        codec::greeting(&self.line().await.expect("no greeting")).unwrap()
+        codec::parse_greeting(&self.line().await.expect("no greeting")).unwrap()
     }
 
     pub(crate) async fn reply(&mut self) -> (RequestId, Result<Reply, RequestError>) {
-        match codec::message(&self.line().await.expect("no reply")).unwrap().unwrap() {
+        match codec::parse_message(&self.line().await.expect("no reply")).unwrap().unwrap() {
             ServerMessage::Reply { id, result } => (id, result),
             other => panic!("{other:?}"),
         }

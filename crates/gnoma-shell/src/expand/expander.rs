@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::braces;
 use super::field::Field;
-use super::join::{ExpandedPiece, join};
+use super::join::{ExpandedPiece, join_pieces};
 use super::place::Folders;
 use super::value::Value;
 use crate::facts::FilePlace;
@@ -35,56 +35,56 @@ pub(crate) struct Expander<'a> {
 
 impl Expander<'_> {
     /// Expands a word to the words that a command gets in its place.
-    pub(crate) fn fields(&mut self, word: &Word) -> Vec<Field> {
-        let written = word.span.of(self.text).to_owned();
-        let Some(alternatives) = self.alternatives(&word.parts) else {
-            return vec![Field::unknown(&written)];
+    pub(crate) fn expand_fields(&mut self, word: &Word) -> Vec<Field> {
+        let written = word.span.text_in(self.text).to_owned();
+        let Some(alternatives) = self.expand_alternatives(&word.parts) else {
+            return vec![Field::unknown_word(&written)];
         };
         let mut fields = Vec::new();
         for pieces in alternatives {
-            join(pieces, &written, &mut fields);
+            join_pieces(pieces, &written, &mut fields);
         }
         fields
     }
 
     /// Expands a word where it stays one word: after `=`, `<` and the like. Braces and patterns stay as they are.
-    pub(crate) fn single(&mut self, word: &Word) -> Field {
-        self.single_of(&word.parts, word.span.of(self.text))
+    pub(crate) fn expand_single(&mut self, word: &Word) -> Field {
+        self.single_of(&word.parts, word.span.text_in(self.text))
     }
 
     fn single_of(&mut self, parts: &[WordPart], written: &str) -> Field {
         let mut pieces = vec![ExpandedPiece::Text(String::new())];
         for part in parts {
-            match self.pieces(part, true) {
+            match self.expand_part(part, true) {
                 Some(more) => pieces.extend(more),
                 None => pieces.push(ExpandedPiece::Unknown { quoted: true }),
             }
         }
         let mut fields = Vec::new();
-        join(pieces, written, &mut fields);
+        join_pieces(pieces, written, &mut fields);
         match fields.pop() {
             Some(field) if fields.is_empty() => field,
-            _ => Field::begins(written, ""),
+            _ => Field::from_known_start(written, ""),
         }
     }
 
     /// All ways to choose among the braces of a word; `None` when there are too many.
-    fn alternatives(&mut self, parts: &[WordPart]) -> Option<Vec<Vec<ExpandedPiece>>> {
+    fn expand_alternatives(&mut self, parts: &[WordPart]) -> Option<Vec<Vec<ExpandedPiece>>> {
         let mut all: Vec<Vec<ExpandedPiece>> = vec![Vec::new()];
         for part in parts {
             let choices: Vec<Vec<ExpandedPiece>> = match &part.kind {
                 WordPartKind::BraceList(words) => {
                     let mut choices = Vec::new();
                     for word in words {
-                        choices.extend(self.alternatives(&word.parts)?);
+                        choices.extend(self.expand_alternatives(&word.parts)?);
                     }
                     choices
                 }
-                WordPartKind::BraceRange(range) => braces::range(range, MAX_ALTERNATIVES)?
+                WordPartKind::BraceRange(range) => braces::expand_range(range, MAX_ALTERNATIVES)?
                     .into_iter()
                     .map(|text| vec![ExpandedPiece::Text(text)])
                     .collect(),
-                _ => vec![self.pieces(part, false)?],
+                _ => vec![self.expand_part(part, false)?],
             };
             if all.len().saturating_mul(choices.len()) > MAX_ALTERNATIVES {
                 return None;
@@ -105,8 +105,12 @@ impl Expander<'_> {
     }
 
     /// Expands one part of a word; `quoted` if the part is neither split nor a pattern.
-    pub(super) fn pieces(&mut self, part: &WordPart, quoted: bool) -> Option<Vec<ExpandedPiece>> {
-        let written = || part.span.of(self.text).to_owned();
+    pub(super) fn expand_part(
+        &mut self,
+        part: &WordPart,
+        quoted: bool,
+    ) -> Option<Vec<ExpandedPiece>> {
+        let written = || part.span.text_in(self.text).to_owned();
         Some(match &part.kind {
             WordPartKind::Literal(text)
             | WordPartKind::SingleQuoted(text)
@@ -116,17 +120,17 @@ impl Expander<'_> {
             WordPartKind::DoubleQuoted(parts) => {
                 let mut pieces = vec![ExpandedPiece::Text(String::new())];
                 for part in parts {
-                    pieces.extend(self.pieces(part, true)?);
+                    pieces.extend(self.expand_part(part, true)?);
                 }
                 pieces
             }
             WordPartKind::Glob(text) if quoted => vec![ExpandedPiece::Text(text.clone())],
             WordPartKind::Glob(text) => vec![ExpandedPiece::Glob(text.clone())],
             WordPartKind::ExtendedGlob { .. } if !quoted => vec![ExpandedPiece::Glob(written())],
-            WordPartKind::Tilde(user) => vec![self.tilde(user)],
-            WordPartKind::Parameter(parameter) => vec![self.parameter(parameter, quoted)],
+            WordPartKind::Tilde(user) => vec![self.expand_tilde(user)],
+            WordPartKind::Parameter(parameter) => vec![self.expand_parameter(parameter, quoted)],
             WordPartKind::Arithmetic(arithmetic) => {
-                self.arithmetic(arithmetic);
+                self.check_arithmetic(arithmetic);
                 vec![ExpandedPiece::Number]
             }
             WordPartKind::CommandSubstitution(_) => match self.listed_at(part.span) {

@@ -45,7 +45,7 @@ pub(crate) enum Field {
 
 impl Field {
     /// The word when it is certain.
-    pub(crate) fn known(&self) -> Option<&str> {
+    pub(crate) fn known_text(&self) -> Option<&str> {
         match self {
             Self::Known(text) => Some(text),
             Self::Pattern(_) | Self::OneOf { .. } | Self::Listed { .. } | Self::Unknown { .. } => {
@@ -55,7 +55,7 @@ impl Field {
     }
 
     /// Returns the text with which the word certainly begins.
-    pub(crate) fn start(&self) -> &str {
+    pub(crate) fn known_start(&self) -> &str {
         match self {
             Self::Known(text) => text,
             Self::Pattern(text) => {
@@ -68,7 +68,7 @@ impl Field {
 
     /// True if a program could take the word, or one of the words it becomes, for an option.
     pub(crate) fn may_be_option(&self) -> bool {
-        let start = self.start();
+        let start = self.known_start();
         match self {
             Self::Pattern(text) if begins_with_letter(text) => false,
             Self::Known(_) | Self::Pattern(_) => start.is_empty() || start.starts_with('-'),
@@ -90,7 +90,7 @@ impl Field {
     }
 
     /// All it can be, when these are few.
-    pub(crate) fn choices(&self) -> Option<Vec<&str>> {
+    pub(crate) fn possible_texts(&self) -> Option<Vec<&str>> {
         match self {
             Self::Known(text) => Some(vec![text]),
             Self::OneOf { choices, .. } => Some(choices.iter().map(String::as_str).collect()),
@@ -99,7 +99,7 @@ impl Field {
     }
 
     /// A word of which nothing is known.
-    pub(crate) fn unknown(written: &str) -> Self {
+    pub(crate) fn unknown_word(written: &str) -> Self {
         Self::Unknown {
             written: written.to_owned(),
             start: String::new(),
@@ -109,7 +109,7 @@ impl Field {
     }
 
     /// One word that begins with `start`.
-    pub(crate) fn begins(written: &str, start: &str) -> Self {
+    pub(crate) fn from_known_start(written: &str, start: &str) -> Self {
         Self::Unknown {
             written: written.to_owned(),
             start: start.to_owned(),
@@ -129,7 +129,7 @@ impl Field {
                 Self::OneOf { written: written.clone(), choices: choices? }
             }
             Self::Listed { written, start, .. } => {
-                Self::begins(written, start.strip_prefix(prefix)?)
+                Self::from_known_start(written, start.strip_prefix(prefix)?)
             }
             Self::Unknown { written, start, splits, .. } => Self::Unknown {
                 written: written.clone(),

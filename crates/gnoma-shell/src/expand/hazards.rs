@@ -25,9 +25,9 @@ impl Expander<'_> {
                 self.hazards.push(format!("`${{{name}@P}}` runs any `$( )` in the value"));
             }
             Operation::Substring { offset, length } => {
-                self.arithmetic(offset);
+                self.check_arithmetic(offset);
                 if let Some(length) = length {
-                    self.arithmetic(length);
+                    self.check_arithmetic(length);
                 }
             }
             Operation::Default(word)
@@ -36,12 +36,12 @@ impl Expander<'_> {
             | Operation::RemovePrefix(word)
             | Operation::RemoveSuffix(word)
             | Operation::ChangeCase(word) => {
-                self.single(word);
+                self.expand_single(word);
             }
             Operation::Replace { pattern, replacement } => {
-                self.single(pattern);
+                self.expand_single(pattern);
                 if let Some(replacement) = replacement {
-                    self.single(replacement);
+                    self.expand_single(replacement);
                 }
             }
             Operation::Value
@@ -54,15 +54,15 @@ impl Expander<'_> {
 
     /// A subscript is calculated, and a value in it may run commands.
     pub(crate) fn look_at_subscript(&mut self, subscript: &Word) {
-        let written = subscript.span.of(self.text).to_owned();
+        let written = subscript.span.text_in(self.text).to_owned();
         if !matches!(written.as_str(), "@" | "*") {
             self.calculate_parts(&subscript.parts, &written);
         }
     }
 
     /// Notes whether calculating might run something.
-    pub(crate) fn arithmetic(&mut self, arithmetic: &Arithmetic) {
-        let written = arithmetic.span.of(self.text).to_owned();
+    pub(crate) fn check_arithmetic(&mut self, arithmetic: &Arithmetic) {
+        let written = arithmetic.span.text_in(self.text).to_owned();
         self.calculate_parts(&arithmetic.parts, &written);
     }
 
@@ -71,7 +71,7 @@ impl Expander<'_> {
         let mut text = String::new();
         for part in parts {
             for piece in self
-                .pieces(part, true)
+                .expand_part(part, true)
                 .unwrap_or_else(|| vec![ExpandedPiece::Unknown { quoted: true }])
             {
                 match piece {
@@ -89,7 +89,7 @@ impl Expander<'_> {
                 }
             }
         }
-        self.calculate(&text);
+        self.check_expression(&text);
     }
 
     fn uncertain_number(&mut self, written: &str) {
@@ -99,7 +99,7 @@ impl Expander<'_> {
     }
 
     /// A text that is calculated: every name in it must have a plain number for a value.
-    pub(crate) fn calculate(&mut self, text: &str) {
+    pub(crate) fn check_expression(&mut self, text: &str) {
         if text.contains(['$', '`', '[']) {
             return self.uncertain_number(text);
         }
@@ -108,7 +108,7 @@ impl Expander<'_> {
             if name.starts_with(|c: char| c.is_ascii_digit()) {
                 continue;
             }
-            let plain = self.value(name).is_some_and(|value| value.is_number());
+            let plain = self.variable_value(name).is_some_and(|value| value.is_number());
             if !plain {
                 return self.uncertain_number(text);
             }

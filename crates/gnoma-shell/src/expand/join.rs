@@ -29,7 +29,7 @@ pub(super) enum ExpandedPiece {
 }
 
 /// Joins pieces to the words they become.
-pub(super) fn join(pieces: Vec<ExpandedPiece>, written: &str, fields: &mut Vec<Field>) {
+pub(super) fn join_pieces(pieces: Vec<ExpandedPiece>, written: &str, fields: &mut Vec<Field>) {
     let mut given = pieces
         .iter()
         .filter(|piece| !matches!(piece, ExpandedPiece::Text(text) if text.is_empty()));
@@ -37,7 +37,7 @@ pub(super) fn join(pieces: Vec<ExpandedPiece>, written: &str, fields: &mut Vec<F
         let (written, places) = (written.to_owned(), Arc::clone(places));
         return fields.push(Field::Listed { written, start: String::new(), places, exact: false });
     }
-    if let Some(choices) = choices(&pieces) {
+    if let Some(choices) = combine_choices(&pieces) {
         return fields.push(Field::OneOf { written: written.to_owned(), choices });
     }
     let mut open = OpenField::default();
@@ -55,14 +55,14 @@ pub(super) fn join(pieces: Vec<ExpandedPiece>, written: &str, fields: &mut Vec<F
             }
             ExpandedPiece::Listed { single, .. } => open.close_off(false, !single),
             ExpandedPiece::Unknown { quoted } => open.close_off(false, !quoted),
-            ExpandedPiece::Loose(text) => open.split(&text, written, fields),
+            ExpandedPiece::Loose(text) => open.push_split(&text, written, fields),
         }
     }
     open.finish(written, fields);
 }
 
 /// All texts that certain pieces can become, when one of these is not the same each time.
-fn choices(pieces: &[ExpandedPiece]) -> Option<Vec<String>> {
+fn combine_choices(pieces: &[ExpandedPiece]) -> Option<Vec<String>> {
     let mut all = vec![String::new()];
     for piece in pieces {
         let texts = match piece {
@@ -104,7 +104,7 @@ impl OpenField {
     }
 
     /// Adds a value outside of quotes: blanks in it end words.
-    fn split(&mut self, value: &str, written: &str, fields: &mut Vec<Field>) {
+    fn push_split(&mut self, value: &str, written: &str, fields: &mut Vec<Field>) {
         for (at, word) in value.split([' ', '\t', '\n']).enumerate() {
             if at > 0 {
                 self.finish(written, fields);

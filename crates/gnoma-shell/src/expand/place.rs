@@ -27,23 +27,23 @@ impl Folders {
     }
 
     /// Some folder that is not known, for a command line that starts where this one does.
-    pub(crate) fn unknown(&self) -> Self {
+    pub(crate) fn to_unknown(&self) -> Self {
         Self { possible: Vec::new(), solid: Arc::clone(&self.solid) }
     }
 
     /// The folder when there is only one.
-    pub(crate) fn only(&self) -> Option<&Path> {
-        if self.possible.len() == 1 { self.likely() } else { None }
+    pub(crate) fn only_folder(&self) -> Option<&Path> {
+        if self.possible.len() == 1 { self.likely_folder() } else { None }
     }
 
     /// The most likely folder where any other would be the one it all began in.
-    pub(crate) fn likely(&self) -> Option<&Path> {
+    pub(crate) fn likely_folder(&self) -> Option<&Path> {
         let (first, rest) = self.possible.split_first()?;
         rest.iter().all(|folder| **folder == *self.solid).then_some(first)
     }
 
     /// Either these or `other`.
-    pub(crate) fn or(&mut self, other: &Self) {
+    pub(crate) fn merge_with(&mut self, other: &Self) {
         if self.possible.is_empty() || other.possible.is_empty() {
             self.possible.clear();
             return;
@@ -59,18 +59,21 @@ impl Folders {
     }
 
     /// Returns the folders in which a program works that is told to work in `text`.
-    pub(crate) fn enter(&self, field: &Field) -> Self {
-        let paths =
-            field.choices().map(|texts| self.each(&texts, |text, cwd| self.path(text, cwd)));
-        self.at(paths.unwrap_or_default())
+    pub(crate) fn enter_folder(&self, field: &Field) -> Self {
+        let paths = field
+            .possible_texts()
+            .map(|texts| self.map_folders(&texts, |text, cwd| self.absolute_path(text, cwd)));
+        self.with_possible(paths.unwrap_or_default())
     }
 
     /// Returns the folders to which `cd` goes: `..` is taken from the text.
-    pub(crate) fn go(&self, texts: &[&str]) -> Self {
-        self.at(self.each(texts, |text, cwd| Some(tidy(&joined(text, cwd)?))))
+    pub(crate) fn change_folder(&self, texts: &[&str]) -> Self {
+        self.with_possible(
+            self.map_folders(texts, |text, cwd| Some(normalize_path(&join_path(text, cwd)?))),
+        )
     }
 
-    fn at(&self, mut possible: Vec<PathBuf>) -> Self {
+    fn with_possible(&self, mut possible: Vec<PathBuf>) -> Self {
         if possible.len() > MAX_FOLDERS {
             possible.clear();
         }
@@ -88,13 +91,17 @@ impl Folders {
     }
 
     /// Returns the places that `field` points to.
-    pub(crate) fn places(&self, field: &Field) -> Vec<FilePlace> {
+    pub(crate) fn resolve_places(&self, field: &Field) -> Vec<FilePlace> {
         let found = match field {
-            Field::Pattern(text) => self.each(&[text], |text, cwd| self.pattern(text, cwd)),
+            Field::Pattern(text) => {
+                self.map_folders(&[text], |text, cwd| self.pattern_place(text, cwd))
+            }
             _ => field
-                .choices()
+                .possible_texts()
                 .map(|texts| {
-                    self.each(&texts, |text, cwd| self.path(text, cwd).map(FilePlace::Path))
+                    self.map_folders(&texts, |text, cwd| {
+                        self.absolute_path(text, cwd).map(FilePlace::Path)
+                    })
                 })
                 .unwrap_or_default(),
         };
@@ -102,22 +109,22 @@ impl Folders {
     }
 
     /// Returns the folders themselves as places.
-    pub(crate) fn here(&self) -> Vec<FilePlace> {
-        self.places(&Field::Known(".".to_owned()))
+    pub(crate) fn current_places(&self) -> Vec<FilePlace> {
+        self.resolve_places(&Field::Known(".".to_owned()))
     }
 
     /// Everything below the folders that `text` names.
-    pub(crate) fn below(&self, text: &str) -> Vec<FilePlace> {
+    pub(crate) fn places_below(&self, text: &str) -> Vec<FilePlace> {
         let all = |text: &str, cwd: Option<&Path>| {
-            let base = self.path(text, cwd)?;
+            let base = self.absolute_path(text, cwd)?;
             let pattern = format!("{}/**", base.display()).replacen("//", "/", 1);
             Some(FilePlace::Pattern { base, pattern })
         };
-        self.each(&[text], all)
+        self.map_folders(&[text], all)
     }
 
     /// Returns the result of each text in each folder; empty if one of them has no result.
-    fn each<T: PartialEq>(
+    fn map_folders<T: PartialEq>(
         &self,
         texts: &[&str],
         of: impl Fn(&str, Option<&Path>) -> Option<T>,
@@ -139,8 +146,8 @@ impl Folders {
     }
 
     /// An absolute path; `None` when it is relative to an unknown folder.
-    fn path(&self, text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
-        let path = joined(text, cwd)?;
+    fn absolute_path(&self, text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
+        let path = join_path(text, cwd)?;
         let mut clean = PathBuf::from("/");
         for component in path.components() {
             match component {
@@ -156,8 +163,8 @@ impl Folders {
     }
 
     /// A pattern with the folder it certainly stays in; none when a part after a wildcard may lead out.
-    fn pattern(&self, text: &str, cwd: Option<&Path>) -> Option<FilePlace> {
-        let certain = Field::Pattern(text.to_owned()).start().len();
+    fn pattern_place(&self, text: &str, cwd: Option<&Path>) -> Option<FilePlace> {
+        let certain = Field::Pattern(text.to_owned()).known_start().len();
         let folder_end = text.get(..certain)?.rfind('/').map_or(0, |slash| slash + 1);
         let (folder, rest) = text.split_at_checked(folder_end)?;
         let leads_out =
@@ -165,19 +172,19 @@ impl Folders {
         if rest.split('/').any(leads_out) {
             return None;
         }
-        let base = self.path(if folder.is_empty() { "." } else { folder }, cwd)?;
+        let base = self.absolute_path(if folder.is_empty() { "." } else { folder }, cwd)?;
         let pattern = format!("{}/{rest}", base.display()).replacen("//", "/", 1);
         Some(FilePlace::Pattern { base, pattern })
     }
 }
 
-fn joined(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
+fn join_path(text: &str, cwd: Option<&Path>) -> Option<PathBuf> {
     let path = Path::new(text);
     if path.is_absolute() { Some(path.to_owned()) } else { Some(cwd?.join(path)) }
 }
 
 /// `path` with every `..` taken out, as if there were no links.
-pub(crate) fn tidy(path: &Path) -> PathBuf {
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     let mut tidy = PathBuf::from("/");
     for component in path.components() {
         match component {

@@ -35,7 +35,7 @@ impl Value {
     }
 
     /// Returns the value that is known if either this or `other` may be true.
-    pub(crate) fn or(&self, other: &Self) -> Self {
+    pub(crate) fn merge_with(&self, other: &Self) -> Self {
         if self == other {
             return self.clone();
         }
@@ -67,7 +67,7 @@ impl Value {
     }
 
     /// Returns the known value of a variable that gets the expansion of `field`, as one word.
-    pub(crate) fn of(field: &Field) -> Self {
+    pub(crate) fn from_field(field: &Field) -> Self {
         match field {
             Field::Known(text) => Self::Text(text.clone()),
             Field::Pattern(pattern) => Self::Match(pattern.clone()),

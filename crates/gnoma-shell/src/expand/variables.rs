@@ -16,10 +16,10 @@ fn stays_whole(text: &str) -> bool {
 }
 
 impl Expander<'_> {
-    pub(super) fn tilde(&self, user: &str) -> ExpandedPiece {
+    pub(super) fn expand_tilde(&self, user: &str) -> ExpandedPiece {
         let known = match user {
             "" => self.home.map(PathBuf::as_path),
-            "+" => self.folders.only(),
+            "+" => self.folders.only_folder(),
             _ => None,
         };
         known.and_then(Path::to_str).map_or(ExpandedPiece::Unknown { quoted: true }, |path| {
@@ -27,7 +27,11 @@ impl Expander<'_> {
         })
     }
 
-    pub(super) fn parameter(&mut self, parameter: &Parameter, quoted: bool) -> ExpandedPiece {
+    pub(super) fn expand_parameter(
+        &mut self,
+        parameter: &Parameter,
+        quoted: bool,
+    ) -> ExpandedPiece {
         let name = parameter.name.as_str();
         if looks_secret(name) && !matches!(parameter.operation, Operation::Length) {
             self.secrets.push(name.to_owned());
@@ -35,7 +39,7 @@ impl Expander<'_> {
         self.look_at_hazards(parameter);
         match (&parameter.operation, &parameter.subscript) {
             (Operation::Length, _) => ExpandedPiece::Number,
-            (Operation::Value, None) if !parameter.indirect => match self.value(name) {
+            (Operation::Value, None) if !parameter.indirect => match self.variable_value(name) {
                 Some(Value::Text(text)) if quoted => ExpandedPiece::Text(text),
                 Some(Value::Text(text)) => ExpandedPiece::Loose(text),
                 Some(Value::Number) => ExpandedPiece::Number,
@@ -57,14 +61,14 @@ impl Expander<'_> {
     }
 
     /// Returns the known value of a variable; `IFS` itself is never put in.
-    pub(super) fn value(&self, name: &str) -> Option<Value> {
+    pub(super) fn variable_value(&self, name: &str) -> Option<Value> {
         let path = |path: &Path| path.to_str().map(|text| Value::Text(text.to_owned()));
         match (self.variables.get(name), name) {
             // These the shell sets by itself.
             (_, "IFS" | "_" | "REPLY" | "MAPFILE" | "COPROC") => None,
             (Some(value), _) => Some(value.clone()),
             (None, "HOME") => self.home.and_then(|home| path(home)),
-            (None, "PWD") => self.folders.only().and_then(path),
+            (None, "PWD") => self.folders.only_folder().and_then(path),
             (None, name) => NUMBERS.contains(&name).then_some(Value::Number),
         }
     }

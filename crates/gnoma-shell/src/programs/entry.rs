@@ -191,13 +191,13 @@ impl ProgramEntry {
     /// Reads the lines of one entry; what is wrong in them is left out (a test says there is nothing).
     pub(crate) fn decode(block: &'static str) -> Self {
         let mut entry = Self::default();
-        for line in lines(block) {
+        for line in entry_lines(block) {
             entry.take_line(line);
         }
         entry
     }
 
-    pub(crate) fn is(&self, wanted: Trait) -> bool {
+    pub(crate) fn has_trait(&self, wanted: Trait) -> bool {
         self.traits.contains(&wanted)
     }
 
@@ -215,14 +215,14 @@ impl ProgramEntry {
         match key {
             "also" => true,
             "options" => words.all(|word| self.take_option(word)),
-            "like" => all(&mut self.like, words, Some),
-            "text-by" => all(&mut self.text_by, words, Some),
-            "is" => all(&mut self.traits, words, trait_of),
-            "does" => all(&mut self.does, words, does_of),
+            "like" => extend_parsed(&mut self.like, words, Some),
+            "text-by" => extend_parsed(&mut self.text_by, words, Some),
+            "is" => extend_parsed(&mut self.traits, words, trait_of),
+            "does" => extend_parsed(&mut self.does, words, does_of),
             "operands" => self.take_operands(words),
-            "default" => one(&mut self.default, words.next().and_then(role_of)),
-            "risk" => one(&mut self.risk, words.next().and_then(risk_of)),
-            "by" => one(&mut self.by, words.next()),
+            "default" => store_value(&mut self.default, words.next().and_then(role_of)),
+            "risk" => store_value(&mut self.risk, words.next().and_then(risk_of)),
+            "by" => store_value(&mut self.by, words.next()),
             "style" => words.next().and_then(style_of).map(|style| self.style = style).is_some(),
             _ => false,
         }
@@ -273,24 +273,24 @@ impl ProgramEntry {
 }
 
 /// Names of an entry: those in its first line and those of `also`.
-pub(crate) fn names(block: &'static str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn entry_names(block: &'static str) -> impl Iterator<Item = &'static str> {
     let title = block.split_once(']').map_or("", |(title, _)| title);
-    let also = lines(block).filter_map(|line| line.strip_prefix("also:"));
+    let also = entry_lines(block).filter_map(|line| line.strip_prefix("also:"));
     std::iter::once(title).chain(also.flat_map(|line| line.split('|'))).map(str::trim)
 }
 
 /// Lines of an entry that are not understood.
 #[cfg(test)]
-pub(crate) fn unreadable(block: &'static str) -> Vec<&'static str> {
+pub(crate) fn unreadable_lines(block: &'static str) -> Vec<&'static str> {
     let mut entry = ProgramEntry::default();
-    lines(block).filter(|line| !entry.take_line(line)).collect()
+    entry_lines(block).filter(|line| !entry.take_line(line)).collect()
 }
 
-fn lines(block: &'static str) -> impl Iterator<Item = &'static str> {
+fn entry_lines(block: &'static str) -> impl Iterator<Item = &'static str> {
     block.lines().skip(1).filter(|line| !line.is_empty() && !line.starts_with('#'))
 }
 
-fn all<T>(
+fn extend_parsed<T>(
     into: &mut Vec<T>,
     words: impl Iterator<Item = &'static str>,
     read: impl Fn(&'static str) -> Option<T>,
@@ -301,7 +301,7 @@ fn all<T>(
     into.len() == before + count
 }
 
-fn one<T>(into: &mut Option<T>, value: Option<T>) -> bool {
+fn store_value<T>(into: &mut Option<T>, value: Option<T>) -> bool {
     *into = value;
     into.is_some()
 }

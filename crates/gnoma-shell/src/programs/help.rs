@@ -15,7 +15,7 @@ const MAX_COMMAND_WORDS: usize = 3;
 /// Word to the programs that print and end for it.
 static PROGRAMS: LazyLock<HashMap<&'static str, HashSet<&'static str>>> = LazyLock::new(|| {
     let mut programs: HashMap<_, HashSet<_>> = HashMap::new();
-    for (words, names) in lines() {
+    for (words, names) in help_lines() {
         let words = if words == OF_COMMANDS { vec![words] } else { words.split(' ').collect() };
         for word in words {
             programs.entry(word).or_default().extend(names.split_whitespace());
@@ -24,7 +24,7 @@ static PROGRAMS: LazyLock<HashMap<&'static str, HashSet<&'static str>>> = LazyLo
     programs
 });
 
-fn lines() -> impl Iterator<Item = (&'static str, &'static str)> {
+fn help_lines() -> impl Iterator<Item = (&'static str, &'static str)> {
     let lines = LIST.lines().filter(|line| !line.starts_with('#'));
     lines.filter_map(|line| line.split_once(": "))
 }
@@ -72,9 +72,9 @@ mod tests {
     #[test]
     fn every_line_names_words_and_programs() {
         let all = LIST.lines().filter(|line| !line.is_empty() && !line.starts_with('#')).count();
-        assert_eq!(lines().count(), all);
+        assert_eq!(help_lines().count(), all);
         let is_word = |word: &str| word.starts_with('-') && word.len() > 1;
-        for (words, names) in lines() {
+        for (words, names) in help_lines() {
             assert!(words == OF_COMMANDS || words.split(' ').all(is_word), "{words}");
             assert!(names.split_whitespace().next().is_some(), "{words}");
         }

@@ -31,8 +31,8 @@ static TABLES: LazyLock<[String; 7]> = LazyLock::new(|| {
 /// Name or command (`git log`) to the lines that describe it.
 static INDEX: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
     let mut index = HashMap::new();
-    for block in TABLES.iter().flat_map(|table| blocks(table)) {
-        for name in entry::names(block) {
+    for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
+        for name in entry::entry_names(block) {
             index.entry(name).or_insert(block);
         }
     }
@@ -40,12 +40,12 @@ static INDEX: LazyLock<HashMap<&'static str, &'static str>> = LazyLock::new(|| {
 });
 
 /// Blocks of a table: from one `[name]` line to the next.
-fn blocks(table: &'static str) -> impl Iterator<Item = &'static str> {
+fn table_blocks(table: &'static str) -> impl Iterator<Item = &'static str> {
     table.split("\n[").skip(1)
 }
 
 /// Returns the known facts about the program or command `name`.
-pub(crate) fn find(name: &str) -> Option<ProgramEntry> {
+pub(crate) fn find_entry(name: &str) -> Option<ProgramEntry> {
     let block = INDEX.get(name)?;
     let mut entry = ProgramEntry::decode(block);
     for shared in std::mem::take(&mut entry.like) {
@@ -69,9 +69,9 @@ mod tests {
 
     #[test]
     fn every_line_of_every_table_is_understood() {
-        assert!(TABLES.iter().all(|table| blocks(table).next().is_some()));
-        for block in TABLES.iter().flat_map(|table| blocks(table)) {
-            let wrong = entry::unreadable(block);
+        assert!(TABLES.iter().all(|table| table_blocks(table).next().is_some()));
+        for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
+            let wrong = entry::unreadable_lines(block);
             assert!(wrong.is_empty(), "{wrong:?} in [{block}");
         }
     }
@@ -79,8 +79,8 @@ mod tests {
     #[test]
     fn every_name_is_described_once() {
         let mut seen = HashSet::new();
-        for block in TABLES.iter().flat_map(|table| blocks(table)) {
-            for name in entry::names(block) {
+        for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
+            for name in entry::entry_names(block) {
                 assert!(seen.insert(name), "[{name}] stands twice");
                 assert!(!name.is_empty() && !name.ends_with("-none"), "[{name}]");
             }
@@ -89,7 +89,7 @@ mod tests {
 
     #[test]
     fn every_shared_set_exists() {
-        for block in TABLES.iter().flat_map(|table| blocks(table)) {
+        for block in TABLES.iter().flat_map(|table| table_blocks(table)) {
             for shared in ProgramEntry::decode(block).like {
                 assert!(INDEX.contains_key(shared), "{shared}");
             }

@@ -33,7 +33,7 @@ pub(crate) struct SortedWords {
 }
 
 impl SortedWords {
-    pub(crate) fn has(&self, names: &[&str]) -> bool {
+    pub(crate) fn has_option(&self, names: &[&str]) -> bool {
         self.options.iter().any(|given| names.contains(&given.name.as_str()))
     }
 
@@ -43,7 +43,7 @@ impl SortedWords {
 
     /// The one operand's constant text at `at`.
     pub(crate) fn operand(&self, at: usize) -> Option<&str> {
-        self.operands.get(at).and_then(Field::known)
+        self.operands.get(at).and_then(Field::known_text)
     }
 }
 
@@ -51,7 +51,7 @@ impl SortedWords {
 pub(crate) fn sort_words(entry: &ProgramEntry, words: &[Field]) -> SortedWords {
     let mut sorter = Sorter { entry, sorted: SortedWords::default(), words: words.iter() };
     while let Some(word) = sorter.words.next() {
-        if !sorter.take(word) {
+        if !sorter.sort_word(word) {
             break;
         }
     }
@@ -66,8 +66,8 @@ struct Sorter<'a> {
 
 impl Sorter<'_> {
     /// Takes one word and the values it needs. False when the rest was taken too.
-    fn take(&mut self, word: &Field) -> bool {
-        let Some(text) = word.known().filter(|_| self.entry.style != Style::Plain) else {
+    fn sort_word(&mut self, word: &Field) -> bool {
+        let Some(text) = word.known_text().filter(|_| self.entry.style != Style::Plain) else {
             return self.take_operand(word);
         };
         if text == "--" {
@@ -84,15 +84,15 @@ impl Sorter<'_> {
     }
 
     fn take_operand(&mut self, word: &Field) -> bool {
-        let safe = self.entry.is(Trait::Safe) || self.entry.is(Trait::Loose);
-        if !safe && word.known().is_none() && word.may_be_option() {
-            self.strange(format!("`{word}` may be an option"));
+        let safe = self.entry.has_trait(Trait::Safe) || self.entry.has_trait(Trait::Loose);
+        if !safe && word.known_text().is_none() && word.may_be_option() {
+            self.record_strange(format!("`{word}` may be an option"));
         }
-        if word.known().is_some_and(|text| text.len() > 1 && text.starts_with('+'))
-            && self.entry.is(Trait::Number)
+        if word.known_text().is_some_and(|text| text.len() > 1 && text.starts_with('+'))
+            && self.entry.has_trait(Trait::Number)
             && !safe
         {
-            self.strange(format!("`{word}` is one of the program's commands"));
+            self.record_strange(format!("`{word}` is one of the program's commands"));
         }
         self.sorted.operands.push(word.clone());
         if self.entry.style == Style::First {
@@ -107,12 +107,13 @@ impl Sorter<'_> {
             self.take_long(long, text);
         } else if let Some(short) = text.strip_prefix('-') {
             let is_number = short.bytes().all(|byte| byte.is_ascii_digit());
-            if is_number && self.entry.is(Trait::Number) {
+            if is_number && self.entry.has_trait(Trait::Number) {
                 return;
             }
             let named = short.split('=').next().unwrap_or(short);
-            let may_be_long = self.entry.is(Trait::LongSingle) && named.len() > 1;
-            if self.entry.style == Style::Single || may_be_long && self.find(named).is_some() {
+            let may_be_long = self.entry.has_trait(Trait::LongSingle) && named.len() > 1;
+            if self.entry.style == Style::Single || may_be_long && self.find_option(named).is_some()
+            {
                 self.take_long(short, text);
             } else {
                 self.take_bundle(short, text);
@@ -125,10 +126,10 @@ impl Sorter<'_> {
             Some((name, value)) => (name, Some(value)),
             None => (long, None),
         };
-        let Some(spec) = self.find(name).filter(|spec| self.is_long(spec)) else {
+        let Some(spec) = self.find_option(name).filter(|spec| self.is_long(spec)) else {
             return self.take_unknown_long(name, joined, text);
         };
-        self.give(&spec, joined);
+        self.record_option(&spec, joined);
     }
 
     /// An option that is not listed: perhaps the beginning of one that is.
@@ -137,30 +138,30 @@ impl Sorter<'_> {
         let mut candidates = self.entry.options.iter().filter(fits);
         let only = candidates.next().filter(|_| candidates.next().is_none()).cloned();
         if let Some(spec) = only.filter(|_| !name.is_empty()) {
-            self.give(&spec, joined);
-            self.strange(format!("option `{text}` is abbreviated"));
+            self.record_option(&spec, joined);
+            self.record_strange(format!("option `{text}` is abbreviated"));
         } else {
-            self.strange(format!("unknown option `{text}`"));
+            self.record_strange(format!("unknown option `{text}`"));
         }
     }
 
     fn take_bundle(&mut self, bundle: &str, text: &str) {
         for (at, letter) in bundle.char_indices() {
             let end = at + letter.len_utf8();
-            let Some(spec) = bundle.get(at..end).and_then(|name| self.find(name)) else {
-                return self.strange(format!("unknown option `{text}`"));
+            let Some(spec) = bundle.get(at..end).and_then(|name| self.find_option(name)) else {
+                return self.record_strange(format!("unknown option `{text}`"));
             };
             let rest = bundle.get(end..).filter(|rest| !rest.is_empty());
             if spec.takes == OptionValue::None {
-                self.give(&spec, None);
+                self.record_option(&spec, None);
             } else {
-                return self.give(&spec, rest);
+                return self.record_option(&spec, rest);
             }
         }
     }
 
     /// Records an option with its values: the joined one, else the words that follow.
-    fn give(&mut self, spec: &OptionSpec, joined: Option<&str>) {
+    fn record_option(&mut self, spec: &OptionSpec, joined: Option<&str>) {
         let wanted = match spec.takes {
             OptionValue::None | OptionValue::Joined => 0,
             OptionValue::One => usize::from(joined.is_none()),
@@ -170,16 +171,16 @@ impl Sorter<'_> {
             joined.map(|text| Field::Known(text.to_owned())).into_iter().collect();
         for _ in 0..wanted {
             let Some(value) = self.words.next() else {
-                self.strange(format!("option `{}` has no value", spec.name));
+                self.record_strange(format!("option `{}` has no value", spec.name));
                 break;
             };
             if value.may_be_many() {
-                self.strange(format!("`{value}` may be several words"));
+                self.record_strange(format!("`{value}` may be several words"));
             }
             values.push(value.clone());
         }
         if spec.takes == OptionValue::None && joined.is_some() {
-            self.strange(format!("option `{}` takes no value", spec.name));
+            self.record_strange(format!("option `{}` takes no value", spec.name));
         }
         self.sorted.options.push(GivenOption {
             name: spec.name.to_owned(),
@@ -189,7 +190,7 @@ impl Sorter<'_> {
         });
     }
 
-    fn find(&self, name: &str) -> Option<OptionSpec> {
+    fn find_option(&self, name: &str) -> Option<OptionSpec> {
         self.entry.options.iter().find(|spec| spec.name == name).cloned()
     }
 
@@ -198,8 +199,8 @@ impl Sorter<'_> {
         spec.name.chars().count() > 1 || self.entry.style == Style::Single
     }
 
-    fn strange(&mut self, why: String) {
-        if !self.entry.is(Trait::Loose) && !self.entry.is(Trait::Safe) {
+    fn record_strange(&mut self, why: String) {
+        if !self.entry.has_trait(Trait::Loose) && !self.entry.has_trait(Trait::Safe) {
             self.sorted.strange.push(why);
         }
     }

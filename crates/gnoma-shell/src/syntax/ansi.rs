@@ -10,7 +10,7 @@ impl Parser<'_> {
         let from = self.at;
         loop {
             match self.bump_raw() {
-                None => return Err(self.unterminated(start, "`$'`")),
+                None => return Err(self.unterminated_error(start, "`$'`")),
                 Some('\\') => {
                     self.bump_raw();
                 }
@@ -19,11 +19,11 @@ impl Parser<'_> {
             }
         }
         let written = self.text.get(from..self.at - 1).unwrap_or_default();
-        Ok(decode(written))
+        Ok(decode_ansi(written))
     }
 }
 
-fn decode(written: &str) -> Option<String> {
+fn decode_ansi(written: &str) -> Option<String> {
     let mut bytes = Vec::new();
     let mut rest = written;
     while let Some(at) = rest.find('\\') {
@@ -51,17 +51,17 @@ fn decode_escape<'a>(escape: &'a str, bytes: &mut Vec<u8>) -> Option<&'a str> {
         'v' => 0x0b,
         '\\' | '\'' | '"' | '?' => u8::try_from(kind).ok()?,
         '0'..='7' => {
-            let (value, rest) = number(escape, 8, 3)?;
+            let (value, rest) = parse_number(escape, 8, 3)?;
             bytes.push(u8::try_from(value & 0xff).ok()?);
             return Some(rest);
         }
         'x' => {
-            let (value, rest) = number(rest, 16, 2)?;
+            let (value, rest) = parse_number(rest, 16, 2)?;
             bytes.push(u8::try_from(value).ok()?);
             return Some(rest);
         }
         'u' | 'U' => {
-            let (value, rest) = number(rest, 16, if kind == 'u' { 4 } else { 8 })?;
+            let (value, rest) = parse_number(rest, 16, if kind == 'u' { 4 } else { 8 })?;
             let found = char::from_u32(value)?;
             bytes.extend_from_slice(found.encode_utf8(&mut [0; 4]).as_bytes());
             return Some(rest);
@@ -78,7 +78,7 @@ fn decode_escape<'a>(escape: &'a str, bytes: &mut Vec<u8>) -> Option<&'a str> {
     Some(rest)
 }
 
-fn number(text: &str, radix: u32, most_digits: usize) -> Option<(u32, &str)> {
+fn parse_number(text: &str, radix: u32, most_digits: usize) -> Option<(u32, &str)> {
     let length =
         text.bytes().take(most_digits).take_while(|byte| char::from(*byte).is_digit(radix));
     let (digits, rest) = text.split_at(length.count());
@@ -87,18 +87,18 @@ fn number(text: &str, radix: u32, most_digits: usize) -> Option<(u32, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use super::decode;
+    use super::decode_ansi;
 
     #[test]
     fn escapes_are_those_of_bash() {
-        let decoded = decode(r#"a\n\t\x41\101\u00e9\U1F600\'\"\q\\"#);
+        let decoded = decode_ansi(r#"a\n\t\x41\101\u00e9\U1F600\'\"\q\\"#);
         assert_eq!(decoded.as_deref(), Some("a\n\tAAé😀'\"\\q\\"));
     }
 
     #[test]
     fn what_is_not_certain_text_is_unknown() {
         for written in [r"\xff", r"a\0b", r"\x00", r"\cA", r"\xzz", r"\ud800"] {
-            assert_eq!(decode(written), None, "{written}");
+            assert_eq!(decode_ansi(written), None, "{written}");
         }
     }
 }

@@ -6,7 +6,7 @@ use super::{ArrayElement, Word};
 
 impl Parser<'_> {
     /// Elements in parentheses, with these.
-    pub(super) fn array(&mut self) -> Parse<Vec<ArrayElement>> {
+    pub(super) fn parse_array(&mut self) -> Parse<Vec<ArrayElement>> {
         let start = self.at;
         let is_awaited = !self.pending.is_empty();
         let reserved = self.reserved;
@@ -15,7 +15,7 @@ impl Parser<'_> {
         loop {
             self.skip_array_blanks(start, is_awaited)?;
             match self.peek() {
-                None => return Err(self.unterminated(start, "`(` of an array")),
+                None => return Err(self.unterminated_error(start, "`(` of an array")),
                 Some(')') => break,
                 Some(_) => elements.push(self.array_element()?),
             }
@@ -23,7 +23,7 @@ impl Parser<'_> {
         self.bump();
         self.reserved = reserved;
         if !self.at_word_end() {
-            return Err(self.ambiguous(self.at, "text directly after an array"));
+            return Err(self.ambiguous_error(self.at, "text directly after an array"));
         }
         Ok(elements)
     }
@@ -46,9 +46,9 @@ impl Parser<'_> {
             return Ok(element);
         }
         if !self.at_word() {
-            return Err(self.expected("an element or `)`"));
+            return Err(self.expected_error("an element or `)`"));
         }
-        let value = self.word(Shape::Plain)?;
+        let value = self.parse_word(Shape::Plain)?;
         let span = self.span_from(start);
         Ok(ArrayElement { span, subscript: None, append: false, value })
     }
@@ -56,12 +56,12 @@ impl Parser<'_> {
     /// Parses an array element of the form `[key]=value`.
     fn keyed_element(&mut self) -> Parse<Option<ArrayElement>> {
         let start = self.at;
-        let subscript: Word = self.nested(Self::subscript)?;
+        let subscript: Word = self.parse_nested(Self::parse_subscript)?;
         let append = self.looking_at("+=").is_some() && self.eat("+");
         if !self.eat("=") {
-            return self.retreat(start);
+            return self.retreat_to(start);
         }
-        let value = self.word(Shape::Value)?;
+        let value = self.parse_word(Shape::Value)?;
         let span = self.span_from(start);
         Ok(Some(ArrayElement { span, subscript: Some(subscript), append, value }))
     }

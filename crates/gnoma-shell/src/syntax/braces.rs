@@ -5,52 +5,54 @@
 
 use super::cursor::{Parse, Parser};
 use super::limits::MAX_BRACES;
-use super::pieces::{BracePiece, Mark, joined};
+use super::pieces::{BracePiece, Mark, join_literals};
 use super::{Operation, Span, Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
     /// Parts of a word, with the braces in it.
-    pub(super) fn grouped(&mut self, pieces: &[BracePiece]) -> Parse<Vec<WordPart>> {
+    pub(super) fn parse_brace_groups(&mut self, pieces: &[BracePiece]) -> Parse<Vec<WordPart>> {
         if pieces.iter().filter(|piece| piece.mark.is_some()).count() > MAX_BRACES {
-            return Err(self.limit("braces in a word", MAX_BRACES));
+            return Err(self.limit_error("braces in a word", MAX_BRACES));
         }
         let mut parts = Vec::new();
         let mut rest = pieces;
         while let Some(pair) = first_pair(rest) {
-            parts.extend(plain(pair.before));
-            self.braced(&pair, &mut parts)?;
+            parts.extend(plain_parts(pair.before));
+            self.parse_brace_pair(&pair, &mut parts)?;
             rest = pair.after;
         }
-        parts.extend(plain(rest));
-        Ok(joined(parts))
+        parts.extend(plain_parts(rest));
+        Ok(join_literals(parts))
     }
 
-    fn braced(&mut self, pair: &Pair<'_>, parts: &mut Vec<WordPart>) -> Parse<()> {
+    fn parse_brace_pair(&mut self, pair: &Pair<'_>, parts: &mut Vec<WordPart>) -> Parse<()> {
         let (open, close) = (&pair.open.part, &pair.close.part);
         let span = Span { start: open.span.start, end: close.span.end };
         if pair.inner.iter().any(|piece| piece.mark == Some(Mark::Comma)) {
-            let words = self.nested(|parser| parser.alternatives(pair))?;
+            let words = self.parse_nested(|parser| parser.parse_alternatives(pair))?;
             self.count_node()?;
             parts.push(WordPart { span, kind: WordPartKind::BraceList(words) });
             return Ok(());
         }
-        match range(pair.inner) {
+        match brace_range(pair.inner) {
             Range::Text(text) if is_range(&text) => {
                 parts.push(WordPart { span, kind: WordPartKind::BraceRange(text) });
             }
             Range::Text(_) | Range::No => {
                 parts.push(open.clone());
-                parts.extend(plain(pair.inner));
+                parts.extend(plain_parts(pair.inner));
                 parts.push(close.clone());
             }
             Range::Unclear => {
-                return Err(self.ambiguous(self.at, "a range in braces with commands or commas"));
+                return Err(
+                    self.ambiguous_error(self.at, "a range in braces with commands or commas")
+                );
             }
         }
         Ok(())
     }
 
-    fn alternatives(&mut self, pair: &Pair<'_>) -> Parse<Vec<Word>> {
+    fn parse_alternatives(&mut self, pair: &Pair<'_>) -> Parse<Vec<Word>> {
         let mut words = Vec::new();
         let mut place = pair.open.part.span.end;
         let mut level = 0_usize;
@@ -59,23 +61,23 @@ impl Parser<'_> {
                 Some((last, before)) if last.mark == Some(Mark::Comma) => (before, Some(last)),
                 _ => (pieces, None),
             };
-            words.push(self.alternative(pieces, place)?);
+            words.push(self.parse_alternative(pieces, place)?);
             place = comma.map_or(place, |comma| comma.part.span.end);
         }
         if pair.inner.last().is_some_and(|last| last.mark == Some(Mark::Comma)) {
-            words.push(self.alternative(&[], place)?);
+            words.push(self.parse_alternative(&[], place)?);
         }
         Ok(words)
     }
 
-    fn alternative(&mut self, pieces: &[BracePiece], place: usize) -> Parse<Word> {
+    fn parse_alternative(&mut self, pieces: &[BracePiece], place: usize) -> Parse<Word> {
         self.count_node()?;
         let end = pieces.last().map_or(place, |last| last.part.span.end);
-        Ok(Word { span: Span { start: place, end }, parts: self.grouped(pieces)? })
+        Ok(Word { span: Span { start: place, end }, parts: self.parse_brace_groups(pieces)? })
     }
 }
 
-fn plain(pieces: &[BracePiece]) -> impl Iterator<Item = WordPart> {
+fn plain_parts(pieces: &[BracePiece]) -> impl Iterator<Item = WordPart> {
     pieces.iter().map(|piece| piece.part.clone())
 }
 
@@ -97,14 +99,14 @@ fn first_pair(pieces: &[BracePiece]) -> Option<Pair<'_>> {
         if open.mark != Some(Mark::Open) || is_empty {
             return None;
         }
-        let (inner, from) = rest.split_at_checked(closing(rest)?)?;
+        let (inner, from) = rest.split_at_checked(find_closing_brace(rest)?)?;
         let (close, after) = from.split_first()?;
         Some(Pair { before, open, inner, close, after })
     })
 }
 
 /// Returns the index of the `}` that balances; a brace pair closes only after a comma or `..`.
-fn closing(pieces: &[BracePiece]) -> Option<usize> {
+fn find_closing_brace(pieces: &[BracePiece]) -> Option<usize> {
     let (mut level, mut closes) = (0_usize, false);
     for (at, piece) in pieces.iter().enumerate() {
         match piece.mark {
@@ -142,7 +144,7 @@ enum Range {
     Unclear,
 }
 
-fn range(pieces: &[BracePiece]) -> Range {
+fn brace_range(pieces: &[BracePiece]) -> Range {
     let mut text = Some(String::new());
     for piece in pieces {
         match &piece.part.kind {

@@ -22,7 +22,7 @@ enum Arrays {
 }
 
 impl Arrays {
-    fn after(self, word: &Word) -> Self {
+    fn after_word(self, word: &Word) -> Self {
         let is_process =
             |part: &WordPart| matches!(part.kind, WordPartKind::ProcessSubstitution { .. });
         let declares = self == Self::Declared
@@ -33,26 +33,26 @@ impl Arrays {
 }
 
 impl Parser<'_> {
-    pub(super) fn command(&mut self) -> Parse<Command> {
+    pub(super) fn parse_command(&mut self) -> Parse<Command> {
         self.count_node()?;
         self.skip_blanks();
-        let start = self.start();
-        if let Some(kind) = self.nested(Self::compound)? {
+        let start = self.next_start();
+        if let Some(kind) = self.parse_nested(Self::parse_compound)? {
             return self.with_redirections(start, kind);
         }
         if self.reserved_word() == Some("coproc") {
-            let kind = self.nested(Self::coprocess)?;
+            let kind = self.parse_nested(Self::parse_coprocess)?;
             return Ok(self.without_redirections(start, kind));
         }
         if let Some(word) = self.reserved_word() {
             return match word {
-                "function" => self.nested(|parser| parser.function_keyword(start)),
+                "function" => self.parse_nested(|parser| parser.function_keyword(start)),
                 // In a pipe and at the start of a substitution it is a plain word.
-                "time" => self.simple(start),
-                _ => Err(self.expected("a command")),
+                "time" => self.parse_simple_command(start),
+                _ => Err(self.expected_error("a command")),
             };
         }
-        self.simple(start)
+        self.parse_simple_command(start)
     }
 
     /// A command that is not simple, with what follows it.
@@ -60,7 +60,7 @@ impl Parser<'_> {
         let written = self.span_from(start);
         let mut redirections = Vec::new();
         self.skip_blanks();
-        while let Some(redirection) = self.redirection()? {
+        while let Some(redirection) = self.parse_redirection()? {
             redirections.push(redirection);
             self.reserved = false;
             self.skip_blanks();
@@ -75,13 +75,13 @@ impl Parser<'_> {
     }
 
     /// Assignments, words and redirections, or `name() …`.
-    pub(super) fn simple(&mut self, start: usize) -> Parse<Command> {
+    pub(super) fn parse_simple_command(&mut self, start: usize) -> Parse<Command> {
         let mut simple = SimpleCommand::default();
         let mut redirections: Vec<Redirection> = Vec::new();
         let mut arrays = Arrays::Assigned;
         loop {
             self.skip_blanks();
-            if let Some(redirection) = self.redirection()? {
+            if let Some(redirection) = self.parse_redirection()? {
                 if !simple.words.is_empty() || !simple.assignments.is_empty() {
                     arrays = Arrays::Refused;
                 }
@@ -90,8 +90,9 @@ impl Parser<'_> {
                 simple.assignments.push(assignment);
             } else if self.at_word() {
                 let declares = arrays == Arrays::Declared;
-                let word = self.word(if declares { Shape::Declaration } else { Shape::Plain })?;
-                arrays = arrays.after(&word);
+                let word =
+                    self.parse_word(if declares { Shape::Declaration } else { Shape::Plain })?;
+                arrays = arrays.after_word(&word);
                 simple.words.push(word);
             } else {
                 break;
@@ -102,10 +103,10 @@ impl Parser<'_> {
             return self.simple_or_function(start, &simple, &redirections);
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && redirections.is_empty() {
-            return Err(self.expected("a command"));
+            return Err(self.expected_error("a command"));
         }
         let span = self.span_from(start);
-        let written = written(&simple).unwrap_or(span);
+        let written = written_span(&simple).unwrap_or(span);
         Ok(Command { span, written, kind: CommandKind::Simple(simple), redirections })
     }
 
@@ -118,9 +119,9 @@ impl Parser<'_> {
     ) -> Parse<Command> {
         match simple.words.as_slice() {
             [name] if simple.assignments.is_empty() && redirections.is_empty() => {
-                self.nested(|parser| parser.function_parentheses(start, name))
+                self.parse_nested(|parser| parser.function_parentheses(start, name))
             }
-            _ => Err(self.expected("an argument")),
+            _ => Err(self.expected_error("an argument")),
         }
     }
 
@@ -142,25 +143,25 @@ impl Parser<'_> {
             return Ok(None);
         }
         let start = self.at;
-        let name = self.name();
+        let name = self.parse_name();
         let mut subscript = None;
         if self.peek() == Some('[') {
             if arrays == Arrays::Refused {
-                return Err(self.ambiguous(start, "a subscript after a redirection"));
+                return Err(self.ambiguous_error(start, "a subscript after a redirection"));
             }
-            subscript = Some(self.nested(Self::subscript)?);
+            subscript = Some(self.parse_nested(Self::parse_subscript)?);
         }
         let append = self.looking_at("+=").is_some() && self.eat("+");
         if !self.eat("=") {
-            return self.retreat(start);
+            return self.retreat_to(start);
         }
         let value = if self.peek() == Some('(') {
             if arrays == Arrays::Refused {
-                return Err(self.expected("a value"));
+                return Err(self.expected_error("a value"));
             }
-            AssignedValue::Array(self.nested(Self::array)?)
+            AssignedValue::Array(self.parse_nested(Self::parse_array)?)
         } else {
-            AssignedValue::Word(self.word(Shape::Value)?)
+            AssignedValue::Word(self.parse_word(Shape::Value)?)
         };
         self.count_node()?;
         let span = self.span_from(start);
@@ -169,18 +170,19 @@ impl Parser<'_> {
 
     /// Goes back to `start`, where a plain word follows. bash takes what looked like a subscript for a
     /// part of that word whatever it holds, so it may hold nothing special.
-    pub(super) fn retreat<T>(&mut self, start: usize) -> Parse<Option<T>> {
-        let text = self.text.get(start..self.end()).unwrap_or_default().replace(CONTINUATION, "");
+    pub(super) fn retreat_to<T>(&mut self, start: usize) -> Parse<Option<T>> {
+        let text =
+            self.text.get(start..self.consumed_end()).unwrap_or_default().replace(CONTINUATION, "");
         let is_special = |found| is_metacharacter(found) || "'\"`\\".contains(found);
         if text.contains(is_special) {
-            return Err(self.ambiguous(start, "a subscript with blanks, quotes or operators"));
+            return Err(self.ambiguous_error(start, "a subscript with blanks, quotes or operators"));
         }
         self.at = start;
         Ok(None)
     }
 
     /// A variable's name; empty when none stands here.
-    pub(super) fn name(&mut self) -> String {
+    pub(super) fn parse_name(&mut self) -> String {
         let mut name = String::new();
         while let Some(found) = self.peek().filter(|found| {
             if name.is_empty() { starts_name(*found) } else { continues_name(*found) }
@@ -193,7 +195,7 @@ impl Parser<'_> {
 }
 
 /// From the first assignment or word to the last.
-fn written(simple: &SimpleCommand) -> Option<Span> {
+fn written_span(simple: &SimpleCommand) -> Option<Span> {
     let assignments = simple.assignments.iter().map(|assignment| assignment.span);
     let mut spans = assignments.chain(simple.words.iter().map(|word| word.span));
     let first = spans.next()?;

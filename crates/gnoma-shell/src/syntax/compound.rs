@@ -9,9 +9,9 @@ const BEGINNING: [&str; 8] = ["{", "[[", "if", "for", "select", "case", "while",
 
 impl Parser<'_> {
     /// A command that begins with a reserved word or a parenthesis, if one stands here.
-    pub(super) fn compound(&mut self) -> Parse<Option<CommandKind>> {
+    pub(super) fn parse_compound(&mut self) -> Parse<Option<CommandKind>> {
         if self.peek() == Some('(') {
-            return self.parenthesis().map(Some);
+            return self.parse_parenthesis().map(Some);
         }
         let Some(word) = self.reserved_word() else { return Ok(None) };
         if !BEGINNING.contains(&word) {
@@ -20,7 +20,7 @@ impl Parser<'_> {
         self.take_reserved(word);
         let kind = match word {
             "{" => self.braced_body().map(CommandKind::Group),
-            "[[" => self.test(),
+            "[[" => self.parse_test(),
             "if" => self.if_command(),
             "for" => self.for_command(),
             "select" => self.select_command(),
@@ -32,14 +32,14 @@ impl Parser<'_> {
 
     /// Parses the text after `{`, with its `}`.
     fn braced_body(&mut self) -> Parse<Script> {
-        let body = self.body()?;
+        let body = self.parse_body()?;
         self.require_reserved("}", "`}`")?;
         Ok(body)
     }
 
     /// `((…))` or `( … )`.
-    fn parenthesis(&mut self) -> Parse<CommandKind> {
-        let Some(inside) = self.looking_at("((") else { return self.subshell() };
+    fn parse_parenthesis(&mut self) -> Parse<CommandKind> {
+        let Some(inside) = self.looking_at("((") else { return self.parse_subshell() };
         let close = self.arithmetic_closing(inside, ')', "`((`")?;
         if let Some(end) = self.doubly_closed(close) {
             self.move_to(inside);
@@ -49,7 +49,7 @@ impl Parser<'_> {
             return Ok(CommandKind::Arithmetic(arithmetic));
         }
         self.require_subshell_end(inside - 1, close)?;
-        self.subshell()
+        self.parse_subshell()
     }
 
     /// bash tells `((` from two subshells by quotes and parentheses alone. The subshell that begins at
@@ -58,18 +58,18 @@ impl Parser<'_> {
         self.count_reread(close - start)?;
         let outer = (self.at, std::mem::take(&mut self.pending));
         self.at = start;
-        self.nested(Self::subshell)?;
-        let end = self.end();
+        self.parse_nested(Self::parse_subshell)?;
+        let end = self.consumed_end();
         (self.at, self.pending) = outer;
         if end != close + 1 {
-            return Err(self.ambiguous(start, "arithmetic, or a subshell without a blank"));
+            return Err(self.ambiguous_error(start, "arithmetic, or a subshell without a blank"));
         }
         Ok(())
     }
 
-    fn subshell(&mut self) -> Parse<CommandKind> {
+    fn parse_subshell(&mut self) -> Parse<CommandKind> {
         self.bump();
-        let body = self.body()?;
+        let body = self.parse_body()?;
         self.expect(')', "`)`")?;
         self.reserved = true;
         Ok(CommandKind::Subshell(body))
@@ -78,28 +78,28 @@ impl Parser<'_> {
     fn if_command(&mut self) -> Parse<CommandKind> {
         let mut branches = Vec::new();
         loop {
-            let condition = self.body()?;
+            let condition = self.parse_body()?;
             self.require_reserved("then", "`then`")?;
-            branches.push((condition, self.body()?));
+            branches.push((condition, self.parse_body()?));
             if !(self.reserved && self.take_reserved("elif")) {
                 break;
             }
         }
         let has_else = self.reserved && self.take_reserved("else");
-        let otherwise = if has_else { Some(self.body()?) } else { None };
+        let otherwise = if has_else { Some(self.parse_body()?) } else { None };
         self.require_reserved("fi", "`fi`")?;
         Ok(CommandKind::If { branches, otherwise })
     }
 
     fn while_command(&mut self, until: bool) -> Parse<CommandKind> {
-        let condition = self.body()?;
+        let condition = self.parse_body()?;
         let body = self.do_body()?;
         Ok(CommandKind::While { until, condition, body })
     }
 
     fn do_body(&mut self) -> Parse<Script> {
         self.require_reserved("do", "`do`")?;
-        let body = self.body()?;
+        let body = self.parse_body()?;
         self.require_reserved("done", "`done`")?;
         Ok(body)
     }
@@ -118,10 +118,10 @@ impl Parser<'_> {
     }
 
     fn named_loop(&mut self) -> Parse<Loop> {
-        let word = self.word(Shape::Plain)?;
+        let word = self.parse_word(Shape::Plain)?;
         let name = word.plain_text().filter(|name| is_name(name));
         let Some(name) = name.map(str::to_owned) else {
-            return Err(self.ambiguous(word.span.start, "a loop needs a variable's name"));
+            return Err(self.ambiguous_error(word.span.start, "a loop needs a variable's name"));
         };
         self.reserved = false;
         self.skip_blanks();
@@ -142,12 +142,12 @@ impl Parser<'_> {
         let mut words = Vec::new();
         self.skip_blanks();
         while self.at_word() {
-            words.push(self.word(Shape::Plain)?);
+            words.push(self.parse_word(Shape::Plain)?);
             self.skip_blanks();
         }
         self.reserved = false;
         if !self.loop_separator()? && self.peek() != Some('\n') {
-            return Err(self.expected("`;` or a line end"));
+            return Err(self.expected_error("`;` or a line end"));
         }
         self.skip_lines()?;
         Ok(Some(words))
@@ -177,7 +177,7 @@ impl Parser<'_> {
         self.eat("((");
         let close = self.arithmetic_closing(self.at, ')', "`((`")?;
         let Some(end) = self.doubly_closed(close) else {
-            return Err(self.unterminated(start, "`((`"));
+            return Err(self.unterminated_error(start, "`((`"));
         };
         let header = self.arithmetic_header(close)?;
         self.move_to(end);
@@ -190,10 +190,10 @@ impl Parser<'_> {
 
     fn case_command(&mut self) -> Parse<CommandKind> {
         self.skip_blanks();
-        let subject = self.word(Shape::Pattern)?;
+        let subject = self.parse_word(Shape::Pattern)?;
         self.skip_lines()?;
         if !self.take_reserved("in") {
-            return Err(self.expected("`in`"));
+            return Err(self.expected_error("`in`"));
         }
         let mut arms = Vec::new();
         loop {
@@ -211,19 +211,19 @@ impl Parser<'_> {
     }
 
     fn case_arm(&mut self) -> Parse<(CaseArm, bool)> {
-        let start = self.start();
+        let start = self.next_start();
         if self.eat("(") {
             self.skip_blanks();
         }
-        let mut patterns = vec![self.word(Shape::Pattern)?];
+        let mut patterns = vec![self.parse_word(Shape::Pattern)?];
         self.skip_blanks();
         while self.eat("|") {
             self.skip_blanks();
-            patterns.push(self.word(Shape::Pattern)?);
+            patterns.push(self.parse_word(Shape::Pattern)?);
             self.skip_blanks();
         }
         self.expect(')', "`)` after a pattern")?;
-        let body = self.statements()?;
+        let body = self.parse_statements()?;
         let ending = if self.eat(";;&") {
             Some(CaseEnding::TryNext)
         } else if self.eat(";;") {
@@ -242,7 +242,7 @@ impl Parser<'_> {
     pub(super) fn function_keyword(&mut self, start: usize) -> Parse<Command> {
         self.take_reserved("function");
         self.skip_blanks();
-        let word = self.word(Shape::Plain)?;
+        let word = self.parse_word(Shape::Plain)?;
         self.skip_blanks();
         let body = self.at;
         if self.eat("(") {
@@ -264,30 +264,30 @@ impl Parser<'_> {
 
     fn function_body(&mut self, start: usize, word: &Word) -> Parse<Command> {
         let Some(name) = word.plain_text().map(str::to_owned) else {
-            return Err(self.ambiguous(word.span.start, "a function needs a plain name"));
+            return Err(self.ambiguous_error(word.span.start, "a function needs a plain name"));
         };
         self.reserved = true;
         self.skip_lines()?;
-        let body_start = self.start();
-        let Some(kind) = self.compound()? else {
-            return Err(self.expected("a function's body"));
+        let body_start = self.next_start();
+        let Some(kind) = self.parse_compound()? else {
+            return Err(self.expected_error("a function's body"));
         };
         let body = Box::new(self.with_redirections(body_start, kind)?);
         let kind = CommandKind::Function { name, body };
         Ok(self.without_redirections(start, kind))
     }
 
-    pub(super) fn coprocess(&mut self) -> Parse<CommandKind> {
+    pub(super) fn parse_coprocess(&mut self) -> Parse<CommandKind> {
         self.take_reserved("coproc");
         self.skip_blanks();
-        let start = self.start();
-        if let Some(kind) = self.compound()? {
+        let start = self.next_start();
+        if let Some(kind) = self.parse_compound()? {
             let body = Box::new(self.with_redirections(start, kind)?);
             return Ok(CommandKind::Coprocess { name: None, body });
         }
         if let Some(name) = self.coprocess_name() {
-            let start = self.start();
-            if let Some(kind) = self.compound()? {
+            let start = self.next_start();
+            if let Some(kind) = self.parse_compound()? {
                 let body = Box::new(self.with_redirections(start, kind)?);
                 return Ok(CommandKind::Coprocess { name: Some(name), body });
             }
@@ -295,26 +295,26 @@ impl Parser<'_> {
         self.at = start;
         self.require_plain_coprocess()?;
         self.reserved = false;
-        let body = Box::new(self.simple(start)?);
+        let body = Box::new(self.parse_simple_command(start)?);
         if matches!(body.kind, CommandKind::Function { .. }) {
-            return Err(self.ambiguous(start, "a function cannot be a coprocess"));
+            return Err(self.ambiguous_error(start, "a function cannot be a coprocess"));
         }
         Ok(CommandKind::Coprocess { name: None, body })
     }
 
     /// The first word of a coprocess may be a name, and the second is a reserved one then.
     fn require_plain_coprocess(&mut self) -> Parse<()> {
-        let start = self.start();
+        let start = self.next_start();
         self.reserved = true;
         let mut is_plain = self.reserved_word().is_none();
         if is_plain && self.at_word() {
-            self.word(Shape::Plain)?;
+            self.parse_word(Shape::Plain)?;
             self.count_reread(self.at - start)?;
             self.skip_blanks();
             is_plain = self.reserved_word().is_none() && !self.at_subscript();
         }
         if !is_plain {
-            return Err(self.ambiguous(start, "a coprocess that may have a name"));
+            return Err(self.ambiguous_error(start, "a coprocess that may have a name"));
         }
         self.at = start;
         Ok(())
@@ -322,7 +322,7 @@ impl Parser<'_> {
 
     fn at_subscript(&mut self) -> bool {
         let start = self.at;
-        let is_named = !self.name().is_empty() && self.peek() == Some('[');
+        let is_named = !self.parse_name().is_empty() && self.peek() == Some('[');
         self.at = start;
         is_named
     }
@@ -331,7 +331,7 @@ impl Parser<'_> {
         if self.reserved_word().is_some() {
             return None;
         }
-        let name = self.name();
+        let name = self.parse_name();
         let is_whole = self.peek().is_some_and(|found| found == ' ' || found == '\t');
         self.skip_blanks();
         (is_whole && !name.is_empty()).then_some(name)

@@ -12,9 +12,9 @@ const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 
 impl Parser<'_> {
     /// Parses the test after `[[`, with the `]]`.
-    pub(super) fn test(&mut self) -> Parse<CommandKind> {
+    pub(super) fn parse_test(&mut self) -> Parse<CommandKind> {
         let test = self.any_of()?;
-        let Some(end) = self.whole_word("]]") else { return Err(self.expected("`]]`")) };
+        let Some(end) = self.whole_word("]]") else { return Err(self.expected_error("`]]`")) };
         self.move_to(end);
         self.reserved = true;
         Ok(CommandKind::Test(test))
@@ -25,27 +25,28 @@ impl Parser<'_> {
         while self.eat("||") {
             tests.push(self.all_of()?);
         }
-        Ok(single(tests, Test::Or))
+        Ok(unwrap_single(tests, Test::Or))
     }
 
     fn all_of(&mut self) -> Parse<Test> {
-        let mut tests = vec![self.term()?];
+        let mut tests = vec![self.parse_term()?];
         while self.eat("&&") {
-            tests.push(self.term()?);
+            tests.push(self.parse_term()?);
         }
-        Ok(single(tests, Test::And))
+        Ok(unwrap_single(tests, Test::And))
     }
 
     /// One comparison and the blanks after it.
-    fn term(&mut self) -> Parse<Test> {
+    fn parse_term(&mut self) -> Parse<Test> {
         self.count_node()?;
         self.skip_lines()?;
         if let Some(end) = self.whole_word("!") {
             self.move_to(end);
-            let negated = self.nested(Self::term)?;
+            let negated = self.parse_nested(Self::parse_term)?;
             return Ok(Test::Not(Box::new(negated)));
         }
-        let test = if self.peek() == Some('(') { self.test_group()? } else { self.comparison()? };
+        let test =
+            if self.peek() == Some('(') { self.test_group()? } else { self.parse_comparison()? };
         if matches!(test, Test::Word(_)) {
             self.skip_blanks();
         } else {
@@ -56,12 +57,12 @@ impl Parser<'_> {
 
     fn test_group(&mut self) -> Parse<Test> {
         self.bump();
-        let inner = self.nested(Self::any_of)?;
+        let inner = self.parse_nested(Self::any_of)?;
         self.expect(')', "`)`")?;
         Ok(Test::Group(Box::new(inner)))
     }
 
-    fn comparison(&mut self) -> Parse<Test> {
+    fn parse_comparison(&mut self) -> Parse<Test> {
         let left = self.operand_word(Shape::Value)?;
         if let Some(operator) = left.plain_text().filter(|text| is_unary(text)) {
             let operator = operator.to_owned();
@@ -72,7 +73,7 @@ impl Parser<'_> {
             return if self.at_term_end() {
                 Ok(Test::Word(left))
             } else {
-                Err(self.expected("an operator or `]]`"))
+                Err(self.expected_error("an operator or `]]`"))
             };
         };
         let shape = match operator {
@@ -88,9 +89,9 @@ impl Parser<'_> {
         self.skip_blanks();
         let begins = self.at_word() || (shape == Shape::Regex && self.peek() == Some('('));
         if !begins || self.whole_word("]]").is_some() {
-            return Err(self.expected("a word to compare"));
+            return Err(self.expected_error("a word to compare"));
         }
-        self.word(shape)
+        self.parse_word(shape)
     }
 
     fn binary_operator(&mut self) -> Option<&'static str> {
@@ -122,7 +123,7 @@ fn is_unary(word: &str) -> bool {
 }
 
 /// The only test, or all of them joined.
-fn single(mut tests: Vec<Test>, join: fn(Vec<Test>) -> Test) -> Test {
+fn unwrap_single(mut tests: Vec<Test>, join: fn(Vec<Test>) -> Test) -> Test {
     match tests.pop() {
         Some(only) if tests.is_empty() => only,
         Some(last) => {

@@ -5,7 +5,7 @@ use super::ast::{Word, WordPart, WordPartKind};
 impl Word {
     /// Returns the text of the word if it is certain before anything runs: literals and quotes only.
     #[must_use]
-    pub fn constant(&self) -> Option<String> {
+    pub fn constant_text(&self) -> Option<String> {
         let mut text = String::new();
         constant_parts(&self.parts, &mut text).then_some(text)
     }

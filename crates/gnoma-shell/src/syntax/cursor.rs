@@ -69,35 +69,35 @@ impl<'a> Parser<'a> {
     }
 
     /// A parser for a text that was taken out of this one; `places` are places of the whole.
-    pub(super) fn inner<'b>(&'b mut self, text: &'b str, places: &'b [usize]) -> Parser<'b> {
+    pub(super) fn sub_parser<'b>(&'b mut self, text: &'b str, places: &'b [usize]) -> Parser<'b> {
         Parser { places: Some(places), ..Parser::new(text, self.budget) }
     }
 
     /// The next character. Joined lines before it are left behind.
     pub(super) fn peek(&mut self) -> Option<char> {
-        self.at = self.joined(self.at);
+        self.at = self.skip_continuations(self.at);
         self.peek_raw()
     }
 
     /// The next character as written.
     pub(super) fn peek_raw(&self) -> Option<char> {
-        self.rest(self.at).chars().next()
+        self.text_from(self.at).chars().next()
     }
 
     /// The character after the next one.
     pub(super) fn peek_second(&mut self) -> Option<char> {
         let first = self.peek()?;
-        let second = self.joined(self.at + first.len_utf8());
-        self.rest(second).chars().next()
+        let second = self.skip_continuations(self.at + first.len_utf8());
+        self.text_from(second).chars().next()
     }
 
     /// Text from a place on.
-    pub(super) fn rest(&self, from: usize) -> &'a str {
+    pub(super) fn text_from(&self, from: usize) -> &'a str {
         self.text.get(from..).unwrap_or_default()
     }
 
-    fn joined(&self, mut at: usize) -> usize {
-        while self.rest(at).starts_with(CONTINUATION) {
+    fn skip_continuations(&self, mut at: usize) -> usize {
+        while self.text_from(at).starts_with(CONTINUATION) {
             at += CONTINUATION.len();
         }
         at
@@ -106,18 +106,18 @@ impl<'a> Parser<'a> {
     /// Takes the next character as part of something.
     pub(super) fn bump(&mut self) -> Option<char> {
         let next = self.peek()?;
-        self.take(next);
+        self.advance_past(next);
         Some(next)
     }
 
     /// Takes the next character as written.
     pub(super) fn bump_raw(&mut self) -> Option<char> {
         let next = self.peek_raw()?;
-        self.take(next);
+        self.advance_past(next);
         Some(next)
     }
 
-    fn take(&mut self, next: char) {
+    fn advance_past(&mut self, next: char) {
         self.at += next.len_utf8();
         self.consumed = self.at;
     }
@@ -149,8 +149,8 @@ impl<'a> Parser<'a> {
     pub(super) fn looking_at(&self, wanted: &str) -> Option<usize> {
         let mut at = self.at;
         for character in wanted.chars() {
-            at = self.joined(at);
-            if !self.rest(at).starts_with(character) {
+            at = self.skip_continuations(at);
+            if !self.text_from(at).starts_with(character) {
                 return None;
             }
             at += character.len_utf8();
@@ -177,31 +177,31 @@ impl<'a> Parser<'a> {
             self.bump();
             return Ok(());
         }
-        Err(self.expected(name))
+        Err(self.expected_error(name))
     }
 
     /// Returns the offset of the next character.
-    pub(super) fn start(&mut self) -> usize {
+    pub(super) fn next_start(&mut self) -> usize {
         self.peek();
         self.at
     }
 
     /// End of what was taken last.
-    pub(super) fn end(&self) -> usize {
+    pub(super) fn consumed_end(&self) -> usize {
         self.consumed
     }
 
     /// From `start` to what was taken last, in places of the whole.
     pub(super) fn span_from(&self, start: usize) -> Span {
-        self.span(start, self.consumed.max(start))
+        self.span_between(start, self.consumed.max(start))
     }
 
-    pub(super) fn span(&self, start: usize, end: usize) -> Span {
-        Span { start: self.place(start), end: self.place(end) }
+    pub(super) fn span_between(&self, start: usize, end: usize) -> Span {
+        Span { start: self.original_place(start), end: self.original_place(end) }
     }
 
     /// A place of this text as a place of the whole.
-    pub(super) fn place(&self, at: usize) -> usize {
+    pub(super) fn original_place(&self, at: usize) -> usize {
         match self.places {
             None => at,
             Some(places) => places.get(at).or(places.last()).copied().unwrap_or_default(),
@@ -209,9 +209,9 @@ impl<'a> Parser<'a> {
     }
 
     /// Runs `read` one level deeper.
-    pub(super) fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+    pub(super) fn parse_nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
         if self.budget.depth == MAX_DEPTH {
-            return Err(self.limit("levels of nesting", MAX_DEPTH));
+            return Err(self.limit_error("levels of nesting", MAX_DEPTH));
         }
         self.budget.depth += 1;
         let result = read(self);
@@ -223,7 +223,7 @@ impl<'a> Parser<'a> {
     pub(super) fn count_node(&mut self) -> Parse<()> {
         self.budget.nodes += 1;
         if self.budget.nodes > MAX_NODES {
-            return Err(self.limit("words and parts", MAX_NODES));
+            return Err(self.limit_error("words and parts", MAX_NODES));
         }
         Ok(())
     }
@@ -232,30 +232,30 @@ impl<'a> Parser<'a> {
     pub(super) fn count_reread(&mut self, bytes: usize) -> Parse<()> {
         self.budget.reread += bytes;
         if self.budget.reread > MAX_REREAD_BYTES {
-            return Err(self.limit("bytes that are read again", MAX_REREAD_BYTES));
+            return Err(self.limit_error("bytes that are read again", MAX_REREAD_BYTES));
         }
         Ok(())
     }
 
-    pub(super) fn expected(&mut self, wanted: &'static str) -> ParseError {
+    pub(super) fn expected_error(&mut self, wanted: &'static str) -> ParseError {
         let found = self.peek();
-        self.error(self.at, ParseErrorKind::Expected { wanted, found })
+        self.error_at(self.at, ParseErrorKind::Expected { wanted, found })
     }
 
-    pub(super) fn unterminated(&self, start: usize, what: &'static str) -> ParseError {
-        self.error(start, ParseErrorKind::Unterminated(what))
+    pub(super) fn unterminated_error(&self, start: usize, what: &'static str) -> ParseError {
+        self.error_at(start, ParseErrorKind::Unterminated(what))
     }
 
-    pub(super) fn ambiguous(&self, at: usize, why: &'static str) -> ParseError {
-        self.error(at, ParseErrorKind::Ambiguous(why))
+    pub(super) fn ambiguous_error(&self, at: usize, why: &'static str) -> ParseError {
+        self.error_at(at, ParseErrorKind::Ambiguous(why))
     }
 
-    pub(super) fn limit(&self, what: &'static str, limit: usize) -> ParseError {
-        self.error(self.at, ParseErrorKind::Limit { what, limit })
+    pub(super) fn limit_error(&self, what: &'static str, limit: usize) -> ParseError {
+        self.error_at(self.at, ParseErrorKind::Limit { what, limit })
     }
 
-    fn error(&self, at: usize, kind: ParseErrorKind) -> ParseError {
-        ParseError { at: self.place(at), kind }
+    fn error_at(&self, at: usize, kind: ParseErrorKind) -> ParseError {
+        ParseError { at: self.original_place(at), kind }
     }
 }
 

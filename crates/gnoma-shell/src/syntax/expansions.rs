@@ -10,17 +10,18 @@ pub(super) const SPECIAL_PARAMETERS: &str = "@*#?-$!";
 impl Parser<'_> {
     /// Parses the expansion that `$` begins here; `None` for a plain dollar sign, which is left where it is.
     /// `fence` is `None` outside of quotes.
-    pub(super) fn dollar(&mut self, fence: Option<QuoteEnd>) -> Parse<Option<WordPartKind>> {
+    pub(super) fn parse_dollar(&mut self, fence: Option<QuoteEnd>) -> Parse<Option<WordPartKind>> {
         let kind = match self.peek_second() {
             Some('(') => self.dollar_parenthesis()?,
             Some('[') => WordPartKind::Arithmetic(self.dollar_bracket()?),
             Some('{') => {
-                let parameter = self.nested(|parser| parser.braced_parameter(fence.is_some()))?;
+                let parameter =
+                    self.parse_nested(|parser| parser.braced_parameter(fence.is_some()))?;
                 WordPartKind::Parameter(Box::new(parameter))
             }
             Some('\'') if fence.is_none() => WordPartKind::AnsiQuoted(self.ansi_quoted()?),
             Some('\'' | '"') if matches!(fence, Some(QuoteEnd::Place(_))) => {
-                return Err(self.ambiguous(self.at, "a quote after `$` within an expansion"));
+                return Err(self.ambiguous_error(self.at, "a quote after `$` within an expansion"));
             }
             Some('"') if fence.is_none() => {
                 self.bump();
@@ -28,7 +29,7 @@ impl Parser<'_> {
             }
             Some(found) if starts_name(found) => {
                 self.bump();
-                let name = self.name();
+                let name = self.parse_name();
                 WordPartKind::Parameter(Box::new(plain_parameter(name)))
             }
             Some(found) if found.is_ascii_digit() || SPECIAL_PARAMETERS.contains(found) => {
@@ -44,7 +45,7 @@ impl Parser<'_> {
     /// `$((…))` or `$( … )`.
     fn dollar_parenthesis(&mut self) -> Parse<WordPartKind> {
         let Some(inside) = self.looking_at("$((") else {
-            return Ok(WordPartKind::CommandSubstitution(self.substitution("$(")?));
+            return Ok(WordPartKind::CommandSubstitution(self.parse_substitution("$(")?));
         };
         let close = self.arithmetic_closing(inside, ')', "`$((`")?;
         if let Some(end) = self.doubly_closed(close) {
@@ -53,7 +54,7 @@ impl Parser<'_> {
             self.move_to(end);
             return Ok(WordPartKind::Arithmetic(arithmetic));
         }
-        Ok(WordPartKind::CommandSubstitution(self.substitution("$(")?))
+        Ok(WordPartKind::CommandSubstitution(self.parse_substitution("$(")?))
     }
 
     /// `$[…]`, the old form of `$((…))`.
@@ -69,15 +70,15 @@ impl Parser<'_> {
     pub(super) fn arithmetic_header(&mut self, close: usize) -> Parse<[Arithmetic; 3]> {
         let initial = self.arithmetic_part(close)?;
         let condition = self.arithmetic_part(close)?;
-        if self.delimiter(';', close).is_some() {
-            return Err(self.ambiguous(self.at, "`for ((` with more than three parts"));
+        if self.find_delimiter(';', close).is_some() {
+            return Err(self.ambiguous_error(self.at, "`for ((` with more than three parts"));
         }
         Ok([initial, condition, self.arithmetic_to(close)?])
     }
 
     fn arithmetic_part(&mut self, close: usize) -> Parse<Arithmetic> {
-        let Some(end) = self.delimiter(';', close) else {
-            return Err(self.ambiguous(self.at, "`for ((` with fewer than three parts"));
+        let Some(end) = self.find_delimiter(';', close) else {
+            return Err(self.ambiguous_error(self.at, "`for ((` with fewer than three parts"));
         };
         let arithmetic = self.arithmetic_to(end)?;
         self.bump();

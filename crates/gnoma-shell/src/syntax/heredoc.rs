@@ -30,7 +30,7 @@ impl Parser<'_> {
         while let Some(found) = self.peek().filter(|found| !is_metacharacter(*found)) {
             match found {
                 '$' | '`' => {
-                    return Err(self.ambiguous(self.at, "an expansion in a delimiter"));
+                    return Err(self.ambiguous_error(self.at, "an expansion in a delimiter"));
                 }
                 '\'' => {
                     delimiter.push_str(&self.single_quoted()?);
@@ -52,13 +52,13 @@ impl Parser<'_> {
             }
         }
         if !self.at_word_end() {
-            return Err(self.ambiguous(self.at, "an expansion in a delimiter"));
+            return Err(self.ambiguous_error(self.at, "an expansion in a delimiter"));
         }
         if delimiter.is_empty() && !quoted {
-            return Err(self.expected("a delimiter"));
+            return Err(self.expected_error("a delimiter"));
         }
         if delimiter.contains('\n') {
-            return Err(self.ambiguous(self.at, "a delimiter of more than one line"));
+            return Err(self.ambiguous_error(self.at, "a delimiter of more than one line"));
         }
         Ok((delimiter, quoted))
     }
@@ -66,11 +66,11 @@ impl Parser<'_> {
     fn plain_double_quoted(&mut self) -> Parse<String> {
         let start = self.at;
         self.bump_raw();
-        let rest = self.rest(self.at);
+        let rest = self.text_from(self.at);
         let text = rest.split_once('"').map(|(text, _)| text);
-        let Some(text) = text else { return Err(self.unterminated(start, "a double quote")) };
+        let Some(text) = text else { return Err(self.unterminated_error(start, "a double quote")) };
         if text.contains(['$', '`', '\\']) {
-            return Err(self.ambiguous(start, "an expansion in a delimiter"));
+            return Err(self.ambiguous_error(start, "an expansion in a delimiter"));
         }
         self.move_to(self.at + text.len() + 1);
         Ok(text.to_owned())
@@ -78,7 +78,7 @@ impl Parser<'_> {
 
     pub(super) fn require_no_pending(&self) -> Parse<()> {
         match self.pending.first() {
-            Some(pending) => Err(self.unterminated(pending.at, "a here-document")),
+            Some(pending) => Err(self.unterminated_error(pending.at, "a here-document")),
             None => Ok(()),
         }
     }
@@ -86,7 +86,7 @@ impl Parser<'_> {
     /// Reads the bodies that begin where a line has just ended.
     pub(super) fn read_here_documents(&mut self) -> Parse<()> {
         for pending in std::mem::take(&mut self.pending) {
-            let word = self.nested(|parser| parser.here_body(&pending))?;
+            let word = self.parse_nested(|parser| parser.here_body(&pending))?;
             pending.body.get_or_init(|| word);
         }
         Ok(())
@@ -98,33 +98,33 @@ impl Parser<'_> {
         loop {
             let line_start = self.at;
             if self.peek_raw().is_none() {
-                return Err(self.unterminated(pending.at, "a here-document"));
+                return Err(self.unterminated_error(pending.at, "a here-document"));
             }
             let (line, ended) = self.here_line(pending);
             if line.text == pending.delimiter {
-                body.places.push(self.place(line_start));
+                body.places.push(self.original_place(line_start));
                 break;
             }
             self.require_no_early_end(line_start, &line.text, &pending.delimiter)?;
             body.text.push_str(&line.text);
             body.places.extend(line.places);
             if ended {
-                body.push('\n', self.place(self.at - 1));
+                body.push('\n', self.original_place(self.at - 1));
             }
         }
         let end = body.places.last().copied().unwrap_or_default();
         let mut word = self.here_word(&body, pending.quoted)?;
-        word.span = super::Span { start: self.place(start), end };
+        word.span = super::Span { start: self.original_place(start), end };
         Ok(word)
     }
 
     fn here_word(&mut self, body: &Extract, quoted: bool) -> Parse<Word> {
         self.count_node()?;
-        let mut inner = self.inner(&body.text, &body.places);
+        let mut inner = self.sub_parser(&body.text, &body.places);
         inner.in_quotes = true;
-        let span = inner.span(0, body.text.len());
+        let span = inner.span_between(0, body.text.len());
         let parts = if !quoted {
-            inner.quoted(QuoteEnd::Text)?
+            inner.parse_quoted(QuoteEnd::Text)?
         } else if body.text.is_empty() {
             Vec::new()
         } else {
@@ -141,7 +141,7 @@ impl Parser<'_> {
             self.skip_raw_while(|found| found == '\t');
         }
         while let Some(found) = self.peek_raw() {
-            let place = self.place(self.at);
+            let place = self.original_place(self.at);
             self.at += found.len_utf8();
             match found {
                 '\n' => return (line, true),
@@ -153,7 +153,7 @@ impl Parser<'_> {
     }
 
     fn here_escape(&mut self, place: usize, line: &mut Extract) {
-        let next_place = self.place(self.at);
+        let next_place = self.original_place(self.at);
         let Some(next) = self.peek_raw() else { return line.push('\\', place) };
         self.at += next.len_utf8();
         if next != '\n' {
@@ -168,7 +168,7 @@ impl Parser<'_> {
         let is_early = self.substitutions > 0
             && line.strip_prefix(delimiter).is_some_and(|rest| rest.contains(')'));
         if is_early {
-            return Err(self.ambiguous(at, "a line that may end a here-document"));
+            return Err(self.ambiguous_error(at, "a line that may end a here-document"));
         }
         Ok(())
     }

@@ -15,16 +15,16 @@ const CLOSING: [&str; 8] = ["do", "done", "elif", "else", "esac", "fi", "then", 
 impl Parser<'_> {
     /// The text to its end.
     pub(super) fn whole_script(&mut self) -> Parse<Script> {
-        let script = self.statements()?;
+        let script = self.parse_statements()?;
         if self.peek().is_some() {
-            return Err(self.expected("a command"));
+            return Err(self.expected_error("a command"));
         }
         self.require_no_pending()?;
         Ok(script)
     }
 
     /// Statements up to something that only whoever called knows to be right or wrong.
-    pub(super) fn statements(&mut self) -> Parse<Script> {
+    pub(super) fn parse_statements(&mut self) -> Parse<Script> {
         self.reserved = true;
         let mut statements: Vec<Statement> = Vec::new();
         loop {
@@ -32,26 +32,26 @@ impl Parser<'_> {
             if self.at_list_end() {
                 break;
             }
-            let mut statement = self.statement()?;
+            let mut statement = self.parse_statement()?;
             self.skip_blanks();
             let ended = self.statement_ending(&mut statement);
             statements.push(statement);
             if !ended && !self.at_list_end() && self.peek() != Some('\n') {
-                return Err(self.expected("`;`, `&`, `|` or a line end"));
+                return Err(self.expected_error("`;`, `&`, `|` or a line end"));
             }
         }
         let span = match (statements.first(), statements.last()) {
             (Some(first), Some(last)) => Span { start: first.span.start, end: last.span.end },
-            _ => self.span(self.at, self.at),
+            _ => self.span_between(self.at, self.at),
         };
         Ok(Script { span, statements })
     }
 
     /// Statements of which there must be one.
-    pub(super) fn body(&mut self) -> Parse<Script> {
-        let script = self.statements()?;
+    pub(super) fn parse_body(&mut self) -> Parse<Script> {
+        let script = self.parse_statements()?;
         if script.statements.is_empty() {
-            return Err(self.expected("a command"));
+            return Err(self.expected_error("a command"));
         }
         Ok(script)
     }
@@ -77,9 +77,9 @@ impl Parser<'_> {
         }
     }
 
-    fn statement(&mut self) -> Parse<Statement> {
-        let start = self.start();
-        let first = self.pipeline()?;
+    fn parse_statement(&mut self) -> Parse<Statement> {
+        let start = self.next_start();
+        let first = self.parse_pipeline()?;
         let mut rest = Vec::new();
         loop {
             self.skip_blanks();
@@ -92,17 +92,17 @@ impl Parser<'_> {
             };
             self.reserved = true;
             self.skip_lines()?;
-            rest.push((condition, self.pipeline()?));
+            rest.push((condition, self.parse_pipeline()?));
         }
         Ok(Statement { span: self.span_from(start), first, rest, background: false })
     }
 
-    fn pipeline(&mut self) -> Parse<Pipeline> {
-        let start = self.start();
+    fn parse_pipeline(&mut self) -> Parse<Pipeline> {
+        let start = self.next_start();
         let (timed, negated) = self.pipeline_prefix()?;
         let mut stages = Vec::new();
         loop {
-            let command = self.command()?;
+            let command = self.parse_command()?;
             self.skip_blanks();
             let pipes_errors = self.eat("|&");
             let goes_on = pipes_errors || (self.looking_at("||").is_none() && self.eat("|"));
@@ -126,7 +126,7 @@ impl Parser<'_> {
                 Some("!") => {
                     if self.looking_at("!(").is_some() {
                         let why = "a pattern, or a negated subshell without a blank";
-                        return Err(self.ambiguous(self.at, why));
+                        return Err(self.ambiguous_error(self.at, why));
                     }
                     self.take_reserved("!");
                     negated = !negated;
@@ -204,6 +204,6 @@ impl Parser<'_> {
         if self.reserved && self.take_reserved(word) {
             return Ok(());
         }
-        Err(self.expected(name))
+        Err(self.expected_error(name))
     }
 }

@@ -5,9 +5,14 @@ use super::cursor::{Parse, Parser};
 
 impl Parser<'_> {
     /// Returns the offset at which `close` ends the construct that was opened just before `from`.
-    pub(super) fn closing(&mut self, from: usize, close: char, name: &'static str) -> Parse<usize> {
-        let found = self.pairs(from, close, true).closing();
-        let Some(length) = found else { return Err(self.unterminated(from, name)) };
+    pub(super) fn find_closing(
+        &mut self,
+        from: usize,
+        close: char,
+        name: &'static str,
+    ) -> Parse<usize> {
+        let found = self.pairs_from(from, close, true).find_closing();
+        let Some(length) = found else { return Err(self.unterminated_error(from, name)) };
         self.count_reread(length)?;
         Ok(from + length)
     }
@@ -20,9 +25,9 @@ impl Parser<'_> {
         close: char,
         name: &'static str,
     ) -> Parse<usize> {
-        let end = self.closing(from, close, name)?;
-        if self.pairs(from, close, true).has_process() {
-            return Err(self.ambiguous(from, "a process substitution within an expansion"));
+        let end = self.find_closing(from, close, name)?;
+        if self.pairs_from(from, close, true).has_process() {
+            return Err(self.ambiguous_error(from, "a process substitution within an expansion"));
         }
         Ok(end)
     }
@@ -35,21 +40,21 @@ impl Parser<'_> {
         close: char,
         name: &'static str,
     ) -> Parse<usize> {
-        let end = self.closing(from, close, name)?;
-        if self.pairs(from, close, false).closing() != Some(end - from) {
-            return Err(self.ambiguous(from, "brackets within `${ }` in calculated text"));
+        let end = self.find_closing(from, close, name)?;
+        if self.pairs_from(from, close, false).find_closing() != Some(end - from) {
+            return Err(self.ambiguous_error(from, "brackets within `${ }` in calculated text"));
         }
         Ok(end)
     }
 
-    fn pairs(&self, from: usize, close: char, braces_nest: bool) -> Pairs<'_> {
-        Pairs { text: self.rest(from), at: 0, open: vec![close], braces_nest }
+    fn pairs_from(&self, from: usize, close: char, braces_nest: bool) -> Pairs<'_> {
+        Pairs { text: self.text_from(from), at: 0, open: vec![close], braces_nest }
     }
 
     /// Returns the offset of an unquoted `wanted` before `end`.
-    pub(super) fn delimiter(&self, wanted: char, end: usize) -> Option<usize> {
+    pub(super) fn find_delimiter(&self, wanted: char, end: usize) -> Option<usize> {
         let text = self.text.get(self.at..end)?;
-        let length = Pairs { text, at: 0, open: vec![wanted], braces_nest: true }.closing()?;
+        let length = Pairs { text, at: 0, open: vec![wanted], braces_nest: true }.find_closing()?;
         Some(self.at + length)
     }
 
@@ -72,14 +77,14 @@ struct Pairs<'a> {
 }
 
 impl Pairs<'_> {
-    fn closing(mut self) -> Option<usize> {
-        while self.step()?.is_some() {}
+    fn find_closing(mut self) -> Option<usize> {
+        while self.next_character()?.is_some() {}
         Some(self.at - 1)
     }
 
     /// True if `<(` or `>(` stands in `${ }` or a subscript, outside of quotes and commands.
     fn has_process(mut self) -> bool {
-        while let Some(Some((found, innermost))) = self.step() {
+        while let Some(Some((found, innermost))) = self.next_character() {
             let is_process = matches!(found, '<' | '>') && self.peek() == Some('(');
             if is_process && matches!(innermost, '}' | ']') {
                 return true;
@@ -90,7 +95,7 @@ impl Pairs<'_> {
 
     /// Takes a character, with what belongs to it, and gives it with the bracket it stood in; nothing
     /// when it was the last bracket.
-    fn step(&mut self) -> Option<Option<(char, char)>> {
+    fn next_character(&mut self) -> Option<Option<(char, char)>> {
         let found = self.next()?;
         let innermost = *self.open.last()?;
         if found == '\\' {
@@ -101,7 +106,7 @@ impl Pairs<'_> {
                 return Some(None);
             }
         } else if innermost != '`' {
-            self.opening(found, innermost)?;
+            self.push_opening(found, innermost)?;
         }
         Some(Some((found, innermost)))
     }
@@ -116,19 +121,19 @@ impl Pairs<'_> {
         self.text.get(self.at..)?.chars().next()
     }
 
-    fn opening(&mut self, found: char, innermost: char) -> Option<()> {
+    fn push_opening(&mut self, found: char, innermost: char) -> Option<()> {
         match found {
             '"' | '`' => self.open.push(found),
             '\'' if innermost != '"' => self.single_quoted(false)?,
             '(' if innermost == ')' => self.open.push(')'),
             '[' if innermost == ']' => self.open.push(']'),
-            '$' => self.dollar(innermost)?,
+            '$' => self.push_dollar(innermost)?,
             _ => {}
         }
         Some(())
     }
 
-    fn dollar(&mut self, innermost: char) -> Option<()> {
+    fn push_dollar(&mut self, innermost: char) -> Option<()> {
         match self.peek() {
             Some('(') => self.open.push(')'),
             Some('{') if self.braces_nest => self.open.push('}'),

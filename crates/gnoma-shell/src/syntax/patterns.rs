@@ -11,24 +11,24 @@ impl Parser<'_> {
     pub(super) fn extended_glob(&mut self, operator: char) -> Parse<WordPartKind> {
         self.bump();
         self.bump();
-        let close = self.closing(self.at, ')', "a pattern in parentheses")?;
-        let mut alternatives = vec![self.word(Shape::Alternative)?];
+        let close = self.find_closing(self.at, ')', "a pattern in parentheses")?;
+        let mut alternatives = vec![self.parse_word(Shape::Alternative)?];
         while self.peek() == Some('|') {
             self.bump();
-            alternatives.push(self.word(Shape::Alternative)?);
+            alternatives.push(self.parse_word(Shape::Alternative)?);
         }
         self.require_place(close)?;
         if self.at == close && alternatives.iter().all(|word| word.parts.is_empty()) {
-            return Err(self.ambiguous(close, "a pattern or a function"));
+            return Err(self.ambiguous_error(close, "a pattern or a function"));
         }
         self.bump();
         Ok(WordPartKind::ExtendedGlob { operator, alternatives })
     }
 
     /// `[…]`, or `[` alone when it cannot be told what is in it.
-    pub(super) fn bracket(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
+    pub(super) fn parse_bracket(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
-        let rest = self.rest(start);
+        let rest = self.text_from(start);
         let length = match bracket_length(rest, shape, pieces.has_brace) {
             Bracket::Closed(length) => length,
             Bracket::Unclear => 1,
@@ -39,7 +39,7 @@ impl Parser<'_> {
         self.push_part(pieces, start, WordPartKind::Glob(text))
     }
 
-    pub(super) fn tilde(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
+    pub(super) fn parse_tilde(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         let mut user = String::new();
         self.bump();
@@ -50,14 +50,14 @@ impl Parser<'_> {
         let ends = match self.peek() {
             None | Some('/' | ':') => true,
             Some('{') if shape.has_braces() => {
-                return Err(self.ambiguous(start, "a home that depends on braces"));
+                return Err(self.ambiguous_error(start, "a home that depends on braces"));
             }
-            Some(found) => shape.ends(found) || is_metacharacter(found),
+            Some(found) => shape.is_ended_by(found) || is_metacharacter(found),
         };
         if ends {
             return self.push_part(pieces, start, WordPartKind::Tilde(user));
         }
-        pieces.literal(&format!("~{user}"), self.span_from(start));
+        pieces.push_literal(&format!("~{user}"), self.span_from(start));
         Ok(())
     }
 }
@@ -83,7 +83,7 @@ fn bracket_length(text: &str, shape: Shape, in_braces: bool) -> Bracket {
             ']' => return Bracket::Closed(at + 1),
             '\'' | '"' | '\\' | '$' | '`' | '{' => return Bracket::Unclear,
             ',' | '}' | '.' if in_braces => return Bracket::Unclear,
-            _ if shape.ends(found) => break,
+            _ if shape.is_ended_by(found) => break,
             _ if at > MAX_BRACKET_BYTES => return Bracket::Unclear,
             _ => {}
         }

@@ -27,7 +27,7 @@ pub(super) enum Shape {
 }
 
 impl Shape {
-    pub(super) fn ends(self, found: char) -> bool {
+    pub(super) fn is_ended_by(self, found: char) -> bool {
         match self {
             Self::Plain | Self::Declaration | Self::Value | Self::Pattern => {
                 is_metacharacter(found)
@@ -85,7 +85,7 @@ pub(super) struct BracePieces {
 }
 
 impl BracePieces {
-    pub(super) fn literal(&mut self, text: &str, span: Span) {
+    pub(super) fn push_literal(&mut self, text: &str, span: Span) {
         if self.text.is_empty() {
             self.span = span;
         }
@@ -111,9 +111,9 @@ impl BracePieces {
     }
 
     /// The parts, with braces as plain text.
-    pub(super) fn finish(mut self) -> Vec<WordPart> {
+    pub(super) fn into_parts(mut self) -> Vec<WordPart> {
         self.flush();
-        joined(self.pieces.into_iter().map(|piece| piece.part).collect())
+        join_literals(self.pieces.into_iter().map(|piece| piece.part).collect())
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -133,7 +133,7 @@ impl BracePieces {
 }
 
 /// Parts with neighbouring literals made one.
-pub(super) fn joined(parts: Vec<WordPart>) -> Vec<WordPart> {
+pub(super) fn join_literals(parts: Vec<WordPart>) -> Vec<WordPart> {
     let mut joined: Vec<WordPart> = Vec::with_capacity(parts.len());
     for part in parts {
         match (joined.last_mut(), &part.kind) {

@@ -17,7 +17,7 @@ pub(super) enum QuoteEnd {
 
 impl QuoteEnd {
     /// True if a backslash takes the special meaning from the character.
-    fn escapes(self, found: char) -> bool {
+    fn can_escape(self, found: char) -> bool {
         match self {
             Self::DoubleQuote => matches!(found, '$' | '`' | '"' | '\\'),
             Self::Text => matches!(found, '$' | '`' | '\\'),
@@ -36,7 +36,7 @@ impl QuoteEnd {
 }
 
 impl Parser<'_> {
-    pub(super) fn quoted(&mut self, fence: QuoteEnd) -> Parse<Vec<WordPart>> {
+    pub(super) fn parse_quoted(&mut self, fence: QuoteEnd) -> Parse<Vec<WordPart>> {
         let mut pieces = BracePieces::default();
         while let Some(found) = self.peek() {
             match fence {
@@ -48,7 +48,7 @@ impl Parser<'_> {
         if let QuoteEnd::Place(end) = fence {
             self.require_place(end)?;
         }
-        Ok(pieces.finish())
+        Ok(pieces.into_parts())
     }
 
     fn quoted_piece(
@@ -62,21 +62,21 @@ impl Parser<'_> {
             '\\' => {
                 self.bump_raw();
                 match self.peek_raw() {
-                    Some(next) if fence.escapes(next) => {
+                    Some(next) if fence.can_escape(next) => {
                         self.bump_raw();
-                        pieces.literal(next.encode_utf8(&mut [0; 4]), self.span_from(start));
+                        pieces.push_literal(next.encode_utf8(&mut [0; 4]), self.span_from(start));
                     }
-                    _ => pieces.literal("\\", self.span_from(start)),
+                    _ => pieces.push_literal("\\", self.span_from(start)),
                 }
                 Ok(())
             }
-            '$' => match self.dollar(Some(fence))? {
+            '$' => match self.parse_dollar(Some(fence))? {
                 Some(kind) => self.push_part(pieces, start, kind),
                 None => self.literal_character(pieces),
             },
             '`' => {
                 let unescapes = fence.unescapes_quotes();
-                let script = self.nested(|parser| parser.backquoted(unescapes))?;
+                let script = self.parse_nested(|parser| parser.parse_backquoted(unescapes))?;
                 self.push_part(pieces, start, WordPartKind::CommandSubstitution(script))
             }
             _ => self.literal_character(pieces),
@@ -87,25 +87,25 @@ impl Parser<'_> {
     pub(super) fn quoted_word_to(&mut self, close: usize) -> Parse<Word> {
         self.count_node()?;
         let start = self.at;
-        let parts = self.quoted(QuoteEnd::Place(close))?;
-        Ok(Word { span: self.span(start, close), parts })
+        let parts = self.parse_quoted(QuoteEnd::Place(close))?;
+        Ok(Word { span: self.span_between(start, close), parts })
     }
 
     /// Calculated text up to `close`.
     pub(super) fn arithmetic_to(&mut self, close: usize) -> Parse<Arithmetic> {
         let start = self.at;
-        let parts = self.nested(|parser| parser.quoted(QuoteEnd::Place(close)))?;
-        Ok(Arithmetic { span: self.span(start, close), parts })
+        let parts = self.parse_nested(|parser| parser.parse_quoted(QuoteEnd::Place(close)))?;
+        Ok(Arithmetic { span: self.span_between(start, close), parts })
     }
 
     /// `[…]` after a name, with the brackets.
-    pub(super) fn subscript(&mut self) -> Parse<Word> {
+    pub(super) fn parse_subscript(&mut self) -> Parse<Word> {
         self.bump();
         let close = self.expansion_closing(self.at, ']', "`[`")?;
         let word = self.quoted_word_to(close)?;
         self.bump();
         if word.parts.is_empty() {
-            return Err(self.ambiguous(close, "an empty subscript"));
+            return Err(self.ambiguous_error(close, "an empty subscript"));
         }
         Ok(word)
     }

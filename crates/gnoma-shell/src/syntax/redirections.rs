@@ -9,9 +9,9 @@ const OPERATORS: [&str; 12] =
     ["&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"];
 
 impl Parser<'_> {
-    pub(super) fn redirection(&mut self) -> Parse<Option<Redirection>> {
-        let start = self.start();
-        let descriptor = self.descriptor()?;
+    pub(super) fn parse_redirection(&mut self) -> Parse<Option<Redirection>> {
+        let start = self.next_start();
+        let descriptor = self.parse_descriptor()?;
         let Some(first) = self.peek() else { return Ok(None) };
         let operator = OPERATORS
             .into_iter()
@@ -24,12 +24,12 @@ impl Parser<'_> {
         self.eat(operator);
         self.count_node()?;
         let is_output = matches!(descriptor, None | Some(Descriptor::Number(1)));
-        let target = self.target(operator, is_output)?;
+        let target = self.parse_target(operator, is_output)?;
         Ok(Some(Redirection { span: self.span_from(start), descriptor, target }))
     }
 
     /// A number or `{name}` directly before an operator. Stays where it is when there is none.
-    fn descriptor(&mut self) -> Parse<Option<Descriptor>> {
+    fn parse_descriptor(&mut self) -> Parse<Option<Descriptor>> {
         let start = self.at;
         self.skip_while(|found| found.is_ascii_digit());
         if self.at > start && self.at_descriptor_operator() {
@@ -37,7 +37,9 @@ impl Parser<'_> {
                 self.text.get(start..self.at).unwrap_or_default().replace(CONTINUATION, "");
             return match digits.parse() {
                 Ok(number) => Ok(Some(Descriptor::Number(number))),
-                Err(_) => Err(self.ambiguous(start, "a descriptor that is not a small number")),
+                Err(_) => {
+                    Err(self.ambiguous_error(start, "a descriptor that is not a small number"))
+                }
             };
         }
         self.at = start;
@@ -61,7 +63,7 @@ impl Parser<'_> {
         matches!(self.peek(), Some('<' | '>')) && self.peek_second() != Some('(')
     }
 
-    fn target(&mut self, operator: &str, is_output: bool) -> Parse<Target> {
+    fn parse_target(&mut self, operator: &str, is_output: bool) -> Parse<Target> {
         self.skip_blanks();
         if matches!(operator, "<<" | "<<-") {
             return self.here_document(operator == "<<-").map(Target::HereDocument);
@@ -71,11 +73,11 @@ impl Parser<'_> {
             return self.closed_descriptor(operator);
         }
         if !self.at_word() {
-            return Err(self.expected("a file name"));
+            return Err(self.expected_error("a file name"));
         }
         let start = self.at;
         let shape = if operator == "<<<" { Shape::Value } else { Shape::Plain };
-        let word = self.word(shape)?;
+        let word = self.parse_word(shape)?;
         if operator == ">&" && is_output {
             self.require_certain_file(start, &word)?;
         }
@@ -102,7 +104,7 @@ impl Parser<'_> {
         let start = self.at;
         self.bump();
         if !self.at_word_end() {
-            return Err(self.ambiguous(start, "a closed descriptor that something follows"));
+            return Err(self.ambiguous_error(start, "a closed descriptor that something follows"));
         }
         let span = self.span_from(start);
         let part = WordPart { span, kind: WordPartKind::Literal("-".to_owned()) };
@@ -119,11 +121,11 @@ impl Parser<'_> {
             [WordPart { kind: WordPartKind::Tilde(_), .. }, rest @ ..] => rest,
             parts => parts,
         };
-        let name = Word { span: word.span, parts: parts.to_vec() }.constant();
+        let name = Word { span: word.span, parts: parts.to_vec() }.constant_text();
         if name.is_some_and(|name| !name.contains(|found| "$`\\'\"*?[{~<>".contains(found))) {
             return Ok(());
         }
-        Err(self.ambiguous(at, "a name that is expanded twice"))
+        Err(self.ambiguous_error(at, "a name that is expanded twice"))
     }
 
     /// In `> 2> x` bash takes `2` for a descriptor, so that a name is missing.
@@ -133,7 +135,7 @@ impl Parser<'_> {
             is_number(text) || name.is_some_and(is_name)
         });
         if is_descriptor && matches!(self.peek(), Some('<' | '>')) {
-            return Err(self.ambiguous(at, "a file name, or a descriptor"));
+            return Err(self.ambiguous_error(at, "a file name, or a descriptor"));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ pub struct Span {
 impl Span {
     /// Returns the part of `text` in this range; empty if it is another text.
     #[must_use]
-    pub fn of(self, text: &str) -> &str {
+    pub fn text_in(self, text: &str) -> &str {
         text.get(self.start..self.end).unwrap_or_default()
     }
 

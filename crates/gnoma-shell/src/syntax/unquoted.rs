@@ -8,34 +8,34 @@ use super::quoted::QuoteEnd;
 use super::{Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
-    pub(super) fn word(&mut self, shape: Shape) -> Parse<Word> {
+    pub(super) fn parse_word(&mut self, shape: Shape) -> Parse<Word> {
         self.count_node()?;
-        let start = self.start();
-        let parts = self.unquoted(shape)?;
+        let start = self.next_start();
+        let parts = self.parse_unquoted(shape)?;
         if parts.is_empty() && shape.is_word() {
-            return Err(self.expected("a word"));
+            return Err(self.expected_error("a word"));
         }
         // An empty value lies before a joined line that follows it, not after.
-        let start = if parts.is_empty() { self.end().min(start) } else { start };
+        let start = if parts.is_empty() { self.consumed_end().min(start) } else { start };
         Ok(Word { span: self.span_from(start), parts })
     }
 
-    fn unquoted(&mut self, shape: Shape) -> Parse<Vec<WordPart>> {
+    fn parse_unquoted(&mut self, shape: Shape) -> Parse<Vec<WordPart>> {
         let mut pieces = BracePieces::default();
         while let Some(found) = self.peek() {
             if self.special_word_part(found, shape, &mut pieces)? {
                 continue;
             }
-            if shape.ends(found) {
+            if shape.is_ended_by(found) {
                 break;
             }
             self.unquoted_piece(found, shape, &mut pieces)?;
         }
         if pieces.has_brace {
             pieces.flush();
-            return self.grouped(&pieces.pieces);
+            return self.parse_brace_groups(&pieces.pieces);
         }
-        Ok(pieces.finish())
+        Ok(pieces.into_parts())
     }
 
     /// Parses a part that begins with a character that otherwise ends a word.
@@ -51,11 +51,11 @@ impl Parser<'_> {
             }
             '(' if shape == Shape::Declaration && is_array_start(pieces) => {
                 let start = self.at;
-                let elements = self.nested(Self::array)?;
+                let elements = self.parse_nested(Self::parse_array)?;
                 self.push_part(pieces, start, WordPartKind::Array(elements))?;
             }
             '(' if matches!(shape, Shape::Regex | Shape::RegexGroup) => {
-                self.nested(|parser| parser.regex_group(pieces))?;
+                self.parse_nested(|parser| parser.regex_group(pieces))?;
             }
             _ => return Ok(false),
         }
@@ -68,11 +68,11 @@ impl Parser<'_> {
             && matches!(found, '?' | '*' | '+' | '@' | '!')
             && self.peek_second() == Some('(')
         {
-            let kind = self.nested(|parser| parser.extended_glob(found))?;
+            let kind = self.parse_nested(|parser| parser.extended_glob(found))?;
             return self.push_part(pieces, start, kind);
         }
         match found {
-            '\\' => self.escaped(pieces),
+            '\\' => self.parse_escaped(pieces),
             '\'' => {
                 let text = self.single_quoted()?;
                 self.push_part(pieces, start, WordPartKind::SingleQuoted(text))
@@ -82,10 +82,10 @@ impl Parser<'_> {
                 self.push_part(pieces, start, WordPartKind::DoubleQuoted(parts))
             }
             '`' => {
-                let script = self.nested(|parser| parser.backquoted(Some(false)))?;
+                let script = self.parse_nested(|parser| parser.parse_backquoted(Some(false)))?;
                 self.push_part(pieces, start, WordPartKind::CommandSubstitution(script))
             }
-            '$' => match self.dollar(None)? {
+            '$' => match self.parse_dollar(None)? {
                 Some(kind) => self.push_part(pieces, start, kind),
                 None => self.literal_character(pieces),
             },
@@ -93,12 +93,12 @@ impl Parser<'_> {
                 self.bump();
                 self.push_part(pieces, start, WordPartKind::Glob(found.to_string()))
             }
-            '[' if shape.has_globs() => self.bracket(shape, pieces),
+            '[' if shape.has_globs() => self.parse_bracket(shape, pieces),
             '{' | '}' | ',' | '.' if shape.has_braces() => self.brace_mark(found, pieces),
             '~' if pieces.begins_alternative() => {
-                Err(self.ambiguous(start, "a home that depends on braces"))
+                Err(self.ambiguous_error(start, "a home that depends on braces"))
             }
-            '~' if tilde_may_follow(shape, pieces) => self.tilde(shape, pieces),
+            '~' if tilde_may_follow(shape, pieces) => self.parse_tilde(shape, pieces),
             _ => self.literal_character(pieces),
         }
     }
@@ -133,17 +133,17 @@ impl Parser<'_> {
     pub(super) fn literal_character(&mut self, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         if let Some(found) = self.bump() {
-            pieces.literal(found.encode_utf8(&mut [0; 4]), self.span_from(start));
+            pieces.push_literal(found.encode_utf8(&mut [0; 4]), self.span_from(start));
         }
         Ok(())
     }
 
-    fn escaped(&mut self, pieces: &mut BracePieces) -> Parse<()> {
+    fn parse_escaped(&mut self, pieces: &mut BracePieces) -> Parse<()> {
         let start = self.at;
         self.bump_raw();
         // At the end of the text it stands for itself.
         let found = self.bump_raw().unwrap_or('\\');
-        pieces.literal(found.encode_utf8(&mut [0; 4]), self.span_from(start));
+        pieces.push_literal(found.encode_utf8(&mut [0; 4]), self.span_from(start));
         Ok(())
     }
 
@@ -154,26 +154,26 @@ impl Parser<'_> {
         pieces: &mut BracePieces,
     ) -> Parse<()> {
         if !shape.is_word() && shape != Shape::Value {
-            return Err(self.ambiguous(self.at, "a process substitution within an expansion"));
+            return Err(self.ambiguous_error(self.at, "a process substitution within an expansion"));
         }
         let start = self.at;
         let readable = found == '<';
-        let script = self.substitution(if readable { "<(" } else { ">(" })?;
+        let script = self.parse_substitution(if readable { "<(" } else { ">(" })?;
         self.push_part(pieces, start, WordPartKind::ProcessSubstitution { readable, script })
     }
 
     /// Fails unless the grammar came to `close`, where brackets alone say that this ends.
     pub(super) fn require_place(&mut self, close: usize) -> Parse<()> {
-        if self.start() == close {
+        if self.next_start() == close {
             return Ok(());
         }
-        Err(self.ambiguous(close, "quotes and brackets cross"))
+        Err(self.ambiguous_error(close, "quotes and brackets cross"))
     }
 
     fn regex_group(&mut self, pieces: &mut BracePieces) -> Parse<()> {
-        let close = self.closing(self.at + 1, ')', "`(`")?;
+        let close = self.find_closing(self.at + 1, ')', "`(`")?;
         self.literal_character(pieces)?;
-        for part in self.unquoted(Shape::RegexGroup)? {
+        for part in self.parse_unquoted(Shape::RegexGroup)? {
             pieces.push(part);
         }
         self.require_place(close)?;
@@ -184,9 +184,9 @@ impl Parser<'_> {
     pub(super) fn single_quoted(&mut self) -> Parse<String> {
         let start = self.at;
         self.bump_raw();
-        let rest = self.rest(self.at);
+        let rest = self.text_from(self.at);
         let Some(length) = rest.find('\'') else {
-            return Err(self.unterminated(start, "a single quote"));
+            return Err(self.unterminated_error(start, "a single quote"));
         };
         self.move_to(self.at + length + 1);
         Ok(rest.get(..length).unwrap_or_default().to_owned())
@@ -197,10 +197,10 @@ impl Parser<'_> {
         let start = self.at;
         self.bump();
         let in_quotes = std::mem::replace(&mut self.in_quotes, true);
-        let parts = self.nested(|parser| parser.quoted(QuoteEnd::DoubleQuote))?;
+        let parts = self.parse_nested(|parser| parser.parse_quoted(QuoteEnd::DoubleQuote))?;
         self.in_quotes = in_quotes;
         if self.bump() != Some('"') {
-            return Err(self.unterminated(start, "a double quote"));
+            return Err(self.unterminated_error(start, "a double quote"));
         }
         Ok(parts)
     }

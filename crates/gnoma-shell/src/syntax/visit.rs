@@ -121,13 +121,13 @@ impl<'a> SyntaxNode<'a> {
     /// Shows this and everything in it.
     pub fn visit(self, see: NodeVisitor<'a, '_>) {
         see(self);
-        self.children(&mut |child| child.visit(see));
+        self.visit_children(&mut |child| child.visit(see));
     }
 
     /// Shows what is directly in it.
-    pub fn children(self, see: NodeVisitor<'a, '_>) {
+    pub fn visit_children(self, see: NodeVisitor<'a, '_>) {
         match self {
-            Self::Script(script) => each(&script.statements, Self::Statement, see),
+            Self::Script(script) => visit_each(&script.statements, Self::Statement, see),
             Self::Statement(statement) => {
                 statement.pipelines().for_each(|pipeline| see(Self::Pipeline(pipeline)));
             }
@@ -136,7 +136,7 @@ impl<'a> SyntaxNode<'a> {
             }
             Self::Command(command) => command_children(command, see),
             Self::CaseArm(arm) => {
-                each(&arm.patterns, Self::Word, see);
+                visit_each(&arm.patterns, Self::Word, see);
                 see(Self::Script(&arm.body));
             }
             Self::Assignment(assignment) => assignment_children(assignment, see),
@@ -146,18 +146,18 @@ impl<'a> SyntaxNode<'a> {
                 }
                 target => target.word().into_iter().for_each(|word| see(Self::Word(word))),
             },
-            Self::HereBody(word) | Self::Word(word) => each(&word.parts, Self::Part, see),
+            Self::HereBody(word) | Self::Word(word) => visit_each(&word.parts, Self::Part, see),
             Self::Element(element) => {
                 element.subscript.iter().for_each(|word| see(Self::Word(word)));
                 see(Self::Word(&element.value));
             }
             Self::Part(part) => part_children(part, see),
-            Self::Arithmetic(arithmetic) => each(&arithmetic.parts, Self::Part, see),
+            Self::Arithmetic(arithmetic) => visit_each(&arithmetic.parts, Self::Part, see),
         }
     }
 }
 
-fn each<'a, T>(items: &'a [T], node: fn(&'a T) -> SyntaxNode<'a>, see: NodeVisitor<'a, '_>) {
+fn visit_each<'a, T>(items: &'a [T], node: fn(&'a T) -> SyntaxNode<'a>, see: NodeVisitor<'a, '_>) {
     items.iter().for_each(|item| see(node(item)));
 }
 
@@ -178,16 +178,16 @@ fn command_children<'a>(command: &'a Command, see: NodeVisitor<'a, '_>) {
         }
         CommandKind::For(Loop { words, body, .. })
         | CommandKind::Select(Loop { words, body, .. }) => {
-            words.iter().for_each(|words| each(words, SyntaxNode::Word, see));
+            words.iter().for_each(|words| visit_each(words, SyntaxNode::Word, see));
             see(SyntaxNode::Script(body));
         }
         CommandKind::ArithmeticFor { header, body } => {
-            each(header, SyntaxNode::Arithmetic, see);
+            visit_each(header, SyntaxNode::Arithmetic, see);
             see(SyntaxNode::Script(body));
         }
         CommandKind::Case { subject, arms } => {
             see(SyntaxNode::Word(subject));
-            each(arms, SyntaxNode::CaseArm, see);
+            visit_each(arms, SyntaxNode::CaseArm, see);
         }
         CommandKind::Function { body, .. } | CommandKind::Coprocess { body, .. } => {
             see(SyntaxNode::Command(body));
@@ -195,7 +195,7 @@ fn command_children<'a>(command: &'a Command, see: NodeVisitor<'a, '_>) {
         CommandKind::Arithmetic(arithmetic) => see(SyntaxNode::Arithmetic(arithmetic)),
         CommandKind::Test(test) => test_children(test, see),
     }
-    each(&command.redirections, SyntaxNode::Redirection, see);
+    visit_each(&command.redirections, SyntaxNode::Redirection, see);
 }
 
 fn simple_children<'a>(
@@ -215,7 +215,7 @@ fn assignment_children<'a>(assignment: &'a Assignment, see: NodeVisitor<'a, '_>)
     assignment.subscript.iter().for_each(|word| see(SyntaxNode::Word(word)));
     match &assignment.value {
         AssignedValue::Word(word) => see(SyntaxNode::Word(word)),
-        AssignedValue::Array(elements) => each(elements, SyntaxNode::Element, see),
+        AssignedValue::Array(elements) => visit_each(elements, SyntaxNode::Element, see),
     }
 }
 
@@ -242,7 +242,7 @@ fn part_children<'a>(part: &'a WordPart, see: NodeVisitor<'a, '_>) {
         | WordPartKind::BraceRange(_)
         | WordPartKind::Tilde(_) => {}
         WordPartKind::DoubleQuoted(parts) | WordPartKind::LocaleQuoted(parts) => {
-            each(parts, SyntaxNode::Part, see);
+            visit_each(parts, SyntaxNode::Part, see);
         }
         WordPartKind::Parameter(parameter) => parameter_children(parameter, see),
         WordPartKind::CommandSubstitution(script)
@@ -251,9 +251,9 @@ fn part_children<'a>(part: &'a WordPart, see: NodeVisitor<'a, '_>) {
         }
         WordPartKind::Arithmetic(arithmetic) => see(SyntaxNode::Arithmetic(arithmetic)),
         WordPartKind::ExtendedGlob { alternatives: words, .. } | WordPartKind::BraceList(words) => {
-            each(words, SyntaxNode::Word, see);
+            visit_each(words, SyntaxNode::Word, see);
         }
-        WordPartKind::Array(elements) => each(elements, SyntaxNode::Element, see),
+        WordPartKind::Array(elements) => visit_each(elements, SyntaxNode::Element, see),
     }
 }
 

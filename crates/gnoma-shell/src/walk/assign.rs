@@ -245,7 +245,7 @@ pub(super) enum Meaning {
     Dangerous,
 }
 
-pub(super) fn meaning(name: &str) -> Meaning {
+pub(super) fn variable_meaning(name: &str) -> Meaning {
     if CALCULATED.contains(&name) {
         return Meaning::Calculated;
     }
@@ -264,9 +264,9 @@ impl Walker<'_> {
     /// Assignments that stand alone: they stay.
     pub(super) fn assign_all(&mut self, assignments: &[Assignment], facts: &mut CommandFacts) {
         for assignment in assignments {
-            let value = self.assigned(assignment, facts);
-            warn(&assignment.name, Some(&value), facts);
-            self.assign(&assignment.name, value);
+            let value = self.assigned_value(assignment, facts);
+            add_variable_effect(&assignment.name, Some(&value), facts);
+            self.assign_variable(&assignment.name, value);
         }
     }
 
@@ -278,16 +278,16 @@ impl Walker<'_> {
         facts: &mut CommandFacts,
     ) -> Vec<(String, Option<Value>)> {
         let mut kept = Vec::new();
-        let reads = program.and_then(Field::known) == Some("read");
+        let reads = program.and_then(Field::known_text) == Some("read");
         for assignment in assignments {
-            let value = self.assigned(assignment, facts);
+            let value = self.assigned_value(assignment, facts);
             let name = &assignment.name;
             let splits = reads && name == "IFS";
-            if !splits && meaning(name) != Meaning::Harmless {
+            if !splits && variable_meaning(name) != Meaning::Harmless {
                 facts.add(Effect::Environment(name.clone()));
             }
             kept.push((name.clone(), self.state.variables.get(name).cloned()));
-            self.assign(name, value);
+            self.assign_variable(name, value);
         }
         kept
     }
@@ -296,22 +296,26 @@ impl Walker<'_> {
     pub(super) fn take_back(&mut self, kept: Vec<(String, Option<Value>)>) {
         for (name, before) in kept {
             let before = before.unwrap_or(Value::Unknown);
-            let now = self.state.variables.get(&name).map_or(Value::Unknown, |now| now.or(&before));
-            self.state.set(&name, now);
+            let now = self
+                .state
+                .variables
+                .get(&name)
+                .map_or(Value::Unknown, |now| now.merge_with(&before));
+            self.state.set_variable(&name, now);
         }
     }
 
     /// The value of an assignment, with what expanding it does.
-    fn assigned(&mut self, assignment: &Assignment, facts: &mut CommandFacts) -> Value {
+    fn assigned_value(&mut self, assignment: &Assignment, facts: &mut CommandFacts) -> Value {
         if assignment.subscript.is_some() || matches!(assignment.value, AssignedValue::Array(_)) {
             self.state.arrays.insert(assignment.name.clone());
         }
         if let Some(subscript) = &assignment.subscript {
-            self.expand(facts, |expander| expander.look_at_subscript(subscript));
+            self.expand_with(facts, |expander| expander.look_at_subscript(subscript));
         }
         match &assignment.value {
             AssignedValue::Word(word) => {
-                let field = self.expand(facts, |expander| expander.single(word));
+                let field = self.expand_with(facts, |expander| expander.expand_single(word));
                 if assignment.subscript.is_some() {
                     Value::Unknown
                 } else {
@@ -319,7 +323,7 @@ impl Walker<'_> {
                 }
             }
             AssignedValue::Array(elements) => {
-                self.array(elements, facts);
+                self.expand_array(elements, facts);
                 Value::Unknown
             }
         }
@@ -330,7 +334,7 @@ impl Walker<'_> {
             Field::Unknown { .. } if is_calculated(&word.parts) => Value::Number,
             // It is text here: nothing is looked up until it is used.
             Field::Listed { .. } => Value::Unknown,
-            _ => Value::of(field),
+            _ => Value::from_field(field),
         };
         if !assignment.append {
             return value;
@@ -344,18 +348,18 @@ impl Walker<'_> {
     }
 
     /// Elements of `( … )`: a subscript is calculated.
-    pub(super) fn array(&mut self, elements: &[ArrayElement], facts: &mut CommandFacts) {
+    pub(super) fn expand_array(&mut self, elements: &[ArrayElement], facts: &mut CommandFacts) {
         for element in elements {
-            self.expand(facts, |expander| {
+            self.expand_with(facts, |expander| {
                 if let Some(subscript) = &element.subscript {
                     expander.look_at_subscript(subscript);
                 }
-                expander.fields(&element.value);
+                expander.expand_fields(&element.value);
             });
         }
     }
 
-    pub(super) fn assign(&mut self, name: &str, value: Value) {
+    pub(super) fn assign_variable(&mut self, name: &str, value: Value) {
         if self.state.stubborn.contains(name) {
             // Nothing that follows in this line runs when it is read-only.
             self.may_abort();
@@ -363,7 +367,7 @@ impl Walker<'_> {
         self.changes += 1;
         self.exhausted |= self.state.variables.len() >= super::MAX_VARIABLES;
         let value = if self.is_stubborn(name) { Value::Unknown } else { value };
-        self.state.set(name, value);
+        self.state.set_variable(name, value);
     }
 
     fn is_stubborn(&self, name: &str) -> bool {
@@ -373,15 +377,15 @@ impl Walker<'_> {
     /// Sets a variable by another way than `=`: what it does to programs is an effect of its own.
     pub(super) fn assign_and_warn(&mut self, name: &str, value: Value) {
         let mut facts = CommandFacts::default();
-        warn(name, Some(&value), &mut facts);
+        add_variable_effect(name, Some(&value), &mut facts);
         self.record_if_any(name.to_owned(), facts);
-        self.assign(name, value);
+        self.assign_variable(name, value);
     }
 }
 
 /// Notes what setting a variable leads to, where later commands get it.
-pub(super) fn warn(name: &str, value: Option<&Value>, facts: &mut CommandFacts) {
-    match meaning(name) {
+pub(super) fn add_variable_effect(name: &str, value: Option<&Value>, facts: &mut CommandFacts) {
+    match variable_meaning(name) {
         Meaning::Dangerous => facts.add(Effect::Environment(name.to_owned())),
         Meaning::Calculated if !value.is_some_and(Value::is_number) => facts.add(Effect::Unknown(
             format!("`{name}` is set to a computed value, which may run commands"),
@@ -413,7 +417,7 @@ pub(super) fn calculated_names(text: &str) -> Vec<String> {
         let steps = after.starts_with("++") || after.starts_with("--");
         let stepped = before.trim_end().ends_with("++") || before.trim_end().ends_with("--");
         let operator = after.trim_start_matches(['+', '-', '*', '/', '%', '<', '>', '&', '^', '|']);
-        let set = operator.starts_with('=') && !operator.starts_with("==") && !compares(after);
+        let set = operator.starts_with('=') && !operator.starts_with("==") && !is_comparison(after);
         if word.starts_with(|c: char| !c.is_ascii_digit()) && (steps || stepped || set) {
             names.push(word.to_owned());
         }
@@ -422,6 +426,6 @@ pub(super) fn calculated_names(text: &str) -> Vec<String> {
 }
 
 /// `<=` and `>=` compare; `<<=` and `>>=` set.
-fn compares(after: &str) -> bool {
+fn is_comparison(after: &str) -> bool {
     after.starts_with("<=") || after.starts_with(">=")
 }

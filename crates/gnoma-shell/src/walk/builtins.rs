@@ -1,7 +1,7 @@
 //! Commands of the shell itself: they change what it knows, or run texts.
 
 use super::Walker;
-use super::assign::warn;
+use super::assign::add_variable_effect;
 use super::facts_of::CommandFacts;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
@@ -35,7 +35,7 @@ const SHELLS: [&str; 17] = [
 
 impl Walker<'_> {
     /// Returns the effects of a builtin; `None` if `name` is no builtin.
-    pub(super) fn builtin(
+    pub(super) fn walk_builtin(
         &mut self,
         name: &str,
         words: &[Field],
@@ -45,32 +45,36 @@ impl Walker<'_> {
             return Some(harmless_when(name, words, is_harmless));
         }
         Some(match name {
-            "cd" | "chdir" => self.cd(words),
-            "pushd" => self.pushd(words),
-            "popd" => self.popd(words),
-            "export" | "declare" | "typeset" | "readonly" | "local" => self.declare(name, words),
-            "unset" => self.unset(words),
-            "read" => self.read(words),
-            "mapfile" | "readarray" => self.mapfile(words),
-            "set" => {
-                self.shift();
-                set(words)
+            "cd" | "chdir" => self.cd_builtin(words),
+            "pushd" => self.pushd_builtin(words),
+            "popd" => self.popd_builtin(words),
+            "export" | "declare" | "typeset" | "readonly" | "local" => {
+                self.declare_builtin(name, words)
             }
-            "let" => self.let_(words),
+            "unset" => self.unset_builtin(words),
+            "read" => self.read_builtin(words),
+            "mapfile" | "readarray" => self.mapfile_builtin(words),
+            "set" => {
+                self.shift_arguments();
+                set_builtin(words)
+            }
+            "let" => self.let_builtin(words),
             "test" | "[" => self.test_builtin(words),
-            "printf" => self.printf(words),
-            "getopts" => self.getopts(words),
-            "eval" => self.eval(words),
-            "." | "source" => self.source(words),
-            "exec" => self.exec(words),
+            "printf" => self.printf_builtin(words),
+            "getopts" => self.getopts_builtin(words),
+            "eval" => self.eval_builtin(words),
+            "." | "source" => self.source_builtin(words),
+            "exec" => self.exec_builtin(words),
             "command" | "builtin" => self.command_builtin(name, words),
             "coproc" => {
-                self.inner(words);
+                self.walk_inner_command(words);
                 CommandFacts::default()
             }
-            "trap" => self.trap(words),
-            "alias" => alias(words),
-            "unalias" | "enable" | "bind" | "complete" | "compopt" | "fc" => meddles(name, words),
+            "trap" => self.trap_builtin(words),
+            "alias" => alias_builtin(words),
+            "unalias" | "enable" | "bind" | "complete" | "compopt" | "fc" => {
+                environment_builtin(name, words)
+            }
             _ => return self.leaving_or_running(name, words, from),
         })
     }
@@ -84,14 +88,14 @@ impl Walker<'_> {
     ) -> Option<CommandFacts> {
         Some(match name {
             "exit" | "return" | "break" | "continue" | "logout" => {
-                self.leave(name, words);
+                self.leave_block(name, words);
                 CommandFacts::default()
             }
             "shift" => {
                 if !is_at_most_a_number(words) {
                     self.may_abort();
                 }
-                self.shift();
+                self.shift_arguments();
                 CommandFacts::default()
             }
             "dirs" => {
@@ -99,48 +103,50 @@ impl Walker<'_> {
                 CommandFacts::default()
             }
             _ if INERT.contains(&name) => CommandFacts::default(),
-            _ if SHELLS.contains(&name) => self.shell(name, words, from),
-            "env" | "genv" => self.env(words),
-            _ => return self.wrapper(name, words),
+            _ if SHELLS.contains(&name) => self.walk_shell(name, words, from),
+            "env" | "genv" => self.walk_env(words),
+            _ => return self.walk_wrapper(name, words),
         })
     }
 
-    fn unset(&mut self, words: &[Field]) -> CommandFacts {
+    fn unset_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         for word in words {
-            match word.known() {
+            match word.known_text() {
                 Some("-v") => {}
                 Some("-f") => self.state.functions.clear(),
                 Some(name) if is_name(name) => {
-                    warn(name, Some(&Value::Number), &mut facts);
-                    self.assign(name, Value::Unknown);
+                    add_variable_effect(name, Some(&Value::Number), &mut facts);
+                    self.assign_variable(name, Value::Unknown);
                     // Where no variable has the name, a function goes.
                     self.state.functions.remove(name);
                 }
-                _ => facts.add(subscript(word)),
+                _ => facts.add(subscript_effect(word)),
             }
         }
         facts
     }
 
     /// Sets each variable a builtin names to what is not known.
-    fn sets(&mut self, names: &[Field], facts: &mut CommandFacts) {
+    fn assign_unknown(&mut self, names: &[Field], facts: &mut CommandFacts) {
         for name in names {
-            match name.known() {
+            match name.known_text() {
                 Some(name) if is_name(name) => {
-                    warn(name, None, facts);
-                    self.assign(name, Value::Unknown);
+                    add_variable_effect(name, None, facts);
+                    self.assign_variable(name, Value::Unknown);
                 }
-                _ => facts.add(subscript(name)),
+                _ => facts.add(subscript_effect(name)),
             }
         }
     }
 
-    fn read(&mut self, words: &[Field]) -> CommandFacts {
+    fn read_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
-            let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
+            let Some(option) = word.known_text().and_then(|text| text.strip_prefix('-')) else {
+                break;
+            };
             rest = after;
             if option == "-" {
                 break;
@@ -149,25 +155,27 @@ impl Walker<'_> {
             let joined = option.get(at + 1..).filter(|value| !value.is_empty());
             let value = match joined {
                 Some(value) => Field::Known(value.to_owned()),
-                None => rest.split_first().map_or(Field::unknown(""), |(value, after)| {
+                None => rest.split_first().map_or(Field::unknown_word(""), |(value, after)| {
                     rest = after;
                     value.clone()
                 }),
             };
             if option.get(at..).is_some_and(|letter| letter.starts_with('a')) {
-                self.state.arrays.extend(value.known().map(str::to_owned));
-                self.sets(&[value], &mut facts);
+                self.state.arrays.extend(value.known_text().map(str::to_owned));
+                self.assign_unknown(&[value], &mut facts);
             }
         }
-        self.sets(rest, &mut facts);
+        self.assign_unknown(rest, &mut facts);
         facts
     }
 
-    fn mapfile(&mut self, words: &[Field]) -> CommandFacts {
+    fn mapfile_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
-            let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
+            let Some(option) = word.known_text().and_then(|text| text.strip_prefix('-')) else {
+                break;
+            };
             rest = after;
             if option.contains('C') {
                 facts.add(Effect::Unknown("`mapfile -C` runs a command for each line".to_owned()));
@@ -176,15 +184,15 @@ impl Walker<'_> {
                 rest = rest.get(1..).unwrap_or_default();
             }
         }
-        self.state.arrays.extend(rest.iter().filter_map(Field::known).map(str::to_owned));
-        self.sets(rest, &mut facts);
+        self.state.arrays.extend(rest.iter().filter_map(Field::known_text).map(str::to_owned));
+        self.assign_unknown(rest, &mut facts);
         facts
     }
 
-    fn let_(&mut self, words: &[Field]) -> CommandFacts {
+    fn let_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         for word in words {
-            let Some(text) = word.known() else {
+            let Some(text) = word.known_text() else {
                 facts.add(Effect::Unknown(format!("`{word}` is evaluated and may run commands")));
                 continue;
             };
@@ -192,7 +200,7 @@ impl Walker<'_> {
             for name in &names {
                 self.state.set_if_new(name, Value::Number);
             }
-            self.expand(&mut facts, |expander| expander.calculate(text));
+            self.expand_with(&mut facts, |expander| expander.check_expression(text));
             for name in &names {
                 self.assign_and_warn(name, Value::Number);
             }
@@ -203,15 +211,15 @@ impl Walker<'_> {
     /// `test` is harmless but for `-v`, which calculates subscripts: a word that is not known may be it.
     fn test_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
-        let last = if words.last().and_then(Field::known) == Some("]") { 1 } else { 0 };
+        let last = if words.last().and_then(Field::known_text) == Some("]") { 1 } else { 0 };
         let words = words.get(..words.len() - last).unwrap_or_default();
-        let known = |at: usize| words.get(at).and_then(Field::known);
+        let known = |at: usize| words.get(at).and_then(Field::known_text);
         let compares = |at: usize| known(at).is_some_and(|text| COMPARING.contains(&text));
         for (at, word) in words.iter().enumerate() {
             let next = words.get(at + 1);
-            if let Some("-v" | "-R") = word.known() {
-                if let Some(name) = next.filter(|name| !name.known().is_some_and(is_name)) {
-                    facts.add(subscript(name));
+            if let Some("-v" | "-R") = word.known_text() {
+                if let Some(name) = next.filter(|name| !name.known_text().is_some_and(is_name)) {
+                    facts.add(subscript_effect(name));
                 }
                 continue;
             }
@@ -221,10 +229,10 @@ impl Walker<'_> {
             let is_operand = follows || compares(at + 1);
             // With two words only, one that is not known is an operator.
             let is_plain = |next: &Field| {
-                words.len() > 2 && next.known().is_some_and(|text| !text.contains('['))
+                words.len() > 2 && next.known_text().is_some_and(|text| !text.contains('['))
             };
             let may_name = next.is_some_and(|next| !is_plain(next));
-            let may_be_operator = word.known().is_none() && word.may_be_option();
+            let may_be_operator = word.known_text().is_none() && word.may_be_option();
             if may_be_operator && (word.may_be_many() || may_name && !is_operand) {
                 facts.add(Effect::Unknown(format!("`{word}` may be an operator")));
             }
@@ -232,26 +240,26 @@ impl Walker<'_> {
         facts
     }
 
-    fn printf(&mut self, words: &[Field]) -> CommandFacts {
+    fn printf_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
-        let words = match words.first().and_then(Field::known) {
+        let words = match words.first().and_then(Field::known_text) {
             Some("--") => words.get(1..).unwrap_or_default(),
             _ => words,
         };
         let Some(first) = words.first() else { return facts };
-        match first.known() {
+        match first.known_text() {
             // One that stands twice leaves the second for the shell to calculate.
             Some(text) if text.starts_with("-v") => {
                 let (names, format) = if text == "-v" { (words.get(1..2), 2) } else { (None, 1) };
                 let joined = [Field::Known(text.get(2..).unwrap_or_default().to_owned())];
-                self.sets(names.unwrap_or(&joined), &mut facts);
+                self.assign_unknown(names.unwrap_or(&joined), &mut facts);
                 if words.get(format).is_none_or(sets_by_format) {
                     facts.add(Effect::Unknown(
                         "the format of `printf` may set variables".to_owned(),
                     ));
                 }
             }
-            Some(text) if words.len() > 1 && counts(text) => {
+            Some(text) if words.len() > 1 && has_count_conversion(text) => {
                 facts.add(Effect::Unknown("`%n` of `printf` sets variables".to_owned()));
             }
             None if first.may_be_option() || words.len() > 1 => {
@@ -262,52 +270,52 @@ impl Walker<'_> {
         facts
     }
 
-    fn getopts(&mut self, words: &[Field]) -> CommandFacts {
+    fn getopts_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
-        self.sets(words.get(1..2).unwrap_or_default(), &mut facts);
-        self.assign("OPTARG", Value::Unknown);
-        self.assign("OPTIND", Value::Number);
+        self.assign_unknown(words.get(1..2).unwrap_or_default(), &mut facts);
+        self.assign_variable("OPTARG", Value::Unknown);
+        self.assign_variable("OPTIND", Value::Number);
         facts
     }
 
-    fn eval(&mut self, words: &[Field]) -> CommandFacts {
-        let words = match words.first().and_then(Field::known) {
+    fn eval_builtin(&mut self, words: &[Field]) -> CommandFacts {
+        let words = match words.first().and_then(Field::known_text) {
             Some("--") => words.get(1..).unwrap_or_default(),
             _ => words,
         };
-        let texts: Option<Vec<&str>> = words.iter().map(Field::known).collect();
+        let texts: Option<Vec<&str>> = words.iter().map(Field::known_text).collect();
         match texts {
             Some(texts) => {
                 let text = texts.join(" ");
-                let mut facts = self.indirect(&text);
-                facts.join(self.nested(&text));
+                let mut facts = self.indirect_effect(&text);
+                facts.merge_with(self.walk_text(&text));
                 facts
             }
-            None => CommandFacts::unknown("what `eval` runs is only known at run time")
+            None => CommandFacts::unknown_effect("what `eval` runs is only known at run time")
                 .with_risk(Risk::High),
         }
     }
 
-    fn source(&mut self, words: &[Field]) -> CommandFacts {
+    fn source_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let Some(file) = words.first() else { return CommandFacts::default() };
-        if matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0")) {
+        if matches!(file.known_text(), Some("/dev/stdin" | "/dev/fd/0")) {
             return self.run_input("source");
         }
-        self.state.forget();
-        CommandFacts::of(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
+        self.state.forget_all();
+        CommandFacts::from_effect(Effect::Runs(file.to_string())).with_risk(self.fed_risk(file))
     }
 
-    fn exec(&mut self, words: &[Field]) -> CommandFacts {
+    fn exec_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
-            match word.known() {
+            match word.known_text() {
                 Some("-a") => rest = after.get(1..).unwrap_or_default(),
                 Some("-c" | "-l" | "-cl" | "-lc" | "--") => rest = after,
                 _ => break,
             }
         }
         if !rest.is_empty() {
-            self.started(rest);
+            self.walk_child_command(rest);
         }
         CommandFacts::default()
     }
@@ -315,7 +323,7 @@ impl Walker<'_> {
     fn command_builtin(&mut self, name: &str, words: &[Field]) -> CommandFacts {
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
-            let Some(text) = word.known().filter(|text| text.starts_with('-')) else { break };
+            let Some(text) = word.known_text().filter(|text| text.starts_with('-')) else { break };
             rest = after;
             match text {
                 "--" => break,
@@ -323,24 +331,26 @@ impl Walker<'_> {
                 _ if text.contains(['v', 'V'])
                     && text.bytes().all(|byte| b"-pvV".contains(&byte)) =>
                 {
-                    if text.contains('p') && rest.iter().any(|word| word.start() == "--") {
+                    if text.contains('p') && rest.iter().any(|word| word.known_start() == "--") {
                         break;
                     }
                     return CommandFacts::default();
                 }
                 _ => {
-                    return CommandFacts::unknown(format!("unknown option `{text}` of `{name}`"));
+                    return CommandFacts::unknown_effect(format!(
+                        "unknown option `{text}` of `{name}`"
+                    ));
                 }
             }
         }
         if !rest.is_empty() {
-            self.inner(rest);
+            self.walk_inner_command(rest);
         }
         CommandFacts::default()
     }
 
-    fn trap(&mut self, words: &[Field]) -> CommandFacts {
-        let words = match words.first().and_then(Field::known) {
+    fn trap_builtin(&mut self, words: &[Field]) -> CommandFacts {
+        let words = match words.first().and_then(Field::known_text) {
             Some("-p" | "-l") => return CommandFacts::default(),
             Some("--") => words.get(1..).unwrap_or_default(),
             _ => words,
@@ -349,10 +359,11 @@ impl Walker<'_> {
             [] | [_] => CommandFacts::default(),
             [Field::Known(text), ..] if text == "-" => CommandFacts::default(),
             [Field::Known(text), signals @ ..] => {
-                let at_exit = signals.iter().all(|it| matches!(it.known(), Some("EXIT" | "0")));
-                self.trapped(text, at_exit)
+                let at_exit =
+                    signals.iter().all(|it| matches!(it.known_text(), Some("EXIT" | "0")));
+                self.walk_trap_text(text, at_exit)
             }
-            _ => CommandFacts::unknown("what `trap` runs is only known at run time"),
+            _ => CommandFacts::unknown_effect("what `trap` runs is only known at run time"),
         }
     }
 }
@@ -360,12 +371,12 @@ impl Walker<'_> {
 impl Walker<'_> {
     /// A text that runs at any time later, whatever is set by then. Only at the end does it not matter
     /// what it sets itself.
-    fn trapped(&mut self, text: &str, at_exit: bool) -> CommandFacts {
+    fn walk_trap_text(&mut self, text: &str, at_exit: bool) -> CommandFacts {
         let before = (self.changes, self.state.functions.len());
-        let (mut facts, after) = self.apart(|walker| {
-            walker.state.forget();
-            let facts = walker.nested(text);
-            walker.settle();
+        let (mut facts, after) = self.walk_in_subshell(|walker| {
+            walker.state.forget_all();
+            let facts = walker.walk_text(text);
+            walker.merge_failed_state();
             (facts, (walker.changes, walker.state.functions.len()))
         });
         if after != before && !at_exit {
@@ -380,13 +391,13 @@ const COMPARING: [&str; 15] = [
     "=", "==", "!=", "<", ">", "-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-nt", "-ot", "-ef", "=~",
 ];
 
-fn set(words: &[Field]) -> CommandFacts {
+fn set_builtin(words: &[Field]) -> CommandFacts {
     let Some(first) = words.first() else {
-        return CommandFacts::of(Effect::Settings("all variables".to_owned()));
+        return CommandFacts::from_effect(Effect::Settings("all variables".to_owned()));
     };
-    let Some(text) = first.known() else {
+    let Some(text) = first.known_text() else {
         return if first.may_be_option() {
-            CommandFacts::unknown(format!("`{first}` may be an option of `set`"))
+            CommandFacts::unknown_effect(format!("`{first}` may be an option of `set`"))
         } else {
             CommandFacts::default()
         };
@@ -395,22 +406,24 @@ fn set(words: &[Field]) -> CommandFacts {
         return CommandFacts::default();
     }
     let harmless = |word: &Field| {
-        word.known().is_some_and(|text| match text.strip_prefix(['-', '+']) {
+        word.known_text().is_some_and(|text| match text.strip_prefix(['-', '+']) {
             Some(flags) => flags.chars().all(|flag| SET_FLAGS.contains(flag)),
             None => SET_NAMES.contains(&text),
         })
     };
-    let named = words.iter().take_while(|word| word.known() != Some("--"));
+    let named = words.iter().take_while(|word| word.known_text() != Some("--"));
     match named.into_iter().find(|word| !harmless(word)) {
-        Some(word) => CommandFacts::unknown(format!("unknown option `{word}` of `set`")),
+        Some(word) => CommandFacts::unknown_effect(format!("unknown option `{word}` of `set`")),
         None => CommandFacts::default(),
     }
 }
 
-fn alias(words: &[Field]) -> CommandFacts {
+fn alias_builtin(words: &[Field]) -> CommandFacts {
     let mut facts = CommandFacts::default();
     for word in words {
-        if word.known() != Some("-p") && word.known().is_none_or(|text| text.contains('=')) {
+        if word.known_text() != Some("-p")
+            && word.known_text().is_none_or(|text| text.contains('='))
+        {
             facts.add(Effect::Environment(format!("alias {word}")));
         }
     }
@@ -418,11 +431,13 @@ fn alias(words: &[Field]) -> CommandFacts {
 }
 
 /// Builtins that change what names mean, or run what they are given.
-fn meddles(name: &str, words: &[Field]) -> CommandFacts {
-    if words.is_empty() || words.len() == 1 && words.first().and_then(Field::known) == Some("-l") {
+fn environment_builtin(name: &str, words: &[Field]) -> CommandFacts {
+    if words.is_empty()
+        || words.len() == 1 && words.first().and_then(Field::known_text) == Some("-l")
+    {
         return CommandFacts::default();
     }
-    CommandFacts::of(Effect::Environment(format!("`{name}` changes what commands mean")))
+    CommandFacts::from_effect(Effect::Environment(format!("`{name}` changes what commands mean")))
 }
 
 /// For builtins that do nothing as long as every word passes a test: that test.
@@ -445,13 +460,15 @@ fn harmless_words(name: &str) -> Option<fn(&str) -> bool> {
 
 /// A builtin that does nothing as long as every word is like this.
 fn harmless_when(name: &str, words: &[Field], is_harmless: impl Fn(&str) -> bool) -> CommandFacts {
-    let strange = words.iter().find(|word| !word.known().is_some_and(&is_harmless));
+    let strange = words.iter().find(|word| !word.known_text().is_some_and(&is_harmless));
     strange.map_or_else(CommandFacts::default, |word| {
-        CommandFacts::unknown(format!("gnoma does not know what `{name}` does with `{word}`"))
+        CommandFacts::unknown_effect(format!(
+            "gnoma does not know what `{name}` does with `{word}`"
+        ))
     })
 }
 
-fn subscript(word: &Field) -> Effect {
+fn subscript_effect(word: &Field) -> Effect {
     Effect::Unknown(format!("`{word}` is evaluated as a subscript and may run commands"))
 }
 
@@ -463,11 +480,11 @@ pub(super) fn is_name(text: &str) -> bool {
 
 /// True if a format of `printf` sets a variable, or looks like an option instead.
 fn sets_by_format(word: &Field) -> bool {
-    word.known().is_none_or(|format| format.starts_with('-') || counts(format))
+    word.known_text().is_none_or(|format| format.starts_with('-') || has_count_conversion(format))
 }
 
 /// True if a format has a conversion `n`, which sets the variable its argument names.
-fn counts(format: &str) -> bool {
+fn has_count_conversion(format: &str) -> bool {
     let of_conversion = |piece: &str| {
         let letter = piece.find(|c: char| c.is_ascii_alphabetic() || c == '%');
         letter.is_some_and(|at| piece[at..].starts_with('n'))
@@ -480,7 +497,10 @@ fn counts(format: &str) -> bool {
 pub(super) fn is_at_most_a_number(words: &[Field]) -> bool {
     match words {
         [] => true,
-        [word] => Value::of(word).is_number() || word.known().is_none() && !word.may_be_option(),
+        [word] => {
+            Value::from_field(word).is_number()
+                || word.known_text().is_none() && !word.may_be_option()
+        }
         _ => false,
     }
 }

@@ -5,7 +5,7 @@
 //! looks like a list in parentheses, however it is quoted: `declare -a 'a=($(ls))'` runs `ls`.
 
 use super::Walker;
-use super::assign::{Meaning, meaning, warn};
+use super::assign::{Meaning, add_variable_effect, variable_meaning};
 use super::builtins::is_name;
 use super::facts_of::CommandFacts;
 use crate::expand::{Field, Value};
@@ -49,11 +49,11 @@ const OWN_ARRAYS: [&str; 18] = [
 ];
 
 impl Walker<'_> {
-    pub(super) fn declare(&mut self, name: &str, words: &[Field]) -> CommandFacts {
+    pub(super) fn declare_builtin(&mut self, name: &str, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         let options: String = words
             .iter()
-            .filter_map(Field::known)
+            .filter_map(Field::known_text)
             .filter(|text| text.starts_with(['-', '+']))
             .collect();
         let mut sets =
@@ -72,7 +72,7 @@ impl Walker<'_> {
         }
         let mut shows = !options.contains(['f', 'F']);
         for word in words {
-            if word.start().starts_with(['-', '+']) && word.known().is_some() {
+            if word.known_start().starts_with(['-', '+']) && word.known_text().is_some() {
                 continue;
             }
             shows = false;
@@ -91,10 +91,10 @@ impl Walker<'_> {
             )));
             return;
         };
-        if sets.shares && meaning(&variable) == Meaning::Own {
+        if sets.shares && variable_meaning(&variable) == Meaning::Own {
             facts.add(Effect::Environment(variable.clone()));
         }
-        warn(&variable, value.as_ref(), facts);
+        add_variable_effect(&variable, value.as_ref(), facts);
         if sets.arrays || is_list(word) {
             self.state.arrays.insert(variable.clone());
         }
@@ -107,10 +107,10 @@ impl Walker<'_> {
             own.push((variable.clone(), self.state.variables.get(&variable).cloned()));
         }
         match value {
-            Some(value) if sets.plainly => self.assign(&variable, value),
+            Some(value) if sets.plainly => self.assign_variable(&variable, value),
             // In a function it is a new one without a value.
             None if !sets.owns || self.locals.is_empty() => {}
-            Some(_) | None => self.assign(&variable, Value::Unknown),
+            Some(_) | None => self.assign_variable(&variable, Value::Unknown),
         }
         if sets.stays {
             self.state.stubborn.insert(variable);
@@ -133,20 +133,22 @@ fn is_list(word: &Field) -> bool {
 
 /// True if the value to which a word sets an array may begin with a parenthesis that is not written as such.
 fn may_be_read_again(word: &Field) -> bool {
-    let Some((_, value)) = word.start().split_once('=') else { return word.known().is_none() };
+    let Some((_, value)) = word.known_start().split_once('=') else {
+        return word.known_text().is_none();
+    };
     let value = value.trim_start();
-    !is_list(word) && (value.starts_with('(') || value.is_empty() && word.known().is_none())
+    !is_list(word) && (value.starts_with('(') || value.is_empty() && word.known_text().is_none())
 }
 
 /// A variable's name and value as `declare` and `export` take them; `None` when the name is not certain.
 fn assigned_word(word: &Field) -> Option<(String, Option<Value>)> {
-    let start = word.start();
+    let start = word.known_start();
     let Some((name, value)) = start.split_once('=') else {
-        let name = word.known().filter(|name| is_name(name))?;
+        let name = word.known_text().filter(|name| is_name(name))?;
         return Some((name.to_owned(), None));
     };
     let name = name.strip_suffix('+').unwrap_or(name);
-    let known = word.known().is_some() && !start.contains("+=");
+    let known = word.known_text().is_some() && !start.contains("+=");
     let value = if known { Value::Text(value.to_owned()) } else { Value::Unknown };
     is_name(name).then(|| (name.to_owned(), Some(value)))
 }

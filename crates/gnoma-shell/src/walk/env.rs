@@ -1,7 +1,7 @@
 //! `env`: sets variables, then runs a command; alone it shows all of them.
 
 use super::Walker;
-use super::assign::{Meaning, meaning};
+use super::assign::{Meaning, variable_meaning};
 use super::facts_of::CommandFacts;
 use crate::expand::Field;
 use crate::facts::Effect;
@@ -45,13 +45,13 @@ const VALUED: [(&str, Valued); 9] = [
 
 impl Walker<'_> {
     /// Returns the effects of `env` with these words.
-    pub(super) fn env(&mut self, words: &[Field]) -> CommandFacts {
+    pub(super) fn walk_env(&mut self, words: &[Field]) -> CommandFacts {
         let mut facts = CommandFacts::default();
         let mut rest = words.to_vec();
         let before = self.state.folders.clone();
         let mut empty = false;
         while let Some(word) = rest.first().cloned() {
-            let Some(text) = word.known() else {
+            let Some(text) = word.known_text() else {
                 facts.add(Effect::Unknown(format!("`{word}` may set a variable")));
                 break;
             };
@@ -61,7 +61,7 @@ impl Walker<'_> {
                 self.env_option(text, &mut rest, &mut facts);
             } else if let Some((name, _)) = text.split_once('=') {
                 rest.remove(0);
-                if meaning(name) != Meaning::Harmless {
+                if variable_meaning(name) != Meaning::Harmless {
                     facts.add(Effect::Environment(name.to_owned()));
                 }
             } else {
@@ -73,7 +73,7 @@ impl Walker<'_> {
                 facts.add(Effect::Settings("the environment".to_owned()));
             }
         } else {
-            self.started(&rest);
+            self.walk_child_command(&rest);
         }
         self.state.folders = before;
         facts
@@ -98,14 +98,17 @@ impl Walker<'_> {
         };
         match option {
             Valued::Unset => {
-                if value.known().is_none_or(|name| meaning(name) == Meaning::Dangerous) {
+                if value
+                    .known_text()
+                    .is_none_or(|name| variable_meaning(name) == Meaning::Dangerous)
+                {
                     facts.add(Effect::Environment(value.to_string()));
                 }
             }
             Valued::Folder => {
-                self.state.folders = self.state.folders.enter(&value);
+                self.state.folders = self.state.folders.enter_folder(&value);
             }
-            Valued::Split => match value.known().and_then(simple_words) {
+            Valued::Split => match value.known_text().and_then(simple_words) {
                 Some(words) => {
                     rest.splice(0..0, words);
                 }
@@ -121,7 +124,7 @@ impl Walker<'_> {
 }
 
 fn only_help(words: &[Field]) -> bool {
-    matches!(words, [word] if matches!(word.known(), Some("--help" | "--version")))
+    matches!(words, [word] if matches!(word.known_text(), Some("--help" | "--version")))
 }
 
 /// Words of a text with simple quotes.

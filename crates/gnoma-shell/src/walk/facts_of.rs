@@ -1,6 +1,6 @@
 //! Effects of one command as they are gathered, with the risk they carry.
 
-use crate::expand::place::tidy;
+use crate::expand::place::normalize_path;
 use crate::facts::{Effect, FilePlace, Risk};
 
 /// The effects of one command, and its risk.
@@ -12,15 +12,15 @@ pub(super) struct CommandFacts {
 
 impl CommandFacts {
     /// Creates facts with one effect.
-    pub(super) fn of(effect: Effect) -> Self {
+    pub(super) fn from_effect(effect: Effect) -> Self {
         let mut facts = Self::default();
         facts.add(effect);
         facts
     }
 
     /// Creates facts for a command whose effects cannot be known.
-    pub(super) fn unknown(why: impl Into<String>) -> Self {
-        Self::of(Effect::Unknown(why.into()))
+    pub(super) fn unknown_effect(why: impl Into<String>) -> Self {
+        Self::from_effect(Effect::Unknown(why.into()))
     }
 
     /// Adds an effect with its usual risk; one that is known already adds nothing.
@@ -32,7 +32,11 @@ impl CommandFacts {
     }
 
     /// Adds the same effect at each place.
-    pub(super) fn at(&mut self, effect: fn(FilePlace) -> Effect, places: Vec<FilePlace>) {
+    pub(super) fn add_at_places(
+        &mut self,
+        effect: fn(FilePlace) -> Effect,
+        places: Vec<FilePlace>,
+    ) {
         for place in places {
             self.add(effect(place));
         }
@@ -43,7 +47,7 @@ impl CommandFacts {
     }
 
     /// Adds all of another.
-    pub(super) fn join(&mut self, other: Self) {
+    pub(super) fn merge_with(&mut self, other: Self) {
         self.at_least(other.risk);
         for effect in other.effects {
             self.add(effect);
@@ -83,7 +87,7 @@ fn system_place(place: &FilePlace) -> Risk {
     let (FilePlace::Path(path) | FilePlace::Pattern { base: path, .. }) = place else {
         return Risk::None;
     };
-    let path = tidy(path);
+    let path = normalize_path(path);
     if CRITICAL.iter().any(|critical| path.starts_with(critical)) {
         Risk::Critical
     } else if HIGH.iter().any(|high| path.starts_with(high)) && !path.starts_with("/var/tmp") {
@@ -99,7 +103,7 @@ fn is_device(place: &FilePlace) -> bool {
     let (FilePlace::Path(path) | FilePlace::Pattern { base: path, .. }) = place else {
         return false;
     };
-    let path = tidy(path);
+    let path = normalize_path(path);
     path.starts_with("/dev") && !HARMLESS.iter().any(|harmless| path.starts_with(harmless))
 }
 

@@ -18,19 +18,19 @@ use crate::syntax::{
 const CALCULATING: [&str; 6] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge"];
 
 impl Walker<'_> {
-    pub(super) fn statement(&mut self, statement: &Statement) {
+    pub(super) fn walk_statement(&mut self, statement: &Statement) {
         if statement.background {
             let beside = std::mem::replace(&mut self.beside, true);
-            self.apart(|walker| walker.list(statement));
+            self.walk_in_subshell(|walker| walker.walk_list(statement));
             self.beside = beside;
         } else {
-            self.list(statement);
+            self.walk_list(statement);
         }
     }
 
-    fn list(&mut self, statement: &Statement) {
-        self.pipeline(&statement.first);
-        let (mut done, mut failed) = self.ends();
+    fn walk_list(&mut self, statement: &Statement) {
+        self.walk_pipeline(&statement.first);
+        let (mut done, mut failed) = self.end_states();
         for (condition, pipeline) in &statement.rest {
             if self.exhausted {
                 break;
@@ -38,16 +38,16 @@ impl Walker<'_> {
             match condition {
                 Condition::AfterSuccess => {
                     self.state = done;
-                    self.pipeline(pipeline);
-                    let ends = self.ends();
+                    self.walk_pipeline(pipeline);
+                    let ends = self.end_states();
                     done = ends.0;
-                    failed.or(ends.1);
+                    failed.merge_with(ends.1);
                 }
                 Condition::AfterFailure => {
                     self.state = failed;
-                    self.pipeline(pipeline);
-                    let ends = self.ends();
-                    done.or(ends.0);
+                    self.walk_pipeline(pipeline);
+                    let ends = self.end_states();
+                    done.merge_with(ends.0);
                     failed = ends.1;
                 }
             }
@@ -56,33 +56,33 @@ impl Walker<'_> {
         self.failed = Some(failed);
     }
 
-    fn pipeline(&mut self, pipeline: &Pipeline) {
+    fn walk_pipeline(&mut self, pipeline: &Pipeline) {
         let Some((last, stages)) = pipeline.stages.split_last() else { return };
         if stages.is_empty() {
             let from = self.found.len();
             self.depth += usize::from(pipeline.timed);
-            self.command(&last.command);
+            self.walk_command(&last.command);
             self.depth -= usize::from(pipeline.timed);
             self.listing = self.listed_since(from);
         } else {
-            self.stages(pipeline, stages.len());
+            self.walk_stages(pipeline, stages.len());
         }
         if pipeline.negated {
-            let (done, failed) = self.ends();
+            let (done, failed) = self.end_states();
             (self.state, self.failed) = (failed, Some(done));
         }
     }
 
-    fn stages(&mut self, pipeline: &Pipeline, last: usize) {
+    fn walk_stages(&mut self, pipeline: &Pipeline, last: usize) {
         let (input, shown) = (self.input.clone(), self.shown);
         let mut feed = InputSource::Plain;
         for (at, stage) in pipeline.stages.iter().enumerate() {
             let from = self.found.len();
             self.shown = shown && at == last;
-            self.apart(|walker| walker.command(&stage.command));
+            self.walk_in_subshell(|walker| walker.walk_command(&stage.command));
             feed = feed.max(feed_of(self.found.get(from..).unwrap_or_default()));
             self.listing = self.listed_since(from).filter(|_| !stage.pipes_errors);
-            self.input = match (self.printed(&stage.command), &self.listing) {
+            self.input = match (self.printed_text(&stage.command), &self.listing) {
                 (Some(text), _) => Input::Text(text),
                 (None, Some(listing)) => Input::Listing(listing.clone()),
                 (None, None) => Input::Pipe(feed),
@@ -93,9 +93,9 @@ impl Walker<'_> {
     }
 
     /// Returns the text that a stage prints, if it is a plain `echo`.
-    fn printed(&self, command: &Command) -> Option<String> {
+    fn printed_text(&self, command: &Command) -> Option<String> {
         let CommandKind::Simple(simple) = &command.kind else { return None };
-        let words: Option<Vec<String>> = simple.words.iter().map(Word::constant).collect();
+        let words: Option<Vec<String>> = simple.words.iter().map(Word::constant_text).collect();
         let words = words?;
         let (program, rest) = words.split_first()?;
         let plain = program == "echo"
@@ -106,18 +106,18 @@ impl Walker<'_> {
         plain.then(|| rest.join(" "))
     }
 
-    pub(super) fn command(&mut self, command: &Command) {
+    pub(super) fn walk_command(&mut self, command: &Command) {
         if let CommandKind::Simple(simple) = &command.kind {
-            return self.simple(command, simple);
+            return self.walk_simple(command, simple);
         }
-        self.settle();
+        self.merge_failed_state();
         let (input, shown) = (self.input.clone(), self.shown);
         let before = self.state.clone();
         let defines = matches!(command.kind, CommandKind::Function { .. });
         if !defines {
             self.redirect_construct(command);
         }
-        self.construct(command);
+        self.walk_construct(command);
         if !defines && self.may_fail(&command.redirections) {
             self.may_have_failed(before);
         }
@@ -125,21 +125,25 @@ impl Walker<'_> {
         self.shown = shown;
     }
 
-    fn construct(&mut self, command: &Command) {
+    fn walk_construct(&mut self, command: &Command) {
         match &command.kind {
-            CommandKind::Simple(simple) => self.simple(command, simple),
-            CommandKind::Group(script) => self.script(script),
-            CommandKind::Subshell(script) => self.apart(|walker| walker.script(script)),
-            CommandKind::If { branches, otherwise } => self.branches(branches, otherwise.as_ref()),
+            CommandKind::Simple(simple) => self.walk_simple(command, simple),
+            CommandKind::Group(script) => self.walk_script(script),
+            CommandKind::Subshell(script) => {
+                self.walk_in_subshell(|walker| walker.walk_script(script))
+            }
+            CommandKind::If { branches, otherwise } => {
+                self.walk_branches(branches, otherwise.as_ref())
+            }
             CommandKind::While { until, condition, body } => {
                 self.while_loop(*until, condition, body);
             }
             CommandKind::For(names) => self.for_each(names, false),
             CommandKind::Select(names) => self.for_each(names, true),
             CommandKind::ArithmeticFor { header, body } => {
-                self.calculate(command, header);
-                self.rounds(|walker| {
-                    walker.script(body);
+                self.walk_arithmetic(command, header);
+                self.walk_rounds(|walker| {
+                    walker.walk_script(body);
                     None
                 });
             }
@@ -147,91 +151,91 @@ impl Walker<'_> {
                 self.look_at_words(
                     std::iter::once(subject).chain(arms.iter().flat_map(|arm| &arm.patterns)),
                 );
-                self.arms(arms);
+                self.walk_arms(arms);
             }
-            CommandKind::Function { name, body } => self.define(name, body),
-            CommandKind::Arithmetic(arithmetic) => self.calculate(command, [arithmetic]),
+            CommandKind::Function { name, body } => self.define_function(name, body),
+            CommandKind::Arithmetic(arithmetic) => self.walk_arithmetic(command, [arithmetic]),
             CommandKind::Test(test) => {
                 let mut facts = CommandFacts::default();
-                self.test(test, &mut facts);
-                self.record_if_any(command.span.of(&self.text).to_owned(), facts);
+                self.walk_test(test, &mut facts);
+                self.record_if_any(command.span.text_in(&self.text).to_owned(), facts);
             }
             CommandKind::Coprocess { body, name } => {
-                self.coprocess(name.as_deref().unwrap_or("COPROC"), body);
+                self.walk_coprocess(name.as_deref().unwrap_or("COPROC"), body);
             }
         }
     }
 
     fn while_loop(&mut self, until: bool, condition: &Script, body: &Script) {
-        self.rounds(|walker| {
-            walker.script(condition);
-            let (done, failed) = walker.ends();
+        self.walk_rounds(|walker| {
+            walker.walk_script(condition);
+            let (done, failed) = walker.end_states();
             let (goes_on, ends) = if until { (failed, done) } else { (done, failed) };
             walker.state = goes_on;
-            walker.script(body);
+            walker.walk_script(body);
             Some(ends)
         });
     }
 
     /// Arithmetic that stands in no simple command.
-    fn calculate<'t>(
+    fn walk_arithmetic<'t>(
         &mut self,
         command: &Command,
         parts: impl IntoIterator<Item = &'t Arithmetic>,
     ) {
         let mut facts = CommandFacts::default();
         for part in parts {
-            self.calculated(part, &mut facts);
+            self.walk_calculation(part, &mut facts);
         }
-        self.record_if_any(command.span.of(&self.text).to_owned(), facts);
+        self.record_if_any(command.span.text_in(&self.text).to_owned(), facts);
     }
 
-    fn coprocess(&mut self, name: &str, body: &Command) {
+    fn walk_coprocess(&mut self, name: &str, body: &Command) {
         self.assign_and_warn(name, Value::Unknown);
-        self.assign(&format!("{name}_PID"), Value::Unknown);
+        self.assign_variable(&format!("{name}_PID"), Value::Unknown);
         self.depth += 1;
-        self.apart(|walker| walker.command(body));
+        self.walk_in_subshell(|walker| walker.walk_command(body));
         self.depth -= 1;
     }
 
     /// Effects that stand in no simple command are one of their own.
     pub(super) fn record_if_any(&mut self, text: String, facts: CommandFacts) {
         if !facts.effects.is_empty() {
-            self.record(text, &[], facts);
+            self.record_command(text, &[], facts);
         }
     }
 
-    fn branches(&mut self, branches: &[(Script, Script)], otherwise: Option<&Script>) {
+    fn walk_branches(&mut self, branches: &[(Script, Script)], otherwise: Option<&Script>) {
         let mut ends = Vec::new();
         for (condition, body) in branches {
-            self.script(condition);
-            let (done, failed) = self.ends();
+            self.walk_script(condition);
+            let (done, failed) = self.end_states();
             self.state = done;
-            self.script(body);
-            self.settle();
+            self.walk_script(body);
+            self.merge_failed_state();
             ends.push(std::mem::replace(&mut self.state, failed));
         }
         if let Some(otherwise) = otherwise {
-            self.script(otherwise);
-            self.settle();
+            self.walk_script(otherwise);
+            self.merge_failed_state();
         }
         for end in ends {
-            self.state.or(end);
+            self.state.merge_with(end);
         }
     }
 
     /// Arms of a `case`: each may be the one, and some go on to the next.
-    fn arms(&mut self, arms: &[CaseArm]) {
+    fn walk_arms(&mut self, arms: &[CaseArm]) {
         let before = self.state.clone();
         let mut end = before.clone();
         let mut entered = before;
         for arm in arms {
             self.state = entered.clone();
-            self.script(&arm.body);
-            self.settle();
-            end.or(self.state.clone());
+            self.walk_script(&arm.body);
+            self.merge_failed_state();
+            end.merge_with(self.state.clone());
             if arm.ending != CaseEnding::Done {
-                entered.or(self.state.clone());
+                entered.merge_with(self.state.clone());
             }
         }
         self.state = end;
@@ -241,8 +245,8 @@ impl Walker<'_> {
         let mut facts = CommandFacts::default();
         let mut fields = Vec::new();
         for word in names.words.iter().flatten() {
-            self.substitutions(word);
-            fields.extend(self.expand(&mut facts, |expander| expander.fields(word)));
+            self.walk_substitutions(word);
+            fields.extend(self.expand_with(&mut facts, |expander| expander.expand_fields(word)));
         }
         self.record_if_any(format!("for {}", names.name), facts);
         let before = self.state.clone();
@@ -252,61 +256,61 @@ impl Walker<'_> {
             self.assign_and_warn(&names.name, value_of_all(&fields));
         }
         if chosen {
-            self.assign("REPLY", Value::Unknown);
+            self.assign_variable("REPLY", Value::Unknown);
         }
-        self.rounds(|walker| {
-            walker.script(&names.body);
+        self.walk_rounds(|walker| {
+            walker.walk_script(&names.body);
             None
         });
         if fields.iter().all(Field::may_be_many) {
-            self.state.or(before);
+            self.state.merge_with(before);
         }
     }
 
     /// Words that only compare: what they expand may still run something.
     fn look_at_words<'w>(&mut self, words: impl Iterator<Item = &'w Word>) {
         for word in words {
-            self.substitutions(word);
+            self.walk_substitutions(word);
             let mut facts = CommandFacts::default();
-            self.expand(&mut facts, |expander| expander.single(word));
-            self.record_if_any(word.span.of(&self.text).to_owned(), facts);
+            self.expand_with(&mut facts, |expander| expander.expand_single(word));
+            self.record_if_any(word.span.text_in(&self.text).to_owned(), facts);
         }
     }
 
-    fn test(&mut self, test: &Test, facts: &mut CommandFacts) {
+    fn walk_test(&mut self, test: &Test, facts: &mut CommandFacts) {
         match test {
-            Test::Word(word) => self.compared(word, false, facts),
+            Test::Word(word) => self.walk_test_word(word, false, facts),
             Test::Unary(operator, word) => {
-                let named = word.constant().is_some_and(|name| is_name(&name));
+                let named = word.constant_text().is_some_and(|name| is_name(&name));
                 let calculates = matches!(operator.as_str(), "-v" | "-R") && !named;
-                self.compared(word, calculates, facts);
+                self.walk_test_word(word, calculates, facts);
             }
             Test::Binary(binary) => {
                 let calculates = CALCULATING.contains(&binary.operator.as_str());
-                self.compared(&binary.left, calculates, facts);
-                self.compared(&binary.right, calculates, facts);
+                self.walk_test_word(&binary.left, calculates, facts);
+                self.walk_test_word(&binary.right, calculates, facts);
             }
-            Test::Not(test) | Test::Group(test) => self.test(test, facts),
+            Test::Not(test) | Test::Group(test) => self.walk_test(test, facts),
             Test::And(tests) | Test::Or(tests) => {
                 for test in tests {
-                    self.test(test, facts);
+                    self.walk_test(test, facts);
                 }
             }
         }
     }
 
-    fn compared(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {
-        self.substitutions(word);
-        self.expand(facts, |expander| {
+    fn walk_test_word(&mut self, word: &Word, calculates: bool, facts: &mut CommandFacts) {
+        self.walk_substitutions(word);
+        self.expand_with(facts, |expander| {
             if calculates {
                 expander.look_at_subscript(word);
             } else {
-                expander.single(word);
+                expander.expand_single(word);
             }
         });
     }
 
-    fn define(&mut self, name: &str, body: &Command) {
+    fn define_function(&mut self, name: &str, body: &Command) {
         let function = Function {
             text: Arc::clone(&self.text),
             body: Arc::new(body.clone()),
@@ -314,10 +318,10 @@ impl Walker<'_> {
             several: false,
         };
         self.calls.push(name.to_owned());
-        self.apart(|walker| {
+        self.walk_in_subshell(|walker| {
             walker.within_function(&[], |walker| {
-                walker.shift();
-                walker.command(body);
+                walker.shift_arguments();
+                walker.walk_command(body);
             });
         });
         self.calls.pop();
@@ -325,7 +329,7 @@ impl Walker<'_> {
     }
 
     /// Calls a function: what its body does is what the call does.
-    pub(super) fn call(
+    pub(super) fn call_function(
         &mut self,
         name: &str,
         function: &Function,
@@ -333,17 +337,19 @@ impl Walker<'_> {
     ) -> CommandFacts {
         if self.calls.iter().any(|call| call == name) {
             let risk = if self.beside || !self.shown { Risk::Critical } else { Risk::High };
-            return CommandFacts::of(Effect::System(format!("`{name}` calls itself without end")))
-                .with_risk(risk);
+            return CommandFacts::from_effect(Effect::System(format!(
+                "`{name}` calls itself without end"
+            )))
+            .with_risk(risk);
         }
         if self.calls.len() >= super::MAX_DEPTH {
-            return CommandFacts::unknown("functions call each other too deeply to follow");
+            return CommandFacts::unknown_effect("functions call each other too deeply to follow");
         }
         self.calls.push(name.to_owned());
         let text = std::mem::replace(&mut self.text, Arc::clone(&function.text));
         let listings = std::mem::take(&mut self.listings);
         let found = std::mem::take(&mut self.found);
-        self.within_function(arguments, |walker| walker.command(&function.body));
+        self.within_function(arguments, |walker| walker.walk_command(&function.body));
         let inner = std::mem::replace(&mut self.found, found);
         self.listings = listings;
         self.text = text;
@@ -355,7 +361,7 @@ impl Walker<'_> {
             )));
         }
         for command in inner {
-            facts.join(CommandFacts { effects: command.effects, risk: command.risk });
+            facts.merge_with(CommandFacts { effects: command.effects, risk: command.risk });
         }
         facts
     }
@@ -364,9 +370,9 @@ impl Walker<'_> {
 /// Returns the known value of a variable that takes each of `fields` in turn.
 fn value_of_all(fields: &[Field]) -> Value {
     if let [field @ (Field::Pattern(_) | Field::Listed { .. })] = fields {
-        return Value::of(field);
+        return Value::from_field(field);
     }
-    let choices: Option<Vec<Vec<&str>>> = fields.iter().map(Field::choices).collect();
+    let choices: Option<Vec<Vec<&str>>> = fields.iter().map(Field::possible_texts).collect();
     let Some(choices) = choices else { return Value::Unknown };
     let texts = || choices.iter().flatten().map(|text| (*text).to_owned());
     if texts().all(|text| Value::Text(text).is_number()) {

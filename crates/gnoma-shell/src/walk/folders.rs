@@ -7,56 +7,58 @@ use super::facts_of::CommandFacts;
 use crate::expand::{Field, Folders};
 
 impl Walker<'_> {
-    pub(super) fn cd(&mut self, words: &[Field]) -> CommandFacts {
+    pub(super) fn cd_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let before = self.state.clone();
         let is_option =
-            |word: &Field| matches!(word.known(), Some("-L" | "-P" | "-e" | "-@" | "--"));
+            |word: &Field| matches!(word.known_text(), Some("-L" | "-P" | "-e" | "-@" | "--"));
         let options = words.iter().take_while(|word| is_option(word)).count();
-        let physical = words.iter().take(options).any(|word| word.known() == Some("-P"));
-        let unknown = self.state.folders.unknown();
+        let physical = words.iter().take(options).any(|word| word.known_text() == Some("-P"));
+        let unknown = self.state.folders.to_unknown();
         let to = match words.get(options..).unwrap_or_default() {
             [] => {
                 let home = self.start.home.as_deref().and_then(Path::to_str);
-                home.map_or(unknown, |home| self.state.folders.go(&[home]))
+                home.map_or(unknown, |home| self.state.folders.change_folder(&[home]))
             }
             [Field::Known(text)] if text == "-" => self.state.before.clone().unwrap_or(unknown),
             // Looked for elsewhere.
             _ if self.state.variables.contains_key("CDPATH") => unknown,
             // The shell then knows the folder by another name, which later `..` are taken from.
             [word] if physical => {
-                let to = self.state.folders.enter(word);
+                let to = self.state.folders.enter_folder(word);
                 if to.are_there(self.start.home.as_deref()) { to } else { unknown }
             }
-            [word] => word.choices().map_or(unknown, |texts| self.state.folders.go(&texts)),
+            [word] => word
+                .possible_texts()
+                .map_or(unknown, |texts| self.state.folders.change_folder(&texts)),
             _ => unknown,
         };
         let is_there = words.len() <= options + 1 && to.are_there(self.start.home.as_deref());
-        self.go(to);
+        self.change_folder(to);
         if !is_there {
             self.failed = Some(before);
         }
         CommandFacts::default()
     }
 
-    fn go(&mut self, to: Folders) {
+    fn change_folder(&mut self, to: Folders) {
         self.changes += 1;
-        self.state.go(to);
+        self.state.change_folder(to);
     }
 
-    pub(super) fn pushd(&mut self, words: &[Field]) -> CommandFacts {
+    pub(super) fn pushd_builtin(&mut self, words: &[Field]) -> CommandFacts {
         self.state.stack.push(self.state.folders.clone());
-        let rotates = words.iter().any(|word| word.start().starts_with(['+', '-']));
+        let rotates = words.iter().any(|word| word.known_start().starts_with(['+', '-']));
         if rotates || words.is_empty() {
             self.state.stack.clear();
-            self.go(self.state.folders.unknown());
+            self.change_folder(self.state.folders.to_unknown());
             return CommandFacts::default();
         }
-        self.cd(words)
+        self.cd_builtin(words)
     }
 
-    pub(super) fn popd(&mut self, words: &[Field]) -> CommandFacts {
+    pub(super) fn popd_builtin(&mut self, words: &[Field]) -> CommandFacts {
         let to = self.state.stack.pop().filter(|_| words.is_empty());
-        self.go(to.unwrap_or_else(|| self.state.folders.unknown()));
+        self.change_folder(to.unwrap_or_else(|| self.state.folders.to_unknown()));
         CommandFacts::default()
     }
 }

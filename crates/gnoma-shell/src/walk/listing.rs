@@ -38,7 +38,9 @@ impl Walker<'_> {
             return None;
         }
         match &self.input {
-            Input::Listing(listing) if command.effects.is_empty() && chooses(program, words) => {
+            Input::Listing(listing)
+                if command.effects.is_empty() && selects_lines(program, words) =>
+            {
                 Some(Listing { exact: false, ..listing.clone() })
             }
             _ if *program == "mktemp" && !self.state.variables.contains_key("TMPDIR") => {
@@ -48,7 +50,7 @@ impl Walker<'_> {
             _ if !command.effects.iter().all(is_certain) => None,
             _ if *program == "find" => self.found_by(words),
             _ => {
-                let places = listed(program, words, &self.state.folders)?;
+                let places = listed_places(program, words, &self.state.folders)?;
                 Some(Listing { places: places.into(), start: String::new(), exact: false })
             }
         }
@@ -61,13 +63,13 @@ impl Walker<'_> {
         }
         let fields: Vec<Field> =
             words.iter().map(|word| Field::Known((*word).to_owned())).collect();
-        let is_place = |word: &Field| !word.start().starts_with(['-', '(', ')', '!', ',']);
+        let is_place = |word: &Field| !word.known_start().starts_with(['-', '(', ')', '!', ',']);
         let end = fields.iter().position(|word| !is_place(word)).unwrap_or(fields.len());
         let starts = fields.get(..end)?;
-        let (places, certain) = found(&self.state.folders, starts, &fields)?;
+        let (places, certain) = found_places(&self.state.folders, starts, &fields)?;
         let start = match starts {
             [] => "./".to_owned(),
-            [one] => one.start().to_owned(),
+            [one] => one.known_start().to_owned(),
             _ => String::new(),
         };
         let exact = certain && words.contains(&"-print0");
@@ -77,19 +79,19 @@ impl Walker<'_> {
 
 /// Returns the places of the files that `find` finds, and whether its names say all there is to know: everything
 /// below, and the names it was told to look for.
-pub(super) fn found(
+pub(super) fn found_places(
     folders: &Folders,
     starts: &[Field],
     words: &[Field],
 ) -> Option<(Vec<FilePlace>, bool)> {
     let mut places = Vec::new();
     let here = [Field::Known(".".to_owned())];
-    let texts: Vec<&str> = words.iter().map(|word| word.known().unwrap_or_default()).collect();
-    let names = names(&texts);
+    let texts: Vec<&str> = words.iter().map(|word| word.known_text().unwrap_or_default()).collect();
+    let names = required_names(&texts);
     for start in if starts.is_empty() { &here[..] } else { starts } {
-        let start = start.known()?;
+        let start = start.known_text()?;
         if names.is_empty() {
-            places.extend(folders.below(start));
+            places.extend(folders.places_below(start));
         }
         for name in &names {
             places.extend(below_named(folders, start, name));
@@ -102,7 +104,7 @@ pub(super) fn found(
         before.is_some_and(|text| matches!(*text, "!" | "-not"))
     };
     let mut told = texts.iter().enumerate();
-    let tells = words.iter().all(|word| word.known().is_some())
+    let tells = words.iter().all(|word| word.known_text().is_some())
         && told.all(|(at, text)| {
             !TELLING_NOTHING.contains(text)
                 || (is_turned(at) && !matches!(*text, "-L" | "-H" | "-follow"))
@@ -111,7 +113,7 @@ pub(super) fn found(
 }
 
 /// The names one of which everything that is found has; none when it may have others as well.
-fn names<'w>(words: &[&'w str]) -> Vec<&'w str> {
+fn required_names<'w>(words: &[&'w str]) -> Vec<&'w str> {
     if words.iter().any(|word| matches!(*word, "-o" | "-or" | ",")) {
         return Vec::new();
     }
@@ -137,7 +139,7 @@ fn below_named(folders: &Folders, start: &str, name: &str) -> Vec<FilePlace> {
         }
         other => other,
     };
-    folders.below(start).into_iter().map(named).collect()
+    folders.places_below(start).into_iter().map(named).collect()
 }
 
 /// Returns a stand-in for the name that `mktemp` chooses: its letters are random, and no file of that name existed.
@@ -165,7 +167,7 @@ fn is_certain(effect: &Effect) -> bool {
 }
 
 /// True if a program prints some of the lines it reads, each whole.
-fn chooses(program: &str, words: &[&str]) -> bool {
+fn selects_lines(program: &str, words: &[&str]) -> bool {
     let flags = |allowed: &str| {
         words.iter().all(|word| {
             word.strip_prefix('-').is_some_and(|flags| {
@@ -192,18 +194,18 @@ fn chooses(program: &str, words: &[&str]) -> bool {
 }
 
 /// Returns the places of the names that a program lists.
-fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePlace>> {
+fn listed_places(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePlace>> {
     let paths = match (program, words) {
         ("git", ["ls-files", rest @ ..]) => paths_after(rest, &GIT, 0)?,
         // Its operands may be revisions.
-        ("git", ["diff", rest @ ..]) if has(rest, &["--name-only"]) => {
+        ("git", ["diff", rest @ ..]) if has_word(rest, &["--name-only"]) => {
             paths_after(rest, &DIFF, 0).map(|_| Vec::new())?
         }
         ("rg", rest) if rest.contains(&"--files") => paths_after(rest, &RIPGREP, 0)?,
-        ("rg", rest) if has(rest, &["-l", "--files-with-matches"]) => {
+        ("rg", rest) if has_word(rest, &["-l", "--files-with-matches"]) => {
             paths_after(rest, &RIPGREP, 1)?
         }
-        ("grep", rest) if has(rest, &["-rl", "-lr", "-rln", "-rli", "-ril"]) => {
+        ("grep", rest) if has_word(rest, &["-rl", "-lr", "-rln", "-rli", "-ril"]) => {
             paths_after(rest, &GREP, 1)?
         }
         ("fd" | "fdfind", rest) => paths_after(rest, &FD, 1)?,
@@ -218,7 +220,7 @@ fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePl
     let is_plain = |path: &&str| !path.starts_with(':') && !path.contains(['*', '?', '[']);
     let mut places = Vec::new();
     for path in paths {
-        let below = folders.below(if is_plain(&path) { path } else { "." });
+        let below = folders.places_below(if is_plain(&path) { path } else { "." });
         if below.is_empty() || path.starts_with(':') {
             return None;
         }
@@ -227,7 +229,7 @@ fn listed(program: &str, words: &[&str], folders: &Folders) -> Option<Vec<FilePl
     Some(places)
 }
 
-fn has(words: &[&str], wanted: &[&str]) -> bool {
+fn has_word(words: &[&str], wanted: &[&str]) -> bool {
     words.iter().any(|word| wanted.contains(word))
 }
 
@@ -258,7 +260,7 @@ const FD: ListingOptions = ListingOptions {
 
 impl ListingOptions {
     /// True if a word is an option that changes neither what is listed nor how it is printed.
-    fn takes(&self, word: &str) -> bool {
+    fn accepts_word(&self, word: &str) -> bool {
         let joined = word.split_once('=').is_some_and(|(name, _)| self.valued.contains(&name));
         joined || self.flags.contains(&word)
     }
@@ -277,7 +279,7 @@ fn paths_after<'w>(
             words.next()?;
         } else if !word.starts_with('-') {
             operands.push(*word);
-        } else if !options.takes(word) {
+        } else if !options.accepts_word(word) {
             return None;
         }
     }

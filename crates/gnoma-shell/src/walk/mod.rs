@@ -49,12 +49,12 @@ const MAX_PLAIN_COMMANDS: usize = 50;
 
 /// Analyses the effects that `text` has if it is run at `start`.
 #[must_use]
-pub fn analyse(text: &str, start: &StartContext) -> Analysis {
+pub fn analyse_command(text: &str, start: &StartContext) -> Analysis {
     let mut analysis = Analysis { oddities: odd::in_text(text), ..Analysis::default() };
     match syntax::parse(text) {
         Ok(script) => {
             let mut walker = Walker::new(text, start);
-            walker.lines(&script);
+            walker.walk_lines(&script);
             if walker.exhausted {
                 analysis.unparsed = Some("it has more commands than gnoma follows".to_owned());
             }
@@ -148,7 +148,7 @@ impl<'a> Walker<'a> {
     }
 
     /// Expands with what is known now; `use_it` gets the expander, what it noted becomes effects.
-    fn expand<T>(
+    fn expand_with<T>(
         &mut self,
         facts: &mut CommandFacts,
         use_it: impl FnOnce(&mut Expander<'_>) -> T,
@@ -178,28 +178,28 @@ impl<'a> Walker<'a> {
     }
 
     /// Adds a command that stands for itself.
-    fn record(&mut self, text: String, words: &[Field], facts: CommandFacts) {
+    fn record_command(&mut self, text: String, words: &[Field], facts: CommandFacts) {
         if self.found.len() >= MAX_COMMANDS {
             self.exhausted = true;
             return;
         }
-        let invocation = self.invocation(text, words, facts);
+        let invocation = self.make_invocation(text, words, facts);
         self.found.push(invocation);
     }
 
-    fn invocation(&self, text: String, words: &[Field], facts: CommandFacts) -> Invocation {
+    fn make_invocation(&self, text: String, words: &[Field], facts: CommandFacts) -> Invocation {
         Invocation {
             text,
-            words: words.iter().map(|word| word.known().map(str::to_owned)).collect(),
-            cwd: self.state.folders.likely().map(Path::to_path_buf),
+            words: words.iter().map(|word| word.known_text().map(str::to_owned)).collect(),
+            cwd: self.state.folders.likely_folder().map(Path::to_path_buf),
             effects: facts.effects,
             risk: facts.risk,
         }
     }
 
     /// Walks with a copy of what is known, as a subshell does.
-    fn apart<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
-        self.settle();
+    fn walk_in_subshell<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        self.merge_failed_state();
         let state = self.state.clone();
         let (left, aborted) = (self.left.take(), self.aborted.take());
         let result = walk(self);
@@ -210,28 +210,30 @@ impl<'a> Walker<'a> {
     }
 
     /// Reads `text` as commands of another shell: variables and functions of this one are not there.
-    fn child(&mut self, text: &str) -> CommandFacts {
+    fn walk_child_shell(&mut self, text: &str) -> CommandFacts {
         let calls = std::mem::take(&mut self.calls);
         let loops = std::mem::take(&mut self.loops);
-        let facts = self.apart(|walker| {
+        let facts = self.walk_in_subshell(|walker| {
             walker.state.functions.clear();
             walker.state.stubborn.clear();
             walker.state.forget_values();
-            walker.nested(text)
+            walker.walk_text(text)
         });
         (self.calls, self.loops) = (calls, loops);
         facts
     }
 
     /// Reads `text` as commands and walks them in this shell.
-    fn nested(&mut self, text: &str) -> CommandFacts {
+    fn walk_text(&mut self, text: &str) -> CommandFacts {
         if self.depth >= MAX_DEPTH {
-            return CommandFacts::unknown("commands are nested too deeply to follow");
+            return CommandFacts::unknown_effect("commands are nested too deeply to follow");
         }
         let script = match syntax::parse(text) {
             Ok(script) => script,
             Err(error) => {
-                return CommandFacts::unknown(format!("gnoma cannot parse its commands: {error}"));
+                return CommandFacts::unknown_effect(format!(
+                    "gnoma cannot parse its commands: {error}"
+                ));
             }
         };
         self.oddities.extend(odd::in_text(text));
@@ -239,8 +241,8 @@ impl<'a> Walker<'a> {
         let listings = std::mem::take(&mut self.listings);
         let aborted = self.aborted.take();
         self.depth += 1;
-        self.lines(&script);
-        self.resume();
+        self.walk_lines(&script);
+        self.resume_after_abort();
         self.depth -= 1;
         self.aborted = aborted;
         self.listings = listings;
@@ -249,43 +251,43 @@ impl<'a> Walker<'a> {
     }
 
     /// Walks a whole text: a line that fails does not keep the next from running.
-    fn lines(&mut self, script: &Script) {
+    fn walk_lines(&mut self, script: &Script) {
         let room = MAX_COMMANDS.saturating_sub(self.other_words.len());
         let spans = script.words_outside_commands().into_iter().take(room);
-        self.other_words.extend(spans.map(|span| span.of(&self.text).to_owned()));
+        self.other_words.extend(spans.map(|span| span.text_in(&self.text).to_owned()));
         let mut end = script.span.start;
         for statement in &script.statements {
             let between = Span { start: end, end: statement.span.start };
-            if between.of(&self.text).contains('\n') {
-                self.resume();
+            if between.text_in(&self.text).contains('\n') {
+                self.resume_after_abort();
             }
             end = statement.span.end;
-            self.nested_list(script, |walker| walker.step(statement));
+            self.nested_list(script, |walker| walker.step_statement(statement));
         }
     }
 
-    fn script(&mut self, script: &Script) {
+    fn walk_script(&mut self, script: &Script) {
         self.nested_list(script, |walker| {
             for statement in &script.statements {
-                walker.step(statement);
+                walker.step_statement(statement);
             }
         });
     }
 
-    fn step(&mut self, statement: &Statement) {
+    fn step_statement(&mut self, statement: &Statement) {
         self.exhausted |= self.steps >= MAX_STEPS;
         if !self.exhausted {
-            self.statement(statement);
+            self.walk_statement(statement);
         }
     }
 
     fn nested_list(&mut self, script: &Script, walk: impl FnOnce(&mut Self)) {
         if self.nesting >= MAX_NESTING {
-            let text = script.span.of(&self.text).to_owned();
-            return self.record(
+            let text = script.span.text_in(&self.text).to_owned();
+            return self.record_command(
                 text,
                 &[],
-                CommandFacts::unknown("it is nested too deeply to follow"),
+                CommandFacts::unknown_effect("it is nested too deeply to follow"),
             );
         }
         self.nesting += 1;

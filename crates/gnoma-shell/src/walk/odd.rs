@@ -65,7 +65,7 @@ pub(super) fn in_program_name(name: &str) -> Option<String> {
 
 /// A program or option that is written in pieces, or with escapes it does not need.
 pub(super) fn in_word(word: &Word, written: &str, is_program: bool) -> Option<String> {
-    let text = word.constant()?;
+    let text = word.constant_text()?;
     if !is_program && !text.starts_with('-') {
         return None;
     }
@@ -91,7 +91,7 @@ pub(super) fn in_word(word: &Word, written: &str, is_program: bool) -> Option<St
 }
 
 /// The host of an address, when it looks like one.
-pub(super) fn host(address: &str) -> Option<String> {
+pub(super) fn parse_host(address: &str) -> Option<String> {
     let host = host_with_user(address).rsplit('@').next()?;
     let host = match host.strip_prefix('[') {
         Some(rest) => rest.split(']').next()?,
@@ -114,7 +114,7 @@ pub(super) fn in_address(address: &str) -> Vec<String> {
     if address.contains("://") && authority.contains('@') {
         oddities.push(format!("`{authority}` has a user before the host, which hides the host"));
     }
-    let Some(host) = host(address) else { return oddities };
+    let Some(host) = parse_host(address) else { return oddities };
     let lower = host.to_lowercase();
     let literal = host.parse::<IpAddr>().ok();
     if literal.is_some_and(|ip| !ip.is_loopback()) || is_number_like(&lower) {

@@ -35,7 +35,7 @@ impl Walker<'_> {
     pub(super) fn run_program(&mut self, fields: &[Field], from: usize) -> CommandFacts {
         let Some((first, words)) = fields.split_first() else { return CommandFacts::default() };
         let Field::Known(name) = first else {
-            return CommandFacts::unknown(format!(
+            return CommandFacts::unknown_effect(format!(
                 "`{first}`: which program runs is only known at run time"
             ))
             .with_risk(Risk::High);
@@ -45,36 +45,36 @@ impl Walker<'_> {
         }
         let (name, is_file) = match name.rsplit_once('/') {
             Some((folder, name)) if PROGRAM_FOLDERS.contains(&folder) => (name, true),
-            Some(_) => return CommandFacts::of(Effect::Runs(name.clone())),
+            Some(_) => return CommandFacts::from_effect(Effect::Runs(name.clone())),
             None => (name.as_str(), false),
         };
         let name = name.strip_suffix(".exe").unwrap_or(name);
         if is_file {
-            self.apart(|walker| walker.named(name, words, from))
+            self.walk_in_subshell(|walker| walker.run_named(name, words, from))
         } else {
-            self.named(name, words, from)
+            self.run_named(name, words, from)
         }
     }
 
-    fn named(&mut self, name: &str, words: &[Field], from: usize) -> CommandFacts {
-        if let Some(facts) = self.builtin(name, words, from) {
+    fn run_named(&mut self, name: &str, words: &[Field], from: usize) -> CommandFacts {
+        if let Some(facts) = self.walk_builtin(name, words, from) {
             return facts;
         }
-        let known: Option<Vec<&str>> = words.iter().map(Field::known).collect();
+        let known: Option<Vec<&str>> = words.iter().map(Field::known_text).collect();
         if known.is_some_and(|words| programs::only_prints(name, &words)) {
             return CommandFacts::default();
         }
-        match programs::find(name) {
-            Some(entry) => self.apply(name, &entry, words, from, self.state.folders.clone()),
+        match programs::find_entry(name) {
+            Some(entry) => self.apply_entry(name, &entry, words, from, self.state.folders.clone()),
             None if name.starts_with("mkfs.") => {
-                CommandFacts::of(Effect::System("formats a disk".to_owned()))
+                CommandFacts::from_effect(Effect::System("formats a disk".to_owned()))
                     .with_risk(Risk::Critical)
             }
-            None => CommandFacts::unknown(format!("gnoma does not know what `{name}` does")),
+            None => CommandFacts::unknown_effect(format!("gnoma does not know what `{name}` does")),
         }
     }
 
-    fn apply(
+    fn apply_entry(
         &mut self,
         title: &str,
         entry: &ProgramEntry,
@@ -83,58 +83,58 @@ impl Walker<'_> {
         cwd: Folders,
     ) -> CommandFacts {
         if let Some((title, rest)) = longer_title(title, words)
-            && let Some(entry) = programs::find(&title)
+            && let Some(entry) = programs::find_entry(&title)
         {
-            return self.apply(&title, &entry, rest, from, cwd);
+            return self.apply_entry(&title, &entry, rest, from, cwd);
         }
         let sorted = sort_words(entry, words);
         let cwd = working_folder(&sorted, cwd);
         let call = ProgramCall { title, entry, words, sorted: &sorted, cwd, from };
-        if entry.is(Trait::Commands) {
+        if entry.has_trait(Trait::Commands) {
             return self.command_of(&call);
         }
         match entry.by {
             Some(by) => special::look_closer(self, by, &call),
-            None => self.generic(&call),
+            None => self.generic_facts(&call),
         }
     }
 
     /// A program whose first operand names what it shall do.
     fn command_of(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
-        let mut facts = self.options(call);
+        let mut facts = self.option_facts(call);
         if call.entry.by == Some("git") {
-            facts.join(special::git::options(call));
+            facts.merge_with(special::git::analyse_settings(call));
         }
         let Some(first) = call.sorted.operands.first() else {
             // By themselves some do their work: `yarn` and `bundle` install.
-            self.always(call, &mut facts);
+            self.add_fixed_effects(call, &mut facts);
             return facts;
         };
         let found = longer_title(call.title, &call.sorted.operands);
-        let Some((title, entry, rest)) = found
-            .and_then(|(title, rest)| programs::find(&title).map(|entry| (title, entry, rest)))
-        else {
+        let Some((title, entry, rest)) = found.and_then(|(title, rest)| {
+            programs::find_entry(&title).map(|entry| (title, entry, rest))
+        }) else {
             if call.entry.does.is_empty() {
                 let name = format!("{} {first}", call.title);
                 facts.add(Effect::Unknown(format!("gnoma does not know what `{name}` does")));
             }
-            self.always(call, &mut facts);
+            self.add_fixed_effects(call, &mut facts);
             return facts;
         };
-        facts.join(self.apply(&title, &entry, rest, call.from, call.cwd.clone()));
+        facts.merge_with(self.apply_entry(&title, &entry, rest, call.from, call.cwd.clone()));
         facts
     }
 
     /// Returns the effects that the table gives for the program, and no others.
-    pub(super) fn generic(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
-        let mut facts = self.options(call);
-        self.operands(call, &mut facts);
-        self.always(call, &mut facts);
+    pub(super) fn generic_facts(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
+        let mut facts = self.option_facts(call);
+        self.add_operand_effects(call, &mut facts);
+        self.add_fixed_effects(call, &mut facts);
         facts
     }
 
     /// Effects a program has whatever its arguments are.
-    pub(super) fn always(&self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
+    pub(super) fn add_fixed_effects(&self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
         if call.sorted.leads_to(Consequence::Nothing) {
             return;
         }
@@ -147,14 +147,18 @@ impl Walker<'_> {
                 ProgramEffect::System => facts.add(Effect::System(title)),
                 ProgramEffect::Secret => facts.add(Effect::Secret(title)),
                 ProgramEffect::Settings => facts.add(Effect::Settings(title)),
-                ProgramEffect::Write => facts.at(Effect::Write, call.cwd.here()),
-                ProgramEffect::Delete => facts.at(Effect::Delete, call.cwd.here()),
+                ProgramEffect::Write => {
+                    facts.add_at_places(Effect::Write, call.cwd.current_places())
+                }
+                ProgramEffect::Delete => {
+                    facts.add_at_places(Effect::Delete, call.cwd.current_places())
+                }
             }
         }
         if let Some(risk) = call.entry.risk {
             facts.at_least(risk);
         }
-        if call.entry.is(Trait::Pager) && self.shown && !is_unpaged(call.sorted) {
+        if call.entry.has_trait(Trait::Pager) && self.shown && !is_unpaged(call.sorted) {
             facts.add(Effect::Unknown(format!(
                 "`{}` may show its output through a pager",
                 call.title
@@ -163,54 +167,54 @@ impl Walker<'_> {
     }
 
     /// Returns the effects of the options.
-    pub(super) fn options(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
+    pub(super) fn option_facts(&mut self, call: &ProgramCall<'_>) -> CommandFacts {
         let mut facts = CommandFacts::default();
         if let Some(why) = call.sorted.strange.first() {
             facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
         }
         for given in &call.sorted.options {
             for value in given.values.iter().filter(|value| value.may_be_many()) {
-                self.act(call, Role::Text, value, &mut facts);
+                self.apply_role(call, Role::Text, value, &mut facts);
             }
             if let Some(value) = given.values.last() {
-                self.act(call, given.role, value, &mut facts);
+                self.apply_role(call, given.role, value, &mut facts);
             }
-            lead(call, given, &mut facts);
+            add_consequence(call, given, &mut facts);
         }
         facts
     }
 
     /// Adds the effects of the operands, by their roles.
-    pub(super) fn operands(&mut self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
+    pub(super) fn add_operand_effects(&mut self, call: &ProgramCall<'_>, facts: &mut CommandFacts) {
         let operands = call.sorted.operands.as_slice();
         if operands.is_empty() {
             if let Some(role) = call.entry.default {
-                self.act(call, role, &Field::Known(".".to_owned()), facts);
+                self.apply_role(call, role, &Field::Known(".".to_owned()), facts);
             }
             return;
         }
         for (at, (role, operand)) in
-            roles(call, operands.len()).into_iter().zip(operands).enumerate()
+            operand_roles(call, operands.len()).into_iter().zip(operands).enumerate()
         {
             match role {
                 Some(Role::Command) => {
                     let rest = operands.get(at..).unwrap_or_default().to_vec();
-                    self.started(&rest);
+                    self.walk_child_command(&rest);
                     return;
                 }
                 Some(Role::Verb) => {
                     let verbs = &call.entry.operands.verbs;
-                    if !operand.known().is_some_and(|word| verbs.contains(&word)) {
+                    if !operand.known_text().is_some_and(|word| verbs.contains(&word)) {
                         facts.add(Effect::System(format!("{} {operand}", call.title)));
                     }
                     return;
                 }
                 Some(role) => {
-                    self.act(call, role, operand, facts);
+                    self.apply_role(call, role, operand, facts);
                     // The words that it becomes may reach to where one is written.
                     let mut later = call.entry.operands.front.iter().skip(at + 1);
                     if operand.may_be_many() && later.any(|role| *role == Role::Write) {
-                        self.act(call, Role::Write, operand, facts);
+                        self.apply_role(call, Role::Write, operand, facts);
                     }
                 }
                 None => facts.add(Effect::Unknown(format!(
@@ -223,13 +227,13 @@ impl Walker<'_> {
 
     /// A file that names others, which are read too.
     fn list_of_files(&mut self, call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
-        self.act(call, Role::Read, word, facts);
+        self.apply_role(call, Role::Read, word, facts);
         let named = format!("the files that `{word}` names");
         facts.add(Effect::Read(FilePlace::Unknown(named)));
     }
 
     /// Adds the effects of a word in its role.
-    pub(super) fn act(
+    pub(super) fn apply_role(
         &mut self,
         call: &ProgramCall<'_>,
         role: Role,
@@ -246,7 +250,7 @@ impl Walker<'_> {
         match role {
             // A pattern stays as it is where no file matches it; of the files that do, the first is the text.
             Role::Text if takes_files(call.entry) && matches!(word, Field::Pattern(_)) => {
-                facts.at(Effect::Read, cwd.places(word));
+                facts.add_at_places(Effect::Read, cwd.resolve_places(word));
             }
             // One word too many is one more file.
             Role::Text | Role::Verb if word.may_be_many() && takes_files(call.entry) => {
@@ -256,22 +260,22 @@ impl Walker<'_> {
             Role::Read | Role::List | Role::Archive => file_operand(call, word, facts),
             Role::Path | Role::Revision => {
                 for path in paths_of_git(word) {
-                    self.act(call, Role::Read, &path, facts);
+                    self.apply_role(call, Role::Read, &path, facts);
                 }
             }
-            Role::Glob => searched(call, word, facts),
+            Role::Glob => add_searched_files(call, word, facts),
             Role::Names => self.list_of_files(call, word, facts),
-            Role::Write => facts.at(Effect::Write, cwd.places(word)),
-            Role::Delete => facts.at(Effect::Delete, cwd.places(word)),
+            Role::Write => facts.add_at_places(Effect::Write, cwd.resolve_places(word)),
+            Role::Delete => facts.add_at_places(Effect::Delete, cwd.resolve_places(word)),
             Role::Repository => {
                 facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
             }
             Role::Url => {
-                self.oddities.extend(odd::in_address(word.start()));
-                facts.add(Effect::Network(odd::host(word.start())));
+                self.oddities.extend(odd::in_address(word.known_start()));
+                facts.add(Effect::Network(odd::parse_host(word.known_start())));
             }
             Role::Run => facts.add(Effect::Runs(word.to_string())),
-            Role::Plus if word.start().starts_with('+') => {}
+            Role::Plus if word.known_start().starts_with('+') => {}
             Role::Plus => facts.add(Effect::System(format!("{} {word}", call.title))),
             Role::Nothing => facts.add(Effect::Unknown(format!(
                 "{}: gnoma does not know what `{word}` does",
@@ -284,19 +288,19 @@ impl Walker<'_> {
 /// A file that is read, unless an option has it written or deleted.
 fn file_operand(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
     if call.sorted.leads_to(Consequence::Writes) {
-        facts.at(Effect::Write, call.cwd.places(word));
+        facts.add_at_places(Effect::Write, call.cwd.resolve_places(word));
     } else if call.sorted.leads_to(Consequence::Deletes) {
-        facts.at(Effect::Delete, call.cwd.places(word));
+        facts.add_at_places(Effect::Delete, call.cwd.resolve_places(word));
     } else {
-        facts.at(Effect::Read, places(call, word));
+        facts.add_at_places(Effect::Read, read_places(call, word));
     }
 }
 
 /// Returns the places that a word points to, for a word that is read. Names of a listing are split at blanks,
 /// unless they are exact, and may so become any path: then only programs that show no contents may have them.
 /// Programs that show whole files show secrets, too, among everything below a folder.
-fn places(call: &ProgramCall<'_>, word: &Field) -> Vec<FilePlace> {
-    let Field::Listed { places, exact, .. } = word else { return call.cwd.places(word) };
+fn read_places(call: &ProgramCall<'_>, word: &Field) -> Vec<FilePlace> {
+    let Field::Listed { places, exact, .. } = word else { return call.cwd.resolve_places(word) };
     let searches = SEARCHING.contains(&call.title);
     let narrow = |place: &FilePlace| match place {
         FilePlace::Pattern { pattern, .. } => !pattern.ends_with("/**"),
@@ -305,22 +309,22 @@ fn places(call: &ProgramCall<'_>, word: &Field) -> Vec<FilePlace> {
     if MEASURING.contains(&call.title) || *exact && (searches || places.iter().all(narrow)) {
         return places.to_vec();
     }
-    call.cwd.places(word)
+    call.cwd.resolve_places(word)
 }
 
 /// Files that fit a pattern, wherever below the working folder they are.
-fn searched(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
-    let Some(pattern) = word.known().filter(|text| !text.starts_with('!')) else {
-        if word.known().is_none() {
+fn add_searched_files(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
+    let Some(pattern) = word.known_text().filter(|text| !text.starts_with('!')) else {
+        if word.known_text().is_none() {
             facts.add(Effect::Read(FilePlace::Unknown(word.to_string())));
         }
         return;
     };
     let anywhere = |name: &str| Field::Pattern(format!("**/{}", name.trim_start_matches('/')));
-    match alternatives(pattern) {
+    match split_alternatives(pattern) {
         Some(names) => {
             for name in names {
-                facts.at(Effect::Read, call.cwd.places(&anywhere(&name)));
+                facts.add_at_places(Effect::Read, call.cwd.resolve_places(&anywhere(&name)));
             }
         }
         None => facts.add(Effect::Read(FilePlace::Unknown(pattern.to_owned()))),
@@ -328,7 +332,7 @@ fn searched(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
 }
 
 /// `*.{ts,tsx}` as patterns without braces; `None` when there are many or braces within braces.
-fn alternatives(pattern: &str) -> Option<Vec<String>> {
+fn split_alternatives(pattern: &str) -> Option<Vec<String>> {
     const MOST: usize = 32;
     let mut all = vec![String::new()];
     let mut rest = pattern;
@@ -358,13 +362,13 @@ fn takes_files(entry: &ProgramEntry) -> bool {
 /// Some programs take `@file` for a file with arguments, and an address for a file.
 fn read_otherwise(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts) {
     if let Some(file) = word.strip_prefix("@") {
-        facts.at(Effect::Read, call.cwd.places(&file));
+        facts.add_at_places(Effect::Read, call.cwd.resolve_places(&file));
     }
-    if call.entry.is(Trait::Arguments) && word.start().starts_with('@') {
+    if call.entry.has_trait(Trait::Arguments) && word.known_start().starts_with('@') {
         facts.add(Effect::Unknown(format!("{}: `{word}` may be any option", call.title)));
     }
-    if word.start().contains("://") {
-        facts.add(Effect::Network(odd::host(word.start())));
+    if word.known_start().contains("://") {
+        facts.add(Effect::Network(odd::parse_host(word.known_start())));
     }
 }
 
@@ -372,12 +376,12 @@ fn read_otherwise(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts
 fn is_unpaged(sorted: &SortedWords) -> bool {
     sorted.options.iter().any(|given| {
         given.leads_to == Some(Consequence::Unpaged)
-            && given.values.iter().all(|value| value.known() == Some("never"))
+            && given.values.iter().all(|value| value.known_text() == Some("never"))
     })
 }
 
 /// Adds the consequence of an option, in addition to its value.
-fn lead(call: &ProgramCall<'_>, given: &GivenOption, facts: &mut CommandFacts) {
+fn add_consequence(call: &ProgramCall<'_>, given: &GivenOption, facts: &mut CommandFacts) {
     let title = format!("{} {}", call.title, given.name);
     match given.leads_to {
         Some(Consequence::Changes) => facts.add(Effect::Repository(title)),
@@ -401,9 +405,9 @@ fn lead(call: &ProgramCall<'_>, given: &GivenOption, facts: &mut CommandFacts) {
 }
 
 /// The role of each of `count` operands; `None` for one too many.
-fn roles(call: &ProgramCall<'_>, count: usize) -> Vec<Option<Role>> {
+fn operand_roles(call: &ProgramCall<'_>, count: usize) -> Vec<Option<Role>> {
     let operands = &call.entry.operands;
-    let no_text = call.sorted.has(&call.entry.text_by);
+    let no_text = call.sorted.has_option(&call.entry.text_by);
     let front = match operands.front.split_first() {
         Some((Role::Text, rest)) if no_text => rest,
         _ => operands.front.as_slice(),
@@ -425,9 +429,9 @@ fn roles(call: &ProgramCall<'_>, count: usize) -> Vec<Option<Role>> {
 
 /// `program word word` or `program word`, where that has an entry, and the words after it.
 fn longer_title<'w>(title: &str, words: &'w [Field]) -> Option<(String, &'w [Field])> {
-    let first = words.first()?.known()?;
+    let first = words.first()?.known_text()?;
     let one = format!("{title} {first}");
-    if let Some(second) = words.get(1).and_then(Field::known) {
+    if let Some(second) = words.get(1).and_then(Field::known_text) {
         let two = format!("{one} {second}");
         if programs::is_known(&two) {
             return Some((two, words.get(2..)?));
@@ -439,12 +443,14 @@ fn longer_title<'w>(title: &str, words: &'w [Field]) -> Option<(String, &'w [Fie
 /// The folder a program works in after options such as `-C`.
 fn working_folder(sorted: &SortedWords, cwd: Folders) -> Folders {
     let folders = sorted.options.iter().filter(|given| given.role == Role::Folder);
-    folders.filter_map(|given| given.values.last()).fold(cwd, |cwd, folder| cwd.enter(folder))
+    folders
+        .filter_map(|given| given.values.last())
+        .fold(cwd, |cwd, folder| cwd.enter_folder(folder))
 }
 
 /// The paths that a word may be to git: itself, or those of `HEAD:path`, `:0:path` and `:(top)path`.
 fn paths_of_git(word: &Field) -> Vec<Field> {
-    let Some(text) = word.known() else { return vec![word.clone()] };
+    let Some(text) = word.known_text() else { return vec![word.clone()] };
     if text.starts_with(":!") || text.starts_with(":^") {
         return Vec::new();
     }
@@ -468,11 +474,11 @@ fn paths_of_git(word: &Field) -> Vec<Field> {
 /// True if a word is like `/dev/null`, in a role where that has no effect. For most programs that write, `-` is a
 /// file.
 fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
-    let Some(text) = word.known().filter(|text| is_nowhere(text)) else { return false };
+    let Some(text) = word.known_text().filter(|text| is_nowhere(text)) else { return false };
     let changes = [Consequence::Writes, Consequence::Deletes];
     match role {
-        Role::Write if text == "-" => call.entry.is(Trait::Dash),
-        Role::Write => !call.entry.is(Trait::Replaces),
+        Role::Write if text == "-" => call.entry.has_trait(Trait::Dash),
+        Role::Write => !call.entry.has_trait(Trait::Replaces),
         Role::Read | Role::List | Role::Path | Role::Archive | Role::Revision => {
             !changes.into_iter().any(|change| call.sorted.leads_to(change))
         }
@@ -489,7 +495,7 @@ fn keeps_nothing(call: &ProgramCall<'_>, role: Role, word: &Field) -> bool {
 }
 
 /// A word as it could be written in a command.
-pub(super) fn quote(field: &Field) -> String {
+pub(super) fn quote_field(field: &Field) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_-./:=,@%+{}*?[]~".contains(c);
     match field {
         Field::Known(text) if text.is_empty() || !text.chars().all(is_plain) => {

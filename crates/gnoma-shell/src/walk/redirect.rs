@@ -25,9 +25,10 @@ impl Walker<'_> {
     /// Redirections of a construct are a command of their own when they do something.
     pub(super) fn redirect_construct(&mut self, command: &Command) {
         self.substitutions_of_redirections(&command.redirections);
-        let redirected = self.redirect(&command.redirections);
-        self.enter(&redirected);
-        let texts = command.redirections.iter().map(|redirection| redirection.span.of(&self.text));
+        let redirected = self.apply_redirections(&command.redirections);
+        self.apply_streams(&redirected);
+        let texts =
+            command.redirections.iter().map(|redirection| redirection.span.text_in(&self.text));
         let text = texts.collect::<Vec<_>>().join(" ");
         self.record_if_any(text, redirected.facts);
     }
@@ -37,19 +38,19 @@ impl Walker<'_> {
             match &redirection.target {
                 Target::HereDocument(document) => {
                     if let Some(body) = document.body() {
-                        self.substitutions(body);
+                        self.walk_substitutions(body);
                     }
                 }
                 target => {
                     if let Some(word) = target.word() {
-                        self.substitutions(word);
+                        self.walk_substitutions(word);
                     }
                 }
             }
         }
     }
 
-    pub(super) fn redirect(&mut self, redirections: &[Redirection]) -> Redirected {
+    pub(super) fn apply_redirections(&mut self, redirections: &[Redirection]) -> Redirected {
         let mut redirected = Redirected::default();
         for redirection in redirections {
             self.redirect_one(redirection, &mut redirected);
@@ -58,7 +59,7 @@ impl Walker<'_> {
     }
 
     /// The number of the file that is redirected; `None` where the operator says which.
-    fn descriptor(
+    fn descriptor_number(
         &mut self,
         descriptor: Option<&Descriptor>,
         facts: &mut CommandFacts,
@@ -78,39 +79,44 @@ impl Walker<'_> {
     }
 
     fn redirect_one(&mut self, redirection: &Redirection, redirected: &mut Redirected) {
-        let number = self.descriptor(redirection.descriptor.as_ref(), &mut redirected.facts);
+        let number = self.descriptor_number(redirection.descriptor.as_ref(), &mut redirected.facts);
         let is_input = number.is_none_or(|number| number == 0);
         let is_output = number.is_none_or(|number| number == 1);
         match &redirection.target {
             Target::Read(word) => {
-                let field = self.opened(word, false, &mut redirected.facts);
+                let field = self.open_target(word, false, &mut redirected.facts);
                 if is_input {
                     redirected.input = Some(self.input_from(field));
                 }
             }
             Target::Write(word) | Target::Clobber(word) | Target::Append(word) => {
-                let field = self.opened(word, true, &mut redirected.facts);
+                let field = self.open_target(word, true, &mut redirected.facts);
                 if is_output {
                     redirected.shown = Some(may_be_terminal(&field));
                 }
             }
             Target::WriteBoth(word) | Target::AppendBoth(word) => {
-                let field = self.opened(word, true, &mut redirected.facts);
+                let field = self.open_target(word, true, &mut redirected.facts);
                 redirected.shown = Some(may_be_terminal(&field));
             }
             Target::ReadWrite(word) => {
-                self.opened(word, false, &mut redirected.facts);
-                self.opened(word, true, &mut redirected.facts);
+                self.open_target(word, false, &mut redirected.facts);
+                self.open_target(word, true, &mut redirected.facts);
             }
-            Target::DuplicateInput(word) => self.duplicated(word, false, is_input, redirected),
-            Target::DuplicateOutput(word) => self.duplicated(word, true, is_output, redirected),
+            Target::DuplicateInput(word) => {
+                self.duplicate_descriptor(word, false, is_input, redirected)
+            }
+            Target::DuplicateOutput(word) => {
+                self.duplicate_descriptor(word, true, is_output, redirected)
+            }
             Target::HereString(word) => {
-                let field = self.expand(&mut redirected.facts, |expander| expander.single(word));
+                let field = self
+                    .expand_with(&mut redirected.facts, |expander| expander.expand_single(word));
                 redirected.input = Some(text_input(&field));
             }
             Target::HereDocument(document) => {
                 let field = document.body().map(|body| {
-                    self.expand(&mut redirected.facts, |expander| expander.single(body))
+                    self.expand_with(&mut redirected.facts, |expander| expander.expand_single(body))
                 });
                 let field = field.unwrap_or(Field::Known(String::new()));
                 if is_input {
@@ -125,7 +131,7 @@ impl Walker<'_> {
         redirections.iter().any(|redirection| match &redirection.target {
             Target::HereString(_) | Target::HereDocument(_) => false,
             target => {
-                target.word().and_then(Word::constant).is_none_or(|text| match text.as_str() {
+                target.word().and_then(Word::constant_text).is_none_or(|text| match text.as_str() {
                     "0" | "1" | "2" => self.closes,
                     "/dev/null" => false,
                     _ => true,
@@ -135,7 +141,7 @@ impl Walker<'_> {
     }
 
     fn input_from(&self, field: Field) -> Input {
-        match field.known() {
+        match field.known_text() {
             Some("/dev/stdin" | "-" | "/dev/fd/0") => self.input.clone(),
             Some(text) if text.starts_with("/dev/fd/") => Input::Pipe(InputSource::Plain),
             _ => Input::File(field),
@@ -143,27 +149,28 @@ impl Walker<'_> {
     }
 
     /// `<&` and `>&`: a descriptor, or a file.
-    fn duplicated(
+    fn duplicate_descriptor(
         &mut self,
         word: &Word,
         output: bool,
         standard: bool,
         redirected: &mut Redirected,
     ) {
-        let field = self.expand(&mut redirected.facts, |expander| expander.single(word));
-        let is_descriptor = field.known().is_some_and(|text| {
+        let field =
+            self.expand_with(&mut redirected.facts, |expander| expander.expand_single(word));
+        let is_descriptor = field.known_text().is_some_and(|text| {
             let digits = text.strip_suffix('-').unwrap_or(text);
             digits.bytes().all(|byte| byte.is_ascii_digit())
         });
         if is_descriptor {
-            self.closes |= field.known().is_some_and(|text| text.ends_with('-'));
-            if output && standard && !matches!(field.known(), Some("1" | "-")) {
+            self.closes |= field.known_text().is_some_and(|text| text.ends_with('-'));
+            if output && standard && !matches!(field.known_text(), Some("1" | "-")) {
                 redirected.shown = Some(true);
             } else if !output && standard {
                 redirected.input = Some(Input::Pipe(InputSource::Plain));
             }
         } else if output {
-            self.touched(&field, true, &mut redirected.facts);
+            self.add_file_effect(&field, true, &mut redirected.facts);
             redirected.shown = Some(may_be_terminal(&field));
         } else {
             redirected
@@ -173,25 +180,25 @@ impl Walker<'_> {
     }
 
     /// A file that is opened by a redirection.
-    fn opened(&mut self, word: &Word, writes: bool, facts: &mut CommandFacts) -> Field {
-        let fields = self.expand(facts, |expander| expander.fields(word));
+    fn open_target(&mut self, word: &Word, writes: bool, facts: &mut CommandFacts) -> Field {
+        let fields = self.expand_with(facts, |expander| expander.expand_fields(word));
         let field = match fields.as_slice() {
             [field] => field.clone(),
-            _ => Field::unknown(word.span.of(&self.text)),
+            _ => Field::unknown_word(word.span.text_in(&self.text)),
         };
-        self.touched(&field, writes, facts);
+        self.add_file_effect(&field, writes, facts);
         field
     }
 
-    fn touched(&mut self, field: &Field, writes: bool, facts: &mut CommandFacts) {
-        let start = field.start();
+    fn add_file_effect(&mut self, field: &Field, writes: bool, facts: &mut CommandFacts) {
+        let start = field.known_start();
         if let Some(address) = NETWORK.iter().find_map(|path| start.strip_prefix(path)) {
             let host = address.split('/').next().filter(|host| !host.is_empty());
             facts.add(Effect::Network(host.map(str::to_owned)));
             facts.at_least(Risk::Critical);
             return;
         }
-        if field.known().is_some_and(is_nowhere) && field.known() != Some("-") {
+        if field.known_text().is_some_and(is_nowhere) && field.known_text() != Some("-") {
             return;
         }
         if matches!(field, Field::Unknown { .. })
@@ -199,20 +206,21 @@ impl Walker<'_> {
         {
             facts.add(Effect::Unknown(format!("`{field}` may be a network address")));
         }
-        facts.at(
+        facts.add_at_places(
             if writes { Effect::Write } else { Effect::Read },
-            self.state.folders.places(field),
+            self.state.folders.resolve_places(field),
         );
     }
 }
 
 fn text_input(field: &Field) -> Input {
-    field.known().map_or(Input::Pipe(InputSource::Plain), |text| Input::Text(text.to_owned()))
+    field.known_text().map_or(Input::Pipe(InputSource::Plain), |text| Input::Text(text.to_owned()))
 }
 
 /// True if output to this target may be seen.
 fn may_be_terminal(field: &Field) -> bool {
-    let start = field.start();
-    field.known() != Some("/dev/null")
-        && (start.starts_with("/dev/") || field.known().is_none() && "/dev/".starts_with(start))
+    let start = field.known_start();
+    field.known_text() != Some("/dev/null")
+        && (start.starts_with("/dev/")
+            || field.known_text().is_none() && "/dev/".starts_with(start))
 }

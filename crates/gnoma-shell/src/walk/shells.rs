@@ -8,13 +8,13 @@ use crate::facts::{Effect, Risk};
 
 impl Walker<'_> {
     /// `sh -c text`, `sh file`, and `sh` that reads its input.
-    pub(super) fn shell(&mut self, name: &str, words: &[Field], from: usize) -> CommandFacts {
+    pub(super) fn walk_shell(&mut self, name: &str, words: &[Field], from: usize) -> CommandFacts {
         let mut text_follows = false;
         let mut reads_input = false;
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
             let Some(option) =
-                word.known().filter(|text| text.starts_with(['-', '+']) && text.len() > 1)
+                word.known_text().filter(|text| text.starts_with(['-', '+']) && text.len() > 1)
             else {
                 break;
             };
@@ -25,7 +25,7 @@ impl Walker<'_> {
                 "--norc" | "--noprofile" | "--posix" | "--login" | "--verbose" => {}
                 "-o" | "+o" | "-O" | "+O" => rest = rest.get(1..).unwrap_or_default(),
                 _ if option.starts_with("--") || option.contains('i') => {
-                    return CommandFacts::of(Effect::Runs(format!("{name} {option}")))
+                    return CommandFacts::from_effect(Effect::Runs(format!("{name} {option}")))
                         .with_risk(self.input_risk(from));
                 }
                 _ => {
@@ -40,13 +40,14 @@ impl Walker<'_> {
         match rest.first() {
             Some(file)
                 if !reads_input
-                    && !matches!(file.known(), Some("/dev/stdin" | "/dev/fd/0" | "-")) =>
+                    && !matches!(file.known_text(), Some("/dev/stdin" | "/dev/fd/0" | "-")) =>
             {
-                CommandFacts::of(Effect::Runs(file.to_string()))
+                CommandFacts::from_effect(Effect::Runs(file.to_string()))
                     .with_risk(self.fed_risk(file).max(self.feed_risk(from)))
             }
             _ if is_bourne(name) => self.run_input(name),
-            _ => CommandFacts::of(Effect::Runs(name.to_owned())).with_risk(self.input_risk(from)),
+            _ => CommandFacts::from_effect(Effect::Runs(name.to_owned()))
+                .with_risk(self.input_risk(from)),
         }
     }
 
@@ -54,26 +55,28 @@ impl Walker<'_> {
         let Some(text) = words.first() else { return CommandFacts::default() };
         match text {
             Field::Known(text) if is_bourne => {
-                let mut facts = self.indirect(text);
-                facts.join(self.child(text));
+                let mut facts = self.indirect_effect(text);
+                facts.merge_with(self.walk_child_shell(text));
                 facts
             }
             Field::Known(text) => {
-                let mut facts = self.child(text);
+                let mut facts = self.walk_child_shell(text);
                 facts.add(Effect::Unknown("this shell parses some text in its own way".to_owned()));
                 facts
             }
-            _ => CommandFacts::unknown(format!("what `{text}` runs is only known at run time"))
-                .with_risk(Risk::High.max(self.feed_risk(from))),
+            _ => CommandFacts::unknown_effect(format!(
+                "what `{text}` runs is only known at run time"
+            ))
+            .with_risk(Risk::High.max(self.feed_risk(from))),
         }
     }
 
     /// A text that is run by way of another program, which hides it from a quick look.
-    pub(super) fn indirect(&self, text: &str) -> CommandFacts {
+    pub(super) fn indirect_effect(&self, text: &str) -> CommandFacts {
         if self.depth == 0 {
             return CommandFacts::default();
         }
-        CommandFacts::of(Effect::Runs(format!(
+        CommandFacts::from_effect(Effect::Runs(format!(
             "a shell with `{text}`, started through another program"
         )))
     }
@@ -83,15 +86,17 @@ impl Walker<'_> {
         match std::mem::replace(&mut self.input, Input::Inherited) {
             Input::Text(text) => {
                 let mut facts =
-                    CommandFacts::of(Effect::Runs(format!("{name}: the text it reads")));
-                facts.join(self.child(&text));
+                    CommandFacts::from_effect(Effect::Runs(format!("{name}: the text it reads")));
+                facts.merge_with(self.walk_child_shell(&text));
                 facts
             }
-            Input::File(file) => CommandFacts::of(Effect::Runs(file.to_string())),
-            Input::Inherited | Input::Listing(_) => CommandFacts::of(Effect::Runs(name.to_owned())),
+            Input::File(file) => CommandFacts::from_effect(Effect::Runs(file.to_string())),
+            Input::Inherited | Input::Listing(_) => {
+                CommandFacts::from_effect(Effect::Runs(name.to_owned()))
+            }
             Input::Pipe(feed) => {
                 self.note_feed(name, feed);
-                CommandFacts::of(Effect::Runs(format!("{name}: what is piped into it")))
+                CommandFacts::from_effect(Effect::Runs(format!("{name}: what is piped into it")))
                     .with_risk(risk_of(feed))
             }
         }
@@ -115,7 +120,7 @@ impl Walker<'_> {
     }
 
     pub(super) fn fed_risk(&self, file: &Field) -> Risk {
-        if file.known() == Some("/dev/fd/63") { Risk::Critical } else { Risk::Medium }
+        if file.known_text() == Some("/dev/fd/63") { Risk::Critical } else { Risk::Medium }
     }
 
     pub(super) fn note_feed(&mut self, name: &str, feed: InputSource) {

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::Walker;
-use super::assign::{calculated_names, warn};
+use super::assign::{add_variable_effect, calculated_names};
 use super::facts_of::CommandFacts;
 use super::odd;
-use super::program::quote;
+use super::program::quote_field;
 use super::redirect::Redirected;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
@@ -16,45 +16,45 @@ use crate::syntax::{
 };
 
 impl Walker<'_> {
-    pub(super) fn simple(&mut self, command: &Command, simple: &SimpleCommand) {
+    pub(super) fn walk_simple(&mut self, command: &Command, simple: &SimpleCommand) {
         self.steps += 1;
-        self.settle();
+        self.merge_failed_state();
         let before = self.state.clone();
-        let text = command.span.of(&self.text).to_owned();
+        let text = command.span.text_in(&self.text).to_owned();
         let at = self.found.len();
-        self.record(text.clone(), &[], CommandFacts::default());
+        self.record_command(text.clone(), &[], CommandFacts::default());
         self.substitutions_of(command, simple);
         let mut facts = CommandFacts::default();
         self.look_for_descriptors(command, simple, &mut facts);
         let mut fields = Vec::new();
         for (at, word) in simple.words.iter().enumerate() {
-            self.oddities.extend(odd::in_word(word, word.span.of(&self.text), at == 0));
+            self.oddities.extend(odd::in_word(word, word.span.text_in(&self.text), at == 0));
             self.look_into_array(word, &mut facts);
-            fields.extend(self.expand(&mut facts, |expander| expander.fields(word)));
+            fields.extend(self.expand_with(&mut facts, |expander| expander.expand_fields(word)));
         }
         let cwd = self.state.folders.clone();
         let outer = (self.input.clone(), self.shown);
-        let redirected = self.redirect(&command.redirections);
-        self.enter(&redirected);
-        facts.join(redirected.facts);
+        let redirected = self.apply_redirections(&command.redirections);
+        self.apply_streams(&redirected);
+        facts.merge_with(redirected.facts);
         if simple.words.is_empty() {
             self.assign_all(&simple.assignments, &mut facts);
         } else {
             let kept = self.assign_before(&simple.assignments, fields.first(), &mut facts);
             let from = at + 1;
-            let ran = self.run(&fields, from);
-            facts.join(ran);
+            let ran = self.run_command(&fields, from);
+            facts.merge_with(ran);
             self.take_back(kept);
         }
         if self.may_fail(&command.redirections) {
             self.may_have_failed(before);
         }
         // What `exec` redirects stays so.
-        if fields.len() != 1 || fields.first().and_then(Field::known) != Some("exec") {
+        if fields.len() != 1 || fields.first().and_then(Field::known_text) != Some("exec") {
             (self.input, self.shown) = outer;
         }
-        let mut invocation = self.invocation(text, &fields, facts);
-        invocation.cwd = cwd.likely().map(Path::to_path_buf);
+        let mut invocation = self.make_invocation(text, &fields, facts);
+        invocation.cwd = cwd.likely_folder().map(Path::to_path_buf);
         if let Some(place) = self.found.get_mut(at) {
             *place = invocation;
         }
@@ -68,7 +68,7 @@ impl Walker<'_> {
         facts: &mut CommandFacts,
     ) {
         for word in &simple.words {
-            let text = word.span.of(&self.text);
+            let text = word.span.text_in(&self.text);
             let joined = command.redirections.iter().any(|it| it.span.start == word.span.end);
             if joined && text.starts_with('{') && text.ends_with(']') | text.ends_with('}') {
                 facts.add(Effect::Unknown(format!(
@@ -79,7 +79,7 @@ impl Walker<'_> {
     }
 
     /// Input and output as redirections leave them.
-    pub(super) fn enter(&mut self, redirected: &Redirected) {
+    pub(super) fn apply_streams(&mut self, redirected: &Redirected) {
         if let Some(input) = &redirected.input {
             self.input = input.clone();
         }
@@ -87,25 +87,25 @@ impl Walker<'_> {
     }
 
     /// Runs a command that another program starts: what it sets is gone when it ends.
-    pub(super) fn started(&mut self, fields: &[Field]) {
-        self.apart(|walker| walker.inner(fields));
+    pub(super) fn walk_child_command(&mut self, fields: &[Field]) {
+        self.walk_in_subshell(|walker| walker.walk_inner_command(fields));
     }
 
     /// Runs a command given as words within another one: it is a command of its own.
-    pub(super) fn inner(&mut self, fields: &[Field]) {
+    pub(super) fn walk_inner_command(&mut self, fields: &[Field]) {
         let at = self.found.len();
         let cwd = self.state.folders.clone();
-        let text = fields.iter().map(quote).collect::<Vec<_>>().join(" ");
-        self.record(text.clone(), fields, CommandFacts::default());
+        let text = fields.iter().map(quote_field).collect::<Vec<_>>().join(" ");
+        self.record_command(text.clone(), fields, CommandFacts::default());
         self.depth += 1;
         let facts = if self.depth > super::MAX_DEPTH {
-            CommandFacts::unknown("commands are nested too deeply to follow")
+            CommandFacts::unknown_effect("commands are nested too deeply to follow")
         } else {
             self.run_program(fields, at + 1)
         };
         self.depth -= 1;
-        let mut invocation = self.invocation(text, fields, facts);
-        invocation.cwd = cwd.likely().map(Path::to_path_buf);
+        let mut invocation = self.make_invocation(text, fields, facts);
+        invocation.cwd = cwd.likely_folder().map(Path::to_path_buf);
         if let Some(place) = self.found.get_mut(at) {
             *place = invocation;
         }
@@ -113,7 +113,7 @@ impl Walker<'_> {
 
     /// Runs what `fields` name: a function, a builtin or a program. `from` is where commands begin that
     /// belong to this one.
-    fn run(&mut self, fields: &[Field], from: usize) -> CommandFacts {
+    fn run_command(&mut self, fields: &[Field], from: usize) -> CommandFacts {
         let Some(Field::Known(name)) = fields.first() else {
             return if fields.is_empty() {
                 CommandFacts::default()
@@ -125,12 +125,12 @@ impl Walker<'_> {
             return self.run_program(fields, from);
         };
         let before = self.state.clone();
-        let mut facts = self.call(name, &function, fields.get(1..).unwrap_or_default());
+        let mut facts = self.call_function(name, &function, fields.get(1..).unwrap_or_default());
         if !function.certain {
             let called = std::mem::replace(&mut self.state, before);
-            facts.join(self.run_program(fields, from));
-            self.settle();
-            self.state.or(called);
+            facts.merge_with(self.run_program(fields, from));
+            self.merge_failed_state();
+            self.state.merge_with(called);
         }
         facts
     }
@@ -139,7 +139,7 @@ impl Walker<'_> {
     fn look_into_array(&mut self, word: &Word, facts: &mut CommandFacts) {
         for part in &word.parts {
             if let WordPartKind::Array(elements) = &part.kind {
-                self.array(elements, facts);
+                self.expand_array(elements, facts);
             }
         }
     }
@@ -147,10 +147,10 @@ impl Walker<'_> {
     fn substitutions_of(&mut self, command: &Command, simple: &SimpleCommand) {
         for assignment in &simple.assignments {
             if let Some(subscript) = &assignment.subscript {
-                self.substitutions(subscript);
+                self.walk_substitutions(subscript);
             }
             match &assignment.value {
-                AssignedValue::Word(word) => self.substitutions(word),
+                AssignedValue::Word(word) => self.walk_substitutions(word),
                 AssignedValue::Array(elements) => {
                     for element in elements {
                         self.substitutions_of_element(element);
@@ -159,20 +159,20 @@ impl Walker<'_> {
             }
         }
         for word in &simple.words {
-            self.substitutions(word);
+            self.walk_substitutions(word);
         }
         self.substitutions_of_redirections(&command.redirections);
     }
 
     fn substitutions_of_element(&mut self, element: &crate::syntax::ArrayElement) {
         if let Some(subscript) = &element.subscript {
-            self.substitutions(subscript);
+            self.walk_substitutions(subscript);
         }
-        self.substitutions(&element.value);
+        self.walk_substitutions(&element.value);
     }
 
     /// Walks every command that stands in a word.
-    pub(super) fn substitutions(&mut self, word: &Word) {
+    pub(super) fn walk_substitutions(&mut self, word: &Word) {
         self.substitutions_in(&word.parts);
     }
 
@@ -180,14 +180,14 @@ impl Walker<'_> {
         for part in parts {
             match &part.kind {
                 WordPartKind::CommandSubstitution(script) => {
-                    self.substituted(script);
+                    self.walk_substitution(script);
                     let listing = self.listing.take().filter(|_| is_one_pipeline(script));
                     match listing {
                         Some(listing) => self.listings.insert(part.span, listing.places),
                         None => self.listings.remove(&part.span),
                     };
                 }
-                WordPartKind::ProcessSubstitution { script, .. } => self.substituted(script),
+                WordPartKind::ProcessSubstitution { script, .. } => self.walk_substitution(script),
                 WordPartKind::DoubleQuoted(parts) | WordPartKind::LocaleQuoted(parts) => {
                     self.substitutions_in(parts);
                 }
@@ -196,7 +196,7 @@ impl Walker<'_> {
                 WordPartKind::ExtendedGlob { alternatives: words, .. }
                 | WordPartKind::BraceList(words) => {
                     for word in words {
-                        self.substitutions(word);
+                        self.walk_substitutions(word);
                     }
                 }
                 WordPartKind::Array(elements) => {
@@ -214,16 +214,16 @@ impl Walker<'_> {
         }
     }
 
-    fn substituted(&mut self, script: &Script) {
+    fn walk_substitution(&mut self, script: &Script) {
         let shown = std::mem::replace(&mut self.shown, false);
         self.listing = None;
-        self.apart(|walker| walker.script(script));
+        self.walk_in_subshell(|walker| walker.walk_script(script));
         self.shown = shown;
     }
 
     fn substitutions_of_parameter(&mut self, parameter: &Parameter) {
         if let Some(subscript) = &parameter.subscript {
-            self.substitutions(subscript);
+            self.walk_substitutions(subscript);
         }
         match &parameter.operation {
             Operation::Default(word)
@@ -232,11 +232,11 @@ impl Walker<'_> {
             | Operation::Alternative(word)
             | Operation::RemovePrefix(word)
             | Operation::RemoveSuffix(word)
-            | Operation::ChangeCase(word) => self.substitutions(word),
+            | Operation::ChangeCase(word) => self.walk_substitutions(word),
             Operation::Replace { pattern, replacement } => {
-                self.substitutions(pattern);
+                self.walk_substitutions(pattern);
                 if let Some(replacement) = replacement {
-                    self.substitutions(replacement);
+                    self.walk_substitutions(replacement);
                 }
             }
             Operation::Substring { offset, length } => {
@@ -254,17 +254,17 @@ impl Walker<'_> {
     }
 
     /// An expression of `(( ))` or of `for ((`.
-    pub(super) fn calculated(&mut self, arithmetic: &Arithmetic, facts: &mut CommandFacts) {
+    pub(super) fn walk_calculation(&mut self, arithmetic: &Arithmetic, facts: &mut CommandFacts) {
         self.substitutions_in(&arithmetic.parts);
-        let text = arithmetic.span.of(&self.text).to_owned();
+        let text = arithmetic.span.text_in(&self.text).to_owned();
         let names = calculated_names(&text);
         for name in &names {
             self.state.set_if_new(name, Value::Number);
         }
-        self.expand(facts, |expander| expander.arithmetic(arithmetic));
+        self.expand_with(facts, |expander| expander.check_arithmetic(arithmetic));
         for name in names {
-            warn(&name, Some(&Value::Number), facts);
-            self.assign(&name, Value::Number);
+            add_variable_effect(&name, Some(&Value::Number), facts);
+            self.assign_variable(&name, Value::Number);
         }
     }
 }

@@ -52,7 +52,7 @@ impl ShellState {
     }
 
     /// Merges in another state, so that either this or `other` may be true.
-    pub(super) fn or(&mut self, other: Self) {
+    pub(super) fn merge_with(&mut self, other: Self) {
         match (self.gone, other.gone) {
             (false, true) => return,
             (true, false) => {
@@ -61,7 +61,7 @@ impl ShellState {
             }
             (true, true) | (false, false) => {}
         }
-        self.folders.or(&other.folders);
+        self.folders.merge_with(&other.folders);
         if self.before != other.before {
             self.before = None;
         }
@@ -82,7 +82,7 @@ impl ShellState {
         for (name, value) in mine.iter_mut() {
             let other = other.get(name).unwrap_or(&Value::Unknown);
             if value != other {
-                *value = value.or(other);
+                *value = value.merge_with(other);
             }
         }
         for name in other.keys() {
@@ -110,8 +110,8 @@ impl ShellState {
     }
 
     /// Keeps only which names were set, not to what.
-    pub(super) fn forget(&mut self) {
-        self.folders = self.folders.unknown();
+    pub(super) fn forget_all(&mut self) {
+        self.folders = self.folders.to_unknown();
         self.before = None;
         self.stack.clear();
         self.forget_values();
@@ -128,28 +128,28 @@ impl ShellState {
     }
 
     /// Sets a variable; gives back what it was.
-    pub(super) fn set(&mut self, name: &str, value: Value) -> Option<Value> {
+    pub(super) fn set_variable(&mut self, name: &str, value: Value) -> Option<Value> {
         Arc::make_mut(&mut self.variables).insert(name.to_owned(), value)
     }
 
     pub(super) fn set_if_new(&mut self, name: &str, value: Value) {
         if !self.variables.contains_key(name) {
-            self.set(name, value);
+            self.set_variable(name, value);
         }
     }
 
-    pub(super) fn unset(&mut self, name: &str) -> Option<Value> {
+    pub(super) fn unset_variable(&mut self, name: &str) -> Option<Value> {
         Arc::make_mut(&mut self.variables).remove(name)
     }
 
-    pub(super) fn go(&mut self, to: Folders) {
+    pub(super) fn change_folder(&mut self, to: Folders) {
         self.before = Some(std::mem::replace(&mut self.folders, to));
     }
 
     /// Adds a state to those that may be so.
-    pub(super) fn also(all: &mut Option<Self>, state: Self) {
+    pub(super) fn merge_into(all: &mut Option<Self>, state: Self) {
         match all {
-            Some(all) => all.or(state),
+            Some(all) => all.merge_with(state),
             None => *all = Some(state),
         }
     }

@@ -82,16 +82,16 @@ fn wrapper_of(name: &str) -> Option<Wrapper> {
 
 impl Walker<'_> {
     /// Returns the effects of a program that runs its arguments; `None` if it is no such program.
-    pub(super) fn wrapper(&mut self, name: &str, words: &[Field]) -> Option<CommandFacts> {
+    pub(super) fn walk_wrapper(&mut self, name: &str, words: &[Field]) -> Option<CommandFacts> {
         let wrapper = wrapper_of(name)?;
         let mut facts = CommandFacts::default();
         let mut rest = words;
         let mut directly = false;
         while let Some((word, after)) = rest.split_first() {
-            let option = word.known().filter(|text| text.len() > 1 && text.starts_with('-'));
+            let option = word.known_text().filter(|text| text.len() > 1 && text.starts_with('-'));
             let Some(option) = option else { break };
             rest = after;
-            match wrapper.option(option) {
+            match wrapper.option_takes_value(option) {
                 Some(true) => rest = rest.get(1..).unwrap_or_default(),
                 Some(false) => {}
                 None => {
@@ -105,34 +105,37 @@ impl Walker<'_> {
         }
         let rest = rest.get(wrapper.skipped..).unwrap_or_default();
         if name == "watch" && !directly {
-            facts.join(self.joined(name, rest));
+            facts.merge_with(self.walk_joined_words(name, rest));
         } else if !rest.is_empty() {
-            self.started(rest);
+            self.walk_child_command(rest);
         }
         Some(facts)
     }
 
     /// Words that are joined to a text that a shell runs.
-    fn joined(&mut self, name: &str, words: &[Field]) -> CommandFacts {
-        let texts: Option<Vec<&str>> = words.iter().map(Field::known).collect();
+    fn walk_joined_words(&mut self, name: &str, words: &[Field]) -> CommandFacts {
+        let texts: Option<Vec<&str>> = words.iter().map(Field::known_text).collect();
         match texts {
             Some(texts) => {
                 self.depth += 1;
-                let facts = self.child(&texts.join(" "));
+                let facts = self.walk_child_shell(&texts.join(" "));
                 self.depth -= 1;
                 facts
             }
-            None => CommandFacts::unknown(format!("what `{name}` runs is only known at run time")),
+            None => CommandFacts::unknown_effect(format!(
+                "what `{name}` runs is only known at run time"
+            )),
         }
     }
 
     /// `sudo` and its like: options, variables, a command run as somebody else.
-    pub(super) fn elevated(&mut self, name: &str, words: &[Field]) -> CommandFacts {
-        let mut facts = CommandFacts::of(Effect::System(format!("`{name}` runs as another user")))
-            .with_risk(Risk::High);
+    pub(super) fn walk_elevated(&mut self, name: &str, words: &[Field]) -> CommandFacts {
+        let mut facts =
+            CommandFacts::from_effect(Effect::System(format!("`{name}` runs as another user")))
+                .with_risk(Risk::High);
         let mut rest = words;
         while let Some((word, after)) = rest.split_first() {
-            let Some(text) = word.known() else { break };
+            let Some(text) = word.known_text() else { break };
             let variable = text.split_once('=').map(|(variable, _)| variable);
             if let Some(option) = text.strip_prefix('-') {
                 rest = after;
@@ -140,7 +143,9 @@ impl Walker<'_> {
                     break;
                 }
                 if name == "su" && option.ends_with('c') {
-                    facts.join(self.joined(name, after.get(..1).unwrap_or_default()));
+                    facts.merge_with(
+                        self.walk_joined_words(name, after.get(..1).unwrap_or_default()),
+                    );
                     return facts;
                 }
                 let skipped = usize::from(needs_value(name, option));
@@ -155,7 +160,7 @@ impl Walker<'_> {
         let skipped = usize::from(matches!(name, "gosu" | "su-exec" | "su"));
         let rest = rest.get(skipped..).unwrap_or_default();
         if !rest.is_empty() {
-            self.started(rest);
+            self.walk_child_command(rest);
         }
         facts
     }
@@ -163,7 +168,7 @@ impl Walker<'_> {
 
 impl Wrapper {
     /// Reports whether the value of an option is the next word; `None` for an unknown option.
-    fn option(&self, text: &str) -> Option<bool> {
+    fn option_takes_value(&self, text: &str) -> Option<bool> {
         if text == "--" {
             return Some(false);
         }

@@ -1,13 +1,13 @@
 //! What commands do, as tables of commands say.
 
-use gnoma_shell::{Analysis, Effect, FilePlace, Risk, StartContext, analyse};
+use gnoma_shell::{Analysis, Effect, FilePlace, Risk, StartContext, analyse_command};
 
 const READ_ONLY: &str = include_str!("commands/read_only.txt");
 const NOT_READ_ONLY: &str = include_str!("commands/not_read_only.txt");
 const EFFECTS: &str = include_str!("commands/effects.txt");
 
 pub(crate) fn look(command: &str) -> Analysis {
-    analyse(command, &StartContext { cwd: "/w/p".into(), home: Some("/home/u".into()) })
+    analyse_command(command, &StartContext { cwd: "/w/p".into(), home: Some("/home/u".into()) })
 }
 
 fn lines(table: &str) -> impl Iterator<Item = &str> {

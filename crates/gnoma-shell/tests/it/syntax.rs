@@ -458,7 +458,7 @@ fn every_command_is_listed_as_written() {
     for (text, expected) in cases {
         let tree = parse(text).unwrap();
         let commands: Vec<_> =
-            tree.simple_commands().iter().map(|command| command.written.of(text)).collect();
+            tree.simple_commands().iter().map(|command| command.written.text_in(text)).collect();
         assert_eq!(commands, expected, "{text:?}");
     }
 }
@@ -484,7 +484,7 @@ fn constant_words_are_known_before_anything_runs() {
                 && found.span.start == 2
                 && found.span.end == text.len()
             {
-                known = Some(found.constant());
+                known = Some(found.constant_text());
             }
         });
         assert_eq!(known.flatten().as_deref(), expected, "{word}");

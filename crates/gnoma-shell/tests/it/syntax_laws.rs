@@ -29,7 +29,7 @@ fn is_as_written(node: SyntaxNode<'_>, text: &str) -> bool {
         SyntaxNode::HereBody(_) => false,
         SyntaxNode::Part(part) => {
             !matches!(part.kind, WordPartKind::CommandSubstitution(_))
-                || part.span.of(text).starts_with("$(")
+                || part.span.text_in(text).starts_with("$(")
         }
         _ => true,
     }
@@ -39,7 +39,7 @@ fn check_spans(node: SyntaxNode<'_>, text: &str) {
     let span = node.span();
     assert!(text.get(span.start..span.end).is_some(), "{span:?} of {text:?}");
     let mut last = 0;
-    node.children(&mut |child| {
+    node.visit_children(&mut |child| {
         if !matches!(child, SyntaxNode::HereBody(_)) {
             assert!(span.contains(child.span()), "{child:?} in {span:?} of {text:?}");
             assert!(last <= child.span().start, "{child:?} of {text:?}");
@@ -51,7 +51,7 @@ fn check_spans(node: SyntaxNode<'_>, text: &str) {
 
 /// What a command, statement or pipeline is when it is all there is.
 fn alone(span: Span, text: &str) -> Option<String> {
-    let tree = parse(span.of(text)).ok()?;
+    let tree = parse(span.text_in(text)).ok()?;
     Some(script(&tree))
 }
 
@@ -77,12 +77,12 @@ fn check_slices(node: SyntaxNode<'_>, text: &str) {
         }
         _ => {}
     }
-    node.children(&mut |child| check_slices(child, text));
+    node.visit_children(&mut |child| check_slices(child, text));
 }
 
 fn check_word(expected: &str, span: Span, text: &str) {
     if !expected.contains("=(") {
-        let argument = format!("x {}", span.of(text));
+        let argument = format!("x {}", span.text_in(text));
         assert_eq!(script(&parse(&argument).unwrap()), format!("(x {expected})"), "{text:?}");
     }
 }

@@ -16,7 +16,7 @@ use rustix::{
 };
 
 use super::{
-    compare::load,
+    compare::load_tree,
     error::Error,
     folder::{FOLDER_FLAGS, MAX_DEPTH, open_parent},
     hash::Hash,
@@ -70,41 +70,41 @@ impl<'a> Apply<'a> {
 
     /// Makes the folder `root`, which is as `now`, what `tree` says.
     pub(super) fn run(&mut self, root: &OwnedFd, now: &Folder, tree: Hash) -> Result<(), Error> {
-        self.folder(Here { fd: root, now, depth: 0 }, &load(self.objects, &tree)?)
+        self.apply_folder(Here { fd: root, now, depth: 0 }, &load_tree(self.objects, &tree)?)
     }
 
     pub(super) fn is_left(&self, path: &[u8]) -> bool {
         self.done.left.iter().any(|left| left.path.as_os_str().as_bytes() == path)
     }
 
-    fn folder(&mut self, here: Here<'_>, target: &Tree) -> Result<(), Error> {
+    fn apply_folder(&mut self, here: Here<'_>, target: &Tree) -> Result<(), Error> {
         if here.depth > MAX_DEPTH + 1 {
             return Err(Error::Damaged("folders are nested too deeply".to_owned()));
         }
         for Entry { name, node } in &here.now.entries {
             if target.get(name).is_none() {
-                self.at(name, |apply| apply.remove(here, name, node));
+                self.with_child_path(name, |apply| apply.remove(here, name, node));
             }
         }
         for (name, item) in &target.0 {
             let node = here.now.get(name).map(|entry| &entry.node);
             let length = self.path.len();
             push_name(&mut self.path, name);
-            let done = self.item(here, name, node, item);
+            let done = self.apply_item(here, name, node, item);
             self.path.truncate(length);
             done?;
         }
         Ok(())
     }
 
-    fn at(&mut self, name: &[u8], act: impl FnOnce(&mut Self)) {
+    fn with_child_path(&mut self, name: &[u8], act: impl FnOnce(&mut Self)) {
         let length = self.path.len();
         push_name(&mut self.path, name);
         act(self);
         self.path.truncate(length);
     }
 
-    fn item(
+    fn apply_item(
         &mut self,
         here: Here<'_>,
         name: &[u8],
@@ -114,14 +114,14 @@ impl<'a> Apply<'a> {
         match (node, item) {
             (Some(Node::Unsaved(_)), Item::Unsaved) => Ok(()),
             (Some(Node::Unsaved(_)), _) | (_, Item::Unsaved) => {
-                self.left(LeftWhy::NotKept);
+                self.record_left_out(LeftWhy::NotKept);
                 Ok(())
             }
             (Some(Node::Folder(now)), Item::Folder { hash, mode }) => {
-                self.subfolder(here, name, now, hash, *mode)
+                self.apply_subfolder(here, name, now, hash, *mode)
             }
             (Some(Node::File(file)), Item::File { hash, mode, .. }) => {
-                self.file(here, name, file, hash, *mode);
+                self.apply_file(here, name, file, hash, *mode);
                 Ok(())
             }
             (Some(Node::Link { target: now }), Item::Link { target }) if **now == **target => {
@@ -133,39 +133,43 @@ impl<'a> Apply<'a> {
                 if let Some(node) = node {
                     self.remove(here, name, node);
                 }
-                if self.done.left.len() == before { self.create(here, name, item) } else { Ok(()) }
+                if self.done.left.len() == before {
+                    self.create_item(here, name, item)
+                } else {
+                    Ok(())
+                }
             }
             (Some(node), Item::File { .. } | Item::Link { .. }) => {
                 if self.is_unchanged(here, name, node) {
-                    self.write(here, name, KnownFile::of(node), item);
+                    self.write_item(here, name, KnownFile::from_node(node), item);
                 }
                 Ok(())
             }
-            (None, _) => self.create(here, name, item),
+            (None, _) => self.create_item(here, name, item),
         }
     }
 
     /// Makes what is not there.
-    fn create(&mut self, here: Here<'_>, name: &[u8], item: &Item) -> Result<(), Error> {
+    fn create_item(&mut self, here: Here<'_>, name: &[u8], item: &Item) -> Result<(), Error> {
         if statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW).err() != Some(Errno::NOENT) {
-            self.left(LeftWhy::NotKept);
+            self.record_left_out(LeftWhy::NotKept);
             return Ok(());
         }
         let Item::Folder { hash, mode } = item else {
-            self.write(here, name, None, item);
+            self.write_item(here, name, None, item);
             return Ok(());
         };
         if let Err(refused) = mkdirat(here.fd, name, Mode::from_raw_mode(OWNER_ALL as RawMode)) {
-            self.left(refusal(refused));
+            self.record_left_out(refusal_reason(refused));
             return Ok(());
         }
         self.done.written.insert(self.path.clone());
         let now =
             Folder { stamp: Stamp { mode: OWNER_ALL, ..Stamp::default() }, ..Folder::default() };
-        self.subfolder(here, name, &now, hash, *mode)
+        self.apply_subfolder(here, name, &now, hash, *mode)
     }
 
-    fn subfolder(
+    fn apply_subfolder(
         &mut self,
         here: Here<'_>,
         name: &[u8],
@@ -180,22 +184,22 @@ impl<'a> Apply<'a> {
         let fd = match openat(here.fd, name, FOLDER_FLAGS, Mode::empty()) {
             Ok(fd) => fd,
             Err(refused) => {
-                self.left(refusal(refused));
+                self.record_left_out(refusal_reason(refused));
                 return Ok(());
             }
         };
         if is_other {
             let before = self.swapped.len();
             self.open_up(&fd, now.stamp.mode);
-            let target = load(self.objects, hash)?;
-            self.folder(Here { fd: &fd, now, depth: here.depth + 1 }, &target)?;
+            let target = load_tree(self.objects, hash)?;
+            self.apply_folder(Here { fd: &fd, now, depth: here.depth + 1 }, &target)?;
             if mode & OWNER_ALL != OWNER_ALL {
                 // Afterwards nobody could unlink anything there.
-                self.settle(&fd, before);
+                self.unlink_replaced(&fd, before);
             }
         }
         if let Err(refused) = fchmod(&fd, Mode::from_raw_mode(mode as RawMode)) {
-            self.left(refusal(refused));
+            self.record_left_out(refusal_reason(refused));
         } else if now.stamp.mode != mode {
             self.done.written.insert(self.path.clone());
         }
@@ -213,11 +217,11 @@ impl<'a> Apply<'a> {
         if mode & OWNER_ALL != OWNER_ALL
             && let Err(refused) = fchmod(fd, Mode::from_raw_mode((mode | OWNER_ALL) as RawMode))
         {
-            self.left(refusal(refused));
+            self.record_left_out(refusal_reason(refused));
         }
     }
 
-    fn file(&mut self, here: Here<'_>, name: &[u8], now: &FileNode, hash: &Hash, mode: u32) {
+    fn apply_file(&mut self, here: Here<'_>, name: &[u8], now: &FileNode, hash: &Hash, mode: u32) {
         let same = now.hash == *hash && !self.forced.contains(&self.path);
         if same && now.stamp.mode == mode {
             return;
@@ -230,7 +234,7 @@ impl<'a> Apply<'a> {
             return;
         }
         let known = Some(KnownFile::File(now.stamp));
-        self.write(here, name, known, &Item::File { hash: *hash, mode, size: now.size });
+        self.write_item(here, name, known, &Item::File { hash: *hash, mode, size: now.size });
     }
 
     /// Reports whether a file or link is still what was kept; else it is left.
@@ -242,34 +246,34 @@ impl<'a> Apply<'a> {
             Node::Folder(_) | Node::Unsaved(_) => return false,
         };
         if !same {
-            self.left(LeftWhy::Changed);
+            self.record_left_out(LeftWhy::Changed);
         }
         same
     }
 
     /// Puts a file or link in place of what is `known` to be there.
-    fn write(&mut self, here: Here<'_>, name: &[u8], known: Option<KnownFile>, item: &Item) {
+    fn write_item(&mut self, here: Here<'_>, name: &[u8], known: Option<KnownFile>, item: &Item) {
         let unfinished = unfinished_name();
         let made = match item {
             Item::File { hash, mode, .. } => self.make_file(here.fd, &unfinished, hash, *mode),
             Item::Link { target } => symlinkat(OsStr::from_bytes(target), here.fd, &unfinished)
                 .map(|()| KnownFile::Link(target.clone().into()))
-                .map_err(refusal),
+                .map_err(refusal_reason),
             Item::Folder { .. } | Item::Unsaved => return,
         };
         let placed = made.and_then(|made| {
             let place = (self.path.as_slice(), name);
-            let placed = self.swapped.place(here.fd, unfinished.clone(), place, (known, made));
+            let placed = self.swapped.place_file(here.fd, unfinished.clone(), place, (known, made));
             placed.map_err(|refused| match refused {
                 Errno::EXIST => LeftWhy::Changed,
-                other => refusal(other),
+                other => refusal_reason(other),
             })
         });
         match placed {
             Ok(()) => drop(self.done.written.insert(self.path.clone())),
             Err(why) => {
                 let _ = unlinkat(here.fd, &unfinished, AtFlags::empty());
-                self.left(why);
+                self.record_left_out(why);
             }
         }
     }
@@ -284,16 +288,16 @@ impl<'a> Apply<'a> {
     ) -> Result<KnownFile, LeftWhy> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal)?;
+        let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal_reason)?;
         let mut file = File::from(file);
         if !clone_into(self.objects, hash, &file) {
-            self.objects.copy(hash, &mut file).map_err(|failed| match failed {
+            self.objects.copy_to(hash, &mut file).map_err(|failed| match failed {
                 Error::Damaged(_) => LeftWhy::Damaged,
                 other => LeftWhy::Refused(other.to_string()),
             })?;
         }
-        fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal)?;
-        fstat(&file).map(|stat| KnownFile::File(Stamp::of(&stat))).map_err(refusal)
+        fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal_reason)?;
+        fstat(&file).map(|stat| KnownFile::File(Stamp::from_stat(&stat))).map_err(refusal_reason)
     }
 
     /// Removes what was kept; what was not stays, and the folders it is in.
@@ -301,7 +305,7 @@ impl<'a> Apply<'a> {
         match node {
             // What a tool makes again, or nobody wants kept, is no news.
             Node::Unsaved(Why::Ignored | Why::Rebuilt) => {}
-            Node::Unsaved(_) => self.left(LeftWhy::NotKept),
+            Node::Unsaved(_) => self.record_left_out(LeftWhy::NotKept),
             Node::File(_) | Node::Link { .. } => {
                 if self.is_unchanged(here, name, node) {
                     self.unlink(here.fd, name, AtFlags::empty());
@@ -313,12 +317,12 @@ impl<'a> Apply<'a> {
                         self.open_up(&fd, now.stamp.mode);
                         for entry in &now.entries {
                             let below = Here { fd: &fd, now, depth: here.depth + 1 };
-                            self.at(&entry.name, |apply| {
+                            self.with_child_path(&entry.name, |apply| {
                                 apply.remove(below, &entry.name, &entry.node);
                             });
                         }
                     }
-                    Err(refused) => return self.left(refusal(refused)),
+                    Err(refused) => return self.record_left_out(refusal_reason(refused)),
                 }
                 self.unlink(here.fd, name, AtFlags::REMOVEDIR);
             }
@@ -328,16 +332,22 @@ impl<'a> Apply<'a> {
     fn unlink(&mut self, folder: &OwnedFd, name: &[u8], flags: AtFlags) {
         match unlinkat(folder, name, flags) {
             Ok(()) => self.done.removed += 1,
-            Err(Errno::NOTEMPTY | Errno::EXIST) => self.left(LeftWhy::NotEmpty),
-            Err(refused) => self.left(refusal(refused)),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => self.record_left_out(LeftWhy::NotEmpty),
+            Err(refused) => self.record_left_out(refusal_reason(refused)),
         }
     }
 
     /// Makes `path` another name of `source`, which has the same contents. `now` is the folder of all.
-    pub(super) fn link(&mut self, root: &OwnedFd, now: &Folder, source: &[u8], path: &[u8]) {
+    pub(super) fn create_hard_link(
+        &mut self,
+        root: &OwnedFd,
+        now: &Folder,
+        source: &[u8],
+        path: &[u8],
+    ) {
         self.path = path.to_vec();
         if let Err(why) = self.try_link(root, now, source, path) {
-            self.left(why);
+            self.record_left_out(why);
         }
         self.path.clear();
     }
@@ -349,10 +359,10 @@ impl<'a> Apply<'a> {
         source: &[u8],
         path: &[u8],
     ) -> Result<(), LeftWhy> {
-        let known = self.swapped.made(path).cloned();
-        let known = known.or_else(|| KnownFile::of(now.find(path)?));
-        let (from, from_name) = open_parent(root, source).map_err(refusal)?;
-        let (to, to_name) = open_parent(root, path).map_err(refusal)?;
+        let known = self.swapped.new_file_at(path).cloned();
+        let known = known.or_else(|| KnownFile::from_node(now.find_node(path)?));
+        let (from, from_name) = open_parent(root, source).map_err(refusal_reason)?;
+        let (to, to_name) = open_parent(root, path).map_err(refusal_reason)?;
         if !known.as_ref().is_some_and(|known| known.is_at(&to, to_name)) {
             return Err(LeftWhy::Changed);
         }
@@ -360,21 +370,21 @@ impl<'a> Apply<'a> {
         let linked = opened_up(&to, || {
             linkat(&from, from_name, &to, &unfinished, AtFlags::empty())?;
             let made = statat(&to, &unfinished, AtFlags::SYMLINK_NOFOLLOW)?;
-            let made = KnownFile::File(Stamp::of(&made));
+            let made = KnownFile::File(Stamp::from_stat(&made));
             let before = self.swapped.len();
-            self.swapped.place(&to, unfinished.clone(), (path, to_name), (known, made))?;
-            let changed = self.swapped.settle(root, b"", before);
+            self.swapped.place_file(&to, unfinished.clone(), (path, to_name), (known, made))?;
+            let changed = self.swapped.unlink_replaced(root, b"", before);
             // Without changing places, renaming onto another name of the same file does nothing.
             let _ = unlinkat(&to, &unfinished, AtFlags::empty());
             Ok(changed.is_empty())
         });
-        if linked.map_err(refusal)? { Ok(()) } else { Err(LeftWhy::Changed) }
+        if linked.map_err(refusal_reason)? { Ok(()) } else { Err(LeftWhy::Changed) }
     }
 
     /// Unlinks what was replaced in this folder and below since there were `before` of them.
-    fn settle(&mut self, fd: &OwnedFd, before: usize) {
+    fn unlink_replaced(&mut self, fd: &OwnedFd, before: usize) {
         let at = self.path.clone();
-        for path in self.swapped.settle(fd, &at, before) {
+        for path in self.swapped.unlink_replaced(fd, &at, before) {
             self.done.written.remove(&path);
             let path = OsStr::from_bytes(&path).into();
             self.done.left.push(LeftOut { path, why: LeftWhy::Changed });
@@ -383,18 +393,18 @@ impl<'a> Apply<'a> {
 
     /// Unlinks what was replaced. What stays is removed as after a killed restore.
     pub(super) fn finish(mut self, root: &OwnedFd) -> AppliedChange {
-        self.settle(root, 0);
+        self.unlink_replaced(root, 0);
         self.done
     }
 
-    fn left(&mut self, why: LeftWhy) {
+    fn record_left_out(&mut self, why: LeftWhy) {
         self.done.left.push(LeftOut { path: OsStr::from_bytes(&self.path).into(), why });
     }
 }
 
 /// Changes a folder that its owner may be kept from changing.
 fn opened_up<T>(folder: &OwnedFd, act: impl FnOnce() -> Result<T, Errno>) -> Result<T, Errno> {
-    let mode = Stamp::of(&fstat(folder)?).mode;
+    let mode = Stamp::from_stat(&fstat(folder)?).mode;
     if mode & OWNER_ALL == OWNER_ALL {
         return act();
     }
@@ -406,7 +416,7 @@ fn opened_up<T>(folder: &OwnedFd, act: impl FnOnce() -> Result<T, Errno>) -> Res
 
 fn is_same_file(folder: &OwnedFd, name: &[u8], known: &Stamp) -> bool {
     statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
-        let stamp = Stamp::of(&stat);
+        let stamp = Stamp::from_stat(&stat);
         // Of a file with several names one was perhaps just replaced, which changes the others.
         let counted = known.links > 1
             && (stamp.device, stamp.inode, stamp.size, stamp.modified_ns)
@@ -415,7 +425,7 @@ fn is_same_file(folder: &OwnedFd, name: &[u8], known: &Stamp) -> bool {
     })
 }
 
-fn refusal(errno: Errno) -> LeftWhy {
+fn refusal_reason(errno: Errno) -> LeftWhy {
     LeftWhy::Refused(std::io::Error::from(errno).to_string())
 }
 
@@ -469,14 +479,14 @@ mod tests {
         fs::create_dir_all(root.join("closed")).unwrap();
         let options = Options { durable: false, ..Options::default() };
         let vault = Vault::open(&folder.path().join("vault"), options).unwrap();
-        let workspace = vault.workspace(&root).unwrap();
+        let workspace = vault.open_workspace(&root).unwrap();
         let names = ["a", "b", "closed/c"];
         let write = |text: &str| names.map(|name| fs::write(root.join(name), text).unwrap());
         write("old");
-        let target = workspace.snapshot("old").unwrap();
+        let target = workspace.take_snapshot("old").unwrap();
         write("newer");
         let mut open = names.map(|name| fs::File::options().append(true).open(root.join(name)));
-        workspace.snapshot("newer").unwrap();
+        workspace.take_snapshot("newer").unwrap();
 
         let (forced, fd) = (BTreeSet::new(), workspace.open_root().unwrap());
         let mut apply = Apply::new(&vault.0.objects, &forced);

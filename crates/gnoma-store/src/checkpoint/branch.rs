@@ -13,7 +13,7 @@ use rustix::{
 };
 
 use super::{
-    compare::compare,
+    compare::compare_trees,
     copying::Copying,
     error::{At, Error},
     folder::FOLDER_FLAGS,
@@ -37,7 +37,7 @@ pub struct ReservedRoom {
 }
 
 impl ReservedRoom {
-    fn take(promised: &'static AtomicU64, free_bytes: u64, bytes: u64) -> Option<Self> {
+    fn try_reserve(promised: &'static AtomicU64, free_bytes: u64, bytes: u64) -> Option<Self> {
         let with =
             |before: u64| Some(before.saturating_add(bytes)).filter(|all| *all <= free_bytes);
         promised.fetch_update(Ordering::AcqRel, Ordering::Acquire, with).ok()?;
@@ -64,13 +64,13 @@ impl Workspace {
         _room: &ReservedRoom,
         unwanted: &AtomicBool,
     ) -> Result<(), Error> {
-        let _session = self.vault.session()?;
+        let _session = self.vault.begin_session()?;
         let objects = &self.vault.0.objects;
         let target = self.get(id)?;
-        let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).at("open", folder)?;
+        let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).io_context("open", folder)?;
         let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let known = Copying::new(objects, threads, unwanted).run(&root, folder, target.tree)?;
-        let copy = self.beside(folder)?;
+        let copy = self.open_sibling(folder)?;
         // What looks at it next reads only what is not so any more.
         let mut state = copy.state.lock();
         state.known = known;
@@ -83,26 +83,26 @@ impl Workspace {
     /// # Errors
     ///
     /// There is none, or the snapshot is unknown or damaged.
-    pub fn reserve(&self, id: &SnapshotId, folder: &Path) -> Result<ReservedRoom, Error> {
-        let _session = self.vault.session()?;
+    pub fn reserve_room(&self, id: &SnapshotId, folder: &Path) -> Result<ReservedRoom, Error> {
+        let _session = self.vault.begin_session()?;
         let objects = &self.vault.0.objects;
         objects.refresh()?;
         let target = self.get(id)?;
-        let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).at("open", folder)?;
+        let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).io_context("open", folder)?;
         let mut wanted_bytes = SPARE_BYTES;
-        compare(objects, None, Some(target.tree), &mut |_, _, item| {
+        compare_trees(objects, None, Some(target.tree), &mut |_, _, item| {
             if let Some(Item::File { size, .. }) = item {
                 wanted_bytes = wanted_bytes.saturating_add(*size);
             }
         })?;
-        let about = fstatvfs(&root).at("look at", folder)?;
+        let about = fstatvfs(&root).io_context("look at", folder)?;
         let free_bytes = about.f_bavail.saturating_mul(about.f_frsize);
-        let room = ReservedRoom::take(&PROMISED, free_bytes, wanted_bytes);
-        room.ok_or_else(|| io::Error::from(Errno::NOSPC)).at("write", folder)
+        let room = ReservedRoom::try_reserve(&PROMISED, free_bytes, wanted_bytes);
+        room.ok_or_else(|| io::Error::from(Errno::NOSPC)).io_context("write", folder)
     }
 
     /// Forgets all that is known of the folder, which is gone.
-    pub fn forget(self) {
+    pub fn forget_folder(self) {
         let folder = self.folder.clone();
         drop(self);
         // What stays is small, and its objects go with the snapshots' age.
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn copies_at_once_do_not_count_on_the_same_room() {
         static PROMISED: AtomicU64 = AtomicU64::new(0);
-        let take = |bytes| ReservedRoom::take(&PROMISED, 100, bytes);
+        let take = |bytes| ReservedRoom::try_reserve(&PROMISED, 100, bytes);
         let first = take(60);
         assert!(first.is_some() && take(60).is_none() && take(40).is_some());
         drop(first);

@@ -28,18 +28,18 @@ impl Workspace {
     /// # Errors
     ///
     /// The copy is gone, somebody writes to it ([`Error::Busy`]), or the vault cannot be written.
-    pub fn candidate(
+    pub fn build_candidate(
         &self,
         base: &SnapshotId,
         copy: &Self,
         label: &str,
     ) -> Result<Candidate, Error> {
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         let mut copied = copy.state.lock();
         let cancel = AtomicBool::new(false);
         let theirs = copy.scan(&mut copied, &session, &cancel)?;
         let mut state = self.state.lock();
-        let _alone = lock::alone(&self.restore_lock())?;
+        let _alone = lock::lock_exclusive(&self.restore_lock())?;
         self.finish_merge(&mut state, &session)?;
         self.vault.0.objects.refresh()?;
         let base = self.get(base)?;
@@ -53,7 +53,7 @@ impl Workspace {
         }
         let (ours, theirs) = (now.tree, theirs.tree);
         let sides = Sides { base: base.tree, ours: theirs, theirs: ours };
-        let (planned, tree) = self.planned(sides, &|_, _| false)?;
+        let (planned, tree) = self.prepare_merge(sides, &|_, _| false)?;
         if !planned.conflicts.is_empty() {
             return Ok(Candidate::Conflict);
         }
@@ -61,8 +61,8 @@ impl Workspace {
             return Ok(Candidate::Nothing);
         }
         let label = format!("before merging {label}");
-        let kept = self.record(&mut state, &label, Made::Asked, now)?;
-        if !copy.apply(&copied, tree)? {
+        let kept = self.record_snapshot(&mut state, &label, Made::Asked, now)?;
+        if !copy.apply_tree(&copied, tree)? {
             return Err(Error::Busy);
         }
         Ok(Candidate::BroughtUp(kept.id))

@@ -8,10 +8,10 @@ use std::{
     sync::atomic::AtomicBool,
 };
 
-use gnoma_core::diff::unified;
+use gnoma_core::diff::unified_diff;
 
 use super::{
-    compare::compare, error::Error, hash::Hash, snapshot_id::SnapshotId, tree::Item,
+    compare::compare_trees, error::Error, hash::Hash, snapshot_id::SnapshotId, tree::Item,
     workspace::Workspace,
 };
 
@@ -51,7 +51,7 @@ pub enum ChangeKind {
 impl ChangeKind {
     /// The letter git's short status has for it: `A`, `D`, `M`, or `T` for another kind of thing.
     #[must_use]
-    pub fn letter(self) -> char {
+    pub fn status_letter(self) -> char {
         match self {
             Self::Added => 'A',
             Self::Removed => 'D',
@@ -87,7 +87,7 @@ pub enum Side {
     NotKept,
 }
 
-/// Stored contents; [`Workspace::diff`] can read them.
+/// Stored contents; [`Workspace::render_diff`] can read them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents(Hash);
 
@@ -112,9 +112,9 @@ impl Workspace {
     /// # Errors
     ///
     /// A snapshot is unknown or damaged.
-    pub fn changes(&self, from: &SnapshotId, to: Point<'_>) -> Result<Vec<Change>, Error> {
+    pub fn list_changes(&self, from: &SnapshotId, to: Point<'_>) -> Result<Vec<Change>, Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         // Another process may have taken the snapshots.
         self.vault.0.objects.refresh()?;
         let before = self.get(from)?.tree;
@@ -122,15 +122,20 @@ impl Workspace {
             Point::Now => self.scan(&mut state, &session, &AtomicBool::new(false))?.tree,
             Point::Snapshot(id) => self.get(id)?.tree,
         };
-        self.between(before, after)
+        self.changes_between(before, after)
     }
 
     /// Returns the changes between two trees.
-    pub(super) fn between(&self, before: Hash, after: Hash) -> Result<Vec<Change>, Error> {
+    pub(super) fn changes_between(&self, before: Hash, after: Hash) -> Result<Vec<Change>, Error> {
         let mut changes = Vec::new();
-        compare(&self.vault.0.objects, Some(before), Some(after), &mut |path, before, after| {
-            changes.extend(change(path, before, after));
-        })?;
+        compare_trees(
+            &self.vault.0.objects,
+            Some(before),
+            Some(after),
+            &mut |path, before, after| {
+                changes.extend(detect_change(path, before, after));
+            },
+        )?;
         Ok(changes)
     }
 
@@ -139,11 +144,11 @@ impl Workspace {
     /// # Errors
     ///
     /// The contents are damaged or were deleted.
-    pub fn diff(&self, change: &Change) -> Result<String, Error> {
-        let _session = self.vault.session()?;
+    pub fn render_diff(&self, change: &Change) -> Result<String, Error> {
+        let _session = self.vault.begin_session()?;
         let is_folder = |side: &Option<Side>| matches!(side, Some(Side::Folder { .. }));
         let slash = if is_folder(&change.before) || is_folder(&change.after) { "/" } else { "" };
-        let path = printable(change.path.as_os_str().as_bytes()) + slash;
+        let path = to_printable(change.path.as_os_str().as_bytes()) + slash;
         let mut text = mode_lines(change);
         let old = if change.before.is_some() { format!("a/{path}") } else { "/dev/null".into() };
         let new = if change.after.is_some() { format!("b/{path}") } else { "/dev/null".into() };
@@ -151,9 +156,9 @@ impl Workspace {
             return Ok(format!("--- {old}\n+++ {new}\n{text}"));
         }
         let has = |side| [&change.before, &change.after].map(Option::as_ref).contains(&Some(side));
-        match (self.lines(change.before.as_ref())?, self.lines(change.after.as_ref())?) {
+        match (self.read_lines(change.before.as_ref())?, self.read_lines(change.after.as_ref())?) {
             (Some(before), Some(after)) => {
-                let hunks = unified(&before, &after, CONTEXT_LINES, None);
+                let hunks = unified_diff(&before, &after, CONTEXT_LINES, None);
                 // A file that is new or gone is told by its name, also where it is empty.
                 if !hunks.is_empty() || change.before.is_none() || change.after.is_none() {
                     text.push_str(&format!("--- {old}\n+++ {new}\n{hunks}"));
@@ -168,10 +173,10 @@ impl Workspace {
     }
 
     /// `None` for what has no lines to show.
-    fn lines(&self, side: Option<&Side>) -> Result<Option<String>, Error> {
+    fn read_lines(&self, side: Option<&Side>) -> Result<Option<String>, Error> {
         Ok(match side {
             None | Some(Side::Folder { .. }) => Some(String::new()),
-            Some(Side::Link { target }) => Some(printable(target.as_os_str().as_bytes())),
+            Some(Side::Link { target }) => Some(to_printable(target.as_os_str().as_bytes())),
             Some(Side::NotKept) => None,
             Some(Side::File { size, .. }) if *size > MAX_DIFF_BYTES => None,
             Some(Side::File { contents, .. }) => {
@@ -197,11 +202,11 @@ pub fn without_filled_folders(changes: Vec<Change>) -> Vec<Change> {
     changes.into_iter().filter(|change| !is_filled_folder(change)).collect()
 }
 
-fn change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Change> {
+fn detect_change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Change> {
     if before.is_none() && after == Some(&Item::Unsaved) {
         return None;
     }
-    let (before, after) = (before.map(side), after.map(side));
+    let (before, after) = (before.map(to_side), after.map(to_side));
     let kind = match (&before, &after) {
         (None, _) => ChangeKind::Added,
         (_, None) => ChangeKind::Removed,
@@ -217,7 +222,7 @@ fn change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Ch
     Some(Change { path: OsStr::from_bytes(path).into(), kind, before, after })
 }
 
-fn side(item: &Item) -> Side {
+fn to_side(item: &Item) -> Side {
     match item {
         Item::File { hash, mode, size } => {
             Side::File { mode: *mode, size: *size, contents: Contents(*hash) }
@@ -240,7 +245,7 @@ fn mode_lines(change: &Change) -> String {
 }
 
 /// Names may hold anything; a diff is text.
-fn printable(bytes: &[u8]) -> String {
+fn to_printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .chars()
         .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })

@@ -62,7 +62,7 @@ impl Checkpointer {
                     }
                 }
             })
-            .at("start a thread for", workspace.root())?;
+            .io_context("start a thread for", workspace.root())?;
         let (queue, thread) = (Some(queue), Some(thread));
         let (is_prepared, merging) = Default::default();
         Ok(Self { workspace, queue, thread, cancel, is_prepared, merging })
@@ -76,7 +76,7 @@ impl Checkpointer {
 
     /// Waits until nobody else of the process brings copies back: from the look at what a merge would come
     /// to, until it has landed.
-    pub async fn merging(&self) -> OwnedMutexGuard<()> {
+    pub async fn lock_merges(&self) -> OwnedMutexGuard<()> {
         Arc::clone(&self.merging).lock_owned().await
     }
 
@@ -93,24 +93,25 @@ impl Checkpointer {
     ///
     /// [`Error::Busy`] if another process does the same, [`Error::Cancelled`] if the keeper is dropped, or the
     /// vault is damaged. What was deleted before stays deleted.
-    pub async fn tidy(&self, pinned: HashSet<SnapshotId>) -> Result<Pruned, Error> {
-        self.ask(move |workspace, cancel| workspace.tidy(&pinned, cancel)).await
+    pub async fn prune_to_limits(&self, pinned: HashSet<SnapshotId>) -> Result<Pruned, Error> {
+        self.run_on_thread(move |workspace, cancel| workspace.prune_to_limits(&pinned, cancel))
+            .await
     }
 
     /// Keeps the files for a session, whichever others the keeper serves. Gives the snapshot's id.
     ///
     /// # Errors
     ///
-    /// As [`Checkpoints::keep`].
+    /// As [`Checkpoints::save_checkpoint`].
     pub async fn keep_for(
         &self,
         session: Option<String>,
         label: String,
     ) -> Result<String, StoreError> {
-        let kept = self.ask(move |workspace, cancel| {
+        let kept = self.run_on_thread(move |workspace, cancel| {
             // Snapshots are taken on this thread alone.
             workspace.set_session(session.as_deref());
-            workspace.keep(&label, cancel)
+            workspace.save_snapshot(&label, cancel)
         });
         kept.await.map(String::from).map_err(StoreError::from)
     }
@@ -120,7 +121,7 @@ impl Checkpointer {
     /// # Errors
     ///
     /// As the work's, or [`Error::Cancelled`] when the keeper is dropped.
-    pub async fn work<T: Send + 'static>(
+    pub async fn run_for_session<T: Send + 'static>(
         &self,
         session: Option<String>,
         work: impl FnOnce(&Workspace) -> Result<T, Error> + Send + 'static,
@@ -129,11 +130,11 @@ impl Checkpointer {
             workspace.set_session(session.as_deref());
             work(workspace)
         };
-        self.ask(work).await
+        self.run_on_thread(work).await
     }
 
     /// Does blocking work on the keeper's thread, after what was asked before.
-    async fn ask<T: Send + 'static>(
+    async fn run_on_thread<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Workspace, &AtomicBool) -> Result<T, Error> + Send + 'static,
     ) -> Result<T, Error> {
@@ -149,21 +150,22 @@ impl Checkpointer {
 }
 
 impl Checkpoints for Checkpointer {
-    fn prepare(&self) {
+    fn preload_workspace(&self) {
         if self.is_prepared.swap(true, Ordering::AcqRel) {
             return;
         }
         // A failure comes again, with somebody to tell, when something is kept.
-        let job: KeeperJob = Box::new(|workspace, cancel| drop(workspace.baseline(cancel)));
+        let job: KeeperJob = Box::new(|workspace, cancel| drop(workspace.scan_baseline(cancel)));
         if let Some(queue) = &self.queue {
             // A full queue reads everything anyway.
             drop(queue.try_send(job));
         }
     }
 
-    fn keep(&self, label: String) -> Stored<'_, String> {
+    fn save_checkpoint(&self, label: String) -> Stored<'_, String> {
         Box::pin(async move {
-            let kept = self.ask(move |workspace, cancel| workspace.keep(&label, cancel));
+            let kept = self
+                .run_on_thread(move |workspace, cancel| workspace.save_snapshot(&label, cancel));
             kept.await.map(String::from).map_err(StoreError::from)
         })
     }

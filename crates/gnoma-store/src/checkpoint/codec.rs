@@ -22,22 +22,22 @@ pub(super) struct ByteReader<'a>(pub(super) &'a [u8]);
 
 impl<'a> ByteReader<'a> {
     /// The next `count` bytes.
-    pub(super) fn take(&mut self, count: usize) -> Option<&'a [u8]> {
+    pub(super) fn take_bytes(&mut self, count: usize) -> Option<&'a [u8]> {
         let (head, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
         Some(head)
     }
 
     /// Reads the next byte.
-    pub(super) fn byte(&mut self) -> Option<u8> {
-        self.take(1)?.first().copied()
+    pub(super) fn read_byte(&mut self) -> Option<u8> {
+        self.take_bytes(1)?.first().copied()
     }
 
     /// Reads the next number.
-    pub(super) fn number(&mut self) -> Option<u64> {
+    pub(super) fn read_number(&mut self) -> Option<u64> {
         let mut value = 0u64;
         for shift in (0..64).step_by(7) {
-            let byte = self.byte()?;
+            let byte = self.read_byte()?;
             value |= u64::from(byte & 0x7f).checked_shl(shift)?;
             if byte < 0x80 {
                 return Some(value);
@@ -47,19 +47,19 @@ impl<'a> ByteReader<'a> {
     }
 
     /// A number that fits 32 bits.
-    pub(super) fn small(&mut self) -> Option<u32> {
-        self.number()?.try_into().ok()
+    pub(super) fn read_u32(&mut self) -> Option<u32> {
+        self.read_number()?.try_into().ok()
     }
 
     /// Reads the next counted string.
-    pub(super) fn bytes(&mut self) -> Option<&'a [u8]> {
-        let count = usize::try_from(self.number()?).ok()?;
-        self.take(count)
+    pub(super) fn read_bytes(&mut self) -> Option<&'a [u8]> {
+        let count = usize::try_from(self.read_number()?).ok()?;
+        self.take_bytes(count)
     }
 
     /// Reads the next digest.
-    pub(super) fn hash(&mut self) -> Option<Hash> {
-        Some(Hash(self.take(HASH_BYTES)?.try_into().ok()?))
+    pub(super) fn read_hash(&mut self) -> Option<Hash> {
+        Some(Hash(self.take_bytes(HASH_BYTES)?.try_into().ok()?))
     }
 
     /// Reports whether everything was read.

@@ -13,13 +13,13 @@ use std::{
 };
 
 use super::{
-    compare::load,
+    compare::load_tree,
     error::{At, Error},
     hash::Hash,
     lock,
-    objects::{ObjectLocation, Objects, names},
+    objects::{ObjectLocation, Objects, list_names},
     pack::{self, Spot},
-    places::{Places, replace, unique_name},
+    places::{Places, replace_file, unique_name},
     record::{self, Snapshot},
     snapshot_id::SnapshotId,
     tree::Item,
@@ -56,11 +56,11 @@ impl Vault {
     /// snapshot's tree cannot be read, because then it is unknown what the snapshot needs. Nothing was deleted
     /// then.
     pub fn collect_garbage(&self) -> Result<Collected, Error> {
-        self.collect(&AtomicBool::new(false))
+        self.collect_with_cancel(&AtomicBool::new(false))
     }
 
     /// As [`collect_garbage`](Self::collect_garbage), until `cancel` is set.
-    pub(super) fn collect(&self, cancel: &AtomicBool) -> Result<Collected, Error> {
+    pub(super) fn collect_with_cancel(&self, cancel: &AtomicBool) -> Result<Collected, Error> {
         let objects = &self.0.objects;
         let places = &objects.places;
         let held = lock::try_alone(&places.collect_lock())?;
@@ -69,42 +69,42 @@ impl Vault {
         }
         objects.refresh()?;
         let mut live = Live::default();
-        self.mark(&mut live, cancel)?;
+        self.mark_live(&mut live, cancel)?;
         let oldest = SystemTime::now().checked_sub(self.0.options.grace);
-        let mut plan = Plan::make(objects, &live.objects, oldest)?;
-        let (young_bytes, written_bytes) = (plan.young_bytes, self.copy(&mut plan, cancel)?);
+        let mut plan = Plan::from_live(objects, &live.objects, oldest)?;
+        let (young_bytes, written_bytes) = (plan.young_bytes, self.copy_live(&mut plan, cancel)?);
 
-        let alone = lock::alone(&places.lock())?;
-        self.mark(&mut live, cancel)?;
-        plan.spare(objects, &live.objects);
+        let alone = lock::lock_exclusive(&places.lock_path())?;
+        self.mark_live(&mut live, cancel)?;
+        plan.exclude_live(objects, &live.objects);
         let mut freed_bytes = 0;
         if !plan.is_empty() {
-            replace(places, &places.generation(), unique_name().as_bytes(), false)?;
-            freed_bytes = plan.delete();
+            replace_file(places, &places.generation_path(), unique_name().as_bytes(), false)?;
+            freed_bytes = plan.delete_files();
         }
         freed_bytes += remove_unfinished(places, oldest)?;
         objects.refresh()?;
         drop(alone);
         let freed_bytes = freed_bytes.saturating_sub(written_bytes);
-        let kept_bytes = size(places)?;
+        let kept_bytes = objects_size(places)?;
         self.0.size.lock().bytes = Some(kept_bytes);
         Ok(Collected { freed_bytes, kept_bytes, young_bytes, live_objects: live.objects.len() })
     }
 
     /// Marks everything the records lead to; those seen before are passed over.
-    fn mark(&self, live: &mut Live, cancel: &AtomicBool) -> Result<(), Error> {
+    fn mark_live(&self, live: &mut Live, cancel: &AtomicBool) -> Result<(), Error> {
         for folder in self.workspace_folders()? {
             let records = folder.join(SNAPSHOTS);
             if !records.exists() {
                 continue;
             }
-            for id in record::list(&records)? {
+            for id in record::list_ids(&records)? {
                 go_on(cancel)?;
                 if !live.records.insert((folder.clone(), id.clone())) {
                     continue;
                 }
                 match Snapshot::read(&records, &id) {
-                    Ok(snapshot) => live.mark(&self.0.objects, &snapshot)?,
+                    Ok(snapshot) => live.mark_snapshot(&self.0.objects, &snapshot)?,
                     // Torn when it was written, or deleted just now.
                     Err(Error::Unknown(_)) => {}
                     Err(failed) => return Err(failed),
@@ -115,7 +115,7 @@ impl Vault {
     }
 
     /// Writes what is needed of mostly dead packs into new ones.
-    fn copy(&self, plan: &mut Plan, cancel: &AtomicBool) -> Result<u64, Error> {
+    fn copy_live(&self, plan: &mut Plan, cancel: &AtomicBool) -> Result<u64, Error> {
         let batch = Batch::new(&self.0.objects, true);
         let mut sound = Vec::new();
         for doomed in std::mem::take(&mut plan.packs) {
@@ -152,7 +152,7 @@ struct Live {
 }
 
 impl Live {
-    fn mark(&mut self, objects: &Objects, snapshot: &Snapshot) -> Result<(), Error> {
+    fn mark_snapshot(&mut self, objects: &Objects, snapshot: &Snapshot) -> Result<(), Error> {
         self.objects.extend(snapshot.links);
         let mut trees = vec![snapshot.tree];
         while let Some(hash) = trees.pop() {
@@ -162,7 +162,7 @@ impl Live {
             if !objects.contains(&hash) {
                 objects.refresh()?;
             }
-            for (_, item) in load(objects, &hash)?.0 {
+            for (_, item) in load_tree(objects, &hash)?.0 {
                 match item {
                     Item::File { hash, .. } => drop(self.objects.insert(hash)),
                     Item::Folder { hash, .. } => trees.push(hash),
@@ -194,22 +194,22 @@ struct Plan {
 }
 
 impl Plan {
-    fn make(
+    fn from_live(
         objects: &Objects,
         live: &HashSet<Hash>,
         oldest: Option<SystemTime>,
     ) -> Result<Self, Error> {
         let mut plan = Self::default();
         let mut small = Vec::new();
-        for file in files(&objects.places.packs(), oldest)? {
+        for file in list_files(&objects.places.packs_folder(), oldest)? {
             if Path::new(&file.name).extension().is_some_and(|ending| ending == pack::ENDING) {
-                plan.pack(file, live, &mut small)?;
+                plan.classify_pack(file, live, &mut small)?;
             }
         }
         if small.len() >= MANY_SMALL_PACKS {
             plan.packs.append(&mut small);
         }
-        for file in files(&objects.places.loose(), oldest)? {
+        for file in list_files(&objects.places.loose_folder(), oldest)? {
             let stem = file.name.split('.').next().unwrap_or_default();
             let Some(hash) = Hash::parse(stem).filter(|hash| !live.contains(hash)) else {
                 continue;
@@ -224,7 +224,7 @@ impl Plan {
     }
 
     /// Decides what happens to one pack.
-    fn pack(
+    fn classify_pack(
         &mut self,
         file: Aged,
         live: &HashSet<Hash>,
@@ -251,7 +251,7 @@ impl Plan {
     }
 
     /// Takes out what a snapshot taken meanwhile needs.
-    fn spare(&mut self, objects: &Objects, live: &HashSet<Hash>) {
+    fn exclude_live(&mut self, objects: &Objects, live: &HashSet<Hash>) {
         self.large.retain(|hash, _| !live.contains(hash));
         self.packs.retain(|doomed| {
             let copied: HashSet<&Hash> = doomed.live.iter().map(|(hash, _)| hash).collect();
@@ -268,13 +268,13 @@ impl Plan {
     }
 
     /// Gives the bytes freed. A file that cannot be deleted stays for the next time.
-    fn delete(self) -> u64 {
+    fn delete_files(self) -> u64 {
         let packs = self.packs.into_iter().map(|doomed| (doomed.path, doomed.bytes));
-        packs.chain(self.large.into_values()).map(|(path, bytes)| remove(&path, bytes)).sum()
+        packs.chain(self.large.into_values()).map(|(path, bytes)| delete_file(&path, bytes)).sum()
     }
 }
 
-fn remove(path: &Path, bytes: u64) -> u64 {
+fn delete_file(path: &Path, bytes: u64) -> u64 {
     if std::fs::remove_file(path).is_ok() { bytes } else { 0 }
 }
 
@@ -286,12 +286,12 @@ struct Aged {
     is_old: bool,
 }
 
-fn files(folder: &Path, oldest: Option<SystemTime>) -> Result<Vec<Aged>, Error> {
+fn list_files(folder: &Path, oldest: Option<SystemTime>) -> Result<Vec<Aged>, Error> {
     let mut found = Vec::new();
-    for name in names(folder)? {
+    for name in list_names(folder)? {
         let path = folder.join(&name);
-        let about = path.symlink_metadata().at("read", &path)?;
-        let modified = about.modified().at("read", &path)?;
+        let about = path.symlink_metadata().io_context("read", &path)?;
+        let modified = about.modified().io_context("read", &path)?;
         if about.is_file() {
             let is_old = oldest.is_some_and(|oldest| modified <= oldest);
             found.push(Aged { path, name, bytes: about.len(), is_old });
@@ -306,15 +306,19 @@ const UNFINISHED_GRACE: Duration = Duration::from_secs(60);
 
 fn remove_unfinished(places: &Places, oldest: Option<SystemTime>) -> Result<u64, Error> {
     let recent = SystemTime::now().checked_sub(UNFINISHED_GRACE);
-    let files = files(&places.unfinished(), oldest.min(recent))?;
-    Ok(files.iter().filter(|file| file.is_old).map(|file| remove(&file.path, file.bytes)).sum())
+    let files = list_files(&places.unfinished_folder(), oldest.min(recent))?;
+    Ok(files
+        .iter()
+        .filter(|file| file.is_old)
+        .map(|file| delete_file(&file.path, file.bytes))
+        .sum())
 }
 
 /// Bytes of all objects.
-pub(super) fn size(places: &Places) -> Result<u64, Error> {
+pub(super) fn objects_size(places: &Places) -> Result<u64, Error> {
     let mut bytes = 0;
-    for folder in [places.packs(), places.loose()] {
-        for entry in std::fs::read_dir(&folder).at("list", &folder)? {
+    for folder in [places.packs_folder(), places.loose_folder()] {
+        for entry in std::fs::read_dir(&folder).io_context("list", &folder)? {
             bytes += entry.and_then(|entry| entry.metadata()).map_or(0, |about| about.len());
         }
     }

@@ -13,19 +13,19 @@ use super::{
 type Visit<'a> = dyn FnMut(&[u8], Option<&Item>, Option<&Item>) + 'a;
 
 /// Reads a stored tree by its hash.
-pub(super) fn load(objects: &Objects, hash: &Hash) -> Result<Tree, Error> {
+pub(super) fn load_tree(objects: &Objects, hash: &Hash) -> Result<Tree, Error> {
     Tree::decode(&objects.read(hash)?)
         .ok_or_else(|| Error::Damaged(format!("object `{hash}` is not a tree")))
 }
 
 /// Calls `visit` for each path that differs, folders before what is in them.
-pub(super) fn compare(
+pub(super) fn compare_trees(
     objects: &Objects,
     before: Option<Hash>,
     after: Option<Hash>,
     visit: &mut Visit<'_>,
 ) -> Result<(), Error> {
-    Compare { objects, path: Vec::new(), visit }.folders(before, after, 0)
+    Compare { objects, path: Vec::new(), visit }.compare_folders(before, after, 0)
 }
 
 struct Compare<'a, 'v> {
@@ -35,7 +35,7 @@ struct Compare<'a, 'v> {
 }
 
 impl Compare<'_, '_> {
-    fn folders(
+    fn compare_folders(
         &mut self,
         before: Option<Hash>,
         after: Option<Hash>,
@@ -49,16 +49,16 @@ impl Compare<'_, '_> {
         }
         let before = self.load(before)?;
         let after = self.load(after)?;
-        for (name, before, after) in pairs(&before, &after) {
+        for (name, before, after) in pair_items(&before, &after) {
             let length = self.path.len();
             push_name(&mut self.path, name);
-            self.items(before, after, depth)?;
+            self.compare_items(before, after, depth)?;
             self.path.truncate(length);
         }
         Ok(())
     }
 
-    fn items(
+    fn compare_items(
         &mut self,
         before: Option<&Item>,
         after: Option<&Item>,
@@ -80,16 +80,16 @@ impl Compare<'_, '_> {
             Some(Item::Folder { hash, .. }) => Some(*hash),
             _ => None,
         };
-        self.folders(tree(before), tree(after), depth + 1)
+        self.compare_folders(tree(before), tree(after), depth + 1)
     }
 
     fn load(&self, hash: Option<Hash>) -> Result<Tree, Error> {
-        hash.map_or_else(|| Ok(Tree::default()), |hash| load(self.objects, &hash))
+        hash.map_or_else(|| Ok(Tree::default()), |hash| load_tree(self.objects, &hash))
     }
 }
 
 /// The names of both, in order, each with what it is on either side.
-fn pairs<'t>(
+fn pair_items<'t>(
     before: &'t Tree,
     after: &'t Tree,
 ) -> impl Iterator<Item = (&'t [u8], Option<&'t Item>, Option<&'t Item>)> {
@@ -108,11 +108,11 @@ fn pairs<'t>(
 }
 
 /// Returns what is at `path` in a tree.
-pub(super) fn find(objects: &Objects, root: Hash, path: &[u8]) -> Result<Option<Item>, Error> {
+pub(super) fn find_item(objects: &Objects, root: Hash, path: &[u8]) -> Result<Option<Item>, Error> {
     let mut item = Item::Folder { hash: root, mode: 0 };
     for name in path.split(|byte| *byte == b'/') {
         let Item::Folder { hash, .. } = item else { return Ok(None) };
-        match load(objects, &hash)?.get(name) {
+        match load_tree(objects, &hash)?.get(name) {
             Some(found) => item = found.clone(),
             None => return Ok(None),
         }

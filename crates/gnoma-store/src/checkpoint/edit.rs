@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::{
-    compare::load,
+    compare::load_tree,
     error::Error,
     hash::Hash,
     objects::Objects,
@@ -34,7 +34,7 @@ pub(super) struct Edit {
 
 impl Edit {
     /// Returns the changes to a path below.
-    pub(super) fn at(&mut self, path: &[u8]) -> &mut Self {
+    pub(super) fn edit_at(&mut self, path: &[u8]) -> &mut Self {
         let names = path.split(|byte| *byte == b'/');
         names.fold(self, |edit, name| edit.below.entry(name.to_vec()).or_default())
     }
@@ -47,25 +47,25 @@ impl Edit {
     }
 
     /// The tree that `tree` becomes.
-    pub(super) fn tree(
+    pub(super) fn apply_to_tree(
         &self,
         objects: &Objects,
         batch: &Batch<'_>,
         tree: Hash,
     ) -> Result<Hash, Error> {
-        batch.put(&self.entries(objects, batch, Some(tree))?.encode())
+        batch.store_bytes(&self.apply_to_entries(objects, batch, Some(tree))?.encode())
     }
 
-    fn entries(
+    fn apply_to_entries(
         &self,
         objects: &Objects,
         batch: &Batch<'_>,
         tree: Option<Hash>,
     ) -> Result<Tree, Error> {
-        let known = tree.map(|tree| load(objects, &tree)).transpose()?.unwrap_or_default();
+        let known = tree.map(|tree| load_tree(objects, &tree)).transpose()?.unwrap_or_default();
         let mut entries: BTreeMap<Vec<u8>, Item> = known.0.into_iter().collect();
         for (name, edit) in &self.below {
-            match edit.item(objects, batch, entries.get(name))? {
+            match edit.apply_to_item(objects, batch, entries.get(name))? {
                 Some(item) => drop(entries.insert(name.clone(), item)),
                 None => drop(entries.remove(name)),
             }
@@ -73,7 +73,7 @@ impl Edit {
         Ok(Tree(entries.into_iter().collect()))
     }
 
-    fn item(
+    fn apply_to_item(
         &self,
         objects: &Objects,
         batch: &Batch<'_>,
@@ -89,7 +89,7 @@ impl Edit {
             Some(Set::Folder(mode)) => *mode,
             Some(Set::Remove) | None => mode.unwrap_or(FOLDER_MODE),
         };
-        let entries = self.entries(objects, batch, tree)?;
+        let entries = self.apply_to_entries(objects, batch, tree)?;
         let is_wanted = match &self.set {
             Some(Set::Remove) => false,
             None => old.is_some(),
@@ -98,6 +98,6 @@ impl Edit {
         if entries.0.is_empty() && !is_wanted {
             return Ok(None);
         }
-        Ok(Some(Item::Folder { hash: batch.put(&entries.encode())?, mode }))
+        Ok(Some(Item::Folder { hash: batch.store_bytes(&entries.encode())?, mode }))
     }
 }

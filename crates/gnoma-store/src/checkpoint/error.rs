@@ -38,16 +38,16 @@ pub enum Error {
     )]
     Foreign(PathBuf),
     /// Changes made outside the session would be overwritten.
-    #[error("{} changed outside the session and would be overwritten", names(.paths))]
+    #[error("{} changed outside the session and would be overwritten", describe_paths(.paths))]
     Conflict {
         /// The changed paths, relative to the workspace.
         paths: Vec<PathBuf>,
     },
     /// There are not so many states to go back to.
-    #[error("cannot rewind that far: {}", states(*.0, "before the current files"))]
+    #[error("cannot rewind that far: {}", describe_checkpoints(*.0, "before the current files"))]
     NothingBefore(usize),
     /// There are fewer rewinds to undo; this is their number.
-    #[error("cannot redo that many: {}", states(*.0, "that was rewound"))]
+    #[error("cannot redo that many: {}", describe_checkpoints(*.0, "that was rewound"))]
     NothingAfter(usize),
     /// The caller asked to stop.
     #[error("stopped before the checkpoint was complete")]
@@ -58,7 +58,7 @@ pub enum Error {
 }
 
 /// Describes how far the session could have gone.
-fn states(count: usize, which: &str) -> String {
+fn describe_checkpoints(count: usize, which: &str) -> String {
     match count {
         0 => format!("this session has no checkpoint {which}"),
         1 => format!("this session has one checkpoint {which}"),
@@ -69,7 +69,7 @@ fn states(count: usize, which: &str) -> String {
 /// The number of paths that a message names.
 const NAMED_PATHS: usize = 3;
 
-fn names(paths: &[PathBuf]) -> String {
+fn describe_paths(paths: &[PathBuf]) -> String {
     let mut text = paths
         .iter()
         .take(NAMED_PATHS)
@@ -85,11 +85,11 @@ fn names(paths: &[PathBuf]) -> String {
 /// Puts the place to a system error.
 pub(super) trait At<T> {
     /// Names what was tried on `path`.
-    fn at(self, what: &'static str, path: &Path) -> Result<T, Error>;
+    fn io_context(self, what: &'static str, path: &Path) -> Result<T, Error>;
 }
 
 impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
-    fn at(self, what: &'static str, path: &Path) -> Result<T, Error> {
+    fn io_context(self, what: &'static str, path: &Path) -> Result<T, Error> {
         self.map_err(|source| Error::Io { what, path: path.to_owned(), source: source.into() })
     }
 }
@@ -142,7 +142,7 @@ mod tests {
     fn failures_say_what_to_do_and_of_which_kind_they_are() {
         let io = |kind: io::ErrorKind| {
             let place = Path::new("/vault/packs");
-            let failed: Result<(), Error> = Err(io::Error::from(kind)).at("write", place);
+            let failed: Result<(), Error> = Err(io::Error::from(kind)).io_context("write", place);
             StoreError::from(failed.unwrap_err())
         };
         let told = [

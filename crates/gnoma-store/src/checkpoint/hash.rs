@@ -11,7 +11,7 @@ pub(super) struct Hash(pub(super) [u8; HASH_BYTES]);
 
 impl Hash {
     /// The digest of `bytes`.
-    pub(super) fn of(bytes: &[u8]) -> Self {
+    pub(super) fn of_bytes(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
 

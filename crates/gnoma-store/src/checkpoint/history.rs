@@ -33,40 +33,40 @@ impl History {
                 Made::Restored { target, before } if begun.as_ref() == Some(before) => {
                     begun = None;
                     match history.step_to(target) {
-                        Some(step) => history = history.after(step, before.clone()),
-                        None => history.record(before.clone()),
+                        Some(step) => history = history.after_step(step, before.clone()),
+                        None => history.record_snapshot(before.clone()),
                     }
                 }
                 // What it kept before was pruned: nothing to come back to.
                 Made::Restored { .. } | Made::Planned { .. } => {}
                 Made::Asked | Made::Merged { .. } | Made::BeforeRestore { .. } => {
-                    begun.take().into_iter().for_each(|killed| history.record(killed));
+                    begun.take().into_iter().for_each(|killed| history.record_snapshot(killed));
                     if matches!(made, Made::BeforeRestore { .. }) {
                         begun = Some(id.clone());
                     } else {
-                        history.record(id.clone());
+                        history.record_snapshot(id.clone());
                     }
                 }
             }
         }
-        begun.into_iter().for_each(|killed| history.record(killed));
+        begun.into_iter().for_each(|killed| history.record_snapshot(killed));
         history
     }
 
     /// A snapshot was taken before a step: it can be gone back to, and nothing can be redone.
-    pub(super) fn record(&mut self, id: SnapshotId) {
+    pub(super) fn record_snapshot(&mut self, id: SnapshotId) {
         self.future.clear();
         self.rewound.clear();
         self.past.push(id);
     }
 
     /// Snapshots that can be gone back to, oldest first.
-    pub(super) fn past(&self) -> &[SnapshotId] {
+    pub(super) fn past_snapshots(&self) -> &[SnapshotId] {
         &self.past
     }
 
     /// The states that rewinds set out from and that can still be redone, the next one last.
-    pub(super) fn rewound(&self) -> &[SnapshotId] {
+    pub(super) fn redoable_snapshots(&self) -> &[SnapshotId] {
         &self.rewound
     }
 
@@ -86,7 +86,7 @@ impl History {
     /// The history after a step was restored. `now` is the snapshot of the files before it
     /// ([`Restored::before`](super::Restored::before)), which the opposite step brings back.
     /// Without a target nothing changes.
-    pub(super) fn after(&self, step: HistoryStep, now: SnapshotId) -> Self {
+    pub(super) fn after_step(&self, step: HistoryStep, now: SnapshotId) -> Self {
         let mut next = self.clone();
         if self.target(step).is_none() {
             return next;
@@ -147,7 +147,7 @@ mod tests {
             let kept = Made::BeforeRestore { target: target.clone() };
             let made = Made::Restored { target: target.clone(), before: before.clone() };
             self.records.extend([(before.clone(), kept), (id(u64::MAX), made)]);
-            self.history = self.history.after(step, before);
+            self.history = self.history.after_step(step, before);
             self.at = if is_back { self.at - count } else { self.at + count };
             assert_eq!(target, id(self.states[self.at]));
             self.now = self.states[self.at];
@@ -167,7 +167,7 @@ mod tests {
             for (index, kind) in moves.into_iter().enumerate() {
                 match kind {
                     0..=3 => {
-                        model.history.record(id(model.now));
+                        model.history.record_snapshot(id(model.now));
                         model.records.push((id(model.now), Made::Asked));
                         model.now = index as u64 + 1;
                         model.states.truncate(model.at + 1);
@@ -179,7 +179,7 @@ mod tests {
                 }
                 let replayed = History::replay(model.records.iter().map(|(id, made)| (id, made)));
                 prop_assert_eq!(&replayed, &model.history);
-                prop_assert_eq!(model.history.past().len(), model.at);
+                prop_assert_eq!(model.history.past_snapshots().len(), model.at);
                 for (place, state) in model.states.iter().enumerate() {
                     let step = model.history.step_to(&id(*state));
                     prop_assert_eq!(step.is_none(), place == model.at);
@@ -195,6 +195,6 @@ mod tests {
         let kept = Made::BeforeRestore { target: id(1) };
         let records = [(id(1), Made::Asked), (id(2), kept)];
         let history = History::replay(records.iter().map(|(id, made)| (id, made)));
-        assert_eq!(history.past(), [id(1), id(2)]);
+        assert_eq!(history.past_snapshots(), [id(1), id(2)]);
     }
 }

@@ -12,11 +12,11 @@ use super::{
 
 /// Reports whether version control ignores what is, or was, at `path` below `root`.
 pub(super) fn is_ignored(root: &OwnedFd, outer: &OuterRules, path: &[u8], is_folder: bool) -> bool {
-    below(&Frame::new(None, outer, root, b""), path, path, is_folder)
+    is_ignored_below(&Frame::new(None, outer, root, b""), path, path, is_folder)
 }
 
 /// `rest`: the part of the path below the frame.
-fn below(frame: &Frame<'_>, rest: &[u8], path: &[u8], is_folder: bool) -> bool {
+fn is_ignored_below(frame: &Frame<'_>, rest: &[u8], path: &[u8], is_folder: bool) -> bool {
     let Some(end) = rest.iter().position(|byte| *byte == b'/') else {
         return frame.ignores(path, is_folder);
     };
@@ -29,7 +29,7 @@ fn below(frame: &Frame<'_>, rest: &[u8], path: &[u8], is_folder: bool) -> bool {
     match openat(frame.folder, name, FOLDER_FLAGS, Mode::empty()) {
         Ok(fd) => {
             let frame = Frame::new(Some(frame), frame.outer, &fd, &here);
-            below(&frame, rest.get(1..).unwrap_or_default(), path, is_folder)
+            is_ignored_below(&frame, rest.get(1..).unwrap_or_default(), path, is_folder)
         }
         // The folder is gone, and with it what it said of what was in it.
         Err(_) => frame.ignores(path, is_folder),

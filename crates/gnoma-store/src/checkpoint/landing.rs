@@ -14,15 +14,15 @@ use std::{
 
 use super::{
     apply::{Apply, remove_unfinished},
-    compare::{compare, find, load},
+    compare::{compare_trees, find_item, load_tree},
     error::{At, Error},
     hash::Hash,
     ignored::is_ignored,
     left::LeftWhy,
     lock,
     made::Made,
-    merge::{MergeConflict, Planned, Sides, plan},
-    places::replace,
+    merge::{MergeConflict, Planned, Sides, plan_merge},
+    places::replace_file,
     record::Snapshot,
     rules::OuterRules,
     snapshot_id::SnapshotId,
@@ -111,10 +111,10 @@ impl Workspace {
         label: &str,
         is_checked: bool,
     ) -> Result<Merge, Error> {
-        let theirs = copy.snapshot(label)?;
+        let theirs = copy.take_snapshot(label)?;
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
-        let _alone = lock::alone(&self.restore_lock())?;
+        let session = self.vault.begin_session()?;
+        let _alone = lock::lock_exclusive(&self.restore_lock())?;
         self.finish_merge(&mut state, &session)?;
         self.vault.0.objects.refresh()?;
         let base = self.get(base)?;
@@ -129,7 +129,7 @@ impl Workspace {
                 return Ok(Merge::Moved { diff: self.diff_of(copy, &base, &theirs)? });
             }
             let sides = Sides { base: base.tree, ours: now.tree, theirs: theirs.tree };
-            let (planned, tree) = self.planned(sides, &is_left_out)?;
+            let (planned, tree) = self.prepare_merge(sides, &is_left_out)?;
             let Planned { paths, conflicts, ignored, .. } = planned;
             if !conflicts.is_empty() {
                 let diff = self.diff_of(copy, &base, &theirs)?;
@@ -138,7 +138,7 @@ impl Workspace {
             if tree == now.tree {
                 return Ok(Merge::Nothing { ignored });
             }
-            if let Some(after) = self.land(&mut state, &session, (now, tree), label)? {
+            if let Some(after) = self.apply_merge(&mut state, &session, (now, tree), label)? {
                 return Ok(Merge::Landed { after, paths, ignored });
             }
         }
@@ -151,7 +151,7 @@ impl Workspace {
     ///
     /// The copy is gone, or the vault cannot be written.
     pub fn changed_in(&self, base: &SnapshotId, copy: &Self, label: &str) -> Result<String, Error> {
-        let theirs = copy.snapshot(label)?;
+        let theirs = copy.take_snapshot(label)?;
         let base = self.get(base)?;
         self.is_there(copy, &base, theirs.tree)?;
         self.diff_of(copy, &base, &theirs)
@@ -162,12 +162,12 @@ impl Workspace {
     /// # Errors
     ///
     /// The vault cannot be read or written.
-    pub fn recover(&self) -> Result<Option<String>, Error> {
+    pub fn recover_merge(&self) -> Result<Option<String>, Error> {
         if !self.merge_mark().exists() {
             return Ok(None);
         }
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         let _alone = match lock::try_alone(&self.restore_lock()) {
             Err(Error::Busy) => return Ok(None),
             held => held?,
@@ -180,10 +180,10 @@ impl Workspace {
     /// # Errors
     ///
     /// It was no merge, or the vault cannot be written.
-    pub fn without(&self, merged: &SnapshotId) -> Result<Without, Error> {
+    pub fn state_without_merge(&self, merged: &SnapshotId) -> Result<Without, Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
-        let _alone = lock::alone(&self.restore_lock())?;
+        let session = self.vault.begin_session()?;
+        let _alone = lock::lock_exclusive(&self.restore_lock())?;
         self.finish_merge(&mut state, &session)?;
         self.vault.0.objects.refresh()?;
         let after = self.get(merged)?;
@@ -194,7 +194,7 @@ impl Workspace {
         let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
         let changed = self.changed_since(&before, &after, now.tree)?;
         let sides = Sides { base: after.tree, ours: now.tree, theirs: before.tree };
-        let (planned, tree) = self.planned(sides, &|_, _| false)?;
+        let (planned, tree) = self.prepare_merge(sides, &|_, _| false)?;
         let conflicts = planned.conflicts.into_iter().map(|conflict| conflict.path);
         let mut in_the_way: BTreeSet<PathBuf> = gnoma_core::sort::to_set(conflicts);
         in_the_way.extend(changed);
@@ -203,7 +203,7 @@ impl Workspace {
         }
         let made = Made::Planned { before: before.id };
         let target = Scanned { tree, links: now.links };
-        Ok(Without::Target(self.record(&mut state, &after.label, made, target)?.id))
+        Ok(Without::Target(self.record_snapshot(&mut state, &after.label, made, target)?.id))
     }
 
     /// The newest merge of the session with that label.
@@ -211,8 +211,8 @@ impl Workspace {
     /// # Errors
     ///
     /// The vault cannot be read.
-    pub fn merged(&self, label: &str) -> Result<Option<SnapshotId>, Error> {
-        let own = self.own()?.into_iter().rev();
+    pub fn find_merge(&self, label: &str) -> Result<Option<SnapshotId>, Error> {
+        let own = self.own_states()?.into_iter().rev();
         let mut merges = own.filter(|snapshot| matches!(snapshot.made, Made::Merged { .. }));
         Ok(merges.find(|snapshot| snapshot.label == label).map(|snapshot| snapshot.id))
     }
@@ -230,7 +230,7 @@ impl Workspace {
         session: &Session,
     ) -> Result<Option<String>, Error> {
         let Ok(mark) = std::fs::read_to_string(self.merge_mark()) else { return Ok(None) };
-        let finished = self.finish(state, session, &mark);
+        let finished = self.finish_marked_merge(state, session, &mark);
         // What is not there any more will not be there the next time either: it is told once.
         if matches!(finished, Ok(_) | Err(Error::Unknown(_) | Error::Damaged(_))) {
             self.unmark_merge();
@@ -238,7 +238,7 @@ impl Workspace {
         finished
     }
 
-    fn finish(
+    fn finish_marked_merge(
         &self,
         state: &mut WorkspaceState,
         session: &Session,
@@ -258,13 +258,13 @@ impl Workspace {
         let now = self.scan(state, session, &AtomicBool::new(false))?;
         remove_unfinished(&self.open_root()?, &state.known);
         let sides = Sides { base: before.tree, ours: now.tree, theirs: goal.tree };
-        let (planned, tree) = self.planned(sides, &|_, _| false)?;
-        self.apply(state, tree)?;
-        self.completed(state, session, &goal, &before.id)?;
+        let (planned, tree) = self.prepare_merge(sides, &|_, _| false)?;
+        self.apply_tree(state, tree)?;
+        self.record_merge(state, session, &goal, &before.id)?;
         let mut left = Vec::new();
         for MergeConflict { path, .. } in &planned.conflicts {
             use std::os::unix::ffi::OsStrExt;
-            let at = |tree| find(&self.vault.0.objects, tree, path.as_os_str().as_bytes());
+            let at = |tree| find_item(&self.vault.0.objects, tree, path.as_os_str().as_bytes());
             // Half of a rename is not at odds with the whole.
             if at(now.tree)? != at(goal.tree)? {
                 left.push(path.display().to_string());
@@ -279,36 +279,37 @@ impl Workspace {
     }
 
     /// Makes the files what was merged. `None`: somebody wrote to one of them, and all is as it was.
-    fn land(
+    fn apply_merge(
         &self,
         state: &mut WorkspaceState,
         session: &Session,
         (now, tree): (Scanned, Hash),
         label: &str,
     ) -> Result<Option<SnapshotId>, Error> {
-        let before = self.record(state, &format!("before merging {label}"), Made::Asked, now)?;
+        let before =
+            self.record_snapshot(state, &format!("before merging {label}"), Made::Asked, now)?;
         let goal = Scanned { tree, links: now.links };
         let made = Made::Planned { before: before.id.clone() };
         let sync = self.vault.0.options.durable;
         let mark = before.id.as_str().as_bytes();
-        replace(&self.vault.0.objects.places, &self.merge_mark(), mark, sync)?;
-        let goal = self.record(state, label, made, goal)?;
-        if self.apply(state, tree)? {
-            let after = self.completed(state, session, &goal, &before.id)?;
+        replace_file(&self.vault.0.objects.places, &self.merge_mark(), mark, sync)?;
+        let goal = self.record_snapshot(state, label, made, goal)?;
+        if self.apply_tree(state, tree)? {
+            let after = self.record_merge(state, session, &goal, &before.id)?;
             self.unmark_merge();
             return Ok(Some(after));
         }
         let now = self.scan(state, session, &AtomicBool::new(false))?;
         let back = Sides { base: tree, ours: now.tree, theirs: before.tree };
-        let (_, tree) = self.planned(back, &|_, _| false)?;
-        self.apply(state, tree)?;
+        let (_, tree) = self.prepare_merge(back, &|_, _| false)?;
+        self.apply_tree(state, tree)?;
         self.forget_plan(&goal.id);
         self.unmark_merge();
         Ok(None)
     }
 
     /// Writes down that the files have become what was planned.
-    fn completed(
+    fn record_merge(
         &self,
         state: &mut WorkspaceState,
         session: &Session,
@@ -317,28 +318,28 @@ impl Workspace {
     ) -> Result<SnapshotId, Error> {
         let now = self.scan(state, session, &AtomicBool::new(false))?;
         let made = Made::Merged { before: before.clone() };
-        let after = self.record(state, &goal.label, made, now)?.id;
+        let after = self.record_snapshot(state, &goal.label, made, now)?.id;
         self.forget_plan(&goal.id);
         Ok(after)
     }
 
     /// Returns what a merge does, and the tree that it leads to where nothing is at odds.
-    pub(super) fn planned(
+    pub(super) fn prepare_merge(
         &self,
         sides: Sides,
         is_left_out: &dyn Fn(&[u8], bool) -> bool,
     ) -> Result<(Planned, Hash), Error> {
         let inner = &*self.vault.0;
         let batch = Batch::new(&inner.objects, inner.options.durable);
-        let planned = plan(&inner.objects, &batch, sides, is_left_out)?;
-        let tree = planned.edits.tree(&inner.objects, &batch, sides.ours)?;
+        let planned = plan_merge(&inner.objects, &batch, sides, is_left_out)?;
+        let tree = planned.edits.apply_to_tree(&inner.objects, &batch, sides.ours)?;
         let added_bytes = batch.finish()?;
         inner.size.lock().add(added_bytes);
         Ok((planned, tree))
     }
 
     /// Makes the files, which are as they are known, what `tree` says; gives whether all of them are.
-    pub(super) fn apply(&self, state: &WorkspaceState, tree: Hash) -> Result<bool, Error> {
+    pub(super) fn apply_tree(&self, state: &WorkspaceState, tree: Hash) -> Result<bool, Error> {
         let (forced, root) = (BTreeSet::new(), self.open_root()?);
         let mut apply = Apply::new(&self.vault.0.objects, &forced);
         apply.run(&root, &state.known, tree)?;
@@ -349,9 +350,9 @@ impl Workspace {
     /// Fails where nothing is left in the copy: somebody has cleaned up there, and it says nothing.
     pub(super) fn is_there(&self, copy: &Self, base: &Snapshot, theirs: Hash) -> Result<(), Error> {
         let is_empty =
-            |tree: Hash| Ok::<_, Error>(load(&self.vault.0.objects, &tree)?.0.is_empty());
+            |tree: Hash| Ok::<_, Error>(load_tree(&self.vault.0.objects, &tree)?.0.is_empty());
         if is_empty(theirs)? && !is_empty(base.tree)? {
-            return Err(io::Error::from(io::ErrorKind::NotFound)).at("read", &copy.root);
+            return Err(io::Error::from(io::ErrorKind::NotFound)).io_context("read", &copy.root);
         }
         Ok(())
     }
@@ -366,14 +367,14 @@ impl Workspace {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
         let objects = &self.vault.0.objects;
         let mut merged = Vec::new();
-        compare(objects, Some(before.tree), Some(after.tree), &mut |path, _, item| {
+        compare_trees(objects, Some(before.tree), Some(after.tree), &mut |path, _, item| {
             if !matches!(item, Some(Item::Folder { .. })) {
                 merged.push((path.to_vec(), item.cloned()));
             }
         })?;
         let mut changed = Vec::new();
         for (path, item) in merged {
-            let found = find(objects, now, &path)?;
+            let found = find_item(objects, now, &path)?;
             let is_kept_folder = item.is_none() && matches!(found, Some(Item::Folder { .. }));
             if found != item && !is_kept_folder {
                 changed.push(Path::new(OsStr::from_bytes(&path)).to_owned());
@@ -384,8 +385,8 @@ impl Workspace {
 
     fn diff_of(&self, copy: &Self, base: &Snapshot, theirs: &Snapshot) -> Result<String, Error> {
         let mut text = String::new();
-        for change in self.between(base.tree, theirs.tree)? {
-            text.push_str(&copy.diff(&change)?);
+        for change in self.changes_between(base.tree, theirs.tree)? {
+            text.push_str(&copy.render_diff(&change)?);
         }
         Ok(text)
     }
@@ -401,6 +402,6 @@ impl Workspace {
 
     fn forget_plan(&self, id: &SnapshotId) {
         // One that stays is no state, and a later merge's mark finds its own plan first.
-        drop(std::fs::remove_file(self.records().join(id.as_str())));
+        drop(std::fs::remove_file(self.records_folder().join(id.as_str())));
     }
 }

@@ -17,7 +17,7 @@ pub(super) struct Links(pub(super) Vec<Vec<Vec<u8>>>);
 
 impl Links {
     /// The groups in what is known of a workspace.
-    pub(super) fn of(root: &Folder) -> Self {
+    pub(super) fn from_folder(root: &Folder) -> Self {
         let mut by_inode: HashMap<(u64, u64), Vec<Vec<u8>>> = HashMap::new();
         root.visit_noted(&mut Vec::new(), &mut |path, node| {
             if let Node::File(file) = node
@@ -28,8 +28,8 @@ impl Links {
             }
         });
         let mut groups: Vec<_> = by_inode.into_values().filter(|group| group.len() > 1).collect();
-        groups.iter_mut().for_each(|group| gnoma_core::sort::sort(group));
-        gnoma_core::sort::sort(&mut groups);
+        groups.iter_mut().for_each(|group| gnoma_core::sort::sort_items(group));
+        gnoma_core::sort::sort_items(&mut groups);
         Self(groups)
     }
 
@@ -46,10 +46,10 @@ impl Links {
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = ByteReader(bytes);
         let mut groups = Vec::new();
-        for _ in 0..reader.number().filter(|count| *count <= MAX_NAMES)? {
+        for _ in 0..reader.read_number().filter(|count| *count <= MAX_NAMES)? {
             let mut group = Vec::new();
-            for _ in 0..reader.number().filter(|count| *count <= MAX_NAMES)? {
-                group.push(reader.bytes()?.to_vec());
+            for _ in 0..reader.read_number().filter(|count| *count <= MAX_NAMES)? {
+                group.push(reader.read_bytes()?.to_vec());
             }
             groups.push(group);
         }

@@ -57,21 +57,21 @@ impl Drop for Held {
 }
 
 /// Waits for the lock together with others. Without locks in the file system it is only pretended.
-pub(super) fn shared(path: &Path) -> Result<Held, Error> {
-    acquire(path, FlockOperation::NonBlockingLockShared, TRIES)
+pub(super) fn lock_shared(path: &Path) -> Result<Held, Error> {
+    acquire_lock(path, FlockOperation::NonBlockingLockShared, TRIES)
 }
 
 /// Waits for the lock alone.
-pub(super) fn alone(path: &Path) -> Result<Held, Error> {
-    acquire(path, FlockOperation::NonBlockingLockExclusive, TRIES)
+pub(super) fn lock_exclusive(path: &Path) -> Result<Held, Error> {
+    acquire_lock(path, FlockOperation::NonBlockingLockExclusive, TRIES)
 }
 
 /// Takes the lock alone, or says [`Error::Busy`] at once.
 pub(super) fn try_alone(path: &Path) -> Result<Held, Error> {
-    acquire(path, FlockOperation::NonBlockingLockExclusive, 1)
+    acquire_lock(path, FlockOperation::NonBlockingLockExclusive, 1)
 }
 
-fn acquire(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, Error> {
+fn acquire_lock(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, Error> {
     let file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -79,7 +79,7 @@ fn acquire(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, E
         .mode(0o600)
         .custom_flags(NO_LINK)
         .open(path)
-        .at("open", path)?;
+        .io_context("open", path)?;
     for attempt in 1..=tries {
         match flock(&file, operation) {
             Ok(()) => return Ok(Held { file, is_real: true }),
@@ -88,7 +88,7 @@ fn acquire(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, E
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
                 return Ok(Held { file, is_real: false });
             }
-            Err(refused) => return Err(refused).at("lock", path),
+            Err(refused) => return Err(refused).io_context("lock", path),
         }
     }
     Err(Error::Busy)
@@ -102,7 +102,7 @@ mod tests {
     fn a_lock_goes_although_a_child_has_inherited_it() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("lock");
-        let held = alone(&place).unwrap();
+        let held = lock_exclusive(&place).unwrap();
         let inherited = held.file.try_clone().unwrap();
         assert!(matches!(try_alone(&place), Err(Error::Busy)));
         drop(held);
@@ -114,7 +114,7 @@ mod tests {
     fn a_shared_lock_is_had_alone_only_while_nobody_else_shares_it() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("lock");
-        let (mine, yours) = (shared(&place).unwrap(), shared(&place).unwrap());
+        let (mine, yours) = (lock_shared(&place).unwrap(), lock_shared(&place).unwrap());
         assert_eq!(mine.while_alone(|| ()), None);
         drop(yours);
         assert!(mine.while_alone(|| shared_at_once(&place)).is_some_and(|shared| !shared));
@@ -122,7 +122,7 @@ mod tests {
     }
 
     fn shared_at_once(place: &Path) -> bool {
-        acquire(place, FlockOperation::NonBlockingLockShared, 1).is_ok()
+        acquire_lock(place, FlockOperation::NonBlockingLockShared, 1).is_ok()
     }
 
     #[test]
@@ -130,7 +130,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (place, elsewhere) = (folder.path().join("lock"), folder.path().join("elsewhere"));
         std::os::unix::fs::symlink(&elsewhere, &place).unwrap();
-        assert!(matches!(alone(&place), Err(Error::Io { .. })));
+        assert!(matches!(lock_exclusive(&place), Err(Error::Io { .. })));
         assert!(!elsewhere.exists());
     }
 }

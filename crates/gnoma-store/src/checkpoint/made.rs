@@ -36,7 +36,7 @@ pub enum Made {
 }
 
 impl Made {
-    pub(super) fn put(&self, out: &mut Vec<u8>) {
+    pub(super) fn encode_into(&self, out: &mut Vec<u8>) {
         match self {
             Self::Asked => out.push(b'a'),
             Self::BeforeRestore { target } => {
@@ -55,13 +55,13 @@ impl Made {
         }
     }
 
-    pub(super) fn read(reader: &mut ByteReader<'_>) -> Option<Self> {
-        Some(match reader.byte()? {
+    pub(super) fn decode_from(reader: &mut ByteReader<'_>) -> Option<Self> {
+        Some(match reader.read_byte()? {
             b'a' => Self::Asked,
-            b'b' => Self::BeforeRestore { target: id(reader)? },
-            b'r' => Self::Restored { target: id(reader)?, before: id(reader)? },
-            b'p' => Self::Planned { before: id(reader)? },
-            b'm' => Self::Merged { before: id(reader)? },
+            b'b' => Self::BeforeRestore { target: read_id(reader)? },
+            b'r' => Self::Restored { target: read_id(reader)?, before: read_id(reader)? },
+            b'p' => Self::Planned { before: read_id(reader)? },
+            b'm' => Self::Merged { before: read_id(reader)? },
             _ => return None,
         })
     }
@@ -72,6 +72,6 @@ impl Made {
     }
 }
 
-fn id(reader: &mut ByteReader<'_>) -> Option<SnapshotId> {
-    std::str::from_utf8(reader.bytes()?).ok()?.parse().ok()
+fn read_id(reader: &mut ByteReader<'_>) -> Option<SnapshotId> {
+    std::str::from_utf8(reader.read_bytes()?).ok()?.parse().ok()
 }

@@ -9,10 +9,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::merge::{Clash, merged};
+use gnoma_core::merge::{Clash, merge_texts};
 
 use super::{
-    compare::{compare, find},
+    compare::{compare_trees, find_item},
     edit::{Edit, Set},
     error::Error,
     hash::Hash,
@@ -126,19 +126,19 @@ enum Decided {
 }
 
 /// Returns what is to be done to `ours` so that it has the changes of `theirs`.
-pub(super) fn plan(
+pub(super) fn plan_merge(
     objects: &Objects,
     batch: &Batch<'_>,
     sides: Sides,
     is_ignored: &dyn Fn(&[u8], bool) -> bool,
 ) -> Result<Planned, Error> {
     let mut changes = Vec::new();
-    compare(objects, Some(sides.base), Some(sides.theirs), &mut |path, before, after| {
+    compare_trees(objects, Some(sides.base), Some(sides.theirs), &mut |path, before, after| {
         changes.push((path.to_vec(), before.cloned(), after.cloned()));
     })?;
     let mut planned = Planned::default();
-    let here = Renames::of(objects, sides.base, sides.ours)?;
-    let there = Renames::of(objects, sides.base, sides.theirs)?;
+    let here = Renames::find_between(objects, sides.base, sides.ours)?;
+    let there = Renames::find_between(objects, sides.base, sides.theirs)?;
     let merging = Merging { objects, batch, sides, here, there };
     let mut moved = Vec::new();
     for (path, base, theirs) in &changes {
@@ -148,28 +148,28 @@ pub(super) fn plan(
         }
         let is_folder = items.into_iter().flatten().all(|item| matches!(item, Item::Folder { .. }));
         if is_ignored(path, is_folder) {
-            planned.ignored.extend((!is_folder).then(|| shown(path)));
+            planned.ignored.extend((!is_folder).then(|| to_path(path)));
             continue;
         }
-        let ours = find(objects, sides.ours, path)?;
+        let ours = find_item(objects, sides.ours, path)?;
         let three = Three { base: base.as_ref(), ours: ours.as_ref(), theirs: theirs.as_ref() };
         let decided = match merging.is_blocked(sides.ours, path, &planned.edits)? {
             true if three.theirs.is_none() => Decided::Nothing,
             true => Decided::Clash(MergeClash::Kind, String::new()),
             false => merging.decide(three)?,
         };
-        match merging.renamed(path, three, decided)? {
-            Placed::Here(decided) => planned.add(path, decided, is_folder),
+        match merging.follow_rename(path, three, decided)? {
+            Placed::Here(decided) => planned.add_decision(path, decided, is_folder),
             Placed::At { place, decided, is_gone } => {
                 let gone = if is_gone { Decided::Set(Set::Remove) } else { Decided::Nothing };
-                planned.add(path, gone, false);
+                planned.add_decision(path, gone, false);
                 moved.push((place, decided));
             }
         }
     }
     // Last: what is new under that name was looked at by itself.
     for (place, decided) in moved {
-        planned.add(&place, decided, false);
+        planned.add_decision(&place, decided, false);
     }
     Ok(planned)
 }
@@ -186,15 +186,15 @@ fn is_passed_over(path: &[u8], [base, theirs]: [Option<&Item>; 2]) -> bool {
 }
 
 impl Planned {
-    fn add(&mut self, path: &[u8], decided: Decided, is_folder: bool) {
+    fn add_decision(&mut self, path: &[u8], decided: Decided, is_folder: bool) {
         match decided {
             Decided::Nothing => {}
             Decided::Set(set) => {
-                let was = self.edits.at(path).set.replace(set);
-                self.paths.extend((!is_folder && was.is_none()).then(|| shown(path)));
+                let was = self.edits.edit_at(path).set.replace(set);
+                self.paths.extend((!is_folder && was.is_none()).then(|| to_path(path)));
             }
             Decided::Clash(why, text) => {
-                let path = shown(path);
+                let path = to_path(path);
                 // What is below is at odds for the same reason.
                 if !self.conflicts.iter().any(|known| path.starts_with(&known.path)) {
                     self.conflicts.push(MergeConflict { path, why, text });
@@ -206,7 +206,7 @@ impl Planned {
 
 impl Decided {
     /// Both sides of what is at odds.
-    fn shown(&self) -> &str {
+    fn clash_text(&self) -> &str {
         match self {
             Self::Clash(_, text) => text,
             Self::Nothing | Self::Set(_) => "",
@@ -239,7 +239,7 @@ impl Merging<'_> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
         for (end, _) in ends {
             let above = path.get(..end).unwrap_or_default();
-            match find(self.objects, ours, above)? {
+            match find_item(self.objects, ours, above)? {
                 Some(Item::Folder { .. }) => {}
                 None => return Ok(false),
                 Some(_) => return Ok(!edits.makes_folder(above)),
@@ -260,19 +260,21 @@ impl Merging<'_> {
             return Ok(clash(NotKept));
         }
         if [base, ours, theirs].into_iter().any(is_folder) {
-            return Ok(folders(three));
+            return Ok(decide_folders(three));
         }
         if base == ours {
-            return Ok(Decided::Set(theirs.map_or(Set::Remove, |theirs| Set::Put(plain(theirs)))));
+            return Ok(Decided::Set(
+                theirs.map_or(Set::Remove, |theirs| Set::Put(strip_lending_bits(theirs))),
+            ));
         }
         Ok(match (base, ours, theirs) {
             (Some(_), None, Some(_)) => clash(RemovedHere),
             (Some(_), Some(_), None) => clash(RemovedThere),
             (Some(Item::File { .. }), Some(Item::File { .. }), Some(Item::File { .. })) => {
-                self.contents(three)?
+                self.merge_contents(three)?
             }
             (None, Some(Item::File { .. }), Some(Item::File { .. })) => {
-                match self.contents(three)? {
+                match self.merge_contents(three)? {
                     Decided::Clash(_, text) => Decided::Clash(Added, text),
                     decided @ (Decided::Nothing | Decided::Set(_)) => decided,
                 }
@@ -282,7 +284,7 @@ impl Merging<'_> {
     }
 
     /// Merges two files; without one that was before they can only be alike.
-    fn contents(&self, Three { base, ours, theirs }: Three<'_>) -> Result<Decided, Error> {
+    fn merge_contents(&self, Three { base, ours, theirs }: Three<'_>) -> Result<Decided, Error> {
         let parts = |item: Option<&Item>| match item {
             Some(Item::File { hash, mode, size }) => Some((*hash, *mode, *size)),
             _ => None,
@@ -299,28 +301,30 @@ impl Merging<'_> {
             Some((_, was, _)) if was == our_mode => their_mode,
             _ => return Ok(Decided::Clash(MergeClash::Mode, String::new())),
         };
-        let file = |hash, size| Decided::Set(Set::Put(plain(&Item::File { hash, mode, size })));
+        let file = |hash, size| {
+            Decided::Set(Set::Put(strip_lending_bits(&Item::File { hash, mode, size })))
+        };
         match was {
             _ if our == their => return Ok(file(our, our_size)),
             Some((was, ..)) if was == their => return Ok(file(our, our_size)),
             Some((was, ..)) if was == our => return Ok(file(their, their_size)),
             _ => {}
         }
-        let text = |hash, size| self.text(hash, size);
+        let text = |hash, size| self.read_text(hash, size);
         let was = was.map_or(Ok(Some(String::new())), |(was, _, size)| text(was, size))?;
         let (Some(was), Some(our), Some(their)) =
             (was, text(our, our_size)?, text(their, their_size)?)
         else {
             return Ok(Decided::Clash(MergeClash::Binary, String::new()));
         };
-        match merged(&was, &our, &their, Some(Instant::now() + PATIENCE)) {
-            Ok(text) => Ok(file(self.batch.put(text.as_bytes())?, text.len() as u64)),
+        match merge_texts(&was, &our, &their, Some(Instant::now() + PATIENCE)) {
+            Ok(text) => Ok(file(self.batch.store_bytes(text.as_bytes())?, text.len() as u64)),
             Err(clashes) => Ok(Decided::Clash(MergeClash::Lines, both_sides(&clashes))),
         }
     }
 
     /// `None` for what has no lines.
-    fn text(&self, hash: Hash, size: u64) -> Result<Option<String>, Error> {
+    fn read_text(&self, hash: Hash, size: u64) -> Result<Option<String>, Error> {
         if size > MAX_MERGED_BYTES {
             return Ok(None);
         }
@@ -330,20 +334,21 @@ impl Merging<'_> {
     }
 
     /// Merges a file that was only renamed on one side under its new name.
-    fn moved(
+    fn merge_renamed(
         &self,
         path: &[u8],
         Three { base, ours, theirs }: Three<'_>,
         decided: &Decided,
     ) -> Result<Option<Placed>, Error> {
-        let is_free = |side, to| Ok::<_, Error>(find(self.objects, side, to)?.is_none());
+        let is_free = |side, to| Ok::<_, Error>(find_item(self.objects, side, to)?.is_none());
         let Decided::Clash(why, _) = decided else { return Ok(None) };
-        let (to, three, is_gone) = match (why, self.here.to(path), self.there.to(path)) {
+        let (to, three, is_gone) = match (why, self.here.new_name(path), self.there.new_name(path))
+        {
             (MergeClash::RemovedHere, Some(to), _) if is_free(self.sides.theirs, to)? => {
-                (to, [find(self.objects, self.sides.ours, to)?, theirs.cloned()], false)
+                (to, [find_item(self.objects, self.sides.ours, to)?, theirs.cloned()], false)
             }
             (MergeClash::RemovedThere, _, Some(to)) if is_free(self.sides.ours, to)? => {
-                (to, [ours.cloned(), find(self.objects, self.sides.theirs, to)?], true)
+                (to, [ours.cloned(), find_item(self.objects, self.sides.theirs, to)?], true)
             }
             _ => return Ok(None),
         };
@@ -353,19 +358,24 @@ impl Merging<'_> {
     }
 
     /// The same, and where that cannot be, what became of it is said.
-    fn renamed(&self, path: &[u8], three: Three<'_>, decided: Decided) -> Result<Placed, Error> {
-        if let Some(placed) = self.moved(path, three, &decided)? {
+    fn follow_rename(
+        &self,
+        path: &[u8],
+        three: Three<'_>,
+        decided: Decided,
+    ) -> Result<Placed, Error> {
+        if let Some(placed) = self.merge_renamed(path, three, &decided)? {
             return Ok(placed);
         }
         let Three { base, ours, theirs } = three;
-        let (here, there) = (self.here.to(path), self.there.to(path));
+        let (here, there) = (self.here.new_name(path), self.there.new_name(path));
         let (why, text) = match (&decided, here, there) {
             (Decided::Clash(MergeClash::RemovedHere, _), ..) => {
                 match self.here.perhaps_to(self.objects, path, base)? {
                     Some(to) => {
-                        let ours = find(self.objects, self.sides.ours, &to)?;
+                        let ours = find_item(self.objects, self.sides.ours, &to)?;
                         let both = self.decide(Three { base, ours: ours.as_ref(), theirs })?;
-                        (MergeClash::RenamedHere, now_named("project", &to) + both.shown())
+                        (MergeClash::RenamedHere, now_named("project", &to) + both.clash_text())
                     }
                     None => return Ok(Placed::Here(decided)),
                 }
@@ -373,9 +383,9 @@ impl Merging<'_> {
             (Decided::Clash(MergeClash::RemovedThere, _), ..) => {
                 match self.there.perhaps_to(self.objects, path, base)? {
                     Some(to) => {
-                        let theirs = find(self.objects, self.sides.theirs, &to)?;
+                        let theirs = find_item(self.objects, self.sides.theirs, &to)?;
                         let both = self.decide(Three { base, ours, theirs: theirs.as_ref() })?;
-                        (MergeClash::RenamedThere, now_named("copy", &to) + both.shown())
+                        (MergeClash::RenamedThere, now_named("copy", &to) + both.clash_text())
                     }
                     None => return Ok(Placed::Here(decided)),
                 }
@@ -400,7 +410,7 @@ fn now_named(side: &str, path: &[u8]) -> String {
 }
 
 /// The item without bits that lend rights.
-fn plain(item: &Item) -> Item {
+fn strip_lending_bits(item: &Item) -> Item {
     match item {
         Item::File { hash, mode, size } => {
             Item::File { hash: *hash, mode: mode & !LENDING_BITS, size: *size }
@@ -410,7 +420,7 @@ fn plain(item: &Item) -> Item {
 }
 
 /// Decides about a path where a folder is among the items, which are all kept and not alike on both sides.
-fn folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
+fn decide_folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
     let clash = |why| Decided::Clash(why, String::new());
     let mode = |item: Option<&Item>| match item {
         Some(Item::Folder { mode, .. }) => Some(*mode),
@@ -456,6 +466,6 @@ fn both_sides(clashes: &[Clash]) -> String {
     text
 }
 
-fn shown(path: &[u8]) -> PathBuf {
+fn to_path(path: &[u8]) -> PathBuf {
     OsStr::from_bytes(path).into()
 }

@@ -38,7 +38,7 @@
 //!
 //! While a [`Checkpointer`] lives, its workspace's snapshots are in use and stay. When the vault grows past
 //! [`Limits::store_bytes`], the keeper's thread deletes the oldest of other workspaces;
-//! [`Checkpointer::tidy`], for the end of a run, deletes this one's, too. What stays above the limit is in
+//! [`Checkpointer::prune_to_limits`], for the end of a run, deletes this one's, too. What stays above the limit is in
 //! use, pinned, the newest of its workspace, or younger than [`Options::grace`].
 
 mod apply;

@@ -78,17 +78,17 @@ impl Objects {
             numbers: known.numbers.clone(),
             places: HashMap::with_capacity(known.places.len()),
         };
-        let packs = self.places.packs();
-        for name in names(&packs)? {
+        let packs = self.places.packs_folder();
+        for name in list_names(&packs)? {
             let path = packs.join(&name);
             match pack::read_index(&path) {
-                Ok(Some(index)) => table.add(name, index),
+                Ok(Some(index)) => table.add_pack(name, index),
                 Ok(None) => {}
                 Err(_) if !path.exists() => {}
                 Err(failed) => return Err(failed),
             }
         }
-        for name in names(&self.places.loose())? {
+        for name in list_names(&self.places.loose_folder())? {
             let (stem, ending) = name.split_once('.').unwrap_or((&name, ""));
             if let Some(hash) = Hash::parse(stem) {
                 let place = ObjectLocation::Large { is_compressed: ending == COMPRESSED };
@@ -104,8 +104,8 @@ impl Objects {
     /// Reads what other processes added since, trees above all. Cheaper than
     /// [`refresh`](Self::refresh), but does not notice what was deleted.
     pub(super) fn find_new_packs(&self) -> Result<(), Error> {
-        let packs = self.places.packs();
-        for name in names(&packs)? {
+        let packs = self.places.packs_folder();
+        for name in list_names(&packs)? {
             if self.pack_number(&name).is_none()
                 && let Ok(Some(index)) = pack::read_index(&packs.join(&name))
             {
@@ -131,7 +131,7 @@ impl Objects {
 
     /// Makes a finished pack known.
     pub(super) fn add_pack(&self, name: String, index: Vec<(Hash, Spot)>) {
-        self.table.write().unwrap_or_else(PoisonError::into_inner).add(name, index);
+        self.table.write().unwrap_or_else(PoisonError::into_inner).add_pack(name, index);
     }
 
     /// Makes a finished large object known.
@@ -143,7 +143,7 @@ impl Objects {
     /// Path of a large object.
     pub(super) fn large_path(&self, hash: &Hash, is_compressed: bool) -> PathBuf {
         let name = if is_compressed { format!("{hash}.{COMPRESSED}") } else { hash.to_string() };
-        self.places.loose().join(name)
+        self.places.loose_folder().join(name)
     }
 
     /// An object that fits in memory, as it was stored.
@@ -152,15 +152,17 @@ impl Objects {
             Some(ObjectLocation::Packed(pack, spot)) => {
                 let mut stored = self.read_packed(pack, spot)?;
                 self.seal.apply(hash, &mut stored);
-                let plain = unpack(stored, spot);
-                plain.filter(|plain| Hash::of(plain) == *hash).ok_or_else(|| damaged(hash))
+                let plain = unpack_object(stored, spot);
+                plain
+                    .filter(|plain| Hash::of_bytes(plain) == *hash)
+                    .ok_or_else(|| damaged_error(hash))
             }
             Some(ObjectLocation::Large { .. }) => {
                 let mut plain = Vec::new();
-                self.copy(hash, &mut plain)?;
+                self.copy_to(hash, &mut plain)?;
                 Ok(plain)
             }
-            None => Err(missing(hash)),
+            None => Err(missing_error(hash)),
         }
     }
 
@@ -168,17 +170,18 @@ impl Objects {
     pub(super) fn read_packed(&self, pack: u32, spot: Spot) -> Result<Vec<u8>, Error> {
         let file = self.pack_file(pack)?;
         let mut stored = vec![0; spot.stored as usize];
-        file.read_exact_at(&mut stored, spot.offset).at("read", &self.places.packs())?;
+        file.read_exact_at(&mut stored, spot.offset)
+            .io_context("read", &self.places.packs_folder())?;
         Ok(stored)
     }
 
     /// Writes an object of any size to `out`. On an error what was written is worthless.
-    pub(super) fn copy(&self, hash: &Hash, out: &mut impl Write) -> Result<(), Error> {
+    pub(super) fn copy_to(&self, hash: &Hash, out: &mut impl Write) -> Result<(), Error> {
         let Some(ObjectLocation::Large { is_compressed }) = self.location(hash) else {
-            return out.write_all(&self.read(hash)?).at("write", self.places.root());
+            return out.write_all(&self.read(hash)?).io_context("write", self.places.root());
         };
         let path = self.large_path(hash, is_compressed);
-        let file = File::open(&path).at("open", &path)?;
+        let file = File::open(&path).io_context("open", &path)?;
         let mut hashed = Hashing { out, hasher: blake3::Hasher::new() };
         let copied = if is_compressed {
             zstd::stream::read::Decoder::new(file)
@@ -190,9 +193,9 @@ impl Objects {
         match copied {
             Ok(_) if digest == *hash => Ok(()),
             Err(failed) if failed.kind() == io::ErrorKind::StorageFull => {
-                Err(failed).at("write", &path)
+                Err(failed).io_context("write", &path)
             }
-            _ => Err(damaged(hash)),
+            _ => Err(damaged_error(hash)),
         }
     }
 
@@ -216,8 +219,8 @@ impl Objects {
             return Ok(Arc::clone(file));
         }
         let name = self.read_table(|table| table.packs.get(pack as usize).cloned());
-        let path = self.places.packs().join(name.unwrap_or_default());
-        let file = Arc::new(File::open(&path).at("open", &path)?);
+        let path = self.places.packs_folder().join(name.unwrap_or_default());
+        let file = Arc::new(File::open(&path).io_context("open", &path)?);
         *last = Some((pack, Arc::clone(&file)));
         Ok(file)
     }
@@ -228,7 +231,7 @@ impl Objects {
 }
 
 impl Table {
-    fn add(&mut self, name: String, index: Vec<(Hash, Spot)>) {
+    fn add_pack(&mut self, name: String, index: Vec<(Hash, Spot)>) {
         let next = u32::try_from(self.packs.len()).unwrap_or(u32::MAX);
         let number = *self.numbers.entry(name.clone()).or_insert(next);
         if number == next {
@@ -242,18 +245,18 @@ impl Table {
 }
 
 /// The names in a folder of the vault, oldest first; foreign ones that are not text are passed over.
-pub(super) fn names(folder: &std::path::Path) -> Result<Vec<String>, Error> {
+pub(super) fn list_names(folder: &std::path::Path) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
-    for entry in std::fs::read_dir(folder).at("list", folder)? {
-        if let Ok(name) = entry.at("list", folder)?.file_name().into_string() {
+    for entry in std::fs::read_dir(folder).io_context("list", folder)? {
+        if let Ok(name) = entry.io_context("list", folder)?.file_name().into_string() {
             names.push(name);
         }
     }
-    gnoma_core::sort::sort(&mut names);
+    gnoma_core::sort::sort_items(&mut names);
     Ok(names)
 }
 
-fn unpack(stored: Vec<u8>, spot: Spot) -> Option<Vec<u8>> {
+fn unpack_object(stored: Vec<u8>, spot: Spot) -> Option<Vec<u8>> {
     if spot.is_compressed {
         zstd::bulk::decompress(&stored, spot.plain as usize).ok()
     } else {
@@ -261,11 +264,11 @@ fn unpack(stored: Vec<u8>, spot: Spot) -> Option<Vec<u8>> {
     }
 }
 
-fn damaged(hash: &Hash) -> Error {
+fn damaged_error(hash: &Hash) -> Error {
     Error::Damaged(format!("object `{hash}` is not what was stored"))
 }
 
-fn missing(hash: &Hash) -> Error {
+fn missing_error(hash: &Hash) -> Error {
     Error::Damaged(format!("object `{hash}` is missing"))
 }
 

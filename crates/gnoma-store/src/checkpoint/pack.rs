@@ -53,9 +53,9 @@ pub(super) struct PackWriter {
 impl PackWriter {
     pub(super) fn create(places: &Places) -> Result<Self, Error> {
         let unfinished = Unfinished::create(places)?;
-        let file = unfinished.file().try_clone().at("open", unfinished.path())?;
+        let file = unfinished.file().try_clone().io_context("open", unfinished.path())?;
         let mut out = BufWriter::with_capacity(256 << 10, file);
-        out.write_all(MAGIC).at("write", unfinished.path())?;
+        out.write_all(MAGIC).io_context("write", unfinished.path())?;
         Ok(Self { unfinished, out, offset: MAGIC.len() as u64, index: Vec::new() })
     }
 
@@ -76,7 +76,7 @@ impl PackWriter {
         else {
             return Err(Error::Damaged(format!("object `{hash}` is too large for a pack")));
         };
-        self.out.write_all(stored).at("write", self.unfinished.path())?;
+        self.out.write_all(stored).io_context("write", self.unfinished.path())?;
         let spot = Spot { offset: self.offset, stored: stored_bytes, plain, is_compressed };
         self.offset += u64::from(stored_bytes);
         self.index.push((hash, spot));
@@ -97,29 +97,29 @@ impl PackWriter {
             index.extend_from_slice(&spot.plain.to_le_bytes());
             index.push(u8::from(spot.is_compressed));
         }
-        let digest = Hash::of(&index);
+        let digest = Hash::of_bytes(&index);
         let count = self.index.len() as u32;
         index.extend_from_slice(&self.offset.to_le_bytes());
         index.extend_from_slice(&count.to_le_bytes());
         index.extend_from_slice(&digest.0);
         index.extend_from_slice(MAGIC);
         let path = self.unfinished.path();
-        self.out.write_all(&index).and_then(|()| self.out.flush()).at("write", path)?;
+        self.out.write_all(&index).and_then(|()| self.out.flush()).io_context("write", path)?;
         let name = format!("{}.{ENDING}", unique_name());
-        self.unfinished.finish(&places.packs().join(&name), sync)?;
+        self.unfinished.finish(&places.packs_folder().join(&name), sync)?;
         Ok((name, self.index))
     }
 }
 
 /// Reads a pack's index; `None` when the pack is not whole.
 pub(super) fn read_index(path: &Path) -> Result<Option<Vec<(Hash, Spot)>>, Error> {
-    let file = File::open(path).at("open", path)?;
-    let length = file.metadata().at("read", path)?.len();
+    let file = File::open(path).io_context("open", path)?;
+    let length = file.metadata().io_context("read", path)?.len();
     let Some(trailer_at) = length.checked_sub(TRAILER_BYTES as u64) else {
         return Ok(None);
     };
     let mut trailer = [0; TRAILER_BYTES];
-    file.read_exact_at(&mut trailer, trailer_at).at("read", path)?;
+    file.read_exact_at(&mut trailer, trailer_at).io_context("read", path)?;
     let Some((index_at, count, digest)) = parse_trailer(&trailer) else {
         return Ok(None);
     };
@@ -128,8 +128,8 @@ pub(super) fn read_index(path: &Path) -> Result<Option<Vec<(Hash, Spot)>>, Error
         return Ok(None);
     }
     let mut index = vec![0; index_bytes];
-    file.read_exact_at(&mut index, index_at).at("read", path)?;
-    if Hash::of(&index) != digest {
+    file.read_exact_at(&mut index, index_at).io_context("read", path)?;
+    if Hash::of_bytes(&index) != digest {
         return Ok(None);
     }
     Ok(index.chunks_exact(ENTRY_BYTES).map(parse_entry).collect())
@@ -137,19 +137,19 @@ pub(super) fn read_index(path: &Path) -> Result<Option<Vec<(Hash, Spot)>>, Error
 
 fn parse_trailer(bytes: &[u8]) -> Option<(u64, u32, Hash)> {
     let mut reader = ByteReader(bytes);
-    let index_at = u64::from_le_bytes(reader.take(8)?.try_into().ok()?);
-    let count = u32::from_le_bytes(reader.take(4)?.try_into().ok()?);
-    let digest = reader.hash()?;
-    (reader.take(MAGIC.len())? == MAGIC).then_some((index_at, count, digest))
+    let index_at = u64::from_le_bytes(reader.take_bytes(8)?.try_into().ok()?);
+    let count = u32::from_le_bytes(reader.take_bytes(4)?.try_into().ok()?);
+    let digest = reader.read_hash()?;
+    (reader.take_bytes(MAGIC.len())? == MAGIC).then_some((index_at, count, digest))
 }
 
 fn parse_entry(bytes: &[u8]) -> Option<(Hash, Spot)> {
     let mut reader = ByteReader(bytes);
-    let hash = reader.hash()?;
-    let offset = u64::from_le_bytes(reader.take(8)?.try_into().ok()?);
-    let stored = u32::from_le_bytes(reader.take(4)?.try_into().ok()?);
-    let plain = u32::from_le_bytes(reader.take(4)?.try_into().ok()?);
-    let is_compressed = reader.byte()? != 0;
+    let hash = reader.read_hash()?;
+    let offset = u64::from_le_bytes(reader.take_bytes(8)?.try_into().ok()?);
+    let stored = u32::from_le_bytes(reader.take_bytes(4)?.try_into().ok()?);
+    let plain = u32::from_le_bytes(reader.take_bytes(4)?.try_into().ok()?);
+    let is_compressed = reader.read_byte()? != 0;
     let fits = stored as usize <= MAX_PACKED_BYTES * 2 && plain as usize <= MAX_PACKED_BYTES;
     fits.then_some((hash, Spot { offset, stored, plain, is_compressed }))
 }

@@ -21,7 +21,12 @@ impl Places {
     /// Makes the folders that are missing.
     pub(super) fn create(root: &Path) -> Result<Self, Error> {
         let places = Self(root.to_owned());
-        for folder in [places.packs(), places.loose(), places.unfinished(), places.workspaces()] {
+        for folder in [
+            places.packs_folder(),
+            places.loose_folder(),
+            places.unfinished_folder(),
+            places.workspaces_folder(),
+        ] {
             own_folder(&folder)?;
         }
         Ok(places)
@@ -31,12 +36,12 @@ impl Places {
         &self.0
     }
 
-    pub(super) fn format(&self) -> PathBuf {
+    pub(super) fn format_path(&self) -> PathBuf {
         self.0.join("format")
     }
 
     /// Held shared while objects are added or read, alone while some are deleted.
-    pub(super) fn lock(&self) -> PathBuf {
+    pub(super) fn lock_path(&self) -> PathBuf {
         self.0.join("lock")
     }
 
@@ -46,40 +51,40 @@ impl Places {
     }
 
     /// Rewritten whenever objects are deleted.
-    pub(super) fn generation(&self) -> PathBuf {
+    pub(super) fn generation_path(&self) -> PathBuf {
         self.0.join("generation")
     }
 
     /// Returns the path of the file whose time is when the vault was last looked through for what can go.
-    pub(super) fn tidied(&self) -> PathBuf {
+    pub(super) fn last_prune_path(&self) -> PathBuf {
         self.0.join("tidied")
     }
 
     /// Returns the path of the key that packed objects are sealed with.
-    pub(super) fn key(&self) -> PathBuf {
+    pub(super) fn key_path(&self) -> PathBuf {
         self.0.join("key")
     }
 
-    pub(super) fn packs(&self) -> PathBuf {
+    pub(super) fn packs_folder(&self) -> PathBuf {
         self.0.join("packs")
     }
 
-    pub(super) fn loose(&self) -> PathBuf {
+    pub(super) fn loose_folder(&self) -> PathBuf {
         self.0.join("large")
     }
 
-    pub(super) fn unfinished(&self) -> PathBuf {
+    pub(super) fn unfinished_folder(&self) -> PathBuf {
         self.0.join("unfinished")
     }
 
-    pub(super) fn workspaces(&self) -> PathBuf {
+    pub(super) fn workspaces_folder(&self) -> PathBuf {
         self.0.join("workspaces")
     }
 }
 
 /// Makes a folder and its parents, readable by nobody else.
 pub(super) fn make_folder(path: &Path) -> Result<(), Error> {
-    create_folder(path).at("create the folder", path)
+    create_folder(path).io_context("create the folder", path)
 }
 
 /// Makes a folder of the vault, or sees to it that the one there is no link and nobody else's: files
@@ -88,7 +93,7 @@ pub(super) fn own_folder(path: &Path) -> Result<(), Error> {
     const FOR_OTHERS: u32 = 0o077;
     const OTHERS_WRITE: u32 = 0o022;
     make_folder(path)?;
-    let look = || path.symlink_metadata().at("read", path);
+    let look = || path.symlink_metadata().io_context("read", path);
     let about = look()?;
     let user = rustix::process::geteuid();
     let is_own = about.is_dir() && (about.uid() == user.as_raw() || user.is_root());
@@ -118,7 +123,7 @@ pub(super) fn unique_name() -> String {
 
 /// Waits until the names in a folder are on the disk.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
-    File::open(folder).and_then(|folder| folder.sync_all()).at("write to disk", folder)
+    File::open(folder).and_then(|folder| folder.sync_all()).io_context("write to disk", folder)
 }
 
 /// A file that gets its name when it is complete; dropped before, it vanishes.
@@ -130,14 +135,14 @@ pub(super) struct Unfinished {
 
 impl Unfinished {
     pub(super) fn create(places: &Places) -> Result<Self, Error> {
-        let path = places.unfinished().join(unique_name());
+        let path = places.unfinished_folder().join(unique_name());
         let file = OpenOptions::new()
             .read(true)
             .write(true)
             .create_new(true)
             .mode(0o600)
             .open(&path)
-            .at("create", &path)?;
+            .io_context("create", &path)?;
         Ok(Self { file, path, is_finished: false })
     }
 
@@ -152,9 +157,9 @@ impl Unfinished {
     /// Puts the file in its place; with `sync` its bytes are on the disk before.
     pub(super) fn finish(mut self, place: &Path, sync: bool) -> Result<(), Error> {
         if sync {
-            self.file.sync_data().at("write to disk", &self.path)?;
+            self.file.sync_data().io_context("write to disk", &self.path)?;
         }
-        std::fs::rename(&self.path, place).at("create", place)?;
+        std::fs::rename(&self.path, place).io_context("create", place)?;
         self.is_finished = true;
         Ok(())
     }
@@ -170,13 +175,13 @@ impl Drop for Unfinished {
 }
 
 /// Replaces a file as a whole.
-pub(super) fn replace(
+pub(super) fn replace_file(
     places: &Places,
     place: &Path,
     bytes: &[u8],
     sync: bool,
 ) -> Result<(), Error> {
     let unfinished = Unfinished::create(places)?;
-    unfinished.file().write_all(bytes).at("write", place)?;
+    unfinished.file().write_all(bytes).io_context("write", place)?;
     unfinished.finish(place, sync)
 }

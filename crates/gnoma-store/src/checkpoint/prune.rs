@@ -10,14 +10,14 @@ use std::{
 };
 
 use super::{
-    collect::{Collected, size},
+    collect::{Collected, objects_size},
     error::Error,
     lock,
     options::Limits,
-    places::replace,
+    places::replace_file,
     record,
     snapshot_id::SnapshotId,
-    vault::{SNAPSHOTS, Vault, seat},
+    vault::{SNAPSHOTS, Vault, in_use_path},
     workspace::Workspace,
 };
 
@@ -64,7 +64,7 @@ impl Vault {
 
     /// Reports whether it is time to tidy up, or the vault too large.
     pub(super) fn is_due(&self) -> bool {
-        let last = self.0.objects.places.tidied().symlink_metadata();
+        let last = self.0.objects.places.last_prune_path().symlink_metadata();
         let age = last
             .and_then(|about| about.modified())
             .ok()
@@ -75,14 +75,14 @@ impl Vault {
     fn is_too_large(&self) -> bool {
         let mut known = self.0.size.lock();
         if known.bytes.is_none() {
-            known.bytes = size(&self.0.objects.places).ok();
+            known.bytes = objects_size(&self.0.objects.places).ok();
         }
         let most_bytes = self.0.options.limits.store_bytes.max(known.bearable_bytes);
         known.bytes.is_some_and(|bytes| bytes > most_bytes)
     }
 
     /// Remembers that this is what pruning could do.
-    fn bear(&self) {
+    fn raise_prune_threshold(&self) {
         let mut known = self.0.size.lock();
         let room_bytes = self.0.options.limits.store_bytes / PART_GROWN;
         known.bearable_bytes = known.bytes.unwrap_or(0).saturating_add(room_bytes);
@@ -92,16 +92,16 @@ impl Vault {
 impl Workspace {
     /// Forgets snapshots until the vault's limits hold, this workspace's too unless another process
     /// keeps it.
-    pub(super) fn tidy(
+    pub(super) fn prune_to_limits(
         &self,
         pinned: &HashSet<SnapshotId>,
         cancel: &AtomicBool,
     ) -> Result<Pruned, Error> {
         let (vault, limits) = (&self.vault, &self.vault.0.options.limits);
         let pruned = Pruning { vault, own: Some(self), limits, pinned, cancel }.run()?;
-        vault.bear();
+        vault.raise_prune_threshold();
         let places = &vault.0.objects.places;
-        replace(places, &places.tidied(), b"", false)?;
+        replace_file(places, &places.last_prune_path(), b"", false)?;
         Ok(pruned)
     }
 
@@ -110,7 +110,7 @@ impl Workspace {
         if self.vault.is_too_large() {
             // A failure comes again when it is tried again; files are kept all the same.
             drop(self.vault.prune(&self.vault.0.options.limits, &HashSet::new(), cancel));
-            self.vault.bear();
+            self.vault.raise_prune_threshold();
         }
     }
 }
@@ -128,7 +128,7 @@ struct Pruning<'a> {
 impl Pruning<'_> {
     fn run(&self) -> Result<Pruned, Error> {
         let (mut snapshots, loose) = self.forget_old()?;
-        let mut collected = self.vault.collect(self.cancel)?;
+        let mut collected = self.vault.collect_with_cancel(self.cancel)?;
         let mut oldest = loose.into_iter();
         for _ in 0..MAX_ROUNDS {
             // What is too young to be deleted goes by itself; forgetting more would not help.
@@ -137,8 +137,9 @@ impl Pruning<'_> {
                 break;
             }
             let part = oldest.len().div_ceil(PART);
-            snapshots += oldest.by_ref().take(part).map(|found| self.forget(&found)).sum::<usize>();
-            let round = self.vault.collect(self.cancel)?;
+            snapshots +=
+                oldest.by_ref().take(part).map(|found| self.forget_snapshot(&found)).sum::<usize>();
+            let round = self.vault.collect_with_cancel(self.cancel)?;
             let freed_bytes = collected.freed_bytes + round.freed_bytes;
             collected = Collected { freed_bytes, ..round };
         }
@@ -154,20 +155,20 @@ impl Pruning<'_> {
             if !records.exists() || self.while_unused(&folder, || ()).is_none() {
                 continue;
             }
-            let mut ids = record::list(&records)?;
+            let mut ids = record::list_ids(&records)?;
             ids.pop();
             ids.retain(|id| !self.pinned.contains(id));
             let old = past_limits(&ids, self.limits, SystemTime::now());
             for id in ids.drain(..old) {
-                forgotten += self.forget(&(id, folder.clone()));
+                forgotten += self.forget_snapshot(&(id, folder.clone()));
             }
             loose.extend(ids.into_iter().map(|id| (id, folder.clone())));
         }
-        gnoma_core::sort::sort(&mut loose);
+        gnoma_core::sort::sort_items(&mut loose);
         Ok((forgotten, loose))
     }
 
-    fn forget(&self, (id, folder): &ForgettableSnapshot) -> usize {
+    fn forget_snapshot(&self, (id, folder): &ForgettableSnapshot) -> usize {
         let record = folder.join(SNAPSHOTS).join(id.as_str());
         let forgotten = self.while_unused(folder, || std::fs::remove_file(record).is_ok());
         usize::from(forgotten == Some(true))
@@ -180,7 +181,7 @@ impl Pruning<'_> {
         match own.map(|own| own.seat.lock()).as_deref() {
             Some(Some(seat)) => seat.while_alone(act),
             Some(None) | None => {
-                let alone = lock::try_alone(&seat(folder)).ok().filter(|held| held.is_real);
+                let alone = lock::try_alone(&in_use_path(folder)).ok().filter(|held| held.is_real);
                 alone.map(|_held| act())
             }
         }
@@ -190,7 +191,7 @@ impl Pruning<'_> {
 /// Returns how many of the ids, oldest first, are too many or too old.
 fn past_limits(ids: &[SnapshotId], limits: &Limits, now: SystemTime) -> usize {
     let too_many = (ids.len() + 1).saturating_sub(limits.snapshots.max(1));
-    let age = |id: &SnapshotId| now.duration_since(id.taken()).unwrap_or(Duration::ZERO);
+    let age = |id: &SnapshotId| now.duration_since(id.taken_at()).unwrap_or(Duration::ZERO);
     let too_old = ids.iter().take_while(|id| age(id) > limits.age).count();
     too_many.max(too_old).min(ids.len())
 }

@@ -70,8 +70,8 @@ impl Snapshot {
             put_bytes(&mut out, skipped.path.as_os_str().as_bytes());
         }
         put_bytes(&mut out, self.session.as_deref().unwrap_or_default().as_bytes());
-        self.made.put(&mut out);
-        let digest = Hash::of(&out);
+        self.made.encode_into(&mut out);
+        let digest = Hash::of_bytes(&out);
         out.extend_from_slice(&digest.0);
         out
     }
@@ -79,26 +79,26 @@ impl Snapshot {
     fn decode(id: SnapshotId, bytes: &[u8]) -> Option<Self> {
         let body_bytes = bytes.len().checked_sub(super::hash::HASH_BYTES)?;
         let (body, digest) = bytes.split_at_checked(body_bytes)?;
-        if Hash::of(body).0 != digest {
+        if Hash::of_bytes(body).0 != digest {
             return None;
         }
         let mut reader = ByteReader(body);
-        reader.take(MAGIC.len() + 1)?;
-        let tree = reader.hash()?;
-        let links = if reader.byte()? == 0 { None } else { Some(reader.hash()?) };
-        let changed = usize::try_from(reader.number()?).ok()?;
-        let label = String::from_utf8_lossy(reader.bytes()?).into_owned();
-        let skipped_count = usize::try_from(reader.number()?).ok()?;
-        let named = reader.number()?;
+        reader.take_bytes(MAGIC.len() + 1)?;
+        let tree = reader.read_hash()?;
+        let links = if reader.read_byte()? == 0 { None } else { Some(reader.read_hash()?) };
+        let changed = usize::try_from(reader.read_number()?).ok()?;
+        let label = String::from_utf8_lossy(reader.read_bytes()?).into_owned();
+        let skipped_count = usize::try_from(reader.read_number()?).ok()?;
+        let named = reader.read_number()?;
         let mut skipped = Vec::new();
         for _ in 0..named.min(MAX_NAMED_SKIPPED as u64) {
-            let why = Why::from_code(reader.byte()?)?;
-            let path = PathBuf::from(OsStr::from_bytes(reader.bytes()?));
+            let why = Why::from_code(reader.read_byte()?)?;
+            let path = PathBuf::from(OsStr::from_bytes(reader.read_bytes()?));
             skipped.push(Skipped { path, why });
         }
         // The first records ended here.
         let (session, made) =
-            if reader.is_done() { (None, Made::default()) } else { origin(&mut reader)? };
+            if reader.is_done() { (None, Made::default()) } else { read_origin(&mut reader)? };
         Some(Self { id, label, session, made, changed, skipped, skipped_count, tree, links })
     }
 
@@ -107,9 +107,9 @@ impl Snapshot {
         use std::io::Write;
         let unfinished = Unfinished::create(places)?;
         let place = folder.join(self.id.as_str());
-        unfinished.file().write_all(&self.encode()).at("write", &place)?;
+        unfinished.file().write_all(&self.encode()).io_context("write", &place)?;
         if sync {
-            unfinished.file().sync_data().at("write to disk", &place)?;
+            unfinished.file().sync_data().io_context("write to disk", &place)?;
         }
         // A link fails where a rename would replace another process's record.
         match fs::hard_link(unfinished.path(), &place) {
@@ -132,10 +132,10 @@ impl Snapshot {
         let unknown = || Error::Unknown(id.to_string());
         let file = match fs::File::open(&path) {
             Err(missing) if missing.kind() == std::io::ErrorKind::NotFound => return Err(unknown()),
-            opened => opened.at("open", &path)?,
+            opened => opened.io_context("open", &path)?,
         };
         let mut bytes = Vec::new();
-        file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes).at("read", &path)?;
+        file.take(MAX_RECORD_BYTES).read_to_end(&mut bytes).io_context("read", &path)?;
         if bytes.starts_with(MAGIC) && bytes.get(MAGIC.len()).is_some_and(|v| *v > VERSION) {
             return Err(Error::Newer(path));
         }
@@ -144,23 +144,23 @@ impl Snapshot {
 }
 
 /// For which session a snapshot was taken, and why.
-fn origin(reader: &mut ByteReader<'_>) -> Option<(Option<String>, Made)> {
-    let session = String::from_utf8_lossy(reader.bytes()?).into_owned();
-    Some((Some(session).filter(|session| !session.is_empty()), Made::read(reader)?))
+fn read_origin(reader: &mut ByteReader<'_>) -> Option<(Option<String>, Made)> {
+    let session = String::from_utf8_lossy(reader.read_bytes()?).into_owned();
+    Some((Some(session).filter(|session| !session.is_empty()), Made::decode_from(reader)?))
 }
 
 /// Cuts a label to what is kept.
 pub(super) fn clip_label(label: &str) -> String {
-    crate::text::beginning(label, MAX_LABEL_BYTES).to_owned()
+    crate::text::text_prefix(label, MAX_LABEL_BYTES).to_owned()
 }
 
 /// The ids of a workspace, oldest first.
-pub(super) fn list(folder: &Path) -> Result<Vec<SnapshotId>, Error> {
-    let mut ids: Vec<_> = super::objects::names(folder)?
+pub(super) fn list_ids(folder: &Path) -> Result<Vec<SnapshotId>, Error> {
+    let mut ids: Vec<_> = super::objects::list_names(folder)?
         .into_iter()
         .filter_map(|name| SnapshotId::try_from(name).ok())
         .collect();
-    gnoma_core::sort::sort(&mut ids);
+    gnoma_core::sort::sort_items(&mut ids);
     Ok(ids)
 }
 
@@ -191,8 +191,8 @@ mod tests {
                 changed,
                 skipped: vec![Skipped { path: "a/b".into(), why: Why::Special }],
                 skipped_count: 9,
-                tree: Hash::of(b"tree"),
-                links: linked.then(|| Hash::of(b"links")),
+                tree: Hash::of_bytes(b"tree"),
+                links: linked.then(|| Hash::of_bytes(b"links")),
             };
             let bytes = snapshot.encode();
             let id = snapshot.id.clone();

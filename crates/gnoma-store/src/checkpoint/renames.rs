@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{compare::compare, error::Error, hash::Hash, objects::Objects, tree::Item};
+use super::{compare::compare_trees, error::Error, hash::Hash, objects::Objects, tree::Item};
 
 /// New files that a file which is gone is held against, where none has its very contents.
 const MAX_COMPARED: usize = 200;
@@ -20,9 +20,9 @@ pub(super) struct Renames {
 impl Renames {
     /// Finds what `side` renamed of what was in `base`. Where it is not clear which file became which, or there is
     /// nothing in them, none counts as renamed.
-    pub(super) fn of(objects: &Objects, base: Hash, side: Hash) -> Result<Self, Error> {
+    pub(super) fn find_between(objects: &Objects, base: Hash, side: Hash) -> Result<Self, Error> {
         let (mut gone, mut new) = (Vec::new(), Vec::new());
-        compare(objects, Some(base), Some(side), &mut |path, before, after| {
+        compare_trees(objects, Some(base), Some(side), &mut |path, before, after| {
             if let Some(Item::File { hash, size, .. }) = before
                 && after.is_none()
                 && *size > 0
@@ -52,7 +52,7 @@ impl Renames {
     }
 
     /// The new name of a file whose contents are the same.
-    pub(super) fn to(&self, path: &[u8]) -> Option<&[u8]> {
+    pub(super) fn new_name(&self, path: &[u8]) -> Option<&[u8]> {
         self.to.get(path).map(Vec::as_slice)
     }
 
@@ -64,7 +64,7 @@ impl Renames {
         path: &[u8],
         item: Option<&Item>,
     ) -> Result<Option<Vec<u8>>, Error> {
-        if let Some(to) = self.to(path) {
+        if let Some(to) = self.new_name(path) {
             return Ok(Some(to.to_vec()));
         }
         let Some(Item::File { hash, size, .. }) = item else { return Ok(None) };
@@ -72,12 +72,12 @@ impl Renames {
             return Ok(None);
         }
         let own = objects.read(hash)?;
-        let (lines, mut best) = (count(&own), (0, None));
+        let (lines, mut best) = (count_lines(&own), (0, None));
         let total: usize = lines.values().sum();
         let near = self.new.iter().filter(|(.., size)| *size <= MAX_COMPARED_BYTES);
         for (path, hash, _) in near.take(MAX_COMPARED) {
             let other = objects.read(hash)?;
-            let others = count(&other);
+            let others = count_lines(&other);
             let shared = |(line, here): (&&[u8], &usize)| others.get(*line).map(|it| *it.min(here));
             let common: usize = lines.iter().filter_map(shared).sum();
             let longest = total.max(others.values().sum());
@@ -89,7 +89,7 @@ impl Renames {
     }
 }
 
-fn count(text: &[u8]) -> HashMap<&[u8], usize> {
+fn count_lines(text: &[u8]) -> HashMap<&[u8], usize> {
     let mut lines = HashMap::new();
     for line in text.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
         *lines.entry(line).or_insert(0) += 1;

@@ -14,7 +14,7 @@ use gnoma_core::sync::Mutex;
 
 use super::{
     apply::Apply,
-    compare::{compare, find},
+    compare::{compare_trees, find_item},
     error::Error,
     folder::open_parent,
     hash::Hash,
@@ -22,7 +22,7 @@ use super::{
     links::Links,
     lock,
     made::Made,
-    places::replace,
+    places::replace_file,
     record::Snapshot,
     snapshot_id::SnapshotId,
     state::Folder,
@@ -86,8 +86,8 @@ impl Workspace {
         conflict: Conflict,
     ) -> Result<Restored, Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
-        let _alone = lock::alone(&self.restore_lock())?;
+        let session = self.vault.begin_session()?;
+        let _alone = lock::lock_exclusive(&self.restore_lock())?;
         self.vault.0.objects.refresh()?;
         self.finish_merge(&mut state, &session)?;
         let target = self.get(id)?;
@@ -113,25 +113,25 @@ impl Workspace {
         self.clean_up(state, session)?;
         let now = self.scan_closed(state, session, unlocked)?;
         self.is_whole(now.tree, target.tree)?;
-        let theirs = self.overwritten(target, starts, now.tree)?;
+        let theirs = self.overwritten_paths(target, starts, now.tree)?;
         if conflict == Conflict::Refuse && !theirs.is_empty() {
             return Err(Error::Conflict { paths: theirs });
         }
         let id = &target.id;
-        let (forced, target_links) = self.links(now, target)?;
+        let (forced, target_links) = self.differing_links(now, target)?;
         let kept = Made::BeforeRestore { target: id.clone() };
-        let before = self.record(state, &format!("before restoring {id}"), kept, now)?.id;
+        let before = self.record_snapshot(state, &format!("before restoring {id}"), kept, now)?.id;
         self.mark_begun()?;
         let mut apply = Apply::new(&self.vault.0.objects, &forced);
         apply.run(&self.open_root()?, &state.known, target.tree)?;
         for group in &target_links.0 {
-            self.relink(&mut apply, &state.known, (target.tree, group))?;
+            self.relink_group(&mut apply, &state.known, (target.tree, group))?;
         }
         let done = apply.finish(&self.open_root()?);
         self.lock_again(&unlocked.lock(), Some(target.tree));
         let now = self.scan(state, session, &AtomicBool::new(false))?;
         let made = Made::Restored { target: id.clone(), before: before.clone() };
-        let after = self.record(state, &format!("restored {id}"), made, now)?.id;
+        let after = self.record_snapshot(state, &format!("restored {id}"), made, now)?.id;
         self.unmark_begun();
         let (target, written, removed) = (id.clone(), done.written.len(), done.removed);
         Ok(Restored { target, before, after, written, removed, theirs, left: done.left })
@@ -154,7 +154,7 @@ impl Workspace {
         let Ok(root) = self.open_root() else { return };
         // What is inside first: the way there leads through the outer folders.
         for Unlocked { path, mode } in unlocked.iter().rev() {
-            let item = tree.and_then(|tree| find(&self.vault.0.objects, tree, path).ok()?);
+            let item = tree.and_then(|tree| find_item(&self.vault.0.objects, tree, path).ok()?);
             let mode = match item {
                 Some(Item::Folder { mode, .. }) => mode,
                 _ => *mode,
@@ -171,7 +171,7 @@ impl Workspace {
     }
 
     fn mark_begun(&self) -> Result<(), Error> {
-        replace(&self.vault.0.objects.places, &self.begun_mark(), b"", false)
+        replace_file(&self.vault.0.objects.places, &self.begun_mark(), b"", false)
     }
 
     fn unmark_begun(&self) {
@@ -192,7 +192,7 @@ impl Workspace {
     fn is_whole(&self, now: Hash, target: Hash) -> Result<(), Error> {
         let objects = &self.vault.0.objects;
         let mut missing = None;
-        compare(objects, Some(now), Some(target), &mut |path, _, wanted| {
+        compare_trees(objects, Some(now), Some(target), &mut |path, _, wanted| {
             if let Some(Item::File { hash, .. }) = wanted
                 && !objects.contains(hash)
             {
@@ -205,7 +205,11 @@ impl Workspace {
     }
 
     /// Paths whose hard links differ, and the groups to make.
-    fn links(&self, now: Scanned, target: &Snapshot) -> Result<(BTreeSet<Vec<u8>>, Links), Error> {
+    fn differing_links(
+        &self,
+        now: Scanned,
+        target: &Snapshot,
+    ) -> Result<(BTreeSet<Vec<u8>>, Links), Error> {
         let now = self.read_links(now.links)?;
         let target = self.read_links(target.links)?;
         let (is, shall) = (now.by_path(), target.by_path());
@@ -230,7 +234,7 @@ impl Workspace {
     }
 
     /// Makes the paths of a group one file again, as far as they are equal.
-    fn relink(
+    fn relink_group(
         &self,
         apply: &mut Apply<'_>,
         now: &Folder,
@@ -244,13 +248,14 @@ impl Workspace {
             if apply.is_left(path) {
                 continue;
             }
-            let Some(item @ Item::File { .. }) = find(&self.vault.0.objects, tree, path)? else {
+            let Some(item @ Item::File { .. }) = find_item(&self.vault.0.objects, tree, path)?
+            else {
                 continue;
             };
             match &first {
                 None => first = Some((path, item)),
                 Some((source, same)) if *same == item => {
-                    apply.link(&self.open_root()?, now, source, path);
+                    apply.create_hard_link(&self.open_root()?, now, source, path);
                 }
                 Some(_) => {}
             }

@@ -24,8 +24,8 @@ impl Workspace {
     ///
     /// [`Error::NothingBefore`] with the number of states that exist; else as [`restore`](Self::restore).
     pub fn rewind(&self, states: usize, conflict: Conflict) -> Result<Restored, Error> {
-        let history = self.history()?;
-        let candidates = history.past().iter().rev();
+        let history = self.load_history()?;
+        let candidates = history.past_snapshots().iter().rev();
         let target = self.nth_state(candidates, states)?.map_err(Error::NothingBefore)?;
         self.restore(&target, conflict)
     }
@@ -36,8 +36,8 @@ impl Workspace {
     ///
     /// [`Error::NothingAfter`] with the number of rewinds that exist; else as [`restore`](Self::restore).
     pub fn redo(&self, rewinds: usize, conflict: Conflict) -> Result<Restored, Error> {
-        let history = self.history()?;
-        let candidates = history.rewound().iter().rev();
+        let history = self.load_history()?;
+        let candidates = history.redoable_snapshots().iter().rev();
         let target = self.nth_state(candidates, rewinds)?.map_err(Error::NothingAfter)?;
         self.restore(&target, conflict)
     }
@@ -47,12 +47,12 @@ impl Workspace {
     /// # Errors
     ///
     /// The vault cannot be read.
-    pub fn past(&self) -> Result<Vec<SnapshotId>, Error> {
-        Ok(self.history()?.past().to_vec())
+    pub fn past_snapshots(&self) -> Result<Vec<SnapshotId>, Error> {
+        Ok(self.load_history()?.past_snapshots().to_vec())
     }
 
-    fn history(&self) -> Result<History, Error> {
-        Ok(history(&self.own()?))
+    fn load_history(&self) -> Result<History, Error> {
+        Ok(replay_history(&self.own_states()?))
     }
 
     /// The session's snapshots that are still kept, oldest first.
@@ -61,7 +61,7 @@ impl Workspace {
     ///
     /// The vault cannot be read.
     pub fn own_snapshots(&self) -> Result<Vec<SnapshotId>, Error> {
-        Ok(self.own()?.into_iter().map(|snapshot| snapshot.id).collect())
+        Ok(self.own_states()?.into_iter().map(|snapshot| snapshot.id).collect())
     }
 
     /// Reports whether the files are as they were at `id`, as far as they were kept.
@@ -75,15 +75,15 @@ impl Workspace {
     }
 
     /// The session's snapshots, oldest first.
-    pub(super) fn own(&self) -> Result<Vec<Snapshot>, Error> {
+    pub(super) fn own_states(&self) -> Result<Vec<Snapshot>, Error> {
         Ok(self
-            .readable()?
-            .filter(|snapshot| self.owns(snapshot) && snapshot.made.is_state())
+            .readable_snapshots()?
+            .filter(|snapshot| self.owns_snapshot(snapshot) && snapshot.made.is_state())
             .collect())
     }
 
     /// All snapshots that can be read, oldest first.
-    fn readable(&self) -> Result<impl DoubleEndedIterator<Item = Snapshot>, Error> {
+    fn readable_snapshots(&self) -> Result<impl DoubleEndedIterator<Item = Snapshot>, Error> {
         Ok(self.snapshots()?.into_iter().filter_map(|id| self.get(&id).ok()))
     }
 
@@ -112,13 +112,13 @@ impl Workspace {
 
     fn state_now(&self) -> Result<(Hash, Option<Hash>), Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
         Ok((now.tree, now.links))
     }
 }
 
-fn history(own: &[Snapshot]) -> History {
+fn replay_history(own: &[Snapshot]) -> History {
     let mut history = History::replay(own.iter().map(|snapshot| (&snapshot.id, &snapshot.made)));
     let exist: BTreeSet<_> = gnoma_core::sort::to_set(own.iter().map(|snapshot| &snapshot.id));
     history.retain(|id| exist.contains(id));

@@ -87,7 +87,7 @@ impl OuterRules {
         Self(rules)
     }
 
-    fn decide(&self, path: &[u8], is_folder: bool) -> bool {
+    fn is_ignored(&self, path: &[u8], is_folder: bool) -> bool {
         let path = Path::new(OsStr::from_bytes(path));
         for (rules, prefix) in &self.0 {
             match rules.matched_path_or_any_parents(prefix.join(path), is_folder) {
@@ -101,10 +101,10 @@ impl OuterRules {
 }
 
 fn read_at((list, base): (&Path, &Path)) -> Option<(Gitignore, PathBuf)> {
-    Some((parse(bounded_file::open(list).ok()?)?, base.to_owned()))
+    Some((parse_rules(bounded_file::open(list).ok()?)?, base.to_owned()))
 }
 
-fn parse(file: File) -> Option<Gitignore> {
+fn parse_rules(file: File) -> Option<Gitignore> {
     let mut bytes = Vec::new();
     file.take(MAX_RULES_BYTES).read_to_end(&mut bytes).ok()?;
     let mut builder = GitignoreBuilder::new("");
@@ -151,7 +151,7 @@ impl<'a> Frame<'a> {
                 Some(Match::None) | None => frame = here.parent,
             }
         }
-        self.outer.decide(path, is_folder)
+        self.outer.is_ignored(path, is_folder)
     }
 
     fn is_ignored(&self) -> bool {
@@ -161,7 +161,7 @@ impl<'a> Frame<'a> {
     }
 
     fn rules(&self) -> Option<&Gitignore> {
-        self.own.get_or_init(|| parse(open_file(self.folder, RULES_NAME)?)).as_ref()
+        self.own.get_or_init(|| parse_rules(open_file(self.folder, RULES_NAME)?)).as_ref()
     }
 }
 

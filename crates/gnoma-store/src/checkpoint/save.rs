@@ -18,7 +18,7 @@ use super::{
     objects::MAX_WHOLE_BYTES,
     places::now_ns,
     skipped::Why,
-    stamp::{Stamp, kind},
+    stamp::{Stamp, file_type},
     state::FileNode,
     write::{Batch, read_full},
 };
@@ -37,7 +37,7 @@ pub(super) enum Saved {
 }
 
 /// Stores the contents of `name` in `folder`.
-pub(super) fn save(
+pub(super) fn save_contents(
     batch: &Batch<'_>,
     folder: &OwnedFd,
     name: &[u8],
@@ -50,19 +50,19 @@ pub(super) fn save(
             Ok(file) => File::from(file),
             Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(Saved::Gone),
             Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
-                return Err(Errno::MFILE).at("open", Path::new(OsStr::from_bytes(name)));
+                return Err(Errno::MFILE).io_context("open", Path::new(OsStr::from_bytes(name)));
             }
             Err(_) => return Ok(Saved::Unsaved(Why::Unreadable)),
         };
         let begun_ns = now_ns();
-        let Some(before) = regular(&file) else { return Ok(Saved::Gone) };
+        let Some(before) = regular_file_stamp(&file) else { return Ok(Saved::Gone) };
         if before.size > max_bytes {
             return Ok(Saved::Unsaved(Why::TooLarge));
         }
-        let Some((hash, size)) = read(batch, &file, before.size)? else {
+        let Some((hash, size)) = store_contents(batch, &file, before.size)? else {
             return Ok(Saved::Unsaved(Why::Unreadable));
         };
-        let steady = regular(&file).is_some_and(|after| after.same_contents(&before));
+        let steady = regular_file_stamp(&file).is_some_and(|after| after.same_contents(&before));
         let node = FileNode {
             stamp: before,
             hash,
@@ -79,13 +79,13 @@ pub(super) fn save(
     Ok(last.map_or(Saved::Gone, Saved::File))
 }
 
-fn regular(file: &File) -> Option<Stamp> {
+fn regular_file_stamp(file: &File) -> Option<Stamp> {
     let stat = fstat(file).ok()?;
-    kind(&stat).is_file().then(|| Stamp::of(&stat))
+    file_type(&stat).is_file().then(|| Stamp::from_stat(&stat))
 }
 
 /// `None` when the file's bytes cannot be had.
-fn read(batch: &Batch<'_>, file: &File, size: u64) -> Result<Option<(Hash, u64)>, Error> {
+fn store_contents(batch: &Batch<'_>, file: &File, size: u64) -> Result<Option<(Hash, u64)>, Error> {
     if size > MAX_WHOLE_BYTES {
         if let Some(cloned) = batch.put_clone(file)? {
             return Ok(Some(cloned));
@@ -99,5 +99,5 @@ fn read(batch: &Batch<'_>, file: &File, size: u64) -> Result<Option<(Hash, u64)>
     let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
     let Ok(count) = read_full(&mut &*file, &mut bytes) else { return Ok(None) };
     bytes.truncate(count);
-    Ok(Some((batch.put(&bytes)?, count as u64)))
+    Ok(Some((batch.store_bytes(&bytes)?, count as u64)))
 }

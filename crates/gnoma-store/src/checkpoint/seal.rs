@@ -26,39 +26,39 @@ pub(super) struct Seal([u8; KEY_BYTES]);
 impl Seal {
     /// The key of the vault, made when there is none.
     pub(super) fn open(places: &Places, sync: bool) -> Result<Self, Error> {
-        let place = places.key();
+        let place = places.key_path();
         match fs::read(&place) {
-            Ok(key) => Self::known(&key),
+            Ok(key) => Self::from_key(&key),
             Err(absent) if absent.kind() == io::ErrorKind::NotFound => {
-                Self::make(places, sync)?;
-                Self::known(&fs::read(&place).at("read", &place)?)
+                Self::create_key(places, sync)?;
+                Self::from_key(&fs::read(&place).io_context("read", &place)?)
             }
-            Err(failed) => Err(failed).at("read", &place),
+            Err(failed) => Err(failed).io_context("read", &place),
         }
     }
 
-    fn known(key: &[u8]) -> Result<Self, Error> {
+    fn from_key(key: &[u8]) -> Result<Self, Error> {
         key.try_into().map(Self).map_err(|_| Error::Damaged("its key is incomplete".to_owned()))
     }
 
     /// Of several processes that make a key at once, one makes it.
-    fn make(places: &Places, sync: bool) -> Result<(), Error> {
+    fn create_key(places: &Places, sync: bool) -> Result<(), Error> {
         let mut key = [0; KEY_BYTES];
         let mut filled = 0;
         while let Some(free) = key.get_mut(filled..).filter(|free| !free.is_empty()) {
             filled += getrandom(free, GetRandomFlags::empty())
                 .map_err(io::Error::from)
-                .at("make a key for", places.root())?;
+                .io_context("make a key for", places.root())?;
         }
-        let place = places.key();
+        let place = places.key_path();
         let unfinished = Unfinished::create(places)?;
-        unfinished.file().write_all(&key).at("write", &place)?;
+        unfinished.file().write_all(&key).io_context("write", &place)?;
         if sync {
-            unfinished.file().sync_data().at("write to disk", &place)?;
+            unfinished.file().sync_data().io_context("write to disk", &place)?;
         }
         match fs::hard_link(unfinished.path(), &place) {
             Err(failed) if failed.kind() != io::ErrorKind::AlreadyExists => {
-                Err(failed).at("create", &place)
+                Err(failed).io_context("create", &place)
             }
             _ => sync_folder(places, sync),
         }
@@ -84,7 +84,7 @@ fn sync_folder(places: &Places, sync: bool) -> Result<(), Error> {
     }
     File::open(places.root())
         .and_then(|folder| folder.sync_all())
-        .at("write to disk", places.root())
+        .io_context("write to disk", places.root())
 }
 
 #[cfg(test)]
@@ -98,7 +98,7 @@ mod tests {
         let (first, second) =
             (Seal::open(&places, true).unwrap(), Seal::open(&places, false).unwrap());
         let plain = b"the same words again and again ".repeat(400);
-        let hash = Hash::of(&plain);
+        let hash = Hash::of_bytes(&plain);
         let mut sealed = plain.clone();
         first.apply(&hash, &mut sealed);
         assert!(!sealed.windows(10).any(|window| window == b"same words"));

@@ -23,7 +23,7 @@ impl SnapshotId {
     pub(super) fn next(now_ns: i128, last: Option<&Self>, salt: &str) -> Self {
         let now_ms = u64::try_from(now_ns / 1_000_000).unwrap_or(0);
         let floor = last.map_or(0, |last| last.millis() + 1);
-        let digest = Hash::of(salt.as_bytes()).to_string();
+        let digest = Hash::of_bytes(salt.as_bytes()).to_string();
         let random = digest.get(..ID_DIGITS - TIME_DIGITS).unwrap_or_default();
         Self(format!("{:011x}{random}", now_ms.max(floor)))
     }
@@ -40,7 +40,7 @@ impl SnapshotId {
 
     /// Returns when the snapshot was taken.
     #[must_use]
-    pub fn taken(&self) -> SystemTime {
+    pub fn taken_at(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_millis(self.millis())
     }
 }

@@ -28,15 +28,21 @@ pub(super) struct Stamp {
 
 impl Stamp {
     /// Returns the stamp that `stat` gives.
-    pub(super) fn of(stat: &Stat) -> Self {
+    pub(super) fn from_stat(stat: &Stat) -> Self {
         Self {
-            device: plain(stat.st_dev),
-            inode: plain(stat.st_ino),
-            size: plain(stat.st_size),
-            mode: plain::<u32>(stat.st_mode) & MODE_BITS,
-            links: plain(stat.st_nlink),
-            modified_ns: nanoseconds(plain(stat.st_mtime), plain(stat.st_mtime_nsec)),
-            changed_ns: nanoseconds(plain(stat.st_ctime), plain(stat.st_ctime_nsec)),
+            device: convert_field(stat.st_dev),
+            inode: convert_field(stat.st_ino),
+            size: convert_field(stat.st_size),
+            mode: convert_field::<u32>(stat.st_mode) & MODE_BITS,
+            links: convert_field(stat.st_nlink),
+            modified_ns: to_nanoseconds(
+                convert_field(stat.st_mtime),
+                convert_field(stat.st_mtime_nsec),
+            ),
+            changed_ns: to_nanoseconds(
+                convert_field(stat.st_ctime),
+                convert_field(stat.st_ctime_nsec),
+            ),
         }
     }
 
@@ -57,16 +63,16 @@ impl Stamp {
 
 /// A field of `stat`, whose widths and signs differ between systems. What does not fit is never a
 /// value that matters.
-fn plain<T: Default>(field: impl TryInto<T>) -> T {
+fn convert_field<T: Default>(field: impl TryInto<T>) -> T {
     field.try_into().unwrap_or_default()
 }
 
-fn nanoseconds(seconds: i64, fraction: i64) -> i128 {
+fn to_nanoseconds(seconds: i64, fraction: i64) -> i128 {
     i128::from(seconds) * 1_000_000_000 + i128::from(fraction)
 }
 
 /// Returns the kind of thing that `stat` describes.
-pub(super) fn kind(stat: &Stat) -> FileType {
+pub(super) fn file_type(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 

@@ -80,7 +80,7 @@ impl Folder {
     }
 
     /// Returns what is at a path below.
-    pub(super) fn find(&self, path: &[u8]) -> Option<&Node> {
+    pub(super) fn find_node(&self, path: &[u8]) -> Option<&Node> {
         let mut names = path.split(|byte| *byte == b'/');
         let mut node = &self.get(names.next()?)?.node;
         for name in names {
@@ -97,7 +97,7 @@ impl Folder {
 
     /// Marks the folder at `path` as touched, and the way to it. Where the path ends early, the
     /// last known folder is touched. With `lost` the folder is no longer watched.
-    pub(super) fn touch(&mut self, path: &[u8], lost: bool) {
+    pub(super) fn mark_touched(&mut self, path: &[u8], lost: bool) {
         let mut folder = self;
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
             folder.touched = folder.touched.max(Touched::Below);
@@ -135,21 +135,23 @@ impl Folder {
     }
 
     /// The folder as a tree object; `None` while a subfolder has no tree.
-    pub(super) fn encode(&self) -> Option<Vec<u8>> {
+    pub(super) fn encode_tree(&self) -> Option<Vec<u8>> {
         let mut out = Encoder::new(self.entries.len());
         for entry in &self.entries {
             match &entry.node {
-                Node::File(file) => out.file(&entry.name, &file.hash, file.stamp.mode, file.size),
-                Node::Link { target, .. } => out.link(&entry.name, target),
-                Node::Folder(below) => out.folder(&entry.name, &below.tree?, below.stamp.mode),
-                Node::Unsaved(_) => out.unsaved(&entry.name),
+                Node::File(file) => {
+                    out.add_file(&entry.name, &file.hash, file.stamp.mode, file.size)
+                }
+                Node::Link { target, .. } => out.add_link(&entry.name, target),
+                Node::Folder(below) => out.add_folder(&entry.name, &below.tree?, below.stamp.mode),
+                Node::Unsaved(_) => out.add_unsaved(&entry.name),
             }
         }
         Some(out.finish())
     }
 
     /// Counts again from the entries and the counts of the subfolders.
-    pub(super) fn count(&mut self) {
+    pub(super) fn recount_entries(&mut self) {
         let mut totals = Totals::default();
         for entry in &self.entries {
             totals.entries += 1;
@@ -205,7 +207,7 @@ impl Spare {
     }
 
     /// Takes one, if there is one.
-    pub(super) fn take(&self) -> bool {
+    pub(super) fn try_take(&self) -> bool {
         self.0
             .fetch_update(Ordering::AcqRel, Ordering::Acquire, |count| count.checked_sub(1))
             .is_ok()

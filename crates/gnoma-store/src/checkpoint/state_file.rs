@@ -10,7 +10,7 @@ use super::{
     error::Error,
     folder::MAX_DEPTH,
     hash::{HASH_BYTES, Hash},
-    places::{Places, replace},
+    places::{Places, replace_file},
     seal::Seal,
     skipped::Why,
     stamp::Stamp,
@@ -24,27 +24,32 @@ const MAGIC: &[u8; 8] = b"gnomast3";
 const MAX_STATE_BYTES: u64 = 1 << 30;
 
 /// Writes the state to a file.
-pub(super) fn write(places: &Places, seal: &Seal, path: &Path, root: &Folder) -> Result<(), Error> {
+pub(super) fn write_state(
+    places: &Places,
+    seal: &Seal,
+    path: &Path,
+    root: &Folder,
+) -> Result<(), Error> {
     let mut body = Vec::new();
     put_folder(&mut body, root);
-    let digest = Hash::of(&body);
+    let digest = Hash::of_bytes(&body);
     seal.apply(&digest, &mut body);
     let out = [MAGIC.as_slice(), &digest.0, &body].concat();
-    replace(places, path, &out, false)
+    replace_file(places, path, &out, false)
 }
 
 /// Reads the state; `None` when there is none that can be believed.
-pub(super) fn read(seal: &Seal, path: &Path) -> Option<Folder> {
+pub(super) fn read_state(seal: &Seal, path: &Path) -> Option<Folder> {
     let mut bytes = Vec::new();
     File::open(path).ok()?.take(MAX_STATE_BYTES).read_to_end(&mut bytes).ok()?;
     let (head, body) = bytes.split_at_mut_checked(MAGIC.len() + HASH_BYTES)?;
     let digest = Hash(head.strip_prefix(MAGIC)?.try_into().ok()?);
     seal.apply(&digest, body);
-    if Hash::of(body) != digest {
+    if Hash::of_bytes(body) != digest {
         return None;
     }
     let mut reader = ByteReader(body);
-    let root = folder(&mut reader, 0)?;
+    let root = read_folder(&mut reader, 0)?;
     reader.is_done().then_some(root)
 }
 
@@ -79,39 +84,40 @@ fn put_folder(out: &mut Vec<u8>, folder: &Folder) {
     }
 }
 
-fn folder(reader: &mut ByteReader<'_>, depth: u32) -> Option<Folder> {
+fn read_folder(reader: &mut ByteReader<'_>, depth: u32) -> Option<Folder> {
     if depth > MAX_DEPTH + 1 {
         return None;
     }
-    let stamp = stamp(reader)?;
-    let is_racy = reader.byte()? != 0;
-    let tree = if reader.byte()? == 0 { None } else { Some(reader.hash()?) };
-    let count = reader.number()?;
+    let stamp = read_stamp(reader)?;
+    let is_racy = reader.read_byte()? != 0;
+    let tree = if reader.read_byte()? == 0 { None } else { Some(reader.read_hash()?) };
+    let count = reader.read_number()?;
     let mut entries: Vec<Entry> = Vec::new();
     for _ in 0..count {
-        let name: Box<[u8]> = reader.bytes()?.into();
+        let name: Box<[u8]> = reader.read_bytes()?.into();
         let in_order = entries.last().is_none_or(|last| last.name < name);
         if !in_order || !is_plain_name(&name) {
             return None;
         }
-        entries.push(Entry { name, node: node(reader, depth)? });
+        entries.push(Entry { name, node: read_node(reader, depth)? });
     }
     let mut folder = Folder { stamp, is_racy, entries, tree, ..Folder::default() };
-    folder.count();
+    folder.recount_entries();
     Some(folder)
 }
 
-fn node(reader: &mut ByteReader<'_>, depth: u32) -> Option<Node> {
-    Some(match reader.byte()? {
+fn read_node(reader: &mut ByteReader<'_>, depth: u32) -> Option<Node> {
+    Some(match reader.read_byte()? {
         b'f' => {
-            let (stamp, hash, size) = (stamp(reader)?, reader.hash()?, reader.number()?);
-            let flags = reader.byte()?;
+            let (stamp, hash, size) =
+                (read_stamp(reader)?, reader.read_hash()?, reader.read_number()?);
+            let flags = reader.read_byte()?;
             let (is_racy, is_unsteady) = (flags & 1 != 0, flags & 2 != 0);
             Node::File(FileNode { stamp, hash, size, is_racy, is_unsteady })
         }
-        b'l' => Node::Link { target: reader.bytes()?.into() },
-        b'd' => Node::Folder(Box::new(folder(reader, depth + 1)?)),
-        b'u' => Node::Unsaved(Why::from_code(reader.byte()?)?),
+        b'l' => Node::Link { target: reader.read_bytes()?.into() },
+        b'd' => Node::Folder(Box::new(read_folder(reader, depth + 1)?)),
+        b'u' => Node::Unsaved(Why::from_code(reader.read_byte()?)?),
         _ => return None,
     })
 }
@@ -126,15 +132,15 @@ fn put_stamp(out: &mut Vec<u8>, stamp: &Stamp) {
     out.extend_from_slice(&stamp.changed_ns.to_le_bytes());
 }
 
-fn stamp(reader: &mut ByteReader<'_>) -> Option<Stamp> {
+fn read_stamp(reader: &mut ByteReader<'_>) -> Option<Stamp> {
     Some(Stamp {
-        device: reader.number()?,
-        inode: reader.number()?,
-        size: reader.number()?,
-        mode: reader.small()?,
-        links: reader.small()?,
-        modified_ns: i128::from_le_bytes(reader.take(16)?.try_into().ok()?),
-        changed_ns: i128::from_le_bytes(reader.take(16)?.try_into().ok()?),
+        device: reader.read_number()?,
+        inode: reader.read_number()?,
+        size: reader.read_number()?,
+        mode: reader.read_u32()?,
+        links: reader.read_u32()?,
+        modified_ns: i128::from_le_bytes(reader.take_bytes(16)?.try_into().ok()?),
+        changed_ns: i128::from_le_bytes(reader.take_bytes(16)?.try_into().ok()?),
     })
 }
 
@@ -150,13 +156,13 @@ mod tests {
         let path = folder.path().join("state");
         let name: Box<[u8]> = b"report-for-t0ken-4711".as_slice().into();
         let entries = vec![Entry { name: name.clone(), node: Node::Link { target: name.clone() } }];
-        write(&places, &seal, &path, &Folder { entries, ..Folder::default() }).unwrap();
+        write_state(&places, &seal, &path, &Folder { entries, ..Folder::default() }).unwrap();
         let mut written = std::fs::read(&path).unwrap();
         assert!(!written.windows(5).any(|window| window == b"t0ken"));
-        assert_eq!(read(&seal, &path).unwrap().entries[0].name, name);
+        assert_eq!(read_state(&seal, &path).unwrap().entries[0].name, name);
         let last = written.len() - 1;
         written[last] ^= 1;
         std::fs::write(&path, written).unwrap();
-        assert!(read(&seal, &path).is_none());
+        assert!(read_state(&seal, &path).is_none());
     }
 }

@@ -13,7 +13,7 @@ use rustix::{
 use super::{
     folder::open_parent,
     places::unique_name,
-    stamp::{Stamp, kind},
+    stamp::{Stamp, file_type},
     state::Node,
     tree::UNFINISHED_PREFIX,
 };
@@ -27,7 +27,7 @@ pub(super) enum KnownFile {
 
 impl KnownFile {
     /// Returns what is known of a file or link; `None` for anything else.
-    pub(super) fn of(node: &Node) -> Option<Self> {
+    pub(super) fn from_node(node: &Node) -> Option<Self> {
         match node {
             Node::File(file) => Some(Self::File(file.stamp)),
             Node::Link { target } => Some(Self::Link(target.clone())),
@@ -40,8 +40,8 @@ impl KnownFile {
         match self {
             Self::File(known) => {
                 statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| {
-                    let now = Stamp::of(&stat);
-                    kind(&stat).is_file()
+                    let now = Stamp::from_stat(&stat);
+                    file_type(&stat).is_file()
                         && (now.device, now.inode, now.size, now.modified_ns)
                             == (known.device, known.inode, known.size, known.modified_ns)
                 })
@@ -75,7 +75,7 @@ pub(super) struct Swapped {
 
 impl Swapped {
     /// Gives a finished file its name. `known` has it now; without one nothing may have it.
-    pub(super) fn place(
+    pub(super) fn place_file(
         &mut self,
         folder: &OwnedFd,
         unfinished: Vec<u8>,
@@ -84,7 +84,7 @@ impl Swapped {
     ) -> Result<(), Errno> {
         match known {
             None => name_new(folder, &unfinished, name)?,
-            Some(known) if exchange(folder, &unfinished, name) => {
+            Some(known) if exchange_names(folder, &unfinished, name) => {
                 self.waiting.push(Waiting { path: path.to_vec(), unfinished, known });
             }
             Some(_) => renameat(folder, &unfinished, folder, name)?,
@@ -94,7 +94,7 @@ impl Swapped {
     }
 
     /// Returns what a path was given in this restore.
-    pub(super) fn made(&self, path: &[u8]) -> Option<&KnownFile> {
+    pub(super) fn new_file_at(&self, path: &[u8]) -> Option<&KnownFile> {
         self.made.get(path)
     }
 
@@ -105,7 +105,12 @@ impl Swapped {
 
     /// Unlinks what waits since there were `before`, below the folder `root` at `at`. Gives the paths
     /// where now stands what was written meanwhile.
-    pub(super) fn settle(&mut self, root: &OwnedFd, at: &[u8], before: usize) -> Vec<Vec<u8>> {
+    pub(super) fn unlink_replaced(
+        &mut self,
+        root: &OwnedFd,
+        at: &[u8],
+        before: usize,
+    ) -> Vec<Vec<u8>> {
         let mut changed = Vec::new();
         for waiting in self.waiting.split_off(before.min(self.waiting.len())) {
             let start = if at.is_empty() { 0 } else { at.len() + 1 };
@@ -125,8 +130,8 @@ impl Swapped {
     /// beside it. Gives its path, unless it is gone.
     fn put_back(&self, folder: &OwnedFd, name: &[u8], waiting: Waiting) -> Option<Vec<u8>> {
         statat(folder, &waiting.unfinished, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        let is_ours = self.made(&waiting.path).is_some_and(|made| made.is_at(folder, name));
-        if is_ours && exchange(folder, &waiting.unfinished, name) {
+        let is_ours = self.new_file_at(&waiting.path).is_some_and(|made| made.is_at(folder, name));
+        if is_ours && exchange_names(folder, &waiting.unfinished, name) {
             let _ = unlinkat(folder, &waiting.unfinished, AtFlags::empty());
             return Some(waiting.path);
         }
@@ -139,16 +144,16 @@ impl Swapped {
 /// Renaming over a file makes some file systems write the new one to disk first; changing places does
 /// not. What a power failure could take is in the vault.
 #[cfg(target_os = "linux")]
-fn exchange(folder: &OwnedFd, unfinished: &[u8], name: &[u8]) -> bool {
+fn exchange_names(folder: &OwnedFd, unfinished: &[u8], name: &[u8]) -> bool {
     // A folder that appeared meanwhile could not be unlinked after.
-    let is_file =
-        statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).is_ok_and(|stat| !kind(&stat).is_dir());
+    let is_file = statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
+        .is_ok_and(|stat| !file_type(&stat).is_dir());
     let flags = rustix::fs::RenameFlags::EXCHANGE;
     is_file && rustix::fs::renameat_with(folder, unfinished, folder, name, flags).is_ok()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn exchange(_folder: &OwnedFd, _unfinished: &[u8], _name: &[u8]) -> bool {
+fn exchange_names(_folder: &OwnedFd, _unfinished: &[u8], _name: &[u8]) -> bool {
     false
 }
 

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    compare::compare, error::Error, hash::Hash, made::Made, record::Snapshot,
+    compare::compare_trees, error::Error, hash::Hash, made::Made, record::Snapshot,
     snapshot_id::SnapshotId, tree::Item, workspace::Workspace,
 };
 
@@ -21,42 +21,46 @@ impl Workspace {
     /// # Errors
     ///
     /// The snapshot is unknown or damaged.
-    pub fn theirs(&self, id: &SnapshotId, starts: &[SnapshotId]) -> Result<Vec<PathBuf>, Error> {
+    pub fn external_changes(
+        &self,
+        id: &SnapshotId,
+        starts: &[SnapshotId],
+    ) -> Result<Vec<PathBuf>, Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         self.vault.0.objects.refresh()?;
         let target = self.get(id)?;
         let now = self.scan(&mut state, &session, &AtomicBool::new(false))?;
-        self.overwritten(&target, starts, now.tree)
+        self.overwritten_paths(&target, starts, now.tree)
     }
 
     /// Returns what was changed outside the session and would be changed again on the way from `now` to `target`.
-    pub(super) fn overwritten(
+    pub(super) fn overwritten_paths(
         &self,
         target: &Snapshot,
         starts: &[SnapshotId],
         now: Hash,
     ) -> Result<Vec<PathBuf>, Error> {
         let mut planned = BTreeSet::new();
-        compare(&self.vault.0.objects, Some(now), Some(target.tree), &mut |path, _, _| {
+        compare_trees(&self.vault.0.objects, Some(now), Some(target.tree), &mut |path, _, _| {
             planned.insert(path.to_vec());
         })?;
         let mut theirs = BTreeSet::new();
-        for (before, after) in self.gaps(target, starts, now)? {
+        for (before, after) in self.tree_gaps(target, starts, now)? {
             // Where a tree cannot be read nobody knows what is theirs; all of now is kept anyway.
-            drop(self.differing(before, after, &planned, &mut theirs));
+            drop(self.collect_differences(before, after, &planned, &mut theirs));
         }
         Ok(theirs.iter().map(|path| OsStr::from_bytes(path).into()).collect())
     }
 
     /// Trees between which somebody else was at work since the target was taken.
-    fn gaps(
+    fn tree_gaps(
         &self,
         target: &Snapshot,
         starts: &[SnapshotId],
         now: Hash,
     ) -> Result<Vec<(Hash, Hash)>, Error> {
-        let own = self.own()?;
+        let own = self.own_states()?;
         let later = own.iter().zip(own.iter().skip(1)).filter(|(_, after)| after.id > target.id);
         let mut gaps: Vec<_> = later
             .filter(|(before, after)| {
@@ -71,7 +75,7 @@ impl Workspace {
     }
 
     /// Adds what differs and is `planned`.
-    fn differing(
+    fn collect_differences(
         &self,
         before: Hash,
         after: Hash,
@@ -79,7 +83,7 @@ impl Workspace {
         theirs: &mut BTreeSet<Vec<u8>>,
     ) -> Result<(), Error> {
         let mut unknown: Vec<u8> = Vec::new();
-        compare(&self.vault.0.objects, Some(before), Some(after), &mut |path, old, _| {
+        compare_trees(&self.vault.0.objects, Some(before), Some(after), &mut |path, old, _| {
             if old == Some(&Item::Unsaved) {
                 // It could not be read then: nobody can say that it changed.
                 unknown = [path, b"/"].concat();

@@ -60,10 +60,10 @@ impl Tree {
         let mut out = Encoder::new(self.0.len());
         for (name, item) in &self.0 {
             match item {
-                Item::File { hash, mode, size } => out.file(name, hash, *mode, *size),
-                Item::Folder { hash, mode } => out.folder(name, hash, *mode),
-                Item::Link { target } => out.link(name, target),
-                Item::Unsaved => out.unsaved(name),
+                Item::File { hash, mode, size } => out.add_file(name, hash, *mode, *size),
+                Item::Folder { hash, mode } => out.add_folder(name, hash, *mode),
+                Item::Link { target } => out.add_link(name, target),
+                Item::Unsaved => out.add_unsaved(name),
             }
         }
         out.finish()
@@ -72,13 +72,13 @@ impl Tree {
     /// Reads what [`Encoder`] wrote.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut reader = ByteReader(bytes);
-        if reader.byte()? != VERSION {
+        if reader.read_byte()? != VERSION {
             return None;
         }
         let mut entries: Vec<(Vec<u8>, Item)> = Vec::new();
         while !reader.is_done() {
-            let tag = reader.byte()?;
-            let name = reader.bytes()?;
+            let tag = reader.read_byte()?;
+            let name = reader.read_bytes()?;
             let in_order = entries.last().is_none_or(|(last, _)| last.as_slice() < name);
             if !in_order || !is_plain_name(name) {
                 return None;
@@ -90,12 +90,16 @@ impl Tree {
 }
 
 fn decode_item(tag: u8, reader: &mut ByteReader<'_>) -> Option<Item> {
-    let mode = |reader: &mut ByteReader<'_>| reader.small().filter(|mode| *mode <= MODE_BITS);
+    let mode = |reader: &mut ByteReader<'_>| reader.read_u32().filter(|mode| *mode <= MODE_BITS);
     Some(match tag {
-        b'f' => Item::File { hash: reader.hash()?, mode: mode(reader)?, size: reader.number()? },
-        b'd' => Item::Folder { hash: reader.hash()?, mode: mode(reader)? },
+        b'f' => Item::File {
+            hash: reader.read_hash()?,
+            mode: mode(reader)?,
+            size: reader.read_number()?,
+        },
+        b'd' => Item::Folder { hash: reader.read_hash()?, mode: mode(reader)? },
         b'l' => {
-            let target = reader.bytes()?;
+            let target = reader.read_bytes()?;
             let sound = !target.is_empty() && target.len() <= MAX_TARGET_BYTES;
             Item::Link { target: (sound && !target.contains(&0)).then(|| target.to_vec())? }
         }
@@ -120,33 +124,33 @@ impl Encoder {
         Self(bytes)
     }
 
-    pub(super) fn file(&mut self, name: &[u8], hash: &Hash, mode: u32, size: u64) {
-        self.name(b'f', name);
+    pub(super) fn add_file(&mut self, name: &[u8], hash: &Hash, mode: u32, size: u64) {
+        self.add_name(b'f', name);
         self.0.extend_from_slice(&hash.0);
         put_number(&mut self.0, mode.into());
         put_number(&mut self.0, size);
     }
 
-    pub(super) fn folder(&mut self, name: &[u8], hash: &Hash, mode: u32) {
-        self.name(b'd', name);
+    pub(super) fn add_folder(&mut self, name: &[u8], hash: &Hash, mode: u32) {
+        self.add_name(b'd', name);
         self.0.extend_from_slice(&hash.0);
         put_number(&mut self.0, mode.into());
     }
 
-    pub(super) fn link(&mut self, name: &[u8], target: &[u8]) {
-        self.name(b'l', name);
+    pub(super) fn add_link(&mut self, name: &[u8], target: &[u8]) {
+        self.add_name(b'l', name);
         put_bytes(&mut self.0, target);
     }
 
-    pub(super) fn unsaved(&mut self, name: &[u8]) {
-        self.name(b'u', name);
+    pub(super) fn add_unsaved(&mut self, name: &[u8]) {
+        self.add_name(b'u', name);
     }
 
     pub(super) fn finish(self) -> Vec<u8> {
         self.0
     }
 
-    fn name(&mut self, tag: u8, name: &[u8]) {
+    fn add_name(&mut self, tag: u8, name: &[u8]) {
         self.0.push(tag);
         put_bytes(&mut self.0, name);
     }
@@ -201,7 +205,7 @@ mod tests {
     fn names_that_lead_elsewhere_are_refused() {
         for name in ["", ".", "..", "a/b", "/etc", "a\0", ".git"] {
             let mut encoder = Encoder::new(1);
-            encoder.unsaved(name.as_bytes());
+            encoder.add_unsaved(name.as_bytes());
             assert_eq!(Tree::decode(&encoder.finish()), None, "{name:?}");
         }
     }

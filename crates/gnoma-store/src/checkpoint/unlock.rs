@@ -25,7 +25,7 @@ pub(super) struct Unlocked {
 }
 
 /// Opens a folder that can be listed and entered.
-pub(super) fn enter(parent: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Errno> {
+pub(super) fn open_folder(parent: &OwnedFd, name: &[u8]) -> Result<OwnedFd, Errno> {
     let folder = openat(parent, name, FOLDER_FLAGS, Mode::empty())?;
     // Reading its names is one permission, reaching what they stand for another.
     openat(&folder, ".", FOLDER_FLAGS, Mode::empty())?;
@@ -41,7 +41,7 @@ pub(super) fn set_mode(parent: &OwnedFd, name: &[u8], mode: u32) -> Result<(), E
 
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let place = openat(parent, name, flags, Mode::empty())?;
-    if super::stamp::kind(&fstat(&place)?).is_symlink() {
+    if super::stamp::file_type(&fstat(&place)?).is_symlink() {
         return Err(Errno::LOOP);
     }
     let path = format!("/proc/self/fd/{}", place.as_raw_fd());

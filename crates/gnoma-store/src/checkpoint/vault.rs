@@ -13,7 +13,7 @@ use super::{
     lock::{self, Held},
     objects::Objects,
     options::Options,
-    places::{Places, make_folder, own_folder, replace},
+    places::{Places, make_folder, own_folder, replace_file},
     seal::Seal,
 };
 
@@ -46,10 +46,10 @@ impl Vault {
     /// The folder cannot be created or read, does not belong to the person, or was written by a newer version.
     pub fn open(folder: &Path, options: Options) -> Result<Self, Error> {
         make_folder(folder)?;
-        let folder = folder.canonicalize().at("open", folder)?;
+        let folder = folder.canonicalize().io_context("open", folder)?;
         own_folder(&folder)?;
         let places = Places::create(&folder)?;
-        let format = places.format();
+        let format = places.format_path();
         match fs::read(&format) {
             Ok(known) if known == FORMAT.as_bytes() => {}
             Ok(other) if other.starts_with(b"gnoma checkpoints ") => {
@@ -57,9 +57,9 @@ impl Vault {
             }
             // Absent, or torn by a power failure.
             _ => {
-                replace(&places, &format, FORMAT.as_bytes(), options.durable)?;
+                replace_file(&places, &format, FORMAT.as_bytes(), options.durable)?;
                 // In a new one there is nothing to tidy.
-                replace(&places, &places.tidied(), b"", false)?;
+                replace_file(&places, &places.last_prune_path(), b"", false)?;
             }
         }
         let generation = Mutex::new(read_generation(&places));
@@ -70,9 +70,9 @@ impl Vault {
     }
 
     /// Keeps others from deleting, and learns what they deleted before.
-    pub(super) fn session(&self) -> Result<Session, Error> {
+    pub(super) fn begin_session(&self) -> Result<Session, Error> {
         let places = &self.0.objects.places;
-        let held = lock::shared(&places.lock())?;
+        let held = lock::lock_shared(&places.lock_path())?;
         let generation = read_generation(places);
         let mut seen = self.0.generation.lock();
         if *seen != generation {
@@ -84,8 +84,8 @@ impl Vault {
 
     /// The folders of all workspaces.
     pub(super) fn workspace_folders(&self) -> Result<Vec<PathBuf>, Error> {
-        let all = self.0.objects.places.workspaces();
-        Ok(super::objects::names(&all)?.into_iter().map(|name| all.join(name)).collect())
+        let all = self.0.objects.places.workspaces_folder();
+        Ok(super::objects::list_names(&all)?.into_iter().map(|name| all.join(name)).collect())
     }
 }
 
@@ -94,7 +94,7 @@ pub(super) const SNAPSHOTS: &str = "snapshots";
 
 /// Before the first deletion it is empty.
 fn read_generation(places: &Places) -> Vec<u8> {
-    fs::read(places.generation()).unwrap_or_default()
+    fs::read(places.generation_path()).unwrap_or_default()
 }
 
 /// The size of a vault, as far as this process knows.
@@ -114,6 +114,6 @@ impl Size {
 }
 
 /// The lock of a workspace's folder that whoever keeps it shares, and whoever forgets has alone.
-pub(super) fn seat(folder: &Path) -> PathBuf {
+pub(super) fn in_use_path(folder: &Path) -> PathBuf {
     folder.join("in-use")
 }

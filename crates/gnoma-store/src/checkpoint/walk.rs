@@ -22,12 +22,12 @@ use super::{
     options::Limits,
     places::now_ns,
     rules::{Frame, OuterRules, RULES_NAME, is_marked, is_rebuilt},
-    save::{Saved, save},
+    save::{Saved, save_contents},
     skipped::Why,
-    stamp::{Stamp, kind},
+    stamp::{Stamp, file_type},
     state::{Entry, FileNode, Folder, Node, Spare, Touched, push_name},
     tree::{is_foreign, is_unfinished},
-    unlock::{OWNER_ALL, OWNER_READ, Unlocked, enter, set_mode},
+    unlock::{OWNER_ALL, OWNER_READ, Unlocked, open_folder, set_mode},
     watch::Watcher,
     write::Batch,
 };
@@ -63,12 +63,17 @@ pub(super) struct Walk<'a> {
 impl Walk<'_> {
     /// Brings `folder` up to date with what is opened as `fd`.
     pub(super) fn run(&self, fd: &OwnedFd, folder: &mut Folder) -> Result<(), Error> {
-        self.folder(&Frame::new(None, self.outer, fd, b""), 0, folder).map(|_| ())
+        self.walk_folder(&Frame::new(None, self.outer, fd, b""), 0, folder).map(|_| ())
     }
 
     /// Gives whether the folder's tree may be another one.
-    fn folder(&self, frame: &Frame<'_>, depth: u32, folder: &mut Folder) -> Result<bool, Error> {
-        let newly_watched = self.watch(frame, folder);
+    fn walk_folder(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        folder: &mut Folder,
+    ) -> Result<bool, Error> {
+        let newly_watched = self.watch_folder(frame, folder);
         let mut changed = folder.tree.is_none() || self.is_lost(folder.tree.as_ref());
         if self.is_full
             || changed
@@ -76,24 +81,25 @@ impl Walk<'_> {
             || folder.touched == Touched::Here
             || folder.has_linked_files()
         {
-            changed |= self.look(frame, depth, folder)?;
+            changed |= self.scan_entries(frame, depth, folder)?;
         }
         if changed {
             folder.tree = None;
         }
-        changed |= self.descend(frame, depth, folder)?;
+        changed |= self.walk_subfolders(frame, depth, folder)?;
         if self.cancel.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
         folder.touched = Touched::No;
-        folder.count();
+        folder.recount_entries();
         if changed {
-            folder.tree = folder.encode().map(|bytes| self.batch.put(&bytes)).transpose()?;
+            folder.tree =
+                folder.encode_tree().map(|bytes| self.batch.store_bytes(&bytes)).transpose()?;
         }
         Ok(changed)
     }
 
-    fn watch(&self, frame: &Frame<'_>, folder: &mut Folder) -> bool {
+    fn watch_folder(&self, frame: &Frame<'_>, folder: &mut Folder) -> bool {
         let Some(watcher) = self.watcher.filter(|watcher| !watcher.is_broken()) else {
             return false;
         };
@@ -109,10 +115,15 @@ impl Walk<'_> {
     }
 
     /// Compares each entry with what is known.
-    fn look(&self, frame: &Frame<'_>, depth: u32, folder: &mut Folder) -> Result<bool, Error> {
+    fn scan_entries(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        folder: &mut Folder,
+    ) -> Result<bool, Error> {
         let begun_ns = now_ns();
-        let stat = fstat(frame.folder).at("read", &self.path(frame, b""))?;
-        let stamp = Stamp::of(&stat);
+        let stat = fstat(frame.folder).io_context("read", &self.absolute_path(frame, b""))?;
+        let stamp = Stamp::from_stat(&stat);
         let names_hold =
             folder.tree.is_some() && !folder.is_racy && stamp.same_contents(&folder.stamp);
         let mut changed = stamp.mode != folder.stamp.mode;
@@ -122,13 +133,14 @@ impl Walk<'_> {
         let met: Vec<(Box<[u8]>, Option<Node>)> = if names_hold {
             old.into_iter().map(|entry| (entry.name, Some(entry.node))).collect()
         } else {
-            let names = list(frame.folder).at("list", &self.path(frame, b""))?;
+            let names =
+                list_names(frame.folder).io_context("list", &self.absolute_path(frame, b""))?;
             changed |= self.is_any_gone(&old, &names);
-            merge(old, names)
+            pair_names(old, names)
         };
         folder.entries.reserve_exact(met.len());
         for (name, known) in met {
-            let (node, differs) = self.entry(frame, depth, &name, known)?;
+            let (node, differs) = self.scan_entry(frame, depth, &name, known)?;
             if differs && name.as_ref() == RULES_NAME {
                 self.needs_full.store(true, Ordering::Relaxed);
             }
@@ -152,7 +164,7 @@ impl Walk<'_> {
     }
 
     /// Returns what stands behind `name` now, and whether that differs from what was known.
-    fn entry(
+    fn scan_entry(
         &self,
         frame: &Frame<'_>,
         depth: u32,
@@ -165,22 +177,22 @@ impl Walk<'_> {
         let stat = match statat(frame.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok((None, known.is_some())),
-            Err(_) => return Ok(unsaved(known.as_ref(), Why::Unreadable)),
+            Err(_) => return Ok(unsaved_node(known.as_ref(), Why::Unreadable)),
         };
-        let stamp = Stamp::of(&stat);
-        match kind(&stat) {
-            FileType::RegularFile => self.file(frame, name, stamp, known),
-            FileType::Symlink => Ok(link(frame, name, known.as_ref())),
-            FileType::Directory => Ok(self.subfolder(frame, depth, name, stamp, known)),
+        let stamp = Stamp::from_stat(&stat);
+        match file_type(&stat) {
+            FileType::RegularFile => self.scan_file(frame, name, stamp, known),
+            FileType::Symlink => Ok(scan_link(frame, name, known.as_ref())),
+            FileType::Directory => Ok(self.scan_subfolder(frame, depth, name, stamp, known)),
             FileType::Fifo
             | FileType::Socket
             | FileType::CharacterDevice
             | FileType::BlockDevice
-            | FileType::Unknown => Ok(unsaved(known.as_ref(), Why::Special)),
+            | FileType::Unknown => Ok(unsaved_node(known.as_ref(), Why::Special)),
         }
     }
 
-    fn file(
+    fn scan_file(
         &self,
         frame: &Frame<'_>,
         name: &[u8],
@@ -188,12 +200,12 @@ impl Walk<'_> {
         known: Option<Node>,
     ) -> Result<(Option<Node>, bool), Error> {
         if stamp.size > self.limits.file_bytes {
-            return Ok(unsaved(known.as_ref(), Why::TooLarge));
+            return Ok(unsaved_node(known.as_ref(), Why::TooLarge));
         }
         if stamp.size > self.limits.ignored_file_bytes
-            && frame.ignores(&below(frame.path, name), false)
+            && frame.ignores(&child_path(frame.path, name), false)
         {
-            return Ok(unsaved(known.as_ref(), Why::Ignored));
+            return Ok(unsaved_node(known.as_ref(), Why::Ignored));
         }
         let old = match known {
             Some(Node::File(old)) => Some(old),
@@ -205,7 +217,7 @@ impl Walk<'_> {
         if stamp.links > 1 && old.as_ref().is_none_or(|old| old.stamp.links < 2) {
             self.needs_full.store(true, Ordering::Relaxed);
         }
-        Ok(match self.save(frame, name, &stamp)? {
+        Ok(match self.save_file(frame, name, &stamp)? {
             Saved::File(new) => {
                 let same = old.as_ref().is_some_and(|old| {
                     (old.hash, old.stamp.mode, old.size) == (new.hash, new.stamp.mode, new.size)
@@ -218,8 +230,8 @@ impl Walk<'_> {
     }
 
     /// Stores a file, also one that is closed to its owner where that is wanted.
-    fn save(&self, frame: &Frame<'_>, name: &[u8], stamp: &Stamp) -> Result<Saved, Error> {
-        let save = || save(self.batch, frame.folder, name, self.limits.file_bytes);
+    fn save_file(&self, frame: &Frame<'_>, name: &[u8], stamp: &Stamp) -> Result<Saved, Error> {
+        let save = || save_contents(self.batch, frame.folder, name, self.limits.file_bytes);
         let saved = save()?;
         let is_closed = matches!(saved, Saved::Unsaved(Why::Unreadable))
             && self.unlocked.is_some()
@@ -233,7 +245,7 @@ impl Walk<'_> {
         let Saved::File(file) = saved else { return Ok(saved) };
         let now = statat(frame.folder, name, AtFlags::SYMLINK_NOFOLLOW);
         Ok(now.map_or(Saved::Gone, |stat| {
-            Saved::File(FileNode { stamp: Stamp::of(&stat), is_racy: true, ..file })
+            Saved::File(FileNode { stamp: Stamp::from_stat(&stat), is_racy: true, ..file })
         }))
     }
 
@@ -241,7 +253,7 @@ impl Walk<'_> {
         old.stamp == *stamp && !old.is_racy && !self.is_lost(Some(&old.hash))
     }
 
-    fn subfolder(
+    fn scan_subfolder(
         &self,
         frame: &Frame<'_>,
         depth: u32,
@@ -253,15 +265,15 @@ impl Walk<'_> {
             return (None, known.is_some());
         }
         if stamp.device != self.device {
-            return unsaved(known.as_ref(), Why::Mounted);
+            return unsaved_node(known.as_ref(), Why::Mounted);
         }
         if depth >= MAX_DEPTH {
-            return unsaved(known.as_ref(), Why::TooDeep);
+            return unsaved_node(known.as_ref(), Why::TooDeep);
         }
         let is_left_out =
-            || frame.ignores(&below(frame.path, name), true) || is_marked(frame.folder, name);
+            || frame.ignores(&child_path(frame.path, name), true) || is_marked(frame.folder, name);
         if is_rebuilt(name) && is_left_out() {
-            return unsaved(known.as_ref(), Why::Rebuilt);
+            return unsaved_node(known.as_ref(), Why::Rebuilt);
         }
         match known {
             Some(Node::Folder(mut old))
@@ -279,13 +291,18 @@ impl Walk<'_> {
         }
     }
 
-    fn descend(&self, frame: &Frame<'_>, depth: u32, folder: &mut Folder) -> Result<bool, Error> {
+    fn walk_subfolders(
+        &self,
+        frame: &Frame<'_>,
+        depth: u32,
+        folder: &mut Folder,
+    ) -> Result<bool, Error> {
         let mut due: Vec<&mut Entry> =
             folder.entries.iter_mut().filter(|entry| self.is_due(&entry.node)).collect();
         if due.is_empty() {
             return Ok(false);
         }
-        let changed = self.share(frame, depth, &mut due)?;
+        let changed = self.walk_children(frame, depth, &mut due)?;
         if changed {
             folder.tree = None;
         }
@@ -304,7 +321,7 @@ impl Walk<'_> {
             || below.totals.linked > 0
     }
 
-    fn share(
+    fn walk_children(
         &self,
         frame: &Frame<'_>,
         depth: u32,
@@ -312,18 +329,18 @@ impl Walk<'_> {
     ) -> Result<bool, Error> {
         let mut changed = false;
         while !due.is_empty() {
-            if due.len() > 1 && depth <= MAX_FORK_DEPTH && self.spare.take() {
+            if due.len() > 1 && depth <= MAX_FORK_DEPTH && self.spare.try_take() {
                 let half = due.len() / 2;
-                return Ok(changed | self.fork(frame, depth, due.split_at_mut(half))?);
+                return Ok(changed | self.walk_in_parallel(frame, depth, due.split_at_mut(half))?);
             }
             let Some((first, rest)) = due.split_first_mut() else { break };
-            changed |= self.child(frame, depth, first)?;
+            changed |= self.walk_child(frame, depth, first)?;
             due = rest;
         }
         Ok(changed)
     }
 
-    fn fork(
+    fn walk_in_parallel(
         &self,
         frame: &Frame<'_>,
         depth: u32,
@@ -331,12 +348,12 @@ impl Walk<'_> {
     ) -> Result<bool, Error> {
         std::thread::scope(|scope| {
             let helper = std::thread::Builder::new().spawn_scoped(scope, || {
-                let done = self.share(frame, depth, far);
+                let done = self.walk_children(frame, depth, far);
                 self.spare.give_back();
                 done
             });
-            let near = self.share(frame, depth, near);
-            let far = match helper.at("start a thread for", self.root)?.join() {
+            let near = self.walk_children(frame, depth, near);
+            let far = match helper.io_context("start a thread for", self.root)?.join() {
                 Ok(far) => far,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
@@ -344,14 +361,14 @@ impl Walk<'_> {
         })
     }
 
-    fn child(&self, parent: &Frame<'_>, depth: u32, entry: &mut Entry) -> Result<bool, Error> {
+    fn walk_child(&self, parent: &Frame<'_>, depth: u32, entry: &mut Entry) -> Result<bool, Error> {
         let Node::Folder(folder) = &mut entry.node else { return Ok(false) };
-        let path = below(parent.path, &entry.name);
+        let path = child_path(parent.path, &entry.name);
         let mode = folder.stamp.mode;
-        match self.enter(parent, &entry.name, &path, mode) {
+        match self.enter_folder(parent, &entry.name, &path, mode) {
             Ok(fd) => {
                 let frame = Frame::new(Some(parent), self.outer, &fd, &path);
-                let changed = self.folder(&frame, depth + 1, folder)?;
+                let changed = self.walk_folder(&frame, depth + 1, folder)?;
                 if self.unlocked.is_some() {
                     // What is to be kept is the mode it had before it was opened up.
                     folder.stamp.mode = mode;
@@ -363,7 +380,7 @@ impl Walk<'_> {
                 Ok(true)
             }
             Err(refused @ (Errno::MFILE | Errno::NFILE | Errno::NOMEM)) => {
-                Err(refused).at("open", &self.path(parent, &entry.name))
+                Err(refused).io_context("open", &self.absolute_path(parent, &entry.name))
             }
             Err(_) => {
                 entry.node = Node::Unsaved(Why::Unreadable);
@@ -372,41 +389,41 @@ impl Walk<'_> {
         }
     }
 
-    fn enter(
+    fn enter_folder(
         &self,
         parent: &Frame<'_>,
         name: &[u8],
         path: &[u8],
         mode: u32,
     ) -> Result<OwnedFd, Errno> {
-        let entered = enter(parent.folder, name);
+        let entered = open_folder(parent.folder, name);
         if let (Err(Errno::ACCESS), Some(unlocked)) = (&entered, self.unlocked) {
             set_mode(parent.folder, name, mode | OWNER_ALL)?;
             unlocked.lock().push(Unlocked { path: path.to_vec(), mode });
-            return enter(parent.folder, name);
+            return open_folder(parent.folder, name);
         }
         entered
     }
 
-    fn path(&self, frame: &Frame<'_>, name: &[u8]) -> PathBuf {
+    fn absolute_path(&self, frame: &Frame<'_>, name: &[u8]) -> PathBuf {
         use std::{ffi::OsStr, os::unix::ffi::OsStrExt};
         self.root.join(OsStr::from_bytes(frame.path)).join(OsStr::from_bytes(name))
     }
 }
 
-fn below(path: &[u8], name: &[u8]) -> Vec<u8> {
+fn child_path(path: &[u8], name: &[u8]) -> Vec<u8> {
     let mut path = path.to_vec();
     push_name(&mut path, name);
     path
 }
 
-fn unsaved(known: Option<&Node>, why: Why) -> (Option<Node>, bool) {
+fn unsaved_node(known: Option<&Node>, why: Why) -> (Option<Node>, bool) {
     (Some(Node::Unsaved(why)), !matches!(known, Some(Node::Unsaved(_))))
 }
 
 /// Always read: a link made again within one tick of the clock can have the stamp of the old one,
 /// and its other names change its stamp unheard.
-fn link(frame: &Frame<'_>, name: &[u8], known: Option<&Node>) -> (Option<Node>, bool) {
+fn scan_link(frame: &Frame<'_>, name: &[u8], known: Option<&Node>) -> (Option<Node>, bool) {
     match readlinkat(frame.folder, name, Vec::new()) {
         Ok(target) => {
             let target = target.into_bytes().into_boxed_slice();
@@ -418,7 +435,7 @@ fn link(frame: &Frame<'_>, name: &[u8], known: Option<&Node>) -> (Option<Node>, 
 }
 
 /// The names in a folder that are ours to keep, in byte order.
-pub(super) fn list(folder: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
+pub(super) fn list_names(folder: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
     let mut names = Vec::new();
     for entry in Dir::read_from(folder)? {
         let entry = entry?;
@@ -427,12 +444,12 @@ pub(super) fn list(folder: &OwnedFd) -> Result<Vec<Box<[u8]>>, Errno> {
             names.push(Box::from(name));
         }
     }
-    gnoma_core::sort::sort(&mut names);
+    gnoma_core::sort::sort_items(&mut names);
     Ok(names)
 }
 
 /// Puts to each name what was known of it. Both come in byte order.
-fn merge(old: Vec<Entry>, names: Vec<Box<[u8]>>) -> Vec<(Box<[u8]>, Option<Node>)> {
+fn pair_names(old: Vec<Entry>, names: Vec<Box<[u8]>>) -> Vec<(Box<[u8]>, Option<Node>)> {
     let mut old = old.into_iter().peekable();
     names
         .into_iter()

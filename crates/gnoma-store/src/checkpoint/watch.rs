@@ -30,7 +30,7 @@ impl Watcher {
         true
     }
 
-    pub(super) fn drain(&self, _root: &mut Folder) -> bool {
+    pub(super) fn mark_changes(&self, _root: &mut Folder) -> bool {
         false
     }
 }
@@ -120,7 +120,7 @@ mod linux {
         }
 
         /// Marks what changed since the last call. `false` when something was missed.
-        pub(in super::super) fn drain(&self, root: &mut Folder) -> bool {
+        pub(in super::super) fn mark_changes(&self, root: &mut Folder) -> bool {
             let mut buffer = [MaybeUninit::uninit(); BUFFER_BYTES];
             let mut reader = inotify::Reader::new(&self.queue, &mut buffer);
             let mut paths = self.paths.lock();
@@ -142,7 +142,7 @@ mod linux {
                 }
                 let lost = event.events().contains(inotify::ReadFlags::IGNORED);
                 if let Some(path) = paths.get(&event.wd()) {
-                    root.touch(path, lost);
+                    root.mark_touched(path, lost);
                 }
                 if lost {
                     paths.remove(&event.wd());

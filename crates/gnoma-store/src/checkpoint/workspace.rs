@@ -19,14 +19,14 @@ use gnoma_core::sync::Mutex;
 use rustix::fs::{CWD, Mode, fstat, openat};
 
 use super::{
-    compare::compare,
+    compare::compare_trees,
     error::{At, Error},
     folder::FOLDER_FLAGS,
     hash::Hash,
     links::Links,
     lock::{self, Held},
     made::Made,
-    places::{now_ns, own_folder, replace},
+    places::{now_ns, own_folder, replace_file},
     record::{self, MAX_NAMED_SKIPPED, Snapshot, clip_label},
     rules::OuterRules,
     skipped::{Skipped, Why},
@@ -35,7 +35,7 @@ use super::{
     state::{Folder, Node, Spare},
     state_file,
     unlock::Unlocked,
-    vault::{SNAPSHOTS, Session, Vault, seat},
+    vault::{SNAPSHOTS, Session, Vault, in_use_path},
     walk::Walk,
     watch::Watcher,
     write::Batch,
@@ -102,16 +102,16 @@ impl Vault {
     /// # Errors
     ///
     /// `root` is no readable folder, or the vault cannot be written.
-    pub fn workspace(&self, root: &Path) -> Result<Workspace, Error> {
-        let root = root.canonicalize().at("open", root)?;
-        let name = Hash::of(root.as_os_str().as_bytes()).to_string();
-        let folder = self.0.objects.places.workspaces().join(name);
+    pub fn open_workspace(&self, root: &Path) -> Result<Workspace, Error> {
+        let root = root.canonicalize().io_context("open", root)?;
+        let name = Hash::of_bytes(root.as_os_str().as_bytes()).to_string();
+        let folder = self.0.objects.places.workspaces_folder().join(name);
         own_folder(&folder)?;
         own_folder(&folder.join(SNAPSHOTS))?;
         let about = folder.join("root");
         if !about.exists() {
             let places = &self.0.objects.places;
-            replace(places, &about, root.as_os_str().as_bytes(), false)?;
+            replace_file(places, &about, root.as_os_str().as_bytes(), false)?;
         }
         Ok(Workspace::new(self.clone(), root, folder))
     }
@@ -127,9 +127,9 @@ impl Workspace {
     ///
     /// # Errors
     ///
-    /// As [`Vault::workspace`].
-    pub fn beside(&self, root: &Path) -> Result<Self, Error> {
-        self.vault.workspace(root)
+    /// As [`Vault::open_workspace`].
+    pub fn open_sibling(&self, root: &Path) -> Result<Self, Error> {
+        self.vault.open_workspace(root)
     }
 
     /// The folder that is kept.
@@ -151,13 +151,13 @@ impl Workspace {
     }
 
     /// Reports whether a snapshot belongs to the session.
-    pub(super) fn owns(&self, snapshot: &Snapshot) -> bool {
+    pub(super) fn owns_snapshot(&self, snapshot: &Snapshot) -> bool {
         self.session().is_none_or(|session| snapshot.session.as_deref() == Some(&*session))
     }
 
     /// From now on the folder's snapshots are in use: other processes forget none of them.
     pub(super) fn take_seat(&self) -> Result<(), Error> {
-        let held = lock::shared(&seat(&self.folder))?;
+        let held = lock::lock_shared(&in_use_path(&self.folder))?;
         *self.seat.lock() = Some(held);
         Ok(())
     }
@@ -168,9 +168,9 @@ impl Workspace {
     /// # Errors
     ///
     /// [`Error::Cancelled`], or the vault cannot be written.
-    pub fn baseline(&self, cancel: &AtomicBool) -> Result<(), Error> {
+    pub fn scan_baseline(&self, cancel: &AtomicBool) -> Result<(), Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         self.scan(&mut state, &session, cancel).map(|_| ())
     }
 
@@ -182,17 +182,21 @@ impl Workspace {
     /// # Errors
     ///
     /// The workspace cannot be opened or the vault not be written. Nothing is lost then.
-    pub fn snapshot(&self, label: &str) -> Result<Snapshot, Error> {
+    pub fn take_snapshot(&self, label: &str) -> Result<Snapshot, Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         let scanned = self.scan(&mut state, &session, &AtomicBool::new(false))?;
-        self.record(&mut state, label, Made::Asked, scanned)
+        self.record_snapshot(&mut state, label, Made::Asked, scanned)
     }
 
     /// As [`snapshot`](Self::snapshot), but a state the session has kept just before keeps its name.
-    pub(super) fn keep(&self, label: &str, cancel: &AtomicBool) -> Result<SnapshotId, Error> {
+    pub(super) fn save_snapshot(
+        &self,
+        label: &str,
+        cancel: &AtomicBool,
+    ) -> Result<SnapshotId, Error> {
         let mut state = self.state.lock();
-        let session = self.vault.session()?;
+        let session = self.vault.begin_session()?;
         let scanned = self.scan(&mut state, &session, cancel)?;
         self.find_newest(&mut state)?;
         let is_kept = |newest: &&Snapshot| {
@@ -204,7 +208,7 @@ impl Workspace {
         if let Some(newest) = state.newest.as_ref().filter(is_kept) {
             return Ok(newest.id.clone());
         }
-        Ok(self.record(&mut state, label, Made::Asked, scanned)?.id)
+        Ok(self.record_snapshot(&mut state, label, Made::Asked, scanned)?.id)
     }
 
     /// All snapshots, oldest first.
@@ -213,7 +217,7 @@ impl Workspace {
     ///
     /// The vault cannot be read.
     pub fn snapshots(&self) -> Result<Vec<SnapshotId>, Error> {
-        record::list(&self.records())
+        record::list_ids(&self.records_folder())
     }
 
     /// Returns what is known of one snapshot.
@@ -222,7 +226,7 @@ impl Workspace {
     ///
     /// [`Error::Unknown`], or the vault cannot be read.
     pub fn get(&self, id: &SnapshotId) -> Result<Snapshot, Error> {
-        Snapshot::read(&self.records(), id)
+        Snapshot::read(&self.records_folder(), id)
     }
 
     /// Reports whether changes are heard of instead of looked for.
@@ -231,13 +235,13 @@ impl Workspace {
         self.state.lock().watcher.as_ref().is_some_and(|watcher| !watcher.is_broken())
     }
 
-    pub(super) fn records(&self) -> PathBuf {
+    pub(super) fn records_folder(&self) -> PathBuf {
         self.folder.join(SNAPSHOTS)
     }
 
     /// Opens the workspace's folder again: it may have been replaced.
     pub(super) fn open_root(&self) -> Result<OwnedFd, Error> {
-        openat(CWD, &self.root, FOLDER_FLAGS, Mode::empty()).at("open", &self.root)
+        openat(CWD, &self.root, FOLDER_FLAGS, Mode::empty()).io_context("open", &self.root)
     }
 
     /// Brings what is known up to date and stores what is new.
@@ -269,7 +273,7 @@ impl Workspace {
         manner: Manner<'_>,
     ) -> Result<Scanned, Error> {
         let root = self.open_root()?;
-        let mut is_full = self.prepare(state, session, &root);
+        let mut is_full = self.prepare_walk(state, session, &root);
         // What was closed is not watched.
         is_full |= manner.unlocked.is_some() && state.known.totals.noted > 0;
         let begun = Instant::now();
@@ -294,7 +298,7 @@ impl Workspace {
     }
 
     /// Prepares a walk and reports whether it must look at everything.
-    fn prepare(&self, state: &mut WorkspaceState, session: &Session, root: &OwnedFd) -> bool {
+    fn prepare_walk(&self, state: &mut WorkspaceState, session: &Session, root: &OwnedFd) -> bool {
         let mut is_full = state.is_doubtful;
         if state.generation != session.generation {
             state.generation.clone_from(&session.generation);
@@ -304,7 +308,7 @@ impl Workspace {
         if !state.is_loaded {
             state.is_loaded = true;
             state.is_doubtful = true;
-            state.known = state_file::read(&self.vault.0.objects.seal, &self.state_path())
+            state.known = state_file::read_state(&self.vault.0.objects.seal, &self.state_path())
                 .unwrap_or_default();
             if self.vault.0.options.watch {
                 state.watcher = Watcher::start(root);
@@ -312,14 +316,14 @@ impl Workspace {
             is_full = true;
         }
         let replaced = fstat(root).is_ok_and(|stat| {
-            let (now, then) = (Stamp::of(&stat), state.known.stamp);
+            let (now, then) = (Stamp::from_stat(&stat), state.known.stamp);
             (now.device, now.inode) != (then.device, then.inode)
         });
         if replaced {
             state.known = Folder::default();
         }
         let heard = match &state.watcher {
-            Some(watcher) if !watcher.is_broken() => watcher.drain(&mut state.known),
+            Some(watcher) if !watcher.is_broken() => watcher.mark_changes(&mut state.known),
             _ => false,
         };
         if state.watcher.as_ref().is_some_and(Watcher::is_broken) {
@@ -342,7 +346,7 @@ impl Workspace {
         let batch = Batch::new(&inner.objects, inner.options.durable);
         let outer = OuterRules::read(&self.root, inner.options.excludes.as_deref());
         let vault = std::fs::metadata(inner.objects.places.root())
-            .at("read", inner.objects.places.root())?;
+            .io_context("read", inner.objects.places.root())?;
         let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
         let walk = Walk {
             batch: &batch,
@@ -352,7 +356,7 @@ impl Workspace {
             watcher: state.watcher.as_ref(),
             cancel: manner.cancel,
             root: &self.root,
-            device: Stamp::of(&fstat(root).at("read", &self.root)?).device,
+            device: Stamp::from_stat(&fstat(root).io_context("read", &self.root)?).device,
             vault: (vault.dev(), vault.ino()),
             spare: Spare::new(threads.saturating_sub(1) as u32),
             is_full,
@@ -363,8 +367,8 @@ impl Workspace {
         let walked = walk.run(root, &mut state.known);
         let needs_full = walk.needs_full.load(Ordering::Relaxed);
         let links = walked.and_then(|()| {
-            let links = Links::of(&state.known);
-            (!links.0.is_empty()).then(|| batch.put(&links.encode())).transpose()
+            let links = Links::from_folder(&state.known);
+            (!links.0.is_empty()).then(|| batch.store_bytes(&links.encode())).transpose()
         });
         // Also after a cancelled walk: what was read is known and must be found.
         let added_bytes = batch.finish()?;
@@ -376,18 +380,18 @@ impl Workspace {
     }
 
     /// Names a scanned state.
-    pub(super) fn record(
+    pub(super) fn record_snapshot(
         &self,
         state: &mut WorkspaceState,
         label: &str,
         made: Made,
         scanned: Scanned,
     ) -> Result<Snapshot, Error> {
-        let records = self.records();
+        let records = self.records_folder();
         let last = self.find_newest(state)?;
         let last_tree = state.newest.as_ref().map(|newest| newest.tree);
         let changed = self.count_changes(last_tree, scanned.tree)?;
-        let (skipped, skipped_count) = skipped(&state.known);
+        let (skipped, skipped_count) = list_skipped(&state.known);
         let mut snapshot = Snapshot {
             id: SnapshotId::next(now_ns(), last.as_ref(), &super::places::unique_name()),
             label: clip_label(label),
@@ -431,7 +435,7 @@ impl Workspace {
         let readable = ids.iter().rev().filter_map(|id| self.get(id).ok());
         let mut readable = readable.filter(|snapshot| snapshot.made.is_state()).peekable();
         let newest = readable.peek().cloned();
-        Ok(readable.find(|snapshot| self.owns(snapshot)).or(newest))
+        Ok(readable.find(|snapshot| self.owns_snapshot(snapshot)).or(newest))
     }
 
     fn count_changes(&self, before: Option<Hash>, after: Hash) -> Result<usize, Error> {
@@ -440,11 +444,11 @@ impl Workspace {
             objects.find_new_packs()?;
         }
         let mut count = 0;
-        let counted = compare(objects, before, Some(after), &mut |_, _, _| count += 1);
+        let counted = compare_trees(objects, before, Some(after), &mut |_, _, _| count += 1);
         if counted.is_err() {
             // The older one is damaged or was deleted by another process: everything is new.
             count = 0;
-            compare(objects, None, Some(after), &mut |_, _, _| count += 1)?;
+            compare_trees(objects, None, Some(after), &mut |_, _, _| count += 1)?;
         }
         Ok(count)
     }
@@ -455,7 +459,7 @@ impl Workspace {
 
     pub(super) fn write_state(&self, state: &mut WorkspaceState) {
         // Losing it costs time only.
-        let written = state_file::write(
+        let written = state_file::write_state(
             &self.vault.0.objects.places,
             &self.vault.0.objects.seal,
             &self.state_path(),
@@ -476,7 +480,7 @@ impl Drop for Workspace {
     }
 }
 
-fn skipped(root: &Folder) -> (Vec<Skipped>, usize) {
+fn list_skipped(root: &Folder) -> (Vec<Skipped>, usize) {
     let (mut named, mut count) = (Vec::new(), 0);
     root.visit_noted(&mut Vec::new(), &mut |path, node| {
         let why = match node {

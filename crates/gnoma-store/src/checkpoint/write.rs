@@ -49,8 +49,8 @@ impl<'a> Batch<'a> {
     }
 
     /// Stores bytes, unless they are stored already.
-    pub(super) fn put(&self, plain: &[u8]) -> Result<Hash, Error> {
-        let hash = Hash::of(plain);
+    pub(super) fn store_bytes(&self, plain: &[u8]) -> Result<Hash, Error> {
+        let hash = Hash::of_bytes(plain);
         if self.is_stored(&hash) {
             return Ok(hash);
         }
@@ -81,7 +81,7 @@ impl<'a> Batch<'a> {
         pack.push(hash, stored, plain, is_compressed)?;
         open.stored_bytes += stored.len() as u64;
         if pack.len() >= MAX_PACK_BYTES {
-            self.close(pack)?;
+            self.close_pack(pack)?;
         } else {
             open.pack = Some(pack);
         }
@@ -93,15 +93,15 @@ impl<'a> Batch<'a> {
         let unfinished = Unfinished::create(&self.objects.places)?;
         let path = unfinished.path().to_owned();
         let mut head = vec![0; CHUNK_BYTES];
-        let count = read_full(&mut file, &mut head).at("read", &path)?;
+        let count = read_full(&mut file, &mut head).io_context("read", &path)?;
         head.truncate(count);
         let is_compressed = self.compress(&head).is_some();
         let mut rest = head.as_slice().chain(&mut file).take(limit);
         let (hash, length) = if is_compressed {
-            let mut packed =
-                zstd::stream::write::Encoder::new(unfinished.file(), LEVEL).at("write", &path)?;
+            let mut packed = zstd::stream::write::Encoder::new(unfinished.file(), LEVEL)
+                .io_context("write", &path)?;
             let written = hash_through(&mut rest, &mut packed, &path)?;
-            packed.finish().at("write", &path)?;
+            packed.finish().io_context("write", &path)?;
             written
         } else {
             hash_through(&mut rest, &mut unfinished.file(), &path)?
@@ -133,14 +133,14 @@ impl<'a> Batch<'a> {
     pub(super) fn finish(self) -> Result<u64, Error> {
         let open = std::mem::take(&mut *self.open.lock());
         if let Some(pack) = open.pack {
-            self.close(pack)?;
+            self.close_pack(pack)?;
         }
         let places = &self.objects.places;
         if self.sync && !open.hashes.is_empty() {
-            sync_folder(&places.packs())?;
+            sync_folder(&places.packs_folder())?;
         }
         if self.sync && open.has_large {
-            sync_folder(&places.loose())?;
+            sync_folder(&places.loose_folder())?;
         }
         Ok(open.stored_bytes)
     }
@@ -149,7 +149,7 @@ impl<'a> Batch<'a> {
         self.open.lock().hashes.contains(hash) || self.objects.contains(hash)
     }
 
-    fn close(&self, pack: PackWriter) -> Result<(), Error> {
+    fn close_pack(&self, pack: PackWriter) -> Result<(), Error> {
         let (name, index) = pack.finish(&self.objects.places, self.sync)?;
         self.objects.add_pack(name, index);
         Ok(())
@@ -164,7 +164,7 @@ impl<'a> Batch<'a> {
         if self.objects.contains(&hash) {
             return Ok(());
         }
-        let bytes = unfinished.file().metadata().at("read", unfinished.path())?.len();
+        let bytes = unfinished.file().metadata().io_context("read", unfinished.path())?.len();
         unfinished.finish(&self.objects.large_path(&hash, is_compressed), self.sync)?;
         self.objects.add_large(hash, is_compressed);
         let mut open = self.open.lock();
@@ -195,7 +195,7 @@ fn hash_through(
     path: &Path,
 ) -> Result<(Hash, u64), Error> {
     let mut hashing = Hashing { out: to, hasher: blake3::Hasher::new() };
-    let length = copy_chunks(from, &mut hashing).at("copy", path)?;
+    let length = copy_chunks(from, &mut hashing).io_context("copy", path)?;
     Ok((Hash(*hashing.hasher.finalize().as_bytes()), length))
 }
 

@@ -15,7 +15,7 @@ pub(super) enum Block<'a> {
 }
 
 /// Returns what is shown of a record; nothing of records that only programs need.
-pub(super) fn blocks(record: &Record) -> Vec<Block<'_>> {
+pub(super) fn record_blocks(record: &Record) -> Vec<Block<'_>> {
     match record {
         Record::Message(message) => message_blocks(message),
         Record::Routed { arm, why } => vec![Block::Note(format!("{arm}: {why}"))],
@@ -65,7 +65,7 @@ fn content_blocks<'a>(who: &'static str, content: &'a Content) -> Vec<Block<'a>>
             vec![Block::Verbatim { label: "reasoning".to_owned(), text: &thinking.text }]
         }
         Content::RedactedThinking(_) => vec![Block::Note("hidden reasoning".to_owned())],
-        Content::ToolCall(call) => vec![called(call)],
+        Content::ToolCall(call) => vec![call_block(call)],
         Content::ToolResult(result) => {
             let kind = if result.is_error { "error" } else { "result" };
             let label = format!("{kind} of {}", result.name);
@@ -74,7 +74,7 @@ fn content_blocks<'a>(who: &'static str, content: &'a Content) -> Vec<Block<'a>>
     }
 }
 
-fn called(call: &ToolCall) -> Block<'_> {
+fn call_block(call: &ToolCall) -> Block<'_> {
     Block::Verbatim { label: format!("call of {}", call.name), text: call.arguments.get() }
 }
 

@@ -18,43 +18,46 @@ overflow:auto;white-space:pre-wrap;overflow-wrap:anywhere}section{margin:1.5rem 
 .text{white-space:pre-wrap}.note{color:#666}img{max-width:100%}";
 
 /// The beginning of the page.
-pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
-    let title = escape(&facts.title);
+pub(super) fn render_head(facts: &SessionFacts, zone: TimeZone) -> String {
+    let title = escape_html(&facts.title);
     format!(
         "<!doctype html><html><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\
          <title>{title}</title><style>{STYLE}</style></head><body><main><h1>{title}</h1>\
          <p class=\"note\">Session {}, {}, {} messages, {} tokens</p>\n",
-        escape(facts.id.as_str()),
+        escape_html(facts.id.as_str()),
         time::minute_in(zone, facts.created_ms),
         facts.messages,
-        facts.usage.total(),
+        facts.usage.total_tokens(),
     )
 }
 
 /// Renders one block as HTML.
-pub(super) fn block(block: &Block<'_>) -> String {
+pub(super) fn render_block(block: &Block<'_>) -> String {
     match block {
         Block::Speech { who, text } => {
-            format!("<section><h2>{who}</h2><div class=\"text\">{}</div></section>\n", escape(text))
+            format!(
+                "<section><h2>{who}</h2><div class=\"text\">{}</div></section>\n",
+                escape_html(text)
+            )
         }
         Block::Verbatim { label, text } => format!(
             "<details><summary>{}</summary><pre>{}</pre></details>\n",
-            escape(label),
-            escape(text)
+            escape_html(label),
+            escape_html(text)
         ),
         Block::Picture { mime, base64 } if PICTURES.contains(mime) => {
-            format!("<img alt=\"\" src=\"data:{mime};base64,{}\">\n", escape(base64))
+            format!("<img alt=\"\" src=\"data:{mime};base64,{}\">\n", escape_html(base64))
         }
         Block::Picture { mime, .. } => {
-            format!("<p class=\"note\">picture ({})</p>\n", escape(mime))
+            format!("<p class=\"note\">picture ({})</p>\n", escape_html(mime))
         }
-        Block::Note(note) => format!("<p class=\"note\">{}</p>\n", escape(note)),
+        Block::Note(note) => format!("<p class=\"note\">{}</p>\n", escape_html(note)),
     }
 }
 
-fn escape(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
         match c {

@@ -10,23 +10,23 @@ use crate::{text, time};
 const TITLE_CHARS: usize = 200;
 
 /// Renders the heading of a session.
-pub(super) fn head(facts: &SessionFacts, zone: TimeZone) -> String {
+pub(super) fn render_head(facts: &SessionFacts, zone: TimeZone) -> String {
     format!(
         "# {}\n\nSession `{}`, {}, {} messages, {} tokens\n\n",
         text::one_line(&facts.title, TITLE_CHARS),
         facts.id,
         time::minute_in(zone, facts.created_ms),
         facts.messages,
-        facts.usage.total(),
+        facts.usage.total_tokens(),
     )
 }
 
 /// Renders one block as Markdown.
-pub(super) fn block(block: &Block<'_>) -> String {
+pub(super) fn render_block(block: &Block<'_>) -> String {
     match block {
         Block::Speech { who, text } => format!("## {who}\n\n{text}\n\n"),
         Block::Verbatim { label, text } => {
-            let fence = fence(text);
+            let fence = code_fence(text);
             let label = text::one_line(label, TITLE_CHARS);
             format!("**{label}**\n\n{fence}\n{text}\n{fence}\n\n")
         }
@@ -38,7 +38,7 @@ pub(super) fn block(block: &Block<'_>) -> String {
 }
 
 /// A fence longer than every row of backticks in `text`.
-fn fence(text: &str) -> String {
+fn code_fence(text: &str) -> String {
     let (longest, last) = text.chars().fold((0, 0), |(longest, run), c| match c {
         '`' => (longest, run + 1),
         _ => (longest.max(run), 0),

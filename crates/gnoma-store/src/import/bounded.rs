@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::imported::refused;
+use super::imported::import_error;
 use crate::error::{Result, from_io};
 
 /// Longest line; longer ones are skipped without being held.
@@ -37,7 +37,7 @@ pub(super) fn each_line(
     path: &Path,
     mut take: impl FnMut(BoundedLine) -> Result<()>,
 ) -> Result<()> {
-    let file = open(path, MAX_TOTAL_BYTES)?;
+    let file = open_file(path, MAX_TOTAL_BYTES)?;
     let mut reader = BufReader::new(file.take(MAX_TOTAL_BYTES));
     let failed = |error: std::io::Error| from_io("cannot read", path, &error);
     loop {
@@ -65,9 +65,9 @@ pub(super) fn each_line(
 }
 
 /// Reads a whole file, up to the limit.
-pub(super) fn whole(path: &Path) -> Result<Vec<u8>> {
+pub(super) fn read_file(path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    open(path, MAX_FILE_BYTES)?
+    open_file(path, MAX_FILE_BYTES)?
         .take(MAX_FILE_BYTES)
         .read_to_end(&mut bytes)
         .map_err(|error| from_io("cannot read", path, &error))?;
@@ -75,13 +75,13 @@ pub(super) fn whole(path: &Path) -> Result<Vec<u8>> {
 }
 
 /// Opens a plain file of at most `max` bytes; links and devices are refused.
-fn open(path: &Path, max: u64) -> Result<File> {
+fn open_file(path: &Path, max: u64) -> Result<File> {
     let facts = fs::symlink_metadata(path).map_err(|error| from_io("cannot read", path, &error))?;
     if !facts.is_file() {
-        return Err(refused(format_args!("`{}` is not a plain file", path.display())));
+        return Err(import_error(format_args!("`{}` is not a plain file", path.display())));
     }
     if facts.len() > max {
-        return Err(refused(format_args!(
+        return Err(import_error(format_args!(
             "`{}` is larger than {} MB",
             path.display(),
             max / (1024 * 1024)
@@ -100,9 +100,9 @@ pub(super) fn json_files(folder: &Path) -> Result<Vec<PathBuf>> {
         .take(MAX_FILES + 1)
         .collect();
     if files.len() > MAX_FILES {
-        return Err(refused(format_args!("`{}` has too many files", folder.display())));
+        return Err(import_error(format_args!("`{}` has too many files", folder.display())));
     }
-    gnoma_core::sort::sort(&mut files);
+    gnoma_core::sort::sort_items(&mut files);
     Ok(files)
 }
 
@@ -126,7 +126,7 @@ impl Budget {
     pub(super) fn spend(&mut self, bytes: usize) -> Result<()> {
         let bytes = u64::try_from(bytes).unwrap_or(u64::MAX);
         self.0 = self.0.checked_sub(bytes).ok_or_else(|| {
-            refused(format_args!("it is larger than {} MB", MAX_TOTAL_BYTES / (1024 * 1024)))
+            import_error(format_args!("it is larger than {} MB", MAX_TOTAL_BYTES / (1024 * 1024)))
         })?;
         Ok(())
     }

@@ -11,7 +11,7 @@ use gnoma_core::{
     store::{Entry, EntryId, Record},
 };
 
-use super::imported::{Imported, MAX_ENTRIES, refused};
+use super::imported::{Imported, MAX_ENTRIES, import_error};
 use crate::{error::Result, recover::INTERRUPTED, text};
 
 /// Counts kept of calls and results that do not belong together.
@@ -40,51 +40,51 @@ pub(super) struct Builder {
 
 impl Builder {
     /// Remembers when the next piece was made; pieces without a time keep the last one.
-    pub(super) fn at(&mut self, at_ms: Option<i64>) {
+    pub(super) fn set_time(&mut self, at_ms: Option<i64>) {
         self.latest_ms = at_ms.unwrap_or(self.latest_ms);
     }
 
     /// Counts something that has no place here.
-    pub(super) fn skip(&mut self, kind: &str) {
+    pub(super) fn count_skipped(&mut self, kind: &str) {
         // Kinds come from the file: their number and length stay bounded.
         const MAX_KINDS: usize = 64;
         const KIND_CHARS: usize = 60;
         let kind = text::one_line(kind, KIND_CHARS);
         let known = self.imported.skipped.contains_key(&kind);
         if known || self.imported.skipped.len() < MAX_KINDS {
-            self.imported.skip(&kind);
+            self.imported.count_skipped(&kind);
         } else {
-            self.imported.skip("other kinds");
+            self.imported.count_skipped("other kinds");
         }
     }
 
     /// Sets the title, the first time.
-    pub(super) fn title(&mut self, title: Option<String>) {
+    pub(super) fn set_title_once(&mut self, title: Option<String>) {
         self.imported.title = self.imported.title.take().or(title);
     }
 
     /// Sets the title a person gave, whatever it was before.
-    pub(super) fn named(&mut self, title: Option<String>) {
+    pub(super) fn override_title(&mut self, title: Option<String>) {
         self.imported.title = title.or(self.imported.title.take());
     }
 
     /// Sets the project, the first time.
-    pub(super) fn project(&mut self, project: Option<String>) {
+    pub(super) fn set_project_once(&mut self, project: Option<String>) {
         self.imported.project = self.imported.project.take().or(project);
     }
 
     /// Sets the name it has where it comes from, the first time.
-    pub(super) fn origin(&mut self, id: Option<String>) {
+    pub(super) fn set_origin_once(&mut self, id: Option<String>) {
         self.imported.origin = self.imported.origin.take().or(id);
     }
 
     /// Adds what a person said.
-    pub(super) fn user(&mut self, content: Vec<Content>) -> Result<()> {
-        self.close()?;
+    pub(super) fn add_user_message(&mut self, content: Vec<Content>) -> Result<()> {
+        self.finish_answer()?;
         match Message::user(content) {
             Ok(message) => self.push(Record::Message(Arc::new(message))),
             Err(_) => {
-                self.skip("empty messages");
+                self.count_skipped("empty messages");
                 Ok(())
             }
         }
@@ -92,7 +92,7 @@ impl Builder {
 
     /// A model wrote a block. Blocks of one `group` are one answer; without groups an answer ends
     /// with its first result.
-    pub(super) fn model(
+    pub(super) fn add_model_block(
         &mut self,
         group: Option<&str>,
         origin: Option<&ModelRef>,
@@ -103,7 +103,7 @@ impl Builder {
             None => answer.group.is_none() && answer.results.is_empty(),
         });
         if !same {
-            self.close()?;
+            self.finish_answer()?;
         }
         let latest_ms = self.latest_ms;
         let answer = self.answer.get_or_insert_with(|| ImportedAnswer {
@@ -120,14 +120,14 @@ impl Builder {
     }
 
     /// Records why the answer being written ended.
-    pub(super) fn stop(&mut self, stop: Option<StopReason>) {
+    pub(super) fn set_stop_reason(&mut self, stop: Option<StopReason>) {
         if let Some(answer) = &mut self.answer {
             answer.stop = stop.or(answer.stop);
         }
     }
 
     /// Records what the answer being written cost; told again, the last word counts.
-    pub(super) fn used(&mut self, usage: Usage) -> Result<()> {
+    pub(super) fn set_usage(&mut self, usage: Usage) -> Result<()> {
         match &mut self.answer {
             Some(answer) => {
                 answer.usage = Some(usage);
@@ -138,7 +138,7 @@ impl Builder {
     }
 
     /// A call was answered. The name is filled in from the call.
-    pub(super) fn result(&mut self, result: ToolResult) {
+    pub(super) fn add_result(&mut self, result: ToolResult) {
         let known = self.answer.as_mut().and_then(|answer| {
             let calls = &answer.content;
             let called = calls
@@ -150,19 +150,19 @@ impl Builder {
             Some(results) => {
                 results.insert(result.call_id.clone(), result);
             }
-            None => self.skip(NO_CALL),
+            None => self.count_skipped(NO_CALL),
         }
     }
 
     /// An entry that is not part of the conversation.
-    pub(super) fn note(&mut self, record: Record) -> Result<()> {
-        self.close()?;
+    pub(super) fn add_record(&mut self, record: Record) -> Result<()> {
+        self.finish_answer()?;
         self.push(record)
     }
 
     fn push(&mut self, record: Record) -> Result<()> {
         if self.imported.entries.len() >= MAX_ENTRIES {
-            return Err(refused(format_args!("it has more than {MAX_ENTRIES} entries")));
+            return Err(import_error(format_args!("it has more than {MAX_ENTRIES} entries")));
         }
         let parent = self.imported.entries.last().map(|entry| entry.id);
         let id = EntryId(parent.map_or(1, |parent| parent.0 + 1));
@@ -170,7 +170,7 @@ impl Builder {
         Ok(())
     }
 
-    fn close(&mut self) -> Result<()> {
+    fn finish_answer(&mut self) -> Result<()> {
         let Some(mut answer) = self.answer.take() else { return Ok(()) };
         let latest_ms = std::mem::replace(&mut self.latest_ms, answer.at_ms);
         let mut seen = HashSet::new();
@@ -181,7 +181,7 @@ impl Builder {
             if is_new {
                 calls.push(call.clone());
             } else {
-                self.imported.skip(TWICE);
+                self.imported.count_skipped(TWICE);
             }
             is_new
         });
@@ -206,8 +206,8 @@ impl Builder {
             results.push(match result {
                 Some(result) => ToolResult { name: call.name.clone(), ..result },
                 None => {
-                    self.skip(NO_RESULT);
-                    ToolResult::text(call, INTERRUPTED, true)
+                    self.count_skipped(NO_RESULT);
+                    ToolResult::from_text(call, INTERRUPTED, true)
                 }
             });
         }
@@ -219,7 +219,7 @@ impl Builder {
 
     /// Finishes and returns the whole path.
     pub(super) fn finish(mut self) -> Result<Imported> {
-        self.close()?;
+        self.finish_answer()?;
         Ok(self.imported)
     }
 }

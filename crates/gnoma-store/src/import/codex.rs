@@ -14,7 +14,7 @@ use super::{
     bounded::{BoundedLine, each_line},
     builder::Builder,
     imported::Imported,
-    wire::{self, count, items, owned, text},
+    wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::{error::Result, time};
 
@@ -28,17 +28,17 @@ const SCAFFOLDING: [&str; 5] = [
 ];
 
 /// Reads a rollout of Codex.
-pub(super) fn read(path: &Path) -> Result<Imported> {
+pub(super) fn read_rollout(path: &Path) -> Result<Imported> {
     let mut reader = CodexReader { builder: Builder::default(), model: None };
     each_line(path, |line| {
         let BoundedLine::Text(line) = line else {
-            reader.builder.skip("lines that are too long");
+            reader.builder.count_skipped("lines that are too long");
             return Ok(());
         };
         match gnoma_core::json::from_bytes::<Value>(&line) {
-            Ok(value) => reader.take(&value),
+            Ok(value) => reader.import_line(&value),
             Err(_) => {
-                reader.builder.skip("unreadable lines");
+                reader.builder.count_skipped("unreadable lines");
                 Ok(())
             }
         }
@@ -52,44 +52,45 @@ struct CodexReader {
 }
 
 impl CodexReader {
-    fn take(&mut self, line: &Value) -> Result<()> {
-        self.builder.at(text(line, "timestamp").and_then(time::parse));
-        let Some(payload) = line.get("payload") else { return self.item(line) };
-        match text(line, "type") {
-            Some("response_item") => self.item(payload),
+    fn import_line(&mut self, line: &Value) -> Result<()> {
+        self.builder.set_time(text_field(line, "timestamp").and_then(time::parse_time));
+        let Some(payload) = line.get("payload") else { return self.import_item(line) };
+        match text_field(line, "type") {
+            Some("response_item") => self.import_item(payload),
             Some("session_meta") => {
-                self.builder.project(owned(payload, "cwd"));
-                self.builder.origin(owned(payload, "id"));
+                self.builder.set_project_once(string_field(payload, "cwd"));
+                self.builder.set_origin_once(string_field(payload, "id"));
                 Ok(())
             }
             Some("turn_context") => {
-                self.model = wire::model("openai", text(payload, "model")).or(self.model.take());
+                self.model =
+                    wire::model_ref("openai", text_field(payload, "model")).or(self.model.take());
                 Ok(())
             }
-            Some("event_msg") => self.event(payload),
+            Some("event_msg") => self.import_event(payload),
             // It stands for all that came before it; here that is still there.
             Some("compacted") => {
-                let text = owned(payload, "message").unwrap_or_default();
-                self.builder.note(Record::Summary { text, up_to: EntryId(0) })
+                let text = string_field(payload, "message").unwrap_or_default();
+                self.builder.add_record(Record::Summary { text, up_to: EntryId(0) })
             }
             other => {
-                self.builder.skip(other.unwrap_or("lines without a type"));
+                self.builder.count_skipped(other.unwrap_or("lines without a type"));
                 Ok(())
             }
         }
     }
 
-    fn event(&mut self, payload: &Value) -> Result<()> {
+    fn import_event(&mut self, payload: &Value) -> Result<()> {
         let last = payload.get("info").and_then(|info| info.get("last_token_usage"));
-        match (text(payload, "type"), last) {
+        match (text_field(payload, "type"), last) {
             (Some("token_count"), Some(usage)) => {
-                let cached = count(usage, "cached_input_tokens");
-                self.builder.used(Usage {
-                    input: count(usage, "input_tokens").saturating_sub(cached),
-                    output: count(usage, "output_tokens"),
+                let cached = count_field(usage, "cached_input_tokens");
+                self.builder.set_usage(Usage {
+                    input: count_field(usage, "input_tokens").saturating_sub(cached),
+                    output: count_field(usage, "output_tokens"),
                     cache_read: cached,
                     cache_write: 0,
-                    reasoning: count(usage, "reasoning_output_tokens"),
+                    reasoning: count_field(usage, "reasoning_output_tokens"),
                 })
             }
             // All others say again what the items say.
@@ -97,73 +98,78 @@ impl CodexReader {
         }
     }
 
-    fn item(&mut self, item: &Value) -> Result<()> {
-        let id = text(item, "call_id").or_else(|| text(item, "id")).unwrap_or_default();
-        let name = text(item, "name").unwrap_or("unknown");
-        match text(item, "type") {
-            Some("message") => self.message(item),
-            Some("reasoning") => self.reasoning(item),
+    fn import_item(&mut self, item: &Value) -> Result<()> {
+        let id = text_field(item, "call_id").or_else(|| text_field(item, "id")).unwrap_or_default();
+        let name = text_field(item, "name").unwrap_or("unknown");
+        match text_field(item, "type") {
+            Some("message") => self.import_message(item),
+            Some("reasoning") => self.import_reasoning(item),
             Some("function_call") => {
-                let arguments = text(item, "arguments").unwrap_or("{}");
-                self.call(wire::call_of_text(id, name, arguments))
+                let arguments = text_field(item, "arguments").unwrap_or("{}");
+                self.import_call(wire::call_of_text(id, name, arguments))
             }
-            Some("custom_tool_call") => self.call(wire::call(id, name, item.get("input"))),
+            Some("custom_tool_call") => {
+                self.import_call(wire::call_of_value(id, name, item.get("input")))
+            }
             Some("local_shell_call") => {
-                self.call(wire::call(id, "local_shell", item.get("action")))
+                self.import_call(wire::call_of_value(id, "local_shell", item.get("action")))
             }
             Some("function_call_output" | "custom_tool_call_output") => {
-                self.builder.result(output(id, item.get("output")));
+                self.builder.add_result(parse_output(id, item.get("output")));
                 Ok(())
             }
             other => {
-                self.builder.skip(other.unwrap_or("lines without a type"));
+                self.builder.count_skipped(other.unwrap_or("lines without a type"));
                 Ok(())
             }
         }
     }
 
-    fn call(&mut self, call: gnoma_core::ToolCall) -> Result<()> {
-        self.builder.model(None, self.model.as_ref(), Content::ToolCall(call))
+    fn import_call(&mut self, call: gnoma_core::ToolCall) -> Result<()> {
+        self.builder.add_model_block(None, self.model.as_ref(), Content::ToolCall(call))
     }
 
-    fn message(&mut self, item: &Value) -> Result<()> {
+    fn import_message(&mut self, item: &Value) -> Result<()> {
         let mut said = Vec::new();
-        for block in items(item, "content") {
-            let picture = text(block, "image_url").and_then(wire::data_url);
+        for block in items_field(item, "content") {
+            let picture = text_field(block, "image_url").and_then(wire::data_url);
             match picture {
                 Some(image) => said.push(Content::Image(image)),
-                None => said.extend(wire::words(text(block, "text"))),
+                None => said.extend(wire::text_content(text_field(block, "text"))),
             }
         }
-        match text(item, "role") {
+        match text_field(item, "role") {
             Some("user") if said.iter().all(is_scaffolding) => {
-                self.builder.skip("messages of the program");
+                self.builder.count_skipped("messages of the program");
                 Ok(())
             }
-            Some("user") => self.builder.user(said),
-            Some("assistant") => said
-                .into_iter()
-                .filter(|block| matches!(block, Content::Text(_)))
-                .try_for_each(|block| self.builder.model(None, self.model.as_ref(), block)),
+            Some("user") => self.builder.add_user_message(said),
+            Some("assistant") => {
+                said.into_iter().filter(|block| matches!(block, Content::Text(_))).try_for_each(
+                    |block| self.builder.add_model_block(None, self.model.as_ref(), block),
+                )
+            }
             _ => {
-                self.builder.skip("instructions");
+                self.builder.count_skipped("instructions");
                 Ok(())
             }
         }
     }
 
     /// The summary is kept; the encrypted rest is of use to one account only.
-    fn reasoning(&mut self, item: &Value) -> Result<()> {
+    fn import_reasoning(&mut self, item: &Value) -> Result<()> {
         if item.get("encrypted_content").is_some_and(|value| !value.is_null()) {
-            self.builder.skip("encrypted reasoning");
+            self.builder.count_skipped("encrypted reasoning");
         }
-        let pieces: Vec<_> =
-            items(item, "summary").iter().filter_map(|piece| text(piece, "text")).collect();
+        let pieces: Vec<_> = items_field(item, "summary")
+            .iter()
+            .filter_map(|piece| text_field(piece, "text"))
+            .collect();
         if pieces.is_empty() {
             return Ok(());
         }
         let thinking = Thinking { text: pieces.join("\n"), ..Thinking::default() };
-        self.builder.model(None, self.model.as_ref(), Content::Thinking(thinking))
+        self.builder.add_model_block(None, self.model.as_ref(), Content::Thinking(thinking))
     }
 }
 
@@ -173,16 +179,16 @@ fn is_scaffolding(block: &Content) -> bool {
 }
 
 /// The output is a text, an object with a text, or a list of blocks.
-fn output(id: &str, output: Option<&Value>) -> ToolResult {
+fn parse_output(id: &str, output: Option<&Value>) -> ToolResult {
     let success = output.and_then(|value| value.get("success")).and_then(Value::as_bool);
     let content = output.map(|value| value.get("content").unwrap_or(value));
     let mut parts = match content {
-        Some(Value::String(said)) => wire::parts(said),
+        Some(Value::String(said)) => wire::result_parts(said),
         Some(Value::Array(blocks)) => blocks.iter().flat_map(output_part).collect(),
         _ => Vec::new(),
     };
     if parts.is_empty() {
-        parts = wire::parts("");
+        parts = wire::result_parts("");
     }
     ToolResult {
         call_id: CallId::new(id),
@@ -193,8 +199,8 @@ fn output(id: &str, output: Option<&Value>) -> ToolResult {
 }
 
 fn output_part(block: &Value) -> Vec<ResultPart> {
-    match text(block, "image_url").and_then(wire::data_url) {
+    match text_field(block, "image_url").and_then(wire::data_url) {
         Some(image) => vec![ResultPart::Image(image)],
-        None => text(block, "text").map(wire::parts).unwrap_or_default(),
+        None => text_field(block, "text").map(wire::result_parts).unwrap_or_default(),
     }
 }

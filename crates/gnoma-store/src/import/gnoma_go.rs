@@ -6,37 +6,38 @@ use gnoma_core::{CallId, Content, ModelRef, Redacted, Thinking, ToolResult};
 use serde_json::Value;
 
 use super::{
-    bounded::whole,
+    bounded::read_file,
     builder::Builder,
-    imported::{Imported, refused},
-    wire::{self, count, items, owned, text},
+    imported::{Imported, import_error},
+    wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::{error::Result, time};
 
 /// Reads a session's folder.
-pub(super) fn read(folder: &Path) -> Result<Imported> {
-    let messages = json(&folder.join("messages.json"))?;
+pub(super) fn read_folder(folder: &Path) -> Result<Imported> {
+    let messages = read_json(&folder.join("messages.json"))?;
     // A session without its metadata is still a session.
-    let facts = json(&folder.join("metadata.json")).unwrap_or(Value::Null);
+    let facts = read_json(&folder.join("metadata.json")).unwrap_or(Value::Null);
     let mut builder = Builder::default();
-    builder.at(text(&facts, "created_at").and_then(time::parse));
-    builder.origin(owned(&facts, "id"));
-    builder.origin(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
-    builder.project(project_of(folder));
-    let origin = text(&facts, "provider").and_then(|name| wire::model(name, text(&facts, "model")));
+    builder.set_time(text_field(&facts, "created_at").and_then(time::parse_time));
+    builder.set_origin_once(string_field(&facts, "id"));
+    builder.set_origin_once(folder.file_name().map(|name| name.to_string_lossy().into_owned()));
+    builder.set_project_once(project_of(folder));
+    let origin = text_field(&facts, "provider")
+        .and_then(|name| wire::model_ref(name, text_field(&facts, "model")));
     let Some(messages) = messages.as_array() else {
-        return Err(refused(format_args!("`messages.json` is not a list")));
+        return Err(import_error(format_args!("`messages.json` is not a list")));
     };
     for (number, message) in messages.iter().enumerate() {
-        take(&mut builder, message, origin.as_ref(), &number.to_string())?;
+        import_message(&mut builder, message, origin.as_ref(), &number.to_string())?;
     }
-    builder.at(text(&facts, "updated_at").and_then(time::parse));
+    builder.set_time(text_field(&facts, "updated_at").and_then(time::parse_time));
     if let Some(usage) = facts.get("usage") {
-        builder.used(wire::usage(
-            count(usage, "input_tokens"),
-            count(usage, "output_tokens"),
-            count(usage, "cache_read_tokens"),
-            count(usage, "cache_creation_tokens"),
+        builder.set_usage(wire::token_usage(
+            count_field(usage, "input_tokens"),
+            count_field(usage, "output_tokens"),
+            count_field(usage, "cache_read_tokens"),
+            count_field(usage, "cache_creation_tokens"),
         ))?;
     }
     builder.finish()
@@ -50,31 +51,33 @@ fn project_of(folder: &Path) -> Option<String> {
     Some(project.display().to_string())
 }
 
-fn json(path: &Path) -> Result<Value> {
-    gnoma_core::json::from_bytes(&whole(path)?)
-        .map_err(|error| refused(format_args!("`{}` is not JSON: {error}", path.display())))
+fn read_json(path: &Path) -> Result<Value> {
+    gnoma_core::json::from_bytes(&read_file(path)?)
+        .map_err(|error| import_error(format_args!("`{}` is not JSON: {error}", path.display())))
 }
 
-fn take(
+fn import_message(
     builder: &mut Builder,
     message: &Value,
     origin: Option<&ModelRef>,
     group: &str,
 ) -> Result<()> {
-    let role = text(message, "role");
+    let role = text_field(message, "role");
     let mut said = Vec::new();
-    for block in items(message, "content") {
-        match (role, content(block)) {
-            (_, Some(Piece::Result(result))) => builder.result(result),
+    for block in items_field(message, "content") {
+        match (role, parse_block(block)) {
+            (_, Some(Piece::Result(result))) => builder.add_result(result),
             (Some("assistant"), Some(Piece::Block(block))) => {
-                builder.model(Some(group), origin, block)?;
+                builder.add_model_block(Some(group), origin, block)?;
             }
             (Some("user"), Some(Piece::Block(block))) => said.push(block),
-            (Some("system"), _) => builder.skip("system messages"),
-            (_, _) => builder.skip(text(block, "type").unwrap_or("blocks without a type")),
+            (Some("system"), _) => builder.count_skipped("system messages"),
+            (_, _) => {
+                builder.count_skipped(text_field(block, "type").unwrap_or("blocks without a type"))
+            }
         }
     }
-    if said.is_empty() { Ok(()) } else { builder.user(said) }
+    if said.is_empty() { Ok(()) } else { builder.add_user_message(said) }
 }
 
 enum Piece {
@@ -82,33 +85,37 @@ enum Piece {
     Result(ToolResult),
 }
 
-fn content(block: &Value) -> Option<Piece> {
-    match text(block, "type")? {
-        "text" => wire::words(text(block, "text")).map(Piece::Block),
+fn parse_block(block: &Value) -> Option<Piece> {
+    match text_field(block, "type")? {
+        "text" => wire::text_content(text_field(block, "text")).map(Piece::Block),
         "tool_call" => {
             let call = block.get("tool_call")?;
-            let (id, name) = (text(call, "id")?, text(call, "name")?);
-            Some(Piece::Block(Content::ToolCall(wire::call(id, name, call.get("arguments")))))
+            let (id, name) = (text_field(call, "id")?, text_field(call, "name")?);
+            Some(Piece::Block(Content::ToolCall(wire::call_of_value(
+                id,
+                name,
+                call.get("arguments"),
+            ))))
         }
         "tool_result" => {
             let result = block.get("tool_result")?;
             Some(Piece::Result(ToolResult {
-                call_id: CallId::new(text(result, "tool_call_id")?),
+                call_id: CallId::new(text_field(result, "tool_call_id")?),
                 name: String::new(),
-                parts: wire::parts(text(result, "content").unwrap_or_default()),
+                parts: wire::result_parts(text_field(result, "content").unwrap_or_default()),
                 is_error: result.get("is_error").and_then(Value::as_bool).unwrap_or(false),
             }))
         }
-        "thinking" => thinking(block.get("thinking")?).map(Piece::Block),
+        "thinking" => parse_thinking(block.get("thinking")?).map(Piece::Block),
         _ => None,
     }
 }
 
-fn thinking(thinking: &Value) -> Option<Content> {
-    let signature = owned(thinking, "signature");
+fn parse_thinking(thinking: &Value) -> Option<Content> {
+    let signature = string_field(thinking, "signature");
     if thinking.get("redacted").and_then(Value::as_bool) == Some(true) {
         return signature.map(|data| Content::RedactedThinking(Redacted { data }));
     }
-    let text = owned(thinking, "text").unwrap_or_default();
+    let text = string_field(thinking, "text").unwrap_or_default();
     Some(Content::Thinking(Thinking { text, signature, item: None }))
 }

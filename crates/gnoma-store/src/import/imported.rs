@@ -30,7 +30,7 @@ pub struct Imported {
 
 impl Imported {
     /// Counts something of this kind that has no place here.
-    pub(super) fn skip(&mut self, kind: &str) {
+    pub(super) fn count_skipped(&mut self, kind: &str) {
         *self.skipped.entry(kind.to_owned()).or_default() += 1;
     }
 
@@ -58,6 +58,6 @@ impl Imported {
 }
 
 /// The error of an import that stores nothing.
-pub(super) fn refused(why: fmt::Arguments<'_>) -> StoreError {
+pub(super) fn import_error(why: fmt::Arguments<'_>) -> StoreError {
     StoreError::new(StoreErrorKind::Io, format!("nothing was imported: {why}"))
 }

@@ -9,7 +9,7 @@ use gnoma_core::{
 
 use super::{
     bounded::{BoundedLine, each_line},
-    imported::{Imported, MAX_ENTRIES, refused},
+    imported::{Imported, MAX_ENTRIES, import_error},
 };
 use crate::{
     error::Result,
@@ -18,12 +18,12 @@ use crate::{
 };
 
 /// Reads a file of JSON lines.
-pub(super) fn read(path: &Path) -> Result<Imported> {
+pub(super) fn read_json_lines(path: &Path) -> Result<Imported> {
     let mut imported = Imported::default();
     let mut head = None;
     each_line(path, |line| {
         let BoundedLine::Text(line) = line else {
-            imported.skip("lines that are too long");
+            imported.count_skipped("lines that are too long");
             return Ok(());
         };
         if head.is_none() {
@@ -31,13 +31,13 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
             return Ok(());
         }
         if imported.entries.len() + imported.results.len() >= MAX_ENTRIES {
-            return Err(refused(format_args!("it has more than {MAX_ENTRIES} entries")));
+            return Err(import_error(format_args!("it has more than {MAX_ENTRIES} entries")));
         }
         match gnoma_core::json::from_bytes::<Entry>(&line) {
             Ok(entry) => imported.entries.push(entry),
             Err(_) => match gnoma_core::json::from_bytes::<ResultLine<'_>>(&line) {
                 Ok(kept) => imported.results.push((kept.result, kept.text.into_owned())),
-                Err(_) => imported.skip("unreadable lines"),
+                Err(_) => imported.count_skipped("unreadable lines"),
             },
         }
         Ok(())
@@ -53,10 +53,13 @@ pub(super) fn read(path: &Path) -> Result<Imported> {
 
 fn read_head(path: &Path, line: &[u8]) -> Result<LinesHead> {
     let head = gnoma_core::json::from_bytes::<LinesHead>(line).map_err(|error| {
-        refused(format_args!("`{}` does not begin like a gnoma export: {error}", path.display()))
+        import_error(format_args!(
+            "`{}` does not begin like a gnoma export: {error}",
+            path.display()
+        ))
     })?;
     if head.gnoma_session != LINES_VERSION {
-        return Err(refused(format_args!(
+        return Err(import_error(format_args!(
             "`{}` has version {}, this gnoma knows {LINES_VERSION}",
             path.display(),
             head.gnoma_session
@@ -70,14 +73,14 @@ fn make_legal(imported: &mut Imported) {
     let entries = std::mem::take(&mut imported.entries);
     let path: Vec<(i64, Record)> =
         (0..).zip(&entries).map(|(at, entry)| (at, entry.record.clone())).collect();
-    let mut mended = pairs::mend(&path);
+    let mut mended = pairs::repair_pairs(&path);
     gnoma_core::sort::by_key(&mut mended, |(at, _)| *at);
     let mut mended = mended.into_iter().peekable();
     for (at, mut entry) in (0..).zip(entries) {
         if let Some((_, record)) = mended.next_if(|(next, _)| *next == at) {
             let is_result =
                 matches!(&entry.record, Record::Message(message) if message.role() == Role::Tool);
-            imported.skip(if is_result {
+            imported.count_skipped(if is_result {
                 "results without a call"
             } else {
                 "calls without a result"

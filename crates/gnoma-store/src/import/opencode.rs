@@ -8,10 +8,10 @@ use gnoma_core::{CallId, Content, ModelRef, Thinking, ToolResult, Usage};
 use serde_json::Value;
 
 use super::{
-    bounded::{Budget, is_plain_name, json_files, whole},
+    bounded::{Budget, is_plain_name, json_files, read_file},
     builder::Builder,
-    imported::{Imported, refused},
-    wire::{self, count, items, owned, text},
+    imported::{Imported, import_error},
+    wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::error::Result;
 
@@ -19,65 +19,65 @@ use crate::error::Result;
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
 /// Reads an export, or the session of `storage/session/<project>/<id>.json`.
-pub(super) fn read(path: &Path) -> Result<Imported> {
-    let bytes = whole(path)?;
+pub(super) fn read_session(path: &Path) -> Result<Imported> {
+    let bytes = read_file(path)?;
     if bytes.starts_with(DATABASE) {
-        return Err(refused(format_args!(
+        return Err(import_error(format_args!(
             "`{}` holds many sessions: write one to a file with `opencode export ID` and import \
              that",
             path.display()
         )));
     }
-    let session = parse(path, &bytes)?;
+    let session = parse_json(path, &bytes)?;
     match session.get("messages").and_then(Value::as_array) {
-        Some(messages) => exported(&session, messages),
-        None => stored(path, &session),
+        Some(messages) => import_export(&session, messages),
+        None => import_storage(path, &session),
     }
 }
 
-fn exported(session: &Value, messages: &[Value]) -> Result<Imported> {
+fn import_export(session: &Value, messages: &[Value]) -> Result<Imported> {
     let mut reader = OpenCodeReader::new(session.get("info").unwrap_or(session));
     for message in messages {
-        let parts = items(message, "parts").iter().map(|part| Some(Cow::Borrowed(part)));
-        reader.message(message.get("info").unwrap_or(message), parts)?;
+        let parts = items_field(message, "parts").iter().map(|part| Some(Cow::Borrowed(part)));
+        reader.import_message(message.get("info").unwrap_or(message), parts)?;
     }
     reader.builder.finish()
 }
 
-fn stored(path: &Path, session: &Value) -> Result<Imported> {
-    let id = plain(text(session, "id"))?;
+fn import_storage(path: &Path, session: &Value) -> Result<Imported> {
+    let id = check_plain_id(text_field(session, "id"))?;
     let Some(storage) = path.ancestors().nth(3) else {
-        return Err(refused(format_args!("`{}` is not in a storage folder", path.display())));
+        return Err(import_error(format_args!("`{}` is not in a storage folder", path.display())));
     };
     let mut reader = OpenCodeReader::new(session);
     let mut budget = Budget::new();
     for file in json_files(&storage.join("message").join(id))? {
-        let Ok(message) = json(&mut budget, &file) else {
-            reader.builder.skip("unreadable messages");
+        let Ok(message) = read_json(&mut budget, &file) else {
+            reader.builder.count_skipped("unreadable messages");
             continue;
         };
-        let folder = storage.join("part").join(plain(text(&message, "id"))?);
+        let folder = storage.join("part").join(check_plain_id(text_field(&message, "id"))?);
         let files = json_files(&folder)?;
-        let parts = files.iter().map(|file| json(&mut budget, file).ok().map(Cow::Owned));
-        reader.message(&message, parts)?;
+        let parts = files.iter().map(|file| read_json(&mut budget, file).ok().map(Cow::Owned));
+        reader.import_message(&message, parts)?;
     }
     reader.builder.finish()
 }
 
-fn json(budget: &mut Budget, path: &Path) -> Result<Value> {
-    let bytes = whole(path)?;
+fn read_json(budget: &mut Budget, path: &Path) -> Result<Value> {
+    let bytes = read_file(path)?;
     budget.spend(bytes.len())?;
-    parse(path, &bytes)
+    parse_json(path, &bytes)
 }
 
-fn parse(path: &Path, bytes: &[u8]) -> Result<Value> {
+fn parse_json(path: &Path, bytes: &[u8]) -> Result<Value> {
     gnoma_core::json::from_bytes(bytes)
-        .map_err(|error| refused(format_args!("`{}` is not JSON: {error}", path.display())))
+        .map_err(|error| import_error(format_args!("`{}` is not JSON: {error}", path.display())))
 }
 
-fn plain(id: Option<&str>) -> Result<&str> {
+fn check_plain_id(id: Option<&str>) -> Result<&str> {
     id.filter(|id| is_plain_name(id))
-        .ok_or_else(|| refused(format_args!("an id in it is missing or not a plain name")))
+        .ok_or_else(|| import_error(format_args!("an id in it is missing or not a plain name")))
 }
 
 struct OpenCodeReader {
@@ -89,54 +89,54 @@ struct OpenCodeReader {
 impl OpenCodeReader {
     fn new(session: &Value) -> Self {
         let mut builder = Builder::default();
-        builder.title(owned(session, "title"));
-        builder.project(owned(session, "directory"));
-        builder.origin(owned(session, "id"));
+        builder.set_title_once(string_field(session, "title"));
+        builder.set_project_once(string_field(session, "directory"));
+        builder.set_origin_once(string_field(session, "id"));
         Self { builder, steps: 0 }
     }
 
     /// Takes a message; a part that cannot be read is `None`.
-    fn message<'v>(
+    fn import_message<'v>(
         &mut self,
         message: &Value,
         parts: impl Iterator<Item = Option<Cow<'v, Value>>>,
     ) -> Result<()> {
         let created = message.get("time").and_then(|time| time.get("created"));
-        self.builder.at(created.and_then(Value::as_i64));
-        let origin = text(message, "providerID")
-            .and_then(|provider| wire::model(provider, text(message, "modelID")));
-        let is_user = text(message, "role") == Some("user");
+        self.builder.set_time(created.and_then(Value::as_i64));
+        let origin = text_field(message, "providerID")
+            .and_then(|provider| wire::model_ref(provider, text_field(message, "modelID")));
+        let is_user = text_field(message, "role") == Some("user");
         let mut said = Vec::new();
         self.steps += 1;
         for part in parts {
             let Some(part) = part else {
-                self.builder.skip("unreadable parts");
+                self.builder.count_skipped("unreadable parts");
                 continue;
             };
             if is_user {
-                said.extend(self.said(&part));
+                said.extend(self.parse_user_part(&part));
             } else {
-                self.written(&part, origin.as_ref())?;
+                self.import_model_part(&part, origin.as_ref())?;
             }
         }
-        if said.is_empty() { Ok(()) } else { self.builder.user(said) }
+        if said.is_empty() { Ok(()) } else { self.builder.add_user_message(said) }
     }
 
-    fn said(&mut self, part: &Value) -> Option<Content> {
-        let content = match text(part, "type") {
-            Some("text") => wire::words(text(part, "text")),
-            Some("file") => text(part, "url").and_then(wire::data_url).map(Content::Image),
+    fn parse_user_part(&mut self, part: &Value) -> Option<Content> {
+        let content = match text_field(part, "type") {
+            Some("text") => wire::text_content(text_field(part, "text")),
+            Some("file") => text_field(part, "url").and_then(wire::data_url).map(Content::Image),
             _ => None,
         };
         if content.is_none() {
-            self.builder.skip(text(part, "type").unwrap_or("parts without a type"));
+            self.builder.count_skipped(text_field(part, "type").unwrap_or("parts without a type"));
         }
         content
     }
 
-    fn written(&mut self, part: &Value, origin: Option<&ModelRef>) -> Result<()> {
+    fn import_model_part(&mut self, part: &Value, origin: Option<&ModelRef>) -> Result<()> {
         let group = self.steps.to_string();
-        let block = match text(part, "type") {
+        let block = match text_field(part, "type") {
             Some("step-start") => {
                 self.steps += 1;
                 return Ok(());
@@ -144,42 +144,42 @@ impl OpenCodeReader {
             Some("step-finish") => {
                 return part
                     .get("tokens")
-                    .map_or(Ok(()), |tokens| self.builder.used(usage(tokens)));
+                    .map_or(Ok(()), |tokens| self.builder.set_usage(parse_usage(tokens)));
             }
-            Some("tool") => return self.tool(part, origin),
-            Some("text") => wire::words(text(part, "text")),
+            Some("tool") => return self.import_tool_call(part, origin),
+            Some("text") => wire::text_content(text_field(part, "text")),
             Some("reasoning") => {
-                let text = owned(part, "text").filter(|text| !text.is_empty());
+                let text = string_field(part, "text").filter(|text| !text.is_empty());
                 text.map(|text| Content::Thinking(Thinking { text, ..Thinking::default() }))
             }
             other => {
-                self.builder.skip(other.unwrap_or("parts without a type"));
+                self.builder.count_skipped(other.unwrap_or("parts without a type"));
                 None
             }
         };
         match block {
-            Some(block) => self.builder.model(Some(&group), origin, block),
+            Some(block) => self.builder.add_model_block(Some(&group), origin, block),
             None => Ok(()),
         }
     }
 
-    fn tool(&mut self, part: &Value, origin: Option<&ModelRef>) -> Result<()> {
-        let id = text(part, "callID").or_else(|| text(part, "id")).unwrap_or_default();
-        let name = text(part, "tool").unwrap_or("unknown");
+    fn import_tool_call(&mut self, part: &Value, origin: Option<&ModelRef>) -> Result<()> {
+        let id = text_field(part, "callID").or_else(|| text_field(part, "id")).unwrap_or_default();
+        let name = text_field(part, "tool").unwrap_or("unknown");
         let state = part.get("state").unwrap_or(&Value::Null);
-        let call = wire::call(id, name, state.get("input"));
+        let call = wire::call_of_value(id, name, state.get("input"));
         let group = self.steps.to_string();
-        self.builder.model(Some(&group), origin, Content::ToolCall(call))?;
-        let output = match text(state, "status") {
-            Some("completed") => text(state, "output").map(|output| (output, false)),
-            Some("error") => text(state, "error").map(|error| (error, true)),
+        self.builder.add_model_block(Some(&group), origin, Content::ToolCall(call))?;
+        let output = match text_field(state, "status") {
+            Some("completed") => text_field(state, "output").map(|output| (output, false)),
+            Some("error") => text_field(state, "error").map(|error| (error, true)),
             _ => None,
         };
         if let Some((output, is_error)) = output {
-            self.builder.result(ToolResult {
+            self.builder.add_result(ToolResult {
                 call_id: CallId::new(id),
                 name: String::new(),
-                parts: wire::parts(output),
+                parts: wire::result_parts(output),
                 is_error,
             });
         }
@@ -187,13 +187,13 @@ impl OpenCodeReader {
     }
 }
 
-fn usage(tokens: &Value) -> Usage {
+fn parse_usage(tokens: &Value) -> Usage {
     let cache = tokens.get("cache").unwrap_or(&Value::Null);
     Usage {
-        input: count(tokens, "input"),
-        output: count(tokens, "output"),
-        cache_read: count(cache, "read"),
-        cache_write: count(cache, "write"),
-        reasoning: count(tokens, "reasoning"),
+        input: count_field(tokens, "input"),
+        output: count_field(tokens, "output"),
+        cache_read: count_field(cache, "read"),
+        cache_write: count_field(cache, "write"),
+        reasoning: count_field(tokens, "reasoning"),
     }
 }

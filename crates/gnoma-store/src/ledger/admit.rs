@@ -5,17 +5,17 @@ use gnoma_core::ledger::{Amount, Level};
 /// Reports whether `level` has room for `amount`. A call that takes nothing of what is counted always fits, even
 /// where the limit is passed already.
 pub(super) fn has_room(level: &Level, amount: &Amount) -> bool {
-    let need = amount.of(level.limit.unit);
-    need == 0 || standing(level).saturating_add(need) <= level.limit.most
+    let need = amount.in_unit(level.limit.unit);
+    need == 0 || used_and_held(level).saturating_add(need) <= level.limit.most
 }
 
 /// Returns the sum of what is used and held.
-pub(super) fn standing(level: &Level) -> u64 {
+pub(super) fn used_and_held(level: &Level) -> u64 {
     level.used.saturating_add(level.held)
 }
 
 /// The levels that have no room for `amount`; none: it is admitted.
-pub(super) fn lacking<'l>(
+pub(super) fn levels_without_room<'l>(
     levels: &'l [Level],
     amount: &'l Amount,
 ) -> impl Iterator<Item = &'l Level> {

@@ -8,13 +8,13 @@ use gnoma_core::{
 };
 use rusqlite::{Connection, OptionalExtension, params};
 
-pub(super) use super::statements::{run, totals};
+pub(super) use super::statements::{daily_totals, run_statement};
 use super::{admit, calls, window, words::InWords};
 use crate::{
     calendar::day_of,
     error::Result,
     lock::{Hold, Identity},
-    text::{MAX_COUNT, count},
+    text::{MAX_COUNT, clamp_count},
 };
 
 /// That a process was there is written this often.
@@ -37,7 +37,7 @@ pub(super) struct ReservedCall {
 
 impl ReservedCall {
     /// Returns what is to be remembered of `ask`.
-    pub(super) fn of(ask: &Ask) -> Self {
+    pub(super) fn from_ask(ask: &Ask) -> Self {
         let pools = ask.draws.iter().map(|draw| draw.pool.clone()).collect();
         Self { arm: ask.arm.clone(), pools, origin: ask.origin.clone() }
     }
@@ -54,24 +54,24 @@ pub(super) struct Books<'c> {
 impl Books<'_> {
     /// Holds room in all pools of `ask`, or says which limit has none.
     pub(super) fn reserve(&self, ask: &Ask) -> Result<std::result::Result<HoldId, Full>> {
-        self.bury()?;
+        self.remove_dead_processes()?;
         let levels = self.levels_without(&[], &ask.draws, ask.at_ms)?;
-        match self.full(&levels, ask)? {
+        match self.longest_refusal(&levels, ask)? {
             Some(full) => Ok(Err(full)),
-            None => self.hold(ask).map(Ok),
+            None => self.insert_hold(ask).map(Ok),
         }
     }
 
     /// The refusal that lasts longest.
-    fn full(&self, levels: &[Level], ask: &Ask) -> Result<Option<Full>> {
+    fn longest_refusal(&self, levels: &[Level], ask: &Ask) -> Result<Option<Full>> {
         let mut longest: Option<Full> = None;
-        for level in admit::lacking(levels, &ask.amount) {
-            let need = ask.amount.of(level.limit.unit);
-            let pool = self.pool(&level.pool)?;
+        for level in admit::levels_without_room(levels, &ask.amount) {
+            let need = ask.amount.in_unit(level.limit.unit);
+            let pool = self.find_pool(&level.pool)?;
             let full = Full {
                 pool: level.pool.clone(),
                 limit: level.limit,
-                used: admit::standing(level),
+                used: admit::used_and_held(level),
                 free_at_ms: match pool {
                     Some(pool) => window::free_at(self.connection, pool, level, need, ask.at_ms)?,
                     // Nothing was ever taken, and yet there is no room.
@@ -86,7 +86,7 @@ impl Books<'_> {
         Ok(longest)
     }
 
-    fn hold(&self, ask: &Ask) -> Result<HoldId> {
+    fn insert_hold(&self, ask: &Ask) -> Result<HoldId> {
         let process = self.sign_in(ask.at_ms)?;
         let taken = ask.amount;
         // Sixty-three random bits are never drawn twice.
@@ -101,11 +101,11 @@ impl Books<'_> {
                     params![
                         process,
                         ask.at_ms,
-                        count(taken.requests),
-                        count(taken.input),
-                        count(taken.output),
-                        count(taken.micro_usd),
-                        count(taken.cached),
+                        clamp_count(taken.requests),
+                        clamp_count(taken.input),
+                        clamp_count(taken.output),
+                        clamp_count(taken.micro_usd),
+                        clamp_count(taken.cached),
                     ],
                     |row| row.get(0),
                 )
@@ -113,13 +113,16 @@ impl Books<'_> {
             .in_words()?;
         for draw in &ask.draws {
             let pool = self.pool_or_new(&draw.pool)?;
-            self.run("INSERT OR IGNORE INTO draw(pool, hold) VALUES (?1, ?2)", [pool, id])?;
+            self.run_statement(
+                "INSERT OR IGNORE INTO draw(pool, hold) VALUES (?1, ?2)",
+                [pool, id],
+            )?;
         }
         Ok(HoldId(id))
     }
 
     /// Settles a reservation with what was taken; a second time changes nothing.
-    pub(super) fn settle(
+    pub(super) fn settle_hold(
         &self,
         hold: HoldId,
         kept: Option<&ReservedCall>,
@@ -127,19 +130,21 @@ impl Books<'_> {
         call: &SettledCall,
     ) -> Result<()> {
         let Some(kept) = kept else { return self.is_settled(hold) };
-        let is_first = self
-            .run("INSERT OR IGNORE INTO settled(hold, at_ms) VALUES (?1, ?2)", [hold.0, at_ms])?;
+        let is_first = self.run_statement(
+            "INSERT OR IGNORE INTO settled(hold, at_ms) VALUES (?1, ?2)",
+            [hold.0, at_ms],
+        )?;
         if is_first == 0 {
             return Ok(());
         }
         let number = self.connection.last_insert_rowid();
-        release(self.connection, hold.0)?;
-        let (day, arm, amount) = (day_of(at_ms), self.arm(&kept.arm)?, &call.amount);
+        release_hold(self.connection, hold.0)?;
+        let (day, arm, amount) = (day_of(at_ms), self.find_or_insert_arm(&kept.arm)?, &call.amount);
         self.add_day(day, arm, amount)?;
-        calls::insert(self.connection, (arm, number, at_ms), &kept.origin, call)?;
-        for name in unique(&kept.pools) {
+        calls::insert_call(self.connection, (arm, number, at_ms), &kept.origin, call)?;
+        for name in unique_names(&kept.pools) {
             let pool = self.pool_or_new(name)?;
-            self.add(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
+            self.add_amount(&day_sql("pool_day", "pool, day"), [pool, day], amount)?;
             self.add_call(pool, at_ms, number, amount)?;
         }
         Ok(())
@@ -161,47 +166,47 @@ impl Books<'_> {
     }
 
     fn add_day(&self, day: i64, arm: i64, amount: &Amount) -> Result<()> {
-        self.add(&day_sql("arm_day", "day, arm"), [day, arm], amount)?;
-        self.run(
+        self.add_amount(&day_sql("arm_day", "day, arm"), [day, arm], amount)?;
+        self.run_statement(
             &format!(
                 "UPDATE arm_day SET cache_write = min(cache_write + ?3, {MAX_COUNT}) \
                  WHERE day = ?1 AND arm = ?2"
             ),
-            [day, arm, count(amount.cache_write)],
+            [day, arm, clamp_count(amount.cache_write)],
         )
         .map(|_| ())
     }
 
-    fn add(&self, sql: &str, key: [i64; 2], amount: &Amount) -> Result<()> {
+    fn add_amount(&self, sql: &str, key: [i64; 2], amount: &Amount) -> Result<()> {
         let [first, second] = key;
-        self.run(
+        self.run_statement(
             sql,
             params![
                 first,
                 second,
-                count(amount.requests),
-                count(amount.input),
-                count(amount.output),
-                count(amount.micro_usd),
-                count(amount.cached),
+                clamp_count(amount.requests),
+                clamp_count(amount.input),
+                clamp_count(amount.output),
+                clamp_count(amount.micro_usd),
+                clamp_count(amount.cached),
             ],
         )
         .map(|_| ())
     }
 
     fn add_call(&self, pool: i64, at_ms: i64, number: i64, amount: &Amount) -> Result<()> {
-        self.run(
+        self.run_statement(
             "INSERT INTO spent(pool, at_ms, settled, requests, input, output, micro_usd, cached) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
             params![
                 pool,
                 at_ms,
                 number,
-                count(amount.requests),
-                count(amount.input),
-                count(amount.output),
-                count(amount.micro_usd),
-                count(amount.cached),
+                clamp_count(amount.requests),
+                clamp_count(amount.input),
+                clamp_count(amount.output),
+                clamp_count(amount.micro_usd),
+                clamp_count(amount.cached),
             ],
         )
         .map(|_| ())
@@ -216,21 +221,21 @@ impl Books<'_> {
     fn levels_without(&self, dead: &[i64], draws: &[Draw], at_ms: i64) -> Result<Vec<Level>> {
         let mut levels = Vec::new();
         for draw in draws.iter().filter(|draw| !draw.limits.is_empty()) {
-            let number = self.pool(&draw.pool)?;
+            let number = self.find_pool(&draw.pool)?;
             let held = match number {
-                Some(pool) => window::held(self.connection, pool, dead)?,
+                Some(pool) => window::held_amount(self.connection, pool, dead)?,
                 None => Amount::default(),
             };
             for limit in &draw.limits {
                 // A pool that nobody drew on has no number and no rows.
                 let pool = number.unwrap_or(i64::MIN);
-                let used = window::used(self.connection, pool, limit.window, at_ms)?;
+                let used = window::used_amount(self.connection, pool, limit.window, at_ms)?;
                 let resets_at_ms = window::resets_at(self.connection, pool, limit.window, at_ms)?;
                 levels.push(Level {
                     pool: draw.pool.clone(),
                     limit: *limit,
-                    used: used.of(limit.unit),
-                    held: held.of(limit.unit),
+                    used: used.in_unit(limit.unit),
+                    held: held.in_unit(limit.unit),
                     resets_at_ms,
                 });
             }
@@ -239,9 +244,9 @@ impl Books<'_> {
     }
 
     /// Lets go of what processes hold that are no more.
-    pub(super) fn bury(&self) -> Result<()> {
+    pub(super) fn remove_dead_processes(&self) -> Result<()> {
         for number in self.dead_processes()? {
-            self.run("DELETE FROM process WHERE number = ?1", [number])?;
+            self.run_statement("DELETE FROM process WHERE number = ?1", [number])?;
         }
         Ok(())
     }
@@ -258,7 +263,7 @@ impl Books<'_> {
         let mut rows = others.query([&self.me.token]).in_words()?;
         let mut dead: Vec<i64> = Vec::new();
         while let Some(row) = rows.next().in_words()? {
-            let process = Hold::read(row, 0).in_words()?;
+            let process = Hold::from_row(row, 0).in_words()?;
             if process.is_some_and(|process| !(self.is_live)(&process)) {
                 dead.push(row.get(8).in_words()?);
             }
@@ -269,7 +274,7 @@ impl Books<'_> {
     /// The row of this process; others that cannot look at it see by it that it lives.
     fn sign_in(&self, at_ms: i64) -> Result<i64> {
         let me = self.me;
-        self.run(
+        self.run_statement(
             "INSERT INTO process(token, pid, host, boot, space, started, since_ms, seen_ms) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7) \
              ON CONFLICT(token) DO UPDATE SET seen_ms = ?7 WHERE ?7 - seen_ms >= ?8",
@@ -290,7 +295,7 @@ impl Books<'_> {
             .in_words()
     }
 
-    fn pool(&self, name: &str) -> Result<Option<i64>> {
+    fn find_pool(&self, name: &str) -> Result<Option<i64>> {
         self.connection
             .prepare_cached("SELECT number FROM pool WHERE name = ?1")
             .and_then(|mut find| find.query_row([name], |row| row.get(0)).optional())
@@ -298,14 +303,14 @@ impl Books<'_> {
     }
 
     fn pool_or_new(&self, name: &str) -> Result<i64> {
-        if let Some(number) = self.pool(name)? {
+        if let Some(number) = self.find_pool(name)? {
             return Ok(number);
         }
-        self.run("INSERT INTO pool(name) VALUES (?1)", [name])?;
+        self.run_statement("INSERT INTO pool(name) VALUES (?1)", [name])?;
         Ok(self.connection.last_insert_rowid())
     }
 
-    fn arm(&self, arm: &ModelRef) -> Result<i64> {
+    fn find_or_insert_arm(&self, arm: &ModelRef) -> Result<i64> {
         let known: Option<i64> = self
             .connection
             .prepare_cached("SELECT number FROM arm WHERE provider = ?1 AND model = ?2")
@@ -316,27 +321,30 @@ impl Books<'_> {
         if let Some(number) = known {
             return Ok(number);
         }
-        self.run("INSERT INTO arm(provider, model) VALUES (?1, ?2)", [&arm.provider, &arm.model])?;
+        self.run_statement(
+            "INSERT INTO arm(provider, model) VALUES (?1, ?2)",
+            [&arm.provider, &arm.model],
+        )?;
         Ok(self.connection.last_insert_rowid())
     }
 
-    fn run(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize> {
-        run(self.connection, sql, values)
+    fn run_statement(&self, sql: &str, values: impl rusqlite::Params) -> Result<usize> {
+        run_statement(self.connection, sql, values)
     }
 }
 
 /// Lets go of a reservation; one that is not there changes nothing.
-pub(super) fn release(connection: &Connection, hold: i64) -> Result<()> {
-    run(connection, "DELETE FROM hold WHERE id = ?1", [hold]).map(|_| ())
+pub(super) fn release_hold(connection: &Connection, hold: i64) -> Result<()> {
+    run_statement(connection, "DELETE FROM hold WHERE id = ?1", [hold]).map(|_| ())
 }
 
 /// Lets go of everything the process holds.
-pub(super) fn leave(connection: &Connection, me: &Identity) -> Result<()> {
-    run(connection, "DELETE FROM process WHERE token = ?1", [&me.token]).map(|_| ())
+pub(super) fn remove_process(connection: &Connection, me: &Identity) -> Result<()> {
+    run_statement(connection, "DELETE FROM process WHERE token = ?1", [&me.token]).map(|_| ())
 }
 
 /// Moves what is dated later than `now_ms` to that time; says how many calls were.
-pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
+pub(super) fn redate_future(connection: &Connection, now_ms: i64) -> Result<u64> {
     let today = day_of(now_ms);
     let with_caches = [COUNTED.as_slice(), CACHED.as_slice()].concat();
     for (table, key, columns, counted) in [
@@ -344,14 +352,15 @@ pub(super) fn redate(connection: &Connection, now_ms: i64) -> Result<u64> {
         ("arm_day", "arm", "day, arm", &with_caches),
     ] {
         let sql = later_days_sql(table, key, columns, counted);
-        run(connection, &sql, [today])?;
-        run(connection, &format!("DELETE FROM {table} WHERE day > ?1"), [today])?;
+        run_statement(connection, &sql, [today])?;
+        run_statement(connection, &format!("DELETE FROM {table} WHERE day > ?1"), [today])?;
     }
-    run(connection, "UPDATE spent SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
-    run(connection, "UPDATE call SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
-    run(connection, "UPDATE call_name SET last_day = ?1 WHERE last_day > ?1", [today])?;
-    run(connection, "UPDATE hold SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
-    let calls = run(connection, "UPDATE settled SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run_statement(connection, "UPDATE spent SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run_statement(connection, "UPDATE call SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    run_statement(connection, "UPDATE call_name SET last_day = ?1 WHERE last_day > ?1", [today])?;
+    run_statement(connection, "UPDATE hold SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
+    let calls =
+        run_statement(connection, "UPDATE settled SET at_ms = ?1 WHERE at_ms > ?1", [now_ms])?;
     Ok(u64::try_from(calls).unwrap_or(u64::MAX))
 }
 
@@ -387,7 +396,7 @@ fn on_conflict(key: &str, counted: &[&str]) -> String {
 }
 
 /// Names once each, in their order.
-fn unique(names: &[String]) -> impl Iterator<Item = &String> {
+fn unique_names(names: &[String]) -> impl Iterator<Item = &String> {
     names
         .iter()
         .enumerate()

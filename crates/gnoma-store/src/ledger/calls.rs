@@ -15,13 +15,13 @@ use gnoma_core::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
-    statements::{run, totals},
+    statements::{daily_totals, run_statement},
     words::InWords,
 };
 use crate::{
     calendar::{DAY_MS, begin_ms, day_of},
     error::Result,
-    text::count,
+    text::clamp_count,
 };
 
 /// Days after which a call is removed.
@@ -115,7 +115,7 @@ pub struct UsageRead<T> {
 }
 
 /// Records a call that is being settled under `number`.
-pub(super) fn insert(
+pub(super) fn insert_call(
     connection: &Connection,
     (arm, number, at_ms): (i64, i64, i64),
     origin: &CallOrigin,
@@ -124,7 +124,7 @@ pub(super) fn insert(
     let CallOrigin { project, branch, session, elf, turn, task } = origin;
     let id = |kind, name: &str| name_id(connection, kind, name, day_of(at_ms));
     let amount = &call.amount;
-    run(
+    run_statement(
         connection,
         "INSERT OR REPLACE INTO call VALUES \
          (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18)",
@@ -139,14 +139,14 @@ pub(super) fn insert(
             hash_turn(turn),
             id(NameKind::Task, task)?,
             call.failure.map_or(Ok(0), |kind| id(NameKind::Failure, failure_name(kind)))?,
-            count(amount.requests),
-            count(amount.input),
-            count(amount.cached),
-            count(amount.cache_write),
-            count(amount.output),
-            count(call.thinking),
-            call.is_priced.then(|| count(amount.micro_usd)),
-            call.first_part_ms.map(count),
+            clamp_count(amount.requests),
+            clamp_count(amount.input),
+            clamp_count(amount.cached),
+            clamp_count(amount.cache_write),
+            clamp_count(amount.output),
+            clamp_count(call.thinking),
+            call.is_priced.then(|| clamp_count(amount.micro_usd)),
+            call.first_part_ms.map(clamp_count),
         ],
     )
     .map(|_| ())
@@ -157,7 +157,7 @@ fn name_id(connection: &Connection, kind: NameKind, name: &str, day: i64) -> Res
     if name.is_empty() {
         return Ok(0);
     }
-    let name = gnoma_core::cut::head(name, MAX_NAME_BYTES);
+    let name = gnoma_core::cut::word_prefix(name, MAX_NAME_BYTES);
     let found: Option<(i64, i64)> = connection
         .prepare_cached("SELECT number, last_day FROM call_name WHERE kind = ?1 AND name = ?2")
         .and_then(|mut find| {
@@ -167,12 +167,16 @@ fn name_id(connection: &Connection, kind: NameKind, name: &str, day: i64) -> Res
         .in_words()?;
     if let Some((number, last_day)) = found {
         if last_day < day {
-            run(connection, "UPDATE call_name SET last_day = ?2 WHERE number = ?1", [number, day])?;
+            run_statement(
+                connection,
+                "UPDATE call_name SET last_day = ?2 WHERE number = ?1",
+                [number, day],
+            )?;
         }
         return Ok(number);
     }
     let sql = "INSERT INTO call_name(kind, name, last_day) VALUES (?1, ?2, ?3)";
-    run(connection, sql, params![kind as i64, name, day])?;
+    run_statement(connection, sql, params![kind as i64, name, day])?;
     Ok(connection.last_insert_rowid())
 }
 
@@ -232,7 +236,7 @@ pub(super) fn fold_rows<T>(
         }
     }
     let from_day = i32::try_from(day).unwrap_or(if day < 0 { i32::MIN } else { i32::MAX });
-    let sums = totals(connection, from_day)?;
+    let sums = daily_totals(connection, from_day)?;
     Ok(UsageRead { state, totals: sums, arms: read_arms(connection)?, damaged })
 }
 
@@ -317,7 +321,7 @@ pub(super) fn remove_old(connection: &Connection, now_ms: i64) -> Result<bool> {
     if is_full(remove_before(connection, before_ms, PIECE_ROWS)?) {
         return Ok(true);
     }
-    let names = run(
+    let names = run_statement(
         connection,
         "DELETE FROM call_name WHERE number IN \
          (SELECT number FROM call_name WHERE last_day < ?1 LIMIT ?2)",
@@ -328,7 +332,7 @@ pub(super) fn remove_old(connection: &Connection, now_ms: i64) -> Result<bool> {
 
 /// Removes at most `limit` calls before a time, the oldest first. Returns how many were removed.
 fn remove_before(connection: &Connection, before_ms: i64, limit: i64) -> Result<usize> {
-    run(
+    run_statement(
         connection,
         "DELETE FROM call WHERE at_ms < ?1 AND (at_ms, settled) IN \
          (SELECT at_ms, settled FROM call WHERE at_ms < ?1 ORDER BY at_ms LIMIT ?2)",
@@ -351,7 +355,7 @@ pub(super) fn forget_before(connection: &Connection, before_ms: i64) -> Result<u
     connection.pragma_update(None, "secure_delete", "ON").in_words()?;
     let removed = remove_before(connection, before_ms, FORGOTTEN_AT_ONCE)?;
     if removed == 0 {
-        run(
+        run_statement(
             connection,
             "DELETE FROM call_name WHERE number NOT IN (SELECT project FROM call UNION \
              SELECT branch FROM call UNION SELECT session FROM call UNION SELECT elf FROM call \

@@ -34,18 +34,19 @@ pub(super) fn is_note(row: &FoundRow) -> bool {
 }
 
 /// Notes that money may be missing.
-pub(super) fn note(connection: &Connection) -> Result<()> {
+pub(super) fn mark_unknown(connection: &Connection) -> Result<()> {
     let sql = "INSERT OR REPLACE INTO note(name, text) VALUES (?1, '')";
-    books::run(connection, sql, [NOTE]).map(|_| ())
+    books::run_statement(connection, sql, [NOTE]).map(|_| ())
 }
 
 /// Counts on with what there is; says whether anything was in doubt.
-pub(super) fn accept(connection: &Connection) -> Result<bool> {
-    books::run(connection, "DELETE FROM note WHERE name = ?1", [NOTE]).map(|gone| gone > 0)
+pub(super) fn accept_unknown(connection: &Connection) -> Result<bool> {
+    books::run_statement(connection, "DELETE FROM note WHERE name = ?1", [NOTE])
+        .map(|gone| gone > 0)
 }
 
 /// Since when all is known: `None` where nothing is in doubt.
-pub(super) fn since(connection: &Connection) -> Result<Option<Option<i64>>> {
+pub(super) fn known_since(connection: &Connection) -> Result<Option<Option<i64>>> {
     let text: Option<String> = connection
         .prepare_cached("SELECT text FROM note WHERE name = ?1")
         .and_then(|mut find| find.query_row([NOTE], |row| row.get(0)).optional())
@@ -54,13 +55,13 @@ pub(super) fn since(connection: &Connection) -> Result<Option<Option<i64>>> {
 }
 
 /// Refuses a call whose limits on money reach back to what is not known.
-pub(super) fn refuse(connection: &Connection, ask: &Ask) -> Result<()> {
-    let Some(since) = since(connection)? else { return Ok(()) };
+pub(super) fn refuse_if_unknown(connection: &Connection, ask: &Ask) -> Result<()> {
+    let Some(since) = known_since(connection)? else { return Ok(()) };
     let since_ms = match since {
         Some(since_ms) => since_ms,
         None => {
             let sql = "UPDATE note SET text = ?2 WHERE name = ?1";
-            books::run(connection, sql, [NOTE, &ask.at_ms.to_string()])?;
+            books::run_statement(connection, sql, [NOTE, &ask.at_ms.to_string()])?;
             ask.at_ms
         }
     };

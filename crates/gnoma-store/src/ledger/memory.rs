@@ -34,7 +34,7 @@ pub(super) struct Memory {
 
 impl Memory {
     /// Notes what time it is.
-    pub(super) fn see(&self, at_ms: i64) {
+    pub(super) fn set_latest_time(&self, at_ms: i64) {
         self.latest_ms.store(at_ms, Ordering::Relaxed);
     }
 
@@ -68,7 +68,7 @@ impl Memory {
     }
 
     /// The reservation, to be settled; a second time there is none.
-    pub(super) fn take(&self, hold: HoldId) -> Option<ReservedCall> {
+    pub(super) fn take_call(&self, hold: HoldId) -> Option<ReservedCall> {
         self.held.lock().remove(&hold)
     }
 
@@ -79,7 +79,7 @@ impl Memory {
 
     /// The reservation is to be let go.
     pub(super) fn let_go(&self, hold: HoldId) {
-        drop(self.take(hold));
+        drop(self.take_call(hold));
         self.dropped.lock().insert(hold.0);
     }
 
@@ -87,7 +87,7 @@ impl Memory {
     pub(super) fn release_dropped(&self, connection: &Connection) -> Result<Vec<i64>> {
         let gone: Vec<i64> = self.dropped.lock().iter().copied().collect();
         for hold in &gone {
-            books::release(connection, *hold)?;
+            books::release_hold(connection, *hold)?;
         }
         Ok(gone)
     }
@@ -113,7 +113,7 @@ impl Fresh {
     }
 
     /// Marks the reservation as arrived and returns its id.
-    pub(super) fn arrive(mut self) -> Option<HoldId> {
+    pub(super) fn confirm_arrival(mut self) -> Option<HoldId> {
         let (hold, kept) = self.hold.take()?;
         self.memory.put_back(hold, kept);
         Some(hold)

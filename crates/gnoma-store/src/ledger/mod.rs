@@ -8,7 +8,7 @@
 //!   hours. What a dead process had in flight is not counted, because no one knows it.
 //! - A process that was wrongly considered dead settles all the same: it remembers its reservations.
 //! - A clock that goes back frees nothing: entries dated later than now stay in every window. A clock that was
-//!   wrongly ahead would keep windows full until then; [`SqliteLedger::redate`] fixes that.
+//!   wrongly ahead would keep windows full until then; [`SqliteLedger::redate_future`] fixes that.
 //! - Daily sums are kept forever, single calls for two days and no fewer than the latest 5,000; a rolling window
 //!   that reaches further back counts whole days there. Pools named `turn:…` are deleted two days after their last
 //!   use, `session:…` after 90.
@@ -54,7 +54,7 @@ use self::{
     books::{Books, ReservedCall},
     memory::{Fresh, Memory},
     tending::{File, Tending},
-    words::{InWords, failure, reworded},
+    words::{InWords, ledger_error, reword_error},
 };
 pub use self::{
     calls::{CallRow, DamagedCall, DamagedCalls, KEPT_DAYS, NameId, UsageRead},
@@ -101,9 +101,9 @@ impl SqliteLedger {
     /// The place cannot be written to, is full, or is locked for too long; the file is not a ledger; or it cannot
     /// be used while another process has it open. It is left as it is then.
     pub fn open(path: &Path) -> Result<OpenedLedger> {
-        let (connection, set_aside, user) = open::open(path, PATIENCE)?;
-        let file = File { path: path.to_owned(), opened: files::identity(path) };
-        let ledger = Self::over(connection, Some(file), Some(user))?;
+        let (connection, set_aside, user) = open::open_ledger(path, PATIENCE)?;
+        let file = File { path: path.to_owned(), opened: files::file_identity(path) };
+        let ledger = Self::from_connection(connection, Some(file), Some(user))?;
         Ok(OpenedLedger { ledger, set_aside })
     }
 
@@ -115,13 +115,14 @@ impl SqliteLedger {
     /// There is no such file, it cannot be read, it is not a ledger, or a newer gnoma wrote it.
     pub fn open_to_read(path: &Path) -> Result<Option<Self>> {
         let Some(connection) = open::open_to_read(path, PATIENCE)? else { return Ok(None) };
-        let identity = Arc::new(identity(&connection)?);
+        let identity = Arc::new(new_identity(&connection)?);
         let file = path.to_owned();
         let connect = move || {
-            let changed = || failure(StoreErrorKind::Busy, "it was replaced");
+            let changed = || ledger_error(StoreErrorKind::Busy, "it was replaced");
             open::open_to_read(&file, PATIENCE)?.ok_or_else(changed)
         };
-        let worker = Worker::reading(connect).map_err(|error| reworded(error, "thread"))?;
+        let worker =
+            Worker::spawn_reader(connect).map_err(|error| reword_error(error, "thread"))?;
         let (memory, file) = (Arc::default(), Some(path.to_owned()));
         Ok(Some(Self { worker, memory, identity, file, _user: None }))
     }
@@ -131,17 +132,21 @@ impl SqliteLedger {
     /// # Errors
     /// When there is no memory or no thread for it.
     pub fn in_memory() -> Result<Self> {
-        Self::over(open::in_memory()?, None, None)
+        Self::from_connection(open::in_memory()?, None, None)
     }
 
-    fn over(connection: Connection, file: Option<File>, user: Option<User>) -> Result<Self> {
-        let identity = Arc::new(identity(&connection)?);
+    fn from_connection(
+        connection: Connection,
+        file: Option<File>,
+        user: Option<User>,
+    ) -> Result<Self> {
+        let identity = Arc::new(new_identity(&connection)?);
         let memory = Arc::new(Memory::default());
         let path = file.as_ref().map(|file| file.path.clone());
         let tending =
             Tending { file, memory: Arc::clone(&memory), identity: Arc::clone(&identity) };
-        let worker =
-            Worker::writing(connection, tending).map_err(|error| reworded(error, "thread"))?;
+        let worker = Worker::spawn_writer(connection, tending)
+            .map_err(|error| reword_error(error, "thread"))?;
         Ok(Self { worker, memory, identity, file: path, _user: user })
     }
 
@@ -150,8 +155,8 @@ impl SqliteLedger {
     ///
     /// # Errors
     /// As the file's.
-    pub async fn redate(&self, now_ms: i64) -> Result<u64> {
-        self.ask(move |connection| books::redate(connection, now_ms)).await
+    pub async fn redate_future(&self, now_ms: i64) -> Result<u64> {
+        self.run_job(move |connection| books::redate_future(connection, now_ms)).await
     }
 
     /// Reports whether money may have been spent that is not counted, because a damaged ledger could not be read
@@ -160,7 +165,7 @@ impl SqliteLedger {
     /// # Errors
     /// Those of the file.
     pub async fn lacks_money(&self) -> Result<bool> {
-        self.ask(|connection| Ok(doubt::since(connection)?.is_some())).await
+        self.run_job(|connection| Ok(doubt::known_since(connection)?.is_some())).await
     }
 
     /// Counts on with what could be read of a damaged ledger; says whether anything was in doubt.
@@ -168,7 +173,7 @@ impl SqliteLedger {
     /// # Errors
     /// As the file's.
     pub async fn accept_loss(&self) -> Result<bool> {
-        self.ask(doubt::accept).await
+        self.run_job(doubt::accept_unknown).await
     }
 
     /// Lets `change` have the note of that name and keeps what it makes of it, with nobody in between;
@@ -181,7 +186,7 @@ impl SqliteLedger {
         name: &'static str,
         change: impl FnOnce(Option<&str>) -> Option<String> + Send + 'static,
     ) -> Result<()> {
-        self.ask(move |connection| notes::change(connection, name, change)).await
+        self.run_job(move |connection| notes::change_note(connection, name, change)).await
     }
 
     /// Forgets the note of that name.
@@ -189,7 +194,7 @@ impl SqliteLedger {
     /// # Errors
     /// As the file's.
     pub async fn forget_note(&self, name: &'static str) -> Result<()> {
-        self.ask(move |connection| notes::forget(connection, name)).await
+        self.run_job(move |connection| notes::remove_note(connection, name)).await
     }
 
     /// Folds the recorded calls from the UTC day of `from_ms` on into `state` until `add` breaks, and returns it with
@@ -203,7 +208,7 @@ impl SqliteLedger {
         state: T,
         add: impl FnMut(&mut T, CallRow) -> ControlFlow<()> + Send + 'static,
     ) -> Result<UsageRead<T>> {
-        self.ask(move |connection| calls::fold_rows(connection, from_ms, state, add)).await
+        self.run_job(move |connection| calls::fold_rows(connection, from_ms, state, add)).await
     }
 
     /// Returns the texts of names of recorded calls; unknown ones are left out.
@@ -211,7 +216,7 @@ impl SqliteLedger {
     /// # Errors
     /// Those of the file.
     pub async fn call_names(&self, ids: Vec<NameId>) -> Result<BTreeMap<NameId, String>> {
-        self.ask(move |connection| calls::read_names(connection, &ids)).await
+        self.run_job(move |connection| calls::read_names(connection, &ids)).await
     }
 
     /// Counts the recorded calls before `before_ms`.
@@ -219,7 +224,7 @@ impl SqliteLedger {
     /// # Errors
     /// Those of the file.
     pub async fn count_calls(&self, before_ms: i64) -> Result<u64> {
-        self.ask(move |connection| calls::count_before(connection, before_ms)).await
+        self.run_job(move |connection| calls::count_before(connection, before_ms)).await
     }
 
     /// Removes recorded calls before `before_ms`; their sums by day and arm, and what limits count, stay. Removes some
@@ -231,7 +236,7 @@ impl SqliteLedger {
         let mut removed = 0_u64;
         for _piece in 0..MAX_FORGOTTEN_PIECES {
             let piece =
-                self.ask(move |connection| calls::forget_before(connection, before_ms)).await?;
+                self.run_job(move |connection| calls::forget_before(connection, before_ms)).await?;
             if piece == 0 {
                 break;
             }
@@ -241,28 +246,28 @@ impl SqliteLedger {
         Ok(removed)
     }
 
-    async fn ask<T: Send + 'static>(
+    async fn run_job<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let answer = self.worker.ask(work).await;
-        self.heed(answer)
+        let answer = self.worker.run_job(work).await;
+        self.remember_damage(answer)
     }
 
     /// Remembers damage, so that the next start sets the file aside.
-    fn heed<T>(&self, answer: Result<T>) -> Result<T> {
+    fn remember_damage<T>(&self, answer: Result<T>) -> Result<T> {
         answer.map_err(|error| {
             if let (StoreErrorKind::Damaged, Some(path)) = (&error.kind, &self.file) {
-                files::doubt(path);
+                files::mark_damaged(path);
             }
             let cause = self.file.as_ref().map(|path| format!("`{}`", path.display()));
-            reworded(error, cause.as_deref().unwrap_or("in memory"))
+            reword_error(error, cause.as_deref().unwrap_or("in memory"))
         })
     }
 }
 
 /// Returns a new identity of this process.
-fn identity(connection: &Connection) -> Result<Identity> {
+fn new_identity(connection: &Connection) -> Result<Identity> {
     let token =
         connection.query_row("SELECT hex(randomblob(8))", [], |row| row.get(0)).in_words()?;
     Ok(Identity::of_this_process(token))
@@ -282,23 +287,23 @@ fn with_books<T>(
 impl Ledger for SqliteLedger {
     fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
-        memory.see(ask.at_ms);
+        memory.set_latest_time(ask.at_ms);
         let work = move |connection: &Connection| {
             drop(memory.release_dropped(connection)?);
             // Outside what a refusal undoes.
-            if let Err(refused) = doubt::refuse(connection, &ask) {
+            if let Err(refused) = doubt::refuse_if_unknown(connection, &ask) {
                 return Ok(Err(refused));
             }
             let reserved = with_books(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
-            Ok(Ok(reserved.map(|hold| Fresh::new(hold, ReservedCall::of(&ask), memory))))
+            Ok(Ok(reserved.map(|hold| Fresh::new(hold, ReservedCall::from_ask(&ask), memory))))
         };
         Box::pin(async move {
             self.memory.has_room()?;
-            match self.ask(work).await?? {
+            match self.run_job(work).await?? {
                 Ok(fresh) => fresh
-                    .arrive()
+                    .confirm_arrival()
                     .map(Reserved::Held)
-                    .ok_or_else(|| failure(StoreErrorKind::Io, "a reservation was lost")),
+                    .ok_or_else(|| ledger_error(StoreErrorKind::Io, "a reservation was lost")),
                 Err(full) => Ok(Reserved::Full(full)),
             }
         })
@@ -306,23 +311,23 @@ impl Ledger for SqliteLedger {
 
     /// Settles even when nobody waits for the answer.
     fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
-        self.memory.see(at_ms);
-        let kept = self.memory.take(hold);
+        self.memory.set_latest_time(at_ms);
+        let kept = self.memory.take_call(hold);
         let (me, settling) = (Arc::clone(&self.identity), kept.clone());
-        let told = self.worker.tell(move |connection| {
+        let told = self.worker.queue_job(move |connection| {
             with_books(connection, &me, at_ms, |books| {
-                books.settle(hold, settling.as_ref(), at_ms, &call)
+                books.settle_hold(hold, settling.as_ref(), at_ms, &call)
             })
         });
         Box::pin(async move {
             let answer = match told {
-                Ok(answer) => answer.await.unwrap_or_else(|_| Err(job::closed())),
+                Ok(answer) => answer.await.unwrap_or_else(|_| Err(job::closed_error())),
                 Err(error) => Err(error),
             };
             if let (Err(_), Some(kept)) = (&answer, kept) {
                 self.memory.put_back(hold, kept);
             }
-            self.heed(answer)
+            self.remember_damage(answer)
         })
     }
 
@@ -330,18 +335,18 @@ impl Ledger for SqliteLedger {
         self.memory.let_go(hold);
         let memory = Arc::clone(&self.memory);
         // What fails now is let go with the next step.
-        drop(self.worker.tell(move |connection| memory.release_dropped(connection)));
+        drop(self.worker.queue_job(move |connection| memory.release_dropped(connection)));
     }
 
-    fn levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
-        Box::pin(self.ask(move |connection| {
+        Box::pin(self.run_job(move |connection| {
             drop(memory.release_dropped(connection)?);
             with_books(connection, &me, at_ms, |books| books.levels(&draws, at_ms))
         }))
     }
 
-    fn totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
-        Box::pin(self.ask(move |connection| books::totals(connection, from_day)))
+    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+        Box::pin(self.run_job(move |connection| books::daily_totals(connection, from_day)))
     }
 }

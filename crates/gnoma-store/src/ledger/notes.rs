@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use super::{
     books,
-    words::{InWords, failure},
+    words::{InWords, ledger_error},
 };
 use crate::error::Result;
 
@@ -13,7 +13,7 @@ use crate::error::Result;
 pub const MAX_NOTE_BYTES: usize = 4 << 20;
 
 /// Lets `change` have a note and keeps what it makes of it.
-pub(super) fn change(
+pub(super) fn change_note(
     connection: &Connection,
     name: &str,
     change: impl FnOnce(Option<&str>) -> Option<String>,
@@ -25,14 +25,14 @@ pub(super) fn change(
     let Some(new) = change(text.as_deref()) else { return Ok(()) };
     if new.len() > MAX_NOTE_BYTES {
         let cause = format!("a note of {} bytes is too large", new.len());
-        return Err(failure(StoreErrorKind::Io, &cause));
+        return Err(ledger_error(StoreErrorKind::Io, &cause));
     }
     let sql = "INSERT INTO note(name, text) VALUES (?1, ?2) \
                ON CONFLICT(name) DO UPDATE SET text = excluded.text";
-    books::run(connection, sql, [name, new.as_str()]).map(|_| ())
+    books::run_statement(connection, sql, [name, new.as_str()]).map(|_| ())
 }
 
 /// Removes the note of this name.
-pub(super) fn forget(connection: &Connection, name: &str) -> Result<()> {
-    books::run(connection, "DELETE FROM note WHERE name = ?1", [name]).map(|_| ())
+pub(super) fn remove_note(connection: &Connection, name: &str) -> Result<()> {
+    books::run_statement(connection, "DELETE FROM note WHERE name = ?1", [name]).map(|_| ())
 }

@@ -17,9 +17,9 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 use super::{
     doubt, salvage,
     schema::{APPLICATION_ID, STEPS},
-    words::{InWords, failure, reworded},
+    words::{InWords, ledger_error, reword_error},
 };
-use crate::{db, error::Result, files, sql, text::whole, users::User};
+use crate::{db, error::Result, files, sql, text::clamp_size, users::User};
 
 /// Pages after which a commit works the log in; pauses do it earlier.
 const LOG_PAGES: i64 = 2000;
@@ -83,17 +83,18 @@ impl From<StoreError> for Trouble {
 }
 
 /// Opens the ledger at `path`, making it or putting it aside where needed.
-pub(super) fn open(
+pub(super) fn open_ledger(
     path: &Path,
     patience: Duration,
 ) -> Result<(Connection, Option<SetAside>, User)> {
     let shown = path.display().to_string();
-    let in_words = |error| reworded(error, &shown);
+    let in_words = |error| reword_error(error, &shown);
     let folder = path.parent().unwrap_or(Path::new("."));
     files::make_folder(folder).map_err(in_words)?;
-    let alone = files::lock(&files::beside(path, files::LOCK), patience).map_err(in_words)?;
+    let alone =
+        files::acquire_lock(&files::sibling_path(path, files::LOCK), patience).map_err(in_words)?;
     let user = User::join(path).map_err(in_words)?;
-    let newer = match sound(path, patience) {
+    let newer = match open_if_sound(path, patience) {
         Ok(connection) => {
             files::mark_used(&alone);
             return Ok((connection, None, user));
@@ -103,7 +104,7 @@ pub(super) fn open(
         Err(Trouble::Newer(version)) => Some(version),
     };
     // Whoever dies before the end leaves a ledger that is looked through again.
-    files::doubt(path);
+    files::mark_damaged(path);
     let aside = put_aside(path, newer, &user)?;
     let (connection, complete) = begin_anew(path, &aside, patience)?;
     remove_doubt(path)?;
@@ -112,14 +113,15 @@ pub(super) fn open(
 }
 
 /// Opens the ledger at `path` for reading; `None` if it must first be repaired or brought to today's version, which
-/// [`open`] does. Creates no file, takes no lock that a writer has, and changes nothing.
+/// [`open_ledger`] does. Creates no file, takes no lock that a writer has, and changes nothing.
 pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Option<Connection>> {
-    if files::beside(path, files::DOUBT).exists() || files::is_cut_short(path) {
+    if files::sibling_path(path, files::DOUBT).exists() || files::is_cut_short(path) {
         return Ok(None);
     }
     let recognised = |opened: Result<Connection>| {
-        let connection = opened.map_err(|error| reworded(error, &path.display().to_string()))?;
-        recognise(&connection, path).map(|()| connection)
+        let connection =
+            opened.map_err(|error| reword_error(error, &path.display().to_string()))?;
+        check_application_id(&connection, path).map(|()| connection)
     };
     let connection = match recognised(db::open_read_only(path, patience)) {
         Err(error) if error.kind == StoreErrorKind::Damaged => return Ok(None),
@@ -129,7 +131,7 @@ pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Option<Con
         }
         opened => opened?,
     };
-    let (found, known) = (version(&connection)?, whole(STEPS.len()));
+    let (found, known) = (schema_version(&connection)?, clamp_size(STEPS.len()));
     if found > known {
         let sentence = format!(
             "the spending ledger was written by a newer gnoma (version {found}, this one knows \
@@ -142,17 +144,20 @@ pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Option<Con
 
 /// A new ledger with what the one set aside still holds, and whether that is all the money.
 fn begin_anew(path: &Path, aside: &Path, patience: Duration) -> Result<(Connection, bool)> {
-    let mut connection = match usable(path, patience) {
+    let mut connection = match open_and_migrate(path, patience) {
         Ok(connection) => connection,
         Err(Trouble::Other(error)) => return Err(error),
         Err(Trouble::Damaged | Trouble::Newer(_)) => {
-            return Err(failure(StoreErrorKind::Io, "a new file does not hold what was written"));
+            return Err(ledger_error(
+                StoreErrorKind::Io,
+                "a new file does not hold what was written",
+            ));
         }
     };
-    doubt::note(&connection)?;
-    let complete = salvage::salvage(aside, &mut connection)?;
+    doubt::mark_unknown(&connection)?;
+    let complete = salvage::salvage_rows(aside, &mut connection)?;
     if complete {
-        doubt::accept(&connection)?;
+        doubt::accept_unknown(&connection)?;
     }
     Ok((connection, complete))
 }
@@ -162,59 +167,59 @@ pub(super) fn in_memory() -> Result<Connection> {
     let mut connection = Connection::open_in_memory().in_words()?;
     settle_down(&connection)?;
     connection.pragma_update(None, "temp_store", "MEMORY").in_words()?;
-    match forward(&mut connection) {
+    match migrate_to_latest(&mut connection) {
         Ok(()) => Ok(connection),
         Err(Trouble::Other(error)) => Err(error),
         Err(Trouble::Damaged | Trouble::Newer(_)) => {
-            Err(failure(StoreErrorKind::Io, "no memory for it"))
+            Err(ledger_error(StoreErrorKind::Io, "no memory for it"))
         }
     }
 }
 
 fn put_aside(path: &Path, newer: Option<i64>, user: &User) -> Result<PathBuf> {
     let why = if newer.is_some() { NEWER } else { files::DAMAGED };
-    user.alone(|| files::set_aside(path, why)).map_err(|error| match error.kind {
+    user.with_exclusive_lock(|| files::set_aside(path, why)).map_err(|error| match error.kind {
         StoreErrorKind::Busy => StoreError::new(
             StoreErrorKind::Busy,
             "the spending ledger is damaged, and another gnoma has it open; close the other gnoma \
              and restart this one, so that it can set the file aside",
         ),
-        _ => reworded(error, "it could not be set aside"),
+        _ => reword_error(error, "it could not be set aside"),
     })
 }
 
 fn remove_doubt(path: &Path) -> Result<()> {
-    match fs::remove_file(files::beside(path, files::DOUBT)) {
+    match fs::remove_file(files::sibling_path(path, files::DOUBT)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(failure(StoreErrorKind::Io, &error.to_string()))
+            Err(ledger_error(StoreErrorKind::Io, &error.to_string()))
         }
         Ok(()) | Err(_) => Ok(()),
     }
 }
 
-fn sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
-    if files::beside(path, files::DOUBT).exists() || files::is_cut_short(path) {
+fn open_if_sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
+    if files::sibling_path(path, files::DOUBT).exists() || files::is_cut_short(path) {
         return Err(Trouble::Damaged);
     }
-    usable(path, patience)
+    open_and_migrate(path, patience)
 }
 
-fn usable(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
+fn open_and_migrate(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
     make_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).in_words()?;
     connection.busy_timeout(patience).in_words()?;
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).in_words()?;
-    recognise(&connection, path)?;
+    check_application_id(&connection, path)?;
     let journal = db::journal_in(path.parent().unwrap_or(Path::new(".")));
     let has_log = db::set_journal(&connection, journal, patience)
-        .map_err(|error| reworded(error, "its journal"))?;
+        .map_err(|error| reword_error(error, "its journal"))?;
     // With a log, the last moment before the power fails may be lost, and nothing else; the death of
     // a process loses nothing. Limits are not worth a flush in every call.
     let synchronous = if has_log { "NORMAL" } else { "FULL" };
     connection.pragma_update(None, "synchronous", synchronous).in_words()?;
     settle_down(&connection)?;
-    forward(&mut connection)?;
+    migrate_to_latest(&mut connection)?;
     look_around(&connection)?;
     Ok(connection)
 }
@@ -222,7 +227,7 @@ fn usable(path: &Path, patience: Duration) -> std::result::Result<Connection, Tr
 /// Makes an empty file that only its owner can read, unless it is there.
 fn make_file(path: &Path) -> Result<()> {
     if fs::symlink_metadata(path).is_ok_and(|facts| !facts.is_file()) {
-        return Err(foreign(path));
+        return Err(foreign_error(path));
     }
     let failed = |error: io::Error| {
         let kind = match error.kind() {
@@ -232,12 +237,12 @@ fn make_file(path: &Path) -> Result<()> {
             }
             _ => StoreErrorKind::Io,
         };
-        failure(kind, &format!("`{}`: {error}", path.display()))
+        ledger_error(kind, &format!("`{}`: {error}", path.display()))
     };
     files::private_file(path).map(drop).map_err(failed)
 }
 
-fn recognise(connection: &Connection, path: &Path) -> Result<()> {
+fn check_application_id(connection: &Connection, path: &Path) -> Result<()> {
     let number: i32 =
         connection.pragma_query_value(None, "application_id", |row| row.get(0)).in_words()?;
     let tables: i64 = connection
@@ -251,8 +256,8 @@ fn recognise(connection: &Connection, path: &Path) -> Result<()> {
         .query_row("SELECT count(*) FROM sqlite_schema WHERE sql LIKE ?1", [MARK], |row| row.get(0))
         .in_words()?;
     match ours {
-        0 => Err(foreign(path)),
-        1.. | i64::MIN..0 => Err(failure(StoreErrorKind::Damaged, "its header")),
+        0 => Err(foreign_error(path)),
+        1.. | i64::MIN..0 => Err(ledger_error(StoreErrorKind::Damaged, "its header")),
     }
 }
 
@@ -274,14 +279,14 @@ fn settle_down(connection: &Connection) -> Result<()> {
 }
 
 /// Brings the tables to today's version; each step is one transaction with its number.
-fn forward(connection: &mut Connection) -> std::result::Result<(), Trouble> {
-    let known = whole(STEPS.len());
-    let found = version(connection)?;
+fn migrate_to_latest(connection: &mut Connection) -> std::result::Result<(), Trouble> {
+    let known = clamp_size(STEPS.len());
+    let found = schema_version(connection)?;
     if found > known {
         return Err(Trouble::Newer(found));
     }
     for (number, step) in (1..).zip(STEPS) {
-        if version(connection)? >= number {
+        if schema_version(connection)? >= number {
             continue;
         }
         let transaction =
@@ -294,7 +299,7 @@ fn forward(connection: &mut Connection) -> std::result::Result<(), Trouble> {
     Ok(())
 }
 
-fn version(connection: &Connection) -> Result<i64> {
+fn schema_version(connection: &Connection) -> Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0)).in_words()
 }
 
@@ -315,13 +320,13 @@ fn look_around(connection: &Connection) -> Result<()> {
         let sql = format!("PRAGMA integrity_check({table})");
         let found: String = connection.query_row(&sql, [], |row| row.get(0)).in_words()?;
         if found != "ok" {
-            return Err(failure(StoreErrorKind::Damaged, &found));
+            return Err(ledger_error(StoreErrorKind::Damaged, &found));
         }
     }
     Ok(())
 }
 
-fn foreign(path: &Path) -> StoreError {
+fn foreign_error(path: &Path) -> StoreError {
     StoreError::new(
         StoreErrorKind::Foreign,
         format!(

@@ -14,7 +14,7 @@ use rusqlite::{Connection, params_from_iter};
 use super::{doubt, notes::MAX_NOTE_BYTES, words::InWords};
 use crate::{
     error::Result,
-    files::part,
+    files::suffixed_path,
     pages::{FoundRow, FoundValue, Pages},
 };
 
@@ -73,7 +73,7 @@ impl LedgerTable {
 
     /// Of what a row must be by its form. Days of pools and of arms are told apart by where the day
     /// stands: no ledger has so many arms.
-    fn of(row: &FoundRow) -> Option<Self> {
+    fn from_row(row: &FoundRow) -> Option<Self> {
         use FoundValue::{Int, Null, Text};
         if row.has_mark() {
             // Money under a name that is not known would count for no cap.
@@ -98,8 +98,8 @@ impl LedgerTable {
     }
 
     /// Reports whether a row has the form of this table's.
-    fn fits(self, row: &FoundRow) -> bool {
-        match (self, Self::of(row)) {
+    fn matches_row(self, row: &FoundRow) -> bool {
+        match (self, Self::from_row(row)) {
             // The first version's days of arms look like days of pools.
             (Self::ArmDay, Some(Self::PoolDay)) => true,
             (table, form) => form == Some(table),
@@ -112,15 +112,15 @@ fn are_amounts(values: &[FoundValue]) -> bool {
 }
 
 /// Brings what `old` holds into the empty ledger `new`; says whether no sum of money can be missing.
-pub(super) fn salvage(old: &Path, new: &mut Connection) -> Result<bool> {
+pub(super) fn salvage_rows(old: &Path, new: &mut Connection) -> Result<bool> {
     let Ok(pages) = Pages::open(old) else { return Ok(false) };
     let mut trees = Trees::default();
-    for (table, root) in roots(&pages, new)? {
-        trees.walk(&pages, table, root);
+    for (table, root) in table_roots(&pages, new)? {
+        trees.walk_table(&pages, table, root);
     }
     trees.search_the_rest(&pages);
     // A step that was being undone when its process died is half there.
-    let is_settled = !part(old, "-journal").metadata().is_ok_and(|facts| facts.len() > 0);
+    let is_settled = !suffixed_path(old, "-journal").metadata().is_ok_and(|facts| facts.len() > 0);
     let names = trees.is_whole(LedgerTable::Pool) || trees.is_whole(LedgerTable::PoolName);
     let money = is_settled && names && trees.is_whole(LedgerTable::PoolDay);
     let calls =
@@ -130,20 +130,20 @@ pub(super) fn salvage(old: &Path, new: &mut Connection) -> Result<bool> {
         trees.rows.get(&LedgerTable::Note).is_some_and(|notes| notes.iter().any(doubt::is_note));
     // Names may come after what refers to them.
     new.pragma_update(None, "foreign_keys", 0).in_words()?;
-    let named = write(new, &trees.rows, calls);
+    let named = write_rows(new, &trees.rows, calls);
     new.pragma_update(None, "foreign_keys", 1).in_words()?;
     Ok(money && named? && !doubted)
 }
 
 /// Returns where the tables begin: as the damaged file says, or else as every ledger is laid out.
-fn roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u32>> {
+fn table_roots(pages: &Pages, new: &Connection) -> Result<HashMap<LedgerTable, u32>> {
     let mut known = new.prepare("SELECT name, rootpage FROM sqlite_schema").in_words()?;
     let known = known
         .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))
         .and_then(Iterator::collect::<rusqlite::Result<HashMap<String, u32>>>)
         .in_words()?;
     let mut said: HashMap<String, u32> = HashMap::new();
-    for row in pages.node(1).map(|node| node.rows).unwrap_or_default() {
+    for row in pages.read_node(1).map(|node| node.rows).unwrap_or_default() {
         if let [FoundValue::Text(_), FoundValue::Text(name), _, FoundValue::Int(root), ..] =
             row.values.as_slice()
             && let Ok(root) = u32::try_from(*root)
@@ -176,7 +176,7 @@ impl Trees {
         self.whole.contains(&table)
     }
 
-    fn walk(&mut self, pages: &Pages, table: LedgerTable, root: u32) {
+    fn walk_table(&mut self, pages: &Pages, table: LedgerTable, root: u32) {
         let mut next = vec![root];
         let mut whole = true;
         while let Some(number) = next.pop() {
@@ -184,13 +184,13 @@ impl Trees {
                 whole = false;
                 continue;
             }
-            let node = pages.node(number).unwrap_or_default();
+            let node = pages.read_node(number).unwrap_or_default();
             let rows = self.rows.entry(table).or_default();
-            if !node.whole || !node.rows.iter().all(|row| table.fits(row)) {
+            if !node.whole || !node.rows.iter().all(|row| table.matches_row(row)) {
                 whole = false;
-                rows.extend(pages.search(number, &|row| table.fits(row)));
+                rows.extend(pages.search_rows(number, &|row| table.matches_row(row)));
             }
-            rows.extend(node.rows.into_iter().filter(|row| table.fits(row)));
+            rows.extend(node.rows.into_iter().filter(|row| table.matches_row(row)));
             next.extend(node.children);
         }
         if whole {
@@ -200,13 +200,13 @@ impl Trees {
 
     /// Rows of pages that no tree leads to any more.
     fn search_the_rest(&mut self, pages: &Pages) {
-        let free = pages.free();
-        for number in 2..=pages.count() {
+        let free = pages.free_pages();
+        for number in 2..=pages.page_count() {
             if free.contains(&number) || !self.seen.insert(number) {
                 continue;
             }
-            for row in pages.node(number).map(|node| node.rows).unwrap_or_default() {
-                if let Some(table) = LedgerTable::of(&row) {
+            for row in pages.read_node(number).map(|node| node.rows).unwrap_or_default() {
+                if let Some(table) = LedgerTable::from_row(&row) {
                     self.rows.entry(table).or_default().push(row);
                 }
             }
@@ -215,7 +215,7 @@ impl Trees {
 }
 
 /// Writes all rows; says whether every sum of a day has the name of its pool.
-fn write(
+fn write_rows(
     new: &mut Connection,
     rows: &HashMap<LedgerTable, Vec<FoundRow>>,
     calls: bool,
@@ -223,7 +223,7 @@ fn write(
     let transaction = new.transaction().in_words()?;
     for table in LedgerTable::ALL {
         for row in rows.get(&table).into_iter().flatten() {
-            insert(&transaction, table, row)?;
+            insert_row(&transaction, table, row)?;
         }
     }
     if !calls {
@@ -243,7 +243,7 @@ fn write(
     Ok(nameless == 0)
 }
 
-fn insert(new: &Connection, table: LedgerTable, row: &FoundRow) -> Result<()> {
+fn insert_row(new: &Connection, table: LedgerTable, row: &FoundRow) -> Result<()> {
     let number = FoundValue::Int(row.rowid.unwrap_or_default());
     let values = row.values.iter();
     let behind_number = || std::iter::once(&number).chain(values.clone().skip(1)).collect();

@@ -10,7 +10,7 @@ use super::{window, words::InWords};
 use crate::error::Result;
 
 /// Runs a statement; returns how many rows it changed.
-pub(super) fn run(
+pub(super) fn run_statement(
     connection: &Connection,
     sql: &str,
     values: impl rusqlite::Params,
@@ -19,7 +19,7 @@ pub(super) fn run(
 }
 
 /// Returns the sums by day and arm from a day on, the earliest first.
-pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total>> {
+pub(super) fn daily_totals(connection: &Connection, from_day: i32) -> Result<Vec<Total>> {
     let mut days = connection
         .prepare_cached(
             "SELECT day, provider, model, requests, input, output, micro_usd, cached, cache_write \
@@ -34,7 +34,7 @@ pub(super) fn totals(connection: &Connection, from_day: i32) -> Result<Vec<Total
             Ok(Total {
                 day: i32::try_from(day).unwrap_or(i32::MAX),
                 arm: ModelRef { provider: row.get(1)?, model: row.get(2)? },
-                amount: Amount { cache_write, ..window::amount(row, 3)? },
+                amount: Amount { cache_write, ..window::read_amount(row, 3)? },
             })
         })
         .in_words()?;

@@ -13,7 +13,7 @@ use crate::{
     files,
     lock::Identity,
     log,
-    sql::execute,
+    sql::execute_cached,
     writer::Upkeep,
 };
 
@@ -57,7 +57,7 @@ impl Tending {
 impl Upkeep for Tending {
     fn may_write(&self) -> Result<()> {
         match &self.file {
-            Some(file) if files::identity(&file.path) != file.opened => Err(StoreError::new(
+            Some(file) if files::file_identity(&file.path) != file.opened => Err(StoreError::new(
                 StoreErrorKind::NotFound,
                 "the spending ledger was moved or replaced while it was open; start gnoma \
                  again",
@@ -74,27 +74,27 @@ impl Upkeep for Tending {
         Ok(())
     }
 
-    fn tend(&self, connection: &Connection) -> Result<bool> {
+    fn run_maintenance(&self, connection: &Connection) -> Result<bool> {
         self.may_write()?;
-        execute(connection, "BEGIN IMMEDIATE")?;
+        execute_cached(connection, "BEGIN IMMEDIATE")?;
         let gone = self.memory.release_dropped(connection)?;
         let now_ms = self.memory.latest_ms();
         let has_more =
             forget_calls(connection, now_ms, KEPT_CALLS)? | calls::remove_old(connection, now_ms)?;
         forget_pools(connection, self.memory.latest_ms())?;
-        execute(connection, "COMMIT")?;
+        execute_cached(connection, "COMMIT")?;
         self.memory.forget_dropped(&gone);
         self.empty_log(connection);
-        if self.file.is_some() && !has_more && log::pages(connection)? >= log::LONG_PAGES {
+        if self.file.is_some() && !has_more && log::count_pages(connection)? >= log::LONG_PAGES {
             // Others may be reading: the next pause is the next try.
             connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).in_words()?;
         }
         Ok(has_more)
     }
 
-    fn leave(&self, connection: &Connection) {
+    fn on_thread_end(&self, connection: &Connection) {
         // What stays behind counts no more once the process is gone.
-        drop(books::leave(connection, &self.identity));
+        drop(books::remove_process(connection, &self.identity));
         self.empty_log(connection);
     }
 }
@@ -123,14 +123,18 @@ pub(super) fn forget_calls(connection: &Connection, now_ms: i64, latest: i64) ->
     let values = [last, before_ms];
     // Windows that begin before this day count whole days from now on.
     let day = day_of(newest_ms) + 1;
-    books::run(connection, "UPDATE kept SET from_day = max(from_day, ?1)", [day])?;
-    books::run(
+    books::run_statement(connection, "UPDATE kept SET from_day = max(from_day, ?1)", [day])?;
+    books::run_statement(
         connection,
         "DELETE FROM spent WHERE settled IN \
          (SELECT number FROM settled WHERE number <= ?1 AND at_ms < ?2)",
         values,
     )?;
-    books::run(connection, "DELETE FROM settled WHERE number <= ?1 AND at_ms < ?2", values)?;
+    books::run_statement(
+        connection,
+        "DELETE FROM settled WHERE number <= ?1 AND at_ms < ?2",
+        values,
+    )?;
     Ok(found >= PIECE_CALLS)
 }
 
@@ -157,9 +161,9 @@ fn forget_named(connection: &Connection, names: &str, before: i64) -> Result<()>
         .and_then(Iterator::collect::<rusqlite::Result<Vec<i64>>>)
         .in_words()?;
     for pool in over {
-        books::run(connection, "DELETE FROM spent WHERE pool = ?1", [pool])?;
-        books::run(connection, "DELETE FROM pool_day WHERE pool = ?1", [pool])?;
-        books::run(connection, "DELETE FROM pool WHERE number = ?1", [pool])?;
+        books::run_statement(connection, "DELETE FROM spent WHERE pool = ?1", [pool])?;
+        books::run_statement(connection, "DELETE FROM pool_day WHERE pool = ?1", [pool])?;
+        books::run_statement(connection, "DELETE FROM pool WHERE number = ?1", [pool])?;
     }
     Ok(())
 }

@@ -77,7 +77,7 @@ impl Model {
             Window::Ever => true,
         };
         let draws = |done: &&Done| done.kept.pools.iter().any(|name| name == pool);
-        self.done.iter().filter(draws).filter(counts).map(|d| d.amount.of(limit.unit)).sum()
+        self.done.iter().filter(draws).filter(counts).map(|d| d.amount.in_unit(limit.unit)).sum()
     }
 
     fn held(&self, pool: &str, limit: &Limit) -> u64 {
@@ -85,14 +85,14 @@ impl Model {
             .iter()
             .filter(|call| !self.dead.contains(&call.caller))
             .filter(|call| call.kept.pools.iter().any(|name| name == pool))
-            .map(|call| call.amount.of(limit.unit))
+            .map(|call| call.amount.in_unit(limit.unit))
             .sum()
     }
 
     fn has_room(&self, ask: &Ask) -> bool {
         ask.draws.iter().all(|draw| {
             draw.limits.iter().all(|limit| {
-                let need = ask.amount.of(limit.unit);
+                let need = ask.amount.in_unit(limit.unit);
                 let all = self.used(&draw.pool, limit, ask.at_ms) + self.held(&draw.pool, limit);
                 need == 0 || all + need <= limit.most
             })
@@ -109,8 +109,9 @@ struct Pair<'c> {
 impl Pair<'_> {
     fn books<T>(&self, caller: usize, work: impl FnOnce(&Books<'_>) -> T) -> T {
         let dead = self.model.borrow().dead.clone();
-        let is_live =
-            |process: &Hold| !dead.iter().any(|number| process.started() == number.to_string());
+        let is_live = |process: &Hold| {
+            !dead.iter().any(|number| process.process_start() == number.to_string())
+        };
         let me = identity(caller);
         work(&Books { connection: self.connection, me: &me, is_live: &is_live })
     }
@@ -124,7 +125,7 @@ impl Pair<'_> {
                 self.model.borrow_mut().flying.push(Flying {
                     caller,
                     hold: *hold,
-                    kept: ReservedCall::of(ask),
+                    kept: ReservedCall::from_ask(ask),
                     amount: ask.amount,
                 });
             }
@@ -139,7 +140,7 @@ impl Pair<'_> {
     /// The limit that is told has no room, and by waiting alone there is room at the time told.
     fn is_told_rightly(&self, full: &Full, ask: &Ask) {
         let model = self.model.borrow();
-        let need = ask.amount.of(full.limit.unit);
+        let need = ask.amount.in_unit(full.limit.unit);
         let used = model.used(&full.pool, &full.limit, ask.at_ms);
         assert_eq!(full.used, used + model.held(&full.pool, &full.limit));
         assert!(full.used + need > full.limit.most);
@@ -152,8 +153,11 @@ impl Pair<'_> {
     fn commit(&self, hold: HoldId, at_ms: i64, amount: Amount) {
         let found = self.model.borrow().flying.iter().find(|call| call.hold == hold).cloned();
         let Some(call) = found else { return };
-        let settle =
-            || self.books(call.caller, |b| b.settle(hold, Some(&call.kept), at_ms, &amount.into()));
+        let settle = || {
+            self.books(call.caller, |b| {
+                b.settle_hold(hold, Some(&call.kept), at_ms, &amount.into())
+            })
+        };
         settle().unwrap();
         settle().unwrap();
         let mut model = self.model.borrow_mut();
@@ -162,7 +166,7 @@ impl Pair<'_> {
     }
 
     fn rollback(&self, hold: HoldId) {
-        books::release(self.connection, hold.0).unwrap();
+        books::release_hold(self.connection, hold.0).unwrap();
         self.model.borrow_mut().flying.retain(|call| call.hold != hold);
     }
 
@@ -176,10 +180,10 @@ impl Pair<'_> {
             assert_eq!(level.held, model.held(&level.pool, &level.limit), "{level:?}");
             assert_eq!(level.resets_at_ms.is_none(), level.limit.window == Window::Ever);
         }
-        let totals = books::totals(self.connection, i32::MIN).unwrap();
+        let totals = books::daily_totals(self.connection, i32::MIN).unwrap();
         for unit in UNITS {
-            let counted: u64 = totals.iter().map(|total| total.amount.of(unit)).sum();
-            let settled: u64 = model.done.iter().map(|done| done.amount.of(unit)).sum();
+            let counted: u64 = totals.iter().map(|total| total.amount.in_unit(unit)).sum();
+            let settled: u64 = model.done.iter().map(|done| done.amount.in_unit(unit)).sum();
             assert_eq!(counted, settled);
         }
     }
@@ -255,7 +259,7 @@ fn finish(pair: &Pair<'_>, caller: usize, hold: HoldId, end: End) {
         }
         End::Rise => {
             pair.model.borrow_mut().dead.insert(caller);
-            pair.books(usize::MAX, |books| books.bury().unwrap());
+            pair.books(usize::MAX, |books| books.remove_dead_processes().unwrap());
             pair.commit(hold, 0, dollars(45));
         }
     }
@@ -455,12 +459,12 @@ fn a_clock_that_went_back_frees_nothing_and_can_be_mended() {
         assert_eq!(level(&connection, window, now), 3, "{window:?}");
         assert_eq!(level(&connection, window, now - 5 * DAY_MS), 3, "{window:?}");
     }
-    assert_eq!(books::redate(&connection, now).unwrap(), 2);
+    assert_eq!(books::redate_future(&connection, now).unwrap(), 2);
     for window in [Window::Rolling { ms: 60_000 }, Window::Day] {
         assert_eq!(level(&connection, window, now), 3, "{window:?}");
         assert_eq!(level(&connection, window, now + 2 * DAY_MS), 0, "{window:?}");
     }
-    let totals = books::totals(&connection, 0).unwrap();
+    let totals = books::daily_totals(&connection, 0).unwrap();
     assert_eq!(totals.len(), 1);
     assert_eq!(totals[0].amount.micro_usd, 3);
 }
@@ -487,7 +491,7 @@ fn turns_are_forgotten_soon_and_sessions_in_the_end() {
     assert_eq!(pools(), ["session:1"]);
     tending::forget_pools(&connection, now + 91 * DAY_MS).unwrap();
     assert_eq!(pools(), [""; 0]);
-    assert_eq!(books::totals(&connection, 0).unwrap()[0].amount.micro_usd, 10);
+    assert_eq!(books::daily_totals(&connection, 0).unwrap()[0].amount.micro_usd, 10);
 }
 
 #[test]
@@ -523,9 +527,9 @@ fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
         let hold = pair.reserve(0, &Ask { at_ms, ..capped(amount) }).unwrap();
         pair.commit(hold, at_ms, amount);
     }
-    let days = |from| books::totals(&connection, from).unwrap();
+    let days = |from| books::daily_totals(&connection, from).unwrap();
     assert!(days(0).iter().all(|total| total.amount == amount) && days(0).len() == 3);
-    books::redate(&connection, now).unwrap();
+    books::redate_future(&connection, now).unwrap();
     let [one] = days(0).try_into().unwrap();
     assert_eq!((one.amount.cached, one.amount.cache_write, one.amount.input), (60, 15, 90));
 }
@@ -536,7 +540,7 @@ fn a_note_is_what_was_made_of_it_last() {
     let change = |to: Option<String>| {
         let mut was = None;
         let seen = &mut was;
-        notes::change(&connection, "arms", |text| {
+        notes::change_note(&connection, "arms", |text| {
             *seen = text.map(str::to_owned);
             to
         })
@@ -547,9 +551,9 @@ fn a_note_is_what_was_made_of_it_last() {
     assert_eq!(change(None).as_deref(), Some("one"));
     assert_eq!(change(Some("two".to_owned())).as_deref(), Some("one"));
     let large = "x".repeat(notes::MAX_NOTE_BYTES + 1);
-    assert!(notes::change(&connection, "arms", |_| Some(large)).is_err());
+    assert!(notes::change_note(&connection, "arms", |_| Some(large)).is_err());
     assert_eq!(change(None).as_deref(), Some("two"));
-    notes::forget(&connection, "arms").unwrap();
+    notes::remove_note(&connection, "arms").unwrap();
     assert_eq!(change(None), None);
 }
 
@@ -566,9 +570,10 @@ fn a_ledger_of_the_first_version_keeps_what_it_counted() {
     old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
     old.pragma_update(None, "user_version", 1).unwrap();
     drop(old);
-    let (connection, set_aside, _user) = open::open(&path, std::time::Duration::ZERO).unwrap();
+    let (connection, set_aside, _user) =
+        open::open_ledger(&path, std::time::Duration::ZERO).unwrap();
     assert_eq!(set_aside, None);
-    let [one] = books::totals(&connection, 0).unwrap().try_into().unwrap();
+    let [one] = books::daily_totals(&connection, 0).unwrap().try_into().unwrap();
     let amount = Amount { requests: 2, input: 30, output: 4, micro_usd: 50, ..Amount::default() };
     assert_eq!((one.day, one.arm, one.amount), (7, arm(0), amount));
 }
@@ -610,8 +615,9 @@ fn settle_on(connection: &Connection, branch: &str, at_ms: i64) {
     let mut ask = Ask { at_ms, origin, ..capped(dollars(1)) };
     ask.draws[0].limits.clear();
     let reserved = pair.books(0, |books| books.reserve(&ask)).unwrap().unwrap();
-    let kept = ReservedCall::of(&ask);
-    pair.books(0, |books| books.settle(reserved, Some(&kept), at_ms, &dollars(1).into())).unwrap();
+    let kept = ReservedCall::from_ask(&ask);
+    pair.books(0, |books| books.settle_hold(reserved, Some(&kept), at_ms, &dollars(1).into()))
+        .unwrap();
 }
 
 #[test]
@@ -630,7 +636,7 @@ fn calls_and_their_names_are_removed_after_400_days_and_sums_never() {
     assert_eq!(state_after(begin + 400 * DAY_MS + 1), (2, all.to_vec()), "names have whole days");
     assert_eq!(state_after(begin + 401 * DAY_MS), (2, [&all[..1], &all[2..]].concat()));
     assert_eq!(state_after(begin + 405 * DAY_MS), (0, Vec::new()));
-    let sums = books::totals(&connection, 0).unwrap();
+    let sums = books::daily_totals(&connection, 0).unwrap();
     assert_eq!(sums.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 3);
 }
 
@@ -662,7 +668,7 @@ fn names_of_the_third_version_are_removed_with_the_latest_call() {
     old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
     old.pragma_update(None, "user_version", 3).unwrap();
     drop(old);
-    let (connection, ..) = open::open(&path, std::time::Duration::ZERO).unwrap();
+    let (connection, ..) = open::open_ledger(&path, std::time::Duration::ZERO).unwrap();
     calls::remove_old(&connection, 409 * DAY_MS).unwrap();
     assert_eq!(names(&connection), ["main"]);
     calls::remove_old(&connection, 410 * DAY_MS).unwrap();
@@ -674,7 +680,7 @@ fn calls_dated_ahead_are_redated_with_their_sums() {
     let connection = connection();
     let now = 1_800_000_000_000;
     settle_at(&connection, [now + 5 * DAY_MS, now + 6 * DAY_MS].into_iter());
-    books::redate(&connection, now).unwrap();
+    books::redate_future(&connection, now).unwrap();
     assert_eq!(calls::count_before(&connection, now + 1).unwrap(), 2);
 }
 
@@ -694,7 +700,8 @@ fn a_ledger_without_calls_gets_them_and_keeps_its_sums() {
         old.pragma_update(None, "application_id", schema::APPLICATION_ID).unwrap();
         old.pragma_update(None, "user_version", version as i64).unwrap();
         drop(old);
-        let (connection, set_aside, _user) = open::open(&path, std::time::Duration::ZERO).unwrap();
+        let (connection, set_aside, _user) =
+            open::open_ledger(&path, std::time::Duration::ZERO).unwrap();
         assert_eq!(set_aside, None);
         settle_at(&connection, [8 * DAY_MS].into_iter());
         let count = |calls: &mut u64, _call| {

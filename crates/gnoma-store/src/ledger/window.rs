@@ -5,7 +5,7 @@
 //!
 //! What is dated later than now counts too: it happened before, under a clock that was ahead. So a
 //! clock that goes back frees nothing; after one that was wrongly ahead, see
-//! [`crate::ledger::SqliteLedger::redate`].
+//! [`crate::ledger::SqliteLedger::redate_future`].
 
 use gnoma_core::ledger::{Amount, Level, Unit, Window};
 use rusqlite::{Connection, Params, Row};
@@ -26,7 +26,7 @@ const SUMS: &str = "coalesce(sum(requests), 0), coalesce(sum(input), 0), \
                     coalesce(sum(cached), 0)";
 
 /// Reads the five columns of an amount from `first` on.
-pub(super) fn amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
+pub(super) fn read_amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
     let column = |offset: usize| -> rusqlite::Result<u64> {
         row.get::<_, i64>(first + offset).map(|value| u64::try_from(value).unwrap_or(0))
     };
@@ -41,14 +41,14 @@ pub(super) fn amount(row: &Row<'_>, first: usize) -> rusqlite::Result<Amount> {
 }
 
 /// Returns what was settled in `pool` within `window`.
-pub(super) fn used(
+pub(super) fn used_amount(
     connection: &Connection,
     pool: i64,
     window: Window,
     at_ms: i64,
 ) -> Result<Amount> {
     match window {
-        Window::Rolling { ms } => rolled(connection, pool, start_of(ms, at_ms)),
+        Window::Rolling { ms } => rolling_amount(connection, pool, start_of(ms, at_ms)),
         Window::Day => days_from(connection, pool, day_of(at_ms)),
         Window::Month => days_from(connection, pool, month_start(day_of(at_ms))),
         Window::Ever => days_from(connection, pool, i64::MIN),
@@ -56,7 +56,7 @@ pub(super) fn used(
 }
 
 /// Returns what calls in flight hold of `pool`, without those of `dead` processes.
-pub(super) fn held(connection: &Connection, pool: i64, dead: &[i64]) -> Result<Amount> {
+pub(super) fn held_amount(connection: &Connection, pool: i64, dead: &[i64]) -> Result<Amount> {
     let mut holds = connection
         .prepare_cached(
             "SELECT process, requests, input, output, micro_usd, cached \
@@ -67,7 +67,7 @@ pub(super) fn held(connection: &Connection, pool: i64, dead: &[i64]) -> Result<A
     let mut held = Amount::default();
     while let Some(row) = rows.next().in_words()? {
         if !dead.contains(&row.get(0).in_words()?) {
-            held.add(&amount(row, 1).in_words()?);
+            held.add(&read_amount(row, 1).in_words()?);
         }
     }
     Ok(held)
@@ -85,7 +85,7 @@ pub(super) fn resets_at(
         .prepare_cached("SELECT min(at_ms) FROM spent WHERE pool = ?1 AND at_ms > ?2")
         .and_then(|mut find| find.query_row([pool, start_of(ms, at_ms)], |row| row.get(0)))
         .in_words()?;
-    Ok(Some(first.map_or(at_ms, |first| first.saturating_add(length(ms)))))
+    Ok(Some(first.map_or(at_ms, |first| first.saturating_add(clamp_ms(ms)))))
 }
 
 /// Returns when `level` may have room for `need` again.
@@ -105,10 +105,10 @@ pub(super) fn free_at(
     let Window::Rolling { ms } = level.limit.window else {
         return Ok(calendar_reset(level.limit.window, at_ms));
     };
-    let surplus = admit::standing(level).saturating_add(need).saturating_sub(level.limit.most);
+    let surplus = admit::used_and_held(level).saturating_add(need).saturating_sub(level.limit.most);
     let start = start_of(ms, at_ms);
     let leaves = when_gone(connection, pool, start, level.limit.unit, surplus)?.unwrap_or(at_ms);
-    Ok(Some(leaves.saturating_add(length(ms))))
+    Ok(Some(leaves.saturating_add(clamp_ms(ms))))
 }
 
 /// The time of the call with which so much of `unit` was taken since `start`.
@@ -128,7 +128,7 @@ fn when_gone(
     let mut rows = calls.query([pool, start]).in_words()?;
     let mut gone = 0_u64;
     while let Some(row) = rows.next().in_words()? {
-        gone = gone.saturating_add(amount(row, 1).in_words()?.of(unit));
+        gone = gone.saturating_add(read_amount(row, 1).in_words()?.in_unit(unit));
         if gone >= surplus {
             return row.get(0).map(Some).in_words();
         }
@@ -144,40 +144,40 @@ fn calendar_reset(window: Window, at_ms: i64) -> Option<i64> {
     }
 }
 
-fn length(ms: u64) -> i64 {
+fn clamp_ms(ms: u64) -> i64 {
     i64::try_from(ms).unwrap_or(i64::MAX)
 }
 
 fn start_of(ms: u64, at_ms: i64) -> i64 {
-    at_ms.saturating_sub(length(ms))
+    at_ms.saturating_sub(clamp_ms(ms))
 }
 
 /// Returns the sum of the calls after `start`.
-fn rolled(connection: &Connection, pool: i64, start: i64) -> Result<Amount> {
+fn rolling_amount(connection: &Connection, pool: i64, start: i64) -> Result<Amount> {
     let kept: i64 = connection
         .prepare_cached("SELECT from_day FROM kept")
         .and_then(|mut find| find.query_row([], |row| row.get(0)))
         .in_words()?;
     let first = start.saturating_add(1).max(begin_ms(kept));
     let sql = format!("SELECT {SUMS} FROM spent WHERE pool = ?1 AND at_ms >= ?2");
-    let mut calls = sum(connection, &sql, [pool, first])?;
+    let mut calls = sum_amounts(connection, &sql, [pool, first])?;
     let day = day_of(start.saturating_add(1));
     if day >= kept {
         return Ok(calls);
     }
     let sql = format!("SELECT {SUMS} FROM pool_day WHERE pool = ?1 AND day >= ?2 AND day < ?3");
-    calls.add(&sum(connection, &sql, [pool, day, kept])?);
+    calls.add(&sum_amounts(connection, &sql, [pool, day, kept])?);
     Ok(calls)
 }
 
 fn days_from(connection: &Connection, pool: i64, day: i64) -> Result<Amount> {
     let sql = format!("SELECT {SUMS} FROM pool_day WHERE pool = ?1 AND day >= ?2");
-    sum(connection, &sql, [pool, day])
+    sum_amounts(connection, &sql, [pool, day])
 }
 
-fn sum(connection: &Connection, sql: &str, values: impl Params) -> Result<Amount> {
+fn sum_amounts(connection: &Connection, sql: &str, values: impl Params) -> Result<Amount> {
     connection
         .prepare_cached(sql)
-        .and_then(|mut add| add.query_row(values, |row| amount(row, 0)))
+        .and_then(|mut add| add.query_row(values, |row| read_amount(row, 0)))
         .in_words()
 }

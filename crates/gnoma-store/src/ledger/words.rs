@@ -20,13 +20,13 @@ impl<T> InWords<T> for rusqlite::Result<T> {
                 rusqlite::Error::SqliteFailure(_, Some(words)) => words.clone(),
                 other => other.to_string(),
             };
-            failure(error::from_sqlite(&error).kind, &cause)
+            ledger_error(error::from_sqlite(&error).kind, &cause)
         })
     }
 }
 
 /// An error of `kind` with its cause.
-pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
+pub(super) fn ledger_error(kind: StoreErrorKind, cause: &str) -> StoreError {
     let sentence = match kind {
         StoreErrorKind::Full => {
             format!("{SUBJECT} cannot be written: the disk is full; free some space ({cause})")
@@ -52,6 +52,6 @@ pub(super) fn failure(kind: StoreErrorKind, cause: &str) -> StoreError {
 }
 
 /// Rewords an error of the parts shared with the session database, which is worded for sessions.
-pub(super) fn reworded(error: StoreError, cause: &str) -> StoreError {
-    if error.sentence.starts_with(SUBJECT) { error } else { failure(error.kind, cause) }
+pub(super) fn reword_error(error: StoreError, cause: &str) -> StoreError {
+    if error.sentence.starts_with(SUBJECT) { error } else { ledger_error(error.kind, cause) }
 }

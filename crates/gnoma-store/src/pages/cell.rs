@@ -18,7 +18,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) fn of(byte: u8) -> Option<Self> {
+    pub(super) fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             2 => Some(Self::IndexInner),
             5 => Some(Self::TableInner),
@@ -98,29 +98,30 @@ impl Cell {
         let mut next = at;
         let child = if kind.is_inner() {
             next += 4;
-            Some(be32(page, at)?)
+            Some(read_be32(page, at)?)
         } else {
             None
         };
         if kind == Kind::TableInner {
-            varint(page, &mut next)?;
+            read_varint(page, &mut next)?;
             return Some(Self { child, row: None, bytes: next - at });
         }
-        let length = usize::try_from(varint(page, &mut next)?).ok()?;
-        let rowid = if kind == Kind::TableLeaf { Some(varint(page, &mut next)?) } else { None };
+        let length = usize::try_from(read_varint(page, &mut next)?).ok()?;
+        let rowid =
+            if kind == Kind::TableLeaf { Some(read_varint(page, &mut next)?) } else { None };
         let here = local_bytes(kind, length);
         let mut payload = page.get(next..next.checked_add(here)?)?.to_vec();
         next += here;
         if here < length {
             (length <= longest).then_some(())?;
-            let first = be32(page, next)?;
+            let first = read_be32(page, next)?;
             next += 4;
-            let row = follow(&mut payload, length, first, page_of)
-                .and_then(|()| record(&payload))
+            let row = follow_overflow(&mut payload, length, first, page_of)
+                .and_then(|()| parse_record(&payload))
                 .map(|values| FoundRow { rowid, values });
             return Some(Self { child, row, bytes: next - at });
         }
-        let row = record(&payload).map(|values| FoundRow { rowid, values });
+        let row = parse_record(&payload).map(|values| FoundRow { rowid, values });
         Some(Self { child, row, bytes: next - at })
     }
 }
@@ -130,7 +131,7 @@ const FORM_BYTES: usize = 24;
 
 /// The row at `at`, which one wrong byte in what says how long its parts are makes unreadable. `rank` says
 /// how likely a row that ends at a place is; the lowest counts, unless several that differ share it.
-pub(super) fn mended<R: Ord>(
+pub(super) fn repair_row<R: Ord>(
     page: &[u8],
     at: usize,
     rank: &dyn Fn(&FoundRow, usize) -> Option<R>,
@@ -171,7 +172,7 @@ fn local_bytes(kind: Kind, length: usize) -> usize {
     if here <= most { here } else { LEAST }
 }
 
-fn follow(
+fn follow_overflow(
     payload: &mut Vec<u8>,
     length: usize,
     first: u32,
@@ -180,7 +181,7 @@ fn follow(
     let mut next = first;
     while payload.len() < length {
         let page = page_of(next)?;
-        next = be32(&page, 0)?;
+        next = read_be32(&page, 0)?;
         let rest = page.get(4..)?;
         payload.extend_from_slice(rest.get(..rest.len().min(length - payload.len()))?);
     }
@@ -188,25 +189,25 @@ fn follow(
 }
 
 /// The values of a record; `None` unless it is one, to the last byte.
-fn record(bytes: &[u8]) -> Option<Vec<FoundValue>> {
+fn parse_record(bytes: &[u8]) -> Option<Vec<FoundValue>> {
     let mut at = 0;
-    let header = usize::try_from(varint(bytes, &mut at)?).ok()?;
+    let header = usize::try_from(read_varint(bytes, &mut at)?).ok()?;
     let mut kinds = Vec::new();
     while at < header {
-        kinds.push(varint(bytes, &mut at)?);
+        kinds.push(read_varint(bytes, &mut at)?);
         (kinds.len() <= MAX_COLUMNS).then_some(())?;
     }
     (at == header).then_some(())?;
     let mut values = Vec::with_capacity(kinds.len());
     for kind in kinds {
-        let (value, length) = value(kind, bytes.get(at..)?)?;
+        let (value, length) = parse_value(kind, bytes.get(at..)?)?;
         values.push(value);
         at += length;
     }
     (at == bytes.len()).then_some(values)
 }
 
-fn value(kind: i64, bytes: &[u8]) -> Option<(FoundValue, usize)> {
+fn parse_value(kind: i64, bytes: &[u8]) -> Option<(FoundValue, usize)> {
     let length = match kind {
         0 | 8 | 9 => 0,
         1..=4 => usize::try_from(kind).ok()?,
@@ -243,7 +244,7 @@ pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> (bool, Vec<FoundRow>) {
         return (true, Vec::new());
     }
     let fits = longest_rise(&numbers);
-    let edges = edges(rows, &fits);
+    let edges = repair_edges(rows, &fits);
     let mut given: Vec<Option<i64>> =
         numbers.iter().zip(&fits).map(|(number, fits)| fits.then_some(*number)).collect();
     let fitting: Vec<usize> = (0..fits.len()).filter(|at| fits.get(*at) == Some(&true)).collect();
@@ -267,7 +268,7 @@ pub(super) fn put_in_order(rows: &mut Vec<FoundRow>) -> (bool, Vec<FoundRow>) {
 }
 
 /// The first and the last row where only their neighbour's number fits.
-fn edges(rows: &[FoundRow], fits: &[bool]) -> Vec<FoundRow> {
+fn repair_edges(rows: &[FoundRow], fits: &[bool]) -> Vec<FoundRow> {
     let edge = |row: Option<&FoundRow>, beside: Option<&FoundRow>, step| {
         let rowid = beside?.rowid?.checked_add(step).filter(|rowid| *rowid > 0);
         Some(FoundRow { rowid: Some(rowid?), ..row?.clone() })
@@ -303,7 +304,7 @@ fn longest_rise(numbers: &[i64]) -> Vec<bool> {
     rises
 }
 
-fn varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
+fn read_varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
     let mut value = 0_u64;
     for which in 0..9 {
         let byte = *bytes.get(*at)?;
@@ -320,11 +321,11 @@ fn varint(bytes: &[u8], at: &mut usize) -> Option<i64> {
     Some(i64::from_ne_bytes(value.to_ne_bytes()))
 }
 
-pub(super) fn be16(bytes: &[u8], at: usize) -> Option<u16> {
+pub(super) fn read_be16(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
-pub(super) fn be32(bytes: &[u8], at: usize) -> Option<u32> {
+pub(super) fn read_be32(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 

@@ -11,21 +11,21 @@ use crate::{
 
 /// Copies what can be read for the sessions of `new`. Whether those that write still live is asked
 /// when it matters.
-pub(super) fn copy(old: &Connection, new: &Connection) -> Result<()> {
+pub(super) fn copy_facts(old: &Connection, new: &Connection) -> Result<()> {
     let sessions: Vec<i64> = new
         .prepare("SELECT number FROM session")
         .and_then(|mut all| all.query_map([], |row| row.get(0))?.collect())
-        .explain()?;
+        .map_sqlite_error()?;
     for session in sessions {
         // Older databases have no such tables.
-        if let Ok(Some(hold)) = lock::of(old, session) {
-            lock::insert(new, session, &hold)?;
+        if let Ok(Some(hold)) = lock::find_hold(old, session) {
+            lock::insert_hold(new, session, &hold)?;
         }
-        if let Ok(Some(hash)) = origin::of(old, session) {
-            origin::insert(new, session, &hash)?;
+        if let Ok(Some(hash)) = origin::origin_hash(old, session) {
+            origin::insert_origin(new, session, &hash)?;
         }
-        if let Ok(Some(row)) = child::of(old, session) {
-            child::insert(new, session, &row)?;
+        if let Ok(Some(row)) = child::find_child(old, session) {
+            child::insert_child(new, session, &row)?;
         }
     }
     Ok(())

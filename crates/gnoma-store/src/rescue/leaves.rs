@@ -9,7 +9,7 @@ use std::path::Path;
 use rusqlite::{Connection, params_from_iter};
 
 use crate::{
-    entry::{is_as_written, parse},
+    entry::{is_as_written, parse_record},
     error::{Explain, Result, from_io},
     files::private_file,
     ids,
@@ -69,7 +69,7 @@ fn table_of(row: &FoundRow) -> Option<KnownTable> {
 }
 
 /// Returns how likely it is that a row was made of what damage left of one.
-fn likely(row: &FoundRow) -> Option<u8> {
+fn rank_row(row: &FoundRow) -> Option<u8> {
     use FoundValue::{Int, Null, Text};
     let ("entry", _) = table_of(row)? else { return Some(0) };
     match row.values.as_slice() {
@@ -91,12 +91,13 @@ fn likely(row: &FoundRow) -> Option<u8> {
 /// Reports whether a page of the file at `path` holds an entry of a session.
 pub(crate) fn holds_ours(path: &Path) -> bool {
     let is_entry = |row: &FoundRow| match (table_of(row), row.values.get(4)) {
-        (Some(("entry", _)), Some(FoundValue::Text(body))) => parse(body).is_some(),
+        (Some(("entry", _)), Some(FoundValue::Text(body))) => parse_record(body).is_some(),
         _ => false,
     };
     Pages::open(path).is_ok_and(|pages| {
-        (1..=pages.count())
-            .any(|number| pages.node(number).is_some_and(|node| node.rows.iter().any(is_entry)))
+        (1..=pages.page_count()).any(|number| {
+            pages.read_node(number).is_some_and(|node| node.rows.iter().any(is_entry))
+        })
     })
 }
 
@@ -109,22 +110,22 @@ pub(super) struct NotFound {
 }
 
 /// Writes all rows of `damaged` to a new file at `to`; what is missing.
-pub(super) fn collect(damaged: &Path, to: &Path) -> Result<NotFound> {
+pub(super) fn collect_rows(damaged: &Path, to: &Path) -> Result<NotFound> {
     let pages = Pages::open(damaged).map_err(|error| from_io("cannot read", damaged, &error))?;
     private_file(to).map_err(|error| from_io("cannot create", to, &error))?;
-    let new = Connection::open(to).explain()?;
-    new.pragma_update(None, "synchronous", "OFF").explain()?;
-    new.execute_batch(TABLES).explain()?;
-    let transaction = new.unchecked_transaction().explain()?;
-    let free = pages.free();
-    let is_given_up = |number| match pages.role(number) {
+    let new = Connection::open(to).map_sqlite_error()?;
+    new.pragma_update(None, "synchronous", "OFF").map_sqlite_error()?;
+    new.execute_batch(TABLES).map_sqlite_error()?;
+    let transaction = new.unchecked_transaction().map_sqlite_error()?;
+    let free = pages.free_pages();
+    let is_given_up = |number| match pages.page_use(number) {
         Some(PageUse::Map | PageUse::Overflow) => true,
         Some(PageUse::Free) => free.contains(&number),
         Some(PageUse::Tree) | None => false,
     };
     let (mut broken, mut with_loose) = (Vec::new(), Vec::new());
-    for number in (1..=pages.count()).filter(|number| !is_given_up(*number)) {
-        let mut node = pages.node(number).unwrap_or_default();
+    for number in (1..=pages.page_count()).filter(|number| !is_given_up(*number)) {
+        let mut node = pages.read_node(number).unwrap_or_default();
         if !node.whole {
             broken.push((number, node.rows.len() + node.edges.len()));
         }
@@ -135,21 +136,21 @@ pub(super) fn collect(damaged: &Path, to: &Path) -> Result<NotFound> {
     }
     // Read again: rows may be long, and pages are many.
     for number in with_loose {
-        let mut node = pages.node(number).unwrap_or_default();
+        let mut node = pages.read_node(number).unwrap_or_default();
         insert_loose(&transaction, take_loose(&mut node.rows))?;
         insert_all(&transaction, &node.edges)?;
     }
     let mut unknown = pages.is_cut();
     // What is found without its page's pointers never takes the place of what they lead to.
     for (number, by_pointers) in broken {
-        let mut rows = pages.mended(number, &likely);
-        rows.extend(pages.search(number, &|row| table_of(row).is_some()));
+        let mut rows = pages.repair_rows(number, &rank_row);
+        rows.extend(pages.search_rows(number, &|row| table_of(row).is_some()));
         // Page 1 holds the schema alone, which is known.
         unknown |= number > 1 && pages.may_lack(number, by_pointers + rows.len());
         insert_all(&transaction, &rows)?;
     }
-    let entries = missing(&transaction)?;
-    transaction.commit().explain()?;
+    let entries = count_missing(&transaction)?;
+    transaction.commit().map_sqlite_error()?;
     Ok(NotFound { entries, unknown })
 }
 
@@ -202,14 +203,14 @@ fn insert_all(new: &Connection, rows: &[FoundRow]) -> Result<usize> {
         added += new
             .prepare_cached(&format!("INSERT OR IGNORE INTO {table} VALUES ({places})"))
             .and_then(|mut insert| insert.execute(params_from_iter(values)))
-            .explain()?;
+            .map_sqlite_error()?;
     }
     Ok(added)
 }
 
 /// Entries that others come after, and that are not there. A wrong byte may name one that never was:
 /// only what can have been counts.
-fn missing(new: &Connection) -> Result<u64> {
+fn count_missing(new: &Connection) -> Result<u64> {
     new.query_row(
         "SELECT count(*) FROM (SELECT parent AS id FROM entry WHERE parent BETWEEN 1 AND id - 1 \
          UNION SELECT tip FROM session WHERE deleted = 0 \
@@ -218,6 +219,6 @@ fn missing(new: &Connection) -> Result<u64> {
         [],
         |row| row.get(0),
     )
-    .explain()
+    .map_sqlite_error()
     .map(|count: i64| u64::try_from(count).unwrap_or(0))
 }

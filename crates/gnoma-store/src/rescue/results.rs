@@ -16,7 +16,7 @@ struct OldResult {
 }
 
 impl OldResult {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    fn from_row(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             id: row.get(0)?,
             session: row.get(1)?,
@@ -28,7 +28,7 @@ impl OldResult {
 }
 
 /// Copies what is whole and still has a place; the number of results that are lost.
-pub(super) fn copy(old: &Connection, new: &Connection, ids: &[i64]) -> Result<u64> {
+pub(super) fn copy_results(old: &Connection, new: &Connection, ids: &[i64]) -> Result<u64> {
     let mut lost = 0;
     // Older databases have no such table.
     let Ok(mut find) =
@@ -37,7 +37,7 @@ pub(super) fn copy(old: &Connection, new: &Connection, ids: &[i64]) -> Result<u6
         return Ok(lost);
     };
     for id in ids {
-        let found = match find.query_row([id], OldResult::read) {
+        let found = match find.query_row([id], OldResult::from_row) {
             Ok(found) => found,
             Err(rusqlite::Error::QueryReturnedNoRows) => continue,
             Err(_) => {
@@ -48,8 +48,8 @@ pub(super) fn copy(old: &Connection, new: &Connection, ids: &[i64]) -> Result<u6
         if !has_place(new, &found)? {
             continue;
         }
-        match whole(old, &found) {
-            Some(pieces) => insert(new, &found, &pieces)?,
+        match read_whole_pieces(old, &found) {
+            Some(pieces) => insert_result(new, &found, &pieces)?,
             None => lost += 1,
         }
     }
@@ -65,32 +65,32 @@ fn has_place(new: &Connection, found: &OldResult) -> Result<bool> {
     .and_then(|mut ask| {
         ask.query_row(params![found.session, found.entry, found.number], |row| row.get(0))
     })
-    .explain()
+    .map_sqlite_error()
 }
 
 /// All pieces, if they are sound and follow each other to the end.
-fn whole(old: &Connection, found: &OldResult) -> Option<Vec<Piece>> {
+fn read_whole_pieces(old: &Connection, found: &OldResult) -> Option<Vec<Piece>> {
     let mut find = old
         .prepare_cached("SELECT start, body FROM piece WHERE result = ?1 ORDER BY start")
         .ok()?;
-    let rows = find.query_map([found.id], Piece::read).ok()?;
+    let rows = find.query_map([found.id], Piece::from_row).ok()?;
     let pieces = rows.collect::<rusqlite::Result<Vec<_>>>().ok()?;
     let mut end = 0;
     for piece in &pieces {
-        let text = results::unpack(&piece.body).ok()?;
+        let text = results::unpack_piece(&piece.body).ok()?;
         (piece.start == end).then_some(())?;
         end += i64::try_from(text.len()).ok()?;
     }
     (end == found.bytes).then_some(pieces)
 }
 
-fn insert(new: &Connection, found: &OldResult, pieces: &[Piece]) -> Result<()> {
+fn insert_result(new: &Connection, found: &OldResult, pieces: &[Piece]) -> Result<()> {
     new.prepare_cached(
         "INSERT INTO result(id, session, number, entry, bytes) VALUES (?1, ?2, ?3, ?4, ?5)",
     )
     .and_then(|mut insert| {
         insert.execute(params![found.id, found.session, found.number, found.entry, found.bytes])
     })
-    .explain()?;
+    .map_sqlite_error()?;
     results::insert_pieces(new, found.id, pieces)
 }

@@ -32,7 +32,7 @@ impl Place {
     }
 
     fn workspace(&self) -> Workspace {
-        vault(&self.vault()).workspace(&self.root).unwrap()
+        vault(&self.vault()).open_workspace(&self.root).unwrap()
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -64,12 +64,12 @@ fn changes_name_what_differs_and_show_it() {
     place.write("edited", "one\ntwo\n");
     place.write("gone", "x\n");
     place.write("mode", "m\n");
-    let id = workspace.snapshot("first").unwrap().id;
+    let id = workspace.take_snapshot("first").unwrap().id;
     place.write("edited", "one\n2\n");
     fs::remove_file(place.root.join("gone")).unwrap();
     place.write("new", "n\n");
     fs::set_permissions(place.root.join("mode"), fs::Permissions::from_mode(0o755)).unwrap();
-    let changes = workspace.changes(&id, Point::Now).unwrap();
+    let changes = workspace.list_changes(&id, Point::Now).unwrap();
     let kinds: Vec<_> =
         changes.iter().map(|change| (change.path.to_str().unwrap(), change.kind)).collect();
     assert_eq!(
@@ -82,14 +82,14 @@ fn changes_name_what_differs_and_show_it() {
         ]
     );
     assert_eq!(
-        workspace.diff(&changes[0]).unwrap(),
+        workspace.render_diff(&changes[0]).unwrap(),
         "--- a/edited\n+++ b/edited\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n"
     );
-    assert!(workspace.diff(&changes[1]).unwrap().starts_with("--- a/gone\n+++ /dev/null\n"));
-    assert!(workspace.diff(&changes[2]).unwrap().contains("new mode 0755"));
-    let second = workspace.snapshot("second").unwrap();
+    assert!(workspace.render_diff(&changes[1]).unwrap().starts_with("--- a/gone\n+++ /dev/null\n"));
+    assert!(workspace.render_diff(&changes[2]).unwrap().contains("new mode 0755"));
+    let second = workspace.take_snapshot("second").unwrap();
     assert_eq!(second.changed, 4);
-    assert_eq!(workspace.changes(&id, Point::Snapshot(&second.id)).unwrap(), changes);
+    assert_eq!(workspace.list_changes(&id, Point::Snapshot(&second.id)).unwrap(), changes);
 }
 
 #[test]
@@ -97,9 +97,9 @@ fn what_the_person_changed_is_named_and_can_be_brought_back() {
     let place = Place::new();
     let workspace = place.workspace();
     place.write("a", "before\n");
-    let id = workspace.snapshot("before the tool").unwrap().id;
+    let id = workspace.take_snapshot("before the tool").unwrap().id;
     place.write("a", "by the tool\n");
-    workspace.snapshot("after the turn").unwrap();
+    workspace.take_snapshot("after the turn").unwrap();
     place.write("a", "by the person\n");
     place.write("unrelated", "untouched\n");
     let Err(Error::Conflict { paths }) = workspace.restore(&id, Conflict::Refuse) else {
@@ -122,12 +122,12 @@ fn another_process_sees_the_same_snapshots() {
     place.write("a", "1");
     let first = place.workspace();
     let second = place.workspace();
-    let one = first.snapshot("one").unwrap().id;
+    let one = first.take_snapshot("one").unwrap().id;
     place.write("a", "2");
-    let two = second.snapshot("two").unwrap();
+    let two = second.take_snapshot("two").unwrap();
     assert!(two.id > one);
     place.write("a", "3");
-    first.snapshot("three").unwrap();
+    first.take_snapshot("three").unwrap();
     first.restore(&two.id, Conflict::Refuse).unwrap();
     assert_eq!(place.read("a"), "2");
     second.restore(&one, Conflict::Refuse).unwrap();
@@ -140,13 +140,13 @@ fn snapshots_of_two_processes_sort_as_they_were_taken() {
         let place = Place::new();
         let seat = || {
             let options = Options { watch, ..quick() };
-            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap()
+            Vault::open(&place.vault(), options).unwrap().open_workspace(&place.root).unwrap()
         };
         let seats = [seat(), seat()];
         let mut last = None;
         for number in 0..300 {
             place.write("a", &number.to_string());
-            let taken = seats[number % 2].snapshot("x").unwrap();
+            let taken = seats[number % 2].take_snapshot("x").unwrap();
             assert!(last < Some(taken.id.clone()), "{watch} {number}");
             assert_eq!(taken.changed, 1, "{watch} {number}");
             last = Some(taken.id);
@@ -161,7 +161,7 @@ fn damage_is_said_and_never_written() {
     let noise: Vec<u8> = (0..6 << 20).map(|_| dice.roll(256) as u8).collect();
     fs::write(place.root.join("large"), &noise).unwrap();
     fs::write(place.root.join("small"), &noise[..5000]).unwrap();
-    let id = place.workspace().snapshot("kept").unwrap().id;
+    let id = place.workspace().take_snapshot("kept").unwrap().id;
     fs::write(place.root.join("large"), "l").unwrap();
     fs::write(place.root.join("small"), "s").unwrap();
     // One bit of each object's bytes.
@@ -192,7 +192,7 @@ fn missing_objects_and_unknown_ids_change_nothing() {
     let place = Place::new();
     place.write("a", "1");
     let workspace = place.workspace();
-    let id = workspace.snapshot("one").unwrap().id;
+    let id = workspace.take_snapshot("one").unwrap().id;
     place.write("a", "2");
     for pack in files_below(&place.vault().join("packs")) {
         fs::remove_file(pack).unwrap();
@@ -203,7 +203,7 @@ fn missing_objects_and_unknown_ids_change_nothing() {
     assert!("../../etc/passwd".parse::<gnoma_store::checkpoint::SnapshotId>().is_err());
     assert_eq!(place.read("a"), "2");
     // What is there is stored anew, also what the state believed to be stored.
-    let id = place.workspace().snapshot("again").unwrap().id;
+    let id = place.workspace().take_snapshot("again").unwrap().id;
     place.write("a", "3");
     place.workspace().restore(&id, Conflict::KeepTheirs).unwrap();
     assert_eq!(place.read("a"), "2");
@@ -221,7 +221,7 @@ fn a_newer_vault_is_left_alone() {
 fn nobody_else_can_read_a_vault() {
     let place = Place::new();
     place.write("a", "secret");
-    place.workspace().snapshot("x").unwrap();
+    place.workspace().take_snapshot("x").unwrap();
     for path in files_below(&place.vault()) {
         assert_eq!(path.metadata().unwrap().mode() & 0o077, 0, "{}", path.display());
     }
@@ -240,7 +240,7 @@ fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
     }
     place.write("small.log", "small");
     let workspace = place.workspace();
-    let taken = workspace.snapshot("first").unwrap();
+    let taken = workspace.take_snapshot("first").unwrap();
     let skipped: Vec<_> =
         taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
     assert_eq!(
@@ -271,10 +271,10 @@ fn what_was_never_kept_and_is_gone_is_said() {
         place.write(name, &"x".repeat(2 << 20));
     }
     let workspace = place.workspace();
-    let taken = workspace.snapshot("first").unwrap();
+    let taken = workspace.take_snapshot("first").unwrap();
     assert_eq!(taken.skipped_count, 5);
     shell(&place.root, "rm -r gone.bin target node_modules sub; echo now > small.bin; mkfifo pipe");
-    let changes = workspace.changes(&taken.id, Point::Now).unwrap();
+    let changes = workspace.list_changes(&taken.id, Point::Now).unwrap();
     let told: Vec<_> = changes
         .iter()
         .map(|change| (change.path.to_str().unwrap(), change.kind, change.before.clone()))
@@ -291,7 +291,7 @@ fn what_was_never_kept_and_is_gone_is_said() {
             lost("target", ChangeKind::Removed),
         ]
     );
-    assert!(workspace.diff(&changes[0]).unwrap().contains("not all of it was saved"));
+    assert!(workspace.render_diff(&changes[0]).unwrap().contains("not all of it was saved"));
     let restored = workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
     let mut left: Vec<_> = restored.left.iter().map(|left| left.path.to_str().unwrap()).collect();
     left.sort_unstable();
@@ -309,7 +309,7 @@ fn a_folder_is_not_left_out_for_its_name_alone() {
         "mkdir target venv; echo source > target/a; echo source > venv/CACHEDIR.TAG",
     );
     let workspace = place.workspace();
-    let taken = workspace.snapshot("first").unwrap();
+    let taken = workspace.take_snapshot("first").unwrap();
     assert_eq!(taken.skipped, []);
     shell(&place.root, "rm -r target venv");
     workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
@@ -321,7 +321,7 @@ fn a_folder_is_not_left_out_for_its_name_alone() {
 fn folders_with_things_never_kept_are_not_removed() {
     let place = Place::new();
     let workspace = place.workspace();
-    let empty = workspace.snapshot("empty").unwrap().id;
+    let empty = workspace.take_snapshot("empty").unwrap().id;
     shell(&place.root, "mkdir -p made/.git; echo x > made/file; echo y > made/.git/HEAD");
     let restored = workspace.restore(&empty, Conflict::KeepTheirs).unwrap();
     assert_eq!(restored.left.len(), 1);
@@ -339,10 +339,10 @@ fn a_folder_swapped_for_a_link_leads_nowhere() {
     fs::create_dir(place.root.join("sub")).unwrap();
     place.write("sub/file", "ours");
     let workspace = place.workspace();
-    let id = workspace.snapshot("first").unwrap().id;
+    let id = workspace.take_snapshot("first").unwrap().id;
     fs::remove_dir_all(place.root.join("sub")).unwrap();
     symlink(&outside, place.root.join("sub")).unwrap();
-    let linked = workspace.snapshot("linked").unwrap().id;
+    let linked = workspace.take_snapshot("linked").unwrap().id;
     workspace.restore(&id, Conflict::KeepTheirs).unwrap();
     assert_eq!(place.read("sub/file"), "ours");
     workspace.restore(&linked, Conflict::KeepTheirs).unwrap();
@@ -356,13 +356,13 @@ fn a_changed_file_with_old_times_is_noticed() {
         let place = Place::new();
         let options = Options { watch, ..quick() };
         let vault = Vault::open(&place.vault(), options).unwrap();
-        let workspace = vault.workspace(&place.root).unwrap();
+        let workspace = vault.open_workspace(&place.root).unwrap();
         place.write("a", "aaaa");
         shell(&place.root, "touch -d @1000000000 a");
-        let id = workspace.snapshot("one").unwrap().id;
+        let id = workspace.take_snapshot("one").unwrap().id;
         place.write("a", "bbbb");
         shell(&place.root, "touch -d @1000000000 a");
-        assert_eq!(workspace.changes(&id, Point::Now).unwrap().len(), 1);
+        assert_eq!(workspace.list_changes(&id, Point::Now).unwrap().len(), 1);
         workspace.restore(&id, Conflict::KeepTheirs).unwrap();
         assert_eq!(place.read("a"), "aaaa");
     }
@@ -374,16 +374,16 @@ fn writes_within_one_tick_of_the_clock_are_noticed() {
         let place = Place::new();
         let options = Options { watch, ..quick() };
         let workspace =
-            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap();
+            Vault::open(&place.vault(), options).unwrap().open_workspace(&place.root).unwrap();
         place.write("a", "0000");
         for number in 1..200 {
-            workspace.snapshot("before").unwrap();
+            workspace.take_snapshot("before").unwrap();
             fs::File::options()
                 .write(true)
                 .open(place.root.join("a"))
                 .and_then(|mut file| write!(file, "{number:04}"))
                 .unwrap();
-            assert_eq!(workspace.snapshot("after").unwrap().changed, 1, "{watch} {number}");
+            assert_eq!(workspace.take_snapshot("after").unwrap().changed, 1, "{watch} {number}");
         }
     }
 }
@@ -394,12 +394,12 @@ fn links_made_anew_within_one_tick_are_noticed() {
         let place = Place::new();
         let options = Options { watch, ..quick() };
         let workspace =
-            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap();
+            Vault::open(&place.vault(), options).unwrap().open_workspace(&place.root).unwrap();
         for number in 0..200 {
             let link = place.root.join("link");
             drop(fs::remove_file(&link));
             symlink(format!("{number:04}"), &link).unwrap();
-            assert_eq!(workspace.snapshot("x").unwrap().changed, 1, "{watch} {number}");
+            assert_eq!(workspace.take_snapshot("x").unwrap().changed, 1, "{watch} {number}");
         }
     }
 }
@@ -417,7 +417,7 @@ fn what_cannot_be_read_is_named_and_left_alone() {
         return;
     }
     let workspace = place.workspace();
-    let taken = workspace.snapshot("x").unwrap();
+    let taken = workspace.take_snapshot("x").unwrap();
     let skipped: Vec<_> =
         taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
     assert_eq!(skipped, [("closed", Why::Unreadable), ("sealed", Why::Unreadable)]);
@@ -441,12 +441,12 @@ fn a_link_that_lost_its_other_name_is_still_itself() {
     let place = Place::new();
     let workspace = place.workspace();
     shell(&place.root, "mkdir sub");
-    let without = workspace.snapshot("without").unwrap().id;
+    let without = workspace.take_snapshot("without").unwrap().id;
     shell(&place.root, "ln -s nowhere link; ln link sub/other");
-    workspace.snapshot("linked").unwrap();
+    workspace.take_snapshot("linked").unwrap();
     // Nobody tells of this where `link` is.
     fs::remove_file(place.root.join("sub/other")).unwrap();
-    workspace.snapshot("one name").unwrap();
+    workspace.take_snapshot("one name").unwrap();
     let restored = workspace.restore(&without, Conflict::KeepTheirs).unwrap();
     assert_eq!((restored.left, restored.removed), (vec![], 1));
 }
@@ -457,12 +457,12 @@ fn what_a_command_closed_is_opened_and_closed_again() {
         let place = Place::new();
         let options = Options { watch, ..quick() };
         let workspace =
-            Vault::open(&place.vault(), options).unwrap().workspace(&place.root).unwrap();
+            Vault::open(&place.vault(), options).unwrap().open_workspace(&place.root).unwrap();
         fs::create_dir_all(place.root.join("sub/deep")).unwrap();
         for name in ["sub/deep/inner", "sub/file", "file"] {
             place.write(name, "1");
         }
-        let open = workspace.snapshot("open").unwrap().id;
+        let open = workspace.take_snapshot("open").unwrap().id;
         let shall = look(&place.root);
         shell(&place.root, "echo 2 > sub/file; chmod -R 600 sub; chmod 000 file sub");
         let modes = || {
@@ -472,7 +472,7 @@ fn what_a_command_closed_is_opened_and_closed_again() {
         let refused = workspace.restore(&open, Conflict::Refuse);
         assert!(matches!(refused, Err(Error::Conflict { .. })), "{refused:?}");
         assert_eq!(modes(), [0, 0]);
-        workspace.snapshot("closed").unwrap();
+        workspace.take_snapshot("closed").unwrap();
         let restored = workspace.restore(&open, Conflict::KeepTheirs).unwrap();
         assert_eq!(restored.left, []);
         assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
@@ -493,11 +493,11 @@ fn a_change_through_another_name_is_noticed() {
     fs::create_dir(place.root.join("sub")).unwrap();
     place.write("a", "1");
     let workspace = place.workspace();
-    workspace.snapshot("one").unwrap();
+    workspace.take_snapshot("one").unwrap();
     fs::hard_link(place.root.join("a"), place.root.join("sub/b")).unwrap();
-    let id = workspace.snapshot("linked").unwrap().id;
+    let id = workspace.take_snapshot("linked").unwrap().id;
     place.write("sub/b", "2");
-    let changes = workspace.changes(&id, Point::Now).unwrap();
+    let changes = workspace.list_changes(&id, Point::Now).unwrap();
     assert_eq!(changes.len(), 2);
     workspace.restore(&id, Conflict::KeepTheirs).unwrap();
     let inode = |name: &str| place.root.join(name).metadata().unwrap().ino();
@@ -518,12 +518,12 @@ fn a_file_that_grows_meanwhile_is_kept_in_part_and_named() {
                 file.write_all(b"more\n").unwrap();
             }
         });
-        let taken: Vec<_> = (0..5).map(|_| workspace.snapshot("growing").unwrap()).collect();
+        let taken: Vec<_> = (0..5).map(|_| workspace.take_snapshot("growing").unwrap()).collect();
         stop.store(true, Ordering::Relaxed);
         assert!(taken.iter().all(|taken| taken.skipped.iter().all(|s| s.why == Why::Unsteady)));
     });
     let whole = fs::read(&path).unwrap();
-    let taken = workspace.snapshot("quiet").unwrap();
+    let taken = workspace.take_snapshot("quiet").unwrap();
     assert_eq!(taken.skipped, []);
     fs::write(&path, "").unwrap();
     workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
@@ -537,9 +537,9 @@ fn a_cancelled_baseline_goes_on_where_it_stopped() {
         place.write(&format!("f{number}"), &number.to_string());
     }
     let workspace = place.workspace();
-    assert!(matches!(workspace.baseline(&AtomicBool::new(true)), Err(Error::Cancelled)));
-    workspace.baseline(&AtomicBool::new(false)).unwrap();
-    let taken = workspace.snapshot("after").unwrap();
+    assert!(matches!(workspace.scan_baseline(&AtomicBool::new(true)), Err(Error::Cancelled)));
+    workspace.scan_baseline(&AtomicBool::new(false)).unwrap();
+    let taken = workspace.take_snapshot("after").unwrap();
     let shall = look(&place.root);
     shell(&place.root, "rm -f f1*");
     workspace.restore(&taken.id, Conflict::KeepTheirs).unwrap();
@@ -552,10 +552,10 @@ fn the_state_of_the_last_run_saves_reading_again() {
     for number in 0..50 {
         place.write(&format!("f{number}"), &number.to_string());
     }
-    place.workspace().snapshot("one").unwrap();
+    place.workspace().take_snapshot("one").unwrap();
     let packs = || files_below(&place.vault().join("packs")).len();
     let before = packs();
-    let taken = place.workspace().snapshot("two").unwrap();
+    let taken = place.workspace().take_snapshot("two").unwrap();
     assert_eq!((taken.changed, packs()), (0, before));
 }
 
@@ -569,13 +569,13 @@ fn deep_and_wide_trees_are_kept() {
         place.write(&format!("wide{number}"), "");
     }
     let workspace = place.workspace();
-    let id = workspace.snapshot("all").unwrap().id;
+    let id = workspace.take_snapshot("all").unwrap().id;
     let shall = look(&place.root);
     fs::remove_dir_all(place.root.join("d")).unwrap();
     workspace.restore(&id, Conflict::KeepTheirs).unwrap();
     assert_eq!(difference(&look(&place.root), &shall), [""; 0]);
     // Deeper than what is kept: named, not failed on.
     fs::create_dir_all(place.root.join(["e"; 230].join("/"))).unwrap();
-    let taken = workspace.snapshot("deeper").unwrap();
+    let taken = workspace.take_snapshot("deeper").unwrap();
     assert!(taken.skipped.iter().any(|skip| skip.why == Why::TooDeep));
 }

@@ -64,7 +64,7 @@ fn only_what_no_snapshot_needs_is_deleted() {
             .map(|number| {
                 let root = folder.path().join(format!("work{number}"));
                 fs::create_dir(&root).unwrap();
-                let seats = [0, 1].map(|seat: usize| vaults[seat].workspace(&root).unwrap());
+                let seats = [0, 1].map(|seat: usize| vaults[seat].open_workspace(&root).unwrap());
                 Desk { root, seats }
             })
             .collect();
@@ -76,7 +76,7 @@ fn only_what_no_snapshot_needs_is_deleted() {
             match dice.roll(8) {
                 0..=4 => {
                     stir(&desk.root, &mut dice);
-                    let id = desk.seats[seat].snapshot("x").unwrap().id;
+                    let id = desk.seats[seat].take_snapshot("x").unwrap().id;
                     states.insert((number, id), look(&desk.root));
                 }
                 5 => {
@@ -123,22 +123,22 @@ fn snapshots_and_collections_at_the_same_time_lose_nothing() {
             });
         }
         let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let workspace = vault(&place).workspace(&root).unwrap();
+            let workspace = vault(&place).open_workspace(&root).unwrap();
             let mut dice = Dice(7);
             for _ in 0..150 {
                 stir(&root, &mut dice);
-                let id = workspace.snapshot("x").unwrap().id;
+                let id = workspace.take_snapshot("x").unwrap().id;
                 states.insert((0, id), look(&root));
             }
         }));
         stop.store(true, Ordering::Relaxed);
         assert!(done.is_ok());
     });
-    let workspace = vault(&place).workspace(&root).unwrap();
+    let workspace = vault(&place).open_workspace(&root).unwrap();
     let left = workspace.snapshots().unwrap();
     assert!(left.len() >= 10);
     states.retain(|(_, id), _| left.contains(id));
-    let seats = [0, 1].map(|_| vault(&place).workspace(&root).unwrap());
+    let seats = [0, 1].map(|_| vault(&place).open_workspace(&root).unwrap());
     check_all(&[Desk { root, seats }], &states);
 }
 
@@ -149,11 +149,11 @@ fn a_vault_stays_within_its_size_and_young_objects_stay() {
     fs::create_dir(&root).unwrap();
     let place = folder.path().join("vault");
     let mut dice = Dice(3);
-    let workspace = vault(&place).workspace(&root).unwrap();
+    let workspace = vault(&place).open_workspace(&root).unwrap();
     for _ in 0..20 {
         let noise: Vec<u8> = (0..200_000).map(|_| dice.roll(256) as u8).collect();
         fs::write(root.join("a"), noise).unwrap();
-        workspace.snapshot("x").unwrap();
+        workspace.take_snapshot("x").unwrap();
     }
     let limits = Limits { store_bytes: 1 << 20, ..Limits::default() };
     let patient = Options { grace: Duration::from_secs(3600), ..quick() };
@@ -181,7 +181,7 @@ fn a_damaged_tree_stops_the_collection() {
     fs::create_dir(&root).unwrap();
     let place = folder.path().join("vault");
     fs::write(root.join("a"), "1").unwrap();
-    vault(&place).workspace(&root).unwrap().snapshot("x").unwrap();
+    vault(&place).open_workspace(&root).unwrap().take_snapshot("x").unwrap();
     for pack in fs::read_dir(place.join("packs")).unwrap() {
         let path = pack.unwrap().path();
         let mut bytes = fs::read(&path).unwrap();
@@ -201,21 +201,21 @@ async fn what_a_process_keeps_no_other_forgets() {
     let mut options = quick();
     options.limits.snapshots = 1;
     let open = || Vault::open(&folder.path().join("vault"), options.clone()).unwrap();
-    let keeper = || Checkpointer::start(Arc::new(open().workspace(&root).unwrap())).unwrap();
+    let keeper = || Checkpointer::start(Arc::new(open().open_workspace(&root).unwrap())).unwrap();
     let (mine, yours) = (keeper(), keeper());
     let mut ids = Vec::new();
     for number in 0..4 {
         fs::write(root.join("a"), number.to_string()).unwrap();
-        ids.push(mine.keep("x".to_owned()).await.unwrap().parse().unwrap());
+        ids.push(mine.save_checkpoint("x".to_owned()).await.unwrap().parse().unwrap());
     }
-    let left = || open().workspace(&root).unwrap().snapshots().unwrap();
+    let left = || open().open_workspace(&root).unwrap().snapshots().unwrap();
     open().prune(&options.limits, &HashSet::new(), &NEVER).unwrap();
-    assert_eq!(mine.tidy(HashSet::new()).await.unwrap().snapshots, 0);
+    assert_eq!(mine.prune_to_limits(HashSet::new()).await.unwrap().snapshots, 0);
     assert_eq!(left(), ids, "both keep it");
     drop(yours);
     open().prune(&options.limits, &HashSet::new(), &NEVER).unwrap();
     assert_eq!(left(), ids, "one keeps it");
-    mine.tidy([ids[1].clone()].into()).await.unwrap();
+    mine.prune_to_limits([ids[1].clone()].into()).await.unwrap();
     assert_eq!(left(), [ids[1].clone(), ids[3].clone()], "who keeps it may forget");
     assert!(!mine.is_due());
     drop(mine);
@@ -234,7 +234,7 @@ async fn a_vault_that_grows_too_large_makes_room_while_files_are_kept() {
         fs::create_dir(&root).unwrap();
         Vault::open(&folder.path().join("vault"), options.clone())
             .unwrap()
-            .workspace(&root)
+            .open_workspace(&root)
             .unwrap()
     };
     let mut dice = Dice(5);
@@ -245,12 +245,12 @@ async fn a_vault_that_grows_too_large_makes_room_while_files_are_kept() {
     let old = open("old");
     for _ in 0..6 {
         fill(&old);
-        old.snapshot("x").unwrap();
+        old.take_snapshot("x").unwrap();
     }
     let keeper = Checkpointer::start(Arc::new(open("new"))).unwrap();
     for _ in 0..4 {
         fill(keeper.workspace());
-        keeper.keep("x".to_owned()).await.unwrap();
+        keeper.save_checkpoint("x".to_owned()).await.unwrap();
     }
     // Room is made once nothing waits to be kept.
     let end = Instant::now() + PATIENCE;
@@ -259,7 +259,7 @@ async fn a_vault_that_grows_too_large_makes_room_while_files_are_kept() {
         std::thread::sleep(Duration::from_millis(10));
     }
     // What is asked next comes after it.
-    keeper.keep("x".to_owned()).await.unwrap();
+    keeper.save_checkpoint("x".to_owned()).await.unwrap();
     assert_eq!(keeper.workspace().snapshots().unwrap().len(), 4);
     let bytes = bytes_in(&folder.path().join("vault/packs"));
     assert!(bytes <= LIMIT_BYTES + LIMIT_BYTES / 8, "{bytes}");
@@ -294,9 +294,10 @@ fn a_planted_mark_leads_nowhere_and_an_open_folder_is_closed() {
     for name in ["tidied", "format", "generation"] {
         std::os::unix::fs::symlink(&precious, place.join(name)).unwrap();
     }
-    let keeper = Checkpointer::start(Arc::new(vault(&place).workspace(&root).unwrap())).unwrap();
+    let keeper =
+        Checkpointer::start(Arc::new(vault(&place).open_workspace(&root).unwrap())).unwrap();
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    runtime.block_on(keeper.tidy(HashSet::new())).unwrap();
+    runtime.block_on(keeper.prune_to_limits(HashSet::new())).unwrap();
     assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
     assert_eq!(place.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }

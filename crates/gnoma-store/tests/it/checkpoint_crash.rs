@@ -73,7 +73,7 @@ fn child() {
     let mut number: u64 = first.trim().parse().unwrap();
     let mut dice = Dice(number);
     let vault = vault(Path::new("vault"));
-    let workspace = vault.workspace(Path::new("work")).unwrap();
+    let workspace = vault.open_workspace(Path::new("work")).unwrap();
     let open = |name| fs::File::options().append(true).create(true).open(name).unwrap();
     let (mut done, mut doing) = (open("done"), open("doing"));
     for _ in 0..MAX_STEPS {
@@ -85,7 +85,7 @@ fn child() {
         writeln!(doing, "{}", ACTIONS[action as usize]).unwrap();
         match action {
             0..=4 => {
-                let id = workspace.snapshot(&number.to_string()).unwrap().id;
+                let id = workspace.take_snapshot(&number.to_string()).unwrap().id;
                 writeln!(done, "{id}").unwrap();
             }
             5..=6 => {
@@ -139,8 +139,8 @@ fn kill_again_and_again(rounds: u64, seed: u64) {
         *killed_in.entry(doing.lines().last().unwrap_or("start").to_owned()).or_default() += 1;
         drop(fs::remove_file(folder.join("doing")));
         let vault = vault(&folder.join("vault"));
-        let workspace = vault.workspace(&folder.join("work")).unwrap();
-        workspace.past().unwrap();
+        let workspace = vault.open_workspace(&folder.join("work")).unwrap();
+        workspace.past_snapshots().unwrap();
         let ids = workspace.snapshots().unwrap();
         let done = fs::read_to_string(folder.join("done")).unwrap_or_default();
         if let Some(last) = done.lines().last() {

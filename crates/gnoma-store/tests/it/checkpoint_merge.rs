@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_core::merge::merged;
+use gnoma_core::merge::merge_texts;
 use gnoma_store::checkpoint::{
     Candidate, Conflict, Merge, MergeClash, SnapshotId, Vault, Without, Workspace,
 };
@@ -37,7 +37,7 @@ impl Place {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("work")).unwrap();
         let vault = vault(&folder.path().join("vault"));
-        let work = vault.workspace(&folder.path().join("work")).unwrap();
+        let work = vault.open_workspace(&folder.path().join("work")).unwrap();
         Self { folder, vault, work }
     }
 
@@ -57,9 +57,14 @@ impl Place {
     fn copy(&self, name: &str) -> Copied {
         let root = self.folder.path().join(name);
         fs::create_dir(&root).unwrap();
-        let base = self.work.snapshot("base").unwrap().id;
+        let base = self.work.take_snapshot("base").unwrap().id;
         copy_to(&self.work, &base, &root);
-        Copied { work: self.vault.workspace(&root).unwrap(), root, base, name: name.to_owned() }
+        Copied {
+            work: self.vault.open_workspace(&root).unwrap(),
+            root,
+            base,
+            name: name.to_owned(),
+        }
     }
 
     fn merge(&self, copy: &Copied) -> Merge {
@@ -182,7 +187,8 @@ fn a_copy_is_brought_up_to_the_workspace_and_lands_only_on_what_it_was_brought_u
     place.put("a", "1\n");
     place.put("b", "1\n");
     let mut copy = place.copy("copy");
-    let look_at = |copy: &Copied| place.work.candidate(&copy.base, &copy.work, &copy.name).unwrap();
+    let look_at =
+        |copy: &Copied| place.work.build_candidate(&copy.base, &copy.work, &copy.name).unwrap();
     assert_eq!(look_at(&copy), Candidate::Nothing);
     copy.put("a", "2\n");
     assert_eq!(look_at(&copy), Candidate::Same);
@@ -304,15 +310,15 @@ fn rewind_and_redo_know_a_merge_and_one_can_be_taken_back_alone() {
     let place = Place::new();
     place.put("a", "a\n");
     place.put("b", "b\n");
-    let start = place.work.snapshot("start").unwrap().id;
+    let start = place.work.take_snapshot("start").unwrap().id;
     let (one, two) = (place.copy("one"), place.copy("two"));
     one.put("a", "one\n");
     one.put("new/c", "one\n");
     two.put("b", "two\n");
     let (one, _) = landed(place.merge(&one));
     landed(place.merge(&two));
-    assert_eq!(place.work.merged("one").unwrap(), Some(one.clone()));
-    let Without::Target(target) = place.work.without(&one).unwrap() else { panic!() };
+    assert_eq!(place.work.find_merge("one").unwrap(), Some(one.clone()));
+    let Without::Target(target) = place.work.state_without_merge(&one).unwrap() else { panic!() };
     let back = place.work.restore(&target, Conflict::Refuse).unwrap();
     assert_eq!((place.read("a"), place.read("b")), ("a\n".into(), "two\n".into()));
     assert!(!place.path("new").exists());
@@ -320,9 +326,9 @@ fn rewind_and_redo_know_a_merge_and_one_can_be_taken_back_alone() {
     assert_eq!((place.read("a"), place.read("b")), ("one\n".into(), "two\n".into()));
 
     place.put("new/c", "mine\n");
-    let without = place.work.without(&one).unwrap();
+    let without = place.work.state_without_merge(&one).unwrap();
     assert_eq!(without, Without::Changed(vec!["new/c".into()]));
-    place.work.snapshot("end").unwrap();
+    place.work.take_snapshot("end").unwrap();
     let restored = place.work.restore(&start, Conflict::KeepTheirs).unwrap();
     assert_eq!(restored.theirs, [Path::new("new/c")], "merges are the session's own");
     assert_eq!((place.read("a"), place.read("b")), ("a\n".into(), "b\n".into()));
@@ -375,7 +381,7 @@ fn oracle(base: &Files, ours: &Files, theirs: &Files) -> Option<Files> {
         let text = match (was, our, their) {
             _ if was == their || our == their => continue,
             _ if our == was => their.cloned(),
-            (Some(was), Some(our), Some(their)) => Some(merged(was, our, their, None).ok()?),
+            (Some(was), Some(our), Some(their)) => Some(merge_texts(was, our, their, None).ok()?),
             _ => return None,
         };
         match text {
@@ -511,7 +517,7 @@ fn a_large_workspace_is_copied_and_merged() {
     }
     let timed = |what: &str, began: std::time::Instant| println!("{what}: {:?}", began.elapsed());
     let began = std::time::Instant::now();
-    place.work.snapshot("first").unwrap();
+    place.work.take_snapshot("first").unwrap();
     timed("the first checkpoint", began);
     let began = std::time::Instant::now();
     let copy = place.copy("copy");
@@ -524,7 +530,7 @@ fn a_large_workspace_is_copied_and_merged() {
 }
 
 fn copy_to(work: &Workspace, base: &SnapshotId, root: &Path) {
-    let room = work.reserve(base, root).unwrap();
+    let room = work.reserve_room(base, root).unwrap();
     work.copy_to(base, root, &room, &AtomicBool::new(false)).unwrap();
 }
 
@@ -535,9 +541,9 @@ fn a_copy_that_nobody_wants_any_more_is_not_made() {
     fs::create_dir(&root).unwrap();
     fs::create_dir(&copy).unwrap();
     fs::write(root.join("file"), "x").unwrap();
-    let work = vault(&folder.path().join("vault")).workspace(&root).unwrap();
-    let base = work.snapshot("base").unwrap().id;
-    let room = work.reserve(&base, &copy).unwrap();
+    let work = vault(&folder.path().join("vault")).open_workspace(&root).unwrap();
+    let base = work.take_snapshot("base").unwrap().id;
+    let room = work.reserve_room(&base, &copy).unwrap();
     assert!(work.copy_to(&base, &copy, &room, &AtomicBool::new(true)).is_err());
     assert_eq!(fs::read_dir(&copy).unwrap().count(), 0);
 }
@@ -549,23 +555,23 @@ fn child() {
     let Ok(first) = fs::read_to_string("merge-job") else { return };
     let first: u64 = first.trim().parse().unwrap();
     let vault = vault(Path::new("vault"));
-    let work = vault.workspace(Path::new("work")).unwrap();
-    work.recover().unwrap();
+    let work = vault.open_workspace(Path::new("work")).unwrap();
+    work.recover_merge().unwrap();
     for number in first..first + MAX_STEPS {
         let root = PathBuf::from(format!("copy{number}"));
         fs::create_dir(&root).unwrap();
-        let base = work.snapshot("base").unwrap().id;
+        let base = work.take_snapshot("base").unwrap().id;
         copy_to(&work, &base, &root);
         for file in 0..8 {
             fs::write(root.join(format!("file{file}")), number.to_string()).unwrap();
         }
         fs::write(root.join(format!("new{}", number % 3)), number.to_string()).unwrap();
         drop(fs::remove_file(root.join(format!("new{}", (number + 1) % 3))));
-        let copy = vault.workspace(&root).unwrap();
+        let copy = vault.open_workspace(&root).unwrap();
         let merge = work.merge(&base, &copy, "elf").unwrap();
         assert!(matches!(merge, Merge::Landed { .. }), "{merge:?}");
         fs::write("merged", number.to_string()).unwrap();
-        copy.forget();
+        copy.forget_folder();
         fs::remove_dir_all(&root).unwrap();
     }
 }
@@ -592,8 +598,8 @@ fn killed_in_a_merge_it_is_whole_after_the_next_start() {
         let status = child.wait().unwrap();
         assert_eq!(status.code(), None, "the child failed by itself in round {round}");
         let vault = vault(&folder.join("vault"));
-        let work = vault.workspace(&folder.join("work")).unwrap();
-        finished += usize::from(work.recover().unwrap().is_some());
+        let work = vault.open_workspace(&folder.join("work")).unwrap();
+        finished += usize::from(work.recover_merge().unwrap().is_some());
         let texts = files(&folder.join("work")).into_values();
         let mut numbers: BTreeSet<u64> = texts.map(|text| text.parse().unwrap()).collect();
         let done = fs::read_to_string(folder.join("merged")).unwrap_or_default();
@@ -603,7 +609,7 @@ fn killed_in_a_merge_it_is_whole_after_the_next_start() {
         assert!(numbers.len() <= 1, "round {round}: {newest} and {numbers:?}");
         let names = files(&folder.join("work")).into_keys();
         assert!(names.into_iter().all(|name| !name.starts_with(".gnoma")), "round {round}");
-        assert_eq!(work.recover().unwrap(), None);
+        assert_eq!(work.recover_merge().unwrap(), None);
         last = newest;
         shell(folder, "rm -rf copy*");
     }

@@ -27,7 +27,7 @@ impl Desk {
 
     fn open(&self, session: &str) -> Workspace {
         let vault = vault(&self.folder.path().join("vault"));
-        let workspace = vault.workspace(&self.folder.path().join("work")).unwrap();
+        let workspace = vault.open_workspace(&self.folder.path().join("work")).unwrap();
         workspace.set_session(Some(session));
         workspace
     }
@@ -45,11 +45,11 @@ impl Desk {
     fn turn(&self, workspace: &Workspace, name: &str, texts: &[&str]) -> SnapshotId {
         let mut start = None;
         for text in texts {
-            let id = workspace.snapshot("before a tool").unwrap().id;
+            let id = workspace.take_snapshot("before a tool").unwrap().id;
             start.get_or_insert(id);
             self.write(name, text);
         }
-        let end = workspace.snapshot("end of the turn").unwrap().id;
+        let end = workspace.take_snapshot("end of the turn").unwrap().id;
         start.unwrap_or(end)
     }
 }
@@ -118,7 +118,7 @@ fn what_the_person_changed_between_turns_is_theirs_and_what_a_turn_changed_is_no
     let second = desk.turn(&workspace, "a", &["2"]);
     desk.turn(&workspace, "c", &["3"]);
     let starts = [first.clone(), second.clone()];
-    let theirs = |id: &SnapshotId| workspace.theirs(id, &starts).unwrap();
+    let theirs = |id: &SnapshotId| workspace.external_changes(id, &starts).unwrap();
     assert_eq!(theirs(&second), [""; 0].map(PathBuf::from), "the edit stays where it is");
     assert_eq!(theirs(&first), [PathBuf::from("b")]);
     let refused = workspace.restore_turns(&first, &starts, Conflict::Refuse);
@@ -144,9 +144,9 @@ fn only_which_names_share_a_file_is_a_difference_too() {
     let workspace = desk.open("s");
     desk.write("a", "same");
     desk.write("b", "same");
-    let apart = workspace.snapshot("apart").unwrap().id;
+    let apart = workspace.take_snapshot("apart").unwrap().id;
     shell(workspace.root(), "ln -f a b");
-    assert_eq!(workspace.changes(&apart, Point::Now).unwrap(), []);
+    assert_eq!(workspace.list_changes(&apart, Point::Now).unwrap(), []);
     assert!(!workspace.is_at(&apart).unwrap());
     workspace.restore(&apart, KEEP).unwrap();
     assert!(workspace.is_at(&apart).unwrap());
@@ -161,10 +161,11 @@ fn changes_since_a_turn_began_are_shown() {
     desk.write("a", "one\n");
     desk.turn(&workspace, "a", &["two\n"]);
     let start = desk.turn(&workspace, "b", &["new\n"]);
-    let changes = workspace.changes(&start, Point::Now).unwrap();
-    let kinds: Vec<_> = changes.iter().map(|change| (change.kind, change.kind.letter())).collect();
+    let changes = workspace.list_changes(&start, Point::Now).unwrap();
+    let kinds: Vec<_> =
+        changes.iter().map(|change| (change.kind, change.kind.status_letter())).collect();
     assert_eq!(kinds, [(ChangeKind::Added, 'A')]);
-    let diff = workspace.diff(&changes[0]).unwrap();
+    let diff = workspace.render_diff(&changes[0]).unwrap();
     assert_eq!(diff, "--- /dev/null\n+++ b/b\n@@ -0,0 +1 @@\n+new\n");
 }
 
@@ -206,24 +207,24 @@ fn a_pruned_past_ends_earlier() {
 async fn the_port_names_states_and_names_the_same_state_once() {
     let desk = Desk::new();
     let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
-    keeper.prepare();
-    keeper.prepare();
+    keeper.preload_workspace();
+    keeper.preload_workspace();
     desk.write("a", "1");
-    let one = keeper.keep("before".to_owned()).await.unwrap();
-    assert_eq!(keeper.keep("again".to_owned()).await.unwrap(), one);
+    let one = keeper.save_checkpoint("before".to_owned()).await.unwrap();
+    assert_eq!(keeper.save_checkpoint("again".to_owned()).await.unwrap(), one);
     desk.write("a", "2");
-    let two = keeper.keep("after".to_owned()).await.unwrap();
+    let two = keeper.save_checkpoint("after".to_owned()).await.unwrap();
     assert!(two > one);
     keeper.workspace().rewind(1, KEEP).unwrap();
     assert_eq!(desk.read("a"), "1");
     // What is kept after a rewind can be come back to, though it is as it was.
-    let three = keeper.keep("on".to_owned()).await.unwrap();
+    let three = keeper.save_checkpoint("on".to_owned()).await.unwrap();
     assert!(three > two);
     desk.write("a", "3");
     let rewound = keeper.workspace().rewind(1, KEEP).unwrap();
     assert_eq!((rewound.target.to_string(), desk.read("a")), (three, "1".to_owned()));
     fs::remove_dir_all(desk.folder.path().join("work")).unwrap();
-    let failed = keeper.keep("nothing there".to_owned()).await.unwrap_err();
+    let failed = keeper.save_checkpoint("nothing there".to_owned()).await.unwrap_err();
     assert_eq!(failed.kind, StoreErrorKind::Io);
     assert!(failed.sentence.contains("work"), "{}", failed.sentence);
 }
@@ -234,18 +235,18 @@ async fn a_vault_that_cannot_be_written_to_is_said_and_unharmed() {
     let vault = desk.folder.path().join("vault");
     desk.write("a", "1");
     let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
-    let one = keeper.keep("one".to_owned()).await.unwrap();
+    let one = keeper.save_checkpoint("one".to_owned()).await.unwrap();
     shell(&vault, "chmod 500 unfinished");
     if fs::write(vault.join("unfinished/probe"), "").is_ok() {
         // An administrator writes everywhere.
         return;
     }
     desk.write("a", "2");
-    let failed = keeper.keep("two".to_owned()).await.unwrap_err();
+    let failed = keeper.save_checkpoint("two".to_owned()).await.unwrap_err();
     assert_eq!(failed.kind, StoreErrorKind::ReadOnly);
     assert!(failed.sentence.contains("permissions"), "{}", failed.sentence);
     shell(&vault, "chmod 700 unfinished");
-    let two = keeper.keep("two".to_owned()).await.unwrap();
+    let two = keeper.save_checkpoint("two".to_owned()).await.unwrap();
     for (id, text) in [(one, "1"), (two, "2")] {
         keeper.workspace().restore(&id.parse().unwrap(), KEEP).unwrap();
         assert_eq!(desk.read("a"), text);
@@ -260,11 +261,11 @@ fn a_dropped_keeper_stops_at_once_and_the_next_goes_on() {
     }
     let keeper = Checkpointer::start(Arc::new(desk.open("s"))).unwrap();
     let begun = Instant::now();
-    keeper.prepare();
-    drop(keeper.keep("never".to_owned()));
+    keeper.preload_workspace();
+    drop(keeper.save_checkpoint("never".to_owned()));
     drop(keeper);
     assert!(begun.elapsed() < Duration::from_secs(5));
-    assert_eq!(desk.open("s").snapshot("all").unwrap().changed, 4_000);
+    assert_eq!(desk.open("s").take_snapshot("all").unwrap().changed, 4_000);
 }
 
 #[test]
@@ -280,7 +281,7 @@ fn many_processes_keep_one_workspace() {
                 let mut last = None;
                 for text in 0..KEPT {
                     desk.write(&format!("f{number}"), &text.to_string());
-                    let taken = workspace.snapshot("x").unwrap();
+                    let taken = workspace.take_snapshot("x").unwrap();
                     assert!(last < Some(taken.id.clone()));
                     last = Some(taken.id);
                 }
@@ -289,7 +290,7 @@ fn many_processes_keep_one_workspace() {
     });
     for number in 0..PROCESSES {
         let workspace = desk.open(&format!("s{number}"));
-        let past = workspace.past().unwrap();
+        let past = workspace.past_snapshots().unwrap();
         assert_eq!(past.len(), KEPT);
         workspace.restore(&past[KEPT / 2], KEEP).unwrap();
         assert_eq!(desk.read(&format!("f{number}")), (KEPT / 2).to_string());

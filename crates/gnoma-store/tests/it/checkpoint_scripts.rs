@@ -161,7 +161,7 @@ impl Script {
     }
 
     fn snapshot(&mut self, label: &str) {
-        let id = self.workspace.snapshot(label).unwrap().id;
+        let id = self.workspace.take_snapshot(label).unwrap().id;
         self.states.insert(id.clone(), self.look());
         self.history.record(id);
     }
@@ -180,7 +180,7 @@ impl Script {
         self.history.restored(&id, restored.before.clone());
         self.states.insert(restored.before, now);
         self.states.insert(restored.after, self.look());
-        assert_eq!(self.workspace.past().unwrap(), self.history.past);
+        assert_eq!(self.workspace.past_snapshots().unwrap(), self.history.past);
         id
     }
 
@@ -259,7 +259,7 @@ fn play(setting: Setting, folder: &Path) {
     // Ignored files are to be brought back here, however large.
     options.limits.ignored_file_bytes = 16 << 20;
     let vault = gnoma_store::checkpoint::Vault::open(&folder.join("vault"), options).unwrap();
-    let workspace = vault.workspace(&root).unwrap();
+    let workspace = vault.open_workspace(&root).unwrap();
     let (history, states) = (Editor::default(), BTreeMap::new());
     let mut script = Script { setting, root: root.clone(), workspace, history, states };
     let act = |dice: &mut Dice, number| {
@@ -349,8 +349,8 @@ fn names_need_not_be_text() {
     fs::create_dir(&root).unwrap();
     let odd = root.join(OsStr::from_bytes(b"\xff\xfe\n\x01"));
     fs::write(&odd, "kept").unwrap();
-    let workspace = vault(&folder.path().join("vault")).workspace(&root).unwrap();
-    let id = workspace.snapshot("odd").unwrap().id;
+    let workspace = vault(&folder.path().join("vault")).open_workspace(&root).unwrap();
+    let id = workspace.take_snapshot("odd").unwrap().id;
     fs::remove_file(&odd).unwrap();
     workspace.restore(&id, Conflict::KeepTheirs).unwrap();
     assert_eq!(fs::read(&odd).unwrap(), b"kept");

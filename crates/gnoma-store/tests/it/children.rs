@@ -43,7 +43,7 @@ fn they_are_listed_with_the_one_that_started_them_and_nowhere_else() {
     );
     assert_eq!(ids(wait(store.children(top)).unwrap()), [one.clone(), two]);
     assert_eq!(ids(wait(store.children(one.clone())).unwrap()), std::slice::from_ref(&below));
-    let child = wait(store.facts(below)).unwrap().child.unwrap();
+    let child = wait(store.session_facts(below)).unwrap().child.unwrap();
     assert_eq!((child.parent, child.name.as_str(), child.is_open), (one, "below", true));
     let nobody = Some((SessionId::new("20240101-000000-abcdef"), String::new()));
     let refused = wait(store.begin(NewSession { parent: nobody, ..NewSession::default() }));
@@ -71,17 +71,17 @@ fn those_that_were_cut_off_are_told_once_and_those_that_ended_are_not() {
     let (ended, cut, alive) =
         (started(&store, &top, "e"), started(&store, &top, "c"), started(&store, &top, "a"));
     for child in [&ended, &cut] {
-        wait(store.hold(child.clone(), 2)).unwrap();
+        wait(store.hold_session(child.clone(), 2)).unwrap();
         append(&store, child, says("look at the tests"));
     }
-    wait(store.release(ended.clone())).unwrap();
-    let other = store.database().store(crate::support::options(home.path())).unwrap();
-    wait(other.hold(alive, 2)).unwrap();
-    assert_eq!(wait(store.hold(top.clone(), 3)).unwrap().cut_off, [], "all of them live");
+    wait(store.release_session(ended.clone())).unwrap();
+    let other = store.database().open_store(crate::support::options(home.path())).unwrap();
+    wait(other.hold_session(alive, 2)).unwrap();
+    assert_eq!(wait(store.hold_session(top.clone(), 3)).unwrap().cut_off, [], "all of them live");
     // As where the process dies: nothing is let go of in order.
     drop(store);
     let store = open(home.path());
-    let report = let_go(|| wait(store.hold(top.clone(), 4)));
+    let report = let_go(|| wait(store.hold_session(top.clone(), 4)));
     let names: Vec<_> = report.cut_off.iter().map(|facts| facts.id.clone()).collect();
     assert_eq!(names, std::slice::from_ref(&cut));
     let told = last_words(&store, &top);
@@ -90,14 +90,14 @@ fn those_that_were_cut_off_are_told_once_and_those_that_ended_are_not() {
         format!("`c` (resume: {cut}): look at the tests; 1 messages, it had not answered yet");
     assert!(told.contains(&line), "{told}");
     assert!(!told.contains(ended.as_str()), "{told}");
-    wait(store.release(top.clone())).unwrap();
-    let again = wait(store.hold(top.clone(), 5)).unwrap();
+    wait(store.release_session(top.clone())).unwrap();
+    let again = wait(store.hold_session(top.clone(), 5)).unwrap();
     assert!(again.cut_off.is_empty() && last_words(&store, &top) == told);
     // One that goes on is at work again, and then has ended.
-    wait(store.hold(cut.clone(), 6)).unwrap();
-    assert!(wait(store.facts(cut.clone())).unwrap().child.unwrap().is_open);
-    wait(store.release(cut.clone())).unwrap();
-    assert!(!wait(store.facts(cut)).unwrap().child.unwrap().is_open);
+    wait(store.hold_session(cut.clone(), 6)).unwrap();
+    assert!(wait(store.session_facts(cut.clone())).unwrap().child.unwrap().is_open);
+    wait(store.release_session(cut.clone())).unwrap();
+    assert!(!wait(store.session_facts(cut)).unwrap().child.unwrap().is_open);
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn they_go_with_the_one_that_started_them() {
     let retention = Retention { max_bytes: Some(5_000), ..Retention::default() };
     assert_eq!(wait(store.prune(retention, 9)).unwrap().forgotten, std::slice::from_ref(&old));
     for gone in [old, child, below] {
-        assert_eq!(wait(store.facts(gone)).unwrap_err().kind, StoreErrorKind::NotFound);
+        assert_eq!(wait(store.session_facts(gone)).unwrap_err().kind, StoreErrorKind::NotFound);
     }
     let child = started(&store, &new, "child");
-    let other = store.database().store(crate::support::options(home.path())).unwrap();
-    wait(other.hold(child.clone(), 3)).unwrap();
+    let other = store.database().open_store(crate::support::options(home.path())).unwrap();
+    wait(other.hold_session(child.clone(), 3)).unwrap();
     let held = wait(store.delete(new.clone())).unwrap_err();
     assert!(matches!(held.kind, StoreErrorKind::Held { .. }), "{held:?}");
     drop(other);
     let_go(|| wait(store.delete(new.clone())));
-    assert_eq!(wait(store.facts(child)).unwrap_err().kind, StoreErrorKind::NotFound);
+    assert_eq!(wait(store.session_facts(child)).unwrap_err().kind, StoreErrorKind::NotFound);
 }

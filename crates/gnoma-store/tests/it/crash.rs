@@ -108,11 +108,11 @@ fn write_turns(turns: usize) {
     let Some(folder) = variable(FOLDER) else { return };
     let store = Arc::new(open(Path::new(&folder)));
     let session = wait(store.begin(NewSession::default())).unwrap();
-    wait(store.hold(session.clone(), 0)).unwrap();
+    wait(store.hold_session(session.clone(), 0)).unwrap();
     let results = store.result_store(session.clone());
     say(&format!("session {session}"));
     for number in 0..turns {
-        wait(results.put(large(number))).unwrap();
+        wait(results.save_result(large(number))).unwrap();
         say(&format!("result {number}"));
         for record in turn(number) {
             let id = append(&store, &session, record);
@@ -142,7 +142,7 @@ fn killed_in_a_pause_nothing_is_lost() {
         check(&folder, &said);
         let store = open(&folder);
         assert!(!wait(store.search("answer 19".into(), 9)).unwrap().is_empty());
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
         drop(store);
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -153,7 +153,7 @@ fn check(folder: &Path, said: &[String]) {
     let session = SessionId::new(session);
     let acknowledged = said_after(said, "entry ");
     let store = Arc::new(open(folder));
-    let taken = wait(store.hold(session.clone(), 0)).unwrap();
+    let taken = wait(store.hold_session(session.clone(), 0)).unwrap();
     assert!(taken.left_by.is_some());
     let entries = load(&store, &session).entries;
     for id in &acknowledged {
@@ -167,10 +167,10 @@ fn check(folder: &Path, said: &[String]) {
     for number in said_after(said, "result ") {
         let number: usize = number.parse().unwrap();
         let id = ResultId::new(format!("r{}", number + 1));
-        let kept = wait(store.result_store(session.clone()).read(id, 0, usize::MAX)).unwrap();
+        let kept = wait(store.result_store(session.clone()).read_slice(id, 0, usize::MAX)).unwrap();
         assert_eq!(kept.text, large(number));
     }
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
 }
 
 /// A child: opens an old database.
@@ -195,7 +195,7 @@ fn killed_while_it_is_made_a_database_is_whole_or_missing() {
         cut_short += u64::from(!said.iter().any(|line| line == "open"));
         let store = open(&folder);
         append(&store, &begin(&store, 0), turn(0).remove(0));
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
         drop(store);
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -218,7 +218,7 @@ fn killed_in_a_migration_the_old_or_the_new_database_is_there() {
         assert_eq!(entries.len(), TURNS * turn(0).len());
         assert!(is_legal(&entries));
         assert_eq!(wait(store.search("question".into(), 9)).unwrap().len(), 3);
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
         drop(store);
         fs::remove_dir_all(&folder).unwrap();
     }
@@ -253,7 +253,7 @@ fn many_sessions(folder: &Path) {
             Some((source, tip)) if number % 2 == 1 => wait(store.fork(source, tip, at_ms)).unwrap(),
             _ => begin(&store, at_ms),
         };
-        wait(store.result_store(session.clone()).put(large(number))).unwrap();
+        wait(store.result_store(session.clone()).save_result(large(number))).unwrap();
         let tip = (0..6).flat_map(turn).map(|record| append(&store, &session, record)).last();
         last = tip.map(|tip| (session, tip));
     }
@@ -271,9 +271,9 @@ fn killed_in_a_pruning_each_session_is_whole_or_gone() {
         fs::copy(options(&full).path(), options(&folder).path()).unwrap();
         let said = run_and_kill("crash::pruning_child", &folder, "pruning", after);
         let store = Arc::new(open(&folder));
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
         for forgotten in said_after(&said, "forgotten ") {
-            let error = wait(store.facts(SessionId::new(forgotten))).unwrap_err();
+            let error = wait(store.session_facts(SessionId::new(forgotten))).unwrap_err();
             assert_eq!(error.kind, StoreErrorKind::NotFound);
         }
         for facts in wait(store.list(SESSIONS)).unwrap() {
@@ -312,7 +312,7 @@ fn killed_in_a_rescue_the_old_or_the_new_database_is_there() {
         let said = run_and_kill("crash::rescuing_child", &folder, "opening", after);
         cut_short += u64::from(!said.iter().any(|line| line == "open"));
         let store = Arc::new(try_open(&folder).unwrap().store);
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
         let listed = wait(store.list(SESSIONS)).unwrap();
         assert_eq!(listed.len(), SESSIONS);
         for facts in listed {
@@ -331,7 +331,7 @@ fn is_whole(store: &Arc<Store>, session: &SessionId) {
     assert!(is_legal(&entries));
     for result in 1..=turns / 6 {
         let id = ResultId::new(format!("r{result}"));
-        let kept = wait(store.result_store(session.clone()).read(id, 0, usize::MAX)).unwrap();
+        let kept = wait(store.result_store(session.clone()).read_slice(id, 0, usize::MAX)).unwrap();
         assert!(kept.text.ends_with('\n') && kept.next.is_none());
     }
 }

@@ -24,7 +24,7 @@ fn child() {
     let (folder, shared) = task.split_once('|').unwrap();
     let store = open(Path::new(folder));
     let own = begin(&store, 0);
-    wait(store.hold(own.clone(), 0)).unwrap();
+    wait(store.hold_session(own.clone(), 0)).unwrap();
     let shared = SessionId::new(shared);
     for number in 0..TURNS {
         for record in turn(number) {

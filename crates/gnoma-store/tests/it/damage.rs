@@ -47,7 +47,7 @@ fn damage(bytes: &[u8], dice: &mut Dice) -> Vec<u8> {
 fn use_all(store: &Store) -> Result<usize, StoreErrorKind> {
     let mut entries = 0;
     for facts in wait(store.list(1000)).map_err(|error| error.kind)? {
-        wait(store.hold(facts.id.clone(), 0)).map_err(|error| error.kind)?;
+        wait(store.hold_session(facts.id.clone(), 0)).map_err(|error| error.kind)?;
         let page = wait(store.load(facts.id, ALL)).map_err(|error| error.kind)?;
         entries += page.entries.len();
     }
@@ -76,12 +76,12 @@ fn no_damage_panics_overwrites_or_stays() {
             assert!(fs::read(&rescued.aside).unwrap() == bytes, "round {round}");
         }
         use_all(&opened.store).unwrap();
-        let checked = wait(opened.store.check());
+        let checked = wait(opened.store.check_integrity());
         drop(opened);
         let again = try_open(home.path()).unwrap();
         assert_eq!(again.rescued.is_some(), checked.is_err(), "round {round}");
         use_all(&again.store).unwrap();
-        wait(again.store.check()).unwrap();
+        wait(again.store.check_integrity()).unwrap();
     }
 }
 
@@ -147,13 +147,13 @@ fn damage_that_is_met_while_reading_is_healed_in_the_same_run() {
     let opened = Store::open(Options { recovered, ..options(home.path()) }).unwrap();
     assert_eq!(opened.rescued, None, "what is broken lies deep");
     let store = Arc::new(opened.store);
-    let sibling = store.database().store(options(home.path())).unwrap();
+    let sibling = store.database().open_store(options(home.path())).unwrap();
     for facts in wait(store.list(100)).unwrap() {
         assert!(is_legal(&load(&store, &facts.id).entries));
         append(&store, &facts.id, says("and on"));
         wait(sibling.load(facts.id, ALL)).unwrap();
     }
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
     let heard = heard.lock().unwrap();
     let [rescued] = heard.as_slice() else { panic!("{heard:?}") };
     let before = u64::try_from(SESSIONS * TURNS * turn(0).len()).unwrap();
@@ -222,7 +222,7 @@ fn a_log_without_its_database_is_nobody_elses() {
     fs::remove_file(&path).unwrap();
     let new = open(home.path());
     assert!(wait(new.list(9)).unwrap().is_empty());
-    wait(new.check()).unwrap();
+    wait(new.check_integrity()).unwrap();
     drop(new);
 
     fs::remove_file(&path).unwrap();
@@ -231,7 +231,7 @@ fn a_log_without_its_database_is_nobody_elses() {
         .unwrap();
     let adopted = open(home.path());
     assert_eq!(wait(adopted.list(100)).unwrap().len(), SESSIONS);
-    wait(adopted.check()).unwrap();
+    wait(adopted.check_integrity()).unwrap();
 }
 
 #[test]

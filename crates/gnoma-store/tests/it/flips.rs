@@ -82,11 +82,11 @@ fn found(folder: &Path) -> Found {
     let opened = Store::open(options).unwrap_or_else(|error| panic!("{error}"));
     let mut told = told(&opened.store);
     let mut rescued = opened.rescued.or_else(|| met.lock().unwrap().take());
-    if wait(opened.store.check()).is_err() {
+    if wait(opened.store.check_integrity()).is_err() {
         assert_eq!(rescued, None, "what was recovered is sound");
         drop(opened.store);
         let again = try_open(folder).unwrap();
-        wait(again.store.check()).unwrap();
+        wait(again.store.check_integrity()).unwrap();
         (told, rescued) = (self::told(&again.store), again.rescued);
     }
     assert!(began.elapsed() < LONGEST, "{:?}", began.elapsed());

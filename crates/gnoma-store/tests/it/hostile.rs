@@ -63,7 +63,7 @@ fn absurd_counts_stay_counts() {
     for facts in listed {
         let mut sum = facts.usage;
         sum += absurd;
-        assert_eq!(sum.total(), most);
+        assert_eq!(sum.total_tokens(), most);
         assert!(facts.usage.input < most / 1024);
     }
     assert!(!beside(store.path(), "doubt").exists());
@@ -109,7 +109,7 @@ fn a_rescue_keeps_who_writes() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
     let (path, session) = (store.path().to_owned(), begin(&store, 0));
-    wait(store.hold(session.clone(), 0)).unwrap();
+    wait(store.hold_session(session.clone(), 0)).unwrap();
     let side = raw(&path);
     let kept = home.path().join("kept");
     side.execute("ATTACH ?1 AS kept", [kept.to_str()]).unwrap();
@@ -120,7 +120,7 @@ fn a_rescue_keeps_who_writes() {
     fs::write(beside(&path, "doubt"), "").unwrap();
     let again = try_open(home.path()).unwrap();
     assert!(again.rescued.is_some());
-    let error = wait(again.store.hold(session, 1)).unwrap_err();
+    let error = wait(again.store.hold_session(session, 1)).unwrap_err();
     assert!(matches!(error.kind, StoreErrorKind::Held { .. }), "{error}");
 }
 
@@ -150,7 +150,7 @@ fn records_of_a_newer_version_are_kept_and_passed_over() {
     }
     let all_is_there = |store: &Store| {
         assert_eq!(load(store, &session).entries.len(), BODIES.len());
-        assert!(wait(store.hold(session.clone(), 1)).unwrap().interrupted.is_empty());
+        assert!(wait(store.hold_session(session.clone(), 1)).unwrap().interrupted.is_empty());
         assert_eq!(wait(store.search("walrus".into(), 9)).unwrap().len(), 3);
         let kept = "SELECT count(*) FROM entry WHERE body IN (?1, ?2, ?3)";
         let kept: i64 = raw(&path).query_row(kept, BODIES, |row| row.get(0)).unwrap();
@@ -187,7 +187,7 @@ fn calls_that_a_newer_message_answers_stay_answered() {
         append(&store, &session, record);
     }
     add_unknown(store.path(), &session, r#"{"message":{"role":"tool","content":["odd"]}}"#);
-    assert!(wait(store.hold(session, 1)).unwrap().interrupted.is_empty());
+    assert!(wait(store.hold_session(session, 1)).unwrap().interrupted.is_empty());
 }
 
 #[test]
@@ -220,7 +220,7 @@ fn a_rescue_cut_short_between_its_renames_is_finished_once() {
     fs::write(beside(&path, "doubt"), "").unwrap();
     let store = open(home.path());
     assert_eq!(load(&store, &session).entries.len(), 1);
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
     assert!(!beside(&path, "doubt").exists());
 }
 
@@ -269,7 +269,7 @@ fn a_folder_that_others_can_read_is_closed_and_one_of_others_refused() {
     drop(open(&folder));
     assert_eq!(fs::metadata(&folder).unwrap().mode() & 0o777, 0o700);
     if !rustix::process::geteuid().is_root() {
-        return gnoma_testkit::skip("only root can make a stranger's folder");
+        return gnoma_testkit::skip_test("only root can make a stranger's folder");
     }
     std::os::unix::fs::chown(&folder, Some(4242), None).unwrap();
     let Err(error) = try_open(&folder) else { panic!("a stranger's folder was used") };
@@ -288,8 +288,8 @@ fn no_handle_of_an_import_uses_the_numbers_up() {
     wait(store.import(import, 1)).unwrap();
     let session = wait(store.list(1)).unwrap().remove(0).id;
     let results = store.result_store(session.clone());
-    assert_eq!(wait(results.put("more".into())).unwrap().as_str(), "r8");
-    assert_eq!(wait(store.results(session)).unwrap().len(), 2);
+    assert_eq!(wait(results.save_result("more".into())).unwrap().as_str(), "r8");
+    assert_eq!(wait(store.list_results(session)).unwrap().len(), 2);
 }
 
 #[test]
@@ -334,8 +334,8 @@ fn a_stale_hold_is_not_revived_and_forgiven_by_all() {
     let seen: i64 =
         raw(store.path()).query_row("SELECT seen_ms FROM hold", [], |row| row.get(0)).unwrap();
     assert_eq!(seen, 0);
-    wait(store.result_store(session.clone()).put("large".into())).unwrap();
-    assert_eq!(wait(store.facts(session.clone())).unwrap().held_by, None);
+    wait(store.result_store(session.clone()).save_result("large".into())).unwrap();
+    assert_eq!(wait(store.session_facts(session.clone())).unwrap().held_by, None);
     assert_eq!(wait(store.list(1)).unwrap()[0].held_by, None);
     wait(store.delete(session)).unwrap();
 }
@@ -346,7 +346,7 @@ fn a_fresh_hold_elsewhere_is_heeded_by_all() {
     let store = at(home.path(), || HOUR_MS);
     let session = begin(&store, 0);
     held_elsewhere(store.path(), &session);
-    assert!(wait(store.facts(session.clone())).unwrap().held_by.is_some());
+    assert!(wait(store.session_facts(session.clone())).unwrap().held_by.is_some());
     assert!(wait(store.append(entry(&session, says("late")))).is_err());
     assert!(wait(store.delete(session)).is_err());
 }
@@ -374,7 +374,7 @@ fn what_is_forgotten_is_gone_from_the_files() {
     }
     let store = open(home.path());
     assert_eq!(wait(store.search("kept".into(), 9)).unwrap().len(), 3);
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
     drop(store);
     assert!(fs::metadata(path).unwrap().len() < 1_000_000);
 }

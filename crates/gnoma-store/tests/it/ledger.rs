@@ -80,7 +80,7 @@ fn held(reserved: Reserved) -> Option<HoldId> {
 
 /// Used and held of the day's cap.
 fn stand(ledger: &SqliteLedger) -> (u64, u64) {
-    let levels = wait(ledger.levels(limits(CAP), NOW_MS)).unwrap();
+    let levels = wait(ledger.limit_levels(limits(CAP), NOW_MS)).unwrap();
     assert_eq!(levels.len(), 1);
     (levels[0].used, levels[0].held)
 }
@@ -199,7 +199,7 @@ fn ten_sessions_in_three_processes_never_pass_the_cap_while_a_fourth_is_killed()
     assert_eq!(held, 0);
     assert!((sum..=sum + DYING * 500).contains(&used), "{used} of {sum}");
     assert!(used <= CAP && used > CAP - 600, "{used}");
-    let totals = wait(own.totals(0)).unwrap();
+    let totals = wait(own.daily_totals(0)).unwrap();
     assert_eq!(totals.len(), 1);
     assert_eq!((totals[0].amount.micro_usd, totals[0].amount.input), (used, 10 * used));
     assert!((calls..=calls + DYING).contains(&totals[0].amount.requests));
@@ -545,7 +545,7 @@ fn arms_and_days_are_counted_apart() {
     }
     let first = expected.keys().next().unwrap().0;
     for from in [first, first + 2, first + 9] {
-        let totals = wait(ledger.totals(from)).unwrap();
+        let totals = wait(ledger.daily_totals(from)).unwrap();
         let counted: Vec<_> = totals
             .into_iter()
             .map(|total| ((total.day, total.arm.model), total.amount.micro_usd))

@@ -64,7 +64,7 @@ fn check_report(path: &Path, held: u64) {
     assert_eq!(read.totals[0].amount.micro_usd, 7);
     let names = wait(ledger.call_names(read.state)).unwrap();
     assert_eq!(names.into_values().collect::<Vec<_>>(), ["main"]);
-    let levels = wait(ledger.levels(draws(), NOW_MS)).unwrap();
+    let levels = wait(ledger.limit_levels(draws(), NOW_MS)).unwrap();
     assert_eq!((levels[0].used, levels[0].held), (7, held));
     let Err(error) = wait(ledger.reserve(ask(1))) else { panic!("it was written") };
     assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");

@@ -141,14 +141,17 @@ fn every_older_version_comes_forward_and_works() {
         let records: Vec<_> =
             load(&store, &session).entries.into_iter().map(|entry| entry.record).collect();
         assert_eq!(records, (0..5).flat_map(turn).collect::<Vec<_>>(), "version {version}");
-        assert!(wait(store.hold(session.clone(), 9)).unwrap().interrupted.is_empty());
+        assert!(wait(store.hold_session(session.clone(), 9)).unwrap().interrupted.is_empty());
         assert_eq!(wait(store.search("question".into(), 9)).unwrap().len(), 3, "{version}");
         append(&store, &session, says("walrus"));
         assert_eq!(wait(store.search("walrus".into(), 9)).unwrap().len(), 1, "{version}");
         let results = store.result_store(session.clone());
-        let id = wait(results.put("kept".into())).unwrap();
-        assert_eq!(wait(results.read(ResultId::new(id.as_str()), 0, 9)).unwrap().text, "kept");
+        let id = wait(results.save_result("kept".into())).unwrap();
+        assert_eq!(
+            wait(results.read_slice(ResultId::new(id.as_str()), 0, 9)).unwrap().text,
+            "kept"
+        );
         assert!(is_legal(&load(&store, &session).entries[..35]));
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
     }
 }

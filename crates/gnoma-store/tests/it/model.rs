@@ -217,6 +217,6 @@ proptest! {
             act(&store, &mut model, step);
         }
         compare(&store, &model);
-        wait(store.check()).unwrap();
+        wait(store.check_integrity()).unwrap();
     }
 }

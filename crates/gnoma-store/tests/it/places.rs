@@ -44,10 +44,10 @@ pub(crate) fn with_own_mounts(test: &str) {
         .env(MOUNTS, "own")
         .env("TMPDIR", temporary.path())
         .output();
-    let Ok(output) = inside else { return gnoma_testkit::skip("`unshare` is not installed") };
+    let Ok(output) = inside else { return gnoma_testkit::skip_test("`unshare` is not installed") };
     let said = String::from_utf8_lossy(&output.stderr);
     if said.contains("unshare:") {
-        return gnoma_testkit::skip(&format!(
+        return gnoma_testkit::skip_test(&format!(
             "no sandbox: this system allows no mounts: {}",
             said.trim()
         ));
@@ -87,7 +87,7 @@ fn full_disk_child() {
     let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
     let results = store.result_store(session.clone());
-    wait(results.put("kept".into())).unwrap();
+    wait(results.save_result("kept".into())).unwrap();
     let mut kept = 0;
     let error = loop {
         match wait(store.append(entry(&session, says("x".repeat(10_000))))) {
@@ -98,7 +98,7 @@ fn full_disk_child() {
     };
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     let noise: String = (0..300_000_u64).map(|n| format!("{:x}", n * n * 7919)).collect();
-    let error = wait(results.put(noise)).unwrap_err();
+    let error = wait(results.save_result(noise)).unwrap_err();
     assert_eq!(error.kind, StoreErrorKind::Full, "{error:?}");
     assert_eq!(load(&store, &session).entries.len(), kept);
     let only_reads = Store::open_to_read(options(home.path())).unwrap();
@@ -113,7 +113,7 @@ fn full_disk_child() {
     let store = Arc::new(open(home.path()));
     assert_eq!(load(&store, &session).entries.len(), kept + 1);
     assert_eq!(wait(store.search("room again".into(), 9)).unwrap().len(), 1);
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
 }
 
 #[test]
@@ -185,10 +185,10 @@ fn reads_and_cannot_write(home: &Path, session: &SessionId) {
     assert_eq!(wait(store.list(9)).unwrap().len(), 1);
     assert_eq!(load(&store, session).entries.len(), 1);
     assert!(wait(store.search("kept".into(), 9)).is_ok());
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
     let refused = [
         wait(store.append(entry(session, says("more")))).unwrap_err(),
-        wait(store.hold(session.clone(), 0)).unwrap_err(),
+        wait(store.hold_session(session.clone(), 0)).unwrap_err(),
     ];
     for error in refused {
         assert_eq!(error.kind, StoreErrorKind::ReadOnly, "{error:?}");
@@ -229,7 +229,7 @@ fn in_a_pause_the_index_follows_and_the_log_gets_room() {
     }
     soon(|| indexed() == last.0 + 300);
     assert_eq!(wait(store.search("walrus".into(), 9)).unwrap().len(), 1);
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
 }
 
 #[test]

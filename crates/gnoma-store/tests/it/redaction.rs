@@ -19,7 +19,8 @@ fn records() -> Vec<Record> {
     let model = || ModelRef { provider: secret(), model: secret() };
     let image = || Image { mime: secret(), base64: secret().into() };
     let arguments = serde_json::json!({ "list": [{ secret(): secret() }], "n": 1 });
-    let mut call = ToolCall::new(CallId::new(secret()), secret(), RawJson::of(&arguments).unwrap());
+    let mut call =
+        ToolCall::new(CallId::new(secret()), secret(), RawJson::from_value(&arguments).unwrap());
     call.signature = Some(secret());
     call.item = Some(secret());
     let nested = format!("{}\"x {}\"{}", "[".repeat(200), "hush7", "]".repeat(200));
@@ -41,7 +42,7 @@ fn records() -> Vec<Record> {
         Content::ToolCall(call),
         Content::ToolCall(deep),
     ];
-    let asks = vec![Content::text(secret()), Content::Image(image())];
+    let asks = vec![Content::from_text(secret()), Content::Image(image())];
     let message = |message: Message| Record::Message(Arc::new(message));
     vec![
         message(Message::user(asks).unwrap()),
@@ -80,10 +81,10 @@ fn no_string_bypasses_the_hook() {
     }
     wait(store.rename(session.clone(), SECRET.into(), 0)).unwrap();
     wait(store.fork(session.clone(), first.unwrap(), 0)).unwrap();
-    wait(store.hold(session.clone(), 0)).unwrap();
+    wait(store.hold_session(session.clone(), 0)).unwrap();
     let results = store.result_store(session.clone());
-    let id = wait(results.put(format!("a {SECRET} b"))).unwrap();
-    assert_eq!(wait(results.read(id, 0, 99)).unwrap().text, "a [kept back] b");
+    let id = wait(results.save_result(format!("a {SECRET} b"))).unwrap();
+    assert_eq!(wait(results.read_slice(id, 0, 99)).unwrap().text, "a [kept back] b");
     drop(results);
     assert!(load(&store, &session).entries.len() > 9);
     assert!(wait(store.search("hush".into(), 10)).unwrap().is_empty());

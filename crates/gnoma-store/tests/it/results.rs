@@ -23,7 +23,7 @@ fn with_session(folder: &Path) -> (Arc<Store>, SessionId) {
 }
 
 fn put(store: &Arc<Store>, session: &SessionId, text: &str) -> ResultId {
-    wait(store.result_store(session.clone()).put(text.to_owned())).unwrap()
+    wait(store.result_store(session.clone()).save_result(text.to_owned())).unwrap()
 }
 
 fn read(
@@ -33,7 +33,7 @@ fn read(
     from: u64,
     max_bytes: usize,
 ) -> Result<ResultSlice, StoreError> {
-    wait(store.result_store(session.clone()).read(ResultId::new(id), from, max_bytes))
+    wait(store.result_store(session.clone()).read_slice(ResultId::new(id), from, max_bytes))
 }
 
 /// All slices of a result, one after the other.
@@ -135,13 +135,13 @@ fn forks_share_what_their_past_speaks_of_and_count_on() {
 fn a_result_goes_with_its_session_and_counts_for_its_size() {
     let home = tempfile::tempdir().unwrap();
     let (store, session) = with_session(home.path());
-    let before = wait(store.facts(session.clone())).unwrap().bytes;
+    let before = wait(store.session_facts(session.clone())).unwrap().bytes;
     put(&store, &session, &format!("{:?}", (0..9000).collect::<Vec<_>>()));
-    assert!(wait(store.facts(session.clone())).unwrap().bytes > before + 5000);
+    assert!(wait(store.session_facts(session.clone())).unwrap().bytes > before + 5000);
     let kept = gnoma_store::Retention { max_sessions: Some(0), ..Default::default() };
     wait(store.prune(kept, 9)).unwrap();
     assert_eq!(read(&store, &session, "r1", 0, 9).unwrap_err().kind, StoreErrorKind::NotFound);
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
 }
 
 #[test]
@@ -155,11 +155,11 @@ fn no_handle_reaches_outside_its_session() {
         assert_eq!(error.kind, StoreErrorKind::NotFound, "{id}");
     }
     let nobody = SessionId::new("20200101-000000-000000");
-    let refused = wait(store.result_store(nobody).put("x".into())).unwrap_err();
+    let refused = wait(store.result_store(nobody).save_result("x".into())).unwrap_err();
     assert_eq!(refused.kind, StoreErrorKind::NotFound);
     let second = Arc::new(open(home.path()));
-    wait(second.hold(session.clone(), 0)).unwrap();
-    let refused = wait(store.result_store(session).put("x".into())).unwrap_err();
+    wait(second.hold_session(session.clone(), 0)).unwrap();
+    let refused = wait(store.result_store(session).save_result("x".into())).unwrap_err();
     assert!(matches!(refused.kind, StoreErrorKind::Held { .. }));
 }
 

@@ -61,7 +61,7 @@ fn spawn(folder: &Path) -> Child {
 /// All is there, and the damaged file as it was beside it.
 fn is_recovered(folder: &Path, damaged: &[u8]) {
     let store = try_open(folder).unwrap().store;
-    wait(store.check()).unwrap();
+    wait(store.check_integrity()).unwrap();
     let sessions = wait(store.list(100)).unwrap();
     let entries = sessions.iter().map(|facts| load(&store, &facts.id).entries.len());
     assert_eq!((sessions.len(), entries.sum::<usize>()), (SESSIONS, ENTRIES));

@@ -29,7 +29,7 @@ fn a_session_is_there_tomorrow() {
     assert_eq!(page.earlier, None);
     let kept: Vec<_> = page.entries.iter().map(|entry| entry.record.clone()).collect();
     assert_eq!(kept, records);
-    let facts = wait(store.facts(session)).unwrap();
+    let facts = wait(store.session_facts(session)).unwrap();
     assert_eq!((facts.messages, facts.usage.input, facts.usage.output), (4, 10, 2));
     assert_eq!(facts.title, "question 1");
     assert_eq!(facts.project, "/home/me/project");
@@ -46,9 +46,9 @@ fn stores_on_one_open_database_share_nothing_but_its_threads() {
         ..options(home.path())
     };
     let database = one.database();
-    let two = database.store(shouting.clone()).unwrap();
+    let two = database.open_store(shouting.clone()).unwrap();
     let other = Options { key: "other".to_owned(), ..shouting.clone() };
-    assert!(database.store(other).is_none(), "another file");
+    assert!(database.open_store(other).is_none(), "another file");
 
     let (mine, yours) = (begin(&one, 1), begin(&two, 2));
     append(&one, &mine, says("quiet"));
@@ -56,14 +56,14 @@ fn stores_on_one_open_database_share_nothing_but_its_threads() {
     let words = |session| format!("{:?}", load(&one, session).entries);
     assert!(words(&mine).contains("quiet") && words(&yours).contains("LOUD"));
 
-    wait(one.hold(mine.clone(), 3)).unwrap();
-    let held = wait(two.hold(mine.clone(), 3)).unwrap_err();
+    wait(one.hold_session(mine.clone(), 3)).unwrap();
+    let held = wait(two.hold_session(mine.clone(), 3)).unwrap_err();
     assert!(matches!(held.kind, StoreErrorKind::Held { .. }), "{held:?}");
     drop(one);
-    wait(two.hold(mine, 3)).unwrap();
+    wait(two.hold_session(mine, 3)).unwrap();
     append(&two, &yours, says("still here"));
     drop(two);
-    assert!(!database.is_open() && database.store(shouting).is_none());
+    assert!(!database.is_open() && database.open_store(shouting).is_none());
 }
 
 #[test]
@@ -77,7 +77,7 @@ fn a_session_gets_the_id_it_asks_for() {
     };
     assert_eq!(begin_as(&wanted).unwrap(), wanted);
     append(&store, &wanted, says("hi"));
-    assert_eq!(wait(store.facts(wanted.clone())).unwrap().messages, 1);
+    assert_eq!(wait(store.session_facts(wanted.clone())).unwrap().messages, 1);
 
     let twice = begin_as(&wanted).unwrap_err();
     assert_eq!(twice.kind, StoreErrorKind::Exists);
@@ -141,14 +141,14 @@ fn a_dead_turn_is_closed_when_the_session_is_taken() {
         append(&store, &session, record);
     }
     assert!(!is_legal(&load(&store, &session).entries));
-    let taken = wait(store.hold(session.clone(), 5)).unwrap();
+    let taken = wait(store.hold_session(session.clone(), 5)).unwrap();
     let calls: Vec<_> = taken.interrupted.iter().map(|call| call.as_str().to_owned()).collect();
     // The other was not noted, as each of several is before it runs.
     assert_eq!(calls, ["call_0"]);
     let entries = load(&store, &session).entries;
     assert!(is_legal(&entries));
     assert!(matches!(entries.last().unwrap().record, Record::Interrupted { .. }));
-    assert!(wait(store.hold(session, 6)).unwrap().interrupted.is_empty());
+    assert!(wait(store.hold_session(session, 6)).unwrap().interrupted.is_empty());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
         }
         drop(store);
         let store = open(home.path());
-        let taken = wait(store.hold(session.clone(), 5)).unwrap();
+        let taken = wait(store.hold_session(session.clone(), 5)).unwrap();
         let ids = |calls: &[CallId]| Vec::from_iter(calls.iter().map(ToString::to_string));
         assert_eq!(ids(&taken.unapproved), waiting);
         let entries = load(&store, &session).entries;
@@ -204,7 +204,7 @@ fn a_question_that_nobody_answered_is_answered_no_when_the_session_is_taken() {
             };
             assert_eq!(entries.iter().any(|entry| entry.record == no), was_waiting);
         }
-        let again = wait(store.hold(session, 6)).unwrap();
+        let again = wait(store.hold_session(session, 6)).unwrap();
         assert!(again.interrupted.is_empty() && again.unapproved.is_empty());
     }
 }
@@ -219,7 +219,7 @@ fn a_call_that_had_ended_keeps_its_result_when_the_session_is_taken() {
         append(&store, &session, record);
     }
     let call = ToolCall::new(CallId::new("call_0"), "bash", RawJson::empty_object());
-    let result = ToolResult::text(&call, "what it said", false);
+    let result = ToolResult::from_text(&call, "what it said", false);
     let judged = |call: &str| Record::Judged {
         call: CallId::new(call),
         allowed: true,
@@ -230,7 +230,7 @@ fn a_call_that_had_ended_keeps_its_result_when_the_session_is_taken() {
     append(&store, &session, judged("call_1"));
     drop(store);
     let store = open(home.path());
-    let taken = wait(store.hold(session.clone(), 5)).unwrap();
+    let taken = wait(store.hold_session(session.clone(), 5)).unwrap();
     assert_eq!(taken.interrupted, [CallId::new("call_1")]);
     let entries = load(&store, &session).entries;
     assert!(is_legal(&entries));
@@ -254,25 +254,25 @@ fn the_second_process_learns_who_holds_a_session_and_may_fork_it() {
     let (first, second) = (open(home.path()), open(home.path()));
     let session = begin(&first, 0);
     let said = append(&first, &session, says("mine"));
-    wait(first.hold(session.clone(), 1)).unwrap();
+    wait(first.hold_session(session.clone(), 1)).unwrap();
 
-    let refused = wait(second.hold(session.clone(), 2)).unwrap_err();
+    let refused = wait(second.hold_session(session.clone(), 2)).unwrap_err();
     let StoreErrorKind::Held { by } = &refused.kind else { panic!("{refused:?}") };
     assert_eq!(by.pid, std::process::id());
     let refused = wait(second.append(entry(&session, says("no")))).unwrap_err();
     assert!(matches!(refused.kind, StoreErrorKind::Held { .. }));
     assert!(wait(second.delete(session.clone())).is_err());
-    assert!(wait(second.facts(session.clone())).unwrap().held_by.is_some());
+    assert!(wait(second.session_facts(session.clone())).unwrap().held_by.is_some());
 
     let fork = wait(second.fork(session.clone(), said, 3)).unwrap();
     append(&second, &fork, says("my own way"));
     assert_eq!(load(&second, &fork).entries.len(), 2);
     assert_eq!(load(&first, &session).entries.len(), 1);
-    let facts = wait(first.facts(fork)).unwrap();
+    let facts = wait(first.session_facts(fork)).unwrap();
     assert_eq!(facts.forked_from, Some((session.clone(), said)));
 
     drop(first);
-    wait(second.hold(session, 4)).unwrap();
+    wait(second.hold_session(session, 4)).unwrap();
 }
 
 #[test]
@@ -325,7 +325,7 @@ fn what_a_fork_shares_outlives_its_source() {
     let fork = wait(store.fork(source.clone(), kept, 1)).unwrap();
     let grandchild = wait(store.fork(fork.clone(), kept, 2)).unwrap();
     wait(store.delete(source.clone())).unwrap();
-    assert_eq!(wait(store.facts(source)).unwrap_err().kind, StoreErrorKind::NotFound);
+    assert_eq!(wait(store.session_facts(source)).unwrap_err().kind, StoreErrorKind::NotFound);
     assert!(wait(store.search("walrus".into(), 5)).unwrap().is_empty());
     wait(store.delete(fork)).unwrap();
     assert_eq!(load(&store, &grandchild).entries.len(), 1);
@@ -343,7 +343,7 @@ fn ids_that_do_not_exist_change_nothing() {
     let not_found = |result: Result<(), gnoma_core::store::StoreError>| {
         assert_eq!(result.unwrap_err().kind, StoreErrorKind::NotFound);
     };
-    not_found(wait(store.hold(nobody.clone(), 0)).map(drop));
+    not_found(wait(store.hold_session(nobody.clone(), 0)).map(drop));
     not_found(wait(store.rename(nobody.clone(), "x".into(), 0)));
     not_found(wait(store.delete(nobody.clone())));
     not_found(wait(store.fork(session.clone(), foreign, 0)).map(drop));
@@ -370,7 +370,7 @@ fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
         })
         .collect();
     let other = open(home.path());
-    wait(other.hold(sessions[0].clone(), 0)).unwrap();
+    wait(other.hold_session(sessions[0].clone(), 0)).unwrap();
     let prune = |retention| wait(store.prune(retention, 5000)).unwrap();
     let aged = prune(Retention { max_age_ms: Some(3500), ..Retention::default() });
     assert_eq!(aged.in_use, [sessions[0].clone()]);
@@ -378,7 +378,7 @@ fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
     let counted = prune(Retention { max_sessions: Some(4), ..Retention::default() });
     assert_eq!(counted.in_use, [sessions[0].clone()]);
     assert!(counted.forgotten.is_empty());
-    wait(other.release(sessions[0].clone())).unwrap();
+    wait(other.release_session(sessions[0].clone())).unwrap();
     let sized = prune(Retention { max_bytes: Some(2500), ..Retention::default() });
     assert_eq!(sized.forgotten, [sessions[0].clone(), sessions[2].clone(), sessions[3].clone()]);
     assert_eq!(wait(store.list(10)).unwrap().len(), 2);

@@ -97,7 +97,7 @@ pub(crate) fn turn(number: usize) -> Vec<Record> {
         .collect();
     let results = calls
         .iter()
-        .map(|call| ToolResult::text(call, format!("output of {number}\n").repeat(20), false))
+        .map(|call| ToolResult::from_text(call, format!("output of {number}\n").repeat(20), false))
         .collect();
     let asks = calls.into_iter().map(Content::ToolCall).collect();
     let message = |message: Message| Record::Message(Arc::new(message));
@@ -109,7 +109,7 @@ pub(crate) fn turn(number: usize) -> Vec<Record> {
         message(Message::results(results).unwrap()),
         Record::Used(Usage { input: 10, output: 2, ..Usage::default() }),
         message(
-            Message::assistant(vec![Content::text(format!("answer {number}"))], None, None)
+            Message::assistant(vec![Content::from_text(format!("answer {number}"))], None, None)
                 .unwrap(),
         ),
     ]

@@ -33,7 +33,7 @@ fn told(entries: &[Entry]) -> Vec<String> {
         .iter()
         .filter_map(|entry| match &entry.record {
             Record::Message(message) => Some(tell(message)),
-            Record::Used(usage) => Some(format!("used {}+{}", usage.prompt(), usage.output)),
+            Record::Used(usage) => Some(format!("used {}+{}", usage.prompt_tokens(), usage.output)),
             _ => None,
         })
         .collect()
@@ -64,7 +64,7 @@ fn tell(message: &Message) -> String {
 }
 
 fn read(source: Source, path: &Path) -> Imported {
-    let imported = import::read(source, path).unwrap();
+    let imported = import::read_session(source, path).unwrap();
     assert!(is_legal(&imported.entries), "{:?}", told(&imported.entries));
     imported
 }
@@ -75,18 +75,18 @@ fn lines_bring_a_session_back_whole() {
     let store = Arc::new(open(home.path()));
     let session = begin(&store, 0);
     let large = "many\nlines\n".repeat(40);
-    wait(store.result_store(session.clone()).put(large.clone())).unwrap();
+    wait(store.result_store(session.clone()).save_result(large.clone())).unwrap();
     for record in (0..3).flat_map(turn) {
         append(&store, &session, record);
     }
-    let facts = wait(store.facts(session.clone())).unwrap();
+    let facts = wait(store.session_facts(session.clone())).unwrap();
     let entries = load(&store, &session).entries;
-    let mut text = Format::Lines.head(&facts, || jiff::tz::TimeZone::UTC);
-    text.extend(entries.iter().map(|entry| Format::Lines.entry(entry)));
-    for id in wait(store.results(session.clone())).unwrap() {
-        let kept =
-            wait(store.result_store(session.clone()).read(id.clone(), 0, usize::MAX)).unwrap();
-        text.push_str(&Format::Lines.result(&id, &kept.text));
+    let mut text = Format::Lines.render_head(&facts, || jiff::tz::TimeZone::UTC);
+    text.extend(entries.iter().map(|entry| Format::Lines.render_entry(entry)));
+    for id in wait(store.list_results(session.clone())).unwrap() {
+        let kept = wait(store.result_store(session.clone()).read_slice(id.clone(), 0, usize::MAX))
+            .unwrap();
+        text.push_str(&Format::Lines.render_result(&id, &kept.text));
     }
     let path = file(home.path(), "export.jsonl", &text);
 
@@ -103,9 +103,9 @@ fn lines_bring_a_session_back_whole() {
     let fork = wait(store.fork(copy.clone(), copied.last().unwrap().id, 9)).unwrap();
     for session in [copy.clone(), fork] {
         let id = ResultId::new("r1");
-        assert_eq!(wait(store.result_store(session).read(id, 0, 9999)).unwrap().text, large);
+        assert_eq!(wait(store.result_store(session).read_slice(id, 0, 9999)).unwrap().text, large);
     }
-    assert_eq!(wait(store.facts(copy)).unwrap().title, facts.title);
+    assert_eq!(wait(store.session_facts(copy)).unwrap().title, facts.title);
 
     let cut: Vec<_> = text.lines().enumerate().filter(|(at, _)| at % 5 != 0 || *at == 0).collect();
     let cut: String = cut.into_iter().map(|(_, line)| format!("{line}\n")).collect();
@@ -145,7 +145,7 @@ fn record() -> impl Strategy<Value = Record> {
         (text(), number.clone()).prop_map(|(text, up_to)| Record::Summary { text, up_to }),
         text().prop_map(|text| {
             let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-            Record::ToolEnded(ToolResult::text(&call, text, false))
+            Record::ToolEnded(ToolResult::from_text(&call, text, false))
         }),
         text().prop_map(|id| Record::Checkpoint { id }),
         text().prop_map(|text| Record::Title { text }),
@@ -175,10 +175,10 @@ proptest! {
         let home = tempfile::tempdir().unwrap();
         let store = open(home.path());
         let session = begin(&store, 0);
-        let facts = SessionFacts { title, ..wait(store.facts(session)).unwrap() };
-        let lines: Vec<_> = entries.iter().map(|entry| Format::Lines.entry(entry)).collect();
+        let facts = SessionFacts { title, ..wait(store.session_facts(session)).unwrap() };
+        let lines: Vec<_> = entries.iter().map(|entry| Format::Lines.render_entry(entry)).collect();
         prop_assert!(lines.iter().all(|line| line.matches('\n').count() == 1));
-        let text = format!("{}{}{}", Format::Lines.head(&facts, || jiff::tz::TimeZone::UTC), lines.concat(), Format::Lines.tail());
+        let text = format!("{}{}{}", Format::Lines.render_head(&facts, || jiff::tz::TimeZone::UTC), lines.concat(), Format::Lines.render_tail());
         let imported = read(Source::Lines, &file(home.path(), "export.jsonl", text));
         prop_assert_eq!(imported.left_out(), None);
         prop_assert_eq!(imported.entries, entries);
@@ -195,11 +195,15 @@ fn pages_for_people_let_nothing_out_of_its_quotes() {
     append(&store, &session, says(nasty));
     let result = Record::Summary { text: nasty.into(), up_to: gnoma_core::store::EntryId(1) };
     append(&store, &session, result);
-    let facts = wait(store.facts(session.clone())).unwrap();
+    let facts = wait(store.session_facts(session.clone())).unwrap();
     let entries = load(&store, &session).entries;
     let write = |format: Format| -> String {
-        let body: String = entries.iter().map(|entry| format.entry(entry)).collect();
-        format!("{}{body}{}", format.head(&facts, || jiff::tz::TimeZone::UTC), format.tail())
+        let body: String = entries.iter().map(|entry| format.render_entry(entry)).collect();
+        format!(
+            "{}{body}{}",
+            format.render_head(&facts, || jiff::tz::TimeZone::UTC),
+            format.render_tail()
+        )
     };
     let html = write(Format::Html);
     assert!(!html.contains("<script") && !html.contains('\u{1b}') && !html.contains("'x'"));
@@ -397,7 +401,7 @@ fn what_opencode_exports_is_read_and_its_database_is_not() {
     assert_eq!(imported.origin.as_deref(), Some("ses_1 of opencode"));
     assert_eq!(imported.skipped["patch"], 1);
     let database = file(home.path(), "opencode.db", "SQLite format 3\0 and so on");
-    let error = import::read(Source::Opencode, &database).unwrap_err();
+    let error = import::read_session(Source::Opencode, &database).unwrap_err();
     assert!(error.sentence.contains("opencode export ID"), "{error}");
 }
 
@@ -408,14 +412,14 @@ fn ids_that_climb_are_refused() {
     for id in ["../../session/proj", "..", "", "/etc", "a/b", "a\\u0000"] {
         let text = format!("{{\"id\":\"{id}\"}}");
         let path = file(home.path(), "storage/session/proj/x.json", text);
-        let error = import::read(Source::Opencode, &path).unwrap_err();
+        let error = import::read_session(Source::Opencode, &path).unwrap_err();
         assert_eq!(error.kind, StoreErrorKind::Io, "{id}");
     }
     let link = home.path().join("link.jsonl");
     std::os::unix::fs::symlink("/etc/passwd", &link).unwrap();
-    assert!(import::read(Source::Codex, &link).is_err());
-    assert!(import::read(Source::Codex, Path::new("/dev/zero")).is_err());
-    assert!(import::read(Source::Lines, &home.path().join("nothing")).is_err());
+    assert!(import::read_session(Source::Codex, &link).is_err());
+    assert!(import::read_session(Source::Codex, Path::new("/dev/zero")).is_err());
+    assert!(import::read_session(Source::Lines, &home.path().join("nothing")).is_err());
 }
 
 #[test]
@@ -431,7 +435,7 @@ fn endless_lines_and_bottomless_values_are_passed_over() {
     assert_eq!(imported.skipped["unreadable lines"], 1);
     let huge = home.path().join("huge.jsonl");
     fs::File::create(&huge).unwrap().set_len(5 << 30).unwrap();
-    assert!(import::read(Source::ClaudeCode, &huge).is_err());
+    assert!(import::read_session(Source::ClaudeCode, &huge).is_err());
 }
 
 proptest! {
@@ -448,7 +452,7 @@ proptest! {
         let home = tempfile::tempdir().unwrap();
         let text: Vec<_> = order.iter().map(|which| pieces[*which]).collect();
         let path = file(home.path(), "r.jsonl", text.join("\n"));
-        if let Ok(imported) = import::read(Source::Codex, &path) {
+        if let Ok(imported) = import::read_session(Source::Codex, &path) {
             prop_assert!(is_legal(&imported.entries));
         }
     }

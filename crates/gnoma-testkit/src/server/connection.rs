@@ -37,15 +37,15 @@ enum Next {
 }
 
 /// Answers requests until the connection ends.
-pub(super) async fn serve(mut stream: TcpStream, shared: Arc<ServerState>) {
+pub(super) async fn serve_connection(mut stream: TcpStream, shared: Arc<ServerState>) {
     // Failing to set it costs latency, not truth.
     stream.set_nodelay(true).ok();
     let mut pending = BytesMut::new();
-    while let Ok(Some(request)) = Request::read(&mut stream, &mut pending).await {
-        let reply = shared.answer(request);
+    while let Ok(Some(request)) = Request::read_next(&mut stream, &mut pending).await {
+        let reply = shared.answer_request(request);
         let (mut reader, writer) = stream.split();
         let next = tokio::select! {
-            sent = send(writer, reply, &shared) => sent,
+            sent = send_reply(writer, reply, &shared) => sent,
             () = hang_up(&mut reader, &mut pending) => Err(io::ErrorKind::BrokenPipe.into()),
         };
         match next {
@@ -68,9 +68,13 @@ async fn hang_up(reader: &mut ReadHalf<'_>, pending: &mut BytesMut) {
     while matches!(reader.read_buf(pending).await, Ok(1..)) {}
 }
 
-async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &ServerState) -> io::Result<Next> {
+async fn send_reply(
+    mut writer: WriteHalf<'_>,
+    reply: Reply,
+    shared: &ServerState,
+) -> io::Result<Next> {
     if let Some(gate) = &reply.gate {
-        gate.opened().await;
+        gate.wait_until_open().await;
     }
     if !reply.wait.is_zero() {
         time::sleep(reply.wait).await;
@@ -78,16 +82,16 @@ async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &ServerState) -> 
     if reply.end == End::HangUp {
         return Ok(Next::Reset);
     }
-    let mut out = head(&reply);
-    for piece in reply.body.pieces(reply.piece, reply.end.limit()) {
+    let mut out = encode_head(&reply);
+    for piece in reply.body.split_pieces(reply.piece, reply.end.byte_limit()) {
         write!(out, "{:x}\r\n", piece.len())?;
         out.extend_from_slice(&piece);
         out.extend_from_slice(b"\r\n");
         match reply.pace {
             Pace::Burst if out.len() < BURST_BYTES => (),
-            Pace::Burst => put(&mut writer, &mut out, shared).await?,
+            Pace::Burst => write_and_clear(&mut writer, &mut out, shared).await?,
             Pace::Each(wait) => {
-                put(&mut writer, &mut out, shared).await?;
+                write_and_clear(&mut writer, &mut out, shared).await?;
                 if !wait.is_zero() {
                     time::sleep(wait).await;
                 }
@@ -97,26 +101,26 @@ async fn send(mut writer: WriteHalf<'_>, reply: Reply, shared: &ServerState) -> 
     match reply.end {
         End::Whole | End::Truncate(_) => {
             out.extend_from_slice(b"0\r\n\r\n");
-            put(&mut writer, &mut out, shared).await?;
+            write_and_clear(&mut writer, &mut out, shared).await?;
             Ok(if reply.close { Next::Close } else { Next::KeepOpen })
         }
         End::Abort(_) => {
-            put(&mut writer, &mut out, shared).await?;
+            write_and_clear(&mut writer, &mut out, shared).await?;
             Ok(Next::Close)
         }
         End::Reset(_) | End::HangUp => {
-            put(&mut writer, &mut out, shared).await?;
+            write_and_clear(&mut writer, &mut out, shared).await?;
             time::sleep(RESET_GRACE).await;
             Ok(Next::Reset)
         }
         End::Stall(_) => {
-            put(&mut writer, &mut out, shared).await?;
+            write_and_clear(&mut writer, &mut out, shared).await?;
             future::pending().await
         }
     }
 }
 
-fn head(reply: &Reply) -> Vec<u8> {
+fn encode_head(reply: &Reply) -> Vec<u8> {
     let mut head = format!("HTTP/1.1 {} \r\ntransfer-encoding: chunked\r\n", reply.status);
     for (name, value) in &reply.headers {
         head.push_str(name);
@@ -132,7 +136,7 @@ fn head(reply: &Reply) -> Vec<u8> {
 }
 
 /// Writes and empties `out`, counting what the socket takes.
-async fn put(
+async fn write_and_clear(
     writer: &mut WriteHalf<'_>,
     out: &mut Vec<u8>,
     shared: &ServerState,

@@ -29,7 +29,7 @@ pub use reply::{End, Gate, Pace, Reply, ReplyBody};
 pub use request::Request;
 pub use vendor::{Reaction, Vendor};
 
-use crate::locked;
+use crate::lock_ignoring_poison;
 use state::ServerState;
 
 /// Bytes the kernel may hold for a client that does not read: small, so that back-pressure shows.
@@ -64,7 +64,7 @@ impl Server {
             clients_gone: watch::Sender::new(0),
         });
         let mut tasks = JoinSet::new();
-        tasks.spawn(accept(listener, Arc::clone(&shared)));
+        tasks.spawn(accept_connections(listener, Arc::clone(&shared)));
         Ok(Self { address, shared, _tasks: tasks })
     }
 
@@ -72,10 +72,10 @@ impl Server {
     ///
     /// # Errors
     /// When no socket can be had.
-    pub fn queue(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
+    pub fn start_with_replies(replies: impl IntoIterator<Item = Reply>) -> io::Result<Self> {
         let replies: Mutex<VecDeque<Reply>> = Mutex::new(replies.into_iter().collect());
         Self::start(move |_| {
-            let next = locked(&replies).pop_front();
+            let next = lock_ignoring_poison(&replies).pop_front();
             next.unwrap_or_else(|| Reply::text(500, "the script has no reply left"))
         })
     }
@@ -102,7 +102,7 @@ impl Server {
     ///
     /// # Errors
     /// When no socket can be had.
-    pub fn nobody() -> io::Result<String> {
+    pub fn unused_address() -> io::Result<String> {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0))?;
         Ok(format!("http://{}", listener.local_addr()?))
     }
@@ -116,12 +116,12 @@ impl Server {
     /// The requests so far, in the order in which they were complete.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        locked(&self.shared.requests).clone()
+        lock_ignoring_poison(&self.shared.requests).clone()
     }
 
     /// Returns the number of connections that were accepted.
     #[must_use]
-    pub fn connections(&self) -> usize {
+    pub fn connection_count(&self) -> usize {
         self.shared.connections.load(Ordering::SeqCst)
     }
 
@@ -146,14 +146,14 @@ impl Server {
 }
 
 /// Accepts connections for ever; owns their tasks.
-async fn accept(listener: TcpListener, shared: Arc<ServerState>) {
+async fn accept_connections(listener: TcpListener, shared: Arc<ServerState>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else { continue };
                 shared.connections.fetch_add(1, Ordering::SeqCst);
-                connections.spawn(connection::serve(stream, Arc::clone(&shared)));
+                connections.spawn(connection::serve_connection(stream, Arc::clone(&shared)));
             }
             Some(_) = connections.join_next() => {}
         }

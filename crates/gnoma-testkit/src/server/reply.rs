@@ -16,7 +16,7 @@ impl Gate {
     }
 
     /// Waits until it is open.
-    pub(super) async fn opened(&self) {
+    pub(super) async fn wait_until_open(&self) {
         // The sender is here, so waiting cannot fail.
         drop(self.0.subscribe().wait_for(|is_open| *is_open).await);
     }
@@ -38,14 +38,14 @@ pub enum ReplyBody {
 
 impl ReplyBody {
     /// The first `limit` bytes, in pieces of `size`.
-    pub(super) fn pieces(&self, size: usize, limit: usize) -> impl Iterator<Item = Bytes> {
+    pub(super) fn split_pieces(&self, size: usize, limit: usize) -> impl Iterator<Item = Bytes> {
         let (head, unit) = match self {
             Self::Bytes(bytes) => (bytes.clone(), None),
             Self::Endless { head, unit } => (head.clone(), Some(unit.clone())),
         };
         let size = size.max(1);
         let parts = iter::once(head).chain(unit.into_iter().flat_map(iter::repeat));
-        parts.flat_map(move |part| cut(part, size)).scan(limit, |left, piece| {
+        parts.flat_map(move |part| cut_pieces(part, size)).scan(limit, |left, piece| {
             let piece = piece.slice(..piece.len().min(*left));
             *left -= piece.len();
             (!piece.is_empty()).then_some(piece)
@@ -53,7 +53,7 @@ impl ReplyBody {
     }
 }
 
-fn cut(part: Bytes, size: usize) -> impl Iterator<Item = Bytes> {
+fn cut_pieces(part: Bytes, size: usize) -> impl Iterator<Item = Bytes> {
     (0..part.len())
         .step_by(size)
         .map(move |at| part.slice(at..at.saturating_add(size).min(part.len())))
@@ -88,7 +88,7 @@ pub enum End {
 
 impl End {
     /// Body bytes to be sent at most.
-    pub(super) fn limit(self) -> usize {
+    pub(super) fn byte_limit(self) -> usize {
         match self {
             Self::Whole => usize::MAX,
             Self::HangUp => 0,
@@ -137,7 +137,11 @@ impl Reply {
             end: End::Whole,
             close: false,
         };
-        if content_type.is_empty() { reply } else { reply.header("content-type", content_type) }
+        if content_type.is_empty() {
+            reply
+        } else {
+            reply.with_header("content-type", content_type)
+        }
     }
 
     /// Status 200 with a stream of server-sent events.
@@ -156,7 +160,11 @@ impl Reply {
     }
 
     /// A stream that never ends: `head`, then `unit` for ever.
-    pub fn endless(content_type: &str, head: impl Into<Bytes>, unit: impl Into<Bytes>) -> Self {
+    pub fn endless_stream(
+        content_type: &str,
+        head: impl Into<Bytes>,
+        unit: impl Into<Bytes>,
+    ) -> Self {
         let mut reply = Self::new(200, content_type, Bytes::new());
         reply.body = ReplyBody::Endless { head: head.into(), unit: unit.into() };
         reply
@@ -164,49 +172,49 @@ impl Reply {
 
     /// With one more header.
     #[must_use]
-    pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
+    pub fn with_header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         self.headers.push((name.into(), value.into()));
         self
     }
 
     /// Cut into pieces of `bytes`.
     #[must_use]
-    pub fn pieces(mut self, bytes: usize) -> Self {
+    pub fn with_piece_size(mut self, bytes: usize) -> Self {
         self.piece = bytes;
         self
     }
 
     /// Each piece in a write of its own, followed by `wait`.
     #[must_use]
-    pub fn every(mut self, wait: Duration) -> Self {
+    pub fn with_piece_delay(mut self, wait: Duration) -> Self {
         self.pace = Pace::Each(wait);
         self
     }
 
     /// Begun only after `wait`.
     #[must_use]
-    pub fn after(mut self, wait: Duration) -> Self {
+    pub fn with_delay(mut self, wait: Duration) -> Self {
         self.wait = wait;
         self
     }
 
     /// Begun only once `gate` is open.
     #[must_use]
-    pub fn behind(mut self, gate: &Gate) -> Self {
+    pub fn with_gate(mut self, gate: &Gate) -> Self {
         self.gate = Some(gate.clone());
         self
     }
 
     /// Makes the reply end in this way.
     #[must_use]
-    pub fn ending(mut self, end: End) -> Self {
+    pub fn with_end(mut self, end: End) -> Self {
         self.end = end;
         self
     }
 
     /// With the connection closed afterwards.
     #[must_use]
-    pub fn closing(mut self) -> Self {
+    pub fn with_close(mut self) -> Self {
         self.close = true;
         self
     }

@@ -47,18 +47,18 @@ impl Request {
     }
 
     /// Reads the next request; `None` when the client has closed the connection.
-    pub(super) async fn read(
+    pub(super) async fn read_next(
         stream: &mut (impl AsyncRead + Unpin),
         pending: &mut BytesMut,
     ) -> io::Result<Option<Self>> {
         let head = loop {
-            if let Some(end) = find(pending, b"\r\n\r\n") {
+            if let Some(end) = find_bytes(pending, b"\r\n\r\n") {
                 let head = pending.split_to(end);
                 pending.advance(4);
                 break head;
             }
             if pending.len() > MAX_HEAD_BYTES {
-                return Err(malformed("the head is too long"));
+                return Err(bad_request_error("the head is too long"));
             }
             if stream.read_buf(pending).await? == 0 {
                 return Ok(None);
@@ -68,12 +68,12 @@ impl Request {
         let mut lines = head.split("\r\n");
         let mut first = lines.next().unwrap_or_default().split(' ');
         let (Some(method), Some(target)) = (first.next(), first.next()) else {
-            return Err(malformed("the request line is cut"));
+            return Err(bad_request_error("the request line is cut"));
         };
         let mut request = Self {
             method: method.to_owned(),
             target: target.to_owned(),
-            headers: lines.filter_map(header).collect(),
+            headers: lines.filter_map(parse_header).collect(),
             body: Bytes::new(),
             at: Instant::now(),
         };
@@ -91,8 +91,8 @@ impl Request {
             return read_chunks(stream, pending).await;
         }
         let length = self.header("content-length").unwrap_or("0");
-        let length = length.parse().map_err(|_| malformed("content-length"))?;
-        Ok(take(stream, pending, length).await?.freeze())
+        let length = length.parse().map_err(|_| bad_request_error("content-length"))?;
+        Ok(read_bytes(stream, pending, length).await?.freeze())
     }
 }
 
@@ -103,7 +103,7 @@ async fn read_chunks(
     let mut body = BytesMut::new();
     loop {
         let end = loop {
-            if let Some(end) = find(pending, b"\r\n") {
+            if let Some(end) = find_bytes(pending, b"\r\n") {
                 break end;
             }
             if stream.read_buf(pending).await? == 0 {
@@ -113,9 +113,9 @@ async fn read_chunks(
         let size = pending.split_to(end);
         pending.advance(2);
         let size = usize::from_str_radix(String::from_utf8_lossy(&size).trim(), 16)
-            .map_err(|_| malformed("chunk size"))?;
-        body.extend_from_slice(&take(stream, pending, size).await?);
-        take(stream, pending, 2).await?;
+            .map_err(|_| bad_request_error("chunk size"))?;
+        body.extend_from_slice(&read_bytes(stream, pending, size).await?);
+        read_bytes(stream, pending, 2).await?;
         if size == 0 {
             return Ok(body.freeze());
         }
@@ -123,7 +123,7 @@ async fn read_chunks(
 }
 
 /// The next `length` bytes.
-async fn take(
+async fn read_bytes(
     stream: &mut (impl AsyncRead + Unpin),
     pending: &mut BytesMut,
     length: usize,
@@ -136,15 +136,15 @@ async fn take(
     Ok(pending.split_to(length))
 }
 
-fn header(line: &str) -> Option<(String, String)> {
+fn parse_header(line: &str) -> Option<(String, String)> {
     let (name, value) = line.split_once(':')?;
     Some((name.to_ascii_lowercase(), value.trim().to_owned()))
 }
 
-fn find(haystack: &[u8], needle: &[u8]) -> Option<usize> {
+fn find_bytes(haystack: &[u8], needle: &[u8]) -> Option<usize> {
     haystack.windows(needle.len()).position(|window| window == needle)
 }
 
-fn malformed(what: &str) -> io::Error {
+fn bad_request_error(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("bad request: {what}"))
 }

@@ -8,7 +8,7 @@ use std::sync::{
 use tokio::sync::watch;
 
 use super::{reply::Reply, request::Request};
-use crate::locked;
+use crate::lock_ignoring_poison;
 
 pub(super) type Respond = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
 
@@ -23,9 +23,9 @@ pub(super) struct ServerState {
 
 impl ServerState {
     /// Notes the request and asks the script.
-    pub(super) fn answer(&self, request: Request) -> Reply {
+    pub(super) fn answer_request(&self, request: Request) -> Reply {
         let reply = (self.respond)(&request);
-        locked(&self.requests).push(request);
+        lock_ignoring_poison(&self.requests).push(request);
         reply
     }
 }

@@ -40,7 +40,7 @@ async fn a_request_is_noted_whole_however_it_is_framed() {
     assert_eq!(first.header("x-key"), Some("k"));
     assert_eq!(first.body, "{\"a}");
     assert_eq!(second.body, "abc");
-    assert_eq!(server.connections(), 1);
+    assert_eq!(server.connection_count(), 1);
 }
 
 #[tokio::test]
@@ -53,9 +53,9 @@ async fn every_piece_is_a_chunk_and_every_end_is_as_told() {
     ];
     for (end, expected) in ends {
         for pace in [Pace::Burst, Pace::Each(Duration::ZERO)] {
-            let mut reply = Reply::text(200, "hello").pieces(2).ending(end).closing();
+            let mut reply = Reply::text(200, "hello").with_piece_size(2).with_end(end).with_close();
             reply.pace = pace;
-            let server = Server::queue([reply]).unwrap();
+            let server = Server::start_with_replies([reply]).unwrap();
             let mut stream = ask(&server, "GET / HTTP/1.1\r\n\r\n").await;
             let (text, outcome) = rest(&mut stream).await;
             assert!(text.ends_with(&format!("\r\n\r\n{expected}")), "{end:?}: {text}");
@@ -67,8 +67,8 @@ async fn every_piece_is_a_chunk_and_every_end_is_as_told() {
 
 #[tokio::test]
 async fn a_client_that_leaves_is_noticed() {
-    let stalled = Reply::sse("data: 1\n\n").ending(End::Stall(3));
-    let server = Server::queue([stalled]).unwrap();
+    let stalled = Reply::sse("data: 1\n\n").with_end(End::Stall(3));
+    let server = Server::start_with_replies([stalled]).unwrap();
     let mut stream = ask(&server, "GET / HTTP/1.1\r\n\r\n").await;
     stream.read_u8().await.unwrap();
     assert_eq!(server.clients_gone(), 0);
@@ -78,7 +78,9 @@ async fn a_client_that_leaves_is_noticed() {
 
 #[tokio::test]
 async fn an_endless_answer_waits_for_its_reader() {
-    let server = Server::queue([Reply::endless("", "head", "unit ".repeat(200))]).unwrap();
+    let server =
+        Server::start_with_replies([Reply::endless_stream("", "head", "unit ".repeat(200))])
+            .unwrap();
     let stream = ask(&server, "GET / HTTP/1.1\r\n\r\n").await;
     let mut before = 1;
     while server.bytes_sent() != before {
@@ -92,7 +94,7 @@ async fn an_endless_answer_waits_for_its_reader() {
 
 #[tokio::test]
 async fn paths_and_queues_run_out_with_an_error_status() {
-    let server = Server::by_path([("/a", Reply::text(200, "a").closing())]).unwrap();
+    let server = Server::by_path([("/a", Reply::text(200, "a").with_close())]).unwrap();
     let mut stream = ask(&server, "GET /a?q HTTP/1.1\r\n\r\n").await;
     assert!(rest(&mut stream).await.0.starts_with("HTTP/1.1 200"));
     let mut stream = ask(&server, "GET /b HTTP/1.1\r\n\r\n").await;
@@ -102,7 +104,7 @@ async fn paths_and_queues_run_out_with_an_error_status() {
 
 #[tokio::test]
 async fn dropping_the_server_ends_its_connections() {
-    let server = Server::queue([Reply::sse("x").ending(End::Stall(1))]).unwrap();
+    let server = Server::start_with_replies([Reply::sse("x").with_end(End::Stall(1))]).unwrap();
     let mut stream = ask(&server, "GET / HTTP/1.1\r\n\r\n").await;
     stream.read_u8().await.unwrap();
     drop(server);

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{End, Reply, Request, Server};
 use crate::{
-    locked,
+    lock_ignoring_poison,
     wire::{Failure, Fault, FaultStage, Issued, Script, Wire},
 };
 
@@ -69,9 +69,9 @@ impl Vendor {
         let model = model.into();
         let server = Server::start(move |request| {
             if request.method == "GET" {
-                return models(wire, &model);
+                return models_reply(wire, &model);
             }
-            locked(&shared).meet(wire, request, &reactions)
+            lock_ignoring_poison(&shared).answer_request(wire, request, &reactions)
         })?;
         Ok(Self { wire, server, state })
     }
@@ -92,46 +92,46 @@ impl Vendor {
     /// Returns the requests so far, including those that were refused.
     #[must_use]
     pub fn requests(&self) -> Vec<Request> {
-        locked(&self.state).requests.clone()
+        lock_ignoring_poison(&self.state).requests.clone()
     }
 
     /// Returns what was wrong with the requests. Each was refused for it.
     #[must_use]
     pub fn violations(&self) -> Vec<String> {
-        locked(&self.state).violations.clone()
+        lock_ignoring_poison(&self.state).violations.clone()
     }
 }
 
 impl VendorState {
-    fn meet(&mut self, wire: Wire, request: &Request, reactions: &[Reaction]) -> Reply {
+    fn answer_request(&mut self, wire: Wire, request: &Request, reactions: &[Reaction]) -> Reply {
         let violations = wire.violations(request, &self.issued);
         self.requests.push(request.clone());
         if !violations.is_empty() {
             let reason = violations.join("; ");
             let nth = self.requests.len();
             self.violations.push(format!("{wire:?}, request {nth}: {reason}"));
-            return wire.refusal(reason);
+            return wire.refusal_reply(reason);
         }
         let reaction = reactions.get(self.given).or(reactions.last());
         self.given += 1;
         match reaction {
             None => Reply::text(500, "the script has no reaction"),
             Some(Reaction::Answer(script)) => {
-                self.issued.note(script);
-                wire.stream(script)
+                self.issued.record_answer(script);
+                wire.stream_reply(script)
             }
-            Some(Reaction::Fail(failure)) => wire.failure(failure),
-            Some(Reaction::HangUp) => Reply::text(200, "").ending(End::HangUp),
+            Some(Reaction::Fail(failure)) => wire.failure_reply(failure),
+            Some(Reaction::HangUp) => Reply::text(200, "").with_end(End::HangUp),
             Some(Reaction::Break { script, stage, fault }) => {
-                self.issued.note(script);
-                wire.broken(script, *stage, fault)
+                self.issued.record_answer(script);
+                wire.broken_reply(script, *stage, fault)
             }
         }
     }
 }
 
 /// The list of its models.
-fn models(wire: Wire, model: &str) -> Reply {
+fn models_reply(wire: Wire, model: &str) -> Reply {
     let list = match wire {
         Wire::Ollama => json!({"models": [{"name": model, "model": model}]}),
         Wire::Google => json!({"models": [{
@@ -182,7 +182,7 @@ mod tests {
     /// A refusal is written down and uses up no reaction; what was handed out may come back.
     #[tokio::test]
     async fn a_vendor_refuses_what_is_wrong_and_keeps_to_its_script() {
-        let script = Script::text(["ho"]).thinking("hm", "");
+        let script = Script::text(["ho"]).with_thinking("hm", "");
         let reactions = [Reaction::Answer(script), Reaction::HangUp];
         let vendor = Vendor::start(Wire::Ollama, "m", reactions).unwrap();
         let ask = |body: String| {

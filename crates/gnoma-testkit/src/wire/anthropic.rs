@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{protocol::named_event, script::Script};
 
-pub(super) fn stream(script: &Script) -> String {
+pub(super) fn encode_stream(script: &Script) -> String {
     let usage = script.usage;
     let mut out = named_event(&json!({"type": "message_start", "message": {
         "id": "msg_1",
@@ -23,7 +23,7 @@ pub(super) fn stream(script: &Script) -> String {
         },
     }}));
     out.push_str(&named_event(&json!({"type": "ping"})));
-    for (index, (start, deltas)) in blocks(script).iter().enumerate() {
+    for (index, (start, deltas)) in content_blocks(script).iter().enumerate() {
         let start = json!({"type": "content_block_start", "index": index, "content_block": start});
         out.push_str(&named_event(&start));
         for delta in deltas {
@@ -43,7 +43,7 @@ pub(super) fn stream(script: &Script) -> String {
 }
 
 /// Each block's start and its deltas.
-fn blocks(script: &Script) -> Vec<(Value, Vec<Value>)> {
+fn content_blocks(script: &Script) -> Vec<(Value, Vec<Value>)> {
     let mut blocks = Vec::new();
     if !script.thinking.is_empty() {
         let words = script.thinking.iter();
@@ -61,7 +61,7 @@ fn blocks(script: &Script) -> Vec<(Value, Vec<Value>)> {
         blocks.push((json!({"type": "text", "text": ""}), deltas.collect()));
     }
     for call in &script.calls {
-        let (first, second) = call.fragments();
+        let (first, second) = call.argument_fragments();
         let deltas = ["", first, second]
             .map(|fragment| json!({"type": "input_json_delta", "partial_json": fragment}));
         let start = json!({"type": "tool_use", "id": call.id, "name": call.name, "input": {}});

@@ -4,29 +4,29 @@ use gnoma_core::{StopReason, Usage};
 use serde_json::{Value, json};
 
 use super::{
-    protocol::{Wire, event},
+    protocol::{Wire, unnamed_event},
     script::{Script, ScriptCall},
 };
 
-pub(super) fn stream(wire: Wire, script: &Script) -> String {
+pub(super) fn encode_stream(wire: Wire, script: &Script) -> String {
     let mut out = String::new();
     if wire == Wire::Compatible {
         out.push_str(": keep-alive\n\n");
     }
-    out.push_str(&delta(&json!({"role": "assistant", "content": ""})));
+    out.push_str(&encode_delta(&json!({"role": "assistant", "content": ""})));
     for words in &script.thinking {
         match wire {
             Wire::Mistral => {
                 let part = json!({"type": "text", "text": words});
                 let content = json!([{"type": "thinking", "thinking": [part]}]);
-                out.push_str(&delta(&json!({"content": content})));
+                out.push_str(&encode_delta(&json!({"content": content})));
             }
-            Wire::Compatible => out.push_str(&delta(&json!({"reasoning_content": words}))),
+            Wire::Compatible => out.push_str(&encode_delta(&json!({"reasoning_content": words}))),
             _ => (),
         }
     }
     for words in &script.text {
-        out.push_str(&delta(&json!({"content": words})));
+        out.push_str(&encode_delta(&json!({"content": words})));
     }
     for (index, call) in script.calls.iter().enumerate() {
         out.push_str(&match wire {
@@ -34,48 +34,48 @@ pub(super) fn stream(wire: Wire, script: &Script) -> String {
             _ => call_in_fragments(index, call),
         });
     }
-    out.push_str(&end(wire, script));
+    out.push_str(&encode_end(wire, script));
     out.push_str("data: [DONE]\n\n");
     out
 }
 
 /// The last chunks: Mistral's finish carries the usage, the others send it behind.
-fn end(wire: Wire, script: &Script) -> String {
-    let mut finish = chunk(&json!({}), Some(finish_reason(script.stop_reason())));
-    let usage = usage(script.usage);
+fn encode_end(wire: Wire, script: &Script) -> String {
+    let mut finish = completion_chunk(&json!({}), Some(finish_reason(script.stop_reason())));
+    let usage = usage_json(script.usage);
     if wire == Wire::Mistral {
         finish["usage"] = usage;
-        return event(&finish);
+        return unnamed_event(&finish);
     }
-    let mut last = chunk(&json!({}), None);
+    let mut last = completion_chunk(&json!({}), None);
     last["choices"] = json!([]);
     last["usage"] = usage;
-    event(&finish) + &event(&last)
+    unnamed_event(&finish) + &unnamed_event(&last)
 }
 
 fn whole_call(index: usize, call: &ScriptCall) -> String {
     let function = json!({"name": call.name, "arguments": call.arguments});
     let call = json!({"index": index, "id": call.id, "function": function});
-    delta(&json!({"tool_calls": [call]}))
+    encode_delta(&json!({"tool_calls": [call]}))
 }
 
 fn call_in_fragments(index: usize, call: &ScriptCall) -> String {
-    let (first, second) = call.fragments();
+    let (first, second) = call.argument_fragments();
     let function = json!({"name": call.name, "arguments": ""});
     let start = json!({"index": index, "id": call.id, "type": "function", "function": function});
-    let mut out = delta(&json!({"tool_calls": [start]}));
+    let mut out = encode_delta(&json!({"tool_calls": [start]}));
     for fragment in [first, second] {
         let more = json!({"index": index, "function": {"arguments": fragment}});
-        out.push_str(&delta(&json!({"tool_calls": [more]})));
+        out.push_str(&encode_delta(&json!({"tool_calls": [more]})));
     }
     out
 }
 
-fn delta(delta: &Value) -> String {
-    event(&chunk(delta, None))
+fn encode_delta(delta: &Value) -> String {
+    unnamed_event(&completion_chunk(delta, None))
 }
 
-fn chunk(delta: &Value, finish: Option<&str>) -> Value {
+fn completion_chunk(delta: &Value, finish: Option<&str>) -> Value {
     json!({
         "id": "chatcmpl-1",
         "object": "chat.completion.chunk",
@@ -98,11 +98,11 @@ fn finish_reason(stop: StopReason) -> &'static str {
     }
 }
 
-fn usage(usage: Usage) -> Value {
+fn usage_json(usage: Usage) -> Value {
     json!({
-        "prompt_tokens": usage.prompt(),
+        "prompt_tokens": usage.prompt_tokens(),
         "completion_tokens": usage.output,
-        "total_tokens": usage.total(),
+        "total_tokens": usage.total_tokens(),
         "prompt_tokens_details": {"cached_tokens": usage.cache_read},
         "completion_tokens_details": {"reasoning_tokens": usage.reasoning},
     })

@@ -37,26 +37,26 @@ pub enum Fault {
     Garbage,
 }
 
-pub(super) fn broken(wire: Wire, script: &Script, stage: FaultStage, fault: &Fault) -> Reply {
-    let reply = wire.stream(script);
+pub(super) fn broken_reply(wire: Wire, script: &Script, stage: FaultStage, fault: &Fault) -> Reply {
+    let reply = wire.stream_reply(script);
     let ReplyBody::Bytes(whole) = &reply.body else { return reply };
     let whole = String::from_utf8_lossy(whole).into_owned();
-    let place = StreamOffset::find(wire, &whole, script, stage);
+    let place = StreamOffset::find_stage(wire, &whole, script, stage);
     let end = match fault {
         Fault::Cut => End::Abort(place.cut),
         Fault::Reset => End::Reset(place.cut),
         Fault::TooShort => End::Truncate(place.cut),
         Fault::Silence => End::Stall(place.cut),
         Fault::Told(failure) => {
-            let record = failure::record(wire, failure);
+            let record = failure::failure_record(wire, failure);
             return with_body(reply, format!("{}{record}", &whole[..place.record_end]));
         }
         Fault::Garbage => {
-            let record = wire.garbage();
+            let record = wire.garbage_record();
             return with_body(reply, format!("{}{record}", &whole[..place.record_end]));
         }
     };
-    reply.ending(end)
+    reply.with_end(end)
 }
 
 fn with_body(mut reply: Reply, body: String) -> Reply {
@@ -73,7 +73,7 @@ struct StreamOffset {
 }
 
 impl StreamOffset {
-    fn find(wire: Wire, whole: &str, script: &Script, stage: FaultStage) -> Self {
+    fn find_stage(wire: Wire, whole: &str, script: &Script, stage: FaultStage) -> Self {
         let mut at = 0;
         let records: Vec<(usize, &str)> = whole
             .split_inclusive(wire.record_end())
@@ -93,7 +93,7 @@ impl StreamOffset {
             FaultStage::Text => first(&script.text),
             FaultStage::Arguments => script.calls.first().and_then(|call| {
                 let begins = holding(0, &call.name)?;
-                Some(holding(begins, call.fragments().0).unwrap_or(begins))
+                Some(holding(begins, call.argument_fragments().0).unwrap_or(begins))
             }),
         };
         let (end, record) = records.get(nth.unwrap_or(0)).copied().unwrap_or((0, ""));
@@ -124,7 +124,7 @@ impl Wire {
         matches!(self, Self::Mistral | Self::Google | Self::Ollama)
     }
 
-    fn garbage(self) -> &'static str {
+    fn garbage_record(self) -> &'static str {
         match self {
             Self::Ollama => "{\"message\": [}\n",
             _ => "data: {\"choices\": [{]}\n\n",
@@ -139,7 +139,7 @@ mod tests {
     const MARKS: [&str; 3] = ["pondering", "saying", "finale"];
 
     fn script() -> Script {
-        Script::text(["saying", "finale"]).thinking("pondering", "dG9rZW4=").call(
+        Script::text(["saying", "finale"]).with_thinking("pondering", "dG9rZW4=").with_call(
             "abcdefghi",
             "callable",
             r#"{"path":"long/enough"}"#,
@@ -162,7 +162,7 @@ mod tests {
             for (stage, shown) in
                 [(FaultStage::Thinking, 1), (FaultStage::Text, 2), (FaultStage::Arguments, 3)]
             {
-                let body = sent(&wire.broken(&script(), stage, &Fault::Cut));
+                let body = sent(&wire.broken_reply(&script(), stage, &Fault::Cut));
                 let hidden = usize::from(wire == Wire::OpenAi);
                 let (before, after) = MARKS.split_at(shown);
                 for mark in &before[hidden..] {
@@ -174,7 +174,7 @@ mod tests {
                 let within = stage == FaultStage::Arguments && wire.sends_calls_whole();
                 assert_eq!(!body.ends_with(wire.record_end()), within, "{wire:?} {stage:?}");
             }
-            let body = sent(&wire.broken(&script(), FaultStage::Arguments, &Fault::Cut));
+            let body = sent(&wire.broken_reply(&script(), FaultStage::Arguments, &Fault::Cut));
             let fragment = !wire.sends_calls_whole();
             assert!(!fragment || body.contains("callable") && !body.contains("enough"), "{body}");
         }
@@ -184,7 +184,7 @@ mod tests {
     fn a_failure_that_is_told_is_the_last_record() {
         for wire in Wire::ALL {
             let fault = Fault::Told(Failure::Overloaded);
-            let body = sent(&wire.broken(&script(), FaultStage::Text, &fault));
+            let body = sent(&wire.broken_reply(&script(), FaultStage::Text, &fault));
             let last = body.trim_end().rsplit(wire.record_end()).next().unwrap();
             assert!(last.contains("error"), "{wire:?}: {last}");
             assert!(body.contains("saying") && !body.contains("finale"), "{wire:?}");

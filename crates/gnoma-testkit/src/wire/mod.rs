@@ -25,34 +25,34 @@ use crate::server::Reply;
 impl Wire {
     /// The answer as a stream.
     #[must_use]
-    pub fn stream(self, script: &Script) -> Reply {
+    pub fn stream_reply(self, script: &Script) -> Reply {
         match self {
             Self::Mistral | Self::OpenAi | Self::Compatible => {
-                Reply::sse(chat::stream(self, script))
+                Reply::sse(chat::encode_stream(self, script))
             }
-            Self::Anthropic => Reply::sse(anthropic::stream(script)),
-            Self::Responses => Reply::sse(responses::stream(script)),
-            Self::Google => Reply::sse(google::stream(script)),
-            Self::Ollama => Reply::new(200, "application/x-ndjson", ollama::stream(script)),
+            Self::Anthropic => Reply::sse(anthropic::encode_stream(script)),
+            Self::Responses => Reply::sse(responses::encode_stream(script)),
+            Self::Google => Reply::sse(google::encode_stream(script)),
+            Self::Ollama => Reply::new(200, "application/x-ndjson", ollama::encode_stream(script)),
         }
     }
 
     /// The vendor's words for a failure.
     #[must_use]
-    pub fn failure(self, failure: &Failure) -> Reply {
-        failure::reply(self, failure)
+    pub fn failure_reply(self, failure: &Failure) -> Reply {
+        failure::failure_reply(self, failure)
     }
 
     /// The answer to a request that breaks a rule of the vendor's.
     #[must_use]
-    pub fn refusal(self, reason: impl Into<String>) -> Reply {
-        failure::refusal(self, reason.into())
+    pub fn refusal_reply(self, reason: impl Into<String>) -> Reply {
+        failure::refusal_reply(self, reason.into())
     }
 
     /// The answer as a stream that goes wrong in the middle of `stage`.
     #[must_use]
-    pub fn broken(self, script: &Script, stage: FaultStage, fault: &Fault) -> Reply {
-        fault::broken(self, script, stage, fault)
+    pub fn broken_reply(self, script: &Script, stage: FaultStage, fault: &Fault) -> Reply {
+        fault::broken_reply(self, script, stage, fault)
     }
 }
 
@@ -66,11 +66,13 @@ mod tests {
     #[test]
     fn every_stream_is_made_of_json_records_and_holds_what_it_was_told() {
         let script = Script::text(["Grüße ", "an alle"])
-            .thinking("hm", "token")
-            .call("call00001", "fs_read", r#"{"path":"ä"}"#)
-            .call("call00002", "fs_ls", "{}");
+            .with_thinking("hm", "token")
+            .with_call("call00001", "fs_read", r#"{"path":"ä"}"#)
+            .with_call("call00002", "fs_ls", "{}");
         for wire in Wire::ALL {
-            let ReplyBody::Bytes(body) = wire.stream(&script).body else { panic!("{wire:?}") };
+            let ReplyBody::Bytes(body) = wire.stream_reply(&script).body else {
+                panic!("{wire:?}")
+            };
             let body = String::from_utf8(body.to_vec()).unwrap();
             for line in body.lines() {
                 let data = match wire {

@@ -35,7 +35,7 @@ impl Wire {
 }
 
 /// A server-sent event without a name.
-pub(super) fn event(data: &Value) -> String {
+pub(super) fn unnamed_event(data: &Value) -> String {
     format!("data: {data}\n\n")
 }
 

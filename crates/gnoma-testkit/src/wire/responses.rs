@@ -17,35 +17,35 @@ struct EventWriter {
 }
 
 impl EventWriter {
-    fn event(&mut self, kind: &str, mut data: Value) {
+    fn write_event(&mut self, kind: &str, mut data: Value) {
         data["type"] = json!(kind);
         data["sequence_number"] = json!(self.events);
         self.events += 1;
         self.out.push_str(&named_event(&data));
     }
 
-    fn begin(&mut self, item: &Value) {
+    fn begin_item(&mut self, item: &Value) {
         let data = json!({"output_index": self.items.len(), "item": item});
-        self.event("response.output_item.added", data);
+        self.write_event("response.output_item.added", data);
     }
 
-    fn end(&mut self, item: Value) {
+    fn end_item(&mut self, item: Value) {
         let data = json!({"output_index": self.items.len(), "item": item});
-        self.event("response.output_item.done", data);
+        self.write_event("response.output_item.done", data);
         self.items.push(item);
     }
 }
 
-pub(super) fn stream(script: &Script) -> String {
+pub(super) fn encode_stream(script: &Script) -> String {
     let mut writer = EventWriter::default();
-    let begun = json!({"response": response("in_progress", &[], None)});
-    writer.event("response.created", begun.clone());
-    writer.event("response.in_progress", begun);
+    let begun = json!({"response": response_json("in_progress", &[], None)});
+    writer.write_event("response.created", begun.clone());
+    writer.write_event("response.in_progress", begun);
     if !script.thinking.is_empty() {
-        reasoning(&mut writer, script);
+        write_reasoning(&mut writer, script);
     }
     if !script.text.is_empty() {
-        message(&mut writer, &script.text);
+        write_message(&mut writer, &script.text);
     }
     for call in &script.calls {
         function_call(&mut writer, call);
@@ -56,16 +56,16 @@ pub(super) fn stream(script: &Script) -> String {
         _ => None,
     };
     let status = if cut.is_some() { "incomplete" } else { "completed" };
-    let mut last = response(status, &writer.items, Some(script.usage));
+    let mut last = response_json(status, &writer.items, Some(script.usage));
     last["incomplete_details"] = cut.map_or(Value::Null, |reason| json!({"reason": reason}));
-    writer.event(&format!("response.{status}"), json!({"response": last}));
+    writer.write_event(&format!("response.{status}"), json!({"response": last}));
     writer.out
 }
 
-fn reasoning(writer: &mut EventWriter, script: &Script) {
+fn write_reasoning(writer: &mut EventWriter, script: &Script) {
     let id = "rs_1";
     let at = writer.items.len();
-    writer.begin(&json!({"id": id, "type": "reasoning", "summary": []}));
+    writer.begin_item(&json!({"id": id, "type": "reasoning", "summary": []}));
     let place = json!({"item_id": id, "output_index": at, "summary_index": 0});
     let with = |key: &str, value: Value| {
         let mut data = place.clone();
@@ -73,14 +73,14 @@ fn reasoning(writer: &mut EventWriter, script: &Script) {
         data
     };
     let part = |text: &str| json!({"type": "summary_text", "text": text});
-    writer.event("response.reasoning_summary_part.added", with("part", part("")));
+    writer.write_event("response.reasoning_summary_part.added", with("part", part("")));
     for words in &script.thinking {
-        writer.event("response.reasoning_summary_text.delta", with("delta", json!(words)));
+        writer.write_event("response.reasoning_summary_text.delta", with("delta", json!(words)));
     }
     let whole = script.thinking.concat();
-    writer.event("response.reasoning_summary_text.done", with("text", json!(whole)));
-    writer.event("response.reasoning_summary_part.done", with("part", part(&whole)));
-    writer.end(json!({
+    writer.write_event("response.reasoning_summary_text.done", with("text", json!(whole)));
+    writer.write_event("response.reasoning_summary_part.done", with("part", part(&whole)));
+    writer.end_item(json!({
         "id": id,
         "type": "reasoning",
         "summary": [part(&whole)],
@@ -88,7 +88,7 @@ fn reasoning(writer: &mut EventWriter, script: &Script) {
     }));
 }
 
-fn message(writer: &mut EventWriter, pieces: &[String]) {
+fn write_message(writer: &mut EventWriter, pieces: &[String]) {
     let id = "msg_1";
     let at = writer.items.len();
     let item = |status: &str, content: Value| {
@@ -100,7 +100,7 @@ fn message(writer: &mut EventWriter, pieces: &[String]) {
             "content": content,
         })
     };
-    writer.begin(&item("in_progress", json!([])));
+    writer.begin_item(&item("in_progress", json!([])));
     let place = json!({"item_id": id, "output_index": at, "content_index": 0});
     let with = |key: &str, value: Value| {
         let mut data = place.clone();
@@ -108,14 +108,14 @@ fn message(writer: &mut EventWriter, pieces: &[String]) {
         data
     };
     let part = |text: &str| json!({"type": "output_text", "text": text, "annotations": []});
-    writer.event("response.content_part.added", with("part", part("")));
+    writer.write_event("response.content_part.added", with("part", part("")));
     for words in pieces {
-        writer.event("response.output_text.delta", with("delta", json!(words)));
+        writer.write_event("response.output_text.delta", with("delta", json!(words)));
     }
     let whole = pieces.concat();
-    writer.event("response.output_text.done", with("text", json!(whole)));
-    writer.event("response.content_part.done", with("part", part(&whole)));
-    writer.end(item("completed", json!([part(&whole)])));
+    writer.write_event("response.output_text.done", with("text", json!(whole)));
+    writer.write_event("response.content_part.done", with("part", part(&whole)));
+    writer.end_item(item("completed", json!([part(&whole)])));
 }
 
 fn function_call(writer: &mut EventWriter, call: &ScriptCall) {
@@ -131,25 +131,25 @@ fn function_call(writer: &mut EventWriter, call: &ScriptCall) {
             "status": status,
         })
     };
-    writer.begin(&item("in_progress", ""));
-    let (first, second) = call.fragments();
+    writer.begin_item(&item("in_progress", ""));
+    let (first, second) = call.argument_fragments();
     for fragment in [first, second] {
         let data = json!({"item_id": id, "output_index": at, "delta": fragment});
-        writer.event("response.function_call_arguments.delta", data);
+        writer.write_event("response.function_call_arguments.delta", data);
     }
     let done = json!({"item_id": id, "output_index": at, "arguments": call.arguments});
-    writer.event("response.function_call_arguments.done", done);
-    writer.end(item("completed", &call.arguments));
+    writer.write_event("response.function_call_arguments.done", done);
+    writer.end_item(item("completed", &call.arguments));
 }
 
-fn response(status: &str, output: &[Value], usage: Option<Usage>) -> Value {
+fn response_json(status: &str, output: &[Value], usage: Option<Usage>) -> Value {
     let usage = usage.map(|usage| {
         json!({
-            "input_tokens": usage.prompt(),
+            "input_tokens": usage.prompt_tokens(),
             "input_tokens_details": {"cached_tokens": usage.cache_read},
             "output_tokens": usage.output,
             "output_tokens_details": {"reasoning_tokens": usage.reasoning},
-            "total_tokens": usage.total(),
+            "total_tokens": usage.total_tokens(),
         })
     });
     json!({

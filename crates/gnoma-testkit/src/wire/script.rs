@@ -43,7 +43,7 @@ impl Script {
 
     /// With reasoning before it.
     #[must_use]
-    pub fn thinking(mut self, words: impl Into<String>, signature: impl Into<String>) -> Self {
+    pub fn with_thinking(mut self, words: impl Into<String>, signature: impl Into<String>) -> Self {
         self.thinking.push(words.into());
         self.signature = Some(signature.into());
         self
@@ -51,7 +51,7 @@ impl Script {
 
     /// With one more call.
     #[must_use]
-    pub fn call(
+    pub fn with_call(
         mut self,
         id: impl Into<String>,
         name: impl Into<String>,
@@ -67,14 +67,14 @@ impl Script {
 
     /// Stopped for this reason.
     #[must_use]
-    pub fn stop(mut self, stop: StopReason) -> Self {
+    pub fn with_stop(mut self, stop: StopReason) -> Self {
         self.stop = Some(stop);
         self
     }
 
     /// With this count of tokens.
     #[must_use]
-    pub fn usage(mut self, usage: Usage) -> Self {
+    pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
         self
     }
@@ -91,14 +91,14 @@ impl Script {
 
 impl ScriptCall {
     /// The arguments in two fragments.
-    pub(super) fn fragments(&self) -> (&str, &str) {
+    pub(super) fn argument_fragments(&self) -> (&str, &str) {
         let half = self.arguments.len() / 2;
         let cut = (half..self.arguments.len()).find(|at| self.arguments.is_char_boundary(*at));
         self.arguments.split_at(cut.unwrap_or(self.arguments.len()))
     }
 
     /// The arguments as a value, for wires that send them so.
-    pub(super) fn value(&self) -> Value {
+    pub(super) fn argument_value(&self) -> Value {
         serde_json::from_str(&self.arguments).unwrap_or_default()
     }
 }

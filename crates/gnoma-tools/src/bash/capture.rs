@@ -47,9 +47,9 @@ impl ScreenCapture {
     }
 
     /// Returns what was captured since the last call and empties the capture.
-    pub(super) fn take(&mut self) -> String {
+    pub(super) fn take_text(&mut self) -> String {
         self.screen.finish(|line| self.lines.push(line));
-        self.lines.take()
+        self.lines.take_text()
     }
 }
 
@@ -65,7 +65,7 @@ impl Capture {
     }
 
     /// Cut to what a model reads at once, unless it is already.
-    pub(super) fn cut(text: String) -> String {
+    pub(super) fn truncate_text(text: String) -> String {
         /// The line in place of what was left out.
         const LINE_BYTES: usize = 64;
         if text.len() <= HEAD_BYTES + TAIL_BYTES + LINE_BYTES {
@@ -113,7 +113,7 @@ impl Capture {
     }
 
     /// Returns what was captured since the last call and empties the capture.
-    fn take(&mut self) -> String {
+    fn take_text(&mut self) -> String {
         let text = self.text();
         *self = Self::with_limits(self.head_limit, self.tail_limit);
         text
@@ -184,9 +184,9 @@ mod tests {
     #[test]
     fn taking_starts_anew() {
         let mut capture = captured(&["one\n"]);
-        assert_eq!(capture.take(), "one");
+        assert_eq!(capture.take_text(), "one");
         capture.push("two");
-        assert_eq!(capture.take(), "two");
-        assert_eq!(capture.take(), "");
+        assert_eq!(capture.take_text(), "two");
+        assert_eq!(capture.take_text(), "");
     }
 }

@@ -7,14 +7,18 @@ use std::{
 
 use gnoma_sandbox::layer::{Changes, Difference, LayerChange, NodeKind};
 
-use super::{databases::unit, trial_facts::shown};
+use super::{databases::owning_file, trial_facts::path_below_roots};
 
 /// Most names that a question offers.
 const MAX_NAMES: usize = 2_000;
 
 /// Returns the names that a question can offer, in this order: files, links, and folders that hold nothing that
 /// changed.
-pub(super) fn names(order: &[PathBuf], changes: &Changes, roots: &[PathBuf]) -> Vec<String> {
+pub(super) fn nameable_changes(
+    order: &[PathBuf],
+    changes: &Changes,
+    roots: &[PathBuf],
+) -> Vec<String> {
     let folders = changes.list.iter().filter(|change| change.node() == NodeKind::Folder);
     let folders: BTreeSet<&Path> = gnoma_core::sort::to_set(folders.map(LayerChange::path));
     let above =
@@ -23,27 +27,36 @@ pub(super) fn names(order: &[PathBuf], changes: &Changes, roots: &[PathBuf]) -> 
         changes.list.iter().flat_map(|change| above(&change.path().to_owned())),
     );
     let is_named = |path: &&PathBuf| !folders.contains(path.as_path()) || !holding.contains(*path);
-    order.iter().filter(is_named).take(MAX_NAMES).map(|path| shown(path, roots)).collect()
+    order
+        .iter()
+        .filter(is_named)
+        .take(MAX_NAMES)
+        .map(|path| path_below_roots(path, roots))
+        .collect()
 }
 
 /// The paths of the changes that the names mean: those of that name, those below a folder of that name, and
 /// those that a pattern with `*` fits. What belongs together comes together.
-pub(super) fn part(changes: &Changes, names: &[String], roots: &[PathBuf]) -> BTreeSet<PathBuf> {
+pub(super) fn select_paths(
+    changes: &Changes,
+    names: &[String],
+    roots: &[PathBuf],
+) -> BTreeSet<PathBuf> {
     let is_meant = |path: &Path| {
-        let shown = shown(path, roots);
+        let shown = path_below_roots(path, roots);
         names.iter().map(|name| name.trim_end_matches('/')).any(|name| {
             let below = shown.strip_prefix(name).is_some_and(|rest| rest.starts_with('/'));
-            shown == name || below || (name.contains('*') && fits(name, &shown))
+            shown == name || below || (name.contains('*') && matches_pattern(name, &shown))
         })
     };
     let paths = || changes.list.iter().map(LayerChange::path);
     let units: BTreeSet<PathBuf> =
-        gnoma_core::sort::to_set(paths().filter(|path| is_meant(path)).map(unit));
-    paths().filter(|path| units.contains(&unit(path))).map(Path::to_path_buf).collect()
+        gnoma_core::sort::to_set(paths().filter(|path| is_meant(path)).map(owning_file));
+    paths().filter(|path| units.contains(&owning_file(path))).map(Path::to_path_buf).collect()
 }
 
 /// The changes that are wanted, and the others.
-pub(super) fn split(
+pub(super) fn split_changes(
     mut changes: Changes,
     wanted: Option<&BTreeSet<PathBuf>>,
 ) -> (Changes, Changes) {
@@ -55,7 +68,7 @@ pub(super) fn split(
 }
 
 /// The changes of these folders and below them, and the others.
-pub(super) fn below(mut changes: Changes, folders: &[PathBuf]) -> (Changes, Changes) {
+pub(super) fn split_below(mut changes: Changes, folders: &[PathBuf]) -> (Changes, Changes) {
     let is_below = |path: &Path| folders.iter().any(|folder| path.starts_with(folder));
     let (inside, outside) = changes.list.drain(..).partition(|change| is_below(change.path()));
     // Other names of build output show the old one until the next build.
@@ -68,15 +81,15 @@ pub(super) fn below(mut changes: Changes, folders: &[PathBuf]) -> (Changes, Chan
 }
 
 /// All of them again, in the order of their paths.
-pub(super) fn joined(mut changes: Changes, rest: Changes) -> Changes {
+pub(super) fn merge_changes(mut changes: Changes, rest: Changes) -> Changes {
     changes.list.extend(rest.list);
     changes.conflicts.extend(rest.conflicts);
-    gnoma_core::sort::by(&mut changes.list, |one, other| one.path().cmp(other.path()));
+    gnoma_core::sort::sort_by(&mut changes.list, |one, other| one.path().cmp(other.path()));
     changes
 }
 
 /// Reports whether a pattern in which `*` stands for anything fits a text.
-fn fits(pattern: &str, text: &str) -> bool {
+fn matches_pattern(pattern: &str, text: &str) -> bool {
     let mut parts = pattern.split('*');
     let Some(mut rest) = parts.next().and_then(|first| text.strip_prefix(first)) else {
         return false;
@@ -105,12 +118,12 @@ mod tests {
             ("a*b*c", "abc"),
             ("a*bc", "abcbc"),
         ] {
-            assert!(fits(pattern, text), "{pattern} {text}");
+            assert!(matches_pattern(pattern, text), "{pattern} {text}");
         }
         for (pattern, text) in
             [("src/*", "a/src/b"), ("*.rs", "a.rsx"), ("a*b*c", "acb"), ("a*a", "a")]
         {
-            assert!(!fits(pattern, text), "{pattern} {text}");
+            assert!(!matches_pattern(pattern, text), "{pattern} {text}");
         }
     }
 }

@@ -15,7 +15,7 @@ const BESIDE: [&str; 3] = ["-wal", "-shm", "-journal"];
 const MAX_OPEN: usize = 200_000;
 
 /// The file that a path belongs to: a database for its logs, else itself.
-pub(super) fn unit(path: &Path) -> PathBuf {
+pub(super) fn owning_file(path: &Path) -> PathBuf {
     let text = path.to_string_lossy();
     let main = BESIDE.iter().find_map(|end| text.strip_suffix(end));
     main.map_or_else(|| path.to_owned(), PathBuf::from)
@@ -31,13 +31,13 @@ pub(super) fn in_use(changes: &Changes) -> Option<PathBuf> {
         })
     };
     let changed: BTreeSet<PathBuf> =
-        gnoma_core::sort::to_set(changes.list.iter().map(LayerChange::path).map(unit));
+        gnoma_core::sort::to_set(changes.list.iter().map(LayerChange::path).map(owning_file));
     let databases: BTreeSet<PathBuf> =
         gnoma_core::sort::to_set(changed.into_iter().filter(|file| has_logs(file)));
     if databases.is_empty() {
         return None;
     }
-    open_files().take(MAX_OPEN).map(|file| unit(&file)).find(|file| databases.contains(file))
+    open_files().take(MAX_OPEN).map(|file| owning_file(&file)).find(|file| databases.contains(file))
 }
 
 /// The files that processes have open, as far as they may be seen.
@@ -56,9 +56,9 @@ mod tests {
     #[test]
     fn a_database_is_one_thing() {
         for name in ["dev.sqlite3", "dev.sqlite3-wal", "dev.sqlite3-shm", "dev.sqlite3-journal"] {
-            assert_eq!(unit(Path::new(name)), Path::new("dev.sqlite3"));
+            assert_eq!(owning_file(Path::new(name)), Path::new("dev.sqlite3"));
         }
-        assert_eq!(unit(Path::new("other")), Path::new("other"));
+        assert_eq!(owning_file(Path::new("other")), Path::new("other"));
     }
 
     #[test]

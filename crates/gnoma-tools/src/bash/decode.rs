@@ -22,7 +22,7 @@ impl Utf8Decoder {
     }
 
     /// The text of what was read since the last time. At the `end` nothing is held back.
-    pub(super) fn text(&mut self, end: bool) -> &str {
+    pub(super) fn take_text(&mut self, end: bool) -> &str {
         self.text.clear();
         let mut held_bytes = 0;
         let mut chunks = self.raw.utf8_chunks().peekable();
@@ -64,9 +64,9 @@ mod tests {
             let mut text = String::new();
             for chunk in bytes.chunks(size) {
                 decoder.buffer().extend_from_slice(chunk);
-                text.push_str(decoder.text(false));
+                text.push_str(decoder.take_text(false));
             }
-            text.push_str(decoder.text(true));
+            text.push_str(decoder.take_text(true));
             prop_assert_eq!(text, String::from_utf8_lossy(&bytes));
         }
     }

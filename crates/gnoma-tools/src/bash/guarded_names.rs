@@ -18,17 +18,17 @@ pub(super) struct AbsentNames(Vec<(PathBuf, PathBuf)>);
 
 impl AbsentNames {
     /// Those of these folders that are absent now.
-    pub(super) fn of(roots: &[PathBuf]) -> Self {
+    pub(super) fn find_absent(roots: &[PathBuf]) -> Self {
         let names = roots
             .iter()
             .flat_map(|root| survey::held_below(root).map(move |path| (root.clone(), path)));
-        Self(names.filter(|(_, path)| !exists(path)).collect())
+        Self(names.filter(|(_, path)| !really_exists(path)).collect())
     }
 
     /// A line that names what has appeared since the last call; empty where nothing has.
     pub(super) fn note_of_new(&mut self) -> String {
         let (new, absent) =
-            std::mem::take(&mut self.0).into_iter().partition(|(_, path)| exists(path));
+            std::mem::take(&mut self.0).into_iter().partition(|(_, path)| really_exists(path));
         self.0 = absent;
         let new: Vec<(PathBuf, PathBuf)> = new;
         let shown = |(root, path): &(PathBuf, PathBuf)| {
@@ -46,7 +46,7 @@ impl AbsentNames {
 }
 
 /// Reports whether an entry exists that is not a stand-in which the sandbox has put there for another command.
-fn exists(path: &Path) -> bool {
+fn really_exists(path: &Path) -> bool {
     let is_stand_in =
         |facts: &fs::Metadata| facts.is_dir() && facts.mode() & 0o7777 == STAND_IN_MODE;
     path.symlink_metadata().is_ok_and(|facts| !is_stand_in(&facts))
@@ -60,7 +60,7 @@ mod tests {
     fn only_names_that_appear_are_told_and_once() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join(".mcp.json"), "{}").unwrap();
-        let mut absent = AbsentNames::of(&[folder.path().to_owned()]);
+        let mut absent = AbsentNames::find_absent(&[folder.path().to_owned()]);
         fs::create_dir(folder.path().join("src")).unwrap();
         assert_eq!(absent.note_of_new(), "");
         fs::create_dir(folder.path().join(".vscode")).unwrap();

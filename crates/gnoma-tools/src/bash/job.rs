@@ -11,7 +11,7 @@ use serde::Deserialize;
 use super::{
     jobs::{JobId, JobPoll, JobState, Jobs},
     shared::ShellTools,
-    unattended::remedy,
+    unattended::suggest_remedy,
 };
 use crate::args;
 
@@ -23,7 +23,7 @@ pub(super) struct JobTool {
 
 impl JobTool {
     pub(super) fn new(shared: Arc<ShellTools>) -> Self {
-        Self { spec: spec(), shared }
+        Self { spec: job_spec(), shared }
     }
 }
 
@@ -33,30 +33,30 @@ impl Tool for JobTool {
     }
 
     fn background_jobs(&self) -> usize {
-        self.shared.jobs.running()
+        self.shared.jobs.count_running()
     }
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let arguments = match args::read::<JobArguments>(&call) {
+            let arguments = match args::read_arguments::<JobArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
             tokio::select! {
                 biased;
                 () = cx.stop.cancelled() => ToolOutcome::Interrupted(String::new()),
-                acted = act(&shared.jobs, arguments) => match acted {
+                acted = run_action(&shared.jobs, arguments) => match acted {
                     Ok(output) => ToolOutcome::Done(output),
-                    Err(why) => ToolOutcome::failed(why),
+                    Err(why) => ToolOutcome::failure_text(why),
                 },
             }
         })
     }
 }
 
-fn spec() -> ToolSpec {
-    args::spec(
+fn job_spec() -> ToolSpec {
+    args::tool_spec(
         "job",
         Access::Execute,
         // Ending what it has started itself harms nobody.
@@ -92,7 +92,7 @@ enum JobRequest {
 }
 
 impl JobArguments {
-    fn request(self) -> Result<JobRequest, String> {
+    fn into_request(self) -> Result<JobRequest, String> {
         let id =
             self.id.ok_or_else(|| "`id` is missing: which job? `list` shows the jobs".to_owned());
         Ok(match self.action {
@@ -107,22 +107,22 @@ impl JobArguments {
     }
 }
 
-async fn act(jobs: &Jobs, arguments: JobArguments) -> Result<ToolOutput, String> {
-    match arguments.request()? {
-        JobRequest::List => Ok(listed(jobs)),
-        JobRequest::Poll(id) => Ok(news(id, jobs.poll(id)?)),
+async fn run_action(jobs: &Jobs, arguments: JobArguments) -> Result<ToolOutput, String> {
+    match arguments.into_request()? {
+        JobRequest::List => Ok(list_jobs(jobs)),
+        JobRequest::Poll(id) => Ok(describe_poll(id, jobs.poll(id)?)),
         JobRequest::Send(id, line) => {
-            jobs.send(id, &line).await?;
-            Ok(ToolOutput::text(format!("sent to job {id}")))
+            jobs.send_line(id, &line).await?;
+            Ok(ToolOutput::from_text(format!("sent to job {id}")))
         }
         JobRequest::Kill(id) => {
             jobs.kill(id).await?;
-            Ok(news(id, jobs.poll(id)?))
+            Ok(describe_poll(id, jobs.poll(id)?))
         }
     }
 }
 
-fn listed(jobs: &Jobs) -> ToolOutput {
+fn list_jobs(jobs: &Jobs) -> ToolOutput {
     let lines: Vec<String> = jobs
         .list()
         .into_iter()
@@ -131,25 +131,25 @@ fn listed(jobs: &Jobs) -> ToolOutput {
             format!("job {id}: {state}: {command}")
         })
         .collect();
-    ToolOutput::text(if lines.is_empty() { "no jobs".to_owned() } else { lines.join("\n") })
+    ToolOutput::from_text(if lines.is_empty() { "no jobs".to_owned() } else { lines.join("\n") })
 }
 
-fn news(id: JobId, news: JobPoll) -> ToolOutput {
+fn describe_poll(id: JobId, news: JobPoll) -> ToolOutput {
     let JobPoll { command, state, age, output, warning } = news;
     // The age makes each poll's answer a new one: waiting is no loop.
     let age = if state == JobState::Running {
-        format!(" for {}", duration::exact(age))
+        format!(" for {}", duration::format_precise_duration(age))
     } else {
         String::new()
     };
-    let remedy = remedy(&output).map(|remedy| format!("\n{remedy}")).unwrap_or_default();
+    let remedy = suggest_remedy(&output).map(|remedy| format!("\n{remedy}")).unwrap_or_default();
     let output = if output.is_empty() { "(no new output)" } else { &output };
     let warning = if warning.is_empty() { warning } else { format!("\n{warning}") };
     ToolOutput {
         report: match state {
-            JobState::Ended(ending) => Some(ending.report(command)),
+            JobState::Ended(ending) => Some(ending.into_report(command)),
             JobState::Running | JobState::Killed => None,
         },
-        ..ToolOutput::text(format!("job {id}: {state}{age}\n{output}{warning}{remedy}"))
+        ..ToolOutput::from_text(format!("job {id}: {state}{age}\n{output}{warning}{remedy}"))
     }
 }

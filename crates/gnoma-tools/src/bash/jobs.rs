@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{ToolCx, duration, task::boxed};
+use gnoma_core::{ToolCx, duration, task::box_future};
 use tokio::{io::AsyncWriteExt, process::ChildStdin, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -112,12 +112,12 @@ impl Jobs {
     /// # Errors
     /// Why it could not be started, for the model.
     pub(super) fn start(&self, shell: &Shell, command: &str, cx: &ToolCx) -> Result<JobId, String> {
-        let mut table = self.table();
+        let mut table = self.lock_table();
         table.make_room().map_err(|full| full.to_string())?;
-        let room = shell.room(cx);
-        let absent = AbsentNames::of(&cx.roots);
+        let room = shell.session_room(cx);
+        let absent = AbsentNames::find_absent(&cx.roots);
         let (process, input) = shell.start_with_input(command, cx)?;
-        let id = table.add(command, process, input, room);
+        let id = table.add_job(command, process, input, room);
         if let Some(job) = table.jobs.get_mut(&id) {
             job.absent = absent;
         }
@@ -128,30 +128,34 @@ impl Jobs {
     ///
     /// # Errors
     /// When the table is full; the process is killed.
-    pub(super) fn adopt(
+    pub(super) fn adopt_process(
         &self,
         command: &str,
         process: Process,
         room: Room,
     ) -> Result<JobId, TooManyJobs> {
-        let mut table = self.table();
+        let mut table = self.lock_table();
         table.make_room()?;
-        Ok(table.add(command, process, None, room))
+        Ok(table.add_job(command, process, None, room))
     }
 
     /// Every job with its command and state, oldest first.
     pub(super) fn list(&self) -> Vec<(JobId, String, JobState)> {
-        self.table()
+        self.lock_table()
             .jobs
             .iter()
-            .map(|(id, job)| (*id, job.command.clone(), lock(&job.log).state))
+            .map(|(id, job)| (*id, job.command.clone(), lock_ignoring_poison(&job.log).state))
             .collect()
     }
 
     /// Returns the number of running jobs.
-    pub(super) fn running(&self) -> usize {
-        let table = self.table();
-        table.jobs.values().filter(|job| lock(&job.log).state == JobState::Running).count()
+    pub(super) fn count_running(&self) -> usize {
+        let table = self.lock_table();
+        table
+            .jobs
+            .values()
+            .filter(|job| lock_ignoring_poison(&job.log).state == JobState::Running)
+            .count()
     }
 
     /// Returns the news of a job since the last poll.
@@ -159,15 +163,15 @@ impl Jobs {
     /// # Errors
     /// When there is no such job.
     pub(super) fn poll(&self, id: JobId) -> Result<JobPoll, String> {
-        let mut table = self.table();
+        let mut table = self.lock_table();
         let warning = table.jobs.get_mut(&id).map(|job| job.absent.note_of_new());
-        let job = table.job(id)?;
-        let mut log = lock(&job.log);
+        let job = table.find_job(id)?;
+        let mut log = lock_ignoring_poison(&job.log);
         Ok(JobPoll {
             command: job.command.clone(),
             state: log.state,
             age: job.started.elapsed(),
-            output: log.unread.take(),
+            output: log.unread.take_text(),
             warning: warning.unwrap_or_default(),
         })
     }
@@ -176,11 +180,11 @@ impl Jobs {
     ///
     /// # Errors
     /// Why the job did not take it, for the model.
-    pub(super) async fn send(&self, id: JobId, line: &str) -> Result<(), String> {
+    pub(super) async fn send_line(&self, id: JobId, line: &str) -> Result<(), String> {
         let input = {
-            let table = self.table();
-            let job = table.job(id)?;
-            let state = lock(&job.log).state;
+            let table = self.lock_table();
+            let job = table.find_job(id)?;
+            let state = lock_ignoring_poison(&job.log).state;
             if state != JobState::Running {
                 return Err(format!("job {id} no longer runs: {state}"));
             }
@@ -193,7 +197,7 @@ impl Jobs {
             Ok(Err(error)) => Err(format!("job {id} does not read its input: {error}")),
             Err(_) => Err(format!(
                 "job {id} did not read the line within {}; it may have got a part of it",
-                duration::words(SEND_WAIT)
+                duration::format_duration(SEND_WAIT)
             )),
         }
     }
@@ -204,8 +208,8 @@ impl Jobs {
     /// When there is no such job.
     pub(super) async fn kill(&self, id: JobId) -> Result<(), String> {
         let over = {
-            let table = self.table();
-            let job = table.job(id)?;
+            let table = self.lock_table();
+            let job = table.find_job(id)?;
             job.stop.cancel();
             job.over.clone()
         };
@@ -213,22 +217,22 @@ impl Jobs {
         Ok(())
     }
 
-    fn table(&self) -> MutexGuard<'_, JobTable> {
-        lock(&self.table)
+    fn lock_table(&self) -> MutexGuard<'_, JobTable> {
+        lock_ignoring_poison(&self.table)
     }
 }
 
 impl Drop for Jobs {
     fn drop(&mut self) {
         // Aborting the tasks would do it too, but only once the runtime comes round to them.
-        for job in self.table().jobs.values() {
+        for job in self.lock_table().jobs.values() {
             job.group.kill();
         }
     }
 }
 
 impl JobTable {
-    fn job(&self, id: JobId) -> Result<&JobEntry, String> {
+    fn find_job(&self, id: JobId) -> Result<&JobEntry, String> {
         let unknown = || format!("there is no job {id}; `list` shows the jobs");
         self.jobs.get(&id).ok_or_else(unknown)
     }
@@ -238,16 +242,15 @@ impl JobTable {
         if self.jobs.len() < MAX_JOBS {
             return Ok(());
         }
-        let ended = self
-            .jobs
-            .iter()
-            .find_map(|(id, job)| (lock(&job.log).state != JobState::Running).then_some(*id));
+        let ended = self.jobs.iter().find_map(|(id, job)| {
+            (lock_ignoring_poison(&job.log).state != JobState::Running).then_some(*id)
+        });
         self.jobs.remove(&ended.ok_or(TooManyJobs)?);
         Ok(())
     }
 
     /// `own` are the folders that it may fill up to a limit.
-    fn add(
+    fn add_job(
         &mut self,
         command: &str,
         process: Process,
@@ -268,7 +271,7 @@ impl JobTable {
             absent: AbsentNames::default(),
         };
         let (stop, over) = (job.stop.clone(), job.over.clone());
-        self.tasks.spawn(boxed(attend(process, Arc::clone(&job.log), stop, over, room)));
+        self.tasks.spawn(box_future(follow_job(process, Arc::clone(&job.log), stop, over, room)));
         self.last_id += 1;
         self.jobs.insert(self.last_id, job);
         self.last_id
@@ -276,7 +279,7 @@ impl JobTable {
 }
 
 /// Keeps a job's log until it ends or is told to stop.
-async fn attend(
+async fn follow_job(
     mut process: Process,
     log: Arc<Mutex<Log>>,
     stop: CancellationToken,
@@ -284,23 +287,23 @@ async fn attend(
     room: Room,
 ) {
     let _over = over.drop_guard();
-    let keep = |text: &str| lock(&log).unread.push(text);
+    let keep = |text: &str| lock_ignoring_poison(&log).unread.push(text);
     let state = tokio::select! {
         biased;
         () = stop.cancelled() => JobState::Killed,
-        why = room.exceeded() => {
+        why = room.wait_until_full() => {
             keep(&format!("[{}]\n", why.describe()));
             JobState::Killed
         }
-        ending = process.finish(keep) => JobState::Ended(ending),
+        ending = process.wait_for_end(keep) => JobState::Ended(ending),
     };
     if state == JobState::Killed {
         process.terminate(keep).await;
     }
-    lock(&log).state = state;
+    lock_ignoring_poison(&log).state = state;
 }
 
 /// A panic elsewhere leaves the data as sound as it was: no law spans two statements.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -41,7 +41,7 @@ mod writable;
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-pub use self::unattended::{Unattended, remedy};
+pub use self::unattended::{Unattended, suggest_remedy};
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
     tool::{Access, BoxFuture, CommandReport, MachineView, Tier, ToolKind, ToolOutput, Touches},
@@ -72,7 +72,7 @@ const MAX_TIMEOUT_SECONDS: f64 = 3600.0;
 const STOP_AT_ERROR: &str = "set -e\n";
 
 /// The shell tools. They share their background jobs, which end with the last of them.
-pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn shell_tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(ShellTools {
         shell: Shell::new(options),
         default_timeout: options.bash_timeout,
@@ -86,10 +86,10 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
 /// are not among them: to hold one, an empty folder of that name would stand in the workspace, for every program to
 /// see.
 #[must_use]
-pub fn protected(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
+pub fn protected_paths(roots: &[std::path::PathBuf]) -> Vec<std::path::PathBuf> {
     let held = roots.iter().flat_map(|root| survey::held_below(root));
     let mut protected: Vec<_> = held.filter(|path| path.symlink_metadata().is_ok()).collect();
-    protected.extend(survey::Survey::of(roots, &mut survey::SurveyMemory::default()).held);
+    protected.extend(survey::Survey::from_roots(roots, &mut survey::SurveyMemory::default()).held);
     protected
 }
 
@@ -101,7 +101,7 @@ struct Bash {
 
 impl Bash {
     fn new(shared: Arc<ShellTools>) -> Self {
-        Self { spec: spec(shared.default_timeout), shared }
+        Self { spec: bash_spec(shared.default_timeout), shared }
     }
 }
 
@@ -113,7 +113,7 @@ impl Tool for Bash {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let shared = Arc::clone(&self.shared);
         Box::pin(async move {
-            let arguments = match args::read::<BashArguments>(&call) {
+            let arguments = match args::read_arguments::<BashArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
@@ -128,7 +128,7 @@ impl Tool for Bash {
     }
 }
 
-fn spec(default_timeout: Duration) -> ToolSpec {
+fn bash_spec(default_timeout: Duration) -> ToolSpec {
     let parameters = format!(
         concat!(
             r#"{{"type":"object","properties":{{"command":{{"type":"string"}},"#,
@@ -138,7 +138,7 @@ fn spec(default_timeout: Duration) -> ToolSpec {
         ),
         default_timeout.as_secs(),
     );
-    let spec = args::spec(
+    let spec = args::tool_spec(
         "bash",
         Access::Execute,
         [Touches::command("command")],
@@ -171,13 +171,13 @@ enum FollowEnd {
 impl ShellTools {
     fn in_background(&self, command: &str, cx: &ToolCx) -> ToolOutcome {
         if cx.grant.trial.is_some() && !cx.grant.outside {
-            return ToolOutcome::failed(
+            return ToolOutcome::failure_text(
                 "the command was not run: it may only run on trial, which the background is not",
             );
         }
         match self.jobs.start(&self.shell, command, cx) {
-            Ok(id) => ToolOutcome::done(format!("job {id} started")),
-            Err(why) => ToolOutcome::failed(why),
+            Ok(id) => ToolOutcome::success_text(format!("job {id} started")),
+            Err(why) => ToolOutcome::failure_text(why),
         }
     }
 
@@ -210,24 +210,24 @@ impl ShellTools {
         mut cx: ToolCx,
     ) -> ToolOutcome {
         let is_walled = self.shell.is_walled(&cx);
-        let strays = is_walled.then(|| Strays::before(&cx.roots));
+        let strays = is_walled.then(|| Strays::from_roots(&cx.roots));
         let mut runs = ReadingRuns::default();
         let (mut process, mut transcript, halt, mut output) = loop {
-            let mut process = match self.shell.start(&command, &cx, &runs.absent) {
+            let mut process = match self.shell.start_command(&command, &cx, &runs.absent) {
                 Ok(process) => process,
-                Err(why) => return ToolOutcome::failed(why),
+                Err(why) => return ToolOutcome::failure_text(why),
             };
-            let mut transcript = Transcript::of(call.clone(), &cx);
-            let room = self.shell.room(&cx).exceeded();
+            let mut transcript = Transcript::for_call(call.clone(), &cx);
+            let room = self.shell.session_room(&cx).wait_until_full();
             let halt = tokio::select! {
-                halt = follow(&mut process, &mut transcript, &cx, limit) => halt,
+                halt = follow_process(&mut process, &mut transcript, &cx, limit) => halt,
                 why = room => FollowEnd::NoRoom(why),
             };
             if !matches!(halt, FollowEnd::Ended(_)) {
                 break (process, transcript, halt, String::new());
             }
-            process.drain(|text| transcript.push(text)).await;
-            let output = transcript.take();
+            process.drain_output(|text| transcript.push(text)).await;
+            let output = transcript.take_text();
             let has_met = is_walled && cx.grant.reads_only && {
                 let tried = process.tried_files(&output);
                 let roots = Arc::clone(&cx.roots);
@@ -242,11 +242,11 @@ impl ShellTools {
         match halt {
             FollowEnd::Ended(ending) => {
                 if process.is_open() {
-                    let room = self.shell.room(&cx);
+                    let room = self.shell.session_room(&cx);
                     add_line(&mut output, &self.leave_running(&command, process, room));
                 }
                 add_line(&mut output, &removed);
-                add_line(&mut output, &runs.note(&cx));
+                add_line(&mut output, &runs.describe_skipped(&cx));
                 add_line(&mut output, &self.shell.describe_skipped_hooks(&command, &cx));
                 let is_of_sandbox = match cx.grant.machine {
                     MachineView::None => false,
@@ -257,28 +257,28 @@ impl ShellTools {
                     add_line(&mut output, OF_SANDBOX);
                 }
                 let repeats = if cx.grant.reads_only { "" } else { REPEATS };
-                ended(command, ending, output, is_walled.then_some(repeats))
+                command_outcome(command, ending, output, is_walled.then_some(repeats))
             }
             FollowEnd::TimedOut => {
                 process.terminate(|text| transcript.push(text)).await;
-                timed_out(command, limit, &Capture::cut(transcript.take()))
+                timed_out(command, limit, &Capture::truncate_text(transcript.take_text()))
             }
             FollowEnd::Cancelled => {
                 process.terminate(|text| transcript.push(text)).await;
-                ToolOutcome::Interrupted(Capture::cut(transcript.take()))
+                ToolOutcome::Interrupted(Capture::truncate_text(transcript.take_text()))
             }
             FollowEnd::NoRoom(why) => {
                 process.terminate(|text| transcript.push(text)).await;
                 let mut text = why.describe();
-                add_line(&mut text, &Capture::cut(transcript.take()));
-                ToolOutcome::failed(text)
+                add_line(&mut text, &Capture::truncate_text(transcript.take_text()));
+                ToolOutcome::failure_text(text)
             }
         }
     }
 
     /// Finds an owner for what a command left in the background; says who it is.
     fn leave_running(&self, command: &str, process: Process, room: Room) -> String {
-        match self.jobs.adopt(command, process, room) {
+        match self.jobs.adopt_process(command, process, room) {
             Ok(id) => format!("[what it left in the background continues as job {id}]"),
             Err(full) => format!("[what it left in the background was killed: {full}]"),
         }
@@ -297,7 +297,7 @@ struct Transcript {
 }
 
 impl Transcript {
-    fn of(call: CallId, cx: &ToolCx) -> Self {
+    fn for_call(call: CallId, cx: &ToolCx) -> Self {
         let capture = if cx.stores_large_results {
             ScreenCapture::for_result_store()
         } else {
@@ -312,14 +312,14 @@ impl Transcript {
     }
 
     /// All of it, once.
-    fn take(&mut self) -> String {
+    fn take_text(&mut self) -> String {
         self.watch.flush(Instant::now());
-        self.capture.take()
+        self.capture.take_text()
     }
 }
 
 /// Records what a process writes until its shell ends, time is up, or it must stop.
-async fn follow(
+async fn follow_process(
     process: &mut Process,
     transcript: &mut Transcript,
     cx: &ToolCx,
@@ -328,7 +328,7 @@ async fn follow(
     let mut stopped = pin!(cx.stop.cancelled());
     let mut time_is_up = pin!(sleep(limit));
     loop {
-        let due = transcript.watch.due();
+        let due = transcript.watch.next_flush();
         tokio::select! {
             biased;
             () = &mut stopped => return FollowEnd::Cancelled,
@@ -345,38 +345,47 @@ async fn follow(
 }
 
 /// The outcome of a command that ended. In a sandbox, `repeats` says what running it again would mean.
-fn ended(command: String, ending: ShellEnd, output: String, repeats: Option<&str>) -> ToolOutcome {
-    let remedy = remedy(&output).unwrap_or_default();
+fn command_outcome(
+    command: String,
+    ending: ShellEnd,
+    output: String,
+    repeats: Option<&str>,
+) -> ToolOutcome {
+    let remedy = suggest_remedy(&output).unwrap_or_default();
     if ending == ShellEnd::Code(0) {
         let mut text = if output.is_empty() { "(no output)".to_owned() } else { output };
         add_line(&mut text, remedy);
-        return ToolOutcome::Done(reported(text, ending.report(command)));
+        return ToolOutcome::Done(output_with_report(text, ending.into_report(command)));
     }
     let mut text = ending.to_string();
     // Only what went well is put aside.
-    let output = Capture::cut(output);
+    let output = Capture::truncate_text(output);
     add_line(&mut text, &output);
     add_line(&mut text, remedy);
-    let mut report = ending.report(command);
-    report.walled = repeats
-        .and_then(|repeats| Some(gnoma_sandbox::walled(&output, report.exit_code)? + repeats));
+    let mut report = ending.into_report(command);
+    report.walled = repeats.and_then(|repeats| {
+        Some(gnoma_sandbox::describe_sandbox_denial(&output, report.exit_code)? + repeats)
+    });
     if let Some(why) = &report.walled {
         add_line(&mut text, &format!("[{why}]"));
     }
-    ToolOutcome::Failed(reported(text, report))
+    ToolOutcome::Failed(output_with_report(text, report))
 }
 
 fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
     let mut text = format!(
         "Stopped after {}, before it ended; give a longer `timeout`, or set `background`.",
-        duration::words(limit)
+        duration::format_duration(limit)
     );
     add_line(&mut text, output);
-    ToolOutcome::Failed(reported(text, CommandReport { command, exit_code: None, walled: None }))
+    ToolOutcome::Failed(output_with_report(
+        text,
+        CommandReport { command, exit_code: None, walled: None },
+    ))
 }
 
-fn reported(text: String, report: CommandReport) -> ToolOutput {
-    ToolOutput { report: Some(report), ..ToolOutput::text(text) }
+fn output_with_report(text: String, report: CommandReport) -> ToolOutput {
+    ToolOutput { report: Some(report), ..ToolOutput::from_text(text) }
 }
 
 fn add_line(text: &mut String, line: &str) {

@@ -20,7 +20,7 @@ const MOUNTS: &str = "/proc/self/mountinfo";
 const MOUNT_PLACE: usize = 4;
 
 /// The policy of one command: the workspace, what every command may touch, what its verdict grants.
-pub(super) fn narrowed(
+pub(super) fn narrow_policy(
     policy: &Policy,
     cx: &ToolCx,
     network_on_grant: bool,
@@ -88,7 +88,7 @@ pub(super) fn held_to_reading(
         let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
         shown.iter().any(|shown| path.starts_with(shown)) || !shown.iter().any(is_part)
     };
-    let hidden = policy.readable.hidden().iter().filter(is_there).chain(&reading.hidden);
+    let hidden = policy.readable.hidden_paths().iter().filter(is_there).chain(&reading.hidden);
     let hidden = hidden.filter(|path| !is_granted(path)).cloned().collect();
     Policy {
         writable: Vec::new(),
@@ -210,14 +210,14 @@ mod tests {
             session: None,
             traceparent: None,
         };
-        let survey = Survey::of(&cx.roots, &mut SurveyMemory::default());
+        let survey = Survey::from_roots(&cx.roots, &mut SurveyMemory::default());
         let found = FoundInWorkspace { survey, ..FoundInWorkspace::default() };
         let mut reading = ReadingPlaces::default();
         reading.shown.push("/usr".into());
         if cx.grant.reads_only {
             return held_to_reading(&Policy::default(), &cx, &reading, None, found);
         }
-        narrowed(&Policy::default(), &cx, true, &[], found)
+        narrow_policy(&Policy::default(), &cx, true, &[], found)
     }
 
     #[test]
@@ -231,7 +231,7 @@ mod tests {
             ..Grant::default()
         };
         let policy = policy_in(&folder, grant);
-        let shown = policy.readable.shown().unwrap();
+        let shown = policy.readable.shown_paths().unwrap();
         assert_eq!(shown, [PathBuf::from("/usr"), folder.path().to_owned(), granted]);
         assert!(policy.writable.is_empty() && !policy.network);
         assert!(policy.alone && !policy.local_sockets);

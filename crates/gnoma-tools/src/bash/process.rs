@@ -50,10 +50,10 @@ impl Group {
 
     /// Ends the group by force.
     pub(super) fn kill(&self) {
-        self.signal(Signal::KILL);
+        self.send_signal(Signal::KILL);
     }
 
-    fn signal(&self, signal: Signal) {
+    fn send_signal(&self, signal: Signal) {
         if let Some(leader) = self.leader
             && !self.released.load(Ordering::Acquire)
         {
@@ -86,7 +86,7 @@ pub(super) enum ShellEnd {
 }
 
 impl ShellEnd {
-    fn of(status: &io::Result<ExitStatus>) -> Self {
+    fn from_status(status: &io::Result<ExitStatus>) -> Self {
         let Ok(status) = status else {
             return Self::Unknown;
         };
@@ -98,7 +98,7 @@ impl ShellEnd {
     }
 
     /// The exit code, if there is one.
-    pub(super) fn code(self) -> Option<i32> {
+    pub(super) fn exit_code(self) -> Option<i32> {
         match self {
             Self::Code(code) => Some(code),
             Self::Signal(_) | Self::Unknown => None,
@@ -106,8 +106,8 @@ impl ShellEnd {
     }
 
     /// The end of `command`, for the engine.
-    pub(super) fn report(self, command: String) -> CommandReport {
-        CommandReport { command, exit_code: self.code(), walled: None }
+    pub(super) fn into_report(self, command: String) -> CommandReport {
+        CommandReport { command, exit_code: self.exit_code(), walled: None }
     }
 }
 
@@ -165,8 +165,9 @@ struct MetLimits {
 
 impl MetLimits {
     /// Takes a message; whether it was about this.
-    fn take(&mut self, message: [u8; ENDING_BYTES]) -> bool {
-        let (file, missed) = (gnoma_sandbox::tried(message), gnoma_sandbox::is_unreached(message));
+    fn record_message(&mut self, message: [u8; ENDING_BYTES]) -> bool {
+        let (file, missed) =
+            (gnoma_sandbox::decode_tried_file(message), gnoma_sandbox::is_unreached(message));
         self.tried.extend(file);
         self.missed_server |= missed;
         file.is_some() || missed
@@ -221,7 +222,7 @@ impl Process {
             let mut message = [0; ENDING_BYTES];
             // Not by way of the runtime, which may not have heard yet that there is something.
             while rustix::io::read(socket, &mut message) == Ok(ENDING_BYTES) {
-                self.met.take(message);
+                self.met.record_message(message);
             }
         }
         if self.met.tried.is_empty() {
@@ -251,16 +252,16 @@ impl Process {
         tokio::select! {
             // The end first: a child in the background that never stops writing must not hide it.
             biased;
-            Some(ending) = told(&mut self.told, &mut self.met) => ProcessEvent::Ended(ending),
-            status = self.child.wait() => ProcessEvent::Ended(ShellEnd::of(&status)),
+            Some(ending) = read_launcher_report(&mut self.told, &mut self.met) => ProcessEvent::Ended(ending),
+            status = self.child.wait() => ProcessEvent::Ended(ShellEnd::from_status(&status)),
             read = self.output.read_buf(self.decoder.buffer()), if self.open => {
-                ProcessEvent::Wrote(self.decoded(&read))
+                ProcessEvent::Wrote(self.decode_read(&read))
             }
         }
     }
 
     /// Reads what is left after the shell has ended, without waiting for a child in the background.
-    pub(super) async fn drain(&mut self, sink: impl FnMut(&str)) {
+    pub(super) async fn drain_output(&mut self, sink: impl FnMut(&str)) {
         timeout(DRAIN_GRACE, self.read_to_end(sink)).await.ok();
         if !self.open {
             self.group.release();
@@ -268,37 +269,37 @@ impl Process {
     }
 
     /// Waits until nobody can write any more and the shell has ended.
-    pub(super) async fn finish(&mut self, sink: impl FnMut(&str)) -> ShellEnd {
-        let ending = self.outlast(sink).await;
+    pub(super) async fn wait_for_end(&mut self, sink: impl FnMut(&str)) -> ShellEnd {
+        let ending = self.read_until_exit(sink).await;
         self.group.release();
         ending
     }
 
     /// Ends the group: asks first, then uses force.
     pub(super) async fn terminate(&mut self, mut sink: impl FnMut(&str)) {
-        self.group.signal(Signal::TERM);
-        timeout(TERM_GRACE, self.outlast(&mut sink)).await.ok();
+        self.group.send_signal(Signal::TERM);
+        timeout(TERM_GRACE, self.read_until_exit(&mut sink)).await.ok();
         self.group.kill();
-        timeout(KILL_GRACE, self.outlast(&mut sink)).await.ok();
+        timeout(KILL_GRACE, self.read_until_exit(&mut sink)).await.ok();
         self.group.release();
     }
 
-    async fn outlast(&mut self, sink: impl FnMut(&str)) -> ShellEnd {
+    async fn read_until_exit(&mut self, sink: impl FnMut(&str)) -> ShellEnd {
         self.read_to_end(sink).await;
-        ShellEnd::of(&self.child.wait().await)
+        ShellEnd::from_status(&self.child.wait().await)
     }
 
     async fn read_to_end(&mut self, mut sink: impl FnMut(&str)) {
         while self.open {
             let read = self.output.read_buf(self.decoder.buffer()).await;
-            sink(self.decoded(&read));
+            sink(self.decode_read(&read));
         }
     }
 
     /// The text that a read brought. A pipe that fails is as good as closed.
-    fn decoded(&mut self, read: &io::Result<usize>) -> &str {
+    fn decode_read(&mut self, read: &io::Result<usize>) -> &str {
         self.open = matches!(read, Ok(1..));
-        self.decoder.text(!self.open)
+        self.decoder.take_text(!self.open)
     }
 }
 
@@ -328,7 +329,10 @@ fn refused_files(output: &str, sealed: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Returns the end of the shell that a launcher reports, once; `None` if it reports nothing. Dropping the future
 /// loses nothing.
-async fn told(launcher: &mut Option<UnixStream>, met: &mut MetLimits) -> Option<ShellEnd> {
+async fn read_launcher_report(
+    launcher: &mut Option<UnixStream>,
+    met: &mut MetLimits,
+) -> Option<ShellEnd> {
     let socket = launcher.as_ref()?;
     let mut bytes = [0; ENDING_BYTES];
     loop {
@@ -336,11 +340,12 @@ async fn told(launcher: &mut Option<UnixStream>, met: &mut MetLimits) -> Option<
         match socket.try_read(&mut bytes) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             // So few bytes come all at once.
-            Ok(ENDING_BYTES) if met.take(bytes) => {}
+            Ok(ENDING_BYTES) if met.record_message(bytes) => {}
             read => {
                 *launcher = None;
                 let is_whole = matches!(read, Ok(ENDING_BYTES));
-                return is_whole.then(|| ShellEnd::of(&Ok(gnoma_sandbox::ending(bytes))));
+                return is_whole
+                    .then(|| ShellEnd::from_status(&Ok(gnoma_sandbox::decode_exit_status(bytes))));
             }
         }
     }

@@ -42,7 +42,7 @@ impl ReadingRuns {
             return false;
         }
         let (named, walked): (Vec<_>, Vec<_>) =
-            tried.into_iter().partition(|path| names(command, path, cx));
+            tried.into_iter().partition(|path| names_file(command, path, cx));
         if named.is_empty() {
             let can_run = can_leave_out(&walked);
             self.absent.extend(walked.into_iter().filter(|_| can_run));
@@ -52,10 +52,10 @@ impl ReadingRuns {
         let text = format!(
             "`{}` reads {}, which {} secrets",
             one_line(command),
-            list(&named, &cx.roots),
+            describe_paths(&named, &cx.roots),
             if named.len() == 1 { "holds" } else { "hold" },
         );
-        match cx.ask(call, Question { text, ..Question::default() }).await {
+        match cx.ask_user(call, Question { text, ..Question::default() }).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 cx.grant.paths.extend(named);
                 true
@@ -67,11 +67,11 @@ impl ReadingRuns {
     }
 
     /// Returns the note for the model about files that were left out.
-    pub(super) fn note(&self, cx: &ToolCx) -> String {
+    pub(super) fn describe_skipped(&self, cx: &ToolCx) -> String {
         if !self.absent.is_empty() {
             return format!(
                 "[skipped, because they hold secrets: {}]",
-                list(&self.absent, &cx.roots)
+                describe_paths(&self.absent, &cx.roots)
             );
         }
         if self.unread.is_empty() || self.is_answered {
@@ -79,13 +79,13 @@ impl ReadingRuns {
         }
         format!(
             "[could not be opened, because they hold secrets: {}]",
-            list(&self.unread, &cx.roots)
+            describe_paths(&self.unread, &cx.roots)
         )
     }
 }
 
 /// Reports whether a command names a file itself, so that leaving it out would be a wrong answer.
-fn names(command: &str, path: &Path, cx: &ToolCx) -> bool {
+fn names_file(command: &str, path: &Path, cx: &ToolCx) -> bool {
     let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`:".contains(letter);
     let name = path.file_name().unwrap_or_default();
     command.split(is_border).any(|word| {
@@ -97,7 +97,7 @@ fn names(command: &str, path: &Path, cx: &ToolCx) -> bool {
 }
 
 /// "`a`, `b` and 3 more".
-pub(super) fn list(paths: &[PathBuf], roots: &[PathBuf]) -> String {
+pub(super) fn describe_paths(paths: &[PathBuf], roots: &[PathBuf]) -> String {
     let names: Vec<_> = paths
         .iter()
         .take(MAX_NAMES)
@@ -144,12 +144,12 @@ mod tests {
         for command in
             ["cat notes.txt", "head ./notes.txt|wc", "cat /w/sub/notes.txt", "x=<notes.txt"]
         {
-            assert!(names(command, path, &cx()), "{command}");
+            assert!(names_file(command, path, &cx()), "{command}");
         }
         for command in
             ["cat *", "grep -r x .", "rg notes", "cat other/notes.txt", "cat notes.txt.bak"]
         {
-            assert!(!names(command, path, &cx()), "{command}");
+            assert!(!names_file(command, path, &cx()), "{command}");
         }
     }
 
@@ -161,10 +161,10 @@ mod tests {
         let mut runs = ReadingRuns::default();
         assert!(!runs.run_again("rg x", vec![], &call, &mut cx, |_| true).await);
         assert!(runs.run_again("rg x", vec![path.clone()], &call, &mut cx, |_| true).await);
-        assert_eq!(runs.note(&cx), "[skipped, because they hold secrets: `.env`]");
+        assert_eq!(runs.describe_skipped(&cx), "[skipped, because they hold secrets: `.env`]");
         let mut runs = ReadingRuns::default();
         assert!(!runs.run_again("cat /w/.env", vec![path], &call, &mut cx, |_| true).await);
-        assert_eq!(runs.note(&cx), "");
+        assert_eq!(runs.describe_skipped(&cx), "");
     }
 
     #[tokio::test]
@@ -176,7 +176,10 @@ mod tests {
             let mut runs = ReadingRuns::default();
             let tried = vec![path.clone()];
             assert!(!runs.run_again("rg x", tried, &call, &mut cx, |_| can_leave_out).await);
-            assert_eq!(runs.note(&cx), "[could not be opened, because they hold secrets: `.env`]");
+            assert_eq!(
+                runs.describe_skipped(&cx),
+                "[could not be opened, because they hold secrets: `.env`]"
+            );
         }
     }
 }

@@ -121,7 +121,7 @@ impl Room {
     }
 
     /// Ends when a command has filled these folders, or their disk.
-    pub(super) async fn exceeded(self) -> NoRoom {
+    pub(super) async fn wait_until_full(self) -> NoRoom {
         let Self { watch, folders } = self;
         let free = || folders.iter().filter_map(|it| free_bytes(it)).min();
         let at_start = free();
@@ -209,12 +209,12 @@ mod tests {
         let watch = Arc::new(RoomWatch { limits, seen: Mutex::default() });
         let room = Room::new(watch, vec![folder.path().to_owned()]);
         let mut commands = tokio::task::JoinSet::new();
-        commands.spawn(room.clone().exceeded());
+        commands.spawn(room.clone().wait_until_full());
         fs::create_dir(folder.path().join("below")).unwrap();
         fs::write(folder.path().join("below/file"), vec![1; 3 << 20]).unwrap();
         assert_eq!(commands.join_next().await.unwrap().unwrap(), NoRoom::Own(1 << 20));
         // The next may look and delete, and not add to it.
-        commands.spawn(room.exceeded());
+        commands.spawn(room.wait_until_full());
         tokio::time::timeout(3 * INTERVAL, commands.join_next()).await.unwrap_err();
         fs::write(folder.path().join("below/more"), vec![1; 3 << 20]).unwrap();
         assert_eq!(commands.join_next().await.unwrap().unwrap(), NoRoom::Own(1 << 20));

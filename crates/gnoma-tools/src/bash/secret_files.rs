@@ -86,7 +86,7 @@ pub(super) struct FileStamp {
 }
 
 impl FileStamp {
-    pub(super) fn of(facts: &Metadata) -> Self {
+    pub(super) fn from_metadata(facts: &Metadata) -> Self {
         Self {
             place: (facts.dev(), facts.ino()),
             size: facts.size(),
@@ -106,8 +106,8 @@ pub(super) fn is_of_dependencies(below: &Path) -> bool {
 
 /// Returns the suspicion that a file's path below the workspace raises. Files that dependencies bring for their own
 /// tests are public knowledge.
-pub(super) fn suspect(below: &Path, is_dependency: bool) -> Suspicion {
-    let known = places::secret(below);
+pub(super) fn assess_path(below: &Path, is_dependency: bool) -> Suspicion {
+    let known = places::find_secret(below);
     let is_hidden = known.is_some_and(|secret| secret.sight != SecretVisibility::Seen);
     let name = below.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     if is_dependency {
@@ -155,7 +155,7 @@ pub(super) fn holds_secret(path: &Path, facts: &Metadata, suspicion: Suspicion) 
         return false;
     }
     let mut bytes = Vec::new();
-    let read = open::file(path).map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
+    let read = open::open_file(path).map(|file| file.take(MAX_BYTES).read_to_end(&mut bytes));
     if !matches!(read, Ok(Ok(_))) {
         return false;
     }
@@ -177,7 +177,7 @@ fn holds_key(text: &str) -> bool {
         })
     });
     has_mark
-        || values(text)
+        || named_values(text)
             .any(|(name, value)| KEY_SETTINGS.contains(&name.as_str()) && value.len() >= MIN_VALUE)
 }
 
@@ -227,11 +227,11 @@ fn holds_secret_values(text: &str) -> bool {
             && !value.contains('/');
         is_plain(value) && (is_named_value || (is_long && is_random(value)))
     };
-    values(text).any(is_secret)
+    named_values(text).any(is_secret)
 }
 
 /// The values of a text with their names, in the forms of settings, JSON and lists; a line that is one word has no name.
-fn values(text: &str) -> impl Iterator<Item = (String, &str)> {
+fn named_values(text: &str) -> impl Iterator<Item = (String, &str)> {
     let is_end = |letter: char| matches!(letter, ',' | ';' | '{' | '}' | '\n' | '\r' | '\t');
     text.split(is_end).map(|part| {
         let (name, value) = part.split_once(['=', ':']).unwrap_or(("", part));
@@ -251,7 +251,8 @@ mod tests {
 
     #[test]
     fn keys_in_dependencies_count_unless_they_are_made_for_tests() {
-        let suspicion = |path: &str| suspect(Path::new(path), is_of_dependencies(Path::new(path)));
+        let suspicion =
+            |path: &str| assess_path(Path::new(path), is_of_dependencies(Path::new(path)));
         for (path, expected) in [
             ("node_modules/a/test/server.key", Suspicion::None),
             (".venv/lib/python3.12/site-packages/tornado/test/test.key", Suspicion::None),

@@ -23,7 +23,7 @@ use tokio::{
 
 use super::{
     git_hooks::{SkipReason, describe_skipped},
-    policy::{self, held_to_reading, leave_out, looking_at_machine, narrowed},
+    policy::{self, held_to_reading, leave_out, looking_at_machine, narrow_policy},
     process::Process,
     room::{Room, RoomWatch},
     spare::Spare,
@@ -71,7 +71,7 @@ pub(super) struct TrialPolicy {
 
 impl TrialPolicy {
     /// The secret files that the command finds and cannot open.
-    pub(super) fn sealed(&self) -> Vec<PathBuf> {
+    pub(super) fn sealed_files(&self) -> Vec<PathBuf> {
         self.policy.sealed.clone()
     }
 }
@@ -129,21 +129,21 @@ impl Shell {
             (false, true) => SkipReason::WritesTree,
             (false, false) => return String::new(),
         };
-        let hooks = || repositories.hooks(&cx.cwd);
+        let hooks = || repositories.hook_names(&cx.cwd);
         describe_skipped(command, reason, hooks).unwrap_or_default()
     }
 
     /// Reports whether a command with these rights runs in the sandbox.
     pub(super) fn is_walled(&self, cx: &ToolCx) -> bool {
-        !cx.grant.outside && matches!(self.built(), Built::Walls(_))
+        !cx.grant.outside && matches!(self.init_sandbox(), Built::Walls(_))
     }
 
     /// The folders of the session in which a command may write without anybody being asked.
-    pub(super) fn room(&self, cx: &ToolCx) -> Room {
+    pub(super) fn session_room(&self, cx: &ToolCx) -> Room {
         let is_used = cx.grant.reads_only || cx.grant.trial.is_some() || self.has_own_temporary();
         let own = match &self.sandbox {
             Sandbox::Walled { reading, .. } if is_used && self.is_walled(cx) => {
-                self.scratch(reading)
+                self.scratch_folder(reading)
             }
             Sandbox::Walled { .. } | Sandbox::Off => None,
         };
@@ -163,24 +163,24 @@ impl Shell {
         }
     }
 
-    fn built(&self) -> &Built {
+    fn init_sandbox(&self) -> &Built {
         self.walls.get_or_init(|| match &self.sandbox {
             Sandbox::Off => Built::None,
             Sandbox::Walled { launcher, required, .. } => {
                 let support = Support::detect();
                 match support.strength {
-                    Strength::Full => Built::Walls(self.walls(launcher, &support)),
+                    Strength::Full => Built::Walls(self.build_sandbox(launcher, &support)),
                     weak if *required => Built::Refused(format!(
                         "{weak}, and `sandbox.mode` is `required`; `gnoma doctor` says what is missing"
                     )),
-                    Strength::Partial => Built::Walls(self.walls(launcher, &support)),
+                    Strength::Partial => Built::Walls(self.build_sandbox(launcher, &support)),
                     Strength::None => Built::None,
                 }
             }
         })
     }
 
-    fn walls(&self, launcher: &Path, support: &Support) -> Walls {
+    fn build_sandbox(&self, launcher: &Path, support: &Support) -> Walls {
         let walls = Walls::new(launcher.to_owned(), support);
         match &self.environment {
             Some(variables) => walls.with_environment(variables.clone()),
@@ -190,7 +190,7 @@ impl Shell {
 
     /// Reports whether a command that only reads can be run without these files of the workspace.
     pub(super) fn can_leave_out(&self, absent: &[PathBuf], roots: &[PathBuf]) -> bool {
-        let has_layers = self.trials().is_some_and(|trials| trials.hindrance().is_none());
+        let has_layers = self.trials().is_some_and(|trials| trials.unavailable_reason().is_none());
         has_layers && policy::can_leave_out(absent, roots)
     }
 
@@ -198,14 +198,14 @@ impl Shell {
     ///
     /// # Errors
     /// Why it could not be started, for the model.
-    pub(super) fn start(
+    pub(super) fn start_command(
         &self,
         command: &str,
         cx: &ToolCx,
         absent: &[PathBuf],
     ) -> Result<Process, String> {
         let Some((walls, mut policy)) = self.walled_as_judged(cx)? else {
-            return self.launch(command, cx, None, Stdio::null).map(|(process, _)| process);
+            return self.launch_shell(command, cx, None, Stdio::null).map(|(process, _)| process);
         };
         if absent.is_empty() {
             return self.start_readily(walls, command, cx, &policy);
@@ -237,9 +237,10 @@ impl Shell {
         policy: &Policy,
     ) -> Result<Process, String> {
         let launcher = if cx.cwd.is_dir() { self.launcher_in_waiting(walls, policy) } else { None };
-        let started = launcher.and_then(|spare| self.order(spare, walls, command, cx, policy));
+        let started =
+            launcher.and_then(|spare| self.run_with_spare(spare, walls, command, cx, policy));
         started.map_or_else(
-            || self.launch(command, cx, Some((walls, policy)), Stdio::null).map(|(it, _)| it),
+            || self.launch_shell(command, cx, Some((walls, policy)), Stdio::null).map(|(it, _)| it),
             Ok,
         )
     }
@@ -257,7 +258,7 @@ impl Shell {
         // It sees what a reading command sees, and finds it writable where a layer takes the changes. A place
         // to hold would be made in the workspace itself.
         let writable = policy.writable.clone();
-        let (found, scratch) = (self.found(cx), self.temporary(cx, reading));
+        let (found, scratch) = (self.survey_workspace(cx), self.temporary_folder(cx, reading));
         let held = held_to_reading(&policy, cx, reading, scratch, found);
         let policy = Policy { writable, local_sockets: true, umask: self.umask, ..held };
         Some(TrialPolicy { policy, beside })
@@ -275,7 +276,7 @@ impl Shell {
         overlays: Vec<Overlay>,
     ) -> Result<Process, String> {
         refuse_if_led_away(cx)?;
-        let Built::Walls(walls) = self.built() else {
+        let Built::Walls(walls) = self.init_sandbox() else {
             return Err(
                 "the command was not run: it needs a trial run, and there is no sandbox".into()
             );
@@ -300,40 +301,48 @@ impl Shell {
             policy.protected.retain(|path| path.symlink_metadata().is_ok());
         }
         let walled = walled.as_ref().map(|(walls, policy)| (*walls, policy));
-        self.launch(command, cx, walled, Stdio::piped)
+        self.launch_shell(command, cx, walled, Stdio::piped)
     }
 
     /// The walls around a command and its policy, unless it would find something else than what was judged.
     fn walled_as_judged(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
         refuse_if_led_away(cx)?;
-        let walled = self.walled(cx)?;
+        let walled = self.sandbox_and_policy(cx)?;
         let with_span = |policy| Policy { traceparent: cx.traceparent.clone(), ..policy };
         Ok(walled.map(|(walls, policy)| (walls, with_span(policy))))
     }
 
     /// The walls around a command and its policy, if there are any.
-    fn walled(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
-        match (&self.sandbox, self.built()) {
+    fn sandbox_and_policy(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
+        match (&self.sandbox, self.init_sandbox()) {
             _ if cx.grant.outside => Ok(None),
             (_, Built::Refused(why)) => Err(format!("the command was not run: {why}")),
             (Sandbox::Walled { policy, reading, trials, .. }, Built::Walls(walls))
                 if cx.grant.reads_only =>
             {
-                let (scratch, found) = (self.temporary(cx, reading), self.found(cx));
+                let (scratch, found) =
+                    (self.temporary_folder(cx, reading), self.survey_workspace(cx));
                 let held = held_to_reading(policy, cx, reading, scratch, found);
                 if cx.grant.machine == MachineView::Shown && policy::can_show_machine() {
                     return Ok(Some((walls, looking_at_machine(held))));
                 }
-                let overlays = trials.as_ref().map(|trials| trials.views()).unwrap_or_default();
+                let overlays =
+                    trials.as_ref().map(|trials| trials.workspace_views()).unwrap_or_default();
                 Ok(Some((walls, Policy { overlays, ..held })))
             }
             (
                 Sandbox::Walled { policy, network_on_grant, too_wide, trials, .. },
                 Built::Walls(walls),
             ) => {
-                let narrowed = narrowed(policy, cx, *network_on_grant, too_wide, self.found(cx));
+                let narrowed = narrow_policy(
+                    policy,
+                    cx,
+                    *network_on_grant,
+                    too_wide,
+                    self.survey_workspace(cx),
+                );
                 let own = trials.as_ref().filter(|_| self.has_own_temporary());
-                let scratch = own.and_then(|trials| trials.scratch());
+                let scratch = own.and_then(|trials| trials.scratch_folder());
                 let narrowed = with_own_temporary(narrowed, cx, scratch);
                 Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
             }
@@ -343,9 +352,9 @@ impl Shell {
     }
 
     /// Looks over the workspace, the work trees around it, and what else the command may read.
-    fn found(&self, cx: &ToolCx) -> FoundInWorkspace {
+    fn survey_workspace(&self, cx: &ToolCx) -> FoundInWorkspace {
         let repositories = match &self.sandbox {
-            Sandbox::Walled { repositories, .. } => repositories.find(&cx.roots),
+            Sandbox::Walled { repositories, .. } => repositories.find_repositories(&cx.roots),
             Sandbox::Off => Vec::new(),
         };
         let trees = repositories.iter().filter_map(|found| found.work_tree.clone()).collect();
@@ -358,7 +367,7 @@ impl Shell {
         let mut survey = Survey::default();
         for (roots, memory, limits) in looks.iter().filter(|(roots, ..)| !roots.is_empty()) {
             let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-            let found = Survey::within(*limits, roots, &mut memory);
+            let found = Survey::with_limits(*limits, roots, &mut memory);
             survey.held.extend(found.held);
             survey.secrets.extend(found.secrets);
         }
@@ -376,41 +385,42 @@ impl Shell {
     }
 
     /// The session's temporary files, where a command finds them in place of the machine's.
-    fn temporary(&self, cx: &ToolCx, reading: &ReadingPlaces) -> Option<&Path> {
-        self.scratch(reading).filter(|_| !holds_temporary(&cx.roots))
+    fn temporary_folder(&self, cx: &ToolCx, reading: &ReadingPlaces) -> Option<&Path> {
+        self.scratch_folder(reading).filter(|_| !holds_temporary(&cx.roots))
     }
 
-    fn scratch(&self, reading: &ReadingPlaces) -> Option<&Path> {
+    fn scratch_folder(&self, reading: &ReadingPlaces) -> Option<&Path> {
         let trials = match &self.sandbox {
             Sandbox::Walled { trials, .. } => trials.as_ref(),
             Sandbox::Off => None,
         };
-        if let Some(folder) = trials.and_then(|trials| trials.scratch()) {
+        if let Some(folder) = trials.and_then(|trials| trials.scratch_folder()) {
             return Some(folder);
         }
-        let made = || reading.scratch.make().ok();
+        let made = || reading.scratch.create_scratch().ok();
         self.scratch.get_or_init(made).as_ref().map(Scratch::folder)
     }
 
-    fn launch(
+    fn launch_shell(
         &self,
         command: &str,
         cx: &ToolCx,
         walled: Option<(&Walls, &Policy)>,
         stdin: fn() -> Stdio,
     ) -> Result<(Process, Option<ChildStdin>), String> {
-        let run = |shell| self.spawn(self.invocation(shell, command, walled), cx, stdin());
+        let run =
+            |shell| self.spawn_shell(self.build_invocation(shell, command, walled), cx, stdin());
         let started = match run(&self.program) {
             Err(error) if error.kind() == ErrorKind::NotFound && cx.cwd.is_dir() => {
                 run(Path::new(FALLBACK_SHELL))
             }
             started => started,
         };
-        started.map_err(|error| refusal(&error, &cx.cwd))
+        started.map_err(|error| describe_start_error(&error, &cx.cwd))
     }
 
     /// The shell with its command, behind walls if there are any.
-    fn invocation(
+    fn build_invocation(
         &self,
         shell: &Path,
         command: &str,
@@ -418,7 +428,7 @@ impl Shell {
     ) -> Command {
         if let Some((walls, policy)) = walled {
             let mut launcher: Command =
-                walls.command(installed(shell), ["-c", command], policy).into();
+                walls.command(installed_shell(shell), ["-c", command], policy).into();
             // It leaves the terminal itself.
             launcher.process_group(0);
             return launcher;
@@ -435,13 +445,13 @@ impl Shell {
         plain
     }
 
-    fn spawn(
+    fn spawn_shell(
         &self,
         mut shell: Command,
         cx: &ToolCx,
         stdin: Stdio,
     ) -> io::Result<(Process, Option<ChildStdin>)> {
-        let output = self.connect(&mut shell)?;
+        let output = self.connect_output(&mut shell)?;
         if let Some(span) = &cx.traceparent {
             shell.env("TRACEPARENT", span);
         }
@@ -451,7 +461,7 @@ impl Shell {
     }
 
     /// Gives a program somewhere to write, and the environment if it has none yet.
-    fn connect(&self, program: &mut Command) -> io::Result<pipe::Receiver> {
+    fn connect_output(&self, program: &mut Command) -> io::Result<pipe::Receiver> {
         // One pipe for both outputs keeps them in the order they were written.
         let (reader, writer) = io::pipe()?;
         let output = pipe::Receiver::from_owned_fd(OwnedFd::from(reader))?;
@@ -471,12 +481,12 @@ impl Shell {
 
 /// The shell, or the one that every Unix has: behind walls a missing one would show too late to try
 /// another. A bare name is searched for by whoever starts it.
-fn installed(shell: &Path) -> &Path {
+fn installed_shell(shell: &Path) -> &Path {
     let is_installed = shell.components().count() == 1 || shell.is_file();
     if is_installed { shell } else { Path::new(FALLBACK_SHELL) }
 }
 
-fn refusal(error: &io::Error, cwd: &Path) -> String {
+fn describe_start_error(error: &io::Error, cwd: &Path) -> String {
     let folder = cwd.display();
     if !cwd.is_dir() {
         return format!("the folder `{folder}` is gone, so nothing was run; create it again first");

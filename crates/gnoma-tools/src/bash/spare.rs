@@ -71,7 +71,7 @@ mod tests {
     async fn it_is_told_a_whole_order_and_then_no_more() {
         let mut process = spare("cat; exit 3").run(b"order").unwrap();
         let mut text = String::new();
-        let ending = process.finish(|piece| text.push_str(piece)).await;
+        let ending = process.wait_for_end(|piece| text.push_str(piece)).await;
         assert_eq!((ending, text.as_str()), (ShellEnd::Code(3), "order"));
     }
 

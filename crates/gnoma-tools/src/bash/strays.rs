@@ -14,7 +14,7 @@ pub(super) struct Strays(Vec<PathBuf>);
 
 impl Strays {
     /// Looks before a command runs in these folders.
-    pub(super) fn before(roots: &[PathBuf]) -> Self {
+    pub(super) fn from_roots(roots: &[PathBuf]) -> Self {
         let all = roots.iter().flat_map(|root| STRAYS.map(|name| root.join(name)));
         Self(all.filter(|path| path.symlink_metadata().is_err()).collect())
     }
@@ -22,14 +22,14 @@ impl Strays {
     /// Removes what has appeared, and says so.
     pub(super) fn remove(&self) -> Option<String> {
         let removed = |path: &&PathBuf| fs::remove_file(path).is_ok();
-        let names: Vec<_> = self.0.iter().filter(removed).map(|path| shown(path)).collect();
+        let names: Vec<_> = self.0.iter().filter(removed).map(|path| quote_path(path)).collect();
         (!names.is_empty()).then(|| {
             format!("[removed {}: it would send git to settings elsewhere]", names.join(", "))
         })
     }
 }
 
-fn shown(path: &Path) -> String {
+fn quote_path(path: &Path) -> String {
     format!("`{}`", path.display())
 }
 
@@ -46,7 +46,7 @@ mod tests {
         }
         fs::write(stray(&old), "..").unwrap();
         let roots = [new.path().to_owned(), old.path().to_owned()];
-        let strays = Strays::before(&roots);
+        let strays = Strays::from_roots(&roots);
         assert_eq!(strays.remove(), None);
         fs::write(stray(&new), "../evil").unwrap();
         assert!(strays.remove().unwrap().contains("commondir"));

@@ -54,15 +54,17 @@ pub(super) struct Survey {
 
 /// Reports whether a place that is surveyed is itself a secret file.
 fn is_secret_file(path: &Path) -> bool {
-    places::secret(path).is_some() && path.is_file()
+    places::find_secret(path).is_some() && path.is_file()
 }
 
 /// Returns the paths in a folder of the workspace that are protected from writing.
 pub(super) fn held_below(root: &Path) -> impl Iterator<Item = PathBuf> {
-    let present =
-        places::held(WriteProtection::AtHome).chain(places::held(WriteProtection::Present));
-    let present = present.map(|name| root.join(name)).filter(|path| exists(path));
-    places::held(WriteProtection::Always).map(|name| root.join(name)).chain(present)
+    let present = places::write_protected_names(WriteProtection::AtHome)
+        .chain(places::write_protected_names(WriteProtection::Present));
+    let present = present.map(|name| root.join(name)).filter(|path| path_exists(path));
+    places::write_protected_names(WriteProtection::Always)
+        .map(|name| root.join(name))
+        .chain(present)
 }
 
 /// A folder that is still to be looked at.
@@ -113,10 +115,10 @@ struct DoubtfulFile {
 
 impl DoubtfulFile {
     /// Looks again where the file has changed since.
-    fn update(&mut self, folder: &Path) {
+    fn recheck_file(&mut self, folder: &Path) {
         let path = folder.join(&self.name);
         let Some(facts) = secret_files::facts_of_file(&path) else { return };
-        let stamp = Some(FileStamp::of(&facts));
+        let stamp = Some(FileStamp::from_metadata(&facts));
         if stamp != self.stamp {
             self.is_secret = secret_files::holds_secret(&path, &facts, self.suspicion);
             self.stamp = stamp;
@@ -133,7 +135,7 @@ struct FolderStamp {
 }
 
 impl FolderStamp {
-    fn of(folder: &Path) -> Option<Self> {
+    fn from_folder(folder: &Path) -> Option<Self> {
         let facts = fs::symlink_metadata(folder).ok()?;
         Some(Self {
             place: (facts.dev(), facts.ino()),
@@ -155,8 +157,8 @@ impl FolderStamp {
 }
 
 impl FolderNote {
-    fn read(folder: &Path, below: &Path, rules: Option<&dyn RuledPaths>) -> Self {
-        let stamp = FolderStamp::of(folder).filter(FolderStamp::is_settled);
+    fn read_folder(folder: &Path, below: &Path, rules: Option<&dyn RuledPaths>) -> Self {
+        let stamp = FolderStamp::from_folder(folder).filter(FolderStamp::is_settled);
         let entries: Vec<_> = fs::read_dir(folder).into_iter().flatten().flatten().collect();
         let has = |name: &str| entries.iter().any(|entry| entry.file_name() == name);
         let repository = if has(GIT_FOLDER) {
@@ -176,13 +178,13 @@ impl FolderNote {
         for entry in entries {
             match rules.is_some_and(|rules| rules.limits_reading(&entry.path())) {
                 true => note.secrets.push(entry.file_name()),
-                false => note.add(&entry, below, is_dependency),
+                false => note.add_entry(&entry, below, is_dependency),
             }
         }
         note
     }
 
-    fn add(&mut self, entry: &DirEntry, below: &Path, is_dependency: bool) {
+    fn add_entry(&mut self, entry: &DirEntry, below: &Path, is_dependency: bool) {
         let name = entry.file_name();
         // Only its names below the workspace tell: what the workspace itself is in is no reason.
         let path = below.join(&name);
@@ -198,7 +200,7 @@ impl FolderNote {
             return list.push(name);
         }
         self.files.push(entry.ino());
-        match secret_files::suspect(&path, is_dependency) {
+        match secret_files::assess_path(&path, is_dependency) {
             Suspicion::Secret => self.secrets.push(name),
             suspicion @ (Suspicion::IfKey | Suspicion::IfSecretValues) => {
                 let (stamp, is_secret) = (None, false);
@@ -208,14 +210,14 @@ impl FolderNote {
         }
     }
 
-    fn holds(&self, folder: &Path) -> bool {
-        self.stamp.is_some() && FolderStamp::of(folder) == self.stamp
+    fn is_current(&self, folder: &Path) -> bool {
+        self.stamp.is_some() && FolderStamp::from_folder(folder) == self.stamp
     }
 
     /// The secret files and folders in it, by what their contents are now.
-    fn secrets(&mut self, folder: &Path) -> Vec<PathBuf> {
+    fn secret_paths(&mut self, folder: &Path) -> Vec<PathBuf> {
         for file in &mut self.doubtful {
-            file.update(folder);
+            file.recheck_file(folder);
         }
         let by_content = self.doubtful.iter().filter(|file| file.is_secret).map(|file| &file.name);
         self.secrets.iter().chain(by_content).map(|name| folder.join(name)).collect()
@@ -224,12 +226,12 @@ impl FolderNote {
 
 impl Survey {
     /// Looks over the folders of the workspace, now.
-    pub(super) fn of(roots: &[PathBuf], memory: &mut SurveyMemory) -> Self {
-        Self::within(SurveyLimits::WORKSPACE, roots, memory)
+    pub(super) fn from_roots(roots: &[PathBuf], memory: &mut SurveyMemory) -> Self {
+        Self::with_limits(SurveyLimits::WORKSPACE, roots, memory)
     }
 
     /// The same within other limits.
-    pub(super) fn within(
+    pub(super) fn with_limits(
         limits: SurveyLimits,
         roots: &[PathBuf],
         memory: &mut SurveyMemory,
@@ -241,21 +243,22 @@ impl Survey {
         let mut seen = HashMap::new();
         while let Some(PendingFolder { folder, below }) = waiting.pop_front() {
             if seen.len() >= limits.folders || Instant::now() > until {
-                survey.seal(folder, &below);
+                survey.seal_folder(folder, &below);
                 continue;
             }
             if below.as_os_str().is_empty() && is_secret_file(&folder) {
                 survey.secrets.push(folder);
                 continue;
             }
-            let known = memory.notes.remove(&folder).filter(|note| note.holds(&folder));
-            let mut note =
-                known.unwrap_or_else(|| FolderNote::read(&folder, &below, memory.rules.as_deref()));
+            let known = memory.notes.remove(&folder).filter(|note| note.is_current(&folder));
+            let mut note = known.unwrap_or_else(|| {
+                FolderNote::read_folder(&folder, &below, memory.rules.as_deref())
+            });
             let is_root = below.as_os_str().is_empty();
             if let Some(repository) = note.repository.as_ref().filter(|_| !is_root) {
                 survey.keep_repository(repository, &folder);
             }
-            let secrets = note.secrets(&folder);
+            let secrets = note.secret_paths(&folder);
             if secrets.len() > MAX_SECRETS_OF_FOLDER && !is_root {
                 survey.secrets.push(folder.clone());
             } else {
@@ -273,7 +276,7 @@ impl Survey {
     }
 
     /// Seals what was not looked at: the folder of the root that it is in, so that a list stays short.
-    fn seal(&mut self, folder: PathBuf, below: &Path) {
+    fn seal_folder(&mut self, folder: PathBuf, below: &Path) {
         let deeper = below.components().count().saturating_sub(1);
         let top = folder.ancestors().nth(deeper).map(Path::to_path_buf).unwrap_or(folder);
         if !self.secrets.contains(&top) {
@@ -316,13 +319,13 @@ impl Survey {
             return;
         }
         let prefix = Path::new(GIT_FOLDER);
-        let parts = places::held(WriteProtection::Always)
+        let parts = places::write_protected_names(WriteProtection::Always)
             .filter_map(|name| Path::new(name).strip_prefix(prefix).ok());
-        self.held.extend(parts.map(|part| repository.join(part)).filter(|path| exists(path)));
+        self.held.extend(parts.map(|part| repository.join(part)).filter(|path| path_exists(path)));
     }
 }
 
-fn exists(path: &Path) -> bool {
+fn path_exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
 }
 
@@ -342,7 +345,7 @@ mod tests {
 
     fn survey(folder: &tempfile::TempDir) -> Survey {
         let mut memory = SurveyMemory::default();
-        Survey::of(&[folder.path().to_owned()], &mut memory)
+        Survey::from_roots(&[folder.path().to_owned()], &mut memory)
     }
 
     #[test]
@@ -368,7 +371,7 @@ mod tests {
         for (number, change) in changes.iter().enumerate() {
             change();
             for _ in 0..2 {
-                let found = Survey::of(&roots, &mut memory);
+                let found = Survey::from_roots(&roots, &mut memory);
                 assert_eq!(found, survey(&folder), "{number}");
                 std::thread::sleep(FINE_STEP * 2);
             }
@@ -460,7 +463,7 @@ mod tests {
         let roots = [folder.path().to_owned()];
         let mut look = || {
             std::thread::sleep(FINE_STEP * 2);
-            below(&folder, Survey::of(&roots, &mut memory).secrets)
+            below(&folder, Survey::from_roots(&roots, &mut memory).secrets)
         };
         assert_eq!(look(), [".env"]);
         fs::write(at("notes.txt"), ["-----BEGIN ", "PRIVATE KEY-----\nMIIEvQIBADANBg\n"].concat())
@@ -487,9 +490,9 @@ mod tests {
         let folder = workspace(&["a/b/c/notes", "d/.env", "d/e/f", "plain"]);
         let roots = [folder.path().to_owned()];
         let limits = SurveyLimits { folders: 3, ..SurveyLimits::MACHINE };
-        let found = Survey::within(limits, &roots, &mut SurveyMemory::default());
+        let found = Survey::with_limits(limits, &roots, &mut SurveyMemory::default());
         assert_eq!(below(&folder, found.secrets), ["a", "d", "d/.env"]);
         let secret = [folder.path().join("d/.env")];
-        assert_eq!(Survey::of(&secret, &mut SurveyMemory::default()).secrets, secret);
+        assert_eq!(Survey::from_roots(&secret, &mut SurveyMemory::default()).secrets, secret);
     }
 }

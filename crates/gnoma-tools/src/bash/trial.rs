@@ -21,7 +21,7 @@ use gnoma_sandbox::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    FollowEnd, Transcript, add_line, chosen, ended, follow,
+    FollowEnd, Transcript, add_line, chosen, command_outcome, follow_process,
     process::{Process, ShellEnd},
     shared::ShellTools,
     timed_out,
@@ -63,27 +63,29 @@ impl ShellTools {
         cx: ToolCx,
     ) -> ToolOutcome {
         let Some(trials) = self.shell.trials() else {
-            return ToolOutcome::failed(
+            return ToolOutcome::failure_text(
                 "the command was not run: it needs a trial run, which is not possible",
             );
         };
-        let tried = match self.tried(&trials, &command, limit, &call, &cx).await {
+        let tried = match self.run_trial(&trials, &command, limit, &call, &cx).await {
             Ok(tried) => tried,
             Err(Untried::Over(outcome)) => return outcome,
         };
         let Tried { layer, ending, mut text, tried, missed_server, sealed } = tried;
         let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
         let read = spawn_blocking(move || {
-            let read = ReadChanges::of(&layer, &reader, trial, &roots);
+            let read = ReadChanges::from_layer(&layer, &reader, trial, &roots);
             (layer, read)
         });
         let (layer, ReadChanges { changes, updates, built }) = match read.await {
             Ok((layer, Ok(read))) => (layer, read),
             Ok((_, Err(why))) => {
-                return ToolOutcome::failed(format!("its changes were discarded: {why}"));
+                return ToolOutcome::failure_text(format!("its changes were discarded: {why}"));
             }
             Err(_) => {
-                return ToolOutcome::failed("its changes could not be read, and were discarded");
+                return ToolOutcome::failure_text(
+                    "its changes could not be read, and were discarded",
+                );
             }
         };
         let secrets = trial_limits::secrets_met(tried, &changes, &sealed, &cx.roots);
@@ -96,20 +98,20 @@ impl ShellTools {
                 .then(|| trial_unseen::possibly_met(&command, &cx.cwd, made, &sealed, &cx.roots));
             unseen.filter(|files| !files.is_empty()).map(TrialLimit::UnseenSecrets)
         });
-        let met = known_difference(&text, ending.code());
+        let met = known_difference(&text, ending.exit_code());
         add_line(&mut text, &trial_limits::note_of_secrets(&secrets, &cx.roots));
         add_line(&mut text, trial_limits::note_of_servers(missed_server));
-        let fate = trial_facts::fate(trial, &changes, met, &cx.roots, &trials.local);
+        let fate = trial_facts::decide_fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
         let settling = Settling { trials, layer, changes, updates, command, output, trial, sealed };
         match limit_met {
             Some(met) => settling.settle_limit(met, fate, self, (limit, call, cx)).await,
-            None => settling.settle(fate, self, (limit, call, cx)).await,
+            None => settling.apply_fate(fate, self, (limit, call, cx)).await,
         }
     }
 
     /// Runs a command in its layers until it ends, with all that it has started.
-    async fn tried(
+    async fn run_trial(
         &self,
         trials: &Arc<Trials>,
         command: &str,
@@ -117,37 +119,38 @@ impl ShellTools {
         call: &CallId,
         cx: &ToolCx,
     ) -> Result<Tried, Untried> {
-        let over = |why: String| Untried::Over(ToolOutcome::failed(why));
+        let over = |why: String| Untried::Over(ToolOutcome::failure_text(why));
         let Some(policy) = self.shell.trial_policy(cx) else {
             return Err(over(
                 "the command was not run: it needs a trial run, which is not possible".into(),
             ));
         };
         let (begins, beside) = (Arc::clone(trials), policy.beside.clone());
-        let begun = spawn_blocking(move || begun(&begins, &beside)).await;
+        let begun = spawn_blocking(move || begin_layers(&begins, &beside)).await;
         let (layer, overlays) =
             begun.map_err(|_| over("the trial could not begin".to_owned()))?.map_err(|why| {
                 over(format!("the command was not run, because it cannot run on trial: {why}"))
             })?;
-        let sealed = policy.sealed();
+        let sealed = policy.sealed_files();
         let layers = overlays.iter().map(|overlay| overlay.upper.clone());
-        let room = self.shell.room(cx).with_layers(layers).exceeded();
+        let room = self.shell.session_room(cx).with_layers(layers).wait_until_full();
         let mut process = self.shell.start_on_trial(command, cx, policy, overlays).map_err(over)?;
-        let mut transcript = Transcript::of(call.clone(), cx);
+        let mut transcript = Transcript::for_call(call.clone(), cx);
         let halt = tokio::select! {
-            halt = follow(&mut process, &mut transcript, cx, limit) => halt,
+            halt = follow_process(&mut process, &mut transcript, cx, limit) => halt,
             why = room => FollowEnd::NoRoom(why),
         };
         let ending = match halt {
             FollowEnd::Ended(ending) => ending,
             halt => {
-                let outcome = stopped(&mut process, &mut transcript, halt, command, limit).await;
-                trials.end(layer, LayerFate::Discarded);
+                let outcome =
+                    discard_stopped(&mut process, &mut transcript, halt, command, limit).await;
+                trials.return_layer(layer, LayerFate::Discarded);
                 return Err(Untried::Over(outcome));
             }
         };
-        process.drain(|text| transcript.push(text)).await;
-        let text = transcript.take();
+        process.drain_output(|text| transcript.push(text)).await;
+        let text = transcript.take_text();
         let tried = process.tried_files(&text);
         let missed_server = process.has_missed_server();
         Ok(Tried { layer, ending, text, tried, missed_server, sealed })
@@ -165,7 +168,7 @@ struct ReadChanges {
 }
 
 impl ReadChanges {
-    fn of(
+    fn from_layer(
         layer: &Layer,
         trials: &Trials,
         trial: Trial,
@@ -187,21 +190,21 @@ impl ReadChanges {
             is_rebuilt
         })?;
         trial_facts::without_stat_cache(&mut changes, roots);
-        let (updates, changes) = chosen::below(changes, &updated.into_inner());
+        let (updates, changes) = chosen::split_below(changes, &updated.into_inner());
         Ok(Self { changes, updates, built: rebuilt.into_inner() })
     }
 }
 
 /// The layers for a command that begins now.
-fn begun(trials: &Trials, beside: &[PathBuf]) -> Result<(Layer, Vec<Overlay>), String> {
-    let layer = trials.begin()?;
+fn begin_layers(trials: &Trials, beside: &[PathBuf]) -> Result<(Layer, Vec<Overlay>), String> {
+    let layer = trials.begin_layer()?;
     let mut overlays = layer.overlays();
     overlays.extend(trials.overlays_beside(beside));
     Ok((layer, overlays))
 }
 
 /// Returns the outcome of a call whose command was stopped. None of its changes are saved.
-async fn stopped(
+async fn discard_stopped(
     process: &mut Process,
     transcript: &mut Transcript,
     halt: FollowEnd,
@@ -209,14 +212,14 @@ async fn stopped(
     limit: Duration,
 ) -> ToolOutcome {
     process.terminate(|text| transcript.push(text)).await;
-    let mut text = Capture::cut(transcript.take());
+    let mut text = Capture::truncate_text(transcript.take_text());
     add_line(&mut text, "[ran on trial; what it changed was discarded]");
     match halt {
         FollowEnd::TimedOut => timed_out(command.to_owned(), limit, &text),
         FollowEnd::NoRoom(why) => {
             let mut why = why.describe();
             add_line(&mut why, &text);
-            ToolOutcome::failed(why)
+            ToolOutcome::failure_text(why)
         }
         FollowEnd::Cancelled | FollowEnd::Ended(_) => ToolOutcome::Interrupted(text),
     }
@@ -255,10 +258,10 @@ impl Settling {
         let text = met.question(&self.command, &cx.roots);
         let leaves_sandbox = matches!(met, TrialLimit::Sandbox(_));
         let question = Question { leaves_sandbox, ..self.question_with_changes(text, &cx) };
-        match cx.ask(&call, question).await {
+        match cx.ask_user(&call, question).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 let Self { trials, layer, command, .. } = self;
-                trials.end(layer, LayerFate::Discarded);
+                trials.return_layer(layer, LayerFate::Discarded);
                 cx.grant.trial = None;
                 cx.grant.outside |= leaves_sandbox;
                 tools.in_place(command, limit, call, cx).await
@@ -266,50 +269,53 @@ impl Settling {
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason }
                 if !leaves_sandbox =>
             {
-                self.discarded(&reason, &cx)
+                self.discard_changes(&reason, &cx)
             }
-            PermissionAnswer::Part { .. } if !leaves_sandbox => self.discarded("", &cx),
+            PermissionAnswer::Part { .. } if !leaves_sandbox => self.discard_changes("", &cx),
             PermissionAnswer::Deny { .. }
             | PermissionAnswer::Text { .. }
-            | PermissionAnswer::Part { .. } => self.settle(fate, tools, (limit, call, cx)).await,
+            | PermissionAnswer::Part { .. } => {
+                self.apply_fate(fate, tools, (limit, call, cx)).await
+            }
         }
     }
 
-    async fn settle(
+    async fn apply_fate(
         self,
         fate: Fate,
         tools: &ShellTools,
         (limit, call, cx): (Duration, CallId, ToolCx),
     ) -> ToolOutcome {
         match fate {
-            Fate::Nothing => match self.updated().await {
-                Ok(updated) => updated.over(LayerFate::Built, None, &cx),
-                Err(why) => ToolOutcome::failed(why),
+            Fate::Nothing => match self.update_build_output().await {
+                Ok(updated) => updated.finish_trial(LayerFate::Built, None, &cx),
+                Err(why) => ToolOutcome::failure_text(why),
             },
             Fate::Dropped => {
                 let what =
                     "not saved: later commands see them, the file tools and the workspace do not";
                 // The layer holds what earlier commands changed as well.
                 let new = self.trials.take_new(&self.layer, &self.changes);
-                let note = (!new.is_empty()).then(|| trial_facts::sentence(what, &new, &cx.roots));
-                self.over(LayerFate::Lasts, note, &cx)
+                let note =
+                    (!new.is_empty()).then(|| trial_facts::describe_changes(what, &new, &cx.roots));
+                self.finish_trial(LayerFate::Lasts, note, &cx)
             }
-            Fate::Kept => self.keep(&cx, None).await,
-            Fate::Asked => self.ask(&call, &cx).await,
+            Fate::Kept => self.keep_changes(&cx, None).await,
+            Fate::Asked => self.ask_about_changes(&call, &cx).await,
             Fate::InPlace(why) => {
                 let command = trial_facts::one_line(&self.command);
                 let text = format!("`{command}` has to run in the workspace itself: {why}");
                 let question = self.question_with_changes(text, &cx);
-                match cx.ask(&call, question).await {
+                match cx.ask_user(&call, question).await {
                     PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
-                        self.discarded(&reason, &cx)
+                        self.discard_changes(&reason, &cx)
                     }
-                    PermissionAnswer::Part { .. } => self.discarded("", &cx),
+                    PermissionAnswer::Part { .. } => self.discard_changes("", &cx),
                     PermissionAnswer::Allow
                     | PermissionAnswer::Always
                     | PermissionAnswer::Rule { .. } => {
                         let Self { trials, layer, command, .. } = self;
-                        trials.end(layer, LayerFate::Discarded);
+                        trials.return_layer(layer, LayerFate::Discarded);
                         tools.in_place(command, limit, call, cx).await
                     }
                 }
@@ -324,16 +330,16 @@ impl Settling {
         }
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let ChangeQuestion { deeds, preview, notable, .. } =
-            self.facts(cx, &is_ignored).question(&self.command);
+            self.change_facts(cx, &is_ignored).build_question(&self.command);
         text.push_str(&format!(" On trial it {deeds}"));
         Question { text, preview: Some(preview), notable, ..Question::default() }
     }
 
-    async fn ask(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
+    async fn ask_about_changes(self, call: &CallId, cx: &ToolCx) -> ToolOutcome {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
-        let asked = self.facts(cx, &is_ignored).question(&self.command);
+        let asked = self.change_facts(cx, &is_ignored).build_question(&self.command);
         let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order, .. } = asked;
-        let parts = chosen::names(&order, &self.changes, &cx.roots);
+        let parts = chosen::nameable_changes(&order, &self.changes, &cx.roots);
         let question = Question {
             text,
             preview: Some(preview),
@@ -342,26 +348,26 @@ impl Settling {
             notable,
             ..Question::default()
         };
-        match cx.ask(call, question).await {
+        match cx.ask_user(call, question).await {
             PermissionAnswer::Deny { reason } | PermissionAnswer::Text { text: reason } => {
-                self.discarded(&reason, cx)
+                self.discard_changes(&reason, cx)
             }
             PermissionAnswer::Part { names } => {
-                let wanted = chosen::part(&self.changes, &names, &cx.roots);
+                let wanted = chosen::select_paths(&self.changes, &names, &cx.roots);
                 if wanted.is_empty() {
                     let why = "none of the named files is among them";
-                    return self.discarded(why, cx);
+                    return self.discard_changes(why, cx);
                 }
-                self.keep(cx, Some(wanted)).await
+                self.keep_changes(cx, Some(wanted)).await
             }
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 let wanted = (!unnamed.is_empty()).then(|| self.all_but(&unnamed));
-                self.keep(cx, wanted).await
+                self.keep_changes(cx, wanted).await
             }
         }
     }
 
-    fn facts<'a>(
+    fn change_facts<'a>(
         &'a self,
         cx: &'a ToolCx,
         is_ignored: &'a dyn Fn(&Path) -> bool,
@@ -378,30 +384,30 @@ impl Settling {
     }
 
     /// Discards all of it, also build output that would be updated: it was made of what is discarded.
-    fn discarded(self, reason: &str, cx: &ToolCx) -> ToolOutcome {
+    fn discard_changes(self, reason: &str, cx: &ToolCx) -> ToolOutcome {
         let why = if reason.is_empty() { String::new() } else { format!(": {reason}") };
         let what = format!("discarded{why}; later commands do not see them");
         let note = if self.changes.is_empty() {
             format!("[ran on trial, and was not run again in the workspace{why}]")
         } else {
-            trial_facts::sentence(&what, &self.changes, &cx.roots)
+            trial_facts::describe_changes(&what, &self.changes, &cx.roots)
         };
         // Whatever the command said of it, what it did is not there.
-        failed(self.over(LayerFate::Discarded, Some(note), cx))
+        mark_failed(self.finish_trial(LayerFate::Discarded, Some(note), cx))
     }
 
     /// Updates the folders of build output that are to be in any case.
-    async fn updated(self) -> Result<Self, &'static str> {
+    async fn update_build_output(self) -> Result<Self, &'static str> {
         if self.updates.is_empty() {
             return Ok(self);
         }
         let Self { trials, mut layer, changes, updates, command, mut output, trial, sealed } = self;
-        let all = chosen::joined(changes.clone(), updates);
+        let all = chosen::merge_changes(changes.clone(), updates);
         let left: BTreeSet<_> = gnoma_core::sort::to_set(
             changes.list.iter().map(LayerChange::path).map(Path::to_path_buf),
         );
         let kept = spawn_blocking(move || {
-            let kept = layer.keep(&all, &|change| !left.contains(change.path()));
+            let kept = layer.apply_changes(&all, &|change| !left.contains(change.path()));
             (layer, kept.map_err(|error| error.to_string()))
         });
         let (layer, kept) = kept.await.map_err(|_| "what it built could not be saved")?;
@@ -413,9 +419,9 @@ impl Settling {
     }
 
     /// Keeps what is wanted; `None` means all.
-    async fn keep(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
+    async fn keep_changes(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
         let Self { trials, mut layer, changes, updates, command, output, trial, sealed } = self;
-        let (changes, rest) = chosen::split(changes, wanted.as_ref());
+        let (changes, rest) = chosen::split_changes(changes, wanted.as_ref());
         let diff = ChangeFacts {
             layer: &layer,
             changes: &changes,
@@ -432,54 +438,60 @@ impl Settling {
                 // It was made of what is discarded as well.
                 left.extend(updates.list.iter().map(|it| it.path().to_owned()));
             }
-            let all = chosen::joined(chosen::joined(changes.clone(), rest.clone()), updates);
+            let all = chosen::merge_changes(
+                chosen::merge_changes(changes.clone(), rest.clone()),
+                updates,
+            );
             let is_wanted = |change: &LayerChange| !left.contains(change.path());
-            let kept = layer.keep(&all, &is_wanted).map_err(|error| error.to_string());
+            let kept = layer.apply_changes(&all, &is_wanted).map_err(|error| error.to_string());
             (layer, changes, rest, kept)
         });
         let Ok((layer, changes, rest, kept)) = kept.await else {
-            return ToolOutcome::failed("its changes could not be saved");
+            return ToolOutcome::failure_text("its changes could not be saved");
         };
         let what = match &kept {
             Ok(()) => "kept".to_owned(),
             Err(why) => format!("discarded, because they could not be saved: {why}"),
         };
-        let mut note = trial_facts::sentence(&what, &changes, &cx.roots);
+        let mut note = trial_facts::describe_changes(&what, &changes, &cx.roots);
         if kept.is_ok() && !rest.is_empty() {
             let what = "discarded; later commands do not see them";
-            add_line(&mut note, &trial_facts::sentence(what, &rest, &cx.roots));
+            add_line(&mut note, &trial_facts::describe_changes(what, &rest, &cx.roots));
         }
         let is_kept = kept.is_ok();
         let fate = if is_kept && rest.is_empty() { LayerFate::Built } else { LayerFate::Discarded };
         let updates = Changes::default();
         let settled = Self { trials, layer, changes, updates, command, output, trial, sealed };
-        match settled.over(fate, Some(note), cx) {
+        match settled.finish_trial(fate, Some(note), cx) {
             ToolOutcome::Done(output) if is_kept => {
                 ToolOutcome::Done(ToolOutput { diff: Some(diff), ..output })
             }
             ToolOutcome::Failed(output) if is_kept => {
                 ToolOutcome::Failed(ToolOutput { diff: Some(diff), ..output })
             }
-            outcome => failed(outcome),
+            outcome => mark_failed(outcome),
         }
     }
 
     /// The result, when nothing is open any more.
-    fn over(self, fate: LayerFate, note: Option<String>, cx: &ToolCx) -> ToolOutcome {
+    fn finish_trial(self, fate: LayerFate, note: Option<String>, cx: &ToolCx) -> ToolOutcome {
         let Self { trials, layer, command, output, trial, .. } = self;
         let Output { ending, mut text, built } = output;
         let lasts = trial == Trial::Discard;
-        let stayed = trials.end(layer, if lasts { LayerFate::Lasts } else { fate });
+        let stayed = trials.return_layer(layer, if lasts { LayerFate::Lasts } else { fate });
         let there: Vec<_> =
             built.into_iter().filter(|path| lasts || stayed.contains(path)).collect();
-        add_line(&mut text, &trial_facts::built(&trials.untold(there), &cx.roots));
+        add_line(
+            &mut text,
+            &trial_facts::describe_built(&trials.filter_unreported(there), &cx.roots),
+        );
         add_line(&mut text, &note.unwrap_or_default());
-        without_offer(ended(command, ending, text, Some("")))
+        without_offer(command_outcome(command, ending, text, Some("")))
     }
 }
 
 /// The outcome of a command whose changes were not kept.
-fn failed(outcome: ToolOutcome) -> ToolOutcome {
+fn mark_failed(outcome: ToolOutcome) -> ToolOutcome {
     match outcome {
         ToolOutcome::Done(output) => ToolOutcome::Failed(output),
         other @ (ToolOutcome::Failed(_) | ToolOutcome::Denied(_) | ToolOutcome::Interrupted(_)) => {

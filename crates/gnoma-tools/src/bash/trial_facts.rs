@@ -48,7 +48,7 @@ pub(super) fn without_stat_cache(changes: &mut Changes, roots: &[PathBuf]) {
 }
 
 /// Decides about the changes by the rules of the mode.
-pub(super) fn fate(
+pub(super) fn decide_fate(
     trial: Trial,
     changes: &Changes,
     told: Option<Difference>,
@@ -58,16 +58,19 @@ pub(super) fn fate(
     let difference = told.or_else(|| changes.differences.first().cloned());
     let why = difference.map(|difference| difference.to_string()).or_else(|| {
         let git = changes.list.iter().find(|change| is_git(change.path()));
-        let git = git.map(|change| format!("it changes `{}`", shown(change.path(), roots)));
+        let git =
+            git.map(|change| format!("it changes `{}`", path_below_roots(change.path(), roots)));
         let theirs = changes.conflicts.first();
         let theirs = || {
             theirs.map(|path| {
-                format!("another program changed `{}` while it ran", shown(path, roots))
+                format!("another program changed `{}` while it ran", path_below_roots(path, roots))
             })
         };
         let open = || {
             let open = databases::in_use(changes).filter(|_| trial != Trial::Discard);
-            open.map(|path| format!("another program has `{}` open", shown(&path, roots)))
+            open.map(|path| {
+                format!("another program has `{}` open", path_below_roots(&path, roots))
+            })
         };
         git.or_else(theirs).or_else(open)
     });
@@ -121,13 +124,13 @@ fn is_special(path: &Path, roots: &[PathBuf], local: &LocalPlaces) -> bool {
     let is_filled =
         |part: Component<'_>| places::REBUILT_FOLDERS.iter().any(|name| part.as_os_str() == *name);
     is_git(path)
-        || local.guarded(path).is_some()
-        || places::secret(path).is_some()
+        || local.guard_reason(path).is_some()
+        || places::find_secret(path).is_some()
         || below.components().any(is_filled)
 }
 
 /// The path as a person knows it: below its root, in one line.
-pub(super) fn shown(path: &Path, roots: &[PathBuf]) -> String {
+pub(super) fn path_below_roots(path: &Path, roots: &[PathBuf]) -> String {
     let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
     escape_path(below.unwrap_or(path))
 }
@@ -138,8 +141,8 @@ pub(super) fn one_line(command: &str) -> String {
 }
 
 /// Tells the model about build output that stays in the layer; empty if there is nothing new.
-pub(super) fn built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
-    let mut names: Vec<_> = paths.iter().map(|path| shown(path, roots)).collect();
+pub(super) fn describe_built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
+    let mut names: Vec<_> = paths.iter().map(|path| path_below_roots(path, roots)).collect();
     let more = names.len().saturating_sub(MAX_NAMES);
     names.truncate(MAX_NAMES);
     if more > 0 {
@@ -155,11 +158,11 @@ pub(super) fn built(paths: &[PathBuf], roots: &[PathBuf]) -> String {
 }
 
 /// Describes changes to the model in one sentence.
-pub(super) fn sentence(what: &str, changes: &Changes, roots: &[PathBuf]) -> String {
+pub(super) fn describe_changes(what: &str, changes: &Changes, roots: &[PathBuf]) -> String {
     let files = changes.list.iter().filter(|change| change.node() != NodeKind::Folder);
-    let mut names: Vec<_> = files.map(|change| shown(change.path(), roots)).collect();
+    let mut names: Vec<_> = files.map(|change| path_below_roots(change.path(), roots)).collect();
     if names.is_empty() {
-        names = changes.list.iter().map(|change| shown(change.path(), roots)).collect();
+        names = changes.list.iter().map(|change| path_below_roots(change.path(), roots)).collect();
     }
     let count = names.len();
     names.truncate(MAX_NAMES);

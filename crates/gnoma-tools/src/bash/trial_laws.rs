@@ -17,7 +17,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::{
     chosen,
-    trial_facts::{Fate, fate},
+    trial_facts::{Fate, decide_fate},
     trial_question::{ChangeFacts, ChangeQuestion},
 };
 
@@ -41,12 +41,12 @@ struct TriedTree {
 }
 
 impl TriedTree {
-    fn of(tree: &[(String, LeftEntry)]) -> Self {
+    fn from_tree(tree: &[(String, LeftEntry)]) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let at = folder.path().canonicalize().unwrap();
         let root = at.join("home");
         fs::create_dir(&root).unwrap();
-        let layer = Site::in_folder(at.join("layers")).layer(vec![root.clone()]).unwrap();
+        let layer = Site::in_folder(at.join("layers")).create_layer(vec![root.clone()]).unwrap();
         let upper = layer.overlays()[0].upper.clone();
         for (name, left) in tree {
             let path = upper.join(name);
@@ -74,7 +74,7 @@ impl TriedTree {
         Self { _folder: folder, root, layer, changes, local }
     }
 
-    fn asked(&self) -> ChangeQuestion {
+    fn change_question(&self) -> ChangeQuestion {
         let facts = ChangeFacts {
             layer: &self.layer,
             changes: &self.changes,
@@ -83,19 +83,25 @@ impl TriedTree {
             is_ignored: &|_| false,
             secrets: &[],
         };
-        facts.question("sh make.sh")
+        facts.build_question("sh make.sh")
     }
 
-    fn name(&self, path: &Path) -> String {
+    fn display_name(&self, path: &Path) -> String {
         escape_path(path.strip_prefix(&self.root).unwrap())
     }
 
-    fn fate(&self) -> Fate {
-        fate(Trial::KeepEdits, &self.changes, None, std::slice::from_ref(&self.root), &self.local)
+    fn decide_fate(&self) -> Fate {
+        decide_fate(
+            Trial::KeepEdits,
+            &self.changes,
+            None,
+            std::slice::from_ref(&self.root),
+            &self.local,
+        )
     }
 }
 
-fn filled<W>(groups: &'static [Group<W>]) -> Vec<String> {
+fn fill_patterns<W>(groups: &'static [Group<W>]) -> Vec<String> {
     let places = groups.iter().flat_map(Group::names).filter(|place| !place.starts_with('/'));
     // What is in git's own folder is asked about before.
     let places = places.filter(|place| !place.starts_with(".git/") && !place.starts_with("*.git/"));
@@ -106,7 +112,7 @@ fn filled<W>(groups: &'static [Group<W>]) -> Vec<String> {
     places.map(place).collect()
 }
 
-fn tree() -> impl Strategy<Value = Vec<(String, LeftEntry)>> {
+fn tree_strategy() -> impl Strategy<Value = Vec<(String, LeftEntry)>> {
     let left = select(vec![
         LeftEntry::File,
         LeftEntry::File,
@@ -114,7 +120,7 @@ fn tree() -> impl Strategy<Value = Vec<(String, LeftEntry)>> {
         LeftEntry::LinkInside,
         LeftEntry::LinkOutside,
     ]);
-    let guarded = select(filled(GUARDED));
+    let guarded = select(fill_patterns(GUARDED));
     let odd = "[!a]{1,3}[ \\n\\x1b\u{202e}\\\\x]{0,3}";
     let name = prop_oneof![
         3 => guarded.clone(),
@@ -132,19 +138,19 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn each_guarded_file_is_named_first_and_none_is_kept_unasked(tree in tree()) {
-        let tried = TriedTree::of(&tree);
-        let asked = tried.asked();
+    fn each_guarded_file_is_named_first_and_none_is_kept_unasked(tree in tree_strategy()) {
+        let tried = TriedTree::from_tree(&tree);
+        let asked = tried.change_question();
         let guarded: Vec<_> = tried
             .changes
             .list
             .iter()
             .map(LayerChange::path)
-            .filter(|path| tried.local.guarded(path).is_some() && !path.is_dir())
+            .filter(|path| tried.local.guard_reason(path).is_some() && !path.is_dir())
             .filter(|path| !tried.layer_folder(path))
             .collect();
         for path in &guarded {
-            let name = tried.name(path);
+            let name = tried.display_name(path);
             prop_assert!(asked.notable.iter().any(|it| it.name == name), "{name} in {:?}", asked.notable);
             let is_plain = |text: &str| !text.contains(['\n', '\u{1b}', '\u{202e}']);
             prop_assert!(asked.notable.iter().all(|it| is_plain(&it.name)), "{:?}", asked.notable);
@@ -152,8 +158,8 @@ proptest! {
         prop_assert!(!asked.text.contains(['\n', '\u{1b}', '\u{202e}']), "{}", asked.text);
         prop_assert!(asked.unnamed.is_empty());
         if !guarded.is_empty() {
-            prop_assert_ne!(tried.fate(), Fate::Kept);
-            let parts = chosen::names(&asked.order, &tried.changes, std::slice::from_ref(&tried.root));
+            prop_assert_ne!(tried.decide_fate(), Fate::Kept);
+            let parts = chosen::nameable_changes(&asked.order, &tried.changes, std::slice::from_ref(&tried.root));
             let first: Vec<_> = asked.notable.iter().map(|it| it.name.clone()).collect();
             prop_assert_eq!(&parts[..first.len()], &first[..]);
         }
@@ -179,8 +185,8 @@ fn kinds_targets_and_modes_of_changes_are_told() {
         ("in", LeftEntry::LinkInside),
         ("run.sh", LeftEntry::Program),
     ];
-    let tried = TriedTree::of(&tree.map(|(name, left)| (name.to_owned(), left)));
-    let asked = tried.asked();
+    let tried = TriedTree::from_tree(&tree.map(|(name, left)| (name.to_owned(), left)));
+    let asked = tried.change_question();
     let told: Vec<_> = asked.notable.iter().map(|it| format!("{}: {}", it.name, it.what)).collect();
     assert_eq!(
         told,
@@ -210,8 +216,8 @@ fn links_that_lead_to_secrets_of_the_workspace_are_named() {
         ("in", LeftEntry::LinkInside),
         ("other/in", LeftEntry::LinkInside),
     ];
-    let tried = TriedTree::of(&tree.map(|(name, left)| (name.to_owned(), left)));
-    let asked = tried.asked();
+    let tried = TriedTree::from_tree(&tree.map(|(name, left)| (name.to_owned(), left)));
+    let asked = tried.change_question();
     let named: Vec<_> = asked.notable.iter().map(|it| it.name.as_str()).collect();
     assert_eq!(named, ["a/b/f", "in", "plain"], "a link by way of another as well");
     let is_told = |it: &NotableChange| it.what.ends_with("which leads to a secret");
@@ -223,7 +229,7 @@ fn links_that_lead_to_secrets_of_the_workspace_are_named() {
 fn a_yes_to_all_keeps_nothing_that_was_too_much_to_name() {
     let tree: Vec<_> =
         (0..260).map(|number| (format!(".vscode/{number}"), LeftEntry::File)).collect();
-    let asked = TriedTree::of(&tree).asked();
+    let asked = TriedTree::from_tree(&tree).change_question();
     assert_eq!((asked.notable.len(), asked.unnamed.len()), (200, 60));
     assert!(asked.text.contains("60 more that always need approval"), "{}", asked.text);
 }
@@ -240,9 +246,9 @@ fn programs_and_scripts_of_the_home_are_not_kept_unasked() {
         "CLAUDE.md",
         "sub/AGENTS.md",
     ] {
-        let tried = TriedTree::of(&[(name.to_owned(), LeftEntry::File)]);
-        assert_eq!(tried.fate(), Fate::Asked, "{name}");
+        let tried = TriedTree::from_tree(&[(name.to_owned(), LeftEntry::File)]);
+        assert_eq!(tried.decide_fate(), Fate::Asked, "{name}");
     }
-    let tried = TriedTree::of(&[("work/bin/t2".to_owned(), LeftEntry::File)]);
-    assert_eq!(tried.fate(), Fate::Kept);
+    let tried = TriedTree::from_tree(&[("work/bin/t2".to_owned(), LeftEntry::File)]);
+    assert_eq!(tried.decide_fate(), Fate::Kept);
 }

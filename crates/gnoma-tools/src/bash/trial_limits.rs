@@ -46,7 +46,9 @@ impl TrialLimit {
             return Some(Self::Secrets(met.to_vec()));
         }
         let missed = (missed_server && !is_result).then(|| MISSED_SERVER.to_owned());
-        gnoma_sandbox::walled(output, ending.code()).or(missed).map(Self::Sandbox)
+        gnoma_sandbox::describe_sandbox_denial(output, ending.exit_code())
+            .or(missed)
+            .map(Self::Sandbox)
     }
 
     /// The question that it is, in one line.
@@ -55,12 +57,12 @@ impl TrialLimit {
         match self {
             Self::Secrets(files) => format!(
                 "`{command}` needs {}, which trial runs cannot open: run it in the workspace, with {}?",
-                reading::list(files, roots),
+                reading::describe_paths(files, roots),
                 this_or_these(files),
             ),
             Self::UnseenSecrets(files) => format!(
                 "`{command}` may need {}, which trial runs cannot open, and this machine does not show whether it does: run it in the workspace, with {}?",
-                reading::list(files, roots),
+                reading::describe_paths(files, roots),
                 this_or_these(files),
             ),
             Self::Sandbox(why) => {
@@ -86,7 +88,7 @@ pub(super) fn note_of_secrets(met: &[PathBuf], roots: &[PathBuf]) -> String {
     if met.is_empty() {
         return String::new();
     }
-    format!("[trial runs can neither open nor remove {}]", reading::list(met, roots))
+    format!("[trial runs can neither open nor remove {}]", reading::describe_paths(met, roots))
 }
 
 /// The secret files that a command tried to use: those that it tried to open, and those of `sealed` that it left in

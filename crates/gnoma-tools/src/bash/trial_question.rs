@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 use gnoma_sandbox::layer::{ChangeKind, Changes, Layer, LayerChange, NodeKind};
 
-use super::trial_facts::{MAX_NAMES, one_line, shown};
+use super::trial_facts::{MAX_NAMES, one_line, path_below_roots};
 use crate::fs::diff::Diff;
 
 /// Changes that a person must see by name, of which a question names each.
@@ -99,13 +99,14 @@ pub(super) struct ChangeQuestion {
 }
 
 impl ChangeFacts<'_> {
-    pub(super) fn question(&self, command: &str) -> ChangeQuestion {
-        let all = self.weighed();
+    pub(super) fn build_question(&self, command: &str) -> ChangeQuestion {
+        let all = self.weigh_all();
         let named = all.iter().filter(|one| one.rank.is_notable());
-        let notable = named.clone().take(MAX_NOTABLE).map(|one| self.notable(one)).collect();
+        let notable =
+            named.clone().take(MAX_NOTABLE).map(|one| self.describe_notable(one)).collect();
         let beyond = named.skip(MAX_NOTABLE).filter(|one| one.rank.needs_naming());
         let unnamed: Vec<_> = beyond.map(|one| one.change.path().to_owned()).collect();
-        let deeds = self.deeds(&all, unnamed.len());
+        let deeds = self.describe_deeds(&all, unnamed.len());
         ChangeQuestion {
             text: format!("`{}` {deeds}", one_line(command)),
             deeds,
@@ -119,12 +120,12 @@ impl ChangeFacts<'_> {
 
     /// Returns the changes that an approval would make, as a unified diff as far as there are lines to show.
     pub(super) fn preview(&self) -> String {
-        self.preview_of(&self.weighed())
+        self.preview_of(&self.weigh_all())
     }
 
-    fn notable(&self, one: &WeighedChange<'_>) -> NotableChange {
-        let name = shown(one.change.path(), self.roots);
-        let what = match (verb(one.change.kind()), one.note.as_str()) {
+    fn describe_notable(&self, one: &WeighedChange<'_>) -> NotableChange {
+        let name = path_below_roots(one.change.path(), self.roots);
+        let what = match (change_verb(one.change.kind()), one.note.as_str()) {
             (verb, "") => verb.to_owned(),
             (verb, note) => format!("{verb}: {note}"),
         };
@@ -132,21 +133,21 @@ impl ChangeFacts<'_> {
     }
 
     /// The worst of what happens to the files.
-    fn deeds(&self, all: &[WeighedChange<'_>], unnamed: usize) -> String {
+    fn describe_deeds(&self, all: &[WeighedChange<'_>], unnamed: usize) -> String {
         let notable = all.iter().take_while(|one| one.rank.is_notable()).count();
         let in_line = notable.clamp(MAX_NAMES, MAX_NOTABLE_IN_LINE);
         let mut deeds: Vec<(&str, Vec<String>)> = Vec::new();
         for one in all.iter().take(in_line) {
             let note = if one.note.is_empty() { String::new() } else { format!(" ({})", one.note) };
-            let name = format!("`{}`{note}", shown(one.change.path(), self.roots));
-            let deed = verb(one.change.kind());
+            let name = format!("`{}`{note}", path_below_roots(one.change.path(), self.roots));
+            let deed = change_verb(one.change.kind());
             match deeds.last_mut().filter(|(last, _)| *last == deed) {
                 Some((_, names)) => names.push(name),
                 None => deeds.push((deed, vec![name])),
             }
         }
         let deeds: Vec<_> =
-            deeds.iter().map(|(verb, names)| format!("{verb} {}", joined(names))).collect();
+            deeds.iter().map(|(verb, names)| format!("{verb} {}", join_with_and(names))).collect();
         let more = all.len().saturating_sub(in_line);
         let more = if more > 0 { format!("; {more} more files change too") } else { String::new() };
         let left = match unnamed {
@@ -155,11 +156,11 @@ impl ChangeFacts<'_> {
                 "; {count} more that always need approval are too many to name, and are discarded unless you name them"
             ),
         };
-        format!("{}{more}{left}", joined(&deeds))
+        format!("{}{more}{left}", join_with_and(&deeds))
     }
 
     /// All that changed but folders that merely hold something, the most important first.
-    fn weighed(&self) -> Vec<WeighedChange<'_>> {
+    fn weigh_all(&self) -> Vec<WeighedChange<'_>> {
         let list = &self.changes.list;
         let few = list.len() <= MAX_LISTED;
         let has_below = |change: &LayerChange| {
@@ -171,12 +172,12 @@ impl ChangeFacts<'_> {
         };
         // Folders stand for what is in them only where nothing else does.
         let listed = list.iter().filter(|change| !few || !has_below(change));
-        let mut all: Vec<_> = listed.map(|change| self.weigh(change, few)).collect();
+        let mut all: Vec<_> = listed.map(|change| self.weigh_change(change, few)).collect();
         gnoma_core::sort::by_key(&mut all, |one| one.rank);
         all
     }
 
-    fn weigh<'c>(&self, change: &'c LayerChange, few: bool) -> WeighedChange<'c> {
+    fn weigh_change<'c>(&self, change: &'c LayerChange, few: bool) -> WeighedChange<'c> {
         let path = change.path();
         let below = self.roots.iter().find_map(|root| path.strip_prefix(root).ok()).unwrap_or(path);
         let target = self.layer.link_target(change);
@@ -201,8 +202,8 @@ impl ChangeFacts<'_> {
             let loses = matches!(change.kind(), ChangeKind::Deleted | ChangeKind::Changed);
             few && loses && (self.is_ignored)(path)
         };
-        let secret = places::secret(path).or_else(|| places::secret(below));
-        let rank = if let Some(kind) = self.local.guarded(path) {
+        let secret = places::find_secret(path).or_else(|| places::find_secret(below));
+        let rank = if let Some(kind) = self.local.guard_reason(path) {
             notes.push(kind.to_owned());
             ChangeRank::Guarded
         } else if is_outside {
@@ -243,7 +244,7 @@ impl ChangeFacts<'_> {
         let real = fs::canonicalize(end).ok();
         [Some(end), real.as_deref()].into_iter().flatten().any(|end| {
             let below = self.roots.iter().find_map(|root| end.strip_prefix(root).ok());
-            places::secret(below.unwrap_or(end)).is_some()
+            places::find_secret(below.unwrap_or(end)).is_some()
                 || self.secrets.iter().any(|secret| end.starts_with(secret))
         })
     }
@@ -255,16 +256,16 @@ impl ChangeFacts<'_> {
                 text.push_str("… and more\n");
                 break;
             }
-            let name = shown(change.path(), self.roots);
-            match lines(self.layer, change, &name) {
+            let name = path_below_roots(change.path(), self.roots);
+            match line_diff(self.layer, change, &name) {
                 Some(diff) => text.push_str(&diff),
-                None => text.push_str(&format!("it {} {name}\n", verb(change.kind()))),
+                None => text.push_str(&format!("it {} {name}\n", change_verb(change.kind()))),
             }
             if !note.is_empty() {
                 text.push_str(&format!("it is {note}\n"));
             }
             if let Some(from) = change.moved_from() {
-                text.push_str(&format!("it was {}\n", shown(from, self.roots)));
+                text.push_str(&format!("it was {}\n", path_below_roots(from, self.roots)));
             }
         }
         text
@@ -282,7 +283,7 @@ fn plain_rank(kind: ChangeKind) -> ChangeRank {
     }
 }
 
-fn verb(kind: ChangeKind) -> &'static str {
+fn change_verb(kind: ChangeKind) -> &'static str {
     match kind {
         ChangeKind::Deleted => "deletes",
         ChangeKind::Changed => "changes",
@@ -307,7 +308,7 @@ fn link_end(path: &Path, target: &Path) -> PathBuf {
 }
 
 /// "a", "a and b", "a, b and c".
-fn joined(items: &[String]) -> String {
+fn join_with_and(items: &[String]) -> String {
     match items {
         [] => String::new(),
         [only] => only.clone(),
@@ -315,7 +316,7 @@ fn joined(items: &[String]) -> String {
     }
 }
 
-fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
+fn line_diff(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
     if change.node() != NodeKind::File || change.moved_from().is_some() {
         return None;
     }
@@ -325,12 +326,16 @@ fn lines(layer: &Layer, change: &LayerChange, name: &str) -> Option<String> {
         (length as u64 <= MAX_SHOWN_BYTES).then_some(bytes)
     };
     match change.kind() {
-        ChangeKind::Created => Diff::between(name, None, &read(layer.after(change))?).for_people(),
-        ChangeKind::Changed => {
-            let (old, new) = (read(layer.before(change))?, read(layer.after(change))?);
-            Diff::between(name, Some(&old), &new).for_people()
+        ChangeKind::Created => {
+            Diff::from_contents(name, None, &read(layer.open_after(change))?).for_people()
         }
-        ChangeKind::Deleted => Diff::deletion(name, &read(layer.before(change))?).for_people(),
+        ChangeKind::Changed => {
+            let (old, new) = (read(layer.open_before(change))?, read(layer.open_after(change))?);
+            Diff::from_contents(name, Some(&old), &new).for_people()
+        }
+        ChangeKind::Deleted => {
+            Diff::from_deletion(name, &read(layer.open_before(change))?).for_people()
+        }
         ChangeKind::Mode | ChangeKind::Touched => None,
     }
 }

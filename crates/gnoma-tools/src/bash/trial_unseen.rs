@@ -97,7 +97,7 @@ fn without_dots(path: &Path) -> PathBuf {
 
 fn is_archive(layer: &Layer, change: &LayerChange) -> bool {
     let mut head = Vec::new();
-    let read = layer.after(change).map(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
+    let read = layer.open_after(change).map(|file| file.take(HEAD_BYTES).read_to_end(&mut head));
     let begins =
         |(at, bytes): &(usize, &[u8])| head.get(*at..).is_some_and(|rest| rest.starts_with(bytes));
     matches!(read, Some(Ok(_))) && ARCHIVES.iter().any(begins)
@@ -134,7 +134,7 @@ mod tests {
             fs::write(root.join(name), "x").unwrap();
         }
         let sealed = [root.join("sub/.env"), root.join("key.pem")];
-        let layer = Site::in_folder(at.join("layers")).layer(vec![root.clone()]).unwrap();
+        let layer = Site::in_folder(at.join("layers")).create_layer(vec![root.clone()]).unwrap();
         let upper = layer.overlays()[0].upper.clone();
         for (name, content) in left {
             fs::create_dir_all(upper.join(name).parent().unwrap()).unwrap();

@@ -96,7 +96,7 @@ impl Unattended {
 
 /// Returns advice on what to do instead, if the output shows that a command wanted a person to write or to answer.
 #[must_use]
-pub fn remedy(output: &str) -> Option<&'static str> {
+pub fn suggest_remedy(output: &str) -> Option<&'static str> {
     let says = |words: &[&str]| words.iter().any(|words| output.contains(words));
     if output.lines().any(tells_of_editor) {
         Some(
@@ -140,14 +140,14 @@ mod tests {
             "{ \"EDITOR\": \"gnoma-has-no-editor\", }",
             "gnoma-has-no-editor",
         ] {
-            assert_eq!(remedy(output), None, "{output}");
+            assert_eq!(suggest_remedy(output), None, "{output}");
         }
         for output in [
             "error: cannot run gnoma-has-no-editor: No such file or directory",
             "sh: 1: gnoma-has-no-editor: not found",
             "exec: \"gnoma-has-no-editor\": executable file not found in $PATH",
         ] {
-            assert!(remedy(output).is_some(), "{output}");
+            assert!(suggest_remedy(output).is_some(), "{output}");
         }
     }
 

@@ -43,7 +43,7 @@ impl ProgressWatch {
     }
 
     /// Returns the time at which waiting text is to be passed on.
-    pub(super) fn due(&self) -> Option<Instant> {
+    pub(super) fn next_flush(&self) -> Option<Instant> {
         (!self.pending.is_empty()).then_some(self.next)
     }
 
@@ -79,10 +79,10 @@ mod tests {
             watch.push(text, start);
         }
         assert_eq!(drained(&mut receiver), ["a"]);
-        assert_eq!(watch.due(), Some(start + INTERVAL));
+        assert_eq!(watch.next_flush(), Some(start + INTERVAL));
         watch.flush(start + INTERVAL);
         assert_eq!(drained(&mut receiver), ["bc"]);
-        assert_eq!(watch.due(), None);
+        assert_eq!(watch.next_flush(), None);
     }
 
     #[test]

@@ -118,7 +118,7 @@ fn place_led_away(cx: &ToolCx) -> Option<&Path> {
     let granted = cx.grant.paths.iter().chain(&cx.grant.readable_by_all).chain(&cx.grant.writable);
     let granted = granted.map(PathBuf::as_path);
     let mut outside = granted.filter(|path| !is_inside(path));
-    outside.find(|path| crate::resolve(path).is_ok_and(|real| real != *path))
+    outside.find(|path| crate::resolve_links(path).is_ok_and(|real| real != *path))
 }
 
 /// Refuses a command of which a granted place is no longer what was judged.

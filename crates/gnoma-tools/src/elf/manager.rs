@@ -12,7 +12,7 @@ use std::{
 use gnoma_core::{
     CallId,
     session::NoticeLevel,
-    task::boxed,
+    task::box_future,
     tool::{ChildControl, ChildHandle, ChildLink, ToolEvent, ToolSession},
 };
 use tokio::{
@@ -95,7 +95,7 @@ impl Elfs {
             && let Some(at) = self.elfs.iter().position(|elf| !elf.is_running())
         {
             let elf = self.elfs.remove(at);
-            let sentence = elf.end.borrow().as_ref().map(|report| report.sentence());
+            let sentence = elf.end.borrow().as_ref().map(|report| report.to_sentence());
             if self.sentences.len() >= MAX_SENTENCES {
                 self.sentences.pop_front();
             }
@@ -105,16 +105,16 @@ impl Elfs {
 }
 
 impl ElfManager {
-    fn state(&self) -> MutexGuard<'_, Elfs> {
+    fn lock_state(&self) -> MutexGuard<'_, Elfs> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn running(&self) -> usize {
-        self.state().elfs.iter().filter(|elf| elf.is_running()).count()
+    pub(super) fn count_running(&self) -> usize {
+        self.lock_state().elfs.iter().filter(|elf| elf.is_running()).count()
     }
 
     pub(super) fn is_taken(&self, name: &str) -> bool {
-        let state = self.state();
+        let state = self.lock_state();
         state.elfs.iter().any(|elf| elf.name == name)
             || state.read.iter().any(|read| read == name)
             || state.sentences.iter().any(|(gone, _)| gone == name)
@@ -146,31 +146,37 @@ impl ElfManager {
         let call = CallId::new(format!("elf-{}", planned.name));
         let port = Arc::clone(&session);
         let run = ElfRun { planned, session, call: call.clone(), stop, link, handle, cancel };
-        let mut state = self.state();
+        let mut state = self.lock_state();
         while state.tasks.try_join_next().is_some() {}
         state.make_room();
         state.elfs.push(elf);
-        state.tasks.spawn(boxed(async move {
-            let report = Arc::new(run.go().await);
+        state.tasks.spawn(box_future(async move {
+            let report = Arc::new(run.run_to_end().await);
             told.send_replace(Some(Arc::clone(&report)));
-            let text = format!("elf `{}`: {}", report.name, report.line());
-            port.emit(call, ToolEvent::Notice { level: NoticeLevel::Info, text: text.clone() });
+            let text = format!("elf `{}`: {}", report.name, report.to_line());
+            port.emit_event(
+                call,
+                ToolEvent::Notice { level: NoticeLevel::Info, text: text.clone() },
+            );
             // Whoever waits for it reads it, unless they give up.
             let _never = awaited.subscribe().wait_for(|count| *count == 0).await.is_ok();
             if !is_read.load(Ordering::Relaxed) {
-                port.deliver(format!("{text}; `elf` with action `wait` gives its result")).await;
+                port.deliver_to_model(format!("{text}; `elf` with action `wait` gives its result"))
+                    .await;
             }
         }));
     }
 
     /// Describes the state of the elfs.
-    pub(super) fn status(&self) -> String {
-        let state = self.state();
+    pub(super) fn describe_status(&self) -> String {
+        let state = self.lock_state();
         let line = |elf: &Elf| match elf.end.borrow().as_ref() {
-            Some(ended) => format!("- `{}` ({}): {}; unread\n", elf.name, elf.about, ended.line()),
+            Some(ended) => {
+                format!("- `{}` ({}): {}; unread\n", elf.name, elf.about, ended.to_line())
+            }
             None => {
                 let status = elf.handle.status.borrow().clone();
-                report::running(&elf.name, &elf.about, &status, elf.begun.elapsed())
+                report::describe_running(&elf.name, &elf.about, &status, elf.begun.elapsed())
             }
         };
         let gone = state.sentences.iter().map(|(name, sentence)| {
@@ -181,14 +187,14 @@ impl ElfManager {
     }
 
     /// The elfs of these names; of none: all.
-    fn meant(&self, names: &[String]) -> Result<Vec<Elf>, String> {
-        let state = self.state();
+    fn select_elfs(&self, names: &[String]) -> Result<Vec<Elf>, String> {
+        let state = self.lock_state();
         if names.is_empty() {
             return Ok(state.elfs.clone());
         }
         let found = names.iter().map(|name| {
             let found = state.elfs.iter().find(|elf| elf.name == *name);
-            found.cloned().ok_or_else(|| unknown(&state, name))
+            found.cloned().ok_or_else(|| describe_unknown(&state, name))
         });
         found.collect()
     }
@@ -200,7 +206,7 @@ impl ElfManager {
         names: &[String],
         patience: Duration,
     ) -> Result<(Vec<Arc<ElfReport>>, Vec<String>), String> {
-        let meant = self.meant(names)?;
+        let meant = self.select_elfs(names)?;
         let until = Instant::now() + patience;
         let _awaits: Vec<_> = meant.iter().map(|elf| Awaits::new(&elf.awaited)).collect();
         let (mut ended, mut running) = (Vec::new(), Vec::new());
@@ -211,13 +217,13 @@ impl ElfManager {
                 None => running.push(elf.name),
             }
         }
-        self.read(&ended);
+        self.mark_read(&ended);
         Ok((ended, running))
     }
 
     /// Their results were read.
-    fn read(&self, reports: &[Arc<ElfReport>]) {
-        let mut state = self.state();
+    fn mark_read(&self, reports: &[Arc<ElfReport>]) {
+        let mut state = self.lock_state();
         for report in reports {
             let read = state.elfs.extract_if(.., |elf| elf.name == report.name);
             read.for_each(|elf| elf.is_read.store(true, Ordering::Relaxed));
@@ -229,8 +235,8 @@ impl ElfManager {
     }
 
     /// Tells an elf something.
-    pub(super) fn send(&self, name: &str, text: &str) -> Result<(), String> {
-        let meant = self.meant(&[name.to_owned()])?;
+    pub(super) fn send_message(&self, name: &str, text: &str) -> Result<(), String> {
+        let meant = self.select_elfs(&[name.to_owned()])?;
         let Some(elf) = meant.first().filter(|elf| elf.is_running()) else {
             return Err(format!("elf `{name}` has ended; `wait` gives its result"));
         };
@@ -245,12 +251,12 @@ impl ElfManager {
 
     /// Stops these elfs, or all, and gives what came of them until then.
     pub(super) async fn cancel(&self, names: &[String]) -> Result<Vec<Arc<ElfReport>>, String> {
-        self.meant(names)?.iter().for_each(|elf| elf.cancel.notify_one());
+        self.select_elfs(names)?.iter().for_each(|elf| elf.cancel.notify_one());
         Ok(self.wait(names, GRACE * 2).await?.0)
     }
 }
 
-fn unknown(state: &Elfs, name: &str) -> String {
+fn describe_unknown(state: &Elfs, name: &str) -> String {
     if state.read.iter().any(|read| read == name) {
         return format!("the result of elf `{name}` was already delivered");
     }

@@ -17,7 +17,7 @@ use std::{
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
-    task::boxed,
+    task::box_future,
     tool::{
         Access, BoxFuture, ChildHandle, ChildLink, ChildState, Tier, ToolEvent, ToolKind,
         ToolSession,
@@ -62,10 +62,10 @@ const ELF_PARAMETERS: &str = r#"{"type":"object","properties":{"action":{"type":
 #[must_use]
 pub fn elf_tools(agents: Vec<Agent>, leads: bool) -> Vec<Arc<dyn Tool>> {
     let elfs = Arc::<ElfManager>::default();
-    let about = format!("{SPAWN}{}", listed(&agents));
+    let about = format!("{SPAWN}{}", describe_agents(&agents));
     let spec = |name, access, about, parameters| ToolSpec {
         kind: ToolKind::StartsSessions,
-        ..args::spec(name, access, [], Tier::Full, about, parameters)
+        ..args::tool_spec(name, access, [], Tier::Full, about, parameters)
     };
     let spawn = spec("elf.spawn", Access::Execute, &about, SPAWN_PARAMETERS);
     let lean = leads.then(|| ToolSpec {
@@ -80,10 +80,10 @@ pub fn elf_tools(agents: Vec<Agent>, leads: bool) -> Vec<Arc<dyn Tool>> {
 }
 
 /// The agents that can be used, for the model.
-fn listed(agents: &[Agent]) -> String {
+fn describe_agents(agents: &[Agent]) -> String {
     let usable = agents.iter().filter(|agent| agent.refusal.is_none()).take(MAX_LISTED);
     let line = |agent: &Agent| {
-        let about = gnoma_core::cut::head(&agent.description, MAX_LISTED_BYTES);
+        let about = gnoma_core::cut::word_prefix(&agent.description, MAX_LISTED_BYTES);
         format!("\n- {}: {about}", agent.name)
     };
     let lines: String = usable.map(line).collect();
@@ -107,43 +107,45 @@ impl Tool for Spawn {
     }
 
     fn background_jobs(&self) -> usize {
-        self.elfs.running()
+        self.elfs.count_running()
     }
 
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let (agents, elfs) = (Arc::clone(&self.agents), Arc::clone(&self.elfs));
         Box::pin(async move {
-            let arguments = match args::read::<SpawnArguments>(&call) {
+            let arguments = match args::read_arguments::<SpawnArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
             let background = arguments.background;
             let is_taken = |name: &str| elfs.is_taken(name);
-            let planned = match task::planned(arguments, &agents, &cx.cwd, is_taken) {
+            let planned = match task::plan_elfs(arguments, &agents, &cx.cwd, is_taken) {
                 Ok(planned) => planned,
-                Err(why) => return ToolOutcome::failed(why),
+                Err(why) => return ToolOutcome::failure_text(why),
             };
             let Some(session) = cx.session.clone() else {
-                return ToolOutcome::failed("no elfs can be started here; do the work yourself");
+                return ToolOutcome::failure_text(
+                    "no elfs can be started here; do the work yourself",
+                );
             };
             match background {
-                true => start(&elfs, planned, &session, (&call.id, &cx)),
-                false => together(planned, &session, &call.id, &cx).await,
+                true => start_elfs(&elfs, planned, &session, (&call.id, &cx)),
+                false => run_together(planned, &session, &call.id, &cx).await,
             }
         })
     }
 }
 
 /// Starts them and continues.
-fn start(
+fn start_elfs(
     elfs: &ElfManager,
     planned: Vec<Planned>,
     session: &Arc<dyn ToolSession>,
     (call, cx): (&CallId, &ToolCx),
 ) -> ToolOutcome {
-    let running = elfs.running();
+    let running = elfs.count_running();
     if running + planned.len() > MAX_RUNNING {
-        return ToolOutcome::failed(format!(
+        return ToolOutcome::failure_text(format!(
             "at most {MAX_RUNNING} elfs run in the background, and {running} do; nothing was started. \
              Wait for some of them"
         ));
@@ -152,14 +154,14 @@ fn start(
     for elf in planned {
         elfs.start(elf, Arc::clone(session), (call.clone(), cx.stop.clone()));
     }
-    ToolOutcome::done(format!(
+    ToolOutcome::success_text(format!(
         "started {}. You are told when one ends; `elf` with action `wait` gives results",
         names.join(", ")
     ))
 }
 
 /// Runs them side by side and waits for all.
-async fn together(
+async fn run_together(
     planned: Vec<Planned>,
     session: &Arc<dyn ToolSession>,
     call: &CallId,
@@ -170,8 +172,10 @@ async fn together(
     let mut running = JoinSet::new();
     for (at, planned) in planned.into_iter().enumerate() {
         let (link, handle) = ChildLink::new();
-        let (told, cx) =
-            (shown(planned.name.clone(), handle.clone(), call.clone(), cx.clone()), cx.clone());
+        let (told, cx) = (
+            show_progress(planned.name.clone(), handle.clone(), call.clone(), cx.clone()),
+            cx.clone(),
+        );
         let run = ElfRun {
             planned,
             session: Arc::clone(session),
@@ -182,14 +186,14 @@ async fn together(
             cancel: Arc::<Notify>::default(),
         };
         let (ended, call) = (Arc::clone(&ended), call.clone());
-        running.spawn(boxed(async move {
+        running.spawn(box_future(async move {
             let report = tokio::select! {
                 biased;
-                report = run.go() => report,
+                report = run.run_to_end() => report,
                 never = told => match never {},
             };
-            let line = format!("{}: {}\n", report.name, report.line());
-            cx.emit(&call, ToolEvent::Progress(line));
+            let line = format!("{}: {}\n", report.name, report.to_line());
+            cx.emit_event(&call, ToolEvent::Progress(line));
             let mut ended = ended.lock().unwrap_or_else(PoisonError::into_inner);
             if let Some(place) = ended.get_mut(at) {
                 *place = Some(Arc::new(report));
@@ -199,12 +203,12 @@ async fn together(
     while running.join_next().await.is_some() {}
     let ended: Vec<_> =
         ended.lock().unwrap_or_else(PoisonError::into_inner).iter().flatten().cloned().collect();
-    outcome(&ended, cx)
+    reports_outcome(&ended, cx)
 }
 
 /// Returns what the parent gets of elfs that have ended.
-fn outcome(ended: &[Arc<ElfReport>], cx: &ToolCx) -> ToolOutcome {
-    let text = report::results(ended, cx.stores_large_results);
+fn reports_outcome(ended: &[Arc<ElfReport>], cx: &ToolCx) -> ToolOutcome {
+    let text = report::render_results(ended, cx.stores_large_results);
     if cx.stop.is_cancelled() {
         return ToolOutcome::Interrupted(text);
     }
@@ -212,13 +216,13 @@ fn outcome(ended: &[Arc<ElfReport>], cx: &ToolCx) -> ToolOutcome {
     // A failure is never put aside, so only one without results is one.
     let has_words = ended.iter().any(|report| !report.text.is_empty());
     if ended.iter().all(is_failed) && !has_words {
-        return ToolOutcome::failed(text);
+        return ToolOutcome::failure_text(text);
     }
-    ToolOutcome::done(text)
+    ToolOutcome::success_text(text)
 }
 
 /// Shows what an elf does, as long as it does it.
-async fn shown(
+async fn show_progress(
     name: String,
     mut handle: ChildHandle,
     call: CallId,
@@ -236,7 +240,7 @@ async fn shown(
             continue;
         }
         let model = status.model.unwrap_or_default();
-        cx.emit(&call, ToolEvent::Progress(format!("{name} ({model}): {what}\n")));
+        cx.emit_event(&call, ToolEvent::Progress(format!("{name} ({model}): {what}\n")));
         last = what;
     }
     std::future::pending().await
@@ -274,40 +278,40 @@ impl Tool for Speak {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let elfs = Arc::clone(&self.elfs);
         Box::pin(async move {
-            let arguments = match args::read::<SpeakArguments>(&call) {
+            let arguments = match args::read_arguments::<SpeakArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
             let stop = cx.stop.clone();
-            match stop.run_until_cancelled(speak(&elfs, arguments, &cx)).await {
+            match stop.run_until_cancelled(run_elf_action(&elfs, arguments, &cx)).await {
                 Some(Ok(outcome)) => outcome,
-                Some(Err(why)) => ToolOutcome::failed(why),
+                Some(Err(why)) => ToolOutcome::failure_text(why),
                 None => ToolOutcome::Interrupted(String::new()),
             }
         })
     }
 }
 
-async fn speak(
+async fn run_elf_action(
     elfs: &ElfManager,
     SpeakArguments { action, names, text, max_seconds }: SpeakArguments,
     cx: &ToolCx,
 ) -> Result<ToolOutcome, String> {
     match action {
-        ElfAction::Status => Ok(ToolOutcome::done(elfs.status())),
+        ElfAction::Status => Ok(ToolOutcome::success_text(elfs.describe_status())),
         ElfAction::Send => {
             let text = text.filter(|text| !text.trim().is_empty());
             let (Some(text), [name]) = (text, &*names) else {
                 return Err("`send` needs a `text`, and one elf in `names`".to_owned());
             };
-            elfs.send(name, &text)?;
-            Ok(ToolOutcome::done(format!(
+            elfs.send_message(name, &text)?;
+            Ok(ToolOutcome::success_text(format!(
                 "sent to elf `{name}`, which reads it if it calls its model again"
             )))
         }
         ElfAction::Cancel => {
             let ended = elfs.cancel(&names).await?;
-            Ok(told(&ended, "", cx))
+            Ok(results_after_line(&ended, "", cx))
         }
         ElfAction::Wait => {
             let patience = max_seconds.map_or(WAIT, Duration::from_secs).min(MAX_WAIT);
@@ -316,19 +320,19 @@ async fn speak(
                 true => String::new(),
                 false => format!("still at work: {}\n", running.join(", ")),
             };
-            Ok(told(&ended, &still, cx))
+            Ok(results_after_line(&ended, &still, cx))
         }
     }
 }
 
 /// The results, and a line before them.
-fn told(ended: &[Arc<ElfReport>], line: &str, cx: &ToolCx) -> ToolOutcome {
+fn results_after_line(ended: &[Arc<ElfReport>], line: &str, cx: &ToolCx) -> ToolOutcome {
     let text = match ended {
         [] if line.is_empty() => "no elfs run in the background".to_owned(),
         [] => String::new(),
-        ended => report::results(ended, cx.stores_large_results),
+        ended => report::render_results(ended, cx.stores_large_results),
     };
-    ToolOutcome::done(format!("{line}{text}"))
+    ToolOutcome::success_text(format!("{line}{text}"))
 }
 
 #[cfg(test)]
@@ -353,7 +357,7 @@ mod tests {
             refusal: refusal.map(str::to_owned),
             ..Agent::default()
         };
-        let told = listed(&[agent("a", None), agent("b", Some("not trusted"))]);
+        let told = describe_agents(&[agent("a", None), agent("b", Some("not trusted"))]);
         assert_eq!(told, "\nAgents:\n- a: reads the code");
     }
 }

@@ -37,28 +37,28 @@ pub(super) struct ElfRun {
 
 impl ElfRun {
     /// Runs it to its end. Dropping the future ends the elf.
-    pub(super) async fn go(self) -> ElfReport {
+    pub(super) async fn run_to_end(self) -> ElfReport {
         let Self { planned, session, call, stop, link, handle, cancel } = self;
         let Planned { name, child, time, .. } = planned;
         let begun = Instant::now();
-        let mut work = session.spawn(call, child, link);
+        let mut work = session.spawn_child(call, child, link);
         let why = tokio::select! {
             biased;
             () = stop.cancelled() => "its parent was stopped".to_owned(),
-            ended = &mut work => return report(name, &handle, begun, ended, None),
+            ended = &mut work => return build_report(name, &handle, begun, ended, None),
             () = cancel.notified() => "as asked".to_owned(),
-            () = sleep(time) => format!("its time limit of {} is over", duration::words(time)),
+            () = sleep(time) => format!("its time limit of {} is over", duration::format_duration(time)),
         };
         // What it has done until then is told.
         let _ended = handle.control.try_send(ChildControl::Cancel);
         let ended = if stop.is_cancelled() { None } else { timeout(GRACE, &mut work).await.ok() };
         drop(work);
-        report(name, &handle, begun, ended.unwrap_or(Err(SpawnError::Stopped)), Some(why))
+        build_report(name, &handle, begun, ended.unwrap_or(Err(SpawnError::Stopped)), Some(why))
     }
 }
 
 /// The report of an elf that has ended; `stopped`: why it was stopped, where it was.
-fn report(
+fn build_report(
     name: String,
     handle: &ChildHandle,
     begun: Instant,

@@ -102,7 +102,7 @@ pub(super) struct Planned {
 ///
 /// # Errors
 /// What is wrong, in a sentence for the model.
-pub(super) fn planned(
+pub(super) fn plan_elfs(
     arguments: SpawnArguments,
     agents: &[Agent],
     cwd: &Path,
@@ -117,29 +117,29 @@ pub(super) fn planned(
     let mut all: Vec<Planned> = Vec::new();
     for (at, value) in arguments.tasks.into_iter().enumerate() {
         let wrong = |why: String| format!("task {}: {why}; nothing was started", at + 1);
-        let elf = task(value).and_then(|task| plan(task, agents, cwd)).map_err(wrong)?;
+        let elf = parse_task(value).and_then(|task| plan_elf(task, agents, cwd)).map_err(wrong)?;
         let is_free = |name: &str| !is_taken(name) && all.iter().all(|other| other.name != name);
-        let name = free(&elf.name, is_free);
+        let name = unique_name(&elf.name, is_free);
         let child = ChildTask { name: name.clone(), ..elf.child };
         all.push(Planned { name, child, ..elf });
     }
     Ok(all)
 }
 
-fn task(value: Value) -> Result<TaskArguments, String> {
+fn parse_task(value: Value) -> Result<TaskArguments, String> {
     match value {
         Value::String(task) => Ok(TaskArguments { task, ..TaskArguments::default() }),
         value => serde_json::from_value(value).map_err(|error| error.to_string()),
     }
 }
 
-fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, String> {
+fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, String> {
     let said = match (wanted.task.trim(), &wanted.resume) {
         ("", None) => return Err("`task` is empty; say what the elf is to do".to_owned()),
         ("", Some(_)) => GO_ON,
         (said, _) => said,
     };
-    let agent = wanted.agent.as_deref().map(|name| find(agents, name)).transpose()?;
+    let agent = wanted.agent.as_deref().map(|name| find_agent(agents, name)).transpose()?;
     let overrides = Overrides {
         provider: wanted.provider,
         model: wanted.model,
@@ -159,10 +159,10 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
             interactive: true,
             ..SessionSpec::default()
         },
-        content: vec![Content::text(said)],
+        content: vec![Content::from_text(said)],
         limit_micro_usd: wanted.max_usd.map(micro_usd).transpose()?,
-        tools: tools(wanted.tools, agent)?,
-        isolation: isolation(wanted.isolation.as_deref())?,
+        tools: restrict_tools(wanted.tools, agent)?,
+        isolation: parse_isolation(wanted.isolation.as_deref())?,
         may_spawn: wanted.may_spawn,
         preferred_model: wanted.prefers.or_else(|| agent.and_then(|agent| agent.model.clone())),
         resume: wanted.resume,
@@ -172,10 +172,15 @@ fn plan(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, 
     let time =
         wanted.max_seconds.map_or(DEFAULT_TIME, |seconds| Duration::from_secs(seconds.max(1)));
     let called = wanted.name.or(wanted.agent).unwrap_or_default();
-    Ok(Planned { name: legal(&called), about: about(said), child, time: time.min(MAX_TIME) })
+    Ok(Planned {
+        name: sanitize_name(&called),
+        about: summarize_task(said),
+        child,
+        time: time.min(MAX_TIME),
+    })
 }
 
-fn isolation(named: Option<&str>) -> Result<Isolation, String> {
+fn parse_isolation(named: Option<&str>) -> Result<Isolation, String> {
     match named {
         None | Some("shared") => Ok(Isolation::Shared),
         Some("worktree") => Ok(Isolation::Worktree),
@@ -185,7 +190,7 @@ fn isolation(named: Option<&str>) -> Result<Isolation, String> {
     }
 }
 
-fn find<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
+fn find_agent<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
     let Some(agent) = agents.iter().find(|agent| agent.name == name) else {
         let known: Vec<_> = agents.iter().map(|agent| agent.name.as_str()).collect();
         return Err(match &*known {
@@ -197,7 +202,7 @@ fn find<'a>(agents: &'a [Agent], name: &str) -> Result<&'a Agent, String> {
 }
 
 /// The tools of an elf: never others than its agent has.
-fn tools(
+fn restrict_tools(
     wanted: Option<Vec<String>>,
     agent: Option<&Agent>,
 ) -> Result<Option<Vec<String>>, String> {
@@ -222,7 +227,7 @@ fn micro_usd(usd: f64) -> Result<u64, String> {
 }
 
 /// A name of letters, digits and dashes; `elf` where nothing is left.
-fn legal(name: &str) -> String {
+fn sanitize_name(name: &str) -> String {
     let fits = |c: char| if c.is_ascii_alphanumeric() || c == '_' { c } else { '-' };
     let name: String = name.trim().chars().map(fits).collect();
     let name = name.trim_matches('-');
@@ -231,7 +236,7 @@ fn legal(name: &str) -> String {
 }
 
 /// The name, or it with the first number that makes it free.
-fn free(name: &str, is_free: impl Fn(&str) -> bool) -> String {
+fn unique_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
     if name != "elf" && is_free(name) {
         return name.to_owned();
     }
@@ -243,9 +248,9 @@ fn free(name: &str, is_free: impl Fn(&str) -> bool) -> String {
         .unwrap_or_else(|| name.to_owned())
 }
 
-fn about(task: &str) -> String {
+fn summarize_task(task: &str) -> String {
     let line = task.lines().next().unwrap_or_default().trim();
-    let head = cut::head(line, MAX_ABOUT_BYTES);
+    let head = cut::word_prefix(line, MAX_ABOUT_BYTES);
     if head.len() < task.len() { format!("{head}…") } else { head.to_owned() }
 }
 
@@ -273,7 +278,7 @@ mod tests {
 
     fn read(tasks: &Value) -> Result<Vec<Planned>, String> {
         let arguments = serde_json::from_value(json!({ "tasks": tasks })).unwrap();
-        planned(arguments, &agents(), Path::new("/work"), |name| name == "taken")
+        plan_elfs(arguments, &agents(), Path::new("/work"), |name| name == "taken")
     }
 
     #[test]
@@ -297,7 +302,7 @@ mod tests {
         assert_eq!((name.as_str(), &*spec.folder), ("my-review", Path::new("/work/sub")));
         assert_eq!(spec.overrides.max_rounds, Some(1));
         assert_eq!(spec.overrides.model.as_deref(), Some("m"));
-        assert_eq!(content[0], Content::text("Review it.\nAll of it."));
+        assert_eq!(content[0], Content::from_text("Review it.\nAll of it."));
         assert_eq!((*limit_micro_usd, second.time), (Some(250_000), Duration::from_secs(90)));
         assert!(
             prompt.starts_with("You are an elf") && prompt.ends_with("You review."),
@@ -326,14 +331,14 @@ mod tests {
             let told = read(&tasks).unwrap_err();
             assert!(told.contains(why) && told.ends_with("nothing was started"), "{told}");
         }
-        let none = find(&[], "a").unwrap_err();
+        let none = find_agent(&[], "a").unwrap_err();
         assert!(none.contains("none is defined here"), "{none}");
     }
 
     #[test]
     fn names_are_short_and_plain() {
-        assert_eq!(legal("  "), "elf");
-        assert_eq!(legal("Ärger & Co"), "rger---Co");
-        assert_eq!(legal(&"x".repeat(99)).len(), MAX_NAME_BYTES);
+        assert_eq!(sanitize_name("  "), "elf");
+        assert_eq!(sanitize_name("Ärger & Co"), "rger---Co");
+        assert_eq!(sanitize_name(&"x".repeat(99)).len(), MAX_NAME_BYTES);
     }
 }

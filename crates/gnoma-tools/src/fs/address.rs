@@ -2,7 +2,7 @@
 //!
 //! People and models write `~/x`, `$HOME/x` and `file:///x`, and they type a name with the blanks, quotes and letters
 //! of their keyboard where the file has others. This is settled once, before the call is judged: what is judged, shown
-//! and run is the path that comes out here. What cannot be settled stays as it is, and [`refusal`] says why.
+//! and run is the path that comes out here. What cannot be settled stays as it is, and [`path_refusal`] says why.
 
 use std::{borrow::Cow, path::Path};
 
@@ -19,18 +19,18 @@ pub fn intended_path(given: &str, cwd: &Path, home: Option<&Path>) -> Option<Str
     if given.trim().is_empty() || given.len() > MAX_PATH_BYTES {
         return None;
     }
-    let spellings = spellings(given);
-    let expanded = spellings.iter().map(|spelling| expand(spelling, cwd, home));
-    let mut found = expanded.filter_map(|path| names::find(&path, cwd, &Disk));
+    let spellings = possible_spellings(given);
+    let expanded = spellings.iter().map(|spelling| expand_path(spelling, cwd, home));
+    let mut found = expanded.filter_map(|path| names::find_typed_path(&path, cwd, &Disk));
     let path = match found.find(|found| found.is_whole) {
         Some(found) => found.path,
         None => {
             let written = written_name(given);
             let slashed = with_slashes(written).filter(|path| begins_in_a_folder(path, cwd));
             let name = slashed.as_deref().unwrap_or(written);
-            let path = expand(name, cwd, home);
+            let path = expand_path(name, cwd, home);
             // A new file comes into the folder that is there.
-            names::find(&path, cwd, &Disk).map_or(path.into_owned(), |found| found.path)
+            names::find_typed_path(&path, cwd, &Disk).map_or(path.into_owned(), |found| found.path)
         }
     };
     (path != given).then_some(path)
@@ -38,7 +38,7 @@ pub fn intended_path(given: &str, cwd: &Path, home: Option<&Path>) -> Option<Str
 
 /// Returns the reason why `given` cannot be a path, where nothing of that name is in `cwd`: a shell would put
 /// something else for its beginning.
-pub(super) fn refusal(given: &str, cwd: &Path) -> Option<String> {
+pub(super) fn path_refusal(given: &str, cwd: &Path) -> Option<String> {
     if is_address(given) {
         return Some(format!("`{given}` is an address of another machine or none of a file"));
     }
@@ -66,7 +66,7 @@ pub(super) fn refusal(given: &str, cwd: &Path) -> Option<String> {
 
 /// Returns the texts that `given` may stand for, the likeliest first: itself, without white space around it,
 /// without quotes, and without the backslashes of a shell.
-fn spellings(given: &str) -> Vec<Cow<'_, str>> {
+fn possible_spellings(given: &str) -> Vec<Cow<'_, str>> {
     let mut spellings = vec![Cow::Borrowed(given)];
     let trimmed = given.trim();
     let written = written_name(given);
@@ -143,7 +143,7 @@ fn without_backslashes(text: &str) -> String {
 
 /// `given` with the home folder and the working folder in place of what stands for them, and the path of a `file:`
 /// address.
-fn expand<'g>(given: &'g str, cwd: &Path, home: Option<&Path>) -> Cow<'g, str> {
+fn expand_path<'g>(given: &'g str, cwd: &Path, home: Option<&Path>) -> Cow<'g, str> {
     let path = path_of_address(given).map_or(Cow::Borrowed(given), Cow::Owned);
     let (first, rest) = path.split_once('/').unwrap_or((&path, ""));
     let folder = match first {
@@ -251,7 +251,7 @@ mod tests {
         let cwd = Path::new("/nowhere");
         for given in ["file://server/share/x", "file:///a%00b", "file:///%ff"] {
             assert_eq!(meant(given), None, "{given}");
-            assert!(refusal(given, cwd).is_some(), "{given}");
+            assert!(path_refusal(given, cwd).is_some(), "{given}");
         }
     }
 
@@ -260,15 +260,18 @@ mod tests {
         let bench = Bench::new();
         let folder = bench.path("");
         for given in ["~root/x", "~", "~/x", "$HOME/x", "$PROJECT_ROOT/x", "${TMPDIR}/x", "~x"] {
-            assert!(refusal(given, &folder).is_some(), "{given}");
+            assert!(path_refusal(given, &folder).is_some(), "{given}");
         }
         bench.put("there/~/b", "");
         for given in ["a/~/b", "/x/~/y", "src/~/.bashrc"] {
-            assert!(refusal(given, &folder).unwrap().contains("only at the beginning"), "{given}");
+            assert!(
+                path_refusal(given, &folder).unwrap().contains("only at the beginning"),
+                "{given}"
+            );
         }
         for given in ["./~root/x", "there/~/b", "./~/x", "$id.tsx", "$schema/x", "~lock.odt"] {
             bench.put("~lock.odt", "");
-            assert_eq!(refusal(given, &folder), None, "{given}");
+            assert_eq!(path_refusal(given, &folder), None, "{given}");
         }
     }
 
@@ -327,10 +330,10 @@ mod tests {
             "%ProgramFiles(x86)%\\x",
             "\\\\server\\share\\x",
         ] {
-            assert!(refusal(given, &folder).unwrap().contains("path of Windows"), "{given}");
+            assert!(path_refusal(given, &folder).unwrap().contains("path of Windows"), "{given}");
         }
         for given in ["c:/new", "100%/x", "%d", "a:b", "x/C:/y", "%"] {
-            assert_eq!(refusal(given, &folder), None, "{given}");
+            assert_eq!(path_refusal(given, &folder), None, "{given}");
         }
     }
 }

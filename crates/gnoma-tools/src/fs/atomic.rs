@@ -34,7 +34,7 @@ const PERMISSION_BITS: u32 = 0o7777;
 const MAX_NAMES_TRIED: usize = 16;
 
 /// Makes `content` the content of the file at `target`; makes the folders above it.
-pub(super) fn replace(
+pub(super) fn replace_file(
     target: &Target,
     content: &[u8],
     umask: Umask,
@@ -43,13 +43,14 @@ pub(super) fn replace(
     let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
         return Err(target.is_folder());
     };
-    let cannot = |error: io::Error| target.cannot("write", &error);
+    let cannot = |error: io::Error| target.refuse_operation("write", &error);
     let folder = open::make_folder(above, umask).map_err(cannot)?;
-    let existing = open::facts(&folder, name).map_err(cannot)?;
+    let existing = open::entry_facts(&folder, name).map_err(cannot)?;
     if let Some(existing) = &existing {
         may_be_replaced(target, existing)?;
     }
-    let hidden = Hidden::with(&folder, content, existing.as_ref(), umask).map_err(cannot)?;
+    let hidden =
+        Hidden::with_content(&folder, content, existing.as_ref(), umask).map_err(cannot)?;
     if stop.is_cancelled() {
         return Err(Refusal::Stopped(format!("`{}` was not written", target.name)));
     }
@@ -57,7 +58,7 @@ pub(super) fn replace(
 }
 
 fn may_be_replaced(target: &Target, existing: &Stat) -> Result<(), Refusal> {
-    let why = match open::kind(existing) {
+    let why = match open::file_kind(existing) {
         FileType::RegularFile if existing.st_mode & WRITE_BITS != 0 => return Ok(()),
         FileType::RegularFile => {
             "is write-protected; nothing was written. Change its mode first if it may be changed"
@@ -78,13 +79,13 @@ struct Hidden<'a> {
 }
 
 impl<'a> Hidden<'a> {
-    fn with(
+    fn with_content(
         folder: &'a OwnedFd,
         content: &[u8],
         existing: Option<&Stat>,
         umask: Umask,
     ) -> io::Result<Self> {
-        let (hidden, mut file) = Self::new(folder, umask.narrow(NEW_FILE_MODE))?;
+        let (hidden, mut file) = Self::new(folder, umask.narrow_mode(NEW_FILE_MODE))?;
         file.write_all(content)?;
         match existing {
             Some(existing) => {
@@ -92,7 +93,7 @@ impl<'a> Hidden<'a> {
                 // After the owner: a change of owner clears bits.
                 fchmod(&file, Mode::from_raw_mode(existing.st_mode & PERMISSION_BITS))?;
             }
-            None => umask.widen(&file, folder, NEW_FILE_MODE)?,
+            None => umask.widen_mode(&file, folder, NEW_FILE_MODE)?,
         }
         Ok(hidden)
     }
@@ -149,8 +150,8 @@ mod tests {
     use crate::fs::testing::Bench;
 
     fn replace_in(bench: &Bench, name: &str, content: &str) -> Result<(), Refusal> {
-        let target = Target::of(&bench.cx(), name, &|_| None).unwrap();
-        replace(&target, content.as_bytes(), Umask::default(), &CancellationToken::new())
+        let target = Target::from_call(&bench.cx(), name, &|_| None).unwrap();
+        replace_file(&target, content.as_bytes(), Umask::default(), &CancellationToken::new())
     }
 
     #[test]
@@ -221,7 +222,7 @@ mod tests {
     fn a_folder_that_takes_no_files_is_reported() {
         let (path, name) = ("/proc/gnoma-test".into(), "x".into());
         let target = Target { path, name, found_as: None };
-        assert!(replace(&target, b"x", Umask::default(), &CancellationToken::new()).is_err());
+        assert!(replace_file(&target, b"x", Umask::default(), &CancellationToken::new()).is_err());
     }
 
     #[test]
@@ -230,8 +231,8 @@ mod tests {
         bench.put("a", "old");
         let stop = CancellationToken::new();
         stop.cancel();
-        let target = Target::of(&bench.cx(), "a", &|_| None).unwrap();
-        let refusal = replace(&target, b"new", Umask::default(), &stop).unwrap_err();
+        let target = Target::from_call(&bench.cx(), "a", &|_| None).unwrap();
+        let refusal = replace_file(&target, b"new", Umask::default(), &stop).unwrap_err();
         assert!(matches!(refusal, Refusal::Stopped(_)));
         assert_eq!(bench.get("a"), b"old");
         assert_eq!(bench.names("."), ["a"]);

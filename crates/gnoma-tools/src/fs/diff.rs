@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_core::diff::unified;
+use gnoma_core::diff::unified_diff;
 
 use super::{
     encoding::TextForm,
     sniff::{Sort, sort_of},
-    text::cut,
+    text::truncate_chars,
 };
 
 /// Lines around a change.
@@ -29,19 +29,19 @@ pub(crate) struct Diff {
 
 impl Diff {
     /// From `old` (`None`: no such file) to `new`; bytes that are not UTF-8 are shown as `U+FFFD`.
-    pub(crate) fn between(name: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
+    pub(crate) fn from_contents(name: &str, old: Option<&[u8]>, new: &[u8]) -> Self {
         let name = name.trim_start_matches('/');
         let before = old.map_or_else(|| "/dev/null".to_owned(), |_| format!("a/{name}"));
         Self {
             header: format!("--- {before}\n+++ b/{name}\n"),
-            hunks: hunks(old.unwrap_or_default(), new),
+            hunks: render_hunks(old.unwrap_or_default(), new),
         }
     }
 
     /// Of a file that is deleted.
-    pub(crate) fn deletion(name: &str, old: &[u8]) -> Self {
+    pub(crate) fn from_deletion(name: &str, old: &[u8]) -> Self {
         let name = name.trim_start_matches('/');
-        Self { header: format!("--- a/{name}\n+++ /dev/null\n"), hunks: hunks(old, &[]) }
+        Self { header: format!("--- a/{name}\n+++ /dev/null\n"), hunks: render_hunks(old, &[]) }
     }
 
     /// The whole diff, or nothing when there is nothing to show.
@@ -59,20 +59,20 @@ impl Diff {
     }
 }
 
-fn hunks(old: &[u8], new: &[u8]) -> String {
+fn render_hunks(old: &[u8], new: &[u8]) -> String {
     // What marks or encodes a text is no part of its lines.
     let ((_, old), (_, new)) = (TextForm::decode(old), TextForm::decode(new));
     if sort_of(&old) != Sort::Text || sort_of(&new) != Sort::Text {
         return String::new();
     }
     let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));
-    unified(&old, &new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE))
+    unified_diff(&old, &new, CONTEXT_LINES, Instant::now().checked_add(PATIENCE))
 }
 
 fn first_lines(text: &str, max: usize) -> String {
     let mut shown = String::new();
     for line in text.lines().take(max) {
-        let (kept, was_cut) = cut(line, MAX_LINE_CHARS);
+        let (kept, was_cut) = truncate_chars(line, MAX_LINE_CHARS);
         shown.push_str(kept);
         shown.push_str(if was_cut { "…\n" } else { "\n" });
     }
@@ -91,7 +91,7 @@ mod tests {
     fn a_diff_names_both_sides_and_keeps_three_lines_around() {
         let old = b"1\n2\n3\n4\n5\n6\n7\n8\n9\n";
         let new = b"1\n2\n3\n4\nfive\n6\n7\n8\n9\n";
-        let diff = Diff::between("n.txt", Some(old), new);
+        let diff = Diff::from_contents("n.txt", Some(old), new);
         let hunk = "@@ -2,7 +2,7 @@\n 2\n 3\n 4\n-5\n+five\n 6\n 7\n 8\n";
         assert_eq!(diff.for_model(), hunk);
         assert_eq!(diff.for_people().unwrap(), format!("--- a/n.txt\n+++ b/n.txt\n{hunk}"));
@@ -99,28 +99,30 @@ mod tests {
 
     #[test]
     fn a_missing_final_line_end_is_seen() {
-        let diff = Diff::between("a", Some(b"x"), b"x\n");
+        let diff = Diff::from_contents("a", Some(b"x"), b"x\n");
         assert!(diff.for_model().contains("\\ No newline at end of file"));
     }
 
     #[test]
     fn what_marks_and_encodes_a_text_is_not_in_its_diff() {
-        let diff = Diff::between("a", Some(b"\xef\xbb\xbfx\n"), b"\xef\xbb\xbfy\n").for_model();
+        let diff =
+            Diff::from_contents("a", Some(b"\xef\xbb\xbfx\n"), b"\xef\xbb\xbfy\n").for_model();
         assert_eq!(diff, "@@ -1 +1 @@\n-x\n+y\n");
-        let diff = Diff::between("a", Some(b"\xff\xfex\0\n\0"), b"\xff\xfe\xe9\0\n\0").for_model();
+        let diff =
+            Diff::from_contents("a", Some(b"\xff\xfex\0\n\0"), b"\xff\xfe\xe9\0\n\0").for_model();
         assert_eq!(diff, "@@ -1 +1 @@\n-x\n+é\n");
     }
 
     #[test]
     fn deleted_file_is_told_by_its_name() {
-        let diff = Diff::deletion("a/out", b"x\n").for_people().unwrap();
+        let diff = Diff::from_deletion("a/out", b"x\n").for_people().unwrap();
         assert_eq!(diff, "--- a/a/out\n+++ /dev/null\n@@ -1 +0,0 @@\n-x\n");
     }
 
     #[test]
     fn long_diffs_say_what_is_left_out() {
         let new = "line\n".repeat(MAX_LINES_FOR_PEOPLE + 5);
-        let diff = Diff::between("a", None, new.as_bytes());
+        let diff = Diff::from_contents("a", None, new.as_bytes());
         let people = diff.for_people().unwrap();
         assert!(people.starts_with("--- /dev/null\n"));
         assert!(people.ends_with("[6 more diff lines]\n"));
@@ -129,7 +131,7 @@ mod tests {
 
     #[test]
     fn equal_and_binary_versions_have_no_diff() {
-        assert_eq!(Diff::between("a", Some(b"x"), b"x").for_people(), None);
-        assert_eq!(Diff::between("a", Some(b"x\0"), b"y").for_people(), None);
+        assert_eq!(Diff::from_contents("a", Some(b"x"), b"x").for_people(), None);
+        assert_eq!(Diff::from_contents("a", Some(b"x\0"), b"y").for_people(), None);
     }
 }

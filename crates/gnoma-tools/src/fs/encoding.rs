@@ -9,7 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::diff::{DiffOp, changes};
+use gnoma_core::diff::{DiffOp, diff_sequences};
 
 use super::{shared::BYTE_ORDER_MARK, text::line_of};
 
@@ -111,7 +111,7 @@ impl TextForm {
     }
 
     /// The encoding where it is not UTF-8, for sentences.
-    pub(super) fn name(self) -> Option<&'static str> {
+    pub(super) fn encoding_name(self) -> Option<&'static str> {
         match self.encoding {
             Encoding::Utf8 => None,
             Encoding::Utf16 { .. } => Some("UTF-16"),
@@ -190,13 +190,13 @@ fn encode_char(character: char) -> Option<u8> {
 pub(super) fn describe_hidden(form: TextForm, text: &[u8]) -> Vec<&'static str> {
     let mark = form.has_mark.then_some("byte order mark");
     let is_marked_anyway = matches!(form.encoding, Encoding::Utf16 { .. });
-    let ends = match LineEnds::of(text) {
+    let ends = match LineEnds::from_text(text) {
         LineEnds::Windows => Some("CRLF line ends"),
         LineEnds::Mixed => Some("mixed line ends"),
         LineEnds::Unix | LineEnds::None if form.has_cr_ends => Some("CR line ends"),
         LineEnds::Unix | LineEnds::None => None,
     };
-    [form.name(), mark.filter(|_| !is_marked_anyway), ends].into_iter().flatten().collect()
+    [form.encoding_name(), mark.filter(|_| !is_marked_anyway), ends].into_iter().flatten().collect()
 }
 
 /// The line ends of a text.
@@ -213,7 +213,7 @@ enum LineEnds {
 }
 
 impl LineEnds {
-    fn of(text: &[u8]) -> Self {
+    fn from_text(text: &[u8]) -> Self {
         let all = memchr::memchr_iter(b'\n', text).count();
         let windows = memchr::memmem::find_iter(text, b"\r\n").count();
         match (all, windows) {
@@ -240,7 +240,7 @@ pub(super) struct Replacement {
 /// The line of `new` that has `U+FFFD` for bytes of `old` that would be lost.
 pub(super) fn replace_text(old: &[u8], new: &str) -> Result<Replacement, usize> {
     let is_bytes = std::str::from_utf8(old).is_err();
-    let ends = LineEnds::of(old);
+    let ends = LineEnds::from_text(old);
     let names_ends = new.contains("\r\n");
     let mut text = match ends {
         _ if is_bytes => line_by_line(old, new)?,
@@ -251,7 +251,7 @@ pub(super) fn replace_text(old: &[u8], new: &str) -> Result<Replacement, usize> 
     let final_end = match (old.ends_with(b"\n"), text.ends_with(b"\n")) {
         _ if old.is_empty() || text.is_empty() => None,
         (true, false) => {
-            let windows = text.contains(&b'\n') && LineEnds::of(&text) == LineEnds::Windows;
+            let windows = text.contains(&b'\n') && LineEnds::from_text(&text) == LineEnds::Windows;
             let windows = windows || ends == LineEnds::Windows;
             text.extend_from_slice(if windows { b"\r\n" } else { b"\n" });
             Some("line end at the end")
@@ -280,7 +280,7 @@ fn line_by_line(old: &[u8], new: &str) -> Result<Vec<u8>, usize> {
     let first_end = there.first().map_or(&b"\n"[..], |line| line_end(line));
     let mut text = Vec::with_capacity(new.len());
     let mut end = if first_end.is_empty() { b"\n" } else { first_end };
-    for op in changes(&decoded, &bodies, Instant::now().checked_add(PATIENCE)) {
+    for op in diff_sequences(&decoded, &bodies, Instant::now().checked_add(PATIENCE)) {
         match op {
             DiffOp::Equal { old_index, new_index, len } => {
                 let pairs = there.iter().skip(old_index).zip(lines.iter().skip(new_index));
@@ -349,7 +349,7 @@ mod tests {
         ] {
             let (form, decoded) = TextForm::decode(&content);
             assert_eq!(std::str::from_utf8(&decoded).unwrap(), text);
-            assert_eq!(form.name(), name);
+            assert_eq!(form.encoding_name(), name);
             assert_eq!(form.encode(decoded.into_owned()).unwrap(), content);
         }
     }

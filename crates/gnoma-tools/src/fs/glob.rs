@@ -16,7 +16,7 @@ use serde::Deserialize;
 use super::{
     FileAnswer, FileTools, Refusal,
     pattern::Pattern,
-    target::{TargetKind, shown},
+    target::{TargetKind, relative_display},
     walk,
 };
 use crate::args;
@@ -32,7 +32,7 @@ pub(super) struct GlobArguments {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    args::spec(
+    args::tool_spec(
         "fs.glob",
         Access::Read,
         [Touches::path("path")],
@@ -43,7 +43,7 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) -> FileAnswer {
-    let target = shared.target(cx, arguments.path.as_deref().unwrap_or("."))?;
+    let target = shared.resolve_target(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         TargetKind::Folder => {}
         TargetKind::Missing => return Err(target.is_missing()),
@@ -56,22 +56,25 @@ pub(super) fn run(shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) ->
     }
     let pattern = Pattern::new(&arguments.pattern, &target.path)?;
     let mut newest = Newest::default();
-    for entry in walk::files(&target.path) {
+    for entry in walk::walk_files(&target.path) {
         if cx.stop.is_cancelled() {
             return Err(Refusal::Stopped(newest.into_text(&cx.cwd)));
         }
         let below = entry.path().strip_prefix(&target.path);
         if below.is_ok_and(|below| pattern.matches(below)) {
             let modified = entry.metadata().ok().and_then(|facts| facts.modified().ok());
-            newest.add(modified.unwrap_or(SystemTime::UNIX_EPOCH), target.seen(entry.path()));
+            newest.add_file(
+                modified.unwrap_or(SystemTime::UNIX_EPOCH),
+                target.path_as_found(entry.path()),
+            );
         }
     }
     if newest.count == 0 {
         let glob = &arguments.pattern;
         let text = format!("no file matches `{glob}` in `{}`", target.name);
-        return Ok(ToolOutput::text(text));
+        return Ok(ToolOutput::from_text(text));
     }
-    Ok(ToolOutput::text(newest.into_text(&cx.cwd)))
+    Ok(ToolOutput::from_text(newest.into_text(&cx.cwd)))
 }
 
 /// The newest of many files; those of the same time in the order of their paths.
@@ -82,7 +85,7 @@ struct Newest {
 }
 
 impl Newest {
-    fn add(&mut self, modified: SystemTime, path: PathBuf) {
+    fn add_file(&mut self, modified: SystemTime, path: PathBuf) {
         self.count += 1;
         self.kept.push((Reverse(modified), path));
         if self.kept.len() > MAX_FILES {
@@ -93,7 +96,8 @@ impl Newest {
     fn into_text(self, cwd: &Path) -> String {
         let left = self.count - self.kept.len();
         let files = self.kept.into_sorted_vec();
-        let mut lines: Vec<String> = files.iter().map(|(_, path)| shown(cwd, path)).collect();
+        let mut lines: Vec<String> =
+            files.iter().map(|(_, path)| relative_display(cwd, path)).collect();
         if left > 0 {
             lines.push(format!("[{left} older files left out: narrow `pattern` or `path`]"));
         }

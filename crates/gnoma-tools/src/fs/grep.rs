@@ -16,8 +16,8 @@ use super::{
     FileAnswer, FileTools, Refusal, open,
     pattern::Pattern,
     search::LineSearch,
-    target::{TargetKind, shown},
-    text::{Stoppable, counted},
+    target::{TargetKind, relative_display},
+    text::{Stoppable, format_count},
     walk,
 };
 use crate::{args, line_pattern::LinePattern};
@@ -45,7 +45,7 @@ pub(super) struct GrepArguments {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    args::spec(
+    args::tool_spec(
         "fs.grep",
         Access::Read,
         [Touches::path("path")],
@@ -56,7 +56,7 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) -> FileAnswer {
-    let target = shared.target(cx, arguments.path.as_deref().unwrap_or("."))?;
+    let target = shared.resolve_target(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         TargetKind::File(_) | TargetKind::Folder => {}
         TargetKind::Special => return Err(target.is_special()),
@@ -72,25 +72,25 @@ pub(super) fn run(shared: &FileTools, arguments: &GrepArguments, cx: &ToolCx) ->
         failed: 0,
         secret: Vec::new(),
     };
-    for path in chosen(&target.path, glob.as_ref()) {
+    for path in matching_files(&target.path, glob.as_ref()) {
         if search.hits.more {
             break;
         }
-        let name = shown(&cx.cwd, &target.seen(&path));
+        let name = relative_display(&cx.cwd, &target.path_as_found(&path));
         let is_meant = || path == target.path || is_granted(&path, cx, shared);
-        match shared.kept(&path).filter(|_| !is_meant()) {
+        match shared.restricted_kind(&path).filter(|_| !is_meant()) {
             Some(kind) => search.secret.push(format!("`{name}` ({kind})")),
-            None => search.file(&path, &name, cx),
+            None => search.search_file(&path, &name, cx),
         }
         if cx.stop.is_cancelled() {
             return Err(Refusal::Stopped(search.hits.text));
         }
     }
-    Ok(ToolOutput::text(search.report(&arguments.pattern, &target.name)))
+    Ok(ToolOutput::from_text(search.into_report(&arguments.pattern, &target.name)))
 }
 
-fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> {
-    walk::files(root).map(ignore::DirEntry::into_path).filter(move |path| {
+fn matching_files(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> {
+    walk::walk_files(root).map(ignore::DirEntry::into_path).filter(move |path| {
         let below = path.strip_prefix(root).ok();
         let below = below.filter(|below| !below.as_os_str().is_empty()).unwrap_or(path);
         glob.is_none_or(|glob| glob.matches(below))
@@ -100,7 +100,8 @@ fn chosen(root: &Path, glob: Option<&Pattern>) -> impl Iterator<Item = PathBuf> 
 /// Reports whether the verdict was about this secret. A grant for an ordinary folder does not cover the secrets in
 /// it.
 fn is_granted(path: &Path, cx: &ToolCx, shared: &FileTools) -> bool {
-    let is_meant = |granted: &PathBuf| path.starts_with(granted) && shared.kept(granted).is_some();
+    let is_meant =
+        |granted: &PathBuf| path.starts_with(granted) && shared.restricted_kind(granted).is_some();
     cx.grant.paths.iter().any(is_meant)
 }
 
@@ -114,11 +115,11 @@ struct Search {
 }
 
 impl Search {
-    fn file(&mut self, path: &Path, name: &str, cx: &ToolCx) {
+    fn search_file(&mut self, path: &Path, name: &str, cx: &ToolCx) {
         let mut add = |pattern: &LinePattern, number, line: &[u8]| {
-            self.hits.add(name, number, &excerpt(line.trim_ascii_end(), pattern))
+            self.hits.add_line(name, number, &excerpt_line(line.trim_ascii_end(), pattern))
         };
-        let outcome = open::file(path)
+        let outcome = open::open_file(path)
             .and_then(|file| self.lines.search(Stoppable::new(file, &cx.stop), &mut add));
         match outcome {
             Ok(()) => self.searched += 1,
@@ -126,10 +127,10 @@ impl Search {
         }
     }
 
-    fn report(self, pattern: &str, name: &str) -> String {
+    fn into_report(self, pattern: &str, name: &str) -> String {
         let mut text = self.hits.text;
         if text.is_empty() {
-            let searched = counted(self.searched, "file");
+            let searched = format_count(self.searched, "file");
             text = format!("no match for `{pattern}` in `{name}` ({searched} searched)\n");
         }
         if self.hits.more {
@@ -139,7 +140,7 @@ impl Search {
             ));
         }
         if self.failed > 0 {
-            let failed = counted(self.failed, "file");
+            let failed = format_count(self.failed, "file");
             text.push_str(&format!("[{failed} could not be read]\n"));
         }
         text.push_str(&left_out(&self.secret));
@@ -153,7 +154,7 @@ fn left_out(secret: &[String]) -> String {
     if secret.is_empty() {
         return String::new();
     }
-    let count = counted(secret.len(), "file");
+    let count = format_count(secret.len(), "file");
     let named = secret.iter().take(MAX_LEFT_OUT_NAMED).map(String::as_str);
     let named = named.collect::<Vec<_>>().join(", ");
     let more = if secret.len() > MAX_LEFT_OUT_NAMED { ", …" } else { "" };
@@ -177,7 +178,7 @@ impl Hits {
     }
 
     /// Adds a line unless there is enough already; returns whether it was added.
-    fn add(&mut self, name: &str, number: u64, line: &str) -> bool {
+    fn add_line(&mut self, name: &str, number: u64, line: &str) -> bool {
         self.more = self.count >= self.max || self.text.len() >= MAX_SHOWN_BYTES;
         if !self.more {
             self.text.push_str(&format!("{name}:{number}:{line}\n"));
@@ -188,7 +189,7 @@ impl Hits {
 }
 
 /// `line`, or the part of it around its first match when it is long.
-fn excerpt(line: &[u8], pattern: &LinePattern) -> String {
+fn excerpt_line(line: &[u8], pattern: &LinePattern) -> String {
     if line.len() <= MAX_LINE_BYTES {
         return String::from_utf8_lossy(line).into_owned();
     }

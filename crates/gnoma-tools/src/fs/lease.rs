@@ -46,7 +46,7 @@ struct Lease {
 }
 
 impl LeaseTable {
-    fn held(&self) -> MutexGuard<'_, HashMap<PathBuf, Lease>> {
+    fn lock_leases(&self) -> MutexGuard<'_, HashMap<PathBuf, Lease>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +78,7 @@ impl Default for FileHolder {
 impl FileHolder {
     /// An elf of this one.
     #[must_use]
-    pub fn elf(&self, name: &str) -> Self {
+    pub fn for_elf(&self, name: &str) -> Self {
         let own = self.table.last.fetch_add(1, Ordering::Relaxed) + 1;
         let above = self.above.iter().copied().chain([self.own]).collect();
         let (table, shown) = (Arc::clone(&self.table), format!("elf `{name}`"));
@@ -86,15 +86,15 @@ impl FileHolder {
     }
 
     /// Takes a file to write it, as soon as nobody else has it. Blocks.
-    pub(super) fn take(
+    pub(super) fn acquire_lease(
         &self,
         path: &Path,
         name: &str,
         stop: &CancellationToken,
     ) -> Result<Writing<'_>, Refusal> {
         let until = Instant::now() + self.patience;
-        let mut held = self.table.held();
-        while let Some(holder) = held.get(path).and_then(|lease| self.hindered(lease)) {
+        let mut held = self.table.lock_leases();
+        while let Some(holder) = held.get(path).and_then(|lease| self.blocking_holder(lease)) {
             if stop.is_cancelled() {
                 return Err(Refusal::Stopped("nothing was written".to_owned()));
             }
@@ -119,15 +119,15 @@ impl FileHolder {
     }
 
     /// Returns the holder that keeps this one from writing, if there is one.
-    fn hindered(&self, lease: &Lease) -> Option<String> {
+    fn blocking_holder(&self, lease: &Lease) -> Option<String> {
         let is_over = lease.since.is_some_and(|since| since.elapsed() >= HELD);
         let is_above = lease.since.is_some() && self.above.contains(&lease.by);
         (lease.by != self.own && !is_over && !is_above).then(|| lease.shown.clone())
     }
 
     /// Releases all files of this holder.
-    pub(super) fn end(&self) {
-        self.table.held().retain(|_, lease| lease.by != self.own);
+    pub(super) fn release_leases(&self) {
+        self.table.lock_leases().retain(|_, lease| lease.by != self.own);
         self.table.freed.notify_all();
     }
 }
@@ -140,7 +140,7 @@ pub(super) struct Writing<'a> {
 
 impl Drop for Writing<'_> {
     fn drop(&mut self) {
-        let mut held = self.holder.table.held();
+        let mut held = self.holder.table.lock_leases();
         let own = held.get_mut(&self.path).filter(|lease| lease.by == self.holder.own);
         if let Some(lease) = own {
             lease.since = Some(Instant::now());
@@ -156,12 +156,12 @@ mod tests {
 
     fn family() -> (FileHolder, FileHolder, FileHolder) {
         let parent = FileHolder { patience: Duration::from_millis(300), ..FileHolder::default() };
-        let (one, two) = (parent.elf("one"), parent.elf("two"));
+        let (one, two) = (parent.for_elf("one"), parent.for_elf("two"));
         (parent, one, two)
     }
 
     fn try_take(holder: &FileHolder) -> Result<(), Refusal> {
-        holder.take(Path::new("/w/a"), "a", &CancellationToken::new()).map(drop)
+        holder.acquire_lease(Path::new("/w/a"), "a", &CancellationToken::new()).map(drop)
     }
 
     #[test]
@@ -173,7 +173,7 @@ mod tests {
             let Err(Refusal::Failed(why)) = try_take(other) else { panic!() };
             assert!(why.starts_with("elf `one` is changing `a` right now"), "{why}");
         }
-        one.end();
+        one.release_leases();
         try_take(&two).unwrap();
     }
 
@@ -183,7 +183,7 @@ mod tests {
         try_take(&one).unwrap();
         let waiting = thread::spawn(move || try_take(&two));
         thread::sleep(Duration::from_millis(50));
-        one.end();
+        one.release_leases();
         waiting.join().unwrap().unwrap();
     }
 
@@ -191,12 +191,12 @@ mod tests {
     fn an_elf_takes_what_those_above_it_have_but_not_while_they_write() {
         let (parent, one, _) = family();
         let stop = CancellationToken::new();
-        let writing = parent.take(Path::new("/w/a"), "a", &stop).unwrap();
+        let writing = parent.acquire_lease(Path::new("/w/a"), "a", &stop).unwrap();
         assert!(try_take(&one).is_err());
         drop(writing);
-        try_take(&one.elf("below")).unwrap();
+        try_take(&one.for_elf("below")).unwrap();
         stop.cancel();
-        let stopped = one.take(Path::new("/w/a"), "a", &stop).map(drop);
+        let stopped = one.acquire_lease(Path::new("/w/a"), "a", &stop).map(drop);
         assert_eq!(stopped, Err(Refusal::Stopped("nothing was written".to_owned())));
     }
 }

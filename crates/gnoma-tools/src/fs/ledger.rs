@@ -44,9 +44,9 @@ struct SeenVersion {
 
 impl Ledger {
     /// The model has been shown `content`, or wrote it.
-    pub(super) fn saw(&self, path: &Path, content: &[u8]) {
+    pub(super) fn record_seen(&self, path: &Path, content: &[u8]) {
         let hash = self.hasher.hash_one(content);
-        let mut seen = self.lock();
+        let mut seen = self.lock_seen();
         seen.count += 1;
         let order = seen.count;
         seen.files.insert(path.to_owned(), SeenVersion { hash, order });
@@ -56,15 +56,15 @@ impl Ledger {
     }
 
     /// Reports whether the model knows that the file at `path` holds `content`.
-    pub(super) fn knowledge(&self, path: &Path, content: &[u8]) -> Familiarity {
-        match self.lock().files.get(path) {
+    pub(super) fn familiarity_of(&self, path: &Path, content: &[u8]) -> Familiarity {
+        match self.lock_seen().files.get(path) {
             None => Familiarity::Unseen,
             Some(sight) if sight.hash == self.hasher.hash_one(content) => Familiarity::Current,
             Some(_) => Familiarity::Changed,
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, SeenFiles> {
+    fn lock_seen(&self) -> MutexGuard<'_, SeenFiles> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -85,19 +85,19 @@ mod tests {
     fn knowledge_follows_content_not_time() {
         let path = Path::new("/folder/a");
         let ledger = Ledger::default();
-        assert_eq!(ledger.knowledge(path, b"one"), Familiarity::Unseen);
-        ledger.saw(path, b"one");
-        assert_eq!(ledger.knowledge(path, b"one"), Familiarity::Current);
-        assert_eq!(ledger.knowledge(path, b"two"), Familiarity::Changed);
+        assert_eq!(ledger.familiarity_of(path, b"one"), Familiarity::Unseen);
+        ledger.record_seen(path, b"one");
+        assert_eq!(ledger.familiarity_of(path, b"one"), Familiarity::Current);
+        assert_eq!(ledger.familiarity_of(path, b"two"), Familiarity::Changed);
     }
 
     #[test]
     fn the_oldest_sight_is_forgotten_first() {
         let ledger = Ledger::default();
         for n in 0..=MAX_FILES {
-            ledger.saw(Path::new(&format!("/nowhere/{n}")), b"x");
+            ledger.record_seen(Path::new(&format!("/nowhere/{n}")), b"x");
         }
-        let knows = |n: usize| ledger.knowledge(Path::new(&format!("/nowhere/{n}")), b"x");
+        let knows = |n: usize| ledger.familiarity_of(Path::new(&format!("/nowhere/{n}")), b"x");
         assert_eq!(knows(0), Familiarity::Unseen);
         assert_eq!(knows(1), Familiarity::Current);
         assert_eq!(knows(MAX_FILES), Familiarity::Current);

@@ -35,7 +35,7 @@ pub(super) struct LsArguments {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    args::spec(
+    args::tool_spec(
         "fs.ls",
         Access::Read,
         [Touches::path("path")],
@@ -46,39 +46,42 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &LsArguments, cx: &ToolCx) -> FileAnswer {
-    let target = shared.target(cx, arguments.path.as_deref().unwrap_or("."))?;
+    let target = shared.resolve_target(cx, arguments.path.as_deref().unwrap_or("."))?;
     match target.kind()? {
         TargetKind::Folder => {}
         TargetKind::Missing => return Err(target.is_missing()),
-        TargetKind::File(_) | TargetKind::Special => return one(&target),
+        TargetKind::File(_) | TargetKind::Special => return list_file(&target),
     }
-    list(&target)
+    list_folder(&target)
 }
 
 /// Lists the entries of the folder `target`.
-pub(super) fn list(target: &Target) -> FileAnswer {
-    let folder = open::folder(&target.path).map_err(|error| target.cannot("list", &error))?;
-    let mut entries = entries(&folder).map_err(|error| target.cannot("list", &error))?;
+pub(super) fn list_folder(target: &Target) -> FileAnswer {
+    let folder =
+        open::open_folder(&target.path).map_err(|error| target.refuse_operation("list", &error))?;
+    let mut entries =
+        read_entries(&folder).map_err(|error| target.refuse_operation("list", &error))?;
     if entries.is_empty() {
-        return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
+        return Ok(ToolOutput::from_text(format!("`{}` is empty", target.name)));
     }
-    gnoma_core::sort::sort(&mut entries);
-    Ok(ToolOutput::text(listing(&folder, &entries)))
+    gnoma_core::sort::sort_items(&mut entries);
+    Ok(ToolOutput::from_text(render_listing(&folder, &entries)))
 }
 
 /// The line for a target that is no folder.
-fn one(target: &Target) -> FileAnswer {
+fn list_file(target: &Target) -> FileAnswer {
     let (Some(above), Some(name)) = (target.path.parent(), target.path.file_name()) else {
         return Err(target.is_missing());
     };
-    let folder = open::folder(above).map_err(|error| target.cannot("list", &error))?;
-    Ok(ToolOutput::text(ListedEntry::at(&folder, name, target.name.clone()).line()))
+    let folder =
+        open::open_folder(above).map_err(|error| target.refuse_operation("list", &error))?;
+    Ok(ToolOutput::from_text(ListedEntry::from_entry(&folder, name, target.name.clone()).to_line()))
 }
 
 /// An entry of a folder: `true` for a file rather than a folder (folders come first), and its name.
 type Listed = (bool, Vec<u8>);
 
-fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
+fn read_entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
     let listed = Dir::read_from(folder)?.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().to_bytes();
         let is_folder = entry.file_type() == FileType::Directory;
@@ -90,17 +93,17 @@ fn entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
 
 /// Reports whether the sandbox has put the folder there while a command runs.
 fn is_stand_in(folder: &OwnedFd, name: &[u8]) -> bool {
-    let facts = open::facts(folder, OsStr::from_bytes(name));
+    let facts = open::entry_facts(folder, OsStr::from_bytes(name));
     facts.is_ok_and(|facts| facts.is_some_and(|facts| facts.st_mode & 0o7777 == STAND_IN_MODE))
 }
 
-fn listing(folder: &OwnedFd, entries: &[Listed]) -> String {
+fn render_listing(folder: &OwnedFd, entries: &[Listed]) -> String {
     let mut lines: Vec<String> = entries
         .iter()
         .take(MAX_ENTRIES)
         .map(|(_, name)| {
             let shown = String::from_utf8_lossy(name).into_owned();
-            ListedEntry::at(folder, OsStr::from_bytes(name), shown).line()
+            ListedEntry::from_entry(folder, OsStr::from_bytes(name), shown).to_line()
         })
         .collect();
     let left = entries.len().saturating_sub(MAX_ENTRIES);
@@ -119,11 +122,11 @@ struct ListedEntry {
 }
 
 impl ListedEntry {
-    fn at(folder: impl AsFd, entry: &OsStr, name: String) -> Self {
-        let Ok(Some(facts)) = open::facts(&folder, entry) else {
+    fn from_entry(folder: impl AsFd, entry: &OsStr, name: String) -> Self {
+        let Ok(Some(facts)) = open::entry_facts(&folder, entry) else {
             return Self { kind: "gone", bytes: None, name };
         };
-        match open::kind(&facts) {
+        match open::file_kind(&facts) {
             FileType::Directory => Self { kind: "dir", bytes: None, name: format!("{name}/") },
             FileType::RegularFile => {
                 Self { kind: "file", bytes: u64::try_from(facts.st_size).ok(), name }
@@ -137,7 +140,7 @@ impl ListedEntry {
         }
     }
 
-    fn line(&self) -> String {
+    fn to_line(&self) -> String {
         let bytes = self.bytes.map_or_else(|| "-".to_owned(), |bytes| bytes.to_string());
         format!("{} {bytes} {}", self.kind, self.name)
     }

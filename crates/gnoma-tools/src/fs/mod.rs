@@ -39,7 +39,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 pub use address::intended_path;
 pub use lease::FileHolder;
 pub use name::Disk;
-pub use open::resolve;
+pub use open::resolve_links;
 pub use walk::file_names;
 
 use crate::{ToolOptions, args};
@@ -47,7 +47,7 @@ use refusal::{FileAnswer, Refusal};
 use shared::FileTools;
 
 /// The file tools, in the order they are offered. They share what has been read and written.
-pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
+pub(crate) fn file_tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
     let shared = Arc::new(FileTools::new(options));
     vec![
         Arc::new(FileTool::new(&shared, read::spec(), read::run)),
@@ -63,9 +63,9 @@ pub(crate) fn tools(options: &ToolOptions) -> Vec<Arc<dyn Tool>> {
 /// named and judged by the code that offers them.
 pub(crate) fn plain_tools(options: &ToolOptions) -> [Arc<dyn Tool>; 2] {
     let shared = Arc::new(FileTools::new(options));
-    let write = FileTool::new(&shared, write::spec(), write::overwrite);
+    let write = FileTool::new(&shared, write::spec(), write::overwrite_file);
     [
-        Arc::new(FileTool::new(&shared, read::spec(), plain::read)),
+        Arc::new(FileTool::new(&shared, read::spec(), plain::read_plain)),
         Arc::new(write.with_preview(write::preview_overwrite)),
     ]
 }
@@ -109,28 +109,29 @@ impl<A: DeserializeOwned + 'static> Tool for FileTool<A> {
         let run = self.run;
         Box::pin(async move {
             // Never abandoned half-way: a write that has begun is awaited, so that its outcome is known.
-            let work = tokio::task::spawn_blocking(move || match args::read(&call) {
+            let work = tokio::task::spawn_blocking(move || match args::read_arguments(&call) {
                 Ok(arguments) => {
                     run(&shared, &arguments, &cx).map_or_else(ToolOutcome::from, ToolOutcome::Done)
                 }
                 Err(outcome) => outcome,
             });
-            work.await
-                .unwrap_or_else(|error| ToolOutcome::failed(format!("the tool crashed: {error}")))
+            work.await.unwrap_or_else(|error| {
+                ToolOutcome::failure_text(format!("the tool crashed: {error}"))
+            })
         })
     }
 
-    fn normalize(&self, call: &ToolCall, cx: &ToolCx) -> Option<RawJson> {
+    fn normalize_arguments(&self, call: &ToolCall, cx: &ToolCx) -> Option<RawJson> {
         let given: GivenPath<'_> = gnoma_core::json::from_str(call.arguments.get()).ok()?;
         let path = intended_path(&given.path, &cx.cwd, self.shared.home.as_deref())?;
         let mut arguments: serde_json::Map<_, _> = call.arguments.read().ok()?;
         arguments.insert("path".to_owned(), path.into());
-        RawJson::of(&arguments).ok()
+        RawJson::from_value(&arguments).ok()
     }
 
     fn preview(&self, call: &ToolCall, cx: &ToolCx) -> Result<Option<String>, String> {
         let Some(preview) = self.preview else { return Ok(None) };
-        let arguments = args::parse(call)?;
+        let arguments = args::parse_arguments(call)?;
         preview(&self.shared, &arguments, cx).map_err(|refusal| match refusal {
             Refusal::Failed(why) | Refusal::Stopped(why) => why,
         })
@@ -145,7 +146,7 @@ mod tests {
     fn specs_are_terse() {
         // About four characters of a schema make a token; every request carries every spec.
         let tokens = [110, 110, 140, 110, 110, 110];
-        for (tool, tokens) in tools(&ToolOptions::default()).iter().zip(tokens) {
+        for (tool, tokens) in file_tools(&ToolOptions::default()).iter().zip(tokens) {
             let spec = tool.spec();
             let length = spec.name.len() + spec.description.len() + spec.parameters.get().len();
             assert!(length / 4 <= tokens, "{}: {length}", spec.name);

@@ -19,7 +19,7 @@ impl FileNames for Disk {
     }
 
     fn names_in(&self, folder: &Path) -> Vec<String> {
-        let entries = open::resolve(folder).and_then(|real| open::folder(&real));
+        let entries = open::resolve_links(folder).and_then(|real| open::open_folder(&real));
         let Ok(entries) = entries.and_then(|folder| Ok(Dir::new(folder)?)) else {
             return Vec::new();
         };

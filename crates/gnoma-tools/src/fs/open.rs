@@ -31,7 +31,7 @@ const MAX_NEW_FOLDERS: usize = 64;
 ///
 /// # Errors
 /// A folder on the way cannot be entered, links lead in circles, or `..` follows a missing name.
-pub fn resolve(path: &Path) -> io::Result<PathBuf> {
+pub fn resolve_links(path: &Path) -> io::Result<PathBuf> {
     let mut missing: Vec<&OsStr> = Vec::new();
     let mut known = path;
     loop {
@@ -55,14 +55,14 @@ pub fn resolve(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Opens the resolved file `real` for reading. A pipe or device does not block.
-pub(crate) fn file(real: &Path) -> io::Result<File> {
+pub(crate) fn open_file(real: &Path) -> io::Result<File> {
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY;
-    straight(real, flags).map(File::from).map_err(explained)
+    open_without_links(real, flags).map(File::from).map_err(explain_error)
 }
 
 /// Opens the resolved folder `real`.
-pub(super) fn folder(real: &Path) -> io::Result<OwnedFd> {
-    straight(real, OFlags::RDONLY | OFlags::DIRECTORY).map_err(explained)
+pub(super) fn open_folder(real: &Path) -> io::Result<OwnedFd> {
+    open_without_links(real, OFlags::RDONLY | OFlags::DIRECTORY).map_err(explain_error)
 }
 
 /// Opens the resolved folder `real` and makes what is missing of it.
@@ -70,7 +70,7 @@ pub(super) fn make_folder(real: &Path, umask: Umask) -> io::Result<OwnedFd> {
     let mut missing: Vec<&OsStr> = Vec::new();
     let mut known = real;
     let mut folder = loop {
-        match straight(known, OFlags::RDONLY | OFlags::DIRECTORY) {
+        match open_without_links(known, OFlags::RDONLY | OFlags::DIRECTORY) {
             Ok(folder) => break folder,
             Err(Errno::NOENT) if missing.len() < MAX_NEW_FOLDERS => {
                 let (Some(parent), Some(name)) = (known.parent(), known.file_name()) else {
@@ -79,18 +79,20 @@ pub(super) fn make_folder(real: &Path, umask: Umask) -> io::Result<OwnedFd> {
                 missing.push(name);
                 known = parent;
             }
-            Err(error) => return Err(explained(error)),
+            Err(error) => return Err(explain_error(error)),
         }
     };
     while let Some(name) = missing.pop() {
-        let made = mkdirat(&folder, name, umask.narrow(NEW_FOLDER_MODE));
+        let made = mkdirat(&folder, name, umask.narrow_mode(NEW_FOLDER_MODE));
         let new = match made {
-            Ok(()) | Err(Errno::EXIST) => step(&folder, name, OFlags::RDONLY | OFlags::DIRECTORY),
+            Ok(()) | Err(Errno::EXIST) => {
+                open_step(&folder, name, OFlags::RDONLY | OFlags::DIRECTORY)
+            }
             Err(error) => return Err(error.into()),
         };
-        let new = new.map_err(explained)?;
+        let new = new.map_err(explain_error)?;
         if made.is_ok() {
-            umask.widen(&new, &folder, NEW_FOLDER_MODE)?;
+            umask.widen_mode(&new, &folder, NEW_FOLDER_MODE)?;
         }
         folder = new;
     }
@@ -98,7 +100,7 @@ pub(super) fn make_folder(real: &Path, umask: Umask) -> io::Result<OwnedFd> {
 }
 
 /// Facts about `name` in `folder`, a link's own if it is one. `None` if there is nothing.
-pub(super) fn facts(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
+pub(super) fn entry_facts(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>> {
     match statat(folder, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(facts) => Ok(Some(facts)),
         Err(Errno::NOENT) => Ok(None),
@@ -107,28 +109,28 @@ pub(super) fn facts(folder: impl AsFd, name: &OsStr) -> io::Result<Option<Stat>>
 }
 
 /// Returns the kind of entry that `facts` are about.
-pub(super) fn kind(facts: &Stat) -> FileType {
+pub(super) fn file_kind(facts: &Stat) -> FileType {
     FileType::from_raw_mode(facts.st_mode)
 }
 
 #[cfg(target_os = "linux")]
-fn straight(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+fn open_without_links(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     use rustix::fs::{ResolveFlags, openat2};
     let resolve = ResolveFlags::NO_SYMLINKS;
     match openat2(CWD, real, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
         // An old kernel, or a container that refuses the call.
-        Err(Errno::NOSYS | Errno::PERM) => stepwise(real, flags),
+        Err(Errno::NOSYS | Errno::PERM) => open_stepwise(real, flags),
         opened => opened,
     }
 }
 
 #[cfg(not(target_os = "linux"))]
-fn straight(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    stepwise(real, flags)
+fn open_without_links(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    open_stepwise(real, flags)
 }
 
 /// From the root, one name at a time.
-fn stepwise(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+fn open_stepwise(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     let folder = OFlags::RDONLY | OFlags::DIRECTORY;
     let mut names = real.components().filter_map(|part| match part {
         Component::Normal(name) => Some(name),
@@ -139,17 +141,17 @@ fn stepwise(real: &Path, flags: OFlags) -> rustix::io::Result<OwnedFd> {
         return Ok(at);
     };
     for next in names {
-        at = step(&at, name, folder)?;
+        at = open_step(&at, name, folder)?;
         name = next;
     }
-    step(&at, name, flags)
+    open_step(&at, name, flags)
 }
 
-fn step(folder: impl AsFd, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+fn open_step(folder: impl AsFd, name: &OsStr, flags: OFlags) -> rustix::io::Result<OwnedFd> {
     openat(folder, name, flags | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())
 }
 
-fn explained(error: Errno) -> io::Error {
+fn explain_error(error: Errno) -> io::Error {
     match error {
         Errno::LOOP => io::Error::other("a link was put there after it was checked"),
         error => error.into(),
@@ -169,10 +171,10 @@ mod tests {
         fs::create_dir(root.join("real")).unwrap();
         symlink("real", root.join("link")).unwrap();
         symlink("loop", root.join("loop")).unwrap();
-        assert_eq!(resolve(&root.join("link/../x")).unwrap(), root.join("x"));
-        assert_eq!(resolve(&root.join("link/new/file")).unwrap(), root.join("real/new/file"));
-        assert!(resolve(&root.join("gone/../link")).is_err());
-        assert!(resolve(&root.join("loop")).is_err());
+        assert_eq!(resolve_links(&root.join("link/../x")).unwrap(), root.join("x"));
+        assert_eq!(resolve_links(&root.join("link/new/file")).unwrap(), root.join("real/new/file"));
+        assert!(resolve_links(&root.join("gone/../link")).is_err());
+        assert!(resolve_links(&root.join("loop")).is_err());
     }
 
     #[test]
@@ -183,11 +185,13 @@ mod tests {
         fs::write(root.join("real/file"), "x").unwrap();
         symlink("real", root.join("folder")).unwrap();
         symlink("real/file", root.join("file")).unwrap();
-        for open in [straight, stepwise] {
+        for open in [open_without_links, open_stepwise] {
             let opens = |name: &str| open(&root.join(name), OFlags::RDONLY).is_ok();
             assert!(opens("real/file") && opens("real"));
             assert!(!opens("folder/file") && !opens("file") && !opens("folder"));
         }
-        assert!(file(&root.join("file")).unwrap_err().to_string().contains("a link was put there"));
+        assert!(
+            open_file(&root.join("file")).unwrap_err().to_string().contains("a link was put there")
+        );
     }
 }

@@ -21,10 +21,10 @@ pub(super) struct Pattern {
 impl Pattern {
     /// Compiles `glob`, to be used below the folder `root`.
     pub(super) fn new(glob: &str, root: &Path) -> Result<Self, Refusal> {
-        let relative = relative(glob, root)?;
-        let matcher = compile(relative)
+        let relative = relative_glob(glob, root)?;
+        let matcher = compile_glob(relative)
             .map_err(|error| Refusal::Failed(format!("`{glob}` is not a valid glob: {error}")))?;
-        let typed = compile(&typed_form(relative)).ok();
+        let typed = compile_glob(&typed_form(relative)).ok();
         Ok(Self { matcher, typed, is_for_names: !relative.contains('/') })
     }
 
@@ -45,12 +45,12 @@ impl Pattern {
     }
 }
 
-fn compile(glob: &str) -> Result<GlobMatcher, globset::Error> {
+fn compile_glob(glob: &str) -> Result<GlobMatcher, globset::Error> {
     Ok(GlobBuilder::new(glob).literal_separator(true).build()?.compile_matcher())
 }
 
 /// `glob` as seen from `root`: some models write whole paths.
-fn relative<'a>(glob: &'a str, root: &Path) -> Result<&'a str, Refusal> {
+fn relative_glob<'a>(glob: &'a str, root: &Path) -> Result<&'a str, Refusal> {
     let glob = glob.trim_start_matches("./");
     if glob.is_empty() {
         return Err(Refusal::Failed("the glob is empty; `**/*` means every file".to_owned()));

@@ -21,8 +21,12 @@ pub(super) struct PlainArguments {
 
 /// Reads a text. The first line of the output says what follows, so that an empty file is told apart from
 /// no output.
-pub(super) fn read(shared: &FileTools, arguments: &PlainArguments, cx: &ToolCx) -> FileAnswer {
-    let target = shared.target(cx, &arguments.path)?;
+pub(super) fn read_plain(
+    shared: &FileTools,
+    arguments: &PlainArguments,
+    cx: &ToolCx,
+) -> FileAnswer {
+    let target = shared.resolve_target(cx, &arguments.path)?;
     match target.kind()? {
         TargetKind::File(_) => (),
         TargetKind::Folder => return Err(target.is_folder()),
@@ -30,12 +34,12 @@ pub(super) fn read(shared: &FileTools, arguments: &PlainArguments, cx: &ToolCx) 
         TargetKind::Missing => return Err(target.is_missing()),
     }
     let name = &target.name;
-    let text = String::from_utf8(target.content(MAX_TEXT_BYTES)?)
+    let text = String::from_utf8(target.read_content(MAX_TEXT_BYTES)?)
         .map_err(|_| Refusal::Failed(format!("`{name}` is not UTF-8 text")))?;
     let first = arguments.line.unwrap_or(1).saturating_sub(1);
     let lines = text.split_inclusive('\n').skip(first).take(arguments.limit.unwrap_or(usize::MAX));
     let shown: String = lines.collect();
-    Ok(ToolOutput::text(format!("text of `{name}`:\n{shown}")))
+    Ok(ToolOutput::from_text(format!("text of `{name}`:\n{shown}")))
 }
 
 #[cfg(test)]
@@ -51,7 +55,7 @@ mod tests {
         let text = |path: &str, line, limit| {
             let arguments = PlainArguments { path: path.to_owned(), line, limit };
             let output =
-                read(&shared, &arguments, &bench.cx()).unwrap_or_else(|_| panic!("{path}"));
+                read_plain(&shared, &arguments, &bench.cx()).unwrap_or_else(|_| panic!("{path}"));
             let parts = serde_json::to_value(&output.parts).unwrap();
             parts[0].to_string()
         };

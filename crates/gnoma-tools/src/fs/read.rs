@@ -23,7 +23,7 @@ use super::{
     shared::BYTE_ORDER_MARK,
     sniff::{Sort, sort_of},
     target::{Target, TargetKind},
-    text::{Stoppable, counted, cut, line_count},
+    text::{Stoppable, format_count, line_count, truncate_chars},
 };
 use crate::args;
 
@@ -51,7 +51,7 @@ pub(super) struct ReadArguments {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    args::spec(
+    args::tool_spec(
         "fs.read",
         Access::Read,
         [Touches::path("path")],
@@ -62,14 +62,14 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) -> FileAnswer {
-    let target = shared.target(cx, &arguments.path)?;
+    let target = shared.resolve_target(cx, &arguments.path)?;
     let metadata = match target.kind()? {
         TargetKind::File(metadata) => metadata,
-        TargetKind::Folder => return ls::list(&target),
+        TargetKind::Folder => return ls::list_folder(&target),
         TargetKind::Special => return Err(target.is_special()),
         TargetKind::Missing => return Err(target.is_missing()),
     };
-    match sort_of(&target.head(HEAD_BYTES)?) {
+    match sort_of(&target.read_head(HEAD_BYTES)?) {
         Sort::Text if metadata.len() > shared.max_file_bytes => {
             read_in_pieces(&target, arguments, &cx.stop)
         }
@@ -78,21 +78,21 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
         Sort::Utf16 if is_decodable(shared, &target, &metadata) => {
             read_whole(shared, &target, arguments, cx)
         }
-        Sort::Utf16 => Err(unreadable(
+        Sort::Utf16 => Err(refuse_unreadable(
             shared,
             &target,
             &metadata,
             "is text in UTF-16",
             "convert it with `iconv -f UTF-16`",
         )),
-        Sort::Utf32 => Err(unreadable(
+        Sort::Utf32 => Err(refuse_unreadable(
             shared,
             &target,
             &metadata,
             "is text in UTF-32",
             "convert it with `iconv -f UTF-32`",
         )),
-        Sort::Binary => Err(unreadable(
+        Sort::Binary => Err(refuse_unreadable(
             shared,
             &target,
             &metadata,
@@ -103,14 +103,14 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
 }
 
 fn read_image(shared: &FileTools, target: &Target, mime: &str) -> FileAnswer {
-    let content = target.head(MAX_IMAGE_BYTES + 1)?;
+    let content = target.read_head(MAX_IMAGE_BYTES + 1)?;
     if content.len() as u64 > MAX_IMAGE_BYTES {
         return Err(Refusal::Failed(format!(
             "`{}` is an image of more than {MAX_IMAGE_BYTES} bytes, too large to show; make a smaller copy",
             target.name
         )));
     }
-    shared.ledger.saw(&target.path, &content);
+    shared.ledger.record_seen(&target.path, &content);
     Ok(ToolOutput {
         parts: vec![ResultPart::Image(Image::from_bytes(mime, &content))],
         ..ToolOutput::default()
@@ -118,15 +118,15 @@ fn read_image(shared: &FileTools, target: &Target, mime: &str) -> FileAnswer {
 }
 
 /// The refusal for a file that is no text. The model knows now what it is, so it may replace it.
-fn unreadable(
+fn refuse_unreadable(
     shared: &FileTools,
     target: &Target,
     metadata: &Metadata,
     what: &str,
     remedy: &str,
 ) -> Refusal {
-    if let Ok(content) = target.content(shared.max_file_bytes) {
-        shared.ledger.saw(&target.path, &content);
+    if let Ok(content) = target.read_content(shared.max_file_bytes) {
+        shared.ledger.record_seen(&target.path, &content);
     }
     Refusal::Failed(format!(
         "`{}` {what} ({} bytes) and cannot be shown as lines; {remedy}",
@@ -141,37 +141,37 @@ fn read_whole(
     arguments: &ReadArguments,
     cx: &ToolCx,
 ) -> FileAnswer {
-    let content = target.content(shared.max_file_bytes)?;
+    let content = target.read_content(shared.max_file_bytes)?;
     // Only of the workspace: what else is open in an editor is nobody's business.
     let is_of_workspace = cx.roots.iter().any(|root| target.path.starts_with(root));
-    let unsaved = is_of_workspace.then(|| shared.unsaved(&target.path, &content)).flatten();
+    let unsaved = is_of_workspace.then(|| shared.unsaved_text(&target.path, &content)).flatten();
     if let Some(text) = unsaved {
-        return show(shared, target, arguments, text.as_bytes(), cx).map(|mut output| {
+        return show_text(shared, target, arguments, text.as_bytes(), cx).map(|mut output| {
             output.parts.push(ResultPart::Text { text: UNSAVED.to_owned() });
             output
         });
     }
-    show(shared, target, arguments, &content, cx)
+    show_text(shared, target, arguments, &content, cx)
 }
 
-fn show(
+fn show_text(
     shared: &FileTools,
     target: &Target,
     arguments: &ReadArguments,
     content: &[u8],
     cx: &ToolCx,
 ) -> FileAnswer {
-    shared.ledger.saw(&target.path, content);
+    shared.ledger.record_seen(&target.path, content);
     if content.is_empty() {
-        return Ok(ToolOutput::text(format!("`{}` is empty", target.name)));
+        return Ok(ToolOutput::from_text(format!("`{}` is empty", target.name)));
     }
     let (form, text) = TextForm::decode(content);
     let total = line_count(&text) as u64;
-    let window =
-        Window::read(&*text, arguments).map_err(|error| broken(target, &cx.stop, &error))?;
+    let window = Window::from_reader(&*text, arguments)
+        .map_err(|error| read_refusal(target, &cx.stop, &error))?;
     let mut output = window.into_output(target, Some(total))?;
     if let (Some(encoding), Some(ResultPart::Text { text })) =
-        (form.name(), output.parts.first_mut())
+        (form.encoding_name(), output.parts.first_mut())
     {
         let fact = if form.is_assumed() {
             format!(
@@ -188,7 +188,7 @@ fn show(
 /// Reports whether a text in UTF-16 can be shown and written back.
 fn is_decodable(shared: &FileTools, target: &Target, metadata: &Metadata) -> bool {
     let is_small = metadata.len() <= shared.max_file_bytes;
-    let content = if is_small { target.content(shared.max_file_bytes).ok() } else { None };
+    let content = if is_small { target.read_content(shared.max_file_bytes).ok() } else { None };
     content.is_some_and(|content| TextForm::decode(&content).0.encoding != Encoding::Utf8)
 }
 
@@ -200,13 +200,17 @@ fn read_in_pieces(
     let window = target
         .open()
         .map(|file| BufReader::new(Stoppable::new(file, stop)))
-        .and_then(|reader| Window::read(reader, arguments))
-        .map_err(|error| broken(target, stop, &error))?;
+        .and_then(|reader| Window::from_reader(reader, arguments))
+        .map_err(|error| read_refusal(target, stop, &error))?;
     window.into_output(target, None)
 }
 
-fn broken(target: &Target, stop: &CancellationToken, error: &io::Error) -> Refusal {
-    if stop.is_cancelled() { Refusal::Stopped(String::new()) } else { target.cannot("read", error) }
+fn read_refusal(target: &Target, stop: &CancellationToken, error: &io::Error) -> Refusal {
+    if stop.is_cancelled() {
+        Refusal::Stopped(String::new())
+    } else {
+        target.refuse_operation("read", error)
+    }
 }
 
 /// The lines a call shows.
@@ -218,7 +222,7 @@ struct Window {
 }
 
 impl Window {
-    fn read(mut reader: impl BufRead, arguments: &ReadArguments) -> io::Result<Self> {
+    fn from_reader(mut reader: impl BufRead, arguments: &ReadArguments) -> io::Result<Self> {
         let offset = arguments.offset.unwrap_or(0);
         let limit = arguments.limit.unwrap_or(DEFAULT_LINES).max(1);
         let mut window = Self { text: String::new(), skipped: 0, shown: 0, more: false };
@@ -233,20 +237,20 @@ impl Window {
             let Some(length) = next_line(&mut reader, &mut line, MAX_LINE_BYTES)? else {
                 return Ok(window);
             };
-            window.show(&line, length);
+            window.append_line(&line, length);
         }
         window.more = !reader.fill_buf()?.is_empty();
         Ok(window)
     }
 
-    fn show(&mut self, line: &[u8], length: u64) {
+    fn append_line(&mut self, line: &[u8], length: u64) {
         let number = self.skipped + self.shown + 1;
         let line = match line.strip_prefix(BYTE_ORDER_MARK) {
             Some(rest) if number == 1 => rest,
             _ => line,
         };
         let decoded = String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line));
-        let (kept, was_cut) = cut(&decoded, MAX_LINE_CHARS);
+        let (kept, was_cut) = truncate_chars(&decoded, MAX_LINE_CHARS);
         self.text.push_str(&format!("{number}\t{kept}"));
         if was_cut {
             self.text.push_str(&format!("… [line cut, {length} bytes in all]"));
@@ -260,7 +264,7 @@ impl Window {
             return Err(Refusal::Failed(format!(
                 "`{}` has only {}; use a smaller offset",
                 target.name,
-                counted(usize::try_from(self.skipped).unwrap_or(usize::MAX), "line"),
+                format_count(usize::try_from(self.skipped).unwrap_or(usize::MAX), "line"),
             )));
         }
         let next = self.skipped + self.shown;
@@ -273,7 +277,7 @@ impl Window {
         } else {
             self.text.pop();
         }
-        Ok(ToolOutput::text(self.text))
+        Ok(ToolOutput::from_text(self.text))
     }
 }
 
@@ -329,7 +333,7 @@ mod tests {
     struct Editor(&'static str);
 
     impl OpenFiles for Editor {
-        fn text(&self, session: &str, path: &Path) -> Option<String> {
+        fn file_text(&self, session: &str, path: &Path) -> Option<String> {
             assert_eq!((session, path.is_absolute()), ("s", true));
             Some(self.0.to_owned()).filter(|text| !text.is_empty())
         }

@@ -20,7 +20,7 @@ impl From<String> for Refusal {
 impl From<Refusal> for ToolOutcome {
     fn from(refusal: Refusal) -> Self {
         match refusal {
-            Refusal::Failed(why) => Self::failed(why),
+            Refusal::Failed(why) => Self::failure_text(why),
             Refusal::Stopped(so_far) => Self::Interrupted(so_far),
         }
     }

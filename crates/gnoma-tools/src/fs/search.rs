@@ -93,7 +93,7 @@ impl Blocks<'_> {
         self.buffer.copy_within(self.block_len..self.len, 0);
         self.len -= self.block_len;
         loop {
-            let new = self.read()?;
+            let new = self.read_more()?;
             if memchr(0, new).is_some() {
                 return Ok(None);
             }
@@ -107,7 +107,7 @@ impl Blocks<'_> {
     }
 
     /// Reads more into the buffer; gives the new bytes, none at the end of the file.
-    fn read(&mut self) -> io::Result<&[u8]> {
+    fn read_more(&mut self) -> io::Result<&[u8]> {
         if self.len == self.buffer.len() {
             if self.len >= MAX_LINE_BYTES {
                 return Err(io::ErrorKind::FileTooLarge.into());

@@ -45,7 +45,7 @@ pub(super) struct FileTools {
 
 impl Drop for FileTools {
     fn drop(&mut self) {
-        self.holder.end();
+        self.holder.release_leases();
     }
 }
 
@@ -53,7 +53,7 @@ impl FileTools {
     pub(super) fn new(options: &ToolOptions) -> Self {
         Self {
             max_file_bytes: options.max_file_bytes,
-            umask: Umask::of(options.umask),
+            umask: Umask::from_bits(options.umask),
             ledger: Ledger::default(),
             home: options.home.clone(),
             editor: options.editor.clone(),
@@ -68,30 +68,30 @@ impl FileTools {
     }
 
     /// Describes a file that may be read only where a verdict was about it, as the end of a sentence.
-    pub(super) fn kept(&self, path: &Path) -> Option<&'static str> {
+    pub(super) fn restricted_kind(&self, path: &Path) -> Option<&'static str> {
         let is_ruled = || self.rules.as_ref().is_some_and(|rules| rules.limits_reading(path));
-        places::secret(path).map(|secret| secret.kind).or_else(|| is_ruled().then_some(RULED))
+        places::find_secret(path).map(|secret| secret.kind).or_else(|| is_ruled().then_some(RULED))
     }
 
     /// The text of a file as it is in the editor, where that differs from what is saved by more than line ends,
     /// and is not too large.
-    pub(super) fn unsaved(&self, path: &Path, saved: &[u8]) -> Option<String> {
+    pub(super) fn unsaved_text(&self, path: &Path, saved: &[u8]) -> Option<String> {
         let (files, session) = self.editor.as_ref()?;
-        let text = files.text(session, path)?;
+        let text = files.file_text(session, path)?;
         let is_fit = text.len() as u64 <= self.max_file_bytes;
-        (is_fit && !lines(text.as_bytes()).eq(lines(saved))).then_some(text)
+        (is_fit && !normalized_lines(text.as_bytes()).eq(normalized_lines(saved))).then_some(text)
     }
 
     /// The path that a call names, seen from the working folder. Temporary files are those that commands find.
-    pub(super) fn target(&self, cx: &ToolCx, given: &str) -> Result<Target, Refusal> {
+    pub(super) fn resolve_target(&self, cx: &ToolCx, given: &str) -> Result<Target, Refusal> {
         let place = |path: &Path| self.trials.as_ref()?.temporary_place(path);
-        Target::of(cx, given, &place)
+        Target::from_call(cx, given, &place)
     }
 
     /// Takes the file that a call names, unless another elf is changing it.
-    pub(super) fn lease(&self, cx: &ToolCx, path: &str) -> Result<Writing<'_>, Refusal> {
-        let target = self.target(cx, path)?;
-        self.holder.take(&target.path, &target.name, &cx.stop)
+    pub(super) fn lease_file(&self, cx: &ToolCx, path: &str) -> Result<Writing<'_>, Refusal> {
+        let target = self.resolve_target(cx, path)?;
+        self.holder.acquire_lease(&target.path, &target.name, &cx.stop)
     }
 
     /// Held from reading a file to replacing it, so that no change between two tools is lost.
@@ -102,7 +102,7 @@ impl FileTools {
 
 /// The lines of a text, without what editors write in their own way: line ends, a byte order mark, empty lines at
 /// the end.
-fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn normalized_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     let text = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text).trim_ascii_end();
     text.split(|byte| *byte == b'\n').map(|line| line.strip_suffix(b"\r").unwrap_or(line))
 }

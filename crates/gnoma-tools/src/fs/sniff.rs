@@ -24,7 +24,7 @@ impl Sort {
 
 /// The sort of a file that begins with `head`.
 pub(super) fn sort_of(head: &[u8]) -> Sort {
-    if let Some(mime) = image(head) {
+    if let Some(mime) = image_type(head) {
         Sort::Image(mime)
     } else if head.starts_with(b"\xff\xfe\0\0") || head.starts_with(b"\0\0\xfe\xff") {
         Sort::Utf32
@@ -38,7 +38,7 @@ pub(super) fn sort_of(head: &[u8]) -> Sort {
 }
 
 /// The picture formats that models read.
-fn image(head: &[u8]) -> Option<&'static str> {
+fn image_type(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"\x89PNG\r\n\x1a\n") {
         Some("image/png")
     } else if head.starts_with(b"\xff\xd8\xff") {

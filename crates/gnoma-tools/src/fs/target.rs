@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::{
     ToolCx,
-    diff::likeness,
+    diff::similarity_ratio,
     names::{FileNames as _, spell_out, typed_form},
 };
 
@@ -51,7 +51,7 @@ pub(super) enum TargetKind {
 impl Target {
     /// The path `given` in a call, seen from the working folder. Among temporary files it is the session's, unless
     /// the verdict was about that of the machine.
-    pub(super) fn of(
+    pub(super) fn from_call(
         cx: &ToolCx,
         given: &str,
         temporary: TemporaryPlace<'_>,
@@ -59,15 +59,15 @@ impl Target {
         if given.trim().is_empty() {
             return Err(Refusal::Failed("`path` is empty; name a file or folder".to_owned()));
         }
-        if let Some(why) = address::refusal(given, &cx.cwd) {
+        if let Some(why) = address::path_refusal(given, &cx.cwd) {
             return Err(Refusal::Failed(format!("{why}; nothing was done")));
         }
         // Collecting components drops `.` and doubled slashes; `..` stays, since links give it meaning.
         let written: PathBuf = cx.cwd.join(given).components().collect();
-        let name = shown(&cx.cwd, &written);
+        let name = relative_display(&cx.cwd, &written);
         let real = |path: &Path| {
             let failed = |error| Refusal::Failed(format!("cannot look at `{name}`: {error}"));
-            open::resolve(path).map_err(failed)
+            open::resolve_links(path).map_err(failed)
         };
         let target = Self { path: real(&written)?, name: name.clone(), found_as: None };
         if target.is_in_reach(cx) {
@@ -80,7 +80,7 @@ impl Target {
     }
 
     /// A path below it, as it is found.
-    pub(super) fn seen(&self, path: &Path) -> PathBuf {
+    pub(super) fn path_as_found(&self, path: &Path) -> PathBuf {
         let below = path.strip_prefix(&self.path).ok().zip(self.found_as.as_ref());
         below.map_or_else(
             || path.to_owned(),
@@ -121,29 +121,29 @@ impl Target {
             Ok(metadata) if metadata.is_symlink() => Ok(TargetKind::Missing),
             Ok(_) => Ok(TargetKind::Special),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(TargetKind::Missing),
-            Err(error) => Err(self.cannot("look at", &error)),
+            Err(error) => Err(self.refuse_operation("look at", &error)),
         }
     }
 
     /// The first `length` bytes, fewer when the file is shorter.
-    pub(super) fn head(&self, length: u64) -> Result<Vec<u8>, Refusal> {
+    pub(super) fn read_head(&self, length: u64) -> Result<Vec<u8>, Refusal> {
         let mut head = Vec::new();
         self.open()
             .and_then(|file| file.take(length).read_to_end(&mut head))
-            .map_err(|error| self.cannot("read", &error))?;
+            .map_err(|error| self.refuse_operation("read", &error))?;
         Ok(head)
     }
 
     /// The file, open for reading.
     pub(super) fn open(&self) -> io::Result<File> {
-        let file = open::file(&self.path)?;
+        let file = open::open_file(&self.path)?;
         // Between the look and now it may have become a pipe that never ends.
         if file.metadata()?.is_file() { Ok(file) } else { Err(io::ErrorKind::InvalidInput.into()) }
     }
 
     /// The whole file, unless it is larger than `max` bytes.
-    pub(super) fn content(&self, max: u64) -> Result<Vec<u8>, Refusal> {
-        let content = self.head(max.saturating_add(1))?;
+    pub(super) fn read_content(&self, max: u64) -> Result<Vec<u8>, Refusal> {
+        let content = self.read_head(max.saturating_add(1))?;
         if content.len() as u64 > max {
             return Err(Refusal::Failed(format!(
                 "`{}` is larger than {max} bytes, the most that is changed or shown whole; \
@@ -155,7 +155,7 @@ impl Target {
     }
 
     /// The refusal for an operation the system refused.
-    pub(super) fn cannot(&self, verb: &str, error: &io::Error) -> Refusal {
+    pub(super) fn refuse_operation(&self, verb: &str, error: &io::Error) -> Refusal {
         Refusal::Failed(format!("cannot {verb} `{}`: {error}", self.name))
     }
 
@@ -215,7 +215,7 @@ impl Target {
     fn nearest_names(&self, names: &[String]) -> Vec<String> {
         let Some(wanted) = self.path.file_name() else { return Vec::new() };
         let beside = Path::new(&self.name).parent().unwrap_or(Path::new(""));
-        nearest(&wanted.to_string_lossy(), names)
+        similar_names(&wanted.to_string_lossy(), names)
             .into_iter()
             .map(|name| format!("`{}`", beside.join(name).display()))
             .collect()
@@ -225,7 +225,7 @@ impl Target {
 /// The first of the names, in order; hidden ones are left out.
 fn first_of(mut names: Vec<String>) -> String {
     names.retain(|name| !name.starts_with('.') && !name.contains(char::is_control));
-    gnoma_core::sort::sort(&mut names);
+    gnoma_core::sort::sort_items(&mut names);
     let has_more = names.len() > MAX_NAMES_SHOWN;
     names.truncate(MAX_NAMES_SHOWN);
     let names = names.join(", ");
@@ -233,20 +233,20 @@ fn first_of(mut names: Vec<String>) -> String {
 }
 
 /// The names most like `wanted`, best first; case does not count.
-fn nearest<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
+fn similar_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let letters = |name: &str| name.to_lowercase().chars().collect::<Vec<char>>();
     let wanted = letters(wanted);
-    let like = |name: &'a String| (likeness(&wanted, &letters(name)), name.as_str());
+    let like = |name: &'a String| (similarity_ratio(&wanted, &letters(name)), name.as_str());
     let mut near: Vec<_> =
         names.iter().map(like).filter(|(likeness, _)| *likeness >= MIN_LIKENESS).collect();
-    gnoma_core::sort::by(&mut near, |(one, name), (other, beside)| {
+    gnoma_core::sort::sort_by(&mut near, |(one, name), (other, beside)| {
         other.total_cmp(one).then_with(|| name.cmp(beside))
     });
     near.into_iter().take(MAX_NAMES_OFFERED).map(|(_, name)| name).collect()
 }
 
 /// `path` as people write it in the folder `cwd`.
-pub(super) fn shown(cwd: &Path, path: &Path) -> String {
+pub(super) fn relative_display(cwd: &Path, path: &Path) -> String {
     match path.strip_prefix(cwd) {
         Ok(inside) if inside.as_os_str().is_empty() => ".".to_owned(),
         Ok(inside) => inside.display().to_string(),
@@ -266,13 +266,13 @@ mod tests {
         std::os::unix::fs::symlink(&outside, bench.path("link")).unwrap();
         let mut cx = bench.cx();
         for given in ["link/a", "..", outside.join("a").to_str().unwrap()] {
-            let refusal = words(Target::of(&cx, given, &|_| None).unwrap_err());
+            let refusal = words(Target::from_call(&cx, given, &|_| None).unwrap_err());
             assert!(refusal.contains("outside the workspace"), "{refusal}");
         }
         cx.grant.paths = vec![outside.join("a")];
-        assert_eq!(Target::of(&cx, "link/a", &|_| None).unwrap().path, outside.join("a"));
+        assert_eq!(Target::from_call(&cx, "link/a", &|_| None).unwrap().path, outside.join("a"));
         assert!(
-            Target::of(&cx, "link/ab", &|_| None).is_err(),
+            Target::from_call(&cx, "link/ab", &|_| None).is_err(),
             "a prefix of the name is no parent"
         );
     }
@@ -284,10 +284,10 @@ mod tests {
         cx.grant.target = Some(bench.path("harmless"));
         std::fs::write(bench.path(".env"), "").unwrap();
         std::os::unix::fs::symlink(bench.path(".env"), bench.path("link")).unwrap();
-        let refusal = words(Target::of(&cx, "link", &|_| None).unwrap_err());
+        let refusal = words(Target::from_call(&cx, "link", &|_| None).unwrap_err());
         assert!(refusal.contains("leads elsewhere"), "{refusal}");
         cx.grant.target = Some(bench.path(".env"));
-        assert_eq!(Target::of(&cx, "link", &|_| None).unwrap().path, bench.path(".env"));
+        assert_eq!(Target::from_call(&cx, "link", &|_| None).unwrap().path, bench.path(".env"));
     }
 
     fn words(refusal: Refusal) -> String {
@@ -299,11 +299,13 @@ mod tests {
     #[test]
     fn names_are_relative_inside_the_folder() {
         let bench = Bench::new();
-        let name = |given: &str| Target::of(&bench.cx(), given, &|_| None).unwrap().name;
+        let name = |given: &str| Target::from_call(&bench.cx(), given, &|_| None).unwrap().name;
         assert_eq!(name("./a//b"), "a/b");
         assert_eq!(name("."), ".");
         assert_eq!(name(bench.path("x").to_str().unwrap()), "x");
-        assert!(words(Target::of(&bench.cx(), " ", &|_| None).unwrap_err()).contains("empty"));
+        assert!(
+            words(Target::from_call(&bench.cx(), " ", &|_| None).unwrap_err()).contains("empty")
+        );
     }
 
     #[test]
@@ -311,8 +313,9 @@ mod tests {
         let bench = Bench::new();
         bench.put("src/parser.rs", "");
         bench.put("src/README.md", "");
-        let missing =
-            |given: &str| words(Target::of(&bench.cx(), given, &|_| None).unwrap().is_missing());
+        let missing = |given: &str| {
+            words(Target::from_call(&bench.cx(), given, &|_| None).unwrap().is_missing())
+        };
         assert_eq!(
             missing("src/parsr.rs"),
             "`src/parsr.rs` does not exist; similar names: `src/parser.rs`"

@@ -32,7 +32,7 @@ impl Bench {
     pub(super) fn with(options: &ToolOptions) -> Self {
         Self {
             folder: TempDir::new().unwrap(),
-            tools: super::tools(options),
+            tools: super::file_tools(options),
             stop: CancellationToken::new(),
         }
     }
@@ -71,7 +71,7 @@ impl Bench {
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
             .collect();
-        gnoma_core::sort::sort(&mut names);
+        gnoma_core::sort::sort_items(&mut names);
         names
     }
 
@@ -117,7 +117,7 @@ impl Bench {
 }
 
 fn call(tool: &str, arguments: &Value) -> ToolCall {
-    ToolCall::new(CallId::new("c"), tool, RawJson::of(arguments).unwrap())
+    ToolCall::new(CallId::new("c"), tool, RawJson::from_value(arguments).unwrap())
 }
 
 fn text(output: &ToolOutput) -> String {

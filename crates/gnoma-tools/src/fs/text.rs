@@ -18,13 +18,13 @@ pub(super) fn line_of(content: &[u8], offset: usize) -> usize {
 }
 
 /// `text` cut between two words after `max` characters or fewer, and whether something was cut.
-pub(super) fn cut(text: &str, max: usize) -> (&str, bool) {
+pub(super) fn truncate_chars(text: &str, max: usize) -> (&str, bool) {
     let kept = head_chars(text, max);
     (kept, kept.len() < text.len())
 }
 
 /// `3 lines`, `1 line`.
-pub(super) fn counted(count: usize, one: &str) -> String {
+pub(super) fn format_count(count: usize, one: &str) -> String {
     match count {
         1 => format!("1 {one}"),
         _ if one.ends_with("ch") => format!("{count} {one}es"),
@@ -71,16 +71,16 @@ mod tests {
 
     #[test]
     fn counts_read_like_english() {
-        assert_eq!(counted(1, "line"), "1 line");
-        assert_eq!(counted(0, "match"), "0 matches");
-        assert_eq!(counted(2, "byte"), "2 bytes");
+        assert_eq!(format_count(1, "line"), "1 line");
+        assert_eq!(format_count(0, "match"), "0 matches");
+        assert_eq!(format_count(2, "byte"), "2 bytes");
         assert_eq!(line_range(4, 4), "line 4");
     }
 
     #[test]
     fn cutting_never_splits_a_character() {
-        assert_eq!(cut("äöü", 2), ("äö", true));
-        assert_eq!(cut("äöü", 3), ("äöü", false));
+        assert_eq!(truncate_chars("äöü", 2), ("äö", true));
+        assert_eq!(truncate_chars("äöü", 3), ("äöü", false));
     }
 
     #[test]

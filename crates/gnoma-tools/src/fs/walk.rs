@@ -20,7 +20,7 @@ const MAX_LISTING: Duration = Duration::from_secs(2);
 pub fn file_names(root: &Path, max: usize) -> String {
     let until = Instant::now() + MAX_LISTING;
     let mut names = String::new();
-    let listed = files(root).take_while(|_| Instant::now() < until).filter_map(|entry| {
+    let listed = walk_files(root).take_while(|_| Instant::now() < until).filter_map(|entry| {
         let name = entry.path().strip_prefix(root).ok()?.to_str()?.to_owned();
         (!name.is_empty() && !name.contains(char::is_control)).then_some(name)
     });
@@ -32,7 +32,7 @@ pub fn file_names(root: &Path, max: usize) -> String {
 }
 
 /// Regular files below `root` (or `root` itself), in the order of their names.
-pub(super) fn files(root: &Path) -> impl Iterator<Item = DirEntry> {
+pub(super) fn walk_files(root: &Path) -> impl Iterator<Item = DirEntry> {
     WalkBuilder::new(root)
         .require_git(false)
         .git_global(false)

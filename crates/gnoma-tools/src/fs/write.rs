@@ -19,7 +19,7 @@ use super::{
     shared::BYTE_ORDER_MARK,
     sniff::sort_of,
     target::{Target, TargetKind},
-    text::{counted, line_count},
+    text::{format_count, line_count},
 };
 use crate::args;
 
@@ -31,7 +31,7 @@ pub(super) struct WriteArguments {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    let spec = args::spec(
+    let spec = args::tool_spec(
         "fs.write",
         Access::Edit,
         [Touches::path("path")],
@@ -43,17 +43,21 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {
-    let _lease = shared.lease(cx, &arguments.path)?;
+    let _lease = shared.lease_file(cx, &arguments.path)?;
     let _sole = shared.sole_writer();
-    let plan = PlannedWrite::of(shared, arguments, cx)?;
-    plan.check(shared)?;
-    plan.keep_hidden()?.perform(shared, cx)
+    let plan = PlannedWrite::from_arguments(shared, arguments, cx)?;
+    plan.check_known(shared)?;
+    plan.keep_hidden()?.write_file(shared, cx)
 }
 
 /// The same whatever the file holds: whoever asks for it knows the file by other ways.
-pub(super) fn overwrite(shared: &FileTools, arguments: &WriteArguments, cx: &ToolCx) -> FileAnswer {
+pub(super) fn overwrite_file(
+    shared: &FileTools,
+    arguments: &WriteArguments,
+    cx: &ToolCx,
+) -> FileAnswer {
     let _sole = shared.sole_writer();
-    PlannedWrite::of(shared, arguments, cx)?.perform(shared, cx)
+    PlannedWrite::from_arguments(shared, arguments, cx)?.write_file(shared, cx)
 }
 
 pub(super) fn preview(
@@ -61,8 +65,8 @@ pub(super) fn preview(
     arguments: &WriteArguments,
     cx: &ToolCx,
 ) -> Result<Option<String>, Refusal> {
-    let plan = PlannedWrite::of(shared, arguments, cx)?;
-    plan.check(shared)?;
+    let plan = PlannedWrite::from_arguments(shared, arguments, cx)?;
+    plan.check_known(shared)?;
     Ok(plan.keep_hidden()?.diff())
 }
 
@@ -71,7 +75,7 @@ pub(super) fn preview_overwrite(
     arguments: &WriteArguments,
     cx: &ToolCx,
 ) -> Result<Option<String>, Refusal> {
-    Ok(PlannedWrite::of(shared, arguments, cx)?.diff())
+    Ok(PlannedWrite::from_arguments(shared, arguments, cx)?.diff())
 }
 
 /// The write that a call would do.
@@ -84,8 +88,12 @@ struct PlannedWrite<'a> {
 }
 
 impl<'a> PlannedWrite<'a> {
-    fn of(shared: &FileTools, arguments: &'a WriteArguments, cx: &ToolCx) -> Result<Self, Refusal> {
-        let target = shared.target(cx, &arguments.path)?;
+    fn from_arguments(
+        shared: &FileTools,
+        arguments: &'a WriteArguments,
+        cx: &ToolCx,
+    ) -> Result<Self, Refusal> {
+        let target = shared.resolve_target(cx, &arguments.path)?;
         let new = arguments.content.as_bytes();
         if new.len() as u64 > shared.max_file_bytes {
             return Err(Refusal::Failed(format!(
@@ -97,7 +105,7 @@ impl<'a> PlannedWrite<'a> {
         }
         let old = match target.kind()? {
             TargetKind::Missing => None,
-            TargetKind::File(_) => Some(target.content(shared.max_file_bytes)?),
+            TargetKind::File(_) => Some(target.read_content(shared.max_file_bytes)?),
             TargetKind::Folder => return Err(target.is_folder()),
             TargetKind::Special => return Err(target.is_special()),
         };
@@ -123,27 +131,29 @@ impl<'a> PlannedWrite<'a> {
         let mut kept = describe_hidden(form, &old_text);
         kept.extend(replacement.final_end);
         let form = TextForm { has_mark, ..form };
-        let new = form.encode(replacement.text).map_err(|error| lacks(name, form, &error))?;
+        let new = form
+            .encode(replacement.text)
+            .map_err(|error| unencodable_refusal(name, form, &error))?;
         self.new = Cow::Owned(new);
         self.kept = kept;
         Ok(self)
     }
 
-    fn perform(&self, shared: &FileTools, cx: &ToolCx) -> FileAnswer {
+    fn write_file(&self, shared: &FileTools, cx: &ToolCx) -> FileAnswer {
         if self.old.as_deref() == Some(&*self.new) {
-            shared.ledger.saw(&self.target.path, &self.new);
+            shared.ledger.record_seen(&self.target.path, &self.new);
             let name = &self.target.name;
-            return Ok(ToolOutput::text(format!(
+            return Ok(ToolOutput::from_text(format!(
                 "`{name}` holds exactly this already; nothing was written"
             )));
         }
-        atomic::replace(&self.target, &self.new, shared.umask, &cx.stop)?;
-        shared.ledger.saw(&self.target.path, &self.new);
-        Ok(ToolOutput { diff: self.diff(), ..ToolOutput::text(self.summary()) })
+        atomic::replace_file(&self.target, &self.new, shared.umask, &cx.stop)?;
+        shared.ledger.record_seen(&self.target.path, &self.new);
+        Ok(ToolOutput { diff: self.diff(), ..ToolOutput::from_text(self.summary()) })
     }
 
     /// Refuses to lose content the model has not seen.
-    fn check(&self, shared: &FileTools) -> Result<(), Refusal> {
+    fn check_known(&self, shared: &FileTools) -> Result<(), Refusal> {
         let Some(old) = self.old.as_deref() else {
             return Ok(());
         };
@@ -151,12 +161,12 @@ impl<'a> PlannedWrite<'a> {
             return Ok(());
         }
         let name = &self.target.name;
-        match shared.ledger.knowledge(&self.target.path, old) {
+        match shared.ledger.familiarity_of(&self.target.path, old) {
             Familiarity::Current => Ok(()),
             Familiarity::Unseen => Err(Refusal::Failed(format!(
                 "`{name}` exists ({}) and was not read; nothing was written. Read it first, so \
                  that nothing unseen is lost, or change part of it with fs.edit",
-                counted(line_count(old), "line")
+                format_count(line_count(old), "line")
             ))),
             Familiarity::Changed => Err(Refusal::Failed(format!(
                 "`{name}` has changed since it was last read; nothing was written. Read it again first"
@@ -165,24 +175,28 @@ impl<'a> PlannedWrite<'a> {
     }
 
     fn diff(&self) -> Option<String> {
-        Diff::between(&self.target.name, self.old.as_deref(), &self.new).for_people()
+        Diff::from_contents(&self.target.name, self.old.as_deref(), &self.new).for_people()
     }
 
     fn summary(&self) -> String {
         let name = &self.target.name;
         match &self.old {
-            None => format!("created `{name}` ({})", size(&self.new)),
+            None => format!("created `{name}` ({})", describe_size(&self.new)),
             Some(old) => {
-                let kept = kept(&self.kept);
-                format!("overwrote `{name}` ({}; was {}){kept}", size(&self.new), size(old))
+                let kept = describe_kept(&self.kept);
+                format!(
+                    "overwrote `{name}` ({}; was {}){kept}",
+                    describe_size(&self.new),
+                    describe_size(old)
+                )
             }
         }
     }
 }
 
 /// The refusal for a character that the encoding of the file does not have.
-pub(super) fn lacks(name: &str, form: TextForm, error: &Unencodable) -> Refusal {
-    let encoding = form.name().unwrap_or("UTF-8");
+pub(super) fn unencodable_refusal(name: &str, form: TextForm, error: &Unencodable) -> Refusal {
+    let encoding = form.encoding_name().unwrap_or("UTF-8");
     let is_in = if form.is_assumed() { "is not UTF-8 and is read as" } else { "is in" };
     Refusal::Failed(format!(
         "`{name}` {is_in} {encoding}, which does not have the `{}` of line {}; nothing was written. Use other \
@@ -192,12 +206,16 @@ pub(super) fn lacks(name: &str, form: TextForm, error: &Unencodable) -> Refusal 
 }
 
 /// Lists what was kept, to stand behind a summary.
-pub(super) fn kept(hidden: &[&str]) -> String {
+pub(super) fn describe_kept(hidden: &[&str]) -> String {
     if hidden.is_empty() { String::new() } else { format!("; kept: {}", hidden.join(", ")) }
 }
 
-fn size(content: &[u8]) -> String {
-    format!("{}, {}", counted(line_count(content), "line"), counted(content.len(), "byte"))
+fn describe_size(content: &[u8]) -> String {
+    format!(
+        "{}, {}",
+        format_count(line_count(content), "line"),
+        format_count(content.len(), "byte")
+    )
 }
 
 #[cfg(test)]
@@ -218,7 +236,7 @@ mod tests {
         let diff = "--- /dev/null\n+++ b/a/b.txt\n@@ -0,0 +1,2 @@\n+one\n+two\n";
         assert_eq!(output.diff.as_deref(), Some(diff));
         assert_eq!(preview.as_deref(), Some(diff));
-        let expected = ToolOutput::text("created `a/b.txt` (2 lines, 8 bytes)");
+        let expected = ToolOutput::from_text("created `a/b.txt` (2 lines, 8 bytes)");
         assert_eq!(output.parts, expected.parts);
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use gnoma_tools::{ToolOptions, builtin};
+use gnoma_tools::{ToolOptions, builtin_tools};
 use serde_json::{Map, Value};
 
 /// What a request spends on one tool at most; about a quarter as many tokens.
@@ -10,7 +10,7 @@ const MAX_SPEC_BYTES: usize = 900;
 
 #[test]
 fn the_shell_tools_come_first_and_names_are_unique() {
-    let tools = builtin(&ToolOptions::default());
+    let tools = builtin_tools(&ToolOptions::default());
     let names: Vec<_> = tools.iter().map(|tool| tool.spec().name.as_str()).collect();
     assert_eq!(names[..2], ["bash", "job"]);
     assert!(names[2..].iter().all(|name| name.starts_with("fs.")));
@@ -19,7 +19,7 @@ fn the_shell_tools_come_first_and_names_are_unique() {
 
 #[test]
 fn every_schema_is_an_object_whose_names_fit_the_spec() {
-    for tool in builtin(&ToolOptions::default()) {
+    for tool in builtin_tools(&ToolOptions::default()) {
         let spec = tool.spec();
         let schema: Map<String, Value> = spec.parameters.read().unwrap();
         assert_eq!(schema["type"], "object", "{}", spec.name);
@@ -38,7 +38,7 @@ fn every_schema_is_an_object_whose_names_fit_the_spec() {
 
 #[test]
 fn specs_are_short() {
-    for tool in builtin(&ToolOptions::default()) {
+    for tool in builtin_tools(&ToolOptions::default()) {
         let spec = tool.spec();
         let bytes = spec.description.len() + spec.parameters.get().len();
         assert!(!spec.description.is_empty() && bytes <= MAX_SPEC_BYTES, "{}: {bytes}", spec.name);

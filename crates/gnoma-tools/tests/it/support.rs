@@ -10,7 +10,7 @@ use gnoma_core::{
     CallId, RawJson, Tool, ToolCall, ToolCx, ToolOutcome,
     tool::{CommandReport, Grant, Progress, ToolOutput, Trial},
 };
-use gnoma_tools::{ToolOptions, builtin};
+use gnoma_tools::{ToolOptions, builtin_tools};
 use serde_json::{Value, json};
 use tokio::{sync::mpsc, time::Instant};
 use tokio_util::sync::CancellationToken;
@@ -47,7 +47,7 @@ impl Bench {
             session: None,
             traceparent: None,
         };
-        Self { folder, stop, watched, tools: builtin(options), cx }
+        Self { folder, stop, watched, tools: builtin_tools(options), cx }
     }
 
     /// Large results are put aside.
@@ -69,7 +69,7 @@ impl Bench {
         arguments: &Value,
     ) -> impl Future<Output = ToolOutcome> + use<> {
         let tool = self.tools.iter().find(|it| it.spec().name == tool).unwrap();
-        let arguments = RawJson::of(arguments).unwrap();
+        let arguments = RawJson::from_value(arguments).unwrap();
         let call = ToolCall::new(CallId::new("call"), tool.spec().name.clone(), arguments);
         tool.run(call, self.cx.clone())
     }
@@ -82,7 +82,7 @@ impl Bench {
     pub(crate) async fn start(&self, command: &str, id: u32) {
         let arguments = json!({ "command": command, "background": true });
         let started = self.call("bash", &arguments).await;
-        assert_eq!(started, ToolOutcome::done(format!("job {id} started")));
+        assert_eq!(started, ToolOutcome::success_text(format!("job {id} started")));
     }
 
     pub(crate) async fn job(&self, arguments: Value) -> ToolOutcome {

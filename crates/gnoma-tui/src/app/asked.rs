@@ -16,7 +16,7 @@ use super::{
     parts::{HintSubject, LookUp, Sought},
 };
 use crate::{
-    ask::{Ask, Purpose, text_of, words},
+    ask::{Ask, Purpose, describe_request_error, text_of},
     commands,
     effect::Effect,
 };
@@ -30,7 +30,7 @@ const MAX_PUT_OFF: usize = 8;
 
 impl State {
     /// Asks the session or its host.
-    pub(crate) fn request(&mut self, request: Request, purpose: Purpose) {
+    pub(crate) fn send_request(&mut self, request: Request, purpose: Purpose) {
         self.emit(Effect::Ask(Ask { request, purpose }));
     }
 
@@ -39,15 +39,15 @@ impl State {
         self.look_ups.count += 1;
         let (number, since, argument) = (self.look_ups.count, self.now, argument.to_owned());
         self.look_ups.open = Some(LookUp { number, sought, since, argument });
-        self.request(request, Purpose::LookUp(number));
+        self.send_request(request, Purpose::LookUp(number));
     }
 
     /// Asks that the session continue in another way, or for another one.
-    pub(crate) fn switch(&mut self, request: Request) {
+    pub(crate) fn switch_session(&mut self, request: Request) {
         // What counts turns back would count the one that runs.
         let waits = matches!(request, Request::Switch(_) | Request::Fork);
         if !waits && self.running.is_some() {
-            return self.hint("Turn running. Press Esc to stop it first");
+            return self.show_hint("Turn running. Press Esc to stop it first");
         }
         if waits && !self.is_between_turns() {
             return self.put_off(request);
@@ -66,15 +66,15 @@ impl State {
             Request::Switch(Switch::Model(name)) => Some(name.clone()),
             _ => None,
         };
-        self.request(request, Purpose::Switch { keeps_conversation, note, copy });
+        self.send_request(request, Purpose::Switch { keeps_conversation, note, copy });
     }
 
     /// Asks the session to compact the conversation.
-    pub(crate) fn compact(&mut self, request: Request) {
+    pub(crate) fn compact_conversation(&mut self, request: Request) {
         if !self.is_between_turns() {
             return self.put_off(request);
         }
-        self.request(request, Purpose::Order);
+        self.send_request(request, Purpose::Order);
         self.hint_about(HintSubject::Compaction, "Compacting the conversation…");
     }
 
@@ -90,7 +90,7 @@ impl State {
         if self.session.later.back() != Some(&request) {
             self.session.later.push_back(request);
         }
-        self.hint("Turn running. Queued until it ends; press Esc to remove it");
+        self.show_hint("Turn running. Queued until it ends; press Esc to remove it");
     }
 
     /// Gives up the commands that wait. Says whether there were any.
@@ -104,13 +104,13 @@ impl State {
 
     fn not_run(&mut self, why: &str, commands: &[Request]) {
         let names: Vec<&str> = commands.iter().map(commands::name_of).collect();
-        self.warn(&format!("{why}: {}", names.join(", ")));
+        self.show_warning(&format!("{why}: {}", names.join(", ")));
         self.hold_waiting();
     }
 
     /// Holds the messages that wait: they may be meant only for where a command leads that is not done.
     fn hold_waiting(&mut self) {
-        if self.queue.count() > 0 {
+        if self.queue.waiting_count() > 0 {
             self.hold_queue();
             self.tell_waiting();
         }
@@ -122,26 +122,26 @@ impl State {
             return;
         }
         match self.session.later.pop_front() {
-            Some(request @ Request::Compact { .. }) => self.compact(request),
-            Some(request) => self.switch(request),
+            Some(request @ Request::Compact { .. }) => self.compact_conversation(request),
+            Some(request) => self.switch_session(request),
             None => (),
         }
     }
 
     /// Shows an elf's session in place of this one, which continues; without a name the one that the person
     /// opened.
-    pub(crate) fn watch(&mut self, name: &str) {
+    pub(crate) fn watch_elf(&mut self, name: &str) {
         self.drop_later();
         self.session.is_switching = true;
         let purpose = Purpose::Switch { keeps_conversation: false, note: "", copy: None };
-        self.request(Request::WatchElf { name: name.to_owned() }, purpose);
+        self.send_request(Request::WatchElf { name: name.to_owned() }, purpose);
     }
 
     /// Gives up what is looked up. Says whether something was.
     pub(super) fn give_up_look_up(&mut self) -> bool {
         let given_up = self.look_ups.open.take();
         if let Some(look_up) = &given_up {
-            self.hint(format!("Stopped loading {}", look_up.sought.name()));
+            self.show_hint(format!("Stopped loading {}", look_up.sought.name()));
             self.type_again();
         }
         given_up.is_some()
@@ -161,7 +161,7 @@ impl State {
     }
 
     /// A reply has come, or the request has failed.
-    pub(super) fn replied(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
+    pub(super) fn on_reply(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
         match (purpose, result) {
             (Purpose::LookUp(number), result) => self.found_out(number, result),
             (Purpose::GrowModels, Ok(Reply::Choices(models))) => {
@@ -170,7 +170,7 @@ impl State {
             (Purpose::GrowModels, Err(error)) => {
                 let known = self.session.view.models.clone();
                 commands::models_listed(self, known);
-                self.hint(words(&error));
+                self.show_hint(describe_request_error(&error));
             }
             (Purpose::Switch { copy: Some(copy), .. }, Err(error))
                 if error.kind == RequestErrorKind::Held =>
@@ -178,7 +178,7 @@ impl State {
                 self.offer_copy(copy, &error);
             }
             (Purpose::Switch { keeps_conversation, note, .. }, result) => {
-                self.switched(keeps_conversation, note, result);
+                self.on_switch_reply(keeps_conversation, note, result);
             }
             (Purpose::Past, result) => self.past_read(result),
             (Purpose::Earlier, Ok(Reply::Stored(sessions))) => self.offer_earlier(sessions),
@@ -192,16 +192,22 @@ impl State {
             (Purpose::KeepRule { call, rule, scope }, result) => {
                 self.rule_kept(call, rule, scope, result);
             }
-            (Purpose::TryProvider(connection), result) => self.tried(&connection, text_of(result)),
-            (Purpose::AddProvider(connection), result) => self.added(&connection, text_of(result)),
-            (Purpose::Report(more), Ok(Reply::Text(text))) => self.note(&format!("{text}{more}")),
+            (Purpose::TryProvider(connection), result) => {
+                self.on_connection_tried(&connection, text_of(result))
+            }
+            (Purpose::AddProvider(connection), result) => {
+                self.on_connection_saved(&connection, text_of(result))
+            }
+            (Purpose::Report(more), Ok(Reply::Text(text))) => {
+                self.show_note(&format!("{text}{more}"))
+            }
             (Purpose::Detach, Ok(_)) => {
                 self.exit.is_detached = true;
                 self.quit();
             }
             (purpose, Err(error)) => {
                 self.end_hints(HintSubject::Compaction);
-                self.failed(purpose, &error);
+                self.on_request_failed(purpose, &error);
             }
             (_, Ok(_)) => (),
         }
@@ -212,8 +218,8 @@ impl State {
             return;
         };
         match result {
-            Ok(reply) => commands::show(self, look_up.sought, reply, &look_up.argument),
-            Err(error) => self.warn(&words(&error)),
+            Ok(reply) => commands::show_reply(self, look_up.sought, reply, &look_up.argument),
+            Err(error) => self.show_warning(&describe_request_error(&error)),
         }
         self.type_again();
     }
@@ -223,24 +229,24 @@ impl State {
         self.session.is_switching = false;
         self.stays_here();
         let question = format!("{}. Continue in a copy?", error.cause);
-        self.confirm(&question, LayerChoice::Switch(Request::Switch(copy)));
+        self.ask_confirmation(&question, LayerChoice::Switch(Request::Switch(copy)));
     }
 
-    fn switched(&mut self, keeps: bool, note: &str, result: Result<Reply, RequestError>) {
+    fn on_switch_reply(&mut self, keeps: bool, note: &str, result: Result<Reply, RequestError>) {
         // It is until the next snapshot.
         self.session.is_switching &= result.is_ok();
         match result {
-            Ok(Reply::Text(text)) => text.lines().for_each(|line| self.note(line)),
+            Ok(Reply::Text(text)) => text.lines().for_each(|line| self.show_note(line)),
             Ok(Reply::Opened { session })
                 if !keeps && session == self.session.view.session && !self.is_closed() =>
             {
                 self.session.is_switching = false;
-                self.hint("This is the session that is open already");
+                self.show_hint("This is the session that is open already");
             }
             Ok(reply) => {
                 self.session.keeps_conversation = keeps && matches!(reply, Reply::Opened { .. });
                 if !note.is_empty() {
-                    self.note(note);
+                    self.show_note(note);
                 }
             }
             Err(error) => {
@@ -250,11 +256,11 @@ impl State {
                 let offers = lacks_key && model.is_some_and(|model| self.offer_key_for(&model));
                 if offers {
                     let cause = error.cause.lines().next().unwrap_or_default();
-                    self.note(
+                    self.show_note(
                         cause.trim_end_matches([':', '.']).split(". ").next().unwrap_or(cause),
                     );
                 } else {
-                    self.warn(&words(&error));
+                    self.show_warning(&describe_request_error(&error));
                 }
                 self.stays_here();
             }
@@ -268,8 +274,8 @@ impl State {
     }
 
     /// Handles a request that was not carried out. What was written comes back, what was asked is asked again.
-    fn failed(&mut self, purpose: Purpose, error: &RequestError) {
-        let why = words(error);
+    fn on_request_failed(&mut self, purpose: Purpose, error: &RequestError) {
+        let why = describe_request_error(error);
         match purpose {
             Purpose::Send(content) => self.not_sent(&content, &why),
             Purpose::Answer(call) => self.ask_again(&call, error),
@@ -277,16 +283,16 @@ impl State {
                 if let Some(running) = &mut self.running {
                     running.is_stopping = false;
                 }
-                self.warn(&format!("Could not stop the turn: {why}. Press Esc again"));
+                self.show_warning(&format!("Could not stop the turn: {why}. Press Esc again"));
             }
             Purpose::Mode(mode) => {
                 self.facts.mode = self.session.view.mode;
-                self.warn(&format!(
+                self.show_warning(&format!(
                     "The mode is still {}: {why}. Retry with `/permission {mode}`",
                     self.session.view.mode
                 ));
             }
-            _ => self.warn(&why),
+            _ => self.show_warning(&why),
         }
     }
 
@@ -301,20 +307,20 @@ impl State {
         }
         let SessionView { seq, info, .. } = &self.session.view;
         if *seq > 0 && !info.is_kept {
-            return self.warn(
+            return self.show_warning(
                 "The session was not saved and ended with its server. Your draft is here; /clear starts a new session",
             );
         }
-        self.warn(&words(error));
-        self.warn("Could not open a session. Your draft is saved; /clear to retry");
+        self.show_warning(&describe_request_error(error));
+        self.show_warning("Could not open a session. Your draft is saved; /clear to retry");
     }
 
-    pub(super) fn disconnected(&mut self, returns: bool) {
+    pub(super) fn on_disconnected(&mut self, returns: bool) {
         self.session.is_switching = false;
         self.forget_turn();
         self.session.is_closed = true;
         self.session.is_returning = returns;
-        self.warn(if returns {
+        self.show_warning(if returns {
             "Lost the connection to the server. Your draft is saved; reconnecting…"
         } else {
             "Lost the connection to the session. Your draft is saved"
@@ -324,26 +330,26 @@ impl State {
     /// Leaves the window while the session continues in its server.
     pub(crate) fn detach(&mut self) {
         if !self.session.is_served {
-            return self.hint(
+            return self.show_hint(
                 "This session runs in this window, so you cannot detach from it. Start `gnoma serve` first, then return with `gnoma attach`",
             );
         }
-        self.request(Request::KeepRunning { keep: true }, Purpose::Detach);
+        self.send_request(Request::KeepRunning { keep: true }, Purpose::Detach);
     }
 
     pub(super) fn try_connection(&mut self, connection: Connection) {
         let purpose = Purpose::TryProvider(connection.clone());
-        self.request(Request::TryProvider(connection), purpose);
+        self.send_request(Request::TryProvider(connection), purpose);
     }
 
     pub(super) fn add_connection(&mut self, connection: Connection) {
         let purpose = Purpose::AddProvider(connection.clone());
-        self.request(Request::AddProvider(connection), purpose);
+        self.send_request(Request::AddProvider(connection), purpose);
     }
 
-    fn tried(&mut self, connection: &Connection, outcome: Result<String, String>) {
+    fn on_connection_tried(&mut self, connection: &Connection, outcome: Result<String, String>) {
         if let Some(Layer::Setup(setup)) = &mut self.layer {
-            setup.tried(connection, outcome);
+            setup.on_connection_tried(connection, outcome);
         }
     }
 }

@@ -17,7 +17,7 @@ use super::{
     layer::{Goal, Layer},
 };
 use crate::{
-    ask::{Purpose, text_of, words},
+    ask::{Purpose, describe_request_error, text_of},
     effect::Effect,
     keymap::{Action, Code, Context, Key},
     prompt::{Lasting, PermissionQuestion, PromptVerdict},
@@ -40,7 +40,7 @@ const MAX_KEYS: usize = 16;
 const SPELT_OUT: [(&str, &str); 3] = [("yes", "y"), ("no", "n"), ("always", "a")];
 
 impl State {
-    pub(super) fn ask(&mut self, question: PermissionQuestion) {
+    pub(super) fn add_question(&mut self, question: PermissionQuestion) {
         let is_known = self.questions.open.iter().any(|other| other.call.id == question.call.id);
         if is_known || self.questions.open.len() == MAX_QUESTIONS {
             return;
@@ -52,16 +52,16 @@ impl State {
             self.timers.hint = None;
             self.timers.asked_at = Some(self.now);
             if self.is_unseen(took) {
-                self.emit(Effect::Notify(question.short()));
+                self.emit(Effect::Notify(question.short_description()));
             }
         }
         self.questions.open.push_back(question);
     }
 
     /// A question was answered, here or elsewhere.
-    pub(super) fn withdraw(&mut self, call: &CallId) {
+    pub(super) fn withdraw_question(&mut self, call: &CallId) {
         self.questions.open.retain(|question| question.call.id != *call);
-        if self.layer.as_ref().is_some_and(|layer| layer.answers(call)) {
+        if self.layer.as_ref().is_some_and(|layer| layer.is_answer_to(call)) {
             self.rescue_reason();
         }
     }
@@ -85,7 +85,7 @@ impl State {
 
     pub(super) fn question_key(&mut self, key: Key) {
         if let Some((call, answer)) = self.offered_by(key) {
-            return self.answer(call, answer);
+            return self.answer_question(call, answer);
         }
         let is_answer = self.keymap.action_here(Context::Permission, key).is_some();
         if is_answer && self.questions.placing.is_some() && self.questions.keys.len() < MAX_KEYS {
@@ -93,17 +93,21 @@ impl State {
             return self.questions.keys.push_back(key);
         }
         let Some(action) = self.keymap.action(Context::Permission, key) else {
-            return self.hint("Answer the question above first");
+            return self.show_hint("Answer the question above first");
         };
         if self.keymap.action_here(Context::Permission, key).is_none() {
             // What is written is not seen now, so that only the turn can be meant.
-            return self.act(if action == Action::Interrupt { Action::Stop } else { action });
+            return self.apply_action(if action == Action::Interrupt {
+                Action::Stop
+            } else {
+                action
+            });
         }
         let Some(question) = self.questions.open.front_mut() else { return };
         let call = question.call.id.clone();
-        match question.act(action) {
+        match question.apply_action(action) {
             PromptVerdict::Open => self.unfit_answer(action),
-            verdict => self.obey(call, verdict),
+            verdict => self.apply_verdict(call, verdict),
         }
     }
 
@@ -112,7 +116,7 @@ impl State {
         let Code::Char(digit) = key.code else { return None };
         let number = usize::try_from(digit.to_digit(10)?).ok()?;
         let question = self.questions.open.front().filter(|_| key == Key::plain(key.code))?;
-        Some((question.call.id.clone(), question.offered(number)?))
+        Some((question.call.id.clone(), question.offered_answer(number)?))
     }
 
     /// The model's question that a line answers: the number of an answer that it offers, or any other
@@ -122,10 +126,10 @@ impl State {
         let open = self.questions.open.front().filter(|question| question.wants_words());
         let Some(question) = open.filter(|_| !text.is_empty()) else { return false };
         let call = question.call.id.clone();
-        let offered = text.parse().ok().and_then(|number| question.offered(number));
-        self.composer.take();
-        self.touched();
-        self.answer(call, offered.unwrap_or(PermissionAnswer::Text { text }));
+        let offered = text.parse().ok().and_then(|number| question.offered_answer(number));
+        self.composer.take_draft();
+        self.schedule_save();
+        self.answer_question(call, offered.unwrap_or(PermissionAnswer::Text { text }));
         true
     }
 
@@ -152,29 +156,29 @@ impl State {
             (Some(Action::AllowPart), names) if !names.is_empty() && question.has_parts() => {
                 PromptVerdict::Answer(part_of(names))
             }
-            (Some(action), "") => question.act(action),
+            (Some(action), "") => question.apply_action(action),
             _ => {
-                self.hint("Sent to the model for its next step. The question is still open");
+                self.show_hint("Sent to the model for its next step. The question is still open");
                 return false;
             }
         };
         // An answer is no prompt to come back to.
-        self.composer.take();
-        self.touched();
+        self.composer.take_draft();
+        self.schedule_save();
         match verdict {
-            PromptVerdict::Open => self.hint("That is not one of the answers"),
-            verdict => self.obey(call, verdict),
+            PromptVerdict::Open => self.show_hint("That is not one of the answers"),
+            verdict => self.apply_verdict(call, verdict),
         }
         true
     }
 
-    fn obey(&mut self, call: CallId, verdict: PromptVerdict) {
+    fn apply_verdict(&mut self, call: CallId, verdict: PromptVerdict) {
         match verdict {
             PromptVerdict::Open => (),
             PromptVerdict::Answer(PermissionAnswer::Rule { rule, scope }) => {
                 self.check_rule(call, rule, scope);
             }
-            PromptVerdict::Answer(answer) => self.answer(call, answer),
+            PromptVerdict::Answer(answer) => self.answer_question(call, answer),
             PromptVerdict::WriteReason => self.write_reason(call),
             PromptVerdict::WriteAnswer => {
                 self.layer = Some(Layer::field("Your answer", "", Goal::Reply(call)));
@@ -186,7 +190,7 @@ impl State {
     }
 
     fn edit_rule(&mut self, call: CallId) {
-        let Some(lasting) = self.questions.open.front().and_then(PermissionQuestion::lasting)
+        let Some(lasting) = self.questions.open.front().and_then(PermissionQuestion::lasting_rule)
         else {
             return;
         };
@@ -197,8 +201,8 @@ impl State {
     /// Looks for the next scope in which the rule can be kept.
     pub(super) fn next_scope(&mut self, call: &CallId) {
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        if let Some(lasting) = question.and_then(PermissionQuestion::lasting) {
-            self.try_scope(call, after(lasting.scope));
+        if let Some(lasting) = question.and_then(PermissionQuestion::lasting_rule) {
+            self.try_scope(call, scope_after(lasting.scope));
         }
     }
 
@@ -207,11 +211,11 @@ impl State {
             return self.hold_rule(call, scope, String::new());
         }
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        let Some(lasting) = question.and_then(PermissionQuestion::lasting) else { return };
+        let Some(lasting) = question.and_then(PermissionQuestion::lasting_rule) else { return };
         let rule = lasting.rule.clone();
         self.questions.placing = Some(call.clone());
         let purpose = Purpose::RulePlace { call: call.clone(), scope };
-        self.request(Request::KeepRule { rule, scope, dry_run: true }, purpose);
+        self.send_request(Request::KeepRule { rule, scope, dry_run: true }, purpose);
     }
 
     /// A scope in which the rule cannot be kept is passed over.
@@ -228,8 +232,8 @@ impl State {
         match text_of(result) {
             Ok(place) => self.hold_rule(call, scope, place),
             Err(why) => {
-                self.hint(why);
-                self.try_scope(call, after(scope));
+                self.show_hint(why);
+                self.try_scope(call, scope_after(scope));
             }
         }
     }
@@ -248,10 +252,10 @@ impl State {
     fn show_rule_place(&mut self, call: &CallId, scope: Scope, place: String) {
         let question = self.questions.open.iter_mut().find(|question| question.call.id == *call);
         let Some(question) = question else { return };
-        question.hold(scope, place);
+        question.set_scope(scope, place);
         if let Some(Layer::Field { title, goal: Goal::Rule(of), .. }) = &mut self.layer
             && of == call
-            && let Some(lasting) = question.lasting()
+            && let Some(lasting) = question.lasting_rule()
         {
             *title = rule_title(lasting);
         }
@@ -260,13 +264,14 @@ impl State {
     /// A lasting yes with the rule that was written.
     pub(super) fn allow_as_written(&mut self, call: &CallId, rule: &str) {
         if rule.is_empty() {
-            return self.hint("The rule is empty. Write what to allow, or press Esc to cancel");
+            return self
+                .show_hint("The rule is empty. Write what to allow, or press Esc to cancel");
         }
         if self.questions.placing.is_some() {
-            return self.hint("Checking where to save the rule…");
+            return self.show_hint("Checking where to save the rule…");
         }
         let question = self.questions.open.iter().find(|question| question.call.id == *call);
-        if let Some(lasting) = question.and_then(PermissionQuestion::lasting) {
+        if let Some(lasting) = question.and_then(PermissionQuestion::lasting_rule) {
             let scope = lasting.scope;
             self.check_rule(call.clone(), rule.to_owned(), scope);
         }
@@ -275,7 +280,7 @@ impl State {
     fn check_rule(&mut self, call: CallId, rule: String, scope: Scope) {
         let request =
             Request::KeepRule { rule: rule.clone(), scope: Scope::Session, dry_run: true };
-        self.request(request, Purpose::CheckRule { call, rule, scope });
+        self.send_request(request, Purpose::CheckRule { call, rule, scope });
     }
 
     pub(super) fn rule_checked(
@@ -289,11 +294,13 @@ impl State {
             return;
         }
         match (result, scope) {
-            (Err(error), _) => self.hint(words(&error)),
-            (Ok(_), Scope::Session) => self.answer(call, PermissionAnswer::Rule { rule, scope }),
+            (Err(error), _) => self.show_hint(describe_request_error(&error)),
+            (Ok(_), Scope::Session) => {
+                self.answer_question(call, PermissionAnswer::Rule { rule, scope })
+            }
             (Ok(_), Scope::Project | Scope::User) => {
                 let request = Request::KeepRule { rule: rule.clone(), scope, dry_run: false };
-                self.request(request, Purpose::KeepRule { call, rule, scope });
+                self.send_request(request, Purpose::KeepRule { call, rule, scope });
             }
         }
     }
@@ -307,15 +314,15 @@ impl State {
     ) {
         let scope = match text_of(result) {
             Ok(text) => {
-                self.note(&text);
+                self.show_note(&text);
                 scope
             }
             Err(why) => {
-                self.warn(&format!("{why}. The rule applies to this session only"));
+                self.show_warning(&format!("{why}. The rule applies to this session only"));
                 Scope::Session
             }
         };
-        self.answer(call, PermissionAnswer::Rule { rule, scope });
+        self.answer_question(call, PermissionAnswer::Rule { rule, scope });
     }
 
     fn write_reason(&mut self, call: CallId) {
@@ -332,20 +339,20 @@ impl State {
 
     /// Keeps what was named.
     pub(super) fn keep_part(&mut self, call: CallId, names: &str) {
-        self.answer(call, part_of(names));
+        self.answer_question(call, part_of(names));
     }
 
     fn unfit_answer(&mut self, action: Action) {
         match action {
-            Action::AllowPart => self.hint("This has no parts to keep"),
+            Action::AllowPart => self.show_hint("This has no parts to keep"),
             Action::AllowAlways | Action::EditRule | Action::NextScope => {
-                self.hint("“Always allow” is not available for this call");
+                self.show_hint("“Always allow” is not available for this call");
             }
             _ => (),
         }
     }
 
-    pub(super) fn answer(&mut self, call: CallId, answer: PermissionAnswer) {
+    pub(super) fn answer_question(&mut self, call: CallId, answer: PermissionAnswer) {
         let place = self.questions.open.iter().position(|question| question.call.id == call);
         let Some(question) = place.and_then(|place| self.questions.open.remove(place)) else {
             return;
@@ -353,20 +360,23 @@ impl State {
         self.questions.answered = Some(question);
         // What was said of the question holds no more.
         self.timers.hint = None;
-        self.layer.take_if(|layer| layer.answers(&call));
-        self.request(Request::Answer { call: call.clone(), answer }, Purpose::Answer(call));
+        self.layer.take_if(|layer| layer.is_answer_to(&call));
+        self.send_request(Request::Answer { call: call.clone(), answer }, Purpose::Answer(call));
     }
 
     /// An answer did not reach the session, or somebody else was first.
     pub(super) fn ask_again(&mut self, call: &CallId, error: &RequestError) {
         let answered = self.questions.answered.take_if(|question| question.call.id == *call);
         if error.kind == RequestErrorKind::NotAsked {
-            return self.hint("Already answered in another window");
+            return self.show_hint("Already answered in another window");
         }
         if let Some(question) = answered {
             self.questions.open.push_front(question);
         }
-        self.warn(&format!("Could not send your answer: {}. Answer again", words(error)));
+        self.show_warning(&format!(
+            "Could not send your answer: {}. Answer again",
+            describe_request_error(error)
+        ));
     }
 
     /// The next of the modes that are safe to cycle through.
@@ -397,14 +407,14 @@ impl State {
             self.questions.bypass_confirmed = true;
             self.set_mode(PermissionMode::Bypass);
         } else {
-            self.hint(format!("Not changed. The mode is still {}", self.facts.mode.label()));
+            self.show_hint(format!("Not changed. The mode is still {}", self.facts.mode.label()));
         }
     }
 
     fn set_mode(&mut self, mode: PermissionMode) {
         self.facts.mode = mode;
-        self.request(Request::SetMode { mode }, Purpose::Mode(mode));
-        self.hint(format!("{} mode: {}", mode.label(), meaning(mode)));
+        self.send_request(Request::SetMode { mode }, Purpose::Mode(mode));
+        self.show_hint(format!("{} mode: {}", mode.label(), describe_mode(mode)));
     }
 }
 
@@ -415,7 +425,7 @@ fn part_of(names: &str) -> PermissionAnswer {
 }
 
 /// The scope that is offered after that one.
-fn after(scope: Scope) -> Scope {
+fn scope_after(scope: Scope) -> Scope {
     match scope {
         Scope::Session => Scope::Project,
         Scope::Project => Scope::User,
@@ -424,11 +434,11 @@ fn after(scope: Scope) -> Scope {
 }
 
 fn rule_title(lasting: &Lasting) -> String {
-    format!("Always allow {} (Tab: other scope)", lasting.held())
+    format!("Always allow {} (Tab: other scope)", lasting.describe_scope())
 }
 
 /// Describes a mode in a few words.
-pub(crate) fn meaning(mode: PermissionMode) -> &'static str {
+pub(crate) fn describe_mode(mode: PermissionMode) -> &'static str {
     match mode {
         PermissionMode::Default => "asks before every call",
         PermissionMode::AcceptEdits => "reads and edits freely; asks for the rest",

@@ -19,7 +19,7 @@ use super::{
     state::new_transcript,
 };
 use crate::{
-    ask::{Purpose, words},
+    ask::{Purpose, describe_request_error},
     effect::Effect,
     setup::LOOKED_FOR,
     status::{Counts, Facts},
@@ -46,12 +46,12 @@ impl State {
         if envelope.epoch != self.session.view.epoch || envelope.seq <= self.session.view.seq {
             return;
         }
-        self.session.view.apply(&envelope);
+        self.session.view.apply_envelope(&envelope);
         self.on_event(&envelope.event);
     }
 
     /// The state of the session, in place of all events up to it.
-    pub(super) fn snapshot(&mut self, view: Box<SessionView>) {
+    pub(super) fn apply_snapshot(&mut self, view: Box<SessionView>) {
         self.caught_up();
         self.session.is_returning = false;
         let before = std::mem::replace(&mut self.session.view, *view);
@@ -90,12 +90,12 @@ impl State {
         }
         self.session.is_switching = false;
         let profile = self.facts.profile.take();
-        self.facts = Facts::of(&self.session.view);
+        self.facts = Facts::from_view(&self.session.view);
         if self.facts.profile != profile {
             self.emit(Effect::Profile(self.facts.profile.clone()));
         }
         self.session.is_closed = false;
-        let counted = Counts::of(&self.session.view);
+        let counted = Counts::from_view(&self.session.view);
         if !goes_on {
             self.counts = counted;
         } else if counted.round != Usage::default() {
@@ -107,12 +107,12 @@ impl State {
             self.write_instead(prompt.as_str().into());
         }
         self.info_changed();
-        self.retold();
+        self.apply_view_facts();
         let is_same_again = !is_first && self.is_same(before);
         let all = self.session.view.messages;
         if is_first {
             self.drop_queue_of_others();
-            self.greet();
+            self.show_greeting();
         }
         self.session.tells_resumed = !goes_on && !is_same_again;
         let from = match (goes_on, is_same_again) {
@@ -121,7 +121,7 @@ impl State {
             (false, true) => all,
             (false, false) => all.saturating_sub(MAX_PAST),
         };
-        let is_shown = goes_on && Shown::of(before).text > 0;
+        let is_shown = goes_on && Shown::from_view(before).text > 0;
         let broken_off = is_shown.then(|| Box::new(before.clone()));
         self.read_past(from, all, AfterPast::Begin(broken_off));
     }
@@ -157,7 +157,7 @@ impl State {
 
     fn ask_past(&mut self, from: u64, before: u64) {
         let max = u32::try_from(before - from).unwrap_or(MAX_PAGE).min(MAX_PAGE);
-        self.request(Request::History { before: Some(before), max }, Purpose::Past);
+        self.send_request(Request::History { before: Some(before), max }, Purpose::Past);
     }
 
     pub(super) fn past_read(&mut self, result: Result<Reply, RequestError>) {
@@ -173,7 +173,10 @@ impl State {
             Ok(_) => self.caught_up(),
             Err(error) => {
                 self.caught_up();
-                self.warn(&format!("Could not load the whole conversation: {}", words(&error)));
+                self.show_warning(&format!(
+                    "Could not load the whole conversation: {}",
+                    describe_request_error(&error)
+                ));
             }
         }
     }
@@ -211,16 +214,16 @@ impl State {
             self.session.has_past = true;
             let before = broken_off.take_if(|_| message.role() == Role::Assistant);
             match before {
-                None => self.transcript.past(message),
+                None => self.transcript.replay_message(message),
                 Some(before) => {
-                    if let Some(message) = unseen(message, before) {
-                        self.transcript.past(&message);
+                    if let Some(message) = unseen_part(message, before) {
+                        self.transcript.replay_message(&message);
                     }
                 }
             }
         }
         if let Some(name) = self.session.view.info.child.as_ref().map(|child| child.name.clone()) {
-            self.note(&format!(
+            self.show_note(&format!(
                 "Watching the elf `{name}`. What you type goes to it, Esc stops it, and `/elfs back` returns to your session"
             ));
         }
@@ -230,10 +233,10 @@ impl State {
             Role::Assistant => last.tool_calls().next().is_some(),
         });
         if is_broken_off && self.session.view.turn.is_none() {
-            self.note("The last turn did not finish. Your next message continues from here");
+            self.show_note("The last turn did not finish. Your next message continues from here");
         }
         self.repeat_closing_notices();
-        for event in self.session.view.current() {
+        for event in self.session.view.current_events() {
             self.on_event(&event);
         }
     }
@@ -251,11 +254,11 @@ impl State {
 
     /// Shows what happened between two views of one life of the session.
     fn show_missed(&mut self, before: &SessionView, messages: &[Arc<Message>]) {
-        let mut shown = Shown::of(before);
+        let mut shown = Shown::from_view(before);
         for message in messages {
             self.show_appended(message, &mut shown);
             if message.role() == Role::Tool {
-                self.transcript.past(message);
+                self.transcript.replay_message(message);
             }
         }
         let recent = self.session.view.recent.iter().filter(|recent| recent.seq > before.seq);
@@ -264,7 +267,7 @@ impl State {
             match &event {
                 Event::Appended(message) => self.show_appended(message, &mut shown),
                 Event::RoundStarted { .. } | Event::Routed(_) => {
-                    self.moved(SessionState::Active);
+                    self.on_state_changed(SessionState::Active);
                     shown = Shown::default();
                     self.on_event(&event);
                 }
@@ -279,7 +282,7 @@ impl State {
             shown = Shown::default();
         }
         self.show_current(before, &shown);
-        self.retold();
+        self.apply_view_facts();
     }
 
     /// A message that was added unseen, without what was seen of it while it was written.
@@ -311,28 +314,28 @@ impl State {
             self.questions.open.iter().map(|question| question.call.id.clone()).collect();
         for call in gone {
             if !is_asked(&self.session.view, &call) {
-                self.withdraw(&call);
+                self.withdraw_question(&call);
             }
         }
         let is_same_answer = shown.text > 0 || shown.thinking > 0;
         let turn = self.session.view.turn.clone().unwrap_or_default();
-        for event in self.session.view.current() {
+        for event in self.session.view.current_events() {
             match event {
                 Event::RoundStarted { .. } if is_same_answer => (),
                 Event::Thinking { .. } if shown.text > 0 => (),
                 Event::Thinking { text } => {
-                    let text = turn.thinking.after(shown.thinking).map_or(text, str::to_owned);
+                    let text = turn.thinking.text_after(shown.thinking).map_or(text, str::to_owned);
                     self.show_text(text, |text| Event::Thinking { text });
                 }
                 Event::Text { text } => {
-                    let text = turn.text.after(shown.text).map_or(text, str::to_owned);
+                    let text = turn.text.text_after(shown.text).map_or(text, str::to_owned);
                     self.show_text(text, |text| Event::Text { text });
                 }
                 Event::ToolStarted { call } if is_running(before, &call.id) => (),
                 Event::ToolProgress { call, text } => {
                     let known = output_of(before, &call).map_or(0, TextTail::total_bytes);
-                    let tail =
-                        output_of(&self.session.view, &call).and_then(|tail| tail.after(known));
+                    let tail = output_of(&self.session.view, &call)
+                        .and_then(|tail| tail.text_after(known));
                     let text = tail.map_or(text, str::to_owned);
                     self.show_text(text, |text| Event::ToolProgress { call: call.clone(), text });
                 }
@@ -351,7 +354,8 @@ impl State {
     pub(super) fn info_changed(&mut self) {
         let info = self.session.view.info.clone();
         let before = self.session.info.replace(info.clone()).unwrap_or_default();
-        self.facts = Facts { model: self.facts.model.take(), ..Facts::of(&self.session.view) };
+        self.facts =
+            Facts { model: self.facts.model.take(), ..Facts::from_view(&self.session.view) };
         if self.facts.model.is_none() {
             self.facts.model = info.model;
         }
@@ -378,7 +382,7 @@ impl State {
             Some(found) => {
                 self.layer = Some(Layer::setup(found, self.accessible));
                 if found.keys.is_empty() && found.servers.is_empty() {
-                    self.note(LOOKED_FOR);
+                    self.show_note(LOOKED_FOR);
                 }
             }
             None => {
@@ -388,7 +392,7 @@ impl State {
     }
 
     /// Takes over the parts of the view that are no events of a running turn.
-    fn retold(&mut self) {
+    fn apply_view_facts(&mut self) {
         self.facts.mode = self.session.view.mode;
         if let Some(arm) = &self.session.view.arm {
             self.facts.model = Some(arm.to_string());
@@ -408,7 +412,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(view: &SessionView) -> Self {
+    fn from_view(view: &SessionView) -> Self {
         let turn = view.turn.as_ref();
         turn.map_or_else(Self::default, |turn| Self {
             text: turn.text.total_bytes(),
@@ -418,17 +422,17 @@ impl Shown {
 }
 
 /// Returns the part of an answer that was not shown yet while it was written; `None` where all was.
-fn unseen(message: &Arc<Message>, before: &SessionView) -> Option<Arc<Message>> {
+fn unseen_part(message: &Arc<Message>, before: &SessionView) -> Option<Arc<Message>> {
     let text = message.text_content();
     let tail = before.turn.as_ref().map(|turn| &turn.text)?;
     let seen = usize::try_from(tail.total_bytes()).ok()?;
     match text.split_at_checked(seen) {
         Some((shown, rest)) if shown.ends_with(&tail.text) => {
             let calls = message.tool_calls().cloned().map(Content::ToolCall);
-            let rest = (!rest.is_empty()).then(|| Content::text(rest));
+            let rest = (!rest.is_empty()).then(|| Content::from_text(rest));
             let content = rest.into_iter().chain(calls).collect();
             let origin = message.origin().cloned();
-            Message::assistant(content, origin, message.stop()).ok().map(Arc::new)
+            Message::assistant(content, origin, message.stop_reason()).ok().map(Arc::new)
         }
         _ => Some(Arc::clone(message)),
     }

@@ -23,9 +23,9 @@ use crate::{
 
 impl State {
     /// Offers a list in which each row has its choice. A filter that fits one row only takes it.
-    pub(crate) fn pick(&mut self, title: &str, rows: Vec<(Row, LayerChoice)>, filter: &str) {
+    pub(crate) fn open_picker(&mut self, title: &str, rows: Vec<(Row, LayerChoice)>, filter: &str) {
         let (rows, choices): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
-        let list = Picker::new(title, rows).filtered(filter).by_line(self.accessible);
+        let list = Picker::new(title, rows).with_filter(filter).by_line(self.accessible);
         self.layer = Some(Layer::Pick { list, choices });
     }
 
@@ -37,11 +37,10 @@ impl State {
         rows: Vec<(Row, LayerChoice)>,
         argument: &str,
     ) {
-        self.pick(title, rows, argument);
-        let is_empty =
-            |layer: &mut Layer| matches!(layer, Layer::Pick { list, .. } if list.count() == 0);
+        self.open_picker(title, rows, argument);
+        let is_empty = |layer: &mut Layer| matches!(layer, Layer::Pick { list, .. } if list.match_count() == 0);
         if !argument.is_empty() && self.layer.take_if(is_empty).is_some() {
-            self.hint(format!("No {what} matches `{argument}`"));
+            self.show_hint(format!("No {what} matches `{argument}`"));
         }
     }
 
@@ -53,16 +52,17 @@ impl State {
         from: &'static str,
     ) {
         let (rows, choices): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
-        self.layer = Some(Layer::Pick { list: Picker::new(title, rows).growing(from), choices });
+        self.layer =
+            Some(Layer::Pick { list: Picker::new(title, rows).with_pending_rows(from), choices });
     }
 
     /// Puts all rows into the list that waits for them, if it is open still.
-    pub(crate) fn fill(&mut self, rows: Vec<(Row, LayerChoice)>) {
+    pub(crate) fn fill_picker(&mut self, rows: Vec<(Row, LayerChoice)>) {
         let Some(Layer::Pick { list, choices }) = &mut self.layer else { return };
         if list.is_growing() {
             let (rows, of_rows): (Vec<Row>, Vec<LayerChoice>) = rows.into_iter().unzip();
             *choices = of_rows;
-            list.fill(rows);
+            list.replace_rows(rows);
         }
     }
 
@@ -72,7 +72,7 @@ impl State {
 
     /// Takes what an argument names, by name or number; else offers a list, with `first` before all
     /// others.
-    pub(crate) fn choose(
+    pub(crate) fn choose_offer(
         &mut self,
         what: &str,
         offers: Vec<protocol::Choice>,
@@ -86,12 +86,12 @@ impl State {
         };
         let named = offers.iter().find(|offer| is_meant(&offer.name));
         if let Some(offer) = named.or_else(|| offers.get(number?)) {
-            return self.perform(choice(offer.clone()));
+            return self.apply_choice(choice(offer.clone()));
         }
         // Who opens the session knows whether there is such a model, and which one is near.
         let is_open = what == "model";
         if offers.is_empty() && argument.is_empty() {
-            return self.hint(match what {
+            return self.show_hint(match what {
                 "profile" => {
                     "No profile to choose from. A file profiles/NAME.toml beside your config.toml makes one"
                         .to_owned()
@@ -100,71 +100,73 @@ impl State {
             });
         }
         let row = |offer: protocol::Choice| {
-            let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
+            let row = Row::new(offer.name.clone(), offer.about.clone()).with_current(offer.current);
             (row, choice(offer))
         };
         let rows = first.into_iter().chain(offers.into_iter().map(row)).collect();
-        self.pick(&format!("Choose the {what}"), rows, argument);
+        self.open_picker(&format!("Choose the {what}"), rows, argument);
         if let Some(Layer::Pick { list, .. }) = &self.layer
-            && list.count() == 0
+            && list.match_count() == 0
         {
             self.layer = None;
             if is_open {
                 let name = argument.to_owned();
-                return self
-                    .perform(choice(protocol::Choice { name, ..protocol::Choice::default() }));
+                return self.apply_choice(choice(protocol::Choice {
+                    name,
+                    ..protocol::Choice::default()
+                }));
             }
-            self.hint(format!("Unknown {what} `{argument}`. /{what} lists them"));
+            self.show_hint(format!("Unknown {what} `{argument}`. /{what} lists them"));
         }
     }
 
     /// Asks one model only from the next turn on, or lets the router choose again.
-    pub(crate) fn pin(&mut self, arm: Option<ModelRef>) {
+    pub(crate) fn pin_model(&mut self, arm: Option<ModelRef>) {
         // The session says who answers from the next turn on.
         if let Some(arm) = &arm {
             self.calls_model(arm.to_string());
         }
         self.routes.pinned.clone_from(&arm);
         self.facts.chooses |= arm.is_none();
-        self.request(Request::Pin { arm }, Purpose::Order);
+        self.send_request(Request::Pin { arm }, Purpose::Order);
     }
 
     /// Changes how much models think, from the next call on.
-    pub(crate) fn think(&mut self, thinking: Option<ThinkingMode>) {
-        self.hint(match thinking {
+    pub(crate) fn set_thinking(&mut self, thinking: Option<ThinkingMode>) {
+        self.show_hint(match thinking {
             None => "Thinking as much as your settings say".to_owned(),
             Some(ThinkingMode::Off) => "Thinking off".to_owned(),
             Some(ThinkingMode::Adaptive) => "Thinking as much as each task needs".to_owned(),
             Some(ThinkingMode::Tokens(tokens)) => format!("Thinking with about {tokens} tokens"),
         });
-        self.request(Request::SetThinking { thinking }, Purpose::Order);
+        self.send_request(Request::SetThinking { thinking }, Purpose::Order);
     }
 
     /// The next way to think: off, adaptive, as your settings say.
     pub(super) fn cycle_thinking(&mut self) {
-        self.think(match self.session.view.thinking {
+        self.set_thinking(match self.session.view.thinking {
             None => Some(ThinkingMode::Off),
             Some(ThinkingMode::Off) => Some(ThinkingMode::Adaptive),
             Some(ThinkingMode::Adaptive | ThinkingMode::Tokens(_)) => None,
         });
     }
 
-    pub(crate) fn confirm(&mut self, question: &str, choice: LayerChoice) {
+    pub(crate) fn ask_confirmation(&mut self, question: &str, choice: LayerChoice) {
         self.layer = Some(Layer::Confirm { question: question.to_owned(), choice });
     }
 
     /// Does what was chosen.
-    pub(crate) fn perform(&mut self, choice: LayerChoice) {
+    pub(crate) fn apply_choice(&mut self, choice: LayerChoice) {
         match choice {
-            LayerChoice::Switch(request) => self.switch(request),
-            LayerChoice::Report(request) => self.request(request, Purpose::Report("")),
+            LayerChoice::Switch(request) => self.switch_session(request),
+            LayerChoice::Report(request) => self.send_request(request, Purpose::Report("")),
             LayerChoice::Task(usage) => commands::choose_task(self, &usage),
-            LayerChoice::Pin(arm) => self.pin(arm),
+            LayerChoice::Pin(arm) => self.pin_model(arm),
             LayerChoice::Mode(mode) => self.choose_mode(mode),
-            LayerChoice::Thinking(thinking) => self.think(thinking),
+            LayerChoice::Thinking(thinking) => self.set_thinking(thinking),
             LayerChoice::Theme(name) => self.paint_with(&name),
             LayerChoice::Edit(setting) => self.edit_setting(setting),
-            LayerChoice::Set { key, value } => self.set(&key, &value),
+            LayerChoice::Set { key, value } => self.change_setting(&key, &value),
             LayerChoice::Rewind { turns, prompt } => self.pick_rewind(turns, prompt),
         }
     }
@@ -176,10 +178,11 @@ impl State {
     }
 
     /// Changes a setting for the sessions to come.
-    pub(crate) fn set(&mut self, key: &str, value: &str) {
-        if key == "tui.theme" && !theme::names().any(|name| name == value) {
-            let known: Vec<&str> = theme::names().collect();
-            return self.hint(format!("Unknown theme `{value}`. Themes: {}", known.join(", ")));
+    pub(crate) fn change_setting(&mut self, key: &str, value: &str) {
+        if key == "tui.theme" && !theme::theme_names().any(|name| name == value) {
+            let known: Vec<&str> = theme::theme_names().collect();
+            return self
+                .show_hint(format!("Unknown theme `{value}`. Themes: {}", known.join(", ")));
         }
         // These two hold at once, as with /theme and /vim.
         match (key, value) {
@@ -204,7 +207,7 @@ impl State {
 
     fn store_setting(&mut self, key: &str, value: &str, more: &'static str) {
         let (key, value) = (key.to_owned(), value.to_owned());
-        self.request(Request::SetSetting { key, value }, Purpose::Report(more));
+        self.send_request(Request::SetSetting { key, value }, Purpose::Report(more));
     }
 
     fn edit_setting(&mut self, setting: Setting) {
@@ -215,11 +218,11 @@ impl State {
             return;
         }
         let row = |choice: String| {
-            let row = Row::new(choice.clone(), "").current(choice == value);
+            let row = Row::new(choice.clone(), "").with_current(choice == value);
             (row, LayerChoice::Set { key: key.clone(), value: choice })
         };
         let rows = choices.into_iter().map(row).collect();
-        self.pick(&key, rows, "");
+        self.open_picker(&key, rows, "");
     }
 
     fn pick_rewind(&mut self, turns: usize, prompt: String) {
@@ -232,15 +235,15 @@ impl State {
             (Row::new("conversation", "keep the files as they are"), rewind(false, true)),
             (Row::new("files", "keep the conversation"), rewind(true, false)),
         ];
-        self.pick("Rewind", rows, "");
+        self.open_picker("Rewind", rows, "");
     }
 
     /// Puts a text into the editor; what stood there can be found in the history.
     pub(crate) fn write_instead(&mut self, draft: Draft) {
-        let before = self.composer.take();
-        self.composer.restore(draft);
-        self.remember(&before.text);
-        self.touched();
+        let before = self.composer.take_draft();
+        self.composer.restore_draft(draft);
+        self.remember_prompt(&before.text);
+        self.schedule_save();
     }
 
     /// A key for what is over the editor.
@@ -263,7 +266,7 @@ impl State {
                 field.insert(&text);
             }
             Some(Layer::Search(search)) => {
-                text.chars().filter(|c| !c.is_control()).for_each(|c| search.add(c));
+                text.chars().filter(|c| !c.is_control()).for_each(|c| search.add_char(c));
             }
             Some(Layer::Setup(setup)) => setup.paste(&text),
             // A question of yes or no has no use for it, and it must not be lost.
@@ -273,15 +276,15 @@ impl State {
 
     /// Returns the action that a key asks for in a list; `None` when it types.
     pub(super) fn list_action(&self, key: Key) -> Option<Action> {
-        let typed = key.typed().is_some();
+        let typed = key.typed_char().is_some();
         self.keymap
             .action_here(Context::Picker, key)
             .or_else(|| self.keymap.action(Context::Composer, key).filter(|_| !typed))
     }
 
     fn list_key(&mut self, mut list: Picker, choices: Vec<LayerChoice>, key: Key) {
-        let picked = match (self.list_action(key), key.typed()) {
-            (Some(action), _) => list.act(action),
+        let picked = match (self.list_action(key), key.typed_char()) {
+            (Some(action), _) => list.apply_action(action),
             (None, Some(c)) => {
                 list.type_text(c.encode_utf8(&mut [0; 4]));
                 Picked::Open
@@ -294,11 +297,11 @@ impl State {
                 self.layer = Some(Layer::Pick { list, choices });
                 self.say_choice(lines);
             }
-            Picked::Nothing if self.accessible => self.hint("Nothing selected"),
+            Picked::Nothing if self.accessible => self.show_hint("Nothing selected"),
             Picked::Nothing => (),
             Picked::Row(row) => {
                 if let Some(choice) = choices.into_iter().nth(row) {
-                    self.perform(choice);
+                    self.apply_choice(choice);
                 }
             }
         }
@@ -317,7 +320,7 @@ impl State {
                 self.layer = Some(Layer::Field { title, field, goal });
                 self.next_scope(&call);
             }
-            (Pressed::Wanted(Action::Send), _) => self.reach(goal, &field.take().text),
+            (Pressed::Wanted(Action::Send), _) => self.submit_field(goal, &field.take_draft().text),
             (Pressed::Wanted(Action::Stop | Action::Interrupt), _) => {
                 self.leave_field(&goal, field);
             }
@@ -327,20 +330,23 @@ impl State {
         }
     }
 
-    fn reach(&mut self, goal: Goal, text: &str) {
+    fn submit_field(&mut self, goal: Goal, text: &str) {
         match goal {
             Goal::Refuse(call) => {
-                self.remember(text);
-                self.answer(call, PermissionAnswer::Deny { reason: text.trim().to_owned() });
+                self.remember_prompt(text);
+                self.answer_question(
+                    call,
+                    PermissionAnswer::Deny { reason: text.trim().to_owned() },
+                );
             }
             Goal::Reply(call) => {
-                self.remember(text);
-                self.answer(call, PermissionAnswer::Text { text: text.trim().to_owned() });
+                self.remember_prompt(text);
+                self.answer_question(call, PermissionAnswer::Text { text: text.trim().to_owned() });
             }
             Goal::Part(call) => self.keep_part(call, text),
             // It is only left by an answer; see `field_key`.
             Goal::Rule(_) => (),
-            Goal::Set(key) => self.set(&key, text.trim()),
+            Goal::Set(key) => self.change_setting(&key, text.trim()),
             Goal::Bypass => self.confirm_bypass(text),
         }
     }
@@ -348,7 +354,7 @@ impl State {
     /// A field is left; the reason for a refusal is a text of its own worth and is not thrown away.
     fn leave_field(&mut self, goal: &Goal, mut field: Composer) {
         match goal {
-            Goal::Refuse(_) | Goal::Reply(_) => self.rescue(field.take()),
+            Goal::Refuse(_) | Goal::Reply(_) => self.rescue_draft(field.take_draft()),
             Goal::Rule(_) | Goal::Part(_) | Goal::Set(_) | Goal::Bypass => (),
         }
     }
@@ -358,17 +364,17 @@ impl State {
         let answer = self.layer.take_if(|layer| layer.is_answer());
         if let Some(Layer::Field { mut field, goal: Goal::Refuse(_) | Goal::Reply(_), .. }) = answer
         {
-            self.rescue(field.take());
+            self.rescue_draft(field.take_draft());
         }
     }
 
     /// Keeps a text that has lost its place: in the editor where nothing is written, and in the
     /// history.
-    fn rescue(&mut self, draft: Draft) {
-        self.remember(&draft.text);
+    fn rescue_draft(&mut self, draft: Draft) {
+        self.remember_prompt(&draft.text);
         if self.composer.is_empty() {
-            self.composer.restore(draft);
-            self.touched();
+            self.composer.restore_draft(draft);
+            self.schedule_save();
         }
     }
 
@@ -376,11 +382,11 @@ impl State {
         self.writing.ends_line = self.accessible && key != Key::plain(Code::Enter);
         let action = self.keymap.action(Context::Permission, key);
         match action {
-            Some(Action::AllowOnce | Action::Accept) => self.perform(choice),
+            Some(Action::AllowOnce | Action::Accept) => self.apply_choice(choice),
             Some(Action::Refuse | Action::Stop | Action::Interrupt) => (),
             _ => {
                 self.layer = Some(Layer::Confirm { question, choice });
-                self.hint("Type y or n");
+                self.show_hint("Type y or n");
             }
         }
     }

@@ -22,9 +22,9 @@ impl State {
     pub(super) fn complete_anew(&mut self) {
         let composer = &self.composer;
         let is_first = composer.line_number() == 0;
-        let column = composer.column();
+        let column = composer.cursor_byte();
         // Only at the end of a name: what stands behind the cursor is not to be written over.
-        let query = complete::query(composer.line(), column, is_first)
+        let query = complete::find_query(composer.current_line(), column, is_first)
             .filter(|query| query.range.end == column)
             .filter(|_| {
                 !self.writing.completion.is_closed && self.layer.is_none() && !self.accessible
@@ -40,7 +40,7 @@ impl State {
                 if !std::mem::replace(&mut self.writing.completion.is_listed, true) {
                     self.effects.push(Effect::List);
                 }
-                ranked(&query.text, &self.writing.completion.files, |_| String::new())
+                rank_hits(&query.text, &self.writing.completion.files, |_| String::new())
             }
         };
         if query.is_none() {
@@ -54,7 +54,7 @@ impl State {
     fn command_hits(&mut self, written: &str) -> Vec<Hit> {
         let own: Vec<String> = self.own_commands().map(|own| own.name.clone()).collect();
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        let meant = match commands::resolve(written, &own) {
+        let meant = match commands::resolve_command(written, &own) {
             Meaning::BuiltIn(command) => Some(command.name),
             Meaning::Own(name) => Some(name),
             Meaning::Ambiguous | Meaning::Unknown => None,
@@ -62,8 +62,8 @@ impl State {
         if meant.is_none() {
             self.writing.completion.chosen = None;
         }
-        let names = [commands::names(), &own].concat();
-        let mut order = commands::order(written, &names);
+        let names = [commands::command_names(), &own].concat();
+        let mut order = commands::rank_commands(written, &names);
         gnoma_core::sort::by_key(&mut order, |name| meant != Some(*name));
         let hit = |name: &str| Hit { name: name.to_owned(), about: self.about_command(name) };
         order.into_iter().map(hit).collect()
@@ -95,14 +95,14 @@ impl State {
             Some(Action::Accept) => {
                 let is_command = self.completes_command();
                 if chosen.is_none() && self.composer.draft().text == "/" {
-                    self.hint("Type the name of a command, or choose one with Down");
+                    self.show_hint("Type the name of a command, or choose one with Down");
                     return true;
                 }
                 if let Some(place) = chosen {
                     self.take_hit(place);
                 }
                 if is_command {
-                    self.submit();
+                    self.submit_input();
                 }
             }
             Some(Action::Close) if key.code == Code::Escape => self.writing.completion.close(),
@@ -114,14 +114,14 @@ impl State {
     /// The commands that are not gnoma's own.
     pub(crate) fn own_commands(&self) -> impl Iterator<Item = &CommandInfo> {
         let all = self.session.view.info.commands.iter();
-        all.filter(|own| commands::about(&own.name).is_empty())
+        all.filter(|own| commands::describe_command(&own.name).is_empty())
     }
 
     /// Describes what a command does, and what is written behind it.
     fn about_command(&self, name: &str) -> String {
         let own = self.own_commands().find(|own| own.name == name);
         match own {
-            None => commands::about(name).to_owned(),
+            None => commands::describe_command(name).to_owned(),
             Some(own) if own.hint.is_empty() => own.about.clone(),
             Some(own) => format!("{} · {}", own.hint, own.about),
         }
@@ -140,10 +140,10 @@ impl State {
             return;
         };
         let Some(hit) = hits.get(place) else { return };
-        let line = self.composer.line();
+        let line = self.composer.current_line();
         let text = match query.kind {
-            CompletionKind::File => complete::file(line, query, &hit.name),
-            CompletionKind::Command => complete::command(line, query, &hit.name),
+            CompletionKind::File => complete::file_replacement(line, query, &hit.name),
+            CompletionKind::Command => complete::command_replacement(line, query, &hit.name),
         };
         let range = query.range.clone();
         let goes_on = hit.name.ends_with('/');
@@ -151,12 +151,12 @@ impl State {
         if !goes_on {
             self.writing.completion.close();
         }
-        self.touched();
+        self.schedule_save();
     }
 }
 
-fn ranked<S: AsRef<str>>(query: &str, names: &[S], about: impl Fn(&str) -> String) -> Vec<Hit> {
-    let best = fuzzy::rank(query, names, MAX_HITS).into_iter();
+fn rank_hits<S: AsRef<str>>(query: &str, names: &[S], about: impl Fn(&str) -> String) -> Vec<Hit> {
+    let best = fuzzy::rank_candidates(query, names, MAX_HITS).into_iter();
     let hit = |name: &str| Hit { name: name.to_owned(), about: about(name) };
     best.filter_map(|index| names.get(index)).map(|name| hit(name.as_ref())).collect()
 }

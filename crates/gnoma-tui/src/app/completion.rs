@@ -31,7 +31,7 @@ pub(super) struct Completion {
 }
 
 impl Completion {
-    pub(super) fn list(&mut self, files: Vec<String>) {
+    pub(super) fn set_files(&mut self, files: Vec<String>) {
         self.files = files;
         self.query = None;
     }
@@ -57,17 +57,17 @@ impl Completion {
     }
 
     /// The drop-down in at most `height` lines.
-    pub(super) fn lines(&self, height: usize) -> Vec<Line> {
+    pub(super) fn render_lines(&self, height: usize) -> Vec<Line> {
         let rows = height.min(MAX_ROWS);
         let chosen = self.chosen.unwrap_or(0);
         let first = chosen.saturating_sub(rows.saturating_sub(1));
         let hits = self.hits.iter().enumerate().skip(first).take(rows);
         let mut lines: Vec<_> =
             hits.map(|(place, hit)| self.row(hit, Some(place) == self.chosen)).collect();
-        text::square(&mut lines, usize::MAX);
+        text::pad_background(&mut lines, usize::MAX);
         let more = self.hits.len().saturating_sub(first + rows);
         if more > 0 && height > rows {
-            lines.push(Line::new(format!("  … {more} more (↓)"), Style::of(Ink::Dim)));
+            lines.push(Line::new(format!("  … {more} more (↓)"), Style::with_ink(Ink::Dim)));
         }
         lines
     }
@@ -80,9 +80,12 @@ impl Completion {
         let Hit { name, about } = hit;
         let name = if is_command { format!("/{name:<12}") } else { name.clone() };
         let mut line = Line::from([
-            Span::new(if is_chosen { "› " } else { "  " }, Style::of(Ink::Accent).on(paper)),
-            Span::new(name, Style::of(ink).on(paper)),
-            Span::new(format!(" {about}"), Style::of(Ink::Dim).on(paper)),
+            Span::new(
+                if is_chosen { "› " } else { "  " },
+                Style::with_ink(Ink::Accent).on_paper(paper),
+            ),
+            Span::new(name, Style::with_ink(ink).on_paper(paper)),
+            Span::new(format!(" {about}"), Style::with_ink(Ink::Dim).on_paper(paper)),
         ]);
         line.trim_end();
         line

@@ -19,7 +19,7 @@ const MAX_TITLE_CHARS: usize = 60;
 
 impl State {
     /// Says where a session works in which nothing was said, what holds there, and how to return to the last one.
-    pub(super) fn greet(&mut self) {
+    pub(super) fn show_greeting(&mut self) {
         let view = &self.session.view;
         if view.messages > 0 || view.info.child.is_some() {
             return;
@@ -30,26 +30,26 @@ impl State {
         let mut lines = lines.into_iter();
         let first = lines.next().map(|first| {
             Line::from([
-                Span::new("gnoma ".to_owned(), Style::of(Ink::Accent).bold()),
-                Span::new(first, Style::of(Ink::Dim)),
+                Span::new("gnoma ".to_owned(), Style::with_ink(Ink::Accent).bold()),
+                Span::new(first, Style::with_ink(Ink::Dim)),
             ])
         });
-        let rest = lines.map(|line| Line::new(line, Style::of(Ink::Dim)));
-        self.say(first.into_iter().chain(rest).collect());
+        let rest = lines.map(|line| Line::new(line, Style::with_ink(Ink::Dim)));
+        self.show_lines(first.into_iter().chain(rest).collect());
         if self.session.view.info.is_kept {
-            self.request(Request::Stored { max: 2 }, Purpose::Earlier);
+            self.send_request(Request::Stored { max: 2 }, Purpose::Earlier);
         }
     }
 
     /// Says how to return to the last session, if nothing was said in this one meanwhile.
     pub(super) fn offer_earlier(&mut self, sessions: Vec<SessionFacts>) {
         let is_new = self.session.view.messages == 0 && self.running.is_none();
-        let other = |facts: &SessionFacts| self.session() != Some(&facts.id);
+        let other = |facts: &SessionFacts| self.session_id() != Some(&facts.id);
         let Some(last) = sessions.into_iter().find(other).filter(|_| is_new) else { return };
-        let (title, when) = (shortened(last.title.trim()), self.ago(last.changed_ms));
+        let (title, when) = (shorten_title(last.title.trim()), self.describe_age(last.changed_ms));
         let what = if title.is_empty() { String::new() } else { format!(" “{title}”") };
         let text = format!("Continue your last session{what}, {when}: /resume");
-        self.say(vec![Line::new(text, Style::of(Ink::Dim))]);
+        self.show_lines(vec![Line::new(text, Style::with_ink(Ink::Dim))]);
     }
 
     /// Names the stored conversation that a session has just continued.
@@ -67,15 +67,15 @@ impl State {
         };
         let title = match title.trim() {
             "" => "a conversation without a title".to_owned(),
-            title => format!("“{}”", shortened(title)),
+            title => format!("“{}”", shorten_title(title)),
         };
-        let (copy, when) = (if is_copy { "a copy of " } else { "" }, self.ago(changed_ms));
+        let (copy, when) = (if is_copy { "a copy of " } else { "" }, self.describe_age(changed_ms));
         let hidden = view.messages.saturating_sub(shown_messages as u64);
         let earlier = match hidden {
             0 => String::new(),
             hidden => format!(". {hidden} earlier messages are not shown"),
         };
-        self.note(&format!("Continuing {copy}{title}, {when}{earlier}"));
+        self.show_note(&format!("Continuing {copy}{title}, {when}{earlier}"));
     }
 
     /// Moves what was queued for another session from the queue to the prompts that Up brings back.
@@ -89,16 +89,17 @@ impl State {
         self.queue.waiting = own;
         let others: std::collections::VecDeque<super::queue::Waiting> = others;
         for waiting in &others {
-            self.remember(&waiting.draft.text);
+            self.remember_prompt(&waiting.draft.text);
         }
         match others.len() {
             0 => return,
-            1 => self.note("A message queued in another session was not sent: Up brings it back"),
-            count => self.note(&format!(
+            1 => self
+                .show_note("A message queued in another session was not sent: Up brings it back"),
+            count => self.show_note(&format!(
                 "{count} messages queued in another session were not sent: Up brings them back"
             )),
         }
-        self.touched();
+        self.schedule_save();
     }
 }
 
@@ -125,7 +126,7 @@ fn greeting_lines(session: &SessionLink, model: Option<&str>) -> Option<Vec<Stri
     Some(lines)
 }
 
-fn shortened(title: &str) -> String {
+fn shorten_title(title: &str) -> String {
     let mut chars = title.chars();
     let start: String = chars.by_ref().take(MAX_TITLE_CHARS).collect();
     if chars.next().is_some() { format!("{}…", start.trim_end()) } else { start }

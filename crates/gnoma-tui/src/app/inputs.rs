@@ -21,12 +21,12 @@ impl State {
         match input {
             Input::Tick(now) => self.tick(now),
             Input::Session(envelope) => self.on_envelope(envelope),
-            Input::Snapshot(view) => self.snapshot(view),
-            Input::Reply { purpose, result } => self.replied(purpose, result),
+            Input::Snapshot(view) => self.apply_snapshot(view),
+            Input::Reply { purpose, result } => self.on_reply(purpose, result),
             Input::NoSession(error) => self.no_session(&error),
-            Input::Disconnected { returns } => self.disconnected(returns),
-            Input::Connected => self.hint("Reconnected to the server"),
-            Input::Key(key) => self.key(key),
+            Input::Disconnected { returns } => self.on_disconnected(returns),
+            Input::Connected => self.show_hint("Reconnected to the server"),
+            Input::Key(key) => self.on_key(key),
             Input::Paste(text) => self.paste(text),
             Input::PasteRefused(bytes) => self.paste_refused(bytes),
             Input::Wheel(rows_up) => self.emit(Effect::Scroll(rows_up)),
@@ -35,21 +35,21 @@ impl State {
             Input::FocusLost => self.window.focus = Focus::Away,
             Input::Background(_) | Input::Resumed => (),
             Input::Ending => {
-                self.emit(Effect::Save(self.drafts()));
+                self.emit(Effect::Save(self.unsent_drafts()));
                 // What is under way ends with the program: no line about it stays behind.
                 self.exit.is_leaving = true;
             }
-            Input::Listing(files) => self.writing.completion.list(files),
-            Input::Missing(files) => self.missing(&files),
+            Input::Listing(files) => self.writing.completion.set_files(files),
+            Input::Missing(files) => self.warn_missing_files(&files),
             Input::Shell { line, output, failure } => self.shell_ended(&line, &output, failure),
-            Input::Image { instead, image, name } => self.attach(&instead, image, &name),
-            Input::Edited(text) => self.edited(text),
-            Input::Failed(text) => self.warn(&text),
+            Input::Image { instead, image, name } => self.attach_image(&instead, image, &name),
+            Input::Edited(text) => self.on_editor_closed(text),
+            Input::Failed(text) => self.show_warning(&text),
         }
     }
 
     /// The session has ended, and nothing takes its place.
-    pub(super) fn closed(&mut self) {
+    pub(super) fn on_session_closed(&mut self) {
         if self.session.is_switching {
             return;
         }
@@ -57,9 +57,9 @@ impl State {
         let was_open = !mem::replace(&mut self.session.is_closed, true);
         // Where no provider is set up yet, the first start says what to do.
         if was_open && self.session.view.parent.is_some() {
-            self.note("The elf has ended");
+            self.show_note("The elf has ended");
         } else if was_open && self.setup.found.is_none() {
-            self.warn(if self.session.view.messages > 0 {
+            self.show_warning(if self.session.view.messages > 0 {
                 "Session closed. Use /resume to reopen it; your draft is saved"
             } else {
                 "Could not open a session. Your draft is saved; /clear to retry"
@@ -68,17 +68,17 @@ impl State {
     }
 
     /// Carries out what follows from every input.
-    fn settle(&mut self) {
+    fn run_follow_ups(&mut self) {
         self.catch_up_on_later();
         self.send_queued();
         self.complete_anew();
-        self.retitle();
+        self.update_title();
         if self.timers.save_at.take_if(|at| *at <= self.now).is_some() {
-            self.emit(Effect::Save(self.drafts()));
+            self.emit(Effect::Save(self.unsent_drafts()));
         }
     }
 
-    fn retitle(&mut self) {
+    fn update_title(&mut self) {
         let mark = match (self.questions.open.is_empty(), self.is_idle()) {
             (false, _) => "? ",
             (true, false) => "● ",
@@ -94,16 +94,16 @@ impl State {
 impl View for State {
     type Effect = Effect;
 
-    fn on(&mut self, input: Input) -> Vec<Effect> {
+    fn on_input(&mut self, input: Input) -> Vec<Effect> {
         self.take_in(input);
-        self.settle();
+        self.run_follow_ups();
         mem::take(&mut self.effects)
     }
 
-    fn frame(&mut self, size: Size) -> Frame {
+    fn render_frame(&mut self, size: Size) -> Frame {
         self.size = size;
         if self.accessible {
-            self.speak();
+            self.announce_focus();
         }
         self.draw(size)
     }

@@ -27,7 +27,7 @@ fn is_text(key: Key) -> bool {
 }
 
 impl State {
-    pub(super) fn key(&mut self, key: Key) {
+    pub(super) fn on_key(&mut self, key: Key) {
         if self.writing.ends_line {
             self.writing.ends_line = key != Key::plain(Code::Enter);
             return;
@@ -73,22 +73,22 @@ impl State {
     pub(super) fn type_again(&mut self) {
         for key in std::mem::take(&mut self.look_ups.typed) {
             if self.layer.is_some() || is_text(key) {
-                self.key(key);
+                self.on_key(key);
             }
         }
     }
 
     /// Does what a key asks for that is not editing.
-    pub(super) fn act(&mut self, action: Action) {
+    pub(super) fn apply_action(&mut self, action: Action) {
         match action {
-            Action::Send => self.submit(),
-            Action::Queue => self.enqueue(),
-            Action::HistoryOlder => self.older(),
-            Action::HistoryNewer => self.newer(),
+            Action::Send => self.submit_input(),
+            Action::Queue => self.enqueue_draft(),
+            Action::HistoryOlder => self.show_older_prompt(),
+            Action::HistoryNewer => self.show_newer_prompt(),
             Action::HistorySearch => self.layer = Some(Layer::Search(Default::default())),
             Action::ExternalEditor => self.open_editor(),
             Action::PasteImage => self.emit(Effect::PasteClipboard),
-            Action::Stop => self.stop(),
+            Action::Stop => self.stop_turn(),
             Action::Interrupt => self.interrupt(),
             Action::Quit => self.quit_key(),
             Action::Redraw => self.emit(Effect::Redraw),
@@ -96,16 +96,16 @@ impl State {
             Action::Detach => self.detach(),
             Action::CycleMode => self.cycle_mode(),
             Action::CycleThinking => self.cycle_thinking(),
-            Action::Incognito => commands::run(self, "/incognito"),
-            Action::Unfold => self.unfold(),
+            Action::Incognito => commands::run_command(self, "/incognito"),
+            Action::Unfold => self.open_folded(),
             Action::Thinking => self.unfold_all(),
-            Action::PickModel => commands::run(self, "/model"),
-            Action::CopyAnswer => commands::run(self, "/copy"),
-            Action::Help => commands::run(self, "/help"),
+            Action::PickModel => commands::run_command(self, "/model"),
+            Action::CopyAnswer => commands::run_command(self, "/copy"),
+            Action::Help => commands::run_command(self, "/help"),
             Action::ScrollUp => self.emit(Effect::Scroll(SCROLL_LINES)),
             Action::ScrollDown => self.emit(Effect::Scroll(-SCROLL_LINES)),
-            Action::PageUp => self.emit(Effect::Scroll(self.page())),
-            Action::PageDown => self.emit(Effect::Scroll(-self.page())),
+            Action::PageUp => self.emit(Effect::Scroll(self.page_rows())),
+            Action::PageDown => self.emit(Effect::Scroll(-self.page_rows())),
             Action::ScrollToStart => self.emit(Effect::Scroll(isize::MAX)),
             Action::ScrollToEnd => self.emit(Effect::Scroll(-isize::MAX)),
             // Editing, lists and answers are done where they belong.
@@ -114,17 +114,17 @@ impl State {
     }
 
     /// Half of the screen: what is not the conversation takes less.
-    fn page(&self) -> isize {
+    fn page_rows(&self) -> isize {
         isize::try_from((self.size.height / 2).max(1)).unwrap_or(SCROLL_LINES)
     }
 
     /// Stops the turn and keeps its work.
-    pub(super) fn stop(&mut self) {
+    pub(super) fn stop_turn(&mut self) {
         if self.give_up_look_up() {
             return;
         }
         if self.drop_later() {
-            return self.hint("Press Esc again to stop the turn");
+            return self.show_hint("Press Esc again to stop the turn");
         }
         let Some(running) = &mut self.running else {
             self.stop_shells();
@@ -135,61 +135,61 @@ impl State {
         }
         running.is_stopping = true;
         self.hold_queue();
-        self.request(Request::Cancel, Purpose::Stop);
+        self.send_request(Request::Cancel, Purpose::Stop);
     }
 
     /// Clears what is written, else stops the turn, else quits when it is meant twice.
     fn interrupt(&mut self) {
         if !self.composer.is_empty() {
-            let draft = self.composer.take();
-            self.remember(&draft.text);
-            self.touched();
-            return self.hint("Cleared. Press Up or undo to restore it");
+            let draft = self.composer.take_draft();
+            self.remember_prompt(&draft.text);
+            self.schedule_save();
+            return self.show_hint("Cleared. Press Up or undo to restore it");
         }
         if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
-            self.confirms(Armed::Interrupt);
+            self.is_second_press(Armed::Interrupt);
             self.drop_later();
-            self.stop();
+            self.stop_turn();
             let text = "Stopping the turn. Press Ctrl+C again to quit";
             return self.hint_about(HintSubject::Turn, text);
         }
         if self.is_idle() && self.stop_shells() {
             return;
         }
-        if self.confirms(Armed::Interrupt) {
+        if self.is_second_press(Armed::Interrupt) {
             return self.quit();
         }
-        self.hint("Press Ctrl+C again to quit");
+        self.show_hint("Press Ctrl+C again to quit");
     }
 
     fn quit_key(&mut self) {
-        if self.is_idle() || self.confirms(Armed::Quit) {
+        if self.is_idle() || self.is_second_press(Armed::Quit) {
             return self.quit();
         }
-        self.hint("Turn running. Press Ctrl+D again to stop it and quit");
+        self.show_hint("Turn running. Press Ctrl+D again to stop it and quit");
     }
 
     fn open_editor(&mut self) {
         if self.facts.incognito {
             // An editor needs a file, and makes some of its own beside it.
-            return self.hint("Incognito writes no files, so the text cannot go to an editor");
+            return self.show_hint("Incognito writes no files, so the text cannot go to an editor");
         }
         let draft = self.composer.draft();
-        self.emit(Effect::Save(self.drafts()));
+        self.emit(Effect::Save(self.unsent_drafts()));
         self.emit(Effect::OpenEditor(draft.text.clone()));
         self.writing.edited = Some(draft);
     }
 
-    fn unfold(&mut self) {
+    fn open_folded(&mut self) {
         if self.accessible {
-            if !self.transcript.unfold() {
-                self.hint("Nothing is folded");
+            if !self.transcript.unfold_newest() {
+                self.show_hint("Nothing is folded");
             }
             return;
         }
-        match self.transcript.reader() {
+        match self.transcript.open_reader() {
             Some(reader) => self.layer = Some(Layer::Reader(reader)),
-            None => self.hint("Nothing is folded"),
+            None => self.show_hint("Nothing is folded"),
         }
     }
 
@@ -199,34 +199,34 @@ impl State {
         if is_text(key) {
             return self.writing_key(key);
         }
-        if self.list_action(key).is_none_or(|action| reader.act(action)) {
+        if self.list_action(key).is_none_or(|action| reader.apply_action(action)) {
             self.layer = Some(Layer::Reader(reader));
         }
     }
 
     fn unfold_all(&mut self) {
-        let text = if self.transcript.toggle() {
+        let text = if self.transcript.toggle_folding() {
             "Showing all output and thinking"
         } else {
             "Output and thinking folded"
         };
-        self.hint(text);
+        self.show_hint(text);
     }
 
-    fn older(&mut self) {
+    fn show_older_prompt(&mut self) {
         if self.take_back_queued() {
             return;
         }
-        if let Some(draft) = self.writing.history.older(self.composer.draft()) {
-            self.composer.restore(draft);
-            self.touched();
+        if let Some(draft) = self.writing.history.recall_older(self.composer.draft()) {
+            self.composer.restore_draft(draft);
+            self.schedule_save();
         }
     }
 
-    fn newer(&mut self) {
-        if let Some(draft) = self.writing.history.newer(self.composer.draft()) {
-            self.composer.restore(draft);
-            self.touched();
+    fn show_newer_prompt(&mut self) {
+        if let Some(draft) = self.writing.history.recall_newer(self.composer.draft()) {
+            self.composer.restore_draft(draft);
+            self.schedule_save();
         }
     }
 }

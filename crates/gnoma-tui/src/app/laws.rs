@@ -208,7 +208,7 @@ impl Run {
     }
 
     fn input(&mut self, input: Input) {
-        for effect in self.state.on(input) {
+        for effect in self.state.on_input(input) {
             match effect {
                 Effect::Ask(ask) => {
                     match &ask.request {
@@ -237,7 +237,7 @@ impl Run {
 
     fn event(&mut self, event: Event) {
         let envelope = Arc::new(self.envelope(event));
-        self.view.apply(&envelope);
+        self.view.apply_envelope(&envelope);
         self.input(Input::Session(envelope));
     }
 
@@ -331,10 +331,10 @@ impl Run {
             }
             Step::Lagged => {
                 let envelope = self.envelope(Event::State(SessionState::Active));
-                self.view.apply(&envelope);
+                self.view.apply_envelope(&envelope);
                 let text = "unheard".to_owned();
                 let envelope = self.envelope(Event::Text { text });
-                self.view.apply(&envelope);
+                self.view.apply_envelope(&envelope);
                 self.input(Input::Snapshot(Box::new(self.view.clone())));
             }
             Step::Wait(milliseconds) => {
@@ -347,10 +347,9 @@ impl Run {
 
     /// Pastes a letter that occurs nowhere else, so that nothing can be written into its middle.
     fn word(&mut self, length: usize) {
-        let is_written =
-            self.state.layer.as_ref().is_none_or(|layer| {
-                layer.reason().is_some() || matches!(layer, Layer::Confirm { .. })
-            });
+        let is_written = self.state.layer.as_ref().is_none_or(|layer| {
+            layer.unsent_draft().is_some() || matches!(layer, Layer::Confirm { .. })
+        });
         let number = u32::try_from(self.words.len()).unwrap();
         let letter = char::from_u32(FIRST_LETTER + number).unwrap();
         let word = letter.to_string() + &"x".repeat(length);
@@ -361,7 +360,7 @@ impl Run {
     }
 
     fn look(&mut self) -> Result<(), TestCaseError> {
-        let frame = self.state.frame(self.size);
+        let frame = self.state.render_frame(self.size);
         let Size { width, height } = self.size;
         prop_assert!(frame.live.len() <= height, "{} rows of {height}", frame.live.len());
         for line in &frame.live {
@@ -374,7 +373,7 @@ impl Run {
     }
 
     fn nothing_is_lost(&self) -> Result<(), TestCaseError> {
-        let drafts = self.state.drafts();
+        let drafts = self.state.unsent_drafts();
         for word in &self.words {
             let is_kept = self.kept.contains(word)
                 || drafts.iter().any(|draft| draft.text.contains(word.as_str()));

@@ -82,12 +82,12 @@ impl Layer {
 
     pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {
         let mut field = Composer::default();
-        field.restore(text.into());
+        field.restore_draft(text.into());
         Self::Field { title: title.to_owned(), field, goal }
     }
 
     /// Returns the text that is being written here and is worth saving.
-    pub(super) fn reason(&self) -> Option<Draft> {
+    pub(super) fn unsent_draft(&self) -> Option<Draft> {
         match self {
             Self::Field { field, goal: Goal::Refuse(_) | Goal::Reply(_), .. } => {
                 Some(field.draft())
@@ -108,7 +108,7 @@ impl Layer {
     }
 
     /// The answer to this one is.
-    pub(super) fn answers(&self, call: &CallId) -> bool {
+    pub(super) fn is_answer_to(&self, call: &CallId) -> bool {
         let Self::Field { goal, .. } = self else { return false };
         let (Goal::Refuse(of) | Goal::Reply(of) | Goal::Rule(of) | Goal::Part(of)) = goal else {
             return false;

@@ -6,7 +6,7 @@ use super::{State, layer::Goal};
 use crate::{
     composer::Composer,
     frame::{Cell, Size},
-    picker::cut,
+    picker::truncate_line,
     plan,
     text::{Ink, Line, Paper, Span, Style},
 };
@@ -43,14 +43,14 @@ impl State {
         if rows < 2 {
             return Vec::new();
         }
-        plan_excerpt(steps, rows).into_iter().map(|line| cut(line, width)).collect()
+        plan_excerpt(steps, rows).into_iter().map(|line| truncate_line(line, width)).collect()
     }
 }
 
 /// The steps from the one on that is worked on, in at most `rows` lines.
 fn plan_excerpt(steps: &[PlanStep], rows: usize) -> Vec<Line> {
-    let dim = Style::of(Ink::Dim);
-    let mut lines = vec![Line::new(format!("Plan · {}", plan::progress(steps)), dim)];
+    let dim = Style::with_ink(Ink::Dim);
+    let mut lines = vec![Line::new(format!("Plan · {}", plan::describe_progress(steps)), dim)];
     let open = |step: &&PlanStep| step.status != StepStatus::Done;
     let mut left: Vec<PlanStep> = steps.iter().filter(open).cloned().collect();
     gnoma_core::sort::by_key(&mut left, |step| step.status != StepStatus::Active);
@@ -60,7 +60,7 @@ fn plan_excerpt(steps: &[PlanStep], rows: usize) -> Vec<Line> {
     } else {
         left.len()
     };
-    lines.extend(plan::lines(left.get(..shown).unwrap_or(&left), false));
+    lines.extend(plan::render_steps(left.get(..shown).unwrap_or(&left), false));
     if left.len() > shown && room > shown {
         lines.push(Line::new(format!("  … {} more", left.len() - shown), dim));
     }
@@ -68,18 +68,22 @@ fn plan_excerpt(steps: &[PlanStep], rows: usize) -> Vec<Line> {
 }
 
 /// A field to write in, below what it is for and above the keys.
-pub(super) fn field(title: &str, field: &mut Composer, goal: &Goal, size: Size) -> Part {
+pub(super) fn render_field(title: &str, field: &mut Composer, goal: &Goal, size: Size) -> Part {
     let Size { width, height: room } = size;
-    let heading = Line::new(title.to_owned(), Style::of(Ink::Accent).bold());
+    let heading = Line::new(title.to_owned(), Style::with_ink(Ink::Accent).bold());
     let mut lines = heading.wrap(width, &Line::default());
     lines.truncate(room.saturating_sub(2));
     let above = lines.len();
     let lead = if width >= MIN_WIDTH_FOR_PROMPT { PROMPT.chars().count() } else { 0 };
     let rows = room.saturating_sub(above + 1).clamp(1, MAX_EDITOR_ROWS);
-    let (rows, cell) = field.window(width.saturating_sub(lead), rows);
-    lines.extend(led(rows, if lead > 0 { PROMPT } else { "" }, Style::of(Ink::Accent)));
+    let (rows, cell) = field.render_window(width.saturating_sub(lead), rows);
+    lines.extend(add_prompt(
+        rows,
+        if lead > 0 { PROMPT } else { "" },
+        Style::with_ink(Ink::Accent),
+    ));
     if lines.len() < room {
-        lines.push(Line::new(field_keys(goal), Style::of(Ink::Dim)));
+        lines.push(Line::new(field_keys(goal), Style::with_ink(Ink::Dim)));
     }
     let cursor = Some(Cell { row: above + cell.row, column: cell.column + lead });
     Part { lines, cursor, is_editor: false }
@@ -98,13 +102,13 @@ fn field_keys(goal: &Goal) -> &'static str {
 }
 
 /// Rows of an editor with a prompt before the first of them.
-pub(super) fn led(rows: Vec<Line>, prompt: &'static str, style: Style) -> Vec<Line> {
+pub(super) fn add_prompt(rows: Vec<Line>, prompt: &'static str, style: Style) -> Vec<Line> {
     let indent = " ".repeat(prompt.chars().count());
     let lead = |(place, mut line): (usize, Line)| {
         let lead = if place == 0 {
             Span::new(prompt, style)
         } else {
-            Span::new(indent.clone(), Style::default().on(Paper::None))
+            Span::new(indent.clone(), Style::default().on_paper(Paper::None))
         };
         line.spans.insert(0, lead);
         line
@@ -131,7 +135,7 @@ mod tests {
     fn shown(marks: &str, rows: usize) -> Vec<String> {
         plan_excerpt(&steps(marks), rows)
             .iter()
-            .map(|line| line.plain().trim_end().to_owned())
+            .map(|line| line.plain_text().trim_end().to_owned())
             .collect()
     }
 

@@ -19,7 +19,7 @@ pub(super) struct Sent {
 }
 
 impl Sent {
-    pub(super) fn of(draft: Draft) -> Self {
+    pub(super) fn from_draft(draft: Draft) -> Self {
         let line = shown::first_line(&draft);
         Self { content: draft.clone().into_content(), draft, line }
     }
@@ -63,13 +63,13 @@ pub(super) struct Queue {
 
 impl Queue {
     /// Creates the queue from the drafts that waited when the program ended last.
-    pub(super) fn of(drafts: impl Iterator<Item = Draft>) -> Self {
+    pub(super) fn from_drafts(drafts: impl Iterator<Item = Draft>) -> Self {
         let drafts = drafts.filter(|draft| !draft.is_blank());
         let waiting: VecDeque<Waiting> = drafts.map(Waiting::from).collect();
         Self { is_held: !waiting.is_empty(), waiting, ..Self::default() }
     }
 
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn waiting_count(&self) -> usize {
         self.waiting.len()
     }
 
@@ -85,7 +85,7 @@ impl Queue {
 
     /// Returns in short the messages that are not read yet, those of other windows that are not, then those that
     /// wait.
-    pub(super) fn shown(&self) -> [Vec<String>; 3] {
+    pub(super) fn queued_lines(&self) -> [Vec<String>; 3] {
         let steers = self.steers.iter().map(|sent| sent.line.clone()).collect();
         let waiting = self.waiting.iter().map(|waiting| waiting.line.clone()).collect();
         [steers, self.others.clone(), waiting]
@@ -107,7 +107,7 @@ impl Queue {
         self.others = rest.into_iter().take(MAX_OTHERS).map(shown::message_line).collect();
     }
 
-    pub(super) fn attached(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn attached_labels(&self) -> impl Iterator<Item = &str> {
         self.attached.iter().map(|attached| attached.label.as_str())
     }
 
@@ -118,7 +118,7 @@ impl Queue {
 
     /// Removes and returns the message that was sent as this. Secrets may have been taken out of it since; then it
     /// is the oldest that can be it.
-    pub(super) fn steer(&mut self, content: &[Content]) -> Option<Sent> {
+    pub(super) fn take_steer(&mut self, content: &[Content]) -> Option<Sent> {
         let same = self.steers.iter().position(|sent| sent.content == content);
         let like = || self.steers.iter().position(|sent| is_like(&sent.content, content));
         self.steers.remove(same.or_else(like)?)

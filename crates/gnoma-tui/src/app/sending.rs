@@ -36,7 +36,7 @@ const MAX_ATTACHED: usize = 8;
 
 impl State {
     /// Does what was written asks for.
-    pub(super) fn submit(&mut self) {
+    pub(super) fn submit_input(&mut self) {
         if self.composer.draft().is_blank() {
             return self.release_queue();
         }
@@ -61,12 +61,12 @@ impl State {
     }
 
     /// Keeps what was written until the turn is over.
-    pub(super) fn enqueue(&mut self) {
+    pub(super) fn enqueue_draft(&mut self) {
         if self.composer.draft().is_blank() {
             return;
         }
         if self.is_idle() && self.questions.open.is_empty() {
-            return self.hint("No turn running. Press Enter to send");
+            return self.show_hint("No turn running. Press Enter to send");
         }
         let draft = self.take_written();
         let draft = self.with_attached(draft);
@@ -80,8 +80,8 @@ impl State {
             return false;
         }
         let Some(waiting) = self.queue.waiting.pop_back() else { return false };
-        self.composer.restore(waiting.draft);
-        self.touched();
+        self.composer.restore_draft(waiting.draft);
+        self.schedule_save();
         true
     }
 
@@ -94,7 +94,7 @@ impl State {
     pub(super) fn keep_waiting(&mut self, draft: Draft) {
         self.queue.waiting.push_back(draft.into());
         self.hold_queue();
-        self.touched();
+        self.schedule_save();
     }
 
     pub(super) fn hold_queue(&mut self) {
@@ -118,31 +118,31 @@ impl State {
             && !self.queue.is_held
             && let Some(waiting) = self.queue.waiting.pop_front()
         {
-            self.send(waiting.draft);
-            self.touched();
+            self.send_draft(waiting.draft);
+            self.schedule_save();
         }
     }
 
     /// Writes a text into the editor, where nothing is written yet.
-    pub(crate) fn write(&mut self, text: &str) {
+    pub(crate) fn write_input(&mut self, text: &str) {
         if self.composer.is_empty() {
-            self.composer.restore(Draft { text: text.to_owned(), ..Draft::default() });
-            self.touched();
+            self.composer.restore_draft(Draft { text: text.to_owned(), ..Draft::default() });
+            self.schedule_save();
         }
     }
 
     /// Removes and returns what is written, and adds it to the history.
     pub(super) fn take_written(&mut self) -> Draft {
-        let draft = self.composer.take();
-        self.remember(&draft.text);
-        self.touched();
+        let draft = self.composer.take_draft();
+        self.remember_prompt(&draft.text);
+        self.schedule_save();
         draft
     }
 
     /// Keeps a text in the history. What was put aside to look at older prompts comes back into the
     /// editor, or is kept as well where something is written there.
-    pub(super) fn remember(&mut self, text: &str) {
-        let (unsent, changed) = self.writing.history.leave();
+    pub(super) fn remember_prompt(&mut self, text: &str) {
+        let (unsent, changed) = self.writing.history.stop_browsing();
         for other in changed.iter().filter(|other| other.text != text) {
             self.keep_prompt(&other.text);
         }
@@ -151,7 +151,7 @@ impl State {
             return;
         }
         if self.composer.is_empty() {
-            self.composer.restore(unsent);
+            self.composer.restore_draft(unsent);
         } else {
             self.keep_prompt(&unsent.text);
         }
@@ -164,7 +164,7 @@ impl State {
     }
 
     /// Sends a text to the session: it begins a turn, or steers the one that runs.
-    pub(crate) fn send(&mut self, draft: Draft) {
+    pub(crate) fn send_draft(&mut self, draft: Draft) {
         self.send_shown(draft, true);
     }
 
@@ -175,14 +175,14 @@ impl State {
             return self.queue.waiting.push_back(draft.into());
         }
         self.look_for_files(&draft.text);
-        let sent = Sent::of(self.with_attached(draft));
+        let sent = Sent::from_draft(self.with_attached(draft));
         if self.session.is_returning {
             return self.send_on_return(sent.draft);
         }
         if self.session.is_closed || self.setup.found.is_some() {
             self.queue.waiting.push_back(sent.draft.into());
             self.hold_queue();
-            return self.warn(if self.setup.found.is_some() {
+            return self.show_warning(if self.setup.found.is_some() {
                 "No provider set up. Your message is queued; set one up with /provider"
             } else if self.session.view.messages > 0 {
                 "Session closed. Your message is queued; reopen it with /resume"
@@ -191,12 +191,12 @@ impl State {
             });
         }
         let content = sent.content.clone();
-        self.request(Request::Send { content: content.clone() }, Purpose::Send(content));
+        self.send_request(Request::Send { content: content.clone() }, Purpose::Send(content));
         if self.running.is_some() {
             return self.queue.steers.push_back(sent);
         }
         if shown {
-            self.transcript.person(&shown::whole(&sent.draft));
+            self.transcript.add_user_message(&shown::describe_draft(&sent.draft));
         }
         self.queue.begun.push_back(sent);
         let since = self.now;
@@ -210,7 +210,7 @@ impl State {
         let is_held = self.queue.is_held();
         self.queue.is_held = is_held;
         self.queue.waiting.push_back(draft.into());
-        self.note(if is_held {
+        self.show_note(if is_held {
             "Your message is queued. Press Enter to send what is queued once the server is back"
         } else {
             "Your message is queued and will be sent once the server is back"
@@ -230,7 +230,7 @@ impl State {
 
     /// Files that completion has offered may be gone by now, and what is written as one may have a slip in it.
     fn look_for_files(&mut self, text: &str) {
-        let mentions = complete::mentions(text).into_iter().take(MAX_LOOKED_FOR);
+        let mentions = complete::find_mentions(text).into_iter().take(MAX_LOOKED_FOR);
         let paths = mentions.map(|mention| mention.path);
         let completion = &self.writing.completion;
         let files: Vec<String> =
@@ -241,9 +241,9 @@ impl State {
     }
 
     /// Says of what was sent that it names files that are not there.
-    pub(super) fn missing(&mut self, files: &[String]) {
+    pub(super) fn warn_missing_files(&mut self, files: &[String]) {
         for file in files {
-            self.warn(&format!("`{file}` does not exist. The message still mentions it"));
+            self.show_warning(&format!("`{file}` does not exist. The message still mentions it"));
         }
     }
 
@@ -276,13 +276,13 @@ impl State {
         }
         let text = message.text_content();
         // What has arrived need not be kept for another time.
-        self.touched();
+        self.schedule_save();
         if self.queue.begun_with(message.content()) {
             return;
         }
-        match self.queue.steer(message.content()) {
-            Some(sent) => self.transcript.person(&shown::whole(&sent.draft)),
-            None => self.transcript.person(&text),
+        match self.queue.take_steer(message.content()) {
+            Some(sent) => self.transcript.add_user_message(&shown::describe_draft(&sent.draft)),
+            None => self.transcript.add_user_message(&text),
         }
     }
 
@@ -298,7 +298,7 @@ impl State {
         let Some(sent) = sent else { return };
         self.queue.waiting.push_front(sent.draft.into());
         self.hold_queue();
-        self.warn(&format!(
+        self.show_warning(&format!(
             "Could not send the message: {why}. It is queued; press Enter to retry"
         ));
     }
@@ -311,19 +311,19 @@ impl State {
         was_stopped: bool,
     ) {
         // Those of other windows come back there.
-        let sent = messages.filter_map(|message| self.queue.steer(message.content()));
+        let sent = messages.filter_map(|message| self.queue.take_steer(message.content()));
         let mut drafts: VecDeque<Draft> = sent.map(|sent| sent.draft).collect();
         if was_stopped
             && self.composer.is_empty()
             && !self.accessible
             && let Some(first) = drafts.pop_front()
         {
-            self.composer.restore(first);
+            self.composer.restore_draft(first);
         }
         if drafts.is_empty() {
             return;
         }
-        self.touched();
+        self.schedule_save();
         for draft in drafts.into_iter().rev() {
             self.queue.waiting.push_front(draft.into());
         }
@@ -340,31 +340,31 @@ impl State {
         let lines: Vec<String> =
             self.queue.waiting.iter().map(|waiting| waiting.line.clone()).collect();
         for line in lines {
-            self.note(&format!("Queued: {line}"));
+            self.show_note(&format!("Queued: {line}"));
         }
-        self.note("Press Enter on an empty line to send the first, or /drop to discard them");
+        self.show_note("Press Enter on an empty line to send the first, or /drop to discard them");
     }
 
     /// Forgets what waits to be sent; says how much that was.
     pub(crate) fn drop_waiting(&mut self) -> usize {
         let dropped: Vec<Waiting> = self.queue.waiting.drain(..).collect();
         for waiting in &dropped {
-            self.remember(&waiting.draft.text);
+            self.remember_prompt(&waiting.draft.text);
         }
-        self.touched();
+        self.schedule_save();
         dropped.len()
     }
 
     fn run_shell(&mut self, line: &str) {
         if line.is_empty() {
-            return self.hint("Type a command after `!`");
+            return self.show_hint("Type a command after `!`");
         }
         self.take_written();
         let program = line.split_whitespace().next().unwrap_or_default();
         if WHOLE_TERMINAL.contains(&program) {
             return self.emit(Effect::HandOver(Some(line.to_owned())));
         }
-        self.say(vec![Line::new(format!("! {line}"), Style::of(Ink::Person))]);
+        self.show_lines(vec![Line::new(format!("! {line}"), Style::with_ink(Ink::Person))]);
         self.shells.push_back((line.to_owned(), self.now));
         self.emit(Effect::RunShell(line.to_owned()));
     }
@@ -392,15 +392,15 @@ impl State {
         let ink = if failure.is_none() { Ink::Dim } else { Ink::Bad };
         let shown = output.lines().take(MAX_SHOWN_OUTPUT_LINES);
         let mut lines: Vec<Line> = shown
-            .map(|text| Line::new(format!("  {}", shown::untabbed(text)), Style::of(ink)))
+            .map(|text| Line::new(format!("  {}", shown::replace_tabs(text)), Style::with_ink(ink)))
             .collect();
         if count > MAX_SHOWN_OUTPUT_LINES {
             let rest = count - MAX_SHOWN_OUTPUT_LINES;
-            lines.push(Line::new(format!("  … {rest} more lines"), Style::of(Ink::Dim)));
+            lines.push(Line::new(format!("  … {rest} more lines"), Style::with_ink(Ink::Dim)));
         }
-        let failure = failure.map(|how| Line::new(format!("  {how}"), Style::of(Ink::Bad)));
+        let failure = failure.map(|how| Line::new(format!("  {how}"), Style::with_ink(Ink::Bad)));
         lines.extend(failure);
-        self.say(lines);
+        self.show_lines(lines);
         let end = output.floor_char_boundary(MAX_ATTACHED_BYTES);
         let kept = output.get(..end).unwrap_or_default();
         let cut = if end < output.len() { "\n[cut]" } else { "" };
@@ -419,14 +419,14 @@ impl State {
 
     fn run_command(&mut self) {
         let line = self.composer.draft().text;
-        let Some((name, argument)) = commands::split(&line) else { return };
+        let Some((name, argument)) = commands::split_command(&line) else { return };
         let own: Vec<String> = self.own_commands().map(|own| own.name.clone()).collect();
         let own: Vec<&str> = own.iter().map(String::as_str).collect();
-        match commands::resolve(name, &own) {
+        match commands::resolve_command(name, &own) {
             Meaning::BuiltIn(command) if command.arguments.is_empty() && !argument.is_empty() => {
                 let text = format!("/{} takes no arguments", command.name);
                 self.end_line_that_ran_nothing();
-                self.hint(text);
+                self.show_hint(text);
             }
             Meaning::BuiltIn(command) => {
                 let argument = argument.to_owned();
@@ -438,19 +438,19 @@ impl State {
             // Prompts of MCP servers are known once their server has started.
             Meaning::Unknown | Meaning::Ambiguous if name.starts_with("mcp__") => {
                 let draft = self.take_written();
-                self.send(draft);
+                self.send_draft(draft);
             }
             Meaning::Own(whole) => {
                 let mut draft = self.take_written();
                 if draft.folds.is_empty() && draft.images.is_empty() && name != whole {
                     draft.text = draft.text.replacen(name, whole, 1);
                 }
-                self.send(draft);
+                self.send_draft(draft);
             }
             Meaning::Unknown | Meaning::Ambiguous => {
                 let text = commands::explain_unknown(&format!("/{name}"), &own);
                 self.end_line_that_ran_nothing();
-                self.hint(text);
+                self.show_hint(text);
             }
         }
     }
@@ -464,7 +464,7 @@ impl State {
     }
 
     /// The external editor is closed.
-    pub(super) fn edited(&mut self, text: Option<String>) {
+    pub(super) fn on_editor_closed(&mut self, text: Option<String>) {
         let before = self.writing.edited.take().unwrap_or_default();
         let Some(text) = text else { return };
         let mut text = text;
@@ -472,7 +472,7 @@ impl State {
         if text.ends_with('\n') && !before.text.ends_with('\n') {
             text.pop();
         }
-        self.composer.restore(shown::rewritten(&before, text));
-        self.touched();
+        self.composer.restore_draft(shown::rewrite_draft(&before, text));
+        self.schedule_save();
     }
 }

@@ -23,11 +23,11 @@ const MAX_CALLS: usize = 10_000;
 
 impl State {
     pub(super) fn on_event(&mut self, event: &Event) {
-        self.transcript.on(event);
+        self.transcript.on_event(event);
         match event {
             Event::Info(_) => self.info_changed(),
             Event::Models { .. } => self.look_up_window(),
-            Event::State(state) => self.moved(*state),
+            Event::State(state) => self.on_state_changed(*state),
             Event::Started { mode, .. } | Event::ModeChanged { mode } => self.facts.mode = *mode,
             Event::RoundStarted { .. }
             | Event::Routed(_)
@@ -37,12 +37,12 @@ impl State {
             | Event::Checked { .. } => self.on_routing(event),
             Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, .. } => {
                 let (turn, session) = (*turn_micro_usd, *session_micro_usd);
-                self.counts.called(&arm.to_string(), *call_micro_usd, turn, session);
+                self.counts.record_call(&arm.to_string(), *call_micro_usd, turn, session);
             }
-            Event::Text { .. } => self.doing("writing"),
-            Event::Thinking { .. } => self.doing("thinking"),
-            Event::ToolCallDrafted { name, .. } => self.doing(&format!("preparing {}", tool_label(name))),
-            Event::Appended(message) => self.appended(message),
+            Event::Text { .. } => self.set_activity("writing"),
+            Event::Thinking { .. } => self.set_activity("thinking"),
+            Event::ToolCallDrafted { name, .. } => self.set_activity(&format!("preparing {}", tool_label(name))),
+            Event::Appended(message) => self.on_message_appended(message),
             Event::PermissionAsked {
                 call,
                 reason,
@@ -57,24 +57,24 @@ impl State {
                 let question =
                     PermissionQuestion::new(call.clone(), reason.clone(), preview, always);
                 let question = question.with_inquiry(inquiry.clone()).with_parts(parts.clone());
-                self.ask(question.with_notable(notable.clone()));
+                self.add_question(question.with_notable(notable.clone()));
             }
             Event::PermissionDecided { call, allowed, reason } => {
-                self.withdraw(call);
+                self.withdraw_question(call);
                 let what = self.calls.get(call).map_or("a call", String::as_str);
                 let verdict = if *allowed { "approved" } else { "denied" };
-                self.decided(format!("{verdict} {what}: {reason}"));
+                self.record_decision(format!("{verdict} {what}: {reason}"));
             }
-            Event::ToolStarted { call } => self.doing(&doing(&call.name)),
+            Event::ToolStarted { call } => self.set_activity(&describe_activity(&call.name)),
             Event::Compacted { messages, .. } => {
                 self.end_hints(HintSubject::Compaction);
-                self.decided(format!("compacted {messages} messages"));
+                self.record_decision(format!("compacted {messages} messages"));
                 // What filled the window is not there any more.
                 self.counts.round = Usage::default();
-                self.doing("working");
+                self.set_activity("working");
             }
             Event::Uncompacted { .. } => {
-                self.decided("undid the last compaction".to_owned());
+                self.record_decision("undid the last compaction".to_owned());
                 self.counts.round = Usage::default();
             }
             Event::Context(context) => {
@@ -83,7 +83,7 @@ impl State {
                     self.facts.window = window;
                 }
             }
-            Event::ToolEnded { .. } => self.doing("working"),
+            Event::ToolEnded { .. } => self.set_activity("working"),
             Event::Usage { round, turn } => {
                 self.counts.round = *round;
                 self.counts.turn = *turn;
@@ -92,13 +92,13 @@ impl State {
             Event::Queued { queue } => self.queue.is_now(queue),
             Event::Retrying { attempt, wait_ms, .. } => {
                 let at = self.now + Duration::from_millis(*wait_ms);
-                self.waits(Wait::Again { at, attempt: *attempt });
+                self.set_wait(Wait::Again { at, attempt: *attempt });
             }
             Event::Waiting { waited_ms, limit_ms, .. } => {
                 let limit = Duration::from_millis(limit_ms.saturating_sub(*waited_ms));
                 let waited = Duration::from_millis(*waited_ms);
                 let since = self.now.checked_sub(waited).unwrap_or(self.now);
-                self.waits(Wait::Silent { since, until: self.now + limit });
+                self.set_wait(Wait::Silent { since, until: self.now + limit });
             }
             Event::ToolProgress { .. }
             | Event::ToolCallDelta { .. }
@@ -118,32 +118,38 @@ impl State {
         match event {
             Event::RoundStarted { arm, why, .. } => {
                 let model = arm.to_string();
-                self.decided(format!("called {model}: {why}"));
+                self.record_decision(format!("called {model}: {why}"));
                 self.calls_model(model);
                 self.routes.why = Some(why.clone());
-                self.doing("waiting for the model");
+                self.set_activity("waiting for the model");
             }
             Event::Routed(routing) => {
                 let article =
                     if routing.kind.starts_with(['a', 'e', 'i', 'o', 'u']) { "an" } else { "a" };
-                self.decided(format!("routed {article} {} task: {}", routing.kind, routing.why));
+                self.record_decision(format!(
+                    "routed {article} {} task: {}",
+                    routing.kind, routing.why
+                ));
                 self.routes.last = Some(routing.clone());
-                self.doing("waiting for the model");
+                self.set_activity("waiting for the model");
             }
             Event::ArmChanged { from, to, why, .. } => {
-                self.decided(format!("switched from {from} to {to}: {why}"));
+                self.record_decision(format!("switched from {from} to {to}: {why}"));
                 self.calls_model(to.to_string());
                 self.routes.why = Some(why.clone());
-                self.doing("waiting for the model");
+                self.set_activity("waiting for the model");
             }
             Event::Conferred { members, author, .. } => {
-                self.decided(format!("took {author}'s answer, out of {} models", members.len()));
+                self.record_decision(format!(
+                    "took {author}'s answer, out of {} models",
+                    members.len()
+                ));
                 self.facts.model = Some(author.to_string());
             }
-            Event::Checking { by, .. } => self.doing(&format!("checking the work: {by}")),
+            Event::Checking { by, .. } => self.set_activity(&format!("checking the work: {by}")),
             Event::Checked { arm, by, passed, .. } => {
                 let verdict = if *passed { "passed" } else { "problems found" };
-                self.decided(format!("{by} checked the work of {arm}: {verdict}"));
+                self.record_decision(format!("{by} checked the work of {arm}: {verdict}"));
             }
             _ => (),
         }
@@ -167,7 +173,7 @@ impl State {
         }
     }
 
-    pub(super) fn moved(&mut self, state: SessionState) {
+    pub(super) fn on_state_changed(&mut self, state: SessionState) {
         match state {
             SessionState::Idle => {
                 self.session.is_at_rest = true;
@@ -195,11 +201,11 @@ impl State {
                     running.is_stopping = true;
                 }
             }
-            SessionState::Closed => self.closed(),
+            SessionState::Closed => self.on_session_closed(),
         }
     }
 
-    fn doing(&mut self, what: &str) {
+    fn set_activity(&mut self, what: &str) {
         if let Some(running) = &mut self.running {
             running.wait = None;
             if running.doing != what {
@@ -208,13 +214,13 @@ impl State {
         }
     }
 
-    fn waits(&mut self, wait: Wait) {
+    fn set_wait(&mut self, wait: Wait) {
         if let Some(running) = &mut self.running {
             running.wait = Some(wait);
         }
     }
 
-    fn appended(&mut self, message: &Message) {
+    fn on_message_appended(&mut self, message: &Message) {
         match message.role() {
             Role::User => self.person_appended(message),
             Role::Assistant => {
@@ -242,7 +248,7 @@ impl State {
         self.rescue_reason();
         let since = self.running.take().map(|running| running.since);
         let took = since.map_or(Duration::ZERO, |since| self.now.saturating_duration_since(since));
-        if self.is_unseen(took) && self.queue.count() == 0 && !was_stopped {
+        if self.is_unseen(took) && self.queue.waiting_count() == 0 && !was_stopped {
             let what = if went_well { "is done" } else { "has stopped" };
             self.emit(Effect::Notify(format!("gnoma {what} in {}", self.facts.folder)));
         }
@@ -259,7 +265,7 @@ impl State {
 }
 
 /// Describes in words what happens while a tool runs.
-fn doing(tool: &str) -> String {
+fn describe_activity(tool: &str) -> String {
     match tool {
         ELF_TOOL => "elfs at work".to_owned(),
         name => format!("running {}", tool_label(name)),

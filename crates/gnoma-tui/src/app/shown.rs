@@ -10,7 +10,7 @@ const TAB: &str = "    ";
 const MAX_LINE_CHARS: usize = 200;
 
 /// All of a draft, with what was pasted folded.
-pub(super) fn whole(draft: &Draft) -> String {
+pub(super) fn describe_draft(draft: &Draft) -> String {
     let mut shown = String::new();
     let mut done = 0;
     for fold in draft.folds.iter().filter(|fold| fold.image.is_none()) {
@@ -36,7 +36,7 @@ pub(super) fn whole(draft: &Draft) -> String {
 
 /// A draft in one line.
 pub(super) fn first_line(draft: &Draft) -> String {
-    let whole = whole(draft);
+    let whole = describe_draft(draft);
     let mut lines = whole.trim().lines();
     let first: String = lines.next().unwrap_or_default().chars().take(MAX_LINE_CHARS).collect();
     match lines.count() {
@@ -56,12 +56,12 @@ pub(super) fn message_line(content: &[Content]) -> String {
 }
 
 /// The text with spaces for its tabs.
-pub(super) fn untabbed(text: &str) -> String {
+pub(super) fn replace_tabs(text: &str) -> String {
     text.replace('\t', TAB)
 }
 
 /// A draft whose text was changed elsewhere: images stay where their labels still stand.
-pub(super) fn rewritten(before: &Draft, text: String) -> Draft {
+pub(super) fn rewrite_draft(before: &Draft, text: String) -> Draft {
     let mut draft = Draft { text, ..Draft::default() };
     let mut from = 0;
     for fold in &before.folds {
@@ -91,7 +91,7 @@ mod tests {
         let text = "look: one\ntwo\nthree, please".to_owned();
         let folds = vec![Fold { start: 6, end: 19, image: None }];
         let draft = Draft { text, folds, ..Draft::default() };
-        assert_eq!(whole(&draft), "look: [pasted text, 3 lines], please");
+        assert_eq!(describe_draft(&draft), "look: [pasted text, 3 lines], please");
         assert_eq!(first_line(&"a\nb\nc".into()), "a … +2");
     }
 
@@ -104,8 +104,8 @@ mod tests {
             folds: vec![Fold { start: 4, end: 14, image: Some(0) }],
             session: None,
         };
-        let kept = rewritten(&before, "now [Image #1]".to_owned());
+        let kept = rewrite_draft(&before, "now [Image #1]".to_owned());
         assert_eq!((kept.images.len(), kept.folds[0].start), (1, 4));
-        assert!(rewritten(&before, "gone".to_owned()).images.is_empty());
+        assert!(rewrite_draft(&before, "gone".to_owned()).images.is_empty());
     }
 }

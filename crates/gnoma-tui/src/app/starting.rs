@@ -18,7 +18,7 @@ impl State {
     }
 
     /// Looks up which providers are set up, to add one or to repair one.
-    pub(crate) fn connect(&mut self, wanted: &str) {
+    pub(crate) fn look_up_providers(&mut self, wanted: &str) {
         self.look_up(Sought::Connections, Request::Providers, wanted);
     }
 
@@ -32,13 +32,13 @@ impl State {
         let existing: Vec<(String, String)> =
             existing.iter().map(|known| (known.name.clone(), known.about.clone())).collect();
         let is_first = self.setup.found.is_some() && existing.is_empty();
-        if !is_first && !wanted.is_empty() && !Setup::offers(&found, &existing, wanted) {
-            return self.hint(format!("Unknown provider `{wanted}`. /login lists them"));
+        if !is_first && !wanted.is_empty() && !Setup::can_offer(&found, &existing, wanted) {
+            return self.show_hint(format!("Unknown provider `{wanted}`. /login lists them"));
         }
         self.layer = Some(if is_first {
             Layer::setup(&found, self.accessible)
         } else {
-            Layer::Setup(Setup::again(&found, &existing, self.accessible, wanted))
+            Layer::Setup(Setup::with_existing_providers(&found, &existing, self.accessible, wanted))
         });
     }
 
@@ -49,14 +49,14 @@ impl State {
         let can_connect = self.session.view.info.connectable.iter().any(|name| name == provider);
         if can_connect {
             self.setup.wanted_model = Some(model.to_owned());
-            self.connect(provider);
+            self.look_up_providers(provider);
         }
         can_connect
     }
 
     pub(super) fn setup_key(&mut self, mut setup: Setup, key: Key) {
-        let step = match (self.list_action(key), key.typed()) {
-            (Some(action), _) => setup.act(action),
+        let step = match (self.list_action(key), key.typed_char()) {
+            (Some(action), _) => setup.apply_action(action),
             (None, Some(c)) => setup.type_char(c),
             (None, None) => SetupStep::Open,
         };
@@ -82,7 +82,7 @@ impl State {
                 let wanted = self.setup.wanted_model.take();
                 let wanted = wanted
                     .filter(|model| model.split_once('/').is_some_and(|(of, _)| of == provider));
-                self.switch(Request::Switch(match wanted {
+                self.switch_session(Request::Switch(match wanted {
                     Some(model) => Switch::Model(model),
                     None => Switch::Provider(provider),
                 }));
@@ -94,20 +94,24 @@ impl State {
             }
             SetupStep::Left if setup.is_again() => self.setup.wanted_model = None,
             SetupStep::Left => {
-                self.note("no provider is set up yet. /login adds one");
+                self.show_note("no provider is set up yet. /login adds one");
             }
         }
     }
 
     /// A connection was stored, or not.
-    pub(super) fn added(&mut self, connection: &Connection, outcome: Result<String, String>) {
+    pub(super) fn on_connection_saved(
+        &mut self,
+        connection: &Connection,
+        outcome: Result<String, String>,
+    ) {
         if let Ok(text) = &outcome {
-            self.note(text);
+            self.show_note(text);
         }
         if let Some(Layer::Setup(mut setup)) =
             self.layer.take_if(|layer| matches!(layer, Layer::Setup(_)))
         {
-            let next = setup.kept(connection, outcome);
+            let next = setup.on_saved(connection, outcome);
             self.setup_step(setup, next);
         }
     }

@@ -107,7 +107,7 @@ impl State {
         composer.set_vim(vim);
         let mut drafts = drafts.into_iter();
         if !accessible {
-            composer.restore(drafts.next().unwrap_or_default());
+            composer.restore_draft(drafts.next().unwrap_or_default());
         }
         let mut state = Self {
             counts: Counts::from_here(&facts),
@@ -123,7 +123,7 @@ impl State {
             accessible,
             layer: None,
             questions: Questions::default(),
-            queue: Queue::of(drafts),
+            queue: Queue::from_drafts(drafts),
             running: None,
             calls: HashMap::new(),
             shells: VecDeque::new(),
@@ -141,18 +141,18 @@ impl State {
     }
 
     /// Says something of the program's own in the conversation.
-    pub fn note(&mut self, text: &str) {
-        self.transcript.notice(NoticeLevel::Info, text);
+    pub fn show_note(&mut self, text: &str) {
+        self.transcript.add_notice(NoticeLevel::Info, text);
     }
 
     /// Says in the conversation that something is not as it should be.
-    pub fn warn(&mut self, text: &str) {
-        self.transcript.notice(NoticeLevel::Warning, text);
+    pub fn show_warning(&mut self, text: &str) {
+        self.transcript.add_notice(NoticeLevel::Warning, text);
     }
 
     /// The session that is shown, once there is one.
     #[must_use]
-    pub fn session(&self) -> Option<&SessionId> {
+    pub fn session_id(&self) -> Option<&SessionId> {
         let view = &self.session.view;
         // Who comes back comes back to the session that an elf works for.
         (view.seq > 0).then_some(view.parent.as_ref().unwrap_or(&view.session))
@@ -160,9 +160,9 @@ impl State {
 
     /// The session that can be continued from the store, if anything of it was stored.
     #[must_use]
-    pub fn stored(&self) -> Option<&SessionId> {
+    pub fn stored_session(&self) -> Option<&SessionId> {
         let view = &self.session.view;
-        self.session().filter(|_| view.info.is_kept && view.messages > 0)
+        self.session_id().filter(|_| view.info.is_kept && view.messages > 0)
     }
 
     /// The window was detached and the session continues.
@@ -173,13 +173,13 @@ impl State {
 
     /// Everything that is written and not sent: first what is in the editor.
     #[must_use]
-    pub fn drafts(&self) -> Vec<Draft> {
+    pub fn unsent_drafts(&self) -> Vec<Draft> {
         let mut drafts = vec![self.composer.draft()];
-        let session = self.session().map(ToString::to_string).filter(|id| !id.is_empty());
+        let session = self.session_id().map(ToString::to_string).filter(|id| !id.is_empty());
         let queued = self.queue.drafts().cloned();
         drafts.extend(queued.map(|draft| Draft { session: session.clone(), ..draft }));
-        drafts.extend(self.writing.history.left().cloned());
-        drafts.extend(self.layer.as_ref().and_then(Layer::reason));
+        drafts.extend(self.writing.history.unsaved_drafts().cloned());
+        drafts.extend(self.layer.as_ref().and_then(Layer::unsent_draft));
         drafts
     }
 
@@ -190,40 +190,40 @@ impl State {
         }
     }
 
-    pub(crate) fn say(&mut self, lines: Vec<Line>) {
-        self.transcript.lines(lines);
+    pub(crate) fn show_lines(&mut self, lines: Vec<Line>) {
+        self.transcript.add_lines(lines);
     }
 
     /// Says lines below a heading; nothing if there are none.
     pub(crate) fn say_titled(&mut self, title: &str, lines: Vec<Line>) {
         if !lines.is_empty() {
-            let heading = Line::new(title.to_owned(), Style::of(Ink::Accent).bold());
-            self.say(std::iter::once(heading).chain(lines).collect());
+            let heading = Line::new(title.to_owned(), Style::with_ink(Ink::Accent).bold());
+            self.show_lines(std::iter::once(heading).chain(lines).collect());
         }
     }
 
     /// Shows a text of several lines.
-    pub(crate) fn tell(&mut self, text: &str) {
+    pub(crate) fn show_multiline(&mut self, text: &str) {
         let line = |line: &str| Line::new(format!("  {line}"), Style::default());
-        self.say(text.lines().map(line).collect());
+        self.show_lines(text.lines().map(line).collect());
     }
 
     /// Describes in a few words how long ago that was.
-    pub(crate) fn ago(&self, at_ms: i64) -> String {
+    pub(crate) fn describe_age(&self, at_ms: i64) -> String {
         let (then, then_ms) = self.timers.clock.unwrap_or((self.now, 0));
         let since = self.now.saturating_duration_since(then).as_millis();
         let now_ms = then_ms.saturating_add(i64::try_from(since).unwrap_or(i64::MAX));
-        duration::ago(now_ms.saturating_sub(at_ms))
+        duration::format_age(now_ms.saturating_sub(at_ms))
     }
 
     pub(crate) fn is_closed(&self) -> bool {
         self.session.is_closed
     }
 
-    pub(crate) fn hint(&mut self, text: impl Into<String>) {
+    pub(crate) fn show_hint(&mut self, text: impl Into<String>) {
         let text = remedies::in_window(&text.into()).into_owned();
         if self.accessible {
-            return self.note(&text);
+            return self.show_note(&text);
         }
         let (about, until) = (HintSubject::Past, self.now + HINT);
         self.timers.hint = Some(Hint { text, until, about });
@@ -231,7 +231,7 @@ impl State {
 
     /// A hint that goes when what it is about is over.
     pub(super) fn hint_about(&mut self, about: HintSubject, text: impl Into<String>) {
-        self.hint(text);
+        self.show_hint(text);
         if let Some(hint) = &mut self.timers.hint {
             hint.about = about;
         }
@@ -245,7 +245,7 @@ impl State {
     pub(crate) fn quit(&mut self) {
         self.exit.is_leaving = true;
         self.timers.save_at = None;
-        self.emit(Effect::Save(self.drafts()));
+        self.emit(Effect::Save(self.unsent_drafts()));
         self.emit(Effect::Quit);
     }
 
@@ -259,7 +259,7 @@ impl State {
     }
 
     /// Reports whether a key is the second of two, and remembers it as the first otherwise.
-    pub(super) fn confirms(&mut self, armed: Armed) -> bool {
+    pub(super) fn is_second_press(&mut self, armed: Armed) -> bool {
         let now = self.now;
         let is_second =
             matches!(self.timers.armed, Some((first, until)) if first == armed && now <= until);
@@ -269,7 +269,7 @@ impl State {
 
     /// Plans a save, because typed text has changed. Text that is gone from the editor is gone from the file at
     /// once: nothing older may come back in its place.
-    pub(super) fn touched(&mut self) {
+    pub(super) fn schedule_save(&mut self) {
         let wait = if self.composer.is_empty() { Duration::ZERO } else { SAVE_AFTER };
         let at = self.now + wait;
         self.timers.save_at = Some(self.timers.save_at.map_or(at, |before| before.min(at)));
@@ -296,7 +296,7 @@ impl State {
         self.rescue_reason();
     }
 
-    pub(super) fn decided(&mut self, decision: String) {
+    pub(super) fn record_decision(&mut self, decision: String) {
         if self.routes.decisions.len() == MAX_DECISIONS {
             self.routes.decisions.pop_front();
         }

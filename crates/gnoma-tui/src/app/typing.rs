@@ -25,10 +25,10 @@ impl State {
             Pressed::Changed => {
                 self.timers.typed_at = Some(self.now);
                 self.writing.completion.reopen();
-                self.touched();
+                self.schedule_save();
             }
             Pressed::Moved => (),
-            Pressed::Wanted(action) => self.act(action),
+            Pressed::Wanted(action) => self.apply_action(action),
             Pressed::Ignored => self.hint_for(key),
         }
     }
@@ -41,7 +41,7 @@ impl State {
             _ if key == Key::plain(Code::End) => Action::ScrollToEnd,
             _ => return false,
         };
-        self.act(action);
+        self.apply_action(action);
         true
     }
 
@@ -50,7 +50,7 @@ impl State {
         if is_function || key.control || key.alt {
             let help = self.keymap.keys(crate::keymap::Context::Global, Action::Help).first();
             let help = help.map_or_else(|| "/help".to_owned(), ToString::to_string);
-            self.hint(format!("{key} does nothing here. Press {help} for the keys"));
+            self.show_hint(format!("{key} does nothing here. Press {help} for the keys"));
         }
     }
 
@@ -64,18 +64,18 @@ impl State {
     /// A paste was too large to be taken.
     pub(super) fn paste_refused(&mut self, bytes: u64) {
         let limit = MAX_PASTE_BYTES >> 20;
-        self.warn(&format!(
+        self.show_warning(&format!(
             "Paste too large: {} MB, the limit is {limit} MB. Save it to a file and mention that with `@`",
             bytes.div_ceil(1 << 20)
         ));
     }
 
     /// An image for what is being written.
-    pub(super) fn attach(&mut self, instead: &str, image: Image, name: &str) {
+    pub(super) fn attach_image(&mut self, instead: &str, image: Image, name: &str) {
         if !self.composer.attach_instead(instead, image, name) {
-            self.hint("Too many images and pasted texts in this message");
+            self.show_hint("Too many images and pasted texts in this message");
         }
-        self.touched();
+        self.schedule_save();
     }
 
     pub(super) fn written_paste(&mut self, text: String) {
@@ -85,11 +85,11 @@ impl State {
             Pasted::Path { path, text } => self.emit(Effect::ReadImage { path, text }),
             Pasted::Full => {
                 self.keep_waiting(Draft::from(copy));
-                self.hint("Too many pasted texts. This message stays in the queue");
+                self.show_hint("Too many pasted texts. This message stays in the queue");
             }
         }
         self.timers.typed_at = Some(self.now);
         self.writing.completion.reopen();
-        self.touched();
+        self.schedule_save();
     }
 }

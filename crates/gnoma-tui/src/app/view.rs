@@ -8,14 +8,14 @@ use gnoma_core::duration;
 use super::{
     State,
     layer::Layer,
-    panes::{self, MAX_EDITOR_ROWS, MIN_WIDTH_FOR_PROMPT, PROMPT, Part, led},
+    panes::{self, MAX_EDITOR_ROWS, MIN_WIDTH_FOR_PROMPT, PROMPT, Part, add_prompt},
     parts::{Running, Wait},
     state::BEAT,
 };
 use crate::{
     composer::Mode,
     frame::{Cell, Frame, Size},
-    picker::cut,
+    picker::truncate_line,
     prompt::PermissionQuestion,
     status::{self, Now},
     text::{Ink, Line, Span, Style},
@@ -58,12 +58,12 @@ impl State {
         }
         let finished = self.take_finished(width);
         if self.exit.is_leaving && self.composer.is_empty() {
-            let live = self.transcript.live(width, height);
+            let live = self.transcript.live_lines(width, height);
             return Frame { finished, live, cursor: None };
         }
         let hint = self.long_hint(width, height);
         let room = height.saturating_sub(1 + hint.len());
-        let panel = self.panel(width, room);
+        let panel = self.render_panel(width, room);
         let asked = self.seen_question().map(|question| question.call.id.clone());
         self.transcript.asks_elsewhere(asked);
         let left = room.saturating_sub(panel.lines.len());
@@ -76,13 +76,13 @@ impl State {
             above.insert(0, Line::default());
         }
         if has_air && panel.is_editor && used + 2 < room && !self.accessible {
-            above.push(rule(width));
+            above.push(separator_line(width));
         }
         // What is more than the editor is kept apart from the line at the bottom, too.
         let has_air_below = has_air && !panel.is_editor && used + 2 < room;
         let below = usize::from(has_air_below);
         let rest = room.saturating_sub(above.len() + panel.lines.len() + below);
-        let mut live = self.transcript.live(width, rest);
+        let mut live = self.transcript.live_lines(width, rest);
         live.truncate(rest);
         live.drain(..live.len() - rows_that_stay(&live, width, rest));
         live.extend(above);
@@ -94,7 +94,7 @@ impl State {
         if height > 1 {
             live.push(self.status_line(width, !has_long_hint));
         }
-        let live: Vec<Line> = live.into_iter().map(|line| cut(line, width)).collect();
+        let live: Vec<Line> = live.into_iter().map(|line| truncate_line(line, width)).collect();
         let last = live.len().saturating_sub(1);
         let cursor = panel.cursor.map(|cell| Cell {
             row: (first + cell.row).min(last),
@@ -116,14 +116,14 @@ impl State {
     }
 
     /// Returns the part of the screen that takes the keys.
-    fn panel(&mut self, width: usize, room: usize) -> Part {
+    fn render_panel(&mut self, width: usize, room: usize) -> Part {
         if let Some(layer) = &mut self.layer {
             match layer {
                 Layer::Field { title, field, goal } => {
-                    return panes::field(title, field, goal, Size::new(width, room));
+                    return panes::render_field(title, field, goal, Size::new(width, room));
                 }
                 Layer::Reader(reader) => {
-                    let lines = reader.lines(width, room.min(MAX_READER_ROWS.max(room / 2)));
+                    let lines = reader.render_lines(width, room.min(MAX_READER_ROWS.max(room / 2)));
                     return Part { lines, ..Part::default() };
                 }
                 Layer::Pick { .. } | Layer::Setup(_) | Layer::Search(_) | Layer::Confirm { .. } => {
@@ -132,12 +132,12 @@ impl State {
         } else if let Some(question) = self.seen_question() {
             let behind = self.questions.open.len() - 1;
             let size = Size::new(width, room);
-            let lines = question.lines(&self.facts.folder, behind, &self.keymap, size);
+            let lines = question.render_lines(&self.facts.folder, behind, &self.keymap, size);
             return Part { lines, ..Part::default() };
         }
         match &self.layer {
             Some(layer) => self.layer_part(layer, width, room),
-            None => self.editor(width, room),
+            None => self.render_editor(width, room),
         }
     }
 
@@ -145,11 +145,11 @@ impl State {
         let in_first = |column| Some(Cell { row: 0, column });
         match layer {
             Layer::Pick { list, .. } => {
-                let (lines, column) = list.lines(width, room.min(MAX_LIST_ROWS));
+                let (lines, column) = list.render_lines(width, room.min(MAX_LIST_ROWS));
                 Part { lines, cursor: in_first(column), ..Part::default() }
             }
             Layer::Setup(setup) => {
-                let (lines, column) = setup.lines(width, room.min(MAX_SETUP_ROWS));
+                let (lines, column) = setup.render_lines(width, room.min(MAX_SETUP_ROWS));
                 Part { lines, cursor: column.and_then(in_first), ..Part::default() }
             }
             Layer::Search(search) => {
@@ -159,7 +159,7 @@ impl State {
                 Part { lines, cursor: in_first(column), ..Part::default() }
             }
             Layer::Confirm { question, .. } => {
-                let text = Line::new(format!("{question} (y/n)"), Style::of(Ink::Warning));
+                let text = Line::new(format!("{question} (y/n)"), Style::with_ink(Ink::Warning));
                 let mut lines = text.wrap(width, &Line::default());
                 lines.truncate(room.max(1));
                 Part { lines, ..Part::default() }
@@ -169,10 +169,10 @@ impl State {
         }
     }
 
-    fn editor(&mut self, width: usize, room: usize) -> Part {
+    fn render_editor(&mut self, width: usize, room: usize) -> Part {
         let lead = if width >= MIN_WIDTH_FOR_PROMPT { PROMPT.chars().count() } else { 0 };
         let rows = room.saturating_sub(2).clamp(1, MAX_EDITOR_ROWS);
-        let (rows, cell) = self.composer.window(width.saturating_sub(lead), rows);
+        let (rows, cell) = self.composer.render_window(width.saturating_sub(lead), rows);
         let prompt = match self.composer.mode() {
             _ if lead == 0 => "",
             Some(Mode::Normal) => NORMAL_PROMPT,
@@ -180,28 +180,28 @@ impl State {
         };
         let ink =
             if self.composer.first_line().starts_with('!') { Ink::Warning } else { Ink::Accent };
-        let mut lines = led(rows, prompt, Style::of(ink).bold());
+        let mut lines = add_prompt(rows, prompt, Style::with_ink(ink).bold());
         let is_first = self.counts.turns == 0 && !self.session.has_past;
         if self.composer.is_empty() && is_first && self.is_idle() {
-            let hint = Span::new("Ask anything, or / for commands", Style::of(Ink::Dim));
+            let hint = Span::new("Ask anything, or / for commands", Style::with_ink(Ink::Dim));
             if let Some(first) = lines.first_mut() {
                 first.spans.push(hint);
             }
         }
         let left = room.saturating_sub(lines.len());
-        lines.extend(self.writing.completion.lines(left));
+        lines.extend(self.writing.completion.render_lines(left));
         let cursor = Some(Cell { row: cell.row, column: cell.column + lead });
         Part { lines, cursor, is_editor: !self.writing.completion.is_open() }
     }
 
     /// Returns lines with what was sent and is not read yet, what waits, and what goes along.
     fn waiting_lines(&self, room: usize) -> Vec<Line> {
-        let [steers, others, queued] = self.queue.shown();
+        let [steers, others, queued] = self.queue.queued_lines();
         let line = |mark: &'static str, text: String, why: &'static str| {
             Line::from([
-                Span::new(mark, Style::of(Ink::Accent)),
-                Span::new(text, Style::of(Ink::Person)),
-                Span::new(why, Style::of(Ink::Dim)),
+                Span::new(mark, Style::with_ink(Ink::Accent)),
+                Span::new(text, Style::with_ink(Ink::Person)),
+                Span::new(why, Style::with_ink(Ink::Dim)),
             ])
         };
         let held = if self.queue.is_held() {
@@ -214,18 +214,16 @@ impl State {
         let of_others = "  (at the next step, from another window)";
         lines.extend(others.into_iter().map(|text| line("↳ ", text, of_others)));
         lines.extend(queued.into_iter().map(|text| line("⋯ ", text, held)));
-        let attached = self.queue.attached().map(str::to_owned);
+        let attached = self.queue.attached_labels().map(str::to_owned);
         lines.extend(attached.map(|label| line("+ ", label, "  (attached; Backspace to remove)")));
-        lines.extend(
-            self.hidden_question().map(|question| {
-                Line::new(format!("? {}", question.short()), Style::of(Ink::Warning))
-            }),
-        );
+        lines.extend(self.hidden_question().map(|question| {
+            Line::new(format!("? {}", question.short_description()), Style::with_ink(Ink::Warning))
+        }));
         let room = room.min(MAX_WAITING_ROWS);
         let excess = lines.len().saturating_sub(room);
         if excess > 0 && room > 0 {
             lines.truncate(room - 1);
-            lines.push(Line::new(format!("  … {} more", excess + 1), Style::of(Ink::Dim)));
+            lines.push(Line::new(format!("  … {} more", excess + 1), Style::with_ink(Ink::Dim)));
         }
         lines.truncate(room);
         lines
@@ -250,7 +248,7 @@ impl State {
         let Some(hint) = self.timers.hint.as_ref().filter(|_| !self.exit.is_leaving) else {
             return Vec::new();
         };
-        let line = Line::new(hint.text.clone(), Style::of(Ink::Warning));
+        let line = Line::new(hint.text.clone(), Style::with_ink(Ink::Warning));
         if line.width() <= width {
             return Vec::new();
         }
@@ -263,7 +261,7 @@ impl State {
         let hint = self.timers.hint.as_ref().filter(|_| has_hint).map(|hint| hint.text.clone());
         let busy = match (self.slow_look_up(), &self.running) {
             (Some(what), _) => what,
-            (None, Some(running)) => self.busy(running),
+            (None, Some(running)) => self.describe_running(running),
             (None, None) => {
                 self.shells.front().map(|shell| self.busy_shell(shell)).unwrap_or_default()
             }
@@ -272,17 +270,17 @@ impl State {
         let is_chosen = self.routes.pinned.is_some() || !self.facts.chooses;
         let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
-        let now = Now { busy, stop, hint, queued: self.queue.count(), why };
-        status::line(&self.facts, &self.counts, &now, width)
+        let now = Now { busy, stop, hint, queued: self.queue.waiting_count(), why };
+        status::render_status_line(&self.facts, &self.counts, &now, width)
     }
 
     fn busy_shell(&self, (line, since): &(String, Instant)) -> String {
         let elapsed = self.now.saturating_duration_since(*since);
         let line: String = line.chars().take(MAX_SHELL_CHARS).collect();
-        format!("{} ! {line} {}", spinner(elapsed), span(elapsed.as_secs()))
+        format!("{} ! {line} {}", spinner_frame(elapsed), format_seconds(elapsed.as_secs()))
     }
 
-    fn busy(&self, running: &Running) -> String {
+    fn describe_running(&self, running: &Running) -> String {
         let elapsed = self.now.saturating_duration_since(running.since);
         let doing = match (running.is_stopping, self.questions.open.is_empty()) {
             (true, _) => "stopping",
@@ -297,18 +295,18 @@ impl State {
         if let Some(wait @ Wait::Silent { .. }) = &running.wait
             && !running.is_stopping
         {
-            return format!("{} {}", spinner(elapsed), waiting(wait, self.now));
+            return format!("{} {}", spinner_frame(elapsed), describe_wait(wait, self.now));
         }
         let doing = match &running.wait {
-            Some(wait) if !running.is_stopping => waiting(wait, self.now),
+            Some(wait) if !running.is_stopping => describe_wait(wait, self.now),
             Some(_) | None => doing.to_owned(),
         };
-        format!("{} {doing} {}", spinner(elapsed), span(elapsed.as_secs()))
+        format!("{} {doing} {}", spinner_frame(elapsed), format_seconds(elapsed.as_secs()))
     }
 
     /// Says in finished lines what is otherwise seen below them: what takes the keys, and which choice
     /// Enter would take.
-    pub(super) fn speak(&mut self) {
+    pub(super) fn announce_focus(&mut self) {
         let width = self.size.width;
         let listed = match &self.layer {
             Some(Layer::Pick { list, .. }) => list.title().to_owned(),
@@ -322,7 +320,7 @@ impl State {
                 let lines = if self.window.spoken.starts_with(&id) {
                     vec![Line::new(choice.clone(), Style::default())]
                 } else {
-                    question.spoken(&self.facts.folder, &self.keymap, width)
+                    question.spoken_lines(&self.facts.folder, &self.keymap, width)
                 };
                 (id + &choice, lines)
             }
@@ -338,7 +336,7 @@ impl State {
         };
         if spoken != self.window.spoken || listed != self.window.listed && !listed.is_empty() {
             self.window.spoken = spoken;
-            self.say(lines);
+            self.show_lines(lines);
         }
         self.window.listed = listed;
     }
@@ -347,9 +345,9 @@ impl State {
 impl State {
     /// Says what a line has led to in a list that continues, which then ends with its choice.
     pub(super) fn say_choice(&mut self, lines: Vec<Line>) {
-        self.say(lines);
+        self.show_lines(lines);
         let choice = self.layer.as_ref().map(spoken_layer).unwrap_or_default();
-        self.say(vec![Line::new(choice.clone(), Style::default())]);
+        self.show_lines(vec![Line::new(choice.clone(), Style::default())]);
         self.window.spoken = choice;
     }
 }
@@ -367,11 +365,11 @@ fn read_out(layer: &Layer) -> Vec<Line> {
 
 fn spoken_layer(layer: &Layer) -> String {
     match layer {
-        Layer::Pick { list, .. } => list.spoken(),
+        Layer::Pick { list, .. } => list.describe_selection(),
         Layer::Field { title, .. } => title.clone(),
         Layer::Confirm { question, .. } => format!("{question} y or n"),
         Layer::Search(search) => format!("searching for: {}", search.query()),
-        Layer::Setup(setup) => setup.spoken(),
+        Layer::Setup(setup) => setup.describe_step(),
         // Where lines are heard it is said among the others.
         Layer::Reader(_) => String::new(),
     }
@@ -394,43 +392,48 @@ fn rows_that_stay(live: &[Line], width: usize, room: usize) -> usize {
 }
 
 /// Returns the line that parts the editor from the conversation.
-fn rule(width: usize) -> Line {
-    Line::new("─".repeat(width), Style::of(Ink::Dim))
+fn separator_line(width: usize) -> Line {
+    Line::new("─".repeat(width), Style::with_ink(Ink::Dim))
 }
 
 /// A line that says so, as much of it as there is room for.
 fn too_small(size: Size) -> Frame {
-    let mut live = Line::new(TOO_SMALL, Style::of(Ink::Warning)).wrap(size.width, &Line::default());
+    let mut live =
+        Line::new(TOO_SMALL, Style::with_ink(Ink::Warning)).wrap(size.width, &Line::default());
     live.truncate(size.height);
     Frame { live, ..Frame::default() }
 }
 
 /// Returns the sign of the spinner after that time.
-fn spinner(elapsed: Duration) -> &'static str {
+fn spinner_frame(elapsed: Duration) -> &'static str {
     let beats = elapsed.as_millis() / BEAT.as_millis();
     let place = usize::try_from(beats).unwrap_or_default() % SPINNER.len();
     SPINNER.get(place).copied().unwrap_or_default()
 }
 
 /// So many seconds, for people.
-fn span(seconds: u64) -> String {
-    duration::words(Duration::from_secs(seconds))
+fn format_seconds(seconds: u64) -> String {
+    duration::format_duration(Duration::from_secs(seconds))
 }
 
 /// Describes what is waited for, and how long still.
-fn waiting(wait: &Wait, now: Instant) -> String {
+fn describe_wait(wait: &Wait, now: Instant) -> String {
     let seconds = |until: Instant| {
         let left = until.saturating_duration_since(now);
         left.as_secs() + u64::from(left.subsec_nanos() > 0)
     };
     match wait {
         Wait::Again { at, attempt } if *at > now => {
-            format!("retrying in {} (attempt {attempt})", span(seconds(*at)))
+            format!("retrying in {} (attempt {attempt})", format_seconds(seconds(*at)))
         }
         Wait::Again { .. } => "waiting for the model".to_owned(),
         Wait::Silent { since, until } => {
             let silent = now.saturating_duration_since(*since).as_secs();
-            format!("no answer for {}, gives up in {}", span(silent), span(seconds(*until)))
+            format!(
+                "no answer for {}, gives up in {}",
+                format_seconds(silent),
+                format_seconds(seconds(*until))
+            )
         }
     }
 }
@@ -458,11 +461,11 @@ mod tests {
     fn waits_are_counted_down() {
         let now = Instant::now();
         let after = |ms| now + Duration::from_millis(ms);
-        let again = |ms| waiting(&Wait::Again { at: after(3_200), attempt: 2 }, after(ms));
+        let again = |ms| describe_wait(&Wait::Again { at: after(3_200), attempt: 2 }, after(ms));
         assert_eq!(again(0), "retrying in 4s (attempt 2)");
         assert_eq!(again(3_000), "retrying in 1s (attempt 2)");
         assert_eq!(again(3_200), "waiting for the model");
         let silent = Wait::Silent { since: now, until: after(120_000) };
-        assert_eq!(waiting(&silent, after(61_000)), "no answer for 1m 1s, gives up in 59s");
+        assert_eq!(describe_wait(&silent, after(61_000)), "no answer for 1m 1s, gives up in 59s");
     }
 }

@@ -15,7 +15,7 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
-        return state.hint("Write the folder behind it: /add-dir FOLDER");
+        return state.show_hint("Write the folder behind it: /add-dir FOLDER");
     }
-    state.switch(Request::Switch(Switch::Folder(argument.into())));
+    state.switch_session(Request::Switch(Switch::Folder(argument.into())));
 }

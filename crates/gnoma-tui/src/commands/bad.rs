@@ -1,6 +1,6 @@
 //! `/bad`: the last turn's work was wrong.
 
-use super::{good::rate, slash::Slash};
+use super::{good::rate_turn, slash::Slash};
 use crate::app::State;
 
 pub(super) const COMMAND: Slash = Slash {
@@ -12,5 +12,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    rate(state, false);
+    rate_turn(state, false);
 }

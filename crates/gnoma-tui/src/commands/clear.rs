@@ -21,7 +21,7 @@ fn run(state: &mut State, _argument: &str) {
     let begin = Request::Switch(Switch::New);
     if turns > TURNS_WORTH_A_QUESTION {
         let question = format!("Start a new conversation? This one has {turns} turns");
-        return state.confirm(&question, LayerChoice::Switch(begin));
+        return state.ask_confirmation(&question, LayerChoice::Switch(begin));
     }
-    state.switch(begin);
+    state.switch_session(begin);
 }

@@ -26,25 +26,25 @@ fn run(state: &mut State, argument: &str) {
         ("show", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), ""),
         ("edit", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), "edit"),
         ("undo" | "edit", _) if !state.is_idle() => {
-            state.hint("Turn running. Press Esc to stop it first");
+            state.show_hint("Turn running. Press Esc to stop it first");
         }
-        ("undo", "") => state.request(Request::UndoCompaction, Purpose::Order),
+        ("undo", "") => state.send_request(Request::UndoCompaction, Purpose::Order),
         ("edit", summary) => {
             let summary = summary.to_owned();
-            state.request(Request::EditSummary { summary }, Purpose::Order);
+            state.send_request(Request::EditSummary { summary }, Purpose::Order);
         }
-        _ => state.compact(Request::Compact { focus: argument.to_owned() }),
+        _ => state.compact_conversation(Request::Compact { focus: argument.to_owned() }),
     }
 }
 
 /// Shows a summary, or puts it into the editor.
-pub(super) fn show(state: &mut State, summary: &str, argument: &str) {
+pub(super) fn show_summary(state: &mut State, summary: &str, argument: &str) {
     match (summary, argument) {
-        ("", _) => state.tell(NO_SUMMARY),
+        ("", _) => state.show_multiline(NO_SUMMARY),
         (_, "edit") => {
             state.write_instead(format!("{EDIT}{summary}").as_str().into());
-            state.hint("Edit the summary and press Enter to use it");
+            state.show_hint("Edit the summary and press Enter to use it");
         }
-        _ => state.tell(summary),
+        _ => state.show_multiline(summary),
     }
 }

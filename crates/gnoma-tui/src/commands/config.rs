@@ -18,20 +18,20 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    if let Some((key, value)) = set(argument) {
-        return state.set(key, value);
+    if let Some((key, value)) = parse_assignment(argument) {
+        return state.change_setting(key, value);
     }
     if argument == "set" || argument.starts_with("set ") {
-        return state.hint("Write the key and the value: /config set KEY VALUE");
+        return state.show_hint("Write the key and the value: /config set KEY VALUE");
     }
     state.look_up(Sought::Settings, Request::Settings, argument);
 }
 
 /// Offers the settings in a list.
-pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
+pub(super) fn offer_settings(state: &mut State, settings: Vec<Setting>, argument: &str) {
     let row = |mut setting: Setting| {
         if setting.key == "tui.theme" {
-            setting.choices = theme::names().map(str::to_owned).collect();
+            setting.choices = theme::theme_names().map(str::to_owned).collect();
         }
         let detail = format!("{}  ({})", setting.value, setting.origin);
         (Row::new(setting.key.clone(), detail), LayerChoice::Edit(setting))
@@ -41,7 +41,7 @@ pub(super) fn show(state: &mut State, settings: Vec<Setting>, argument: &str) {
 }
 
 /// Key and value of `set key value`.
-fn set(argument: &str) -> Option<(&str, &str)> {
+fn parse_assignment(argument: &str) -> Option<(&str, &str)> {
     let (key, value) = argument.strip_prefix("set ")?.trim().split_once(char::is_whitespace)?;
     Some((key, value.trim()))
 }

@@ -21,9 +21,9 @@ fn run(state: &mut State, _argument: &str) {
     state.look_up(Sought::Window, Request::Explain(Topic::Context), "");
 }
 
-pub(super) fn show(state: &mut State, used: WindowUse, sources: &str) {
+pub(super) fn show_window_use(state: &mut State, used: WindowUse, sources: &str) {
     let bar = !state.is_accessible();
-    let mut lines = status::window(&state.facts, &state.counts, used, bar);
-    lines.extend(sources.lines().map(|line| Line::new(line.to_owned(), Style::of(Ink::Dim))));
+    let mut lines = status::render_window_use(&state.facts, &state.counts, used, bar);
+    lines.extend(sources.lines().map(|line| Line::new(line.to_owned(), Style::with_ink(Ink::Dim))));
     state.say_titled("Context window", lines);
 }

@@ -10,8 +10,8 @@ fn run(state: &mut State, _argument: &str) {
     match state.transcript.last_answer().map(str::to_owned) {
         Some(answer) => {
             state.emit(Effect::Copy(answer));
-            state.hint("Copied the last answer");
+            state.show_hint("Copied the last answer");
         }
-        None => state.hint("No answer to copy yet"),
+        None => state.show_hint("No answer to copy yet"),
     }
 }

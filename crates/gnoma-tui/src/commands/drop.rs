@@ -13,8 +13,8 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, _argument: &str) {
     match state.drop_waiting() {
-        0 => state.hint("No queued messages"),
-        1 => state.hint("Discarded 1 queued message"),
-        count => state.hint(format!("Discarded {count} queued messages")),
+        0 => state.show_hint("No queued messages"),
+        1 => state.show_hint("Discarded 1 queued message"),
+        count => state.show_hint(format!("Discarded {count} queued messages")),
     }
 }

@@ -19,8 +19,8 @@ fn run(state: &mut State, argument: &str) {
         ("cancel", name) if !name.trim().is_empty() => {
             Request::CancelElf { name: name.trim().to_owned() }
         }
-        ("back", _) => return state.watch(""),
-        (name, _) => return state.watch(name),
+        ("back", _) => return state.watch_elf(""),
+        (name, _) => return state.watch_elf(name),
     };
     state.look_up(Sought::Explanation, request, "");
 }

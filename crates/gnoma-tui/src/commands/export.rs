@@ -14,5 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    state.request(Request::Export { path: argument.into() }, Purpose::Report(""));
+    state.send_request(Request::Export { path: argument.into() }, Purpose::Report(""));
 }

@@ -14,5 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    state.switch(Request::Fork);
+    state.switch_session(Request::Fork);
 }

@@ -14,17 +14,17 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    rate(state, true);
+    rate_turn(state, true);
 }
 
 /// Tells the session what the person thinks of the last turn.
-pub(super) fn rate(state: &mut State, good: bool) {
+pub(super) fn rate_turn(state: &mut State, good: bool) {
     if !state.is_idle() {
-        return state.hint("The turn is still running. Rate it when it has finished");
+        return state.show_hint("The turn is still running. Rate it when it has finished");
     }
     if state.counts.turns == 0 {
-        return state.hint("No answer to rate yet");
+        return state.show_hint("No answer to rate yet");
     }
     // The session says what it noted.
-    state.request(Request::Rate { good }, Purpose::Order);
+    state.send_request(Request::Rate { good }, Purpose::Order);
 }

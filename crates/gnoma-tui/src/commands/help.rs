@@ -18,24 +18,24 @@ const SIGNS: [(&str, &str); 6] = [
     ("Shift+Tab", "change the permission mode"),
 ];
 
-pub(super) fn show(state: &mut State, commands: &[&Slash]) {
+pub(super) fn show_help(state: &mut State, commands: &[&Slash]) {
     let commands = commands.iter().map(|command| {
         let name = format!("/{} {}", command.name, command.arguments);
-        row(&name, command.about)
+        render_row(&name, command.about)
     });
-    let mut lines: Vec<Line> = SIGNS.iter().map(|(name, about)| row(name, about)).collect();
+    let mut lines: Vec<Line> = SIGNS.iter().map(|(name, about)| render_row(name, about)).collect();
     lines.extend(commands);
     let own = state.own_commands().map(|own| {
         let name = format!("/{} {}", own.name, own.hint);
-        row(&name, &own.about)
+        render_row(&name, &own.about)
     });
     lines.extend(own);
-    state.say(lines);
+    state.show_lines(lines);
 }
 
-fn row(name: &str, about: &str) -> Line {
+fn render_row(name: &str, about: &str) -> Line {
     Line::from([
-        Span::new(format!("  {name:<NAME_COLUMNS$}"), Style::of(Ink::Accent)),
+        Span::new(format!("  {name:<NAME_COLUMNS$}"), Style::with_ink(Ink::Accent)),
         Span::new(about.to_owned(), Style::default()),
     ])
 }

@@ -14,5 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    state.switch(Request::Switch(Switch::Incognito(!state.facts.incognito)));
+    state.switch_session(Request::Switch(Switch::Incognito(!state.facts.incognito)));
 }

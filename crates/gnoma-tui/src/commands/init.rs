@@ -14,8 +14,8 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     if !state.is_idle() {
-        return state.hint("Turn running. Press Esc to stop it first");
+        return state.show_hint("Turn running. Press Esc to stop it first");
     }
     let text = format!("/init {argument}").trim_end().to_owned();
-    state.send(Draft { text, ..Draft::default() });
+    state.send_draft(Draft { text, ..Draft::default() });
 }

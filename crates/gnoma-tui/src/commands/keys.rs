@@ -13,7 +13,7 @@ pub(super) const COMMAND: Slash =
 fn run(state: &mut State, _argument: &str) {
     let lines = Context::ALL.iter().flat_map(|context| of_context(&state.keymap, *context));
     let lines = lines.collect();
-    state.say(lines);
+    state.show_lines(lines);
 }
 
 /// Columns for the keys.
@@ -21,8 +21,8 @@ const KEY_COLUMNS: usize = 28;
 
 fn of_context(keymap: &Keymap, context: Context) -> Vec<Line> {
     let mut lines = vec![Line::from([
-        Span::new(context.about(), Style::of(Ink::Heading).bold()),
-        Span::new(format!("  [{}]", context.name()), Style::of(Ink::Dim)),
+        Span::new(context.help_title(), Style::with_ink(Ink::Heading).bold()),
+        Span::new(format!("  [{}]", context.name()), Style::with_ink(Ink::Dim)),
     ])];
     for action in keymap.actions(context) {
         let keys: Vec<String> =
@@ -32,9 +32,9 @@ fn of_context(keymap: &Keymap, context: Context) -> Vec<Line> {
         }
         let keys = keys.join("  ");
         lines.push(Line::from([
-            Span::new(format!("  {keys:<KEY_COLUMNS$}"), Style::of(Ink::Accent)),
-            Span::new(format!(" {}", action.about().trim_end_matches('.')), Style::default()),
-            Span::new(format!("  {}", action.name()), Style::of(Ink::Dim)),
+            Span::new(format!("  {keys:<KEY_COLUMNS$}"), Style::with_ink(Ink::Accent)),
+            Span::new(format!(" {}", action.help_text().trim_end_matches('.')), Style::default()),
+            Span::new(format!("  {}", action.name()), Style::with_ink(Ink::Dim)),
         ]));
     }
     lines

@@ -23,22 +23,22 @@ fn run(state: &mut State, argument: &str) {
     match argument.split_once(char::is_whitespace).unwrap_or((argument, "")) {
         (REMOVE, "") => state.look_up(Sought::Removable, Request::Providers, ""),
         (REMOVE, name) => {
-            state.request(removal(name.trim()), Purpose::Report(""));
+            state.send_request(removal_request(name.trim()), Purpose::Report(""));
         }
-        _ => state.connect(argument),
+        _ => state.look_up_providers(argument),
     }
 }
 
 /// Offers the providers that can be removed.
 pub(super) fn show_removable(state: &mut State, offers: Vec<protocol::Choice>) {
     if offers.is_empty() {
-        return state.hint("No provider to remove");
+        return state.show_hint("No provider to remove");
     }
-    state.choose("provider to remove", offers, None, "", |offer| {
-        LayerChoice::Report(removal(&offer.name))
+    state.choose_offer("provider to remove", offers, None, "", |offer| {
+        LayerChoice::Report(removal_request(&offer.name))
     });
 }
 
-fn removal(provider: &str) -> Request {
+fn removal_request(provider: &str) -> Request {
     Request::RemoveProvider { provider: provider.to_owned() }
 }

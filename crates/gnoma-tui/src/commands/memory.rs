@@ -17,35 +17,42 @@ fn run(state: &mut State, argument: &str) {
     let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     let rest = rest.trim();
     match word {
-        "" | "show" if rest.is_empty() => ask(state, MemoryRequest::Show),
-        "add" if !rest.is_empty() => ask(state, MemoryRequest::Add { text: rest.to_owned() }),
-        "edit" => match numbered(rest) {
+        "" | "show" if rest.is_empty() => send_memory_request(state, MemoryRequest::Show),
+        "add" if !rest.is_empty() => {
+            send_memory_request(state, MemoryRequest::Add { text: rest.to_owned() })
+        }
+        "edit" => match split_number(rest) {
             Some((line, text)) if !text.is_empty() => {
-                ask(state, MemoryRequest::Edit { line, text: text.to_owned() });
+                send_memory_request(state, MemoryRequest::Edit { line, text: text.to_owned() });
             }
-            _ => state
-                .hint("Type the number of a line and its text, as in `/memory edit 2 Use tabs`"),
+            _ => state.show_hint(
+                "Type the number of a line and its text, as in `/memory edit 2 Use tabs`",
+            ),
         },
         "delete" if rest == "all" => {
             let request = Request::Memory(MemoryRequest::Delete { line: None });
-            state.confirm("Delete all lines of the memory?", LayerChoice::Report(request));
+            state.ask_confirmation("Delete all lines of the memory?", LayerChoice::Report(request));
         }
-        "delete" => match numbered(rest) {
-            Some((line, "")) => ask(state, MemoryRequest::Delete { line: Some(line) }),
-            _ => state.hint(
+        "delete" => match split_number(rest) {
+            Some((line, "")) => {
+                send_memory_request(state, MemoryRequest::Delete { line: Some(line) })
+            }
+            _ => state.show_hint(
                 "Type the number of a line, as in `/memory delete 2`, or `/memory delete all`",
             ),
         },
-        _ => state.hint("Type `/memory`, or behind it `add TEXT`, `edit N TEXT` or `delete N`"),
+        _ => {
+            state.show_hint("Type `/memory`, or behind it `add TEXT`, `edit N TEXT` or `delete N`")
+        }
     }
 }
 
 /// Splits the number of a line from the text behind it.
-fn numbered(rest: &str) -> Option<(usize, &str)> {
+fn split_number(rest: &str) -> Option<(usize, &str)> {
     let (number, text) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
     Some((number.parse().ok()?, text.trim()))
 }
 
-fn ask(state: &mut State, request: MemoryRequest) {
+fn send_memory_request(state: &mut State, request: MemoryRequest) {
     state.look_up(Sought::Explanation, Request::Memory(request), "");
 }

@@ -23,41 +23,41 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     if argument == AUTO {
-        return state.pin(None);
+        return state.pin_model(None);
     }
     // A list that is read out must not change afterwards.
     if argument.is_empty() && !state.is_accessible() {
         let known = state.session.view.models.clone();
-        let rows = rows(state, known);
+        let rows = model_rows(state, known);
         state.pick_growing(TITLE, rows, "the providers");
-        return state.request(Request::Models { ask: true }, Purpose::GrowModels);
+        return state.send_request(Request::Models { ask: true }, Purpose::GrowModels);
     }
     state.look_up(Sought::Models, Request::Models { ask: true }, argument);
 }
 
 /// Takes the model that was meant, or offers all.
-pub(super) fn show(state: &mut State, mut offers: Vec<protocol::Choice>, argument: &str) {
-    mark(state, &mut offers);
-    let first = first(state, &offers);
-    state.choose("model", offers, first, argument, choice);
+pub(super) fn offer_models(state: &mut State, mut offers: Vec<protocol::Choice>, argument: &str) {
+    mark_current(state, &mut offers);
+    let first = router_row(state, &offers);
+    state.choose_offer("model", offers, first, argument, to_layer_choice);
 }
 
 /// All models are known now: they go into the list, if that is open still.
-pub(crate) fn listed(state: &mut State, offers: Vec<protocol::Choice>) {
-    let rows = rows(state, offers);
-    state.fill(rows);
+pub(crate) fn fill_model_list(state: &mut State, offers: Vec<protocol::Choice>) {
+    let rows = model_rows(state, offers);
+    state.fill_picker(rows);
 }
 
-fn rows(state: &State, mut offers: Vec<protocol::Choice>) -> Vec<(Row, LayerChoice)> {
-    mark(state, &mut offers);
+fn model_rows(state: &State, mut offers: Vec<protocol::Choice>) -> Vec<(Row, LayerChoice)> {
+    mark_current(state, &mut offers);
     let row = |offer: protocol::Choice| {
-        let row = Row::new(offer.name.clone(), offer.about.clone()).current(offer.current);
-        (row, choice(offer))
+        let row = Row::new(offer.name.clone(), offer.about.clone()).with_current(offer.current);
+        (row, to_layer_choice(offer))
     };
-    first(state, &offers).into_iter().chain(offers.into_iter().map(row)).collect()
+    router_row(state, &offers).into_iter().chain(offers.into_iter().map(row)).collect()
 }
 
-fn mark(state: &State, offers: &mut [protocol::Choice]) {
+fn mark_current(state: &State, offers: &mut [protocol::Choice]) {
     for offer in offers {
         let is_model = state.facts.model.as_ref() == Some(&offer.name);
         offer.current = is_model && !is_routed(state);
@@ -65,9 +65,9 @@ fn mark(state: &State, offers: &mut [protocol::Choice]) {
 }
 
 /// The row that lets the router choose, where it has a choice.
-fn first(state: &State, offers: &[protocol::Choice]) -> Option<(Row, LayerChoice)> {
+fn router_row(state: &State, offers: &[protocol::Choice]) -> Option<(Row, LayerChoice)> {
     let can_pin = offers.iter().any(|offer| offer.arm.is_some());
-    let auto = Row::new(AUTO, "the router chooses").current(is_routed(state));
+    let auto = Row::new(AUTO, "the router chooses").with_current(is_routed(state));
     can_pin.then_some((auto, LayerChoice::Pin(None)))
 }
 
@@ -78,7 +78,7 @@ fn is_routed(state: &State) -> bool {
 
 /// Returns the choice for an offered model. The session changes by itself to a model that it knows; any other needs
 /// another session.
-fn choice(offer: protocol::Choice) -> LayerChoice {
+fn to_layer_choice(offer: protocol::Choice) -> LayerChoice {
     match offer.arm {
         Some(arm) => LayerChoice::Pin(Some(arm)),
         None => LayerChoice::Switch(Request::Switch(Switch::Model(offer.name))),

@@ -4,7 +4,7 @@ use gnoma_core::session::PermissionMode;
 
 use super::slash::Slash;
 use crate::{
-    app::{LayerChoice, State, meaning},
+    app::{LayerChoice, State, describe_mode},
     picker::Row,
 };
 
@@ -20,12 +20,15 @@ fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
         let now = state.facts.mode;
         let row = |mode: PermissionMode| {
-            (Row::new(mode.label(), meaning(mode)).current(mode == now), LayerChoice::Mode(mode))
+            (
+                Row::new(mode.label(), describe_mode(mode)).with_current(mode == now),
+                LayerChoice::Mode(mode),
+            )
         };
-        return state.pick("Permission mode", PermissionMode::ALL.map(row).into(), "");
+        return state.open_picker("Permission mode", PermissionMode::ALL.map(row).into(), "");
     }
     match argument.parse() {
         Ok(mode) => state.choose_mode(mode),
-        Err(why) => state.hint(why),
+        Err(why) => state.show_hint(why),
     }
 }

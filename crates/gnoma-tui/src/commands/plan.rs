@@ -13,8 +13,8 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, _argument: &str) {
     if state.session.view.plan.is_empty() {
-        return state.hint("The model has not made a plan");
+        return state.show_hint("The model has not made a plan");
     }
-    let lines = plan::lines(&state.session.view.plan, state.is_accessible());
+    let lines = plan::render_steps(&state.session.view.plan, state.is_accessible());
     state.say_titled("Plan", lines);
 }

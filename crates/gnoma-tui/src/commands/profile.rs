@@ -18,8 +18,8 @@ fn run(state: &mut State, argument: &str) {
 }
 
 /// Takes the profile that was meant, or offers all.
-pub(super) fn show(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
-    state.choose("profile", offers, None, argument, |offer| {
+pub(super) fn offer_profiles(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
+    state.choose_offer("profile", offers, None, argument, |offer| {
         LayerChoice::Switch(Request::Switch(Switch::Profile(offer.name)))
     });
 }

@@ -18,11 +18,11 @@ fn run(state: &mut State, argument: &str) {
 }
 
 /// Takes the provider that was meant, or offers all.
-pub(super) fn show(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
+pub(super) fn offer_providers(state: &mut State, offers: Vec<protocol::Choice>, argument: &str) {
     if offers.is_empty() && argument.is_empty() && state.set_up() {
         return;
     }
-    state.choose("provider", offers, None, argument, |offer| {
+    state.choose_offer("provider", offers, None, argument, |offer| {
         LayerChoice::Switch(Request::Switch(Switch::Provider(offer.name)))
     });
 }

@@ -9,5 +9,5 @@ pub(super) const COMMAND: Slash =
     Slash { name: "redo", aliases: &[], arguments: "", about: "undo the last rewind", run };
 
 fn run(state: &mut State, _argument: &str) {
-    state.switch(Request::Redo);
+    state.switch_session(Request::Redo);
 }

@@ -15,9 +15,9 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
-        return state.hint("Write the title behind it: /rename TITLE");
+        return state.show_hint("Write the title behind it: /rename TITLE");
     }
-    state.request(
+    state.send_request(
         Request::Rename { title: argument.to_owned() },
         Purpose::Report(" is the title now"),
     );

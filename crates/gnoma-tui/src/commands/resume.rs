@@ -24,29 +24,32 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     if argument == "last" {
-        return state.switch(stored(None));
+        return state.switch_session(resume_request(None));
     }
     state.look_up(Sought::Conversations, Request::Stored { max: MAX_SESSIONS }, argument);
 }
 
-fn stored(id: Option<String>) -> Request {
+fn resume_request(id: Option<String>) -> Request {
     Request::Switch(Switch::Stored(id))
 }
 
 /// Takes the conversation that was meant, or offers all.
-pub(super) fn show(state: &mut State, mut sessions: Vec<SessionFacts>, argument: &str) {
+pub(super) fn offer_sessions(state: &mut State, mut sessions: Vec<SessionFacts>, argument: &str) {
     if !state.is_closed() {
-        sessions.retain(|session| state.session() != Some(&session.id));
+        sessions.retain(|session| state.session_id() != Some(&session.id));
     }
     if sessions.iter().any(|session| session.id.as_str() == argument) {
-        return state.switch(stored(Some(argument.to_owned())));
+        return state.switch_session(resume_request(Some(argument.to_owned())));
     }
     if sessions.is_empty() {
-        return state.hint("No other saved sessions");
+        return state.show_hint("No other saved sessions");
     }
     let row = |session: SessionFacts| {
-        let (id, when) = (session.id.to_string(), state.ago(session.changed_ms));
-        (Row::new(session.title, format!("{when}  {id}")), LayerChoice::Switch(stored(Some(id))))
+        let (id, when) = (session.id.to_string(), state.describe_age(session.changed_ms));
+        (
+            Row::new(session.title, format!("{when}  {id}")),
+            LayerChoice::Switch(resume_request(Some(id))),
+        )
     };
     let rows = sessions.into_iter().map(row).collect();
     state.pick_or_say("Resume", "session", rows, argument);

@@ -19,32 +19,33 @@ pub(super) const COMMAND: Slash = Slash {
 fn run(state: &mut State, argument: &str) {
     let elf = argument.trim().strip_prefix("elf ").map(str::trim);
     match elf.filter(|name| !name.is_empty()) {
-        Some(name) => state.switch(Request::RewindElf { name: name.to_owned() }),
+        Some(name) => state.switch_session(Request::RewindElf { name: name.to_owned() }),
         None => state.look_up(Sought::Points, Request::Points, argument),
     }
 }
 
 /// Takes the place that was meant, or offers all.
-pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) {
+pub(super) fn offer_rewind_points(state: &mut State, points: Vec<RewindPoint>, argument: &str) {
     if points.is_empty() {
-        return state.hint("Nothing to rewind to yet");
+        return state.show_hint("Nothing to rewind to yet");
     }
     if !argument.is_empty() {
         let Ok(wanted) = argument.parse::<usize>() else {
-            return state.hint("Write how many turns to undo, as in /rewind 2. /rewind lists them");
+            return state
+                .show_hint("Write how many turns to undo, as in /rewind 2. /rewind lists them");
         };
         let meant = points.into_iter().find(|point| point.turns == wanted);
         return match meant {
             Some(RewindPoint { turns, prompt, .. }) => {
-                state.perform(LayerChoice::Rewind { turns, prompt });
+                state.apply_choice(LayerChoice::Rewind { turns, prompt });
             }
             None => {
-                state.hint(format!("Cannot undo {wanted} turns. /rewind lists them"));
+                state.show_hint(format!("Cannot undo {wanted} turns. /rewind lists them"));
             }
         };
     }
     let row = |point: RewindPoint| {
-        let when = state.ago(point.at_ms);
+        let when = state.describe_age(point.at_ms);
         let files = match point.files {
             None => "changed files unknown".to_owned(),
             Some(0) => "no files changed since".to_owned(),
@@ -56,5 +57,5 @@ pub(super) fn show(state: &mut State, points: Vec<RewindPoint>, argument: &str) 
         (Row::new(prompt, format!("{files} · {when}")), choice)
     };
     let rows = points.into_iter().map(row).collect();
-    state.pick("Go back to before", rows, "");
+    state.open_picker("Go back to before", rows, "");
 }

@@ -5,7 +5,7 @@ use gnoma_core::session::Routing;
 use super::slash::Slash;
 use crate::{
     app::State,
-    status::fact,
+    status::fact_line,
     text::{Ink, Line, Style},
 };
 
@@ -23,41 +23,44 @@ pub(super) const COMMAND: Slash = Slash {
 fn run(state: &mut State, _argument: &str) {
     match &state.routes.last {
         Some(routing) => {
-            let lines = lines(routing);
-            state.say(lines);
+            let lines = render_routing(routing);
+            state.show_lines(lines);
         }
         None if state.counts.turns > 0 => {
             let model = state.facts.model.clone().unwrap_or_else(|| "the only model".to_owned());
-            state.note(&format!("Nothing to choose: all turns go to {model}. /why says more"));
+            state.show_note(&format!("Nothing to choose: all turns go to {model}. /why says more"));
         }
-        None => state.hint("No turn has been routed yet"),
+        None => state.show_hint("No turn has been routed yet"),
     }
 }
 
 /// All that is known about it, one thing a line.
-pub(super) fn lines(routing: &Routing) -> Vec<Line> {
+pub(super) fn render_routing(routing: &Routing) -> Vec<Line> {
     let Routing { kind, complexity, decided_by, strategy, arms, why, candidates, seed: _ } =
         routing;
     let arms: Vec<String> = arms.iter().map(ToString::to_string).collect();
     let mut lines = vec![
-        fact(
+        fact_line(
             "task",
-            format!("{kind}, difficulty {complexity} of 100, judged by {}", judge(decided_by)),
+            format!(
+                "{kind}, difficulty {complexity} of 100, judged by {}",
+                describe_judge(decided_by)
+            ),
         ),
-        fact("strategy", format!("{strategy}: {}", arms.join(", "))),
-        fact("because", why.clone()),
+        fact_line("strategy", format!("{strategy}: {}", arms.join(", "))),
+        fact_line("because", why.clone()),
     ];
     let shown = candidates.iter().take(MAX_CANDIDATES);
-    lines.extend(shown.map(|candidate| Line::new(format!("    {candidate}"), dim())));
+    lines.extend(shown.map(|candidate| Line::new(format!("    {candidate}"), dim_style())));
     let more = candidates.len().saturating_sub(MAX_CANDIDATES);
     if more > 0 {
-        lines.push(Line::new(format!("    … {more} more candidates"), dim()));
+        lines.push(Line::new(format!("    … {more} more candidates"), dim_style()));
     }
     lines
 }
 
 /// Names the judge of a task, in words.
-fn judge(decided_by: &str) -> &str {
+fn describe_judge(decided_by: &str) -> &str {
     match decided_by {
         "heuristic" | "slm_fallback" => "wording",
         "slm" => "a small model",
@@ -65,6 +68,6 @@ fn judge(decided_by: &str) -> &str {
     }
 }
 
-fn dim() -> Style {
-    Style::of(Ink::Dim)
+fn dim_style() -> Style {
+    Style::with_ink(Ink::Dim)
 }

@@ -7,7 +7,7 @@ pub(super) const COMMAND: Slash =
     Slash { name: "status", aliases: &[], arguments: "", about: "show the session's state", run };
 
 fn run(state: &mut State, _argument: &str) {
-    let lines = status::detail(
+    let lines = status::render_details(
         &state.facts,
         &state.counts,
         state.session.view.session.as_str(),

@@ -30,27 +30,27 @@ fn run(state: &mut State, argument: &str) {
     let name = || rest.to_owned();
     match word {
         "" | "list" => state.look_up(Sought::Tasks, Request::Task(TaskRequest::List), ""),
-        "show" => explain(state, TaskRequest::Show { name: name() }),
-        "history" => explain(state, TaskRequest::History { name: name() }),
-        "resume" => resume(state, rest),
-        "schedules" if rest.is_empty() => explain(state, TaskRequest::Schedules),
-        "never" if rest.is_empty() => explain(state, TaskRequest::DeclineOffer),
+        "show" => request_explanation(state, TaskRequest::Show { name: name() }),
+        "history" => request_explanation(state, TaskRequest::History { name: name() }),
+        "resume" => resume_task(state, rest),
+        "schedules" if rest.is_empty() => request_explanation(state, TaskRequest::Schedules),
+        "never" if rest.is_empty() => request_explanation(state, TaskRequest::DeclineOffer),
         "save" if rest.is_empty() => {
-            state.hint("Type a name for the task, as in `/task save release`");
+            state.show_hint("Type a name for the task, as in `/task save release`");
         }
         "save" => {
             let request = Request::Task(TaskRequest::Draft { name: name() });
             state.look_up(Sought::TaskDraft, request, rest);
         }
-        _ => start(state, TaskRequest::Run { line: argument.to_owned() }),
+        _ => start_task(state, TaskRequest::Run { line: argument.to_owned() }),
     }
 }
 
-fn explain(state: &mut State, request: TaskRequest) {
+fn request_explanation(state: &mut State, request: TaskRequest) {
     state.look_up(Sought::Explanation, Request::Task(request), "");
 }
 
-fn resume(state: &mut State, words: &str) {
+fn resume_task(state: &mut State, words: &str) {
     let (name, choice) = words.rsplit_once(char::is_whitespace).unwrap_or(("", words));
     let (name, choice) = match choice {
         "again" => (name, Some(TaskResumeChoice::Again)),
@@ -60,34 +60,34 @@ fn resume(state: &mut State, words: &str) {
     let name = name.trim();
     if name.contains(char::is_whitespace) {
         return state
-            .hint("Type `/task resume`, perhaps a task, and then perhaps `again` or `skip`");
+            .show_hint("Type `/task resume`, perhaps a task, and then perhaps `again` or `skip`");
     }
-    start(state, TaskRequest::Resume { run: name.to_owned(), choice });
+    start_task(state, TaskRequest::Resume { run: name.to_owned(), choice });
 }
 
-fn start(state: &mut State, request: TaskRequest) {
+fn start_task(state: &mut State, request: TaskRequest) {
     if !state.is_idle() {
-        return state.hint("Turn running. Press Esc to stop it first");
+        return state.show_hint("Turn running. Press Esc to stop it first");
     }
     // The session tells of each step and of the end.
-    state.request(Request::Task(request), Purpose::Order);
+    state.send_request(Request::Task(request), Purpose::Order);
 }
 
 /// Runs a task that was chosen by its line of usage; one that needs arguments is written into the editor.
-pub(crate) fn choose(state: &mut State, usage: &str) {
+pub(crate) fn run_listed_task(state: &mut State, usage: &str) {
     let mut words = usage.split_whitespace();
     let name = words.next().unwrap_or_default();
     if words.any(|word| !word.starts_with('[')) {
-        return state.write(&format!("/task {name} "));
+        return state.write_input(&format!("/task {name} "));
     }
-    start(state, TaskRequest::Run { line: name.to_owned() });
+    start_task(state, TaskRequest::Run { line: name.to_owned() });
 }
 
 /// Offers the tasks in a list.
-pub(super) fn show(state: &mut State, tasks: Vec<Choice>) {
+pub(super) fn offer_tasks(state: &mut State, tasks: Vec<Choice>) {
     if tasks.is_empty() {
         return state
-            .note("No tasks. `/task save NAME` makes one of this session, `gnoma task new NAME` an example");
+            .show_note("No tasks. `/task save NAME` makes one of this session, `gnoma task new NAME` an example");
     }
     let row =
         |task: Choice| (Row::new(task.name.clone(), task.about), LayerChoice::Task(task.name));
@@ -97,8 +97,8 @@ pub(super) fn show(state: &mut State, tasks: Vec<Choice>) {
 
 /// Shows a task that was drafted, and asks whether to save it.
 pub(super) fn show_draft(state: &mut State, text: &str, name: &str) {
-    let lines = diff::named(text, state.size.width, MAX_LINES);
-    state.say(lines);
+    let lines = diff::render_diff_with_names(text, state.size.width, MAX_LINES);
+    state.show_lines(lines);
     let request = Request::Task(TaskRequest::Save { name: name.to_owned() });
-    state.confirm(&format!("Save the task {name}?"), LayerChoice::Report(request));
+    state.ask_confirmation(&format!("Save the task {name}?"), LayerChoice::Report(request));
 }

@@ -11,17 +11,18 @@ pub(super) const COMMAND: Slash =
     Slash { name: "theme", aliases: &[], arguments: "[name]", about: "choose a colour theme", run };
 
 fn run(state: &mut State, argument: &str) {
-    if theme::names().any(|name| name == argument) {
-        return state.perform(LayerChoice::Theme(argument.to_owned()));
+    if theme::theme_names().any(|name| name == argument) {
+        return state.apply_choice(LayerChoice::Theme(argument.to_owned()));
     }
     if !argument.is_empty() {
-        let known: Vec<&str> = theme::names().collect();
-        return state.hint(format!("Unknown theme `{argument}`. Themes: {}", known.join(", ")));
+        let known: Vec<&str> = theme::theme_names().collect();
+        return state
+            .show_hint(format!("Unknown theme `{argument}`. Themes: {}", known.join(", ")));
     }
     let row = |name: &str| {
-        let row = Row::new(name, "").current(name == state.theme);
+        let row = Row::new(name, "").with_current(name == state.theme);
         (row, LayerChoice::Theme(name.to_owned()))
     };
-    let rows = theme::names().map(row).collect();
-    state.pick("Theme", rows, "");
+    let rows = theme::theme_names().map(row).collect();
+    state.open_picker("Theme", rows, "");
 }

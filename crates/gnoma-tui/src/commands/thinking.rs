@@ -25,7 +25,7 @@ fn run(state: &mut State, argument: &str) {
     if argument.is_empty() {
         let now = state.session.view.thinking;
         let row = |name: &str, about: &str, thinking: Option<ThinkingMode>| {
-            (Row::new(name, about).current(thinking == now), LayerChoice::Thinking(thinking))
+            (Row::new(name, about).with_current(thinking == now), LayerChoice::Thinking(thinking))
         };
         let tokens = OFFERED_TOKENS.to_string();
         let rows = [
@@ -34,12 +34,12 @@ fn run(state: &mut State, argument: &str) {
             row("adaptive", "thinks as much as the task needs", Some(ThinkingMode::Adaptive)),
             row(&tokens, "a budget in tokens", Some(ThinkingMode::Tokens(OFFERED_TOKENS))),
         ];
-        return state.pick("Thinking", rows.into(), "");
+        return state.open_picker("Thinking", rows.into(), "");
     }
     match argument.parse() {
-        _ if argument == DEFAULT => state.think(None),
-        Ok(thinking) => state.think(Some(thinking)),
-        Err(_) => state.hint(
+        _ if argument == DEFAULT => state.set_thinking(None),
+        Ok(thinking) => state.set_thinking(Some(thinking)),
+        Err(_) => state.show_hint(
             "/thinking takes off, adaptive or a number of tokens (1 or more); `provider.effort` sets low, medium or high",
         ),
     }

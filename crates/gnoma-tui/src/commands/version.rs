@@ -8,5 +8,5 @@ pub(super) const COMMAND: Slash =
 
 fn run(state: &mut State, _argument: &str) {
     let version = state.facts.version.clone();
-    state.note(&format!("gnoma {version}"));
+    state.show_note(&format!("gnoma {version}"));
 }

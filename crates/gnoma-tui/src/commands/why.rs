@@ -24,19 +24,20 @@ fn run(state: &mut State, argument: &str) {
         "" => MAX_SHOWN,
         number => match number.parse() {
             Ok(count) => count,
-            Err(_) => return state.hint("Write how many decisions to show, as in /why 5"),
+            Err(_) => return state.show_hint("Write how many decisions to show, as in /why 5"),
         },
     };
     let skipped = state.routes.decisions.len().saturating_sub(wanted);
     let shown = state.routes.decisions.iter().skip(skipped);
-    let lines: Vec<Line> =
-        shown.map(|decision| Line::new(format!("  {decision}"), Style::of(Ink::Dim))).collect();
+    let lines: Vec<Line> = shown
+        .map(|decision| Line::new(format!("  {decision}"), Style::with_ink(Ink::Dim)))
+        .collect();
     if lines.is_empty() {
-        state.note("No decisions yet");
+        state.show_note("No decisions yet");
     }
     state.say_titled("Decisions", lines);
     if let Some(routing) = &state.routes.last {
-        let lines = route::lines(routing);
+        let lines = route::render_routing(routing);
         return state.say_titled("Model", lines);
     }
     state.look_up(Sought::Explanation, Request::Explain(Topic::Routing), "");

@@ -81,7 +81,7 @@ impl Lister {
         let stop = Arc::new(AtomicBool::new(false));
         let stopped = Arc::clone(&stop);
         let work = move || {
-            let listing = list(&root, limits, &stopped);
+            let listing = list_files(&root, limits, &stopped);
             if !stopped.load(Ordering::Relaxed) {
                 done(listing);
             }
@@ -98,7 +98,7 @@ impl Drop for Lister {
     }
 }
 
-fn list(root: &Path, limits: Limits, stop: &AtomicBool) -> Listing {
+fn list_files(root: &Path, limits: Limits, stop: &AtomicBool) -> Listing {
     let started = Instant::now();
     let mut paths = Vec::new();
     let mut is_cut = false;
@@ -118,7 +118,7 @@ fn list(root: &Path, limits: Limits, stop: &AtomicBool) -> Listing {
         }
         paths.extend(path_of(root, &entry));
     }
-    paths.sort_by_cached_key(|path| order(path));
+    paths.sort_by_cached_key(|path| sort_key(path));
     Listing { paths, is_cut }
 }
 
@@ -136,7 +136,7 @@ fn path_of(root: &Path, entry: &DirEntry) -> Option<String> {
     Some(path)
 }
 
-fn order(path: &str) -> (bool, usize, bool, String) {
+fn sort_key(path: &str) -> (bool, usize, bool, String) {
     let inner = path.trim_end_matches('/');
     let is_hidden = path.split('/').any(|part| part.starts_with('.'));
     let name = inner.rsplit('/').next().unwrap_or(inner);

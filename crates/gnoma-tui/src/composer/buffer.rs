@@ -80,11 +80,11 @@ impl Buffer {
             }
             self.lines.splice(start.line..=end.line, lines);
         }
-        (removed, after(start, text))
+        (removed, position_after(start, text))
     }
 
     /// The nearest border of a grapheme that is not left of the place.
-    pub(super) fn settle(&self, at: At) -> At {
+    pub(super) fn snap_to_grapheme(&self, at: At) -> At {
         let line = at.line.min(self.last_line());
         let text = self.line(line);
         let byte = text.floor_char_boundary(at.byte.min(text.len()));
@@ -106,7 +106,7 @@ impl Buffer {
     }
 
     /// One grapheme or line break to the left.
-    pub(super) fn left(&self, at: At) -> Option<At> {
+    pub(super) fn step_left(&self, at: At) -> Option<At> {
         if let Some(grapheme) = self.grapheme_before(at) {
             return Some(At { byte: at.byte - grapheme.len(), ..at });
         }
@@ -115,7 +115,7 @@ impl Buffer {
     }
 
     /// One grapheme or line break to the right.
-    pub(super) fn right(&self, at: At) -> Option<At> {
+    pub(super) fn step_right(&self, at: At) -> Option<At> {
         if let Some(grapheme) = self.grapheme_after(at) {
             return Some(At { byte: at.byte + grapheme.len(), ..at });
         }
@@ -124,7 +124,7 @@ impl Buffer {
 }
 
 /// Returns the place where a text ends that begins at a place.
-pub(super) fn after(start: At, text: &str) -> At {
+pub(super) fn position_after(start: At, text: &str) -> At {
     match text.rfind('\n') {
         None => At { byte: start.byte + text.len(), ..start },
         Some(last) => {

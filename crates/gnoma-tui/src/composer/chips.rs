@@ -92,7 +92,7 @@ impl Chips {
     }
 
     /// The text with chips in the place of characters that would be taken for chips.
-    pub(super) fn guarded(&mut self, text: &str) -> String {
+    pub(super) fn escape_reserved(&mut self, text: &str) -> String {
         if !text.chars().any(Self::is_reserved) {
             return text.to_owned();
         }

@@ -7,32 +7,34 @@ use crate::keymap::Action;
 
 impl Composer {
     /// Does an action; what is not editing is handed back.
-    pub fn perform(&mut self, action: Action) -> Pressed {
+    pub fn apply_action(&mut self, action: Action) -> Pressed {
         let last = std::mem::take(&mut self.last);
-        if let Some(target) = self.target(action) {
-            return self.go(target);
+        if let Some(target) = self.move_target(action) {
+            return self.move_cursor(target);
         }
         match action {
-            Action::Newline => self.edit(EditKind::Other, self.cursor..self.cursor, "\n"),
+            Action::Newline => self.edit_range(EditKind::Other, self.cursor..self.cursor, "\n"),
             Action::Send if self.buffer.grapheme_before(self.cursor) == Some("\\") => {
-                self.edit(EditKind::Other, self.to_left()..self.cursor, "\n")
+                self.edit_range(EditKind::Other, self.to_left()..self.cursor, "\n")
             }
-            Action::Up => self.vertical(last, false, Action::HistoryOlder),
-            Action::Down => self.vertical(last, true, Action::HistoryNewer),
-            Action::DeleteLeft => self.edit(EditKind::Deleting, self.to_left()..self.cursor, ""),
+            Action::Up => self.move_vertically(last, false, Action::HistoryOlder),
+            Action::Down => self.move_vertically(last, true, Action::HistoryNewer),
+            Action::DeleteLeft => {
+                self.edit_range(EditKind::Deleting, self.to_left()..self.cursor, "")
+            }
             Action::DeleteRightOrQuit if self.is_empty() => Pressed::Wanted(Action::Quit),
             Action::DeleteRight | Action::DeleteRightOrQuit => {
-                let end = self.buffer.right(self.cursor).unwrap_or(self.cursor);
-                self.edit(EditKind::Other, self.cursor..end, "")
+                let end = self.buffer.step_right(self.cursor).unwrap_or(self.cursor);
+                self.edit_range(EditKind::Other, self.cursor..end, "")
             }
             Action::DeleteWordLeft => {
-                self.kill(last, motion::word_left(&self.buffer, self.cursor)..self.cursor)
+                self.kill_range(last, motion::word_left(&self.buffer, self.cursor)..self.cursor)
             }
             Action::DeleteToSpace => {
-                self.kill(last, motion::space_left(&self.buffer, self.cursor)..self.cursor)
+                self.kill_range(last, motion::space_left(&self.buffer, self.cursor)..self.cursor)
             }
             Action::DeleteWordRight => {
-                self.kill(last, self.cursor..motion::word_right(&self.buffer, self.cursor))
+                self.kill_range(last, self.cursor..motion::word_right(&self.buffer, self.cursor))
             }
             Action::DeleteToLineStart => self.delete_to_line_start(last),
             Action::DeleteToLineEnd => self.delete_to_line_end(last),
@@ -41,7 +43,7 @@ impl Composer {
             Action::Transpose => self.transpose(),
             Action::UppercaseWord => self.change_word(str::to_uppercase),
             Action::LowercaseWord => self.change_word(str::to_lowercase),
-            Action::CapitalizeWord => self.change_word(capitalized),
+            Action::CapitalizeWord => self.change_word(capitalize_word),
             Action::Undo => self.time_travel(true),
             Action::Redo => self.time_travel(false),
             other => Pressed::Wanted(other),
@@ -51,50 +53,50 @@ impl Composer {
     fn delete_to_line_start(&mut self, last: Last) -> Pressed {
         let start = At { byte: 0, ..self.cursor };
         let start = if start == self.cursor { self.to_left() } else { start };
-        self.kill(last, start..self.cursor)
+        self.kill_range(last, start..self.cursor)
     }
 
     fn delete_to_line_end(&mut self, last: Last) -> Pressed {
-        let end = At { byte: self.line().len(), ..self.cursor };
-        let next = self.buffer.right(self.cursor).unwrap_or(end);
-        self.kill(last, self.cursor..if end == self.cursor { next } else { end })
+        let end = At { byte: self.current_line().len(), ..self.cursor };
+        let next = self.buffer.step_right(self.cursor).unwrap_or(end);
+        self.kill_range(last, self.cursor..if end == self.cursor { next } else { end })
     }
 
     /// Types a character at the cursor.
     pub fn type_char(&mut self, c: char) -> Pressed {
         self.last = Last::Other;
-        let text = self.guarded(c.encode_utf8(&mut [0; 4]));
-        self.edit(EditKind::Typing, self.cursor..self.cursor, &text)
+        let text = self.escape_reserved(c.encode_utf8(&mut [0; 4]));
+        self.edit_range(EditKind::Typing, self.cursor..self.cursor, &text)
     }
 
     /// Returns the place to which an action moves the cursor, if it only moves it.
-    fn target(&self, action: Action) -> Option<At> {
+    fn move_target(&self, action: Action) -> Option<At> {
         let cursor = self.cursor;
         Some(match action {
             Action::Left => self.to_left(),
-            Action::Right => self.buffer.right(cursor).unwrap_or(cursor),
+            Action::Right => self.buffer.step_right(cursor).unwrap_or(cursor),
             Action::WordLeft => motion::word_left(&self.buffer, cursor),
             Action::WordRight => motion::word_right(&self.buffer, cursor),
             Action::LineStart => At { byte: 0, ..cursor },
             Action::LineTextStart => motion::text_of_line(&self.buffer, cursor.line),
-            Action::LineEnd => At { byte: self.line().len(), ..cursor },
+            Action::LineEnd => At { byte: self.current_line().len(), ..cursor },
             Action::TextStart => At::default(),
             Action::TextEnd => self.buffer.end(),
             _ => return None,
         })
     }
 
-    pub(super) fn go(&mut self, target: At) -> Pressed {
-        self.undo.close();
+    pub(super) fn move_cursor(&mut self, target: At) -> Pressed {
+        self.undo.close_step();
         self.cursor = target;
         Pressed::Moved
     }
 
     pub(super) fn to_left(&self) -> At {
-        self.buffer.left(self.cursor).unwrap_or(self.cursor)
+        self.buffer.step_left(self.cursor).unwrap_or(self.cursor)
     }
 
-    pub(super) fn edit(&mut self, kind: EditKind, range: Range<At>, text: &str) -> Pressed {
+    pub(super) fn edit_range(&mut self, kind: EditKind, range: Range<At>, text: &str) -> Pressed {
         if range.is_empty() && text.is_empty() {
             return Pressed::Moved;
         }
@@ -104,7 +106,7 @@ impl Composer {
 
     /// Deletes a range that begins or ends at the cursor into the ring; right after another such
     /// deletion the two are one.
-    pub(super) fn kill(&mut self, last: Last, range: Range<At>) -> Pressed {
+    pub(super) fn kill_range(&mut self, last: Last, range: Range<At>) -> Pressed {
         if range.is_empty() {
             return Pressed::Moved;
         }
@@ -115,7 +117,7 @@ impl Composer {
         Pressed::Changed
     }
 
-    fn vertical(&mut self, last: Last, down: bool, beyond: Action) -> Pressed {
+    fn move_vertically(&mut self, last: Last, down: bool, beyond: Action) -> Pressed {
         let goal = match last {
             Last::Vertical(column) => column,
             Last::Other | Last::Kill | Last::Yank(_) => self.screen_column(),
@@ -123,7 +125,7 @@ impl Composer {
         match self.row_beside(down, goal) {
             Some(target) => {
                 self.last = Last::Vertical(goal);
-                self.go(target)
+                self.move_cursor(target)
             }
             None => Pressed::Wanted(beyond),
         }
@@ -132,7 +134,7 @@ impl Composer {
     fn yank(&mut self) -> Pressed {
         let Some(text) = self.kills.newest().map(str::to_owned) else { return Pressed::Moved };
         let start = self.cursor;
-        self.edit(EditKind::Other, start..start, &text);
+        self.edit_range(EditKind::Other, start..start, &text);
         self.last = Last::Yank(start);
         Pressed::Changed
     }
@@ -142,9 +144,9 @@ impl Composer {
         if self.cursor < start {
             return Pressed::Moved;
         }
-        self.kills.turn();
+        self.kills.rotate_ring();
         let text = self.kills.newest().unwrap_or_default().to_owned();
-        self.edit(EditKind::Other, start..self.cursor, &text);
+        self.edit_range(EditKind::Other, start..self.cursor, &text);
         self.last = Last::Yank(start);
         Pressed::Changed
     }
@@ -161,26 +163,26 @@ impl Composer {
         let start = At { byte: middle.byte - before.len(), ..middle };
         let end = At { byte: middle.byte + behind.len(), ..middle };
         let swapped = format!("{behind}{before}");
-        self.edit(EditKind::Other, start..end, &swapped)
+        self.edit_range(EditKind::Other, start..end, &swapped)
     }
 
     fn change_word(&mut self, change: impl Fn(&str) -> String) -> Pressed {
         let end = motion::word_right(&self.buffer, self.cursor);
         let word = self.buffer.slice(self.cursor..end);
-        self.edit(EditKind::Other, self.cursor..end, &change(&word))
+        self.edit_range(EditKind::Other, self.cursor..end, &change(&word))
     }
 
     fn time_travel(&mut self, back: bool) -> Pressed {
         let moved =
             if back { self.undo.undo(&mut self.buffer) } else { self.undo.redo(&mut self.buffer) };
         let Some(cursor) = moved else { return Pressed::Moved };
-        self.cursor = self.buffer.settle(cursor);
+        self.cursor = self.buffer.snap_to_grapheme(cursor);
         Pressed::Changed
     }
 }
 
 /// The first letter as a capital, the others small.
-fn capitalized(word: &str) -> String {
+fn capitalize_word(word: &str) -> String {
     let mut result = String::with_capacity(word.len());
     let mut is_first = true;
     for c in word.chars() {

@@ -42,7 +42,7 @@ impl Kills {
     }
 
     /// Turns the ring, so that the one before is the newest.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn rotate_ring(&mut self) {
         self.ring.rotate_left(usize::from(!self.ring.is_empty()));
     }
 

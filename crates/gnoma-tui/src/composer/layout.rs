@@ -6,7 +6,7 @@ use std::{borrow::Cow, ops::Range};
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::chips::Chips;
-use crate::text::{is_harmful, width};
+use crate::text::{display_width, is_harmful};
 
 /// Columns that a tab takes.
 const TAB: usize = 4;
@@ -27,7 +27,7 @@ impl Shown<'_> {
     }
 
     fn columns(&self) -> usize {
-        width(self.text())
+        display_width(self.text())
     }
 }
 
@@ -52,7 +52,7 @@ impl<'a> Layout<'a> {
     }
 
     /// Returns the visible form of a grapheme.
-    pub(super) fn shown<'b>(self, grapheme: &'b str) -> Shown<'b>
+    pub(super) fn display_grapheme<'b>(self, grapheme: &'b str) -> Shown<'b>
     where
         'a: 'b,
     {
@@ -60,16 +60,16 @@ impl<'a> Layout<'a> {
             return Shown::Plain(grapheme.into());
         }
         if let Some(label) = grapheme.chars().find_map(|c| self.chips.label(c)) {
-            return Shown::Chip(cut(label, self.room));
+            return Shown::Chip(truncate_label(label, self.room));
         }
         if grapheme == "\t" {
             return Shown::Plain(" ".repeat(TAB.min(self.room)).into());
         }
         if grapheme.chars().any(is_harmful) {
-            return Shown::Plain(grapheme.chars().map(picture).collect());
+            return Shown::Plain(grapheme.chars().map(control_picture).collect());
         }
         // Long chains of joined emoji are one grapheme, which could not be broken.
-        if width(grapheme) > self.room + 1 {
+        if display_width(grapheme) > self.room + 1 {
             return Shown::Plain("\u{fffd}".into());
         }
         Shown::Plain(grapheme.into())
@@ -83,7 +83,7 @@ impl<'a> Layout<'a> {
         // Where the row can be broken, and what is used up to there.
         let mut gap: Option<(usize, usize)> = None;
         for (byte, grapheme) in line.grapheme_indices(true) {
-            let columns = self.shown(grapheme).columns();
+            let columns = self.display_grapheme(grapheme).columns();
             let end = byte + grapheme.len();
             let is_space = grapheme.chars().all(char::is_whitespace);
             if used + columns > self.room && byte > start {
@@ -115,7 +115,7 @@ impl<'a> Layout<'a> {
     /// Columns of the row before a place of the line.
     pub(super) fn column_of(self, line: &str, row: &Range<usize>, byte: usize) -> usize {
         let before = line.get(row.start..byte).unwrap_or_default();
-        before.graphemes(true).map(|grapheme| self.shown(grapheme).columns()).sum()
+        before.graphemes(true).map(|grapheme| self.display_grapheme(grapheme).columns()).sum()
     }
 
     /// The place of the row that is nearest to a column without being right of it. Except in the
@@ -129,7 +129,7 @@ impl<'a> Layout<'a> {
     ) -> usize {
         let (mut byte, mut used) = (row.start, 0);
         for grapheme in line.get(row.clone()).unwrap_or_default().graphemes(true) {
-            used += self.shown(grapheme).columns();
+            used += self.display_grapheme(grapheme).columns();
             let is_end = byte + grapheme.len() == row.end;
             if used > column || (is_end && !is_last) {
                 break;
@@ -146,13 +146,13 @@ pub(super) fn row_of(rows: &[Range<usize>], byte: usize) -> usize {
 }
 
 /// As much of a label as fits.
-fn cut(label: &str, room: usize) -> Cow<'_, str> {
-    if width(label) <= room {
+fn truncate_label(label: &str, room: usize) -> Cow<'_, str> {
+    if display_width(label) <= room {
         return label.into();
     }
     let mut kept = String::new();
     for grapheme in label.graphemes(true) {
-        if width(&kept) + width(grapheme) + 1 > room {
+        if display_width(&kept) + display_width(grapheme) + 1 > room {
             break;
         }
         kept.push_str(grapheme);
@@ -162,7 +162,7 @@ fn cut(label: &str, room: usize) -> Cow<'_, str> {
 }
 
 /// The picture that Unicode has for a control character, or the sign for what has none.
-fn picture(c: char) -> char {
+fn control_picture(c: char) -> char {
     match c {
         '\0'..='\u{1f}' => char::from_u32(0x2400 + u32::from(c)).unwrap_or('\u{fffd}'),
         '\u{7f}' => '\u{2421}',

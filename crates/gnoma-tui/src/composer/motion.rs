@@ -16,7 +16,7 @@ enum Class {
     Chip,
 }
 
-fn class(grapheme: &str) -> Class {
+fn grapheme_class(grapheme: &str) -> Class {
     match grapheme.chars().next() {
         None => Class::Space,
         Some(c) if c.is_whitespace() => Class::Space,
@@ -33,8 +33,8 @@ fn is_word(class: Class) -> bool {
 /// The start of the word before a place: what readline's Alt+B finds.
 pub(super) fn word_left(buffer: &Buffer, from: At) -> At {
     let at = skip_left(buffer, from, |class| !is_word(class), true);
-    match buffer.grapheme_before(at).map(class) {
-        Some(Class::Chip) => buffer.left(at).unwrap_or(at),
+    match buffer.grapheme_before(at).map(grapheme_class) {
+        Some(Class::Chip) => buffer.step_left(at).unwrap_or(at),
         _ => skip_left(buffer, at, |class| class == Class::Word, false),
     }
 }
@@ -42,8 +42,8 @@ pub(super) fn word_left(buffer: &Buffer, from: At) -> At {
 /// The end of the word after a place: what readline's Alt+F finds.
 pub(super) fn word_right(buffer: &Buffer, from: At) -> At {
     let at = skip_right(buffer, from, |class| !is_word(class), true);
-    match buffer.grapheme_after(at).map(class) {
-        Some(Class::Chip) => buffer.right(at).unwrap_or(at),
+    match buffer.grapheme_after(at).map(grapheme_class) {
+        Some(Class::Chip) => buffer.step_right(at).unwrap_or(at),
         _ => skip_right(buffer, at, |class| class == Class::Word, false),
     }
 }
@@ -56,10 +56,10 @@ pub(super) fn space_left(buffer: &Buffer, from: At) -> At {
 
 /// The start of the next word as vim has it: signs are words too.
 pub(super) fn next_start(buffer: &Buffer, from: At) -> At {
-    let here = buffer.grapheme_after(from).map_or(Class::Space, class);
+    let here = buffer.grapheme_after(from).map_or(Class::Space, grapheme_class);
     let at = match here {
         Class::Space => from,
-        Class::Chip => buffer.right(from).unwrap_or(from),
+        Class::Chip => buffer.step_right(from).unwrap_or(from),
         Class::Word | Class::Sign => skip_right(buffer, from, |class| class == here, false),
     };
     skip_right(buffer, at, |class| class == Class::Space, true)
@@ -68,20 +68,20 @@ pub(super) fn next_start(buffer: &Buffer, from: At) -> At {
 /// The start of the word before a place as vim has it.
 pub(super) fn start_before(buffer: &Buffer, from: At) -> At {
     let at = skip_left(buffer, from, |class| class == Class::Space, true);
-    match buffer.grapheme_before(at).map(class) {
+    match buffer.grapheme_before(at).map(grapheme_class) {
         None => at,
-        Some(Class::Chip) => buffer.left(at).unwrap_or(at),
+        Some(Class::Chip) => buffer.step_left(at).unwrap_or(at),
         Some(here) => skip_left(buffer, at, |class| class == here, false),
     }
 }
 
 /// Behind the last character of the word that the next place is in, as vim has it.
 pub(super) fn end_after(buffer: &Buffer, from: At) -> At {
-    let next = buffer.right(from).unwrap_or(from);
+    let next = buffer.step_right(from).unwrap_or(from);
     let at = skip_right(buffer, next, |class| class == Class::Space, true);
-    match buffer.grapheme_after(at).map(class) {
+    match buffer.grapheme_after(at).map(grapheme_class) {
         None => at,
-        Some(Class::Chip) => buffer.right(at).unwrap_or(at),
+        Some(Class::Chip) => buffer.step_right(at).unwrap_or(at),
         Some(here) => skip_right(buffer, at, |class| class == here, false),
     }
 }
@@ -96,12 +96,12 @@ fn skip_left(buffer: &Buffer, mut at: At, skips: impl Fn(Class) -> bool, lines: 
     loop {
         let before = buffer.line(at.line).get(..at.byte).unwrap_or_default();
         for grapheme in before.graphemes(true).rev() {
-            if !skips(class(grapheme)) {
+            if !skips(grapheme_class(grapheme)) {
                 return at;
             }
             at.byte -= grapheme.len();
         }
-        match buffer.left(at) {
+        match buffer.step_left(at) {
             Some(end_of_line) if lines => at = end_of_line,
             _ => return at,
         }
@@ -112,12 +112,12 @@ fn skip_right(buffer: &Buffer, mut at: At, skips: impl Fn(Class) -> bool, lines:
     loop {
         let behind = buffer.line(at.line).get(at.byte..).unwrap_or_default();
         for grapheme in behind.graphemes(true) {
-            if !skips(class(grapheme)) {
+            if !skips(grapheme_class(grapheme)) {
                 return at;
             }
             at.byte += grapheme.len();
         }
-        match buffer.right(at) {
+        match buffer.step_right(at) {
             Some(next_line) if lines => at = next_line,
             _ => return at,
         }

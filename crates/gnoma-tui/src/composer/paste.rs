@@ -42,7 +42,7 @@ pub(super) fn is_chip(text: &str) -> bool {
 
 /// The text as it is kept: line breaks are `\n`, sequences for terminals are gone. Other control
 /// characters stay and are shown as pictures.
-pub(super) fn cleaned(text: String) -> String {
+pub(super) fn normalize_paste(text: String) -> String {
     let has_breaks = text.contains('\r');
     if !has_breaks && !text.contains('\u{1b}') && !text.contains('\u{9b}') {
         return text;
@@ -107,7 +107,7 @@ pub(super) fn image_path(text: &str) -> Option<PathBuf> {
     if text.len() > MAX_PATH_BYTES || text.contains('\n') {
         return None;
     }
-    let path = unquoted(text)?;
+    let path = unquote_path(text)?;
     let is_drive = path.get(1..3).is_some_and(|rest| rest == ":\\" || rest == ":/");
     if !(path.starts_with('/') || path.starts_with("~/") || is_drive) {
         return None;
@@ -117,7 +117,7 @@ pub(super) fn image_path(text: &str) -> Option<PathBuf> {
     is_image.then(|| PathBuf::from(path))
 }
 
-fn unquoted(text: &str) -> Option<String> {
+fn unquote_path(text: &str) -> Option<String> {
     if let Some(address) = text.strip_prefix("file://") {
         return percent_decoded(address.get(address.find('/')?..)?);
     }
@@ -130,11 +130,11 @@ fn unquoted(text: &str) -> Option<String> {
     if is_drive {
         return Some(text.to_owned());
     }
-    unescaped(text)
+    unescape_path(text)
 }
 
 /// A path as shells write it; `None` when there is a bare space, which makes it more than a path.
-fn unescaped(text: &str) -> Option<String> {
+fn unescape_path(text: &str) -> Option<String> {
     let mut path = String::with_capacity(text.len());
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
@@ -180,7 +180,7 @@ mod tests {
             ("bell \u{7} tab \t", "bell \u{7} tab \t"),
             ("\u{1b}(B\u{1b}7ok", "ok"),
         ] {
-            assert_eq!(cleaned(pasted.to_owned()), kept);
+            assert_eq!(normalize_paste(pasted.to_owned()), kept);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::buffer::{At, Buffer, after};
+use super::buffer::{At, Buffer, position_after};
 
 /// Steps that are kept; the oldest go first.
 const MAX_STEPS: usize = 1_000;
@@ -75,7 +75,9 @@ impl Undo {
         let edit = Edit { at, removed, inserted: inserted.to_owned() };
         match self.done.back_mut() {
             Some(step) if self.group == Group::Joining => step.edits.push(edit),
-            Some(step) if self.group == Group::None && step.joins(kind, &edit) => step.join(edit),
+            Some(step) if self.group == Group::None && step.can_join(kind, &edit) => {
+                step.join_edit(edit)
+            }
             _ => self.done.push_back(UndoStep { edits: vec![edit], kind, cursor, open: true }),
         }
         if self.group == Group::Begun {
@@ -85,7 +87,7 @@ impl Undo {
     }
 
     /// The next change is a separate step.
-    pub(super) fn close(&mut self) {
+    pub(super) fn close_step(&mut self) {
         if let Some(step) = self.done.back_mut() {
             step.open = false;
         }
@@ -101,7 +103,7 @@ impl Undo {
     /// The next change is a separate step again.
     pub(super) fn end_group(&mut self) {
         self.group = Group::None;
-        self.close();
+        self.close_step();
     }
 
     fn forget_undone(&mut self) {
@@ -121,7 +123,7 @@ impl Undo {
     pub(super) fn undo(&mut self, buffer: &mut Buffer) -> Option<At> {
         let step = self.done.pop_back()?;
         for edit in step.edits.iter().rev() {
-            buffer.replace(edit.at..after(edit.at, &edit.inserted), &edit.removed);
+            buffer.replace(edit.at..position_after(edit.at, &edit.inserted), &edit.removed);
         }
         let cursor = step.cursor;
         self.undone.push(step);
@@ -133,7 +135,8 @@ impl Undo {
         let mut step = self.undone.pop()?;
         let mut cursor = step.cursor;
         for edit in &step.edits {
-            cursor = buffer.replace(edit.at..after(edit.at, &edit.removed), &edit.inserted).1;
+            cursor =
+                buffer.replace(edit.at..position_after(edit.at, &edit.removed), &edit.inserted).1;
         }
         step.open = false;
         self.done.push_back(step);
@@ -152,7 +155,7 @@ impl UndoStep {
         self.edits.iter().map(|edit| edit.removed.len() + edit.inserted.len()).sum()
     }
 
-    fn joins(&self, kind: EditKind, edit: &Edit) -> bool {
+    fn can_join(&self, kind: EditKind, edit: &Edit) -> bool {
         let Some(last) = self.edits.last() else { return false };
         if !self.open || self.kind != kind {
             return false;
@@ -161,16 +164,18 @@ impl UndoStep {
             EditKind::Typing => {
                 let begins_word = last.inserted.ends_with(char::is_whitespace)
                     && !edit.inserted.starts_with(char::is_whitespace);
-                edit.removed.is_empty() && after(last.at, &last.inserted) == edit.at && !begins_word
+                edit.removed.is_empty()
+                    && position_after(last.at, &last.inserted) == edit.at
+                    && !begins_word
             }
             EditKind::Deleting => {
-                edit.inserted.is_empty() && after(edit.at, &edit.removed) == last.at
+                edit.inserted.is_empty() && position_after(edit.at, &edit.removed) == last.at
             }
             EditKind::Other => false,
         }
     }
 
-    fn join(&mut self, edit: Edit) {
+    fn join_edit(&mut self, edit: Edit) {
         match self.edits.last_mut() {
             Some(last) if self.kind == EditKind::Typing => last.inserted.push_str(&edit.inserted),
             _ => self.edits.push(edit),

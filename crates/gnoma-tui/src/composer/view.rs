@@ -11,23 +11,23 @@ use super::{
 };
 use crate::{
     frame::Cell,
-    text::{Ink, Line, Span, Style, width},
+    text::{Ink, Line, Span, Style, display_width},
 };
 
 impl Composer {
     /// All rows of the text in a width, and the cell of the cursor in them.
-    pub fn lines(&mut self, width: usize) -> (Vec<Line>, Cell) {
-        self.window(width, usize::MAX)
+    pub fn render_lines(&mut self, width: usize) -> (Vec<Line>, Cell) {
+        self.render_window(width, usize::MAX)
     }
 
     /// At most so many rows of the text around the cursor, and the cell of the cursor in them. It
     /// costs what is seen, and scrolls only as far as it must.
-    pub fn window(&mut self, width: usize, max_rows: usize) -> (Vec<Line>, Cell) {
+    pub fn render_window(&mut self, width: usize, max_rows: usize) -> (Vec<Line>, Cell) {
         self.width = width;
         let max_rows = max_rows.max(1);
         let cursor = self.cursor_row();
         let lowest = self.rows_up(cursor, max_rows - 1);
-        let top = self.valid(self.top).clamp(lowest, cursor);
+        let top = self.clamp_row(self.top).clamp(lowest, cursor);
         let missing = max_rows.saturating_sub(self.rows_down(top, max_rows));
         self.top = self.rows_up(top, missing);
         self.rows_from(self.top, max_rows, cursor)
@@ -36,9 +36,9 @@ impl Composer {
     /// The column of the cursor in its row.
     pub(super) fn screen_column(&self) -> usize {
         let layout = self.layout();
-        let rows = layout.rows(self.line());
+        let rows = layout.rows(self.current_line());
         let row = rows.get(row_of(&rows, self.cursor.byte)).cloned().unwrap_or_default();
-        layout.column_of(self.line(), &row, self.cursor.byte)
+        layout.column_of(self.current_line(), &row, self.cursor.byte)
     }
 
     /// The place in the row above or below that is nearest to a column.
@@ -67,7 +67,7 @@ impl Composer {
     }
 
     /// The row, or the nearest that there is since the text or the width changed.
-    fn valid(&self, top: ScreenRow) -> ScreenRow {
+    fn clamp_row(&self, top: ScreenRow) -> ScreenRow {
         let line = top.line.min(self.buffer.last_line());
         ScreenRow { line, row: top.row.min(self.rows_of(line).len() - 1) }
     }
@@ -128,25 +128,25 @@ impl Composer {
                     return (lines, cell);
                 }
                 if (ScreenRow { line, row }) == cursor {
-                    let text = self.line();
+                    let text = self.current_line();
                     let column = self.layout().column_of(text, range, self.cursor.byte);
                     cell = Cell { row: lines.len(), column };
                 }
-                lines.push(self.painted(line, range));
+                lines.push(self.render_row(line, range));
             }
         }
         (lines, cell)
     }
 
-    fn painted(&self, line: usize, row: &Range<usize>) -> Line {
+    fn render_row(&self, line: usize, row: &Range<usize>) -> Line {
         let layout = self.layout();
         let room = self.width.saturating_sub(1).max(1);
         let mut spans = Vec::new();
         let (mut plain, mut used) = (String::new(), 0);
         let text = self.buffer.line(line).get(row.clone()).unwrap_or_default();
         for grapheme in text.graphemes(true) {
-            let shown = layout.shown(grapheme);
-            let columns = width(shown.text());
+            let shown = layout.display_grapheme(grapheme);
+            let columns = display_width(shown.text());
             if used > 0 && used + columns > room {
                 // The space that hangs over the edge.
                 break;
@@ -158,7 +158,7 @@ impl Composer {
                     if !plain.is_empty() {
                         spans.push(Span::new(std::mem::take(&mut plain), Style::default()));
                     }
-                    spans.push(Span::new(label.into_owned(), Style::of(Ink::Accent)));
+                    spans.push(Span::new(label.into_owned(), Style::with_ink(Ink::Accent)));
                 }
             }
         }

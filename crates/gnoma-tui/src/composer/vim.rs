@@ -40,7 +40,7 @@ impl Composer {
         if self.cursor.byte > 0 {
             self.cursor = self.to_left();
         }
-        self.undo.close();
+        self.undo.close_step();
         Pressed::Moved
     }
 
@@ -50,7 +50,7 @@ impl Composer {
             self.vim = Some(Vim { pending: None, count: 0, ..vim });
             return Pressed::Moved;
         }
-        if let Some(digit) = digit(key, vim.count > 0) {
+        if let Some(digit) = count_digit(key, vim.count > 0) {
             let count = (vim.count * 10 + digit).min(MAX_COUNT);
             self.vim = Some(Vim { count, ..vim });
             return Pressed::Moved;
@@ -63,7 +63,7 @@ impl Composer {
             self.last = Last::Other;
         }
         self.undo.begin_group();
-        let pressed = match (operator(action), vim.pending) {
+        let pressed = match (to_operator(action), vim.pending) {
             (Some(operator), Some(pending)) if operator == pending => {
                 let last = (self.cursor.line + vim.count.max(1) - 1).min(self.buffer.last_line());
                 self.operate_on_lines(operator, self.cursor.line..last)
@@ -72,8 +72,8 @@ impl Composer {
                 self.vim = Some(Vim { pending: Some(operator), ..vim });
                 Pressed::Moved
             }
-            (None, Some(pending)) => self.operate(pending, action, vim.count.max(1)),
-            (None, None) => self.act(action, vim.count.max(1)),
+            (None, Some(pending)) => self.apply_operator(pending, action, vim.count.max(1)),
+            (None, None) => self.apply_normal_action(action, vim.count.max(1)),
         };
         self.undo.end_group();
         self.stay_on_text();
@@ -91,20 +91,22 @@ impl Composer {
     /// Keys that normal mode has no name for: letters mean nothing, the others are as ever.
     fn press_elsewhere(&mut self, key: Key, keymap: &Keymap, vim: Vim) -> Pressed {
         self.vim = Some(Vim { pending: None, count: 0, ..vim });
-        if key.typed().is_some() {
+        if key.typed_char().is_some() {
             return Pressed::Moved;
         }
         let pressed = match keymap.action(Context::Composer, key) {
-            Some(action) => self.perform(action),
+            Some(action) => self.apply_action(action),
             None => Pressed::Ignored,
         };
         self.stay_on_text();
         pressed
     }
 
-    fn act(&mut self, action: Action, count: usize) -> Pressed {
+    fn apply_normal_action(&mut self, action: Action, count: usize) -> Pressed {
         match action {
-            Action::Up | Action::Down | Action::Undo | Action::Redo => self.repeat(action, count),
+            Action::Up | Action::Down | Action::Undo | Action::Redo => {
+                self.repeat_action(action, count)
+            }
             Action::Insert => self.write_at(self.cursor),
             Action::InsertAtLineStart => {
                 self.write_at(motion::text_of_line(&self.buffer, self.cursor.line))
@@ -113,38 +115,40 @@ impl Composer {
             Action::AppendAtLineEnd => self.write_at(self.end_of_line()),
             Action::OpenBelow => {
                 self.write_at(self.end_of_line());
-                self.edit(EditKind::Other, self.cursor..self.cursor, "\n")
+                self.edit_range(EditKind::Other, self.cursor..self.cursor, "\n")
             }
             Action::OpenAbove => {
                 let start = At { byte: 0, ..self.cursor };
-                self.edit(EditKind::Other, start..start, "\n");
+                self.edit_range(EditKind::Other, start..start, "\n");
                 self.write_at(start);
                 Pressed::Changed
             }
-            Action::DeleteRight => self.operate(Operator::Delete, Action::Right, count),
-            Action::DeleteLeft => self.operate(Operator::Delete, Action::Left, count),
-            Action::DeleteToLineEnd => self.operate(Operator::Delete, Action::LineEnd, 1),
-            Action::ChangeToLineEnd => self.operate(Operator::Change, Action::LineEnd, 1),
-            Action::Put | Action::PutBefore => self.put(action == Action::PutBefore, count),
-            other => match self.motion(other, count) {
+            Action::DeleteRight => self.apply_operator(Operator::Delete, Action::Right, count),
+            Action::DeleteLeft => self.apply_operator(Operator::Delete, Action::Left, count),
+            Action::DeleteToLineEnd => self.apply_operator(Operator::Delete, Action::LineEnd, 1),
+            Action::ChangeToLineEnd => self.apply_operator(Operator::Change, Action::LineEnd, 1),
+            Action::Put | Action::PutBefore => {
+                self.paste_deleted(action == Action::PutBefore, count)
+            }
+            other => match self.resolve_motion(other, count) {
                 Some(motion) => {
                     let to = motion.to;
                     // `e` stands on the last character, not behind it.
-                    self.go(to);
+                    self.move_cursor(to);
                     if other == Action::WordEnd && to.byte > 0 {
                         self.cursor = self.to_left();
                     }
                     Pressed::Moved
                 }
-                None => self.perform(other),
+                None => self.apply_action(other),
             },
         }
     }
 
-    fn repeat(&mut self, action: Action, count: usize) -> Pressed {
+    fn repeat_action(&mut self, action: Action, count: usize) -> Pressed {
         let mut pressed = Pressed::Moved;
         for _ in 0..count {
-            pressed = self.perform(action);
+            pressed = self.apply_action(action);
             if matches!(pressed, Pressed::Wanted(_)) {
                 break;
             }
@@ -159,13 +163,13 @@ impl Composer {
         Pressed::Moved
     }
 
-    fn motion(&self, action: Action, count: usize) -> Option<Motion> {
+    fn resolve_motion(&self, action: Action, count: usize) -> Option<Motion> {
         let mut to = self.cursor;
         let mut lines = false;
         for _ in 0..count {
             let before = to;
             to = match action {
-                Action::Left if to.byte > 0 => self.buffer.left(to).unwrap_or(to),
+                Action::Left if to.byte > 0 => self.buffer.step_left(to).unwrap_or(to),
                 Action::Left => to,
                 Action::Right => self.right_in_line(to),
                 Action::WordRight => motion::next_start(&self.buffer, to),
@@ -189,12 +193,12 @@ impl Composer {
         Some(Motion { to, lines })
     }
 
-    fn operate(&mut self, operator: Operator, action: Action, count: usize) -> Pressed {
+    fn apply_operator(&mut self, operator: Operator, action: Action, count: usize) -> Pressed {
         let on_text = self.buffer.grapheme_after(self.cursor).is_some_and(|g| g.trim() == g);
         // `cw` changes the word and leaves the spaces behind it.
         let is_change_of_word =
             operator == Operator::Change && action == Action::WordRight && on_text;
-        let Some(motion) = self.motion(action, count) else { return Pressed::Moved };
+        let Some(motion) = self.resolve_motion(action, count) else { return Pressed::Moved };
         if motion.lines {
             let (first, last) = (self.cursor.line, motion.to.line);
             return self.operate_on_lines(operator, first.min(last)..first.max(last));
@@ -221,7 +225,7 @@ impl Composer {
             if !is_space {
                 break;
             }
-            end = self.buffer.left(end).unwrap_or_default();
+            end = self.buffer.step_left(end).unwrap_or_default();
         }
         end
     }
@@ -233,7 +237,7 @@ impl Composer {
             self.cursor = start;
             return Pressed::Moved;
         }
-        let pressed = self.kill(Last::Other, range);
+        let pressed = self.kill_range(Last::Other, range);
         self.last = Last::Other;
         if operator == Operator::Change {
             self.write_at(start);
@@ -252,17 +256,18 @@ impl Composer {
                 return Pressed::Moved;
             }
             Operator::Change => {
-                self.edit(EditKind::Other, start..end, "");
+                self.edit_range(EditKind::Other, start..end, "");
                 self.write_at(start);
             }
             Operator::Delete => {
                 // With the line break behind it, or the one before where it is the last.
-                let (start, end) = match (self.buffer.right(end), self.buffer.left(start)) {
+                let (start, end) = match (self.buffer.step_right(end), self.buffer.step_left(start))
+                {
                     (Some(next), _) => (start, next),
                     (None, Some(before)) => (before, end),
                     (None, None) => (start, end),
                 };
-                self.edit(EditKind::Other, start..end, "");
+                self.edit_range(EditKind::Other, start..end, "");
                 let line = lines.start.min(self.buffer.last_line());
                 self.cursor = motion::text_of_line(&self.buffer, line);
             }
@@ -271,23 +276,23 @@ impl Composer {
     }
 
     /// Inserts what was deleted last; whole lines go above or below the line.
-    fn put(&mut self, before: bool, count: usize) -> Pressed {
+    fn paste_deleted(&mut self, before: bool, count: usize) -> Pressed {
         let Some(text) = self.kills.newest().map(|text| text.repeat(count)) else {
             return Pressed::Moved;
         };
         let Some(lines) = text.strip_suffix('\n') else {
             let at = if before { self.cursor } else { self.right_in_line(self.cursor) };
-            self.edit(EditKind::Other, at..at, &text);
+            self.edit_range(EditKind::Other, at..at, &text);
             self.cursor = self.to_left();
             return Pressed::Changed;
         };
         let line = if before { self.cursor.line } else { self.cursor.line + 1 };
         if before {
             let at = At { byte: 0, ..self.cursor };
-            self.edit(EditKind::Other, at..at, &text);
+            self.edit_range(EditKind::Other, at..at, &text);
         } else {
             let at = self.end_of_line();
-            self.edit(EditKind::Other, at..at, &format!("\n{lines}"));
+            self.edit_range(EditKind::Other, at..at, &format!("\n{lines}"));
         }
         self.cursor = motion::text_of_line(&self.buffer, line);
         Pressed::Changed
@@ -299,11 +304,11 @@ impl Composer {
     }
 
     fn end_of_line(&self) -> At {
-        At { byte: self.line().len(), ..self.cursor }
+        At { byte: self.current_line().len(), ..self.cursor }
     }
 }
 
-fn operator(action: Action) -> Option<Operator> {
+fn to_operator(action: Action) -> Option<Operator> {
     match action {
         Action::Delete => Some(Operator::Delete),
         Action::Change => Some(Operator::Change),
@@ -313,7 +318,7 @@ fn operator(action: Action) -> Option<Operator> {
 }
 
 /// The digit of a count; 0 is one only behind another.
-fn digit(key: Key, is_counting: bool) -> Option<usize> {
-    let digit = key.typed()?.to_digit(10)?;
+fn count_digit(key: Key, is_counting: bool) -> Option<usize> {
+    let digit = key.typed_char()?.to_digit(10)?;
     (digit > 0 || is_counting).then(|| usize::try_from(digit).ok()).flatten()
 }

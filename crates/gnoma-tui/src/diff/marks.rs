@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use gnoma_core::diff::{DiffOp, changes};
+use gnoma_core::diff::{DiffOp, diff_sequences};
 use unicode_segmentation::UnicodeSegmentation as _;
 
 /// Longer lines are not compared.
@@ -18,7 +18,7 @@ pub(super) type Places = Vec<Range<usize>>;
 
 /// Pairs each removed line with the added one that it became, by their places, in order. Where there are as many of
 /// both, one after the other; otherwise those that are most alike.
-pub(super) fn pairs(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
+pub(super) fn pair_lines(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
     if removed.len() == added.len() || removed.len() * added.len() > MAX_COMPARED {
         return (0..removed.len().min(added.len())).map(|at| (at, at)).collect();
     }
@@ -31,7 +31,7 @@ pub(super) fn pairs(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
         let mut row = vec![0];
         for (j, new) in added.iter().enumerate() {
             let without = at(&best, i, j + 1).max(row.last().copied().unwrap_or_default());
-            row.push(without.max(at(&best, i, j) + likeness(old, new)));
+            row.push(without.max(at(&best, i, j) + similarity_percent(old, new)));
         }
         best.push(row);
     }
@@ -53,8 +53,8 @@ pub(super) fn pairs(removed: &[&str], added: &[&str]) -> Vec<(usize, usize)> {
 }
 
 /// Returns the equal share of two lines, in percent; 0 where marks would say nothing.
-fn likeness(old: &str, new: &str) -> usize {
-    let (removed, added) = between(old, new);
+fn similarity_percent(old: &str, new: &str) -> usize {
+    let (removed, added) = changed_places(old, new);
     let bytes = |places: &Places| places.iter().map(Range::len).sum::<usize>();
     let changed = bytes(&removed).max(bytes(&added));
     let whole = old.trim().len().max(new.trim().len()).max(1);
@@ -62,7 +62,7 @@ fn likeness(old: &str, new: &str) -> usize {
 }
 
 /// The words of a line, and what stands between them. In code, a dot or a colon ends a word.
-fn words(text: &str) -> impl Iterator<Item = &str> {
+fn split_words(text: &str) -> impl Iterator<Item = &str> {
     let is_joint = |c: char| matches!(c, '.' | ':' | '\'');
     text.split_word_bounds().flat_map(move |word| {
         let mut rest = word;
@@ -82,36 +82,37 @@ fn words(text: &str) -> impl Iterator<Item = &str> {
 
 /// Returns the places that are only in the old line, and those that are only in the new one; nothing where the
 /// lines are so different that everything would be marked.
-pub(super) fn between(old: &str, new: &str) -> (Places, Places) {
+pub(super) fn changed_places(old: &str, new: &str) -> (Places, Places) {
     if old.len().max(new.len()) > MAX_LINE_BYTES {
         return Default::default();
     }
-    let (old_words, new_words): (Vec<_>, Vec<_>) = (words(old).collect(), words(new).collect());
+    let (old_words, new_words): (Vec<_>, Vec<_>) =
+        (split_words(old).collect(), split_words(new).collect());
     let (mut removed, mut added) = (Places::new(), Places::new());
     let mut equal = 0;
-    for change in changes(&old_words, &new_words, None) {
+    for change in diff_sequences(&old_words, &new_words, None) {
         let (old_range, new_range) = (change.old_range(), change.new_range());
         if let DiffOp::Equal { .. } = change {
-            equal += bytes(&old_words, &old_range).trim_start().len();
+            equal += join_words(&old_words, &old_range).trim_start().len();
             continue;
         }
-        note(&mut removed, place(&old_words, &old_range));
-        note(&mut added, place(&new_words, &new_range));
+        push_nonempty(&mut removed, byte_range(&old_words, &old_range));
+        push_nonempty(&mut added, byte_range(&new_words, &new_range));
     }
     let whole = old.trim().len().max(new.trim().len());
     if equal * 100 < whole * MIN_EQUAL_PERCENT { Default::default() } else { (removed, added) }
 }
 
-fn bytes(words: &[&str], range: &Range<usize>) -> String {
+fn join_words(words: &[&str], range: &Range<usize>) -> String {
     words.get(range.clone()).unwrap_or_default().concat()
 }
 
-fn place(words: &[&str], range: &Range<usize>) -> Range<usize> {
+fn byte_range(words: &[&str], range: &Range<usize>) -> Range<usize> {
     let start = words.iter().take(range.start).map(|word| word.len()).sum();
-    start..start + bytes(words, range).len()
+    start..start + join_words(words, range).len()
 }
 
-fn note(places: &mut Places, place: Range<usize>) {
+fn push_nonempty(places: &mut Places, place: Range<usize>) {
     if !place.is_empty() {
         places.push(place);
     }
@@ -122,7 +123,7 @@ mod tests {
     use super::*;
 
     fn marked(old: &str, new: &str) -> (Vec<String>, Vec<String>) {
-        let (removed, added) = between(old, new);
+        let (removed, added) = changed_places(old, new);
         let cut = |text: &str, places: Places| {
             places.into_iter().map(|place| text[place].to_owned()).collect()
         };
@@ -134,11 +135,11 @@ mod tests {
         let removed = ["for line in text.split():", "    out.append(line.strip())"];
         let added =
             ["for line in text.lines():", "    if line:", "        out.append(line.rstrip())"];
-        assert_eq!(pairs(&removed, &added), [(0, 0), (1, 2)]);
-        assert_eq!(pairs(&added, &removed), [(0, 0), (2, 1)]);
-        assert_eq!(pairs(&removed, &added[..2]), [(0, 0), (1, 1)], "as many of both");
-        assert_eq!(pairs(&["a"], &["x y", "p q"]), [], "none is alike");
-        assert_eq!(pairs(&["a"], &["a b c", "a"]), [(0, 1)]);
+        assert_eq!(pair_lines(&removed, &added), [(0, 0), (1, 2)]);
+        assert_eq!(pair_lines(&added, &removed), [(0, 0), (2, 1)]);
+        assert_eq!(pair_lines(&removed, &added[..2]), [(0, 0), (1, 1)], "as many of both");
+        assert_eq!(pair_lines(&["a"], &["x y", "p q"]), [], "none is alike");
+        assert_eq!(pair_lines(&["a"], &["a b c", "a"]), [(0, 1)]);
     }
 
     #[test]

@@ -44,27 +44,27 @@ pub(super) enum Side {
 
 /// Lines that a diff adds and removes.
 #[must_use]
-pub fn counts(diff: &str) -> (usize, usize) {
+pub fn count_changes(diff: &str) -> (usize, usize) {
     let mut reader = DiffReader::default();
     let (mut added, mut removed) = (0, 0);
     for line in diff.lines() {
-        match reader.side(line) {
+        match reader.classify_line(line) {
             Some((Side::Added, _)) => added += 1,
             Some((Side::Removed, _)) => removed += 1,
             Some((Side::Same, _)) => {}
-            None => reader.head(line),
+            None => reader.parse_header(line),
         }
     }
     (added, removed)
 }
 
 /// The first entries, and how many lines there are after them.
-pub(super) fn entries(diff: &str, max: usize) -> (Vec<DiffEntry>, usize) {
+pub(super) fn read_entries(diff: &str, max: usize) -> (Vec<DiffEntry>, usize) {
     let mut reader = DiffReader::default();
     let mut entries = Vec::new();
     let mut lines = diff.lines();
     for line in lines.by_ref() {
-        entries.extend(reader.entry(line));
+        entries.extend(reader.parse_line(line));
         if entries.len() >= max {
             break;
         }
@@ -94,14 +94,14 @@ fn say_empty(entries: &mut [DiffEntry], is_whole: bool) {
 
 /// The entries without the empty lines that a hunk begins or ends with: they tell nothing.
 fn without_blank_edges(entries: Vec<DiffEntry>) -> Vec<DiffEntry> {
-    let mut kept = inner(entries.into_iter());
-    kept = inner(kept.into_iter().rev());
+    let mut kept = trim_blank_rows(entries.into_iter());
+    kept = trim_blank_rows(kept.into_iter().rev());
     kept.reverse();
     kept
 }
 
 /// The entries without the empty lines that come first in a hunk.
-fn inner(entries: impl Iterator<Item = DiffEntry>) -> Vec<DiffEntry> {
+fn trim_blank_rows(entries: impl Iterator<Item = DiffEntry>) -> Vec<DiffEntry> {
     let mut at_edge = true;
     let tells = |entry: &DiffEntry| {
         let is_blank = match entry {
@@ -131,13 +131,13 @@ struct DiffReader {
 }
 
 impl DiffReader {
-    fn entry(&mut self, line: &str) -> Option<DiffEntry> {
-        if let Some((side, number)) = self.side(line) {
-            let text = shown(line.get(1..).unwrap_or_default());
+    fn parse_line(&mut self, line: &str) -> Option<DiffEntry> {
+        if let Some((side, number)) = self.classify_line(line) {
+            let text = display_text(line.get(1..).unwrap_or_default());
             return Some(DiffEntry::Row(Row { side, number, text }));
         }
         let had_hunk = self.in_file;
-        self.head(line);
+        self.parse_header(line);
         if let Some(name) = line.strip_prefix("+++ ") {
             let before = std::mem::take(&mut self.before);
             return Some(match (before.as_str(), file_name(name)) {
@@ -153,15 +153,15 @@ impl DiffReader {
             self.before = file_name(name.strip_prefix("a/").unwrap_or(name));
         }
         let is_head = ["--- ", "diff ", "index "].iter().any(|head| line.starts_with(head));
-        (!is_head && !line.is_empty()).then(|| DiffEntry::Note(shown(line)))
+        (!is_head && !line.is_empty()).then(|| DiffEntry::Note(display_text(line)))
     }
 
     /// A line outside of hunks.
-    fn head(&mut self, line: &str) {
+    fn parse_header(&mut self, line: &str) {
         if line.starts_with("+++ ") {
             self.in_file = false;
         }
-        if let Some((old, new)) = hunk(line) {
+        if let Some((old, new)) = parse_hunk_header(line) {
             (self.old, self.old_left) = old;
             (self.new, self.new_left) = new;
             self.in_file = true;
@@ -169,7 +169,7 @@ impl DiffReader {
     }
 
     /// Whose line of a hunk this is, and its number.
-    fn side(&mut self, line: &str) -> Option<(Side, usize)> {
+    fn classify_line(&mut self, line: &str) -> Option<(Side, usize)> {
         let next = |number: &mut usize, left: &mut usize| {
             let this = *number;
             *number += 1;
@@ -195,13 +195,13 @@ impl DiffReader {
 type Reach = (usize, usize);
 
 /// First number and count of both sides.
-fn hunk(line: &str) -> Option<(Reach, Reach)> {
+fn parse_hunk_header(line: &str) -> Option<(Reach, Reach)> {
     let (old, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (new, _) = rest.split_once(" @@")?;
-    Some((reach(old)?, reach(new)?))
+    Some((parse_reach(old)?, parse_reach(new)?))
 }
 
-fn reach(text: &str) -> Option<Reach> {
+fn parse_reach(text: &str) -> Option<Reach> {
     let (start, count) = text.split_once(',').unwrap_or((text, "1"));
     let number = |text: &str| text.parse::<usize>().ok().map(|number| number.min(MAX_NUMBER));
     Some((number(start)?, number(count)?))
@@ -210,12 +210,12 @@ fn reach(text: &str) -> Option<Reach> {
 fn file_name(text: &str) -> String {
     let name = text.split('\t').next().unwrap_or(text);
     let name = name.strip_prefix("b/").unwrap_or(name);
-    shown(name)
+    display_text(name)
 }
 
 /// A line of a file as it is shown.
-fn shown(text: &str) -> String {
-    let text = clean::tabs(text.trim_end_matches('\r'));
+fn display_text(text: &str) -> String {
+    let text = clean::expand_tabs(text.trim_end_matches('\r'));
     // Replaced here already, so that places in the text are the same before and after.
     Span::new(text, Style::default()).text.into_owned()
 }

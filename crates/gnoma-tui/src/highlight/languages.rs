@@ -27,12 +27,12 @@ pub(super) struct Quote {
 }
 
 impl Quote {
-    const fn line(mark: &'static str) -> Self {
+    const fn single_line(mark: &'static str) -> Self {
         Self { open: mark, close: mark, escapes: true, spans_lines: false, single_character: false }
     }
 
-    const fn lines(mark: &'static str) -> Self {
-        Self { spans_lines: true, ..Self::line(mark) }
+    const fn multi_line(mark: &'static str) -> Self {
+        Self { spans_lines: true, ..Self::single_line(mark) }
     }
 
     const fn raw(open: &'static str, close: &'static str) -> Self {
@@ -40,7 +40,7 @@ impl Quote {
     }
 
     const fn character() -> Self {
-        Self { single_character: true, ..Self::line("'") }
+        Self { single_character: true, ..Self::single_line("'") }
     }
 }
 
@@ -87,25 +87,25 @@ impl Language {
 
     /// Returns the meaning of a word, by itself and by what follows it.
     pub(super) fn ink(&self, word: &str, after: &str) -> Ink {
-        if self.has(self.keywords, word) {
+        if self.has_word(self.keywords, word) {
             return Ink::Keyword;
         }
-        if self.has(self.constants, word) {
+        if self.has_word(self.constants, word) {
             return Ink::Number;
         }
         if self.key_end.is_some_and(|end| after.trim_start().starts_with(end)) {
             return Ink::Type;
         }
         let capital = self.capitals_are_types && word.starts_with(char::is_uppercase);
-        if capital || self.has(self.types, word) {
+        if capital || self.has_word(self.types, word) {
             return Ink::Type;
         }
         let is_call = after.starts_with('(') || after.starts_with("!(") || after.starts_with("![");
-        let is_function = is_call || word.starts_with('@') || self.has(self.commands, word);
+        let is_function = is_call || word.starts_with('@') || self.has_word(self.commands, word);
         if is_function { Ink::Function } else { Ink::Text }
     }
 
-    fn has(&self, words: &str, word: &str) -> bool {
+    fn has_word(&self, words: &str, word: &str) -> bool {
         let equal = |known: &str| {
             if self.any_case { known.eq_ignore_ascii_case(word) } else { known == word }
         };
@@ -114,19 +114,19 @@ impl Language {
 }
 
 /// The language of a name.
-pub(super) fn named(name: &str) -> Option<&'static Language> {
+pub(super) fn find_language(name: &str) -> Option<&'static Language> {
     let bears = |language: &&Language| language.names.split_ascii_whitespace().any(|n| n == name);
     LANGUAGES.iter().find(bears)
 }
 
 /// The first name of every language.
 #[cfg(test)]
-pub(super) fn names() -> impl Iterator<Item = &'static str> {
+pub(super) fn language_names() -> impl Iterator<Item = &'static str> {
     LANGUAGES.iter().filter_map(|language| language.names.split_ascii_whitespace().next())
 }
 
-const DOUBLE: Quote = Quote::line("\"");
-const SINGLE: Quote = Quote::line("'");
+const DOUBLE: Quote = Quote::single_line("\"");
+const SINGLE: Quote = Quote::single_line("'");
 
 const PLAIN: Language = Language {
     names: "",
@@ -165,7 +165,7 @@ static LANGUAGES: [Language; 26] = [
             Quote::raw("r##\"", "\"##"),
             Quote::raw("r#\"", "\"#"),
             Quote::raw("r\"", "\""),
-            Quote::lines("\""),
+            Quote::multi_line("\""),
             Quote::character(),
         ],
         keywords: "as async await break const continue crate dyn else enum extern fn for if impl in let loop match mod move mut pub ref return self Self static struct super trait type union unsafe use where while yield",
@@ -176,7 +176,7 @@ static LANGUAGES: [Language; 26] = [
     },
     Language {
         names: "python py pyi python3 starlark bzl",
-        quotes: &[Quote::lines("\"\"\""), Quote::lines("'''"), DOUBLE, SINGLE],
+        quotes: &[Quote::multi_line("\"\"\""), Quote::multi_line("'''"), DOUBLE, SINGLE],
         keywords: "and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield self",
         types: "bool bytes dict float frozenset int list object set str tuple",
         constants: "True False None",
@@ -186,7 +186,7 @@ static LANGUAGES: [Language; 26] = [
     },
     Language {
         names: "javascript js jsx mjs cjs typescript ts tsx mts cts svelte vue",
-        quotes: &[DOUBLE, SINGLE, Quote::lines("`")],
+        quotes: &[DOUBLE, SINGLE, Quote::multi_line("`")],
         keywords: "abstract as async await break case catch class const continue debugger declare default delete do else enum export extends finally for from function get if implements import in infer instanceof interface is keyof let namespace new of private protected public readonly return satisfies set static super switch this throw try type typeof var void while with yield",
         types: "any bigint boolean never number object string symbol unknown",
         constants: "true false null undefined NaN Infinity",
@@ -223,7 +223,7 @@ static LANGUAGES: [Language; 26] = [
     },
     Language {
         names: "bash sh shell zsh fish ksh console shell-session bashrc zshrc",
-        quotes: &[Quote::lines("\""), Quote::raw("'", "'")],
+        quotes: &[Quote::multi_line("\""), Quote::raw("'", "'")],
         keywords: "if then else elif fi for in do done while until case esac function select time return break continue exit local export readonly declare set unset shift trap source end",
         commands: "alias awk cargo cat cd chmod cp curl cut docker echo find git grep head jq kill ln ls make mkdir mv npm pip printf pwd python read rm sed sleep sort sudo tail tar test tee touch tr uniq wc wget xargs",
         constants: "true false",
@@ -241,7 +241,7 @@ static LANGUAGES: [Language; 26] = [
     },
     Language {
         names: "java groovy gradle",
-        quotes: &[Quote::lines("\"\"\""), DOUBLE, SINGLE],
+        quotes: &[Quote::multi_line("\"\"\""), DOUBLE, SINGLE],
         keywords: "abstract assert break case catch class const continue default do else enum extends final finally for goto if implements import instanceof interface native new package permits private protected public record return sealed static strictfp super switch synchronized this throw throws transient try var volatile while yield def",
         types: "boolean byte char double float int long short void",
         ..BRACES
@@ -256,7 +256,7 @@ static LANGUAGES: [Language; 26] = [
     Language {
         names: "swift",
         comments_nest: true,
-        quotes: &[Quote::lines("\"\"\""), DOUBLE],
+        quotes: &[Quote::multi_line("\"\"\""), DOUBLE],
         keywords: "actor as associatedtype async await break case catch class continue convenience default defer deinit do else enum extension fallthrough fileprivate final for func guard if import in indirect init inout internal is lazy let mutating nonisolated open operator override private protocol public repeat required rethrows return self Self some static struct subscript super switch throw throws try typealias unowned var weak where while",
         constants: "true false nil",
         ..BRACES
@@ -313,7 +313,12 @@ static LANGUAGES: [Language; 26] = [
     Language {
         names: "toml ini conf cfg properties env dotenv editorconfig gitconfig",
         line_comments: &["#", ";"],
-        quotes: &[Quote::lines("\"\"\""), Quote::raw("'''", "'''"), DOUBLE, Quote::line("'")],
+        quotes: &[
+            Quote::multi_line("\"\"\""),
+            Quote::raw("'''", "'''"),
+            DOUBLE,
+            Quote::single_line("'"),
+        ],
         word_parts: "-.",
         key_end: Some('='),
         ..PLAIN
@@ -349,7 +354,7 @@ static LANGUAGES: [Language; 26] = [
     Language {
         names: "nix",
         block_comment: Some(("/*", "*/")),
-        quotes: &[Quote::raw("''", "''"), Quote::lines("\"")],
+        quotes: &[Quote::raw("''", "''"), Quote::multi_line("\"")],
         keywords: "assert else if in inherit let or rec then with import",
         word_parts: "-'",
         key_end: Some('='),
@@ -377,7 +382,7 @@ static LANGUAGES: [Language; 26] = [
     },
     Language {
         names: "elixir ex exs",
-        quotes: &[Quote::lines("\"\"\""), DOUBLE, SINGLE],
+        quotes: &[Quote::multi_line("\"\"\""), DOUBLE, SINGLE],
         keywords: "after alias and case catch cond def defmacro defmodule defp defprotocol defstruct defimpl do else end fn for if import in not or quote raise receive require rescue try unless unquote use when with",
         constants: "true false nil",
         capitals_are_types: true,

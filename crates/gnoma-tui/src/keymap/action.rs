@@ -22,7 +22,7 @@ macro_rules! actions {
 
             /// Describes the action in a sentence.
             #[must_use]
-            pub fn about(self) -> &'static str {
+            pub fn help_text(self) -> &'static str {
                 let about = match self {
                     $(Self::$variant => concat!($($doc),*),)*
                 };
@@ -202,7 +202,7 @@ actions! {
 impl Action {
     /// The action of this name.
     #[must_use]
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|action| action.name() == name)
     }
 }

@@ -22,7 +22,7 @@ impl Context {
 
     /// Describes in words where the keys of this context hold.
     #[must_use]
-    pub fn about(self) -> &'static str {
+    pub fn help_title(self) -> &'static str {
         match self {
             Self::Composer => "While you write",
             Self::Normal => "In vim's normal mode",

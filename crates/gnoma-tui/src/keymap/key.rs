@@ -48,7 +48,7 @@ pub enum Code {
 impl Code {
     /// The function key of this number; `None` beyond F24.
     #[must_use]
-    pub fn function(number: u32) -> Option<Self> {
+    pub fn function_key(number: u32) -> Option<Self> {
         u8::try_from(number).ok().filter(|key| (1..=MAX_FUNCTION).contains(key)).map(Self::Function)
     }
 }
@@ -115,18 +115,18 @@ impl Key {
     /// Returns the key alone, without modifiers.
     #[must_use]
     pub fn plain(code: Code) -> Self {
-        Self { code, control: false, alt: false, shift: false, super_key: false }.normal()
+        Self { code, control: false, alt: false, shift: false, super_key: false }.to_normal_form()
     }
 
     /// A character's key with Control.
     #[must_use]
     pub fn with_control(c: char) -> Self {
-        Self { control: true, ..Self::plain(Code::Char(c)) }.normal()
+        Self { control: true, ..Self::plain(Code::Char(c)) }.to_normal_form()
     }
 
     /// The character that it types; `None` when it is not a key for text.
     #[must_use]
-    pub fn typed(self) -> Option<char> {
+    pub fn typed_char(self) -> Option<char> {
         match self.code {
             Code::Char(c) if !self.control && !self.alt && !self.super_key => Some(c),
             _ => None,
@@ -135,13 +135,17 @@ impl Key {
 
     /// The normal form of a key whose fields were set one by one.
     #[must_use]
-    pub fn normal(mut self) -> Self {
+    pub fn to_normal_form(mut self) -> Self {
         let Code::Char(c) = self.code else { return self };
         if self.control || self.alt || self.super_key {
             self.shift |= c.is_uppercase();
-            self.code = Code::Char(if self.control { same_control(lower(c)) } else { lower(c) });
+            self.code = Code::Char(if self.control {
+                same_control(to_lowercase_char(c))
+            } else {
+                to_lowercase_char(c)
+            });
         } else if self.shift {
-            self.code = Code::Char(upper(c));
+            self.code = Code::Char(to_uppercase_char(c));
             self.shift = false;
         }
         self
@@ -160,7 +164,7 @@ fn same_control(c: char) -> char {
 }
 
 /// The lower case form if it is one character, else the character.
-fn lower(c: char) -> char {
+fn to_lowercase_char(c: char) -> char {
     let mut forms = c.to_lowercase();
     match (forms.next(), forms.next()) {
         (Some(form), None) => form,
@@ -170,11 +174,11 @@ fn lower(c: char) -> char {
 
 /// Reports whether the character is what Shift makes of another one, and of that one only.
 fn is_shifted(c: char) -> bool {
-    lower(c) != c && upper(lower(c)) == c
+    to_lowercase_char(c) != c && to_uppercase_char(to_lowercase_char(c)) == c
 }
 
 /// The upper case form if it is one character, else the character.
-fn upper(c: char) -> char {
+fn to_uppercase_char(c: char) -> char {
     let mut forms = c.to_uppercase();
     match (forms.next(), forms.next()) {
         (Some(form), None) => form,
@@ -199,7 +203,7 @@ impl fmt::Display for Key {
             return f.write_str(name);
         }
         match self.code {
-            Code::Char(c) if typed_with_shift => write!(f, "{}", lower(c)),
+            Code::Char(c) if typed_with_shift => write!(f, "{}", to_lowercase_char(c)),
             Code::Char(c) => write!(f, "{c}"),
             Code::Function(number) => write!(f, "f{number}"),
             // Every other key has its name in the table.
@@ -235,9 +239,9 @@ impl FromStr for Key {
         if let Code::Char(c) = key.code
             && !held.is_empty()
         {
-            key.code = Code::Char(lower(c));
+            key.code = Code::Char(to_lowercase_char(c));
         }
-        Ok(key.normal())
+        Ok(key.to_normal_form())
     }
 }
 
@@ -253,7 +257,7 @@ fn code_of(name: &str) -> Result<Code, KeyError> {
     lowered
         .strip_prefix('f')
         .and_then(|number| number.parse().ok())
-        .and_then(Code::function)
+        .and_then(Code::function_key)
         .ok_or_else(|| KeyError::Code(name.to_owned()))
 }
 
@@ -272,7 +276,7 @@ mod tests {
         assert_eq!(key("Ctrl+R"), key("control+r"));
         assert_eq!(key("shift+a"), key("A"));
         assert_eq!(key("ctrl++").to_string(), "ctrl+plus");
-        assert_eq!(key("+").typed(), Some('+'));
+        assert_eq!(key("+").typed_char(), Some('+'));
         assert_eq!(key("alt+Return").to_string(), "alt+enter");
         assert_eq!("f25".parse::<Key>(), Err(KeyError::Code("f25".to_owned())));
         assert_eq!("hyper+x".parse::<Key>(), Err(KeyError::Modifier("hyper".to_owned())));
@@ -289,7 +293,7 @@ mod tests {
             ],
             (control, alt, shift, super_key) in any::<(bool, bool, bool, bool)>(),
         ) {
-            let key = Key { code, control, alt, shift, super_key }.normal();
+            let key = Key { code, control, alt, shift, super_key }.to_normal_form();
             prop_assert_eq!(key.to_string().parse::<Key>(), Ok(key));
         }
     }

@@ -106,21 +106,21 @@ pub(super) struct Binding {
 pub(super) type Allowed<'a> = Option<&'a dyn Fn(Context) -> Vec<Action>>;
 
 /// The lines of a table.
-pub(super) fn bindings(text: &str, allowed: Allowed<'_>) -> Result<Vec<Binding>, KeymapError> {
+pub(super) fn read_bindings(text: &str, allowed: Allowed<'_>) -> Result<Vec<Binding>, KeymapError> {
     let reader = Reader { text, allowed };
     let table = DeTable::parse(text).map_err(|error| KeymapError::Syntax {
-        line: reader.line(error.span().map_or(0, |span| span.start)),
+        line: reader.line_number(error.span().map_or(0, |span| span.start)),
         why: error.message().to_owned(),
     })?;
     let mut bindings = Vec::new();
     for (name, part) in table.get_ref() {
-        let context = reader.context(name)?;
+        let context = reader.parse_context(name)?;
         let DeValue::Table(actions) = part.get_ref() else {
             let found = part.get_ref().type_str();
-            let line = reader.line(part.span().start);
+            let line = reader.line_number(part.span().start);
             return Err(KeymapError::Shape { line, name: name.get_ref().to_string(), found });
         };
-        reader.part(context, actions, &mut bindings)?;
+        reader.parse_part(context, actions, &mut bindings)?;
     }
     Ok(bindings)
 }
@@ -131,19 +131,25 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn line(&self, offset: usize) -> usize {
+    fn line_number(&self, offset: usize) -> usize {
         let before = self.text.as_bytes().get(..offset).unwrap_or(self.text.as_bytes());
         before.iter().filter(|byte| **byte == b'\n').count() + 1
     }
 
-    fn context(&self, name: &Spanned<toml::de::DeString<'_>>) -> Result<Context, KeymapError> {
+    fn parse_context(
+        &self,
+        name: &Spanned<toml::de::DeString<'_>>,
+    ) -> Result<Context, KeymapError> {
         let wanted = name.get_ref();
         Context::ALL.into_iter().find(|context| context.name() == wanted).ok_or_else(|| {
-            KeymapError::Context { line: self.line(name.span().start), name: wanted.to_string() }
+            KeymapError::Context {
+                line: self.line_number(name.span().start),
+                name: wanted.to_string(),
+            }
         })
     }
 
-    fn part(
+    fn parse_part(
         &self,
         context: Context,
         actions: &DeTable<'_>,
@@ -154,17 +160,17 @@ impl Reader<'_> {
         let mut entries: Vec<_> = actions.iter().collect();
         gnoma_core::sort::by_key(&mut entries, |(name, _)| name.span().start);
         for (name, value) in entries {
-            let action = self.action(context, name)?;
+            let action = self.parse_action(context, name)?;
             let mut keys = Vec::new();
-            for (key, offset) in self.keys(name.get_ref(), value)? {
-                if key.typed().is_some() && is_for_typing(context) {
-                    let (line, context) = (self.line(offset), context.name());
+            for (key, offset) in self.parse_keys(name.get_ref(), value)? {
+                if key.typed_char().is_some() && is_for_typing(context) {
+                    let (line, context) = (self.line_number(offset), context.name());
                     return Err(KeymapError::Typing { line, key, context });
                 }
                 let of_part = bindings.get(first_of_part..).unwrap_or_default();
                 if let Some(other) = of_part.iter().find(|other| other.keys.contains(&key)) {
                     return Err(KeymapError::Conflict {
-                        line: self.line(offset),
+                        line: self.line_number(offset),
                         key,
                         first: other.action.name(),
                         second: action.name(),
@@ -180,7 +186,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn action(
+    fn parse_action(
         &self,
         context: Context,
         name: &Spanned<toml::de::DeString<'_>>,
@@ -188,10 +194,10 @@ impl Reader<'_> {
         let allowed = self.allowed.map(|allowed| allowed(context));
         let is_allowed =
             |action: &Action| allowed.as_ref().is_none_or(|allowed| allowed.contains(action));
-        Action::named(name.get_ref()).filter(is_allowed).ok_or_else(|| {
+        Action::from_name(name.get_ref()).filter(is_allowed).ok_or_else(|| {
             let names: Vec<_> = allowed.unwrap_or_default().into_iter().map(Action::name).collect();
             KeymapError::Action {
-                line: self.line(name.span().start),
+                line: self.line_number(name.span().start),
                 name: name.get_ref().to_string(),
                 context: context.name(),
                 allowed: names.join(", "),
@@ -200,20 +206,24 @@ impl Reader<'_> {
     }
 
     /// The keys and the position of each in the text.
-    fn keys(
+    fn parse_keys(
         &self,
         name: &str,
         value: &Spanned<DeValue<'_>>,
     ) -> Result<Vec<(Key, usize)>, KeymapError> {
         match value.get_ref() {
-            DeValue::Array(list) => list.iter().map(|item| self.key(name, item)).collect(),
-            _ => Ok(vec![self.key(name, value)?]),
+            DeValue::Array(list) => list.iter().map(|item| self.parse_key(name, item)).collect(),
+            _ => Ok(vec![self.parse_key(name, value)?]),
         }
     }
 
-    fn key(&self, name: &str, value: &Spanned<DeValue<'_>>) -> Result<(Key, usize), KeymapError> {
+    fn parse_key(
+        &self,
+        name: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Result<(Key, usize), KeymapError> {
         let offset = value.span().start;
-        let line = self.line(offset);
+        let line = self.line_number(offset);
         let DeValue::String(text) = value.get_ref() else {
             let found = value.get_ref().type_str();
             return Err(KeymapError::Shape { line, name: name.to_owned(), found });

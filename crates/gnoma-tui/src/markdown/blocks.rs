@@ -28,7 +28,7 @@ pub(super) type Definitions = HashMap<String, String>;
 
 /// The blocks of a text as lines of at most `width` columns. What they define is added to
 /// `definitions`. `number` is the number of the first item of a list.
-pub(super) fn draw(
+pub(super) fn render_blocks(
     source: &str,
     number: Option<u64>,
     width: usize,
@@ -50,13 +50,13 @@ pub(super) fn draw(
         .iter()
         .map(|(name, found)| (found.span.start, name.to_owned(), found.dest.to_string()))
         .collect();
-    gnoma_core::sort::sort(&mut defined);
+    gnoma_core::sort::sort_items(&mut defined);
     let mut painter = Painter::new(source, number, width);
     for (event, range) in parser.into_offset_iter() {
-        painter.event(event, range.start);
+        painter.on_event(event, range.start);
     }
     for (_, name, target) in defined {
-        painter.definition(&name, &target);
+        painter.emit_definition(&name, &target);
         if definitions.len() < MAX_DEFINITIONS {
             definitions.entry(name.to_lowercase()).or_insert(target);
         }
@@ -117,18 +117,18 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn event(&mut self, event: Event<'_>, at: usize) {
+    fn on_event(&mut self, event: Event<'_>, at: usize) {
         match event {
-            Event::Start(tag) => self.start(tag, at),
-            Event::End(tag) => self.end(tag),
-            Event::Text(text) => self.text(&text),
+            Event::Start(tag) => self.start_tag(tag, at),
+            Event::End(tag) => self.end_tag(tag),
+            Event::Text(text) => self.add_text(&text),
             Event::Code(code) | Event::InlineMath(code) | Event::DisplayMath(code) => {
                 self.push(&code, Style { ink: Ink::Code, ..self.style() });
             }
             Event::InlineHtml(html) if is_break(&html) => self.break_line(),
             Event::InlineHtml(html) => self.push(&html, Style { ink: Ink::Dim, ..self.style() }),
             Event::Html(html) => {
-                self.push(html.trim_end(), Style::of(Ink::Dim));
+                self.push(html.trim_end(), Style::with_ink(Ink::Dim));
                 self.break_line();
             }
             Event::FootnoteReference(name) => {
@@ -138,17 +138,17 @@ impl<'a> Painter<'a> {
             Event::SoftBreak | Event::HardBreak => self.break_line(),
             Event::Rule => {
                 self.begin_block(at);
-                self.push(&"─".repeat(RULE_COLUMNS.min(self.width)), Style::of(Ink::Dim));
+                self.push(&"─".repeat(RULE_COLUMNS.min(self.width)), Style::with_ink(Ink::Dim));
                 self.end_line();
             }
             Event::TaskListMarker(done) => {
                 let (mark, ink) = if done { ("[x] ", Ink::Good) } else { ("[ ] ", Ink::Dim) };
-                self.push(mark, Style::of(ink));
+                self.push(mark, Style::with_ink(ink));
             }
         }
     }
 
-    fn start(&mut self, tag: Tag<'_>, at: usize) {
+    fn start_tag(&mut self, tag: Tag<'_>, at: usize) {
         match tag {
             Tag::Paragraph | Tag::HtmlBlock => self.begin_block(at),
             Tag::Heading { level, .. } => self.begin_heading(level, at),
@@ -158,11 +158,11 @@ impl<'a> Painter<'a> {
             Tag::Item => {
                 self.begin_block(at);
                 let bullet = self.bullet();
-                self.open(Mark::new(Span::new(bullet, Style::of(Ink::Accent))));
+                self.open(Mark::new(Span::new(bullet, Style::with_ink(Ink::Accent))));
             }
             Tag::FootnoteDefinition(name) => {
                 self.begin_block(at);
-                self.open(Mark::new(Span::new(format!("[^{name}] "), Style::of(Ink::Link))));
+                self.open(Mark::new(Span::new(format!("[^{name}] "), Style::with_ink(Ink::Link))));
             }
             Tag::Table(alignments) => {
                 self.begin_block(at);
@@ -191,16 +191,16 @@ impl<'a> Painter<'a> {
     fn begin_heading(&mut self, level: HeadingLevel, at: usize) {
         self.begin_block(at);
         let underline = level == HeadingLevel::H1;
-        self.style.push(Style { underline, ..Style::of(Ink::Heading).bold() });
+        self.style.push(Style { underline, ..Style::with_ink(Ink::Heading).bold() });
     }
 
     fn begin_quote(&mut self, kind: Option<BlockQuoteKind>, at: usize) {
         self.begin_block(at);
-        let bar = Span::new("│ ", Style::of(Ink::Dim));
+        let bar = Span::new("│ ", Style::with_ink(Ink::Dim));
         self.open(Mark { first: None, rest: bar });
         if let Some(kind) = kind {
-            let (name, ink) = alert(kind);
-            self.push(name, Style::of(ink).bold());
+            let (name, ink) = alert_label(kind);
+            self.push(name, Style::with_ink(ink).bold());
             self.end_line();
         }
     }
@@ -208,7 +208,9 @@ impl<'a> Painter<'a> {
     fn begin_code(&mut self, kind: &CodeBlockKind<'_>, at: usize) {
         self.begin_block(at);
         let highlighter = match kind {
-            CodeBlockKind::Fenced(info) => info.split_whitespace().next().and_then(Highlighter::of),
+            CodeBlockKind::Fenced(info) => {
+                info.split_whitespace().next().and_then(Highlighter::for_name)
+            }
             CodeBlockKind::Indented => None,
         };
         self.code = Some((highlighter, String::new()));
@@ -227,14 +229,14 @@ impl<'a> Painter<'a> {
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_tag(&mut self, tag: TagEnd) {
         match tag {
             TagEnd::Paragraph | TagEnd::HtmlBlock => self.end_line(),
             TagEnd::Heading(_) => {
                 self.end_line();
                 self.style.pop();
             }
-            TagEnd::BlockQuote(_) | TagEnd::Item | TagEnd::FootnoteDefinition => self.close(),
+            TagEnd::BlockQuote(_) | TagEnd::Item | TagEnd::FootnoteDefinition => self.close_block(),
             TagEnd::CodeBlock => self.end_code(),
             TagEnd::List(_) => {
                 self.lists.pop();
@@ -242,13 +244,13 @@ impl<'a> Painter<'a> {
             TagEnd::TableCell => {
                 let cell = std::mem::take(&mut self.line);
                 if let Some(table) = &mut self.table {
-                    table.cell(cell);
+                    table.push_cell(cell);
                 }
             }
             TagEnd::Table => {
                 if let Some(table) = self.table.take() {
-                    for line in table.draw(self.room()) {
-                        self.emit(line);
+                    for line in table.draw(self.available_width()) {
+                        self.emit_line(line);
                     }
                 }
             }
@@ -271,7 +273,7 @@ impl<'a> Painter<'a> {
         self.style.last().copied().unwrap_or_default()
     }
 
-    fn text(&mut self, text: &str) {
+    fn add_text(&mut self, text: &str) {
         match &mut self.code {
             Some((_, code)) => code.push_str(text),
             None if self.link.is_some() => {
@@ -284,7 +286,7 @@ impl<'a> Painter<'a> {
     /// Addresses in the text become links.
     fn text_with_addresses(&mut self, text: &str) {
         let mut rest = text;
-        while let Some(at) = address(rest) {
+        while let Some(at) = find_url(rest) {
             let (before, found) = rest.split_at(at);
             let end = found
                 .find(|c: char| c.is_whitespace() || "<>\"'`)]}|".contains(c))
@@ -324,7 +326,7 @@ impl<'a> Painter<'a> {
         let shown: String = self.line.spans.iter().skip(from).map(|span| &*span.text).collect();
         let bare = |text: &str| text.trim_end_matches('/').trim_start_matches("mailto:").to_owned();
         if can_be_followed(&target) && bare(&shown) != bare(&target) {
-            self.push(&format!(" ({target})"), Style::of(Ink::Dim));
+            self.push(&format!(" ({target})"), Style::with_ink(Ink::Dim));
         }
     }
 
@@ -344,10 +346,10 @@ impl<'a> Painter<'a> {
 
     fn end_code(&mut self) {
         let Some((mut highlighter, code)) = self.code.take() else { return };
-        let room = self.room();
+        let room = self.available_width();
         for line in code.lines() {
-            for line in code::lines(line, highlighter.as_mut(), room) {
-                self.emit(line);
+            for line in code::render_code_line(line, highlighter.as_mut(), room) {
+                self.emit_line(line);
             }
         }
     }
@@ -357,7 +359,7 @@ impl<'a> Painter<'a> {
         self.end_line();
         let fresh = self.around.last().is_some_and(|mark| mark.first.is_some());
         if !self.after_gap && !fresh && is_after_blank(self.source, at) {
-            self.emit(Line::default());
+            self.emit_line(Line::default());
             self.after_gap = true;
         }
     }
@@ -367,10 +369,10 @@ impl<'a> Painter<'a> {
     }
 
     /// A block with a mark ends; one without lines shows its mark.
-    fn close(&mut self) {
+    fn close_block(&mut self) {
         self.end_line();
         if self.around.last().is_some_and(|mark| mark.first.is_some()) {
-            self.emit(Line::default());
+            self.emit_line(Line::default());
         }
         self.around.pop();
     }
@@ -385,19 +387,19 @@ impl<'a> Painter<'a> {
         if let Some((_, from)) = &mut self.link {
             *from = 0;
         }
-        self.wrap(&line);
+        self.emit_wrapped(&line);
     }
 
     fn end_line(&mut self) {
         if !self.line.spans.is_empty() {
             let line = std::mem::take(&mut self.line);
-            self.wrap(&line);
+            self.emit_wrapped(&line);
         }
     }
 
-    fn wrap(&mut self, line: &Line) {
-        for line in line.wrap(self.room(), &Line::default()) {
-            self.emit(line);
+    fn emit_wrapped(&mut self, line: &Line) {
+        for line in line.wrap(self.available_width(), &Line::default()) {
+            self.emit_line(line);
         }
     }
 
@@ -412,14 +414,14 @@ impl<'a> Painter<'a> {
     }
 
     /// Columns that the marks leave.
-    fn room(&self) -> usize {
+    fn available_width(&self) -> usize {
         let marks = self.around.iter().take(self.shown_marks());
         let used: usize = marks.map(|mark| mark.rest.width()).sum();
         self.width.saturating_sub(used).max(1)
     }
 
     /// A line that fits, behind its marks.
-    fn emit(&mut self, line: Line) {
+    fn emit_line(&mut self, line: Line) {
         let shown = self.shown_marks();
         let mut spans = Vec::with_capacity(shown + line.spans.len());
         for (at, mark) in self.around.iter_mut().enumerate() {
@@ -436,9 +438,9 @@ impl<'a> Painter<'a> {
     }
 
     /// The definition of a link is shown, since what refers to it may be drawn already.
-    fn definition(&mut self, name: &str, target: &str) {
+    fn emit_definition(&mut self, name: &str, target: &str) {
         self.begin_link(target);
-        self.push(&format!("[{name}]: {target}"), Style::of(Ink::Dim));
+        self.push(&format!("[{name}]: {target}"), Style::with_ink(Ink::Dim));
         self.link = None;
         self.end_line();
     }
@@ -452,7 +454,7 @@ fn is_after_blank(source: &str, at: usize) -> bool {
     last.chars().all(|c| c.is_whitespace() || c == '>')
 }
 
-fn address(text: &str) -> Option<usize> {
+fn find_url(text: &str) -> Option<usize> {
     let begins = |at: &usize| {
         let after = text.get(*at..).unwrap_or_default();
         ["https://", "http://"].iter().any(|scheme| {
@@ -471,7 +473,7 @@ fn is_break(html: &str) -> bool {
     name.eq_ignore_ascii_case("<br>")
 }
 
-fn alert(kind: BlockQuoteKind) -> (&'static str, Ink) {
+fn alert_label(kind: BlockQuoteKind) -> (&'static str, Ink) {
     match kind {
         BlockQuoteKind::Note => ("Note", Ink::Accent),
         BlockQuoteKind::Tip => ("Tip", Ink::Good),

@@ -10,10 +10,14 @@ use crate::{
 pub(super) const CODE_INDENT: &str = "  ";
 
 /// A line of code in colours, indented, in as many lines as it takes.
-pub(super) fn lines(line: &str, highlighter: Option<&mut Highlighter>, width: usize) -> Vec<Line> {
-    let line = clean::tabs(line);
+pub(super) fn render_code_line(
+    line: &str,
+    highlighter: Option<&mut Highlighter>,
+    width: usize,
+) -> Vec<Line> {
+    let line = clean::expand_tabs(line);
     let spans = match highlighter {
-        Some(highlighter) => highlighter.line(&line),
+        Some(highlighter) => highlighter.highlight_line(&line),
         None => vec![Span::new(line, Style::default())],
     };
     let indent = if width > 2 * CODE_INDENT.len() { CODE_INDENT } else { "" };

@@ -14,7 +14,7 @@ pub(super) fn is_only_marks(line: &str) -> bool {
 }
 
 /// The line with the ends of what is open in it or in the lines of its block before it.
-pub(super) fn closed(before: &str, line: &str) -> String {
+pub(super) fn close_marks(before: &str, line: &str) -> String {
     let mut code = 0;
     let mut strong = false;
     let whole = format!("{before}{line}");
@@ -32,16 +32,16 @@ pub(super) fn closed(before: &str, line: &str) -> String {
     }
     let mut line = line.to_owned();
     if code > 0 && code < 3 {
-        end(&mut line, &"`".repeat(code));
+        end_mark(&mut line, &"`".repeat(code));
     }
     if strong {
-        end(&mut line, "**");
+        end_mark(&mut line, "**");
     }
     line
 }
 
 /// Ends what was begun with the mark; takes the mark away when nothing follows it.
-fn end(line: &mut String, mark: &str) {
+fn end_mark(line: &mut String, mark: &str) {
     match line.strip_suffix(mark) {
         Some(before) => line.truncate(before.len()),
         None => {
@@ -57,12 +57,12 @@ mod tests {
 
     #[test]
     fn open_marks_are_closed() {
-        assert_eq!(closed("", "a **bold"), "a **bold**");
-        assert_eq!(closed("", "a **bold** and `code"), "a **bold** and `code`");
-        assert_eq!(closed("a **b\n", "c"), "c**");
-        assert_eq!(closed("", "a **"), "a ");
-        assert_eq!(closed("", "`a ** b"), "`a ** b`");
-        assert_eq!(closed("", "2 * 3 * 4"), "2 * 3 * 4");
+        assert_eq!(close_marks("", "a **bold"), "a **bold**");
+        assert_eq!(close_marks("", "a **bold** and `code"), "a **bold** and `code`");
+        assert_eq!(close_marks("a **b\n", "c"), "c**");
+        assert_eq!(close_marks("", "a **"), "a ");
+        assert_eq!(close_marks("", "`a ** b"), "`a ** b`");
+        assert_eq!(close_marks("", "2 * 3 * 4"), "2 * 3 * 4");
     }
 
     #[test]

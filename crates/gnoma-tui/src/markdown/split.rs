@@ -88,21 +88,21 @@ impl Splitter {
     }
 
     /// The next line, without its end.
-    pub(super) fn line(&mut self, line: &str, out: &mut Vec<Piece>) {
+    pub(super) fn push_line(&mut self, line: &str, out: &mut Vec<Piece>) {
         if let Block::Code(fence) = self.block {
-            return self.code(line, fence, out);
+            return self.push_code_line(line, fence, out);
         }
         if line.trim().is_empty() {
-            return self.blank(out);
+            return self.push_blank_line(out);
         }
         if self.goes_on(line) {
-            self.keep(line);
+            self.append_line(line);
         } else {
             self.flush(out);
-            self.begin(line, out);
+            self.begin_block(line, out);
         }
         self.blank = false;
-        self.limit(out);
+        self.enforce_limit(out);
     }
 
     /// Ends the text and hands over what is left of it.
@@ -110,18 +110,18 @@ impl Splitter {
         self.flush(out);
     }
 
-    fn code(&mut self, line: &str, fence: Fence, out: &mut Vec<Piece>) {
+    fn push_code_line(&mut self, line: &str, fence: Fence, out: &mut Vec<Piece>) {
         if fence.is_closed_by(line) {
             self.block = Block::None;
             self.set_off = true;
             return;
         }
-        let spaces = indent(line).min(fence.indent);
+        let spaces = indent_columns(line).min(fence.indent);
         let kind = PieceKind::CodeLine(line.get(spaces..).unwrap_or_default().to_owned());
         out.push(Piece { kind, gap: false });
     }
 
-    fn blank(&mut self, out: &mut Vec<Piece>) {
+    fn push_blank_line(&mut self, out: &mut Vec<Piece>) {
         match &self.block {
             Block::Text { .. } => self.flush(out),
             Block::Item(_) | Block::Indented => self.open.push('\n'),
@@ -134,31 +134,31 @@ impl Splitter {
     fn goes_on(&self, line: &str) -> bool {
         match &self.block {
             Block::None | Block::Code(_) => false,
-            Block::Text { quote } => !interrupts(line, *quote),
+            Block::Text { quote } => !can_interrupt(line, *quote),
             Block::Indented => {
-                indent(line) >= CODE_SPACES || !self.blank && !interrupts(line, false)
+                indent_columns(line) >= CODE_SPACES || !self.blank && !can_interrupt(line, false)
             }
             Block::Item(item) => {
-                let lazy = item.fence.is_none() && !self.blank && !interrupts(line, false);
-                indent(line) >= item.content || (lazy && marker(line).is_none())
+                let lazy = item.fence.is_none() && !self.blank && !can_interrupt(line, false);
+                indent_columns(line) >= item.content || (lazy && parse_marker(line).is_none())
             }
         }
     }
 
     /// Another line of the open block.
-    fn keep(&mut self, line: &str) {
+    fn append_line(&mut self, line: &str) {
         if let Block::Item(item) = &mut self.block {
-            item.follow(line);
+            item.track_fence(line);
         }
         self.open.push_str(line);
         self.open.push('\n');
     }
 
     /// A block begins with this line.
-    fn begin(&mut self, line: &str, out: &mut Vec<Piece>) {
+    fn begin_block(&mut self, line: &str, out: &mut Vec<Piece>) {
         let sets_off = std::mem::take(&mut self.set_off);
         self.gap = self.blank || sets_off;
-        if let Some((fence, language)) = fence(line) {
+        if let Some((fence, language)) = parse_fence(line) {
             out.push(Piece { kind: PieceKind::CodeStart { language }, gap: true });
             self.block = Block::Code(fence);
             return;
@@ -167,19 +167,19 @@ impl Splitter {
         if is_heading || is_rule(line) {
             self.gap |= is_heading;
             self.block = Block::Text { quote: false };
-            self.keep(line);
+            self.append_line(line);
             return self.flush(out);
         }
-        self.block = match marker(line) {
-            Some(marker) => Block::Item(self.item(&marker, line)),
-            None if indent(line) >= CODE_SPACES || is_footnote(line) => Block::Indented,
+        self.block = match parse_marker(line) {
+            Some(marker) => Block::Item(self.build_item(&marker, line)),
+            None if indent_columns(line) >= CODE_SPACES || is_footnote(line) => Block::Indented,
             None => Block::Text { quote: is_quote(line) },
         };
-        self.keep(line);
+        self.append_line(line);
     }
 
     /// An item; it is counted on when the block before was an item of the same list.
-    fn item(&self, marker: &Marker, line: &str) -> Item {
+    fn build_item(&self, marker: &Marker, line: &str) -> Item {
         let before = match &self.block {
             Block::Item(before) if before.mark == marker.mark => before.number,
             _ => None,
@@ -189,7 +189,7 @@ impl Splitter {
             (_, number) => number,
         };
         let rest = line.get(marker.content..).unwrap_or_default();
-        let fence = fence(rest).map(|(fence, _)| fence);
+        let fence = parse_fence(rest).map(|(fence, _)| fence);
         Item { content: marker.content, mark: marker.mark, number, fence }
     }
 
@@ -209,7 +209,7 @@ impl Splitter {
     }
 
     /// Gives out the open block when it becomes too long.
-    fn limit(&mut self, out: &mut Vec<Piece>) {
+    fn enforce_limit(&mut self, out: &mut Vec<Piece>) {
         let head = table_head(&self.open);
         let max = match (&self.block, head) {
             (Block::Text { .. }, 0) => MAX_TEXT_BYTES,
@@ -233,12 +233,12 @@ impl Splitter {
 
 impl Item {
     /// Code inside the item hides what would be marks.
-    fn follow(&mut self, line: &str) {
-        let inner = line.get(self.content.min(indent(line))..).unwrap_or_default();
+    fn track_fence(&mut self, line: &str) {
+        let inner = line.get(self.content.min(indent_columns(line))..).unwrap_or_default();
         self.fence = match self.fence {
             Some(fence) if fence.is_closed_by(inner) => None,
             Some(fence) => Some(fence),
-            None => fence(inner).map(|(fence, _)| fence),
+            None => parse_fence(inner).map(|(fence, _)| fence),
         };
     }
 }
@@ -246,27 +246,27 @@ impl Item {
 impl Fence {
     fn is_closed_by(self, line: &str) -> bool {
         let marks = line.trim();
-        indent(line) < CODE_SPACES
+        indent_columns(line) < CODE_SPACES
             && marks.len() >= self.count
             && marks.chars().all(|c| c == self.mark)
     }
 }
 
 /// A block begins with the line, though there is no empty line before it.
-fn interrupts(line: &str, in_quote: bool) -> bool {
-    if indent(line) >= CODE_SPACES {
+fn can_interrupt(line: &str, in_quote: bool) -> bool {
+    if indent_columns(line) >= CODE_SPACES {
         return false;
     }
     let underlines = line.trim().chars().all(|c| c == '-') && !in_quote;
-    fence(line).is_some()
+    parse_fence(line).is_some()
         || is_heading(line)
         || (is_rule(line) && !underlines)
         || (is_quote(line) && !in_quote)
-        || marker(line).is_some_and(|marker| marker.interrupts)
+        || parse_marker(line).is_some_and(|marker| marker.interrupts)
 }
 
 /// Columns of spaces before the text; a tab reaches to the next multiple of four.
-fn indent(line: &str) -> usize {
+fn indent_columns(line: &str) -> usize {
     let mut columns = 0;
     for c in line.chars() {
         match c {
@@ -278,8 +278,8 @@ fn indent(line: &str) -> usize {
     columns
 }
 
-fn fence(line: &str) -> Option<(Fence, String)> {
-    let indent = indent(line);
+fn parse_fence(line: &str) -> Option<(Fence, String)> {
+    let indent = indent_columns(line);
     let text = line.trim();
     let mark = text.chars().next().filter(|c| matches!(c, '`' | '~'))?;
     let count = text.chars().take_while(|c| *c == mark).count();
@@ -296,7 +296,7 @@ fn is_heading(line: &str) -> bool {
     let text = line.trim_start();
     let marks = text.chars().take_while(|c| *c == '#').count();
     let after = text.get(marks..).unwrap_or_default();
-    indent(line) < CODE_SPACES
+    indent_columns(line) < CODE_SPACES
         && (1..=6).contains(&marks)
         && (after.is_empty() || after.starts_with([' ', '\t']))
 }
@@ -304,7 +304,7 @@ fn is_heading(line: &str) -> bool {
 fn is_rule(line: &str) -> bool {
     let mut marks = line.chars().filter(|c| !c.is_whitespace());
     let Some(first) = marks.next().filter(|c| matches!(c, '-' | '*' | '_')) else { return false };
-    indent(line) < CODE_SPACES && marks.clone().count() >= 2 && marks.all(|c| c == first)
+    indent_columns(line) < CODE_SPACES && marks.clone().count() >= 2 && marks.all(|c| c == first)
 }
 
 fn is_quote(line: &str) -> bool {
@@ -334,8 +334,8 @@ struct Marker {
     interrupts: bool,
 }
 
-fn marker(line: &str) -> Option<Marker> {
-    let indent = indent(line);
+fn parse_marker(line: &str) -> Option<Marker> {
+    let indent = indent_columns(line);
     if indent >= CODE_SPACES || is_rule(line) {
         return None;
     }

@@ -31,7 +31,7 @@ impl Table {
     }
 
     /// The next cell of the row, or of the head.
-    pub(super) fn cell(&mut self, mut cell: Line) {
+    pub(super) fn push_cell(&mut self, mut cell: Line) {
         cell.trim_end();
         match self.rows.last_mut() {
             Some(row) => row.push(cell),
@@ -45,14 +45,14 @@ impl Table {
     }
 
     pub(super) fn draw(&self, width: usize) -> Vec<Line> {
-        match self.widths(width) {
+        match self.column_widths(width) {
             Some(widths) => self.in_columns(&widths),
             None => self.in_records(width),
         }
     }
 
     /// Returns the width of each column; nothing when they do not fit.
-    fn widths(&self, width: usize) -> Option<Vec<usize>> {
+    fn column_widths(&self, width: usize) -> Option<Vec<usize>> {
         let count = self.alignments.len();
         let mut widths = vec![1; count];
         for row in self.rows.iter().chain([&self.head]) {
@@ -67,15 +67,15 @@ impl Table {
     }
 
     fn in_columns(&self, widths: &[usize]) -> Vec<Line> {
-        let mut lines = self.row(&self.head, widths);
+        let mut lines = self.render_row(&self.head, widths);
         let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-        lines.push(Line::new(rule.join(CROSS), Style::of(Ink::Dim)));
-        lines.extend(self.rows.iter().flat_map(|row| self.row(row, widths)));
+        lines.push(Line::new(rule.join(CROSS), Style::with_ink(Ink::Dim)));
+        lines.extend(self.rows.iter().flat_map(|row| self.render_row(row, widths)));
         lines
     }
 
     /// A row in as many lines as its longest cell takes.
-    fn row(&self, row: &[Line], widths: &[usize]) -> Vec<Line> {
+    fn render_row(&self, row: &[Line], widths: &[usize]) -> Vec<Line> {
         let none = Line::default();
         let broken = |(at, width): (usize, &usize)| {
             let cell = row.get(at).unwrap_or(&none);
@@ -92,9 +92,9 @@ impl Table {
             let mut line = Line::default();
             for ((cell, width), alignment) in cells.iter().zip(widths).zip(&self.alignments) {
                 if !line.spans.is_empty() {
-                    line.spans.push(Span::new(BAR, Style::of(Ink::Dim)));
+                    line.spans.push(Span::new(BAR, Style::with_ink(Ink::Dim)));
                 }
-                place(cell.get(at).unwrap_or(&none), *width, *alignment, &mut line);
+                align_cell(cell.get(at).unwrap_or(&none), *width, *alignment, &mut line);
             }
             line.trim_end();
             line
@@ -124,7 +124,7 @@ impl Table {
 /// The largest width for which all columns fit, when none is wider than it.
 fn widest_that_fits(widths: &[usize], room: usize) -> usize {
     let mut ordered = widths.to_vec();
-    gnoma_core::sort::sort(&mut ordered);
+    gnoma_core::sort::sort_items(&mut ordered);
     let mut room = room;
     for (at, width) in ordered.iter().enumerate() {
         let left = ordered.len() - at;
@@ -136,7 +136,7 @@ fn widest_that_fits(widths: &[usize], room: usize) -> usize {
     ordered.last().copied().unwrap_or(0)
 }
 
-fn place(cell: &Line, width: usize, alignment: Alignment, line: &mut Line) {
+fn align_cell(cell: &Line, width: usize, alignment: Alignment, line: &mut Line) {
     let free = width.saturating_sub(cell.width());
     let before = match alignment {
         Alignment::None | Alignment::Left => 0,

@@ -78,14 +78,14 @@ fn streamed(text: &str, cuts: &[usize], width: usize) -> Vec<Line> {
         let cut = cuts.next().copied().unwrap_or(1).min(rest.len());
         let (piece, after) = rest.split_at(rest.ceil_char_boundary(cut));
         stream.push(piece);
-        for line in stream.rest(width) {
+        for line in stream.unfinished_lines(width) {
             assert!(line.width() <= width.max(2), "{line:?}");
         }
-        lines.extend(stream.take(width));
+        lines.extend(stream.take_lines(width));
         rest = after;
     }
     stream.finish();
-    lines.extend(stream.take(width));
+    lines.extend(stream.take_lines(width));
     lines
 }
 
@@ -114,7 +114,7 @@ proptest! {
     #[test]
     fn letters_are_not_lost(text in "[a-z]{1,9}([ \n]{1,3}[a-z]{1,9}){0,9}", width in 1_usize..30) {
         let bare = |text: &str| text.split_whitespace().collect::<String>();
-        let shown: String = render(&text, width).iter().map(Line::plain).collect();
+        let shown: String = render(&text, width).iter().map(Line::plain_text).collect();
         prop_assert_eq!(bare(&shown), bare(&text));
     }
 }
@@ -141,7 +141,7 @@ fn what_stays_open_is_bounded_however_long_the_text() {
             stream.push(endless);
             let open = stream.open_bytes();
             assert!(open <= 40_000, "{endless:?} keeps {open}");
-            drop(stream.take(80));
+            drop(stream.take_lines(80));
         }
     }
 }
@@ -160,7 +160,7 @@ fn a_table_that_is_too_long_goes_on_below_another_head() {
     let table = |rows: usize| format!("| a | b |\n|---|---|\n{}", "| one | two |\n".repeat(rows));
     let rows = |text: &str| {
         let lines = render(text, 40);
-        let is_row = |line: &&Line| line.plain().starts_with("one │ two");
+        let is_row = |line: &&Line| line.plain_text().starts_with("one │ two");
         (lines.iter().filter(is_row).count(), lines.len())
     };
     assert_eq!(rows(&table(1_000)), (1_000, 1_000 + 2));
@@ -171,8 +171,8 @@ fn a_table_that_is_too_long_goes_on_below_another_head() {
 fn code_is_handed_over_line_by_line() {
     let mut stream = Stream::default();
     stream.push("```rust\nlet a = 1;\n/* open\n");
-    assert_eq!(stream.take(40).len(), 3);
+    assert_eq!(stream.take_lines(40).len(), 3);
     stream.push("still */ le");
     assert_eq!(stream.open_bytes(), "still */ le".len());
-    assert_eq!(stream.rest(40).len(), 1);
+    assert_eq!(stream.unfinished_lines(40).len(), 1);
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{MAX_BODY_LINES, PermissionQuestion, dim};
+use super::{MAX_BODY_LINES, PermissionQuestion, dim_style};
 use crate::{
     diff,
     text::{Ink, Line, Span, Style},
@@ -15,14 +15,14 @@ const MAX_ARGUMENT_CHARS: usize = 100_000;
 
 impl PermissionQuestion {
     /// Returns lines with what would run and what it would change; the part that can be scrolled.
-    pub(super) fn body(&self, width: usize) -> Vec<Line> {
+    pub(super) fn body_lines(&self, width: usize) -> Vec<Line> {
         let mut lines: Vec<Line> = Vec::new();
         let shown = match &self.inquiry {
-            Some(_) => self.inquired(),
-            None => self.arguments(width),
+            Some(_) => self.inquiry_lines(),
+            None => self.argument_lines(width),
         };
-        for line in shown.into_iter().chain(self.named()) {
-            lines.extend(line.wrap(width, &Line::new("    ", dim())));
+        for line in shown.into_iter().chain(self.notable_lines()) {
+            lines.extend(line.wrap(width, &Line::new("    ", dim_style())));
         }
         if let Some(preview) = &self.preview {
             lines.extend(diff::set_in(preview, width, MAX_BODY_LINES));
@@ -32,40 +32,43 @@ impl PermissionQuestion {
     }
 
     /// Returns the changes that must be seen by name, one in each line.
-    fn named(&self) -> impl Iterator<Item = Line> + '_ {
+    fn notable_lines(&self) -> impl Iterator<Item = Line> + '_ {
         self.notable.iter().map(|change| {
             Line::from([
-                Span::new("  ! ", Style::of(Ink::Warning).bold()),
-                Span::new(change.name.clone(), Style::of(Ink::Warning).bold()),
+                Span::new("  ! ", Style::with_ink(Ink::Warning).bold()),
+                Span::new(change.name.clone(), Style::with_ink(Ink::Warning).bold()),
                 Span::new(format!("  {}", change.what), Style::default()),
             ])
         })
     }
 
     /// Returns lines with what the model wants to know.
-    fn inquired(&self) -> Vec<Line> {
+    fn inquiry_lines(&self) -> Vec<Line> {
         let lines = self.reason.split('\n');
         lines.map(|line| Line::new(format!("  {line}"), Style::default())).collect()
     }
 
     /// Every argument: nothing that would run may be hidden.
-    fn arguments(&self, width: usize) -> Vec<Line> {
+    fn argument_lines(&self, width: usize) -> Vec<Line> {
         let Ok(arguments) = self.call.arguments.read::<Map<String, Value>>() else {
-            return vec![Line::new(format!("  {}", self.call.arguments), Style::of(Ink::Code))];
+            return vec![Line::new(
+                format!("  {}", self.call.arguments),
+                Style::with_ink(Ink::Code),
+            )];
         };
         let main = MAIN_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name));
         let mut lines = Vec::new();
         let told = main.and_then(|name| arguments.get(name));
         if let Some(value) = told.filter(|value| !self.is_in_heading(value, width)) {
-            lines.extend(shown(value).split('\n').map(|line| self.marked(line)));
+            lines.extend(display_value(value).split('\n').map(|line| self.highlight_reason(line)));
         }
         // With a preview the rest is what the preview shows.
         let rest = arguments.iter().filter(|(name, _)| Some(name.as_str()) != main);
         for (name, value) in rest.filter(|_| self.preview.is_none()) {
-            let text = shown(value);
+            let text = display_value(value);
             let mut parts = text.split('\n');
             lines.push(Line::from([
-                Span::new(format!("  {name}: "), dim()),
+                Span::new(format!("  {name}: "), dim_style()),
                 Span::new(parts.next().unwrap_or_default().to_owned(), Style::default()),
             ]));
             lines.extend(parts.map(|part| Line::new(format!("    {part}"), Style::default())));
@@ -77,14 +80,15 @@ impl PermissionQuestion {
     fn is_in_heading(&self, path: &Value, width: usize) -> bool {
         let Some(path) = path.as_str().filter(|_| self.preview.is_some()) else { return false };
         let heading = self.heading(0);
-        let is_whole = heading.width() <= width && heading.plain().ends_with(&format!(" {path}?"));
-        is_whole && !quoted(&self.reason).any(|part| path.contains(part))
+        let is_whole =
+            heading.width() <= width && heading.plain_text().ends_with(&format!(" {path}?"));
+        is_whole && !quoted_parts(&self.reason).any(|part| path.contains(part))
     }
 
     /// A line of what would run, with the parts marked that the reason speaks of.
-    fn marked(&self, line: &str) -> Line {
-        let code = Style::of(Ink::Code);
-        let part = quoted(&self.reason).find_map(|part| Some((line.find(part)?, part.len())));
+    fn highlight_reason(&self, line: &str) -> Line {
+        let code = Style::with_ink(Ink::Code);
+        let part = quoted_parts(&self.reason).find_map(|part| Some((line.find(part)?, part.len())));
         let mut spans = vec![Span::new("  ", code)];
         match part.and_then(|(start, length)| {
             Some((
@@ -96,7 +100,7 @@ impl PermissionQuestion {
             None => spans.push(Span::new(line.to_owned(), code)),
             Some((before, part, after)) => {
                 spans.push(Span::new(before.to_owned(), code));
-                spans.push(Span::new(part.to_owned(), Style::of(Ink::Warning).bold()));
+                spans.push(Span::new(part.to_owned(), Style::with_ink(Ink::Warning).bold()));
                 spans.push(Span::new(after.to_owned(), code));
             }
         }
@@ -105,12 +109,12 @@ impl PermissionQuestion {
 }
 
 /// Returns the parts of a text between backticks, or between quotation marks.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
+fn quoted_parts(text: &str) -> impl Iterator<Item = &str> {
     let inside = |mark| text.split(mark).skip(1).step_by(2);
     inside('`').chain(inside('"')).filter(|part| !part.is_empty())
 }
 
-fn shown(value: &Value) -> String {
+fn display_value(value: &Value) -> String {
     let text = match value {
         Value::String(text) => text.replace('\t', "    "),
         other => other.to_string(),

@@ -112,23 +112,23 @@ impl Link {
     }
 
     /// Sends a request, as soon as there is a session. Its reply always comes as an input.
-    pub fn ask(&mut self, ask: Ask) {
+    pub fn submit_request(&mut self, ask: Ask) {
         let refused = |kind, cause: &str| RequestError::new(kind, cause);
         match self.reach {
             Attachment::OnItsWay if self.client.is_none() => {
                 let closed = refused(RequestErrorKind::Closed, "cannot reach the server");
-                self.answer(ask.purpose, Err(closed));
+                self.push_reply(ask.purpose, Err(closed));
             }
             Attachment::OnItsWay if self.held.len() == MAX_HELD => {
                 let busy = refused(RequestErrorKind::Busy, "too many requests are waiting");
-                self.answer(ask.purpose, Err(busy));
+                self.push_reply(ask.purpose, Err(busy));
             }
             Attachment::OnItsWay => self.held.push_back(ask),
             Attachment::Attached => self.pass_on(ask),
-            Attachment::Nothing => match self.opening(&ask.request) {
+            Attachment::Nothing => match self.to_start(&ask.request) {
                 Some(start) => {
                     self.open(start);
-                    self.answer(ask.purpose, Ok(Reply::Done));
+                    self.push_reply(ask.purpose, Ok(Reply::Done));
                 }
                 None => self.pass_on(ask),
             },
@@ -143,8 +143,8 @@ impl Link {
             }
             if let Some(client) = &mut self.client {
                 match client.next().await {
-                    Some(message) => self.take(message),
-                    None => self.lost(),
+                    Some(message) => self.on_message(message),
+                    None => self.on_connection_lost(),
                 }
             } else {
                 let client = self.connecting.as_mut()?.await;
@@ -154,13 +154,13 @@ impl Link {
     }
 
     /// The next input, if one has arrived.
-    pub fn ready(&mut self) -> Option<Input> {
+    pub fn try_next(&mut self) -> Option<Input> {
         loop {
             if let Some(input) = self.inputs.pop_front() {
                 return Some(input);
             }
-            let message = self.client.as_mut()?.ready()?;
-            self.take(message);
+            let message = self.client.as_mut()?.try_next()?;
+            self.on_message(message);
         }
     }
 
@@ -174,10 +174,10 @@ impl Link {
 
     /// Leaves the session for good, and waits a moment for the host to learn of it: the session ends with the last
     /// window that leaves, but not with one that merely disappears.
-    pub async fn leave(mut self) {
+    pub async fn leave_session(mut self) {
         let Some(client) = &mut self.client else { return };
         let own = self.top.as_ref().unwrap_or(&self.session);
-        let Ok(asked) = client.request(Some(own), Request::Detach) else { return };
+        let Ok(asked) = client.send_request(Some(own), Request::Detach) else { return };
         let told = async {
             while let Some(message) = client.next().await {
                 if matches!(message, ServerMessage::Reply { id, .. } if id == asked) {
@@ -192,22 +192,22 @@ impl Link {
         let Some(mut spec) = self.spec.clone() else { return };
         spec.start = start;
         self.reach = Attachment::OnItsWay;
-        self.send(None, Request::Open(spec), Pending::Opening);
+        self.send_request(None, Request::Open(spec), Pending::Opening);
     }
 
     fn attach(&mut self) {
         self.reach = Attachment::OnItsWay;
         let session = self.session.clone();
-        self.send(Some(&session), Request::Attach { from: None }, Pending::Attaching);
+        self.send_request(Some(&session), Request::Attach { from: None }, Pending::Attaching);
     }
 
     /// Returns the start that a request for another session means if there is none: to begin with that.
-    fn opening(&self, request: &Request) -> Option<Start> {
+    fn to_start(&self, request: &Request) -> Option<Start> {
         self.spec.as_ref()?;
         match request {
             Request::Switch(Switch::New) => Some(Start::New),
-            Request::Switch(Switch::Stored(id)) => Some(stored(id, false)),
-            Request::Switch(Switch::Copy(id)) => Some(stored(id, true)),
+            Request::Switch(Switch::Stored(id)) => Some(stored_start(id, false)),
+            Request::Switch(Switch::Copy(id)) => Some(stored_start(id, true)),
             _ => None,
         }
     }
@@ -216,14 +216,14 @@ impl Link {
         let session = self.session.clone();
         if let Request::WatchElf { name } = request {
             let asked = Pending::Watching { purpose, is_elf: !name.is_empty() };
-            return self.send(Some(&session), Request::WatchElf { name }, asked);
+            return self.send_request(Some(&session), Request::WatchElf { name }, asked);
         }
-        self.send(Some(&session), request, Pending::View(purpose));
+        self.send_request(Some(&session), request, Pending::View(purpose));
     }
 
-    fn send(&mut self, session: Option<&SessionId>, request: Request, asked: Pending) {
+    fn send_request(&mut self, session: Option<&SessionId>, request: Request, asked: Pending) {
         let sent = match &mut self.client {
-            Some(client) if self.asked.len() < MAX_ASKED => client.request(session, request),
+            Some(client) if self.asked.len() < MAX_ASKED => client.send_request(session, request),
             Some(_) => {
                 Err(RequestError::new(RequestErrorKind::Busy, "too many requests are waiting"))
             }
@@ -233,15 +233,15 @@ impl Link {
             Ok(id) => {
                 self.asked.insert(id, asked);
             }
-            Err(error) => self.replied(asked, Err(error)),
+            Err(error) => self.on_reply(asked, Err(error)),
         }
     }
 
-    fn take(&mut self, message: ServerMessage) {
+    fn on_message(&mut self, message: ServerMessage) {
         match message {
             ServerMessage::Reply { id, result } => {
                 if let Some(asked) = self.asked.remove(&id) {
-                    self.replied(asked, result);
+                    self.on_reply(asked, result);
                 }
             }
             // What another session said last, before the window was detached from it.
@@ -252,7 +252,7 @@ impl Link {
                 self.inputs.push_back(Input::Session(envelope));
                 match self.top.take_if(|_| is_over) {
                     // An elf that was watched has ended.
-                    Some(top) => self.show(top),
+                    Some(top) => self.show_session(top),
                     None if is_over => self.reach = Attachment::Nothing,
                     None => {}
                 }
@@ -268,21 +268,21 @@ impl Link {
         }
     }
 
-    fn replied(&mut self, asked: Pending, result: Result<Reply, RequestError>) {
+    fn on_reply(&mut self, asked: Pending, result: Result<Reply, RequestError>) {
         match (asked, result) {
             (Pending::View(purpose), Ok(Reply::Opened { session })) => {
                 self.move_to(&session);
-                self.answer(purpose, Ok(Reply::Opened { session }));
+                self.push_reply(purpose, Ok(Reply::Opened { session }));
             }
             (Pending::Watching { purpose, is_elf }, Ok(Reply::Opened { session })) => {
                 // The session that the person opened continues, and is not left for it.
                 let own = self.top.take().unwrap_or_else(|| self.session.clone());
                 self.top = is_elf.then_some(own);
-                self.show(session.clone());
-                self.answer(purpose, Ok(Reply::Opened { session }));
+                self.show_session(session.clone());
+                self.push_reply(purpose, Ok(Reply::Opened { session }));
             }
             (Pending::View(purpose) | Pending::Watching { purpose, .. }, result) => {
-                self.answer(purpose, result);
+                self.push_reply(purpose, result);
             }
             (Pending::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
             (Pending::Attaching, Ok(_)) => {
@@ -291,60 +291,60 @@ impl Link {
                     self.pass_on(ask);
                 }
             }
-            (Pending::Attaching, Err(error)) => self.unattached(&error),
-            (Pending::Opening, Err(error)) => self.nothing(&error),
+            (Pending::Attaching, Err(error)) => self.on_attach_failed(&error),
+            (Pending::Opening, Err(error)) => self.on_no_session(&error),
             (Pending::Opening, Ok(_)) => {
                 let kind = RequestErrorKind::Unknown;
-                self.nothing(&RequestError::new(kind, "no session was opened"));
+                self.on_no_session(&RequestError::new(kind, "no session was opened"));
             }
             (Pending::Detaching, _) => {}
         }
     }
 
     /// A session that lives no more, because its server was ended, is opened again as it was stored.
-    fn unattached(&mut self, error: &RequestError) {
+    fn on_attach_failed(&mut self, error: &RequestError) {
         // An elf may have ended meanwhile.
         if let Some(top) = self.top.take() {
-            return self.show(top);
+            return self.show_session(top);
         }
         let is_gone = error.kind == RequestErrorKind::NoSession && self.spec.is_some();
         if std::mem::take(&mut self.is_known) && is_gone {
             let id = self.session.to_string();
             return self.open(Start::Stored { id, fork: false });
         }
-        self.nothing(error);
+        self.on_no_session(error);
     }
 
-    fn nothing(&mut self, error: &RequestError) {
+    fn on_no_session(&mut self, error: &RequestError) {
         self.reach = Attachment::Nothing;
         self.inputs.push_back(Input::NoSession(error.clone()));
         for ask in std::mem::take(&mut self.held) {
-            self.answer(ask.purpose, Err(error.clone()));
+            self.push_reply(ask.purpose, Err(error.clone()));
         }
     }
 
     fn move_to(&mut self, session: &SessionId) {
         let before = std::mem::replace(&mut self.session, session.clone());
         if before != *session {
-            self.send(Some(&before), Request::Detach, Pending::Detaching);
+            self.send_request(Some(&before), Request::Detach, Pending::Detaching);
         }
         self.is_known = false;
         self.attach();
     }
 
     /// Attaches to a session without leaving the one before.
-    fn show(&mut self, session: SessionId) {
+    fn show_session(&mut self, session: SessionId) {
         self.session = session;
         self.is_known = false;
         self.attach();
     }
 
-    fn answer(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
+    fn push_reply(&mut self, purpose: Purpose, result: Result<Reply, RequestError>) {
         self.inputs.push_back(Input::Reply { purpose, result });
     }
 
     /// The connection has ended: nothing that was asked gets a reply any more.
-    fn lost(&mut self) {
+    fn on_connection_lost(&mut self) {
         (self.client, self.reach) = (None, Attachment::OnItsWay);
         let error = RequestError::new(RequestErrorKind::Closed, "the connection has ended");
         // The last first: the view puts each before what it has.
@@ -356,14 +356,14 @@ impl Link {
         let held = std::mem::take(&mut self.held).into_iter().rev().map(|ask| ask.purpose);
         let purposes: Vec<Purpose> = held.chain(asked).collect();
         for purpose in purposes {
-            self.answer(purpose, Err(error.clone()));
+            self.push_reply(purpose, Err(error.clone()));
         }
         self.connecting = self.connector.as_mut().map(|connect| connect());
         self.inputs.push_back(Input::Disconnected { returns: self.connecting.is_some() });
     }
 }
 
-fn stored(id: &Option<String>, fork: bool) -> Start {
+fn stored_start(id: &Option<String>, fork: bool) -> Start {
     match id.clone() {
         Some(id) => Start::Stored { id, fork },
         None => Start::Newest { fork },

@@ -29,7 +29,7 @@ struct Last {
 
 impl Pace {
     /// Returns the time at which the next frame may be drawn; `None` at once.
-    pub(super) fn wait(&self, now: Instant, is_typed: bool) -> Option<Instant> {
+    pub(super) fn next_frame_at(&self, now: Instant, is_typed: bool) -> Option<Instant> {
         let Last { drawn, due } = self.last?;
         let due =
             if is_typed { due.checked_sub(FRAME).unwrap_or(due) } else { due.min(drawn + LONGEST) };
@@ -37,7 +37,7 @@ impl Pace {
     }
 
     /// A frame was drawn.
-    pub(super) fn drawn(&mut self, now: Instant) {
+    pub(super) fn record_frame(&mut self, now: Instant) {
         let due = self.last.map_or(now, |last| last.due.max(now)) + FRAME;
         self.last = Some(Last { drawn: now, due });
     }
@@ -53,12 +53,12 @@ mod tests {
     fn the_first_key_after_a_frame_is_drawn_at_once() {
         let now = Instant::now();
         let mut pace = Pace::default();
-        pace.drawn(now);
+        pace.record_frame(now);
         let soon = now + Duration::from_millis(1);
-        assert_eq!(pace.wait(soon, true), None);
-        assert!(pace.wait(soon, false).is_some());
-        pace.drawn(soon);
-        assert!(pace.wait(soon, true).is_some(), "the second waits its turn");
+        assert_eq!(pace.next_frame_at(soon, true), None);
+        assert!(pace.next_frame_at(soon, false).is_some());
+        pace.record_frame(soon);
+        assert!(pace.next_frame_at(soon, true).is_some(), "the second waits its turn");
     }
 
     proptest! {
@@ -70,10 +70,10 @@ mod tests {
             let (mut now, mut pace, mut frames) = (start, Pace::default(), Vec::new());
             for (milliseconds, is_typed) in steps {
                 now += Duration::from_millis(milliseconds);
-                if pace.wait(now, is_typed).is_none() {
-                    pace.drawn(now);
+                if pace.next_frame_at(now, is_typed).is_none() {
+                    pace.record_frame(now);
                     frames.push(now);
-                    let next = pace.wait(now, false).unwrap_or(now);
+                    let next = pace.next_frame_at(now, false).unwrap_or(now);
                     prop_assert!(next <= now + Duration::from_millis(45), "{:?}", next - now);
                 }
             }

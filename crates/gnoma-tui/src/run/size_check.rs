@@ -61,7 +61,7 @@ impl SizeCheck {
         if let Some((size, at)) = self.answer.take()
             && now.saturating_duration_since(at) <= MAX_ANSWER_AGE
         {
-            return self.settled(size, now);
+            return self.confirm_size(size, now);
         }
         match self.asked_until {
             Some(until) if until > now => SizeStep::Wait(until),
@@ -77,7 +77,7 @@ impl SizeCheck {
         }
     }
 
-    fn settled(&mut self, size: Size, now: Instant) -> SizeStep {
+    fn confirm_size(&mut self, size: Size, now: Instant) -> SizeStep {
         match self.settling {
             Some((known, _)) if known != size => {
                 let until = now + SETTLES;
@@ -93,7 +93,7 @@ impl SizeCheck {
 
     /// The terminal has answered. `system` is its size as the system has it, which shows in which order it
     /// answers.
-    pub(super) fn answer(&mut self, size: Size, system: Size, now: Instant) {
+    pub(super) fn record_answer(&mut self, size: Size, system: Size, now: Instant) {
         (self.is_silent, self.asked_until) = (false, None);
         let turned = Size::new(size.height, size.width);
         // A square says nothing about the order.
@@ -119,11 +119,11 @@ mod tests {
         for _ in 0..2 {
             assert_eq!(check.step(start), SizeStep::Ask(until));
             assert_eq!(check.step(start), SizeStep::Wait(until));
-            check.answer(SIZE, SIZE, start);
+            check.record_answer(SIZE, SIZE, start);
             assert_eq!(check.step(start), SizeStep::Draw(Some(SIZE)));
         }
         assert_eq!(check.step(start), SizeStep::Ask(until));
-        check.answer(SIZE, SIZE, start);
+        check.record_answer(SIZE, SIZE, start);
         let later = start + MAX_ANSWER_AGE * 2;
         assert_eq!(check.step(later), SizeStep::Ask(later + ANSWER_WAIT));
     }
@@ -132,16 +132,16 @@ mod tests {
     fn a_terminal_that_answers_with_columns_first_is_understood() {
         let start = Instant::now();
         let mut check = SizeCheck::new(true);
-        check.answer(Size::new(20, 60), SIZE, start);
+        check.record_answer(Size::new(20, 60), SIZE, start);
         assert_eq!(check.step(start), SizeStep::Draw(Some(SIZE)));
         let square = Size::new(40, 40);
-        check.answer(square, square, start);
+        check.record_answer(square, square, start);
         assert!(check.is_turned, "a square says nothing about the order");
         // The system does not know of the new size yet.
-        check.answer(Size::new(20, 40), SIZE, start);
+        check.record_answer(Size::new(20, 40), SIZE, start);
         assert_eq!(check.step(start), SizeStep::Wait(start + SETTLES));
         let later = start + SETTLES;
-        check.answer(Size::new(20, 40), SIZE, later);
+        check.record_answer(Size::new(20, 40), SIZE, later);
         assert_eq!(check.step(later), SizeStep::Draw(Some(Size::new(40, 20))));
     }
 
@@ -149,16 +149,16 @@ mod tests {
     fn nothing_is_drawn_until_a_new_size_has_settled() {
         let mut now = Instant::now();
         let mut check = SizeCheck::new(true);
-        check.answer(SIZE, SIZE, now);
+        check.record_answer(SIZE, SIZE, now);
         assert_eq!(check.step(now), SizeStep::Draw(Some(SIZE)));
         for width in [50, 40] {
-            check.answer(Size::new(width, 20), SIZE, now);
+            check.record_answer(Size::new(width, 20), SIZE, now);
             assert_eq!(check.step(now), SizeStep::Wait(now + SETTLES));
             assert_eq!(check.step(now), SizeStep::Wait(now + SETTLES));
             now += SETTLES;
             assert_eq!(check.step(now), SizeStep::Ask(now + ANSWER_WAIT));
         }
-        check.answer(Size::new(40, 20), SIZE, now);
+        check.record_answer(Size::new(40, 20), SIZE, now);
         assert_eq!(check.step(now), SizeStep::Draw(Some(Size::new(40, 20))));
     }
 
@@ -170,7 +170,7 @@ mod tests {
         let later = start + ANSWER_WAIT;
         assert_eq!(check.step(later), SizeStep::Draw(None));
         assert_eq!((check.step(later), check.is_late()), (SizeStep::Draw(None), true));
-        check.answer(SIZE, SIZE, later);
+        check.record_answer(SIZE, SIZE, later);
         assert_eq!((check.step(later), check.is_late()), (SizeStep::Draw(Some(SIZE)), false));
         assert_eq!(SizeCheck::new(false).step(start), SizeStep::Draw(None));
     }

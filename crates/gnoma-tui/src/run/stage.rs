@@ -79,14 +79,14 @@ impl Stage {
     /// When the terminal cannot be used, or there is no such theme.
     pub fn open(options: RunOptions) -> Result<Self, RunError> {
         let shade = options.shade.unwrap_or_default();
-        let theme = Theme::named(options.theme(), shade, options.depth)?;
+        let theme = Theme::from_name(options.theme_name(), shade, options.depth)?;
         let terminal = Terminal::open(options.layout, options.crash_note.clone())?;
-        Ok(Self::on(terminal, theme, options))
+        Ok(Self::with_terminal(terminal, theme, options))
     }
 
     /// Draws on a terminal that is taken over already.
     #[must_use]
-    pub fn on(terminal: Terminal, theme: Theme, options: RunOptions) -> Self {
+    pub fn with_terminal(terminal: Terminal, theme: Theme, options: RunOptions) -> Self {
         let traits = Traits { synchronized: false, reflows: options.reflows };
         let size_check = SizeCheck::new(options.tells_size_late && options.layout != Layout::Plain);
         Self {
@@ -113,14 +113,14 @@ impl Stage {
     ///
     /// # Errors
     /// When the terminal cannot be used, at first or any more.
-    pub async fn play<F: View, H: EffectHandler<Effect = F::Effect>>(
+    pub async fn run_view<F: View, H: EffectHandler<Effect = F::Effect>>(
         &mut self,
         link: &mut Link,
         face: &mut F,
         hands: &mut H,
     ) -> io::Result<Ending> {
-        self.begin()?;
-        let ending = self.live(link, face, hands).await;
+        self.prepare_run()?;
+        let ending = self.run_loop(link, face, hands).await;
         if ending.is_err() {
             // The terminal is gone, and no signal has told so yet.
             self.inputs.push_back(Input::Ending);
@@ -137,7 +137,7 @@ impl Stage {
         })
     }
 
-    fn begin(&mut self) -> io::Result<()> {
+    fn prepare_run(&mut self) -> io::Result<()> {
         if !self.terminal.is_taken() {
             self.take_back()?;
         }
@@ -147,7 +147,7 @@ impl Stage {
         Ok(())
     }
 
-    async fn live<F: View, H: EffectHandler<Effect = F::Effect>>(
+    async fn run_loop<F: View, H: EffectHandler<Effect = F::Effect>>(
         &mut self,
         link: &mut Link,
         face: &mut F,
@@ -160,13 +160,13 @@ impl Stage {
             }
             let frame_at = self.draw_when_due(face)?;
             let until = frame_at.into_iter().chain(face.next_tick()).min();
-            let woke = self.wait(link, until).await;
-            self.take(woke)?;
+            let woke = self.wait_for_event(link, until).await;
+            self.on_wakeup(woke)?;
             self.drain(link)?;
         }
     }
 
-    async fn wait(&mut self, link: &mut Link, until: Option<Instant>) -> Woke {
+    async fn wait_for_event(&mut self, link: &mut Link, until: Option<Instant>) -> Woke {
         let time = async {
             match until {
                 Some(until) => sleep_until(until.into()).await,
@@ -183,14 +183,14 @@ impl Stage {
     }
 
     /// Notes what ended the wait, after the time.
-    fn take(&mut self, woke: Woke) -> io::Result<()> {
+    fn on_wakeup(&mut self, woke: Woke) -> io::Result<()> {
         self.inputs.push_back(Input::Tick(Instant::now()));
         match woke {
             // The second: what could not be drawn meanwhile is drawn now.
             Woke::Time | Woke::News(News::Written) => {}
-            Woke::News(News::Heard(heard)) => self.hear(heard),
-            Woke::News(News::Signal(signal)) => self.obey(signal)?,
-            Woke::Link(input) => self.note(input),
+            Woke::News(News::Heard(heard)) => self.on_terminal_input(heard),
+            Woke::News(News::Signal(signal)) => self.on_signal(signal)?,
+            Woke::Link(input) => self.on_link_input(input),
             Woke::Job(result) => self.end_job(result)?,
         }
         Ok(())
@@ -199,9 +199,9 @@ impl Stage {
     /// Notes what else is there already.
     fn drain(&mut self, link: &mut Link) -> io::Result<()> {
         for _ in 0..MAX_DRAINED {
-            if let Some(heard) = self.terminal.ready() {
-                self.hear(heard);
-            } else if let Some(input) = link.ready() {
+            if let Some(heard) = self.terminal.try_next() {
+                self.on_terminal_input(heard);
+            } else if let Some(input) = link.try_next() {
                 self.inputs.push_back(input);
             } else if let Some(result) = self.jobs.try_join_next_with_id() {
                 self.end_job(result)?;
@@ -212,12 +212,12 @@ impl Stage {
         Ok(())
     }
 
-    fn note(&mut self, input: Option<Input>) {
+    fn on_link_input(&mut self, input: Option<Input>) {
         self.is_linked = input.is_some();
         self.inputs.extend(input);
     }
 
-    fn hear(&mut self, heard: Heard) {
+    fn on_terminal_input(&mut self, heard: Heard) {
         self.is_typed |= matches!(heard, Heard::Key(_) | Heard::Paste(_) | Heard::Wheel(_));
         let input = match heard {
             Heard::Key(key) => Some(Input::Key(key)),
@@ -226,22 +226,22 @@ impl Stage {
             Heard::Wheel(rows_up) => Some(Input::Wheel(rows_up)),
             Heard::Focus(true) => Some(Input::FocusGained),
             Heard::Focus(false) => Some(Input::FocusLost),
-            Heard::Shade(shade) => self.follow(shade),
+            Heard::Shade(shade) => self.apply_background(shade),
             Heard::Synchronized => {
                 self.screen.set_traits(Traits { synchronized: true, ..self.screen.traits() });
                 None
             }
             Heard::Size(size) => {
-                self.size_check.answer(size, self.terminal.size(), Instant::now());
+                self.size_check.record_answer(size, self.terminal.size(), Instant::now());
                 None
             }
             Heard::Answered => None,
-            Heard::End => self.end(Ending::InputEnded),
+            Heard::End => self.set_ending(Ending::InputEnded),
         };
         self.inputs.extend(input);
     }
 
-    fn obey(&mut self, signal: Signal) -> io::Result<()> {
+    fn on_signal(&mut self, signal: Signal) -> io::Result<()> {
         let input = match signal {
             Signal::Resize => {
                 let is_late = self.size_check.is_late();
@@ -254,8 +254,8 @@ impl Stage {
             Signal::Interrupt if self.options.layout == Layout::Plain => {
                 Some(Input::Key(Key::with_control('c')))
             }
-            Signal::Interrupt => self.end(Ending::Signal(Number::INT.as_raw())),
-            Signal::End(number) => self.end(Ending::Signal(number)),
+            Signal::Interrupt => self.set_ending(Ending::Signal(Number::INT.as_raw())),
+            Signal::End(number) => self.set_ending(Ending::Signal(number)),
             Signal::Stop => {
                 self.suspend()?;
                 None
@@ -270,15 +270,15 @@ impl Stage {
     }
 
     /// The view may still save what it has.
-    fn end(&mut self, ending: Ending) -> Option<Input> {
+    fn set_ending(&mut self, ending: Ending) -> Option<Input> {
         self.ending = Some(ending);
         Some(Input::Ending)
     }
 
-    fn follow(&mut self, shade: Shade) -> Option<Input> {
+    fn apply_background(&mut self, shade: Shade) -> Option<Input> {
         self.background = shade;
         // The theme is known: it is the one that is used now.
-        if let Ok(theme) = self.theme(self.options.theme()) {
+        if let Ok(theme) = self.load_theme(self.options.theme_name()) {
             self.screen.set_theme(theme);
         }
         Some(Input::Background(shade))
@@ -296,7 +296,7 @@ impl Stage {
         while left > 0 && self.ending != Some(Ending::Quit) {
             let Some(input) = self.inputs.pop_front() else { break };
             left -= 1;
-            for effect in face.on(input) {
+            for effect in face.on_input(input) {
                 self.perform(hands.perform(effect), link)?;
             }
             self.is_stale = true;
@@ -312,27 +312,27 @@ impl Stage {
                     // What is answered is to be seen.
                     self.screen.scroll(-isize::MAX);
                 }
-                link.ask(ask);
+                link.submit_request(ask);
             }
             LoopAction::CrashNote(text) => self.terminal.set_crash_note(text),
             LoopAction::Hear(input) => self.inputs.push_back(input),
             LoopAction::Work(job) => {
                 self.jobs.spawn_blocking(job);
             }
-            LoopAction::Lend(job) => self.lend(job)?,
+            LoopAction::Lend(job) => self.lend_terminal(job)?,
             LoopAction::Copy(text) => self.copy(&text)?,
             LoopAction::Notify(text) => {
-                let text = self.options.charset.text(&text);
+                let text = self.options.charset.adapt_text(&text);
                 let bytes = self.options.notifier.notify(&text);
                 self.write(&bytes)?;
             }
             LoopAction::Title(text) => {
-                self.title = tell::title(&self.options.charset.text(&text));
+                self.title = tell::title_sequence(&self.options.charset.adapt_text(&text));
                 self.write_title()?;
             }
             LoopAction::Theme(name) => self.paint_with(name),
             LoopAction::Scroll(rows_up) => self.screen.scroll(rows_up),
-            LoopAction::Redraw => self.screen.redraw(),
+            LoopAction::Redraw => self.screen.request_redraw(),
             LoopAction::Suspend => self.suspend()?,
             LoopAction::Quit => self.ending = Some(Ending::Quit),
         }
@@ -354,12 +354,12 @@ impl Stage {
 
     /// Has the terminal again after somebody else had it, whose title may stand there.
     fn take_back(&mut self) -> io::Result<()> {
-        self.terminal.take()?;
+        self.terminal.take_over()?;
         self.write_title()
     }
 
     fn copy(&mut self, text: &str) -> io::Result<()> {
-        match tell::copy(text) {
+        match tell::copy_sequence(text) {
             Some(bytes) => self.write(&bytes),
             None => {
                 self.inputs.push_back(Input::Failed(format!(
@@ -371,12 +371,12 @@ impl Stage {
         }
     }
 
-    fn theme(&self, name: &str) -> Result<Theme, ThemeError> {
-        Theme::named(name, self.options.shade.unwrap_or(self.background), self.options.depth)
+    fn load_theme(&self, name: &str) -> Result<Theme, ThemeError> {
+        Theme::from_name(name, self.options.shade.unwrap_or(self.background), self.options.depth)
     }
 
     fn paint_with(&mut self, name: String) {
-        match self.theme(&name) {
+        match self.load_theme(&name) {
             Ok(theme) => {
                 self.options.theme = name;
                 self.screen.set_theme(theme);
@@ -385,7 +385,7 @@ impl Stage {
         }
     }
 
-    fn lend(&mut self, job: Job) -> io::Result<()> {
+    fn lend_terminal(&mut self, job: Job) -> io::Result<()> {
         if self.lent.is_some() {
             let what = "another program is using the terminal".to_owned();
             self.inputs.push_back(Input::Failed(what));
@@ -420,7 +420,7 @@ impl Stage {
             return Ok(());
         }
         self.clear()?;
-        self.terminal.stop().or_else(|_| self.take_back())
+        self.terminal.suspend_process().or_else(|_| self.take_back())
     }
 
     /// The program was stopped, by us or by somebody else who did not ask.
@@ -447,7 +447,7 @@ impl Stage {
         }
         let now = Instant::now();
         let held = self.held_until.filter(|until| *until > now);
-        if let Some(wait) = held.or_else(|| self.pace.wait(now, self.is_typed)) {
+        if let Some(wait) = held.or_else(|| self.pace.next_frame_at(now, self.is_typed)) {
             return Ok(Some(wait));
         }
         let size = match self.size_check.step(now) {
@@ -459,7 +459,7 @@ impl Stage {
             SizeStep::Draw(size) => size.unwrap_or_else(|| self.terminal.size()),
         };
         if self.draw(face, size)? {
-            self.pace.drawn(now);
+            self.pace.record_frame(now);
         }
         Ok(None)
     }
@@ -467,7 +467,7 @@ impl Stage {
     /// Says whether there was anything to paint.
     fn draw(&mut self, face: &mut impl View, size: Size) -> io::Result<bool> {
         let mut bytes = Vec::new();
-        let frame = self.options.charset.frame(face.frame(size));
+        let frame = self.options.charset.adapt_frame(face.render_frame(size));
         self.screen.draw(&frame, size, &mut bytes);
         (self.is_stale, self.is_typed) = (false, false);
         self.terminal.write(&bytes)?;

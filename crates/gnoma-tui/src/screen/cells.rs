@@ -43,7 +43,7 @@ impl CellPiece<'_> {
 
 /// The graphemes of a line that fit into `width` columns. What takes no column of its own and has
 /// nothing to stand on is left out.
-pub(super) fn pieces(line: &Line, width: usize) -> Vec<CellPiece<'_>> {
+pub(super) fn line_pieces(line: &Line, width: usize) -> Vec<CellPiece<'_>> {
     let mut pieces = Vec::new();
     let mut column = 0;
     for span in &line.spans {
@@ -67,7 +67,7 @@ pub(super) fn end_of(pieces: &[CellPiece]) -> usize {
 }
 
 /// The pieces of `new` that must be painted where `old` stands, in runs that are painted in one go.
-pub(super) fn changes<'a, 'b>(
+pub(super) fn changed_runs<'a, 'b>(
     old: &[CellPiece],
     new: &'b [CellPiece<'a>],
 ) -> Vec<&'b [CellPiece<'a>]> {
@@ -91,7 +91,7 @@ fn column_at(pieces: &[CellPiece], place: usize) -> usize {
 }
 
 /// About how many bytes a line costs.
-pub(super) fn cost(line: &Line) -> usize {
+pub(super) fn paint_cost(line: &Line) -> usize {
     line.spans.iter().map(|span| span.text.len() + SPAN_BYTES).sum()
 }
 
@@ -109,7 +109,7 @@ pub(super) fn cost_of_change(old: &Line, new: &Line) -> usize {
             counted
         })
         .sum();
-    cost(new).saturating_sub(same)
+    paint_cost(new).saturating_sub(same)
 }
 
 /// Bytes for a change of colour and what it needs to end.
@@ -129,8 +129,8 @@ mod tests {
     fn changed(old: &'static str, new: &'static str) -> Vec<(usize, String)> {
         let old = Line::new(old, Style::default());
         let new = Line::new(new, Style::default());
-        let (old, new) = (pieces(&old, 40), pieces(&new, 40));
-        changes(&old, &new)
+        let (old, new) = (line_pieces(&old, 40), line_pieces(&new, 40));
+        changed_runs(&old, &new)
             .iter()
             .map(|run| (run[0].column, run.iter().map(|piece| piece.text).collect()))
             .collect()
@@ -157,8 +157,9 @@ mod tests {
 
     #[test]
     fn sequences_that_terminals_disagree_about_are_known() {
-        let doubtful =
-            |text: &'static str| pieces(&Line::new(text, Style::default()), 9)[0].is_doubtful();
+        let doubtful = |text: &'static str| {
+            line_pieces(&Line::new(text, Style::default()), 9)[0].is_doubtful()
+        };
         for text in ["👩‍🚀", "❤️", "🇦🇹"] {
             assert!(doubtful(text), "{text}");
         }

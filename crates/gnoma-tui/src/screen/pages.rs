@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 
 use crate::{
     frame::Size,
-    picker::cut,
+    picker::truncate_line,
     text::{Ink, Line, Style},
 };
 
@@ -40,19 +40,22 @@ impl Pages {
 
     /// A screen full, as many finished lines as there is room for above `live`, and how many these
     /// are. A window that is scrolled back says so.
-    pub(super) fn view(&mut self, live: &[Line], size: Size) -> (Vec<Line>, usize) {
+    pub(super) fn visible_lines(&mut self, live: &[Line], size: Size) -> (Vec<Line>, usize) {
         let room = size.height.saturating_sub(live.len());
         // At the top the window is full as well.
         self.below = self.below.min((self.lines.len() + 1).saturating_sub(room));
-        let mark = (self.below > 0 && room > 0).then(|| mark(self.below, size.width));
+        let mark = (self.below > 0 && room > 0).then(|| more_below_line(self.below, size.width));
         let mut above: Vec<Line> = mark.into_iter().collect();
         for line in self.lines.iter().rev().skip(self.below) {
             if above.len() >= room {
                 break;
             }
             let fits = line.width() <= size.width;
-            let rows =
-                if fits { vec![line.clone()] } else { line.wrap(size.width, &indent(line, size)) };
+            let rows = if fits {
+                vec![line.clone()]
+            } else {
+                line.wrap(size.width, &leading_blanks(line, size))
+            };
             above.extend(rows.into_iter().rev());
         }
         above.truncate(room);
@@ -65,13 +68,13 @@ impl Pages {
 }
 
 /// The blanks that a line begins with, for the rows that it takes on a narrower screen.
-fn indent(line: &Line, size: Size) -> Line {
-    let text = line.plain();
+fn leading_blanks(line: &Line, size: Size) -> Line {
+    let text = line.plain_text();
     let blanks = text.len() - text.trim_start_matches(' ').len();
     Line::new(" ".repeat(blanks.min(size.width / 2)), Style::default())
 }
 
-fn mark(below: usize, width: usize) -> Line {
+fn more_below_line(below: usize, width: usize) -> Line {
     let text = format!("  {below} more below (PgDn, Ctrl+PgDn)");
-    cut(Line::new(text, Style::of(Ink::Warning)), width)
+    truncate_line(Line::new(text, Style::with_ink(Ink::Warning)), width)
 }

@@ -25,7 +25,7 @@ pub(super) enum RowStep {
 
 /// The cheapest way from old rows to new rows. Without rows put in or taken out in between where
 /// `may_move` says so; then rows are only added or missing at the end.
-pub(super) fn steps(old: &[&Line], new: &[&Line], may_move: bool) -> Vec<RowStep> {
+pub(super) fn plan_steps(old: &[&Line], new: &[&Line], may_move: bool) -> Vec<RowStep> {
     let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
     let (Some(old_rest), Some(new_rest)) = (old.get(same..), new.get(same..)) else {
         return in_order(old, new);
@@ -35,7 +35,7 @@ pub(super) fn steps(old: &[&Line], new: &[&Line], may_move: bool) -> Vec<RowStep
         return in_order(old, new);
     }
     let mut steps = vec![RowStep::Keep; same];
-    steps.extend(Table::fill(old_rest, new_rest).walk());
+    steps.extend(Table::from_rows(old_rest, new_rest).trace_steps());
     steps
 }
 
@@ -61,11 +61,12 @@ struct Table {
 }
 
 impl Table {
-    fn fill(old: &[&Line], new: &[&Line]) -> Self {
+    fn from_rows(old: &[&Line], new: &[&Line]) -> Self {
         let width = new.len() + 1;
         let cells = Vec::with_capacity(width * (old.len() + 1));
         let mut table = Self { cells, width, old: old.len(), new: new.len() };
-        let insertions: Vec<_> = new.iter().map(|line| cells::cost(line) + MOVE_BYTES).collect();
+        let insertions: Vec<_> =
+            new.iter().map(|line| cells::paint_cost(line) + MOVE_BYTES).collect();
         let nothing = std::iter::once(None);
         for (i, old) in nothing.chain(old.iter().map(Some)).enumerate() {
             let nothing = std::iter::once(None);
@@ -93,37 +94,37 @@ impl Table {
         };
         match (old, new) {
             (None, None) => offer(0, RowStep::Keep),
-            (Some(_), None) => offer(self.cost(i - 1, j) + MOVE_BYTES, RowStep::Delete),
-            (None, Some((_, cost))) => offer(self.cost(i, j - 1) + cost, RowStep::Insert),
+            (Some(_), None) => offer(self.cost_at(i - 1, j) + MOVE_BYTES, RowStep::Delete),
+            (None, Some((_, cost))) => offer(self.cost_at(i, j - 1) + cost, RowStep::Insert),
             (Some(old), Some((new, cost))) => {
-                let before = self.cost(i - 1, j - 1);
+                let before = self.cost_at(i - 1, j - 1);
                 if old == new {
                     offer(before, RowStep::Keep);
                 } else {
                     let change = cells::cost_of_change(old, new) + VISIT_BYTES;
                     offer(before + change, RowStep::Change);
                 }
-                offer(self.cost(i, j - 1) + cost, RowStep::Insert);
-                offer(self.cost(i - 1, j) + MOVE_BYTES, RowStep::Delete);
+                offer(self.cost_at(i, j - 1) + cost, RowStep::Insert);
+                offer(self.cost_at(i - 1, j) + MOVE_BYTES, RowStep::Delete);
             }
         }
         best
     }
 
-    fn at(&self, i: usize, j: usize) -> (usize, RowStep) {
+    fn cell_at(&self, i: usize, j: usize) -> (usize, RowStep) {
         self.cells.get(i * self.width + j).copied().unwrap_or((usize::MAX / 2, RowStep::Keep))
     }
 
-    fn cost(&self, i: usize, j: usize) -> usize {
-        self.at(i, j).0
+    fn cost_at(&self, i: usize, j: usize) -> usize {
+        self.cell_at(i, j).0
     }
 
     /// The steps of the cheapest way, from the top.
-    fn walk(&self) -> Vec<RowStep> {
+    fn trace_steps(&self) -> Vec<RowStep> {
         let (mut i, mut j) = (self.old, self.new);
         let mut steps = Vec::new();
         while i > 0 || j > 0 {
-            let (_, step) = self.at(i, j);
+            let (_, step) = self.cell_at(i, j);
             match step {
                 RowStep::Keep | RowStep::Change => {
                     (i, j) = (i.saturating_sub(1), j.saturating_sub(1));
@@ -149,7 +150,7 @@ mod tests {
         let line = |text: &&str| Line::new((*text).to_owned(), Style::default());
         let old: Vec<_> = old.iter().map(line).collect();
         let new: Vec<_> = new.iter().map(line).collect();
-        steps(&old.iter().collect::<Vec<_>>(), &new.iter().collect::<Vec<_>>(), may_move)
+        plan_steps(&old.iter().collect::<Vec<_>>(), &new.iter().collect::<Vec<_>>(), may_move)
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(super) struct Region {
 
 impl Region {
     /// A region of empty rows with the cursor at its upper left corner.
-    pub(super) fn blank(rows: usize) -> Self {
+    pub(super) fn with_blank_rows(rows: usize) -> Self {
         Self { rows: vec![Line::default(); rows], spot: CursorSpot { row: 0, column: Some(0) } }
     }
 
@@ -39,7 +39,7 @@ impl Region {
         let old: Vec<_> = self.rows.iter().collect();
         let same = old.iter().zip(new).take_while(|(old, new)| old == new).count();
         let rows_at_stake = old.len().max(new.len()) - same;
-        let steps = plan::steps(&old, new, rows_at_stake <= size.height);
+        let steps = plan::plan_steps(&old, new, rows_at_stake <= size.height);
         let mut writer = RowWriter::new(theme, size.width, self.spot, out);
         if only_at_the_end(&steps) {
             in_order(&steps, &old, new, &mut writer);
@@ -54,16 +54,19 @@ impl Region {
         // painted below, and then it is brought down.
         if self.spot.row < leaving {
             let mut writer = RowWriter::new(theme, size.width, self.spot, out);
-            writer.go(leaving, 0);
+            writer.move_to(leaving, 0);
             self.spot = writer.spot();
         }
         self.spot.row -= leaving;
     }
 
     /// Brings the cursor to a cell.
-    pub(super) fn go(&mut self, cell: Cell, size: Size, theme: &Theme, out: &mut Vec<u8>) {
+    pub(super) fn move_cursor(&mut self, cell: Cell, size: Size, theme: &Theme, out: &mut Vec<u8>) {
         let mut writer = RowWriter::new(theme, size.width, self.spot, out);
-        writer.go(cell.row.min(self.rows.len().saturating_sub(1)), cell.column.min(size.width - 1));
+        writer.move_to(
+            cell.row.min(self.rows.len().saturating_sub(1)),
+            cell.column.min(size.width - 1),
+        );
         self.spot = writer.spot();
     }
 
@@ -74,7 +77,7 @@ impl Region {
         if self.rows.get(last).is_some_and(|row| row.width() > 0) {
             writer.add_rows(last, 1);
         } else {
-            writer.go(last, 0);
+            writer.move_to(last, 0);
         }
         *self = Self::default();
     }
@@ -97,15 +100,19 @@ impl Region {
 
     /// Returns the number of rows by which the cursor is below the first when the terminal has folded all of them.
     fn folded_row(&self, width: usize) -> usize {
-        let above: usize =
-            self.rows.iter().take(self.spot.row).map(|row| fold(row, usize::MAX, width) + 1).sum();
+        let above: usize = self
+            .rows
+            .iter()
+            .take(self.spot.row)
+            .map(|row| row_offset(row, usize::MAX, width) + 1)
+            .sum();
         let here = self.rows.get(self.spot.row);
         let column = self.spot.column.unwrap_or(usize::MAX);
-        above + here.map_or(0, |row| fold(row, column, width))
+        above + here.map_or(0, |row| row_offset(row, column, width))
     }
 
     /// Forgets how the rows look, but not how wide they are, so that all are painted again.
-    pub(super) fn distrust(&mut self) {
+    pub(super) fn invalidate_rows(&mut self) {
         for row in &mut self.rows {
             let unknown = "\0".repeat(row.width());
             *row = Line {
@@ -117,8 +124,8 @@ impl Region {
 
 /// Onto which row below its first a line's `column` comes when the terminal folds it. Spaces at the
 /// end do not count: most terminals take them for nothing.
-fn fold(line: &Line, column: usize, width: usize) -> usize {
-    let pieces = cells::pieces(line, usize::MAX);
+fn row_offset(line: &Line, column: usize, width: usize) -> usize {
+    let pieces = cells::line_pieces(line, usize::MAX);
     let shown =
         pieces.iter().rposition(|piece| piece.text != " " || piece.span.style.paper != Paper::None);
     let (mut row, mut used) = (0, 0);
@@ -150,7 +157,7 @@ fn in_order(steps: &[RowStep], old: &[&Line], new: &[&Line], writer: &mut RowWri
             RowStep::Keep => {}
             RowStep::Change => {
                 if let (Some(old), Some(new)) = (old.get(row), new.get(row)) {
-                    writer.change(row, old, new);
+                    writer.change_row(row, old, new);
                 }
             }
             RowStep::Insert => {
@@ -158,7 +165,7 @@ fn in_order(steps: &[RowStep], old: &[&Line], new: &[&Line], writer: &mut RowWri
                     writer.add_rows(row - 1, 1);
                 }
                 if let Some(new) = new.get(row) {
-                    writer.change(row, &blank, new);
+                    writer.change_row(row, &blank, new);
                 }
             }
             RowStep::Delete => return writer.clear_from(row),
@@ -187,7 +194,7 @@ fn with_moves(steps: &[RowStep], old: &[&Line], new: &[&Line], writer: &mut RowW
                 continue;
             };
             if *step != RowStep::Keep {
-                writer.change(row, before.unwrap_or(&&blank), after);
+                writer.change_row(row, before.unwrap_or(&&blank), after);
             }
             row += 1;
         }

@@ -21,7 +21,7 @@ impl Tail {
     }
 
     /// The last of them, in at most so many rows.
-    pub(super) fn rows(&self, width: usize, room: usize) -> Vec<Line> {
+    pub(super) fn visible_rows(&self, width: usize, room: usize) -> Vec<Line> {
         let mut rows = Vec::new();
         for line in self.0.iter().rev() {
             let wrapped = if line.width() <= width {

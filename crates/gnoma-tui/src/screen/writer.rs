@@ -44,14 +44,14 @@ impl<'a> RowWriter<'a> {
     }
 
     /// To a cell of a row that exists.
-    pub(super) fn go(&mut self, row: usize, column: usize) {
+    pub(super) fn move_to(&mut self, row: usize, column: usize) {
         if row != self.spot.row {
-            self.pen.rest(self.out);
+            self.pen.reset_style(self.out);
         }
         match row.checked_sub(self.spot.row) {
             Some(down @ 0..=MAX_LINE_FEEDS) => self.out.extend(std::iter::repeat_n(b'\n', down)),
-            Some(down) => self.sequence(down, 'B'),
-            None => self.sequence(self.spot.row - row, 'A'),
+            Some(down) => self.write_sequence(down, 'B'),
+            None => self.write_sequence(self.spot.row - row, 'A'),
         }
         self.spot.row = row;
         self.go_along(column);
@@ -62,7 +62,7 @@ impl<'a> RowWriter<'a> {
             Some(here) if here == column => {}
             Some(here) if here == column + 1 => self.out.push(b'\x08'),
             _ if column == 0 => self.out.push(b'\r'),
-            _ => self.sequence(column + 1, 'G'),
+            _ => self.write_sequence(column + 1, 'G'),
         }
         self.spot.column = Some(column);
     }
@@ -70,33 +70,33 @@ impl<'a> RowWriter<'a> {
     /// Makes `count` rows below `last`, the last one there is; what stands at the very top of the
     /// terminal moves into its scrollback.
     pub(super) fn add_rows(&mut self, last: usize, count: usize) {
-        self.go(last, 0);
+        self.move_to(last, 0);
         self.out.extend(std::iter::repeat_n(b'\n', count));
         self.spot.row += count;
     }
 
     /// Moves the row and those below it down, and what falls off the end is lost.
     pub(super) fn insert_rows(&mut self, row: usize, count: usize) {
-        self.go(row, 0);
-        self.sequence(count, 'L');
+        self.move_to(row, 0);
+        self.write_sequence(count, 'L');
     }
 
     /// Takes rows out and moves those below up.
     pub(super) fn delete_rows(&mut self, row: usize, count: usize) {
-        self.go(row, 0);
-        self.sequence(count, 'M');
+        self.move_to(row, 0);
+        self.write_sequence(count, 'M');
     }
 
     /// Clears the row and everything below.
     pub(super) fn clear_from(&mut self, row: usize) {
-        self.go(row, 0);
+        self.move_to(row, 0);
         self.out.extend_from_slice(b"\x1b[J");
     }
 
     /// Clears all that is painted. Not from the first row to the end in one go: where that is the whole
     /// screen, multiplexers take it for a page that is full and keep it.
     pub(super) fn clear_all(&mut self, has_more_rows: bool) {
-        self.go(0, 0);
+        self.move_to(0, 0);
         self.out.extend_from_slice(b"\x1b[2K");
         if has_more_rows {
             self.out.extend_from_slice(b"\x1b[B\x1b[J\x1b[A");
@@ -104,41 +104,41 @@ impl<'a> RowWriter<'a> {
     }
 
     /// Makes a row of `old` one of `new`.
-    pub(super) fn change(&mut self, row: usize, old: &Line, new: &Line) {
-        let (old, new) = (cells::pieces(old, self.width), cells::pieces(new, self.width));
-        for run in cells::changes(&old, &new) {
-            self.put(row, run);
+    pub(super) fn change_row(&mut self, row: usize, old: &Line, new: &Line) {
+        let (old, new) = (cells::line_pieces(old, self.width), cells::line_pieces(new, self.width));
+        for run in cells::changed_runs(&old, &new) {
+            self.paint_run(row, run);
         }
         let end = cells::end_of(&new);
         if end < cells::end_of(&old) {
-            self.go(row, end);
-            self.pen.rest(self.out);
+            self.move_to(row, end);
+            self.pen.reset_style(self.out);
             self.out.extend_from_slice(b"\x1b[K");
         }
-        self.pen.rest(self.out);
+        self.pen.reset_style(self.out);
     }
 
-    fn put(&mut self, row: usize, run: &[CellPiece]) {
+    fn paint_run(&mut self, row: usize, run: &[CellPiece]) {
         for piece in run {
-            self.go(row, piece.column);
-            self.pen.take(piece.span, self.out);
+            self.move_to(row, piece.column);
+            self.pen.apply_style(piece.span, self.out);
             let after = piece.column + piece.width;
             if piece.is_doubtful() {
                 // Where the terminal takes another width, the columns around still come out right.
-                self.sequence(piece.width, 'X');
-                paint::text(piece.text, self.out);
+                self.write_sequence(piece.width, 'X');
+                paint::paint_text(piece.text, self.out);
                 self.spot.column = None;
                 if after < self.width {
                     self.go_along(after);
                 }
             } else {
-                paint::text(piece.text, self.out);
+                paint::paint_text(piece.text, self.out);
                 self.spot.column = (after < self.width).then_some(after);
             }
         }
     }
 
-    fn sequence(&mut self, number: usize, end: char) {
+    fn write_sequence(&mut self, number: usize, end: char) {
         let text = if number == 1 { format!("\x1b[{end}") } else { format!("\x1b[{number}{end}") };
         self.out.extend_from_slice(text.as_bytes());
     }

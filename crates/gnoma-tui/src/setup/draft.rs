@@ -24,7 +24,7 @@ pub(super) struct ProviderDraft {
 
 impl ProviderDraft {
     /// Returns a draft of the connection that was tried, to be corrected.
-    pub(super) fn of(connection: &Connection) -> Self {
+    pub(super) fn from_connection(connection: &Connection) -> Self {
         let provider = Some(connection.provider.clone());
         let secret = |key: &TypedKey| Some(Secret::new(key.0.clone()));
         let (address, key) = match &connection.by {
@@ -38,7 +38,7 @@ impl ProviderDraft {
     }
 
     /// Returns the connection to try; a server without a name gets one that none of `taken` has.
-    pub(super) fn connection(self, taken: &[String]) -> Connection {
+    pub(super) fn into_connection(self, taken: &[String]) -> Connection {
         let Self { provider, address, key, model, .. } = self;
         let of_address = || name_of(address.as_deref().unwrap_or_default(), taken);
         let provider = provider.unwrap_or_else(of_address);

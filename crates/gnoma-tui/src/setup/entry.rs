@@ -5,7 +5,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 
 use crate::{
     keymap::Action,
-    picker::cut,
+    picker::truncate_line,
     text::{Ink, Line, Span, Style},
 };
 
@@ -25,13 +25,13 @@ pub(super) struct InputLine {
 
 impl InputLine {
     /// A line that is shown, with `text` to begin with.
-    pub(super) fn shown(text: &str) -> Self {
+    pub(super) fn with_text(text: &str) -> Self {
         Self { text: Secret::new(text.to_owned()), cursor: text.len(), is_hidden: false }
     }
 
     /// An empty line that is not shown.
-    pub(super) fn hidden() -> Self {
-        Self { is_hidden: true, ..Self::shown("") }
+    pub(super) fn new_hidden() -> Self {
+        Self { is_hidden: true, ..Self::with_text("") }
     }
 
     pub(super) fn text(&self) -> &str {
@@ -42,15 +42,15 @@ impl InputLine {
     pub(super) fn insert(&mut self, text: &str) {
         let text: String = text.chars().filter(|c| !c.is_control() && !c.is_whitespace()).collect();
         if self.text().len() + text.len() <= MAX_BYTES {
-            let (before, after) = self.parts();
+            let (before, after) = self.split_at_cursor();
             let cursor = before.len() + text.len();
             self.set(format!("{before}{text}{after}"), cursor);
         }
     }
 
     /// Does what a key asks for, where it is editing.
-    pub(super) fn act(&mut self, action: Action) {
-        let (before, after) = self.parts();
+    pub(super) fn apply_action(&mut self, action: Action) {
+        let (before, after) = self.split_at_cursor();
         let left = before.graphemes(true).next_back().map_or(0, str::len);
         let right = after.graphemes(true).next().map_or(0, str::len);
         match action {
@@ -58,37 +58,37 @@ impl InputLine {
             Action::Right => self.cursor += right,
             Action::LineStart | Action::TextStart | Action::First => self.cursor = 0,
             Action::LineEnd | Action::TextEnd | Action::Last => self.cursor = self.text().len(),
-            Action::DeleteLeft => self.without(left, 0),
-            Action::DeleteRight | Action::DeleteRightOrQuit => self.without(0, right),
+            Action::DeleteLeft => self.delete_around(left, 0),
+            Action::DeleteRight | Action::DeleteRightOrQuit => self.delete_around(0, right),
             Action::DeleteToLineStart | Action::DeleteWordLeft | Action::DeleteToSpace => {
-                self.without(self.cursor, 0);
+                self.delete_around(self.cursor, 0);
             }
-            Action::DeleteToLineEnd => self.without(0, self.text().len() - self.cursor),
+            Action::DeleteToLineEnd => self.delete_around(0, self.text().len() - self.cursor),
             _ => (),
         }
     }
 
     /// The line behind its name, and the column of the cursor.
-    pub(super) fn line(&self, name: &str, width: usize) -> (Line, usize) {
+    pub(super) fn render_line(&self, name: &str, width: usize) -> (Line, usize) {
         let (before, after) = if self.is_hidden {
             (if self.text().is_empty() { "" } else { DOTS }, "")
         } else {
-            self.parts()
+            self.split_at_cursor()
         };
-        let name = Span::new(format!("{name} › "), Style::of(Ink::Accent).bold());
+        let name = Span::new(format!("{name} › "), Style::with_ink(Ink::Accent).bold());
         let plain = |text: &str| Span::new(text.to_owned(), Style::default());
         let cursor = Line::from([name.clone(), plain(before)]).width();
-        let line = cut(Line::from([name, plain(before), plain(after)]), width);
+        let line = truncate_line(Line::from([name, plain(before), plain(after)]), width);
         (line, cursor.min(width.saturating_sub(1)))
     }
 
-    fn parts(&self) -> (&str, &str) {
+    fn split_at_cursor(&self) -> (&str, &str) {
         self.text().split_at_checked(self.cursor).unwrap_or((self.text(), ""))
     }
 
     /// Removes bytes on both sides of the cursor.
-    fn without(&mut self, left: usize, right: usize) {
-        let (before, after) = self.parts();
+    fn delete_around(&mut self, left: usize, right: usize) {
+        let (before, after) = self.split_at_cursor();
         let before = before.get(..before.len().saturating_sub(left)).unwrap_or(before);
         let after = after.get(right..).unwrap_or(after);
         let cursor = before.len();
@@ -107,30 +107,30 @@ mod tests {
 
     #[test]
     fn a_line_is_edited_where_the_cursor_stands() {
-        let mut entry = InputLine::shown("https://gpu");
-        entry.act(Action::LineStart);
+        let mut entry = InputLine::with_text("https://gpu");
+        entry.apply_action(Action::LineStart);
         for _ in 0..4 {
-            entry.act(Action::Right);
+            entry.apply_action(Action::Right);
         }
-        entry.act(Action::DeleteRight);
+        entry.apply_action(Action::DeleteRight);
         assert_eq!(entry.text(), "http://gpu");
-        entry.act(Action::LineEnd);
+        entry.apply_action(Action::LineEnd);
         entry.insert(":80 00\n");
         assert_eq!(entry.text(), "http://gpu:8000");
-        let (line, cursor) = entry.line("address", 80);
-        assert_eq!((line.plain().as_str(), cursor), ("address › http://gpu:8000", 25));
-        entry.act(Action::DeleteLeft);
-        entry.act(Action::DeleteToLineStart);
-        entry.act(Action::DeleteLeft);
+        let (line, cursor) = entry.render_line("address", 80);
+        assert_eq!((line.plain_text().as_str(), cursor), ("address › http://gpu:8000", 25));
+        entry.apply_action(Action::DeleteLeft);
+        entry.apply_action(Action::DeleteToLineStart);
+        entry.apply_action(Action::DeleteLeft);
         assert_eq!(entry.text(), "");
     }
 
     #[test]
     fn a_hidden_line_shows_neither_its_text_nor_its_length() {
-        let mut entry = InputLine::hidden();
+        let mut entry = InputLine::new_hidden();
         entry.insert("made-up-key");
-        let (line, _) = entry.line("key", 80);
-        assert_eq!(line.plain(), format!("key › {DOTS}"));
+        let (line, _) = entry.render_line("key", 80);
+        assert_eq!(line.plain_text(), format!("key › {DOTS}"));
         assert!(!format!("{entry:?}").contains("made"));
     }
 }

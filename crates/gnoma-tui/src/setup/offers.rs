@@ -113,7 +113,7 @@ pub(super) fn offers_again(
         Choice::Demo => false,
         _ => true,
     };
-    offers.extend(self::offers(found, keys_are_seen).into_iter().filter(|(_, it)| is_new(it)));
+    offers.extend(self::list_offers(found, keys_are_seen).into_iter().filter(|(_, it)| is_new(it)));
     if !existing.is_empty() {
         offers.push((Row::new("remove", "remove a provider that is set up"), Choice::Remove));
     }
@@ -121,7 +121,7 @@ pub(super) fn offers_again(
 }
 
 /// Returns the offers of the first start. Where `keys_are_seen`, no key can be entered.
-pub(super) fn offers(found: &FoundProviders, keys_are_seen: bool) -> Vec<(Row, Choice)> {
+pub(super) fn list_offers(found: &FoundProviders, keys_are_seen: bool) -> Vec<(Row, Choice)> {
     let mut offers = Vec::new();
     for key in &found.keys {
         let by = ConnectBy::Variable(key.variable.clone());
@@ -139,7 +139,7 @@ pub(super) fn offers(found: &FoundProviders, keys_are_seen: bool) -> Vec<(Row, C
         let about = "with a key: how to enter it without showing it";
         offers.push((Row::new("hosted provider", about), Choice::Elsewhere));
     } else {
-        offers.extend(found.providers.iter().map(|provider| hosted(provider)));
+        offers.extend(found.providers.iter().map(|provider| hosted_offer(provider)));
     }
     let is_running =
         |local: &LocalServer| found.servers.iter().any(|server| server.provider == local.provider);
@@ -154,7 +154,7 @@ pub(super) fn offers(found: &FoundProviders, keys_are_seen: bool) -> Vec<(Row, C
     offers
 }
 
-fn hosted(provider: &str) -> (Row, Choice) {
+fn hosted_offer(provider: &str) -> (Row, Choice) {
     if provider == WITHOUT_ADDRESS {
         let about = "enter the address of your resource, and a key";
         return (Row::new(provider, about), Choice::AddressAndKey(provider.to_owned()));
@@ -163,7 +163,7 @@ fn hosted(provider: &str) -> (Row, Choice) {
 }
 
 /// An address as it was meant: with a scheme, and without the path of a call. `None` if it is none.
-pub(super) fn meant(entered: &str) -> Option<String> {
+pub(super) fn normalize_address(entered: &str) -> Option<String> {
     let entered = entered.trim();
     let (scheme, rest) = match entered.split_once("://") {
         Some((scheme, rest)) => (Some(scheme), rest),
@@ -178,10 +178,10 @@ pub(super) fn meant(entered: &str) -> Option<String> {
         Some("http") => "http",
         Some("https") => "https",
         Some(_) => return None,
-        None if is_near(host(rest)) => "http",
+        None if is_near(address_host(rest)) => "http",
         None => "https",
     };
-    (!host(rest).is_empty()).then(|| format!("{scheme}://{rest}"))
+    (!address_host(rest).is_empty()).then(|| format!("{scheme}://{rest}"))
 }
 
 /// The same address without TLS, where it has it.
@@ -191,7 +191,7 @@ pub(super) fn without_tls(address: &str) -> Option<String> {
 
 /// A name for the server at `address` that none of `taken` has.
 pub(super) fn name_of(address: &str, taken: &[String]) -> String {
-    let host = host(address);
+    let host = address_host(address);
     let labels: Vec<&str> = host.split('.').collect();
     let label = match labels.as_slice() {
         _ if is_near(host) && (host.contains([':', '.']) || host == "localhost") => "local",
@@ -218,7 +218,7 @@ pub(super) fn name_of(address: &str, taken: &[String]) -> String {
 }
 
 /// The host of an address, without brackets and port.
-fn host(address: &str) -> &str {
+fn address_host(address: &str) -> &str {
     let rest = address.split_once("://").map_or(address, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let authority = authority.rsplit('@').next().unwrap_or_default();
@@ -250,7 +250,7 @@ mod tests {
             ("http://", None),
             ("", None),
         ] {
-            assert_eq!(meant(entered).as_deref(), is, "{entered}");
+            assert_eq!(normalize_address(entered).as_deref(), is, "{entered}");
         }
         assert_eq!(without_tls("https://gpu:1/v1").as_deref(), Some("http://gpu:1/v1"));
         assert_eq!(without_tls("http://gpu:1/v1"), None);

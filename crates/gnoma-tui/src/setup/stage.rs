@@ -64,7 +64,7 @@ impl Stage {
         match self {
             Self::Starting(_) => corrections.push((ADDRESS_KEY, "change the address")),
             Self::Failed { connection, why } => {
-                let draft = ProviderDraft::of(connection);
+                let draft = ProviderDraft::from_connection(connection);
                 let address = draft.address.as_deref();
                 // Offered only where the server was found to speak no TLS.
                 if why.contains("http://") && address.and_then(offers::without_tls).is_some() {
@@ -80,7 +80,9 @@ impl Stage {
                     corrections.push((KEY_KEY, "enter another key"));
                 }
             }
-            Self::Works { connection, .. } if ProviderDraft::of(connection).address.is_some() => {
+            Self::Works { connection, .. }
+                if ProviderDraft::from_connection(connection).address.is_some() =>
+            {
                 corrections.push((ADDRESS_KEY, "change the address"));
             }
             _ => (),

@@ -2,7 +2,7 @@
 
 use gnoma_core::protocol::WindowUse;
 
-use super::{Counts, Facts, context, dim, fact, percent, short};
+use super::{Counts, Facts, describe_context, dim_style, fact_line, format_count, percent_of};
 use crate::text::{Ink, Line, Span, Style};
 
 /// Columns of the bar.
@@ -14,33 +14,36 @@ type WindowPart = (&'static str, &'static str, Ink, u64);
 /// Returns lines with what fills the window, as a `bar` where one is seen, and what of it was in the provider's
 /// cache.
 #[must_use]
-pub fn window(facts: &Facts, counts: &Counts, used: WindowUse, bar: bool) -> Vec<Line> {
-    let parts = parts(counts, used);
+pub fn render_window_use(facts: &Facts, counts: &Counts, used: WindowUse, bar: bool) -> Vec<Line> {
+    let parts = window_parts(counts, used);
     let full: u64 = parts.iter().map(|part| part.3).sum();
     let mut lines = Vec::new();
     if bar && facts.window > 0 {
-        lines.push(drawn(&parts, facts.window));
+        lines.push(render_bar(&parts, facts.window));
     }
-    let is_counted = counts.round.prompt() > 0;
-    let told =
-        if is_counted { context(facts, counts) } else { format!("about {} tokens", short(full)) };
-    lines.push(fact("used", told));
+    let is_counted = counts.round.prompt_tokens() > 0;
+    let told = if is_counted {
+        describe_context(facts, counts)
+    } else {
+        format!("about {} tokens", format_count(full))
+    };
+    lines.push(fact_line("used", told));
     for (name, mark, ink, tokens) in parts {
-        lines.push(row(name, mark, ink, tokens, facts.window));
+        lines.push(render_part(name, mark, ink, tokens, facts.window));
     }
     if facts.window > 0 {
         let free = facts.window.saturating_sub(full);
-        lines.push(row("free", FREE, Ink::Dim, free, facts.window));
+        lines.push(render_part("free", FREE, Ink::Dim, free, facts.window));
     }
     let round = counts.round;
     if is_counted {
-        lines.push(fact(
+        lines.push(fact_line(
             "last call",
             format!(
                 "{} new, {} cached, {} out",
-                short(round.prompt().saturating_sub(round.cache_read)),
-                short(round.cache_read),
-                short(round.output)
+                format_count(round.prompt_tokens().saturating_sub(round.cache_read)),
+                format_count(round.cache_read),
+                format_count(round.output)
             ),
         ));
     }
@@ -51,10 +54,10 @@ pub fn window(facts: &Facts, counts: &Counts, used: WindowUse, bar: bool) -> Vec
 const FREE: &str = "·";
 
 /// The parts. Estimates are made to sum up to what the provider counted, where it did.
-fn parts(counts: &Counts, used: WindowUse) -> [WindowPart; 5] {
+fn window_parts(counts: &Counts, used: WindowUse) -> [WindowPart; 5] {
     let WindowUse { system, tools, instructions, history, results } = used;
     let estimated = system + tools + instructions + history + results;
-    let counted = counts.filled().saturating_sub(counts.round.output);
+    let counted = counts.context_tokens().saturating_sub(counts.round.output);
     let scaled = |tokens: u64| match (counted, estimated) {
         (0, _) | (_, 0) => tokens,
         _ => u64::try_from(u128::from(tokens) * u128::from(counted) / u128::from(estimated))
@@ -71,7 +74,7 @@ fn parts(counts: &Counts, used: WindowUse) -> [WindowPart; 5] {
     ]
 }
 
-fn drawn(parts: &[WindowPart; 5], window: u64) -> Line {
+fn render_bar(parts: &[WindowPart; 5], window: u64) -> Line {
     let mut line = Line::from([Span::new("  ", Style::default())]);
     let (mut tokens, mut drawn) = (0, 0);
     for (_, mark, ink, part) in parts {
@@ -80,25 +83,25 @@ fn drawn(parts: &[WindowPart; 5], window: u64) -> Line {
         let least = drawn + u64::from(*part > 0);
         let until = tokens.saturating_mul(BAR_COLUMNS).div_ceil(window).max(least).min(BAR_COLUMNS);
         let columns = usize::try_from(until.saturating_sub(drawn)).unwrap_or(0);
-        line.spans.push(Span::new(mark.repeat(columns), Style::of(*ink)));
+        line.spans.push(Span::new(mark.repeat(columns), Style::with_ink(*ink)));
         drawn = drawn.max(until);
     }
     let left = usize::try_from(BAR_COLUMNS.saturating_sub(drawn)).unwrap_or(0);
-    line.spans.push(Span::new(FREE.repeat(left), dim()));
+    line.spans.push(Span::new(FREE.repeat(left), dim_style()));
     line
 }
 
-fn row(name: &str, mark: &'static str, ink: Ink, tokens: u64, window: u64) -> Line {
-    let share = match percent(tokens, window) {
+fn render_part(name: &str, mark: &'static str, ink: Ink, tokens: u64, window: u64) -> Line {
+    let share = match percent_of(tokens, window) {
         _ if window == 0 || tokens == 0 => String::new(),
         0 => " (<1%)".to_owned(),
         percent => format!(" ({percent}%)"),
     };
     Line::from([
         Span::new("  ", Style::default()),
-        Span::new(mark, Style::of(ink)),
-        Span::new(format!(" {name:<13}"), dim()),
-        Span::new(format!("{}{share}", short(tokens)), Style::default()),
+        Span::new(mark, Style::with_ink(ink)),
+        Span::new(format!(" {name:<13}"), dim_style()),
+        Span::new(format!("{}{share}", format_count(tokens)), Style::default()),
     ])
 }
 
@@ -118,8 +121,8 @@ mod tests {
             history: 3_000,
             results: 4_000,
         };
-        let lines = super::window(&facts, &counts, used, bar);
-        lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
+        let lines = super::render_window_use(&facts, &counts, used, bar);
+        lines.iter().map(|line| line.plain_text().trim_end().to_owned() + "\n").collect()
     }
 
     #[test]

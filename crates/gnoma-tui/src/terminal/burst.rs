@@ -9,9 +9,9 @@ const COMMAND_SIGNS: [char; 2] = ['/', '!'];
 
 /// Replaces the keys of one read by a paste, if they are lines of text. An Enter at their end stays a key, which sends.
 pub(super) fn join_lines(heard: &mut Vec<Heard>) {
-    let ends_with_enter = heard.last().is_some_and(|last| typed(last) == Some('\n'));
+    let ends_with_enter = heard.last().is_some_and(|last| typed_char(last) == Some('\n'));
     let body = heard.len() - usize::from(ends_with_enter);
-    let text: Option<String> = heard.iter().take(body).map(typed).collect();
+    let text: Option<String> = heard.iter().take(body).map(typed_char).collect();
     let Some(text) = text.filter(|text| is_lines(text)) else { return };
     let enter = heard.pop().filter(|_| ends_with_enter);
     heard.clear();
@@ -30,7 +30,7 @@ fn is_lines(text: &str) -> bool {
 }
 
 /// The character that a key types; a line feed, which some terminals send behind Enter, as a line separator.
-fn typed(heard: &Heard) -> Option<char> {
+fn typed_char(heard: &Heard) -> Option<char> {
     let Heard::Key(key) = heard else { return None };
     let named = [
         (Key::with_control('j'), '\u{2028}'),
@@ -38,7 +38,7 @@ fn typed(heard: &Heard) -> Option<char> {
         (Key::plain(Code::Tab), '\t'),
     ];
     let named = named.into_iter().find(|(known, _)| known == key).map(|(_, typed)| typed);
-    named.or_else(|| key.typed())
+    named.or_else(|| key.typed_char())
 }
 
 #[cfg(test)]

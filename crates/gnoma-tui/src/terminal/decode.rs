@@ -100,7 +100,7 @@ impl Decoder {
         let start = heard.len();
         self.decode(bytes, heard);
         if self.has_wheel
-            && let Some(rows_up) = turned(heard.get(start..).unwrap_or_default())
+            && let Some(rows_up) = wheel_rows(heard.get(start..).unwrap_or_default())
         {
             heard.truncate(start);
             heard.push(Heard::Wheel(rows_up));
@@ -114,13 +114,13 @@ impl Decoder {
         while !todo.is_empty() {
             let taken = match &mut self.paste {
                 Some(paste) => {
-                    let (taken, over) = paste.take(todo);
+                    let (taken, over) = paste.consume_bytes(todo);
                     if over {
-                        heard.extend(self.paste.take().map(Paste::end));
+                        heard.extend(self.paste.take().map(Paste::into_heard));
                     }
                     taken
                 }
-                None => self.take(todo, heard),
+                None => self.decode_next(todo, heard),
             };
             if taken == 0 {
                 break;
@@ -139,7 +139,7 @@ impl Decoder {
     }
 
     /// Takes the rest as a key, because nothing has followed.
-    pub fn settle(&mut self, heard: &mut Vec<Heard>) {
+    pub fn flush_escape(&mut self, heard: &mut Vec<Heard>) {
         if !self.is_in_doubt() {
             return;
         }
@@ -155,8 +155,8 @@ impl Decoder {
     }
 
     /// Takes the first thing in the bytes; gives how many it has, zero when it is not complete.
-    fn take(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> usize {
-        match first(bytes) {
+    fn decode_next(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> usize {
+        match parse_first(bytes) {
             Parsed::Whole(taken, what) => {
                 heard.extend(what.map(|what| self.by_lines(what)));
                 taken
@@ -180,7 +180,7 @@ impl Decoder {
 
 impl Paste {
     /// Takes bytes into the paste. Returns how many were taken, and whether the paste ends with them.
-    fn take(&mut self, bytes: &[u8]) -> (usize, bool) {
+    fn consume_bytes(&mut self, bytes: &[u8]) -> (usize, bool) {
         let mut from = 0;
         while let Some(place) = bytes.iter().skip(from).position(|byte| *byte == ESCAPE) {
             let (text, rest) = bytes.split_at(from + place);
@@ -211,7 +211,7 @@ impl Paste {
         self.length > MAX_PASTE_BYTES as u64
     }
 
-    fn end(self) -> Heard {
+    fn into_heard(self) -> Heard {
         if self.is_too_long() {
             return Heard::PasteRefused(self.length);
         }
@@ -221,7 +221,7 @@ impl Paste {
 }
 
 /// By how many rows the wheel was turned, where that is what these keys are.
-fn turned(heard: &[Heard]) -> Option<isize> {
+fn wheel_rows(heard: &[Heard]) -> Option<isize> {
     let is_all = |code| {
         let arrow = Heard::Key(Key::plain(code));
         heard.len() >= MIN_WHEEL_KEYS && heard.iter().all(|heard| *heard == arrow)
@@ -235,52 +235,54 @@ fn turned(heard: &[Heard]) -> Option<isize> {
 }
 
 /// Parses what the bytes begin with.
-fn first(bytes: &[u8]) -> Parsed {
+fn parse_first(bytes: &[u8]) -> Parsed {
     match bytes {
         [ESCAPE] | [ESCAPE, ESCAPE] => Parsed::Part,
         // Some terminals put an escape before a sequence for Alt.
-        [ESCAPE, ESCAPE, b'[' | b'O', ..] => match first(bytes.get(1..).unwrap_or_default()) {
-            Parsed::Whole(taken, what @ Some(Heard::Key(_))) => {
-                Parsed::Whole(taken + 1, what.map(with_alt))
+        [ESCAPE, ESCAPE, b'[' | b'O', ..] => {
+            match parse_first(bytes.get(1..).unwrap_or_default()) {
+                Parsed::Whole(taken, what @ Some(Heard::Key(_))) => {
+                    Parsed::Whole(taken + 1, what.map(with_alt))
+                }
+                Parsed::Part => Parsed::Part,
+                // An answer of the terminal came right behind the key.
+                _ => parsed_key(1, Key::plain(Code::Escape)),
             }
-            Parsed::Part => Parsed::Part,
-            // An answer of the terminal came right behind the key.
-            _ => whole(1, Key::plain(Code::Escape)),
-        },
-        [ESCAPE, ESCAPE, ..] => whole(1, Key::plain(Code::Escape)),
+        }
+        [ESCAPE, ESCAPE, ..] => parsed_key(1, Key::plain(Code::Escape)),
         [ESCAPE, b'[' | b'O' | b']' | b'P'] => Parsed::Part,
         [ESCAPE, b'[', rest @ ..] => control_sequence(rest),
         [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, keys::NO_MODIFIERS) {
-            Some(key) => whole(3, key),
+            Some(key) => parsed_key(3, key),
             None => Parsed::Whole(2, Some(with_alt(Heard::Key(Key::plain(Code::Char('O')))))),
         },
         [ESCAPE, b']', b'0'..=b'9', ..] | [ESCAPE, b'P', b'0'..=b'9' | b'>' | b'!' | b'+', ..] => {
             text_sequence(bytes)
         }
-        [ESCAPE, rest @ ..] => match character(rest) {
+        [ESCAPE, rest @ ..] => match parse_character(rest) {
             Parsed::Whole(taken, what) => Parsed::Whole(taken + 1, what.map(with_alt)),
             other => other,
         },
-        _ => character(bytes),
+        _ => parse_character(bytes),
     }
 }
 
-fn whole(taken: usize, key: Key) -> Parsed {
+fn parsed_key(taken: usize, key: Key) -> Parsed {
     Parsed::Whole(taken, Some(Heard::Key(key)))
 }
 
 fn with_alt(heard: Heard) -> Heard {
     match heard {
-        Heard::Key(pressed) => Heard::Key(Key { alt: true, ..pressed }.normal()),
+        Heard::Key(pressed) => Heard::Key(Key { alt: true, ..pressed }.to_normal_form()),
         other => other,
     }
 }
 
 /// One character, typed or made with Control.
-fn character(bytes: &[u8]) -> Parsed {
+fn parse_character(bytes: &[u8]) -> Parsed {
     let Some(&byte) = bytes.first() else { return Parsed::Part };
     if let Some(control) = keys::by_control(byte) {
-        return whole(1, control);
+        return parsed_key(1, control);
     }
     let length = match byte {
         0xc2..=0xdf => 2,
@@ -325,15 +327,15 @@ fn control_sequence(rest: &[u8]) -> Parsed {
         ("", b'I') => Parsed::Whole(taken, Some(Heard::Focus(true))),
         ("", b'O') => Parsed::Whole(taken, Some(Heard::Focus(false))),
         _ if parameters.starts_with(['?', '>', '<', '=']) => {
-            Parsed::Whole(taken, report(parameters, last))
+            Parsed::Whole(taken, parse_report(parameters, last))
         }
-        (_, b't') => Parsed::Whole(taken, size(parameters)),
+        (_, b't') => Parsed::Whole(taken, parse_size(parameters)),
         _ => Parsed::Whole(taken, keys::by_sequence(parameters, last).map(Heard::Key)),
     }
 }
 
 /// The size in `8;rows;columns`.
-fn size(parameters: &str) -> Option<Heard> {
+fn parse_size(parameters: &str) -> Option<Heard> {
     let (rows, columns) = parameters.strip_prefix("8;")?.split_once(';')?;
     let number =
         |text: &str| text.parse::<u16>().ok().filter(|number| *number > 0).map(usize::from);
@@ -341,7 +343,7 @@ fn size(parameters: &str) -> Option<Heard> {
 }
 
 /// An answer to a question, or a report that was asked for.
-fn report(parameters: &str, last: u8) -> Option<Heard> {
+fn parse_report(parameters: &str, last: u8) -> Option<Heard> {
     match (parameters, last) {
         (_, b'c') if parameters.starts_with('?') => Some(Heard::Answered),
         ("?2026;1$" | "?2026;2$" | "?2026;3$", b'y') => Some(Heard::Synchronized),
@@ -358,7 +360,7 @@ fn text_sequence(bytes: &[u8]) -> Parsed {
     };
     let end = end + 1;
     let content = bytes.get(2..end).and_then(|text| std::str::from_utf8(text).ok());
-    let what = content.and_then(background).map(Heard::Shade);
+    let what = content.and_then(parse_background).map(Heard::Shade);
     match bytes.get(end..) {
         Some([BELL, ..]) => Parsed::Whole(end + 1, what),
         Some([ESCAPE, b'\\', ..]) => Parsed::Whole(end + 2, what),
@@ -368,7 +370,7 @@ fn text_sequence(bytes: &[u8]) -> Parsed {
 }
 
 /// The shade in an answer like `11;rgb:1e1e/1e1e/2e2e`.
-fn background(content: &str) -> Option<Shade> {
+fn parse_background(content: &str) -> Option<Shade> {
     let colour = content.strip_prefix("11;")?;
     let parts = colour.strip_prefix("rgb:").or_else(|| colour.strip_prefix("rgba:"))?;
     let mut parts = parts.split('/').map(|part| {
@@ -376,7 +378,7 @@ fn background(content: &str) -> Option<Shade> {
         let value = u32::from_str_radix(part, 16).ok()?.checked_mul(255)?.checked_div(most)?;
         u8::try_from(value).ok()
     });
-    Some(Shade::of(parts.next()??, parts.next()??, parts.next()??))
+    Some(Shade::from_rgb(parts.next()??, parts.next()??, parts.next()??))
 }
 
 #[cfg(test)]
@@ -389,7 +391,7 @@ mod tests {
         let mut heard = Vec::new();
         let mut decoder = Decoder::default();
         decoder.feed(bytes, &mut heard);
-        decoder.settle(&mut heard);
+        decoder.flush_escape(&mut heard);
         heard
     }
 
@@ -495,10 +497,10 @@ mod tests {
     #[test]
     fn a_paste_that_is_too_long_is_refused_and_not_kept() {
         let mut paste = Paste::default();
-        paste.take(&vec![b'a'; MAX_PASTE_BYTES]);
-        assert_eq!(paste.take(b"bc\x1b[201~"), (8, true));
+        paste.consume_bytes(&vec![b'a'; MAX_PASTE_BYTES]);
+        assert_eq!(paste.consume_bytes(b"bc\x1b[201~"), (8, true));
         assert_eq!(paste.bytes.capacity(), 0);
-        assert_eq!(paste.end(), Heard::PasteRefused(MAX_PASTE_BYTES as u64 + 2));
+        assert_eq!(paste.into_heard(), Heard::PasteRefused(MAX_PASTE_BYTES as u64 + 2));
     }
 
     #[test]

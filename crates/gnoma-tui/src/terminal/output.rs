@@ -43,7 +43,7 @@ pub(super) struct Output {
 
 impl Output {
     pub(super) fn new(terminal: OwnedFd) -> Self {
-        let own = reopen(&terminal);
+        let own = reopen_terminal(&terminal);
         Self {
             is_own: own.is_some(),
             file: own.unwrap_or(terminal),
@@ -158,7 +158,7 @@ fn wait_for_room(terminal: &OwnedFd, end: Option<Instant>) -> io::Result<bool> {
 }
 
 /// The terminal through a file of its own, whose flags nobody shares.
-fn reopen(terminal: &OwnedFd) -> Option<OwnedFd> {
+fn reopen_terminal(terminal: &OwnedFd) -> Option<OwnedFd> {
     let flags = OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let path = format!("/dev/fd/{}", terminal.as_raw_fd());
     let flags = i32::try_from(flags.bits()).ok()?;

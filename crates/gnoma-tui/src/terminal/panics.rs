@@ -21,7 +21,7 @@ pub fn install_panic_hook() {
     INSTALL.call_once(|| {
         let before = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            if !add(panic) {
+            if !record_panic(panic) {
                 before(panic);
             }
         }));
@@ -29,18 +29,18 @@ pub fn install_panic_hook() {
 }
 
 /// Keeps messages from now on.
-pub(super) fn keep() {
+pub(super) fn capture_messages() {
     install_panic_hook();
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
 }
 
 /// Lets panics be reported as usual again, and gives what was kept.
-pub(super) fn release() -> Vec<String> {
+pub(super) fn release_messages() -> Vec<String> {
     KEPT.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
 }
 
 /// False when messages are not kept now.
-fn add(panic: &panic::PanicHookInfo) -> bool {
+fn record_panic(panic: &panic::PanicHookInfo) -> bool {
     let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(kept) = kept.as_mut() else { return false };
     if kept.len() < MAX_KEPT {

@@ -55,7 +55,7 @@ impl Reader {
     }
 
     /// The next thing, if there is one.
-    pub(super) fn ready(&mut self) -> Option<Heard> {
+    pub(super) fn try_next(&mut self) -> Option<Heard> {
         self.heard.try_recv().ok()
     }
 }
@@ -83,7 +83,7 @@ impl InputSource {
     fn read(mut self) {
         let mut buffer = vec![0; READ_BYTES];
         let mut heard = Vec::new();
-        while self.wait(&mut heard) && self.send(&mut heard) {
+        while self.wait_for_input(&mut heard) && self.send(&mut heard) {
             match self.read_once(&mut buffer, &mut heard) {
                 Ok(true) if self.send(&mut heard) => {}
                 Ok(true) => return,
@@ -97,7 +97,7 @@ impl InputSource {
     }
 
     /// Sleeps until there is something to read or to say. False when it is time to end.
-    fn wait(&mut self, heard: &mut Vec<Heard>) -> bool {
+    fn wait_for_input(&mut self, heard: &mut Vec<Heard>) -> bool {
         loop {
             let patience = self.decoder.is_in_doubt().then_some(ESCAPE_WAIT);
             let mut files = [
@@ -106,7 +106,7 @@ impl InputSource {
             ];
             match poll(&mut files, patience.as_ref()) {
                 Ok(0) => {
-                    self.decoder.settle(heard);
+                    self.decoder.flush_escape(heard);
                     if !self.send(heard) {
                         return false;
                     }

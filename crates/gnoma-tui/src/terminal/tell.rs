@@ -23,7 +23,7 @@ pub enum Notifier {
 impl Notifier {
     /// By `TERM_PROGRAM` and `TERM`. Inside a multiplexer only the bell gets through.
     #[must_use]
-    pub fn of(term_program: Option<&str>, term: Option<&str>) -> Self {
+    pub fn for_terminal(term_program: Option<&str>, term: Option<&str>) -> Self {
         let term = term.unwrap_or_default();
         match term_program.unwrap_or_default() {
             "iTerm.app" | "WezTerm" | "ghostty" => Self::Osc9,
@@ -38,7 +38,7 @@ impl Notifier {
     /// Calls for attention with a short text.
     #[must_use]
     pub fn notify(self, text: &str) -> Vec<u8> {
-        let text = short(text);
+        let text = sanitize_line(text);
         match self {
             Self::Bell => vec![0x07],
             Self::Osc9 => format!("\x1b]9;{text}\x1b\\").into_bytes(),
@@ -51,19 +51,19 @@ impl Notifier {
 
 /// Puts a text into the clipboard (OSC 52); `None` when it is too long for that.
 #[must_use]
-pub fn copy(text: &str) -> Option<Vec<u8>> {
+pub fn copy_sequence(text: &str) -> Option<Vec<u8>> {
     (text.len() <= MAX_COPIED_BYTES)
         .then(|| format!("\x1b]52;c;{}\x1b\\", STANDARD.encode(text)).into_bytes())
 }
 
 /// Gives the window a title.
 #[must_use]
-pub fn title(text: &str) -> Vec<u8> {
-    format!("\x1b]2;{}\x1b\\", short(text)).into_bytes()
+pub fn title_sequence(text: &str) -> Vec<u8> {
+    format!("\x1b]2;{}\x1b\\", sanitize_line(text)).into_bytes()
 }
 
 /// One line without anything that could end the sequence early.
-fn short(text: &str) -> String {
+fn sanitize_line(text: &str) -> String {
     text.chars().map(|c| if c.is_control() { ' ' } else { c }).take(MAX_SHORT_CHARS).collect()
 }
 
@@ -73,16 +73,16 @@ mod tests {
 
     #[test]
     fn texts_cannot_leave_their_sequence() {
-        assert_eq!(title("a\u{1b}\\b\u{7}"), b"\x1b]2;a \\b \x1b\\");
+        assert_eq!(title_sequence("a\u{1b}\\b\u{7}"), b"\x1b]2;a \\b \x1b\\");
         assert_eq!(Notifier::Osc777.notify("x;y"), b"\x1b]777;notify;gnoma;x,y\x1b\\");
-        assert_eq!(copy("hi").unwrap(), b"\x1b]52;c;aGk=\x1b\\");
-        assert_eq!(copy(&"x".repeat(MAX_COPIED_BYTES + 1)), None);
+        assert_eq!(copy_sequence("hi").unwrap(), b"\x1b]52;c;aGk=\x1b\\");
+        assert_eq!(copy_sequence(&"x".repeat(MAX_COPIED_BYTES + 1)), None);
     }
 
     #[test]
     fn notifications_go_where_they_are_understood() {
-        assert_eq!(Notifier::of(Some("iTerm.app"), None), Notifier::Osc9);
-        assert_eq!(Notifier::of(None, Some("foot")), Notifier::Osc777);
-        assert_eq!(Notifier::of(Some("tmux"), Some("xterm-kitty")), Notifier::Bell);
+        assert_eq!(Notifier::for_terminal(Some("iTerm.app"), None), Notifier::Osc9);
+        assert_eq!(Notifier::for_terminal(None, Some("foot")), Notifier::Osc777);
+        assert_eq!(Notifier::for_terminal(Some("tmux"), Some("xterm-kitty")), Notifier::Bell);
     }
 }

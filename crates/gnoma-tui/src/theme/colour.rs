@@ -40,7 +40,7 @@ impl Colour {
     }
 
     /// The nearest of the palette of 256.
-    pub(super) fn indexed(self) -> Self {
+    pub(super) fn to_indexed(self) -> Self {
         let Self::Exact(red, green, blue) = self else { return self };
         let wanted = [red, green, blue];
         let places = wanted.map(nearest_step);
@@ -48,7 +48,7 @@ impl Colour {
         let mean = wanted.iter().map(|part| u16::from(*part)).sum::<u16>() / 3;
         let grey_place = u8::try_from(mean.saturating_sub(3) / 10).unwrap_or(u8::MAX).min(23);
         let grey = [8 + 10 * grey_place; 3];
-        if distance(grey, wanted) < distance(cube, wanted) {
+        if squared_distance(grey, wanted) < squared_distance(cube, wanted) {
             return Self::Indexed(GREYS + grey_place);
         }
         let [red, green, blue] = places;
@@ -73,12 +73,12 @@ fn nearest_step(part: u8) -> u8 {
     nearest.map_or(0, |(place, _)| place)
 }
 
-fn distance(one: [u8; 3], other: [u8; 3]) -> u32 {
+fn squared_distance(one: [u8; 3], other: [u8; 3]) -> u32 {
     one.iter().zip(other).map(|(a, b)| u32::from(a.abs_diff(b)).pow(2)).sum()
 }
 
 /// Returns the brightness of a colour, from 0 to 1, as WCAG 2 defines relative luminance.
-pub(super) fn luminance(red: u8, green: u8, blue: u8) -> f32 {
+pub(super) fn relative_luminance(red: u8, green: u8, blue: u8) -> f32 {
     let [red, green, blue] = [red, green, blue].map(|part| {
         let part = f32::from(part) / 255.0;
         if part <= 0.03928 { part / 12.92 } else { ((part + 0.055) / 1.055).powf(2.4) }
@@ -97,8 +97,8 @@ mod tests {
         assert_eq!(Colour::parse("#ff87"), None);
         assert_eq!(Colour::parse("#+f8700"), None);
         assert_eq!(Colour::parse("mauve"), None);
-        assert_eq!(Colour::Exact(255, 135, 0).indexed(), Colour::Indexed(208));
-        assert_eq!(Colour::Exact(98, 98, 98).indexed(), Colour::Indexed(241));
-        assert_eq!(Colour::Exact(255, 255, 255).indexed(), Colour::Indexed(231));
+        assert_eq!(Colour::Exact(255, 135, 0).to_indexed(), Colour::Indexed(208));
+        assert_eq!(Colour::Exact(98, 98, 98).to_indexed(), Colour::Indexed(241));
+        assert_eq!(Colour::Exact(255, 255, 255).to_indexed(), Colour::Indexed(231));
     }
 }

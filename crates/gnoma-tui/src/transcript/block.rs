@@ -51,7 +51,7 @@ pub(super) enum Sort {
 }
 
 impl Block {
-    pub(super) fn sort(&self) -> Sort {
+    pub(super) fn sort_kind(&self) -> Sort {
         match self {
             Self::Person(_) => Sort::Person,
             Self::Answer { .. } => Sort::Answer,
@@ -77,14 +77,16 @@ impl Block {
     }
 
     /// The lines that cannot change any more, and whether the block is over.
-    pub(super) fn finished(
+    pub(super) fn take_finished_lines(
         &mut self,
         width: usize,
         options: TranscriptOptions,
     ) -> (Vec<Line>, bool) {
         let is_over = self.is_over();
         let lines = match self {
-            Self::Answer { stream, retracted, .. } => struck(stream.take(width), *retracted),
+            Self::Answer { stream, retracted, .. } => {
+                strike_lines(stream.take_lines(width), *retracted)
+            }
             _ if is_over => self.draw(width, None, options),
             _ => Vec::new(),
         };
@@ -99,25 +101,30 @@ impl Block {
         options: TranscriptOptions,
     ) -> Vec<Line> {
         match self {
-            Self::Answer { stream, retracted, .. } => struck(stream.rest(width), *retracted),
+            Self::Answer { stream, retracted, .. } => {
+                strike_lines(stream.unfinished_lines(width), *retracted)
+            }
             Self::Thinking(thinking) => thinking.draw(width, options),
             Self::Call(call) => call.draw(width, now, options),
-            Self::Began(title) => {
-                layout::hanging("", &format!("running: {title}"), Style::of(Ink::Dim), width)
-            }
-            Self::Person(text) => person(text, width),
-            Self::Words(text, style) => words(text, *style, width),
+            Self::Began(title) => layout::wrap_with_mark(
+                "",
+                &format!("running: {title}"),
+                Style::with_ink(Ink::Dim),
+                width,
+            ),
+            Self::Person(text) => render_user_message(text, width),
+            Self::Words(text, style) => wrap_marked_text(text, *style, width),
             Self::Folded(folded) => folded.draw(width),
-            Self::Lines(lines) => lines.iter().flat_map(|line| line.hang(width)).collect(),
+            Self::Lines(lines) => lines.iter().flat_map(|line| line.wrap_hanging(width)).collect(),
         }
     }
 }
 
 /// Lines struck out, where they are.
-fn struck(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
+fn strike_lines(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
     if is_struck {
         for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
-            span.style = Style { strike: true, ..Style::of(Ink::Dim) };
+            span.style = Style { strike: true, ..Style::with_ink(Ink::Dim) };
         }
     }
     lines
@@ -125,7 +132,7 @@ fn struck(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
 
 /// Lines of which the first may begin with a word such as `error:`, below whose text they continue. A line that is
 /// indented continues below its own beginning.
-fn words(text: &str, style: Style, width: usize) -> Vec<Line> {
+fn wrap_marked_text(text: &str, style: Style, width: usize) -> Vec<Line> {
     let marked = MARKS.iter().find_map(|mark| Some((*mark, text.strip_prefix(mark)?)));
     let (mark, text) = marked.filter(|(mark, _)| mark.len() * 3 <= width).unwrap_or(("", text));
     let blank = " ".repeat(mark.len());
@@ -136,23 +143,23 @@ fn words(text: &str, style: Style, width: usize) -> Vec<Line> {
         let lead = if at == 0 { mark } else { &blank };
         let lead = format!("{lead}{indent}");
         let (lead, own) = if lead.len() * 3 <= width { (lead.as_str(), own) } else { ("", line) };
-        lines.extend(layout::hanging(lead, own, style, width));
+        lines.extend(layout::wrap_with_mark(lead, own, style, width));
     }
     lines
 }
 
-fn person(text: &str, width: usize) -> Vec<Line> {
-    let style = Style::of(Ink::Person).on(Paper::Person);
+fn render_user_message(text: &str, width: usize) -> Vec<Line> {
+    let style = Style::with_ink(Ink::Person).on_paper(Paper::Person);
     let total = text.lines().count();
     let mut lines = Vec::new();
     for line in text.lines().take(MAX_PERSON_LINES) {
         let mark = if lines.is_empty() { PERSON_MARK } else { PERSON_INDENT };
-        let line = clean::tabs(line);
-        lines.extend(layout::hanging(mark, &line, style, width));
+        let line = clean::expand_tabs(line);
+        lines.extend(layout::wrap_with_mark(mark, &line, style, width));
     }
-    text::square(&mut lines, width);
+    text::pad_background(&mut lines, width);
     if total > MAX_PERSON_LINES {
-        lines.push(layout::more(total - MAX_PERSON_LINES, width));
+        lines.push(layout::more_lines_note(total - MAX_PERSON_LINES, width));
     }
     lines
 }

@@ -13,13 +13,13 @@ use serde_json::Value;
 use super::{
     folded::{Body, Folded},
     image,
-    layout::{self, cut, size},
+    layout::{self, format_size, truncate_text},
     options::TranscriptOptions,
     shows::{self, Shows},
 };
 use crate::{
     clean, diff,
-    text::{Ink, Line, Span, Style, width},
+    text::{Ink, Line, Span, Style, display_width},
 };
 
 /// Lines of the output of a running call that are shown.
@@ -91,7 +91,7 @@ impl Ended {
             refused: false,
             text,
             bytes,
-            images: result.images().map(image::name).collect(),
+            images: result.images().map(image::describe_image).collect(),
             diff: diff.map(str::to_owned),
             duration_ms,
             unkept,
@@ -99,7 +99,7 @@ impl Ended {
     }
 
     /// Returns the end of a call of which nothing was heard.
-    pub(super) fn interrupted() -> Self {
+    pub(super) fn from_interruption() -> Self {
         Self {
             failed: true,
             refused: false,
@@ -118,15 +118,15 @@ impl Call {
         Self {
             id: call.id.clone(),
             name: call.name.clone(),
-            argument: argument(call),
+            argument: main_argument(call),
             state: CallState::Queued,
             tail: Tail::default(),
-            shows: Shows::of(call),
+            shows: Shows::from_call(call),
         }
     }
 
     /// A call of which only the result is known.
-    pub(super) fn unknown(id: &CallId, name: &str) -> Self {
+    pub(super) fn without_arguments(id: &CallId, name: &str) -> Self {
         Self {
             id: id.clone(),
             name: name.to_owned(),
@@ -137,11 +137,11 @@ impl Call {
         }
     }
 
-    pub(super) fn ask(&mut self) {
+    pub(super) fn mark_asked(&mut self) {
         self.state = CallState::Asked;
     }
 
-    pub(super) fn decide(&mut self, allowed: bool, reason: &str) {
+    pub(super) fn record_decision(&mut self, allowed: bool, reason: &str) {
         self.state = if allowed {
             CallState::Queued
         } else {
@@ -153,13 +153,13 @@ impl Call {
         self.state = CallState::Running { since: now };
     }
 
-    pub(super) fn progress(&mut self, text: &str) {
-        if !self.shows.progress(text) {
+    pub(super) fn record_progress(&mut self, text: &str) {
+        if !self.shows.record_progress(text) {
             self.tail.push(text);
         }
     }
 
-    pub(super) fn end(&mut self, mut ended: Ended) {
+    pub(super) fn record_end(&mut self, mut ended: Ended) {
         if let CallState::Refused { reason } = &mut self.state {
             ended.refused = true;
             ended.text = std::mem::take(reason);
@@ -186,7 +186,7 @@ impl Call {
     }
 
     /// Returns the part of the call that is not shown.
-    pub(super) fn folded(&self) -> Option<Folded> {
+    pub(super) fn to_folded(&self) -> Option<Folded> {
         let CallState::Ended(ended) = &self.state else { return None };
         let body = match &ended.diff {
             Some(diff) => Body::Diff(diff.clone()),
@@ -206,10 +206,10 @@ impl Call {
         let mut lines = vec![self.head(width, now, options)];
         match &self.state {
             CallState::Running { .. } => {
-                let elfs = self.shows.live().map(clean::output);
+                let elfs = self.shows.live_lines().map(clean::sanitize_output);
                 for line in self.tail.last_lines(LIVE_LINES).into_iter().chain(elfs) {
-                    let line = cut(&format!("{INDENT}{BAR}{line}"), width);
-                    lines.push(Line::new(line, Style::of(Ink::Dim)));
+                    let line = truncate_text(&format!("{INDENT}{BAR}{line}"), width);
+                    lines.push(Line::new(line, Style::with_ink(Ink::Dim)));
                 }
             }
             CallState::Ended(ended) => lines.extend(ended.body(width, options, &self.shows)),
@@ -219,34 +219,37 @@ impl Call {
     }
 
     fn head(&self, columns: usize, now: Option<Instant>, options: TranscriptOptions) -> Line {
-        let (mark, word, ink) = self.mark();
+        let (mark, word, ink) = self.state_mark();
         let mark = if options.accessible { format!("{word} ") } else { format!("{mark} ") };
         let mut tail = String::new();
         for fact in self.facts(now) {
             tail.push_str(&format!(" · {fact}"));
         }
-        let name = cut(&tool_label(&self.name), columns.saturating_sub(width(&mark)).max(1));
-        let used = width(&mark) + width(&name) + 1;
-        let least = used + MIN_ARGUMENT_COLUMNS.min(width(&self.argument));
-        if least + width(&tail) > columns {
+        let name = truncate_text(
+            &tool_label(&self.name),
+            columns.saturating_sub(display_width(&mark)).max(1),
+        );
+        let used = display_width(&mark) + display_width(&name) + 1;
+        let least = used + MIN_ARGUMENT_COLUMNS.min(display_width(&self.argument));
+        if least + display_width(&tail) > columns {
             tail.clear();
         }
-        let room = columns.saturating_sub(used + width(&tail));
+        let room = columns.saturating_sub(used + display_width(&tail));
         let mut spans =
-            vec![Span::new(mark, Style::of(ink)), Span::new(name, Style::default().bold())];
+            vec![Span::new(mark, Style::with_ink(ink)), Span::new(name, Style::default().bold())];
         if room > 1 && !self.argument.is_empty() {
-            let argument = format!(" {}", cut(&self.argument, room));
+            let argument = format!(" {}", truncate_text(&self.argument, room));
             spans.push(Span::new(argument, Style::default()));
         }
         if !tail.is_empty() {
-            spans.push(Span::new(tail, Style::of(Ink::Dim)));
+            spans.push(Span::new(tail, Style::with_ink(Ink::Dim)));
         }
         let line = Line { spans };
         // Only where not even the mark has room.
         line.wrap(columns, &Line::default()).into_iter().next().unwrap_or_default()
     }
 
-    fn mark(&self) -> (&'static str, &'static str, Ink) {
+    fn state_mark(&self) -> (&'static str, &'static str, Ink) {
         match &self.state {
             CallState::Queued => ("·", "waiting:", Ink::Dim),
             CallState::Asked => ("?", "asks:", Ink::Warning),
@@ -268,21 +271,23 @@ impl Call {
                     now.zip(*since).map(|(now, since)| now.saturating_duration_since(since));
                 let seconds = elapsed.map_or(0, |elapsed| elapsed.as_secs());
                 if seconds > 0 {
-                    facts.push(duration::words(Duration::from_secs(seconds)));
+                    facts.push(duration::format_duration(Duration::from_secs(seconds)));
                 }
             }
             CallState::Ended(ended) if !ended.refused => {
                 let ms = ended.duration_ms.filter(|ms| *ms >= MIN_SHOWN_MS);
-                facts.extend(ms.map(|ms| duration::exact(Duration::from_millis(ms))));
+                facts.extend(
+                    ms.map(|ms| duration::format_precise_duration(Duration::from_millis(ms))),
+                );
                 facts.extend(ended.unkept.clone());
-                let own = self.shows.fact(&ended.text).filter(|_| !ended.failed);
+                let own = self.shows.result_fact(&ended.text).filter(|_| !ended.failed);
                 match (&ended.diff, own) {
                     (None, Some(own)) => facts.push(own),
                     (Some(diff), _) => {
-                        let (added, removed) = diff::counts(diff);
+                        let (added, removed) = diff::count_changes(diff);
                         facts.push(format!("+{added} −{removed}"));
                     }
-                    _ if ended.bytes >= MIN_SHOWN_BYTES => facts.push(size(ended.bytes)),
+                    _ if ended.bytes >= MIN_SHOWN_BYTES => facts.push(format_size(ended.bytes)),
                     _ => {}
                 }
             }
@@ -297,9 +302,12 @@ impl Call {
 
 impl Ended {
     fn body(&self, width: usize, options: TranscriptOptions, shows: &Shows) -> Vec<Line> {
-        let dim = Style::of(Ink::Dim);
-        let mut lines: Vec<_> =
-            self.images.iter().flat_map(|name| layout::hanging(INDENT, name, dim, width)).collect();
+        let dim = Style::with_ink(Ink::Dim);
+        let mut lines: Vec<_> = self
+            .images
+            .iter()
+            .flat_map(|name| layout::wrap_with_mark(INDENT, name, dim, width))
+            .collect();
         if let Some(diff) = &self.diff {
             let max = if options.unfolded { super::folded::MAX_LINES } else { MAX_DIFF_LINES };
             lines.extend(diff::set_in(diff, width, max));
@@ -328,16 +336,16 @@ impl Ended {
         if self.failed || is_whole {
             return None;
         }
-        shows.lines(&self.text, width, options.accessible)
+        shows.render_result(&self.text, width, options.accessible)
     }
 
     /// Returns the first and last lines of what the call printed or why it failed.
     fn excerpt(&self, width: usize) -> Vec<Line> {
-        let text = clean::output(&self.text);
+        let text = clean::sanitize_output(&self.text);
         let said: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let row = |line: &&str| {
-            let line = cut(&format!("{INDENT}{}", clean::tabs(line)), width);
-            Line::new(line, Style::of(Ink::Dim))
+            let line = truncate_text(&format!("{INDENT}{}", clean::expand_tabs(line)), width);
+            Line::new(line, Style::with_ink(Ink::Dim))
         };
         let left_out = said.len().saturating_sub(MAX_EXCERPT_LINES);
         if left_out == 0 {
@@ -345,9 +353,9 @@ impl Ended {
         }
         let head = MAX_EXCERPT_LINES / 2;
         let mut lines: Vec<_> = said.iter().take(head).map(row).collect();
-        let mut more = layout::more(left_out, width);
+        let mut more = layout::more_lines_note(left_out, width);
         if width >= MIN_KEY_WIDTH {
-            more.spans.push(Span::new(" (Ctrl+O)", Style::of(Ink::Dim)));
+            more.spans.push(Span::new(" (Ctrl+O)", Style::with_ink(Ink::Dim)));
         }
         lines.push(more);
         lines.extend(said.iter().skip(head + left_out).map(row));
@@ -370,7 +378,7 @@ struct Telling {
 
 impl Telling {
     /// Returns words for what is done, and behind them where.
-    fn words(self) -> Vec<String> {
+    fn into_words(self) -> Vec<String> {
         let Self { command, pattern, query, url, path, file_path, id } = self;
         let sought =
             [&pattern, &query].into_iter().any(|sought| matches!(sought, Some(Value::String(_))));
@@ -384,18 +392,18 @@ impl Telling {
 }
 
 /// The part of a call's arguments that says most, in one line.
-fn argument(call: &ToolCall) -> String {
+fn main_argument(call: &ToolCall) -> String {
     let Ok(known) = call.arguments.read::<Telling>() else { return String::new() };
-    let mut words = known.words();
-    words.extend(shows::tasks(call));
+    let mut words = known.into_words();
+    words.extend(shows::describe_tasks(call));
     if words.is_empty() && call.arguments.get().len() <= MAX_UNKNOWN_BYTES {
         words.extend(call.arguments.read::<Value>().ok().and_then(first_text));
     }
-    let text = clean::output(words.join(" ").trim());
+    let text = clean::sanitize_output(words.join(" ").trim());
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default();
     let more = if lines.next().is_some() { " …" } else { "" };
-    format!("{}{more}", cut(&clean::tabs(first), MAX_ARGUMENT_CHARS))
+    format!("{}{more}", truncate_text(&clean::expand_tabs(first), MAX_ARGUMENT_CHARS))
 }
 
 fn as_text(value: Value) -> Option<String> {
@@ -432,9 +440,9 @@ impl Tail {
 
     /// The last lines that are not empty, as they would be shown.
     pub(super) fn last_lines(&self, count: usize) -> Vec<String> {
-        let text = clean::output(&self.text);
+        let text = clean::sanitize_output(&self.text);
         let said = text.lines().rev().filter(|line| !line.trim().is_empty());
-        let mut lines: Vec<_> = said.take(count).map(clean::tabs).collect();
+        let mut lines: Vec<_> = said.take(count).map(clean::expand_tabs).collect();
         lines.reverse();
         lines
     }

@@ -13,25 +13,25 @@ impl Transcript {
         match event {
             Event::ToolCallDrafted { name, .. } => {
                 self.close_open();
-                self.expect(format!("· {} …", tool_label(name)));
+                self.show_expected(format!("· {} …", tool_label(name)));
             }
             // The call that asks is shown already, and the question ends with its answer.
             Event::PermissionAsked { during: Some(_), .. } => (),
             Event::PermissionAsked { call, .. } => {
                 self.add_call(Call::new(call));
                 if let Some(call) = self.open_call(&call.id) {
-                    call.ask();
+                    call.mark_asked();
                 }
             }
             Event::PermissionDecided { call, allowed, reason } => {
                 if let Some(call) = self.open_call(call) {
-                    call.decide(*allowed, reason);
+                    call.record_decision(*allowed, reason);
                 }
             }
             Event::ToolStarted { call } => self.tool_started(call),
             Event::ToolProgress { call, text } => {
                 if let Some(call) = self.open_call(call) {
-                    call.progress(text);
+                    call.record_progress(text);
                 }
             }
             Event::ToolEnded { result, diff, duration_ms, .. } => {
@@ -62,11 +62,11 @@ impl Transcript {
         let ended = Ended::new(result, diff, duration_ms);
         let unfolded = self.options.unfolded;
         if self.open_call(&result.call_id).is_none() {
-            self.add_call(Call::unknown(&result.call_id, &result.name));
+            self.add_call(Call::without_arguments(&result.call_id, &result.name));
         }
         let Some(call) = self.open_call(&result.call_id) else { return };
-        call.end(ended);
-        let folded = call.folded();
+        call.record_end(ended);
+        let folded = call.to_folded();
         self.open_calls = self.open_calls.saturating_sub(1);
         if let Some(at) = self.unseen.iter().position(|call| call.id == result.call_id) {
             let call = self.unseen.remove(at);
@@ -75,7 +75,7 @@ impl Transcript {
         if let Some(folded) = folded
             && !unfolded
         {
-            self.folded_outputs.put(folded);
+            self.folded_outputs.add_folded(folded);
         }
     }
 

@@ -31,8 +31,8 @@ pub(super) enum Body {
 
 impl Folded {
     pub(super) fn draw(&self, width: usize) -> Vec<Line> {
-        let title = layout::cut(&format!("▾ {}", self.title), width);
-        let mut lines = vec![Line::new(title, Style::of(Ink::Dim).bold())];
+        let title = layout::truncate_text(&format!("▾ {}", self.title), width);
+        let mut lines = vec![Line::new(title, Style::with_ink(Ink::Dim).bold())];
         lines.extend(self.body.draw(width));
         lines
     }
@@ -41,8 +41,8 @@ impl Folded {
 impl Body {
     pub(super) fn draw(&self, width: usize) -> Vec<Line> {
         match self {
-            Self::Text(text) => output(text, width),
-            Self::Diff(text) => diff::lines(text, width, MAX_LINES),
+            Self::Text(text) => render_output(text, width),
+            Self::Diff(text) => diff::render_diff(text, width, MAX_LINES),
         }
     }
 
@@ -54,15 +54,20 @@ impl Body {
 }
 
 /// Output of a program, indented.
-fn output(text: &str, width: usize) -> Vec<Line> {
-    let text = clean::output(text);
+fn render_output(text: &str, width: usize) -> Vec<Line> {
+    let text = clean::sanitize_output(text);
     let total = text.lines().count();
     let mut lines = Vec::new();
     for line in text.lines().take(MAX_LINES) {
-        lines.extend(layout::hanging(INDENT, &clean::tabs(line), Style::default(), width));
+        lines.extend(layout::wrap_with_mark(
+            INDENT,
+            &clean::expand_tabs(line),
+            Style::default(),
+            width,
+        ));
     }
     if total > MAX_LINES {
-        lines.push(layout::more(total - MAX_LINES, width));
+        lines.push(layout::more_lines_note(total - MAX_LINES, width));
     }
     lines
 }
@@ -75,7 +80,7 @@ pub(super) struct FoldedOutputs {
 }
 
 impl FoldedOutputs {
-    pub(super) fn put(&mut self, folded: Folded) {
+    pub(super) fn add_folded(&mut self, folded: Folded) {
         self.bytes += folded.body.len();
         self.things.push_back(folded);
         while (self.bytes > MAX_BYTES || self.things.len() > MAX_THINGS)
@@ -91,7 +96,7 @@ impl FoldedOutputs {
     }
 
     /// Removes and returns the newest output.
-    pub(super) fn take(&mut self) -> Option<Folded> {
+    pub(super) fn take_newest(&mut self) -> Option<Folded> {
         let newest = self.things.pop_back()?;
         self.bytes -= newest.body.len();
         Some(newest)
@@ -107,9 +112,9 @@ mod tests {
         let mut folded_outputs = FoldedOutputs::default();
         for number in 0..100 {
             let body = Body::Text("x".repeat(100_000));
-            folded_outputs.put(Folded { title: number.to_string(), body });
+            folded_outputs.add_folded(Folded { title: number.to_string(), body });
             assert!(folded_outputs.bytes <= MAX_BYTES && folded_outputs.things.len() <= MAX_THINGS);
         }
-        assert_eq!(folded_outputs.take().map(|folded| folded.title).as_deref(), Some("99"));
+        assert_eq!(folded_outputs.take_newest().map(|folded| folded.title).as_deref(), Some("99"));
     }
 }

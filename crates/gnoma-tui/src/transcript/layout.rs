@@ -2,16 +2,16 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::text::{Ink, Line, Span, Style, width};
+use crate::text::{Ink, Line, Span, Style, display_width};
 
 /// Narrower than this, the lines of a block have no prefix.
 const MIN_MARKED_COLUMNS: usize = 12;
 
 /// A line of text behind a mark, as lines of at most `columns`; all of them start below the text.
-pub(super) fn hanging(mark: &str, text: &str, style: Style, columns: usize) -> Vec<Line> {
+pub(super) fn wrap_with_mark(mark: &str, text: &str, style: Style, columns: usize) -> Vec<Line> {
     let line = Line::new(text.to_owned(), style);
     let mark = if columns < MIN_MARKED_COLUMNS { "" } else { mark };
-    let lead = width(mark);
+    let lead = display_width(mark);
     let mut lines = line.wrap(columns - lead, &Line::default());
     lines.iter_mut().for_each(Line::trim_end);
     if lead > 0 {
@@ -24,21 +24,21 @@ pub(super) fn hanging(mark: &str, text: &str, style: Style, columns: usize) -> V
 }
 
 /// Returns the line that tells the number of lines left out.
-pub(super) fn more(lines: usize, columns: usize) -> Line {
+pub(super) fn more_lines_note(lines: usize, columns: usize) -> Line {
     let noun = if lines == 1 { "line" } else { "lines" };
-    let text = cut(&format!("  … {lines} more {noun}"), columns);
-    Line::new(text, Style::of(Ink::Dim))
+    let text = truncate_text(&format!("  … {lines} more {noun}"), columns);
+    Line::new(text, Style::with_ink(Ink::Dim))
 }
 
 /// A text of at most so many columns; a sign at its end says that it continues.
-pub(super) fn cut(text: &str, columns: usize) -> String {
-    if width(text) <= columns {
+pub(super) fn truncate_text(text: &str, columns: usize) -> String {
+    if display_width(text) <= columns {
         return text.to_owned();
     }
     let mut kept = String::new();
     let mut used = 1;
     for grapheme in text.graphemes(true) {
-        used += width(grapheme);
+        used += display_width(grapheme);
         if used > columns {
             break;
         }
@@ -49,7 +49,7 @@ pub(super) fn cut(text: &str, columns: usize) -> String {
 }
 
 /// A size, such as `14 KB`.
-pub(super) fn size(bytes: usize) -> String {
+pub(super) fn format_size(bytes: usize) -> String {
     match bytes {
         0..1_024 => format!("{bytes} B"),
         1_024..1_048_576 => format!("{} KB", bytes / 1_024),
@@ -58,7 +58,7 @@ pub(super) fn size(bytes: usize) -> String {
 }
 
 /// A number, such as `12.3k`.
-pub(super) fn count(number: u64) -> String {
+pub(super) fn format_count(number: u64) -> String {
     match number {
         0..1_000 => number.to_string(),
         1_000..1_000_000 => format!("{}.{}k", number / 1_000, number % 1_000 / 100),
@@ -72,14 +72,20 @@ mod tests {
 
     #[test]
     fn numbers_are_short() {
-        assert_eq!([size(812), size(14_500), size(1_500_000)], ["812 B", "14 KB", "1.4 MB"]);
-        assert_eq!([count(999), count(12_345), count(1_200_000)], ["999", "12.3k", "1.2M"]);
+        assert_eq!(
+            [format_size(812), format_size(14_500), format_size(1_500_000)],
+            ["812 B", "14 KB", "1.4 MB"]
+        );
+        assert_eq!(
+            [format_count(999), format_count(12_345), format_count(1_200_000)],
+            ["999", "12.3k", "1.2M"]
+        );
     }
 
     #[test]
     fn a_text_is_cut_between_letters() {
-        assert_eq!(cut("漢字漢字", 6), "漢字…");
-        assert_eq!(cut("short", 5), "short");
-        assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
+        assert_eq!(truncate_text("漢字漢字", 6), "漢字…");
+        assert_eq!(truncate_text("short", 5), "short");
+        assert_eq!(truncate_text("e\u{301}e\u{301}e\u{301}", 2), "e\u{301}…");
     }
 }

@@ -4,24 +4,26 @@ use std::time::Duration;
 
 use gnoma_core::{ErrorKind, StopReason, Usage, duration, session::Outcome};
 
-use super::layout::count;
+use super::layout::format_count;
 use crate::{
     remedies::in_window,
     text::{Ink, Style},
 };
 
 /// Describes the end of a turn that took so long; empty after a plain answer.
-pub(super) fn words(
+pub(super) fn describe_outcome(
     outcome: &Outcome,
     rounds: u32,
     usage: &Usage,
     took: Option<Duration>,
 ) -> Vec<(String, Style)> {
-    let warning = |text: String| vec![(text, Style::of(Ink::Warning))];
+    let warning = |text: String| vec![(text, Style::with_ink(Ink::Warning))];
     match outcome {
         Outcome::Complete { stop } => match cut_off(*stop) {
             Some(why) => warning(why.to_owned()),
-            None if rounds > 1 => vec![(summary(rounds, usage, took), Style::of(Ink::Dim))],
+            None if rounds > 1 => {
+                vec![(describe_usage(rounds, usage, took), Style::with_ink(Ink::Dim))]
+            }
             None => Vec::new(),
         },
         Outcome::Cancelled => warning("stopped; work done so far is kept".to_owned()),
@@ -34,7 +36,7 @@ pub(super) fn words(
         }
         Outcome::Failed { error, kept_partial } => {
             let error_text = format!("error: {error}");
-            let mut lines = vec![(in_window(&error_text).into_owned(), Style::of(Ink::Bad))];
+            let mut lines = vec![(in_window(&error_text).into_owned(), Style::with_ink(Ink::Bad))];
             if let Some(hint) = &error.hint {
                 lines.push((format!("hint: {}", in_window(hint)), Style::default()));
             }
@@ -46,7 +48,7 @@ pub(super) fn words(
             }
             if *kept_partial {
                 let kept = "the partial answer is kept";
-                lines.push((kept.to_owned(), Style::of(Ink::Dim)));
+                lines.push((kept.to_owned(), Style::with_ink(Ink::Dim)));
             }
             lines
         }
@@ -68,17 +70,17 @@ fn cut_off(stop: StopReason) -> Option<&'static str> {
     }
 }
 
-fn summary(rounds: u32, usage: &Usage, took: Option<Duration>) -> String {
+fn describe_usage(rounds: u32, usage: &Usage, took: Option<Duration>) -> String {
     let mut text = format!("{rounds} model calls");
     if let Some(took) = took.filter(|took| took.as_secs() > 0) {
-        text.push_str(&format!(" · {}", duration::words(took)));
+        text.push_str(&format!(" · {}", duration::format_duration(took)));
     }
-    text.push_str(&format!(" · {} tokens in", count(usage.prompt())));
-    if let Some(percent) = (usage.cache_read * 100).checked_div(usage.prompt())
+    text.push_str(&format!(" · {} tokens in", format_count(usage.prompt_tokens())));
+    if let Some(percent) = (usage.cache_read * 100).checked_div(usage.prompt_tokens())
         && percent > 0
     {
         text.push_str(&format!(" ({percent}% cached)"));
     }
-    text.push_str(&format!(" · {} out", count(usage.output)));
+    text.push_str(&format!(" · {} out", format_count(usage.output)));
     text
 }

@@ -30,7 +30,7 @@ impl OutputReader {
     }
 
     /// Does what a key asks for. Says whether it stays open.
-    pub(crate) fn act(&mut self, action: Action) -> bool {
+    pub(crate) fn apply_action(&mut self, action: Action) -> bool {
         match action {
             Action::Up => self.scrolled = self.scrolled.saturating_sub(1),
             Action::Down => self.scrolled = self.scrolled.saturating_add(1),
@@ -55,7 +55,7 @@ impl OutputReader {
     }
 
     /// The thing in at most `height` lines.
-    pub(crate) fn lines(&mut self, width: usize, height: usize) -> Vec<Line> {
+    pub(crate) fn render_lines(&mut self, width: usize, height: usize) -> Vec<Line> {
         let Some(thing) = self.things.get(self.at) else { return Vec::new() };
         if self.drawn.as_ref().is_none_or(|(drawn, _)| *drawn != width) {
             self.drawn = Some((width, thing.draw(width)));
@@ -70,7 +70,7 @@ impl OutputReader {
         lines.extend(shown.cloned());
         if height > ROWS_AROUND {
             let (first, last) = (self.scrolled + 1, (self.scrolled + room).min(body.len()));
-            lines.push(Line::new(self.footer(first, last, body.len()), Style::of(Ink::Dim)));
+            lines.push(Line::new(self.footer(first, last, body.len()), Style::with_ink(Ink::Dim)));
         }
         lines
     }
@@ -103,31 +103,31 @@ mod tests {
     }
 
     fn plain(lines: &[Line]) -> Vec<String> {
-        lines.iter().map(|line| line.plain().trim_end().to_owned()).collect()
+        lines.iter().map(|line| line.plain_text().trim_end().to_owned()).collect()
     }
 
     #[test]
     fn long_output_is_scrolled_and_folded_again() {
         let long: String = (1..=100).map(|line| format!("line {line}\n")).collect();
         let mut reader = reader(&[&long, "older"]);
-        let shown = plain(&reader.lines(80, 6));
+        let shown = plain(&reader.render_lines(80, 6));
         assert_eq!(shown[1..5], ["  line 1", "  line 2", "  line 3", "  line 4"]);
         assert!(shown[5].contains("lines 1–4 of 100") && shown[5].contains("Ctrl+O"), "{shown:?}");
-        assert!(reader.act(Action::PageDown) && reader.act(Action::Down));
-        assert_eq!(plain(&reader.lines(80, 6))[1], "  line 6");
-        assert!(reader.act(Action::Last));
-        assert_eq!(plain(&reader.lines(80, 6))[4], "  line 100");
-        assert!(!reader.act(Action::Unfold), "the same key folds");
+        assert!(reader.apply_action(Action::PageDown) && reader.apply_action(Action::Down));
+        assert_eq!(plain(&reader.render_lines(80, 6))[1], "  line 6");
+        assert!(reader.apply_action(Action::Last));
+        assert_eq!(plain(&reader.render_lines(80, 6))[4], "  line 100");
+        assert!(!reader.apply_action(Action::Unfold), "the same key folds");
     }
 
     #[test]
     fn older_outputs_are_one_key_away() {
         let mut reader = reader(&["newest", "older"]);
-        reader.act(Action::Left);
-        reader.act(Action::Left);
-        assert!(plain(&reader.lines(80, 6)).contains(&"  older".to_owned()));
-        reader.act(Action::Right);
-        let shown = plain(&reader.lines(80, 6));
+        reader.apply_action(Action::Left);
+        reader.apply_action(Action::Left);
+        assert!(plain(&reader.render_lines(80, 6)).contains(&"  older".to_owned()));
+        reader.apply_action(Action::Right);
+        let shown = plain(&reader.render_lines(80, 6));
         assert_eq!(
             shown,
             ["▾ thing of 6", "  newest", "Ctrl+O or Esc folds · Left: the one before"]

@@ -41,9 +41,9 @@ pub(super) enum Shows {
 }
 
 impl Shows {
-    pub(super) fn of(call: &ToolCall) -> Self {
+    pub(super) fn from_call(call: &ToolCall) -> Self {
         match call.name.as_str() {
-            PLAN_TOOL => plan::read(&call.arguments).map_or(Self::Nothing, Self::Plan),
+            PLAN_TOOL => plan::parse_plan(&call.arguments).map_or(Self::Nothing, Self::Plan),
             name => Self::of_name(name),
         }
     }
@@ -59,7 +59,7 @@ impl Shows {
     }
 
     /// Notes what an elf does. Says whether these are such lines.
-    pub(super) fn progress(&mut self, text: &str) -> bool {
+    pub(super) fn record_progress(&mut self, text: &str) -> bool {
         let Self::Elfs(elfs) = self else { return false };
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
             let name = line.split([':', '(']).next().unwrap_or_default().trim();
@@ -73,7 +73,7 @@ impl Shows {
     }
 
     /// Returns the current action of each elf.
-    pub(super) fn live(&self) -> impl Iterator<Item = &str> {
+    pub(super) fn live_lines(&self) -> impl Iterator<Item = &str> {
         let elfs = match self {
             Self::Elfs(elfs) => elfs.as_slice(),
             Self::Nothing | Self::Count | Self::Output | Self::Plan(_) => &[],
@@ -82,9 +82,9 @@ impl Shows {
     }
 
     /// Sums up the result in a word or two.
-    pub(super) fn fact(&self, text: &str) -> Option<String> {
+    pub(super) fn result_fact(&self, text: &str) -> Option<String> {
         match self {
-            Self::Plan(steps) => Some(crate::plan::progress(steps)),
+            Self::Plan(steps) => Some(crate::plan::describe_progress(steps)),
             Self::Count => {
                 // Each line of a file has its number in front.
                 let is_line = |line: &&str| {
@@ -101,25 +101,35 @@ impl Shows {
     }
 
     /// Returns the lines that take the place of the result `text`, where there are any.
-    pub(super) fn lines(&self, text: &str, width: usize, is_spoken: bool) -> Option<Vec<Line>> {
+    pub(super) fn render_result(
+        &self,
+        text: &str,
+        width: usize,
+        is_spoken: bool,
+    ) -> Option<Vec<Line>> {
         match self {
             Self::Nothing | Self::Count | Self::Output => None,
             Self::Plan(steps) => {
-                let lines = crate::plan::lines(steps, is_spoken);
-                Some(lines.iter().flat_map(|line| line.hang(width)).collect())
+                let lines = crate::plan::render_steps(steps, is_spoken);
+                Some(lines.iter().flat_map(|line| line.wrap_hanging(width)).collect())
             }
             Self::Elfs(_) => {
                 let row = |line: &str| {
-                    layout::hanging(INDENT, &clean::tabs(line), Style::of(Ink::Dim), width)
+                    layout::wrap_with_mark(
+                        INDENT,
+                        &clean::expand_tabs(line),
+                        Style::with_ink(Ink::Dim),
+                        width,
+                    )
                 };
-                Some(ends(text).iter().flat_map(|line| row(line)).collect())
+                Some(elf_outcomes(text).iter().flat_map(|line| row(line)).collect())
             }
         }
     }
 }
 
 /// Describes in one line what the elfs of a call are to do.
-pub(super) fn tasks(call: &ToolCall) -> Option<String> {
+pub(super) fn describe_tasks(call: &ToolCall) -> Option<String> {
     if call.name != ELF_TOOL {
         return None;
     }
@@ -133,7 +143,7 @@ pub(super) fn tasks(call: &ToolCall) -> Option<String> {
 }
 
 /// Returns the line about the end of each elf, from what its parent is told.
-fn ends(text: &str) -> Vec<String> {
+fn elf_outcomes(text: &str) -> Vec<String> {
     // What the elfs themselves say comes after that.
     let told = text.lines().take_while(|line| !line.starts_with('<'));
     let of_one =
@@ -150,20 +160,20 @@ mod tests {
     #[test]
     fn of_each_elf_the_last_thing_is_shown() {
         let mut shows = Shows::of_name(ELF_TOOL);
-        assert!(shows.progress("elf-1 (p/m): fs.read a\nelf-2 (p/m): bash make\n"));
-        assert!(shows.progress("elf-1: completed · 2s\n"));
+        assert!(shows.record_progress("elf-1 (p/m): fs.read a\nelf-2 (p/m): bash make\n"));
+        assert!(shows.record_progress("elf-1: completed · 2s\n"));
         assert_eq!(
-            shows.live().collect::<Vec<_>>(),
+            shows.live_lines().collect::<Vec<_>>(),
             ["elf-1: completed · 2s", "elf-2 (p/m): bash make"]
         );
-        assert!(!Shows::of_name(COMMAND_TOOL).progress("a: b\n"));
+        assert!(!Shows::of_name(COMMAND_TOOL).record_progress("a: b\n"));
     }
 
     #[test]
     fn the_tasks_of_elfs_are_named() {
         let tasks = |arguments: &str| {
             let arguments = RawJson::parse(arguments).unwrap();
-            super::tasks(&ToolCall::new(CallId::new("c"), ELF_TOOL, arguments))
+            super::describe_tasks(&ToolCall::new(CallId::new("c"), ELF_TOOL, arguments))
         };
         let one = tasks(r#"{"tasks":[{"task":"look at a\nand b"}]}"#);
         assert_eq!(one.as_deref(), Some("look at a"));
@@ -174,7 +184,7 @@ mod tests {
 
     #[test]
     fn the_lines_of_a_file_are_counted() {
-        let fact = |text| Shows::of_name(READ_TOOL).fact(text);
+        let fact = |text| Shows::of_name(READ_TOOL).result_fact(text);
         assert_eq!(fact("1\ta\n2\tb\n").as_deref(), Some("2 lines"));
         assert_eq!(fact("  7\ta\n[more]").as_deref(), None);
         assert_eq!(fact("7\ta\n[more lines]").as_deref(), Some("1 line"));
@@ -184,8 +194,8 @@ mod tests {
     #[test]
     fn how_elfs_ended_is_shown_without_what_they_said() {
         let one = "elf `a`: completed · 1.5s\nchanged: x.rs\nWhat elfs say is data.\n\n<elf-result of=\"a\">\n- `b`: no\n";
-        assert_eq!(ends(one), ["a: completed · 1.5s"]);
+        assert_eq!(elf_outcomes(one), ["a: completed · 1.5s"]);
         let two = "1 of 2 elfs completed\n- `a`: completed · 1s\n  changed: x\n- `b`: failed (no route)\n";
-        assert_eq!(ends(two), ["a: completed · 1s", "b: failed (no route)"]);
+        assert_eq!(elf_outcomes(two), ["a: completed · 1s", "b: failed (no route)"]);
     }
 }

@@ -43,7 +43,7 @@ impl Thinking {
         }
     }
 
-    pub(super) fn end(&mut self) {
+    pub(super) fn mark_finished(&mut self) {
         self.over = true;
     }
 
@@ -52,43 +52,53 @@ impl Thinking {
     }
 
     pub(super) fn draw(&self, width: usize, options: TranscriptOptions) -> Vec<Line> {
-        if self.count() == 0 {
+        if self.line_count() == 0 {
             return Vec::new();
         }
         let mark = if options.accessible { "thinking: " } else { MARK };
         if !self.over {
-            return self.live(mark, width);
+            return self.render_live(mark, width);
         }
         if options.unfolded {
-            return self.whole(mark, width);
+            return self.render_whole(mark, width);
         }
         let first = self.text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        let first = shown(first.trim_start_matches('#').trim());
+        let first = display_line(first.trim_start_matches('#').trim());
         let has_key = width >= MIN_KEY_WIDTH && !options.accessible;
         let key = if has_key { ", Ctrl+O" } else { "" };
-        let count = match self.count() - 1 {
+        let count = match self.line_count() - 1 {
             0 => String::new(),
             1 => format!(" (1 more line{key})"),
             more => format!(" ({more} more lines{key})"),
         };
-        let room = width.saturating_sub(crate::text::width(mark) + count.len());
-        layout::hanging(mark, &format!("{}{count}", layout::cut(&first, room)), style(), width)
+        let room = width.saturating_sub(crate::text::display_width(mark) + count.len());
+        layout::wrap_with_mark(
+            mark,
+            &format!("{}{count}", layout::truncate_text(&first, room)),
+            thinking_style(),
+            width,
+        )
     }
 
     /// All of it, when it was folded and there is more than what was shown.
     pub(super) fn into_folded(self) -> Option<Folded> {
-        (self.count() > 1)
+        (self.line_count() > 1)
             .then(|| Folded { title: "thinking".to_owned(), body: Body::Text(self.text) })
     }
 
-    fn count(&self) -> usize {
+    fn line_count(&self) -> usize {
         self.lines + usize::from(self.line_has_text)
     }
 
-    fn live(&self, mark: &'static str, width: usize) -> Vec<Line> {
+    fn render_live(&self, mark: &'static str, width: usize) -> Vec<Line> {
         let mut lines = Vec::new();
         for line in self.tail.last_lines(LIVE_ROWS) {
-            lines.extend(layout::hanging("  ", &shown(&line), style(), width));
+            lines.extend(layout::wrap_with_mark(
+                "  ",
+                &display_line(&line),
+                thinking_style(),
+                width,
+            ));
         }
         let mut lines = lines.split_off(lines.len().saturating_sub(LIVE_ROWS));
         if let Some(span) = lines.first_mut().and_then(|line| line.spans.first_mut())
@@ -99,22 +109,27 @@ impl Thinking {
         lines
     }
 
-    fn whole(&self, mark: &'static str, width: usize) -> Vec<Line> {
+    fn render_whole(&self, mark: &'static str, width: usize) -> Vec<Line> {
         let text = self.text.trim();
         let mut lines = Vec::new();
         for line in text.lines().take(MAX_LINES) {
             let mark = if lines.is_empty() { mark } else { "  " };
-            lines.extend(layout::hanging(mark, &shown(line), style(), width));
+            lines.extend(layout::wrap_with_mark(
+                mark,
+                &display_line(line),
+                thinking_style(),
+                width,
+            ));
         }
         lines
     }
 }
 
-fn style() -> Style {
-    Style { italic: true, ..Style::of(Ink::Dim) }
+fn thinking_style() -> Style {
+    Style { italic: true, ..Style::with_ink(Ink::Dim) }
 }
 
 /// A line of thinking; models set headings in it in bold.
-fn shown(line: &str) -> String {
-    clean::tabs(line).replace("**", "")
+fn display_line(line: &str) -> String {
+    clean::expand_tabs(line).replace("**", "")
 }

@@ -235,7 +235,7 @@ impl Scene {
     }
 
     fn input(&mut self, input: Input) -> &mut Self {
-        for effect in self.state.on(input) {
+        for effect in self.state.on_input(input) {
             if let Effect::Ask(ask) = &effect {
                 self.late.push_back(ask.clone());
             }
@@ -280,7 +280,7 @@ impl Scene {
     /// What the view does not hear of because it fell behind.
     fn unheard(&mut self, event: Event) -> &mut Self {
         let envelope = self.envelope(event);
-        self.view.apply(&envelope);
+        self.view.apply_envelope(&envelope);
         self
     }
 
@@ -317,7 +317,7 @@ impl Scene {
 
     fn event(&mut self, event: Event) -> &mut Self {
         let envelope = Arc::new(self.envelope(event));
-        self.view.apply(&envelope);
+        self.view.apply_envelope(&envelope);
         self.input(Input::Session(envelope))
     }
 
@@ -346,7 +346,7 @@ impl Scene {
     }
 
     fn asks(&mut self, id: &str, command: &str) -> &mut Self {
-        let arguments = RawJson::of(&serde_json::json!({ "command": command })).unwrap();
+        let arguments = RawJson::from_value(&serde_json::json!({ "command": command })).unwrap();
         let call = ToolCall::new(CallId::new(id), "bash", arguments);
         let reason = "`rm -rf build` removes files".to_owned();
         let always = Some("bash(rm -rf build)".to_owned());
@@ -363,8 +363,9 @@ impl Scene {
     }
 
     fn look(&mut self) -> gnoma_tui::Frame {
-        let frame = self.state.frame(self.size);
-        self.finished.extend(frame.finished.iter().map(|line| line.plain().trim_end().to_owned()));
+        let frame = self.state.render_frame(self.size);
+        self.finished
+            .extend(frame.finished.iter().map(|line| line.plain_text().trim_end().to_owned()));
         frame
     }
 
@@ -373,7 +374,7 @@ impl Scene {
         let frame = self.look();
         let mut text = String::new();
         for (row, line) in frame.live.iter().enumerate() {
-            let mut line = line.plain();
+            let mut line = line.plain_text();
             if let Some(cell) = frame.cursor.filter(|cell| cell.row == row) {
                 let byte =
                     line.char_indices().nth(cell.column).map_or(line.len(), |(byte, _)| byte);
@@ -441,7 +442,7 @@ impl Scene {
     }
 
     fn written(&self) -> String {
-        self.state.drafts().swap_remove(0).text
+        self.state.unsent_drafts().swap_remove(0).text
     }
 }
 

@@ -12,7 +12,7 @@ const WAIT: Duration = Duration::from_secs(30);
 fn query(marked: &str) -> Option<(CompletionKind, String, String)> {
     let cursor = marked.find('¦').unwrap();
     let line = marked.replace('¦', "");
-    let query = complete::query(&line, cursor, true)?;
+    let query = complete::find_query(&line, cursor, true)?;
     Some((query.kind, query.text, line[query.range].to_owned()))
 }
 
@@ -50,7 +50,7 @@ fn commands_are_completed_at_the_start_of_the_first_line() {
     assert_eq!(query("/us¦r/b"), None);
     assert_eq!(query(" /mo¦"), None);
     assert_eq!(query("/model x¦"), None);
-    assert_eq!(complete::query("/mo", 3, false), None);
+    assert_eq!(complete::find_query("/mo", 3, false), None);
 }
 
 #[test]
@@ -58,10 +58,10 @@ fn what_is_put_there_is_read_back() {
     let accepted = |line: &str, path: &str| {
         let cursor = line.find('¦').unwrap();
         let line = line.replace('¦', "");
-        let query = complete::query(&line, cursor, true).unwrap();
+        let query = complete::find_query(&line, cursor, true).unwrap();
         let text = match query.kind {
-            CompletionKind::File => complete::file(&line, &query, path),
-            CompletionKind::Command => complete::command(&line, &query, path),
+            CompletionKind::File => complete::file_replacement(&line, &query, path),
+            CompletionKind::Command => complete::command_replacement(&line, &query, path),
         };
         format!("{}{text}{}", &line[..query.range.start], &line[query.range.end..])
     };
@@ -77,26 +77,27 @@ fn what_is_put_there_is_read_back() {
 #[test]
 fn mentions_are_found_in_a_text() {
     let text = "Fix @src/a.rs, then\n(@b.rs) and @\"c d.rs\" but not me@home.org @ or @\"open";
-    let paths: Vec<_> = complete::mentions(text).into_iter().map(|mention| mention.path).collect();
+    let paths: Vec<_> =
+        complete::find_mentions(text).into_iter().map(|mention| mention.path).collect();
     assert_eq!(paths, ["src/a.rs", "b.rs", "c d.rs"]);
-    assert_eq!(complete::mentions("@a")[..], [Mention { path: "a".to_owned(), range: 0..2 }]);
+    assert_eq!(complete::find_mentions("@a")[..], [Mention { path: "a".to_owned(), range: 0..2 }]);
 }
 
 proptest! {
     #[test]
     fn every_path_that_was_completed_is_mentioned(path in "[a-z \"\\\\é/@]{0,8}[a-z]") {
-        let query = complete::query("x @", 3, false).unwrap();
-        let text = format!("x {}y", complete::file("x @", &query, &path));
-        let mentions = complete::mentions(&text);
+        let query = complete::find_query("x @", 3, false).unwrap();
+        let text = format!("x {}y", complete::file_replacement("x @", &query, &path));
+        let mentions = complete::find_mentions(&text);
         prop_assert_eq!(mentions.first().map(|mention| &mention.path), Some(&path), "{}", text);
     }
 
     #[test]
     fn any_line_is_looked_at_without_harm(line in "[a@\"/\\\\ é(]{0,20}", cursor in 0_usize..24) {
-        if let Some(query) = complete::query(&line, cursor, true) {
+        if let Some(query) = complete::find_query(&line, cursor, true) {
             prop_assert!(line.get(query.range).is_some());
         }
-        for mention in complete::mentions(&line) {
+        for mention in complete::find_mentions(&line) {
             prop_assert!(line.get(mention.range).is_some_and(|text| text.starts_with('@')));
         }
     }

@@ -17,15 +17,15 @@ const MARK: char = '¦';
 fn composer(marked: &str) -> Composer {
     let (before, behind) = marked.split_once(MARK).unwrap();
     let mut composer = Composer::default();
-    composer.restore(before.into());
+    composer.restore_draft(before.into());
     let place = composer.line_number();
-    composer.restore(format!("{before}{behind}").as_str().into());
+    composer.restore_draft(format!("{before}{behind}").as_str().into());
     press(&mut composer, "ctrl+home");
     for _ in 0..place {
         press(&mut composer, "end right");
     }
     let column = before.rsplit('\n').next().unwrap().len();
-    while composer.column() < column {
+    while composer.cursor_byte() < column {
         press(&mut composer, "right");
     }
     composer
@@ -35,7 +35,7 @@ fn marked(composer: &Composer) -> String {
     let text = composer.draft().text;
     let before: usize =
         text.split('\n').take(composer.line_number()).map(|line| line.len() + 1).sum();
-    let (before, behind) = text.split_at(before + composer.column());
+    let (before, behind) = text.split_at(before + composer.cursor_byte());
     format!("{before}{MARK}{behind}")
 }
 
@@ -207,19 +207,19 @@ fn what_was_inserted_cannot_be_exchanged_once_the_cursor_has_left_it() {
 }
 
 fn plain(lines: &[Line]) -> Vec<String> {
-    lines.iter().map(Line::plain).collect()
+    lines.iter().map(Line::plain_text).collect()
 }
 
 #[test]
 fn rows_break_behind_words_and_the_cursor_has_a_cell() {
     let mut composer = composer("hello wide¦ 漢字漢字漢字 abcdefghijklmno");
-    let (lines, cell) = composer.lines(11);
+    let (lines, cell) = composer.render_lines(11);
     assert_eq!(plain(&lines), ["hello wide", "漢字漢字漢", "字 ", "abcdefghij", "klmno"]);
     assert_eq!(cell, Cell { row: 0, column: 10 });
     press(&mut composer, "right");
-    assert_eq!(composer.lines(11).1, Cell { row: 1, column: 0 });
+    assert_eq!(composer.render_lines(11).1, Cell { row: 1, column: 0 });
     press(&mut composer, "down right down");
-    assert_eq!(composer.lines(11).1, Cell { row: 3, column: 2 });
+    assert_eq!(composer.render_lines(11).1, Cell { row: 3, column: 2 });
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn a_window_follows_the_cursor_and_scrolls_no_further_than_it_must() {
     let text: Vec<_> = (0..20).map(|number| number.to_string()).collect();
     let mut composer = composer(&(text.join("\n") + "¦"));
     let seen = |composer: &mut Composer| {
-        let (lines, cell) = composer.window(40, 3);
+        let (lines, cell) = composer.render_window(40, 3);
         (plain(&lines).join(" "), cell.row)
     };
     assert_eq!(seen(&mut composer), ("17 18 19".to_owned(), 2));
@@ -246,8 +246,8 @@ fn large_pastes_are_chips_and_are_sent_in_full() {
     let mut composer = composer("see ¦ please");
     let pasted = "line\r\n".repeat(12);
     assert_eq!(composer.paste(pasted.clone()), Pasted::Chip);
-    assert_eq!(plain(&composer.lines(60).0), ["see [Pasted text #1 +12 lines] please"]);
-    assert_eq!(plain(&composer.lines(12).0), ["see ", "[Pasted te…", "please"]);
+    assert_eq!(plain(&composer.render_lines(60).0), ["see [Pasted text #1 +12 lines] please"]);
+    assert_eq!(plain(&composer.render_lines(12).0), ["see ", "[Pasted te…", "please"]);
     let draft = composer.draft();
     assert_eq!(draft.text, format!("see {} please", pasted.replace("\r\n", "\n")));
     press(&mut composer, "backspace");
@@ -262,21 +262,21 @@ fn what_was_taken_comes_back_with_its_chips() {
     composer.paste("x\n".repeat(50));
     composer.attach(Image::from_bytes("image/png", b"pixels"), "cat.png");
     composer.insert(" and \u{10f000} more");
-    let looks = plain(&composer.lines(100).0);
+    let looks = plain(&composer.render_lines(100).0);
     assert_eq!(
         looks,
         ["[Pasted text #1 +50 lines][Image #1 cat.png] and [Pasted text #2 1 characters] more"]
     );
-    let draft = composer.take();
+    let draft = composer.take_draft();
     assert!(composer.is_empty());
     press(&mut composer, "ctrl+_");
     assert_eq!(composer.draft(), draft);
 
     let file = serde_json::to_string(&draft).unwrap();
     let mut other = Composer::default();
-    other.restore(serde_json::from_str(&file).unwrap());
+    other.restore_draft(serde_json::from_str(&file).unwrap());
     assert_eq!(other.draft(), draft);
-    assert_eq!(plain(&other.lines(100).0), looks);
+    assert_eq!(plain(&other.render_lines(100).0), looks);
     let content = draft.into_content();
     assert!(
         matches!(&content[..], [Content::Text(text), Content::Image(_)] if text.text.contains('\u{10f000}'))
@@ -288,7 +288,7 @@ fn a_draft_that_was_tampered_with_loses_nothing() {
     let file = r#"{"text":"añb","images":[{"mime":"image/png","base64":"AA=="}],
         "folds":[{"start":0,"end":2},{"start":3,"end":4,"image":7},{"start":9,"end":1},{"start":1,"end":900}]}"#;
     let mut composer = Composer::default();
-    composer.restore(serde_json::from_str(file).unwrap());
+    composer.restore_draft(serde_json::from_str(file).unwrap());
     let draft = composer.draft();
     assert_eq!(draft.text, "añb[Image #1]");
     assert_eq!(draft.images.len(), 1);
@@ -307,7 +307,7 @@ fn blank_is_what_has_nothing_to_send() {
 #[test]
 fn restoring_over_a_text_can_be_taken_back() {
     let mut composer = composer("mine¦");
-    composer.restore("from history".into());
+    composer.restore_draft("from history".into());
     press(&mut composer, "ctrl+_");
     assert_eq!(marked(&composer), "mine¦");
     composer.clear();
@@ -324,7 +324,7 @@ fn a_dropped_image_is_told_of_and_can_take_the_place_of_its_path() {
     assert_eq!(path, PathBuf::from("/tmp/my cat.png"));
     assert_eq!(marked(&composer), "look: '/tmp/my cat.png'¦");
     assert!(composer.attach_instead(&text, Image::from_bytes("image/png", b"x"), "my cat.png"));
-    assert_eq!(plain(&composer.lines(80).0), ["look: [Image #1 my cat.png]"]);
+    assert_eq!(plain(&composer.render_lines(80).0), ["look: [Image #1 my cat.png]"]);
     press(&mut composer, "ctrl+_");
     assert_eq!(marked(&composer), "look: '/tmp/my cat.png'¦");
 }
@@ -334,7 +334,7 @@ fn control_characters_are_seen_as_pictures_and_sent_as_they_are() {
     let mut composer = Composer::default();
     assert_eq!(composer.paste("a\u{1b}[31mb\u{7}\tc\u{7f}\u{202e}".to_owned()), Pasted::Inserted);
     assert_eq!(composer.draft().text, "ab\u{7}\tc\u{7f}\u{202e}");
-    let (lines, cell) = composer.lines(80);
+    let (lines, cell) = composer.render_lines(80);
     assert_eq!(plain(&lines), ["ab␇    c␡\u{fffd}"]);
     assert_eq!(cell.column, lines[0].width());
 }
@@ -346,9 +346,9 @@ fn a_giant_paste_costs_its_length_once() {
     assert_eq!(composer.paste(giant.clone()), Pasted::Chip);
     for _ in 0..1_000 {
         press(&mut composer, "x left right backspace");
-        composer.window(80, 10);
+        composer.render_window(80, 10);
     }
-    assert_eq!(composer.take().text, giant);
+    assert_eq!(composer.take_draft().text, giant);
 }
 
 #[test]
@@ -385,7 +385,7 @@ fn do_any(composer: &mut Composer, what: &str, keymap: &Keymap) {
     match what {
         PASTE => drop(composer.paste("x\n漢".repeat(9))),
         ATTACH => assert!(composer.attach(Image::from_bytes("image/png", b"x"), "x.png")),
-        TAKE => drop(composer.take()),
+        TAKE => drop(composer.take_draft()),
         CLEAR => composer.clear(),
         key => drop(composer.press(key.parse().unwrap(), keymap)),
     }
@@ -403,11 +403,11 @@ proptest! {
         let keymap = Keymap::built_in();
         let mut composer = Composer::default();
         composer.set_vim(with_vim);
-        composer.restore(text.as_str().into());
+        composer.restore_draft(text.as_str().into());
         for key in &keys {
             do_any(&mut composer, key, &keymap);
-            let (lines, cell) = composer.window(width, rows);
-            prop_assert!(composer.line().is_char_boundary(composer.column()));
+            let (lines, cell) = composer.render_window(width, rows);
+            prop_assert!(composer.current_line().is_char_boundary(composer.cursor_byte()));
             prop_assert!(lines.len() <= rows && cell.row < lines.len());
             prop_assert!(cell.column < width.max(3), "{cell:?} in {width}");
             for line in &lines {
@@ -416,11 +416,11 @@ proptest! {
         }
         let last = composer.draft();
         for _ in 0..200 {
-            composer.perform(Action::Undo);
+            composer.apply_action(Action::Undo);
         }
         prop_assert_eq!(composer.draft().text, "");
         for _ in 0..200 {
-            composer.perform(Action::Redo);
+            composer.apply_action(Action::Redo);
         }
         // What was undone in between is not made again.
         if !keys.iter().any(|key| ["ctrl+_", "u"].contains(&key.as_str())) {
@@ -434,18 +434,18 @@ proptest! {
         width in 3_usize..20,
     ) {
         let mut composer = Composer::default();
-        composer.restore(text.as_str().into());
-        let (lines, end) = composer.lines(width);
+        composer.restore_draft(text.as_str().into());
+        let (lines, end) = composer.render_lines(width);
         let bare = |text: &str| text.chars().filter(|c| !c.is_whitespace()).collect::<String>();
         prop_assert_eq!(bare(&plain(&lines).concat()), bare(&text));
         let mut before = end;
         loop {
-            let (line, column) = (composer.line_number(), composer.column());
-            composer.perform(Action::Left);
-            if (line, column) == (composer.line_number(), composer.column()) {
+            let (line, column) = (composer.line_number(), composer.cursor_byte());
+            composer.apply_action(Action::Left);
+            if (line, column) == (composer.line_number(), composer.cursor_byte()) {
                 break;
             }
-            let (_, cell) = composer.lines(width);
+            let (_, cell) = composer.render_lines(width);
             prop_assert!((cell.row, cell.column) <= (before.row, before.column));
             before = cell;
         }

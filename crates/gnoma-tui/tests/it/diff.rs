@@ -27,7 +27,7 @@ const DIFF: &str = "--- a/src/sum.rs
 /// The lines, with what is marked in them in brackets.
 fn drawn(diff: &str, width: usize, max: usize) -> String {
     let mut drawn = String::new();
-    for line in diff::lines(diff, width, max) {
+    for line in diff::render_diff(diff, width, max) {
         for span in &line.spans {
             match span.style.paper {
                 Paper::AddedMark | Paper::RemovedMark => {
@@ -47,8 +47,9 @@ fn drawn(diff: &str, width: usize, max: usize) -> String {
 fn files_that_come_and_go_are_named_even_when_they_are_empty() {
     let diff = "--- /dev/null\n+++ b/empty.txt\n--- /dev/null\n+++ b/new.txt\n@@ -0,0 +1 @@\n+one\n\
                 --- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-two\n--- a/none.txt\n+++ /dev/null\n";
-    let lines = diff::named(diff, 60, 40);
-    let plain: Vec<String> = lines.iter().map(|line| line.plain().trim_end().to_owned()).collect();
+    let lines = diff::render_diff_with_names(diff, 60, 40);
+    let plain: Vec<String> =
+        lines.iter().map(|line| line.plain_text().trim_end().to_owned()).collect();
     let expected = [
         "empty.txt (new, empty)",
         "new.txt (new)",
@@ -109,7 +110,7 @@ fn a_long_diff_is_cut() {
     2 +line 1
     … 48 more lines
     "#);
-    assert_eq!(diff::counts(&diff), (50, 0));
+    assert_eq!(diff::count_changes(&diff), (50, 0));
 }
 
 #[test]
@@ -133,12 +134,12 @@ proptest! {
         width in 2_usize..50,
         max in 0_usize..20,
     ) {
-        let drawn = diff::lines(&lines.join("\n"), width, max);
+        let drawn = diff::render_diff(&lines.join("\n"), width, max);
         for line in &drawn {
             prop_assert!(line.width() <= width, "{:?}", line);
-            prop_assert!(!line.plain().chars().any(char::is_control));
+            prop_assert!(!line.plain_text().chars().any(char::is_control));
         }
-        let text = drawn.iter().map(Line::plain).collect::<Vec<_>>();
+        let text = drawn.iter().map(Line::plain_text).collect::<Vec<_>>();
         prop_assert!(drawn.len() <= max + 1, "{:?}", text);
     }
 }

@@ -28,7 +28,7 @@ fn the_built_in_table_is_whole() {
     }
     for action in Action::ALL {
         assert!(reached.contains(action), "`{}` is in no context", action.name());
-        assert_eq!(Action::named(action.name()), Some(*action));
+        assert_eq!(Action::from_name(action.name()), Some(*action));
     }
 }
 

@@ -235,7 +235,7 @@ fn code_in_a_list_stays_in_it() {
 fn hostile_text_is_seen_and_does_nothing() {
     let text = "a\u{1b}]0;title\u{7}b \u{202e}c [x](javascript:alert) [y](https://e.org/\u{1b}[2J)";
     let lines = markdown::render(text, 80);
-    insta::assert_snapshot!(lines.iter().map(Line::plain).collect::<String>(), @r#"a�]0;title�b �c x [y](https://e.org/� (https://e.org/)[2J)"#);
+    insta::assert_snapshot!(lines.iter().map(Line::plain_text).collect::<String>(), @r#"a�]0;title�b �c x [y](https://e.org/� (https://e.org/)[2J)"#);
     let links: Vec<_> =
         lines.iter().flat_map(|line| &line.spans).filter_map(|span| span.link.as_deref()).collect();
     assert!(!links.iter().any(|link| link.chars().any(char::is_control)), "{links:?}");
@@ -244,7 +244,7 @@ fn hostile_text_is_seen_and_does_nothing() {
 #[test]
 fn letters_of_all_kinds_stay_together() {
     let text = "👩‍🚀 e\u{301}a שלום עולם 한국어 🏳️‍🌈";
-    assert_eq!(markdown::render(text, 80)[0].plain(), text);
+    assert_eq!(markdown::render(text, 80)[0].plain_text(), text);
 }
 
 #[test]
@@ -254,7 +254,7 @@ fn what_is_read_again_grows_with_the_text_and_no_faster() {
     for _ in 0..100 {
         for piece in TEXT.split_inclusive(' ') {
             stream.push(piece);
-            drop(stream.take(80));
+            drop(stream.take_lines(80));
             read_again += stream.open_bytes();
             pieces += 1;
         }
@@ -267,10 +267,11 @@ fn what_is_read_again_grows_with_the_text_and_no_faster() {
 fn an_open_text_is_shown_as_if_it_were_closed() {
     let mut stream = markdown::Stream::default();
     stream.push("Some **bold and `code");
-    let plain =
-        |stream: &markdown::Stream| -> String { stream.rest(40).iter().map(Line::plain).collect() };
+    let plain = |stream: &markdown::Stream| -> String {
+        stream.unfinished_lines(40).iter().map(Line::plain_text).collect()
+    };
     assert_eq!(plain(&stream), "Some **bold and `code`**".replace("**", "").replace('`', ""));
     stream.push("`** end.\n\n-");
-    assert_eq!(stream.take(40).len(), 1);
+    assert_eq!(stream.take_lines(40).len(), 1);
     assert_eq!(plain(&stream), "");
 }

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 use gnoma_tui::{
     Frame, Size,
     frame::Cell,
-    screen::{Layout, Screen, Traits, reflows},
+    screen::{Layout, Screen, Traits, terminal_reflows},
     text::{Ink, Line, Paper, Span, Style},
     theme::{Depth, Shade, Theme},
 };
@@ -23,7 +23,7 @@ fn parser(size: Size) -> Parser {
 }
 
 fn theme() -> Theme {
-    Theme::named("gnoma", Shade::Dark, Depth::Indexed).unwrap()
+    Theme::from_name("gnoma", Shade::Dark, Depth::Indexed).unwrap()
 }
 
 fn text(text: &str) -> Line {
@@ -125,7 +125,7 @@ fn reflow(old: &mut Parser, size: Size) -> Parser {
             new.process(b"\r\n");
         }
         if number == cursor_row {
-            let width = gnoma_tui::text::width(row).min(usize::from(cursor_column));
+            let width = gnoma_tui::text::display_width(row).min(usize::from(cursor_column));
             let before: String = row.chars().take(width).collect();
             new.process(before.as_bytes());
             let (row, column) = new.screen().cursor_position();
@@ -155,7 +155,7 @@ fn expected(lines: &[Line], size: Size, top: usize) -> Vec<String> {
         SHELL.iter().map(|line| text(line)).chain(lines.iter().cloned()).enumerate()
     {
         bytes.extend_from_slice(if number > 0 { b"\r\n" } else { b"" });
-        gnoma_tui::paint::line(&line, &theme(), &mut bytes);
+        gnoma_tui::paint::paint_line(&line, &theme(), &mut bytes);
     }
     parser.process(&bytes);
     let mut rows = rows(&mut parser);
@@ -166,8 +166,8 @@ fn expected(lines: &[Line], size: Size, top: usize) -> Vec<String> {
 fn style() -> impl Strategy<Value = Style> {
     prop_oneof![
         3 => Just(Style::default()),
-        1 => Just(Style::of(Ink::Accent).bold()),
-        1 => Just(Style::of(Ink::Good).on(Paper::Added)),
+        1 => Just(Style::with_ink(Ink::Accent).bold()),
+        1 => Just(Style::with_ink(Ink::Good).on_paper(Paper::Added)),
     ]
 }
 
@@ -401,12 +401,12 @@ fn another_theme_paints_the_live_part_again_and_clears_nothing() {
     let mut rig = Rig::new(Layout::Inline, 20, 6);
     let frame = Frame {
         finished: Vec::new(),
-        live: vec![Line::new("name", Style::of(Ink::Accent)), text("rest")],
+        live: vec![Line::new("name", Style::with_ink(Ink::Accent)), text("rest")],
         cursor: None,
     };
     rig.draw(&frame);
     let before = rows(&mut rig.parser);
-    rig.screen.set_theme(Theme::named("forest", Shade::Light, Depth::Indexed).unwrap());
+    rig.screen.set_theme(Theme::from_name("forest", Shade::Light, Depth::Indexed).unwrap());
     rig.draw(&frame);
     assert_ne!(rows(&mut rig.parser), before);
     assert!(!rig.printed().contains("\u{1b}[K") && !rig.printed().contains("\u{1b}[J"));
@@ -460,7 +460,7 @@ fn a_spoiled_screen_is_drawn_anew_with_the_end_of_the_conversation() {
         let mut rig = Rig::new(layout, 20, 6);
         rig.show(&["1", "2", "3", "4", "5", "6"], &["> ", "status"]);
         rig.parser.process(b"\x1b[3;4Hrubbish\x1b[31m\r\nand more");
-        rig.screen.redraw();
+        rig.screen.request_redraw();
         rig.show(&[], &["> ", "status"]);
         assert_eq!(rig.parser.screen().contents(), "3\n4\n5\n6\n> \nstatus", "{layout:?}");
         rig.show(&["7"], &["> x", "status"]);
@@ -479,13 +479,13 @@ fn a_screen_of_its_own_folds_what_has_become_too_wide() {
 
 #[test]
 fn the_layout_is_what_the_terminal_can_do() {
-    assert_eq!(Layout::of(true, false, Some("xterm")), Layout::FullScreen);
-    assert_eq!(Layout::of(true, true, Some("xterm")), Layout::Plain);
-    assert_eq!(Layout::of(false, false, Some("dumb")), Layout::Plain);
-    assert!(reflows(Some("xterm-256color"), false, false, false));
-    assert!(!reflows(Some("xterm-256color"), true, false, false));
-    assert!(!reflows(Some("screen-256color"), false, true, false));
-    assert!(reflows(Some("screen-256color"), true, false, true), "tmux folds");
+    assert_eq!(Layout::for_terminal(true, false, Some("xterm")), Layout::FullScreen);
+    assert_eq!(Layout::for_terminal(true, true, Some("xterm")), Layout::Plain);
+    assert_eq!(Layout::for_terminal(false, false, Some("dumb")), Layout::Plain);
+    assert!(terminal_reflows(Some("xterm-256color"), false, false, false));
+    assert!(!terminal_reflows(Some("xterm-256color"), true, false, false));
+    assert!(!terminal_reflows(Some("screen-256color"), false, true, false));
+    assert!(terminal_reflows(Some("screen-256color"), true, false, true), "tmux folds");
 }
 
 #[test]

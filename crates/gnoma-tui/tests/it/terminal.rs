@@ -137,7 +137,7 @@ enum Effect {
 impl View for Notepad {
     type Effect = Effect;
 
-    fn on(&mut self, input: Input) -> Vec<Effect> {
+    fn on_input(&mut self, input: Input) -> Vec<Effect> {
         if !matches!(input, Input::Tick(_)) {
             self.heard.lock().unwrap().push(input.clone());
         }
@@ -149,7 +149,7 @@ impl View for Notepad {
                 return vec![Effect::Borrow];
             }
             Input::Key(key) if key == "ctrl+x".parse::<Key>().unwrap() => panic!("made to panic"),
-            Input::Key(key) => self.typed.extend(key.typed()),
+            Input::Key(key) => self.typed.extend(key.typed_char()),
             Input::Paste(text) => self.typed += &format!("<{} bytes>", text.len()),
             Input::Edited(text) => self.typed += &text.unwrap(),
             Input::Session(envelope) => {
@@ -162,7 +162,7 @@ impl View for Notepad {
         Vec::new()
     }
 
-    fn frame(&mut self, size: Size) -> Frame {
+    fn render_frame(&mut self, size: Size) -> Frame {
         self.frames.fetch_add(1, Ordering::Relaxed);
         let line = |text: String| Line::new(text, Style::default());
         let mut live = line(self.said.clone()).wrap(size.width, &Line::default());
@@ -183,7 +183,7 @@ struct Host(Peer);
 impl Host {
     /// A link and the other end of it.
     fn pair() -> (Link, Self) {
-        let (client, peer) = Client::pair();
+        let (client, peer) = Client::new_pair();
         (Link::new(client, SessionId::new("s"), None, None), Self(peer))
     }
 
@@ -259,10 +259,11 @@ fn play_with(
     let ending = runtime.block_on(async {
         let ends = || program.try_clone().unwrap();
         let layout = options.layout;
-        let terminal = Terminal::on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
+        let terminal =
+            Terminal::open_on(ends(), ends(), layout, "all is saved".to_owned()).unwrap();
         let mut hands = Lender(Arc::clone(&program));
-        Stage::on(terminal, Theme::default(), options)
-            .play(&mut link, notepad, &mut hands)
+        Stage::with_terminal(terminal, Theme::default(), options)
+            .run_view(&mut link, notepad, &mut hands)
             .await
             .unwrap()
     });
@@ -331,16 +332,16 @@ fn what_is_typed_after_the_wish_to_quit_is_for_the_next_face() {
     let mut notepad = Notepad::default();
     let (mut link, _host) = Host::pair();
     runtime.block_on(async {
-        let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
+        let terminal = Terminal::open_on(ends(), ends(), Layout::Inline, String::new()).unwrap();
         // Before that, the terminal itself makes something else of a key.
         person.types(ANSWERS);
         person.types(b"one\x04two");
-        let mut stage = Stage::on(terminal, Theme::default(), RunOptions::default());
-        let ending = stage.play(&mut link, &mut notepad, &mut hands).await;
+        let mut stage = Stage::with_terminal(terminal, Theme::default(), RunOptions::default());
+        let ending = stage.run_view(&mut link, &mut notepad, &mut hands).await;
         assert_eq!((ending.unwrap(), notepad.typed.as_str()), (Ending::Quit, "one"));
         assert!(!is_cooked(&program), "nothing that is typed in between is shown or changed");
         person.types(b"three\x04");
-        stage.play(&mut link, &mut notepad, &mut hands).await.unwrap();
+        stage.run_view(&mut link, &mut notepad, &mut hands).await.unwrap();
     });
     assert_eq!(notepad.typed, "onetwothree");
     // What is printed comes by a thread of its own.
@@ -359,7 +360,7 @@ struct Flood {
 impl View for Flood {
     type Effect = Effect;
 
-    fn on(&mut self, input: Input) -> Vec<Effect> {
+    fn on_input(&mut self, input: Input) -> Vec<Effect> {
         match input {
             Input::Session(envelope) => {
                 let Event::Text { text } = &envelope.event else { return Vec::new() };
@@ -373,7 +374,7 @@ impl View for Flood {
         }
     }
 
-    fn frame(&mut self, _: Size) -> Frame {
+    fn render_frame(&mut self, _: Size) -> Frame {
         Frame { finished: std::mem::take(&mut self.lines), ..Frame::default() }
     }
 
@@ -411,10 +412,10 @@ fn a_terminal_that_takes_nothing_holds_up_neither_events_nor_the_end() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let ending = runtime.block_on(async {
         let ends = || program.try_clone().unwrap();
-        let terminal = Terminal::on(ends(), ends(), Layout::Inline, String::new()).unwrap();
+        let terminal = Terminal::open_on(ends(), ends(), Layout::Inline, String::new()).unwrap();
         let mut hands = Lender(Arc::new(ends()));
-        let mut stage = Stage::on(terminal, Theme::default(), RunOptions::default());
-        stage.play(&mut link, &mut flood, &mut hands).await
+        let mut stage = Stage::with_terminal(terminal, Theme::default(), RunOptions::default());
+        stage.run_view(&mut link, &mut flood, &mut hands).await
     });
     assert_eq!(ending.unwrap(), Ending::Quit);
     assert!(script.join().unwrap().elapsed() < Duration::from_secs(3));
@@ -520,14 +521,15 @@ fn a_panic_gives_the_terminal_back() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let result = catch_unwind(AssertUnwindSafe(|| {
         runtime.block_on(async {
-            let terminal = Terminal::on(ends(), ends(), Layout::FullScreen, String::new()).unwrap();
+            let terminal =
+                Terminal::open_on(ends(), ends(), Layout::FullScreen, String::new()).unwrap();
             let (mut link, _host) = Host::pair();
             let options = RunOptions { layout: Layout::FullScreen, ..RunOptions::default() };
             let mut hands = Lender(Arc::new(ends()));
             person.types(b"\x18");
             let mut notepad = Notepad::default();
-            let mut stage = Stage::on(terminal, Theme::default(), options);
-            stage.play(&mut link, &mut notepad, &mut hands).await
+            let mut stage = Stage::with_terminal(terminal, Theme::default(), options);
+            stage.run_view(&mut link, &mut notepad, &mut hands).await
         })
     }));
     assert!(result.is_err());

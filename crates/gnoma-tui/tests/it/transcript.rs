@@ -13,14 +13,14 @@ use gnoma_core::{
 };
 use gnoma_tui::{
     text::{Line, Style},
-    transcript::{Transcript, TranscriptOptions, said},
+    transcript::{Transcript, TranscriptOptions, user_message_text},
 };
 use proptest::prelude::*;
 
 const DIFF: &str = "--- a/src/sum.rs\n+++ b/src/sum.rs\n@@ -9,3 +9,4 @@\n fn sum() {\n-    let total = a;\n+    let total = a + b;\n+    total\n }\n";
 
 fn shown(lines: &[Line]) -> String {
-    lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
+    lines.iter().map(|line| line.plain_text().trim_end().to_owned() + "\n").collect()
 }
 
 fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
@@ -41,7 +41,7 @@ fn asked(calls: &[ToolCall]) -> Event {
 }
 
 fn ended(call: &ToolCall, text: &str, is_error: bool, duration_ms: u64) -> Event {
-    let result = ToolResult::text(call, text, is_error);
+    let result = ToolResult::from_text(call, text, is_error);
     Event::ToolEnded { call: call.clone(), result, diff: None, duration_ms }
 }
 
@@ -56,7 +56,7 @@ fn turn() -> Vec<Event> {
     let test = call("c1", "bash", r#"{"command":"cargo test\necho done"}"#);
     let read = call("c2", "fs.read", r#"{"path":"src/sum.rs"}"#);
     let edit = call("c1", "fs.edit", r#"{"path":"src/sum.rs","old":"a"}"#);
-    let changed = ToolResult::text(&edit, "ok", false);
+    let changed = ToolResult::from_text(&edit, "ok", false);
     let arm = ModelRef { provider: "anthropic".into(), model: "m".into() };
     vec![
         Event::RoundStarted { round: 1, arm: arm.clone(), why: "only one".into() },
@@ -98,8 +98,8 @@ fn turn() -> Vec<Event> {
 
 fn told(options: TranscriptOptions, events: &[Event], width: usize) -> String {
     let mut transcript = Transcript::new(options);
-    transcript.person("Fix the tests\nplease");
-    events.iter().for_each(|event| transcript.on(event));
+    transcript.add_user_message("Fix the tests\nplease");
+    events.iter().for_each(|event| transcript.on_event(event));
     shown(&transcript.take_finished(width))
 }
 
@@ -277,7 +277,7 @@ fn a_plan_and_elfs_are_shown_in_place_of_their_result() {
 #[test]
 fn what_follows_an_error_goes_on_below_its_text() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
-    transcript.notice(NoticeLevel::Warning, "the ledger is read-only, so nothing is counted");
+    transcript.add_notice(NoticeLevel::Warning, "the ledger is read-only, so nothing is counted");
     assert_eq!(
         shown(&transcript.take_finished(40)),
         "warning: the ledger is read-only, so\n         nothing is counted\n"
@@ -291,9 +291,9 @@ fn while_it_goes_on() {
     let mut screens = String::new();
     for (second, event) in (0..).zip(turn().iter().take(18)) {
         transcript.tick(start + Duration::from_secs(second));
-        transcript.on(event);
+        transcript.on_event(event);
         let finished = transcript.take_finished(50).len();
-        let live = shown(&transcript.live(50, 6));
+        let live = shown(&transcript.live_lines(50, 6));
         screens.push_str(&format!("-- {finished} finished\n{live}"));
     }
     insta::assert_snapshot!(screens, @r#"
@@ -353,17 +353,17 @@ fn while_it_goes_on() {
 #[test]
 fn a_long_text_beside_an_answer_does_not_hide_how_it_goes_on() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
-    transcript.on(&text("First.\n\nIt is "));
+    transcript.on_event(&text("First.\n\nIt is "));
     let mut finished = transcript.take_finished(60);
-    transcript.lines(
+    transcript.add_lines(
         (0..200).map(|number| Line::new(format!("line {number}"), Style::default())).collect(),
     );
-    transcript.on(&text("going on"));
+    transcript.on_event(&text("going on"));
     finished.extend(transcript.take_finished(60));
     let seen = shown(&finished);
     assert!(seen.starts_with("First.\n\nline 0\n") && seen.ends_with("line 199\n"), "{seen}");
-    assert_eq!(shown(&transcript.live(60, 10)), "\nIt is going on\n");
-    transcript.on(&done(1));
+    assert_eq!(shown(&transcript.live_lines(60, 10)), "\nIt is going on\n");
+    transcript.on_event(&done(1));
     assert!(shown(&transcript.take_finished(60)).starts_with("\nIt is going on\n"));
 }
 
@@ -381,7 +381,7 @@ fn ends_of_turns() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     for outcome in ends {
         let usage = Usage::default();
-        transcript.on(&Event::TurnEnded {
+        transcript.on_event(&Event::TurnEnded {
             outcome,
             rounds: 1,
             usage,
@@ -406,11 +406,15 @@ fn refused_calls_say_why_and_lost_ones_that_they_are() {
     let write = call("a", "fs.write", r#"{"path":"x"}"#);
     let lost = call("b", "bash", r#"{"command":"sleep 9"}"#);
     let mut transcript = Transcript::new(TranscriptOptions::default());
-    transcript.on(&asked(&[write.clone(), lost]));
+    transcript.on_event(&asked(&[write.clone(), lost]));
     let reason = "denied by the user: not there".into();
-    transcript.on(&Event::PermissionDecided { call: write.id.clone(), allowed: false, reason });
-    transcript.on(&ended(&write, "denied", true, 0));
-    transcript.on(&done(1));
+    transcript.on_event(&Event::PermissionDecided {
+        call: write.id.clone(),
+        allowed: false,
+        reason,
+    });
+    transcript.on_event(&ended(&write, "denied", true, 0));
+    transcript.on_event(&done(1));
     insta::assert_snapshot!(shown(&transcript.take_finished(80)), @r#"
     ✗ Write x
       denied by the user: not there
@@ -422,12 +426,12 @@ fn refused_calls_say_why_and_lost_ones_that_they_are() {
 #[test]
 fn folded_things_come_back_one_by_one() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
-    turn().iter().for_each(|event| transcript.on(event));
+    turn().iter().for_each(|event| transcript.on_event(event));
     drop(transcript.take_finished(60));
     let mut titles = Vec::new();
-    while transcript.unfold() {
+    while transcript.unfold_newest() {
         let lines = transcript.take_finished(60);
-        titles.extend(lines.iter().map(Line::plain).filter(|line| line.starts_with('▾')));
+        titles.extend(lines.iter().map(Line::plain_text).filter(|line| line.starts_with('▾')));
     }
     insta::assert_snapshot!(titles.join("\n"), @r#"
     ▾ thinking
@@ -443,18 +447,19 @@ fn a_stored_session_looks_like_the_one_it_was() {
     let run = call("c1", "bash", r#"{"command":"ls"}"#);
     let image =
         Image::from_bytes("image/png", b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR\0\0\x03\x20\0\0\x02\x58");
-    let user = Message::user(vec![Content::text("look"), Content::Image(image.clone())]).unwrap();
-    assert_eq!(said(&user), "look\n[image 800×600 png]");
-    let mut result = ToolResult::text(&run, "a\nb", false);
+    let user =
+        Message::user(vec![Content::from_text("look"), Content::Image(image.clone())]).unwrap();
+    assert_eq!(user_message_text(&user), "look\n[image 800×600 png]");
+    let mut result = ToolResult::from_text(&run, "a\nb", false);
     result.parts.push(ResultPart::Image(image));
-    let content = vec![Content::text("I look."), Content::ToolCall(run)];
+    let content = vec![Content::from_text("I look."), Content::ToolCall(run)];
     for message in [
         user,
         Message::assistant(content, None, None).unwrap(),
         Message::results(vec![result]).unwrap(),
-        Message::assistant(vec![Content::text("*Two* files.")], None, None).unwrap(),
+        Message::assistant(vec![Content::from_text("*Two* files.")], None, None).unwrap(),
     ] {
-        transcript.past(&message);
+        transcript.replay_message(&message);
     }
     insta::assert_snapshot!(shown(&transcript.take_finished(60)), @r"
     › look
@@ -475,7 +480,7 @@ fn a_stored_session_looks_like_the_one_it_was() {
 #[test]
 fn what_is_copied_is_markdown() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
-    turn().iter().for_each(|event| transcript.on(event));
+    turn().iter().for_each(|event| transcript.on_event(event));
     assert!(transcript.last_answer().unwrap().starts_with("Fixed:\n\n```rust\n"));
 }
 
@@ -484,14 +489,14 @@ fn twenty_thousand_pieces_keep_little_and_lose_nothing() {
     let mut transcript = Transcript::new(TranscriptOptions::default());
     let mut lines = 0;
     for number in 0..20_000 {
-        transcript.on(&text(&format!("word{number} ")));
+        transcript.on_event(&text(&format!("word{number} ")));
         if number % 10 == 9 {
-            transcript.on(&text("\n\n"));
+            transcript.on_event(&text("\n\n"));
         }
         lines += transcript.take_finished(400).len();
-        assert!(transcript.live(400, 10).len() <= 2);
+        assert!(transcript.live_lines(400, 10).len() <= 2);
     }
-    transcript.on(&done(1));
+    transcript.on_event(&done(1));
     lines += transcript.take_finished(400).len();
     assert_eq!(lines, 2_000 * 2 - 1);
 }
@@ -568,21 +573,21 @@ proptest! {
         let (mut once, mut now) = (Transcript::new(options), Transcript::new(options));
         let mut lines = Vec::new();
         for (at, event) in events.iter().chain([&done(1)]).enumerate() {
-            once.on(event);
-            now.on(event);
+            once.on_event(event);
+            now.on_event(event);
             if at % often == 0 {
                 lines.extend(now.take_finished(width));
-                for line in now.live(width, 5) {
+                for line in now.live_lines(width, 5) {
                     prop_assert!(line.width() <= width, "{:?}", line);
                 }
             }
         }
         lines.extend(now.take_finished(width));
         prop_assert_eq!(&lines, &once.take_finished(width));
-        prop_assert!(now.live(width, 5).is_empty());
+        prop_assert!(now.live_lines(width, 5).is_empty());
         for line in &lines {
             prop_assert!(line.width() <= width, "{} > {width}: {:?}", line.width(), line);
-            prop_assert!(!line.plain().chars().any(char::is_control));
+            prop_assert!(!line.plain_text().chars().any(char::is_control));
         }
     }
 }
@@ -592,22 +597,23 @@ fn a_broken_answer_is_struck_out_and_counts_no_more() {
     let mut transcript = Transcript::default();
     let arm = |model: &str| ModelRef { provider: "test".to_owned(), model: model.to_owned() };
     let text = |text: &str| Event::Text { text: text.to_owned() };
-    transcript.on(&Event::RoundStarted { round: 1, arm: arm("a"), why: String::new() });
-    transcript.on(&text("The first answer."));
-    transcript.on(&Event::RoundStarted { round: 2, arm: arm("a"), why: String::new() });
-    transcript.on(&text("Half a **broken** ans"));
-    transcript.on(&Event::ArmChanged {
+    transcript.on_event(&Event::RoundStarted { round: 1, arm: arm("a"), why: String::new() });
+    transcript.on_event(&text("The first answer."));
+    transcript.on_event(&Event::RoundStarted { round: 2, arm: arm("a"), why: String::new() });
+    transcript.on_event(&text("Half a **broken** ans"));
+    transcript.on_event(&Event::ArmChanged {
         from: arm("a"),
         to: arm("b"),
         why: "the stream broke off".to_owned(),
         retracted: true,
     });
     let lines = transcript.take_finished(60);
-    let broken: Vec<_> = lines.iter().filter(|line| line.plain().contains("broken ans")).collect();
+    let broken: Vec<_> =
+        lines.iter().filter(|line| line.plain_text().contains("broken ans")).collect();
     assert!(!broken.is_empty());
     assert!(broken[0].spans.iter().all(|span| span.style.strike), "{broken:?}");
     assert_eq!(transcript.last_answer(), Some("The first answer."));
-    let plain: Vec<String> = lines.iter().map(|line| line.plain() + "\n").collect();
+    let plain: Vec<String> = lines.iter().map(|line| line.plain_text() + "\n").collect();
     insta::assert_snapshot!(plain.concat(), @r"
     The first answer.
 
@@ -625,8 +631,8 @@ fn of_several_answers_it_is_said_whose_words_stand() {
     let [a, b, c] = ["a", "b", "c"]
         .map(|model| ModelRef { provider: "test".to_owned(), model: model.to_owned() });
     let members = vec![a, b.clone()];
-    transcript.on(&Event::Conferred { members, chair: Some(c), author: b });
-    let lines: Vec<_> = transcript.take_finished(90).iter().map(Line::plain).collect();
+    transcript.on_event(&Event::Conferred { members, chair: Some(c), author: b });
+    let lines: Vec<_> = transcript.take_finished(90).iter().map(Line::plain_text).collect();
     let said = "test/a, test/b answered; using test/b's answer, chosen by test/c";
     assert!(lines.iter().any(|line| line.contains(said)), "{lines:?}");
 }
@@ -637,11 +643,11 @@ fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
     let arm = ModelRef { provider: "test".to_owned(), model: "a".to_owned() };
     let evidence: String = (0..9).map(|line| format!("\u{1b}[31mline {line}\u{1b}[m\n")).collect();
     let by = "cargo test".to_owned();
-    transcript.on(&Event::Checked { arm, by, passed: false, evidence });
+    transcript.on_event(&Event::Checked { arm, by, passed: false, evidence });
     let compacted = Event::Compacted { summary: "It was long.".to_owned(), messages: 12 };
-    transcript.on(&compacted);
+    transcript.on_event(&compacted);
     let plain = |lines: Vec<Line>| -> String {
-        lines.iter().map(|line| line.plain().trim_end().to_owned() + "\n").collect()
+        lines.iter().map(|line| line.plain_text().trim_end().to_owned() + "\n").collect()
     };
     insta::assert_snapshot!(plain(transcript.take_finished(60)), @r"
     ✗ cargo test found problems in the work of test/a:
@@ -654,16 +660,16 @@ fn a_check_that_fails_shows_what_was_found_and_the_rest_unfolds() {
       … 3 more lines
     ≡ Compacted 12 messages
     ");
-    assert!(transcript.unfold());
+    assert!(transcript.unfold_newest());
     assert!(plain(transcript.take_finished(60)).contains("It was long."));
-    assert!(transcript.unfold());
+    assert!(transcript.unfold_newest());
     assert!(plain(transcript.take_finished(60)).contains("line 8"));
 }
 
 #[test]
 fn a_notice_of_several_lines_keeps_them() {
     let mut transcript = Transcript::default();
-    transcript.notice(NoticeLevel::Warning, "the file is wrong\n  line 3");
-    let lines: Vec<String> = transcript.take_finished(80).iter().map(Line::plain).collect();
+    transcript.add_notice(NoticeLevel::Warning, "the file is wrong\n  line 3");
+    let lines: Vec<String> = transcript.take_finished(80).iter().map(Line::plain_text).collect();
     assert_eq!(lines, ["warning: the file is wrong", "           line 3"]);
 }

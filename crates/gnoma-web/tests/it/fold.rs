@@ -138,7 +138,7 @@ fn log(numbers: &mut Numbers) -> Value {
         let epoch = Epoch(if numbers.below(20) == 0 { 6 } else { 7 });
         let envelope =
             Envelope { session: SessionId::new("s"), epoch, parent: None, seq, at_ms: 10, event };
-        view.apply(&envelope);
+        view.apply_envelope(&envelope);
         if begun > 0 {
             begun -= 1;
             start = json!(view);
@@ -177,7 +177,7 @@ async fn the_page_folds_as_the_protocol_does() {
         .output()
         .await;
     let Ok(output) = run else {
-        return gnoma_testkit::skip("`node` is not installed");
+        return gnoma_testkit::skip_test("`node` is not installed");
     };
     let said = String::from_utf8_lossy(&output.stdout).into_owned()
         + &String::from_utf8_lossy(&output.stderr);

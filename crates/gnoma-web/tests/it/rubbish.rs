@@ -60,7 +60,7 @@ fn asked() -> impl Strategy<Value = (String, Vec<u8>)> {
 }
 
 fn headers() -> impl Strategy<Value = Vec<String>> {
-    let token = Token::of(bodies::RANDOM);
+    let token = Token::from_random(bodies::RANDOM);
     let (steer, watch) = (token.expose().to_owned(), token.for_watching().expose().to_owned());
     let known = vec![
         format!("Authorization: Bearer {steer}"),

@@ -16,7 +16,7 @@ use gnoma_core::{
     store::SessionId,
     tool::BoxFuture,
 };
-use gnoma_web::{Access, Rights, Site, Token, serve};
+use gnoma_web::{Access, Rights, Site, Token, serve_site};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -38,11 +38,11 @@ pub(crate) struct FakeHost {
 }
 
 impl Site for FakeHost {
-    fn program(&self) -> String {
+    fn program_version(&self) -> String {
         "gnoma test".to_owned()
     }
 
-    fn folder(&self) -> PathBuf {
+    fn default_folder(&self) -> PathBuf {
         "/work".into()
     }
 
@@ -50,19 +50,19 @@ impl Site for FakeHost {
         "unnamed".to_owned()
     }
 
-    fn description(&self) -> Option<String> {
+    fn api_description(&self) -> Option<String> {
         Some("{\"openapi\":\"3.1.0\"}".to_owned())
     }
 
-    fn connect(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
-        let (client, peer) = Client::pair();
+    fn connect_client(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
+        let (client, peer) = Client::new_pair();
         let attending = attend(name, peer, Arc::clone(&self.asked));
         self.connections.lock().unwrap().spawn(attending);
         Box::pin(async { Ok(client) })
     }
 
-    fn complete(&self, spec: SessionSpec) -> SessionSpec {
-        SessionSpec { folder: self.folder(), ..spec }
+    fn complete_spec(&self, spec: SessionSpec) -> SessionSpec {
+        SessionSpec { folder: self.default_folder(), ..spec }
     }
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn envelope(seq: u64) -> Envelope {
 fn after(from: Option<Position>) -> Vec<ServerMessage> {
     let Some(from) = from.filter(|from| from.epoch == EPOCH && from.seq <= LAST) else {
         let mut view = SessionView::new(SessionId::new("s"), EPOCH, None);
-        (1..=LAST).for_each(|seq| view.apply(&envelope(seq)));
+        (1..=LAST).for_each(|seq| view.apply_envelope(&envelope(seq)));
         return vec![ServerMessage::Snapshot(Box::new(view))];
     };
     (from.seq + 1..=LAST).map(|seq| ServerMessage::Event(envelope(seq).into())).collect()
@@ -145,13 +145,13 @@ impl Served {
     pub(crate) async fn new() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
-        let token = Token::of([9; 32]);
+        let token = Token::from_random([9; 32]);
         let watching = token.for_watching().expose().to_owned();
         let access = Arc::new(Access::new(token.clone(), address));
         let host = Arc::new(FakeHost::default());
         let site: Arc<dyn Site> = Arc::<FakeHost>::clone(&host);
         let mut serving = JoinSet::new();
-        serving.spawn(async move { serve(&listener, site, access).await });
+        serving.spawn(async move { serve_site(&listener, site, access).await });
         Self { address, host, token: token.expose().to_owned(), watching, _serving: serving }
     }
 

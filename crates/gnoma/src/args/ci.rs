@@ -79,7 +79,7 @@ pub(crate) struct InitArgs {
     #[arg(long)]
     pub comments: bool,
     /// The variable with the provider's key, in the CI's secrets and in gnoma's environment.
-    #[arg(long, value_name = "NAME", default_value = "MISTRAL_API_KEY", value_parser = variable)]
+    #[arg(long, value_name = "NAME", default_value = "MISTRAL_API_KEY", value_parser = parse_variable_name)]
     pub key_env: String,
 }
 
@@ -95,7 +95,7 @@ pub(crate) enum Template {
 }
 
 /// The name of a variable that can stand in a template.
-fn variable(name: &str) -> Result<String, String> {
+fn parse_variable_name(name: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_';
     let begins = name.bytes().next().is_some_and(|byte| byte.is_ascii_uppercase());
     if begins && name.len() <= 100 && name.bytes().all(fits) {

@@ -145,7 +145,7 @@ const KEY_OPTIONS: [&str; 5] = ["--key", "--api-key", "--apikey", "--token", "--
 
 /// Returns what is wrong with a command line that has an option of another assistant, and what to write instead.
 /// The advice is about prompts, so it does not apply to commands.
-pub(crate) fn foreign(error: &clap::Error, line: &[OsString]) -> Option<String> {
+pub(crate) fn foreign_option_advice(error: &clap::Error, line: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument || command_of(error).is_some() {
         return None;
     }
@@ -163,7 +163,7 @@ pub(crate) fn foreign(error: &clap::Error, line: &[OsString]) -> Option<String> 
 }
 
 /// Returns what is wrong with an unknown option of a command, and where the command's options are listed.
-pub(crate) fn unknown(error: &clap::Error) -> Option<String> {
+pub(crate) fn unknown_option_advice(error: &clap::Error) -> Option<String> {
     if error.kind() != ErrorKind::UnknownArgument {
         return None;
     }
@@ -222,11 +222,17 @@ mod tests {
             ("gnoma|-C|/x|y", "--cwd"),
         ] {
             let error = Args::try_parse_from(line.split('|')).unwrap_err();
-            let said = foreign(&error, &words(line)).unwrap_or_default();
+            let said = foreign_option_advice(&error, &words(line)).unwrap_or_default();
             assert!(said.contains(told), "{line}: {error}");
         }
         let error = Args::try_parse_from(["gnoma", "--modle", "x"]).unwrap_err();
-        assert_eq!((foreign(&error, &words("gnoma|--modle|x")), unknown(&error)), (None, None));
+        assert_eq!(
+            (
+                foreign_option_advice(&error, &words("gnoma|--modle|x")),
+                unknown_option_advice(&error)
+            ),
+            (None, None)
+        );
     }
 
     #[test]
@@ -240,7 +246,7 @@ mod tests {
             let told = format!(
                 "there is no option `{option}` before a command. `gnoma {command} --help` lists those of `{command}`"
             );
-            assert_eq!(foreign(&error, &words(line)), Some(told), "{line}");
+            assert_eq!(foreign_option_advice(&error, &words(line)), Some(told), "{line}");
         }
     }
 
@@ -272,8 +278,8 @@ mod tests {
             ("gnoma|sessions|list|--verbose", "sessions list"),
         ] {
             let error = Args::try_parse_from(line.split('|')).unwrap_err();
-            assert_eq!(foreign(&error, &words(line)), None, "{line}: {error}");
-            let told = unknown(&error).unwrap();
+            assert_eq!(foreign_option_advice(&error, &words(line)), None, "{line}: {error}");
+            let told = unknown_option_advice(&error).unwrap();
             let last = format!("\n\n`gnoma {command} --help` lists the options");
             assert!(told.starts_with("error: ") && told.ends_with(&last), "{line}: {told}");
             assert!(!told.contains(LAST_LINE) && !told.contains("bypass"), "{line}: {told}");

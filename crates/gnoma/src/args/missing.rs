@@ -4,11 +4,11 @@ use std::ffi::OsString;
 
 use clap::{Arg, CommandFactory as _, builder::PossibleValue, error::ErrorKind};
 
-use super::{Args, foreign::command_of, mistaken::shown};
+use super::{Args, foreign::command_of, mistaken::quote_words};
 
 /// Returns advice on what to write where a required argument is missing. The advice lists the choices if the
 /// argument is one of a few words.
-pub(crate) fn missing(error: &clap::Error, line: &[OsString]) -> Option<String> {
+pub(crate) fn missing_argument_advice(error: &clap::Error, line: &[OsString]) -> Option<String> {
     if error.kind() != ErrorKind::MissingRequiredArgument {
         return None;
     }
@@ -16,7 +16,7 @@ pub(crate) fn missing(error: &clap::Error, line: &[OsString]) -> Option<String> 
     if name == "config set"
         && let Some((key, value)) = line.last()?.to_str()?.split_once('=')
     {
-        let words = shown(&[key.to_owned(), value.to_owned()]);
+        let words = quote_words(&[key.to_owned(), value.to_owned()]);
         return Some(format!("write `gnoma config set {words}`"));
     }
     let mut command = Args::command();
@@ -45,11 +45,12 @@ mod tests {
         ] {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
             let error = Args::try_parse_from(&words).unwrap_err();
-            let said = missing(&error, &words).unwrap_or_else(|| panic!("{line}: {error}"));
+            let said = missing_argument_advice(&error, &words)
+                .unwrap_or_else(|| panic!("{line}: {error}"));
             assert!(said.starts_with(told), "{line}: {said}");
         }
         let words = ["gnoma", "config", "get"].map(OsString::from);
         let error = Args::try_parse_from(&words).unwrap_err();
-        assert_eq!(missing(&error, &words), None);
+        assert_eq!(missing_argument_advice(&error, &words), None);
     }
 }

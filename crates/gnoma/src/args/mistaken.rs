@@ -7,8 +7,8 @@
 use std::path::Path;
 
 use clap::{Command, CommandFactory as _};
-use gnoma_config::nearest;
-use gnoma_extend::commands::named as named_command;
+use gnoma_config::nearest_name;
+use gnoma_extend::commands::parse_invocation as named_command;
 use gnoma_llm::KNOWN;
 
 use super::{Args, TurnArgs, verbs};
@@ -175,7 +175,11 @@ const SLASHED: &[&str] = &[
 
 /// Returns advice, in sentences, if the words of a prompt were probably meant as a command. `line` is the whole
 /// command line, `cwd` the folder that paths start from.
-pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<String> {
+pub(crate) fn mistaken_prompt_advice(
+    args: &TurnArgs,
+    line: &[String],
+    cwd: &Path,
+) -> Option<String> {
     if is_said_to_be_a_prompt(args, line) {
         return None;
     }
@@ -185,15 +189,16 @@ pub(crate) fn advice(args: &TurnArgs, line: &[String], cwd: &Path) -> Option<Str
     }
     if first.contains(char::is_whitespace) {
         // A quoted text is a prompt, unless it is a command of the conversation with its words.
-        let why = slashed(first.split(char::is_whitespace).next().unwrap_or_default())?;
+        let why =
+            slash_command_advice(first.split(char::is_whitespace).next().unwrap_or_default())?;
         return Some(format!("{why}\n{}", prompt_advice(&args.words)));
     }
     // Commands of people's own begin with a slash, too.
     let is_slashed = first.starts_with('/');
-    let why = slashed(first)
-        .or_else(|| if is_slashed { None } else { misspelt(first, rest) })
-        .or_else(|| reserved(first, rest))
-        .or_else(|| named(first, rest, cwd))?;
+    let why = slash_command_advice(first)
+        .or_else(|| if is_slashed { None } else { misspelt_command_advice(first, rest) })
+        .or_else(|| reserved_command_advice(first, rest))
+        .or_else(|| named_thing_advice(first, rest, cwd))?;
     Some(format!("{why}\n{}", prompt_advice(&args.words)))
 }
 
@@ -214,7 +219,7 @@ pub(crate) fn unknown_slash(args: &TurnArgs, line: &[String], own: &[String]) ->
     let is_quoted = args.words.first().is_some_and(|word| word.contains(char::is_whitespace));
     let builtin = if is_quoted { [].iter() } else { SLASHED.iter() };
     let known = own.iter().map(String::as_str).chain(builtin.copied());
-    let near = nearest(&name.to_lowercase(), known);
+    let near = nearest_name(&name.to_lowercase(), known);
     if near.is_none() && (is_quoted || args.words.len() > 1) {
         return None;
     }
@@ -230,19 +235,19 @@ fn is_said_to_be_a_prompt(args: &TurnArgs, line: &[String]) -> bool {
 
 /// Returns advice on how to send words as a prompt that look like a command.
 pub(super) fn prompt_advice(words: &[String]) -> String {
-    format!("To send it to a model as a prompt: `gnoma -- {}`", shown(words))
+    format!("To send it to a model as a prompt: `gnoma -- {}`", quote_words(words))
 }
 
 /// The command that words are: one alone is the whole command, several are quoted as a shell reads them.
 pub(crate) fn shell_line(words: &[String]) -> String {
     match words {
         [whole] => whole.clone(),
-        words => shown(words),
+        words => quote_words(words),
     }
 }
 
 /// The words as a shell takes them.
-pub(super) fn shown(words: &[String]) -> String {
+pub(super) fn quote_words(words: &[String]) -> String {
     let plain = |word: &String| {
         let is_plain = |c: char| c.is_alphanumeric() || "-_./:=@%+,".contains(c);
         if !word.is_empty() && word.chars().all(is_plain) {
@@ -254,7 +259,7 @@ pub(super) fn shown(words: &[String]) -> String {
     words.iter().map(plain).collect::<Vec<_>>().join(" ")
 }
 
-fn slashed(first: &str) -> Option<String> {
+fn slash_command_advice(first: &str) -> Option<String> {
     let name = first.strip_prefix('/')?;
     let name = name.to_lowercase();
     if name == TASK {
@@ -265,7 +270,7 @@ fn slashed(first: &str) -> Option<String> {
 }
 
 /// A command with a slip in it, or with its first letter in capitals.
-fn misspelt(first: &str, rest: &[String]) -> Option<String> {
+fn misspelt_command_advice(first: &str, rest: &[String]) -> Option<String> {
     let all = Args::command();
     let lower = first.to_lowercase();
     // A sentence may begin with the name of a command.
@@ -273,31 +278,34 @@ fn misspelt(first: &str, rest: &[String]) -> Option<String> {
     if is_exact
         || OWN_WORDS.contains(&lower.as_str())
         || lower.chars().count() < MIN_GUESSED_CHARS
-        || reserved(first, rest).is_some()
+        || reserved_command_advice(first, rest).is_some()
     {
         return None;
     }
     let names =
         all.get_subcommands().filter(|command| !command.is_hide_set()).map(Command::get_name);
-    let name = nearest(&lower, names)?;
+    let name = nearest_name(&lower, names)?;
     let command = all.find_subcommand(name)?;
     let after = match rest {
         [] => String::new(),
-        [word, ..] => format!(" {}", continued(command, word, rest.get(1..).unwrap_or_default())?),
+        [word, ..] => format!(
+            " {}",
+            misspelt_argument_advice(command, word, rest.get(1..).unwrap_or_default())?
+        ),
     };
-    let more = rest.get(1..).filter(|more| !more.is_empty()).map(shown);
+    let more = rest.get(1..).filter(|more| !more.is_empty()).map(quote_words);
     let more = more.map_or_else(String::new, |more| format!(" {more}"));
     Some(format!("there is no command `{first}`; did you mean `gnoma {name}{after}{more}`?"))
 }
 
 /// The word after a command that was not written right, if it reads as an argument of it.
-fn continued(command: &Command, word: &str, more: &[String]) -> Option<String> {
+fn misspelt_argument_advice(command: &Command, word: &str, more: &[String]) -> Option<String> {
     if command.has_subcommands() {
         let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
         let found = command.find_subcommand(word).map(Command::get_name);
-        let meant = found.or_else(|| nearest(word, subs.map(Command::get_name)));
+        let meant = found.or_else(|| nearest_name(word, subs.map(Command::get_name)));
         let has_arguments = verbs::are_arguments(more.iter().map(String::as_str));
-        let synonym = || verbs::synonym(word, command).map(Command::get_name);
+        let synonym = || verbs::find_synonym(word, command).map(Command::get_name);
         return meant.or_else(|| synonym().filter(|_| has_arguments)).map(str::to_owned);
     }
     let choices: Vec<_> =
@@ -310,18 +318,18 @@ fn continued(command: &Command, word: &str, more: &[String]) -> Option<String> {
 }
 
 /// Returns advice if the words are a command that other programs have.
-pub(super) fn reserved(first: &str, rest: &[String]) -> Option<String> {
+pub(super) fn reserved_command_advice(first: &str, rest: &[String]) -> Option<String> {
     let word = first.to_lowercase();
     let (_, instead) = RESERVED.iter().find(|(words, _)| words.contains(&word.as_str()))?;
     let is_command = match rest {
         [] => true,
-        [second, more @ ..] => follows(&word, second, more),
+        [second, more @ ..] => completes_reserved_command(&word, second, more),
     };
     is_command.then(|| format!("there is no command `{first}`. {instead}"))
 }
 
 /// True if the word after a reserved one forms a command with it, instead of continuing a sentence.
-fn follows(first: &str, second: &str, more: &[String]) -> bool {
+fn completes_reserved_command(first: &str, second: &str, more: &[String]) -> bool {
     let is_last = more.is_empty();
     let second = second.to_lowercase();
     let takes_provider = ["login", "logout", "auth", "add", "connect", "key", "apikey"];
@@ -345,7 +353,7 @@ fn follows(first: &str, second: &str, more: &[String]) -> bool {
 }
 
 /// One word that names a provider, a model or something on disk, and says nothing about it.
-fn named(first: &str, rest: &[String], cwd: &Path) -> Option<String> {
+fn named_thing_advice(first: &str, rest: &[String], cwd: &Path) -> Option<String> {
     if !rest.is_empty() {
         return None;
     }
@@ -363,7 +371,10 @@ fn named(first: &str, rest: &[String], cwd: &Path) -> Option<String> {
     }
     let facts = cwd.join(first).metadata().ok()?;
     Some(if facts.is_dir() {
-        format!("`{first}` is a folder: `gnoma --cwd {}` works there", shown(&[first.to_owned()]))
+        format!(
+            "`{first}` is a folder: `gnoma --cwd {}` works there",
+            quote_words(&[first.to_owned()])
+        )
     } else {
         format!("`{first}` is a file: say what to do with it, as in `gnoma \"explain {first}\"`")
     })
@@ -379,7 +390,7 @@ mod tests {
         let line: Vec<String> = line.split('|').map(str::to_owned).collect();
         let args = Args::try_parse_from(&line).unwrap();
         assert!(args.command.is_none(), "{line:?} is a command");
-        advice(&args.turn, &line, Path::new("/"))
+        mistaken_prompt_advice(&args.turn, &line, Path::new("/"))
     }
 
     #[test]

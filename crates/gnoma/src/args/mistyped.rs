@@ -4,11 +4,11 @@
 use std::ffi::OsString;
 
 use clap::{Command, CommandFactory as _, Parser as _, error::ErrorKind};
-use gnoma_config::{is_slip_of, nearest};
+use gnoma_config::{is_slip_of, nearest_name};
 
 use super::{
     Args,
-    mistaken::{prompt_advice, reserved, shown},
+    mistaken::{prompt_advice, quote_words, reserved_command_advice},
     split_line::{SEPARATOR, SplitLine, is_option},
     verbs,
 };
@@ -52,7 +52,7 @@ pub(crate) enum LineAnswer {
 /// all other lines; sentences are never answered.
 pub(crate) fn answer_line(line: &[OsString]) -> Option<LineAnswer> {
     let root = Args::command();
-    let split = SplitLine::read(line, &root)?;
+    let split = SplitLine::split_at_first_word(line, &root)?;
     if split.prints_only() || split.rest.iter().any(|word| word == SEPARATOR) {
         return None;
     }
@@ -64,7 +64,7 @@ pub(crate) fn answer_line(line: &[OsString]) -> Option<LineAnswer> {
         },
         None => None,
     }?;
-    Some(LineAnswer::Mistake(format!("{mistake}\n{}", prompt_advice(&split.words()))))
+    Some(LineAnswer::Mistake(format!("{mistake}\n{}", prompt_advice(&split.words_to_strings()))))
 }
 
 impl SplitLine<'_> {
@@ -73,7 +73,7 @@ impl SplitLine<'_> {
         self.options.iter().any(|option| option == "-p" || option == "--print")
     }
 
-    fn words(&self) -> Vec<String> {
+    fn words_to_strings(&self) -> Vec<String> {
         let words = std::iter::once(self.first).chain(self.rest);
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     }
@@ -93,7 +93,7 @@ impl SplitLine<'_> {
         let words: Vec<_> =
             arguments.iter().map(String::as_str).filter(|word| !word.starts_with('-')).collect();
         let are_arguments = verbs::are_arguments(words.iter().copied());
-        let synonym = verbs::synonym(next, command);
+        let synonym = verbs::find_synonym(next, command);
         // One plain word may be the name that the verb is about.
         let takes_name = synonym.is_some() && words.len() < 2;
         let is_command = takes_name || verbs::look_like_arguments(words.iter().copied());
@@ -112,8 +112,11 @@ impl SplitLine<'_> {
         let told = instead.unwrap_or_else(|| match meant {
             Some(meant) => {
                 let takes_more = meant.get_positionals().next().is_some() && !arguments.is_empty();
-                let more =
-                    if takes_more { format!(" {}", shown(&arguments)) } else { String::new() };
+                let more = if takes_more {
+                    format!(" {}", quote_words(&arguments))
+                } else {
+                    String::new()
+                };
                 format!("; did you mean `gnoma {name} {}{more}`?", meant.get_name())
             }
             None => format!("; `gnoma {name} --help` lists what there is"),
@@ -125,10 +128,11 @@ impl SplitLine<'_> {
     fn nearly_written<'a>(&self, command: &'a Command, written: &str) -> Option<&'a Command> {
         let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
         let names = subs.flat_map(|sub| sub.get_all_aliases().chain([sub.get_name()]));
-        let meant = nearest(&written.to_lowercase(), names).filter(|it| is_slip_of(written, it))?;
+        let meant =
+            nearest_name(&written.to_lowercase(), names).filter(|it| is_slip_of(written, it))?;
         let as_typed = OsString::from(meant);
         let rest = self.rest.iter().skip(1);
-        let line = self.line([self.first, &as_typed].into_iter().chain(rest));
+        let line = self.line_with_words([self.first, &as_typed].into_iter().chain(rest));
         let is_command = match Args::try_parse_from(line) {
             Ok(_) => true,
             Err(error) => error.kind() == ErrorKind::MissingRequiredArgument,
@@ -152,10 +156,11 @@ impl SplitLine<'_> {
                 continue;
             }
             let subs = command.get_subcommands().filter(|sub| !sub.is_hide_set());
-            let near = nearest(&word.to_lowercase(), subs.map(Command::get_name))
+            let near = nearest_name(&word.to_lowercase(), subs.map(Command::get_name))
                 .filter(|near| is_slip_of(word, near));
             let is_last = depth + 1 == words.len();
-            if let Some(told) = reserved(word, &[]).filter(|_| depth == 0 && is_last) {
+            if let Some(told) = reserved_command_advice(word, &[]).filter(|_| depth == 0 && is_last)
+            {
                 return Some(told);
             }
             return match (depth, near) {

@@ -26,28 +26,28 @@ where
 }
 
 /// Reads how many there may be at most; 0 stands for all.
-pub(super) fn maximum(text: &str) -> Result<usize, String> {
+pub(super) fn parse_maximum(text: &str) -> Result<usize, String> {
     let number: u64 = whole_number(text, 0..=u64::MAX)?;
     usize::try_from(number).map_err(|error| error.to_string())
 }
 
 /// Reads a number of one or more.
-pub(super) fn count(text: &str) -> Result<u32, String> {
+pub(super) fn parse_count(text: &str) -> Result<u32, String> {
     whole_number(text, 1..=u32::MAX)
 }
 
 /// Reads a port of this machine; 0 stands for any that is free.
-pub(super) fn port(text: &str) -> Result<u16, String> {
+pub(super) fn parse_port(text: &str) -> Result<u16, String> {
     whole_number(text, 0..=u16::MAX)
 }
 
 /// Reads the number of an entry of a session.
-pub(super) fn entry(text: &str) -> Result<i64, String> {
+pub(super) fn parse_entry_number(text: &str) -> Result<i64, String> {
     whole_number(text, 1..=i64::MAX)
 }
 
 /// Reads a number to choose with.
-pub(super) fn seed(text: &str) -> Result<u64, String> {
+pub(super) fn parse_seed(text: &str) -> Result<u64, String> {
     whole_number(text, 0..=u64::MAX)
 }
 

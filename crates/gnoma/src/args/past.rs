@@ -17,7 +17,7 @@ pub(crate) enum SessionsSub {
     #[group(skip)]
     List {
         /// Maximum number of sessions; 0 for all.
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::maximum, allow_negative_numbers = true)]
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::parse_maximum, allow_negative_numbers = true)]
         max: usize,
         /// Print a JSON array.
         #[arg(long)]
@@ -42,7 +42,7 @@ pub(crate) enum SessionsSub {
         #[arg(required = true)]
         words: Vec<String>,
         /// Maximum number of matches.
-        #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::maximum, allow_negative_numbers = true)]
+        #[arg(short = 'n', long, value_name = "N", default_value_t = 20, value_parser = number::parse_maximum, allow_negative_numbers = true)]
         max: usize,
         /// Print a JSON array.
         #[arg(long)]
@@ -54,7 +54,7 @@ pub(crate) enum SessionsSub {
         /// The session [default: the newest].
         id: Option<String>,
         /// Copy up to this entry, numbered as in `show` [default: all].
-        #[arg(long, value_name = "ENTRY", value_parser = number::entry, allow_negative_numbers = true)]
+        #[arg(long, value_name = "ENTRY", value_parser = number::parse_entry_number, allow_negative_numbers = true)]
         at: Option<i64>,
         /// Print a JSON object with the new id.
         #[arg(long)]
@@ -192,7 +192,7 @@ pub(crate) struct RewindArgs {
 
 impl RewindArgs {
     /// The turns to take back; `None` where a checkpoint is named instead.
-    pub(crate) fn count(&self) -> Option<usize> {
+    pub(crate) fn turn_count(&self) -> Option<usize> {
         self.to.parse().ok().filter(|_| self.to.len() <= MAX_COUNT_DIGITS)
     }
 }

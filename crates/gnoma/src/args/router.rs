@@ -14,7 +14,7 @@ pub(crate) struct RouteArgs {
     #[arg(value_name = "TASK", required = true)]
     pub words: Vec<String>,
     /// Seed for choosing between equals [default: random].
-    #[arg(long, value_name = "N", value_parser = number::seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = number::parse_seed, allow_negative_numbers = true)]
     pub seed: Option<u64>,
     /// Print JSON.
     #[arg(long)]

@@ -30,7 +30,7 @@ const ASSISTANTS: [&str; 2] = ["claude", "codex"];
 /// PROMPT` become options, and a sentence becomes a prompt. `None` leaves the line as it is.
 pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
     let root = Args::command();
-    let split = SplitLine::read(line, &root)?;
+    let split = SplitLine::split_at_first_word(line, &root)?;
     let as_command = || split.as_option(&root).or_else(|| split.as_list(&root));
     if let Some(line) = as_command().or_else(|| split.with_options_first(&root)) {
         return Some(line);
@@ -40,14 +40,15 @@ pub(crate) fn rewrite_line(line: &[OsString]) -> Option<Vec<OsString>> {
         return if is_said { None } else { split.as_prompt(&root) };
     };
     // What follows `exec` is a prompt whatever it names.
-    let prompt = SplitLine::read(&line, &root).and_then(|split| split.prompt(&root));
+    let prompt =
+        SplitLine::split_at_first_word(&line, &root).and_then(|split| split.as_prompt_line(&root));
     Some(prompt.unwrap_or(line))
 }
 
 /// Returns advice on how to send the words of a refused line as a prompt; `None` if they cannot be one.
 pub(crate) fn prompt_hint(line: &[OsString]) -> Option<String> {
     let root = Args::command();
-    let split = SplitLine::read(line, &root)?;
+    let split = SplitLine::split_at_first_word(line, &root)?;
     let is_sentence = !split.rest.is_empty() && !split.rest.iter().any(is_option);
     let words = std::iter::once(split.first).chain(split.rest);
     let words: Vec<String> = words.map(|word| word.to_string_lossy().into_owned()).collect();
@@ -58,7 +59,7 @@ impl SplitLine<'_> {
     /// `help`, `help COMMAND…` and `version` as the options that they are elsewhere.
     fn as_option(&self, root: &Command) -> Option<Vec<OsString>> {
         if self.first == "version" && self.rest.is_empty() {
-            return Some(self.line([&OsString::from("--version")]));
+            return Some(self.line_with_words([&OsString::from("--version")]));
         }
         if self.first != "help" {
             return None;
@@ -67,7 +68,7 @@ impl SplitLine<'_> {
         for word in self.rest {
             command = command.find_subcommand(word)?;
         }
-        Some(self.line(self.rest.iter().chain([&OsString::from("--help")])))
+        Some(self.line_with_words(self.rest.iter().chain([&OsString::from("--help")])))
     }
 
     /// The name of a group of commands alone: the command of the group that shows what there is.
@@ -77,7 +78,7 @@ impl SplitLine<'_> {
             return None;
         }
         let list = LISTS.iter().find(|name| group.find_subcommand(name).is_some())?;
-        Some(self.line([self.first, &OsString::from(list)]))
+        Some(self.line_with_words([self.first, &OsString::from(list)]))
     }
 
     /// `exec PROMPT`: one answer, without a window. `run` is also the first word of a sentence, so it means that only
@@ -96,7 +97,7 @@ impl SplitLine<'_> {
         };
         let print = OsString::from("--print");
         let words = self.rest.iter().filter(|word| *word != STDIN);
-        is_one_shot.then(|| self.line([&print].into_iter().chain(words)))
+        is_one_shot.then(|| self.line_with_words([&print].into_iter().chain(words)))
     }
 
     /// The line with its words marked as a prompt, if they are a sentence.
@@ -110,7 +111,7 @@ impl SplitLine<'_> {
             }
             Some(command) => self.is_sentence(command, root),
         };
-        is_sentence.then(|| self.prompt(root)).flatten()
+        is_sentence.then(|| self.as_prompt_line(root)).flatten()
     }
 
     /// A command whose options of gnoma stand behind its words: `gnoma mcp serve --permission plan`.
@@ -129,13 +130,13 @@ impl SplitLine<'_> {
         }
         let line: Vec<_> =
             std::iter::once(self.program.clone()).chain(options).chain(words).collect();
-        let as_given = self.line(std::iter::once(self.first).chain(self.rest));
+        let as_given = self.line_with_words(std::iter::once(self.first).chain(self.rest));
         let is_command =
             Args::try_parse_from(as_given).is_err() && Args::try_parse_from(&line).is_ok();
         is_command.then_some(line)
     }
 
-    fn prompt(&self, root: &Command) -> Option<Vec<OsString>> {
+    fn as_prompt_line(&self, root: &Command) -> Option<Vec<OsString>> {
         let (options, words) = self.options_and_words(root, None)?;
         let program = std::iter::once(self.program.clone());
         Some(program.chain(options).chain([SEPARATOR.into()]).chain(words).collect())
@@ -147,9 +148,9 @@ impl SplitLine<'_> {
         let Some((next, more)) = words.split_first() else { return false };
         let is_foreign_option =
             |word: &&OsString| is_option(word) && values_after(word, None, root).is_none();
-        let Err(error) =
-            Args::try_parse_from(self.line(std::iter::once(self.first).chain(self.rest)))
-        else {
+        let Err(error) = Args::try_parse_from(
+            self.line_with_words(std::iter::once(self.first).chain(self.rest)),
+        ) else {
             return false;
         };
         let is_help = matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion);

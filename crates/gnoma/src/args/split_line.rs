@@ -19,7 +19,7 @@ pub(super) struct SplitLine<'a> {
 
 impl<'a> SplitLine<'a> {
     /// `None` where there is no word, or where `--` before the first says what the words are.
-    pub(super) fn read(line: &'a [OsString], root: &Command) -> Option<Self> {
+    pub(super) fn split_at_first_word(line: &'a [OsString], root: &Command) -> Option<Self> {
         let (program, all) = line.split_first()?;
         let mut at = 0;
         while let Some(word) = all.get(at).filter(|word| is_option(word)) {
@@ -56,7 +56,7 @@ impl<'a> SplitLine<'a> {
         Some((options, words))
     }
 
-    pub(super) fn line<'b>(
+    pub(super) fn line_with_words<'b>(
         &'b self,
         words: impl IntoIterator<Item = &'b OsString>,
     ) -> Vec<OsString> {

@@ -164,7 +164,7 @@ pub(crate) struct TaskScheduleArgs {
     pub when_limits_reset: bool,
 
     /// What a run may cost, in dollars. Calls of models whose price is not known do not count.
-    #[arg(long, value_name = "USD", value_parser = budget)]
+    #[arg(long, value_name = "USD", value_parser = parse_budget)]
     pub budget: u64,
 
     /// Time zone of --every and --at, such as Europe/Vienna [default: the one of this machine].
@@ -173,7 +173,7 @@ pub(crate) struct TaskScheduleArgs {
 }
 
 /// Parses dollars as millionths of a dollar.
-fn budget(text: &str) -> Result<u64, String> {
+fn parse_budget(text: &str) -> Result<u64, String> {
     const MAX_USD: f64 = 100_000.0;
     let dollars = text.trim().trim_start_matches('$').parse::<f64>();
     let wrong = || format!("write dollars above 0 and up to {MAX_USD}, such as 0.50");

@@ -16,7 +16,7 @@ pub(crate) struct UsageArgs {
     pub what: Option<UsageSub>,
 
     /// Show usage from this time on: 24h, 7d (today and the 6 days before), 4w, a date such as 2026-11-30, or all.
-    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = since)]
+    #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_since)]
     pub since: Since,
 
     /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest.
@@ -25,12 +25,12 @@ pub(crate) struct UsageArgs {
         value_name = "WHAT",
         default_value = "day",
         value_delimiter = ',',
-        value_parser = dimension
+        value_parser = parse_dimension
     )]
     pub by: Vec<Dimension>,
 
     /// Also say what the same calls would have cost on this model.
-    #[arg(long = "as", value_name = "PROVIDER/MODEL", value_parser = model, conflicts_with = "csv")]
+    #[arg(long = "as", value_name = "PROVIDER/MODEL", value_parser = parse_model, conflicts_with = "csv")]
     pub repriced_as: Option<ModelRef>,
 
     /// Print a JSON object.
@@ -54,7 +54,7 @@ pub(crate) enum UsageSub {
     #[group(skip)]
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
-        #[arg(long, value_name = "TIME", value_parser = since)]
+        #[arg(long, value_name = "TIME", value_parser = parse_since)]
         older_than: Option<Since>,
         /// Do not ask.
         #[arg(short, long)]
@@ -65,15 +65,15 @@ pub(crate) enum UsageSub {
     },
 }
 
-fn since(text: &str) -> Result<Since, String> {
+fn parse_since(text: &str) -> Result<Since, String> {
     text.parse().map_err(|error: gnoma_host::usage::SinceError| error.to_string())
 }
 
-fn dimension(text: &str) -> Result<Dimension, String> {
+fn parse_dimension(text: &str) -> Result<Dimension, String> {
     text.parse().map_err(|error: gnoma_host::usage::DimensionError| error.to_string())
 }
 
-fn model(text: &str) -> Result<ModelRef, String> {
+fn parse_model(text: &str) -> Result<ModelRef, String> {
     let named =
         text.split_once('/').filter(|(provider, model)| !provider.is_empty() && !model.is_empty());
     let (provider, model) =

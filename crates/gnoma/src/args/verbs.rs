@@ -97,7 +97,7 @@ pub(super) fn are_arguments<'a>(words: impl IntoIterator<Item = &'a str>) -> boo
 }
 
 /// The subcommand of `command` that means what `verb` means.
-pub(super) fn synonym<'a>(verb: &str, command: &'a Command) -> Option<&'a Command> {
+pub(super) fn find_synonym<'a>(verb: &str, command: &'a Command) -> Option<&'a Command> {
     let verb = verb.to_lowercase();
     let lists = SYNONYMS.iter().filter(|verbs| verbs.contains(&verb.as_str()));
     let shown = lists.flat_map(|verbs| verbs.iter()).find_map(|name| command.find_subcommand(name));
@@ -134,7 +134,7 @@ mod tests {
             ("router", "clear", Some("reset")),
         ] {
             let command = root.find_subcommand(command).unwrap();
-            let found = synonym(verb, command).map(Command::get_name);
+            let found = find_synonym(verb, command).map(Command::get_name);
             assert_eq!(found, meant, "{} {verb}", command.get_name());
         }
     }

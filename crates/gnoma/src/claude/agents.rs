@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{control::Control, ids::uuid, names, rules};
+use super::{control::Control, ids::random_uuid, names, rules};
 
 /// The name of the tool that starts a sub-agent.
 pub(super) const TOOL: &str = "agent";
@@ -45,8 +45,8 @@ pub(super) struct Agent {
 
 impl Agent {
     /// True if the agent may use the given tool of gnoma.
-    pub(super) fn has(&self, tool: &str) -> bool {
-        let is_it = |listed: &String| listed == "*" || rules::names(listed, tool);
+    pub(super) fn has_tool(&self, tool: &str) -> bool {
+        let is_it = |listed: &String| listed == "*" || rules::names_tool(listed, tool);
         // Agents start no agents.
         tool != TOOL
             && self.tools.as_ref().is_none_or(|tools| tools.iter().any(is_it))
@@ -55,9 +55,9 @@ impl Agent {
 }
 
 /// The agents that a program defines, those of files beside them, and the one that needs no definition.
-fn agents(defined: &Map<String, Value>, files: &[Agent]) -> Vec<Agent> {
+fn merge_agents(defined: &Map<String, Value>, files: &[Agent]) -> Vec<Agent> {
     let mut agents: Vec<Agent> =
-        defined.iter().take(MAX_AGENTS).map(|(name, value)| agent(name, value)).collect();
+        defined.iter().take(MAX_AGENTS).map(|(name, value)| parse_agent(name, value)).collect();
     agents.extend(files.iter().filter(|file| !defined.contains_key(&file.name)).cloned());
     if !agents.is_empty() && agents.iter().all(|agent| agent.name != GENERAL) {
         agents.push(Agent {
@@ -71,7 +71,7 @@ fn agents(defined: &Map<String, Value>, files: &[Agent]) -> Vec<Agent> {
 }
 
 /// The tool that a rule is about.
-fn bare(rule: &str) -> String {
+fn tool_of_rule(rule: &str) -> String {
     rule.split('(').next().unwrap_or(rule).trim().to_owned()
 }
 
@@ -88,18 +88,19 @@ impl From<gnoma_tools::Agent> for Agent {
             file;
         let listed: Vec<&str> = tools.iter().flatten().map(|tool| &**tool).collect();
         let held_to = held_to(&listed);
-        let tools = tools.as_ref().map(|tools| tools.iter().map(|rule| bare(rule)).collect());
+        let tools =
+            tools.as_ref().map(|tools| tools.iter().map(|rule| tool_of_rule(rule)).collect());
         let withheld = forbidden;
         let mode = mode.map(|mode| names::mode_name(mode).to_owned());
         Self { name, description, tools, held_to, withheld, model, mode, prompt, max_turns: None }
     }
 }
 
-fn agent(name: &str, value: &Value) -> Agent {
+fn parse_agent(name: &str, value: &Value) -> Agent {
     let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let tools = |name: &str| {
         let tools = value.get(name).and_then(Value::as_array)?;
-        Some(tools.iter().filter_map(Value::as_str).map(bare).collect::<Vec<_>>())
+        Some(tools.iter().filter_map(Value::as_str).map(tool_of_rule).collect::<Vec<_>>())
     };
     let listed = value.get("tools").and_then(Value::as_array);
     let listed: Vec<_> = listed.into_iter().flatten().filter_map(Value::as_str).collect();
@@ -129,35 +130,39 @@ struct AgentList {
     running: Mutex<Vec<Agent>>,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Agents {
     /// Creates the list from the agents that files define.
     pub(super) fn of_files(files: Vec<Agent>) -> Self {
-        let agents = Mutex::new(agents(&Map::new(), &files));
+        let agents = Mutex::new(merge_agents(&Map::new(), &files));
         Self(Arc::new(AgentList { files, agents, ..AgentList::default() }))
     }
 
     /// Takes in those that the program defines; they go before those of files.
-    pub(super) fn define(&self, defined: &Map<String, Value>) {
-        *locked(&self.0.agents) = agents(defined, &self.0.files);
+    pub(super) fn define_agents(&self, defined: &Map<String, Value>) {
+        *lock_ignoring_poison(&self.0.agents) = merge_agents(defined, &self.0.files);
     }
 
     /// Returns all agents that can be started.
-    pub(super) fn all(&self) -> Vec<Agent> {
-        locked(&self.0.agents).clone()
+    pub(super) fn all_agents(&self) -> Vec<Agent> {
+        lock_ignoring_poison(&self.0.agents).clone()
     }
 
     /// The agent that a session is, by the prompt that it was started with.
-    pub(super) fn of(&self, spec: &SessionSpec) -> Option<Agent> {
+    pub(super) fn agent_of_session(&self, spec: &SessionSpec) -> Option<Agent> {
         let system = spec.system.as_ref()?;
-        locked(&self.0.running).iter().rev().find(|agent| agent.prompt == *system).cloned()
+        lock_ignoring_poison(&self.0.running)
+            .iter()
+            .rev()
+            .find(|agent| agent.prompt == *system)
+            .cloned()
     }
 
-    fn begin(&self, agent: &Agent) -> RunningAgent {
-        locked(&self.0.running).push(agent.clone());
+    fn mark_running(&self, agent: &Agent) -> RunningAgent {
+        lock_ignoring_poison(&self.0.running).push(agent.clone());
         RunningAgent { agents: self.clone(), name: agent.name.clone() }
     }
 }
@@ -170,7 +175,7 @@ struct RunningAgent {
 
 impl Drop for RunningAgent {
     fn drop(&mut self) {
-        let mut running = locked(&self.agents.0.running);
+        let mut running = lock_ignoring_poison(&self.agents.0.running);
         if let Some(at) = running.iter().position(|agent| agent.name == self.name) {
             running.remove(at);
         }
@@ -198,7 +203,7 @@ struct AgentTask {
 impl AgentTool {
     /// The tool of `session`.
     pub(super) fn new(agents: Agents, control: Control, session: String) -> Self {
-        let all = agents.all();
+        let all = agents.all_agents();
         let about = |agent: &Agent| {
             let about: String = agent.description.chars().take(MAX_ABOUT_CHARS).collect();
             format!("\n- {}: {about}", agent.name)
@@ -216,7 +221,7 @@ impl AgentTool {
                 "Gives a task to a sub-agent, which works on its own and reports once. Agents:{}",
                 all.iter().map(about).collect::<String>()
             ),
-            parameters: RawJson::of(&schema).unwrap_or_else(|_| RawJson::empty_object()),
+            parameters: RawJson::from_value(&schema).unwrap_or_else(|_| RawJson::empty_object()),
             access: Access::Execute,
             touches: Arc::default(),
             kind: ToolKind::Other,
@@ -226,15 +231,15 @@ impl AgentTool {
     }
 
     /// The agent that a call means.
-    fn meant(&self, task: &AgentTask) -> Result<Agent, String> {
-        let all = self.agents.all();
+    fn resolve_agent(&self, task: &AgentTask) -> Result<Agent, String> {
+        let all = self.agents.all_agents();
         let wanted = task.subagent_type.as_deref().unwrap_or(GENERAL);
         let known = || all.iter().map(|agent| agent.name.clone()).collect::<Vec<_>>().join(", ");
         let found = all.iter().find(|agent| agent.name == wanted).cloned();
         let found = found
             .ok_or_else(|| format!("there is no agent `{wanted}`; choose one of: {}", known()))?;
         // With its parent's mode it could do more than it was meant to.
-        match found.mode.as_deref().filter(|mode| names::mode(mode).is_none()) {
+        match found.mode.as_deref().filter(|mode| names::parse_mode(mode).is_none()) {
             Some(mode) => Err(format!("the agent `{wanted}` has the unknown mode `{mode}`")),
             None => Ok(found),
         }
@@ -249,22 +254,23 @@ impl Tool for AgentTool {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let task =
             call.arguments.read::<AgentTask>().map_err(|error| format!("arguments: {error}"));
-        let meant = task.and_then(|task| Ok((self.meant(&task)?, task)));
+        let meant = task.and_then(|task| Ok((self.resolve_agent(&task)?, task)));
         let (agents, control) = (self.agents.clone(), self.control.clone());
         let session = self.session.clone();
         Box::pin(async move {
             match meant {
-                Err(why) => ToolOutcome::failed(why),
+                Err(why) => ToolOutcome::failure_text(why),
                 Ok((agent, task)) => {
-                    let told = ToldTask { control, session, call: call.id.clone(), id: uuid() };
-                    run(agents, agent, task, &told, &cx).await
+                    let told =
+                        ToldTask { control, session, call: call.id.clone(), id: random_uuid() };
+                    run_agent(agents, agent, task, &told, &cx).await
                 }
             }
         })
     }
 }
 
-async fn run(
+async fn run_agent(
     agents: Agents,
     agent: Agent,
     task: AgentTask,
@@ -272,9 +278,9 @@ async fn run(
     cx: &ToolCx,
 ) -> ToolOutcome {
     let started = Instant::now();
-    told.started(&agent, &task).await;
-    let running = agents.begin(&agent);
-    let mode = agent.mode.as_deref().and_then(names::mode);
+    told.notify_started(&agent, &task).await;
+    let running = agents.mark_running(&agent);
+    let mode = agent.mode.as_deref().and_then(names::parse_mode);
     let overrides = Overrides {
         mode: mode.map(|(mode, _)| mode),
         max_rounds: agent.max_turns,
@@ -282,14 +288,14 @@ async fn run(
     };
     let system = Some(agent.prompt.clone());
     let spec = SessionSpec { system, overrides, interactive: true, ..SessionSpec::default() };
-    let content = vec![Content::text(task.prompt)];
+    let content = vec![Content::from_text(task.prompt)];
     let (name, preferred_model) = (agent.name.clone(), agent.model.clone());
     let tools = agent.held_to.clone();
     let child = ChildTask { name, spec, content, tools, preferred_model, ..ChildTask::default() };
-    let result = cx.spawn(&told.call, child).await;
+    let result = cx.spawn_child(&told.call, child).await;
     drop(running);
     let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    let tokens = result.as_ref().map(|result| result.last.usage.total()).unwrap_or_default();
+    let tokens = result.as_ref().map(|result| result.last.usage.total_tokens()).unwrap_or_default();
     let ended = match result {
         Ok(ChildResult { end: ChildEnd::Completed, text, .. }) => Ok(text),
         Ok(ChildResult { end: ChildEnd::Cancelled, .. }) => Err("it was cancelled".to_owned()),
@@ -298,12 +304,12 @@ async fn run(
     };
     match ended {
         Ok(text) => {
-            told.ended("completed", &text, tokens, took_ms).await;
-            ToolOutcome::done(text)
+            told.notify_finished("completed", &text, tokens, took_ms).await;
+            ToolOutcome::success_text(text)
         }
         Err(why) => {
-            told.ended("failed", &why, tokens, took_ms).await;
-            ToolOutcome::failed(format!("the agent did not finish: {why}"))
+            told.notify_finished("failed", &why, tokens, took_ms).await;
+            ToolOutcome::failure_text(format!("the agent did not finish: {why}"))
         }
     }
 }
@@ -317,25 +323,25 @@ struct ToldTask {
 }
 
 impl ToldTask {
-    async fn started(&self, agent: &Agent, task: &AgentTask) {
+    async fn notify_started(&self, agent: &Agent, task: &AgentTask) {
         let message = json!({"subtype": "task_started", "description": task.description,
             "subagent_type": agent.name, "task_type": "local_agent", "prompt": task.prompt});
-        self.tell(message).await;
+        self.send_notification(message).await;
     }
 
-    async fn ended(&self, status: &str, summary: &str, tokens: u64, took_ms: u64) {
+    async fn notify_finished(&self, status: &str, summary: &str, tokens: u64, took_ms: u64) {
         let message = json!({"subtype": "task_notification", "status": status, "summary": summary,
             "output_file": "", "usage": {"total_tokens": tokens, "tool_uses": 0, "duration_ms": took_ms}});
-        self.tell(message).await;
+        self.send_notification(message).await;
     }
 
-    async fn tell(&self, mut message: Value) {
+    async fn send_notification(&self, mut message: Value) {
         if let Some(fields) = message.as_object_mut() {
             let more = json!({"type": "system", "task_id": self.id, "tool_use_id": self.call,
-                "uuid": uuid(), "session_id": self.session});
+                "uuid": random_uuid(), "session_id": self.session});
             fields.extend(more.as_object().cloned().unwrap_or_default());
         }
-        self.control.tell(message, Some(self.call.as_str().to_owned())).await;
+        self.control.send_message(message, Some(self.call.as_str().to_owned())).await;
     }
 }
 
@@ -348,28 +354,38 @@ mod tests {
         let defined = json!({"rev": {"description": "reviews", "prompt": "You review",
             "tools": ["Read", "Bash(git *)"], "disallowedTools": ["Write"], "model": "sonnet",
             "maxTurns": 3}, "git": {"disallowedTools": ["mcp__git", "Edit"]}});
-        let found = agents(defined.as_object().unwrap(), &[]);
+        let found = merge_agents(defined.as_object().unwrap(), &[]);
         let [rev, git, general] = found.as_slice() else { panic!("{found:?}") };
-        assert!(rev.has("fs.read") && rev.has("bash") && !rev.has("fs.write") && !rev.has(TOOL));
+        assert!(
+            rev.has_tool("fs.read")
+                && rev.has_tool("bash")
+                && !rev.has_tool("fs.write")
+                && !rev.has_tool(TOOL)
+        );
         assert_eq!(
             rev.held_to.as_deref(),
             Some(["fs.read", "bash(git *)"].map(str::to_owned).as_slice())
         );
         assert_eq!(git.held_to, None);
         assert_eq!((rev.model.as_deref(), rev.max_turns), (Some("sonnet"), Some(3)));
-        assert!(general.has("fs.write") && !general.has(TOOL));
-        assert!(!git.has("mcp__git__log") && git.has("mcp__github__log") && !git.has("fs.edit"));
-        assert!(agents(&Map::new(), &[]).is_empty());
+        assert!(general.has_tool("fs.write") && !general.has_tool(TOOL));
+        assert!(
+            !git.has_tool("mcp__git__log")
+                && git.has_tool("mcp__github__log")
+                && !git.has_tool("fs.edit")
+        );
+        assert!(merge_agents(&Map::new(), &[]).is_empty());
     }
 
     #[test]
     fn those_of_files_stand_behind_those_of_the_program() {
         let file = |name: &str| Agent { name: name.into(), ..Agent::default() };
         let all = Agents::of_files(vec![file("rev"), file("doc")]);
-        let names = |all: &Agents| all.all().into_iter().map(|it| it.name).collect::<Vec<_>>();
+        let names =
+            |all: &Agents| all.all_agents().into_iter().map(|it| it.name).collect::<Vec<_>>();
         assert_eq!(names(&all), ["rev", "doc", GENERAL]);
-        all.define(json!({"rev": {"prompt": "You review"}}).as_object().unwrap());
+        all.define_agents(json!({"rev": {"prompt": "You review"}}).as_object().unwrap());
         assert_eq!(names(&all), ["rev", "doc", GENERAL]);
-        assert_eq!(all.all()[0].prompt, "You review");
+        assert_eq!(all.all_agents()[0].prompt, "You review");
     }
 }

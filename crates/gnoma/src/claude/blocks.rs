@@ -9,11 +9,11 @@ use gnoma_extend::claude::{their_input, their_name};
 use serde_json::Value;
 
 /// A block of a message; `None` for what only its provider can read.
-pub(super) fn block(content: &Content) -> Option<Value> {
+pub(super) fn block_to_json(content: &Content) -> Option<Value> {
     Some(match content {
         Content::Text(text) if text.text.is_empty() => return None,
         Content::Text(text) => json!({"type": "text", "text": text.text}),
-        Content::Image(image) => json!({"type": "image", "source": source(image)}),
+        Content::Image(image) => json!({"type": "image", "source": image_source_json(image)}),
         Content::Thinking(thinking) => json!({"type": "thinking", "thinking": thinking.text,
             "signature": thinking.signature.clone().unwrap_or_default()}),
         Content::RedactedThinking(_) => return None,
@@ -33,23 +33,23 @@ pub(super) fn block(content: &Content) -> Option<Value> {
 
 /// The result of a call.
 pub(super) fn tool_result(result: &ToolResult) -> Value {
-    json!({"type": "tool_result", "tool_use_id": result.call_id, "content": parts(result),
+    json!({"type": "tool_result", "tool_use_id": result.call_id, "content": result_content_json(result),
         "is_error": result.is_error})
 }
 
-fn parts(result: &ToolResult) -> Value {
+fn result_content_json(result: &ToolResult) -> Value {
     let is_plain = result.images().next().is_none() && !result.name.starts_with("mcp__");
     if is_plain {
         return Value::String(result.joined_text());
     }
     let part = |part: &ResultPart| match part {
         ResultPart::Text { text } => json!({"type": "text", "text": text}),
-        ResultPart::Image(image) => json!({"type": "image", "source": source(image)}),
+        ResultPart::Image(image) => json!({"type": "image", "source": image_source_json(image)}),
     };
     result.parts.iter().map(part).collect()
 }
 
-fn source(Image { mime, base64 }: &Image) -> Value {
+fn image_source_json(Image { mime, base64 }: &Image) -> Value {
     json!({"type": "base64", "media_type": mime, "data": base64})
 }
 
@@ -57,10 +57,10 @@ fn source(Image { mime, base64 }: &Image) -> Value {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(super) fn said(message: &Value) -> Result<Vec<Content>, String> {
+pub(super) fn parse_message_content(message: &Value) -> Result<Vec<Content>, String> {
     let content = message.pointer("/message/content").ok_or("the message has no content")?;
     let blocks = match content {
-        Value::String(text) => vec![Content::text(text.as_str())],
+        Value::String(text) => vec![Content::from_text(text.as_str())],
         Value::Array(blocks) => blocks.iter().map(said_block).collect::<Result<_, _>>()?,
         _ => return Err("the content of the message is neither a text nor a list".to_owned()),
     };
@@ -75,7 +75,7 @@ pub(super) fn said(message: &Value) -> Result<Vec<Content>, String> {
 fn said_block(block: &Value) -> Result<Content, String> {
     let text = |path: &str| block.pointer(path).and_then(Value::as_str);
     match text("/type") {
-        Some("text") => Ok(Content::text(text("/text").unwrap_or_default())),
+        Some("text") => Ok(Content::from_text(text("/text").unwrap_or_default())),
         Some("image") => match (text("/source/media_type"), text("/source/data")) {
             (Some(mime), Some(data)) => {
                 Ok(Content::Image(Image { mime: mime.to_owned(), base64: data.into() }))
@@ -88,7 +88,7 @@ fn said_block(block: &Value) -> Result<Content, String> {
 }
 
 /// Formats token counts as the usage object of the wire.
-pub(super) fn usage(usage: Usage) -> Value {
+pub(super) fn usage_to_json(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "cache_creation_input_tokens": usage.cache_write,
@@ -107,20 +107,21 @@ mod tests {
 
     #[test]
     fn calls_are_told_as_they_write_them() {
-        let arguments = RawJson::of(&json!({"path": "a"})).unwrap();
+        let arguments = RawJson::from_value(&json!({"path": "a"})).unwrap();
         let call = ToolCall::new(CallId::new("c"), "fs.read", arguments);
-        let told = block(&Content::ToolCall(call)).unwrap();
+        let told = block_to_json(&Content::ToolCall(call)).unwrap();
         let wanted =
             json!({"type": "tool_use", "id": "c", "name": "Read", "input": {"file_path": "a"}});
         assert_eq!(told, wanted);
-        let broken = ToolCall::new(CallId::new("c"), "bash", RawJson::of(&"ls").unwrap());
-        assert!(block(&Content::ToolCall(broken)).unwrap()["input"].is_object());
+        let broken = ToolCall::new(CallId::new("c"), "bash", RawJson::from_value(&"ls").unwrap());
+        assert!(block_to_json(&Content::ToolCall(broken)).unwrap()["input"].is_object());
     }
 
     #[test]
     fn what_the_program_says_is_text_and_images() {
-        let says = |content: Value| said(&json!({"message": {"content": content}}));
-        assert_eq!(says(json!("hi")), Ok(vec![Content::text("hi")]));
+        let says =
+            |content: Value| parse_message_content(&json!({"message": {"content": content}}));
+        assert_eq!(says(json!("hi")), Ok(vec![Content::from_text("hi")]));
         let image = json!({"type": "image", "source":
             {"type": "base64", "media_type": "image/png", "data": "AA=="}});
         assert_eq!(says(json!([{"type": "text", "text": "x"}, image])).unwrap().len(), 2);
@@ -128,6 +129,6 @@ mod tests {
         {
             assert!(says(wrong.clone()).is_err(), "{wrong}");
         }
-        assert!(said(&json!({})).is_err());
+        assert!(parse_message_content(&json!({})).is_err());
     }
 }

@@ -12,7 +12,7 @@ use gnoma_core::{json_value::json, tool::BoxFuture};
 use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 
-use super::ids::uuid;
+use super::ids::random_uuid;
 
 /// Messages that may wait to be written; then whoever says one waits.
 const MAX_WAITING: usize = 256;
@@ -57,21 +57,21 @@ impl Control {
     }
 
     /// Says something that is about a call.
-    pub(super) async fn tell(&self, message: Value, after_call: Option<String>) {
+    pub(super) async fn send_message(&self, message: Value, after_call: Option<String>) {
         let _gone = self.0.out.send(Outgoing { message, after_call }).await;
     }
 
     /// Asks the program. Dropping the future takes the question back.
-    pub(super) fn ask(&self, request: Value) -> BoxFuture<'static, Result<Value, String>> {
+    pub(super) fn send_request(&self, request: Value) -> BoxFuture<'static, Result<Value, String>> {
         let this = self.clone();
-        Box::pin(async move { this.asked(request).await })
+        Box::pin(async move { this.await_response(request).await })
     }
 
-    async fn asked(&self, request: Value) -> Result<Value, String> {
+    async fn await_response(&self, request: Value) -> Result<Value, String> {
         if self.0.has_left.load(Ordering::Relaxed) {
             return Err("the program has left".to_owned());
         }
-        let id = uuid();
+        let id = random_uuid();
         let (answer, answered) = oneshot::channel();
         {
             let mut open = self.open();
@@ -91,7 +91,7 @@ impl Control {
     }
 
     /// The program has answered.
-    pub(super) fn answered(&self, message: &Value) {
+    pub(super) fn on_response(&self, message: &Value) {
         let Some(response) = message.get("response") else { return };
         let text = |name: &str| response.get(name).and_then(Value::as_str);
         let asked = text("request_id").and_then(|id| self.open().remove(id));
@@ -104,7 +104,7 @@ impl Control {
     }
 
     /// The program says nothing any more: whoever waits for an answer gets none.
-    pub(super) fn left(&self) {
+    pub(super) fn on_input_ended(&self) {
         self.0.has_left.store(true, Ordering::Relaxed);
         self.open().clear();
     }
@@ -141,12 +141,12 @@ mod tests {
     async fn an_answer_goes_to_whoever_asked() {
         let (control, mut out) = Control::new();
         let mut asked = JoinSet::new();
-        asked.spawn(control.ask(json!({"subtype": "x", "tool_use_id": "c1"})));
+        asked.spawn(control.send_request(json!({"subtype": "x", "tool_use_id": "c1"})));
         let Outgoing { message, after_call } = out.recv().await.unwrap();
         assert_eq!(after_call.as_deref(), Some("c1"));
         let id = message["request_id"].as_str().unwrap();
-        control.answered(&json!({"response": {"subtype": "success", "request_id": "other"}}));
-        control.answered(
+        control.on_response(&json!({"response": {"subtype": "success", "request_id": "other"}}));
+        control.on_response(
             &json!({"response": {"subtype": "success", "request_id": id, "response": {"a": 1}}}),
         );
         assert_eq!(asked.join_next().await.unwrap().unwrap(), Ok(json!({"a": 1})));
@@ -156,15 +156,15 @@ mod tests {
     async fn a_question_that_nobody_waits_for_is_taken_back() {
         let (control, mut out) = Control::new();
         let mut asked = JoinSet::new();
-        asked.spawn(control.ask(json!({"subtype": "x"})));
+        asked.spawn(control.send_request(json!({"subtype": "x"})));
         let id = out.recv().await.unwrap().message["request_id"].clone();
         asked.shutdown().await;
         let cancelled = out.recv().await.unwrap().message;
         assert_eq!(cancelled, json!({"type": "control_cancel_request", "request_id": id}));
-        asked.spawn(control.ask(json!({"subtype": "x"})));
+        asked.spawn(control.send_request(json!({"subtype": "x"})));
         out.recv().await.unwrap();
-        control.left();
+        control.on_input_ended();
         assert!(asked.join_next().await.unwrap().unwrap().is_err());
-        assert!(control.ask(json!({"subtype": "x"})).await.is_err());
+        assert!(control.send_request(json!({"subtype": "x"})).await.is_err());
     }
 }

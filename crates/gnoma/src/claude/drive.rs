@@ -147,7 +147,11 @@ impl Drive {
         let tells_states = around.var("CLAUDE_CODE_SDK_READS_SESSION_STATE").is_some();
         let ways = Ways {
             signals: Signals::new(around.ignores_hangup)?,
-            lines: if openable.flags.streams_in { input::lines() } else { mpsc::channel(1).1 },
+            lines: if openable.flags.streams_in {
+                input::stdin_lines()
+            } else {
+                mpsc::channel(1).1
+            },
             opening: JoinSet::new(),
             asking: JoinSet::new(),
         };
@@ -171,7 +175,7 @@ impl Drive {
 
     /// The prompt of the command line or of standard input is all there is.
     fn read_prompt(&mut self) -> Result<()> {
-        let content = prompt::content(&self.openable.flags.words)?;
+        let content = prompt::read_user_content(&self.openable.flags.words)?;
         let content = content.ok_or_else(|| {
             gnoma_host::HostError::usage(
                 "no prompt given; programs add `--input-format stream-json`, and people run `gnoma`",
@@ -188,19 +192,19 @@ impl Drive {
     /// What was to be written cannot be.
     pub(super) async fn run(mut self) -> Result<Exit> {
         while self.state.exit.is_none() {
-            let woke = self.woke().await;
-            if let Err(Gone(error)) = self.handle(woke) {
-                self.state.exit = Some(report::unwritten(error)?);
+            let woke = self.next_wakeup().await;
+            if let Err(Gone(error)) = self.on_wakeup(woke) {
+                self.state.exit = Some(report::exit_after_write_error(error)?);
             }
             if self.is_done() && self.state.exit.is_none() {
                 let failed = self.state.has_failed;
                 self.state.exit = Some(if failed { Exit::Failed } else { Exit::Done });
             }
         }
-        if let Err(Gone(error)) = self.out.written().await {
-            report::unwritten(error)?;
+        if let Err(Gone(error)) = self.out.wait_until_written().await {
+            report::exit_after_write_error(error)?;
         }
-        self.close().await;
+        self.close_session().await;
         Ok(self.state.exit.unwrap_or(Exit::Done))
     }
 
@@ -216,7 +220,7 @@ impl Drive {
             && self.out.is_empty()
     }
 
-    async fn woke(&mut self) -> DriveWoke {
+    async fn next_wakeup(&mut self) -> DriveWoke {
         let Self { openable, ways, session, state, held, out, .. } = self;
         let until = held.iter().map(|(until, _)| *until).min();
         let (writes, listens) = (!out.is_empty(), !out.is_full());
@@ -225,59 +229,61 @@ impl Drive {
             biased;
             signal = ways.signals.next() => DriveWoke::Signal(signal),
             line = ways.lines.recv(), if reads => DriveWoke::Line(line),
-            heard = heard(session), if listens => heard,
+            heard = next_session_event(session), if listens => heard,
             Some(opened) = ways.opening.join_next() => {
                 DriveWoke::Opened(Box::new(opened.unwrap_or_else(|error| Err(error.to_string()))))
             }
             Some(Ok((session, call, answer))) = ways.asking.join_next() => {
                 DriveWoke::Answered(session, call, answer)
             }
-            wishes = openable.program.permission.wished() => DriveWoke::Wished(wishes),
+            wishes = openable.program.permission.next_wishes() => DriveWoke::Wished(wishes),
             Some(outgoing) = openable.outgoing.recv(), if listens => DriveWoke::Outgoing(outgoing),
             () = sleep_until(until.unwrap_or_else(Instant::now)), if until.is_some() => {
                 DriveWoke::HeldLongEnough
             }
-            written = out.written(), if writes => DriveWoke::Written(written),
+            written = out.wait_until_written(), if writes => DriveWoke::Written(written),
         }
     }
 
-    fn handle(&mut self, woke: DriveWoke) -> Result<(), Gone> {
+    fn on_wakeup(&mut self, woke: DriveWoke) -> Result<(), Gone> {
         match woke {
             DriveWoke::Signal(signal) => self.state.exit = Some(Exit::Signalled(signal)),
             DriveWoke::Written(written) => return written,
-            DriveWoke::Line(line) => return self.line(line),
-            DriveWoke::Opened(opened) => return self.opened(*opened),
-            DriveWoke::Heard(Some(Heard::Event(event))) => return self.event(&event),
-            DriveWoke::Heard(Some(Heard::Reply(id, result))) => return self.replied(id, result),
-            DriveWoke::Heard(None) => return self.gone(),
-            DriveWoke::Child(envelope) => return self.child(&envelope.session, &envelope.event),
-            DriveWoke::Outgoing(outgoing) => return self.hold(outgoing),
-            DriveWoke::Wished(wishes) => self.wished(wishes),
+            DriveWoke::Line(line) => return self.on_line(line),
+            DriveWoke::Opened(opened) => return self.on_session_opened(*opened),
+            DriveWoke::Heard(Some(Heard::Event(event))) => return self.on_event(&event),
+            DriveWoke::Heard(Some(Heard::Reply(id, result))) => return self.on_reply(id, result),
+            DriveWoke::Heard(None) => return self.on_session_gone(),
+            DriveWoke::Child(envelope) => {
+                return self.on_child_event(&envelope.session, &envelope.event);
+            }
+            DriveWoke::Outgoing(outgoing) => return self.hold_message(outgoing),
+            DriveWoke::Wished(wishes) => self.apply_wishes(wishes),
             DriveWoke::Answered(session, call, answer) => {
-                self.answered(session.as_ref(), call, answer);
+                self.answer_question(session.as_ref(), call, answer);
             }
             DriveWoke::HeldLongEnough => (),
         }
-        self.release()
+        self.release_messages()
     }
 
     /// Writes a message, where it is wanted.
-    pub(super) fn tell(&mut self, message: &Value) -> Result<(), Gone> {
+    pub(super) fn write_message(&mut self, message: &Value) -> Result<(), Gone> {
         let kind = message.get("type").and_then(Value::as_str).unwrap_or_default();
         // What the program answers comes back as it was asked.
         let is_question = kind.starts_with("control_");
         let shown = match is_question {
             true => message.to_string(),
-            false => json::redacted(message, &self.openable.firewall).to_string(),
+            false => json::redact_value(message, &self.openable.firewall).to_string(),
         };
         match (self.openable.flags.output, kind) {
             (OutputForm::Stream, _) | (OutputForm::Json, "result") => {
-                self.out.text(&format!("{shown}\n"))?;
+                self.out.push_text(&format!("{shown}\n"))?;
             }
             (OutputForm::Text, "result") => {
                 let text = message.get("result").and_then(Value::as_str).unwrap_or_default();
-                let text = self.openable.firewall.text(text).into_owned();
-                self.out.text(&format!("{text}\n"))?;
+                let text = self.openable.firewall.redact_text(text).into_owned();
+                self.out.push_text(&format!("{text}\n"))?;
             }
             _ => (),
         }
@@ -285,9 +291,9 @@ impl Drive {
     }
 
     /// Asks the session something.
-    pub(super) fn ask(&mut self, request: Request, asked: AskedBy) -> Result<(), Gone> {
+    pub(super) fn send_request(&mut self, request: Request, asked: AskedBy) -> Result<(), Gone> {
         let Some(session) = &mut self.session else { return Ok(()) };
-        match session.main.ask(request) {
+        match session.main.request_with_reply(request) {
             Ok(id) => {
                 self.asked.insert(id, asked);
                 Ok(())
@@ -296,7 +302,7 @@ impl Drive {
         }
     }
 
-    fn replied(&mut self, id: RequestId, result: Result<Reply, RequestError>) -> Result<(), Gone> {
+    fn on_reply(&mut self, id: RequestId, result: Result<Reply, RequestError>) -> Result<(), Gone> {
         match self.asked.remove(&id) {
             Some(asked) => self.came_of(asked, result),
             None => Ok(()),
@@ -306,14 +312,15 @@ impl Drive {
     fn came_of(&mut self, asked: AskedBy, result: Result<Reply, RequestError>) -> Result<(), Gone> {
         match (asked, result) {
             (AskedBy::Program(id), result) => {
-                let answer = requests::answer(result, self.voice.model(), self.state.window);
-                self.tell(&requests::response(&id, answer))
+                let answer =
+                    requests::answer_from_reply(result, self.voice.model(), self.state.window);
+                self.write_message(&requests::response_message(&id, answer))
             }
             (AskedBy::Said, Err(error)) => {
                 self.state.turn = None;
                 self.state.has_failed = true;
                 let session = self.facts.session.clone();
-                self.tell(&voice::failure(&error.cause, &session))?;
+                self.write_message(&voice::failure_result(&error.cause, &session))?;
                 self.next_turn()
             }
             (AskedBy::Said, Ok(_)) => Ok(()),
@@ -321,9 +328,9 @@ impl Drive {
     }
 
     /// Keeps a message until the call that it is about was told.
-    pub(super) fn hold(&mut self, outgoing: Outgoing) -> Result<(), Gone> {
+    pub(super) fn hold_message(&mut self, outgoing: Outgoing) -> Result<(), Gone> {
         if self.is_told(&outgoing) {
-            return self.tell(&outgoing.message);
+            return self.write_message(&outgoing.message);
         }
         self.held.push((Instant::now() + MAX_HELD, outgoing));
         Ok(())
@@ -337,11 +344,11 @@ impl Drive {
     }
 
     /// Writes what waits no longer.
-    pub(super) fn release(&mut self) -> Result<(), Gone> {
+    pub(super) fn release_messages(&mut self) -> Result<(), Gone> {
         let now = Instant::now();
         for (until, outgoing) in std::mem::take(&mut self.held) {
             if until <= now || self.is_told(&outgoing) {
-                self.tell(&outgoing.message)?;
+                self.write_message(&outgoing.message)?;
             } else {
                 self.held.push((until, outgoing));
             }
@@ -354,14 +361,14 @@ impl Drive {
             self.held.push((Instant::now(), outgoing));
         }
         for (_, outgoing) in std::mem::take(&mut self.held) {
-            self.tell(&outgoing.message)?;
+            self.write_message(&outgoing.message)?;
         }
         Ok(())
     }
 
-    async fn close(&mut self) {
+    async fn close_session(&mut self) {
         if let Some(OpenSession { mut main, children: _ }) = self.session.take() {
-            main.tell(Request::Close);
+            main.send_request(Request::Close);
             let ended = async {
                 while let Some(event) = main.next().await {
                     if matches!(event, Event::State(SessionState::Closed)) {
@@ -376,12 +383,12 @@ impl Drive {
 }
 
 /// Waits for the next event of the session or of the sessions that it has started.
-async fn heard(session: &mut Option<OpenSession>) -> DriveWoke {
+async fn next_session_event(session: &mut Option<OpenSession>) -> DriveWoke {
     match session {
         None => std::future::pending().await,
         Some(OpenSession { main, children }) => tokio::select! {
             biased;
-            heard = main.heard() => DriveWoke::Heard(heard),
+            heard = main.next_event_or_reply() => DriveWoke::Heard(heard),
             envelope = children.next() => DriveWoke::Child(envelope),
         },
     }

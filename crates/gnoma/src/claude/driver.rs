@@ -46,13 +46,13 @@ pub(super) struct Program {
 
 impl Program {
     /// Returns the facts that the program has given so far, locked.
-    pub(super) fn said(&self) -> MutexGuard<'_, Said> {
+    pub(super) fn lock_session_setup(&self) -> MutexGuard<'_, Said> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// True if a tool is offered to the model.
-    fn offers(&self, name: &str) -> bool {
-        if self.tools.disallowed.iter().any(|listed| rules::names(listed, name)) {
+    fn offers_tool(&self, name: &str) -> bool {
+        if self.tools.disallowed.iter().any(|listed| rules::names_tool(listed, name)) {
             return false;
         }
         // What reads stored results back belongs to the others, and jobs to the shell.
@@ -60,7 +60,7 @@ impl Program {
         let name = if name == "job" { "bash" } else { name };
         match &self.tools.base {
             Some(base) if is_own => base.iter().any(|listed| our_name(listed) == name),
-            Some(_) | None => name != "ask" || self.permission.asks(),
+            Some(_) | None => name != "ask" || self.permission.can_ask(),
         }
     }
 }
@@ -69,16 +69,16 @@ impl Program {
 ///
 /// # Errors
 /// Something that is to be denied cannot be; a sentence.
-pub(super) fn rules(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<String>), String> {
+pub(super) fn rules_from_flags(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<String>), String> {
     let (mut all, mut faults) = (Vec::new(), Vec::new());
     for written in &tools.disallowed {
-        let read = rules::read(RuleAction::Deny, written, Origin::Flag);
+        let read = rules::parse_rules(RuleAction::Deny, written, Origin::Flag);
         all.extend(read.map_err(|why| {
             format!("`--disallowedTools {written}` cannot be enforced: {why}; nothing was started")
         })?);
     }
     for written in &tools.allowed {
-        match rules::read(RuleAction::Allow, written, Origin::Flag) {
+        match rules::parse_rules(RuleAction::Allow, written, Origin::Flag) {
             Ok(read) => all.extend(read),
             Err(why) => faults.push(format!("`--allowedTools {written}` allows nothing: {why}")),
         }
@@ -91,21 +91,21 @@ pub(super) fn rules(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<String>), Strin
 }
 
 impl Driver for Program {
-    fn provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
+    fn wrap_provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
         Arc::new(Renamed::new(provider))
     }
 
-    fn tools(
+    fn session_tools(
         &self,
         session: DrivenSession<'_>,
         mut offered: Vec<Arc<dyn Tool>>,
     ) -> Vec<Arc<dyn Tool>> {
-        let mut said = self.said();
-        let agent = self.agents.of(session.spec);
+        let mut said = self.lock_session_setup();
+        let agent = self.agents.agent_of_session(session.spec);
         if agent.is_none() {
             session.id.clone_into(&mut said.session);
         }
-        if agent.is_none() && !self.agents.all().is_empty() {
+        if agent.is_none() && !self.agents.all_agents().is_empty() {
             let (agents, control) = (self.agents.clone(), self.control.clone());
             offered.retain(|tool| tool.spec().name != TOOL);
             offered.push(Arc::new(AgentTool::new(agents, control, said.session.clone())));
@@ -113,18 +113,18 @@ impl Driver for Program {
         offered.extend(said.sdk_servers.iter().flat_map(|server| server.tools.iter().cloned()));
         offered.retain(|tool| {
             let name = &tool.spec().name;
-            self.offers(name) && agent.as_ref().is_none_or(|agent| agent.has(name))
+            self.offers_tool(name) && agent.as_ref().is_none_or(|agent| agent.has_tool(name))
         });
         offered
     }
 
-    fn lifecycle(
+    fn session_lifecycle(
         &self,
         session: DrivenSession<'_>,
         added: Arc<dyn Lifecycle>,
     ) -> Arc<dyn Lifecycle> {
-        let said = self.said();
-        let agent = self.agents.of(session.spec);
+        let said = self.lock_session_setup();
+        let agent = self.agents.agent_of_session(session.spec);
         let agent = agent.map(|agent| AgentOf { id: session.id.to_owned(), name: agent.name });
         let child = agent.as_ref().map(|agent| agent.id.clone());
         let caller = Caller { control: self.control.clone(), agent };
@@ -134,15 +134,15 @@ impl Driver for Program {
         Arc::new(Points { added, callbacks, permission: self.permission.clone(), session: child })
     }
 
-    fn rules(&self) -> Vec<Rule> {
+    fn permission_rules(&self) -> Vec<Rule> {
         self.rules.clone()
     }
 
     fn rules_since(&self) -> RulesSince {
-        self.permission.since()
+        self.permission.rules_since()
     }
 
-    fn servers(&self) -> Vec<McpServer> {
+    fn mcp_servers(&self) -> Vec<McpServer> {
         self.servers.clone()
     }
 
@@ -150,13 +150,13 @@ impl Driver for Program {
         self.only_these_servers
     }
 
-    fn prompt(&self, spec: &SessionSpec) -> Option<String> {
-        let is_agent = self.agents.of(spec).is_some();
+    fn system_prompt_addition(&self, spec: &SessionSpec) -> Option<String> {
+        let is_agent = self.agents.agent_of_session(spec).is_some();
         let place = spec.system.as_ref().map(|_| {
             let folder = spec.folder.display();
             format!("Working folder: {folder}\nOperating system: {}", std::env::consts::OS)
         });
-        let append = self.said().append.clone().filter(|_| !is_agent);
+        let append = self.lock_session_setup().append.clone().filter(|_| !is_agent);
         let parts: Vec<_> = append.into_iter().chain(place).collect();
         (!parts.is_empty()).then(|| parts.join("\n\n"))
     }

@@ -152,7 +152,7 @@ impl Flags {
     ///
     /// # Errors
     /// What is wrong with it.
-    pub(super) fn read(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
+    pub(super) fn parse_words(words: impl IntoIterator<Item = String>) -> Result<Self, String> {
         let mut flags = Self::default();
         let mut words = words.into_iter().peekable();
         while let Some(word) = words.next() {
@@ -169,10 +169,10 @@ impl Flags {
                 None => (word, None),
             };
             // `--switch=false` does not switch on.
-            if value.as_deref() == Some("false") && Self::default().switch(&name) {
+            if value.as_deref() == Some("false") && Self::default().set_switch(&name) {
                 continue;
             }
-            if flags.switch(&name) {
+            if flags.set_switch(&name) {
                 match value.as_deref() {
                     None | Some("" | "true") => continue,
                     Some(other) => {
@@ -187,17 +187,17 @@ impl Flags {
                 value = if is_alone { Some(String::new()) } else { words.next() };
             }
             let value = value.ok_or_else(|| format!("`{name}` needs a value"))?;
-            flags.option(&name, value)?;
+            flags.set_option(&name, value)?;
             // What is left of a list would be taken for the prompt, and a tool would not be denied.
             while lists && let Some(more) = words.next_if(|word| !word.starts_with('-')) {
-                flags.option(&name, more)?;
+                flags.set_option(&name, more)?;
             }
         }
         Ok(flags)
     }
 
     /// Takes a flag that has no value; whether it is one.
-    fn switch(&mut self, name: &str) -> bool {
+    fn set_switch(&mut self, name: &str) -> bool {
         let Self { session, tools: _, tells, .. } = self;
         match name {
             "--continue" | "-c" => session.continues = true,
@@ -222,11 +222,11 @@ impl Flags {
         true
     }
 
-    fn option(&mut self, name: &str, value: String) -> Result<(), String> {
+    fn set_option(&mut self, name: &str, value: String) -> Result<(), String> {
         let Self { session, tools, .. } = self;
         match name {
-            "--output-format" => self.output = form(&value)?,
-            "--input-format" => self.streams_in = form(&value)? == OutputForm::Stream,
+            "--output-format" => self.output = parse_output_form(&value)?,
+            "--input-format" => self.streams_in = parse_output_form(&value)? == OutputForm::Stream,
             "--model" => session.model = Some(value),
             "--system-prompt" => session.system = Some(value),
             "--system-prompt-file" => session.system = Some(text_of(name, &value)?),
@@ -238,11 +238,13 @@ impl Flags {
                 "questions are not put to the tool `{value}`: only `stdio` is known, so what needs \
                  approval is denied"
             )),
-            "--allowedTools" | "--allowed-tools" => tools.allowed.extend(listed(&value)),
-            "--disallowedTools" | "--disallowed-tools" => tools.disallowed.extend(listed(&value)),
+            "--allowedTools" | "--allowed-tools" => tools.allowed.extend(split_list(&value)),
+            "--disallowedTools" | "--disallowed-tools" => {
+                tools.disallowed.extend(split_list(&value))
+            }
             "--tools" if value == "default" => tools.base = None,
-            "--tools" => tools.base = Some(listed(&value)),
-            "--max-turns" => session.max_turns = Some(number(name, &value)?),
+            "--tools" => tools.base = Some(split_list(&value)),
+            "--max-turns" => session.max_turns = Some(parse_positive(name, &value)?),
             "--max-budget-usd" => {
                 let usd = value.parse::<f64>().ok().filter(|usd| usd.is_finite() && *usd > 0.0);
                 let wrong = || format!("`{name}` needs an amount above 0, not `{value}`");
@@ -266,7 +268,7 @@ impl Flags {
     }
 }
 
-fn form(value: &str) -> Result<OutputForm, String> {
+fn parse_output_form(value: &str) -> Result<OutputForm, String> {
     match value {
         "text" => Ok(OutputForm::Text),
         "json" => Ok(OutputForm::Json),
@@ -275,7 +277,7 @@ fn form(value: &str) -> Result<OutputForm, String> {
     }
 }
 
-fn number(name: &str, value: &str) -> Result<u32, String> {
+fn parse_positive(name: &str, value: &str) -> Result<u32, String> {
     let parsed = value.parse::<u32>().ok().filter(|number| *number > 0);
     parsed.ok_or_else(|| format!("`{name}` needs a number above 0, not `{value}`"))
 }
@@ -285,7 +287,7 @@ fn text_of(name: &str, path: &str) -> Result<String, String> {
 }
 
 /// The entries of a list with commas or blanks; those in brackets belong to an entry.
-pub(super) fn listed(text: &str) -> Vec<String> {
+pub(super) fn split_list(text: &str) -> Vec<String> {
     let (mut parts, mut depth) = (vec![String::new()], 0_usize);
     for c in text.chars() {
         match c {
@@ -308,7 +310,7 @@ mod tests {
     use super::*;
 
     fn read(words: &[&str]) -> Flags {
-        Flags::read(words.iter().map(|word| (*word).to_owned())).unwrap()
+        Flags::parse_words(words.iter().map(|word| (*word).to_owned())).unwrap()
     }
 
     #[test]
@@ -373,8 +375,8 @@ mod tests {
         let flags = read(&["--from-the-future", "1", "hi"]);
         assert!(flags.unheard[0].contains("--from-the-future"), "{flags:?}");
         assert_eq!(flags.words, ["hi"]);
-        assert!(Flags::read(["--max-turns".to_owned(), "0".to_owned()]).is_err());
-        assert!(Flags::read(["--model".to_owned()]).is_err());
+        assert!(Flags::parse_words(["--max-turns".to_owned(), "0".to_owned()]).is_err());
+        assert!(Flags::parse_words(["--model".to_owned()]).is_err());
     }
 
     #[test]
@@ -383,6 +385,6 @@ mod tests {
         let off = read(&["--dangerously-skip-permissions=false", "hi"]);
         assert!(!off.session.skips_permissions && off.session.mode.is_none());
         assert!(read(&["--dangerously-skip-permissions=true"]).session.skips_permissions);
-        assert!(Flags::read([format!("{name}=no")]).is_err());
+        assert!(Flags::parse_words([format!("{name}=no")]).is_err());
     }
 }

@@ -6,7 +6,7 @@ use gnoma_core::{
     protocol::Request,
     session::{Inquiry, Outcome, PermissionAnswer, SessionState},
     store::SessionId,
-    task::boxed,
+    task::box_future,
 };
 use serde_json::Value;
 
@@ -29,10 +29,10 @@ fn call_of(session: Option<&SessionId>, call: &CallId) -> CallOf {
 
 impl Drive {
     /// Handles an event of the main session.
-    pub(super) fn event(&mut self, event: &Event) -> Result<(), Gone> {
-        self.learn(event);
-        for message in self.voice.event(event) {
-            self.tell(&message)?;
+    pub(super) fn on_event(&mut self, event: &Event) -> Result<(), Gone> {
+        self.record_event(event);
+        for message in self.voice.render_event(event) {
+            self.write_message(&message)?;
         }
         match event {
             Event::Started { .. } => self.has_begun()?,
@@ -41,12 +41,12 @@ impl Drive {
                     && during.as_ref().map(CallId::as_str) == self.state.agent_call.as_deref();
                 if !is_agents {
                     self.state_changed("requires_action")?;
-                    self.question(None, call.clone(), reason.clone(), inquiry.clone());
+                    self.ask_program(None, call.clone(), reason.clone(), inquiry.clone());
                 }
             }
             Event::PermissionDecided { .. } => self.state_changed("running")?,
-            Event::ToolStarted { call } => self.started(call),
-            Event::Cost { session_micro_usd, .. } => self.spent(*session_micro_usd),
+            Event::ToolStarted { call } => self.on_call_started(call),
+            Event::Cost { session_micro_usd, .. } => self.enforce_budget(*session_micro_usd),
             Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
                 if let Some(turn) = &mut self.state.turn {
                     let (outcome, rounds, usage) = (outcome.clone(), *rounds, *usage);
@@ -54,15 +54,15 @@ impl Drive {
                     turn.ended = Some(EndedTurn { outcome, rounds, usage, answer });
                 }
             }
-            Event::State(SessionState::Closed) => return self.gone(),
+            Event::State(SessionState::Closed) => return self.on_session_gone(),
             event if voice::is_end(event) => return self.turn_ended(),
             _ => (),
         }
-        self.release()
+        self.release_messages()
     }
 
     /// Takes in what later messages tell.
-    pub(super) fn learn(&mut self, event: &Event) {
+    pub(super) fn record_event(&mut self, event: &Event) {
         match event {
             Event::Started { cwd, tools, mode, .. } => {
                 self.facts.cwd.clone_from(cwd);
@@ -88,7 +88,7 @@ impl Drive {
             Event::Models { models } => self.facts.models.clone_from(models),
             Event::ModeChanged { mode } => self.facts.mode = *mode,
             Event::RoundStarted { arm, .. } => self.facts.model.clone_from(&arm.model),
-            Event::Notice { text, .. } => report::say(format_args!("gnoma: {text}")),
+            Event::Notice { text, .. } => report::print_line(format_args!("gnoma: {text}")),
             _ => (),
         }
     }
@@ -100,29 +100,29 @@ impl Drive {
         if let (Some(mode), Some(session)) = (self.state.mode, &mut self.session)
             && mode != self.facts.mode
         {
-            session.main.tell(Request::SetMode { mode });
+            session.main.send_request(Request::SetMode { mode });
             self.facts.mode = mode;
         }
         if let Some(id) = self.state.initialize.take() {
-            let agents = self.openable.program.agents.all();
-            let welcome = told::welcome(&self.facts, &agents);
-            self.tell(&requests::response(&id, Ok(welcome)))?;
+            let agents = self.openable.program.agents.all_agents();
+            let welcome = told::initialize_response(&self.facts, &agents);
+            self.write_message(&requests::response_message(&id, Ok(welcome)))?;
         }
         for message in std::mem::take(&mut self.state.early) {
-            self.request(message)?;
+            self.on_request(message)?;
         }
         self.next_turn()
     }
 
     /// A call runs: whatever is asked about it from now on is another question than the one that was approved.
-    fn started(&mut self, call: &ToolCall) {
-        self.openable.program.permission.forget(&call_of(None, &call.id));
+    fn on_call_started(&mut self, call: &ToolCall) {
+        self.openable.program.permission.revoke_approval(&call_of(None, &call.id));
         if call.name == TOOL {
             self.state.agent_call = Some(call.id.as_str().to_owned());
         }
     }
 
-    pub(super) fn spent(&mut self, micro_usd: u64) {
+    pub(super) fn enforce_budget(&mut self, micro_usd: u64) {
         let Some(most) = self.openable.flags.session.max_usd else { return };
         #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
         let usd = micro_usd as f64 / 1_000_000.0;
@@ -130,19 +130,19 @@ impl Drive {
             && let Some(turn) = self.state.turn.as_mut().filter(|turn| !turn.over_budget)
         {
             turn.over_budget = true;
-            self.interrupt();
+            self.cancel_turn();
         }
     }
 
     /// Cancels the turn that runs.
-    pub(super) fn interrupt(&mut self) {
+    pub(super) fn cancel_turn(&mut self) {
         if let Some(session) = &mut self.session {
-            session.main.tell(Request::Cancel);
+            session.main.send_request(Request::Cancel);
         }
     }
 
     /// Asks the program for an answer to a question about a call.
-    pub(super) fn question(
+    pub(super) fn ask_program(
         &mut self,
         session: Option<SessionId>,
         call: ToolCall,
@@ -151,15 +151,15 @@ impl Drive {
     ) {
         let permission = self.openable.program.permission.clone();
         if inquiry.is_none() && permission.takes_approval(&call_of(session.as_ref(), &call.id)) {
-            return self.answered(session.as_ref(), call.id, PermissionAnswer::Allow);
+            return self.answer_question(session.as_ref(), call.id, PermissionAnswer::Allow);
         }
-        self.ways.asking.spawn(boxed(async move {
+        self.ways.asking.spawn(box_future(async move {
             let id = call.id.clone();
-            (session, id, permission.answer(call, reason, inquiry).await)
+            (session, id, permission.ask_question(call, reason, inquiry).await)
         }));
     }
 
-    pub(super) fn answered(
+    pub(super) fn answer_question(
         &mut self,
         session: Option<&SessionId>,
         call: CallId,
@@ -167,43 +167,47 @@ impl Drive {
     ) {
         let Some(open) = &mut self.session else { return };
         match session {
-            None => open.main.tell(Request::Answer { call, answer }),
-            Some(session) => open.children.answer(session, call, answer),
+            None => open.main.send_request(Request::Answer { call, answer }),
+            Some(session) => open.children.answer_question(session, call, answer),
         }
     }
 
     /// Handles an event of a sub-agent's session.
-    pub(super) fn child(&mut self, session: &SessionId, event: &Event) -> Result<(), Gone> {
+    pub(super) fn on_child_event(
+        &mut self,
+        session: &SessionId,
+        event: &Event,
+    ) -> Result<(), Gone> {
         let (main, parent) = (&self.facts.session, &self.state.agent_call);
         let voice = self.voices.entry(session.clone());
         let voice = voice.or_insert_with(|| Voice::new(main, parent.clone(), false));
-        for message in voice.event(event) {
-            self.tell(&message)?;
+        for message in voice.render_event(event) {
+            self.write_message(&message)?;
         }
         match event {
             Event::PermissionAsked { call, reason, inquiry, .. } => {
                 let session = Some(session.clone());
-                self.question(session, call.clone(), reason.clone(), inquiry.clone());
+                self.ask_program(session, call.clone(), reason.clone(), inquiry.clone());
             }
             Event::ToolStarted { call } => {
-                self.openable.program.permission.forget(&call_of(Some(session), &call.id));
+                self.openable.program.permission.revoke_approval(&call_of(Some(session), &call.id));
             }
             Event::State(SessionState::Closed) => {
                 self.voices.remove(session);
             }
             _ => (),
         }
-        self.release()
+        self.release_messages()
     }
 
-    pub(super) fn wished(&mut self, wishes: Wishes) {
+    pub(super) fn apply_wishes(&mut self, wishes: Wishes) {
         if let Some(mode) = wishes.mode
             && let Err(why) = self.set_mode(&mode)
         {
-            report::say(format_args!("gnoma: {why}"));
+            report::print_line(format_args!("gnoma: {why}"));
         }
         if wishes.interrupt {
-            self.interrupt();
+            self.cancel_turn();
         }
     }
 
@@ -217,15 +221,15 @@ impl Drive {
         self.release_all()?;
         if ended.outcome == Outcome::Cancelled && !over_budget {
             let text = "[Request interrupted by user]";
-            let message = self.voice.user(&[json!({"type": "text", "text": text})]);
-            self.tell(&message)?;
+            let message = self.voice.user_message(&[json!({"type": "text", "text": text})]);
+            self.write_message(&message)?;
         }
         let took_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let result = self.voice.result(&ended, took_ms, over_budget);
+        let result = self.voice.result_message(&ended, took_ms, over_budget);
         self.state.has_failed = result.get("is_error").and_then(Value::as_bool) == Some(true);
-        self.tell(&result)?;
+        self.write_message(&result)?;
         for message in std::mem::take(&mut self.state.later) {
-            self.request(message)?;
+            self.on_request(message)?;
         }
         if self.state.queue.is_empty() {
             return self.state_changed("idle");
@@ -234,9 +238,9 @@ impl Drive {
     }
 
     /// The session has ended though nobody wanted it to.
-    pub(super) fn gone(&mut self) -> Result<(), Gone> {
+    pub(super) fn on_session_gone(&mut self) -> Result<(), Gone> {
         let session = self.facts.session.clone();
-        self.tell(&voice::failure("the session ended", &session))?;
+        self.write_message(&voice::failure_result("the session ended", &session))?;
         self.state.exit = Some(Exit::Failed);
         Ok(())
     }
@@ -247,8 +251,8 @@ impl Drive {
             return Ok(());
         }
         self.state.told_state = state;
-        let mut message = self.voice.system("session_state_changed", "state", state.into());
-        voice::put(&mut message, "sdk_host_only", true.into());
-        self.tell(&message)
+        let mut message = self.voice.system_message("session_state_changed", "state", state.into());
+        voice::set_field(&mut message, "sdk_host_only", true.into());
+        self.write_message(&message)
     }
 }

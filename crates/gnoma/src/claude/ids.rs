@@ -3,8 +3,8 @@
 use gnoma_host::clock;
 
 /// A random id in the form of a UUID, version 4.
-pub(super) fn uuid() -> String {
-    of_bits((u128::from(clock::random()) << 64) | u128::from(clock::random()))
+pub(super) fn random_uuid() -> String {
+    of_bits((u128::from(clock::random_bits()) << 64) | u128::from(clock::random_bits()))
 }
 
 fn of_bits(bits: u128) -> String {
@@ -32,7 +32,7 @@ mod tests {
     fn ids_have_the_form_of_a_uuid() {
         assert_eq!(of_bits(0), "00000000-0000-4000-8000-000000000000");
         assert_eq!(of_bits(u128::MAX), "ffffffff-ffff-4fff-bfff-ffffffffffff");
-        assert!(is_uuid(&uuid()) && uuid() != uuid());
+        assert!(is_uuid(&random_uuid()) && random_uuid() != random_uuid());
         assert!(!is_uuid("20261122") && !is_uuid(&"-".repeat(36)));
     }
 }

@@ -14,12 +14,12 @@ const MAX_LINE_BYTES: usize = 64 << 20;
 const MAX_WAITING: usize = 64;
 
 /// The lines of standard input; the channel ends with it.
-pub(super) fn lines() -> mpsc::Receiver<Result<String, String>> {
+pub(super) fn stdin_lines() -> mpsc::Receiver<Result<String, String>> {
     let (say, lines) = mpsc::channel(MAX_WAITING);
     thread::spawn(move || {
         let mut input = io::stdin().lock();
         let reader = LineReader::new(MAX_LINE_BYTES);
-        let read = each(&mut input, reader, |line| say.blocking_send(Ok(line)).is_ok());
+        let read = forward_lines(&mut input, reader, |line| say.blocking_send(Ok(line)).is_ok());
         if let Err(error) = read {
             let _nobody_reads = say.blocking_send(Err(error.to_string()));
         }
@@ -28,7 +28,7 @@ pub(super) fn lines() -> mpsc::Receiver<Result<String, String>> {
 }
 
 /// Hands each line on, until the input ends or nobody wants more.
-fn each(
+fn forward_lines(
     input: &mut impl BufRead,
     mut reader: LineReader,
     mut wants: impl FnMut(String) -> bool,
@@ -61,7 +61,7 @@ mod tests {
 
     fn read(text: &str, most: usize) -> (Vec<String>, bool) {
         let (mut input, mut lines) = (text.as_bytes(), Vec::new());
-        let read = each(&mut input, LineReader::new(most), |line| {
+        let read = forward_lines(&mut input, LineReader::new(most), |line| {
             lines.push(line);
             lines.len() < 3
         });

@@ -39,9 +39,9 @@ pub(super) struct SdkServer {
 }
 
 /// Asks the servers of these names what they have, all at once.
-pub(super) async fn servers(control: &Control, names: &[String]) -> Vec<SdkServer> {
+pub(super) async fn connect_servers(control: &Control, names: &[String]) -> Vec<SdkServer> {
     let asked = names.iter().map(|name| async move {
-        let listed = timeout(MAX_HANDSHAKE, listed(control, name)).await;
+        let listed = timeout(MAX_HANDSHAKE, list_tools(control, name)).await;
         let listed = listed.unwrap_or_else(|_| Err("it does not answer".to_owned()));
         let name = name.clone();
         match listed {
@@ -52,16 +52,16 @@ pub(super) async fn servers(control: &Control, names: &[String]) -> Vec<SdkServe
     futures_util::future::join_all(asked).await
 }
 
-async fn listed(control: &Control, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+async fn list_tools(control: &Control, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
     let client = json!({"name": "gnoma", "version": env!("CARGO_PKG_VERSION")});
     let hello = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
-    asked(control, server, "initialize", hello).await?;
+    call_server(control, server, "initialize", hello).await?;
     let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
-    sent(control, server, ready, None).await?;
+    send_message(control, server, ready, None).await?;
     let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
     let mut params = json!({});
     for _ in 0..MAX_PAGES {
-        let page = asked(control, server, "tools/list", params).await?;
+        let page = call_server(control, server, "tools/list", params).await?;
         let described = page.get("tools").and_then(Value::as_array);
         for described in described.into_iter().flatten() {
             if tools.len() < MAX_TOOLS
@@ -79,7 +79,7 @@ async fn listed(control: &Control, server: &str) -> Result<Vec<Arc<dyn Tool>>, S
 }
 
 /// A request to a server; gives its result.
-async fn asked(
+async fn call_server(
     control: &Control,
     server: &str,
     method: &str,
@@ -87,10 +87,10 @@ async fn asked(
 ) -> Result<Value, String> {
     // Each is answered on its own, so that one number is as good as another.
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
-    result(&sent(control, server, message, None).await?)
+    parse_response(&send_message(control, server, message, None).await?)
 }
 
-async fn sent(
+async fn send_message(
     control: &Control,
     server: &str,
     message: Value,
@@ -100,11 +100,11 @@ async fn sent(
     if let (Some(call), Some(fields)) = (call, request.as_object_mut()) {
         fields.insert("tool_use_id".to_owned(), call.into());
     }
-    let answer = control.ask(request).await?;
+    let answer = control.send_request(request).await?;
     Ok(answer.get("mcp_response").cloned().unwrap_or_default())
 }
 
-fn result(response: &Value) -> Result<Value, String> {
+fn parse_response(response: &Value) -> Result<Value, String> {
     if let Some(error) = response.get("error") {
         let why = error.get("message").and_then(Value::as_str);
         return Err(why.unwrap_or("it failed and gave no reason").to_owned());
@@ -132,7 +132,7 @@ impl SdkTool {
         let spec = ToolSpec {
             name: tool_name(server, name),
             description: description.chars().take(MAX_DESCRIPTION_CHARS).collect(),
-            parameters: RawJson::of(&schema).ok()?,
+            parameters: RawJson::from_value(&schema).ok()?,
             access: Access::Execute,
             touches: Arc::default(),
             kind: ToolKind::Other,
@@ -158,24 +158,24 @@ impl Tool for SdkTool {
             let message =
                 json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params});
             let id = call.id.as_str().to_owned();
-            let called = timeout(MAX_CALL, sent(&control, &server, message, Some(&id)));
+            let called = timeout(MAX_CALL, send_message(&control, &server, message, Some(&id)));
             let answer = tokio::select! {
                 biased;
                 () = cx.stop.cancelled() => return ToolOutcome::Interrupted(String::new()),
                 answer = called => answer,
             };
             let answer = answer.unwrap_or_else(|_| Err("it took too long".to_owned()));
-            match answer.and_then(|answer| result(&answer)) {
-                Ok(result) => outcome(&result),
-                Err(why) => ToolOutcome::failed(why),
+            match answer.and_then(|answer| parse_response(&answer)) {
+                Ok(result) => parse_tool_outcome(&result),
+                Err(why) => ToolOutcome::failure_text(why),
             }
         })
     }
 }
 
-fn outcome(result: &Value) -> ToolOutcome {
+fn parse_tool_outcome(result: &Value) -> ToolOutcome {
     let content = result.get("content").and_then(Value::as_array);
-    let mut parts: Vec<ResultPart> = content.into_iter().flatten().map(part).collect();
+    let mut parts: Vec<ResultPart> = content.into_iter().flatten().map(parse_result_part).collect();
     if let (true, Some(structured)) = (parts.is_empty(), result.get("structuredContent")) {
         parts.push(ResultPart::Text { text: structured.to_string() });
     }
@@ -186,7 +186,7 @@ fn outcome(result: &Value) -> ToolOutcome {
     }
 }
 
-fn part(content: &Value) -> ResultPart {
+fn parse_result_part(content: &Value) -> ResultPart {
     let text = |path: &str| content.pointer(path).and_then(Value::as_str).map(str::to_owned);
     match (text("/type").as_deref(), text("/text"), text("/data"), text("/mimeType")) {
         (Some("text"), Some(text), ..) => ResultPart::Text { text },
@@ -210,7 +210,9 @@ mod tests {
         let result = json!({"isError": true, "content": [
             {"type": "text", "text": "a"}, {"type": "image", "data": "AA==", "mimeType": "image/png"},
             {"type": "resource", "resource": {"uri": "x", "text": "b"}}, {"type": "new"}]});
-        let ToolOutcome::Failed(output) = outcome(&result) else { panic!("it is an error") };
+        let ToolOutcome::Failed(output) = parse_tool_outcome(&result) else {
+            panic!("it is an error")
+        };
         assert_eq!(output.parts[0], ResultPart::Text { text: "a".into() });
         assert!(matches!(&output.parts[1], ResultPart::Image(image) if image.mime == "image/png"));
         assert_eq!(output.parts[2], ResultPart::Text { text: "b".into() });
@@ -235,11 +237,11 @@ mod tests {
                 };
                 let response =
                     json!({"mcp_response": {"jsonrpc": "2.0", "id": 1, "result": result}});
-                program.answered(&json!({"response": {"subtype": "success",
+                program.on_response(&json!({"response": {"subtype": "success",
                     "request_id": request["request_id"], "response": response}}));
             }
         });
-        let found = servers(&control, &["calc".to_owned()]).await;
+        let found = connect_servers(&control, &["calc".to_owned()]).await;
         let names: Vec<_> = found[0].tools.iter().map(|tool| tool.spec().name.clone()).collect();
         assert_eq!(names, ["mcp__calc__add", "mcp__calc__sub"]);
     }

@@ -38,7 +38,7 @@ use self::{
     open::Openable,
 };
 use crate::{
-    commands::{print, print_data},
+    commands::{print_data, print_text},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -77,7 +77,7 @@ Options of `claude` that are not done are named on standard error. See docs/clau
 ";
 
 /// The words for this command, where the line is one of it.
-pub(crate) fn words(line: &[OsString]) -> Option<Vec<String>> {
+pub(crate) fn command_words(line: &[OsString]) -> Option<Vec<String>> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let program = Path::new(line.first()?).file_stem()?;
     let rest = line.get(1..)?;
@@ -102,15 +102,19 @@ pub(crate) fn words(line: &[OsString]) -> Option<Vec<String>> {
 /// # Errors
 /// The line is wrong, or the session cannot be opened.
 pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Result<Exit> {
-    let flags = Flags::read(words).map_err(HostError::usage)?;
+    let flags = Flags::parse_words(words).map_err(HostError::usage)?;
     if flags.tells.help {
-        return print(HELP);
+        return print_text(HELP);
     }
     if flags.tells.version {
-        return print(&format!("{} (gnoma {})\n", told::COMPATIBLE, env!("CARGO_PKG_VERSION")));
+        return print_text(&format!(
+            "{} (gnoma {})\n",
+            told::COMPATIBLE,
+            env!("CARGO_PKG_VERSION")
+        ));
     }
     for said in &flags.unheard {
-        report::say(format_args!("gnoma: {said}"));
+        report::print_line(format_args!("gnoma: {said}"));
     }
     let output = flags.output;
     match Openable::new(flags, around).await {
@@ -118,7 +122,7 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
         Err(error) => {
             if output != OutputForm::Text {
                 // Whoever reads JSON gets a result, also of a session that cannot be opened.
-                let result = voice::failure(&format!("{error:#}"), &ids::uuid());
+                let result = voice::failure_result(&format!("{error:#}"), &ids::random_uuid());
                 print_data(&format!("{result}\n"))?;
             }
             Err(error)
@@ -132,7 +136,7 @@ mod tests {
 
     fn words_of(line: &str) -> Option<String> {
         let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-        words(&line).map(|words| words.join(" "))
+        command_words(&line).map(|words| words.join(" "))
     }
 
     #[test]

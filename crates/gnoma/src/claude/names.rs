@@ -6,7 +6,7 @@ use gnoma_core::session::PermissionMode;
 const MODES: &str = "acceptEdits, auto, bypassPermissions, default, dontAsk, plan";
 
 /// A mode, and whether what needs approval is denied unasked.
-pub(super) fn mode(name: &str) -> Option<(PermissionMode, bool)> {
+pub(super) fn parse_mode(name: &str) -> Option<(PermissionMode, bool)> {
     Some(match name {
         "default" | "auto" => (PermissionMode::Auto, false),
         "acceptEdits" => (PermissionMode::AcceptEdits, false),
@@ -40,7 +40,7 @@ pub(super) fn is_alias(model: &str) -> bool {
 }
 
 /// The model that is meant: `None` leaves the choice to gnoma. `vendor`: the provider that is asked.
-pub(super) fn model<'m>(wanted: &'m str, vendor: Option<&str>) -> Option<&'m str> {
+pub(super) fn resolve_model<'m>(wanted: &'m str, vendor: Option<&str>) -> Option<&'m str> {
     let is_foreign = wanted.starts_with("claude-") && vendor != Some("anthropic");
     (!is_alias(wanted) && !is_foreign && !wanted.is_empty()).then_some(wanted)
 }
@@ -51,18 +51,24 @@ mod tests {
 
     #[test]
     fn a_model_that_the_provider_cannot_have_leaves_the_choice() {
-        assert_eq!(model("sonnet", Some("mistral")), None);
-        assert_eq!(model("claude-sonnet-4-5", Some("mistral")), None);
-        assert_eq!(model("claude-sonnet-4-5", Some("anthropic")), Some("claude-sonnet-4-5"));
-        assert_eq!(model("mistral-large-latest", Some("mistral")), Some("mistral-large-latest"));
+        assert_eq!(resolve_model("sonnet", Some("mistral")), None);
+        assert_eq!(resolve_model("claude-sonnet-4-5", Some("mistral")), None);
+        assert_eq!(
+            resolve_model("claude-sonnet-4-5", Some("anthropic")),
+            Some("claude-sonnet-4-5")
+        );
+        assert_eq!(
+            resolve_model("mistral-large-latest", Some("mistral")),
+            Some("mistral-large-latest")
+        );
     }
 
     #[test]
     fn modes_are_known_by_their_names_there() {
         for name in ["acceptEdits", "bypassPermissions", "plan", "default"] {
-            assert_eq!(mode(name).map(|(mode, _)| mode_name(mode)), Some(name));
+            assert_eq!(parse_mode(name).map(|(mode, _)| mode_name(mode)), Some(name));
         }
-        assert_eq!(mode("dontAsk"), Some((PermissionMode::Auto, true)));
-        assert_eq!(mode("deny"), None);
+        assert_eq!(parse_mode("dontAsk"), Some((PermissionMode::Auto, true)));
+        assert_eq!(parse_mode("deny"), None);
     }
 }

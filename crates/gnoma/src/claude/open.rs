@@ -54,23 +54,23 @@ impl Openable {
     /// # Errors
     /// They are wrong, or the settings cannot be used.
     pub(super) async fn new(flags: Flags, around: &ProcessEnvironment) -> Result<Self> {
-        let mut spec = start::spec(&flags, around).map_err(HostError::usage)?;
-        let servers = start::servers(&flags.session.servers).map_err(HostError::usage)?;
-        let (rules, faults) = driver::rules(&flags.tools).map_err(HostError::usage)?;
+        let mut spec = start::session_spec(&flags, around).map_err(HostError::usage)?;
+        let servers = start::parse_mcp_servers(&flags.session.servers).map_err(HostError::usage)?;
+        let (rules, faults) = driver::rules_from_flags(&flags.tools).map_err(HostError::usage)?;
         for fault in faults.iter().chain(&servers.faults) {
-            report::say(format_args!("gnoma: {fault}"));
+            report::print_line(format_args!("gnoma: {fault}"));
         }
-        let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+        let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
         let vendor = project.routing.provider.default.clone();
-        spec.overrides.model = model(&flags, vendor.as_deref());
-        let id = id(&flags, &project).await?;
+        spec.overrides.model = requested_model(&flags, vendor.as_deref());
+        let id = new_session_id(&flags, &project).await?;
         if let Start::Stored { id, .. } = &spec.start {
-            find(&project, id).await?;
+            require_stored_session(&project, id).await?;
         }
         let (control, outgoing) = Control::new();
         let permission = Permission::new(control.clone(), flags.tools.asks);
         permission.set_denies(flags.session.mode.as_deref() == Some("dontAsk"));
-        let said = said(&flags, &id);
+        let said = setup_from_flags(&flags, &id);
         let program = Program {
             control,
             permission,
@@ -82,11 +82,11 @@ impl Openable {
             said: Mutex::new(said),
         };
         let program = Arc::new(program);
-        let shared = Shared::driven(clock_of(&id), Arc::clone(&program) as _);
+        let shared = Shared::with_driver(clock_of(&id), Arc::clone(&program) as _);
         Ok(Self {
             flags,
             spec,
-            host: Arc::new(Host::new(Projects::driven(shared))),
+            host: Arc::new(Host::new(Projects::for_driver(shared))),
             program,
             firewall: Arc::clone(&project.firewall),
             in_program: servers.in_program,
@@ -98,7 +98,7 @@ impl Openable {
 }
 
 /// Returns the facts that the command line gives for the program; `id` is that of a new session.
-fn said(flags: &Flags, id: &str) -> Said {
+fn setup_from_flags(flags: &Flags, id: &str) -> Said {
     let session = flags.session.resume.clone().unwrap_or_else(|| id.to_owned());
     Said { append: flags.session.append.clone(), session, ..Said::default() }
 }
@@ -106,24 +106,24 @@ fn said(flags: &Flags, id: &str) -> Said {
 /// The sub-agents of files and of the command line.
 fn agents_of(flags: &Flags, project: &Project) -> Result<Agents> {
     let (refused, files): (Vec<_>, Vec<_>) =
-        extensions::agents(project).into_iter().partition(|file| file.refusal.is_some());
+        extensions::defined_agents(project).into_iter().partition(|file| file.refusal.is_some());
     for why in refused.iter().filter_map(|file| file.refusal.as_ref()) {
-        report::say(format_args!("gnoma: {why}"));
+        report::print_line(format_args!("gnoma: {why}"));
     }
     let agents = Agents::of_files(files.into_iter().map(Into::into).collect());
     if let Some(text) = &flags.session.agents {
         let defined: Value = from_hand(text).context("`--agents` is not JSON")?;
-        agents.define(&defined.as_object().cloned().unwrap_or_default());
+        agents.define_agents(&defined.as_object().cloned().unwrap_or_default());
     }
     Ok(agents)
 }
 
 /// The model that is asked for by name.
-fn model(flags: &Flags, vendor: Option<&str>) -> Option<String> {
+fn requested_model(flags: &Flags, vendor: Option<&str>) -> Option<String> {
     let wanted = flags.session.model.as_deref()?;
-    let model = names::model(wanted, vendor);
+    let model = names::resolve_model(wanted, vendor);
     if model.is_none() {
-        report::say(format_args!(
+        report::print_line(format_args!(
             "gnoma: `{wanted}` is not a model of this provider; gnoma chooses the model"
         ));
     }
@@ -131,8 +131,8 @@ fn model(flags: &Flags, vendor: Option<&str>) -> Option<String> {
 }
 
 /// The id of a new session.
-async fn id(flags: &Flags, project: &Project) -> Result<String, HostError> {
-    let Some(id) = &flags.session.id else { return Ok(ids::uuid()) };
+async fn new_session_id(flags: &Flags, project: &Project) -> Result<String, HostError> {
+    let Some(id) = &flags.session.id else { return Ok(ids::random_uuid()) };
     let id = &id.to_ascii_lowercase();
     if !ids::is_uuid(id) {
         return Err(HostError::usage(format!("`--session-id` needs a UUID, not `{id}`")));
@@ -141,7 +141,7 @@ async fn id(flags: &Flags, project: &Project) -> Result<String, HostError> {
         return Ok(id.clone());
     }
     let Ok(past) = Past::open(project) else { return Ok(id.clone()) };
-    match past.session(Some(id.as_str())).await {
+    match past.find_session(Some(id.as_str())).await {
         Ok(facts) if facts.id.as_str() == id => Err(HostError::usage(format!(
             "the session `{id}` exists already; `--resume` continues it"
         ))),
@@ -150,9 +150,9 @@ async fn id(flags: &Flags, project: &Project) -> Result<String, HostError> {
 }
 
 /// Looks for a stored session, before anything else is done.
-async fn find(project: &Project, id: &str) -> Result<(), HostError> {
+async fn require_stored_session(project: &Project, id: &str) -> Result<(), HostError> {
     let found = match Past::open(project) {
-        Ok(past) => past.session(Some(id)).await.is_ok(),
+        Ok(past) => past.find_session(Some(id)).await.is_ok(),
         Err(_) => false,
     };
     if found {
@@ -166,9 +166,9 @@ fn clock_of(id: &str) -> Clock {
     let first = Mutex::new(Some(id.to_owned()));
     let next = move || {
         let first = first.lock().unwrap_or_else(PoisonError::into_inner).take();
-        first.unwrap_or_else(ids::uuid)
+        first.unwrap_or_else(ids::random_uuid)
     };
-    Clock::new(clock::now_ms, clock::random, next)
+    Clock::new(clock::now_ms, clock::random_bits, next)
 }
 
 /// A session that is open.
@@ -181,23 +181,26 @@ pub(super) struct OpenSession {
 ///
 /// # Errors
 /// Why there is no session.
-pub(super) async fn open(
+pub(super) async fn open_session(
     host: Arc<Host>,
     program: Arc<Program>,
     spec: SessionSpec,
     in_program: Vec<String>,
 ) -> Result<OpenSession, String> {
-    let servers = mcp::servers(&program.control, &in_program).await;
+    let servers = mcp::connect_servers(&program.control, &in_program).await;
     for server in &servers {
         if let Some(fault) = &server.fault {
-            report::say(format_args!("gnoma: the MCP server `{}` failed: {fault}", server.name));
+            report::print_line(format_args!(
+                "gnoma: the MCP server `{}` failed: {fault}",
+                server.name
+            ));
         }
     }
-    program.said().sdk_servers = servers;
+    program.lock_session_setup().sdk_servers = servers;
     let mut client = host.connect("claude");
-    let id = continuing::opened(&mut client, &spec).await;
+    let id = continuing::open_session(&mut client, &spec).await;
     let id = id.map_err(|error| HostError::from(error).to_string())?;
-    let children = Children::watch(&host, "claude-agents", id.clone());
+    let children = Children::watch_host(&host, "claude-agents", id.clone());
     let main = Attached::join(client, id).await.map_err(|error| format!("{error:#}"))?;
     Ok(OpenSession { main, children })
 }

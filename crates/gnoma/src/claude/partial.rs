@@ -27,9 +27,9 @@ pub(super) struct Partial {
 
 impl Partial {
     /// The events by which an answer begins, where it has not.
-    fn begin(&mut self, id: &str, model: &str, out: &mut Vec<Value>) {
+    fn push_message_start(&mut self, id: &str, model: &str, out: &mut Vec<Value>) {
         if !std::mem::replace(&mut self.has_begun, true) {
-            let usage = blocks::usage(Usage::default());
+            let usage = blocks::usage_to_json(Usage::default());
             out.push(json!({"type": "message_start", "message": {"id": id, "type": "message",
                 "role": "assistant", "model": model, "content": [], "stop_reason": null,
                 "stop_sequence": null, "usage": usage}}));
@@ -37,7 +37,7 @@ impl Partial {
     }
 
     /// More text or thinking.
-    pub(super) fn words(
+    pub(super) fn text_events(
         &mut self,
         is_thinking: bool,
         text: &str,
@@ -45,7 +45,7 @@ impl Partial {
         model: &str,
     ) -> Vec<Value> {
         let mut out = Vec::new();
-        self.begin(id, model, &mut out);
+        self.push_message_start(id, model, &mut out);
         let (kind, block, delta) = if is_thinking {
             let block = json!({"type": "thinking", "thinking": "", "signature": ""});
             (PieceKind::Thinking, block, json!({"type": "thinking_delta", "thinking": text}))
@@ -62,9 +62,15 @@ impl Partial {
     }
 
     /// Returns the stream events for the beginning of a call.
-    pub(super) fn call(&mut self, call: &CallId, name: &str, id: &str, model: &str) -> Vec<Value> {
+    pub(super) fn call_start_events(
+        &mut self,
+        call: &CallId,
+        name: &str,
+        id: &str,
+        model: &str,
+    ) -> Vec<Value> {
         let mut out = Vec::new();
-        self.begin(id, model, &mut out);
+        self.push_message_start(id, model, &mut out);
         let block = json!({"type": "tool_use", "id": call, "name": their_name(name), "input": {}});
         self.open(PieceKind::Call, &block, &mut out);
         let index = self.next_index.saturating_sub(1);
@@ -73,14 +79,14 @@ impl Partial {
     }
 
     /// More of a call's arguments.
-    pub(super) fn arguments(&mut self, call: &CallId, fragment: &str) -> Vec<Value> {
+    pub(super) fn argument_events(&mut self, call: &CallId, fragment: &str) -> Vec<Value> {
         let Some((index, renamer)) = self.calls.get_mut(call) else { return Vec::new() };
         let text = renamer.push(fragment);
-        if text.is_empty() { Vec::new() } else { vec![arguments(*index, &text)] }
+        if text.is_empty() { Vec::new() } else { vec![argument_delta(*index, &text)] }
     }
 
     fn open(&mut self, kind: PieceKind, block: &Value, out: &mut Vec<Value>) {
-        self.close(out);
+        self.close_block(out);
         out.push(
             json!({"type": "content_block_start", "index": self.next_index, "content_block": block}),
         );
@@ -88,7 +94,7 @@ impl Partial {
         self.next_index += 1;
     }
 
-    fn close(&mut self, out: &mut Vec<Value>) {
+    fn close_block(&mut self, out: &mut Vec<Value>) {
         let index = self.next_index.saturating_sub(1);
         match self.open.take() {
             None => return,
@@ -96,7 +102,7 @@ impl Partial {
                 let last = self.calls.values_mut().find(|(at, _)| *at == index);
                 let rest = last.map(|(_, renamer)| renamer.finish()).unwrap_or_default();
                 if !rest.is_empty() {
-                    out.push(arguments(index, &rest));
+                    out.push(argument_delta(index, &rest));
                 }
             }
             Some(PieceKind::Text | PieceKind::Thinking) => (),
@@ -105,10 +111,10 @@ impl Partial {
     }
 
     /// The answer is whole, or counts no more.
-    pub(super) fn end(&mut self, stop: Option<StopReason>, usage: Usage) -> Vec<Value> {
+    pub(super) fn end_events(&mut self, stop: Option<StopReason>, usage: Usage) -> Vec<Value> {
         let mut out = Vec::new();
         if self.has_begun {
-            self.close(&mut out);
+            self.close_block(&mut out);
             out.push(json!({"type": "message_delta", "delta":
                 {"stop_reason": stop.map(stop_reason), "stop_sequence": null},
                 "usage": {"output_tokens": usage.output}}));
@@ -119,7 +125,7 @@ impl Partial {
     }
 }
 
-fn arguments(index: u64, text: &str) -> Value {
+fn argument_delta(index: u64, text: &str) -> Value {
     json!({"type": "content_block_delta", "index": index,
         "delta": {"type": "input_json_delta", "partial_json": text}})
 }
@@ -147,20 +153,20 @@ mod tests {
     #[test]
     fn every_block_is_opened_and_closed_once() {
         let mut partial = Partial::default();
-        let mut all = partial.words(true, "hm", "m", "x");
-        all.extend(partial.words(false, "a", "m", "x"));
-        all.extend(partial.words(false, "b", "m", "x"));
+        let mut all = partial.text_events(true, "hm", "m", "x");
+        all.extend(partial.text_events(false, "a", "m", "x"));
+        all.extend(partial.text_events(false, "b", "m", "x"));
         let call = CallId::new("c");
-        all.extend(partial.call(&call, "fs.read", "m", "x"));
-        all.extend(partial.arguments(&call, r#"{"path":"a","#));
-        all.extend(partial.arguments(&call, r#""offset":3}"#));
-        all.extend(partial.end(Some(StopReason::ToolUse), Usage::default()));
+        all.extend(partial.call_start_events(&call, "fs.read", "m", "x"));
+        all.extend(partial.argument_events(&call, r#"{"path":"a","#));
+        all.extend(partial.argument_events(&call, r#""offset":3}"#));
+        all.extend(partial.end_events(Some(StopReason::ToolUse), Usage::default()));
         let count = |kind: &str| kinds(&all).iter().filter(|it| *it == kind).count();
         assert_eq!((count("content_block_start"), count("content_block_stop")), (3, 3));
         assert_eq!((count("message_start"), count("message_stop")), (1, 1));
         let json: String =
             all.iter().filter_map(|event| event["delta"]["partial_json"].as_str()).collect();
         assert_eq!(json, r#"{"file_path":"a","offset":4}"#);
-        assert!(partial.end(None, Usage::default()).is_empty());
+        assert!(partial.end_events(None, Usage::default()).is_empty());
     }
 }

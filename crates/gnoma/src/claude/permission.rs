@@ -73,7 +73,7 @@ struct Asking {
     wished: Notify,
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -97,18 +97,18 @@ impl Permission {
     }
 
     /// True if the program can be asked at all.
-    pub(super) fn asks(&self) -> bool {
+    pub(super) fn can_ask(&self) -> bool {
         self.0.asks
     }
 
     /// The rules that came with its answers.
-    pub(super) fn since(&self) -> RulesSince {
+    pub(super) fn rules_since(&self) -> RulesSince {
         self.0.since.clone()
     }
 
     /// The program has let a call through before it was asked.
-    pub(super) fn approve(&self, call: CallOf) {
-        let mut approved = locked(&self.0.approved);
+    pub(super) fn approve_call(&self, call: CallOf) {
+        let mut approved = lock_ignoring_poison(&self.0.approved);
         if approved.len() < MAX_APPROVED {
             approved.insert(call);
         }
@@ -116,23 +116,23 @@ impl Permission {
 
     /// Returns true if the program has approved the call. The approval is used up by this.
     pub(super) fn takes_approval(&self, call: &CallOf) -> bool {
-        locked(&self.0.approved).remove(call)
+        lock_ignoring_poison(&self.0.approved).remove(call)
     }
 
     /// Removes the approval of the call.
-    pub(super) fn forget(&self, call: &CallOf) {
-        locked(&self.0.approved).remove(call);
+    pub(super) fn revoke_approval(&self, call: &CallOf) {
+        lock_ignoring_poison(&self.0.approved).remove(call);
     }
 
     /// The turn of a session is over, and with it each of its calls.
     pub(super) fn forget_all(&self, session: Option<&str>) {
-        locked(&self.0.approved).retain(|call| call.session.as_deref() != session);
+        lock_ignoring_poison(&self.0.approved).retain(|call| call.session.as_deref() != session);
     }
 
     /// Waits until the program requests changes of the session, and returns them. Safe to drop.
-    pub(super) async fn wished(&self) -> Wishes {
+    pub(super) async fn next_wishes(&self) -> Wishes {
         loop {
-            let wishes = std::mem::take(&mut *locked(&self.0.wishes));
+            let wishes = std::mem::take(&mut *lock_ignoring_poison(&self.0.wishes));
             if wishes != Wishes::default() {
                 return wishes;
             }
@@ -144,7 +144,8 @@ impl Permission {
     /// is let through.
     pub(super) fn take_updates(&self, decision: &Value, allows: bool) {
         let behavior = decision.get("behavior").and_then(Value::as_str);
-        let (updates, mut faults) = updates::read(decision, allows && behavior == Some("allow"));
+        let (updates, mut faults) =
+            updates::parse_updates(decision, allows && behavior == Some("allow"));
         let since = &self.0.since;
         let mut wishes = Wishes::default();
         for update in updates {
@@ -154,7 +155,7 @@ impl Permission {
                         "`{} {rule}` is not applied: there are too many rules",
                         rule.action
                     );
-                    faults.extend((!since.add(rule)).then_some(text));
+                    faults.extend((!since.add_rule(rule)).then_some(text));
                 }
                 Update::Clear(action) => since.clear(action),
                 Update::Remove(rule) => {
@@ -167,9 +168,9 @@ impl Permission {
         let interrupt = decision.get("interrupt").and_then(Value::as_bool);
         wishes.interrupt = behavior == Some("deny") && interrupt == Some(true);
         for fault in faults {
-            report::say(format_args!("gnoma: {fault}"));
+            report::print_line(format_args!("gnoma: {fault}"));
         }
-        let mut all = locked(&self.0.wishes);
+        let mut all = lock_ignoring_poison(&self.0.wishes);
         all.interrupt |= wishes.interrupt;
         all.mode = wishes.mode.or(all.mode.take());
         self.0.wished.notify_one();
@@ -182,22 +183,22 @@ impl Permission {
         call: &ToolCall,
         reason: &str,
     ) -> PointAnswer {
-        if locked(&self.0.approved).contains(&of) {
+        if lock_ignoring_poison(&self.0.approved).contains(&of) {
             return PointAnswer::default();
         }
         let input = their_input(&call.name, call.arguments.read().unwrap_or_default());
-        let answer = self.asked(&call.name, &call.id, &input, reason).await;
-        match answer.and_then(|answer| changed(&call.name, &input, &answer)) {
+        let answer = self.request_permission(&call.name, &call.id, &input, reason).await;
+        match answer.and_then(|answer| changed_arguments(&call.name, &input, &answer)) {
             Err(why) => PointAnswer { block: Some(why), ..PointAnswer::default() },
             Ok(arguments) => {
-                self.approve(of);
+                self.approve_call(of);
                 PointAnswer { arguments, ..PointAnswer::default() }
             }
         }
     }
 
     /// The answer to a question that came up otherwise, such as in the middle of a call.
-    pub(super) async fn answer(
+    pub(super) async fn ask_question(
         &self,
         call: ToolCall,
         reason: String,
@@ -210,10 +211,10 @@ impl Permission {
             None => their_input(&call.name, call.arguments.read().unwrap_or_default()),
         };
         let name = if inquiry.is_some() { "ask" } else { &call.name };
-        match self.asked(name, &call.id, &input, &reason).await {
+        match self.request_permission(name, &call.id, &input, &reason).await {
             Err(reason) => PermissionAnswer::Deny { reason },
-            Ok(answer) if inquiry.is_some() => said(&answer),
-            Ok(answer) if updated(&answer).is_some_and(|it| *it != input) => {
+            Ok(answer) if inquiry.is_some() => parse_answer(&answer),
+            Ok(answer) if updated_input(&answer).is_some_and(|it| *it != input) => {
                 let reason = "its input cannot be changed any more".to_owned();
                 PermissionAnswer::Deny { reason }
             }
@@ -225,7 +226,7 @@ impl Permission {
     ///
     /// # Errors
     /// Why the call may not run.
-    async fn asked(
+    async fn request_permission(
         &self,
         name: &str,
         call: &CallId,
@@ -239,8 +240,8 @@ impl Permission {
         }
         let request = json!({"subtype": "can_use_tool", "tool_name": their_name(name),
             "display_name": their_name(name), "input": input, "tool_use_id": call,
-            "decision_reason": reason, "permission_suggestions": suggestions(name, input)});
-        let answer = timeout(MAX_WAIT, self.0.control.ask(request)).await;
+            "decision_reason": reason, "permission_suggestions": suggest_rules(name, input)});
+        let answer = timeout(MAX_WAIT, self.0.control.send_request(request)).await;
         let answer = answer.unwrap_or_else(|_| Err("it took too long".to_owned()));
         let answer = answer.map_err(|why| format!("could not ask for approval: {why}"))?;
         self.take_updates(&answer, true);
@@ -260,7 +261,7 @@ impl Permission {
 }
 
 /// The words of an answer to a question of the model's.
-fn said(answer: &Value) -> PermissionAnswer {
+fn parse_answer(answer: &Value) -> PermissionAnswer {
     let answers = answer.pointer("/updatedInput/answers").and_then(Value::as_object);
     let first = answers.and_then(|answers| answers.values().next());
     match first {
@@ -274,7 +275,7 @@ fn said(answer: &Value) -> PermissionAnswer {
 }
 
 /// The input that an answer wants.
-fn updated(answer: &Value) -> Option<&Value> {
+fn updated_input(answer: &Value) -> Option<&Value> {
     answer.get("updatedInput").filter(|it| !it.is_null())
 }
 
@@ -282,16 +283,16 @@ fn updated(answer: &Value) -> Option<&Value> {
 ///
 /// # Errors
 /// They cannot be: then those that were to be changed do not run either.
-fn changed(name: &str, input: &Value, answer: &Value) -> Result<Option<RawJson>, String> {
-    let Some(wanted) = updated(answer).filter(|it| *it != input) else { return Ok(None) };
+fn changed_arguments(name: &str, input: &Value, answer: &Value) -> Result<Option<RawJson>, String> {
+    let Some(wanted) = updated_input(answer).filter(|it| *it != input) else { return Ok(None) };
     let ours = wanted.is_object().then(|| our_input(name, wanted.clone()));
-    let arguments = ours.and_then(|ours| RawJson::of(&ours).ok());
+    let arguments = ours.and_then(|ours| RawJson::from_value(&ours).ok());
     arguments.map(Some).ok_or_else(|| "its changed input is not an object".to_owned())
 }
 
 /// Returns the permission updates that the program may offer as a lasting answer: they never cover more than calls
 /// like this one.
-fn suggestions(name: &str, input: &Value) -> Value {
+fn suggest_rules(name: &str, input: &Value) -> Value {
     let text = |field: &str| {
         let text = input.get(field).and_then(Value::as_str);
         text.filter(|text| !text.contains(['*', '?']) && !text.trim().is_empty())
@@ -312,7 +313,7 @@ fn suggestions(name: &str, input: &Value) -> Value {
     let can_be_read = |inside: &String| {
         let written =
             if inside.is_empty() { theirs.to_owned() } else { format!("{theirs}({inside})") };
-        rules::read(RuleAction::Allow, &written, Origin::Session).is_ok()
+        rules::parse_rules(RuleAction::Allow, &written, Origin::Session).is_ok()
     };
     let Some(inside) = inside.filter(can_be_read) else { return json!([]) };
     let mut rule = json!({"toolName": theirs});
@@ -330,7 +331,7 @@ mod tests {
     use super::*;
 
     fn call() -> ToolCall {
-        let arguments = RawJson::of(&json!({"path": "a", "content": "x"})).unwrap();
+        let arguments = RawJson::from_value(&json!({"path": "a", "content": "x"})).unwrap();
         ToolCall::new(CallId::new("c1"), "fs.write", arguments)
     }
 
@@ -351,9 +352,9 @@ mod tests {
             Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
             Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
         };
-        control.answered(&json!({"response": response}));
+        control.on_response(&json!({"response": response}));
         let answer = tasks.join_next().await.unwrap().unwrap();
-        let wishes = permission.wished().now_or_never().unwrap_or_default();
+        let wishes = permission.next_wishes().now_or_never().unwrap_or_default();
         (answer, permission.takes_approval(&of(None)), wishes, request)
     }
 
@@ -393,11 +394,13 @@ mod tests {
         let denies = json!({"behavior": "deny", "interrupt": true, "updatedPermissions": [rule]});
         permission.take_updates(&denies, true);
         let wanted = Wishes { interrupt: true, mode: Some("plan".to_owned()) };
-        assert_eq!(permission.wished().await, wanted);
-        assert!(permission.wished().now_or_never().is_none());
-        let [rule] =
-            rules::read(RuleAction::Deny, "Bash", Origin::Session).unwrap().try_into().unwrap();
-        assert!(permission.since().remove(&rule));
+        assert_eq!(permission.next_wishes().await, wanted);
+        assert!(permission.next_wishes().now_or_never().is_none());
+        let [rule] = rules::parse_rules(RuleAction::Deny, "Bash", Origin::Session)
+            .unwrap()
+            .try_into()
+            .unwrap();
+        assert!(permission.rules_since().remove(&rule));
     }
 
     #[tokio::test]
@@ -405,14 +408,14 @@ mod tests {
         let (control, _out) = Control::new();
         let permission = Permission::new(control, false);
         assert!(permission.before_question(of(None), &call(), "why").await.block.is_some());
-        permission.approve(of(None));
+        permission.approve_call(of(None));
         let asked = permission.before_question(of(None), &call(), "why").await;
         assert_eq!(asked, PointAnswer::default());
         assert!(permission.before_question(of(Some("s")), &call(), "why").await.block.is_some());
         assert!(!permission.takes_approval(&of(Some("s"))) && permission.takes_approval(&of(None)));
         assert!(!permission.takes_approval(&of(None)));
-        permission.approve(of(None));
-        permission.approve(of(Some("s")));
+        permission.approve_call(of(None));
+        permission.approve_call(of(Some("s")));
         permission.forget_all(None);
         assert!(!permission.takes_approval(&of(None)) && permission.takes_approval(&of(Some("s"))));
     }
@@ -420,17 +423,17 @@ mod tests {
     #[test]
     fn no_more_is_suggested_than_calls_like_this_one() {
         let inside = |name: &str, input: Value| {
-            let all = suggestions(name, &input);
+            let all = suggest_rules(name, &input);
             all[0]["rules"][0]["ruleContent"].as_str().map(str::to_owned)
         };
         let bash = |command: &str| inside("bash", json!({"command": command}));
         assert_eq!(bash("npm test").as_deref(), Some("npm test"));
         for wide in ["rm *", "rm :*", "a && b", ""] {
-            assert_eq!(suggestions("bash", &json!({"command": wide})), json!([]), "{wide}");
+            assert_eq!(suggest_rules("bash", &json!({"command": wide})), json!([]), "{wide}");
         }
         let read = |path: &str| inside("fs.read", json!({"file_path": path}));
         assert_eq!((read("a/b"), read("/etc/x")), (Some("a/b".into()), Some("//etc/x".into())));
-        let server = suggestions("mcp__a__b", &json!({}));
+        let server = suggest_rules("mcp__a__b", &json!({}));
         assert_eq!(server[0]["rules"], json!([{"toolName": "mcp__a__b"}]));
     }
 }

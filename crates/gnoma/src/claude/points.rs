@@ -9,7 +9,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::BoxFuture,
 };
-use gnoma_extend::hooks::{Callbacks, CalledBack, HookCaller, together};
+use gnoma_extend::hooks::{Callbacks, CalledBack, HookCaller, merge_answers};
 use serde_json::Value;
 
 use super::{
@@ -44,7 +44,7 @@ impl HookCaller for Caller {
         if let (Some(call), Some(fields)) = (call, request.as_object_mut()) {
             fields.insert("tool_use_id".to_owned(), call.into());
         }
-        self.control.ask(request)
+        self.control.send_request(request)
     }
 }
 
@@ -65,9 +65,12 @@ impl std::fmt::Debug for Points {
 }
 
 impl Points {
-    async fn said(self, point: Point, mode: PermissionMode) -> PointAnswer {
-        let added = self.added.listens(point.kind()).then(|| self.added.at(point.clone(), mode));
-        let called = self.callbacks.at(point.clone(), mode);
+    async fn answer_point(self, point: Point, mode: PermissionMode) -> PointAnswer {
+        let added = self
+            .added
+            .has_listener(point.kind())
+            .then(|| self.added.run_hooks(point.clone(), mode));
+        let called = self.callbacks.run_at(point.clone(), mode);
         let added = async {
             match added {
                 Some(added) => added.await,
@@ -75,23 +78,28 @@ impl Points {
             }
         };
         let (added, called) = futures_util::join!(added, called);
-        self.merged(point, added, called).await
+        self.merge_answers(point, added, called).await
     }
 
     /// Merges the answers of the extensions and the program. Only the merged answer can allow a call: one side that
     /// denies it, wants it asked for or changes it beats the other side that allows it.
-    async fn merged(self, point: Point, added: PointAnswer, called: CalledBack) -> PointAnswer {
+    async fn merge_answers(
+        self,
+        point: Point,
+        added: PointAnswer,
+        called: CalledBack,
+    ) -> PointAnswer {
         let is_changed = added.arguments.is_some() && called.answer.arguments.is_none();
         let mut allows = called.allows && !is_changed;
-        let mut answer = together([added, called.answer]);
+        let mut answer = merge_answers([added, called.answer]);
         allows &= answer.block.is_none() && answer.ask.is_none();
         let of = |call: &CallId| CallOf { session: self.session.clone(), call: call.clone() };
         match point {
             Point::BeforeTool { call } => {
                 // Ids come again in later rounds: what was approved before was another call.
-                self.permission.forget(&of(&call.id));
+                self.permission.revoke_approval(&of(&call.id));
                 if allows {
-                    self.permission.approve(of(&call.id));
+                    self.permission.approve_call(of(&call.id));
                 }
             }
             Point::PermissionAsked { mut call, reason } => {
@@ -100,10 +108,10 @@ impl Points {
                     decisions.filter_map(|it| it.pointer("/hookSpecificOutput/decision"));
                 decisions.for_each(|decision| self.permission.take_updates(decision, allows));
                 if allows {
-                    self.permission.approve(of(&call.id));
+                    self.permission.approve_call(of(&call.id));
                 } else if answer.block.is_none() {
                     if let Some(changed) = &answer.arguments {
-                        self.permission.forget(&of(&call.id));
+                        self.permission.revoke_approval(&of(&call.id));
                         call.arguments = changed.clone();
                     }
                     let said = self.permission.before_question(of(&call.id), &call, &reason).await;
@@ -118,17 +126,17 @@ impl Points {
 }
 
 impl Lifecycle for Points {
-    fn listens(&self, kind: PointKind) -> bool {
+    fn has_listener(&self, kind: PointKind) -> bool {
         matches!(kind, PointKind::BeforeTool | PointKind::PermissionAsked)
-            || self.added.listens(kind)
-            || self.callbacks.listens(kind)
+            || self.added.has_listener(kind)
+            || self.callbacks.has_hook_at(kind)
     }
 
-    fn at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
-        Box::pin(self.clone().said(point, mode))
+    fn run_hooks(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
+        Box::pin(self.clone().answer_point(point, mode))
     }
 
-    fn prepare(
+    fn prepare_prompt(
         &self,
         text: String,
         mode: PermissionMode,
@@ -138,11 +146,11 @@ impl Lifecycle for Points {
         Box::pin(async move {
             let point = Point::Prompt { text: text.clone() };
             let PointAnswer { block, context, notices, .. } =
-                this.callbacks.at(point, mode).await.answer;
+                this.callbacks.run_at(point, mode).await.answer;
             if block.is_some() {
                 return Prepared { block, notices, ..Prepared::default() };
             }
-            let mut prepared = this.added.prepare(text, mode, starter).await;
+            let mut prepared = this.added.prepare_prompt(text, mode, starter).await;
             prepared.context.extend(context);
             prepared.notices.extend(notices);
             prepared
@@ -153,21 +161,21 @@ impl Lifecycle for Points {
         self.added.held_to()
     }
 
-    fn kept(&self) -> Vec<String> {
-        self.added.kept()
+    fn retained_texts(&self) -> Vec<String> {
+        self.added.retained_texts()
     }
 
-    fn resumed(&self, history: &[Arc<Message>]) {
-        self.added.resumed(history);
+    fn on_resume(&self, history: &[Arc<Message>]) {
+        self.added.on_resume(history);
     }
 
-    fn heard(&self, event: &Event) {
-        self.added.heard(event);
-        self.callbacks.heard(event);
+    fn on_event(&self, event: &Event) {
+        self.added.on_event(event);
+        self.callbacks.observe_event(event);
     }
 
-    fn lend(&self, model: Arc<dyn SideModel>) {
-        self.added.lend(model);
+    fn set_side_model(&self, model: Arc<dyn SideModel>) {
+        self.added.set_side_model(model);
     }
 
     fn hooks_told(&self) -> Vec<String> {

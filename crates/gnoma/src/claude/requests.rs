@@ -31,7 +31,7 @@ pub(super) enum ProgramRequest {
 ///
 /// # Errors
 /// It is none, or is not offered here.
-pub(super) fn wanted(request: &Value) -> Result<ProgramRequest, String> {
+pub(super) fn parse_request(request: &Value) -> Result<ProgramRequest, String> {
     let text = |name: &str| request.get(name).and_then(Value::as_str).map(str::to_owned);
     let subtype = text("subtype").unwrap_or_default();
     Ok(match subtype.as_str() {
@@ -48,8 +48,12 @@ pub(super) fn wanted(request: &Value) -> Result<ProgramRequest, String> {
 }
 
 /// The request for another model; `usual` is the one that the session began with.
-pub(super) fn model(wanted: Option<&str>, vendor: Option<&str>, usual: Option<&str>) -> Request {
-    let meant = wanted.and_then(|wanted| names::model(wanted, vendor)).or(usual);
+pub(super) fn switch_model_request(
+    wanted: Option<&str>,
+    vendor: Option<&str>,
+    usual: Option<&str>,
+) -> Request {
+    let meant = wanted.and_then(|wanted| names::resolve_model(wanted, vendor)).or(usual);
     match meant {
         Some(model) => Request::Switch(Switch::Model(model.to_owned())),
         None => Request::Pin { arm: None },
@@ -60,13 +64,13 @@ pub(super) fn model(wanted: Option<&str>, vendor: Option<&str>, usual: Option<&s
 ///
 /// # Errors
 /// Why it was not done.
-pub(super) fn answer(
+pub(super) fn answer_from_reply(
     result: Result<Reply, RequestError>,
     model: &str,
     window: Option<u64>,
 ) -> Result<Value, String> {
     match result {
-        Ok(Reply::Window { used, .. }) => Ok(context(used, model, window)),
+        Ok(Reply::Window { used, .. }) => Ok(context_usage_json(used, model, window)),
         Ok(_) => Ok(json!({})),
         Err(RequestError { cause, remedy, .. }) => {
             Err(remedy.map_or(cause.clone(), |remedy| format!("{cause}. {remedy}")))
@@ -74,7 +78,7 @@ pub(super) fn answer(
     }
 }
 
-fn context(used: WindowUse, model: &str, window: Option<u64>) -> Value {
+fn context_usage_json(used: WindowUse, model: &str, window: Option<u64>) -> Value {
     let WindowUse { system, tools, instructions, history, results } = used;
     let parts = [
         ("System prompt", system),
@@ -102,7 +106,7 @@ fn context(used: WindowUse, model: &str, window: Option<u64>) -> Value {
 }
 
 /// The message that answers a request.
-pub(super) fn response(id: &Value, answer: Result<Value, String>) -> Value {
+pub(super) fn response_message(id: &Value, answer: Result<Value, String>) -> Value {
     let response = match answer {
         Ok(response) => json!({"subtype": "success", "request_id": id, "response": response}),
         Err(error) => json!({"subtype": "error", "request_id": id, "error": error}),
@@ -116,24 +120,25 @@ mod tests {
 
     #[test]
     fn what_is_not_offered_is_refused() {
-        assert_eq!(wanted(&json!({"subtype": "interrupt"})), Ok(ProgramRequest::Interrupt));
-        let refused = wanted(&json!({"subtype": "bogus"})).unwrap_err();
+        assert_eq!(parse_request(&json!({"subtype": "interrupt"})), Ok(ProgramRequest::Interrupt));
+        let refused = parse_request(&json!({"subtype": "bogus"})).unwrap_err();
         assert_eq!(refused, "Unsupported control request subtype: bogus");
-        assert!(wanted(&json!(7)).is_err());
+        assert!(parse_request(&json!(7)).is_err());
     }
 
     #[test]
     fn another_vendors_name_brings_back_the_usual_model() {
         let switch = |model: &str| Request::Switch(Switch::Model(model.to_owned()));
-        assert_eq!(model(Some("m2"), Some("test"), Some("m1")), switch("m2"));
-        assert_eq!(model(Some("haiku"), Some("test"), Some("m1")), switch("m1"));
-        assert_eq!(model(None, None, None), Request::Pin { arm: None });
+        assert_eq!(switch_model_request(Some("m2"), Some("test"), Some("m1")), switch("m2"));
+        assert_eq!(switch_model_request(Some("haiku"), Some("test"), Some("m1")), switch("m1"));
+        assert_eq!(switch_model_request(None, None, None), Request::Pin { arm: None });
     }
 
     #[test]
     fn the_window_is_told_in_parts() {
         let used = WindowUse { system: 10, tools: 20, history: 30, ..WindowUse::default() };
-        let told = answer(Ok(Reply::Window { used, sources: String::new() }), "m", Some(600));
+        let told =
+            answer_from_reply(Ok(Reply::Window { used, sources: String::new() }), "m", Some(600));
         let told = told.unwrap();
         assert_eq!((&told["totalTokens"], &told["percentage"]), (&json!(60), &json!(10)));
     }

@@ -7,7 +7,11 @@ use gnoma_guard::permission::{Origin, Rule, RuleAction};
 ///
 /// # Errors
 /// Why there are none like it.
-pub(super) fn read(action: RuleAction, written: &str, origin: Origin) -> Result<Vec<Rule>, String> {
+pub(super) fn parse_rules(
+    action: RuleAction,
+    written: &str,
+    origin: Origin,
+) -> Result<Vec<Rule>, String> {
     let ours = match our_rules(written) {
         Ok(ours) => ours,
         // The name may be one of gnoma's own.
@@ -29,7 +33,7 @@ pub(super) fn about_nothing(written: &str) -> Option<String> {
 }
 
 /// True if an entry of a list names a tool of gnoma: by its name in that program or in gnoma, or by its server.
-pub(super) fn names(listed: &str, tool: &str) -> bool {
+pub(super) fn names_tool(listed: &str, tool: &str) -> bool {
     let of_server = |server: &str| tool.strip_prefix(server).is_some_and(|it| it.starts_with("__"));
     let server = listed.strip_suffix("__*").unwrap_or(listed);
     our_name(listed) == tool || (server.starts_with("mcp__") && of_server(server))
@@ -42,7 +46,7 @@ mod tests {
     #[test]
     fn rules_are_read_whole_or_not_at_all() {
         let read = |written| {
-            let rules = read(RuleAction::Deny, written, Origin::Flag)?;
+            let rules = parse_rules(RuleAction::Deny, written, Origin::Flag)?;
             Ok::<_, String>(rules.iter().map(ToString::to_string).collect::<Vec<_>>().join(" "))
         };
         for (written, ours) in [
@@ -64,8 +68,10 @@ mod tests {
 
     #[test]
     fn lists_name_tools_and_servers() {
-        assert!(names("mcp__git", "mcp__git__log") && names("mcp__git__*", "mcp__git__log"));
-        assert!(!names("mcp__git", "mcp__github__log") && !names("Read(a)", "fs.read"));
-        assert!(names("Read", "fs.read") && names("fs.read", "fs.read"));
+        assert!(
+            names_tool("mcp__git", "mcp__git__log") && names_tool("mcp__git__*", "mcp__git__log")
+        );
+        assert!(!names_tool("mcp__git", "mcp__github__log") && !names_tool("Read(a)", "fs.read"));
+        assert!(names_tool("Read", "fs.read") && names_tool("fs.read", "fs.read"));
     }
 }

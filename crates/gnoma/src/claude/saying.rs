@@ -1,6 +1,6 @@
 //! What the program writes, line by line, and the turns that it begins.
 
-use gnoma_core::{protocol::Request, task::boxed};
+use gnoma_core::{protocol::Request, task::box_future};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -20,11 +20,11 @@ use crate::{
 const MAX_QUEUED: usize = 1_000;
 
 impl Drive {
-    pub(super) fn line(&mut self, line: Option<Result<String, String>>) -> Result<(), Gone> {
+    pub(super) fn on_line(&mut self, line: Option<Result<String, String>>) -> Result<(), Gone> {
         let line = match line {
             Some(Ok(line)) => line,
             Some(Err(why)) => {
-                report::say(format_args!("gnoma: standard input cannot be read: {why}"));
+                report::print_line(format_args!("gnoma: standard input cannot be read: {why}"));
                 return self.read_all();
             }
             None => return self.read_all(),
@@ -35,20 +35,22 @@ impl Drive {
         let message: Value = match gnoma_core::json::from_str(&line) {
             Ok(message) => message,
             Err(error) => {
-                report::say(format_args!("gnoma: a line of standard input is not JSON: {error}"));
+                report::print_line(format_args!(
+                    "gnoma: a line of standard input is not JSON: {error}"
+                ));
                 return Ok(());
             }
         };
         match message.get("type").and_then(Value::as_str).unwrap_or_default() {
-            "control_request" => self.request(message),
+            "control_request" => self.on_request(message),
             "control_response" => {
-                self.openable.program.control.answered(&message);
+                self.openable.program.control.on_response(&message);
                 Ok(())
             }
-            "user" => self.said(&message),
+            "user" => self.on_user_message(&message),
             "control_cancel_request" | "keep_alive" => Ok(()),
             other => {
-                report::say(format_args!("gnoma: unknown message type `{other}`"));
+                report::print_line(format_args!("gnoma: unknown message type `{other}`"));
                 Ok(())
             }
         }
@@ -57,20 +59,20 @@ impl Drive {
     pub(super) fn read_all(&mut self) -> Result<(), Gone> {
         self.state.has_read_all = true;
         // No answer can come any more.
-        self.openable.program.control.left();
+        self.openable.program.control.on_input_ended();
         Ok(())
     }
 
     /// The program says something to the model.
-    pub(super) fn said(&mut self, message: &Value) -> Result<(), Gone> {
-        let content = match blocks::said(message) {
+    pub(super) fn on_user_message(&mut self, message: &Value) -> Result<(), Gone> {
+        let content = match blocks::parse_message_content(message) {
             Ok(content) if self.state.queue.len() < MAX_QUEUED => content,
             Ok(_) => {
-                report::say("gnoma: too many messages wait; one was dropped");
+                report::print_line("gnoma: too many messages wait; one was dropped");
                 return Ok(());
             }
             Err(why) => {
-                report::say(format_args!("gnoma: {why}"));
+                report::print_line(format_args!("gnoma: {why}"));
                 return Ok(());
             }
         };
@@ -90,10 +92,18 @@ impl Drive {
         }
         let Openable { host, program, spec, in_program, .. } = &self.openable;
         let (host, program) = (host.clone(), program.clone());
-        self.ways.opening.spawn(boxed(open::open(host, program, spec.clone(), in_program.clone())));
+        self.ways.opening.spawn(box_future(open::open_session(
+            host,
+            program,
+            spec.clone(),
+            in_program.clone(),
+        )));
     }
 
-    pub(super) fn opened(&mut self, opened: Result<OpenSession, String>) -> Result<(), Gone> {
+    pub(super) fn on_session_opened(
+        &mut self,
+        opened: Result<OpenSession, String>,
+    ) -> Result<(), Gone> {
         match opened {
             Ok(session) => {
                 let id = session.main.id().to_string();
@@ -103,9 +113,9 @@ impl Drive {
                 Ok(())
             }
             Err(why) => {
-                let id = self.openable.program.said().session.clone();
-                self.tell(&voice::failure(&why, &id))?;
-                report::say(format_args!("gnoma: {why}"));
+                let id = self.openable.program.lock_session_setup().session.clone();
+                self.write_message(&voice::failure_result(&why, &id))?;
+                report::print_line(format_args!("gnoma: {why}"));
                 self.state.exit = Some(Exit::Failed);
                 Ok(())
             }
@@ -118,22 +128,22 @@ impl Drive {
             return Ok(());
         }
         let Some((content, id)) = self.state.queue.pop_front() else { return Ok(()) };
-        self.voice.begin();
+        self.voice.begin_turn();
         self.state_changed("running")?;
-        let init = told::init(&self.facts, &self.openable.program, self.state.denies);
-        self.tell(&init)?;
+        let init = told::init_message(&self.facts, &self.openable.program, self.state.denies);
+        self.write_message(&init)?;
         if self.openable.flags.tells.replays {
-            let blocks: Vec<_> = content.iter().filter_map(blocks::block).collect();
-            let mut message = self.voice.user(&blocks);
-            voice::put(&mut message, "isReplay", true.into());
+            let blocks: Vec<_> = content.iter().filter_map(blocks::block_to_json).collect();
+            let mut message = self.voice.user_message(&blocks);
+            voice::set_field(&mut message, "isReplay", true.into());
             if let Some(id) = &id {
-                voice::put(&mut message, "uuid", id.as_str().into());
+                voice::set_field(&mut message, "uuid", id.as_str().into());
             }
-            self.tell(&message)?;
+            self.write_message(&message)?;
         }
         self.state.turns.push(id);
         let started = Instant::now();
         self.state.turn = Some(Turn { started, ended: None, over_budget: false });
-        self.ask(Request::Send { content }, AskedBy::Said)
+        self.send_request(Request::Send { content }, AskedBy::Said)
     }
 }

@@ -24,7 +24,10 @@ use crate::environment::ProcessEnvironment;
 ///
 /// # Errors
 /// The mode is none, or the schema is no JSON.
-pub(super) fn spec(flags: &Flags, around: &ProcessEnvironment) -> Result<SessionSpec, String> {
+pub(super) fn session_spec(
+    flags: &Flags,
+    around: &ProcessEnvironment,
+) -> Result<SessionSpec, String> {
     let SessionFlags { resume, forks, mode, skips_permissions, .. } = &flags.session;
     let start = match resume {
         Some(id) => Start::Stored { id: id.clone(), fork: *forks },
@@ -32,7 +35,7 @@ pub(super) fn spec(flags: &Flags, around: &ProcessEnvironment) -> Result<Session
         None => Start::New,
     };
     let mode = match mode.as_deref() {
-        Some(name) => Some(names::mode(name).ok_or_else(names::unknown_mode)?.0),
+        Some(name) => Some(names::parse_mode(name).ok_or_else(names::unknown_mode)?.0),
         None => None,
     };
     Ok(SessionSpec {
@@ -48,7 +51,7 @@ pub(super) fn spec(flags: &Flags, around: &ProcessEnvironment) -> Result<Session
             ..Overrides::default()
         },
         system: flags.session.system.clone(),
-        answer_schema: schema(flags)?,
+        answer_schema: parse_answer_schema(flags)?,
         start,
         // The program answers; where it does not, what needs approval is denied by us.
         interactive: true,
@@ -57,7 +60,7 @@ pub(super) fn spec(flags: &Flags, around: &ProcessEnvironment) -> Result<Session
 }
 
 /// The form that answers must have.
-fn schema(flags: &Flags) -> Result<Option<RawJson>, String> {
+fn parse_answer_schema(flags: &Flags) -> Result<Option<RawJson>, String> {
     let schema = flags.session.schema.as_ref().map(|schema| RawJson::parse(schema.as_str()));
     schema.transpose().map_err(|error| format!("`--json-schema` is not JSON: {error}"))
 }
@@ -76,7 +79,7 @@ pub(super) struct Servers {
 ///
 /// # Errors
 /// One cannot be read.
-pub(super) fn servers(configured: &[String]) -> Result<Servers, String> {
+pub(super) fn parse_mcp_servers(configured: &[String]) -> Result<Servers, String> {
     let mut servers = Servers::default();
     for written in configured {
         let text = if written.trim_start().starts_with('{') {
@@ -115,9 +118,9 @@ impl Servers {
             enabled: true,
             command,
             args: args.into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect(),
-            env: secrets(server.get("env")),
+            env: parse_secrets(server.get("env")),
             url,
-            headers: secrets(server.get("headers")),
+            headers: parse_secrets(server.get("headers")),
             timeout: None,
             // The program cannot say so, and most of them need it.
             network: true,
@@ -128,7 +131,7 @@ impl Servers {
     }
 }
 
-fn secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
+fn parse_secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
     let fields = fields.and_then(Value::as_object).cloned().unwrap_or_default();
     let one = |(name, value): (String, Value)| match value {
         Value::String(text) => Some((name, Secret::new(text))),
@@ -141,12 +144,14 @@ fn secrets(fields: Option<&Value>) -> BTreeMap<String, Secret<String>> {
 ///
 /// # Errors
 /// Some of them could never be called, though they may be there to deny calls.
-pub(super) fn callbacks(hooks: Option<&Value>) -> Result<(Vec<Callback>, Vec<String>), String> {
+pub(super) fn parse_callbacks(
+    hooks: Option<&Value>,
+) -> Result<(Vec<Callback>, Vec<String>), String> {
     let (mut callbacks, mut faults) = (Vec::new(), Vec::new());
     let none = Map::new();
     let events = hooks.and_then(Value::as_object).unwrap_or(&none);
     for (event, groups) in events {
-        if !Callbacks::knows(event) {
+        if !Callbacks::is_known_event(event) {
             faults.push(format!("gnoma has no event `{event}`, so its hooks are never called"));
             continue;
         }
@@ -154,7 +159,7 @@ pub(super) fn callbacks(hooks: Option<&Value>) -> Result<(Vec<Callback>, Vec<Str
             let ids = group.get("hookCallbackIds").and_then(Value::as_array);
             let failure = group.get("onFailure").and_then(Value::as_str);
             let matcher = group.get("matcher").and_then(Value::as_str).unwrap_or_default();
-            if !Callbacks::reads(matcher) {
+            if !Callbacks::is_valid_matcher(matcher) {
                 return Err(format!(
                     "the matcher `{matcher}` of {event} is not a regular expression"
                 ));
@@ -190,24 +195,27 @@ mod tests {
             "web": {"type": "http", "url": "https://x.example/mcp", "headers": {"K": "v"}},
             "none": {}, "a__b": {"command": "x"},
         }});
-        let found = servers(&[text.to_string()]).unwrap();
+        let found = parse_mcp_servers(&[text.to_string()]).unwrap();
         assert_eq!(found.in_program, ["calc"]);
         assert_eq!(found.others.len(), 2);
         assert_eq!(found.faults.len(), 2, "{:?}", found.faults);
-        assert!(servers(&["{".to_owned()]).is_err() && servers(&["/no/file".to_owned()]).is_err());
+        assert!(
+            parse_mcp_servers(&["{".to_owned()]).is_err()
+                && parse_mcp_servers(&["/no/file".to_owned()]).is_err()
+        );
     }
 
     #[test]
     fn hooks_are_read() {
         let hooks = json!({"PreToolUse": [{"matcher": "Bash", "hookCallbackIds": ["h0", "h1"],
             "timeout": 2, "onFailure": "block"}], "TeammateIdle": [{"hookCallbackIds": ["h2"]}]});
-        let (callbacks, faults) = super::callbacks(Some(&hooks)).unwrap();
+        let (callbacks, faults) = super::parse_callbacks(Some(&hooks)).unwrap();
         assert_eq!(callbacks.len(), 2);
         assert!(callbacks[0].fails_closed && callbacks[0].matcher == "Bash");
         assert_eq!(faults.len(), 1);
-        assert!(super::callbacks(Some(&Value::Null)).unwrap().0.is_empty());
+        assert!(super::parse_callbacks(Some(&Value::Null)).unwrap().0.is_empty());
         // A hook that denies would never be asked.
         let broken = json!({"PreToolUse": [{"matcher": "Bash(", "hookCallbackIds": ["h0"]}]});
-        assert!(super::callbacks(Some(&broken)).is_err());
+        assert!(super::parse_callbacks(Some(&broken)).is_err());
     }
 }

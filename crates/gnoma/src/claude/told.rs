@@ -8,7 +8,7 @@ use gnoma_core::{
 use gnoma_extend::claude::their_name;
 use serde_json::Value;
 
-use super::{agents::Agent, driver::Program, ids::uuid, names::mode_name};
+use super::{agents::Agent, driver::Program, ids::random_uuid, names::mode_name};
 
 /// The version of the program whose wire this is: the SDKs ask for it.
 pub(super) const COMPATIBLE: &str = "2.1.330";
@@ -26,14 +26,14 @@ pub(super) struct Facts {
 }
 
 /// The message with which each turn begins.
-pub(super) fn init(facts: &Facts, program: &Program, denies: bool) -> Value {
+pub(super) fn init_message(facts: &Facts, program: &Program, denies: bool) -> Value {
     let mode = if denies { "dontAsk" } else { mode_name(facts.mode) };
     // Both belong to others, and that program has none like them.
     let shown = facts.tools.iter().filter(|tool| !["read_result", "job"].contains(&tool.as_str()));
     let tools: Vec<_> = shown.map(|tool| their_name(tool)).collect();
     let commands: Vec<_> = facts.commands.iter().map(|command| command.name.as_str()).collect();
-    let agents: Vec<_> = program.agents.all().into_iter().map(|agent| agent.name).collect();
-    let servers: Vec<_> = servers(facts, program)
+    let agents: Vec<_> = program.agents.all_agents().into_iter().map(|agent| agent.name).collect();
+    let servers: Vec<_> = server_states(facts, program)
         .into_iter()
         .map(|(name, status, _)| json!({"name": name, "status": status}))
         .collect();
@@ -41,12 +41,12 @@ pub(super) fn init(facts: &Facts, program: &Program, denies: bool) -> Value {
         "tools": tools, "mcp_servers": servers, "model": facts.model, "permissionMode": mode,
         "slash_commands": commands, "apiKeySource": "none", "claude_code_version": COMPATIBLE,
         "output_style": "default", "agents": agents, "skills": [], "plugins": [],
-        "gnoma_version": env!("CARGO_PKG_VERSION"), "uuid": uuid()})
+        "gnoma_version": env!("CARGO_PKG_VERSION"), "uuid": random_uuid()})
 }
 
 /// The servers by name, how they are, and why they are not.
-fn servers(facts: &Facts, program: &Program) -> Vec<(String, &'static str, Option<String>)> {
-    let said = program.said();
+fn server_states(facts: &Facts, program: &Program) -> Vec<(String, &'static str, Option<String>)> {
+    let said = program.lock_session_setup();
     let own = said.sdk_servers.iter().map(|server| {
         let status = if server.fault.is_some() { "failed" } else { "connected" };
         (server.name.clone(), status, server.fault.clone())
@@ -72,12 +72,12 @@ pub(super) fn mcp_status(facts: &Facts, program: &Program) -> Value {
         }
         server
     };
-    let servers: Vec<_> = servers(facts, program).into_iter().map(one).collect();
+    let servers: Vec<_> = server_states(facts, program).into_iter().map(one).collect();
     json!({ "mcpServers": servers })
 }
 
 /// The answer to `initialize`.
-pub(super) fn welcome(facts: &Facts, agents: &[Agent]) -> Value {
+pub(super) fn initialize_response(facts: &Facts, agents: &[Agent]) -> Value {
     let command = |command: &CommandInfo| json!({"name": command.name, "description": command.about, "argumentHint": command.hint});
     let agent = |agent: &Agent| json!({"name": agent.name, "description": agent.description});
     let model = |choice: &Choice| json!({"value": choice.name, "displayName": choice.name, "description": choice.about});

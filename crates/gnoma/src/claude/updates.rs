@@ -23,10 +23,10 @@ pub(super) enum Update {
 
 /// Parses `updatedPermissions` of a decision, and returns the updates and what is not done of it, a sentence each.
 /// If the decision does not allow the call, permissions never get wider: only rules that deny or ask are added.
-pub(super) fn read(decision: &Value, allows: bool) -> (Vec<Update>, Vec<String>) {
+pub(super) fn parse_updates(decision: &Value, allows: bool) -> (Vec<Update>, Vec<String>) {
     let mut all = Updates { allows, ..Updates::default() };
     let updates = decision.get("updatedPermissions").and_then(Value::as_array);
-    updates.into_iter().flatten().for_each(|update| all.take(update));
+    updates.into_iter().flatten().for_each(|update| all.add_update(update));
     (all.updates, all.faults)
 }
 
@@ -38,7 +38,7 @@ struct Updates {
 }
 
 impl Updates {
-    fn take(&mut self, update: &Value) {
+    fn add_update(&mut self, update: &Value) {
         let text = |name: &str| update.get(name).and_then(Value::as_str);
         let kind = text("type").unwrap_or_default();
         let is_narrower = kind == "addRules" && matches!(text("behavior"), Some("deny" | "ask"));
@@ -52,17 +52,17 @@ impl Updates {
                 "`{kind}` for `{other}` applies to this session; gnoma's settings are not changed"
             ));
         }
-        match (kind, text("behavior").and_then(action)) {
+        match (kind, text("behavior").and_then(parse_action)) {
             ("setMode", _) => match text("mode") {
                 Some(mode) => self.updates.push(Update::Mode(mode.to_owned())),
                 None => self.faults.push("`setMode` without a `mode` is not applied".to_owned()),
             },
-            ("addRules", Some(action)) => self.rules(update, action, Update::Add),
+            ("addRules", Some(action)) => self.add_rules(update, action, Update::Add),
             ("replaceRules", Some(action)) => {
                 self.updates.push(Update::Clear(action));
-                self.rules(update, action, Update::Add);
+                self.add_rules(update, action, Update::Add);
             }
-            ("removeRules", Some(action)) => self.rules(update, action, Update::Remove),
+            ("removeRules", Some(action)) => self.add_rules(update, action, Update::Remove),
             ("addRules" | "replaceRules" | "removeRules", None) => {
                 self.faults
                     .push(format!("`{kind}` without `allow`, `ask` or `deny` is not applied"));
@@ -71,11 +71,11 @@ impl Updates {
         }
     }
 
-    fn rules(&mut self, update: &Value, action: RuleAction, what: fn(Rule) -> Update) {
+    fn add_rules(&mut self, update: &Value, action: RuleAction, what: fn(Rule) -> Update) {
         let listed = update.get("rules").and_then(Value::as_array);
         for rule in listed.into_iter().flatten() {
-            let written = written(rule);
-            let read = rules::read(action, &written, Origin::Session);
+            let written = format_rule(rule);
+            let read = rules::parse_rules(action, &written, Origin::Session);
             match read {
                 _ if self.updates.len() >= MAX_RULES => {
                     let fault = "there are too many rules in one decision";
@@ -93,7 +93,7 @@ impl Updates {
     }
 }
 
-fn action(behavior: &str) -> Option<RuleAction> {
+fn parse_action(behavior: &str) -> Option<RuleAction> {
     Some(match behavior {
         "allow" => RuleAction::Allow,
         "ask" => RuleAction::Ask,
@@ -103,7 +103,7 @@ fn action(behavior: &str) -> Option<RuleAction> {
 }
 
 /// A rule in two fields as it is written in one.
-fn written(rule: &Value) -> String {
+fn format_rule(rule: &Value) -> String {
     let text = |name: &str| rule.get(name).and_then(Value::as_str).unwrap_or_default();
     match (text("toolName"), text("ruleContent")) {
         (name, "") => name.to_owned(),
@@ -142,10 +142,10 @@ mod tests {
             add(ask, "mcp(git:*)"),
             Update::Remove(Rule::parse(deny, "fs.read(.env)", Origin::Session).unwrap()),
         ];
-        let (updates, faults) = super::read(&decision, true);
+        let (updates, faults) = super::parse_updates(&decision, true);
         assert_eq!((updates.as_slice(), faults.as_slice()), (wanted.as_slice(), [].as_slice()));
         // Of a decision that denies only what makes stricter counts.
-        let (updates, faults) = super::read(&decision, false);
+        let (updates, faults) = super::parse_updates(&decision, false);
         assert_eq!((updates.as_slice(), faults.len()), ([wanted[2].clone()].as_slice(), 4));
     }
 
@@ -159,12 +159,12 @@ mod tests {
             json!({"type": "setMode"}),
             json!({}),
         ] {
-            let (updates, faults) = read(&json!({"updatedPermissions": [update]}), true);
+            let (updates, faults) = parse_updates(&json!({"updatedPermissions": [update]}), true);
             assert!(updates.is_empty() && faults.len() == 1, "{update} {faults:?}");
         }
         let kept = json!({"type": "addRules", "behavior": "deny", "destination": "userSettings",
             "rules": [{"toolName": "Bash"}]});
-        let (updates, faults) = read(&json!({"updatedPermissions": [kept]}), true);
+        let (updates, faults) = parse_updates(&json!({"updatedPermissions": [kept]}), true);
         assert_eq!((updates, faults.len()), (vec![add(RuleAction::Deny, "bash")], 1));
     }
 }

@@ -15,7 +15,7 @@ use gnoma_extend::claude::{their_input, their_name};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::{blocks, ids::uuid, partial::Partial, partial::stop_reason};
+use super::{blocks, ids::random_uuid, partial::Partial, partial::stop_reason};
 
 /// Calls that are remembered of a session.
 const MAX_CALLS: usize = 10_000;
@@ -100,41 +100,49 @@ impl Voice {
     }
 
     /// A new turn begins.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn begin_turn(&mut self) {
         self.turn = TurnSums::default();
     }
 
     /// The messages of an event.
-    pub(super) fn event(&mut self, event: &Event) -> Vec<Value> {
-        self.note(event);
+    pub(super) fn render_event(&mut self, event: &Event) -> Vec<Value> {
+        self.record_event(event);
         match event {
             Event::ArmChanged { retracted, .. } | Event::Retrying { retracted, .. } => {
                 self.taken_back(*retracted)
             }
-            Event::Text { text } => self.piece(|it, id, model| it.words(false, text, id, model)),
-            Event::Thinking { text } => self.piece(|it, id, model| it.words(true, text, id, model)),
+            Event::Text { text } => {
+                self.partial_events(|it, id, model| it.text_events(false, text, id, model))
+            }
+            Event::Thinking { text } => {
+                self.partial_events(|it, id, model| it.text_events(true, text, id, model))
+            }
             Event::ToolCallDrafted { call, name } => {
-                self.piece(|it, id, model| it.call(call, name, id, model))
+                self.partial_events(|it, id, model| it.call_start_events(call, name, id, model))
             }
             Event::ToolCallDelta { call, fragment } => {
-                self.piece(|it, _, _| it.arguments(call, fragment))
+                self.partial_events(|it, _, _| it.argument_events(call, fragment))
             }
-            Event::Appended(message) if message.role() == Role::Assistant => self.answered(message),
-            Event::PermissionDecided { call, allowed: false, reason } => self.denied(call, reason),
+            Event::Appended(message) if message.role() == Role::Assistant => {
+                self.assistant_messages(message)
+            }
+            Event::PermissionDecided { call, allowed: false, reason } => {
+                self.denial_messages(call, reason)
+            }
             Event::ToolEnded { call, result, diff, .. } if self.calls.contains_key(&call.id) => {
-                vec![self.ended(result, diff.as_deref())]
+                vec![self.tool_result_message(result, diff.as_deref())]
             }
             Event::Compacted { messages, .. } => {
-                let facts = json!({"trigger": "auto", "pre_tokens": self.last_usage.total(),
+                let facts = json!({"trigger": "auto", "pre_tokens": self.last_usage.total_tokens(),
                     "messages": messages});
-                vec![self.system("compact_boundary", "compact_metadata", facts)]
+                vec![self.system_message("compact_boundary", "compact_metadata", facts)]
             }
             _ => Vec::new(),
         }
     }
 
     /// Takes in what later messages tell.
-    fn note(&mut self, event: &Event) {
+    fn record_event(&mut self, event: &Event) {
         match event {
             Event::RoundStarted { arm, .. } => {
                 self.model.clone_from(&arm.model);
@@ -158,39 +166,43 @@ impl Voice {
     }
 
     /// The message with the result of a call.
-    fn ended(&self, result: &ToolResult, diff: Option<&str>) -> Value {
+    fn tool_result_message(&self, result: &ToolResult, diff: Option<&str>) -> Value {
         let text = result.joined_text();
         let told = json!({"content": text, "diff": diff, "stdout": text, "stderr": "",
             "interrupted": false});
-        let mut message = self.user(&[blocks::tool_result(result)]);
-        put(&mut message, "tool_use_result", told);
+        let mut message = self.user_message(&[blocks::tool_result(result)]);
+        set_field(&mut message, "tool_use_result", told);
         message
     }
 
-    fn piece(&mut self, tell: impl FnOnce(&mut Partial, &str, &str) -> Vec<Value>) -> Vec<Value> {
+    fn partial_events(
+        &mut self,
+        tell: impl FnOnce(&mut Partial, &str, &str) -> Vec<Value>,
+    ) -> Vec<Value> {
         if !self.tells_pieces {
             return Vec::new();
         }
         let events = tell(&mut self.partial, &self.answer, &self.model);
-        self.streamed(events)
+        self.stream_events(events)
     }
 
-    fn streamed(&self, events: Vec<Value>) -> Vec<Value> {
+    fn stream_events(&self, events: Vec<Value>) -> Vec<Value> {
         let event = |event: Value| {
             json!({"type": "stream_event", "event": event, "session_id": self.session,
-                "parent_tool_use_id": self.parent, "uuid": uuid()})
+                "parent_tool_use_id": self.parent, "uuid": random_uuid()})
         };
         events.into_iter().map(event).collect()
     }
 
     /// Discards what was written of an answer, and returns the stream events that end it.
     fn taken_back(&mut self, is_written: bool) -> Vec<Value> {
-        let events = if is_written { self.partial.end(None, Usage::default()) } else { Vec::new() };
+        let events =
+            if is_written { self.partial.end_events(None, Usage::default()) } else { Vec::new() };
         self.answer = answer_id();
-        self.streamed(events)
+        self.stream_events(events)
     }
 
-    fn answered(&mut self, message: &Arc<Message>) -> Vec<Value> {
+    fn assistant_messages(&mut self, message: &Arc<Message>) -> Vec<Value> {
         if let Some(called) = self.called.take() {
             let took_ms = u64::try_from(called.elapsed().as_millis()).unwrap_or(u64::MAX);
             self.all.api_ms = self.all.api_ms.saturating_add(took_ms);
@@ -201,51 +213,51 @@ impl Voice {
             self.turn.text.clear();
         }
         self.turn.text.push_str(&message.text_content());
-        self.turn.stop = message.stop().map(stop_reason);
+        self.turn.stop = message.stop_reason().map(stop_reason);
         if self.calls.len() + message.tool_calls().count() > MAX_CALLS {
             self.calls.clear();
         }
         for call in message.tool_calls() {
             self.calls.insert(call.id.clone(), call.clone());
         }
-        let usage = blocks::usage(self.last_usage);
+        let usage = blocks::usage_to_json(self.last_usage);
         let one = |content: &Content| {
-            let block = blocks::block(content)?;
+            let block = blocks::block_to_json(content)?;
             Some(json!({"type": "assistant", "message": {"id": self.answer, "type": "message",
                 "role": "assistant", "model": self.model, "content": [block],
                 "stop_reason": null, "stop_sequence": null, "usage": usage},
-                "parent_tool_use_id": self.parent, "session_id": self.session, "uuid": uuid()}))
+                "parent_tool_use_id": self.parent, "session_id": self.session, "uuid": random_uuid()}))
         };
         let mut messages: Vec<_> = message.content().iter().filter_map(one).collect();
-        let events = self.partial.end(message.stop(), self.last_usage);
-        messages.extend(self.streamed(events));
+        let events = self.partial.end_events(message.stop_reason(), self.last_usage);
+        messages.extend(self.stream_events(events));
         self.answer = answer_id();
         messages
     }
 
-    fn denied(&mut self, id: &CallId, reason: &str) -> Vec<Value> {
+    fn denial_messages(&mut self, id: &CallId, reason: &str) -> Vec<Value> {
         let Some(call) = self.calls.get(id) else { return Vec::new() };
         let input = their_input(&call.name, call.arguments.read().unwrap_or_default());
         let name = their_name(&call.name);
         let denial = json!({"tool_name": name, "tool_use_id": id, "tool_input": input});
         self.turn.denials.push(denial);
-        let mut message = self.system("permission_denied", "message", reason.into());
-        put(&mut message, "tool_name", name.into());
-        put(&mut message, "tool_use_id", id.as_str().into());
+        let mut message = self.system_message("permission_denied", "message", reason.into());
+        set_field(&mut message, "tool_name", name.into());
+        set_field(&mut message, "tool_use_id", id.as_str().into());
         vec![message]
     }
 
     /// A message from the person's side.
-    pub(super) fn user(&self, content: &[Value]) -> Value {
+    pub(super) fn user_message(&self, content: &[Value]) -> Value {
         json!({"type": "user", "message": {"role": "user", "content": content},
-            "parent_tool_use_id": self.parent, "session_id": self.session, "uuid": uuid()})
+            "parent_tool_use_id": self.parent, "session_id": self.session, "uuid": random_uuid()})
     }
 
     /// A message of the system, with one more field.
-    pub(super) fn system(&self, subtype: &str, field: &str, value: Value) -> Value {
+    pub(super) fn system_message(&self, subtype: &str, field: &str, value: Value) -> Value {
         let mut message = json!({"type": "system", "subtype": subtype,
-            "session_id": self.session, "uuid": uuid()});
-        put(&mut message, field, value);
+            "session_id": self.session, "uuid": random_uuid()});
+        set_field(&mut message, field, value);
         message
     }
 
@@ -255,15 +267,20 @@ impl Voice {
             let facts = json!({"inputTokens": usage.input, "outputTokens": usage.output,
                 "cacheReadInputTokens": usage.cache_read,
                 "cacheCreationInputTokens": usage.cache_write, "webSearchRequests": 0,
-                "costUSD": usd(*micro_usd), "contextWindow": 0, "maxOutputTokens": 0});
+                "costUSD": micro_usd_to_usd(*micro_usd), "contextWindow": 0, "maxOutputTokens": 0});
             (model.clone(), facts)
         };
         self.all.models.iter().map(one).collect()
     }
 
     /// The result of a turn that took so long.
-    pub(super) fn result(&self, ended: &EndedTurn, took_ms: u64, over_budget: bool) -> Value {
-        let TurnVerdict { subtype, errors } = verdict(&ended.outcome, over_budget);
+    pub(super) fn result_message(
+        &self,
+        ended: &EndedTurn,
+        took_ms: u64,
+        over_budget: bool,
+    ) -> Value {
+        let TurnVerdict { subtype, errors } = turn_verdict(&ended.outcome, over_budget);
         let is_error = !errors.is_empty();
         let mut result = json!({
             "type": "result",
@@ -274,20 +291,20 @@ impl Voice {
             "num_turns": ended.rounds,
             "stop_reason": self.turn.stop,
             "session_id": self.session,
-            "total_cost_usd": usd(self.all.micro_usd),
-            "usage": blocks::usage(ended.usage),
+            "total_cost_usd": micro_usd_to_usd(self.all.micro_usd),
+            "usage": blocks::usage_to_json(ended.usage),
             "modelUsage": self.model_usage(),
             "permission_denials": self.turn.denials,
-            "uuid": uuid(),
+            "uuid": random_uuid(),
         });
         if let Some(answer) = &ended.answer {
-            put(&mut result, "structured_output", answer.read().unwrap_or_default());
+            set_field(&mut result, "structured_output", answer.read().unwrap_or_default());
         }
         if subtype == "success" {
             let text = if is_error { errors.join("; ") } else { self.turn.text.clone() };
-            put(&mut result, "result", text.into());
+            set_field(&mut result, "result", text.into());
         } else {
-            put(&mut result, "errors", json!(errors));
+            set_field(&mut result, "errors", json!(errors));
         }
         result
     }
@@ -299,7 +316,7 @@ struct TurnVerdict {
     errors: Vec<String>,
 }
 
-fn verdict(outcome: &Outcome, over_budget: bool) -> TurnVerdict {
+fn turn_verdict(outcome: &Outcome, over_budget: bool) -> TurnVerdict {
     let failed = |why: String| TurnVerdict { subtype: "error_during_execution", errors: vec![why] };
     match outcome {
         Outcome::Cancelled if over_budget => TurnVerdict {
@@ -325,11 +342,11 @@ fn verdict(outcome: &Outcome, over_budget: bool) -> TurnVerdict {
 }
 
 /// The result of a session that could not begin.
-pub(super) fn failure(why: &str, session: &str) -> Value {
+pub(super) fn failure_result(why: &str, session: &str) -> Value {
     json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
         "duration_ms": 0, "duration_api_ms": 0, "num_turns": 0, "stop_reason": null,
-        "session_id": session, "total_cost_usd": 0.0, "usage": blocks::usage(Usage::default()),
-        "modelUsage": {}, "permission_denials": [], "errors": [why], "uuid": uuid()})
+        "session_id": session, "total_cost_usd": 0.0, "usage": blocks::usage_to_json(Usage::default()),
+        "modelUsage": {}, "permission_denials": [], "errors": [why], "uuid": random_uuid()})
 }
 
 /// True if nothing more happens in the turn after this event.
@@ -337,18 +354,18 @@ pub(super) fn is_end(event: &Event) -> bool {
     matches!(event, Event::State(SessionState::Idle))
 }
 
-fn usd(micro_usd: u64) -> f64 {
+fn micro_usd_to_usd(micro_usd: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
     let micro_usd = micro_usd as f64;
     micro_usd / 1_000_000.0
 }
 
 fn answer_id() -> String {
-    format!("msg_{}", uuid().replace('-', ""))
+    format!("msg_{}", random_uuid().replace('-', ""))
 }
 
 /// Adds a field to a message.
-pub(super) fn put(message: &mut Value, name: &str, value: Value) {
+pub(super) fn set_field(message: &mut Value, name: &str, value: Value) {
     if let Some(fields) = message.as_object_mut() {
         fields.insert(name.to_owned(), value);
     }
@@ -361,11 +378,11 @@ mod tests {
     use super::*;
 
     fn told(voice: &mut Voice, events: &[Event]) -> Vec<Value> {
-        events.iter().flat_map(|event| voice.event(event)).collect()
+        events.iter().flat_map(|event| voice.render_event(event)).collect()
     }
 
     fn call() -> ToolCall {
-        let arguments = RawJson::of(&json!({"path": "a", "content": "x"})).unwrap();
+        let arguments = RawJson::from_value(&json!({"path": "a", "content": "x"})).unwrap();
         ToolCall::new(CallId::new("c"), "fs.write", arguments)
     }
 
@@ -381,7 +398,7 @@ mod tests {
     #[test]
     fn a_call_its_denial_and_its_result_are_told() {
         let mut voice = Voice::new("s", None, false);
-        let calls = vec![Content::text("ok"), Content::ToolCall(call())];
+        let calls = vec![Content::from_text("ok"), Content::ToolCall(call())];
         let (id, reason) = (call().id, "no".to_owned());
         let told = told(
             &mut voice,
@@ -391,7 +408,7 @@ mod tests {
                 Event::PermissionDecided { call: id, allowed: false, reason },
                 Event::ToolEnded {
                     call: call(),
-                    result: ToolResult::text(&call(), "no", true),
+                    result: ToolResult::from_text(&call(), "no", true),
                     diff: None,
                     duration_ms: 1,
                 },
@@ -411,10 +428,10 @@ mod tests {
     #[test]
     fn a_result_has_all_that_parsers_want() {
         let mut voice = Voice::new("s", None, false);
-        told(&mut voice, &[round(), answer(vec![Content::text("hi")], StopReason::EndTurn)]);
+        told(&mut voice, &[round(), answer(vec![Content::from_text("hi")], StopReason::EndTurn)]);
         let outcome = Outcome::Complete { stop: StopReason::EndTurn };
         let ended = EndedTurn { outcome, rounds: 1, usage: Usage::default(), answer: None };
-        let result = voice.result(&ended, 5, false);
+        let result = voice.result_message(&ended, 5, false);
         let wanted = [
             "subtype",
             "duration_ms",
@@ -431,11 +448,11 @@ mod tests {
         assert!(wanted.iter().all(|name| result.get(name).is_some()), "{result}");
         assert_eq!((&result["result"], &result["subtype"]), (&json!("hi"), &json!("success")));
         let ended = EndedTurn { outcome: Outcome::RoundLimit { rounds: 1 }, ..ended };
-        let result = voice.result(&ended, 5, false);
+        let result = voice.result_message(&ended, 5, false);
         assert_eq!(result["subtype"], "error_max_turns");
         assert_eq!(result["errors"], json!(["Reached maximum number of turns (1)"]));
         let ended = EndedTurn { outcome: Outcome::Cancelled, ..ended };
-        assert_eq!(voice.result(&ended, 5, true)["subtype"], "error_max_budget_usd");
+        assert_eq!(voice.result_message(&ended, 5, true)["subtype"], "error_max_budget_usd");
     }
 
     #[test]
@@ -444,7 +461,7 @@ mod tests {
         let mut quiet = Voice::new("s", None, false);
         assert!(told(&mut quiet, &[round(), text()]).is_empty());
         let mut voice = Voice::new("s", Some("p".into()), true);
-        let ends = answer(vec![Content::text("hi")], StopReason::EndTurn);
+        let ends = answer(vec![Content::from_text("hi")], StopReason::EndTurn);
         let told = told(&mut voice, &[round(), text(), ends]);
         let kinds: Vec<_> =
             told.iter().map(|it| it["event"]["type"].as_str().unwrap_or("assistant")).collect();

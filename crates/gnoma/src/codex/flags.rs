@@ -131,12 +131,12 @@ impl Flags {
     fn valued(&mut self, name: &str, value: String) -> Result<(), String> {
         match name {
             "--model" | "-m" => self.model = Some(value),
-            "--sandbox" | "-s" => self.mode = mode(&value)?,
+            "--sandbox" | "-s" => self.mode = mode_for_sandbox(&value)?,
             "--cd" | "-C" => self.folder = Some(value.into()),
             "--add-dir" => self.folders.push(value.into()),
             "--output-schema" => self.schema = Some(value),
             "--image" | "-i" => self.images.extend(value.split(',').map(PathBuf::from)),
-            "--config" | "-c" => self.config(&value),
+            "--config" | "-c" => self.set_config(&value),
             name if VALUES_WITHOUT_EFFECT.contains(&name) => (),
             name => self.unheard.push(format!("{name} has no effect")),
         }
@@ -144,7 +144,7 @@ impl Flags {
     }
 
     /// A setting of that program.
-    fn config(&mut self, setting: &str) {
+    fn set_config(&mut self, setting: &str) {
         let (key, value) = setting.split_once('=').unwrap_or((setting, ""));
         match (key, value.trim_matches('"')) {
             ("model_reasoning_effort", "none" | "minimal") => {
@@ -161,7 +161,7 @@ impl Flags {
 }
 
 /// The mode with the rights of a sandbox of that program.
-fn mode(name: &str) -> Result<PermissionMode, String> {
+fn mode_for_sandbox(name: &str) -> Result<PermissionMode, String> {
     match name {
         "read-only" => Ok(PermissionMode::Plan),
         "workspace-write" => Ok(PermissionMode::AcceptEdits),

@@ -17,7 +17,7 @@ use self::flags::Flags;
 use crate::{
     answer_schema,
     args::OutputFormat,
-    commands::{print, print_data},
+    commands::{print_data, print_text},
     environment::ProcessEnvironment,
     front::{Attached, Front},
     prompt,
@@ -54,7 +54,7 @@ Other options of `codex` are named on standard error and have no effect. See doc
 ";
 
 /// The words for this command, where the line is one of it.
-pub(crate) fn words(line: &[OsString]) -> Option<Vec<String>> {
+pub(crate) fn command_words(line: &[OsString]) -> Option<Vec<String>> {
     let text = |word: &OsString| word.to_string_lossy().into_owned();
     let program = Path::new(line.first()?).file_stem()?;
     let rest: Vec<String> = line.get(1..)?.iter().map(text).collect();
@@ -78,20 +78,20 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
     let flags =
         Flags::read(words.into_iter().skip(usize::from(is_exec))).map_err(HostError::usage)?;
     if flags.help {
-        return print(HELP);
+        return print_text(HELP);
     }
     if flags.version {
-        return print(&format!("gnoma {}\n", env!("CARGO_PKG_VERSION")));
+        return print_text(&format!("gnoma {}\n", env!("CARGO_PKG_VERSION")));
     }
     if !is_exec {
         let text = "only `exec` of `codex` is supported; see `gnoma codex --help`";
         return Err(HostError::usage(text).into());
     }
     for said in &flags.unheard {
-        report::say(format_args!("gnoma: {said}"));
+        report::print_line(format_args!("gnoma: {said}"));
     }
     let is_json = flags.json;
-    let exit = turn(flags, around).await;
+    let exit = run_turn(flags, around).await;
     if let (Err(error), true) = (&exit, is_json) {
         // Whoever reads events gets one, also of a turn that could not begin.
         print_data(&format!("{}\n", json!({ "type": "error", "message": format!("{error:#}") })))?;
@@ -100,16 +100,17 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
     exit.map(|exit| if exit == Exit::NotApproved { Exit::Done } else { exit })
 }
 
-async fn turn(flags: Flags, around: &ProcessEnvironment) -> Result<Exit> {
-    let form = flags.schema.as_deref().map(|file| answer_schema::read(file, around)).transpose()?;
-    let mut content = prompt::content(&flags.words)?
+async fn run_turn(flags: Flags, around: &ProcessEnvironment) -> Result<Exit> {
+    let form =
+        flags.schema.as_deref().map(|file| answer_schema::read_schema(file, around)).transpose()?;
+    let mut content = prompt::read_user_content(&flags.words)?
         .ok_or_else(|| HostError::usage("no prompt given; add one, or pipe one in"))?;
     for file in &flags.images {
-        content.push(prompt::image(&around.cwd.join(file))?);
+        content.push(prompt::load_image(&around.cwd.join(file))?);
     }
-    let mut spec = spec(&flags, around);
+    let mut spec = session_spec(&flags, around);
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
-    let mut project = Project::open(spec, report::notices(), Shared::default())?;
+    let mut project = Project::open(spec, report::stderr_notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let vendor = project.routing.provider.default.as_deref();
     if vendor.is_none_or(|vendor| !OF_OPENAI.contains(&vendor)) {
@@ -119,13 +120,13 @@ async fn turn(flags: Flags, around: &ProcessEnvironment) -> Result<Exit> {
                 overrides: Overrides { model: None, ..project.spec.overrides.clone() },
                 ..project.spec.clone()
             };
-            project = Project::open(spec, report::notices(), Shared::default())?;
+            project = Project::open(spec, report::stderr_notices(), Shared::default())?;
         }
     }
-    talk(project, flags.json, form.map(|form| form.schema), content, around).await
+    run_in_session(project, flags.json, form.map(|form| form.schema), content, around).await
 }
 
-async fn talk(
+async fn run_in_session(
     project: Project,
     is_json: bool,
     schema: Option<gnoma_schema::Schema>,
@@ -141,13 +142,13 @@ async fn talk(
     };
     let host = Host::new(Projects::for_one_turn(project));
     let session = Attached::open(&host, &mut spec, around).await?;
-    let exit = front.turn(session, content, None).await;
+    let exit = front.run_turn(session, content, None).await;
     host.shut_down().await;
     exit
 }
 
 /// Returns the specification with which the session is opened.
-fn spec(flags: &Flags, around: &ProcessEnvironment) -> SessionSpec {
+fn session_spec(flags: &Flags, around: &ProcessEnvironment) -> SessionSpec {
     let fork = false;
     SessionSpec {
         folder: flags.folder.as_ref().map_or_else(|| around.cwd.clone(), |it| around.cwd.join(it)),
@@ -178,7 +179,7 @@ mod tests {
     fn it_is_known_by_its_name_by_the_command_and_by_what_the_sdk_writes() {
         let words_of = |line: &str| {
             let line: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            words(&line).map(|words| words.join(" "))
+            command_words(&line).map(|words| words.join(" "))
         };
         assert_eq!(words_of("/x/codex exec hi").as_deref(), Some("exec hi"));
         assert_eq!(words_of("gnoma codex exec -").as_deref(), Some("exec -"));

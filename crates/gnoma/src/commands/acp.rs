@@ -24,38 +24,43 @@ pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironmen
         return set_up(args, around).await;
     }
     if around.stdin_is_terminal {
-        report::say("note: editors start `gnoma acp` and speak JSON-RPC to it; Ctrl+D ends it");
+        report::print_line(
+            "note: editors start `gnoma acp` and speak JSON-RPC to it; Ctrl+D ends it",
+        );
     }
-    let spec = SessionSpec { interactive: true, ..lowering::spec(args, around) };
+    let spec = SessionSpec { interactive: true, ..lowering::spec_from_args(args, around) };
     let (files, wanted) = gnoma_acp::editor_files();
-    let (client, host) = connect(files, around).await;
+    let (client, host) = connect_to_host(files, around).await;
     let options = AgentOptions { spec, version: env!("CARGO_PKG_VERSION").to_owned() };
     let mut agent = Agent::new(client, options).with_files(wanted);
     let mut signals = Signals::new(around.ignores_hangup)?;
     let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
     let ended = tokio::select! {
         signal = signals.next() => Ok(Exit::Signalled(signal)),
-        ended = gnoma_acp::run(&mut agent, input, output) => match ended {
+        ended = gnoma_acp::serve_client(&mut agent, input, output) => match ended {
             Ok(()) => Ok(Exit::Done),
             Err(error) => Err(error).context("the connection to the editor broke"),
         },
     };
-    agent.leave();
+    agent.detach_sessions();
     match host {
         Some(host) => drop(host.shut_down().await),
         // The server is to hear that the sessions are left.
-        None => agent.left().await,
+        None => agent.wait_until_detached().await,
     }
     ended
 }
 
 /// Connects to the place where sessions live. If a server runs, they live in it, so that they can be seen at a
 /// terminal too; otherwise they live in this process, where tools see files as they are in the editor.
-async fn connect(files: Arc<dyn OpenFiles>, around: &ProcessEnvironment) -> (Client, Option<Host>) {
-    match server::find(around).await {
+async fn connect_to_host(
+    files: Arc<dyn OpenFiles>,
+    around: &ProcessEnvironment,
+) -> (Client, Option<Host>) {
+    match server::connect_if_running(around).await {
         Ok(Some(client)) => return (client, None),
         Ok(None) => (),
-        Err(error) => report::say(format_args!("note: running without the server: {error}")),
+        Err(error) => report::print_line(format_args!("note: running without the server: {error}")),
     }
     let host = Host::new(Projects::in_editor(files));
     (host.connect("editor"), Some(host))

@@ -4,7 +4,7 @@
 use std::{fs::File, io::Read as _};
 
 use anyhow::{Context as _, Result};
-use gnoma_config::{env, nearest};
+use gnoma_config::{env, nearest_name};
 use gnoma_core::Secret;
 use gnoma_host::{
     HostError, Project,
@@ -13,7 +13,7 @@ use gnoma_host::{
 use gnoma_llm::{KNOWN, KnownProvider};
 use gnoma_tui::setup::read_address;
 
-use super::common::{print, project};
+use super::common::{open_project, print_text};
 use crate::{
     args::{NewProviderArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -33,28 +33,28 @@ pub(crate) async fn run(
     turn: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let terminal = terminal::open(around).filter(|_| around.stdin_is_terminal);
-    let project = project(turn, around)?;
+    let terminal = terminal::open_terminal(around).filter(|_| around.stdin_is_terminal);
+    let project = open_project(turn, around)?;
     // Both can stand before the command, too: the rest of the program takes them there.
     let model = args.model.as_ref().or(turn.model.as_ref());
     let name = args.name.as_ref().or(turn.provider.as_ref());
     let args = &NewProviderArgs { name: name.cloned(), ..args.clone() };
-    let new = described(args, model.map(String::as_str), &project, terminal.as_ref())?;
+    let new = provider_from_args(args, model.map(String::as_str), &project, terminal.as_ref())?;
     let mut said = String::new();
     if !args.untested {
         let models = providers::try_new(&project, &new).await.map_err(|error| HostError {
             cause: format!("`{}` was not added: {}", new.name, error.cause),
-            remedy: Some(remedy(&new, error.remedy)),
+            remedy: Some(unreachable_remedy(&new, error.remedy)),
             ..error
         })?;
         let named = models.get(..MAX_NAMED).unwrap_or(&models).join(", ");
         let more = if models.len() > MAX_NAMED { ", …" } else { "" };
         known_model(&new, &models)?;
-        let count = super::providers::counted(models.len());
+        let count = super::providers::describe_model_count(models.len());
         said = format!("`{}` answers and has {count}: {named}{more}\n", new.name);
     }
     said.push_str(&format!("{}\n", providers::add_new(&project, &new)?));
-    print(&screen::clean(&said))
+    print_text(&screen::mark_unsafe_chars(&said))
 }
 
 /// The model that is to be used is one that the provider lists, if it lists any.
@@ -69,7 +69,7 @@ fn known_model(new: &NewProvider, models: &[String]) -> Result<()> {
     Err(HostError { remedy: Some(remedy), ..error }.into())
 }
 
-fn remedy(new: &NewProvider, known: Option<String>) -> String {
+fn unreachable_remedy(new: &NewProvider, known: Option<String>) -> String {
     let start = match new.name.as_str() {
         "ollama" => "`ollama serve` starts it. ",
         "llamacpp" => "`llama-server -m MODEL.gguf --jinja` starts it. ",
@@ -80,7 +80,7 @@ fn remedy(new: &NewProvider, known: Option<String>) -> String {
 }
 
 /// The provider, with what is not said asked for.
-fn described(
+fn provider_from_args(
     args: &NewProviderArgs,
     model: Option<&str>,
     project: &Project,
@@ -88,13 +88,14 @@ fn described(
 ) -> Result<NewProvider> {
     let name = match (&args.name, terminal) {
         (Some(name), _) => name.clone(),
-        (None, Some(terminal)) => {
-            asked(terminal, &format!("Provider ({}, or a name of your choice): ", names()))?
-        }
+        (None, Some(terminal)) => ask_value(
+            terminal,
+            &format!("Provider ({}, or a name of your choice): ", known_provider_names()),
+        )?,
         (None, None) => {
             let text = format!(
                 "no provider given; name one, as in `gnoma providers add mistral`. Known providers: {}",
-                names()
+                known_provider_names()
             );
             return Err(HostError::usage(text).into());
         }
@@ -111,25 +112,25 @@ fn described(
     let address = match (has_address, terminal) {
         (true, _) => args.address.clone(),
         (false, Some(terminal)) => {
-            let question = format!("Address of `{name}`, such as {}: ", example(&name));
-            let entered = asked(terminal, &question)?;
+            let question = format!("Address of `{name}`, such as {}: ", example_url(&name));
+            let entered = ask_value(terminal, &question)?;
             // What cannot be read as one is refused where it is tested, with what to do.
             Some(read_address(&entered).unwrap_or(entered))
         }
         (false, None) => {
             let known = KNOWN.iter().map(|known| known.name);
-            let near = nearest(&name, known).filter(|_| name != AZURE);
+            let near = nearest_name(&name, known).filter(|_| name != AZURE);
             let text = match near {
                 Some(near) => format!(
                     "there is no provider `{name}`; did you mean `{near}`? For a server of your own: --address {}",
-                    example(&name)
+                    example_url(&name)
                 ),
-                None => format!("`{name}` needs an address: --address {}", example(&name)),
+                None => format!("`{name}` needs an address: --address {}", example_url(&name)),
             };
             return Err(HostError::usage(text).into());
         }
     };
-    let key = key(args, &name, known, project, terminal)?;
+    let key = choose_key_source(args, &name, known, project, terminal)?;
     let is_default = args.default || provider.default.as_ref().is_none_or(|it| *it == name);
     // `--model provider/model`, as other commands take it, means the same.
     let own = |model: &str| model.strip_prefix(&format!("{name}/")).unwrap_or(model).to_owned();
@@ -137,11 +138,11 @@ fn described(
     Ok(NewProvider { name, address, protocol, key, model, is_default })
 }
 
-fn names() -> String {
+fn known_provider_names() -> String {
     KNOWN.iter().map(|known| known.name).collect::<Vec<_>>().join(", ")
 }
 
-fn example(name: &str) -> &'static str {
+fn example_url(name: &str) -> &'static str {
     if name == AZURE {
         "https://NAME.openai.azure.com/openai/v1"
     } else {
@@ -149,7 +150,7 @@ fn example(name: &str) -> &'static str {
     }
 }
 
-fn key(
+fn choose_key_source(
     args: &NewProviderArgs,
     name: &str,
     known: Option<&KnownProvider>,
@@ -166,7 +167,7 @@ fn key(
         let mut key = String::new();
         let read = std::io::stdin().lock().take(MAX_KEY_BYTES).read_to_string(&mut key);
         read.context("cannot read the key from standard input")?;
-        return entered(name, &key, "the key on standard input");
+        return parse_key(name, &key, "the key on standard input");
     }
     let variables = env::key_variables(name);
     if let Some(set) = variables.iter().find(|name| project.environment().get(name).is_some()) {
@@ -179,7 +180,7 @@ fn key(
             let said = terminal::ask_hidden(terminal, &format!("Key of `{name}`{none}: "));
             match said.as_deref() {
                 Some("") if is_free => Ok(KeySource::None),
-                said => entered(name, said.unwrap_or_default(), "the key"),
+                said => parse_key(name, said.unwrap_or_default(), "the key"),
             }
         }
         None if is_free => Ok(KeySource::None),
@@ -195,7 +196,7 @@ fn key(
 }
 
 /// The key that was given; `what` names it where it is none.
-fn entered(name: &str, key: &str, what: &str) -> Result<KeySource> {
+fn parse_key(name: &str, key: &str, what: &str) -> Result<KeySource> {
     let key = key.trim();
     let wrong = match key {
         "" => Some("is empty"),
@@ -208,7 +209,7 @@ fn entered(name: &str, key: &str, what: &str) -> Result<KeySource> {
     Ok(KeySource::Entered(Secret::new(key.to_owned())))
 }
 
-fn asked(terminal: &File, question: &str) -> Result<String> {
-    let said = terminal::ask(terminal, question).filter(|said| !said.is_empty());
+fn ask_value(terminal: &File, question: &str) -> Result<String> {
+    let said = terminal::ask_line(terminal, question).filter(|said| !said.is_empty());
     said.ok_or_else(|| HostError::usage("nothing was entered, and nothing was added").into())
 }

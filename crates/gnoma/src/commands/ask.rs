@@ -14,7 +14,7 @@ use gnoma_host::{
 
 use crate::{
     answer_schema,
-    args::{OutputFormat, TurnArgs, advice, unknown_slash},
+    args::{OutputFormat, TurnArgs, mistaken_prompt_advice, unknown_slash},
     continuing,
     environment::ProcessEnvironment,
     front::{Asker, Attached, Front, json},
@@ -25,23 +25,23 @@ use crate::{
 };
 
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let answered = answer(args, around).await;
+    let answered = run_prompt(args, around).await;
     if let Err(error) = &answered
         && args.output_format != OutputFormat::Text
     {
         // Whoever reads JSON gets an object at the end, also of a turn that could not begin.
-        super::common::print_data(&json::failure(error))?;
+        super::common::print_data(&json::failure_result(error))?;
     }
     answered
 }
 
-async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    if let Some(advice) = advice(args, &around.line, &around.cwd) {
+async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    if let Some(advice) = mistaken_prompt_advice(args, &around.line, &around.cwd) {
         return Err(HostError::usage(advice).into());
     }
-    let Asked { mut spec, mut words, mut chooses } = Asked::of(args, around);
+    let Asked { mut spec, mut words, mut chooses } = Asked::from_args(args, around);
     refuse_lone_fork(args, &spec.start)?;
-    let form = args.json_schema.as_deref().map(|given| answer_schema::read(given, around));
+    let form = args.json_schema.as_deref().map(|given| answer_schema::read_schema(given, around));
     let form = form.transpose()?;
     if tui::is_meant(args, &words, around) {
         if form.is_some() {
@@ -54,15 +54,15 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
     refuse_unknown_slash(args, &spec, around)?;
     chooses = chooses && !is_resumed_by_title(args, &mut spec, &mut words).await?;
-    let content = asked(&spec.start, &words, around)?;
+    let content = read_prompt_content(&spec.start, &words, around)?;
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
     spec.interactive = asker.is_some();
-    let project = Project::open(spec, report::notices(), Shared::default())?;
+    let project = Project::open(spec, report::stderr_notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     if chooses {
-        spec.start = continuing::chosen(&project, around).await?;
+        spec.start = continuing::choose_stored_session(&project, around).await?;
     }
     let schema = form.map(|form| form.schema);
     let front = Front::new(args.output_format, around, Arc::clone(&project.firewall), schema);
@@ -70,13 +70,13 @@ async fn answer(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let session = Attached::open(&host, &mut spec, around).await?;
     let content = match content {
         Some(content) => content,
-        None => vec![Content::text(question(around)?)],
+        None => vec![Content::from_text(ask_prompt(around)?)],
     };
     let front = match args.output_format {
         OutputFormat::StreamJson => front.with_children(&host, &session),
         OutputFormat::Text | OutputFormat::Json => front,
     };
-    let exit = front.turn(session, content, asker).await;
+    let exit = front.run_turn(session, content, asker).await;
     host.shut_down().await;
     exit
 }
@@ -90,8 +90,8 @@ async fn is_resumed_by_title(
     words: &mut Vec<String>,
 ) -> Result<bool> {
     let Some(Some(title)) = &args.resume else { return Ok(false) };
-    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
-    let all = sessions::sessions(&project).await?;
+    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+    let all = sessions::list_sessions(&project).await?;
     let is_meant =
         |known: &&SessionFacts| known.child.is_none() && known.title.trim() == title.trim();
     if let Some(session) = all.iter().find(is_meant) {
@@ -110,13 +110,13 @@ async fn is_resumed_by_title(
 }
 
 /// Returns the content of the prompt; `None` if it must still be asked for, once a session has been chosen.
-fn asked(
+fn read_prompt_content(
     start: &Start,
     words: &[String],
     around: &ProcessEnvironment,
 ) -> Result<Option<Vec<Content>>> {
-    let content = prompt::content(words)?;
-    let can_ask = *start != Start::New && terminal::open(around).is_some();
+    let content = prompt::read_user_content(words)?;
+    let can_ask = *start != Start::New && terminal::open_terminal(around).is_some();
     match (&content, start) {
         // Ids begin with the date.
         (None, Start::Stored { id, .. }) if !can_ask && !id.starts_with(char::is_numeric) => {
@@ -141,7 +141,7 @@ fn refuse_unknown_slash(
     if !args.words.first().is_some_and(|word| word.starts_with('/')) {
         return Ok(());
     }
-    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
+    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
     let prompt = args.words.join(" ");
     let refusal = extensions::trust_refusal(&project, &prompt);
     if let Some(why) = refusal.or_else(|| extensions::left_out(&project, &prompt)) {
@@ -170,7 +170,8 @@ fn nothing_asked() -> HostError {
 }
 
 /// Asks the person for a prompt when a session was chosen without words to go on with.
-fn question(around: &ProcessEnvironment) -> Result<String, HostError> {
-    let said = terminal::open(around).and_then(|terminal| terminal::ask(&terminal, "> "));
+fn ask_prompt(around: &ProcessEnvironment) -> Result<String, HostError> {
+    let said =
+        terminal::open_terminal(around).and_then(|terminal| terminal::ask_line(&terminal, "> "));
     said.filter(|said| !said.is_empty()).ok_or_else(nothing_asked)
 }

@@ -18,24 +18,24 @@ pub(super) async fn run(
     if !(around.stdin_is_terminal && around.stdout_is_terminal) {
         return Err(HostError::usage("`gnoma attach` opens a window and needs a terminal").into());
     }
-    let mut client = server::reach(around).await?;
-    let sessions = server::sessions(&mut client).await?;
-    let spec = lowering::spec(args, around);
-    let session = chosen(sessions, wanted, &spec)?;
+    let mut client = server::connect_or_fail(around).await?;
+    let sessions = server::list_sessions(&mut client).await?;
+    let spec = lowering::spec_from_args(args, around);
+    let session = choose_session(sessions, wanted, &spec)?;
     let id = session.status.session;
     let start = Start::Stored { id: id.to_string(), fork: false };
     let folder = session.folder;
     let spec = SessionSpec { folder, start, interactive: true, detach: Detach::Keep, ..spec };
-    let project = Project::open(spec.clone(), Notices::unheard(), Shared::default())?;
-    let connector = server::connector(around);
+    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+    let connector = server::build_reconnector(around);
     let link = Link::new(client, id, Some(Box::new(spec)), Some(connector));
     let window =
         SessionWindow { project: &project, full_screen: args.full_screen, is_served: true };
-    window.show(link, around, std::future::ready(())).await
+    window.run_window(link, around, std::future::ready(())).await
 }
 
 /// The session that is meant.
-fn chosen(
+fn choose_session(
     sessions: Vec<LiveSession>,
     wanted: Option<&str>,
     spec: &SessionSpec,

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::Result;
 use gnoma_host::{Project, bug_report};
 
-use super::common::print;
+use super::common::print_text;
 use crate::{environment::ProcessEnvironment, report::Exit, screen::Size};
 
 /// Variables that say how a terminal draws text.
@@ -22,15 +22,15 @@ const VARIABLES: [&str; 9] = [
 ];
 
 /// Writes what `gnoma doctor` says, and the rest, into a new archive.
-pub(super) fn write(
+pub(super) fn write_bundle(
     project: &Project,
     doctor: &str,
     file: &Path,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let path = around.cwd.join(file);
-    let files = bug_report::gather(project, doctor, &describe_terminal(around))?;
-    bug_report::write(&files, &path, project.now_ms())?;
+    let files = bug_report::collect_files(project, doctor, &describe_terminal(around))?;
+    bug_report::write_archive(&files, &path, project.now_ms())?;
     let mut text = format!("wrote {}, which has\n", path.display());
     for file in &files {
         let _infallible = writeln!(text, "  {:<20} {:>8} bytes", file.name, file.text.len());
@@ -39,7 +39,7 @@ pub(super) fn write(
         "Nothing of your conversations is in it, and what looks like a secret is replaced. Look through it before \
          you send it, for example with `tar -xOf FILE`\n",
     );
-    print(&text)
+    print_text(&text)
 }
 
 fn describe_terminal(around: &ProcessEnvironment) -> String {
@@ -53,7 +53,7 @@ fn describe_terminal(around: &ProcessEnvironment) -> String {
         let _infallible = writeln!(text, "{name}: {kind}");
     }
     if around.stderr_is_terminal {
-        let Size { columns, rows } = Size::of(std::io::stderr());
+        let Size { columns, rows } = Size::of_terminal(std::io::stderr());
         let _infallible = writeln!(text, "size: {columns} x {rows}");
     }
     for name in VARIABLES {

@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_host::changes::{self, CheckpointRow};
 
-use super::common::{project, show};
+use super::common::{open_project, print_stored_text};
 use crate::{
     args::{ChangesArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -16,18 +16,21 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let project = project(args, around)?;
+    let project = open_project(args, around)?;
     let session = what.which.session.as_deref();
     if !what.list {
-        let changes = changes::changes(&project, session, what.id.as_deref(), what.diff).await?;
-        changes.about.iter().for_each(report::say);
-        return show(&changes.text);
+        let changes =
+            changes::changes_since_checkpoint(&project, session, what.id.as_deref(), what.diff)
+                .await?;
+        changes.about.iter().for_each(report::print_line);
+        return print_stored_text(&changes.text);
     }
-    let (rows, left_out) = changes::checkpoints(&project, session).await?;
+    let (rows, left_out) = changes::list_checkpoints(&project, session).await?;
     if rows.is_empty() {
-        report::say("there are no checkpoints");
+        report::print_line("there are no checkpoints");
     }
     let row = |CheckpointRow { id, entry, taken, label }| [id, entry, taken, label];
-    let table = table::lines(["checkpoint", "entry", "taken", "before"], rows.into_iter().map(row));
-    show(&format!("{table}{left_out}"))
+    let table =
+        table::render_table(["checkpoint", "entry", "taken", "before"], rows.into_iter().map(row));
+    print_stored_text(&format!("{table}{left_out}"))
 }

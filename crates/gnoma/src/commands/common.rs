@@ -20,21 +20,28 @@ use crate::{
 };
 
 /// The project that the command line names.
-pub(super) fn project(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Project, HostError> {
-    Project::open(lowering::spec(args, around), report::notices(), Shared::default())
+pub(super) fn open_project(
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Project, HostError> {
+    Project::open(
+        lowering::spec_from_args(args, around),
+        report::stderr_notices(),
+        Shared::default(),
+    )
 }
 
 /// The settings that hold there, for a command that needs nothing else of it.
-pub(super) fn settings(
+pub(super) fn load_settings(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<(SessionSpec, Loaded), HostError> {
-    wire::load(lowering::spec(args, around), &report::notices())
+    wire::load_settings(lowering::spec_from_args(args, around), &report::stderr_notices())
 }
 
 /// Writes what came out of a store to standard output, for people: it may hold anything.
-pub(super) fn show(text: &str) -> Result<Exit> {
-    print(text)
+pub(super) fn print_stored_text(text: &str) -> Result<Exit> {
+    print_text(text)
 }
 
 /// Writes a JSON value to standard output.
@@ -44,13 +51,13 @@ pub(super) fn print_json(value: &serde_json::Value) -> Result<Exit> {
 
 /// Writes text to standard output without what hides in it or steers a terminal: a pipe or a file
 /// ends on one, too.
-pub(crate) fn print(text: &str) -> Result<Exit> {
-    write(&screen::clean(text))
+pub(crate) fn print_text(text: &str) -> Result<Exit> {
+    write_stdout(&screen::mark_unsafe_chars(text))
 }
 
 /// Writes what programs read back to standard output, byte for byte. To a terminal like text.
 pub(crate) fn print_data(text: &str) -> Result<Exit> {
-    if std::io::stdout().is_terminal() { print(text) } else { write(text) }
+    if std::io::stdout().is_terminal() { print_text(text) } else { write_stdout(text) }
 }
 
 /// Fails where standard output was closed: what would be written there would be lost.
@@ -63,17 +70,17 @@ pub(crate) fn refuse_closed_stdout() -> Result<()> {
     Ok(())
 }
 
-fn write(shown: &str) -> Result<Exit> {
+fn write_stdout(shown: &str) -> Result<Exit> {
     refuse_closed_stdout()?;
     let mut out = std::io::stdout().lock();
     match out.write_all(shown.as_bytes()).and_then(|()| out.flush()) {
         Ok(()) => Ok(Exit::Done),
-        Err(error) => report::unwritten(error),
+        Err(error) => report::exit_after_write_error(error),
     }
 }
 
 /// The text that a command looks at.
-pub(super) fn open(input: &GuardInput) -> Result<Box<dyn BufRead>> {
+pub(super) fn open_input(input: &GuardInput) -> Result<Box<dyn BufRead>> {
     match input.file.as_deref().filter(|file| *file != Path::new("-")) {
         None => Ok(Box::new(BufReader::new(io::stdin()))),
         Some(file) if file.is_dir() => Err(HostError::usage(format!(

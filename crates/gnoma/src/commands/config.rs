@@ -8,13 +8,13 @@ use std::{fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _};
 use anyhow::Result;
 use gnoma_config::{
     Loaded,
-    describe::{Described, describe},
+    describe::{Described, describe_key},
     finding::Origin,
     paths, toml,
 };
 use gnoma_host::{Folders as _, HostError, Notices, Project, Shared, extensions, setting, wire};
 
-use super::common::{print, project, settings};
+use super::common::{load_settings, open_project, print_text};
 use crate::{
     args::{ConfigSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -30,34 +30,40 @@ const EXAMPLE_FILE: &str = "config.example.toml";
 pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     match what {
         ConfigSub::Show { origin } => {
-            let (spec, loaded) = settings(args, around)?;
-            let idle = wire::idle(&spec).into_iter().chain(idle_hooks(args, around));
+            let (spec, loaded) = load_settings(args, around)?;
+            let idle = wire::ignored_controls(&spec).into_iter().chain(idle_hooks(args, around));
             let idle = idle.map(|said| format!("# {said}\n"));
-            print(&(idle.collect::<String>() + &loaded.show(*origin)))
+            print_text(&(idle.collect::<String>() + &loaded.render_values(*origin)))
         }
-        ConfigSub::Path => print(&files(args, around)?),
-        ConfigSub::Get { key } => get(key, &settings(args, around)?.1),
-        ConfigSub::Set { key, value } => set(key, value, args, around),
+        ConfigSub::Path => print_text(&describe_files(args, around)?),
+        ConfigSub::Get { key } => print_value(key, &load_settings(args, around)?.1),
+        ConfigSub::Set { key, value } => set_value(key, value, args, around),
         ConfigSub::Explain { key } => {
-            let described = describe(key).map_err(HostError::usage)?;
-            let (spec, loaded) = settings(args, around)?;
-            print(&explain::text(key, &described, &loaded, &wire::sources(&spec)))
+            let described = describe_key(key).map_err(HostError::usage)?;
+            let (spec, loaded) = load_settings(args, around)?;
+            print_text(&explain::explain_key(
+                key,
+                &described,
+                &loaded,
+                &wire::setting_sources(&spec),
+            ))
         }
-        ConfigSub::Schema => print(&schema::text()),
-        ConfigSub::Init => init(around),
+        ConfigSub::Schema => print_text(&schema::render_schema()),
+        ConfigSub::Init => write_initial_files(around),
     }
 }
 
 /// Returns the configured hooks that do not run, a sentence each. Other problems of the project are reported when
 /// its settings are read.
 fn idle_hooks(args: &TurnArgs, around: &ProcessEnvironment) -> Vec<String> {
-    let silent = Notices::unheard();
-    let project = Project::open(lowering::spec(args, around), silent, Shared::default());
+    let silent = Notices::without_sink();
+    let project = Project::open(lowering::spec_from_args(args, around), silent, Shared::default());
     project.map(|project| extensions::found_hooks(&project).1).unwrap_or_default()
 }
 
-fn files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String> {
-    let sources = wire::sources(&wire::found(lowering::spec(args, around))?);
+fn describe_files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String> {
+    let sources =
+        wire::setting_sources(&wire::resolve_folders(lowering::spec_from_args(args, around))?);
     let mut files = vec![paths::user_file(&sources.config_dir)];
     files.extend(sources.profile.map(|name| paths::profile_file(&sources.config_dir, &name)));
     files.extend(sources.project_root.map(|root| paths::project_file(&root)));
@@ -68,19 +74,19 @@ fn files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String> {
     Ok(files.into_iter().map(line).collect())
 }
 
-fn get(key: &str, loaded: &Loaded) -> Result<Exit> {
-    if let Described::Section(_) = describe(key).map_err(HostError::usage)? {
+fn print_value(key: &str, loaded: &Loaded) -> Result<Exit> {
+    if let Described::Section(_) = describe_key(key).map_err(HostError::usage)? {
         let inside =
             |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
         let set = loaded.values.iter().filter(|value| inside(&value.key));
-        return print(
+        return print_text(
             &set.map(|value| format!("{} = {}\n", value.key, value.value)).collect::<String>(),
         );
     }
-    match loaded.explain(key) {
-        Some(set) => print(&format!("{}\n", plain(&set.value))),
+    match loaded.explain_key(key) {
+        Some(set) => print_text(&format!("{}\n", plain_value(&set.value))),
         None => {
-            report::say(format_args!(
+            report::print_line(format_args!(
                 "`{key}` is not set; `gnoma config explain {key}` says what it does"
             ));
             Ok(Exit::Failed)
@@ -89,7 +95,7 @@ fn get(key: &str, loaded: &Loaded) -> Result<Exit> {
 }
 
 /// A value as programs take it: a text without its quotes, everything else as TOML has it.
-fn plain(value: &str) -> String {
+fn plain_value(value: &str) -> String {
     let read = toml::from_str::<toml::Table>(&format!("value = {value}"));
     match read.ok().and_then(|mut table| table.remove("value")) {
         Some(toml::Value::String(text)) => text,
@@ -97,33 +103,33 @@ fn plain(value: &str) -> String {
     }
 }
 
-fn set(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let done = setting::set_setting(&project(args, around)?, key, value)?;
+fn set_value(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+    let done = setting::set_setting(&open_project(args, around)?, key, value)?;
     // What goes over it here would otherwise make the change look void.
     if let Some(over) =
-        settings(args, around)?.1.explain(key).filter(|set| set.origin > Origin::User)
+        load_settings(args, around)?.1.explain_key(key).filter(|set| set.origin > Origin::User)
     {
         let (value, layer, place) = (&over.value, over.origin, &over.place);
-        report::say(format_args!(
+        report::print_line(format_args!(
             "note: here `{key}` is {value}: {layer} ({place}) overrides your file"
         ));
     }
-    print(&format!("{done}\n"))
+    print_text(&format!("{done}\n"))
 }
 
-fn init(around: &ProcessEnvironment) -> Result<Exit> {
+fn write_initial_files(around: &ProcessEnvironment) -> Result<Exit> {
     let folder = around.environment.config_dir();
     let file = paths::user_file(&folder);
     let cannot = |error: std::io::Error| {
         HostError::failure(format!("{} cannot be written: {error}", folder.display()))
     };
     std::fs::create_dir_all(&folder).map_err(cannot)?;
-    std::fs::write(folder.join(schema::FILE), schema::text()).map_err(cannot)?;
+    std::fs::write(folder.join(schema::FILE), schema::render_schema()).map_err(cannot)?;
     if file.exists() {
         // It may be there because a provider was added.
         let example = folder.join(EXAMPLE_FILE);
-        std::fs::write(&example, schema::template()).map_err(cannot)?;
-        return print(&format!(
+        std::fs::write(&example, schema::render_template()).map_err(cannot)?;
+        return print_text(&format!(
             "{} is there and was not changed; {} has every setting, as a comment\n",
             file.display(),
             example.display()
@@ -131,6 +137,8 @@ fn init(around: &ProcessEnvironment) -> Result<Exit> {
     }
     let mut new = OpenOptions::new();
     let opened = new.write(true).create_new(true).mode(PRIVATE).open(&file);
-    opened.and_then(|mut new| new.write_all(schema::template().as_bytes())).map_err(cannot)?;
-    print(&format!("{} is written: every setting, as a comment\n", file.display()))
+    opened
+        .and_then(|mut new| new.write_all(schema::render_template().as_bytes()))
+        .map_err(cannot)?;
+    print_text(&format!("{} is written: every setting, as a comment\n", file.display()))
 }

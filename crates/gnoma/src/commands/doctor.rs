@@ -17,7 +17,7 @@ use gnoma_sandbox::{Strength, Support};
 
 use super::{
     bundle,
-    common::{print, settings},
+    common::{load_settings, print_text},
     extend,
 };
 use crate::{
@@ -40,57 +40,67 @@ pub(crate) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let (spec, loaded, broken) = match settings(args, around) {
+    let (spec, loaded, broken) = match load_settings(args, around) {
         Ok((spec, loaded)) => (spec, loaded, None),
         Err(error) => {
-            let (spec, loaded) = wire::load_without_files(lowering::spec(args, around))?;
+            let (spec, loaded) = wire::load_without_files(lowering::spec_from_args(args, around))?;
             (spec, loaded, Some(error))
         }
     };
-    let foreign = gnoma_host::wire::idle(&spec);
+    let foreign = gnoma_host::wire::ignored_controls(&spec);
     let lowered = Lowered::from(loaded);
-    let project =
-        Project::with(spec.clone(), lowered.clone(), report::notices(), Shared::default())?;
+    let project = Project::with_settings(
+        spec.clone(),
+        lowered.clone(),
+        report::stderr_notices(),
+        Shared::default(),
+    )?;
     if bundle.is_some() {
         refuse_in_incognito(&project, "doctor --bundle")?;
     }
     let unused = unused_settings::find(&project);
     let Lowered { guard, keeping, otel, .. } = lowered;
-    let trials = gnoma_host::guarding::trials(&guard, &project.places, &spec, Vec::new(), None);
+    let trials =
+        gnoma_host::guarding::build_trials(&guard, &project.places, &spec, Vec::new(), None);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     if let Some(error) = &broken {
         text.push_str("\nconfiguration\n");
-        line(&mut text, false, "not used", &error.to_string().replace('\n', "\n    "));
+        push_check_line(&mut text, false, "not used", &error.to_string().replace('\n', "\n    "));
         text.push_str("    Everything below is checked as if there were no configuration file\n");
     }
-    let unread_rule = guarding::permissions(&guard).err();
+    let unread_rule = guarding::parse_permissions(&guard).err();
     if let Some(error) = &unread_rule {
         text.push_str("\nconfiguration\n");
-        line(&mut text, false, "permissions", &format!("{error}; correct or remove the rule"));
+        push_check_line(
+            &mut text,
+            false,
+            "permissions",
+            &format!("{error}; correct or remove the rule"),
+        );
     }
-    models(&project, broken.is_some(), &mut text).await;
-    let sound = sandbox(guard.sandbox.mode, &mut text);
+    describe_models(&project, broken.is_some(), &mut text).await;
+    let sound = describe_sandbox(guard.sandbox.mode, &mut text);
     if let Some(trials) = trials {
         let why = trials
-            .hindrance()
+            .unavailable_reason()
             .map(|why| format!("not available here, so such commands need approval: {why}"));
         let note = "commands that may change files run in a separate layer first, and their changes are kept or discarded";
-        line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
+        push_check_line(&mut text, why.is_none(), "trials", why.as_deref().unwrap_or(note));
     }
-    added(&project, &mut text);
-    idle(&foreign, &unused, &mut text);
-    privacy(keeping.privacy.incognito, &mut text);
-    telemetry(&otel, &environment, keeping.privacy.incognito, &mut text);
+    describe_extensions(&project, &mut text);
+    describe_idle_settings(&foreign, &unused, &mut text);
+    describe_privacy(keeping.privacy.incognito, &mut text);
+    describe_telemetry(&otel, &environment, keeping.privacy.incognito, &mut text);
     let readable =
-        sessions::sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
-    kept(&keeping, &environment, &folder, &readable, &mut text);
-    folders(&environment, &folder, &mut text);
-    programs(&environment, &mut text);
-    agents(&project, &mut text);
+        sessions::list_sessions(&project).await.map(|_| ()).map_err(|error| error.to_string());
+    describe_saved_files(&keeping, &environment, &folder, &readable, &mut text);
+    describe_folders(&environment, &folder, &mut text);
+    describe_programs(&environment, &mut text);
+    describe_agents(&project, &mut text);
     let printed = match bundle {
-        Some(file) => return bundle::write(&project, &text, file, around),
-        None => print(&text)?,
+        Some(file) => return bundle::write_bundle(&project, &text, file, around),
+        None => print_text(&text)?,
     };
     Ok(match broken {
         Some(_) => Exit::Misused,
@@ -104,7 +114,7 @@ const HOLDS: &str = "  ✓ ";
 const FAULT: &str = "  ✗ ";
 const TURNED_OFF: &str = "  - ";
 
-fn line(text: &mut String, holds: bool, name: &str, note: &str) {
+fn push_check_line(text: &mut String, holds: bool, name: &str, note: &str) {
     let mark = if holds { HOLDS } else { FAULT };
     let _infallible = writeln!(text, "{mark}{name}: {note}");
 }
@@ -115,13 +125,13 @@ fn has_fault(text: &str) -> bool {
 }
 
 /// Says which providers are set up, whether they answer, and whether they have the model that is to be used.
-async fn models(project: &Project, is_broken: bool, text: &mut String) {
+async fn describe_models(project: &Project, is_broken: bool, text: &mut String) {
     text.push_str("\nmodels\n");
     let provider = &project.routing.provider;
-    let configured = providers::configured(provider);
+    let configured = providers::configured_providers(provider);
     let answers =
         |state: &Answer| matches!(state, Answer::Models { models, .. } if !models.is_empty());
-    let all = providers::providers(project).await;
+    let all = providers::query_providers(project).await;
     let (mut has_any, mut is_down) = (false, false);
     for ProviderState { name, is_default, state } in all {
         let is_set_up = is_default || configured.contains(&name);
@@ -140,14 +150,14 @@ async fn models(project: &Project, is_broken: bool, text: &mut String) {
             Answer::Models { url, models } if models.is_empty() => {
                 (false, format!("works at {url} but lists no models"))
             }
-            Answer::Models { url, models } => described(&name, &url, &models, wanted),
+            Answer::Models { url, models } => describe_provider(&name, &url, &models, wanted),
         };
-        line(text, holds, &format!("{name}{default}"), &note);
-        unlisted.iter().for_each(|said| line(text, false, "[[arms]]", said));
+        push_check_line(text, holds, &format!("{name}{default}"), &note);
+        unlisted.iter().for_each(|said| push_check_line(text, false, "[[arms]]", said));
     }
     if !has_any {
         let note = no_provider(project, is_broken, configured.is_empty(), is_down);
-        line(text, false, "providers", &note);
+        push_check_line(text, false, "providers", &note);
     }
 }
 
@@ -188,10 +198,15 @@ fn unlisted_arms(project: &Project, provider: &str, state: &Answer) -> Vec<Strin
 }
 
 /// Describes the models that a provider has, and reports whether the model that is to be used is among them.
-fn described(name: &str, url: &str, models: &[String], wanted: Option<&str>) -> (bool, String) {
+fn describe_provider(
+    name: &str,
+    url: &str,
+    models: &[String],
+    wanted: Option<&str>,
+) -> (bool, String) {
     let named = models.get(..MAX_NAMED).unwrap_or(models).join(", ");
     let more = if models.len() > MAX_NAMED { ", …" } else { "" };
-    let count = super::providers::counted(models.len());
+    let count = super::providers::describe_model_count(models.len());
     let note = format!("answers at {url}, {count}: {named}{more}");
     let Some(wanted) = wanted else { return (true, note) };
     match providers::has_model(name, models, wanted) {
@@ -207,7 +222,7 @@ fn described(name: &str, url: &str, models: &[String], wanted: Option<&str>) -> 
 }
 
 /// Says which walls there are; whether they are as strong as the settings want them.
-fn sandbox(mode: Sandbox, text: &mut String) -> bool {
+fn describe_sandbox(mode: Sandbox, text: &mut String) -> bool {
     if mode == Sandbox::Off {
         text.push_str("\nsandbox: turned off by `sandbox.mode`\n");
         return true;
@@ -215,10 +230,10 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
     let support = Support::detect();
     let _infallible = writeln!(text, "\nsandbox: {}", support.strength);
     for part in &support.parts {
-        line(text, part.holds, part.name, &part.note);
+        push_check_line(text, part.holds, part.name, &part.note);
     }
-    let (held, note) = unasked(support.strength);
-    line(text, held, "commands that only read", note);
+    let (held, note) = unasked_command_limits(support.strength);
+    push_check_line(text, held, "commands that only read", note);
     match (mode, support.strength) {
         (Sandbox::Required, Strength::Partial | Strength::None) => {
             text.push_str("  `sandbox.mode` is `required`: no command will run here\n");
@@ -233,7 +248,7 @@ fn sandbox(mode: Sandbox, text: &mut String) -> bool {
 }
 
 /// Reports whether a command that runs without approval is restricted to reading, and describes what it can reach.
-fn unasked(strength: Strength) -> (bool, &'static str) {
+fn unasked_command_limits(strength: Strength) -> (bool, &'static str) {
     match strength {
         Strength::Full => (
             true,
@@ -253,8 +268,8 @@ fn unasked(strength: Strength) -> (bool, &'static str) {
 }
 
 /// Says what people added.
-fn added(project: &Project, text: &mut String) {
-    let (found, faults, unsupported) = extend::summary(project);
+fn describe_extensions(project: &Project, text: &mut String) {
+    let (found, faults, unsupported) = extend::summarize_extensions(project);
     let _infallible = writeln!(text, "\nextensions\n{HOLDS}{found}");
     for (mark, lines) in [(FAULT, faults), (TURNED_OFF, unsupported)] {
         for said in lines {
@@ -264,7 +279,7 @@ fn added(project: &Project, text: &mut String) {
 }
 
 /// Names what is configured and does nothing: settings of other agents, and own ones that name nothing.
-fn idle(foreign: &[String], unused: &[String], text: &mut String) {
+fn describe_idle_settings(foreign: &[String], unused: &[String], text: &mut String) {
     if foreign.is_empty() && unused.is_empty() {
         return;
     }
@@ -276,18 +291,23 @@ fn idle(foreign: &[String], unused: &[String], text: &mut String) {
     }
 }
 
-fn privacy(is_incognito: bool, text: &mut String) {
+fn describe_privacy(is_incognito: bool, text: &mut String) {
     let said = if is_incognito { "incognito: nothing is saved" } else { "normal" };
     let _infallible = writeln!(text, "\nprivacy: {said}");
 }
 
 /// Names the hosts that telemetry goes to, if it is turned on.
-fn telemetry(otel: &Otel, environment: &Environment, is_incognito: bool, text: &mut String) {
+fn describe_telemetry(
+    otel: &Otel,
+    environment: &Environment,
+    is_incognito: bool,
+    text: &mut String,
+) {
     if !otel.enabled {
         return;
     }
     text.push_str("\ntelemetry\n");
-    let (holds, note) = match telemetry::hosts(otel, environment) {
+    let (holds, note) = match telemetry::export_hosts(otel, environment) {
         _ if is_incognito => (true, "off: incognito".to_owned()),
         Err(error) => (false, error.to_string()),
         Ok(hosts) if hosts.is_empty() => (true, "off: a variable `OTEL_*` turns it off".to_owned()),
@@ -297,11 +317,11 @@ fn telemetry(otel: &Otel, environment: &Environment, is_incognito: bool, text: &
             (true, format!("sent to {hosts}, {content} texts of messages and results"))
         }
     };
-    line(text, holds, "spans and metrics", &note);
+    push_check_line(text, holds, "spans and metrics", &note);
 }
 
 /// Says what is kept of sessions and files, and where.
-fn kept(
+fn describe_saved_files(
     settings: &KeepingSettings,
     environment: &Environment,
     cwd: &Path,
@@ -311,21 +331,23 @@ fn kept(
     if settings.privacy.incognito {
         return;
     }
-    let places = Places::of(settings, environment, cwd);
+    let places = Places::for_folder(settings, environment, cwd);
     text.push_str("\nsaved\n");
     if settings.session.folder.is_none()
-        && let Some(trouble) = unsaved(environment)
+        && let Some(trouble) = unsaved_reason(environment)
     {
-        line(text, false, "sessions and files", &trouble);
+        push_check_line(text, false, "sessions and files", &trouble);
         return;
     }
-    let sessions = places.database().display().to_string();
+    let sessions = places.database_path().display().to_string();
     match readable {
         _ if !settings.session.keep => {
             let _infallible = writeln!(text, "{TURNED_OFF}sessions: no: `session.keep` is off");
         }
-        Ok(()) => line(text, true, "sessions", &sessions),
-        Err(why) => line(text, false, "sessions", &format!("{sessions} cannot be read: {why}")),
+        Ok(()) => push_check_line(text, true, "sessions", &sessions),
+        Err(why) => {
+            push_check_line(text, false, "sessions", &format!("{sessions} cannot be read: {why}"))
+        }
     }
     let name = "files, for `gnoma rewind`";
     match &places.workspace {
@@ -334,7 +356,7 @@ fn kept(
                 writeln!(text, "{TURNED_OFF}{name}: no: `checkpoints.enabled` is off");
         }
         Some(root) => {
-            line(
+            push_check_line(
                 text,
                 true,
                 name,
@@ -343,19 +365,19 @@ fn kept(
         }
         None => {
             let why = places.checkpoint_hindrance(&settings.checkpoints).unwrap_or_default();
-            line(text, false, name, &format!("no: {why}; work in a project's folder"));
+            push_check_line(text, false, name, &format!("no: {why}; work in a project's folder"));
         }
     }
 }
 
 /// Returns the reason why nothing can be saved in the home folder; `None` if it can.
-fn unsaved(environment: &Environment) -> Option<String> {
+fn unsaved_reason(environment: &Environment) -> Option<String> {
     environment.home_trouble().filter(|_| environment.cannot_save())
 }
 
-fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
+fn describe_folders(environment: &Environment, cwd: &Path, text: &mut String) {
     let (config, state) = (environment.config_dir(), environment.state_dir());
-    let is_unsaved = unsaved(environment).is_some();
+    let is_unsaved = unsaved_reason(environment).is_some();
     text.push_str("\nfolders\n");
     for (name, folder) in [("workspace", cwd), ("configuration", &*config), ("state", &*state)] {
         let holds = !is_unsaved || name == "workspace";
@@ -365,33 +387,33 @@ fn folders(environment: &Environment, cwd: &Path, text: &mut String) {
             (true, false) => " (cannot be written: see above)",
             (false, false) => " (cannot be created: see above)",
         };
-        line(text, holds, name, &format!("{}{note}", folder.display()));
+        push_check_line(text, holds, name, &format!("{}{note}", folder.display()));
     }
 }
 
 /// Says which other programs' agents are configured, and whether they are there. Starts none.
-fn agents(project: &Project, text: &mut String) {
+fn describe_agents(project: &Project, text: &mut String) {
     let paths = project.environment().get("PATH").unwrap_or_default();
-    let mut agents = project.routing.agents.programs(paths).peekable();
+    let mut agents = project.routing.agents.locate_programs(paths).peekable();
     if agents.peek().is_some() {
         text.push_str("\nagents\n");
     }
     for (name, program) in agents {
         match program {
-            Ok(file) => line(text, true, name, &file.display().to_string()),
-            Err(why) => line(text, false, name, &why),
+            Ok(file) => push_check_line(text, true, name, &file.display().to_string()),
+            Err(why) => push_check_line(text, false, name, &why),
         }
     }
 }
 
-fn programs(environment: &Environment, text: &mut String) {
+fn describe_programs(environment: &Environment, text: &mut String) {
     text.push_str("\nprograms\n");
     let path = environment.get("PATH").unwrap_or_default();
     for (program, what_for) in PROGRAMS {
         let found = path.split(':').map(|folder| Path::new(folder).join(program));
         match found.into_iter().find(|file| file.is_file()) {
-            Some(file) => line(text, true, program, &file.display().to_string()),
-            None => line(text, false, program, &format!("not found ({what_for})")),
+            Some(file) => push_check_line(text, true, program, &file.display().to_string()),
+            None => push_check_line(text, false, program, &format!("not found ({what_for})")),
         }
     }
 }
@@ -403,10 +425,10 @@ mod tests {
     #[test]
     fn only_what_does_not_hold_is_a_fault() {
         let mut text = String::new();
-        line(&mut text, true, "sessions", "a note with ✗ in it");
+        push_check_line(&mut text, true, "sessions", "a note with ✗ in it");
         text.push_str(&format!("{TURNED_OFF}files: no\n"));
         assert!(!has_fault(&text), "{text}");
-        line(&mut text, false, "git", "not found");
+        push_check_line(&mut text, false, "git", "not found");
         assert!(has_fault(&text), "{text}");
     }
 }

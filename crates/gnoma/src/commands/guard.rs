@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    common::{open, print, settings},
+    common::{load_settings, open_input, print_text},
     guard_run,
 };
 use crate::{
@@ -43,39 +43,44 @@ pub(crate) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let (spec, loaded) = settings(args, around)?;
+    let (spec, loaded) = load_settings(args, around)?;
     let lowered = Lowered::from(loaded);
     match what {
         GuardSub::Scan(input) => {
             let keys = &lowered.routing.provider.api_keys;
-            scan(input, &guarding::search(&lowered.guard, keys, &spec.environment, &spec.folder)?)
+            scan_input(
+                input,
+                &guarding::secret_search(&lowered.guard, keys, &spec.environment, &spec.folder)?,
+            )
         }
-        GuardSub::Clean(input) => clean(input),
+        GuardSub::Clean(input) => clean_input(input),
         GuardSub::Shell(input) => {
             let Lowered { guard, keeping, .. } = &lowered;
-            let places = Places::of(keeping, &spec.environment, &spec.folder);
-            let trials = guarding::trials(guard, &places, &spec, Vec::new(), None);
-            shell(input, &guarding::place(guard, &places, &spec, trials, None))
+            let places = Places::for_folder(keeping, &spec.environment, &spec.folder);
+            let trials = guarding::build_trials(guard, &places, &spec, Vec::new(), None);
+            judge_commands(input, &guarding::gate_place(guard, &places, &spec, trials, None))
         }
         GuardSub::Explain { command } => {
-            let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
-            explain(&shell_line(command), &project)
+            let project =
+                Project::with_settings(spec, lowered, report::stderr_notices(), Shared::default())?;
+            explain_command(&shell_line(command), &project)
         }
         GuardSub::Run { mode, input } => {
-            let project = Project::with(spec, lowered, report::notices(), Shared::default())?;
+            let project =
+                Project::with_settings(spec, lowered, report::stderr_notices(), Shared::default())?;
             guard_run::run(input, *mode, project).await
         }
     }
 }
 
 /// Code 1 when something was found.
-fn verdict(found: bool) -> Exit {
+fn exit_for_finding(found: bool) -> Exit {
     if found { Exit::Failed } else { Exit::Done }
 }
 
-fn whole(input: &GuardInput) -> Result<Vec<u8>> {
+fn read_input(input: &GuardInput) -> Result<Vec<u8>> {
     let mut text = Vec::new();
-    open(input)?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text)?;
+    open_input(input)?.take(MAX_TEXT_BYTES + 1).read_to_end(&mut text)?;
     if text.len() as u64 > MAX_TEXT_BYTES {
         let text = format!("the text is longer than {MAX_TEXT_BYTES} bytes; split it");
         return Err(HostError::usage(text).into());
@@ -90,7 +95,7 @@ fn answer_lines<T: for<'a> Deserialize<'a>>(
 ) -> Result<Exit> {
     let mut out = BufWriter::new(io::stdout().lock());
     let mut found = false;
-    for (number, line) in (1..).zip(open(input)?.split(b'\n')) {
+    for (number, line) in (1..).zip(open_input(input)?.split(b'\n')) {
         let line = line?;
         if line.trim_ascii().is_empty() {
             continue;
@@ -101,12 +106,12 @@ fn answer_lines<T: for<'a> Deserialize<'a>>(
         let (value, hit) = answer(question)?;
         found |= hit;
         if let Err(error) = writeln!(out, "{value}") {
-            return report::unwritten(error);
+            return report::exit_after_write_error(error);
         }
     }
     match out.flush() {
-        Ok(()) => Ok(verdict(found)),
-        Err(error) => report::unwritten(error),
+        Ok(()) => Ok(exit_for_finding(found)),
+        Err(error) => report::exit_after_write_error(error),
     }
 }
 
@@ -118,25 +123,25 @@ struct TextLine {
 }
 
 impl TextLine {
-    fn text(&self) -> Result<Vec<u8>> {
+    fn decode_text(&self) -> Result<Vec<u8>> {
         let decoded = BASE64_STANDARD.decode(&self.text_b64);
         decoded.with_context(|| format!("`text_b64` of `{}` is not base64", self.id))
     }
 }
 
-fn scan(input: &GuardInput, search: &Search) -> Result<Exit> {
+fn scan_input(input: &GuardInput, search: &Search) -> Result<Exit> {
     if input.jsonl {
         return answer_lines(input, |line: TextLine| {
-            let text = line.text()?;
-            let hits = hits(search, &text);
+            let text = line.decode_text()?;
+            let hits = find_hits(search, &text);
             let findings: Vec<_> = hits.iter().map(Hit::to_json).collect();
-            let redacted = BASE64_STANDARD.encode(redact(&text, &hits));
+            let redacted = BASE64_STANDARD.encode(redact_hits(&text, &hits));
             let value = json!({"id": line.id, "findings": findings, "redacted_b64": redacted});
             Ok((value, !hits.is_empty()))
         });
     }
-    let text = whole(input)?;
-    let hits = hits(search, &text);
+    let text = read_input(input)?;
+    let hits = find_hits(search, &text);
     let mut listed = String::new();
     let (mut line, mut column, mut at) = (1, 1, 0);
     for Hit { finding, action } in &hits {
@@ -145,11 +150,11 @@ fn scan(input: &GuardInput, search: &Search) -> Result<Exit> {
         }
         at = finding.start;
         let (rule, bytes) = (&finding.rule, finding.end - finding.start);
-        let action = name(*action);
+        let action = action_name(*action);
         let _infallible = writeln!(listed, "{line}:{column} {rule} ({bytes} bytes): {action}");
     }
-    let exit = verdict(!hits.is_empty());
-    print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
+    let exit = exit_for_finding(!hits.is_empty());
+    print_text(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
 }
 
 /// A secret and what the settings do with it.
@@ -161,11 +166,11 @@ struct Hit {
 impl Hit {
     fn to_json(&self) -> Value {
         let Finding { start, end, rule } = &self.finding;
-        json!({"rule": &**rule, "start": start, "end": end, "action": name(self.action)})
+        json!({"rule": &**rule, "start": start, "end": end, "action": action_name(self.action)})
     }
 }
 
-fn name(action: FirewallAction) -> &'static str {
+fn action_name(action: FirewallAction) -> &'static str {
     match action {
         FirewallAction::Redact => "redact",
         FirewallAction::Block => "block",
@@ -174,25 +179,30 @@ fn name(action: FirewallAction) -> &'static str {
     }
 }
 
-fn hits(search: &Search, text: &[u8]) -> Vec<Hit> {
+fn find_hits(search: &Search, text: &[u8]) -> Vec<Hit> {
     let Search { scanner, policy, allowed } = search;
     let hit = |finding: Finding| {
-        let action = action(policy, allowed, text, &finding);
+        let action = action_for_finding(policy, allowed, text, &finding);
         Hit { finding, action }
     };
     scanner.scan(text).into_iter().map(hit).collect()
 }
 
-fn action(policy: &Policy, allowed: &[Allowed], text: &[u8], finding: &Finding) -> FirewallAction {
+fn action_for_finding(
+    policy: &Policy,
+    allowed: &[Allowed],
+    text: &[u8],
+    finding: &Finding,
+) -> FirewallAction {
     let value = text.get(finding.start..finding.end).map(String::from_utf8_lossy);
-    let of_value = value.map(|value| Allowed::of(&value));
+    let of_value = value.map(|value| Allowed::from_value(&value));
     if of_value.is_some_and(|value| allowed.contains(&value)) {
         return FirewallAction::Allow;
     }
     policy.action(&finding.rule, None, None)
 }
 
-fn redact(text: &[u8], hits: &[Hit]) -> Vec<u8> {
+fn redact_hits(text: &[u8], hits: &[Hit]) -> Vec<u8> {
     let vault = Vault::new(1);
     let (mut redacted, mut at) = (Vec::with_capacity(text.len()), 0);
     let hidden = hits
@@ -209,32 +219,32 @@ fn redact(text: &[u8], hits: &[Hit]) -> Vec<u8> {
     redacted
 }
 
-fn clean(input: &GuardInput) -> Result<Exit> {
+fn clean_input(input: &GuardInput) -> Result<Exit> {
     if input.jsonl {
         return answer_lines(input, |line: TextLine| {
-            let text = line.text()?;
+            let text = line.decode_text()?;
             let cleaned = unicode::clean_bytes(&text, Keep::Text);
-            let flags: Vec<_> = cleaned.flags.iter().map(Flag::sentence).collect();
-            let found = suspicious(&cleaned.flags);
+            let flags: Vec<_> = cleaned.flags.iter().map(Flag::to_sentence).collect();
+            let found = has_suspicious_flag(&cleaned.flags);
             let text = BASE64_STANDARD.encode(cleaned.text.as_bytes());
             Ok((json!({"id": line.id, "text_b64": text, "flags": flags}), found))
         });
     }
-    let text = whole(input)?;
+    let text = read_input(input)?;
     let cleaned = unicode::clean_bytes(&text, Keep::Text);
     for flag in &cleaned.flags {
-        report::say(flag.sentence());
+        report::print_line(flag.to_sentence());
     }
     // The bytes as they are: this output is what the command is for, and it is clean.
     let mut out = io::stdout().lock();
     match out.write_all(cleaned.text.as_bytes()).and_then(|()| out.flush()) {
-        Ok(()) => Ok(verdict(suspicious(&cleaned.flags))),
-        Err(error) => report::unwritten(error),
+        Ok(()) => Ok(exit_for_finding(has_suspicious_flag(&cleaned.flags))),
+        Err(error) => report::exit_after_write_error(error),
     }
 }
 
 /// True if a person should be told of one of the flags.
-fn suspicious(flags: &[Flag]) -> bool {
+fn has_suspicious_flag(flags: &[Flag]) -> bool {
     flags.iter().any(|flag| flag.kind.is_suspicious())
 }
 
@@ -245,12 +255,12 @@ struct CommandLine {
     command: String,
 }
 
-fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
-    let world = place.world();
+fn judge_commands(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
+    let world = place.judgement_context();
     let runs = |row: &ShellRow| row.verdict == "allow";
     if input.jsonl {
         return answer_lines(input, |line: CommandLine| {
-            let row = row(&line.command, &world, place);
+            let row = judge_command(&line.command, &world, place);
             let asks = !runs(&row);
             let value = json!({
                 "id": line.id, "parse_ok": row.parse_ok, "commands": row.commands,
@@ -259,27 +269,31 @@ fn shell(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
             Ok((value, asks))
         });
     }
-    let text = whole(input)?;
+    let text = read_input(input)?;
     let (mut listed, mut asks) = (String::new(), false);
     for command in String::from_utf8_lossy(&text).lines().filter(|line| !line.trim().is_empty()) {
-        let row = row(command, &world, place);
+        let row = judge_command(command, &world, place);
         asks |= !runs(&row);
         let _infallible = writeln!(listed, "{:<6} {command}\n       {}", row.verdict, row.why);
     }
-    let exit = verdict(asks);
-    print(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
+    let exit = exit_for_finding(asks);
+    print_text(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
 }
 
 /// The verdict on a command; where nothing can be tried it is a question as ever.
-fn row(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
-    let row = ShellRow::of(command, world);
+fn judge_command(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
+    let row = ShellRow::from_command(command, world);
     let verdict = if row.verdict == "trial" && !(place.can_try)() { "ask" } else { row.verdict };
     ShellRow { verdict, ..row }
 }
 
-fn explain(command: &str, project: &Project) -> Result<Exit> {
+fn explain_command(command: &str, project: &Project) -> Result<Exit> {
     let Project { guard, places, spec, .. } = project;
-    let place = guarding::place(guard, places, spec, None, None);
-    let permissions = session::permissions(project)?;
-    print(&permissions.explain(guard.permission.mode, &place.world(), command))
+    let place = guarding::gate_place(guard, places, spec, None, None);
+    let permissions = session::session_permissions(project)?;
+    print_text(&permissions.explain_command(
+        guard.permission.mode,
+        &place.judgement_context(),
+        command,
+    ))
 }

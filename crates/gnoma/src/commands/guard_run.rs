@@ -30,7 +30,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    common::open,
+    common::open_input,
     scripted::{CALL, ScriptedModel},
 };
 use crate::{
@@ -60,7 +60,7 @@ pub(super) async fn run(
     project.spec.interactive = false;
     let bench = Bench::new(project, mode)?;
     let mut all_ran = true;
-    for (number, line) in (1..).zip(open(input)?.split(b'\n')) {
+    for (number, line) in (1..).zip(open_input(input)?.split(b'\n')) {
         let line = line?;
         if line.trim_ascii().is_empty() {
             continue;
@@ -73,12 +73,12 @@ pub(super) async fn run(
             let command = String::from_utf8_lossy(&line).into_owned();
             CommandLine { id: number.into(), command }
         };
-        let ran = bench.run(&command).await?;
+        let ran = bench.run_command(&command).await?;
         all_ran &= ran.ran;
         let text = if input.jsonl { ran.to_json(&id) } else { ran.to_text(&command) };
         let mut out = std::io::stdout().lock();
         if let Err(error) = out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            return report::unwritten(error);
+            return report::exit_after_write_error(error);
         }
     }
     Ok(if all_ran { Exit::Done } else { Exit::Failed })
@@ -122,33 +122,35 @@ struct Bench {
 
 impl Bench {
     fn new(project: Project, mode: PermissionMode) -> Result<Self> {
-        let unused = Arc::new(Routes::single(Arm::new(
+        let unused = Arc::new(Routes::with_single_arm(Arm::new(
             Connection::new(Arc::new(ScriptedModel::default()), false),
             "none",
         )));
-        let trials = session::trials(&project);
+        let trials = session::session_trials(&project);
         let id = gnoma_host::clock::session_id();
         let tools = session::options_with(&project, id, unused, trials.clone())?.tools;
         Ok(Self { project, mode, tools, trials })
     }
 
-    async fn run(&self, command: &str) -> Result<CommandRun> {
+    async fn run_command(&self, command: &str) -> Result<CommandRun> {
         // By what the command will see, and not by what it leaves.
-        let verdict = self.verdict(command)?;
-        let before = self.files();
-        let model =
-            Arc::new(ScriptedModel::calling(TOOL, json!({ "command": command }).to_string()));
+        let verdict = self.judge_command(command)?;
+        let before = self.workspace_files();
+        let model = Arc::new(ScriptedModel::with_tool_call(
+            TOOL,
+            json!({ "command": command }).to_string(),
+        ));
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "scripted");
-        let mut options = session::options(
+        let mut options = session::session_options(
             &self.project,
             gnoma_host::clock::session_id(),
-            Arc::new(Routes::single(arm)),
+            Arc::new(Routes::with_single_arm(arm)),
         )?;
         options.tools.clone_from(&self.tools);
-        options.place = self.place();
+        options.place = self.gate_place();
         options.mode = self.mode;
         let mut session = Session::spawn(options);
-        session.tell(Command::Send { content: vec![Content::text("run it")] });
+        session.send_command(Command::Send { content: vec![Content::from_text("run it")] });
         let mut ran = false;
         while let Some(event) = session.next().await {
             match event {
@@ -157,28 +159,28 @@ impl Bench {
                 _ => {}
             }
         }
-        let kept = changes(&before, &self.files());
-        let (output, _) = model.told();
-        let mut changed = tried(&output);
+        let kept = changed_paths(&before, &self.workspace_files());
+        let (output, _) = model.last_tool_results();
+        let mut changed = trial_changes(&output);
         changed.extend(kept.iter().cloned());
         Ok(CommandRun { verdict, ran, kept, changed, output })
     }
 
-    fn place(&self) -> GatePlace {
+    fn gate_place(&self) -> GatePlace {
         let Project { guard, places, spec, .. } = &self.project;
-        guarding::place(guard, places, spec, self.trials.clone(), None)
+        guarding::gate_place(guard, places, spec, self.trials.clone(), None)
     }
 
     /// Returns the verdict about the command before anybody is asked for approval.
-    fn verdict(&self, command: &str) -> Result<&'static str> {
-        let place = self.place();
-        let permissions = session::permissions(&self.project)?;
+    fn judge_command(&self, command: &str) -> Result<&'static str> {
+        let place = self.gate_place();
+        let permissions = session::session_permissions(&self.project)?;
         let Some(tool) = self.tools.iter().find(|tool| *tool.spec().name == *TOOL) else {
             return Ok("refuse");
         };
-        let call = call(command)?;
+        let call = bash_call(command)?;
         let (verdict, trial) =
-            permissions.judge_or_try(self.mode, &place.world(), tool.spec(), &call);
+            permissions.judge_or_try(self.mode, &place.judgement_context(), tool.spec(), &call);
         Ok(match verdict {
             _ if trial.is_some() && (place.can_try)() => "trial",
             Verdict::Allow { .. } => "allow",
@@ -188,7 +190,7 @@ impl Bench {
     }
 
     /// The files of the workspace, each with what tells whether it has changed.
-    fn files(&self) -> BTreeMap<PathBuf, (u64, i64, i64)> {
+    fn workspace_files(&self) -> BTreeMap<PathBuf, (u64, i64, i64)> {
         let spec = &self.project.spec;
         let mut folders: VecDeque<PathBuf> =
             std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
@@ -213,7 +215,7 @@ impl Bench {
 }
 
 /// Names of what is new, gone or different.
-fn changes<V: PartialEq>(
+fn changed_paths<V: PartialEq>(
     before: &BTreeMap<PathBuf, V>,
     after: &BTreeMap<PathBuf, V>,
 ) -> Vec<String> {
@@ -223,14 +225,14 @@ fn changes<V: PartialEq>(
 }
 
 /// The names that the model is told of what a command changed on trial and what was dropped.
-fn tried(output: &str) -> Vec<String> {
+fn trial_changes(output: &str) -> Vec<String> {
     let told = output.lines().rev().find_map(|line| line.strip_prefix("[ran on trial; "));
     let told = told.filter(|told| !told.contains(" kept (")).and_then(|told| told.rsplit_once('('));
     let names = told.and_then(|(_, names)| names.strip_suffix(")]")).unwrap_or_default();
     names.split(", ").filter(|name| !name.is_empty() && *name != "…").map(str::to_owned).collect()
 }
 
-fn call(command: &str) -> Result<ToolCall> {
-    let arguments = RawJson::of(&json!({ "command": command }))?;
+fn bash_call(command: &str) -> Result<ToolCall> {
+    let arguments = RawJson::from_value(&json!({ "command": command }))?;
     Ok(ToolCall::new(CallId::new(CALL), TOOL, arguments))
 }

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
-use super::common::print;
+use super::common::print_text;
 use crate::{
     args::Args,
     environment::ProcessEnvironment,
@@ -22,32 +22,32 @@ pub(crate) fn run(
     // Names the commands in full, such as `gnoma-sessions-list`.
     command.build();
     if let Some(named) = named.and_then(|name| command.find_subcommand(name)) {
-        return print(&String::from_utf8_lossy(&page(named.clone())?));
+        return print_text(&String::from_utf8_lossy(&render_page(named.clone())?));
     }
     let Some(folder) = folder else {
-        return print(&String::from_utf8_lossy(&page(command)?));
+        return print_text(&String::from_utf8_lossy(&render_page(command)?));
     };
     let folder = around.cwd.join(folder);
     std::fs::create_dir_all(&folder)
         .with_context(|| format!("cannot create the folder {}", folder.display()))?;
-    let count = write(command, &folder)?;
-    report::say(format_args!("{count} pages are in {}", folder.display()));
+    let count = write_pages(command, &folder)?;
+    report::print_line(format_args!("{count} pages are in {}", folder.display()));
     Ok(Exit::Done)
 }
 
-fn page(command: Command) -> Result<Vec<u8>> {
+fn render_page(command: Command) -> Result<Vec<u8>> {
     let mut page = Vec::new();
     Man::new(command).render(&mut page).context("cannot write the manual page")?;
     Ok(page)
 }
 
 /// Writes the page of a command and those of its own commands; gives how many these are.
-fn write(command: Command, folder: &Path) -> Result<usize> {
+fn write_pages(command: Command, folder: &Path) -> Result<usize> {
     let below: Vec<_> =
         command.get_subcommands().filter(|sub| !sub.is_hide_set()).cloned().collect();
     let name = command.get_display_name().unwrap_or_else(|| command.get_name()).to_owned();
     let file = folder.join(format!("{name}.1"));
-    std::fs::write(&file, page(command)?)
+    std::fs::write(&file, render_page(command)?)
         .with_context(|| format!("cannot write {}", file.display()))?;
-    below.into_iter().try_fold(1, |count, sub| Ok(count + write(sub, folder)?))
+    below.into_iter().try_fold(1, |count, sub| Ok(count + write_pages(sub, folder)?))
 }

@@ -8,7 +8,7 @@ use gnoma_core::{Secret, json_value::json};
 use gnoma_extend::mcp::{self, ChangedTool, ServerOrigin, ServerState, Servers, Standing};
 use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
 
-use super::common::{print, print_json, project};
+use super::common::{open_project, print_json, print_text};
 use crate::{
     args::{McpSub, NewServerArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -23,62 +23,69 @@ pub(crate) async fn run(
     if let McpSub::Serve = what {
         return Box::pin(super::mcp_serve::run(args, around)).await;
     }
-    let project = &project(args, around)?;
+    let project = &open_project(args, around)?;
     let command: LocalBoxFuture<'_, Result<Exit>> = match what {
         // It is served above.
         McpSub::Serve => return Ok(Exit::Done),
-        McpSub::List { offline, json } => Box::pin(list(project, *offline, *json)),
-        McpSub::Test { name } => Box::pin(test(project, name)),
-        McpSub::Approve { name } => Box::pin(approve(project, name)),
-        McpSub::Add(new) => return add(project, new),
-        McpSub::Remove { name } => return remove(project, name),
+        McpSub::List { offline, json } => Box::pin(list_servers(project, *offline, *json)),
+        McpSub::Test { name } => Box::pin(test_server(project, name)),
+        McpSub::Approve { name } => Box::pin(approve_tools(project, name)),
+        McpSub::Add(new) => return add_server(project, new),
+        McpSub::Remove { name } => return remove_server(project, name),
         McpSub::Login { name, forget } => Box::pin(super::mcp_login::run(project, name, *forget)),
-        McpSub::Conformance { url } => Box::pin(conformance(project, url)),
+        McpSub::Conformance { url } => Box::pin(run_conformance(project, url)),
     };
     command.await
 }
 
 /// Connects to a server of the conformance suite and calls all that it has. Its scenario comes by the
 /// environment.
-async fn conformance(project: &Project, url: &str) -> Result<Exit> {
+async fn run_conformance(project: &Project, url: &str) -> Result<Exit> {
     let variable = |name: &str| project.environment().get(name).map(str::to_owned);
     let scenario = mcp::Scenario {
         url: url.to_owned(),
         context: variable("MCP_CONFORMANCE_CONTEXT"),
         version: variable("MCP_CONFORMANCE_PROTOCOL_VERSION"),
     };
-    let said = mcp::exercise(&servers::http(project), scenario).await.map_err(HostError::usage)?;
-    print(&said)
+    let said = mcp::run_scenario(&servers::http_client(project), scenario)
+        .await
+        .map_err(HostError::usage)?;
+    print_text(&said)
 }
 
-async fn list(project: &Project, offline: bool, as_json: bool) -> Result<Exit> {
-    let servers = servers::idle(project);
-    let standings = if offline { servers.standings() } else { servers.connected(None).await };
-    let disabled = servers::disabled(project);
+async fn list_servers(project: &Project, offline: bool, as_json: bool) -> Result<Exit> {
+    let servers = servers::idle_servers(project);
+    let standings =
+        if offline { servers.server_standings() } else { servers.connect_all(None).await };
+    let disabled = servers::disabled_servers(project);
     if as_json {
         return print_json(
-            &standings.iter().map(facts).chain(disabled.iter().map(disabled_facts)).collect(),
+            &standings
+                .iter()
+                .map(standing_to_json)
+                .chain(disabled.iter().map(disabled_facts))
+                .collect(),
         );
     }
     if standings.is_empty() && disabled.is_empty() {
-        return print("no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one\n");
+        return print_text("no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one\n");
     }
     let mut text = String::new();
     for standing in &standings {
-        line(&mut text, standing);
+        describe_standing(&mut text, standing);
     }
     for definition in &disabled {
-        let (name, shown, origin) = (&definition.name, definition.shown(), &definition.origin);
+        let (name, shown, origin) = (&definition.name, definition.to_line(), &definition.origin);
         let _infallible = writeln!(text, "{name}: disabled\n  {shown}\n  from {origin}");
     }
-    print(&text)
+    print_text(&text)
 }
 
 fn disabled_facts(definition: &mcp::Definition) -> serde_json::Value {
     json!({
         "name": definition.name,
         "from": definition.origin.to_string(),
-        "reached_by": definition.shown(),
+        "reached_by": definition.to_line(),
         "state": "disabled",
         "error": null,
         "tools": [],
@@ -89,14 +96,14 @@ fn disabled_facts(definition: &mcp::Definition) -> serde_json::Value {
     })
 }
 
-fn facts(standing: &Standing) -> serde_json::Value {
+fn standing_to_json(standing: &Standing) -> serde_json::Value {
     let Standing { definition, seen, tokens, .. } = standing;
     let why = if let ServerState::Failed(why) = &seen.state { Some(why) } else { None };
     json!({
         "name": definition.name,
         "from": definition.origin.to_string(),
-        "reached_by": definition.shown(),
-        "state": word(&seen.state),
+        "reached_by": definition.to_line(),
+        "state": state_word(&seen.state),
         "error": why,
         "tools": seen.offered.iter().map(|tool| &tool.name).collect::<Vec<_>>(),
         "withheld": seen.changed.iter().map(|changed| &changed.now.name).collect::<Vec<_>>(),
@@ -106,7 +113,7 @@ fn facts(standing: &Standing) -> serde_json::Value {
     })
 }
 
-fn word(state: &ServerState) -> &'static str {
+fn state_word(state: &ServerState) -> &'static str {
     match state {
         ServerState::Idle => "not started",
         ServerState::Starting => "starting",
@@ -115,7 +122,7 @@ fn word(state: &ServerState) -> &'static str {
     }
 }
 
-fn line(text: &mut String, standing: &Standing) {
+fn describe_standing(text: &mut String, standing: &Standing) {
     let Standing { definition, seen, tokens, .. } = standing;
     let took =
         seen.started_in.map(|time| format!(" in {} ms", time.as_millis())).unwrap_or_default();
@@ -123,10 +130,10 @@ fn line(text: &mut String, standing: &Standing) {
         text,
         "{}: {}{took}, {} tool{}, about {tokens} tokens\n  {}\n  from {}",
         definition.name,
-        word(&seen.state),
+        state_word(&seen.state),
         seen.offered.len(),
         if seen.offered.len() == 1 { "" } else { "s" },
-        definition.shown(),
+        definition.to_line(),
         definition.origin,
     );
     if let ServerState::Failed(why) = &seen.state {
@@ -143,11 +150,11 @@ fn line(text: &mut String, standing: &Standing) {
     }
 }
 
-async fn test(project: &Project, name: &str) -> Result<Exit> {
-    let standings = servers::connected(project, name).await;
-    let [standing] = &standings[..] else { return Err(unknown(project, name).into()) };
+async fn test_server(project: &Project, name: &str) -> Result<Exit> {
+    let standings = servers::connect_server(project, name).await;
+    let [standing] = &standings[..] else { return Err(unknown_server_error(project, name).into()) };
     let mut text = String::new();
-    line(&mut text, standing);
+    describe_standing(&mut text, standing);
     for tool in &standing.seen.offered {
         let about = tool.description.lines().next().unwrap_or_default();
         let _infallible = writeln!(text, "  - {}: {about}", tool.name);
@@ -155,13 +162,13 @@ async fn test(project: &Project, name: &str) -> Result<Exit> {
     if !standing.stderr.trim().is_empty() {
         let _infallible = writeln!(text, "its standard error:\n{}", standing.stderr.trim_end());
     }
-    print(&text)?;
+    print_text(&text)?;
     let works = matches!(standing.seen.state, ServerState::Ready);
     Ok(if works { Exit::Done } else { Exit::Failed })
 }
 
-fn unknown(project: &Project, name: &str) -> HostError {
-    if servers::disabled(project).iter().any(|server| server.name == name) {
+fn unknown_server_error(project: &Project, name: &str) -> HostError {
+    if servers::disabled_servers(project).iter().any(|server| server.name == name) {
         return HostError::usage(format!(
             "the MCP server `{name}` is disabled; remove `enabled = false` from it in config.toml to use it"
         ));
@@ -169,10 +176,10 @@ fn unknown(project: &Project, name: &str) -> HostError {
     HostError::usage(format!("there is no MCP server `{name}`; `gnoma mcp list` lists them"))
 }
 
-async fn approve(project: &Project, name: &str) -> Result<Exit> {
-    let servers: Servers = servers::idle(project);
-    let standings = servers.connected(Some(name)).await;
-    let [standing] = &standings[..] else { return Err(unknown(project, name).into()) };
+async fn approve_tools(project: &Project, name: &str) -> Result<Exit> {
+    let servers: Servers = servers::idle_servers(project);
+    let standings = servers.connect_all(Some(name)).await;
+    let [standing] = &standings[..] else { return Err(unknown_server_error(project, name).into()) };
     let mut text = String::new();
     for ChangedTool { before, now } in &standing.seen.changed {
         let before = before.as_ref().map_or("(no longer known)", |tool| tool.description.as_str());
@@ -182,13 +189,13 @@ async fn approve(project: &Project, name: &str) -> Result<Exit> {
             now.name, now.description, now.schema
         );
     }
-    servers.approve(name).await.map_err(HostError::usage)?;
+    servers.approve_tools(name).await.map_err(HostError::usage)?;
     let count = standing.seen.changed.len();
     let _infallible = writeln!(text, "approved the tools of `{name}`; {count} had changed");
-    print(&text)
+    print_text(&text)
 }
 
-fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
+fn add_server(project: &Project, new: &NewServerArgs) -> Result<Exit> {
     mcp::check_server(&new.name).map_err(HostError::usage)?;
     refuse_no_program(new)?;
     let pairs = |list: &[String]| -> Result<Vec<(String, Secret<String>)>> {
@@ -201,8 +208,8 @@ fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
         list.iter().map(pair).collect()
     };
     let url = match &new.command[..] {
-        [only] => address(only)?,
-        [first, ..] => address(first).unwrap_or_default(),
+        [only] => parse_address(only)?,
+        [first, ..] => parse_address(first).unwrap_or_default(),
         [] => None,
     };
     let wanted = servers::NewServer {
@@ -213,8 +220,8 @@ fn add(project: &Project, new: &NewServerArgs) -> Result<Exit> {
         headers: pairs(&new.header)?,
         network: new.network,
     };
-    let path = servers::add(&project.environment().config_dir(), &wanted)?;
-    print(&format!(
+    let path = servers::add_server(&project.environment().config_dir(), &wanted)?;
+    print_text(&format!(
         "added `{name}` to {}; `gnoma mcp test {name}` tries it\n",
         path.display(),
         name = new.name
@@ -241,7 +248,7 @@ fn refuse_no_program(new: &NewServerArgs) -> Result<(), HostError> {
 ///
 /// # Errors
 /// It is an address that no server can have.
-fn address(word: &str) -> Result<Option<String>, HostError> {
+fn parse_address(word: &str) -> Result<Option<String>, HostError> {
     if let Some((scheme, rest)) = word.split_once("://") {
         let scheme = scheme.to_ascii_lowercase();
         return match scheme.as_str() {
@@ -263,15 +270,15 @@ fn address(word: &str) -> Result<Option<String>, HostError> {
     Ok(None)
 }
 
-fn remove(project: &Project, name: &str) -> Result<Exit> {
-    let known = servers::definitions(project);
+fn remove_server(project: &Project, name: &str) -> Result<Exit> {
+    let known = servers::server_definitions(project);
     let known = known.iter().find(|definition| definition.name == name);
     if let Some(ServerOrigin::File(path)) = known.map(|definition| &definition.origin) {
         let text = format!("`{name}` is in {}; take it out there", path.display());
         return Err(HostError::usage(text).into());
     }
-    let path = servers::remove(&project.environment().config_dir(), name)?;
-    print(&format!("removed `{name}` from {}\n", path.display()))
+    let path = servers::remove_server(&project.environment().config_dir(), name)?;
+    print_text(&format!("removed `{name}` from {}\n", path.display()))
 }
 
 #[cfg(test)]
@@ -288,11 +295,11 @@ mod tests {
             ("/opt/a:80", None),
             ("C:/server", None),
         ] {
-            assert_eq!(address(word).unwrap().as_deref(), url, "{word}");
+            assert_eq!(parse_address(word).unwrap().as_deref(), url, "{word}");
         }
-        let refused = address("ftp://x").unwrap_err().to_string();
+        let refused = parse_address("ftp://x").unwrap_err().to_string();
         assert!(refused.contains("begins with http:// or https://"), "{refused}");
-        let refused = address("localhost:9000/mcp").unwrap_err().to_string();
+        let refused = parse_address("localhost:9000/mcp").unwrap_err().to_string();
         assert!(refused.contains("as in http://localhost:9000/mcp"), "{refused}");
     }
 }

@@ -4,11 +4,11 @@ use anyhow::Result;
 use gnoma_extend::mcp::{self, ServerReach, Tokens};
 use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
 
-use super::common::print;
+use super::common::print_text;
 use crate::{report::Exit, screen};
 
 pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<Exit> {
-    let definitions = servers::definitions(project);
+    let definitions = servers::server_definitions(project);
     let definition = definitions.iter().find(|definition| definition.name == name);
     let definition =
         definition.ok_or_else(|| HostError::usage(format!("there is no MCP server `{name}`")))?;
@@ -16,21 +16,24 @@ pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<E
         let text = format!("`{name}` is a program; only servers at an address have a login");
         return Err(HostError::usage(text).into());
     };
-    let keyring = servers::keyring(project);
+    let keyring = servers::token_keyring(project);
     let tokens = Tokens::in_state(&project.environment().state_dir(), url, keyring);
     if forget {
-        let had = tokens.forget().await?;
-        return print(if had {
+        let had = tokens.remove_all().await?;
+        return print_text(if had {
             "logged out; the tokens are deleted\n"
         } else {
             "nobody was logged in\n"
         });
     }
     let show = |page: &str| {
-        let page = screen::clean(page);
+        let page = screen::mark_unsafe_chars(page);
         // Whoever cannot read it cannot log in, and is told that it took too long.
-        let _unread = print(&format!("Open this page in a browser on this machine:\n  {page}\n"));
+        let _unread =
+            print_text(&format!("Open this page in a browser on this machine:\n  {page}\n"));
     };
-    mcp::login(&servers::http(project), url, &tokens, &show).await.map_err(HostError::usage)?;
-    print(&format!("logged in to `{name}`\n"))
+    mcp::log_in(&servers::http_client(project), url, &tokens, &show)
+        .await
+        .map_err(HostError::usage)?;
+    print_text(&format!("logged in to `{name}`\n"))
 }

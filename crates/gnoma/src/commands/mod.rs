@@ -45,9 +45,9 @@ use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
 use gnoma_host::HostError;
 
-pub(crate) use self::common::{print, print_data};
+pub(crate) use self::common::{print_data, print_text};
 use crate::{
-    args::{AgentsSub, Args, OutputFormat, ProvidersSub, Sub, TurnArgs, advice},
+    args::{AgentsSub, Args, OutputFormat, ProvidersSub, Sub, TurnArgs, mistaken_prompt_advice},
     demo,
     environment::ProcessEnvironment,
     report::Exit,
@@ -74,7 +74,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Models { name, json }) => {
             // Other groups of commands have `list`.
             let name = name.as_deref().filter(|name| !matches!(*name, "list" | "ls"));
-            Box::pin(router::models(name, *json, turn, around))
+            Box::pin(router::list_models(name, *json, turn, around))
         }
         Some(Sub::Config { what }) => return config::run(what, turn, around),
         Some(Sub::Trust { folder, yes, revoke, list }) => {
@@ -87,9 +87,9 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             };
             return trust::run(folder.clone(), wanted, turn, around);
         }
-        Some(Sub::Skills { what }) => return extend::skills(what, turn, around),
-        Some(Sub::Agents { what: AgentsSub::List }) => return extend::agents(turn, around),
-        Some(Sub::Extensions) => return extend::all(turn, around),
+        Some(Sub::Skills { what }) => return extend::run_skills(what, turn, around),
+        Some(Sub::Agents { what: AgentsSub::List }) => return extend::list_agents(turn, around),
+        Some(Sub::Extensions) => return extend::list_extensions(turn, around),
         Some(Sub::Task { what }) => Box::pin(task::run(what, turn, around)),
         Some(Sub::Import { from, write }) => return import::run(*from, *write, turn, around),
         Some(Sub::Plugin { what }) => return plugin::run(what, turn, around),
@@ -97,7 +97,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Guard { what }) => Box::pin(guard::run(what, turn, around)),
         Some(Sub::Sessions { what }) => Box::pin(sessions::run(what, turn, around)),
         Some(Sub::Rewind(how)) => Box::pin(rewind::run(how, turn, around)),
-        Some(Sub::Redo(which)) => Box::pin(rewind::redo(which, turn, around)),
+        Some(Sub::Redo(which)) => Box::pin(rewind::redo_rewind(which, turn, around)),
         Some(Sub::Changes(what)) => Box::pin(changes::run(what, turn, around)),
         Some(Sub::Route(what)) => Box::pin(route::run(what, turn, around)),
         Some(Sub::Router { what }) => Box::pin(router::run(what, turn, around)),
@@ -115,8 +115,10 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Ps { json }) => Box::pin(ps::run(*json, around)),
         Some(Sub::Protocol { schema, openapi }) => return protocol::run(*schema, *openapi),
         // On its own it never comes here: its options are not gnoma's.
-        Some(Sub::Claude { .. }) => return Err(HostError::usage(late("claude")).into()),
-        Some(Sub::Codex { .. }) => return Err(HostError::usage(late("codex")).into()),
+        Some(Sub::Claude { .. }) => {
+            return Err(HostError::usage(first_word_advice("claude")).into());
+        }
+        Some(Sub::Codex { .. }) => return Err(HostError::usage(first_word_advice("codex")).into()),
         Some(Sub::Doctor { bundle }) => Box::pin(doctor::run(bundle.as_deref(), turn, around)),
         Some(Sub::Update) => return update::run(around),
         Some(Sub::Man { command, dir }) => {
@@ -128,7 +130,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
 }
 
 /// Returns the error text for a command of another program that is not the first word.
-fn late(name: &str) -> String {
+fn first_word_advice(name: &str) -> String {
     format!("`{name}` must be the first word; its options follow, as in `gnoma {name} --help`")
 }
 
@@ -143,9 +145,11 @@ fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostErro
         )));
     }
     let Some(word) = args.turn.words.first() else { return Ok(()) };
-    Err(HostError::usage(advice(&args.turn, &around.line, &around.cwd).unwrap_or_else(|| {
-        format!("`{word}` and a command do not go together; quote a prompt as a whole")
-    })))
+    Err(HostError::usage(
+        mistaken_prompt_advice(&args.turn, &around.line, &around.cwd).unwrap_or_else(|| {
+            format!("`{word}` and a command do not go together; quote a prompt as a whole")
+        }),
+    ))
 }
 
 /// The name of a command that shows or changes something without a session.

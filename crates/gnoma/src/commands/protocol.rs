@@ -6,7 +6,7 @@ use gnoma_host::HostError;
 use gnoma_packed::packed;
 use serde_json::Value;
 
-use super::common::{print, print_data};
+use super::common::{print_data, print_text};
 use crate::report::Exit;
 
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program
@@ -17,32 +17,32 @@ const OPENAPI: &[u8] = packed!("openapi");
 
 pub(super) fn run(schema: bool, api: bool) -> Result<Exit> {
     if schema {
-        return print_data(&pretty(&unpack(SCHEMA)?)?);
+        return print_data(&to_pretty_json(&unpack_json(SCHEMA)?)?);
     }
     if api {
-        return print_data(&openapi()?);
+        return print_data(&openapi_text()?);
     }
-    print(&format!(
+    print_text(&format!(
         "version {VERSION}; `gnoma protocol --schema` prints the JSON Schema, `--openapi` the HTTP API\n"
     ))
 }
 
 /// The description of the HTTP API.
-pub(crate) fn openapi() -> Result<String> {
-    let (mut api, mut schema) = (unpack(OPENAPI)?, unpack(SCHEMA)?);
+pub(crate) fn openapi_text() -> Result<String> {
+    let (mut api, mut schema) = (unpack_json(OPENAPI)?, unpack_json(SCHEMA)?);
     if let (Some(into), Some(types)) =
         (api.pointer_mut("/components/schemas"), schema.get_mut("$defs"))
     {
         *into = types.take();
     }
-    Ok(pretty(&api)?.replace("#/$defs/", "#/components/schemas/"))
+    Ok(to_pretty_json(&api)?.replace("#/$defs/", "#/components/schemas/"))
 }
 
-fn pretty(document: &Value) -> serde_json::Result<String> {
+fn to_pretty_json(document: &Value) -> serde_json::Result<String> {
     Ok(serde_json::to_string_pretty(document)? + "\n")
 }
 
-fn unpack(document: &[u8]) -> Result<Value, HostError> {
+fn unpack_json(document: &[u8]) -> Result<Value, HostError> {
     gnoma_core::json::from_str(&gnoma_packed::unpack(document))
         .map_err(|_| HostError::failure("the schema in this program is broken"))
 }
@@ -58,9 +58,10 @@ mod tests {
     #[test]
     fn both_documents_are_what_they_were_made_of() {
         let file = include_str!("../../protocol.schema.json");
-        assert!(pretty(&unpack(SCHEMA).unwrap()).unwrap() == file);
-        let made = description::openapi(&unpack(SCHEMA).unwrap(), env!("CARGO_PKG_VERSION"));
-        let text = pretty(&made).unwrap().replace("#/$defs/", "#/components/schemas/");
-        assert!(openapi().unwrap() == text);
+        assert!(to_pretty_json(&unpack_json(SCHEMA).unwrap()).unwrap() == file);
+        let made =
+            description::openapi_document(&unpack_json(SCHEMA).unwrap(), env!("CARGO_PKG_VERSION"));
+        let text = to_pretty_json(&made).unwrap().replace("#/$defs/", "#/components/schemas/");
+        assert!(openapi_text().unwrap() == text);
     }
 }

@@ -6,7 +6,7 @@ use gnoma_core::{
 };
 use gnoma_host::{Folders as _, clock};
 
-use super::common::{print_json, show};
+use super::common::{print_json, print_stored_text};
 use crate::{
     environment::ProcessEnvironment,
     report::{self, Exit},
@@ -14,16 +14,16 @@ use crate::{
 };
 
 pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit> {
-    let sessions = match server::find(around).await? {
+    let sessions = match server::connect_if_running(around).await? {
         Some(mut client) => {
-            let sessions = server::sessions(&mut client).await?;
+            let sessions = server::list_sessions(&mut client).await?;
             if sessions.is_empty() && !json {
-                report::say("no session runs");
+                report::print_line("no session runs");
             }
             sessions
         }
         None => {
-            report::say("no gnoma server is running; `gnoma serve` starts one");
+            report::print_line("no gnoma server is running; `gnoma serve` starts one");
             Vec::new()
         }
     };
@@ -33,23 +33,23 @@ pub(super) async fn run(json: bool, around: &ProcessEnvironment) -> Result<Exit>
     let now_ms = clock::now_ms();
     let row = |(level, session): &(usize, &LiveSession)| {
         let LiveSession { status, folder, title, subscribers, changed_ms, .. } = session;
-        let when = clock::ago(*changed_ms, now_ms);
-        let folder = around.environment.shortened(folder);
+        let when = clock::describe_age(*changed_ms, now_ms);
+        let folder = around.environment.shorten_home(folder);
         let about = if title.is_empty() { folder } else { format!("{folder}: {title}") };
         [
             format!("{}{}", "  ".repeat(*level), status.session),
-            doing(session).to_owned(),
+            activity_word(session).to_owned(),
             subscribers.to_string(),
             when,
             about,
         ]
     };
     let heads = ["session", "state", "windows", "changed", "about"];
-    show(&table::lines(heads, tree(&sessions).iter().map(row)))
+    print_stored_text(&table::render_table(heads, session_tree(&sessions).iter().map(row)))
 }
 
 /// The sessions, each with its level and right before those that it has started.
-fn tree(sessions: &[LiveSession]) -> Vec<(usize, &LiveSession)> {
+fn session_tree(sessions: &[LiveSession]) -> Vec<(usize, &LiveSession)> {
     let is_known = |id: &SessionId| sessions.iter().any(|it| it.status.session == *id);
     let is_top = |session: &&LiveSession| !session.parent.as_ref().is_some_and(&is_known);
     let mut next: Vec<_> = sessions.iter().filter(is_top).map(|session| (0, session)).collect();
@@ -67,7 +67,7 @@ fn tree(sessions: &[LiveSession]) -> Vec<(usize, &LiveSession)> {
 }
 
 /// Describes the activity of a session in a word or two.
-pub(super) fn doing(session: &LiveSession) -> &'static str {
+pub(super) fn activity_word(session: &LiveSession) -> &'static str {
     match session.status.state {
         _ if session.status.questions > 0 => "asks",
         SessionState::Idle if session.jobs > 0 => "job",
@@ -99,7 +99,7 @@ mod tests {
             session("a", None),
             session("c", Some("a")),
         ];
-        let tree = tree(&all);
+        let tree = session_tree(&all);
         let told: Vec<_> =
             tree.iter().map(|(level, it)| (*level, it.status.session.as_str())).collect();
         assert_eq!(told, [(0, "lost"), (0, "a"), (1, "b"), (2, "d"), (1, "c")]);

@@ -8,7 +8,7 @@ use gnoma_host::{
     rewind::{self, Outcome, Part, Rewind, Target},
 };
 
-use super::common::{project, show};
+use super::common::{open_project, print_stored_text};
 use crate::{
     args::{RewindArgs, TurnArgs, WhichSession},
     environment::ProcessEnvironment,
@@ -21,12 +21,12 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let project = project(args, around)?;
+    let project = open_project(args, around)?;
     if let Some(elf) = &how.elf {
         let session = how.which.session.as_deref();
-        return done(gnoma_host::rewind_elf(&project, session, elf).await?);
+        return print_outcome(gnoma_host::rewind_elf(&project, session, elf).await?);
     }
-    let to = how.count().map_or_else(|| Target::Checkpoint(how.to.clone()), Target::Turns);
+    let to = how.turn_count().map_or_else(|| Target::Checkpoint(how.to.clone()), Target::Turns);
     let part = match (how.files, how.conversation, how.both) {
         (true, _, _) => Part::Files,
         (_, true, _) => Part::Conversation,
@@ -34,52 +34,52 @@ pub(super) async fn run(
         _ => Part::All,
     };
     let session = how.which.session.clone();
-    let overwrite = terminal::open(around).is_none();
+    let overwrite = terminal::open_terminal(around).is_none();
     let mut how = Rewind { session, to, part, dry_run: how.dry_run, overwrite, in_session: false };
-    let mut outcome = rewind::rewind(&project, &how).await?;
+    let mut outcome = rewind::rewind_session(&project, &how).await?;
     if let Outcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {
-            return show("nothing changed\n");
+            return print_stored_text("nothing changed\n");
         }
         how.overwrite = true;
-        outcome = rewind::rewind(&project, &how).await?;
+        outcome = rewind::rewind_session(&project, &how).await?;
     }
-    done(outcome)
+    print_outcome(outcome)
 }
 
 /// Takes the last going back back.
-pub(super) async fn redo(
+pub(super) async fn redo_rewind(
     which: &WhichSession,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let project = project(args, around)?;
+    let project = open_project(args, around)?;
     let session = which.session.as_deref();
-    let overwrite = terminal::open(around).is_none();
-    let mut outcome = redo::redo(&project, session, overwrite).await?;
+    let overwrite = terminal::open_terminal(around).is_none();
+    let mut outcome = redo::redo_rewind(&project, session, overwrite).await?;
     if let Outcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {
-            return show("nothing changed\n");
+            return print_stored_text("nothing changed\n");
         }
-        outcome = redo::redo(&project, session, true).await?;
+        outcome = redo::redo_rewind(&project, session, true).await?;
     }
-    done(outcome)
+    print_outcome(outcome)
 }
 
-fn done(outcome: Outcome) -> Result<Exit> {
+fn print_outcome(outcome: Outcome) -> Result<Exit> {
     match outcome {
-        Outcome::Done(text) => show(&text),
-        Outcome::Conflict(paths) => show(&rewind::named(&paths)),
+        Outcome::Done(text) => print_stored_text(&text),
+        Outcome::Conflict(paths) => print_stored_text(&rewind::render_paths(&paths)),
     }
 }
 
 /// Asks whether what somebody else changed is overwritten.
 fn may_overwrite(paths: &[PathBuf], around: &ProcessEnvironment) -> bool {
-    let theirs = rewind::named(paths);
+    let theirs = rewind::render_paths(paths);
     let question = format!(
         "you or another program changed these files:\n{theirs}\
          Overwrite them? Their current content is saved as a checkpoint first. [y]es, [n]o: "
     );
-    terminal::open(around)
-        .is_some_and(|terminal| terminal::is_yes(&terminal, &screen::clean(&question)))
+    terminal::open_terminal(around)
+        .is_some_and(|terminal| terminal::is_yes(&terminal, &screen::mark_unsafe_chars(&question)))
 }

@@ -8,7 +8,7 @@ use gnoma_host::{
     routing::roster::Left,
 };
 
-use super::common::{print_json, project, show};
+use super::common::{open_project, print_json, print_stored_text};
 use crate::{
     args::{RouteArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -25,31 +25,33 @@ pub(super) async fn run(
         let text = "no task given; try `gnoma route \"why does the parser crash?\"`";
         return Err(HostError::usage(text).into());
     }
-    let project = project(args, around)?;
-    let Preview { routing, left } = preview::preview(&project, &words, what.seed).await?;
+    let project = open_project(args, around)?;
+    let Preview { routing, left } = preview::preview_route(&project, &words, what.seed).await?;
     match (routing, what.json) {
-        (Ok(routing), false) => show(&text(&routing, &left)),
-        (Ok(routing), true) => print_json(&json!({ "routing": routing, "left": lines(&left) })),
+        (Ok(routing), false) => print_stored_text(&render_routing(&routing, &left)),
+        (Ok(routing), true) => {
+            print_json(&json!({ "routing": routing, "left": excluded_lines(&left) }))
+        }
         (Err(reasons), false) => {
-            report::say("gnoma: no model is available for this");
-            reasons.into_iter().chain(lines(&left)).for_each(report::say);
+            report::print_line("gnoma: no model is available for this");
+            reasons.into_iter().chain(excluded_lines(&left)).for_each(report::print_line);
             Ok(Exit::Failed)
         }
         (Err(reasons), true) => {
-            let left = lines(&left);
+            let left = excluded_lines(&left);
             print_json(&json!({ "error": { "reasons": reasons }, "left": left }))?;
             Ok(Exit::Failed)
         }
     }
 }
 
-fn text(routing: &Routing, left: &[Left]) -> String {
+fn render_routing(routing: &Routing, left: &[Left]) -> String {
     let Routing { kind, complexity, decided_by, strategy, candidates, .. } = routing;
     let head = format!("{kind}, {complexity}% ({decided_by}) · {strategy}");
-    let all = std::iter::once(head).chain(candidates.iter().cloned()).chain(lines(left));
+    let all = std::iter::once(head).chain(candidates.iter().cloned()).chain(excluded_lines(left));
     all.map(|line| format!("{line}\n")).collect()
 }
 
-fn lines(left: &[Left]) -> Vec<String> {
+fn excluded_lines(left: &[Left]) -> Vec<String> {
     left.iter().map(|Left { name, why }| format!("{name}: {why}")).collect()
 }

@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use futures_util::future::LocalBoxFuture;
 use gnoma_router::replay::Replay;
 
-use super::common::project;
+use super::common::open_project;
 use crate::{
     args::{RouterSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -25,42 +25,42 @@ pub(super) async fn run(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     if let RouterSub::Replay = what {
-        return replay();
+        return replay_stdin();
     }
-    let project = &project(args, around)?;
+    let project = &open_project(args, around)?;
     let command: LocalBoxFuture<'_, Result<Exit>> = match what {
         RouterSub::Stats { json } => Box::pin(stats::run(project, *json)),
         RouterSub::Arms { json } => Box::pin(arms::run(project, None, *json)),
         RouterSub::Pools { redate, accept_loss, json } => {
             Box::pin(pools::run(project, *redate, *accept_loss, *json))
         }
-        RouterSub::Reset { yes, json } => Box::pin(keep::reset(project, *yes, *json, around)),
-        RouterSub::Export { json: _ } => return keep::export(project),
+        RouterSub::Reset { yes, json } => Box::pin(keep::reset_state(project, *yes, *json, around)),
+        RouterSub::Export { json: _ } => return keep::export_state(project),
         RouterSub::Import { file, replace, json } => {
-            return keep::import(project, file, *replace, *json);
+            return keep::import_state(project, file, *replace, *json);
         }
-        RouterSub::Replay => return replay(),
+        RouterSub::Replay => return replay_stdin(),
     };
     command.await
 }
 
 /// Lists the models; with `name` those alone that have it in theirs.
-pub(super) async fn models(
+pub(super) async fn list_models(
     name: Option<&str>,
     json: bool,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    arms::run(&project(args, around)?, name, json).await
+    arms::run(&open_project(args, around)?, name, json).await
 }
 
 /// Answers every line as soon as it is read: the other side waits for it.
-fn replay() -> Result<Exit> {
+fn replay_stdin() -> Result<Exit> {
     let mut replay = Replay::default();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line.context("cannot read standard input")?;
-        if let Some(answer) = replay.answer(&line)? {
+        if let Some(answer) = replay.answer_line(&line)? {
             writeln!(out, "{answer}")
                 .and_then(|()| out.flush())
                 .context("cannot write the answer")?;

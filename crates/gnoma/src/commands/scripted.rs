@@ -31,13 +31,13 @@ pub(super) struct ScriptedModel {
 
 impl ScriptedModel {
     /// One that calls `tool` with these arguments.
-    pub(super) fn calling(tool: &str, arguments: String) -> Self {
+    pub(super) fn with_tool_call(tool: &str, arguments: String) -> Self {
         Self { tool: tool.to_owned(), arguments, ..Self::default() }
     }
 
     /// The results of tools at the end of the last request, as they came through the firewall, and whether
     /// one of them says that the call failed.
-    pub(super) fn told(&self) -> (String, bool) {
+    pub(super) fn last_tool_results(&self) -> (String, bool) {
         let last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let is_result = |message: &&Arc<Message>| message.role() == Role::Tool;
         let results =
@@ -86,7 +86,7 @@ impl Provider for ScriptedModel {
         Box::pin(stream::iter(events.into_iter().map(Ok)))
     }
 
-    fn models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
+    fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
         Box::pin(future::ready(Ok(Vec::new())))
     }
 }

@@ -10,11 +10,11 @@ use gnoma_host::{
     opening::Projects,
     schedules::{Scheduler, has_waiting_schedules},
 };
-use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve};
+use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve_clients};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
-use super::ps::doing;
+use super::ps::activity_word;
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
@@ -40,10 +40,10 @@ struct Serving(Arc<Host>);
 
 impl Server for Serving {
     fn program(&self) -> String {
-        server::program()
+        server::name_and_version()
     }
 
-    fn connect(&self, client: &str) -> Client {
+    fn connect_client(&self, client: &str) -> Client {
         self.0.connect(client)
     }
 }
@@ -76,10 +76,10 @@ pub(super) async fn run(
         None => None,
         Some(address) => {
             let listening = Listening::open(address, false, around).await?;
-            Some(Http { listening, spec: lowering::spec(args, around) })
+            Some(Http { listening, spec: lowering::spec_from_args(args, around) })
         }
     };
-    host(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
+    host_sessions(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
 }
 
 /// The options of a server that hosts sessions.
@@ -93,26 +93,29 @@ pub(super) struct ServeOptions {
 }
 
 /// Hosts sessions until somebody wants the end.
-pub(super) async fn host(
+pub(super) async fn host_sessions(
     options: ServeOptions,
     http: Option<Http>,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let ServeOptions { idle_exit, replace, is_private } = options;
-    let place = server::place(around);
+    let place = server::server_place(around);
     if replace {
         end_running(&place, around).await?;
     }
     let patience = if replace { REPLACE_PATIENCE } else { Duration::ZERO };
-    let held = if is_private { None } else { Some(listen(&place, patience).await?) };
+    let held = if is_private { None } else { Some(listen_when_free(&place, patience).await?) };
     let mut signals = Signals::new(around.ignores_hangup)?;
     let host = Arc::new(Host::new(Projects::default()));
     if held.is_some() {
-        report::say(format_args!("gnoma serves sessions at {}", place.socket().display()));
+        report::print_line(format_args!(
+            "gnoma serves sessions at {}",
+            place.socket_path().display()
+        ));
     }
     if let Some(http) = &http {
         let address = http.listening.address();
-        report::say(format_args!("gnoma serves its page and its API at http://{address}/"));
+        report::print_line(format_args!("gnoma serves its page and its API at http://{address}/"));
     }
     let over_http = async {
         match &http {
@@ -123,7 +126,7 @@ pub(super) async fn host(
     let serving = Arc::new(Serving(Arc::clone(&host)));
     let over_socket = async {
         match &held {
-            Some(held) => serve(&held.listener, serving).await,
+            Some(held) => serve_clients(&held.listener, serving).await,
             None => std::future::pending().await,
         }
     };
@@ -140,27 +143,27 @@ pub(super) async fn host(
     let exit = tokio::select! {
         signal = signals.next() => Exit::Signalled(signal),
         () = host.shutdown_wanted() => Exit::Done,
-        () = idle(&host, idle_exit, around) => {
-            report::say("the server was idle and stopped");
+        () = wait_until_idle(&host, idle_exit, around) => {
+            report::print_line("the server was idle and stopped");
             Exit::Done
         }
         () = over_socket => Exit::Done,
         () = over_http => Exit::Done,
         () = schedules => Exit::Done,
     };
-    stop(&host, around).await;
+    stop_sessions(&host, around).await;
     drop(held);
     Ok(exit)
 }
 
 /// Ends all sessions and says what was running.
-async fn stop(host: &Host, around: &ProcessEnvironment) {
+async fn stop_sessions(host: &Host, around: &ProcessEnvironment) {
     for session in &host.shut_down().await {
         let LiveSession { status, folder, title, .. } = session;
-        let folder = around.environment.shortened(folder);
-        report::say(format_args!(
+        let folder = around.environment.shorten_home(folder);
+        report::print_line(format_args!(
             "stopped while working ({}): {} in {folder}: {title}",
-            doing(session),
+            activity_word(session),
             status.session,
         ));
     }
@@ -190,7 +193,9 @@ async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
     let why = match server::try_find(around).await {
         Ok(None) => return Ok(()),
         Ok(Some(mut client)) => {
-            match timeout(SHUTDOWN_PATIENCE, server::ask(&mut client, Request::Shutdown)).await {
+            match timeout(SHUTDOWN_PATIENCE, server::send_request(&mut client, Request::Shutdown))
+                .await
+            {
                 Ok(Ok(_)) => return Ok(()),
                 Ok(Err(error)) => error.to_string(),
                 Err(_) => "it does not answer".to_owned(),
@@ -202,9 +207,9 @@ async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
         }
         Err(error) => error.to_string(),
     };
-    let Some(server) = place.server().await.and_then(Pid::from_raw) else { return Ok(()) };
+    let Some(server) = place.server_pid().await.and_then(Pid::from_raw) else { return Ok(()) };
     let id = server.as_raw_nonzero();
-    report::say(format_args!("asking the server (process {id}) to end by a signal: {why}"));
+    report::print_line(format_args!("asking the server (process {id}) to end by a signal: {why}"));
     let sent = kill_process(server, Signal::TERM);
     sent.map_err(|error| HostError::failure(format!("cannot end process {id}: {error}")))?;
     // One that was stopped obeys nothing else. Where it went on to its end already there is nobody.
@@ -213,7 +218,7 @@ async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
 }
 
 /// Takes the place, after waiting for the server that is there where it is being replaced.
-async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place::Held> {
+async fn listen_when_free(place: &Place, patience: Duration) -> Result<gnoma_serve::place::Held> {
     let until = Instant::now() + patience;
     loop {
         match place.listen() {
@@ -234,7 +239,7 @@ async fn listen(place: &Place, patience: Duration) -> Result<gnoma_serve::place:
 }
 
 /// Waits until nobody has needed the host for so long, and no schedule waits for its time. Without a time: for ever.
-async fn idle(host: &Host, after: Option<Duration>, around: &ProcessEnvironment) {
+async fn wait_until_idle(host: &Host, after: Option<Duration>, around: &ProcessEnvironment) {
     let Some(after) = after else { return std::future::pending().await };
     let mut seen = 0;
     let mut since = None;

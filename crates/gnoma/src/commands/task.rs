@@ -10,7 +10,7 @@ use gnoma_host::{
 };
 
 use super::{
-    common::{print, print_json, project},
+    common::{open_project, print_json, print_text},
     task_import, task_run, task_schedule, task_suggest,
 };
 use crate::{
@@ -33,60 +33,64 @@ pub(super) async fn run(
         TaskSub::Resume(how) => task_run::resume(how, args, around).await,
         TaskSub::Schedule(wanted) => task_schedule::create(wanted, args, around).await,
         TaskSub::Schedules { action, id } => {
-            task_schedule::manage(*action, *id, &project(args, around)?, args)
+            task_schedule::manage_schedules(*action, *id, &open_project(args, around)?, args)
         }
         TaskSub::Suggestions { save, as_name, yes } => {
             let name = (save.as_deref(), as_name.as_deref());
-            task_suggest::run(&project(args, around)?, name, *yes, args, around).await
+            task_suggest::run(&open_project(args, around)?, name, *yes, args, around).await
         }
         TaskSub::Check { schema: true, .. } => print_json(&task_schema()),
-        TaskSub::Check { files, .. } => check(files, &project(args, around)?, around),
-        TaskSub::List => list(&project(args, around)?),
-        TaskSub::Show { name } => print(&Tasks::find(&project(args, around)?).describe(name)?),
-        TaskSub::Edit { name } => edit(name, &project(args, around)?, around),
+        TaskSub::Check { files, .. } => check_tasks(files, &open_project(args, around)?, around),
+        TaskSub::List => list_tasks(&open_project(args, around)?),
+        TaskSub::Show { name } => {
+            print_text(&Tasks::find(&open_project(args, around)?).describe(name)?)
+        }
+        TaskSub::Edit { name } => edit_task(name, &open_project(args, around)?, around),
         TaskSub::New { name, project: is_project } => {
-            new(name, *is_project, &project(args, around)?)
+            create_task(name, *is_project, &open_project(args, around)?)
         }
         TaskSub::Import { names, from, write } => {
-            task_import::run(names, *from, *write, &project(args, around)?)
+            task_import::run(names, *from, *write, &open_project(args, around)?)
         }
-        TaskSub::Delete { name, yes } => delete(name, *yes, &project(args, around)?, around),
+        TaskSub::Delete { name, yes } => {
+            delete_task(name, *yes, &open_project(args, around)?, around)
+        }
         TaskSub::Complete { words } => {
             let (Some((command, words)), tasks) =
-                (words.split_first(), Tasks::find(&project(args, around)?))
+                (words.split_first(), Tasks::find(&open_project(args, around)?))
             else {
                 return Ok(Exit::Done);
             };
             // Only a run and a schedule take more than the name of a task.
             let is_over = !matches!(&**command, "run" | "schedule") && !words.is_empty();
             let next = if is_over { Vec::new() } else { tasks.next_words(words) };
-            print(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
+            print_text(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
         }
         TaskSub::History { name } => {
-            let project = project(args, around)?;
-            print(&describe_history(&project, name.as_deref().unwrap_or_default()))
+            let project = open_project(args, around)?;
+            print_text(&describe_history(&project, name.as_deref().unwrap_or_default()))
         }
     }
 }
 
-fn list(project: &Project) -> Result<Exit> {
+fn list_tasks(project: &Project) -> Result<Exit> {
     let tasks = Tasks::find(project);
     for problem in &tasks.problems {
-        report::say(format_args!("warning: left out: {problem}"));
+        report::print_line(format_args!("warning: left out: {problem}"));
     }
     let rows = tasks.files.iter().map(|file| {
         let use_of = if tasks.waits_for_trust(file) { "needs `gnoma trust`" } else { "yes" };
         [file.task.usage(), file.by.to_string(), use_of.to_owned(), file.task.description.clone()]
     });
-    let text = table::lines(["task", "from", "runs", "what it does"], rows);
+    let text = table::render_table(["task", "from", "runs", "what it does"], rows);
     if text.is_empty() {
-        return print("no tasks. `gnoma task new NAME` writes one to edit\n");
+        return print_text("no tasks. `gnoma task new NAME` writes one to edit\n");
     }
-    print(&text)
+    print_text(&text)
 }
 
 /// Checks files, or all tasks: those that cannot be read, and those that cannot be planned.
-fn check(files: &[PathBuf], project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
+fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
     let (mut text, mut is_valid) = (String::new(), true);
     let mut tell = |line: String, is_fine: bool| {
         is_valid &= is_fine;
@@ -97,7 +101,7 @@ fn check(files: &[PathBuf], project: &Project, around: &ProcessEnvironment) -> R
         let tasks = Tasks::find(project);
         for file in &tasks.files {
             match tasks.check_links(&file.task.name) {
-                Ok(()) => tell(format!("{}: valid", tasks.places().shown(&file.path)), true),
+                Ok(()) => tell(format!("{}: valid", tasks.places().display_path(&file.path)), true),
                 Err(error) => tell(error.to_string(), false),
             }
         }
@@ -111,11 +115,11 @@ fn check(files: &[PathBuf], project: &Project, around: &ProcessEnvironment) -> R
             Err(problem) => tell(problem.to_string(), false),
         }
     }
-    print(&text)?;
+    print_text(&text)?;
     Ok(if is_valid { Exit::Done } else { Exit::Failed })
 }
 
-fn new(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
+fn create_task(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
     if !is_task_name(name) {
         let cause = format!("`{}` cannot name a task", name.escape_debug());
         let remedy = Some("use letters, digits, `-` and `_`".to_owned());
@@ -126,7 +130,7 @@ fn new(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
     }
     let tasks = Tasks::find(project);
     let path = task_file_path(tasks.places(), name, in_project);
-    let shown = tasks.places().shown(&path);
+    let shown = tasks.places().display_path(&path);
     if path.symlink_metadata().is_ok() {
         let remedy = Some(format!("`gnoma task edit {name}` changes it"));
         return Err(HostError { remedy, ..HostError::usage(format!("{shown} exists")) }.into());
@@ -134,12 +138,12 @@ fn new(name: &str, in_project: bool, project: &Project) -> Result<Exit> {
     write_task(&path, &new_task_text(name))?;
     let trust =
         if in_project { ". Trust the project again before it runs: `gnoma trust`" } else { "" };
-    print(&format!(
+    print_text(&format!(
         "wrote {shown}. `gnoma task edit {name}` changes it, `gnoma task run {name}` runs it{trust}\n"
     ))
 }
 
-fn edit(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
+fn edit_task(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Exit> {
     let tasks = Tasks::find(project);
     // A file that is wrong is edited as well.
     let [own, projects] = [false, true].map(|it| task_file_path(tasks.places(), name, it));
@@ -161,10 +165,10 @@ fn edit(name: &str, project: &Project, around: &ProcessEnvironment) -> Result<Ex
     if !status.success() {
         return Err(failed(format!("it ended with {status}")).into());
     }
-    check(&[path], project, around)
+    check_tasks(&[path], project, around)
 }
 
-fn delete(
+fn delete_task(
     name: &str,
     is_confirmed: bool,
     project: &Project,
@@ -172,20 +176,20 @@ fn delete(
 ) -> Result<Exit> {
     let tasks = Tasks::find(project);
     let file = tasks.file(name)?;
-    let shown = tasks.places().shown(&file.path);
+    let shown = tasks.places().display_path(&file.path);
     if !is_confirmed {
-        let Some(terminal) = terminal::open(around) else {
+        let Some(terminal) = terminal::open_terminal(around) else {
             let error =
                 HostError::usage(format!("{shown} was not deleted: nobody can be asked here"));
             let remedy = Some("`--yes` deletes it without a question".to_owned());
             return Err(HostError { remedy, ..error }.into());
         };
         if !terminal::is_yes(&terminal, &format!("Delete {shown}? [y/N] ")) {
-            print(&format!("{shown} was not deleted\n"))?;
+            print_text(&format!("{shown} was not deleted\n"))?;
             return Ok(Exit::Failed);
         }
     }
     std::fs::remove_file(&file.path)
         .map_err(|error| HostError::failure(format!("cannot delete {shown}: {error}")))?;
-    print(&format!("deleted {shown}\n"))
+    print_text(&format!("deleted {shown}\n"))
 }

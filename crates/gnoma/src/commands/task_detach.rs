@@ -20,7 +20,7 @@ use gnoma_host::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    common::{print, print_data, project as open_project},
+    common::{open_project, print_data, print_text},
     task_words::name_and_arguments,
 };
 use crate::{
@@ -45,39 +45,42 @@ pub(super) async fn run(
     project.refuse_whole_system()?;
     let (name, arguments) = name_and_arguments(words)?;
     Tasks::find(&project).plan(name, arguments)?;
-    let mut client = server::reach(around).await?;
-    let spec =
-        SessionSpec { interactive: true, detach: Detach::Keep, ..lowering::spec(args, around) };
-    let opened = server::ask(&mut client, Request::Open(Box::new(spec))).await;
+    let mut client = server::connect_or_fail(around).await?;
+    let spec = SessionSpec {
+        interactive: true,
+        detach: Detach::Keep,
+        ..lowering::spec_from_args(args, around)
+    };
+    let opened = server::send_request(&mut client, Request::Open(Box::new(spec))).await;
     let Reply::Opened { session } = opened.map_err(HostError::from)? else {
         return Err(HostError::failure("the server did not open a session").into());
     };
-    begin(&mut client, &session, words).await?;
+    start_run(&mut client, &session, words).await?;
     if args.output_format != OutputFormat::Text {
         let value = json!({"type": "task_detached", "task": name, "session_id": session});
         return print_data(&format!("{value}\n"));
     }
-    print(&format!(
+    print_text(&format!(
         "{name} runs in session {session}. `gnoma attach {session}` shows it, `gnoma ps` lists what runs\n"
     ))
 }
 
 /// Has the run begin in the session. If it cannot, the session ends.
-async fn begin(client: &mut Client, session: &SessionId, words: &[String]) -> Result<()> {
+async fn start_run(client: &mut Client, session: &SessionId, words: &[String]) -> Result<()> {
     let attach = Request::Attach { from: None };
-    client.request(Some(session), attach).map_err(HostError::from)?;
+    client.send_request(Some(session), attach).map_err(HostError::from)?;
     let run = Request::Task(TaskRequest::Run { line: quoted_line(words) });
-    let asked = client.request(Some(session), run).map_err(HostError::from)?;
+    let asked = client.send_request(Some(session), run).map_err(HostError::from)?;
     let begun = wait_for_begin(client, asked).await;
     if begun.is_err() {
-        close(client, session).await;
+        close_session(client, session).await;
     }
     begun
 }
 
 /// Closes the session in which nothing was said, and waits until that is heard.
-async fn close(client: &mut Client, session: &SessionId) {
-    let Ok(closing) = client.request(Some(session), Request::Close) else { return };
+async fn close_session(client: &mut Client, session: &SessionId) {
+    let Ok(closing) = client.send_request(Some(session), Request::Close) else { return };
     let heard = async {
         while let Some(message) = client.next().await {
             if matches!(message, ServerMessage::Reply { id, .. } if id == closing) {

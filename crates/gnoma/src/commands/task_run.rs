@@ -25,7 +25,7 @@ use gnoma_host::{
 };
 
 use super::{
-    common::{print, print_data, project as open_project, refuse_closed_stdout},
+    common::{open_project, print_data, print_text, refuse_closed_stdout},
     task_detach,
     task_words::name_and_arguments,
 };
@@ -65,7 +65,7 @@ pub(super) async fn run(
         && args.output_format != OutputFormat::Text
     {
         // Who reads JSON gets an object at the end, also if nothing could begin.
-        print_data(&json::failure(error))?;
+        print_data(&json::failure_result(error))?;
     }
     ran
 }
@@ -76,7 +76,7 @@ async fn run_steps(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_closed_stdout()?;
-    let Asked { mut spec, chooses, .. } = Asked::of(args, around);
+    let Asked { mut spec, chooses, .. } = Asked::from_args(args, around);
     // `--resume` without an id is an option of gnoma's own, too: before the command, it means the run as well.
     let resumes = how.resume || chooses;
     if chooses {
@@ -85,7 +85,7 @@ async fn run_steps(
     let asker = (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around));
     let asker = asker.flatten();
     spec.interactive = asker.is_some();
-    let project = Project::open(spec, report::notices(), Shared::default())?;
+    let project = Project::open(spec, report::stderr_notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     let request = if resumes {
@@ -101,7 +101,7 @@ async fn run_steps(
     let front = Front::new(args.output_format, around, Arc::clone(&project.firewall), None);
     let host = Host::new(Projects::for_one_turn(project));
     let session = open_session(&host, &mut spec, around).await?;
-    let exit = front.task(session, request, asker, args.output_format).await;
+    let exit = front.run_task(session, request, asker, args.output_format).await;
     host.shut_down().await;
     exit
 }
@@ -129,13 +129,13 @@ async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, 
     let session = SessionId::new(run.session.as_str());
     // A process that was killed early may have stored nothing of its session.
     let is_stored = match Past::open(project) {
-        Ok(past) => past.session(Some(session.as_str())).await.is_ok(),
+        Ok(past) => past.find_session(Some(session.as_str())).await.is_ok(),
         Err(_) => false,
     };
     let start = if is_stored {
         Start::Stored { id: session.to_string(), fork: false }
     } else {
-        report::say("note: the session of the run was not saved; it continues in a new one");
+        report::print_line("note: the session of the run was not saved; it continues in a new one");
         Start::New
     };
     Ok((start, TaskRequest::Resume { run: run.id, choice }))
@@ -146,14 +146,15 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
     let project = open_project(args, around)?;
     let (name, arguments) = name_and_arguments(&how.words)?;
     let plan = Tasks::find(&project).plan(name, arguments)?;
-    let place = guarding::place(&project.guard, &project.places, &project.spec, None, None);
-    let permissions = session::permissions(&project)?;
+    let place = guarding::gate_place(&project.guard, &project.places, &project.spec, None, None);
+    let permissions = session::session_permissions(&project)?;
     let expected = expected_cost(&project, &plan);
     let mode = restricted_mode(project.guard.permission.mode, &plan.modes);
     if args.output_format != OutputFormat::Text {
         let steps = plan.steps.iter().map(|step| {
-            let explained = step_command(step)
-                .map(|command| permissions.explain(mode, &place.world(), &command));
+            let explained = step_command(step).map(|command| {
+                permissions.explain_command(mode, &place.judgement_context(), &command)
+            });
             let verdict = explained.as_deref().and_then(verdict_line);
             json!({"title": step.title, "kind": step.kind().name(),
                 "model": step.model, "text": describe_step(step), "verdict": verdict})
@@ -164,7 +165,7 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
             "expected_micro_usd": micro_usd, "expected_ms": took_ms,
             "arguments": sort::to_map(plan.arguments.iter().cloned()),
             "steps": steps});
-        return print_data(&format!("{}\n", json::redacted(&value, &project.firewall)));
+        return print_data(&format!("{}\n", json::redact_value(&value, &project.firewall)));
     }
     let steps = describe_count(plan.steps.len(), "step");
     let mut text = format!("{name}: {steps}, mode {mode}; nothing is run\n");
@@ -174,17 +175,17 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
         text.push_str(&format!("\n{number}. {} ({}{model})\n", step.title, step.kind().name()));
         text.extend(describe_step(step).lines().map(|line| format!("   {line}\n")));
         if let Some(command) = step_command(step) {
-            let explained = permissions.explain(mode, &place.world(), &command);
+            let explained = permissions.explain_command(mode, &place.judgement_context(), &command);
             let verdict = verdict_line(&explained).unwrap_or("unknown");
             text.push_str(&format!("   → {verdict}\n"));
         }
     }
-    print(&text)
+    print_text(&text)
 }
 
 /// Says what a run is likely to take.
 fn describe_expected(expected: ExpectedCost) -> String {
-    let took = duration::words(Duration::from_millis(expected.took_ms));
+    let took = duration::format_duration(Duration::from_millis(expected.took_ms));
     let runs = describe_count(expected.runs, "recorded run");
     let cost = format_usd(expected.micro_usd);
     format!("expected: {cost} and {took}, from {runs}\n")

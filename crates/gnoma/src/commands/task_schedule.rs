@@ -13,7 +13,7 @@ use gnoma_host::{
     },
 };
 
-use super::common::{print, print_json, project as open_project};
+use super::common::{open_project, print_json, print_text};
 use crate::{
     args::{OutputFormat, ScheduleAction, TaskScheduleArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -28,19 +28,22 @@ pub(super) async fn create(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let project = open_project(args, around)?;
-    let (rule, zone) = rule(wanted, &project).await?;
+    let (rule, zone) = rule_from_args(wanted, &project).await?;
     let TaskScheduleArgs { words, budget, .. } = wanted;
     let new = NewSchedule { words: words.clone(), rule, zone, budget_micro_usd: *budget };
     let record = create_schedule(&project, new)?;
-    print(&describe_new(&record, project.now_ms()))?;
+    print_text(&describe_new(&record, project.now_ms()))?;
     if !matches!(server::try_find(around).await, Ok(Some(_))) {
-        report::say("note: schedules run in `gnoma serve`, and none runs now");
+        report::print_line("note: schedules run in `gnoma serve`, and none runs now");
     }
     Ok(Exit::Done)
 }
 
 /// The rule that the options name, and its time zone.
-async fn rule(wanted: &TaskScheduleArgs, project: &Project) -> Result<(ScheduleRule, String)> {
+async fn rule_from_args(
+    wanted: &TaskScheduleArgs,
+    project: &Project,
+) -> Result<(ScheduleRule, String)> {
     let zone = wanted.zone.clone().unwrap_or_else(clock::zone_name);
     let wrong =
         |error: gnoma_extend::tasks::schedule::ScheduleError| HostError::usage(error.to_string());
@@ -60,7 +63,7 @@ async fn rule(wanted: &TaskScheduleArgs, project: &Project) -> Result<(ScheduleR
 
 fn describe_new(record: &ScheduleRecord, now_ms: i64) -> String {
     let ScheduleRecord { id, words, rule, .. } = record;
-    let when = match record.look(now_ms) {
+    let when = match record.peek_next_run(now_ms) {
         Some(NextRun::At(at_ms)) => clock::time_near(at_ms, now_ms),
         Some(NextRun::Due { .. } | NextRun::Over) | None => "now".to_owned(),
     };
@@ -73,7 +76,7 @@ fn describe_new(record: &ScheduleRecord, now_ms: i64) -> String {
 }
 
 /// Lists schedules, or changes one.
-pub(super) fn manage(
+pub(super) fn manage_schedules(
     action: Option<ScheduleAction>,
     id: Option<u32>,
     project: &Project,
@@ -82,15 +85,17 @@ pub(super) fn manage(
     match (action, id) {
         (Some(ScheduleAction::Delete), Some(id)) => {
             delete_schedule(project, id)?;
-            print(&format!("deleted schedule {id}\n"))
+            print_text(&format!("deleted schedule {id}\n"))
         }
         (Some(action), Some(id)) => {
             let is_paused = action == ScheduleAction::Pause;
             let record = pause_schedule(project, id, is_paused)?;
             let what = if is_paused { "is paused" } else { "runs" };
-            print(&format!("schedule {id} ({}) {what}\n", record.words.join(" ")))
+            print_text(&format!("schedule {id} ({}) {what}\n", record.words.join(" ")))
         }
-        (_, _) if args.output_format == OutputFormat::Text => print(&describe_schedules(project)),
+        (_, _) if args.output_format == OutputFormat::Text => {
+            print_text(&describe_schedules(project))
+        }
         (_, _) => print_json(&schedules_as_json(project)),
     }
 }

@@ -7,11 +7,11 @@ use gnoma_host::{
     tasks::{DraftedTask, Suggestions, write_task},
 };
 
-use super::common::{print, print_json};
+use super::common::{print_json, print_text};
 use crate::{
     args::{OutputFormat, TurnArgs},
     environment::ProcessEnvironment,
-    front::json::redacted,
+    front::json::redact_value,
     report::Exit,
     screen, terminal,
 };
@@ -28,37 +28,41 @@ pub(super) async fn run(
     match suggestion {
         Some(suggestion) => {
             let draft = found.draft(project, suggestion, name.unwrap_or(suggestion))?;
-            save(project, &draft, is_confirmed, around)
+            save_draft(project, &draft, is_confirmed, around)
         }
         None if args.output_format == OutputFormat::Text => {
-            print(&project.firewall.text(&found.describe()))
+            print_text(&project.firewall.redact_text(&found.describe()))
         }
-        None => print_json(&redacted(&found.to_json(), &project.firewall)),
+        None => print_json(&redact_value(&found.to_json(), &project.firewall)),
     }
 }
 
 /// Shows the file of a task, asks, and writes it.
-fn save(
+fn save_draft(
     project: &Project,
     draft: &DraftedTask,
     is_confirmed: bool,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    print(&draft.diff)?;
+    print_text(&draft.diff)?;
     if !is_confirmed {
-        let Some(terminal) = terminal::open(around) else {
+        let Some(terminal) = terminal::open_terminal(around) else {
             let error = HostError::usage("the task was not saved: nobody can be asked here");
             let remedy = Some("`--yes` saves it without a question".to_owned());
             return Err(HostError { remedy, ..error }.into());
         };
         let question = format!("Save the task {}? [y/N] ", draft.name);
-        if !terminal::is_yes(&terminal, &screen::clean(&question)) {
-            print("the task was not saved\n")?;
+        if !terminal::is_yes(&terminal, &screen::mark_unsafe_chars(&question)) {
+            print_text("the task was not saved\n")?;
             return Ok(Exit::Failed);
         }
     }
-    let places = extensions::places(project);
+    let places = extensions::extension_places(project);
     let path = task_file_path(&places, &draft.name, false);
     write_task(&path, &draft.text)?;
-    print(&format!("saved {}. `gnoma task run {}` runs it\n", places.shown(&path), draft.name))
+    print_text(&format!(
+        "saved {}. `gnoma task run {}` runs it\n",
+        places.display_path(&path),
+        draft.name
+    ))
 }

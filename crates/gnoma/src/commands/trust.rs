@@ -7,7 +7,7 @@ use gnoma_config::{paths, pin, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{Folders as _, HostError, trust_preview, wire};
 
-use super::common::print;
+use super::common::print_text;
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
@@ -39,12 +39,13 @@ pub(crate) fn run(
     let mut store = Store::open(&around.environment.state_dir())?;
     if wanted == TrustRequest::List {
         if store.list().next().is_none() {
-            report::say("no folder is trusted");
+            report::print_line("no folder is trusted");
         }
         let folders: String = store.list().map(|path| format!("{}\n", path.display())).collect();
-        return print(&folders);
+        return print_text(&folders);
     }
-    let SessionSpec { folder: cwd, environment, .. } = wire::found(lowering::spec(args, around))?;
+    let SessionSpec { folder: cwd, environment, .. } =
+        wire::resolve_folders(lowering::spec_from_args(args, around))?;
     let folder = match folder {
         Some(named) => {
             let folder = cwd.join(&named);
@@ -57,11 +58,13 @@ pub(crate) fn run(
         None => project_root(&cwd, &environment.config_dir()).unwrap_or(cwd),
     };
     match wanted {
-        TrustRequest::Trust { is_confirmed } => trust(&mut store, &folder, is_confirmed, around),
+        TrustRequest::Trust { is_confirmed } => {
+            trust_folder(&mut store, &folder, is_confirmed, around)
+        }
         TrustRequest::Revoke | TrustRequest::List => {
             let was = store.revoke(&folder)?;
             let text = if was { "is no longer trusted" } else { "was not trusted" };
-            print(&format!("{} {text}\n", folder.display()))
+            print_text(&format!("{} {text}\n", folder.display()))
         }
     }
 }
@@ -81,28 +84,28 @@ fn refuse_no_folder(folder: &Path, named: &Path) -> Result<(), HostError> {
     }
 }
 
-fn trust(
+fn trust_folder(
     store: &mut Store,
     folder: &Path,
     is_confirmed: bool,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let shown = screen::clean(&folder.display().to_string()).to_string();
+    let shown = screen::mark_unsafe_chars(&folder.display().to_string()).to_string();
     let file = paths::project_file(folder);
-    let content = paths::read(&file)?;
+    let content = paths::read_config_file(&file)?;
     let settings = content.as_deref().unwrap_or_default();
-    if content.is_none() && pin::acting(folder, settings)?.is_empty() {
+    if content.is_none() && pin::list_acting_files(folder, settings)?.is_empty() {
         let text = format!("{shown} has no settings, hooks, skills or commands that need trust");
         if is_confirmed {
-            return print(&format!("{text}\n"));
+            return print_text(&format!("{text}\n"));
         }
         return Err(HostError::usage(text).into());
     }
-    let pinned = pin::pin(folder, settings)?;
-    let told = preview(folder, content.as_deref(), around)?;
-    print(&told)?;
+    let pinned = pin::compute_pin(folder, settings)?;
+    let told = preview_trust(folder, content.as_deref(), around)?;
+    print_text(&told)?;
     if !is_confirmed {
-        let Some(terminal) = terminal::open(around) else {
+        let Some(terminal) = terminal::open_terminal(around) else {
             let remedy =
                 "read the above; `gnoma trust --yes` trusts it without a question".to_owned();
             let error =
@@ -110,31 +113,38 @@ fn trust(
             return Err(HostError { remedy: Some(remedy), ..error }.into());
         };
         if !terminal::is_yes(&terminal, "Trust this project? [y/N] ") {
-            print(&format!("{shown} is not trusted\n"))?;
+            print_text(&format!("{shown} is not trusted\n"))?;
             return Ok(Exit::Failed);
         }
     }
     // What is trusted is what was read.
-    if paths::read(&file)? != content || pin::pin(folder, settings)? != pinned {
+    if paths::read_config_file(&file)? != content || pin::compute_pin(folder, settings)? != pinned {
         let text = format!("{shown} changed meanwhile; run `gnoma trust` again");
         return Err(HostError::failure(text).into());
     }
     store.trust(folder, settings)?;
-    print(&format!(
+    print_text(&format!(
         "trusted {shown} until one of these changes. Undo with `gnoma trust --revoke`.\n"
     ))
 }
 
 /// Describes for people what trust in the folder would allow.
-fn preview(folder: &Path, content: Option<&[u8]>, around: &ProcessEnvironment) -> Result<String> {
-    let shown = screen::clean(&folder.display().to_string()).to_string();
+fn preview_trust(
+    folder: &Path,
+    content: Option<&[u8]>,
+    around: &ProcessEnvironment,
+) -> Result<String> {
+    let shown = screen::mark_unsafe_chars(&folder.display().to_string()).to_string();
     let mut told =
         format!("If you trust {shown}, it can change these settings and run these programs:\n");
     if let Some(content) = content {
         let file = paths::project_file(folder);
-        told.push_str(&format!("\nSettings in {}:\n", screen::clean(&file.display().to_string())));
+        told.push_str(&format!(
+            "\nSettings in {}:\n",
+            screen::mark_unsafe_chars(&file.display().to_string())
+        ));
         let text = String::from_utf8_lossy(content);
-        told.extend(text.lines().map(|line| format!("  | {}\n", screen::clean(line))));
+        told.extend(text.lines().map(|line| format!("  | {}\n", screen::mark_unsafe_chars(line))));
     }
     for section in trust_preview(folder, content.unwrap_or_default(), &around.environment)? {
         told.push_str(&format!("\n{}:\n", section.heading));
@@ -142,7 +152,7 @@ fn preview(folder: &Path, content: Option<&[u8]>, around: &ProcessEnvironment) -
             // Whole, however long it is: a person would be asked about what they were not shown.
             let mut indent = "  ";
             for line in item.lines() {
-                told.push_str(&format!("{indent}{}\n", screen::clean(line)));
+                told.push_str(&format!("{indent}{}\n", screen::mark_unsafe_chars(line)));
                 indent = "    ";
             }
         }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::common::print;
+use super::common::print_text;
 use crate::{environment::ProcessEnvironment, report::Exit};
 
 /// The file in which Debian's package manager lists the files of the installed gnoma package.
@@ -28,11 +28,11 @@ enum Form {
 pub(crate) fn run(around: &ProcessEnvironment) -> Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let package = std::fs::read_to_string(DEBIAN_LIST).unwrap_or_default();
-    let form = form(&program, around.var("CARGO_HOME"), &package);
-    print(&text(form, &program))
+    let form = installation_form(&program, around.var("CARGO_HOME"), &package);
+    print_text(&describe_update(form, &program))
 }
 
-fn form(program: &Path, cargo_home: Option<&str>, package: &str) -> Form {
+fn installation_form(program: &Path, cargo_home: Option<&str>, package: &str) -> Form {
     let folder = program.parent().unwrap_or(program);
     let is_cargo = cargo_home.is_some_and(|home| folder == Path::new(home).join("bin"))
         || folder.ends_with(".cargo/bin");
@@ -47,7 +47,7 @@ fn form(program: &Path, cargo_home: Option<&str>, package: &str) -> Form {
     }
 }
 
-fn text(form: Form, program: &Path) -> String {
+fn describe_update(form: Form, program: &Path) -> String {
     let (version, file) = (env!("CARGO_PKG_VERSION"), program.display());
     let (how, update, remove) = match form {
         Form::Cargo => (
@@ -85,13 +85,14 @@ mod tests {
 
     #[test]
     fn the_form_is_told_by_where_the_program_lies() {
-        let of =
-            |program: &str| form(Path::new(program), Some("/opt/cargo"), "/.\n/usr/bin/gnoma\n");
+        let of = |program: &str| {
+            installation_form(Path::new(program), Some("/opt/cargo"), "/.\n/usr/bin/gnoma\n")
+        };
         assert_eq!(of("/home/a/.cargo/bin/gnoma"), Form::Cargo);
         assert_eq!(of("/opt/cargo/bin/gnoma"), Form::Cargo);
         assert_eq!(of("/usr/bin/gnoma"), Form::Debian);
         assert_eq!(of("/src/gnoma/target/dist/gnoma"), Form::Checkout);
         assert_eq!(of("/usr/local/bin/gnoma"), Form::File);
-        assert!(text(Form::Debian, Path::new("/usr/bin/gnoma")).contains("apt install"));
+        assert!(describe_update(Form::Debian, Path::new("/usr/bin/gnoma")).contains("apt install"));
     }
 }

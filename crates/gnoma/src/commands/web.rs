@@ -10,7 +10,7 @@ use anyhow::Result;
 use gnoma_host::lowering::Lowered;
 
 use super::{
-    common::settings,
+    common::load_settings,
     serve::{self, ServeOptions},
 };
 use crate::{
@@ -41,27 +41,29 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     let PageOptions { port, lan, new_links } = wanted;
     if lan {
-        return Err(web::beyond(port, "`--lan` is not available").into());
+        return Err(web::remote_access_error(port, "`--lan` is not available").into());
     }
-    let running = server::find(around).await?;
+    let running = server::connect_if_running(around).await?;
     if new_links {
-        web::renew(around)?;
-        report::say("the links were replaced; a running server shows the new ones");
+        web::renew_token(around)?;
+        report::print_line("the links were replaced; a running server shows the new ones");
     }
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let spec = lowering::spec(args, around);
+    let spec = lowering::spec_from_args(args, around);
     // Settings that cannot be read are told by the sessions.
-    let loaded = settings(args, around).map(|(_, loaded)| Lowered::from(loaded));
+    let loaded = load_settings(args, around).map(|(_, loaded)| Lowered::from(loaded));
     let is_private = loaded.map_or(args.incognito, |it| it.keeping.privacy.incognito);
     let listening = Listening::open(address, is_private, around).await?;
     listening.tell_links();
     if running.is_none() {
         let http = serve::Http { listening, spec };
         let options = ServeOptions { idle_exit: None, replace: false, is_private };
-        return serve::host(options, Some(http), around).await;
+        return serve::host_sessions(options, Some(http), around).await;
     }
     drop(running);
-    report::say("showing the sessions of the running gnoma server; Ctrl+C ends only the page");
+    report::print_line(
+        "showing the sessions of the running gnoma server; Ctrl+C ends only the page",
+    );
     let mut signals = Signals::new(around.ignores_hangup)?;
     let site = Arc::new(OwnSite { sessions: Sessions::Elsewhere(around.clone()), spec });
     tokio::select! {

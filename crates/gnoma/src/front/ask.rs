@@ -14,11 +14,11 @@ use gnoma_core::{
 use serde_json::{Map, Value};
 use tokio::task::{JoinHandle, spawn_blocking};
 
-use super::wording::{headline, shorten};
+use super::wording::{call_headline, shorten_line};
 use crate::{
     environment::ProcessEnvironment,
     report,
-    screen::{Size, clean, rows},
+    screen::{Size, mark_unsafe_chars, split_into_rows},
     terminal,
 };
 
@@ -88,7 +88,7 @@ struct Offers {
 impl Asker {
     /// An asker, if there is a terminal and somebody looks at it.
     pub(crate) fn of_terminal(around: &ProcessEnvironment) -> Option<Self> {
-        Some(Self::new(Who::Terminal(Arc::new(terminal::open(around)?))))
+        Some(Self::new(Who::Terminal(Arc::new(terminal::open_terminal(around)?))))
     }
 
     /// An asker that allows everything, for the demo's own script.
@@ -100,8 +100,8 @@ impl Asker {
         Self { who, waiting: VecDeque::new(), open: None }
     }
 
-    /// Shows what is asked, after what was asked before; [`answered`] gives the answers.
-    pub(super) fn hear(&mut self, event: &Event) {
+    /// Shows what is asked, after what was asked before; [`wait_for_answer`] gives the answers.
+    pub(super) fn on_event(&mut self, event: &Event) {
         let Event::PermissionAsked {
             call, reason, preview, always, inquiry, parts, notable, ..
         } = event
@@ -112,11 +112,11 @@ impl Asker {
         let has_parts = !parts.is_empty();
         let offered = Offered { always: always.as_deref(), has_parts, notable };
         let text = match (&self.who, inquiry) {
-            (Who::Terminal(_), Some(inquiry)) => inquired(reason, inquiry),
+            (Who::Terminal(_), Some(inquiry)) => render_inquiry(reason, inquiry),
             (Who::Terminal(terminal), None) => {
-                question(call, reason, preview, offered, Size::of(terminal))
+                render_question(call, reason, preview, offered, Size::of_terminal(terminal))
             }
-            (Who::Demo, _) => format!("? {} ({reason}): approved by the demo", headline(call)),
+            (Who::Demo, _) => format!("? {} ({reason}): approved by the demo", call_headline(call)),
         };
         let wanted = match inquiry {
             Some(inquiry) => Wanted::Words(inquiry.choices.clone()),
@@ -139,13 +139,13 @@ impl Asker {
             Who::Terminal(terminal) => {
                 let terminal = Arc::clone(terminal);
                 spawn_blocking(move || {
-                    let line = ask(&terminal, text, &wanted);
-                    let answer = answer(line.as_deref(), &wanted);
+                    let line = ask_until_valid(&terminal, text, &wanted);
+                    let answer = parse_answer(line.as_deref(), &wanted);
                     Request::Answer { call, answer }
                 })
             }
             Who::Demo => {
-                report::say(text);
+                report::print_line(text);
                 spawn_blocking(|| Request::Answer { call, answer: PermissionAnswer::Allow })
             }
         });
@@ -153,15 +153,15 @@ impl Asker {
 }
 
 /// A line from the terminal. A key that is none here is no reason to deny: the keys are told instead.
-fn ask(terminal: &File, mut text: String, wanted: &Wanted) -> Option<String> {
+fn ask_until_valid(terminal: &File, mut text: String, wanted: &Wanted) -> Option<String> {
     for _ in 0..MAX_SLIPS {
-        let line = terminal::ask(terminal, &text);
+        let line = terminal::ask_line(terminal, &text);
         match line.as_deref().and_then(|line| no_key(line, wanted)) {
             Some(told) => text = told,
             None => return line,
         }
     }
-    terminal::ask(terminal, &text)
+    terminal::ask_line(terminal, &text)
 }
 
 /// Returns a hint for a line that was meant as a key and is none.
@@ -177,7 +177,7 @@ fn no_key(line: &str, wanted: &Wanted) -> Option<String> {
     };
     let always = if offers.always { "[a]lways, " } else { "" };
     let keys = format!("[y]es, {}{always}[n]o, or a reason to deny:  ", part_key(offers.part));
-    (!is_known).then(|| format!("`{}` is not one of the answers. {keys}", clean(line)))
+    (!is_known).then(|| format!("`{}` is not one of the answers. {keys}", mark_unsafe_chars(line)))
 }
 
 fn part_key(is_offered: bool) -> &'static str {
@@ -185,7 +185,7 @@ fn part_key(is_offered: bool) -> &'static str {
 }
 
 /// The answer to the question that is open; never, if none is.
-pub(super) async fn answered(asker: &mut Option<Asker>) -> Request {
+pub(super) async fn wait_for_answer(asker: &mut Option<Asker>) -> Request {
     let Some(asker) = asker else {
         return std::future::pending().await;
     };
@@ -198,47 +198,49 @@ pub(super) async fn answered(asker: &mut Option<Asker>) -> Request {
     answer.unwrap_or(Request::Cancel)
 }
 
-fn question(
+fn render_question(
     call: &ToolCall,
     reason: &str,
     preview: Option<&str>,
     Offered { always, has_parts, notable }: Offered<'_>,
     size: Size,
 ) -> String {
-    let reason = shorten(reason);
+    let reason = shorten_line(reason);
     // Where the question does not say which file it is, the diff does.
     let names_file =
         call.arguments.read::<Map<String, Value>>().is_ok_and(|all| all.contains_key("path"));
     let body = match preview {
-        Some(diff) if has_parts || !names_file => cut_diff(&clean(diff), size),
-        Some(diff) => cut_diff(without_file_names(&clean(diff)), size),
-        None => with_digest(&clean(&arguments(call)), size),
+        Some(diff) if has_parts || !names_file => cut_diff(&mark_unsafe_chars(diff), size),
+        Some(diff) => cut_diff(without_file_names(&mark_unsafe_chars(diff)), size),
+        None => with_digest(&mark_unsafe_chars(&render_arguments(call)), size),
     };
-    let always = always.map_or_else(String::new, |rule| format!("[a]lways {}, ", clean(rule)));
+    let always =
+        always.map_or_else(String::new, |rule| format!("[a]lways {}, ", mark_unsafe_chars(rule)));
     if has_parts {
         return format!(
             "\nKeep what this command changed?\n{}\n{body}\n({reason})\n{}\
              [y]es, {}{always}[n]o, or a reason to deny:  ",
-            with_digest(&clean(&arguments(call)), size),
-            named(notable),
+            with_digest(&mark_unsafe_chars(&render_arguments(call)), size),
+            render_notable_changes(notable),
             part_key(true)
         );
     }
-    let title = clean(&approval_question(call)).to_string();
+    let title = mark_unsafe_chars(&approval_question(call)).to_string();
     format!(
         "\n{title}\n{body}\n({reason})\n{}\
          [y]es, {always}[n]o, or a reason to deny:  ",
-        named(notable)
+        render_notable_changes(notable)
     )
 }
 
 /// Lists the changes that a person must see by name, one in each line, to stand right above the answer.
-fn named(notable: &[NotableChange]) -> String {
+fn render_notable_changes(notable: &[NotableChange]) -> String {
     if notable.is_empty() {
         return String::new();
     }
-    let line =
-        |change: &NotableChange| format!("  ! {}  {}\n", clean(&change.name), clean(&change.what));
+    let line = |change: &NotableChange| {
+        format!("  ! {}  {}\n", mark_unsafe_chars(&change.name), mark_unsafe_chars(&change.what))
+    };
     format!("Look at these first:\n{}", notable.iter().map(line).collect::<String>())
 }
 
@@ -255,13 +257,13 @@ fn without_file_names(diff: &str) -> &str {
 /// The beginning of a diff, and how much more there is.
 fn cut_diff(diff: &str, size: Size) -> String {
     let diff = diff.trim_end_matches('\n');
-    let rows = rows(diff, size.columns);
+    let rows = split_into_rows(diff, size.columns);
     match rows.split_at_checked(MAX_PREVIEW_ROWS) {
         None | Some((_, [])) => diff.to_owned(),
         Some((shown, hidden)) => format!(
             "{}\n… {} more characters not shown, but written too",
             shown.join("\n"),
-            characters(hidden)
+            count_characters(hidden)
         ),
     }
 }
@@ -269,7 +271,7 @@ fn cut_diff(diff: &str, size: Size) -> String {
 /// The whole text; where it is too long for the screen, its start and end again beneath it, so that
 /// nothing can scroll away before the question is read.
 fn with_digest(text: &str, size: Size) -> String {
-    let rows = rows(text, size.columns);
+    let rows = split_into_rows(text, size.columns);
     let room = size.rows.saturating_sub(FRAME_ROWS).max(MIN_DIGEST_ROWS);
     if rows.len() <= room {
         return text.to_owned();
@@ -278,7 +280,7 @@ fn with_digest(text: &str, size: Size) -> String {
     let head = MAX_HEAD_ROWS.min(room - tail);
     let (start, rest) = rows.split_at(head);
     let (middle, end) = rest.split_at(rest.len() - tail);
-    let (count, left_out) = (rows.len(), characters(middle));
+    let (count, left_out) = (rows.len(), count_characters(middle));
     let (start, end) = (start.join("\n"), end.join("\n"));
     format!(
         "{text}\n({count} rows; the start and the end:)\n\
@@ -286,12 +288,12 @@ fn with_digest(text: &str, size: Size) -> String {
     )
 }
 
-fn characters(rows: &[&str]) -> usize {
+fn count_characters(rows: &[&str]) -> usize {
     rows.iter().map(|row| row.chars().count()).sum()
 }
 
 /// The arguments to read: what runs must be seen as it runs, so a command comes first and decoded.
-fn arguments(call: &ToolCall) -> String {
+fn render_arguments(call: &ToolCall) -> String {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let Value::Object(mut arguments) = arguments else {
         return call.arguments.get().to_owned();
@@ -304,10 +306,10 @@ fn arguments(call: &ToolCall) -> String {
 }
 
 /// A question of the model's, and the answers that it offers.
-fn inquired(question: &str, inquiry: &Inquiry) -> String {
-    let mut text = format!("\n{}\n", clean(question));
+fn render_inquiry(question: &str, inquiry: &Inquiry) -> String {
+    let mut text = format!("\n{}\n", mark_unsafe_chars(question));
     for (place, choice) in inquiry.choices.iter().enumerate() {
-        text.push_str(&format!("  {}  {}\n", place + 1, clean(choice)));
+        text.push_str(&format!("  {}  {}\n", place + 1, mark_unsafe_chars(choice)));
     }
     text.push_str(match inquiry.choices.is_empty() {
         true => "Your answer, or Enter for none:  ",
@@ -317,7 +319,7 @@ fn inquired(question: &str, inquiry: &Inquiry) -> String {
 }
 
 /// Parses a line as the answer to a question.
-fn answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
+fn parse_answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
     let line = line.unwrap_or_default();
     match wanted {
         Wanted::Words(_) if line.trim().is_empty() => {
@@ -330,7 +332,7 @@ fn answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
         }
         Wanted::Permission(offers) => match line {
             line if offers.part
-                && let Some(names) = part(line) =>
+                && let Some(names) = parse_approved_parts(line) =>
             {
                 PermissionAnswer::Part { names }
             }
@@ -343,7 +345,7 @@ fn answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
 }
 
 /// The names of an answer that keeps a part.
-fn part(line: &str) -> Option<Vec<String>> {
+fn parse_approved_parts(line: &str) -> Option<Vec<String>> {
     let (word, names) = line.trim().split_once(' ')?;
     let names = names.split(',').map(str::trim).filter(|name| !name.is_empty());
     matches!(word, "p" | "P" | "part" | "Part").then(|| names.map(str::to_owned).collect())
@@ -360,14 +362,14 @@ mod tests {
     const NOTHING: Offered<'static> = Offered { always: None, has_parts: false, notable: &[] };
 
     fn asked(arguments: &Value, preview: Option<&str>) -> String {
-        let arguments = RawJson::of(arguments).unwrap();
+        let arguments = RawJson::from_value(arguments).unwrap();
         let call = ToolCall::new(CallId::new("c"), "bash", arguments);
-        question(&call, "mode auto: commands are asked for", preview, NOTHING, SCREEN)
+        render_question(&call, "mode auto: commands are asked for", preview, NOTHING, SCREEN)
     }
 
     /// What the screen shows when the question has been written.
     fn last_screen(text: &str) -> String {
-        let rows = rows(text, SCREEN.columns);
+        let rows = split_into_rows(text, SCREEN.columns);
         rows[rows.len().saturating_sub(SCREEN.rows)..].join("\n")
     }
 
@@ -414,7 +416,7 @@ mod tests {
 
     #[test]
     fn anything_but_yes_is_no() {
-        let denied = |line| answer(line, &Wanted::Permission(Offers::default()));
+        let denied = |line| parse_answer(line, &Wanted::Permission(Offers::default()));
         assert_eq!(denied(Some("y")), PermissionAnswer::Allow);
         assert_eq!(denied(Some("")), PermissionAnswer::Deny { reason: String::new() });
         assert_eq!(denied(Some("use make")), PermissionAnswer::Deny { reason: "use make".into() });
@@ -442,23 +444,23 @@ mod tests {
     fn always_is_an_answer_where_its_rule_was_shown() {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let offered = Offered { always: Some("bash(cargo test)"), ..NOTHING };
-        let text = question(&call, "why", None, offered, SCREEN);
+        let text = render_question(&call, "why", None, offered, SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
         let offered = Wanted::Permission(Offers { always: true, part: false });
-        assert_eq!(answer(Some("a"), &offered), PermissionAnswer::Always);
+        assert_eq!(parse_answer(Some("a"), &offered), PermissionAnswer::Always);
     }
 
     #[test]
     fn a_question_of_the_models_takes_a_number_or_words() {
         let inquiry = Inquiry { choices: vec!["SQLite".into(), "Post\u{1b}7gres".into()] };
-        let text = inquired("Which database?", &inquiry);
+        let text = render_inquiry("Which database?", &inquiry);
         assert!(text.contains("Which database?\n  1  SQLite\n  2  Post\u{FFFD}gres\n"), "{text}");
         let wanted = Wanted::Words(inquiry.choices);
         let said = |text: &str| PermissionAnswer::Text { text: text.into() };
-        assert_eq!(answer(Some("1"), &wanted), said("SQLite"));
-        assert_eq!(answer(Some("3"), &wanted), said("3"));
-        assert_eq!(answer(Some("neither, use a file"), &wanted), said("neither, use a file"));
-        assert_eq!(answer(None, &wanted), PermissionAnswer::Deny { reason: String::new() });
+        assert_eq!(parse_answer(Some("1"), &wanted), said("SQLite"));
+        assert_eq!(parse_answer(Some("3"), &wanted), said("3"));
+        assert_eq!(parse_answer(Some("neither, use a file"), &wanted), said("neither, use a file"));
+        assert_eq!(parse_answer(None, &wanted), PermissionAnswer::Deny { reason: String::new() });
     }
 
     #[test]
@@ -467,15 +469,16 @@ mod tests {
         let what = "creates: a program, which version control reads on every run".to_owned();
         let notable = [NotableChange { name: ".husky/pre-commit".into(), what }];
         let offered = Offered { has_parts: true, notable: &notable, ..NOTHING };
-        let text = question(&call, "`make` creates `a`", Some("+1\n"), offered, SCREEN);
+        let text = render_question(&call, "`make` creates `a`", Some("+1\n"), offered, SCREEN);
         assert!(
             text.contains("Keep what this command changed?") && text.contains("[p]art"),
             "{text}"
         );
         let seen = last_screen(&text);
         assert!(seen.contains("! .husky/pre-commit  creates: a program, which"), "{seen}");
-        let said =
-            |line, part| answer(Some(line), &Wanted::Permission(Offers { always: false, part }));
+        let said = |line, part| {
+            parse_answer(Some(line), &Wanted::Permission(Offers { always: false, part }))
+        };
         let names = vec!["src/a".to_owned(), "b c".to_owned()];
         assert_eq!(said("p src/a, b c", true), PermissionAnswer::Part { names });
         let refused = |line: &str| PermissionAnswer::Deny { reason: line.to_owned() };

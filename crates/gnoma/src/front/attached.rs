@@ -54,7 +54,7 @@ impl Attached {
         around: &ProcessEnvironment,
     ) -> Result<Self> {
         let mut client = host.connect("pipe");
-        let session = continuing::open(&mut client, spec, around).await?;
+        let session = continuing::open_or_copy(&mut client, spec, around).await?;
         Self::join(client, session).await
     }
 
@@ -64,7 +64,7 @@ impl Attached {
     /// It takes no requests.
     pub(crate) async fn join(mut client: Client, session: SessionId) -> Result<Self> {
         let attach = Request::Attach { from: None };
-        client.request(Some(&session), attach).map_err(HostError::from)?;
+        client.send_request(Some(&session), attach).map_err(HostError::from)?;
         let mut attached = Self {
             client,
             session,
@@ -79,7 +79,7 @@ impl Attached {
         // What was said before is told from what will be said by the number of messages at the start.
         while !attached.follower.has_begun() {
             let Some(message) = attached.client.next().await else { break };
-            attached.take(message);
+            attached.on_message(message);
         }
         Ok(attached)
     }
@@ -93,34 +93,37 @@ impl Attached {
     ///
     /// # Errors
     /// It cannot be sent.
-    pub(crate) fn ask(&mut self, request: Request) -> Result<RequestId, RequestError> {
-        let id = self.client.request(Some(&self.session), request)?;
+    pub(crate) fn request_with_reply(
+        &mut self,
+        request: Request,
+    ) -> Result<RequestId, RequestError> {
+        let id = self.client.send_request(Some(&self.session), request)?;
         self.wanted.insert(id);
         Ok(id)
     }
 
     /// Returns the next item from the session, replies included; `None` if no more will come. Safe to drop and call
     /// again.
-    pub(crate) async fn heard(&mut self) -> Option<Heard> {
+    pub(crate) async fn next_event_or_reply(&mut self) -> Option<Heard> {
         loop {
             if let Some((id, result)) = self.replies.pop_front() {
                 return Some(Heard::Reply(id, result));
             }
-            if let Some(event) = self.pop() {
+            if let Some(event) = self.pop_event() {
                 return Some(Heard::Event(event));
             }
             if self.is_over {
                 return None;
             }
             let message = self.client.next().await?;
-            self.take(message);
+            self.on_message(message);
         }
     }
 
     /// Sends a request to the session.
-    pub(crate) fn tell(&mut self, request: Request) {
+    pub(crate) fn send_request(&mut self, request: Request) {
         let says = matches!(request, Request::Send { .. });
-        match self.client.request(Some(&self.session), request) {
+        match self.client.send_request(Some(&self.session), request) {
             Ok(id) if says => self.said = Some(id),
             Err(error) if says => self.refusal = Some(error),
             // Whoever cancels or answers too late has no effect.
@@ -129,64 +132,64 @@ impl Attached {
     }
 
     /// Returns the reason why the session does not accept messages, if it does not.
-    pub(super) fn refusal(&mut self) -> Option<Error> {
+    pub(super) fn take_refusal(&mut self) -> Option<Error> {
         self.refusal.take().map(|error| HostError::from(error).into())
     }
 
     /// The next event; `None` where no more will come. Safe to drop and call again.
     pub(crate) async fn next(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.pop() {
+            if let Some(event) = self.pop_event() {
                 return Some(event);
             }
             if self.is_over || self.refusal.is_some() {
                 return None;
             }
             let message = self.client.next().await?;
-            self.take(message);
+            self.on_message(message);
         }
     }
 
     /// The next event, if it is there already.
-    pub(super) fn ready(&mut self) -> Option<Event> {
+    pub(super) fn next_ready_event(&mut self) -> Option<Event> {
         loop {
-            if let Some(event) = self.pop() {
+            if let Some(event) = self.pop_event() {
                 return Some(event);
             }
             if self.refusal.is_some() {
                 return None;
             }
-            let message = self.client.ready()?;
-            self.take(message);
+            let message = self.client.try_next()?;
+            self.on_message(message);
         }
     }
 
-    fn pop(&mut self) -> Option<Event> {
+    fn pop_event(&mut self) -> Option<Event> {
         let event = self.follower.next_event()?;
         self.is_over |= matches!(event, Event::State(SessionState::Closed));
         Some(event)
     }
 
-    fn take(&mut self, message: ServerMessage) {
+    fn on_message(&mut self, message: ServerMessage) {
         match message {
-            ServerMessage::Reply { id, result } => self.answered(id, result),
+            ServerMessage::Reply { id, result } => self.on_reply(id, result),
             message => {
-                let missed = self.follower.take(message);
-                self.read(missed);
+                let missed = self.follower.apply_message(message);
+                self.read_missed(missed);
             }
         }
     }
 
     /// Asks for messages that were missed.
-    fn read(&mut self, missed: Option<Request>) {
+    fn read_missed(&mut self, missed: Option<Request>) {
         let Some(request) = missed else { return };
-        match self.client.request(Some(&self.session), request) {
+        match self.client.send_request(Some(&self.session), request) {
             Ok(asked) => self.reading = Some(asked),
             Err(error) => self.refusal = Some(error),
         }
     }
 
-    fn answered(&mut self, id: RequestId, result: Result<Reply, RequestError>) {
+    fn on_reply(&mut self, id: RequestId, result: Result<Reply, RequestError>) {
         if self.wanted.remove(&id) {
             return self.replies.push_back((id, result));
         }
@@ -199,8 +202,8 @@ impl Attached {
         if self.reading.take_if(|reading| *reading == id).is_none() {
             return;
         }
-        match self.follower.read(result) {
-            Ok(missed) => self.read(missed),
+        match self.follower.apply_reply(result) {
+            Ok(missed) => self.read_missed(missed),
             Err(error) => self.refusal = Some(error),
         }
     }

@@ -13,7 +13,7 @@ use gnoma_guard::firewall::Firewall;
 use serde_json::Value;
 
 use super::{
-    json::{Ending, redacted},
+    json::{Ending, redact_value},
     output::{Gone, Output},
     view::View,
 };
@@ -48,13 +48,19 @@ impl Codex {
         }
     }
 
-    fn write(&self, out: &mut Output, event: &Value) -> Result<(), Gone> {
-        out.text(&format!("{}\n", redacted(event, &self.firewall)))
+    fn write_event(&self, out: &mut Output, event: &Value) -> Result<(), Gone> {
+        out.push_text(&format!("{}\n", redact_value(event, &self.firewall)))
     }
 
-    fn item(&self, out: &mut Output, how: &str, id: &str, mut item: Value) -> Result<(), Gone> {
+    fn write_item(
+        &self,
+        out: &mut Output,
+        how: &str,
+        id: &str,
+        mut item: Value,
+    ) -> Result<(), Gone> {
         item["id"] = id.into();
-        self.write(out, &json!({ "type": how, "item": item }))
+        self.write_event(out, &json!({ "type": how, "item": item }))
     }
 
     fn new_id(&mut self) -> String {
@@ -63,20 +69,26 @@ impl Codex {
     }
 
     /// An item that is complete when it comes.
-    fn whole(&mut self, out: &mut Output, item: Value) -> Result<(), Gone> {
+    fn write_completed_item(&mut self, out: &mut Output, item: Value) -> Result<(), Gone> {
         let id = self.new_id();
-        self.item(out, "item.completed", &id, item)
+        self.write_item(out, "item.completed", &id, item)
     }
 
-    fn said(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
+    fn write_message(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
         for content in message.content() {
             match content {
                 Content::Thinking(thinking) if !thinking.text.trim().is_empty() => {
-                    self.whole(out, json!({ "type": "reasoning", "text": thinking.text }))?;
+                    self.write_completed_item(
+                        out,
+                        json!({ "type": "reasoning", "text": thinking.text }),
+                    )?;
                 }
                 Content::Text(text) if !text.text.trim().is_empty() => {
                     text.text.trim().clone_into(&mut self.last);
-                    self.whole(out, json!({ "type": "agent_message", "text": text.text }))?;
+                    self.write_completed_item(
+                        out,
+                        json!({ "type": "agent_message", "text": text.text }),
+                    )?;
                 }
                 _ => (),
             }
@@ -84,30 +96,30 @@ impl Codex {
         Ok(())
     }
 
-    fn started(&mut self, call: &ToolCall, out: &mut Output) -> Result<(), Gone> {
-        let Some(item) = item(call, None, None).filter(|item| item["type"] != FILES) else {
+    fn on_call_started(&mut self, call: &ToolCall, out: &mut Output) -> Result<(), Gone> {
+        let Some(item) = call_item(call, None, None).filter(|item| item["type"] != FILES) else {
             return Ok(());
         };
         let id = self.new_id();
         self.running.push((call.id.clone(), id.clone()));
-        self.item(out, "item.started", &id, item)
+        self.write_item(out, "item.started", &id, item)
     }
 
-    fn ended(
+    fn on_call_finished(
         &mut self,
         call: &ToolCall,
         result: &ToolResult,
         diff: Option<&str>,
         out: &mut Output,
     ) -> Result<(), Gone> {
-        let Some(item) = item(call, Some(result), diff) else { return Ok(()) };
+        let Some(item) = call_item(call, Some(result), diff) else { return Ok(()) };
         let known = self.running.iter().position(|(running, _)| *running == call.id);
         let id = known.map(|at| self.running.swap_remove(at).1);
         let id = id.unwrap_or_else(|| self.new_id());
-        self.item(out, "item.completed", &id, item)
+        self.write_item(out, "item.completed", &id, item)
     }
 
-    fn planned(&mut self, steps: &[PlanStep], out: &mut Output) -> Result<(), Gone> {
+    fn write_plan(&mut self, steps: &[PlanStep], out: &mut Output) -> Result<(), Gone> {
         let step = |step: &PlanStep| json!({ "text": step.text, "completed": step.status == StepStatus::Done });
         let item =
             json!({ "type": "todo_list", "items": steps.iter().map(step).collect::<Vec<_>>() });
@@ -116,7 +128,7 @@ impl Codex {
             None => ("item.started", self.new_id()),
         };
         self.plan = Some((id.clone(), item.clone()));
-        self.item(out, how, &id, item)
+        self.write_item(out, how, &id, item)
     }
 
     fn turn_ended(
@@ -126,43 +138,43 @@ impl Codex {
         out: &mut Output,
     ) -> Result<(), Gone> {
         if let Some((id, item)) = self.plan.take() {
-            self.item(out, "item.completed", &id, item)?;
+            self.write_item(out, "item.completed", &id, item)?;
         }
         if let Some(answer) = answer.filter(|answer| *answer != self.last) {
             // What the model wrote may have words around it; the last message is what was asked for.
-            self.whole(out, json!({ "type": "agent_message", "text": answer }))?;
+            self.write_completed_item(out, json!({ "type": "agent_message", "text": answer }))?;
         }
-        let ending = Ending::of(outcome);
+        let ending = Ending::from_outcome(outcome);
         if ending.subtype == "success" {
             let Usage { input, output, cache_read, cache_write, reasoning } = self.usage;
             let usage = json!({
                 "input_tokens": input, "cached_input_tokens": cache_read, "cache_write_input_tokens": cache_write,
                 "output_tokens": output, "reasoning_output_tokens": reasoning,
             });
-            return self.write(out, &json!({ "type": "turn.completed", "usage": usage }));
+            return self.write_event(out, &json!({ "type": "turn.completed", "usage": usage }));
         }
         let message = ending.error.unwrap_or_else(|| ending.subtype.replace('_', " "));
-        self.write(out, &json!({ "type": "turn.failed", "error": { "message": message } }))
+        self.write_event(out, &json!({ "type": "turn.failed", "error": { "message": message } }))
     }
 }
 
 impl View for Codex {
-    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::Started { session, .. } => {
-                self.write(out, &json!({ "type": "thread.started", "thread_id": session }))?;
-                self.write(out, &json!({ "type": "turn.started" }))
+                self.write_event(out, &json!({ "type": "thread.started", "thread_id": session }))?;
+                self.write_event(out, &json!({ "type": "turn.started" }))
             }
             Event::Appended(message) if message.role() == Role::Assistant => {
-                self.said(message, out)
+                self.write_message(message, out)
             }
-            Event::ToolStarted { call } => self.started(call, out),
+            Event::ToolStarted { call } => self.on_call_started(call, out),
             Event::ToolEnded { call, result, diff, .. } => {
-                self.ended(call, result, diff.as_deref(), out)
+                self.on_call_finished(call, result, diff.as_deref(), out)
             }
-            Event::PlanChanged { steps } => self.planned(steps, out),
+            Event::PlanChanged { steps } => self.write_plan(steps, out),
             Event::Notice { level: NoticeLevel::Warning, text } => {
-                self.whole(out, json!({ "type": "error", "message": text }))
+                self.write_completed_item(out, json!({ "type": "error", "message": text }))
             }
             Event::Usage { turn, .. } => {
                 self.usage = *turn;
@@ -181,7 +193,7 @@ impl View for Codex {
 const FILES: &str = "file_change";
 
 /// The item that stands for a call; `None` where something else tells of it.
-fn item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -> Option<Value> {
+fn call_item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -> Option<Value> {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let status = match result {
         None => "in_progress",

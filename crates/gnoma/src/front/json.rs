@@ -75,17 +75,17 @@ struct Sums {
 
 impl Sums {
     /// An answer has come.
-    fn answered(&mut self, message: &Message) {
+    fn record_answer(&mut self, message: &Message) {
         self.answering += self.called.take().map(|called| called.elapsed()).unwrap_or_default();
         self.calls = message.tool_calls().map(|call| (call.id.clone(), call.clone())).collect();
     }
 
     /// Returns the cost of the session in dollars; `None` if the price of a call is not known.
     fn total_usd(&self) -> Option<f64> {
-        (!self.is_partial).then(|| usd(self.micro_usd))
+        (!self.is_partial).then(|| micro_usd_to_usd(self.micro_usd))
     }
 
-    fn denial(&self, id: &CallId, reason: &str) -> Value {
+    fn denial_to_json(&self, id: &CallId, reason: &str) -> Value {
         // A question that comes up in the middle of a call has an id of its own.
         let call = self.calls.get(id).or_else(|| self.running.last());
         json!({"tool_use_id": id, "reason": reason, "tool_name": call.map(|call| &call.name),
@@ -94,18 +94,18 @@ impl Sums {
 }
 
 /// A name that no other message has.
-fn unique() -> String {
-    format!("{:016x}{:016x}", clock::random(), clock::random())
+fn random_id() -> String {
+    format!("{:016x}{:016x}", clock::random_bits(), clock::random_bits())
 }
 
 /// Converts micro-dollars to dollars.
-fn usd(micro_usd: u64) -> f64 {
+fn micro_usd_to_usd(micro_usd: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "no sum is so large")]
     let micro_usd = micro_usd as f64;
     micro_usd / 1_000_000.0
 }
 
-fn tokens(usage: Usage) -> Value {
+fn usage_to_json(usage: Usage) -> Value {
     json!({
         "input_tokens": usage.input,
         "output_tokens": usage.output,
@@ -142,51 +142,51 @@ impl Json {
         &self.session
     }
 
-    fn line(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
-        if self.stream { self.write(out, value) } else { Ok(()) }
+    fn write_stream_line(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
+        if self.stream { self.write_value(out, value) } else { Ok(()) }
     }
 
-    fn write(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
+    fn write_value(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
         let Some(ElfLines { main, session, child }) = &self.elf else {
-            return out.text(&format!("{}\n", redacted(value, &self.firewall)));
+            return out.push_text(&format!("{}\n", redact_value(value, &self.firewall)));
         };
         let mut value = value.clone();
         value["session_id"] = main.as_str().into();
         value["parent_tool_use_id"] = child.call.as_str().into();
         value["elf"] = json!({"session_id": session, "name": child.name});
-        out.text(&format!("{}\n", redacted(&value, &self.firewall)))
+        out.push_text(&format!("{}\n", redact_value(&value, &self.firewall)))
     }
 
-    fn appended(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
+    fn write_message(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
         let session = &self.session;
-        let content: Vec<_> = message.content().iter().filter_map(block).collect();
+        let content: Vec<_> = message.content().iter().filter_map(content_block).collect();
         match message.role() {
             Role::Assistant => {
-                self.sums.answered(message);
+                self.sums.record_answer(message);
                 if !std::mem::replace(&mut self.joins, std::mem::take(&mut self.is_cut)) {
                     self.result.clear();
                 }
                 self.result.push_str(&message.text_content());
                 let model = &self.model.model;
-                self.line(
+                self.write_stream_line(
                     out,
-                    &json!({"type": "assistant", "session_id": session, "uuid": unique(),
-                        "parent_tool_use_id": null, "message": {"id": format!("msg_{}", unique()),
+                    &json!({"type": "assistant", "session_id": session, "uuid": random_id(),
+                        "parent_tool_use_id": null, "message": {"id": format!("msg_{}", random_id()),
                         "type": "message", "role": "assistant", "model": model,
-                        "content": content, "stop_reason": message.stop(), "stop_sequence": null,
-                        "usage": tokens(self.sums.last_call)}}),
+                        "content": content, "stop_reason": message.stop_reason(), "stop_sequence": null,
+                        "usage": usage_to_json(self.sums.last_call)}}),
                 )
             }
-            Role::Tool | Role::User => self.line(
+            Role::Tool | Role::User => self.write_stream_line(
                 out,
-                &json!({"type": "user", "session_id": session, "uuid": unique(),
+                &json!({"type": "user", "session_id": session, "uuid": random_id(),
                     "parent_tool_use_id": null, "message": {"role": "user", "content": content}}),
             ),
         }
     }
 
     /// Remembers what later lines tell.
-    fn note(&mut self, event: &Event) {
+    fn record_event(&mut self, event: &Event) {
         match event {
             Event::Info(info) => {
                 let named = info.model.as_deref().and_then(|model| model.split_once('/'));
@@ -209,7 +209,7 @@ impl Json {
                 self.model.clone_from(arm);
             }
             Event::PermissionDecided { call, allowed: false, reason } => {
-                self.denials.push(self.sums.denial(call, reason));
+                self.denials.push(self.sums.denial_to_json(call, reason));
             }
             Event::ToolStarted { call } => self.sums.running.push(call.clone()),
             Event::ToolEnded { result, .. } => {
@@ -229,14 +229,14 @@ impl Json {
             Event::Routed(routing) => json!({"type": "route", "session_id": session,
                 "task": routing.kind, "complexity": routing.complexity,
                 "decided_by": routing.decided_by, "strategy": routing.strategy,
-                "arms": names(&routing.arms), "reason": routing.why,
+                "arms": arm_names(&routing.arms), "reason": routing.why,
                 "candidates": routing.candidates, "seed": routing.seed}),
             Event::ArmChanged { from, to, why, retracted } => json!({"type": "arm_changed",
                 "session_id": session, "from": from.to_string(), "to": to.to_string(),
                 "reason": why, "retracted": retracted}),
             Event::Conferred { members, chair, author } => {
                 let chair = chair.as_ref().map(ToString::to_string);
-                json!({"type": "conferred", "session_id": session, "members": names(members),
+                json!({"type": "conferred", "session_id": session, "members": arm_names(members),
                     "chair": chair, "author": author.to_string()})
             }
             Event::Checking { arm, by } => json!({"type": "checking", "session_id": session,
@@ -258,7 +258,7 @@ impl Json {
         let session = &self.session;
         Some(match event {
             Event::Started { session, cwd, tools, mode, .. } => json!({"type": "system",
-                "subtype": "init", "session_id": session, "cwd": cwd, "uuid": unique(),
+                "subtype": "init", "session_id": session, "cwd": cwd, "uuid": random_id(),
                 "model": self.model.to_string(), "tools": tools, "permissionMode": mode}),
             Event::Compacted { summary, messages } => json!({"type": "compacted",
                 "session_id": session, "messages": messages, "summary": summary}),
@@ -284,7 +284,7 @@ impl Json {
         })
     }
 
-    fn ended(
+    fn write_result(
         &self,
         outcome: &Outcome,
         rounds: u32,
@@ -292,7 +292,7 @@ impl Json {
         answer: Option<&RawJson>,
         out: &mut Output,
     ) -> Result<(), Gone> {
-        let Ending { subtype, error, stop, kept_partial } = Ending::of(outcome);
+        let Ending { subtype, error, stop, kept_partial } = Ending::from_outcome(outcome);
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let errors: Vec<_> = error.iter().collect();
         let mut result = json!({
@@ -302,7 +302,7 @@ impl Json {
             "duration_ms": millis(self.started.elapsed()),
             "duration_api_ms": millis(self.sums.answering),
             "total_cost_usd": self.sums.total_usd(),
-            "uuid": unique(),
+            "uuid": random_id(),
             "errors": errors,
             "num_turns": rounds,
             "result": self.result,
@@ -311,7 +311,7 @@ impl Json {
             "kept_partial": kept_partial,
             "session_id": self.session,
             "model": self.model.to_string(),
-            "usage": tokens(usage),
+            "usage": usage_to_json(usage),
             "permission_denials": self.denials,
         });
         if let Some(answer) = answer {
@@ -319,23 +319,23 @@ impl Json {
             result["result"] = answer.get().into();
             result["structured_output"] = answer.read().unwrap_or_default();
         }
-        self.write(out, &result)
+        self.write_value(out, &result)
     }
 }
 
 impl View for Json {
-    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
-        self.note(event);
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        self.record_event(event);
         if let Event::Notice { level: NoticeLevel::Warning, text } = event
             && !self.stream
         {
-            report::say(format_args!("warning: {text}"));
+            report::print_line(format_args!("warning: {text}"));
         }
         match event {
-            Event::Appended(message) => self.appended(message, out),
+            Event::Appended(message) => self.write_message(message, out),
             Event::TurnEnded { .. } if self.elf.is_some() => Ok(()),
             Event::TurnEnded { outcome, rounds, usage, answer, .. } => {
-                self.ended(outcome, *rounds, *usage, answer.as_ref(), out)
+                self.write_result(outcome, *rounds, *usage, answer.as_ref(), out)
             }
             Event::Started { .. }
             | Event::RoundStarted { .. }
@@ -354,7 +354,7 @@ impl View for Json {
             | Event::PlanChanged { .. }
             | Event::Notice { .. } => {
                 let line = self.of_routing(event).or_else(|| self.of_turn(event));
-                line.map_or(Ok(()), |line| self.line(out, &line))
+                line.map_or(Ok(()), |line| self.write_stream_line(out, &line))
             }
             Event::Info(_)
             | Event::State(_)
@@ -387,7 +387,7 @@ pub(super) struct Ending {
 }
 
 impl Ending {
-    pub(super) fn of(outcome: &Outcome) -> Self {
+    pub(super) fn from_outcome(outcome: &Outcome) -> Self {
         let failed = |error: String| Self {
             subtype: "error_during_execution",
             error: Some(error),
@@ -417,7 +417,9 @@ impl Ending {
             Outcome::Unfit { why, .. } => {
                 Self { subtype: "error_max_structured_output_retries", ..failed(why.clone()) }
             }
-            Outcome::Failed { error, .. } if Exit::after(error) == Exit::OverBudget => {
+            Outcome::Failed { error, .. }
+                if Exit::from_provider_error(error) == Exit::OverBudget =>
+            {
                 Self { subtype: "error_max_budget_usd", ..failed(error.to_string()) }
             }
             Outcome::Failed { error, kept_partial } => {
@@ -428,25 +430,25 @@ impl Ending {
 }
 
 /// The result object of a turn that could not begin.
-pub(crate) fn failure(error: &anyhow::Error) -> String {
+pub(crate) fn failure_result(error: &anyhow::Error) -> String {
     let result = json!({"type": "result", "subtype": "error_during_execution", "is_error": true,
         "num_turns": 0, "result": "", "error": format!("{error:#}"), "duration_ms": 0,
         "duration_api_ms": 0, "total_cost_usd": 0.0, "session_id": ""});
     format!("{result}\n")
 }
 
-fn names(arms: &[ModelRef]) -> Vec<String> {
+fn arm_names(arms: &[ModelRef]) -> Vec<String> {
     arms.iter().map(ToString::to_string).collect()
 }
 
 /// `value` without secrets in its texts.
-pub(crate) fn redacted(value: &Value, firewall: &Firewall) -> Value {
+pub(crate) fn redact_value(value: &Value, firewall: &Firewall) -> Value {
     match value {
-        Value::String(text) => firewall.text(text).into(),
-        Value::Array(items) => items.iter().map(|item| redacted(item, firewall)).collect(),
+        Value::String(text) => firewall.redact_text(text).into(),
+        Value::Array(items) => items.iter().map(|item| redact_value(item, firewall)).collect(),
         Value::Object(fields) => {
             let field = |(name, item): (&String, &Value)| {
-                (firewall.text(name).into_owned(), redacted(item, firewall))
+                (firewall.redact_text(name).into_owned(), redact_value(item, firewall))
             };
             fields.iter().map(field).collect()
         }
@@ -454,11 +456,11 @@ pub(crate) fn redacted(value: &Value, firewall: &Firewall) -> Value {
     }
 }
 
-fn block(content: &Content) -> Option<Value> {
+fn content_block(content: &Content) -> Option<Value> {
     Some(match content {
         Content::Text(text) => json!({"type": "text", "text": text.text}),
         Content::Image(image) => {
-            json!({"type": "image", "source": source(&image.mime, &image.base64)})
+            json!({"type": "image", "source": image_source(&image.mime, &image.base64)})
         }
         Content::Thinking(thinking) => json!({"type": "thinking", "thinking": thinking.text,
             "signature": thinking.signature.clone().unwrap_or_default()}),
@@ -467,23 +469,23 @@ fn block(content: &Content) -> Option<Value> {
             json!({"type": "tool_use", "id": call.id, "name": call.name, "input": call.arguments})
         }
         Content::ToolResult(result) => json!({"type": "tool_result", "tool_use_id": result.call_id,
-            "content": parts(result), "is_error": result.is_error}),
+            "content": result_parts(result), "is_error": result.is_error}),
     })
 }
 
-fn parts(result: &ToolResult) -> Value {
+fn result_parts(result: &ToolResult) -> Value {
     if result.images().next().is_none() {
         return Value::String(result.joined_text());
     }
     let part = |part: &ResultPart| match part {
         ResultPart::Text { text } => json!({"type": "text", "text": text}),
         ResultPart::Image(image) => {
-            json!({"type": "image", "source": source(&image.mime, &image.base64)})
+            json!({"type": "image", "source": image_source(&image.mime, &image.base64)})
         }
     };
     result.parts.iter().map(part).collect()
 }
 
-fn source(mime: &str, base64: &str) -> Value {
+fn image_source(mime: &str, base64: &str) -> Value {
     json!({"type": "base64", "media_type": mime, "data": base64})
 }

@@ -34,7 +34,7 @@ pub(crate) use self::{
     ask::Asker,
     attached::{Attached, Heard},
     signals::Signals,
-    wording::headline,
+    wording::call_headline,
 };
 use self::{
     codex::Codex,
@@ -98,7 +98,7 @@ impl Front {
         };
         // JSON is for programs, whatever is written around it.
         let is_prose = is_text && schema.is_none();
-        let animated = format == OutputFormat::Text && around.animated();
+        let animated = format == OutputFormat::Text && around.can_redraw_line();
         Self {
             view,
             out: Output::new(is_prose || around.stdout_is_terminal),
@@ -116,7 +116,7 @@ impl Front {
     }
 
     /// One that writes nothing: whoever has it run a turn gets the answer, which fits `schema` without its secrets.
-    pub(crate) fn silent(
+    pub(crate) fn without_output(
         around: &ProcessEnvironment,
         firewall: Arc<Firewall>,
         schema: Schema,
@@ -137,7 +137,7 @@ impl Front {
 
     /// Tells of the sessions that calls of `session` start, too.
     pub(crate) fn with_children(self, host: &Host, session: &Attached) -> Self {
-        let children = Children::watch(host, "pipe-elfs", session.id().clone());
+        let children = Children::watch_host(host, "pipe-elfs", session.id().clone());
         Self { children: Some(children), ..self }
     }
 
@@ -145,7 +145,7 @@ impl Front {
     ///
     /// # Errors
     /// The session does not take the words or broke down, or what it said cannot be written.
-    pub(crate) async fn turn(
+    pub(crate) async fn run_turn(
         mut self,
         session: Attached,
         content: Vec<Content>,
@@ -158,7 +158,7 @@ impl Front {
     ///
     /// # Errors
     /// The session does not take the words or broke down.
-    pub(crate) async fn answer(
+    pub(crate) async fn run_for_answer(
         mut self,
         session: Attached,
         content: Vec<Content>,
@@ -173,22 +173,22 @@ impl Front {
         content: Vec<Content>,
         asker: Option<Asker>,
     ) -> Result<Exit> {
-        session.tell(Request::Send { content });
-        let exit = self.follow(&mut session, asker).await;
-        self.close(session).await;
+        session.send_request(Request::Send { content });
+        let exit = self.follow_session(&mut session, asker).await;
+        self.close_session(session).await;
         exit
     }
 
     /// Ends the session, and says what it still has to say.
-    async fn close(&mut self, mut session: Attached) {
+    async fn close_session(&mut self, mut session: Attached) {
         // After a second signal, or where the session is gone: as much as nobody has to wait for.
         self.view.break_off(&mut self.out).and_then(|()| self.out.flush()).ok();
         // The session ends its tools before it says that it is closed, and what could not be kept.
-        session.tell(Request::Close);
+        session.send_request(Request::Close);
         while let Some(event) = session.next().await {
             match event {
                 Event::Notice { level: NoticeLevel::Warning, text } => {
-                    report::warn(&text);
+                    report::print_warning(&text);
                 }
                 Event::State(SessionState::Closed) => break,
                 _ => (),
@@ -196,7 +196,11 @@ impl Front {
         }
     }
 
-    async fn follow(&mut self, session: &mut Attached, mut asker: Option<Asker>) -> Result<Exit> {
+    async fn follow_session(
+        &mut self,
+        session: &mut Attached,
+        mut asker: Option<Asker>,
+    ) -> Result<Exit> {
         let mut signals = Signals::new(self.ignores_hangup)?;
         let mut ticks = interval(TICK);
         // After a suspension one tick is enough.
@@ -213,22 +217,22 @@ impl Front {
                     if stopped.replace(signal).is_some() {
                         return Ok(Exit::Signalled(signal));
                     }
-                    session.tell(Request::Cancel);
+                    session.send_request(Request::Cancel);
                     continue;
                 }
-                answer = ask::answered(&mut asker) => {
-                    session.tell(answer);
+                answer = ask::wait_for_answer(&mut asker) => {
+                    session.send_request(answer);
                     continue;
                 }
-                gone = output::reader_left() => return self.unwritten(gone, stopped),
-                written = self.out.written(), if !self.out.is_empty() => match written {
+                gone = output::reader_left() => return self.exit_after_write_error(gone, stopped),
+                written = self.out.wait_until_written(), if !self.out.is_empty() => match written {
                     Ok(()) => continue,
-                    Err(gone) => return self.unwritten(gone, stopped),
+                    Err(gone) => return self.exit_after_write_error(gone, stopped),
                 },
-                envelope = told(&mut self.children), if !self.out.is_full() => {
+                envelope = next_child_event(&mut self.children), if !self.out.is_full() => {
                     match self.view.child_event(&envelope.session, &envelope.event, &mut self.out) {
                         Ok(()) => continue,
-                        Err(gone) => return self.unwritten(gone, stopped),
+                        Err(gone) => return self.exit_after_write_error(gone, stopped),
                     }
                 }
                 event = session.next(), if over.is_none() && !self.out.is_full() => event,
@@ -238,22 +242,27 @@ impl Front {
                 }
             };
             let Some(event) = event else {
-                return Err(session.refusal().unwrap_or_else(broken));
+                return Err(session.take_refusal().unwrap_or_else(session_crashed_error));
             };
-            match self.show(event, session, &mut asker) {
+            match self.show_events(event, session, &mut asker) {
                 Ok(Step::Going) => (),
-                Ok(Step::Broken) => return Err(broken()),
+                Ok(Step::Broken) => return Err(session_crashed_error()),
                 Ok(Step::Over(outcome)) => {
-                    over = Some(exit(outcome.as_ref(), self.has_result, &self.unasked, stopped));
+                    over = Some(exit_after_turn(
+                        outcome.as_ref(),
+                        self.has_result,
+                        &self.unasked,
+                        stopped,
+                    ));
                     self.view.last_words();
                 }
-                Err(gone) => return self.unwritten(gone, stopped),
+                Err(gone) => return self.exit_after_write_error(gone, stopped),
             }
         }
     }
 
     /// Returns the exit of the program if nothing can be written any more.
-    fn unwritten(&self, Gone(error): Gone, stopped: Option<i32>) -> Result<Exit> {
+    fn exit_after_write_error(&self, Gone(error): Gone, stopped: Option<i32>) -> Result<Exit> {
         let is_closed_terminal = error.raw_os_error() == Some(Errno::IO.raw_os_error());
         match stopped {
             Some(signal) => Ok(Exit::Signalled(signal)),
@@ -261,12 +270,12 @@ impl Front {
             None if is_closed_terminal && self.is_terminal => {
                 Ok(Exit::Signalled(Signal::HUP.as_raw()))
             }
-            None => report::unwritten(error),
+            None => report::exit_after_write_error(error),
         }
     }
 
     /// Shows `event` and what else is ready, and writes it in one go.
-    fn show(
+    fn show_events(
         &mut self,
         event: Event,
         session: &mut Attached,
@@ -275,10 +284,10 @@ impl Front {
         let mut next = Some(event);
         let mut step = Step::Going;
         while let (Some(event), Step::Going) = (next, &step) {
-            let event = self.redacted(event);
-            self.view.event(&event, &mut self.out)?;
+            let event = self.redact_event(event);
+            self.view.on_event(&event, &mut self.out)?;
             if let Some(asker) = &mut *asker {
-                asker.hear(&event);
+                asker.on_event(&event);
             }
             if let Event::PermissionDecided { allowed: false, reason, .. } = &event
                 && reason.contains(NOBODY_TO_ASK)
@@ -297,7 +306,7 @@ impl Front {
             if let Event::TurnEnded { outcome, answer, .. } = event {
                 (self.outcome, self.answer) = (Some(outcome), answer);
             }
-            next = if self.out.is_full() { None } else { session.ready() };
+            next = if self.out.is_full() { None } else { session.next_ready_event() };
         }
         self.out.flush()?;
         Ok(step)
@@ -306,14 +315,14 @@ impl Front {
 
 impl Front {
     /// The event as it may be written: an answer that does not fit its form without its secrets is none.
-    fn redacted(&self, event: Event) -> Event {
+    fn redact_event(&self, event: Event) -> Event {
         let Some((schema, firewall)) = &self.redaction else { return event };
         match event {
             Event::TurnEnded { outcome, rounds, usage, undelivered, answer: Some(answer) } => {
-                let value = answer.read().map(|value| json::redacted(&value, firewall));
+                let value = answer.read().map(|value| json::redact_value(&value, firewall));
                 let value = value.unwrap_or_default();
                 let (outcome, answer) = match schema.check(&value) {
-                    Ok(()) => (outcome, RawJson::of(&value).ok()),
+                    Ok(()) => (outcome, RawJson::from_value(&value).ok()),
                     Err(why) => {
                         let why =
                             format!("the secrets in it are not written, and without them {why}");
@@ -345,7 +354,7 @@ fn is_result(event: &Event) -> bool {
 }
 
 /// Waits for the next event of the sessions that calls have started. Safe to drop.
-async fn told(children: &mut Option<Children>) -> Arc<Envelope> {
+async fn next_child_event(children: &mut Option<Children>) -> Arc<Envelope> {
     match children {
         Some(children) => children.next().await,
         None => std::future::pending().await,
@@ -360,12 +369,12 @@ enum Step {
     Broken,
 }
 
-fn broken() -> Error {
+fn session_crashed_error() -> Error {
     anyhow!("the session crashed; this is a bug in gnoma")
 }
 
 /// Returns the exit of the program after a turn that a signal may have stopped, and prints the last words about it.
-fn exit(
+fn exit_after_turn(
     outcome: Option<&Outcome>,
     has_result: bool,
     unasked: &[String],
@@ -385,33 +394,33 @@ fn exit(
         Some(Outcome::Complete { .. }) => {
             // The line about the call was short; what helps is said whole.
             for reason in unasked {
-                report::say(format_args!("gnoma: denied: {reason}"));
+                report::print_line(format_args!("gnoma: denied: {reason}"));
             }
             Exit::NotApproved
         }
         Some(Outcome::Cancelled) | None => Exit::Interrupted,
         Some(Outcome::RoundLimit { rounds }) => {
             let calls = if *rounds == 1 { "call" } else { "calls" };
-            report::say(format_args!(
+            report::print_line(format_args!(
                 "gnoma: stopped after {rounds} model {calls}; raise the limit with --max-turns"
             ));
             Exit::OverLimit
         }
         Some(Outcome::Unfit { why, answers }) => {
-            report::say(format_args!(
+            report::print_line(format_args!(
                 "gnoma: no answer fits the JSON schema that is asked for ({answers} tried); the last one: {why}"
             ));
             Exit::Unfit
         }
         Some(Outcome::Stuck { what }) => {
-            report::say(format_args!(
+            report::print_line(format_args!(
                 "gnoma: stopped: {what}; try a clearer request or another model"
             ));
             Exit::Failed
         }
         Some(Outcome::Failed { error, .. }) => {
-            report::provider(error);
-            Exit::after(error)
+            report::report_provider_error(error);
+            Exit::from_provider_error(error)
         }
     }
 }

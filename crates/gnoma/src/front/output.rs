@@ -45,7 +45,7 @@ impl Output {
     }
 
     /// Adds text from a model: of text only what shows itself and nothing else.
-    pub(crate) fn text(&mut self, text: &str) -> Result<(), Gone> {
+    pub(crate) fn push_text(&mut self, text: &str) -> Result<(), Gone> {
         match &mut self.cleaner {
             Some(cleaner) => self.batch.extend_from_slice(cleaner.push(text).as_bytes()),
             None => self.batch.extend_from_slice(text.as_bytes()),
@@ -65,7 +65,7 @@ impl Output {
             }
             self.batch.extend_from_slice(held.as_bytes());
         }
-        if self.at_line_start { Ok(()) } else { self.text("\n") }
+        if self.at_line_start { Ok(()) } else { self.push_text("\n") }
     }
 
     /// True if more output should wait until some has been written.
@@ -94,7 +94,7 @@ impl Output {
     }
 
     /// Waits until all has been written. Safe to drop and call again.
-    pub(crate) async fn written(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn wait_until_written(&mut self) -> Result<(), Gone> {
         self.flush()?;
         while !self.is_empty() {
             tokio::time::sleep(RETRY).await;

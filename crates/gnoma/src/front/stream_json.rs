@@ -29,8 +29,8 @@ impl StreamJson {
 }
 
 impl View for StreamJson {
-    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
-        self.main.event(event, out)
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+        self.main.on_event(event, out)
     }
 
     fn child_event(
@@ -48,7 +48,7 @@ impl View for StreamJson {
             self.elfs.insert(session.clone(), Json::of_elf(Arc::clone(&self.firewall), lines));
         }
         let Some(elf) = self.elfs.get_mut(session) else { return Ok(()) };
-        elf.event(event, out)?;
+        elf.on_event(event, out)?;
         if let Event::TurnEnded { .. } = event {
             self.elfs.remove(session);
         }

@@ -11,9 +11,10 @@ use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    Asker, Attached, Front, Heard, Signals, Step, TICK, ask, broken, exit,
-    json::redacted,
+    Asker, Attached, Front, Heard, Signals, Step, TICK, ask, exit_after_turn,
+    json::redact_value,
     output::{self, Gone},
+    session_crashed_error,
     view::Silent,
 };
 use crate::{args::OutputFormat, report::Exit};
@@ -32,7 +33,7 @@ impl Front {
     ///
     /// # Errors
     /// The task cannot run, the session broke down, or what it said cannot be written.
-    pub(crate) async fn task(
+    pub(crate) async fn run_task(
         mut self,
         mut session: Attached,
         request: TaskRequest,
@@ -43,23 +44,23 @@ impl Front {
             // The report at the end is the one object.
             self.view = Box::new(Silent);
         }
-        let asked = session.ask(Request::Task(request)).map_err(HostError::from)?;
+        let asked = session.request_with_reply(Request::Task(request)).map_err(HostError::from)?;
         let ran = self.follow_task(&mut session, asked, asker).await;
         let id = session.id().to_string();
         if let (Ok(Ok(RunEnd { report: Some(report), .. })), true) =
             (&ran, format != OutputFormat::Text)
         {
             let line = report_json(report, &id);
-            let line = redacted(&line, &self.firewall);
-            self.out.text(&format!("{line}\n")).and_then(|()| self.out.flush()).ok();
-            self.out.written().await.ok();
+            let line = redact_value(&line, &self.firewall);
+            self.out.push_text(&format!("{line}\n")).and_then(|()| self.out.flush()).ok();
+            self.out.wait_until_written().await.ok();
         }
         let ended = match ran {
             Ok(Ok(end)) => Ok(self.task_exit(&end)),
-            Ok(Err(Gone(error))) => self.unwritten(Gone(error), None),
+            Ok(Err(Gone(error))) => self.exit_after_write_error(Gone(error), None),
             Err(error) => Err(error),
         };
-        self.close(session).await;
+        self.close_session(session).await;
         ended
     }
 
@@ -80,36 +81,36 @@ impl Front {
                     if end.stopped_by.replace(signal).is_some() {
                         return Ok(Ok(end));
                     }
-                    session.tell(Request::Cancel);
+                    session.send_request(Request::Cancel);
                     continue;
                 }
-                answer = ask::answered(&mut asker) => {
-                    session.tell(answer);
+                answer = ask::wait_for_answer(&mut asker) => {
+                    session.send_request(answer);
                     continue;
                 }
                 gone = output::reader_left() => return Ok(Err(gone)),
-                written = self.out.written(), if !self.out.is_empty() => match written {
+                written = self.out.wait_until_written(), if !self.out.is_empty() => match written {
                     Ok(()) => continue,
                     Err(gone) => return Ok(Err(gone)),
                 },
-                heard = session.heard(), if !self.out.is_full() => heard,
+                heard = session.next_event_or_reply(), if !self.out.is_full() => heard,
                 _ = ticks.tick(), if self.animated => {
                     self.view.tick();
                     continue;
                 }
             };
             match heard {
-                None => return Err(session.refusal().unwrap_or_else(broken)),
-                Some(Heard::Event(event)) => match self.show(event, session, &mut asker) {
+                None => return Err(session.take_refusal().unwrap_or_else(session_crashed_error)),
+                Some(Heard::Event(event)) => match self.show_events(event, session, &mut asker) {
                     Ok(Step::Going) => (),
-                    Ok(Step::Broken) => return Err(broken()),
+                    Ok(Step::Broken) => return Err(session_crashed_error()),
                     Ok(Step::Over(outcome)) => end.outcome = outcome,
                     Err(gone) => return Ok(Err(gone)),
                 },
                 Some(Heard::Reply(id, result)) if id == asked => {
                     // What happened before the reply is shown first.
-                    while let Some(event) = session.ready() {
-                        match self.show(event, session, &mut asker) {
+                    while let Some(event) = session.next_ready_event() {
+                        match self.show_events(event, session, &mut asker) {
                             Ok(Step::Over(outcome)) => end.outcome = outcome,
                             Ok(Step::Going | Step::Broken) => (),
                             Err(gone) => return Ok(Err(gone)),
@@ -117,9 +118,9 @@ impl Front {
                     }
                     match result.map_err(HostError::from)? {
                         Reply::Task(report) => end.report = Some(*report),
-                        _ => return Err(broken()),
+                        _ => return Err(session_crashed_error()),
                     }
-                    return Ok(self.out.written().await.map(|()| end));
+                    return Ok(self.out.wait_until_written().await.map(|()| end));
                 }
                 Some(Heard::Reply(..)) => (),
             }
@@ -136,7 +137,7 @@ impl Front {
             Some(TaskRunState::Failed) => {
                 // A step that did not end well can have a turn that did.
                 let outcome = end.outcome.as_ref();
-                match exit(outcome, self.has_result, &self.unasked, None) {
+                match exit_after_turn(outcome, self.has_result, &self.unasked, None) {
                     Exit::Done | Exit::Interrupted => Exit::Failed,
                     exit => exit,
                 }

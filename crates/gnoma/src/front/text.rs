@@ -15,7 +15,7 @@ use gnoma_core::{
 use super::{
     output::{Gone, Output},
     view::View,
-    wording::{headline, last_line, shorten, shorten_to},
+    wording::{call_headline, last_line, shorten_line, shorten_to},
 };
 use crate::{environment::ProcessEnvironment, report, screen};
 
@@ -72,7 +72,7 @@ struct Waiting {
 impl Text {
     pub(super) fn new(around: &ProcessEnvironment, is_shaped: bool) -> Self {
         Self {
-            colour: around.colour(),
+            colour: around.uses_colour(),
             running: Vec::new(),
             waiting: None,
             drawn: false,
@@ -90,32 +90,32 @@ impl Text {
         }
     }
 
-    fn wait(&mut self, what: impl Into<String>) {
+    fn start_waiting_line(&mut self, what: impl Into<String>) {
         let (what, since) = (what.into(), Instant::now());
         self.waiting = Some(Waiting { what, since, begins: None, frame: 0 });
     }
 
     /// Lets the waiting line count down to the next attempt.
     fn count_down(&mut self, attempt: u32, wait_ms: u64) {
-        self.wait(format!("attempt {attempt}"));
+        self.start_waiting_line(format!("attempt {attempt}"));
         if let Some(waiting) = &mut self.waiting {
             waiting.begins = Some(waiting.since + Duration::from_millis(wait_ms));
         }
     }
 
     /// Lets the waiting line show the last line of a call's output.
-    fn progress(&mut self, call: &CallId, text: &str) {
+    fn show_progress(&mut self, call: &CallId, text: &str) {
         let Some(call) = self.running.iter().find(|running| running.id == *call) else { return };
         let Some(line) = last_line(text) else { return };
-        let what = format!("{}: {line}", shorten_to(MAX_RUNNING_CHARS, &headline(call)));
+        let what = format!("{}: {line}", shorten_to(MAX_RUNNING_CHARS, &call_headline(call)));
         match &mut self.waiting {
             Some(waiting) => waiting.what = what,
-            None => self.wait(what),
+            None => self.start_waiting_line(what),
         }
     }
 
     /// Prepares hints about what a failed turn leaves behind, and how to continue it.
-    fn remains(&mut self, kept_partial: bool, is_transient: bool) {
+    fn add_failure_advice(&mut self, kept_partial: bool, is_transient: bool) {
         if kept_partial && !self.is_shaped {
             self.last_words.push("The partial answer is above and stays in the session.");
         }
@@ -124,14 +124,14 @@ impl Text {
         }
     }
 
-    fn wipe(&mut self) {
+    fn clear_waiting_line(&mut self) {
         if std::mem::take(&mut self.drawn) {
             let _closed = write!(stderr(), "\r\x1b[K");
         }
     }
 
     /// One dim line on standard error. A line that comes over and over is shown a few times.
-    fn aside(&mut self, text: &str) {
+    fn print_notice(&mut self, text: &str) {
         if self.last_aside == text {
             self.equal_asides += 1;
         } else {
@@ -140,7 +140,7 @@ impl Text {
             self.equal_asides = 1;
         }
         if self.equal_asides <= MAX_EQUAL_LINES {
-            self.dim(text);
+            self.print_dim(text);
         }
     }
 
@@ -149,21 +149,21 @@ impl Text {
         let unseen = std::mem::take(&mut self.equal_asides).saturating_sub(MAX_EQUAL_LINES);
         self.last_aside.clear();
         if unseen > 0 {
-            self.dim(&format!("… and {unseen} more like it"));
+            self.print_dim(&format!("… and {unseen} more like it"));
         }
     }
 
-    fn dim(&mut self, text: &str) {
-        self.wipe();
+    fn print_dim(&mut self, text: &str) {
+        self.clear_waiting_line();
         if self.colour {
             report::say_dim(text);
         } else {
-            report::say(text);
+            report::print_line(text);
         }
     }
 
     /// Writes a piece of the answer, or holds it back.
-    fn says(&mut self, text: &str, out: &mut Output) -> Result<(), Gone> {
+    fn write_answer(&mut self, text: &str, out: &mut Output) -> Result<(), Gone> {
         let is_begin = !self.joins && !self.has_words;
         if is_begin && text.trim().is_empty() {
             return Ok(());
@@ -173,21 +173,21 @@ impl Text {
         self.end_asides();
         let text = if is_begin { text.trim_start_matches(['\r', '\n']) } else { text };
         if self.on_terminal {
-            self.wipe();
+            self.clear_waiting_line();
             self.waiting = None;
-            return out.text(text);
+            return out.push_text(text);
         }
         if self.held.is_empty() {
-            self.wait("writing");
+            self.start_waiting_line("writing");
         }
         self.held.push_str(text);
         Ok(())
     }
 
     /// Writes what is sure to stay.
-    fn release(&mut self, out: &mut Output) -> Result<(), Gone> {
+    fn write_held(&mut self, out: &mut Output) -> Result<(), Gone> {
         let held = std::mem::take(&mut self.held);
-        if held.is_empty() { Ok(()) } else { out.text(&held) }
+        if held.is_empty() { Ok(()) } else { out.push_text(&held) }
     }
 
     /// Ends the line of the answer, unless more of it comes in that line.
@@ -197,24 +197,24 @@ impl Text {
     }
 
     /// Says that an answer goes on, which has gone on so often.
-    fn continuing(&mut self, how_often: &str, out: &mut Output) -> Result<(), Gone> {
+    fn announce_continuation(&mut self, how_often: &str, out: &mut Output) -> Result<(), Gone> {
         self.end_line(out)?;
         out.flush()?;
         let what = if self.joins { "the answer" } else { "a tool call" };
-        self.aside(&format!("the output limit cut {what} off; continuing {how_often}"));
+        self.print_notice(&format!("the output limit cut {what} off; continuing {how_often}"));
         Ok(())
     }
 
     /// The answer, from its first word to the end of the turn.
-    fn answer(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_answer_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::Text { .. } if self.is_shaped => (),
-            Event::Text { text } => return self.says(text, out),
+            Event::Text { text } => return self.write_answer(text, out),
             Event::RoundStarted { arm, round, .. } => {
                 self.has_words = false;
-                self.release(out)?;
+                self.write_held(out)?;
                 self.end_line(out)?;
-                self.wait(match round {
+                self.start_waiting_line(match round {
                     1 => format!("waiting for {arm}"),
                     round => format!("waiting for {arm}, round {round}"),
                 });
@@ -222,32 +222,32 @@ impl Text {
             Event::Appended(message) if message.role() == Role::Assistant && !self.joins => {
                 // An answer that ends the turn can still fail a check, and another one take its place.
                 if message.tool_calls().next().is_some() {
-                    self.release(out)?;
+                    self.write_held(out)?;
                 }
                 self.end_line(out)?;
             }
             Event::Continuing { time, most, joins } => {
-                self.release(out)?;
+                self.write_held(out)?;
                 self.joins = *joins;
-                self.continuing(&format!("({time} of {most})"), out)?;
+                self.announce_continuation(&format!("({time} of {most})"), out)?;
             }
             Event::TurnEnded { outcome, answer, .. } => {
                 self.end_asides();
-                self.wipe();
+                self.clear_waiting_line();
                 self.waiting = None;
-                self.release(out)?;
+                self.write_held(out)?;
                 if let Some(answer) = answer {
-                    out.text(answer.get())?;
+                    out.push_text(answer.get())?;
                 }
                 out.end_line()?;
                 match outcome {
                     Outcome::Failed { error, kept_partial } => {
                         out.flush()?;
-                        self.remains(*kept_partial, error.kind.is_transient());
+                        self.add_failure_advice(*kept_partial, error.kind.is_transient());
                     }
                     Outcome::Cancelled => {
                         out.flush()?;
-                        self.remains(false, true);
+                        self.add_failure_advice(false, true);
                     }
                     _ => (),
                 }
@@ -258,28 +258,28 @@ impl Text {
     }
 
     /// Calls of tools, and what checks the work.
-    fn work(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_tool_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::ToolCallDrafted { name, .. } => {
                 self.joins = false;
                 self.end_line(out)?;
-                self.wait(format!("preparing {}", tool_label(name)));
+                self.start_waiting_line(format!("preparing {}", tool_label(name)));
             }
             Event::ToolStarted { call } => {
-                self.wait(headline(call));
+                self.start_waiting_line(call_headline(call));
                 self.running.retain(|running| running.id != call.id);
                 self.running.push(call.clone());
             }
-            Event::ToolProgress { call, text } => self.progress(call, text),
+            Event::ToolProgress { call, text } => self.show_progress(call, text),
             Event::ToolEnded { call, result, duration_ms, .. } => {
                 self.waiting = None;
                 self.end_line(out)?;
                 out.flush()?;
-                self.ended(call, result, *duration_ms);
+                self.print_call_result(call, result, *duration_ms);
             }
             Event::Checking { arm, by } => {
                 self.end_line(out)?;
-                self.wait(format!("{by} checks the work of {arm}"));
+                self.start_waiting_line(format!("{by} checks the work of {arm}"));
             }
             _ => (),
         }
@@ -287,14 +287,14 @@ impl Text {
     }
 
     /// Questions to the person, and a turn that is stopped under them.
-    fn question(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_question_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::PermissionAsked { call, .. } => {
                 self.end_line(out)?;
                 out.flush()?;
                 self.end_asides();
                 self.waiting = None;
-                self.wipe();
+                self.clear_waiting_line();
                 self.asked.push(call.id.clone());
                 self.end_line(out)?;
                 out.flush()?;
@@ -304,14 +304,14 @@ impl Text {
                 if reason.starts_with(CONFIRMED) {
                     self.end_line(out)?;
                     out.flush()?;
-                    self.aside(&format!("warning: {reason}"));
+                    self.print_notice(&format!("warning: {reason}"));
                 }
             }
             Event::State(state) => {
                 self.stopping = *state == SessionState::Cancelling;
                 if self.stopping && !std::mem::take(&mut self.asked).is_empty() {
                     // What follows must not stand in the line of the question.
-                    report::say("");
+                    report::print_line("");
                 }
             }
             _ => (),
@@ -320,7 +320,7 @@ impl Text {
     }
 
     /// Writes a line beside the answer about an event around it.
-    fn happening(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_notice_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         // These may come in the middle of a line of the answer, which goes on.
         if !matches!(event, Event::Waiting { .. } | Event::Compacted { .. }) {
             self.end_line(out)?;
@@ -335,8 +335,8 @@ impl Text {
             Event::Notice { level: NoticeLevel::Warning, text } => report::is_new_warning(text),
             _ => true,
         };
-        if is_told && let Some(line) = line(event, self.on_terminal) {
-            self.aside(&line);
+        if is_told && let Some(line) = notice_line(event, self.on_terminal) {
+            self.print_notice(&line);
         }
         if let Event::Retrying { attempt, wait_ms, .. } = event {
             self.count_down(*attempt, *wait_ms);
@@ -344,43 +344,43 @@ impl Text {
         Ok(())
     }
 
-    fn ended(&mut self, call: &ToolCall, result: &ToolResult, duration_ms: u64) {
+    fn print_call_result(&mut self, call: &ToolCall, result: &ToolResult, duration_ms: u64) {
         self.running.retain(|running| running.id != result.call_id);
-        let what = headline(call);
+        let what = call_headline(call);
         let mark = if result.is_error { "✗" } else { "✓" };
         let mut line = format!("{mark} {what}");
         let took = Duration::from_millis(duration_ms);
-        let took = (took.as_secs() > 0).then(|| duration::exact(took));
+        let took = (took.as_secs() > 0).then(|| duration::format_precise_duration(took));
         let text = result.joined_text();
         let facts: Vec<_> = took.into_iter().chain(unkept_trial_changes(&text)).collect();
         if !facts.is_empty() {
-            line.push_str(&format!(" ({})", screen::plain(&facts.join("; "))));
+            line.push_str(&format!(" ({})", screen::strip_unsafe_chars(&facts.join("; "))));
         }
         if result.is_error && self.stopping {
             line.push_str(": interrupted");
         } else if result.is_error {
             let why = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            line.push_str(&format!(": {}", shorten(why)));
+            line.push_str(&format!(": {}", shorten_line(why)));
         }
-        self.aside(&line);
+        self.print_notice(&line);
     }
 }
 
 impl View for Text {
-    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
         match event {
             Event::Text { .. }
             | Event::RoundStarted { .. }
             | Event::Appended(_)
             | Event::Continuing { .. }
-            | Event::TurnEnded { .. } => self.answer(event, out),
+            | Event::TurnEnded { .. } => self.on_answer_event(event, out),
             Event::ToolCallDrafted { .. }
             | Event::ToolStarted { .. }
             | Event::ToolProgress { .. }
             | Event::ToolEnded { .. }
-            | Event::Checking { .. } => self.work(event, out),
+            | Event::Checking { .. } => self.on_tool_event(event, out),
             Event::PermissionAsked { .. } | Event::PermissionDecided { .. } | Event::State(_) => {
-                self.question(event, out)
+                self.on_question_event(event, out)
             }
             Event::Retrying { .. }
             | Event::Waiting { .. }
@@ -389,7 +389,7 @@ impl View for Text {
             | Event::Conferred { .. }
             | Event::Checked { .. }
             | Event::Compacted { .. }
-            | Event::Uncompacted { .. } => self.happening(event, out),
+            | Event::Uncompacted { .. } => self.on_notice_event(event, out),
             Event::Info(info) => {
                 self.is_kept = info.is_kept;
                 Ok(())
@@ -411,12 +411,12 @@ impl View for Text {
     }
 
     fn break_off(&mut self, out: &mut Output) -> Result<(), Gone> {
-        self.release(out)?;
+        self.write_held(out)?;
         out.end_line()
     }
 
     fn last_words(&mut self) {
-        self.last_words.drain(..).for_each(report::say);
+        self.last_words.drain(..).for_each(report::print_line);
     }
 
     fn tick(&mut self) {
@@ -434,9 +434,9 @@ impl View for Text {
             Some(left) if since > now => (" in", left + 1),
             _ => ("", now.saturating_duration_since(since).as_secs()),
         };
-        let time = duration::words(Duration::from_secs(seconds));
+        let time = duration::format_duration(Duration::from_secs(seconds));
         let frame = SPINNER[waiting.frame];
-        let what = format!("{}{when}", shorten(&waiting.what));
+        let what = format!("{}{when}", shorten_line(&waiting.what));
         // Without line wrapping, so that a narrow terminal cuts the line and wiping it finds it.
         let _closed = write!(stderr(), "\r\x1b[K\x1b[?7l{frame} {what} {time}\x1b[?7h");
         self.drawn = true;
@@ -450,18 +450,18 @@ fn is_told(attempt: u32) -> bool {
 
 /// Returns the line about an event around the answer. `is_above` is true if the answer's text stands above that
 /// line, and false if it was not written.
-fn line(event: &Event, is_above: bool) -> Option<String> {
+fn notice_line(event: &Event, is_above: bool) -> Option<String> {
     Some(match event {
         Event::Retrying { error, attempt, wait_ms, retracted, limit } => {
             let is_discarded = *retracted && is_above;
             let rest = if is_discarded { "; what it wrote above is discarded" } else { "" };
-            let wait = duration::words(Duration::from_secs(wait_ms.div_ceil(1000)));
+            let wait = duration::format_duration(Duration::from_secs(wait_ms.div_ceil(1000)));
             let attempt = session::describe_attempt(*attempt, *limit);
             format!("{error}{rest}; retrying in {wait} ({attempt})")
         }
         Event::Waiting { arm, waited_ms, limit_ms } => {
-            let [waited, limit] =
-                [waited_ms, limit_ms].map(|ms| duration::words(Duration::from_secs(ms / 1000)));
+            let [waited, limit] = [waited_ms, limit_ms]
+                .map(|ms| duration::format_duration(Duration::from_secs(ms / 1000)));
             format!("{arm}: no answer for {waited}; times out after {limit}")
         }
         Event::Notice { level, text } => {
@@ -504,7 +504,7 @@ mod tests {
         let around = ProcessEnvironment::of_process();
         let around = ProcessEnvironment { stdout_is_terminal: false, ..around };
         let (mut view, mut out) = (Text::new(&around, false), Output::new(true));
-        view.event(&Event::Text { text: "half an answer".into() }, &mut out).unwrap();
+        view.on_event(&Event::Text { text: "half an answer".into() }, &mut out).unwrap();
         assert!(out.is_empty(), "it can still be taken back");
         view.break_off(&mut out).unwrap();
         assert!(!out.is_empty() && view.held.is_empty());

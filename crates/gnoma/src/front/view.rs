@@ -7,7 +7,7 @@ use super::output::{Gone, Output};
 /// Takes the events of a turn.
 pub(super) trait View {
     /// Shows one event of the session.
-    fn event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
 
     /// One event of a session that a call of this one has started. What is shown of it elsewhere is enough,
     /// unless a view says otherwise.
@@ -36,7 +36,7 @@ pub(super) trait View {
 pub(super) struct Silent;
 
 impl View for Silent {
-    fn event(&mut self, _: &Event, _: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, _: &Event, _: &mut Output) -> Result<(), Gone> {
         Ok(())
     }
 }

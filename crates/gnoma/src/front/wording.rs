@@ -9,12 +9,12 @@ use crate::screen;
 const MAX_LINE_CHARS: usize = 100;
 
 /// A call in one line: the tool and the argument that says most.
-pub(crate) fn headline(call: &ToolCall) -> String {
+pub(crate) fn call_headline(call: &ToolCall) -> String {
     let arguments: Value = call.arguments.read().unwrap_or_default();
     let telling = ["command", "path", "pattern", "action"];
     let detail = telling.iter().find_map(|name| arguments.get(name)?.as_str());
     let label = tool_label(&call.name);
-    detail.map_or_else(|| label.to_string(), |detail| shorten(&format!("{label} {detail}")))
+    detail.map_or_else(|| label.to_string(), |detail| shorten_line(&format!("{label} {detail}")))
 }
 
 /// The last line that says something; a carriage return begins a new one, as in progress bars.
@@ -23,14 +23,14 @@ pub(super) fn last_line(text: &str) -> Option<&str> {
 }
 
 /// The first line, without control characters, cut at a readable length.
-pub(super) fn shorten(text: &str) -> String {
+pub(super) fn shorten_line(text: &str) -> String {
     shorten_to(MAX_LINE_CHARS, text)
 }
 
 pub(super) fn shorten_to(max_chars: usize, text: &str) -> String {
     let mut lines = text.lines();
     let line = lines.next().unwrap_or_default();
-    let mut short: String = screen::plain(line).chars().take(max_chars).collect();
+    let mut short: String = screen::strip_unsafe_chars(line).chars().take(max_chars).collect();
     if lines.next().is_some() || line.chars().count() > max_chars {
         short.push('…');
     }

@@ -17,7 +17,7 @@ use gnoma_tui::{
     run::{self, Job, LoopAction},
 };
 
-use self::image::{MAX_IMAGE_BYTES, image};
+use self::image::{MAX_IMAGE_BYTES, parse_image};
 use self::programs::Programs;
 pub(super) use self::programs::Shells;
 use super::files::Files;
@@ -43,7 +43,7 @@ impl<'a> EffectHandler<'a> {
         shells: &'a Shells,
     ) -> Self {
         Self {
-            programs: Programs::of(project, full_screen, around),
+            programs: Programs::for_project(project, full_screen, around),
             shells,
             home: around.environment.home(),
             around: around.clone(),
@@ -57,21 +57,25 @@ impl<'a> EffectHandler<'a> {
     /// cannot be read, the firewall before stays in use.
     fn change_profile(&mut self, profile: Option<String>) -> LoopAction {
         let spec = SessionSpec { profile, ..self.spec.clone() };
-        let opened = Project::open(spec, Notices::unheard(), Shared::default());
-        told(
+        let opened = Project::open(spec, Notices::without_sink(), Shared::default());
+        to_loop_action(
             opened
                 .map(|project| self.firewall = project.firewall)
                 .map_err(|error| error.to_string()),
         )
     }
 
-    fn save(&self, drafts: Vec<Draft>) -> LoopAction {
+    fn save_drafts(&self, drafts: Vec<Draft>) -> LoopAction {
         let drafts: Vec<_> = drafts.into_iter().map(|draft| self.without_secrets(draft)).collect();
-        told(self.files.save(&drafts).map_err(|error| format!("cannot save your draft: {error}")))
+        to_loop_action(
+            self.files
+                .save_drafts(&drafts)
+                .map_err(|error| format!("cannot save your draft: {error}")),
+        )
     }
 
     fn without_secrets(&self, draft: Draft) -> Draft {
-        let text = self.firewall.text(&draft.text);
+        let text = self.firewall.redact_text(&draft.text);
         if *text == draft.text {
             return draft;
         }
@@ -80,12 +84,12 @@ impl<'a> EffectHandler<'a> {
         Draft { text, folds: Vec::new(), ..draft }
     }
 
-    fn remember(&self, line: &str) -> LoopAction {
-        let kept = self.files.remember(&self.firewall.text(line));
-        told(kept.map_err(|error| format!("cannot save the input history: {error}")))
+    fn add_to_history(&self, line: &str) -> LoopAction {
+        let kept = self.files.append_history(&self.firewall.redact_text(line));
+        to_loop_action(kept.map_err(|error| format!("cannot save the input history: {error}")))
     }
 
-    fn list(&self) -> Job {
+    fn list_files(&self) -> Job {
         let root = self.programs.cwd.clone();
         Box::new(move || {
             let (done, listed) = mpsc::channel();
@@ -100,22 +104,22 @@ impl<'a> EffectHandler<'a> {
         let root = self.programs.cwd.clone();
         Box::new(move || {
             let is_gone = |file: &String| {
-                !names::find(file, &root, &Disk).is_some_and(|found| found.is_whole)
+                !names::find_typed_path(file, &root, &Disk).is_some_and(|found| found.is_whole)
             };
             Input::Missing(files.into_iter().filter(is_gone).collect())
         })
     }
 
     /// The demonstration prints as it does without a screen.
-    fn demo(&self) -> Job {
+    fn run_demo(&self) -> Job {
         let around = self.around.clone();
         Box::new(move || {
-            report::release();
+            report::release_lines();
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let shown = runtime
                 .map_err(Into::into)
                 .and_then(|runtime| runtime.block_on(demo::run(&around)));
-            report::hold();
+            report::hold_lines();
             shown.map_or_else(|error| Input::Failed(format!("{error:#}")), |_| Input::Resumed)
         })
     }
@@ -130,7 +134,7 @@ impl<'a> EffectHandler<'a> {
             let failed = |why: &str| Input::Failed(format!("{} stays text: {why}", path.display()));
             match programs::read_at_most(&path, MAX_IMAGE_BYTES) {
                 Err(error) => failed(&error.to_string()),
-                Ok(bytes) => match image(&bytes) {
+                Ok(bytes) => match parse_image(&bytes) {
                     Some(image) => {
                         Input::Image { instead: text, image, name: name.unwrap_or_default() }
                     }
@@ -150,10 +154,12 @@ impl run::EffectHandler for EffectHandler<'_> {
             Err(effect) => *effect,
         };
         match effect {
-            Effect::OpenEditor(text) => LoopAction::Lend(self.programs.edit(text, self.shells)),
-            Effect::RunShell(line) => LoopAction::Work(self.programs.run(line, self.shells)),
+            Effect::OpenEditor(text) => {
+                LoopAction::Lend(self.programs.edit_text(text, self.shells))
+            }
+            Effect::RunShell(line) => LoopAction::Work(self.programs.run_line(line, self.shells)),
             Effect::StopShell => {
-                self.shells.end();
+                self.shells.kill_all();
                 LoopAction::Done
             }
             Effect::HandOver(program) => {
@@ -162,14 +168,14 @@ impl run::EffectHandler for EffectHandler<'_> {
             Effect::RunGnoma(command) => {
                 LoopAction::Lend(self.programs.run_gnoma(command, self.shells))
             }
-            Effect::PasteClipboard => LoopAction::Work(self.programs.clipboard()),
+            Effect::PasteClipboard => LoopAction::Work(self.programs.read_clipboard()),
             Effect::ReadImage { path, text } => LoopAction::Work(self.read_image(path, text)),
-            Effect::Save(drafts) => self.save(drafts),
-            Effect::Remember(line) => self.remember(&line),
-            Effect::List => LoopAction::Work(self.list()),
+            Effect::Save(drafts) => self.save_drafts(drafts),
+            Effect::Remember(line) => self.add_to_history(&line),
+            Effect::List => LoopAction::Work(self.list_files()),
             Effect::LookFor(files) => LoopAction::Work(self.look_for(files)),
             Effect::Profile(name) => self.change_profile(name),
-            Effect::Demo => LoopAction::Lend(self.demo()),
+            Effect::Demo => LoopAction::Lend(self.run_demo()),
             Effect::Ask(_)
             | Effect::CrashNote(_)
             | Effect::Copy(_)
@@ -184,7 +190,7 @@ impl run::EffectHandler for EffectHandler<'_> {
     }
 }
 
-fn told(outcome: Result<(), String>) -> LoopAction {
+fn to_loop_action(outcome: Result<(), String>) -> LoopAction {
     match outcome {
         Ok(()) => LoopAction::Done,
         Err(text) => LoopAction::Hear(Input::Failed(text)),
@@ -231,7 +237,7 @@ mod tests {
         let around = around(home.path());
         let (environment, folder) = (around.environment.clone(), home.path().to_owned());
         let spec = SessionSpec { folder, environment, ..SessionSpec::default() };
-        let project = Project::open(spec, Notices::unheard(), Shared::default()).unwrap();
+        let project = Project::open(spec, Notices::without_sink(), Shared::default()).unwrap();
         let (files, shells) = (Files::new(&around, "p"), Shells::default());
         let mut effects = EffectHandler::new(&project, false, &around, files, &shells);
         let state = around.environment.state_dir().join("tui");

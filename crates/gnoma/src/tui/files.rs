@@ -61,7 +61,7 @@ impl Files {
     }
 
     /// The prompts that were sent before.
-    pub(super) fn history(&self) -> History {
+    pub(super) fn load_history(&self) -> History {
         let file = self.folder.join(HISTORY);
         let is_long = fs::metadata(&file).is_ok_and(|facts| facts.len() > MAX_HISTORY_BYTES);
         let text = fs::read_to_string(&file).unwrap_or_default();
@@ -71,14 +71,14 @@ impl Files {
             let newer = text.get(half..).and_then(|rest| rest.split_once('\n'));
             // What cannot be shortened now is shortened another time.
             if let Some((_, newer)) = newer {
-                self.replace(&file, newer.as_bytes()).unwrap_or_default();
+                self.replace_file(&file, newer.as_bytes()).unwrap_or_default();
             }
         }
         history
     }
 
     /// Adds a line to the history.
-    pub(super) fn remember(&self, line: &str) -> io::Result<()> {
+    pub(super) fn append_history(&self, line: &str) -> io::Result<()> {
         self.make_folder()?;
         let file = self.folder.join(HISTORY);
         let mut file = OpenOptions::new().append(true).create(true).mode(0o600).open(file)?;
@@ -86,14 +86,14 @@ impl Files {
     }
 
     /// Returns the drafts that an ended program had written and not sent. They belong to this program from now on.
-    pub(super) fn drafts(&self) -> Vec<Draft> {
-        let Ok(place) = self.place(Which::Used) else { return Vec::new() };
+    pub(super) fn load_drafts(&self) -> Vec<Draft> {
+        let Ok(place) = self.draft_folder(Which::Used) else { return Vec::new() };
         let text = read(&place.drafts, MAX_DRAFT_BYTES).ok().flatten();
         text.and_then(|text| gnoma_core::json::from_str(&text).ok()).unwrap_or_default()
     }
 
     /// Keeps that; nothing at all where nothing is written.
-    pub(super) fn save(&self, drafts: &[Draft]) -> io::Result<()> {
+    pub(super) fn save_drafts(&self, drafts: &[Draft]) -> io::Result<()> {
         if drafts.iter().all(Draft::is_blank) {
             let Some(place) = self.own.get() else { return Ok(()) };
             return match fs::remove_file(&place.drafts) {
@@ -102,18 +102,18 @@ impl Files {
             };
         }
         self.make_folder()?;
-        self.replace(&self.place(Which::Empty)?.drafts, &serde_json::to_vec(drafts)?)
+        self.replace_file(&self.draft_folder(Which::Empty)?.drafts, &serde_json::to_vec(drafts)?)
     }
 
     /// This program's place; one that it has already, whatever is looked for.
-    fn place(&self, which: Which) -> io::Result<&DraftFolder> {
+    fn draft_folder(&self, which: Which) -> io::Result<&DraftFolder> {
         if let Some(place) = self.own.get() {
             return Ok(place);
         }
         for number in 0..MAX_PLACES {
             let drafts = self.folder.join(format!("{}-{number}.json", self.name));
             if drafts.exists() == (which == Which::Used)
-                && let Some(lock) = self.lock(number)?
+                && let Some(lock) = self.lock_draft(number)?
                 // The owner may have ended, or another one begun, between the two.
                 && drafts.exists() == (which == Which::Used)
             {
@@ -124,7 +124,7 @@ impl Files {
     }
 
     /// `None` where somebody else holds it.
-    fn lock(&self, number: usize) -> io::Result<Option<File>> {
+    fn lock_draft(&self, number: usize) -> io::Result<Option<File>> {
         let path = self.folder.join(format!("{}-{number}.lock", self.name));
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         match file.try_lock() {
@@ -138,7 +138,7 @@ impl Files {
         DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)
     }
 
-    fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    fn replace_file(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         let mut file = tempfile::NamedTempFile::new_in(&self.folder)?;
         file.write_all(bytes)?;
         file.persist(path)?;
@@ -159,24 +159,24 @@ mod tests {
     fn programs_side_by_side_keep_their_drafts_apart() {
         let folder = tempfile::tempdir().unwrap();
         let (one, other) = (program(folder.path()), program(folder.path()));
-        one.save(&["from one".into()]).unwrap();
-        other.save(&["from the other".into()]).unwrap();
-        assert_eq!(program(folder.path()).drafts(), [], "both are there still");
+        one.save_drafts(&["from one".into()]).unwrap();
+        other.save_drafts(&["from the other".into()]).unwrap();
+        assert_eq!(program(folder.path()).load_drafts(), [], "both are there still");
         drop(one);
         let next = program(folder.path());
-        assert_eq!(next.drafts(), [Draft::from("from one")]);
-        assert_eq!(program(folder.path()).drafts(), [], "it is the next one's now");
-        next.save(&[]).unwrap();
+        assert_eq!(next.load_drafts(), [Draft::from("from one")]);
+        assert_eq!(program(folder.path()).load_drafts(), [], "it is the next one's now");
+        next.save_drafts(&[]).unwrap();
         drop((next, other));
-        assert_eq!(program(folder.path()).drafts(), [Draft::from("from the other")]);
+        assert_eq!(program(folder.path()).load_drafts(), [Draft::from("from the other")]);
     }
 
     #[test]
     fn where_nothing_is_written_nothing_is_made() {
         let folder = tempfile::tempdir().unwrap();
         let files = program(&folder.path().join("tui"));
-        assert_eq!(files.drafts(), []);
-        files.save(&[]).unwrap();
+        assert_eq!(files.load_drafts(), []);
+        files.save_drafts(&[]).unwrap();
         assert!(!folder.path().join("tui").exists());
     }
 }

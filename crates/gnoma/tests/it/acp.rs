@@ -226,7 +226,7 @@ async fn two_editors_share_a_session_of_the_server() {
 
 #[tokio::test]
 async fn a_turn_that_is_cancelled_says_so_and_the_next_one_runs() {
-    let endless = Wire::OpenAi.stream(&Script::text(["word "; 20])).ending(End::Stall(600));
+    let endless = Wire::OpenAi.stream_reply(&Script::text(["word "; 20])).with_end(End::Stall(600));
     let write = calls("fs_write", r#"{"path":"a.txt","content":"hi"}"#);
     let world = World::new([endless, write, says("well")]);
     let mut editor = Editor::start(&world).await;

@@ -124,8 +124,8 @@ fn names(request: &Value) -> Vec<String> {
 async fn a_turn_has_the_messages_that_parsers_want() {
     for wire in ["openai", "mistral"] {
         let by = if wire == "mistral" { Wire::Mistral } else { Wire::OpenAi };
-        let script = Script::text(["Hi", " there"]).stop(StopReason::EndTurn);
-        let world = world_of(wire, vec![by.stream(&script)]);
+        let script = Script::text(["Hi", " there"]).with_stop(StopReason::EndTurn);
+        let world = world_of(wire, vec![by.stream_reply(&script)]);
         let mut driven = Driven::start(&world, &["--include-partial-messages"]);
         driven.ask("i", json!({"subtype": "initialize", "hooks": null})).await;
         assert_eq!(driven.answer("i").await["subtype"], "success");
@@ -515,8 +515,11 @@ async fn a_session_goes_on_by_its_id_and_in_a_copy() {
 
 #[tokio::test]
 async fn turns_are_limited_and_interrupted_and_modes_change() {
-    let slow = Script::text(["word"; 50]).stop(StopReason::EndTurn);
-    let slow = Wire::OpenAi.stream(&slow).pieces(60).every(Duration::from_millis(100));
+    let slow = Script::text(["word"; 50]).with_stop(StopReason::EndTurn);
+    let slow = Wire::OpenAi
+        .stream_reply(&slow)
+        .with_piece_size(60)
+        .with_piece_delay(Duration::from_millis(100));
     let bash = calls("Bash", r#"{"command": "echo hi"}"#);
     let world = World::new([slow, writes("a.txt"), says("done"), bash]);
     let mut driven = Driven::start(&world, &["--allowedTools", "Bash"]);

@@ -15,12 +15,12 @@ use crate::{
 const WIRES: [(Wire, &str); 2] = [(Wire::Responses, "responses"), (Wire::Google, "google")];
 
 fn calls(wire: Wire, name: &str, arguments: &Value) -> Reply {
-    let script = Script::text([""; 0]).call("call_a", name, arguments.to_string());
-    wire.stream(&script.stop(StopReason::ToolUse))
+    let script = Script::text([""; 0]).with_call("call_a", name, arguments.to_string());
+    wire.stream_reply(&script.with_stop(StopReason::ToolUse))
 }
 
 fn says(wire: Wire, text: &str) -> Reply {
-    wire.stream(&Script::text([text]).stop(StopReason::EndTurn))
+    wire.stream_reply(&Script::text([text]).with_stop(StopReason::EndTurn))
 }
 
 fn command(line: &str) -> Value {

@@ -55,7 +55,7 @@ fn model(request: &Request) -> Reply {
                     &json!({"command": format!("echo > {name}; exec sleep 31")}).to_string(),
                 )
             }
-            _ => calls("fs_ls", r#"{"path":"."}"#).after(Duration::from_millis(30)),
+            _ => calls("fs_ls", r#"{"path":"."}"#).with_delay(Duration::from_millis(30)),
         };
     }
     let cut_off = resumable(messages);
@@ -152,7 +152,7 @@ async fn an_elf_of_another_session_does_not_go_on() {
     let id = ids.first().unwrap_or_else(|| panic!("{resumed:?}: {asked}"));
     let spawn = json!({"tasks": [{"task": "", "resume": id}]}).to_string();
     let other = World {
-        server: Server::queue([calls("elf_spawn", &spawn), says("done")]).unwrap(),
+        server: Server::start_with_replies([calls("elf_spawn", &spawn), says("done")]).unwrap(),
         home: world.home,
         project: world.project,
     };

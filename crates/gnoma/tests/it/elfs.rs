@@ -53,20 +53,21 @@ fn vendor((name, wire, _, model, id): Side) -> (Server, Arc<Mutex<Books>>) {
         books.violations.extend(violations.clone());
         books.asked.push((Instant::now(), request.json().to_string()));
         if !violations.is_empty() {
-            return wire.refusal(violations.join("; "));
+            return wire.refusal_reply(violations.join("; "));
         }
         let nth = books.asked.len() as u64;
         let usage = Usage { input: 1_000 * nth + 7, output: 10 * nth + 1, ..Usage::default() };
         let script = match nth {
-            1 => Script::text([""; 0]).call(id, "fs_read", r#"{"path":"a.txt"}"#),
-            _ => Script::text([format!("{name} has read it")]).stop(StopReason::EndTurn),
+            1 => Script::text([""; 0]).with_call(id, "fs_read", r#"{"path":"a.txt"}"#),
+            _ => Script::text([format!("{name} has read it")]).with_stop(StopReason::EndTurn),
         };
         // Google wants its signature of a thought back with the call.
-        let script = if wire == Wire::Google { script.thinking("hm", "Z29vZ2xl") } else { script };
-        let script = script.usage(usage);
-        books.issued.note(&script);
+        let script =
+            if wire == Wire::Google { script.with_thinking("hm", "Z29vZ2xl") } else { script };
+        let script = script.with_usage(usage);
+        books.issued.record_answer(&script);
         books.bill.push(usage);
-        wire.stream(&script).after(ANSWER)
+        wire.stream_reply(&script).with_delay(ANSWER)
     });
     (server.unwrap(), books)
 }
@@ -124,7 +125,7 @@ fn told(world: &World) -> String {
 async fn spent(world: &World) -> u64 {
     let path = world.home.path().join(".local/state/gnoma/ledger.db");
     let OpenedLedger { ledger, .. } = SqliteLedger::open(&path).unwrap();
-    let totals = ledger.totals(0).await.unwrap();
+    let totals = ledger.daily_totals(0).await.unwrap();
     totals.iter().map(|Total { amount, .. }| amount.micro_usd).sum()
 }
 
@@ -138,19 +139,19 @@ async fn three_elfs_at_three_vendors_work_at_once_and_know_nothing_of_each_other
     let urls: Vec<_> =
         SIDES.into_iter().zip(vendors.iter().map(|(server, _)| server.url())).collect();
     let own = Usage { input: 500, output: 20, ..Usage::default() };
-    let spawns = Script::text([""; 0]).call("call_a", "elf_spawn", tasks()).usage(own);
-    let ends = Script::text(["all looked"]).stop(StopReason::EndTurn).usage(own);
-    let replies = [Wire::OpenAi.stream(&spawns), Wire::OpenAi.stream(&ends)];
-    let world = home(Server::queue(replies).unwrap(), &urls);
+    let spawns = Script::text([""; 0]).with_call("call_a", "elf_spawn", tasks()).with_usage(own);
+    let ends = Script::text(["all looked"]).with_stop(StopReason::EndTurn).with_usage(own);
+    let replies = [Wire::OpenAi.stream_reply(&spawns), Wire::OpenAi.stream_reply(&ends)];
+    let world = home(Server::start_with_replies(replies).unwrap(), &urls);
     let run = world.run(&["have three look at it"]).await;
     is_done(&run);
 
-    let (mut bill, mut first) = (PRICE.of(&own) * 2, Vec::new());
+    let (mut bill, mut first) = (PRICE.cost_micro_usd(&own) * 2, Vec::new());
     for ((name, ..), (_, books)) in SIDES.iter().zip(&vendors) {
         let books = books.lock().unwrap();
         assert_eq!(books.violations, Vec::<String>::new(), "{name}");
         assert_eq!(books.asked.len(), 2, "{name}");
-        bill += books.bill.iter().map(|usage| PRICE.of(usage)).sum::<u64>();
+        bill += books.bill.iter().map(|usage| PRICE.cost_micro_usd(usage)).sum::<u64>();
         first.push(books.asked[0].0);
         // Its own task and its own result, and nothing of the others.
         for (_, body) in &books.asked {
@@ -177,7 +178,7 @@ async fn three_elfs_at_three_vendors_work_at_once_and_know_nothing_of_each_other
     let sums: u64 = vendors
         .iter()
         .flat_map(|(_, books)| books.lock().unwrap().bill.clone())
-        .map(|usage| PRICE.of(&usage))
+        .map(|usage| PRICE.cost_micro_usd(&usage))
         .sum();
     let text = format!("${}.{:06}", sums / 1_000_000, sums % 1_000_000);
     assert!(told.contains(text.trim_end_matches('0')), "{text}: {told}");
@@ -186,12 +187,13 @@ async fn three_elfs_at_three_vendors_work_at_once_and_know_nothing_of_each_other
 #[tokio::test]
 async fn an_elf_of_a_vendor_that_is_gone_fails_in_a_sentence_and_the_others_go_on() {
     let (alive, books) = vendor(SIDES[0]);
-    let gone = Server::nobody().unwrap();
+    let gone = Server::unused_address().unwrap();
     let urls = [(SIDES[0], alive.url()), (SIDES[2], gone)];
     let tasks = r#"{"tasks":[{"task":"look","name":"alpha","provider":"alpha"},
         {"task":"look","name":"gamma","provider":"gamma"},{"task":"look","model":"nobody/none"},
         {"task":"look","name":"out","folder":".."}]}"#;
-    let world = home(Server::queue([calls("elf_spawn", tasks), says("done")]).unwrap(), &urls);
+    let world =
+        home(Server::start_with_replies([calls("elf_spawn", tasks), says("done")]).unwrap(), &urls);
     is_done(&world.run(&["look at it"]).await);
     let told = told(&world);
     assert!(told.starts_with("1 of 4 elfs completed"), "{told}");
@@ -266,8 +268,8 @@ async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
     let answer = |request: &Request| {
         let body = request.json().to_string();
         match (body.contains("You are an elf"), body.contains("started `slow`")) {
-            (true, _) => says("too late").after(Duration::from_secs(30)),
-            (false, true) => says("done").after(ANSWER),
+            (true, _) => says("too late").with_delay(Duration::from_secs(30)),
+            (false, true) => says("done").with_delay(ANSWER),
             (false, false) => {
                 let tasks = r#"{"tasks":[{"task":"look","name":"slow"}],"background":true}"#;
                 calls("elf_spawn", tasks)
@@ -291,7 +293,7 @@ async fn hooks_hear_of_the_end_of_an_elf_that_is_stopped_with_its_parent() {
 #[tokio::test]
 async fn stream_json_has_the_lines_of_elfs_with_the_call_that_started_them() {
     let spawn = r#"{"tasks":[{"task":"look at a.txt","name":"seen"}]}"#;
-    let reads = calls("fs_read", r#"{"path":"a.txt"}"#).after(Duration::from_millis(100));
+    let reads = calls("fs_read", r#"{"path":"a.txt"}"#).with_delay(Duration::from_millis(100));
     let world = World::new([calls("elf_spawn", spawn), reads, says("looked"), says("done")]);
     world.write("a.txt", "one\n");
     let run = world.run(&["--output-format", "stream-json", "look at it"]).await;

@@ -34,7 +34,7 @@ impl World {
 
 /// A world whose provider speaks another wire.
 pub(crate) fn world_of(protocol: &str, replies: Vec<Reply>) -> World {
-    let world = World::with(Server::queue(replies).unwrap());
+    let world = World::with(Server::start_with_replies(replies).unwrap());
     world.configure(&format!("[provider.protocols]\ntest = \"{protocol}\"\n"));
     world
 }
@@ -166,10 +166,10 @@ async fn an_untrusted_project_replaces_nothing_of_the_persons() {
 async fn skills_are_offered_loaded_and_said_on_other_wires() {
     for (wire, protocol) in [(Wire::Anthropic, "anthropic"), (Wire::Responses, "responses")] {
         let call = |arguments: &str| {
-            let script = Script::text([""; 0]).call("call_a", "skill", arguments);
-            wire.stream(&script.stop(StopReason::ToolUse))
+            let script = Script::text([""; 0]).with_call("call_a", "skill", arguments);
+            wire.stream_reply(&script.with_stop(StopReason::ToolUse))
         };
-        let done = || wire.stream(&Script::text(["done"]).stop(StopReason::EndTurn));
+        let done = || wire.stream_reply(&Script::text(["done"]).with_stop(StopReason::EndTurn));
         let replies = vec![
             call(r#"{"name":"pdf"}"#),
             call(r#"{"name":"pdf","file":"ref/a.md"}"#),

@@ -195,7 +195,8 @@ async fn a_turn_changes_hands_wherever_an_arm_fails() {
 async fn an_arm_that_nobody_runs_is_passed_over() {
     let [from, to, ..] = &SIDES;
     let beta = to.start([Reaction::Answer(to.ends())]);
-    let world = two_arms((from, &format!("{}/v1", Server::nobody().unwrap())), (to, &beta.url()));
+    let world =
+        two_arms((from, &format!("{}/v1", Server::unused_address().unwrap())), (to, &beta.url()));
     let run = world.run(&["hello"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert_eq!(run.out, format!("{FINAL}\n"));
@@ -219,8 +220,8 @@ async fn a_pinned_arm_is_not_left_but_the_others_are_named() {
 /// With one arm only it is asked again, and what has arrived is taken back where people see it.
 #[tokio::test]
 async fn the_only_arm_is_asked_again_when_its_answer_breaks() {
-    let script = Script::text(["half an ", "answer"]).stop(StopReason::EndTurn);
-    let broken = Wire::OpenAi.broken(&script, FaultStage::Text, &Fault::Cut);
+    let script = Script::text(["half an ", "answer"]).with_stop(StopReason::EndTurn);
+    let broken = Wire::OpenAi.broken_reply(&script, FaultStage::Text, &Fault::Cut);
     assert!(matches!(broken.end, End::Abort(_)));
     let world = World::new([broken, says("the whole answer")]);
     let run = finish(world.command(&["hi"]).spawn().unwrap()).await;

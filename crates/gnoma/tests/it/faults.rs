@@ -70,7 +70,7 @@ async fn finished_answer_is_not_asked_for_again_when_the_connection_stays_open()
     let reply = answers(r#"{"content":"here"}"#);
     let ReplyBody::Bytes(body) = &reply.body else { panic!("an endless script") };
     let end = body.len() - "data: [DONE]\n\n".len();
-    let world = World::new([reply.ending(End::Stall(end))]);
+    let world = World::new([reply.with_end(End::Stall(end))]);
     let run = world.run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
     assert_eq!(world.server.requests().len(), 1);
@@ -111,7 +111,7 @@ async fn the_part_that_arrived_is_kept_and_said() {
 #[tokio::test]
 async fn what_tools_have_done_stays_when_an_answer_breaks() {
     let write = calls("fs_write", r#"{"path":"new.txt","content":"made"}"#);
-    let broken = || Wire::OpenAi.stream(&Script::text(["half"])).ending(End::Abort(150));
+    let broken = || Wire::OpenAi.stream_reply(&Script::text(["half"])).with_end(End::Abort(150));
     let world = World::new([write, broken(), broken(), says("done")]);
     let run = world.run(&["--permission", "bypass", "write it"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
@@ -123,7 +123,7 @@ async fn what_tools_have_done_stays_when_an_answer_breaks() {
 #[tokio::test]
 async fn a_provider_that_asks_to_wait_is_waited_for() {
     let busy =
-        || Reply::text(429, r#"{"error":{"message":"slow down"}}"#).header("retry-after", "1");
+        || Reply::text(429, r#"{"error":{"message":"slow down"}}"#).with_header("retry-after", "1");
     let world = World::new([busy(), busy(), says("here")]);
     let run = world.run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "here\n"), "{run:?}");
@@ -213,7 +213,7 @@ async fn an_answer_that_somebody_on_the_way_has_compressed_is_read() {
     let bytes = u32::try_from(stream.len()).unwrap();
     let trailer = [crc32fast::hash(stream.as_bytes()), bytes].map(u32::to_le_bytes).concat();
     let body = [&[0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 3][..], &packed, &trailer].concat();
-    let reply = Reply::sse(body).header("content-encoding", "gzip").pieces(5);
+    let reply = Reply::sse(body).with_header("content-encoding", "gzip").with_piece_size(5);
     let run = World::new([reply]).run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "unpacked\n"), "{run:?}");
 }
@@ -221,7 +221,7 @@ async fn an_answer_that_somebody_on_the_way_has_compressed_is_read() {
 #[tokio::test]
 async fn a_proxy_that_cannot_be_reached_is_named_without_its_password() {
     let world = World::new([]);
-    let nobody = Server::nobody().unwrap();
+    let nobody = Server::unused_address().unwrap();
     let place = nobody.trim_start_matches("http://");
     let run = world
         .command(&["--provider", "mistral", "--model", "m1", "hi"])

@@ -218,7 +218,7 @@ async fn what_is_allowed_by_its_hash_or_warned_of_is_sent() {
     let token = token();
     let prompt = format!("use {token}");
     let world = World::new([says("ok"), says("ok")]);
-    world.configure(&format!("[security]\nallow = [\"{}\"]\n", Allowed::of(&token)));
+    world.configure(&format!("[security]\nallow = [\"{}\"]\n", Allowed::from_value(&token)));
     let run = world.run(&[&prompt]).await;
     assert!(sent(&world).contains(&token) && !run.err.contains("secret"), "{run:?}");
 

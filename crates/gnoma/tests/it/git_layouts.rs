@@ -116,7 +116,7 @@ async fn with_gnoma(world: &World, folder: &Path, mode: &str, commands: &[&str])
 #[tokio::test]
 async fn git_works_in_every_layout_as_without_gnoma() {
     if Support::detect().strength != Strength::Full {
-        gnoma_testkit::skip("no sandbox: commands see all of the machine here");
+        gnoma_testkit::skip_test("no sandbox: commands see all of the machine here");
         return;
     }
     let everything: Vec<_> = CHANGING.iter().chain(&READING).copied().collect();
@@ -184,7 +184,7 @@ async fn a_git_file_that_names_a_foreign_repository_opens_nothing() {
 #[tokio::test]
 async fn what_git_obeys_around_the_workspace_stays_as_it_is() {
     if Support::detect().strength != Strength::Full {
-        gnoma_testkit::skip("no sandbox: nothing holds it here");
+        gnoma_testkit::skip_test("no sandbox: nothing holds it here");
         return;
     }
     for (name, script, at) in &LAYOUTS[..4] {
@@ -211,7 +211,7 @@ const BRANCHES: &str = "make p; cd p; mkdir .vscode .husky; echo '{}' > .vscode/
 #[tokio::test]
 async fn git_writes_the_work_tree_whole_under_every_name() {
     if Support::detect().strength != Strength::Full {
-        gnoma_testkit::skip("no sandbox: commands see all of the machine here");
+        gnoma_testkit::skip_test("no sandbox: commands see all of the machine here");
         return;
     }
     for command in [
@@ -243,7 +243,7 @@ async fn git_writes_the_work_tree_whole_under_every_name() {
 #[tokio::test]
 async fn git_writes_nothing_guarded_unasked() {
     if Support::detect().strength != Strength::Full {
-        gnoma_testkit::skip("no sandbox: commands see all of the machine here");
+        gnoma_testkit::skip_test("no sandbox: commands see all of the machine here");
         return;
     }
     let evil = "git -c alias.x='!mkdir -p .vsc\"\"ode; echo hi > .vsc\"\"ode/tasks.json' x";
@@ -265,7 +265,7 @@ async fn git_writes_nothing_guarded_unasked() {
 #[tokio::test]
 async fn git_hooks_that_do_not_run_are_named_until_the_project_is_trusted() {
     if Support::detect().strength != Strength::Full {
-        gnoma_testkit::skip("no sandbox: hooks run here");
+        gnoma_testkit::skip_test("no sandbox: hooks run here");
         return;
     }
     let (world, folder) = layout("make p", "p");

@@ -196,12 +196,12 @@ async fn each_call_of_an_answer_is_judged_by_what_those_before_it_left() {
     fs::write(outside.path().join("notes"), "private words\n").unwrap();
     let link = format!("ln -s {} way", outside.path().display());
     let script = Script::text([""; 0])
-        .call("call_a", "bash", json!({"command": link}).to_string())
-        .call("call_b", "fs_read", r#"{"path": "way/notes"}"#)
-        .call("call_c", "bash", r#"{"command": "cat way/notes"}"#)
-        .call("call_d", "fs_write", r#"{"path": "way/new", "content": "x"}"#)
-        .stop(StopReason::ToolUse);
-    let world = World::new([Wire::OpenAi.stream(&script), says("ok")]);
+        .with_call("call_a", "bash", json!({"command": link}).to_string())
+        .with_call("call_b", "fs_read", r#"{"path": "way/notes"}"#)
+        .with_call("call_c", "bash", r#"{"command": "cat way/notes"}"#)
+        .with_call("call_d", "fs_write", r#"{"path": "way/new", "content": "x"}"#)
+        .with_stop(StopReason::ToolUse);
+    let world = World::new([Wire::OpenAi.stream_reply(&script), says("ok")]);
     let rule = "[[permission.rules]]\nrule = \"bash(ln *)\"\naction = \"allow\"\n";
     world.configure(rule);
     let run = world.run(&["--permission", "accept_edits", "go"]).await;
@@ -357,7 +357,7 @@ async fn a_command_is_judged_by_what_an_earlier_one_left_on_trial() {
     let rows = answers(&run);
     let verdicts: Vec<_> = rows.iter().map(|row| row["verdict"].as_str().unwrap()).collect();
     if verdicts[3] != "trial" {
-        gnoma_testkit::skip(&format!("no sandbox: nothing can be tried here: {verdicts:?}"));
+        gnoma_testkit::skip_test(&format!("no sandbox: nothing can be tried here: {verdicts:?}"));
         return;
     }
     let [tried @ .., reading, status, compiler, plain] = &verdicts[..] else { unreachable!() };
@@ -382,7 +382,7 @@ async fn links_among_temporary_files_of_the_session_are_followed_when_a_command_
     let rows = answers(&run);
     let verdicts: Vec<_> = rows.iter().map(|row| row["verdict"].as_str().unwrap()).collect();
     if verdicts[1] != "trial" {
-        gnoma_testkit::skip(&format!("no sandbox: nothing can be tried here: {verdicts:?}"));
+        gnoma_testkit::skip_test(&format!("no sandbox: nothing can be tried here: {verdicts:?}"));
         return;
     }
     assert_eq!(verdicts, ["allow", "trial", "ask"], "{run:?}");

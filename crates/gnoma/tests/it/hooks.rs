@@ -75,11 +75,14 @@ async fn json_denies_and_beats_what_allows_on_other_wires() {
     let old = r#"echo '{"decision":"block","reason":"n0pe"}'"#;
     for (wire, protocol) in [(Wire::Anthropic, "anthropic"), (Wire::Google, "google")] {
         for second in [deny, old] {
-            let script =
-                Script::text([""; 0]).call("c", "fs_write", r#"{"path":"a.txt","content":"x"}"#);
+            let script = Script::text([""; 0]).with_call(
+                "c",
+                "fs_write",
+                r#"{"path":"a.txt","content":"x"}"#,
+            );
             let replies = vec![
-                wire.stream(&script.stop(StopReason::ToolUse)),
-                wire.stream(&Script::text(["done"]).stop(StopReason::EndTurn)),
+                wire.stream_reply(&script.with_stop(StopReason::ToolUse)),
+                wire.stream_reply(&Script::text(["done"]).with_stop(StopReason::EndTurn)),
             ];
             let world = world_of(protocol, replies);
             let hooks = [("PreToolUse", "*", allow), ("PreToolUse", "^Wri", second)];
@@ -379,7 +382,7 @@ async fn a_sub_agent_of_a_hook_reads_files_and_nothing_else() {
 #[tokio::test]
 async fn facts_are_sent_to_an_address_without_secrets_and_its_answer_counts() {
     let deny = r#"{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"n0pe"}}"#;
-    let listener = gnoma_testkit::Server::queue([
+    let listener = gnoma_testkit::Server::start_with_replies([
         gnoma_testkit::Reply::json(200, deny),
         gnoma_testkit::Reply::json(500, "{}"),
     ])
@@ -446,7 +449,8 @@ async fn a_hook_that_does_nothing_costs_little() {
             let wait = std::time::Duration::from_millis(thinking);
             let read =
                 |at: u32| calls("fs_read", &json!({"path": format!("{at}.txt")}).to_string());
-            let replies = (0..CALLS).map(read).chain([says("done")]).map(|reply| reply.after(wait));
+            let replies =
+                (0..CALLS).map(read).chain([says("done")]).map(|reply| reply.with_delay(wait));
             let world = world(hooks, replies.collect());
             (0..CALLS).for_each(|at| world.write(&format!("{at}.txt"), "x"));
             let since = std::time::Instant::now();

@@ -61,20 +61,20 @@ impl Watched {
         let place = |name| canary(session, name);
         let pause = Duration::from_millis(60);
         let thought = Script::text([place("answer"), " and more".to_owned()])
-            .thinking(place("thought"), "")
-            .call("call_b", "fs_grep", json!({"pattern": place("arguments")}).to_string())
-            .stop(StopReason::ToolUse);
+            .with_thinking(place("thought"), "")
+            .with_call("call_b", "fs_grep", json!({"pattern": place("arguments")}).to_string())
+            .with_stop(StopReason::ToolUse);
         let error = json!({"error": {"message": place("error")}}).to_string();
         let replies = [
             calls("fs_read", r#"{"path":"notes.txt"}"#),
             calls("bash", r#"{"command":"sh ./loud.sh"}"#),
-            Wire::OpenAi.stream(&thought).every(pause),
+            Wire::OpenAi.stream_reply(&thought).with_piece_delay(pause),
             calls("fs_edit", r#"{"path":"notes.txt","old_string":"end","new_string":"End"}"#),
             calls("bash", r#"{"command":"sh ./loud.sh & wait","background":true}"#),
             Reply::json(503, error),
-            says(&place("answer")).every(pause),
+            says(&place("answer")).with_piece_delay(pause),
         ];
-        let world = World::new(replies.map(|reply| reply.after(pause)));
+        let world = World::new(replies.map(|reply| reply.with_delay(pause)));
         world.write("notes.txt", &format!("{}\nend\n", place("file")));
         world.write("AGENTS.md", &place("instructions"));
         let line = format!("echo {}", place("output"));

@@ -53,7 +53,7 @@ fn session() -> Served {
         calls("fs_edit", r#"{"path":"notes.txt","old_string":"end","new_string":"End"}"#),
         says("all done"),
     ];
-    let served = Served::with(replies.map(|reply: Reply| reply.after(pause)));
+    let served = Served::with(replies.map(|reply: Reply| reply.with_delay(pause)));
     served.configure("\n[[permission.rules]]\nrule = \"mcp(fake:*)\"\naction = \"allow\"\n");
     let world = &served.world;
     world.write("notes.txt", &format!("{TOKEN}\nend\n"));
@@ -113,7 +113,7 @@ fn has_trials(world: &World) -> bool {
     let memory = MemoryFolder::new(env!("CARGO_BIN_EXE_gnoma").into());
     let roots = vec![world.project.path().canonicalize().unwrap()];
     let trials = gnoma_tools::Trials::new(env!("CARGO_BIN_EXE_gnoma").into(), roots, Vec::new());
-    trials.in_memory(memory.into()).hindrance().is_none()
+    trials.in_memory(memory.into()).unavailable_reason().is_none()
 }
 
 #[tokio::test]
@@ -131,7 +131,7 @@ async fn no_file_is_made_with_everything_on() {
     if has_trials(world) {
         assert_eq!((run.code, world.read("made.txt").as_str()), (Some(0), "made\n"), "{run:?}");
     } else {
-        gnoma_testkit::skip("there are no layers in memory here");
+        gnoma_testkit::skip_test("there are no layers in memory here");
     }
 }
 
@@ -190,11 +190,11 @@ async fn a_page_in_incognito_leaves_no_token_and_no_socket() {
 async fn commands_in_incognito_share_temporary_files_in_memory() {
     let world = World::new([]);
     if !has_trials(&world) {
-        return gnoma_testkit::skip("there are no folders in memory here");
+        return gnoma_testkit::skip_test("there are no folders in memory here");
     }
     let launcher = PathBuf::from(env!("CARGO_BIN_EXE_gnoma"));
     let memory = Arc::new(MemoryFolder::new(launcher.clone()));
-    let scratch = memory.scratch().unwrap();
+    let scratch = memory.create_scratch().unwrap();
     let places = ["/usr", "/bin", "/lib", "/lib64", "/etc"].map(PathBuf::from);
     let project = world.project.path().canonicalize().unwrap();
     let shown = places.into_iter().chain([project.clone()]).collect();

@@ -62,7 +62,7 @@ async fn wherever_a_session_is_killed_the_next_request_is_legal() {
         let script = std::sync::atomic::AtomicUsize::new(0);
         let server = gnoma_testkit::Server::start(move |_: &gnoma_testkit::Request| {
             let at = script.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
-            replies.get(at).cloned().unwrap_or_else(|| says("later")).after(pause)
+            replies.get(at).cloned().unwrap_or_else(|| says("later")).with_delay(pause)
         });
         let world = World::with(server.unwrap());
         let mut child = world.command(&["--permission", "bypass", "work"]).spawn().unwrap();
@@ -220,11 +220,11 @@ async fn a_read_only_home_stops_no_turn() {
     let mut command = with_own_mounts(&world, script);
     command.arg("sh").arg(env!("CARGO_BIN_EXE_gnoma")).arg("hi");
     let Ok(child) = command.spawn() else {
-        return gnoma_testkit::skip("`unshare` is not installed");
+        return gnoma_testkit::skip_test("`unshare` is not installed");
     };
     let run = finish(child).await;
     if run.err.contains("unshare:") || run.err.contains("mount:") {
-        return gnoma_testkit::skip(&format!("no sandbox: {}", run.err.trim()));
+        return gnoma_testkit::skip_test(&format!("no sandbox: {}", run.err.trim()));
     }
     assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{run:?}");
     assert!(run.err.contains("cannot be written"), "{run:?}");
@@ -272,11 +272,11 @@ async fn a_full_disk_stops_no_turn() {
         let world = World::new([calls("fs_write", &write), says("done")]);
         let args = ["--permission", "accept_edits", "write"];
         let Ok(child) = on_small_disk(&world, kilobytes, &args).spawn() else {
-            return gnoma_testkit::skip("`unshare` is not installed");
+            return gnoma_testkit::skip_test("`unshare` is not installed");
         };
         let run = finish(child).await;
         if run.err.contains("unshare:") || run.err.contains("mount:") {
-            return gnoma_testkit::skip(&format!("no sandbox: {}", run.err.trim()));
+            return gnoma_testkit::skip_test(&format!("no sandbox: {}", run.err.trim()));
         }
         assert_eq!((run.code, run.out.as_str()), (Some(0), "done\n"), "{kilobytes} kB: {run:?}");
         assert_eq!(world.read("a"), "1");
@@ -294,11 +294,11 @@ async fn sessions_on_a_disk_that_cannot_be_written_are_read_and_go_on() {
              \"$1\" --continue second && echo ---- && \"$1\" sessions show"
         );
         let Ok(child) = with_small_disk(&world, 4096, &script).spawn() else {
-            return gnoma_testkit::skip("`unshare` is not installed");
+            return gnoma_testkit::skip_test("`unshare` is not installed");
         };
         let run = finish(child).await;
         if run.err.contains("unshare:") || run.err.contains("mount:") {
-            return gnoma_testkit::skip(&format!("no sandbox: {}", run.err.trim()));
+            return gnoma_testkit::skip_test(&format!("no sandbox: {}", run.err.trim()));
         }
         assert_eq!(run.code, Some(0), "{shut}: {run:?}");
         let (out, after) = run.out.split_once("----\n").unwrap_or_else(|| panic!("{run:?}"));
@@ -320,8 +320,11 @@ async fn sessions_on_a_disk_that_cannot_be_written_are_read_and_go_on() {
 
 #[tokio::test]
 async fn the_second_process_on_a_session_is_told_who_has_it_and_can_fork() {
-    let world =
-        World::new([says("one"), says("slow").after(Duration::from_secs(6)), says("in the copy")]);
+    let world = World::new([
+        says("one"),
+        says("slow").with_delay(Duration::from_secs(6)),
+        says("in the copy"),
+    ]);
     world.run(&["first"]).await;
     let id = world.sessions().await.remove(0);
     let first = world.command(&["--continue", "second"]).spawn().unwrap();

@@ -60,7 +60,7 @@ fn send(child: &tokio::process::Child, signal: Signal) {
 #[tokio::test]
 async fn an_interrupt_stops_the_answer_and_closes_the_connection() {
     let script = Script::text(["first words "; 20]);
-    let world = World::new([Wire::OpenAi.stream(&script).ending(End::Stall(600))]);
+    let world = World::new([Wire::OpenAi.stream_reply(&script).with_end(End::Stall(600))]);
     let child = world.command(&["talk"]).spawn().unwrap();
     while world.server.bytes_sent() == 0 {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -79,7 +79,7 @@ async fn being_stopped_ends_running_commands_with_all_they_started() {
         stopping_ends_commands(signal).await;
     }
     if hangups_are_ignored() {
-        gnoma_testkit::skip("the tests run under `nohup`, which gnoma honours");
+        gnoma_testkit::skip_test("the tests run under `nohup`, which gnoma honours");
     } else {
         stopping_ends_commands(Signal::HUP).await;
     }
@@ -122,7 +122,7 @@ fn running(word: &str) -> usize {
 
 #[tokio::test]
 async fn a_rate_limit_is_waited_for() {
-    let limited = Wire::OpenAi.failure(&Failure::RateLimited(Some(RetryAfter::Seconds(1))));
+    let limited = Wire::OpenAi.failure_reply(&Failure::RateLimited(Some(RetryAfter::Seconds(1))));
     let world = World::new([limited, says("there")]);
     let run = world.run(&["hi"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "there\n"), "{run:?}");
@@ -131,7 +131,7 @@ async fn a_rate_limit_is_waited_for() {
 
 #[tokio::test]
 async fn a_stalled_server_is_given_up() {
-    let stalled = says("x").ending(End::Stall(0));
+    let stalled = says("x").with_end(End::Stall(0));
     let world = World::new([stalled, Reply::json(401, r#"{"error":{"message":"no"}}"#)]);
     world.configure("[network]\nidle_timeout = 1\n");
     let run = world.run(&["hi"]).await;
@@ -142,7 +142,7 @@ async fn a_stalled_server_is_given_up() {
 #[tokio::test]
 async fn an_interrupt_is_seen_while_nobody_reads() {
     let words = Script::text(vec!["many words that nobody reads "; 100_000]);
-    let world = World::new([Wire::OpenAi.stream(&words)]);
+    let world = World::new([Wire::OpenAi.stream_reply(&words)]);
     let mut child = world.command(&["talk"]).spawn().unwrap();
     let unread = child.stdout.take();
     tokio::time::sleep(Duration::from_millis(700)).await;
@@ -176,7 +176,8 @@ async fn read_late(world: &World, args: &[&str], requests: usize, bytes: u64) ->
 async fn a_reader_that_comes_late_gets_the_whole_answer_and_holds_up_nobody() {
     let pieces: Vec<String> =
         (0..100_000).map(|number| format!("the word no. {number}, ")).collect();
-    let reply = Wire::OpenAi.stream(&Script::text(pieces.clone()).stop(StopReason::EndTurn));
+    let reply =
+        Wire::OpenAi.stream_reply(&Script::text(pieces.clone()).with_stop(StopReason::EndTurn));
     let ReplyBody::Bytes(body) = &reply.body else { panic!() };
     let bytes = body.len() as u64;
     let world = World::new([reply]);
@@ -189,8 +190,8 @@ async fn a_program_that_reads_late_gets_every_message_once() {
     let answer = |number: usize| {
         let pieces = (0..6_000).map(|piece| format!("piece {piece} of answer {number} - "));
         let script = Script::text(pieces.collect::<Vec<_>>());
-        let call = script.call(format!("call_{number}"), "fs_ls", r#"{"path":"."}"#);
-        Wire::OpenAi.stream(&call.stop(StopReason::ToolUse))
+        let call = script.with_call(format!("call_{number}"), "fs_ls", r#"{"path":"."}"#);
+        Wire::OpenAi.stream_reply(&call.with_stop(StopReason::ToolUse))
     };
     let world = World::new((0..3).map(answer).chain([says("the end")]));
     let args = ["--output-format", "stream-json", "list"];

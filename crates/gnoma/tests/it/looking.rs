@@ -206,7 +206,7 @@ async fn sources_that_debug_information_names_are_not_shown_where_they_are_secre
     compiler.args(["-g", "a.c", "-o", "a.out"]).current_dir(world.project.path());
     let built = compiler.status().is_ok_and(|status| status.success());
     if !built || Command::new("objdump").arg("--version").output().is_err() {
-        gnoma_testkit::skip("`objdump` is not installed");
+        gnoma_testkit::skip_test("`objdump` is not installed");
         return;
     }
     fs::remove_file(world.project.path().join("a.c")).unwrap();

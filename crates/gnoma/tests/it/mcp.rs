@@ -491,7 +491,7 @@ async fn a_secret_on_a_server_s_standard_error_is_not_shown() {
 #[tokio::test]
 async fn server_leaves_no_placeholders_and_changes_nothing_that_decides_over_later_runs() {
     if Support::detect().strength != Strength::Full {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     let list = r#"{"command":"ls -A . .git"}"#;
     let served = Served::with([

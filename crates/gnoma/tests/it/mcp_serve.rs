@@ -140,8 +140,11 @@ async fn a_long_line_costs_one_error() {
 
 #[tokio::test]
 async fn an_id_that_is_used_again_is_not_answered_twice() {
-    let slow = Script::text(["word "; 20]).stop(StopReason::EndTurn);
-    let slow = Wire::OpenAi.stream(&slow).pieces(30).every(Duration::from_millis(100));
+    let slow = Script::text(["word "; 20]).with_stop(StopReason::EndTurn);
+    let slow = Wire::OpenAi
+        .stream_reply(&slow)
+        .with_piece_size(30)
+        .with_piece_delay(Duration::from_millis(100));
     let world = World::new([slow, says("second")]);
     let mut served = ToolClient::start(&world, &[]).await;
     let ask = |prompt: &str| {

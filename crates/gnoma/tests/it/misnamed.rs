@@ -241,7 +241,7 @@ async fn a_trial_that_is_not_kept_says_so_on_its_card_and_in_json() {
         World::new([calls("bash", command), says("ok"), calls("bash", command), says("ok")]);
     let run = world.run(&["--permission", "plan", "go"]).await;
     if !world.last_request().iter().any(|(_, text)| text.contains("ran on trial")) {
-        gnoma_testkit::skip("no sandbox: nothing can be tried here");
+        gnoma_testkit::skip_test("no sandbox: nothing can be tried here");
         return;
     }
     let card = "✓ Bash echo hi > out.txt (on trial; out.txt was not kept)";

@@ -96,11 +96,13 @@ async fn a_byte_order_mark_is_kept_and_is_no_disguise() {
 #[tokio::test]
 async fn a_call_that_had_ended_when_gnoma_was_killed_keeps_its_result() {
     let script = Script::text([""; 0])
-        .call("a", "bash", r#"{"command":"echo 0ne"}"#)
-        .call("b", "bash", r#"{"command":"echo > begun; sleep 30"}"#)
-        .call("c", "bash", r#"{"command":"echo three"}"#);
-    let world =
-        World::new([Wire::OpenAi.stream(&script.stop(StopReason::ToolUse)), says("I see.")]);
+        .with_call("a", "bash", r#"{"command":"echo 0ne"}"#)
+        .with_call("b", "bash", r#"{"command":"echo > begun; sleep 30"}"#)
+        .with_call("c", "bash", r#"{"command":"echo three"}"#);
+    let world = World::new([
+        Wire::OpenAi.stream_reply(&script.with_stop(StopReason::ToolUse)),
+        says("I see."),
+    ]);
     let mut command = world.command(&[BYPASS[0], BYPASS[1], "go"]);
     let mut child = command.stdout(Stdio::null()).spawn().unwrap();
     let begun = async {

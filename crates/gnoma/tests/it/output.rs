@@ -49,8 +49,8 @@ async fn failures_are_results_too() {
 
 #[tokio::test]
 async fn an_answer_that_a_filter_stopped_is_a_failure() {
-    let stopped = Script::text(["I would "]).stop(StopReason::ContentFilter);
-    let world = World::new([Wire::OpenAi.stream(&stopped)]);
+    let stopped = Script::text(["I would "]).with_stop(StopReason::ContentFilter);
+    let world = World::new([Wire::OpenAi.stream_reply(&stopped)]);
     let run = world.run(&["--output-format", "json", "x"]).await;
     assert_eq!(run.code, Some(1), "{run:?}");
     let result = &lines(&run.out)[0];
@@ -72,7 +72,9 @@ async fn the_part_that_arrived_is_marked_in_json() {
 /// An answer that the output limit cuts is one answer, however many calls it takes.
 #[tokio::test]
 async fn the_parts_of_a_cut_answer_are_joined() {
-    let cut = || Wire::OpenAi.stream(&Script::text(["one two th"]).stop(StopReason::MaxTokens));
+    let cut = || {
+        Wire::OpenAi.stream_reply(&Script::text(["one two th"]).with_stop(StopReason::MaxTokens))
+    };
     let world = World::new([cut(), says("ree four")]);
     let run = world.run(&["count"]).await;
     assert_eq!((run.code, run.out.as_str()), (Some(0), "one two three four\n"), "{run:?}");
@@ -184,9 +186,10 @@ async fn commands_may_stand_behind_options() {
 #[tokio::test]
 async fn a_line_that_comes_over_and_over_is_counted() {
     let many = (0..200).fold(Script::text([""; 0]), |script, n| {
-        script.call(format!("c{n}"), "fs_ls", r#"{"path":"."}"#)
+        script.with_call(format!("c{n}"), "fs_ls", r#"{"path":"."}"#)
     });
-    let world = World::new([Wire::OpenAi.stream(&many.stop(StopReason::ToolUse)), says("done")]);
+    let world =
+        World::new([Wire::OpenAi.stream_reply(&many.with_stop(StopReason::ToolUse)), says("done")]);
     let run = world.run(&["list"]).await;
     assert_eq!(run.code, Some(0), "{run:?}");
     assert!(run.err.lines().count() < 12, "{}", run.err);
@@ -236,7 +239,7 @@ async fn closed_standard_output_is_an_error_before_anything_is_asked() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn turn_ends_when_the_reader_of_a_pipe_leaves() {
-    let half = || Wire::OpenAi.stream(&Script::text(["half of "])).ending(End::Stall(20));
+    let half = || Wire::OpenAi.stream_reply(&Script::text(["half of "])).with_end(End::Stall(20));
     let world = World::new([half(), half()]);
     // Without that it would end when the model has been silent for minutes.
     let run = in_shell(&world, "\"$0\" hello | true").await;

@@ -104,10 +104,10 @@ async fn none_of_five_hundred_secrets_is_in_anything_that_was_written() {
     let planted = plant();
     assert_eq!(planted.len(), 500);
     let write = json!({"path": "made.txt", "content": lines(&planted, 3)}).to_string();
-    let answer = Wire::OpenAi.stream(
+    let answer = Wire::OpenAi.stream_reply(
         &Script::text([lines(&planted, 4)])
-            .thinking(lines(&planted, 4), "")
-            .stop(gnoma_core::StopReason::EndTurn),
+            .with_thinking(lines(&planted, 4), "")
+            .with_stop(gnoma_core::StopReason::EndTurn),
     );
     let world = World::new([
         calls("fs_read", r#"{"path":"settings.txt"}"#),

@@ -45,7 +45,7 @@ impl Session {
     fn new(settings: &str) -> Option<Self> {
         let support = Support::detect();
         if support.strength != Strength::Full {
-            gnoma_testkit::skip(&format!("no sandbox: {}", support.strength));
+            gnoma_testkit::skip_test(&format!("no sandbox: {}", support.strength));
             return None;
         }
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
@@ -83,7 +83,7 @@ impl Session {
 
     async fn run(&self, arguments: serde_json::Value, grant: Grant) -> String {
         let project = self.at("project");
-        let arguments = RawJson::of(&arguments).unwrap();
+        let arguments = RawJson::from_value(&arguments).unwrap();
         let cx = ToolCx {
             cwd: Arc::new(project.clone()),
             roots: [project].into(),
@@ -123,14 +123,14 @@ fn tool(folder: &Path) -> Arc<dyn Tool> {
         environment: Environment::new(variables),
         ..SessionSpec::default()
     };
-    let project = Project::open(spec, Notices::unheard(), Shared::default()).unwrap();
-    let mut sandbox = guarding::sandbox(&project.guard, &project.places, &project.spec, None);
+    let project = Project::open(spec, Notices::without_sink(), Shared::default()).unwrap();
+    let mut sandbox = guarding::build_sandbox(&project.guard, &project.places, &project.spec, None);
     if let Sandbox::Walled { launcher, .. } = &mut sandbox {
         *launcher = env!("CARGO_BIN_EXE_gnoma").into();
     }
     let environment = Some(project.spec.environment.variables().clone());
     let options = ToolOptions { sandbox, environment, ..ToolOptions::default() };
-    let tools = gnoma_tools::builtin(&options);
+    let tools = gnoma_tools::builtin_tools(&options);
     tools.into_iter().find(|tool| tool.spec().name == *"bash").unwrap()
 }
 

@@ -9,11 +9,11 @@ use crate::support::{Run, World, says};
 fn replies(request: &Request) -> Reply {
     if request.json()["model"] == "limited" {
         let body = r#"{"error":{"message":"slow down","type":"rate_limit"}}"#;
-        return Reply::json(429, body).header("retry-after", "600");
+        return Reply::json(429, body).with_header("retry-after", "600");
     }
     says("done")
-        .header("x-ratelimit-limit-requests", "50")
-        .header("x-ratelimit-remaining-requests", "49")
+        .with_header("x-ratelimit-limit-requests", "50")
+        .with_header("x-ratelimit-remaining-requests", "49")
 }
 
 /// The arm that would be chosen is limited; another can go on.

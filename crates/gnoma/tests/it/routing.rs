@@ -124,12 +124,12 @@ async fn a_cap_without_room_ends_the_turn_and_is_named() {
 #[tokio::test]
 async fn a_provider_that_says_there_is_room_is_asked_whatever_was_counted() {
     let told = |reply: Reply| {
-        let reply = reply.header("x-ratelimit-limit-tokens", "30000");
-        reply.header("x-ratelimit-remaining-tokens", "29000")
+        let reply = reply.with_header("x-ratelimit-limit-tokens", "30000");
+        reply.with_header("x-ratelimit-remaining-tokens", "29000")
     };
     let usage = Usage { input: 40_000, output: 10, ..Usage::default() };
-    let first = Script::text([""; 0]).call("call_a", "fs_ls", "{\"path\":\".\"}");
-    let first = Wire::OpenAi.stream(&first.usage(usage).stop(StopReason::ToolUse));
+    let first = Script::text([""; 0]).with_call("call_a", "fs_ls", "{\"path\":\".\"}");
+    let first = Wire::OpenAi.stream_reply(&first.with_usage(usage).with_stop(StopReason::ToolUse));
     let world = World::new([told(first), told(says("done"))]);
     two(&world, "");
     let run = world.run(&["--provider", "one", "list the files here"]).await;
@@ -354,8 +354,8 @@ async fn a_cost_weight_changes_the_choice_and_not_what_is_counted() {
 async fn all_on_one_arm_is_right_to_the_micro_dollar() {
     let usage = Usage { input: 1_003, output: 57, cache_read: 411, ..Usage::default() };
     let answer = |usage| {
-        let script = Script::text(["done"]).usage(usage).stop(StopReason::EndTurn);
-        Wire::OpenAi.stream(&script)
+        let script = Script::text(["done"]).with_usage(usage).with_stop(StopReason::EndTurn);
+        Wire::OpenAi.stream_reply(&script)
     };
     let world = World::new([says("done"), answer(usage)]);
     two(&world, "cache_read_price = 0.3\n");

@@ -25,7 +25,7 @@ fn is_walled() -> bool {
     let whole = support.strength == Strength::Full;
     if !whole {
         let parts = support.parts.iter().map(|part| format!("{}: {}", part.name, part.note));
-        gnoma_testkit::skip(&format!("no sandbox: {}", parts.collect::<Vec<_>>().join("; ")));
+        gnoma_testkit::skip_test(&format!("no sandbox: {}", parts.collect::<Vec<_>>().join("; ")));
     }
     whole
 }
@@ -67,7 +67,7 @@ fn nothing(_: &World) {}
 fn elsewhere() -> Option<tempfile::TempDir> {
     let folder = tempfile::tempdir_in(ELSEWHERE).ok();
     if folder.is_none() {
-        gnoma_testkit::skip(&format!("{ELSEWHERE} cannot be written"));
+        gnoma_testkit::skip_test(&format!("{ELSEWHERE} cannot be written"));
     }
     folder
 }

@@ -91,8 +91,11 @@ impl Drop for Served {
 /// An answer that goes on for long and never says the same twice.
 fn counts() -> Reply {
     let pieces = (1..1_000).map(|number| format!("{number} sheep, "));
-    let script = Script::text(pieces).stop(StopReason::EndTurn);
-    Wire::OpenAi.stream(&script).pieces(256).every(Duration::from_millis(50))
+    let script = Script::text(pieces).with_stop(StopReason::EndTurn);
+    Wire::OpenAi
+        .stream_reply(&script)
+        .with_piece_size(256)
+        .with_piece_delay(Duration::from_millis(50))
 }
 
 /// The sessions of the server, by `gnoma ps --json`.

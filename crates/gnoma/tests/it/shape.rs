@@ -59,12 +59,12 @@ impl Manner {
                 let wrapped = schema["type"] != "object";
                 let arguments = if wrapped { json!({ "answer": value }) } else { value };
                 let none = Script::text([""; 0]);
-                let call = none.call("D681PevKs", "answer", arguments.to_string());
+                let call = none.with_call("D681PevKs", "answer", arguments.to_string());
                 vec![bad.clone(), bad, Reaction::Answer(call)]
             }
             Self::AfterTools => {
-                let look = Script::text(["I look."]).thinking("What is here?", "Z29vZ2xl");
-                let look = look.call("D681PevKs", "fs_ls", "{}");
+                let look = Script::text(["I look."]).with_thinking("What is here?", "Z29vZ2xl");
+                let look = look.with_call("D681PevKs", "fs_ls", "{}");
                 vec![Reaction::Answer(look), answer("There is nothing."), good]
             }
             Self::Never => vec![bad],
@@ -157,7 +157,7 @@ async fn a_refused_form_is_asked_for_otherwise() {
     let server = Server::start(|request| {
         let body = request.json();
         if body.get("response_format").is_some() {
-            return Wire::OpenAi.refusal("there is no field response_format");
+            return Wire::OpenAi.refusal_reply("there is no field response_format");
         }
         match body["tool_choice"]["function"]["name"].as_str() {
             Some("answer") => calls("answer", r#"{"x":3}"#),

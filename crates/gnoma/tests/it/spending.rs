@@ -62,12 +62,12 @@ fn answer(request: &Request, bill: &Mutex<Vec<Usage>>) -> Reply {
     };
     bill.push(usage);
     let script = if (dice >> 48).is_multiple_of(TURN_CALLS) {
-        Script::text(["done"]).stop(StopReason::EndTurn)
+        Script::text(["done"]).with_stop(StopReason::EndTurn)
     } else {
         let arguments = format!("{{\"path\":\"{FILE}\",\"offset\":{number},\"limit\":1}}");
-        Script::text([""; 0]).call(format!("call_{number}"), "fs_read", arguments)
+        Script::text([""; 0]).with_call(format!("call_{number}"), "fs_read", arguments)
     };
-    Wire::OpenAi.stream(&script.usage(usage))
+    Wire::OpenAi.stream_reply(&script.with_usage(usage))
 }
 
 /// A number that looks like any other.
@@ -85,24 +85,24 @@ fn lines() -> String {
 /// calls that were in flight, and holds nothing.
 async fn check(ledger: &SqliteLedger, bill: &Bill, at_once: u64) {
     let usages = bill.lock().unwrap().clone();
-    let totals = ledger.totals(0).await.unwrap();
+    let totals = ledger.daily_totals(0).await.unwrap();
     let counted = sum(&totals);
     let told = |count: fn(&Usage) -> u64| usages.iter().map(count).sum::<u64>();
-    assert_eq!(counted.micro_usd, told(|usage| PRICE.of(usage)));
-    assert_eq!(counted.input, told(Usage::prompt));
+    assert_eq!(counted.micro_usd, told(|usage| PRICE.cost_micro_usd(usage)));
+    assert_eq!(counted.input, told(Usage::prompt_tokens));
     assert_eq!(counted.output, told(|usage| usage.output));
     assert_eq!(counted.requests, usages.len() as u64);
 
     // Whoever runs this at midnight has two days' caps.
     let last = totals.last().unwrap();
     let days = u64::try_from(last.day - totals[0].day + 1).unwrap();
-    let dearest = usages.iter().map(|usage| PRICE.of(usage)).max().unwrap_or(0);
+    let dearest = usages.iter().map(|usage| PRICE.cost_micro_usd(usage)).max().unwrap_or(0);
     let most = days * CAP + at_once * dearest;
     assert!(counted.micro_usd <= most, "{} of {CAP}, {dearest} for one call", counted.micro_usd);
 
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: CAP };
     let draws = vec![Draw { pool: "all".into(), limits: vec![limit] }];
-    let levels = ledger.levels(draws, i64::from(last.day) * DAY_MS).await.unwrap();
+    let levels = ledger.limit_levels(draws, i64::from(last.day) * DAY_MS).await.unwrap();
     assert_eq!((levels[0].held, levels[0].used), (0, last.amount.micro_usd));
 }
 
@@ -179,8 +179,8 @@ async fn ten_elfs_at_once_pass_a_cap_by_no_more_than_their_calls_in_flight() {
         let usage = Usage { input: 1_237, output: 57, ..Usage::default() };
         kept.lock().unwrap().push(usage);
         let spawns = json!({ "tasks": tasks }).to_string();
-        let script = Script::text([""; 0]).call("call_a", "elf_spawn", spawns);
-        Wire::OpenAi.stream(&script.usage(usage))
+        let script = Script::text([""; 0]).with_call("call_a", "elf_spawn", spawns);
+        Wire::OpenAi.stream_reply(&script.with_usage(usage))
     });
     let world = capped(server.unwrap());
     let run = world.run(&["--output-format", "json", "have ten read it"]).await;
@@ -188,7 +188,7 @@ async fn ten_elfs_at_once_pass_a_cap_by_no_more_than_their_calls_in_flight() {
     assert!(bill.lock().unwrap().len() > PROGRAMS, "they were all asked");
 
     // JSON output and `router stats` say the same as the ledger.
-    let told: u64 = bill.lock().unwrap().iter().map(|usage| PRICE.of(usage)).sum();
+    let told: u64 = bill.lock().unwrap().iter().map(|usage| PRICE.cost_micro_usd(usage)).sum();
     let result: serde_json::Value = serde_json::from_str(run.out.trim()).unwrap();
     let total_usd = result["total_cost_usd"].as_f64().unwrap();
     assert_eq!((total_usd * 1e6).round() as u64, told, "{result}");

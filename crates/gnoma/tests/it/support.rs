@@ -35,7 +35,7 @@ pub(crate) struct Run {
 impl World {
     /// A world whose provider `test` answers with `replies`, one a request.
     pub(crate) fn new(replies: impl IntoIterator<Item = Reply>) -> Self {
-        Self::with(Server::queue(replies).unwrap())
+        Self::with(Server::start_with_replies(replies).unwrap())
     }
 
     /// The same world with its folders where those of people are: not among temporary files, which
@@ -151,13 +151,13 @@ pub(crate) async fn finish(child: Child) -> Run {
 
 /// The model says `text` and is done.
 pub(crate) fn says(text: &str) -> Reply {
-    Wire::OpenAi.stream(&Script::text([text]).stop(StopReason::EndTurn))
+    Wire::OpenAi.stream_reply(&Script::text([text]).with_stop(StopReason::EndTurn))
 }
 
 /// The model calls one tool, in the wire's spelling.
 pub(crate) fn calls(name: &str, arguments: &str) -> Reply {
-    let script = Script::text([""; 0]).call("call_a", name, arguments);
-    Wire::OpenAi.stream(&script.stop(StopReason::ToolUse))
+    let script = Script::text([""; 0]).with_call("call_a", name, arguments);
+    Wire::OpenAi.stream_reply(&script.with_stop(StopReason::ToolUse))
 }
 
 /// The model says `text`, and then its provider refuses to go on.

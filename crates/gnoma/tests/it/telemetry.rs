@@ -108,16 +108,16 @@ fn by_name<'s>(spans: &'s [Span], name: &str) -> &'s Span {
 /// An answer with tokens that the ledger counts.
 fn answer(script: Script, input: u64) -> Reply {
     let usage = gnoma_core::Usage { input, output: 17, cache_read: 300, ..Default::default() };
-    Wire::OpenAi.stream(&script.usage(usage))
+    Wire::OpenAi.stream_reply(&script.with_usage(usage))
 }
 
 fn call(name: &str, arguments: &str, input: u64) -> Reply {
-    let script = Script::text([""; 0]).call("call_a", name, arguments);
-    answer(script.stop(StopReason::ToolUse), input)
+    let script = Script::text([""; 0]).with_call("call_a", name, arguments);
+    answer(script.with_stop(StopReason::ToolUse), input)
 }
 
 async fn golden(collector: &Server, more: &str) -> (World, Run) {
-    let ends = || Script::text(["forty-two"]).stop(StopReason::EndTurn);
+    let ends = || Script::text(["forty-two"]).with_stop(StopReason::EndTurn);
     let task = r#"{"tasks":[{"task":"look","name":"scout"}]}"#;
     let replies = [
         Reply::text(503, "busy"),
@@ -244,7 +244,7 @@ async fn sessions_in_incognito_send_nothing() {
 
 #[tokio::test]
 async fn a_collector_that_fails_is_named_and_fails_no_turn() {
-    let nobody = Server::nobody().unwrap();
+    let nobody = Server::unused_address().unwrap();
     let host = nobody.trim_start_matches("http://");
     for (endpoint, code, said) in
         [(nobody.as_str(), 0, host), ("ftp://host", 2, "`otel.endpoint` must be an address")]

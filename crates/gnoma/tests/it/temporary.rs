@@ -10,7 +10,7 @@ use crate::support::{World, calls, says};
 fn is_walled() -> bool {
     let is_walled = Support::detect().strength == Strength::Full;
     if !is_walled {
-        gnoma_testkit::skip("no sandbox: temporary files are the machine's here");
+        gnoma_testkit::skip_test("no sandbox: temporary files are the machine's here");
     }
     is_walled
 }

@@ -80,10 +80,10 @@ impl Terminal {
 #[tokio::test]
 async fn parallel_calls_are_asked_for_one_after_the_other() {
     let script = Script::text([""; 0])
-        .call("c1", "fs_ls", r#"{"path":"."}"#)
-        .call("c2", "fs_glob", r#"{"pattern":"*"}"#)
-        .stop(StopReason::ToolUse);
-    let world = World::new([Wire::OpenAi.stream(&script), says("both seen")]);
+        .with_call("c1", "fs_ls", r#"{"path":"."}"#)
+        .with_call("c2", "fs_glob", r#"{"pattern":"*"}"#)
+        .with_stop(StopReason::ToolUse);
+    let world = World::new([Wire::OpenAi.stream_reply(&script), says("both seen")]);
     let mut terminal = Terminal::open(&world, "--permission default look");
     terminal.wait_for("reason to deny", 1).await;
     assert!(!terminal.seen.contains("Find files?"), "{}", terminal.seen);
@@ -98,7 +98,7 @@ async fn parallel_calls_are_asked_for_one_after_the_other() {
 
 #[tokio::test]
 async fn what_was_typed_before_the_question_does_not_answer_it() {
-    let call = calls("bash", r#"{"command":"touch made"}"#).after(Duration::from_secs(1));
+    let call = calls("bash", r#"{"command":"touch made"}"#).with_delay(Duration::from_secs(1));
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
     terminal.wait_for("waiting for ", 1).await;
@@ -129,8 +129,9 @@ async fn an_interrupt_at_the_question_ends_the_turn() {
 
 #[tokio::test]
 async fn a_question_stands_on_lines_of_its_own() {
-    let script = Script::text(["I make ", "it."]).call("c1", "bash", r#"{"command":"touch made"}"#);
-    let call = Wire::OpenAi.stream(&script.stop(StopReason::ToolUse));
+    let script =
+        Script::text(["I make ", "it."]).with_call("c1", "bash", r#"{"command":"touch made"}"#);
+    let call = Wire::OpenAi.stream_reply(&script.with_stop(StopReason::ToolUse));
     let world = World::new([call, says("ok")]);
     let mut terminal = Terminal::open(&world, "go");
     terminal.wait_for("reason to deny", 1).await;
@@ -203,7 +204,7 @@ async fn nothing_is_forgotten_without_a_yes() {
 
 #[tokio::test]
 async fn a_session_that_is_open_elsewhere_is_offered_as_a_copy() {
-    let slow = says("slow").after(Duration::from_secs(8));
+    let slow = says("slow").with_delay(Duration::from_secs(8));
     let world = World::new([slow, says("in the copy")]);
     let first = world.command(&["first"]).spawn().unwrap();
     let mut open = false;

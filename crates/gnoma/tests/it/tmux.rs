@@ -109,16 +109,16 @@ impl Drop for Pane<'_> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_day_in_tmux() {
     let words = (0..300).map(|number| format!("word{number} "));
-    let slowly = Wire::OpenAi.stream(&Script::text(words).stop(StopReason::EndTurn));
+    let slowly = Wire::OpenAi.stream_reply(&Script::text(words).with_stop(StopReason::EndTurn));
     let world = World::new([
         says("A first **answer**."),
         calls("bash", r#"{"command":"touch made"}"#),
         says("It is made, and wide."),
-        slowly.pieces(PIECE_BYTES).every(Duration::from_millis(100)),
+        slowly.with_piece_size(PIECE_BYTES).with_piece_delay(Duration::from_millis(100)),
         says("And on."),
     ]);
     let Some(pane) = Pane::open(&world) else {
-        gnoma_testkit::skip("`tmux` is not installed");
+        gnoma_testkit::skip_test("`tmux` is not installed");
         return;
     };
     pane.types(env!("CARGO_BIN_EXE_gnoma"));

@@ -17,9 +17,9 @@ fn can_try(world: &World) -> bool {
         vec![world.project.path().canonicalize().unwrap()],
         vec![world.home.path().canonicalize().unwrap().join("attempt")],
     );
-    let hindrance = why.hindrance();
+    let hindrance = why.unavailable_reason();
     if let Some(why) = hindrance {
-        gnoma_testkit::skip(&format!("no sandbox: nothing can be tried here: {why}"));
+        gnoma_testkit::skip_test(&format!("no sandbox: nothing can be tried here: {why}"));
     }
     whole && hindrance.is_none()
 }
@@ -435,7 +435,7 @@ fn unfit(world: &World, script: &str, arguments: &[&str]) -> Option<String> {
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     if text.is_empty() {
-        gnoma_testkit::skip(&format!(
+        gnoma_testkit::skip_test(&format!(
             "no sandbox: the machine cannot be made unfit: {}",
             said.trim()
         ));

@@ -32,7 +32,7 @@ fn has(program: &str) -> bool {
 async fn archive_of_a_folder_with_a_secret_is_asked_for_by_its_name_and_never_silently_incomplete()
 {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     let commands = [
         ("tar", "tar czf out.tgz sub 2>/dev/null; true"),
@@ -66,7 +66,7 @@ async fn archive_of_a_folder_with_a_secret_is_asked_for_by_its_name_and_never_si
 #[tokio::test]
 async fn approved_command_runs_once_in_the_workspace_with_the_secret() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     for (script, check) in [
         ("tar cf out.tar sub; echo once >> count\n", "sub/.env"),
@@ -99,7 +99,7 @@ async fn approved_command_runs_once_in_the_workspace_with_the_secret() {
 #[tokio::test]
 async fn run_outside_the_sandbox_begins_anew_and_happens_once() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     for (answers, lines, is_set) in [
         (&["y\n"][..], "line\n", true),
@@ -132,7 +132,7 @@ async fn said(world: &World, mode: &str, line: &str) -> String {
 #[tokio::test]
 async fn reading_commands_that_walk_skip_secrets_and_end_as_if_there_were_none() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     let world = World::new([]);
     world.write("a.txt", "moon\n");
@@ -162,7 +162,7 @@ async fn reading_commands_that_walk_skip_secrets_and_end_as_if_there_were_none()
 #[tokio::test]
 async fn commands_about_processes_and_ports_answer_about_the_machine() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     let world = World::new([]);
     let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -232,7 +232,7 @@ async fn commands_about_processes_and_ports_answer_about_the_machine() {
 #[tokio::test]
 async fn approved_signals_reach_processes_outside_the_sandbox() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     for line in
         ["kill -0 PID && echo is alive", "kill $(cat own.pid) && echo has ended; rm own.pid"]
@@ -275,7 +275,7 @@ async fn question_of(script: &str, answer: &str) -> (World, String) {
 #[tokio::test]
 async fn question_about_a_run_in_the_workspace_names_what_else_the_trial_changed() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     let plant = "mkdir -p .husky web/.vscode; for f in CLAUDE.md .envrc .husky/pre-commit web/.vscode/tasks.json; do echo x > $f; done";
     for (first, why) in [
@@ -296,7 +296,7 @@ async fn question_about_a_run_in_the_workspace_names_what_else_the_trial_changed
 #[tokio::test]
 async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     let (world, seen) = question_of("mkdir -p a/b; ln -s ../../sub/.env a/b/f\n", "n\n").await;
     let listed = seen.split_once("Look at these first:").unwrap_or_default().1;
@@ -308,10 +308,10 @@ async fn link_to_a_secret_of_the_workspace_is_named_as_one() {
 #[tokio::test]
 async fn folder_rename_that_only_a_layer_refuses_is_offered_even_if_the_command_ends_well() {
     if !is_walled() {
-        return gnoma_testkit::skip("there is no whole sandbox");
+        return gnoma_testkit::skip_test("there is no whole sandbox");
     }
     if !has("python3") {
-        return gnoma_testkit::skip("`python3` is not installed");
+        return gnoma_testkit::skip_test("`python3` is not installed");
     }
     let script = "python3 -c \"import os; os.rename('lib','lib2')\"; ls\n";
     let (world, seen) = question_of(script, "y\n").await;

@@ -67,7 +67,7 @@ impl Person {
     }
 
     pub(crate) fn types(&self, keys: &str) {
-        self.terminal.types(keys).unwrap();
+        self.terminal.type_keys(keys).unwrap();
     }
 
     pub(crate) fn sees(&self) -> String {
@@ -75,7 +75,7 @@ impl Person {
     }
 
     fn printed(&self) -> String {
-        String::from_utf8_lossy(&self.terminal.printed().lock().unwrap()).into_owned()
+        String::from_utf8_lossy(&self.terminal.printed_output().lock().unwrap()).into_owned()
     }
 
     #[track_caller]
@@ -156,8 +156,8 @@ impl Person {
 
 /// An answer of many pieces with a wait after each.
 pub(crate) fn slowly(words: &str, pieces: usize) -> Reply {
-    let script = Script::text(std::iter::repeat_n(words, pieces)).stop(StopReason::EndTurn);
-    Wire::OpenAi.stream(&script).every(Duration::from_millis(100))
+    let script = Script::text(std::iter::repeat_n(words, pieces)).with_stop(StopReason::EndTurn);
+    Wire::OpenAi.stream_reply(&script).with_piece_delay(Duration::from_millis(100))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -434,7 +434,7 @@ async fn incognito_is_left_and_entered_whatever_the_settings_say() {
 async fn a_window_that_takes_nothing_does_not_keep_the_program_alive() {
     let world = World::new([says(&"many words ".repeat(40_000))]);
     let mut person = Person::ready(&world, &[]);
-    person.terminal.freeze(true);
+    person.terminal.set_frozen(true);
     person.types("go\r");
     // Much more than what a terminal takes without a reader.
     thread::sleep(Duration::from_secs(1));
@@ -483,7 +483,7 @@ async fn nothing_that_a_server_says_draws_on_the_terminal() {
     person.types("go\r");
     person.waits_for("gone");
     person.types("\x04");
-    let printed = person.terminal.printed();
+    let printed = person.terminal.printed_output();
     person.ends();
     let printed = String::from_utf8_lossy(&printed.lock().unwrap()).into_owned();
     assert!(!printed.contains("\x1b]0;owned") && !printed.contains("\x1b[2J"), "{printed:?}");

@@ -67,11 +67,11 @@ async fn tools_work_on_real_files_and_their_results_go_back() {
 #[tokio::test]
 async fn results_of_parallel_calls_go_back_in_the_order_of_the_calls() {
     let script = Script::text([""; 0])
-        .call("c1", "fs_grep", r#"{"pattern":"needle"}"#)
-        .call("c2", "fs_read", r#"{"path":"a.txt"}"#)
-        .call("c3", "fs_ls", r#"{"path":"."}"#)
-        .stop(StopReason::ToolUse);
-    let world = World::new([Wire::OpenAi.stream(&script), says("done")]);
+        .with_call("c1", "fs_grep", r#"{"pattern":"needle"}"#)
+        .with_call("c2", "fs_read", r#"{"path":"a.txt"}"#)
+        .with_call("c3", "fs_ls", r#"{"path":"."}"#)
+        .with_stop(StopReason::ToolUse);
+    let world = World::new([Wire::OpenAi.stream_reply(&script), says("done")]);
     world.write("a.txt", "needle\n");
     world.run(&["look"]).await;
     let body = world.server.requests()[1].json();

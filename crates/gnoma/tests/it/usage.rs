@@ -31,9 +31,9 @@ fn billed(bill: &Bill, count: fn(&Usage) -> u64) -> u64 {
 }
 
 fn check_sums(sums: &Value, bill: &Bill) {
-    assert_eq!(sums["micro_usd"], billed(bill, |usage| PRICE.of(usage)), "{sums}");
+    assert_eq!(sums["micro_usd"], billed(bill, |usage| PRICE.cost_micro_usd(usage)), "{sums}");
     assert_eq!(sums["calls"], bill.lock().unwrap().len(), "{sums}");
-    assert_eq!(sums["input_tokens"], billed(bill, Usage::prompt), "{sums}");
+    assert_eq!(sums["input_tokens"], billed(bill, Usage::prompt_tokens), "{sums}");
     assert_eq!(sums["cached_tokens"], billed(bill, |usage| usage.cache_read), "{sums}");
     assert_eq!(sums["output_tokens"], billed(bill, |usage| usage.output), "{sums}");
     assert_eq!(sums["unpriced_calls"], 0, "{sums}");
@@ -54,7 +54,7 @@ async fn usage_equals_what_the_vendor_billed_in_every_grouping() {
         check_sums(&report["total"], &bill);
         let rows = report["rows"].as_array().unwrap();
         let sum: u64 = rows.iter().map(|row| row["sums"]["micro_usd"].as_u64().unwrap()).sum();
-        assert_eq!(sum, billed(&bill, |usage| PRICE.of(usage)), "{by}: {report}");
+        assert_eq!(sum, billed(&bill, |usage| PRICE.cost_micro_usd(usage)), "{by}: {report}");
         let expected = if by == "session" { SESSIONS as usize } else { 1 };
         assert_eq!(rows.len(), expected, "{by}: {report}");
     }
@@ -66,7 +66,7 @@ async fn usage_equals_what_the_vendor_billed_in_every_grouping() {
 #[tokio::test]
 async fn usage_is_shown_written_and_forgotten() {
     let (world, bill) = world_with_usage().await;
-    let cost = billed(&bill, |usage| PRICE.of(usage));
+    let cost = billed(&bill, |usage| PRICE.cost_micro_usd(usage));
     let exact = format!("{}.{:06}", cost / 1_000_000, cost % 1_000_000);
     let text = world.run(&["usage", "--since", "7d", "--by", "model"]).await;
     assert_eq!(text.code, Some(0), "{text:?}");
@@ -110,9 +110,9 @@ fn is_in_ledger(world: &World, text: &str) -> bool {
 #[tokio::test]
 async fn unknown_prices_are_never_shown_as_zero() {
     let usage = Usage { input: 900, output: 7, ..Usage::default() };
-    let answer = Script::text(["hello"]).stop(StopReason::EndTurn).usage(usage);
+    let answer = Script::text(["hello"]).with_stop(StopReason::EndTurn).with_usage(usage);
     // The failed call took nothing, which is known.
-    let world = World::new([Reply::text(503, "busy"), Wire::OpenAi.stream(&answer)]);
+    let world = World::new([Reply::text(503, "busy"), Wire::OpenAi.stream_reply(&answer)]);
     assert_eq!(world.run(&["hello"]).await.code, Some(0));
     let json = world.json(&["usage", "--by", "model", "--json"]).await;
     for sums in [&json["total"], &json["rows"][0]["sums"]] {
@@ -184,7 +184,7 @@ async fn secrets_and_names_that_git_refuses_are_not_recorded_as_branches() {
 async fn usage_says_what_another_model_would_have_cost() {
     let (world, bill) = world_with_usage().await;
     let same = world.json(&["usage", "--as", "test/m1", "--json"]).await;
-    let as_it_was = PRICE.of(&Usage {
+    let as_it_was = PRICE.cost_micro_usd(&Usage {
         input: billed(&bill, |usage| usage.input),
         output: billed(&bill, |usage| usage.output),
         cache_read: billed(&bill, |usage| usage.cache_read),

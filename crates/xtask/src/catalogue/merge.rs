@@ -10,9 +10,9 @@ use std::collections::BTreeMap;
 
 use super::{
     fetch::{LITELLM, MODEL_PRICES},
-    name::{stem, tail},
+    name::{bare_model_name, strip_date},
     providers::{Provider, is_for_conversation},
-    read::{Listing, Money, Told, dollars},
+    read::{Listing, Money, Told, format_dollars},
 };
 
 /// Models that retired before this day are left out: nobody can use them any more.
@@ -52,7 +52,7 @@ pub(super) struct Sources {
 }
 
 /// The rows of one provider, and what is to be said about prices.
-pub(super) fn rows(
+pub(super) fn merge_rows(
     provider: &Provider,
     litellm: &Listing,
     sources: &Sources,
@@ -67,16 +67,19 @@ pub(super) fn rows(
     for id in listed {
         let views = Views {
             litellm: litellm.get(id),
-            newer: find(newer, id),
-            older: find(sources.models_dev.get(provider.models_dev), id),
-            prices: find(sources.model_prices.get(provider.model_prices), id),
-            elsewhere: sources.elsewhere.each_ref().map(|by_tail| by_tail.get(&tail(id))),
+            newer: find_model(newer, id),
+            older: find_model(sources.models_dev.get(provider.models_dev), id),
+            prices: find_model(sources.model_prices.get(provider.model_prices), id),
+            elsewhere: sources
+                .elsewhere
+                .each_ref()
+                .map(|by_tail| by_tail.get(&bare_model_name(id))),
         };
         if is_for_conversation(id)
-            && let Some(row) = views.row(id)
+            && let Some(row) = views.build_row(id)
         {
             let name = provider.name;
-            report.extend(views.disagreement().map(|words| format!("{name}/{id}: {words}")));
+            report.extend(views.price_disagreement().map(|words| format!("{name}/{id}: {words}")));
             rows.insert(id.clone(), row);
         }
     }
@@ -85,9 +88,9 @@ pub(super) fn rows(
 }
 
 /// Finds a model in a listing; an entry without the date also means the dated model.
-fn find<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a Told> {
+fn find_model<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a Told> {
     let listing = listing?;
-    listing.get(id).or_else(|| listing.get(stem(id).0))
+    listing.get(id).or_else(|| listing.get(strip_date(id).0))
 }
 
 /// Sets whether the weights of the other models of a provider are open, if all those of which it is known are open,
@@ -112,58 +115,58 @@ struct Views<'a> {
 }
 
 impl<'a> Views<'a> {
-    fn here(&self) -> impl Iterator<Item = &'a Told> {
+    fn direct_sources(&self) -> impl Iterator<Item = &'a Told> {
         [self.litellm, self.newer, self.older, self.prices].into_iter().flatten()
     }
 
-    fn row(&self, id: &str) -> Option<CatalogueRow> {
+    fn build_row(&self, id: &str) -> Option<CatalogueRow> {
         let can = |of: fn(&Told) -> Option<bool>| {
-            let here = self.here().filter_map(of).reduce(|one, other| one || other);
+            let here = self.direct_sources().filter_map(of).reduce(|one, other| one || other);
             here.or_else(|| self.elsewhere.iter().flatten().find_map(|told| of(told)))
         };
-        let window = self.here().filter_map(|told| told.window).min()?;
-        let money = self.money()?;
-        let retires = self.retires();
+        let window = self.direct_sources().filter_map(|told| told.window).min()?;
+        let money = self.merge_prices()?;
+        let retires = self.retirement_day();
         let gone = retires.as_deref().is_some_and(|day| day < LEFT_OUT_BEFORE);
-        let unlisted = self.litellm.is_none() && self.here().any(|told| told.withdrawn);
+        let unlisted = self.litellm.is_none() && self.direct_sources().any(|told| told.withdrawn);
         if can(|told| told.tools) != Some(true) || window < LEAST_WINDOW || gone || unlisted {
             return None;
         }
         Some(CatalogueRow {
             window,
-            output: self.here().filter_map(|told| told.output).min(),
+            output: self.direct_sources().filter_map(|told| told.output).min(),
             money,
             vision: can(|told| told.vision).unwrap_or_default(),
             thinking: can(|told| told.thinking).unwrap_or_default(),
             structured: can(|told| told.structured).unwrap_or_default(),
             open_weights: can(|told| told.open_weights),
-            released: self.released(id),
+            released: self.release_day(id),
             retires,
         })
     }
 
     /// The day it ends, or, for one that is being withdrawn without a day, the day that was known.
-    fn retires(&self) -> Option<String> {
-        let told = self.here().find_map(|told| told.retires.clone());
-        let withdrawn = || self.here().any(|told| told.withdrawn);
+    fn retirement_day(&self) -> Option<String> {
+        let told = self.direct_sources().find_map(|told| told.retires.clone());
+        let withdrawn = || self.direct_sources().any(|told| told.withdrawn);
         told.or_else(|| withdrawn().then(|| LEFT_OUT_BEFORE.to_owned()))
     }
 
     /// The day it came. A moving target has none of its own.
-    fn released(&self, id: &str) -> Option<String> {
+    fn release_day(&self, id: &str) -> Option<String> {
         if id.ends_with("-latest") {
             return None;
         }
         let day = |told: Option<&Told>| told.and_then(|told| told.released.clone());
-        stem(id)
+        strip_date(id)
             .1
             .or_else(|| day(self.older))
             .or_else(|| day(self.prices))
             .or_else(|| self.elsewhere.iter().find_map(|told| day(*told)))
     }
 
-    fn money(&self) -> Option<Money> {
-        let mut told = self.here().filter_map(|told| told.money);
+    fn merge_prices(&self) -> Option<Money> {
+        let mut told = self.direct_sources().filter_map(|told| told.money);
         let first = told.next()?;
         let free = |money: &Money| money.input == 0 && money.output == 0;
         if free(&first) {
@@ -178,8 +181,8 @@ impl<'a> Views<'a> {
     }
 
     /// Describes how the second source's price differs from the one that is taken.
-    fn disagreement(&self) -> Option<String> {
-        let taken = self.money()?;
+    fn price_disagreement(&self) -> Option<String> {
+        let taken = self.merge_prices()?;
         self.litellm?;
         let (name, other) = match (self.prices, self.newer) {
             (Some(told), _) => (MODEL_PRICES.name, told.money?),
@@ -194,7 +197,7 @@ impl<'a> Views<'a> {
             || differ(taken.output, other.output)
             || (other.cache_read.is_some() && differ(cached(taken), cached(other)));
         let show = |money: Money| {
-            let dollars = [money.input, money.output, cached(money)].map(dollars);
+            let dollars = [money.input, money.output, cached(money)].map(format_dollars);
             dollars.join("/")
         };
         differs.then(|| format!("{} taken, {} says {}", show(taken), name, show(other)))
@@ -223,18 +226,18 @@ mod tests {
     #[test]
     fn the_newest_price_wins_unless_it_is_nothing() {
         let (dear, cheap, free) = (told(20, 80), told(10, 40), told(0, 0));
-        assert_eq!(views(&dear, &cheap).row("x").map(|row| row.money.input), Some(20));
-        assert_eq!(views(&free, &cheap).row("x").map(|row| row.money.input), Some(10));
-        assert_eq!(views(&free, &free).row("x").map(|row| row.money.input), Some(0));
-        assert!(views(&dear, &cheap).disagreement().is_some());
-        assert_eq!(views(&dear, &dear).disagreement(), None);
+        assert_eq!(views(&dear, &cheap).build_row("x").map(|row| row.money.input), Some(20));
+        assert_eq!(views(&free, &cheap).build_row("x").map(|row| row.money.input), Some(10));
+        assert_eq!(views(&free, &free).build_row("x").map(|row| row.money.input), Some(0));
+        assert!(views(&dear, &cheap).price_disagreement().is_some());
+        assert_eq!(views(&dear, &dear).price_disagreement(), None);
     }
 
     #[test]
     fn limits_are_the_smallest_anybody_tells() {
         let (one, mut other) = (told(1, 1), told(1, 1));
         other.window = Some(128_000);
-        assert_eq!(views(&one, &other).row("x").map(|row| row.window), Some(128_000));
+        assert_eq!(views(&one, &other).build_row("x").map(|row| row.window), Some(128_000));
     }
 
     #[test]
@@ -242,13 +245,13 @@ mod tests {
         let sound = told(1, 1);
         let mut tool_less = told(1, 1);
         tool_less.tools = None;
-        assert_eq!(views(&tool_less, &Told::default()).row("x"), None);
+        assert_eq!(views(&tool_less, &Told::default()).build_row("x"), None);
         let mut gone = told(1, 1);
         gone.retires = Some("2025-01-01".to_owned());
-        assert_eq!(views(&gone, &sound).row("x"), None);
+        assert_eq!(views(&gone, &sound).build_row("x"), None);
         let mut withdrawn = told(1, 1);
         withdrawn.withdrawn = true;
-        let row = views(&sound, &withdrawn).row("x").unwrap();
+        let row = views(&sound, &withdrawn).build_row("x").unwrap();
         assert_eq!(row.retires.as_deref(), Some(LEFT_OUT_BEFORE));
     }
 
@@ -258,8 +261,8 @@ mod tests {
         older.released = Some("2024-11-01".to_owned());
         let mut views = views(&older, &older);
         views.older = Some(&older);
-        assert_eq!(views.released("x-latest"), None);
-        assert_eq!(views.released("x-2512").as_deref(), Some("2025-12-01"), "its id knows best");
-        assert_eq!(views.released("x").as_deref(), Some("2024-11-01"));
+        assert_eq!(views.release_day("x-latest"), None);
+        assert_eq!(views.release_day("x-2512").as_deref(), Some("2025-12-01"), "its id knows best");
+        assert_eq!(views.release_day("x").as_deref(), Some("2024-11-01"));
     }
 }

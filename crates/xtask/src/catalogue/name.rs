@@ -15,7 +15,7 @@ pub(super) fn whole_date(text: &str) -> Option<String> {
 }
 
 /// An id without the date or the `latest` at its end, and the date where it tells a year.
-pub(super) fn stem(id: &str) -> (&str, Option<String>) {
+pub(super) fn strip_date(id: &str) -> (&str, Option<String>) {
     if let Some(stem) = id.strip_suffix("-latest") {
         return (stem, None);
     }
@@ -48,7 +48,7 @@ fn year_and_month(digits: &str) -> Option<String> {
 
 /// Returns the name of the model, whichever provider serves it: the last part of the id in small letters, dots as
 /// hyphens, without what a server puts after a colon.
-pub(super) fn tail(id: &str) -> String {
+pub(super) fn bare_model_name(id: &str) -> String {
     let last = id.rsplit('/').next().unwrap_or(id);
     let model = last.split(':').next().unwrap_or(last);
     model.to_ascii_lowercase().replace('.', "-")
@@ -60,21 +60,24 @@ mod tests {
 
     #[test]
     fn dates_are_taken_off() {
-        let date = |id| stem(id).1;
-        assert_eq!(stem("a-5.4-2026-03-05"), ("a-5.4", Some("2026-03-05".to_owned())));
-        assert_eq!(stem("a-4-5-20250929"), ("a-4-5", Some("2025-09-29".to_owned())));
-        assert_eq!(stem("a-large-2512"), ("a-large", Some("2025-12-01".to_owned())));
-        assert_eq!(stem("a-4.20-0309"), ("a-4.20", None));
-        assert_eq!(stem("a-small-latest"), ("a-small", None));
+        let date = |id| strip_date(id).1;
+        assert_eq!(strip_date("a-5.4-2026-03-05"), ("a-5.4", Some("2026-03-05".to_owned())));
+        assert_eq!(strip_date("a-4-5-20250929"), ("a-4-5", Some("2025-09-29".to_owned())));
+        assert_eq!(strip_date("a-large-2512"), ("a-large", Some("2025-12-01".to_owned())));
+        assert_eq!(strip_date("a-4.20-0309"), ("a-4.20", None));
+        assert_eq!(strip_date("a-small-latest"), ("a-small", None));
         for id in ["a-4-5", "a", "", "-", "a-2a12", "a-120", "ä-123456789"] {
-            assert_eq!(stem(id), (id, None));
+            assert_eq!(strip_date(id), (id, None));
         }
         assert_eq!(date("a-20261345"), None);
     }
 
     #[test]
     fn the_same_model_has_the_same_tail() {
-        assert_eq!(tail("vendor/Claude-Opus-4.5:free"), tail("claude-opus-4-5"));
-        assert_ne!(tail("a/b-1"), tail("a/b-1-mini"));
+        assert_eq!(
+            bare_model_name("vendor/Claude-Opus-4.5:free"),
+            bare_model_name("claude-opus-4-5")
+        );
+        assert_ne!(bare_model_name("a/b-1"), bare_model_name("a/b-1-mini"));
     }
 }

@@ -14,7 +14,7 @@ pub(super) struct Provider {
     pub(super) model_prices: &'static str,
 }
 
-const fn provider(
+const fn define_provider(
     name: &'static str,
     litellm: (&'static str, &'static str),
     models_dev: &'static str,
@@ -25,30 +25,30 @@ const fn provider(
 
 /// Everybody gnoma knows, and those that its "compatible" protocols reach.
 pub(super) const PROVIDERS: &[Provider] = &[
-    provider("alibaba", ("dashscope", "dashscope/"), "alibaba", "alibaba"),
-    provider("anthropic", ("anthropic", ""), "anthropic", "anthropic"),
-    provider("baseten", ("baseten", "baseten/"), "baseten", ""),
-    provider("cerebras", ("cerebras", "cerebras/"), "cerebras", ""),
-    provider("deepinfra", ("deepinfra", "deepinfra/"), "deepinfra", ""),
-    provider("deepseek", ("deepseek", "deepseek/"), "deepseek", "deepseek"),
-    provider("fireworks", ("fireworks_ai", "fireworks_ai/"), "fireworks-ai", ""),
-    provider("google", ("gemini", "gemini/"), "google", "google"),
-    provider("groq", ("groq", "groq/"), "groq", ""),
-    provider("inception", ("inception", "inception/"), "inception", "inception"),
-    provider("meta", ("meta", "meta/"), "meta", "meta"),
-    provider("minimax", ("minimax", "minimax/"), "minimax", "minimax"),
-    provider("mistral", ("mistral", "mistral/"), "mistral", "mistral"),
-    provider("moonshot", ("moonshot", "moonshot/"), "moonshotai", "moonshotai"),
-    provider("nebius", ("nebius", "nebius/"), "nebius", ""),
-    provider("novita", ("novita", "novita/"), "novita-ai", ""),
-    provider("openai", ("openai", ""), "openai", "openai"),
-    provider("openrouter", ("", ""), "openrouter", ""),
-    provider("sambanova", ("sambanova", "sambanova/"), "sambanova", ""),
-    provider("scaleway", ("scaleway", "scaleway/"), "scaleway", ""),
-    provider("together", ("together_ai", "together_ai/"), "togetherai", ""),
-    provider("xai", ("xai", "xai/"), "xai", "xai"),
-    provider("xiaomi", ("xiaomi_mimo", "xiaomi_mimo/"), "xiaomi", "xiaomi"),
-    provider("zai", ("zai", "zai/"), "zai", "zai"),
+    define_provider("alibaba", ("dashscope", "dashscope/"), "alibaba", "alibaba"),
+    define_provider("anthropic", ("anthropic", ""), "anthropic", "anthropic"),
+    define_provider("baseten", ("baseten", "baseten/"), "baseten", ""),
+    define_provider("cerebras", ("cerebras", "cerebras/"), "cerebras", ""),
+    define_provider("deepinfra", ("deepinfra", "deepinfra/"), "deepinfra", ""),
+    define_provider("deepseek", ("deepseek", "deepseek/"), "deepseek", "deepseek"),
+    define_provider("fireworks", ("fireworks_ai", "fireworks_ai/"), "fireworks-ai", ""),
+    define_provider("google", ("gemini", "gemini/"), "google", "google"),
+    define_provider("groq", ("groq", "groq/"), "groq", ""),
+    define_provider("inception", ("inception", "inception/"), "inception", "inception"),
+    define_provider("meta", ("meta", "meta/"), "meta", "meta"),
+    define_provider("minimax", ("minimax", "minimax/"), "minimax", "minimax"),
+    define_provider("mistral", ("mistral", "mistral/"), "mistral", "mistral"),
+    define_provider("moonshot", ("moonshot", "moonshot/"), "moonshotai", "moonshotai"),
+    define_provider("nebius", ("nebius", "nebius/"), "nebius", ""),
+    define_provider("novita", ("novita", "novita/"), "novita-ai", ""),
+    define_provider("openai", ("openai", ""), "openai", "openai"),
+    define_provider("openrouter", ("", ""), "openrouter", ""),
+    define_provider("sambanova", ("sambanova", "sambanova/"), "sambanova", ""),
+    define_provider("scaleway", ("scaleway", "scaleway/"), "scaleway", ""),
+    define_provider("together", ("together_ai", "together_ai/"), "togetherai", ""),
+    define_provider("xai", ("xai", "xai/"), "xai", "xai"),
+    define_provider("xiaomi", ("xiaomi_mimo", "xiaomi_mimo/"), "xiaomi", "xiaomi"),
+    define_provider("zai", ("zai", "zai/"), "zai", "zai"),
 ];
 
 /// Providers that sell the models of another under its names and prices.

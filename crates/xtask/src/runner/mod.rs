@@ -61,7 +61,7 @@ pub fn run_tests(
     // Test programs run in the folders of their crates.
     let folder =
         &fs::canonicalize(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let before = report::leftovers();
+    let before = report::temp_folder_names();
     let serial = serial::read_list()?;
     let plan = make_plan(programs, &serial, options)?;
 
@@ -69,7 +69,7 @@ pub fn run_tests(
     report.note_phase("side by side", began.elapsed());
     let began_serial = Instant::now();
     for test in &plan.serial {
-        report.add(run_serial_test(test, folder)?);
+        report.add_results(run_serial_test(test, folder)?);
     }
     report.note_phase("one at a time", began_serial.elapsed());
     report.note_leftovers(&before);
@@ -87,7 +87,7 @@ pub fn list_tests(programs: &[TestProgram]) -> Result<String, String> {
     let mut lines = Vec::new();
     for program in programs {
         for test in libtest::list_tests(program)? {
-            let is_serial = serial.iter().any(|entry| entry.is(program, &test));
+            let is_serial = serial.iter().any(|entry| entry.matches_test(program, &test));
             lines.push(format!(
                 "{} {test}{}\n",
                 program.label(),
@@ -115,7 +115,7 @@ fn make_plan<'a>(
     for program in programs {
         let (mut chosen, mut apart) = (Vec::new(), Vec::new());
         for test in libtest::list_tests(program)? {
-            let entry = serial.iter().find(|entry| entry.is(program, &test));
+            let entry = serial.iter().find(|entry| entry.matches_test(program, &test));
             if let Some(entry) = entry {
                 unknown.remove(entry.test.as_str());
             }
@@ -182,7 +182,7 @@ fn run_serial_test(
     folder: &Path,
 ) -> Result<Vec<TestResult>, String> {
     let began = Instant::now();
-    let before = report::leftovers();
+    let before = report::temp_folder_names();
     let run = |attempt| libtest::run_alone(program, &entry.test, entry.timeout, attempt, folder);
     let is_failed =
         |done: &ProgramRun| done.results.iter().any(|result| result.outcome == TestOutcome::Failed);
@@ -207,7 +207,7 @@ fn run_serial_test(
     if is_failed(&done) {
         println!("{}", done.describe_failures());
     }
-    for name in report::leftovers().difference(&before) {
+    for name in report::temp_folder_names().difference(&before) {
         println!("it left behind: {}", name.to_string_lossy());
     }
     let results = done.results.into_iter().map(|result| TestResult { is_retried, ..result });

@@ -22,7 +22,7 @@ impl Report {
         Self { results, phases: Vec::new(), leftovers: Vec::new(), skips: BTreeSet::new() }
     }
 
-    pub(super) fn add(&mut self, results: Vec<TestResult>) {
+    pub(super) fn add_results(&mut self, results: Vec<TestResult>) {
         self.results.extend(results);
     }
 
@@ -31,13 +31,13 @@ impl Report {
     }
 
     pub(super) fn note_leftovers(&mut self, before: &BTreeSet<OsString>) {
-        self.leftovers = leftovers().difference(before).cloned().collect();
+        self.leftovers = temp_folder_names().difference(before).cloned().collect();
     }
 
     /// Returns whether nothing failed; with `must_not_skip`, also whether nothing was skipped that could have run.
     pub(super) fn is_success(&self, must_not_skip: bool) -> bool {
         let is_skip_allowed = |skip: &Skip| !must_not_skip || skip.is_confirmed();
-        self.failed().next().is_none() && self.skips.iter().all(is_skip_allowed)
+        self.failed_results().next().is_none() && self.skips.iter().all(is_skip_allowed)
     }
 
     /// Writes what was skipped, left behind, run twice and failed, and `N passed, N failed, N skipped` as the last line.
@@ -61,7 +61,7 @@ impl Report {
         for TestResult { program, test, .. } in &retried {
             let _infallible = writeln!(text, "run twice: {program} {test}");
         }
-        for TestResult { program, test, .. } in self.failed() {
+        for TestResult { program, test, .. } in self.failed_results() {
             let _infallible = writeln!(text, "FAILED: {program} {test}");
         }
         let _infallible = writeln!(text, "{} of the serial tests ran twice", retried.len());
@@ -71,19 +71,19 @@ impl Report {
             text,
             "{} passed, {} failed, {} skipped",
             passed.saturating_sub(self.skips.len()),
-            self.failed().count(),
+            self.failed_results().count(),
             self.skips.len()
         );
         text
     }
 
-    fn failed(&self) -> impl Iterator<Item = &TestResult> {
+    fn failed_results(&self) -> impl Iterator<Item = &TestResult> {
         self.results.iter().filter(|result| result.outcome == TestOutcome::Failed)
     }
 }
 
 /// Returns the names in the machine's temporary folder.
-pub(super) fn leftovers() -> BTreeSet<OsString> {
+pub(super) fn temp_folder_names() -> BTreeSet<OsString> {
     let entries = fs::read_dir(std::env::temp_dir()).into_iter().flatten();
     entries.filter_map(|entry| Some(entry.ok()?.file_name())).collect()
 }

@@ -22,7 +22,7 @@ pub(super) struct SerialTest {
 }
 
 impl SerialTest {
-    pub(super) fn is(&self, program: &TestProgram, test: &str) -> bool {
+    pub(super) fn matches_test(&self, program: &TestProgram, test: &str) -> bool {
         self.test == test && self.package == program.package && self.program == program.target
     }
 }
@@ -32,10 +32,10 @@ impl SerialTest {
 /// # Errors
 /// The line that cannot be read, or that the list is too long.
 pub(super) fn read_list() -> Result<Vec<SerialTest>, String> {
-    parse(LIST)
+    parse_list(LIST)
 }
 
-fn parse(list: &str) -> Result<Vec<SerialTest>, String> {
+fn parse_list(list: &str) -> Result<Vec<SerialTest>, String> {
     let lines = list.lines().map(|line| line.split('#').next().unwrap_or_default().trim());
     let tests = lines.filter(|line| !line.is_empty()).map(|line| {
         let words: Vec<_> = line.split_whitespace().collect();
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn a_line_names_a_test_and_its_time() {
-        let tests = parse("# real terminals\ngnoma it tmux::a_day 90 # keys\n\n").unwrap();
+        let tests = parse_list("# real terminals\ngnoma it tmux::a_day 90 # keys\n\n").unwrap();
         assert_eq!(tests.len(), 1);
         assert_eq!(
             (tests[0].test.as_str(), tests[0].timeout),
             ("tmux::a_day", Duration::from_secs(90))
         );
-        assert!(parse("gnoma it tmux::a_day").unwrap_err().contains("tmux::a_day"));
-        assert!(parse(&"a b c 1\n".repeat(MAX_TESTS + 1)).is_err());
+        assert!(parse_list("gnoma it tmux::a_day").unwrap_err().contains("tmux::a_day"));
+        assert!(parse_list(&"a b c 1\n".repeat(MAX_TESTS + 1)).is_err());
     }
 }

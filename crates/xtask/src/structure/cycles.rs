@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::references::Reference;
 
 /// Groups of files, by index, each of which reaches every other of its group.
-pub(super) fn cycles(references: &[Reference]) -> Vec<BTreeSet<usize>> {
+pub(super) fn find_cycles(references: &[Reference]) -> Vec<BTreeSet<usize>> {
     let mut next: BTreeMap<usize, BTreeSet<usize>> = BTreeMap::new();
     for reference in references {
         next.entry(reference.from).or_default().insert(reference.to);
     }
     let reached: BTreeMap<usize, BTreeSet<usize>> =
-        next.keys().map(|file| (*file, reach(*file, &next))).collect();
+        next.keys().map(|file| (*file, reachable_files(*file, &next))).collect();
     let mut groups: Vec<BTreeSet<usize>> = Vec::new();
     for (file, from_it) in &reached {
         let grouped = groups.iter().any(|group| group.contains(file));
@@ -24,7 +24,7 @@ pub(super) fn cycles(references: &[Reference]) -> Vec<BTreeSet<usize>> {
 }
 
 /// The files that are reached from one by at least one reference.
-fn reach(start: usize, next: &BTreeMap<usize, BTreeSet<usize>>) -> BTreeSet<usize> {
+fn reachable_files(start: usize, next: &BTreeMap<usize, BTreeSet<usize>>) -> BTreeSet<usize> {
     let mut reached = BTreeSet::new();
     let mut open = vec![start];
     while let Some(file) = open.pop() {

@@ -10,8 +10,8 @@ use std::{
 use syn::visit::Visit as _;
 
 use super::{
-    cycles::cycles,
-    references::{Reference, references},
+    cycles::find_cycles,
+    references::{Reference, find_references},
     sizes::Sizes,
     source::Unmeasured,
     tree::ModuleTree,
@@ -63,10 +63,12 @@ impl Structure {
         self.cycles.iter().map(|cycle| cycle.files.len()).sum()
     }
 
-    fn add(&mut self, tree: &ModuleTree) {
+    fn add_tree(&mut self, tree: &ModuleTree) {
         self.files += tree.files.len();
-        let references = references(tree);
-        self.cycles.extend(cycles(&references).iter().map(|group| cycle(tree, group, &references)));
+        let references = find_references(tree);
+        self.cycles.extend(
+            find_cycles(&references).iter().map(|group| describe_cycle(tree, group, &references)),
+        );
         for source in &tree.files {
             let path = source.path.display().to_string();
             if source.lines > MAX_FILE_LINES {
@@ -93,7 +95,7 @@ impl Structure {
 
     /// Everything that is wrong, one line each.
     #[must_use]
-    pub fn faults(&self) -> String {
+    pub fn describe_faults(&self) -> String {
         let mut text = String::new();
         for cycle in &self.cycles {
             let files = cycle.files.join(", ");
@@ -117,7 +119,7 @@ pub fn measure_all(crates: &Path) -> Result<Vec<Structure>, Unmeasured> {
     for entry in fs::read_dir(crates).map_err(unreadable)? {
         let folder = entry.map_err(unreadable)?.path();
         if folder.join("Cargo.toml").exists() {
-            all.push(measure(&folder)?);
+            all.push(measure_crate(&folder)?);
         }
     }
     all.sort_by(|one, other| one.name.cmp(&other.name));
@@ -128,21 +130,21 @@ pub fn measure_all(crates: &Path) -> Result<Vec<Structure>, Unmeasured> {
 ///
 /// # Errors
 /// The first file that cannot be read or parsed.
-pub fn measure(folder: &Path) -> Result<Structure, Unmeasured> {
+pub fn measure_crate(folder: &Path) -> Result<Structure, Unmeasured> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut structure = Structure { name, ..Structure::default() };
     let src = folder.join("src");
     for root in ["lib.rs", "main.rs"] {
         if src.join(root).exists() {
             let tree = ModuleTree::read(&src, root, &structure.name)?;
-            structure.add(&tree);
+            structure.add_tree(&tree);
         }
     }
     structure.function_lines.sort_unstable();
     Ok(structure)
 }
 
-fn cycle(tree: &ModuleTree, group: &BTreeSet<usize>, references: &[Reference]) -> Cycle {
+fn describe_cycle(tree: &ModuleTree, group: &BTreeSet<usize>, references: &[Reference]) -> Cycle {
     let path = |file: usize| {
         let source = tree.files.get(file);
         source.map(|source| source.path.display().to_string()).unwrap_or_default()

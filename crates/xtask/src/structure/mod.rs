@@ -14,8 +14,9 @@ mod tree;
 
 pub use self::{
     measured::{
-        Cycle, MAX_FIELDS, MAX_FILE_LINES, MAX_FUNCTION_LINES, Structure, measure, measure_all,
+        Cycle, MAX_FIELDS, MAX_FILE_LINES, MAX_FUNCTION_LINES, Structure, measure_all,
+        measure_crate,
     },
-    report::{MAX_SHARED_NAMES, p99, report, shared_names},
+    report::{MAX_SHARED_NAMES, p99, render_report, shared_names},
     source::Unmeasured,
 };

@@ -24,7 +24,7 @@ pub(super) struct Reference {
 }
 
 /// All references between the files of a tree, sorted.
-pub(super) fn references(tree: &ModuleTree) -> Vec<Reference> {
+pub(super) fn find_references(tree: &ModuleTree) -> Vec<Reference> {
     let mut found = BTreeSet::new();
     for (index, module) in tree.modules.iter().enumerate() {
         for import in &module.imports {
@@ -65,20 +65,20 @@ struct ReferenceWalk<'a> {
 }
 
 impl ReferenceWalk<'_> {
-    fn refer(&mut self, path: &[String], line: usize) {
+    fn add_reference(&mut self, path: &[String], line: usize) {
         let hidden = |name: &String| self.locals.iter().any(|names| names.contains(name));
         if path.len() == 1 && path.first().is_some_and(hidden) {
             return;
         }
         let Some(from) = self.tree.modules.get(self.at).map(|module| module.file) else { return };
-        if let Some(Resolved::Item(to)) = self.tree.resolve(self.at, path)
+        if let Some(Resolved::Item(to)) = self.tree.resolve_path(self.at, path)
             && to != from
         {
             self.found.insert(Reference { from, to, line, path: path.join("::") });
         }
     }
 
-    fn function(&mut self, bound: BTreeSet<String>, walk: impl FnOnce(&mut Self)) {
+    fn walk_function(&mut self, bound: BTreeSet<String>, walk: impl FnOnce(&mut Self)) {
         self.locals.push(bound);
         walk(self);
         self.locals.pop();
@@ -86,7 +86,7 @@ impl ReferenceWalk<'_> {
 
     /// Paths among the words of a macro. A lone word in lower case is a name of anything, unless it is
     /// called.
-    fn tokens(&mut self, tokens: TokenStream) {
+    fn walk_tokens(&mut self, tokens: TokenStream) {
         let mut tokens = tokens.into_iter().peekable();
         let mut path: Vec<String> = Vec::new();
         let (mut line, mut follows_dot, mut colons) = (0, false, 0);
@@ -107,7 +107,7 @@ impl ReferenceWalk<'_> {
                     };
                     let is_upper = word.to_string().starts_with(char::is_uppercase);
                     if !follows_dot && (path.len() > 1 || (is_upper && !leads_on) || is_called) {
-                        self.refer(&path, line);
+                        self.add_reference(&path, line);
                     }
                     follows_dot = false;
                 }
@@ -116,7 +116,7 @@ impl ReferenceWalk<'_> {
                     follows_dot = mark.as_char() == '.';
                 }
                 TokenTree::Group(group) => {
-                    self.tokens(group.stream());
+                    self.walk_tokens(group.stream());
                     (colons, follows_dot) = (0, false);
                 }
                 TokenTree::Literal(_) => (colons, follows_dot) = (0, false),
@@ -140,19 +140,19 @@ impl Visit<'_> for ReferenceWalk<'_> {
     fn visit_item_use(&mut self, _: &ItemUse) {}
 
     fn visit_item_fn(&mut self, item: &ItemFn) {
-        self.function(bound(|names| names.visit_item_fn(item)), |walk| {
+        self.walk_function(bound_names(|names| names.visit_item_fn(item)), |walk| {
             visit::visit_item_fn(walk, item);
         });
     }
 
     fn visit_impl_item_fn(&mut self, item: &ImplItemFn) {
-        self.function(bound(|names| names.visit_impl_item_fn(item)), |walk| {
+        self.walk_function(bound_names(|names| names.visit_impl_item_fn(item)), |walk| {
             visit::visit_impl_item_fn(walk, item);
         });
     }
 
     fn visit_trait_item_fn(&mut self, item: &TraitItemFn) {
-        self.function(bound(|names| names.visit_trait_item_fn(item)), |walk| {
+        self.walk_function(bound_names(|names| names.visit_trait_item_fn(item)), |walk| {
             visit::visit_trait_item_fn(walk, item);
         });
     }
@@ -162,21 +162,21 @@ impl Visit<'_> for ReferenceWalk<'_> {
             let line = first.ident.span().start().line;
             let words: Vec<String> =
                 path.segments.iter().map(|part| part.ident.unraw().to_string()).collect();
-            self.refer(&words, line);
+            self.add_reference(&words, line);
         }
         visit::visit_path(self, path);
     }
 
     fn visit_macro(&mut self, call: &Macro) {
         self.visit_path(&call.path);
-        self.tokens(call.tokens.clone());
+        self.walk_tokens(call.tokens.clone());
     }
 }
 
 /// The names that a function's patterns bind.
 struct Bound(BTreeSet<String>);
 
-fn bound(visit: impl FnOnce(&mut Bound)) -> BTreeSet<String> {
+fn bound_names(visit: impl FnOnce(&mut Bound)) -> BTreeSet<String> {
     let mut names = Bound(BTreeSet::new());
     visit(&mut names);
     names.0

@@ -27,7 +27,7 @@ pub fn shared_names(all: &[Structure]) -> BTreeMap<String, usize> {
 
 /// The measures of all crates as a table, and then what is wrong in the crates that are `asked` for.
 #[must_use]
-pub fn report(all: &[Structure], asked: &[String]) -> String {
+pub fn render_report(all: &[Structure], asked: &[String]) -> String {
     let mut text =
         "crate            files  in cycles  functions  lines p99/max  wide structs  long files\n"
             .to_owned();
@@ -35,13 +35,13 @@ pub fn report(all: &[Structure], asked: &[String]) -> String {
     let (mut in_cycles, mut wide, mut long) = (0, 0, 0);
     for one in all {
         let counts = (one.files_in_cycles(), one.wide_structs.len(), one.long_files.len());
-        text.push_str(&row(one, counts));
+        text.push_str(&render_row(one, counts));
         sum.files += one.files;
         sum.function_lines.extend_from_slice(&one.function_lines);
         (in_cycles, wide, long) = (in_cycles + counts.0, wide + counts.1, long + counts.2);
     }
     sum.function_lines.sort_unstable();
-    text.push_str(&row(&sum, (in_cycles, wide, long)));
+    text.push_str(&render_row(&sum, (in_cycles, wide, long)));
     let names = shared_names(all);
     let names: Vec<String> =
         names.iter().map(|(name, modules)| format!("{name} {modules}")).collect();
@@ -51,12 +51,12 @@ pub fn report(all: &[Structure], asked: &[String]) -> String {
         names.join(", ")
     );
     for one in all.iter().filter(|one| asked.contains(&one.name)) {
-        let _ = write!(text, "\n{}\n{}", one.name, one.faults());
+        let _ = write!(text, "\n{}\n{}", one.name, one.describe_faults());
     }
     text
 }
 
-fn row(one: &Structure, (in_cycles, wide, long): (usize, usize, usize)) -> String {
+fn render_row(one: &Structure, (in_cycles, wide, long): (usize, usize, usize)) -> String {
     let functions = &one.function_lines;
     let most = functions.last().copied().unwrap_or_default();
     format!(

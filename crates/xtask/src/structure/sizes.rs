@@ -19,7 +19,7 @@ pub(super) struct Sizes {
 }
 
 impl Sizes {
-    fn function(&mut self, signature: &syn::Signature, body: &syn::Block) {
+    fn add_function(&mut self, signature: &syn::Signature, body: &syn::Block) {
         use syn::spanned::Spanned as _;
         let before = body.span().start().line.saturating_sub(signature.span().start().line);
         self.functions.push((signature.ident.to_string(), before + line_count(body)));
@@ -28,18 +28,18 @@ impl Sizes {
 
 impl Visit<'_> for Sizes {
     fn visit_item_fn(&mut self, item: &ItemFn) {
-        self.function(&item.sig, &item.block);
+        self.add_function(&item.sig, &item.block);
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &ImplItemFn) {
-        self.function(&item.sig, &item.block);
+        self.add_function(&item.sig, &item.block);
         visit::visit_impl_item_fn(self, item);
     }
 
     fn visit_trait_item_fn(&mut self, item: &TraitItemFn) {
         if let Some(body) = &item.default {
-            self.function(&item.sig, body);
+            self.add_function(&item.sig, body);
         }
         visit::visit_trait_item_fn(self, item);
     }

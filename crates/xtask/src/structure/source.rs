@@ -67,7 +67,7 @@ impl Source {
 fn take_tests(items: &mut Vec<Item>) -> usize {
     let mut taken = 0;
     items.retain(|item| {
-        let keep = !attributes(item).iter().any(is_test);
+        let keep = !item_attributes(item).iter().any(is_test);
         taken += if keep { 0 } else { line_count(item) };
         keep
     });
@@ -95,7 +95,7 @@ pub(super) fn line_count(code: &impl syn::spanned::Spanned) -> usize {
     span.end().line.saturating_sub(span.start().line) + 1
 }
 
-fn attributes(item: &Item) -> &[Attribute] {
+fn item_attributes(item: &Item) -> &[Attribute] {
     match item {
         Item::Const(item) => &item.attrs,
         Item::Enum(item) => &item.attrs,

@@ -120,14 +120,14 @@ impl ModuleTree {
 
     /// Returns the target of a path that stands in module `from`. If a module and another item share its last name,
     /// the target is the item.
-    pub(super) fn resolve(&self, from: usize, path: &[String]) -> Option<Resolved> {
-        self.follow(from, path, false, MAX_STEPS)
+    pub(super) fn resolve_path(&self, from: usize, path: &[String]) -> Option<Resolved> {
+        self.follow_path(from, path, false, MAX_STEPS)
     }
 
     /// Returns the target of an import of module `from`. If a module and another item share its last name, the
     /// target is the module: which of the two is used shows where it is used.
     pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Resolved> {
-        self.import(from, import, true, MAX_STEPS)
+        self.follow_import(from, import, true, MAX_STEPS)
     }
 
     /// Reports whether `inner` lies below `outer`.
@@ -142,7 +142,7 @@ impl ModuleTree {
         false
     }
 
-    fn follow(
+    fn follow_path(
         &self,
         from: usize,
         path: &[String],
@@ -182,10 +182,11 @@ impl ModuleTree {
             return Some(Resolved::Item(module.file));
         }
         let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
-        let named = named.filter_map(|import| self.import(from, import, leads_on, steps)).next();
+        let named =
+            named.filter_map(|import| self.follow_import(from, import, leads_on, steps)).next();
         named.or(child).or_else(|| {
             let all = module.imports.iter().filter(|import| import.name.is_none());
-            all.filter_map(|import| match self.import(from, import, true, steps)? {
+            all.filter_map(|import| match self.follow_import(from, import, true, steps)? {
                 Resolved::Module(module) if module != from => {
                     self.look_up(module, name, leads_on, steps)
                 }
@@ -195,7 +196,7 @@ impl ModuleTree {
         })
     }
 
-    fn import(
+    fn follow_import(
         &self,
         from: usize,
         import: &Import,
@@ -204,7 +205,7 @@ impl ModuleTree {
     ) -> Option<Resolved> {
         // `use name::…` means a module of the crate or a crate of that name, never itself.
         let is_itself = import.path.len() == 1 && import.path.first() == import.name.as_ref();
-        if is_itself { None } else { self.follow(from, &import.path, leads_on, steps) }
+        if is_itself { None } else { self.follow_path(from, &import.path, leads_on, steps) }
     }
 }
 
@@ -230,7 +231,7 @@ fn defined_name(item: &Item) -> Option<String> {
 struct Imports(Vec<Import>);
 
 impl Imports {
-    fn add(&mut self, tree: &UseTree, path: &[String], is_reexport: bool) {
+    fn add_use_tree(&mut self, tree: &UseTree, path: &[String], is_reexport: bool) {
         let line = tree.span().start().line;
         let with = |name: &syn::Ident| {
             let mut longer = path.to_vec();
@@ -238,9 +239,14 @@ impl Imports {
             longer
         };
         let (name, path) = match tree {
-            UseTree::Path(part) => return self.add(&part.tree, &with(&part.ident), is_reexport),
+            UseTree::Path(part) => {
+                return self.add_use_tree(&part.tree, &with(&part.ident), is_reexport);
+            }
             UseTree::Group(group) => {
-                return group.items.iter().for_each(|tree| self.add(tree, path, is_reexport));
+                return group
+                    .items
+                    .iter()
+                    .for_each(|tree| self.add_use_tree(tree, path, is_reexport));
             }
             UseTree::Name(last) if last.ident == "self" => (path.last().cloned(), path.to_vec()),
             UseTree::Name(last) => (Some(last.ident.unraw().to_string()), with(&last.ident)),
@@ -260,7 +266,7 @@ impl Visit<'_> for Imports {
     fn visit_item_use(&mut self, item: &ItemUse) {
         let is_reexport = !matches!(item.vis, Visibility::Inherited);
         if item.leading_colon.is_none() {
-            self.add(&item.tree, &[], is_reexport);
+            self.add_use_tree(&item.tree, &[], is_reexport);
         }
         visit::visit_item_use(self, item);
     }

@@ -4,7 +4,8 @@
 use std::{fs, path::Path};
 
 use xtask::structure::{
-    self, MAX_FUNCTION_LINES, MAX_SHARED_NAMES, Structure, measure, measure_all, p99, shared_names,
+    self, MAX_FUNCTION_LINES, MAX_SHARED_NAMES, Structure, measure_all, measure_crate, p99,
+    shared_names,
 };
 
 fn all() -> Vec<Structure> {
@@ -17,7 +18,7 @@ fn crates_are_built_as_they_should() {
     for one in all() {
         let found = (one.files_in_cycles(), one.wide_structs.len(), one.long_files.len());
         if found != (0, 0, 0) {
-            wrong += &format!("`{}` has {found:?}:\n{}\n", one.name, one.faults());
+            wrong += &format!("`{}` has {found:?}:\n{}\n", one.name, one.describe_faults());
         }
     }
     assert!(wrong.is_empty(), "(files in cycles, wide structs, long files)\n{wrong}");
@@ -56,7 +57,7 @@ fn crate_of(files: &[(&str, &str)]) -> Structure {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
-    measure(folder.path()).unwrap()
+    measure_crate(folder.path()).unwrap()
 }
 
 #[test]
@@ -67,7 +68,7 @@ fn a_parent_that_passes_on_its_children_depends_on_none() {
         ("two/mod.rs", "mod deep; pub use self::deep::{Deep as Two};"),
         ("two/deep.rs", "pub struct Deep; #[cfg(test)] mod tests { use crate::One; }"),
     ]);
-    assert_eq!((found.files, found.files_in_cycles()), (4, 0), "{}", found.faults());
+    assert_eq!((found.files, found.files_in_cycles()), (4, 0), "{}", found.describe_faults());
 }
 
 #[test]
@@ -99,7 +100,7 @@ fn a_name_that_is_bound_hides_the_item() {
         ("lib.rs", "mod one; pub use one::load; fn f(load: u8) -> u8 { load } pub struct Root;"),
         ("one.rs", "use crate::Root; pub fn load(_: Root) {}"),
     ]);
-    assert_eq!(found.files_in_cycles(), 0, "{}", found.faults());
+    assert_eq!(found.files_in_cycles(), 0, "{}", found.describe_faults());
     let found = crate_of(&[
         ("lib.rs", "mod one; pub use one::load; fn f() { load(Root) } pub struct Root;"),
         ("one.rs", "use crate::Root; pub fn load(_: Root) {}"),
@@ -131,6 +132,6 @@ fn a_file_that_cannot_be_parsed_is_named() {
     let folder = tempfile::tempdir().unwrap();
     fs::create_dir(folder.path().join("src")).unwrap();
     fs::write(folder.path().join("src/lib.rs"), "\nfn f( {").unwrap();
-    let error = measure(folder.path()).unwrap_err().to_string();
+    let error = measure_crate(folder.path()).unwrap_err().to_string();
     assert!(error.contains("lib.rs`, line 2"), "{error}");
 }

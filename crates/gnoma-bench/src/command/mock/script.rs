@@ -15,7 +15,7 @@ use gnoma_bench::stream::{self, Prose};
 use gnoma_llm::Protocol;
 use serde_json::{Value, json};
 
-use crate::command::number;
+use crate::command::parse_number_argument;
 
 /// Stands before the role of each message in a request's body.
 const ROLE: &[u8] = br#""role":""#;
@@ -61,19 +61,24 @@ impl Script {
     pub(super) fn parse(words: &[String]) -> Result<Self> {
         Ok(match words.first().map(String::as_str) {
             Some("text") => Self::Text {
-                deltas: number(words, 1, 1)?,
-                wait: Duration::from_millis(number(words, 2, 0)?.try_into()?),
+                deltas: parse_number_argument(words, 1, 1)?,
+                wait: Duration::from_millis(parse_number_argument(words, 2, 0)?.try_into()?),
             },
-            Some("paced") => Self::Paced { deltas: number(words, 1, 1)?, between: between(words)? },
-            Some("asked") => {
-                Self::LastAsk { deltas: number(words, 1, 1)?, between: between(words)? }
-            }
-            Some("tools") => {
-                Self::Tools { rounds: number(words, 1, 1)?, bytes: number(words, 2, 0)? }
-            }
+            Some("paced") => Self::Paced {
+                deltas: parse_number_argument(words, 1, 1)?,
+                between: parse_delta_interval(words)?,
+            },
+            Some("asked") => Self::LastAsk {
+                deltas: parse_number_argument(words, 1, 1)?,
+                between: parse_delta_interval(words)?,
+            },
+            Some("tools") => Self::Tools {
+                rounds: parse_number_argument(words, 1, 1)?,
+                bytes: parse_number_argument(words, 2, 0)?,
+            },
             Some("chat") => Self::Chat {
-                every: number(words, 1, 5)?.max(1),
-                deltas: number(words, 2, 100)?,
+                every: parse_number_argument(words, 1, 5)?.max(1),
+                deltas: parse_number_argument(words, 2, 100)?,
                 turns: 0,
             },
             _ => {
@@ -83,20 +88,22 @@ impl Script {
     }
 
     /// The answer to a request.
-    pub(super) fn reply(&mut self, body: &[u8]) -> ScriptedReply {
+    pub(super) fn next_reply(&mut self, body: &[u8]) -> ScriptedReply {
         match self {
-            Self::Text { deltas, wait } => ScriptedReply { wait: *wait, ..text(*deltas) },
-            Self::Paced { deltas, between } => ScriptedReply { between: *between, ..text(*deltas) },
+            Self::Text { deltas, wait } => ScriptedReply { wait: *wait, ..text_reply(*deltas) },
+            Self::Paced { deltas, between } => {
+                ScriptedReply { between: *between, ..text_reply(*deltas) }
+            }
             Self::Tools { rounds, bytes } => {
                 let done = body.windows(RESULT.len()).filter(|window| *window == RESULT).count();
-                if done < *rounds { call(done, *bytes, body) } else { text(1) }
+                if done < *rounds { shell_call_reply(done, *bytes, body) } else { text_reply(1) }
             }
-            Self::LastAsk { deltas, between } => match asked(body) {
-                LastAsk::Stream => ScriptedReply { between: *between, ..stamped(*deltas) },
+            Self::LastAsk { deltas, between } => match parse_last_ask(body) {
+                LastAsk::Stream => ScriptedReply { between: *between, ..stamped_reply(*deltas) },
                 LastAsk::Change => shell_call("change", "sh change.sh", body),
                 LastAsk::Nothing => {
                     let text = "words of an answer, ".repeat(PLAIN_BYTES / 20);
-                    records(said(vec![json!({"delta": {"content": text}})]), body)
+                    build_reply(append_stop(vec![json!({"delta": {"content": text}})]), body)
                 }
             },
             Self::Chat { every, deltas, turns } => {
@@ -106,7 +113,7 @@ impl Script {
                 *turns += 1;
                 let has_call = turns.is_multiple_of(*every);
                 if has_call {
-                    call(*turns, CHAT_RESULT_BYTES, body)
+                    shell_call_reply(*turns, CHAT_RESULT_BYTES, body)
                 } else {
                     counted_text(*deltas, body)
                 }
@@ -116,8 +123,8 @@ impl Script {
 }
 
 /// Parses the rate of deltas in the script and returns the time between two of them.
-fn between(words: &[String]) -> Result<Duration> {
-    let rate: u32 = number(words, 2, 100)?.try_into()?;
+fn parse_delta_interval(words: &[String]) -> Result<Duration> {
+    let rate: u32 = parse_number_argument(words, 2, 100)?.try_into()?;
     Ok(Duration::from_secs(1) / rate.max(1))
 }
 
@@ -139,7 +146,7 @@ enum LastAsk {
     Nothing,
 }
 
-fn asked(body: &[u8]) -> LastAsk {
+fn parse_last_ask(body: &[u8]) -> LastAsk {
     let last = last_message(body);
     let says = |word: &[u8]| last.windows(word.len()).any(|window| window == word);
     // A request without tools wants a title or a summary.
@@ -154,8 +161,8 @@ fn asked(body: &[u8]) -> LastAsk {
     }
 }
 
-fn text(deltas: usize) -> ScriptedReply {
-    let records = stream::answer(Protocol::OpenAi, deltas, Prose::Lines).bytes;
+fn text_reply(deltas: usize) -> ScriptedReply {
+    let records = stream::generate_answer(Protocol::OpenAi, deltas, Prose::Lines).bytes;
     ScriptedReply { records, ..ScriptedReply::default() }
 }
 
@@ -163,24 +170,27 @@ fn text(deltas: usize) -> ScriptedReply {
 fn counted_text(deltas: usize, body: &[u8]) -> ScriptedReply {
     let ends_line = |nth: usize| nth % DELTAS_PER_LINE == DELTAS_PER_LINE - 1;
     let word = |nth| if ends_line(nth) { "end.\n" } else { "words " };
-    records(said((0..deltas).map(|nth| json!({"delta": {"content": word(nth)}})).collect()), body)
+    build_reply(
+        append_stop((0..deltas).map(|nth| json!({"delta": {"content": word(nth)}})).collect()),
+        body,
+    )
 }
 
 /// A text whose deltas are the times at which they were written.
-fn stamped(deltas: usize) -> ScriptedReply {
+fn stamped_reply(deltas: usize) -> ScriptedReply {
     let stamp = format!("{} ", String::from_utf8_lossy(STAMP));
-    let choices = said((0..deltas).map(|_| json!({"delta": {"content": stamp}})).collect());
-    ScriptedReply { is_stamped: true, ..records(choices, &[]) }
+    let choices = append_stop((0..deltas).map(|_| json!({"delta": {"content": stamp}})).collect());
+    ScriptedReply { is_stamped: true, ..build_reply(choices, &[]) }
 }
 
 /// Deltas of an answer that ends with them.
-fn said(mut choices: Vec<Value>) -> Vec<Value> {
+fn append_stop(mut choices: Vec<Value>) -> Vec<Value> {
     choices.push(json!({"delta": {}, "finish_reason": "stop"}));
     choices
 }
 
 /// A call of the shell that prints so many bytes, or one line.
-fn call(round: usize, bytes: usize, body: &[u8]) -> ScriptedReply {
+fn shell_call_reply(round: usize, bytes: usize, body: &[u8]) -> ScriptedReply {
     let command = if bytes == 0 {
         format!("echo round-{round}")
     } else {
@@ -196,11 +206,11 @@ fn shell_call(id: &str, command: &str, body: &[u8]) -> ScriptedReply {
         json!({"delta": {"tool_calls": [{"index": 0, "function": {"arguments": arguments}}]}}),
         json!({"delta": {}, "finish_reason": "tool_calls"}),
     ];
-    records(choices, body)
+    build_reply(choices, body)
 }
 
 /// Records with these choices, and one with the usage.
-fn records(choices: Vec<Value>, body: &[u8]) -> ScriptedReply {
+fn build_reply(choices: Vec<Value>, body: &[u8]) -> ScriptedReply {
     let record = |choices: Value, usage: Value| {
         let record = json!({
             "id": "chatcmpl-1",

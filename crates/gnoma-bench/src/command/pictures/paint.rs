@@ -41,21 +41,21 @@ pub(super) enum Shade {
 
 impl Shade {
     /// The colour behind everything.
-    pub(super) fn ground(self) -> [u8; 3] {
+    pub(super) fn background_colour(self) -> [u8; 3] {
         match self {
             Self::Dark => [0x1a, 0x1c, 0x21],
             Self::Light => [0xfb, 0xfa, 0xf7],
         }
     }
 
-    fn letters(self) -> [u8; 3] {
+    fn text_colour(self) -> [u8; 3] {
         match self {
             Self::Dark => [0xd6, 0xd8, 0xdc],
             Self::Light => [0x26, 0x28, 0x2d],
         }
     }
 
-    fn colour(self, colour: Color, own: [u8; 3]) -> Result<[u8; 3]> {
+    fn resolve_colour(self, colour: Color, own: [u8; 3]) -> Result<[u8; 3]> {
         Ok(match colour {
             Color::Default => own,
             Color::Rgb(red, green, blue) => [red, green, blue],
@@ -81,36 +81,36 @@ impl Painter {
     }
 
     /// The screen as a PNG, the cursor in it.
-    pub(super) fn png(&self, screen: &Screen, shade: Shade) -> Result<Vec<u8>> {
+    pub(super) fn render_png(&self, screen: &Screen, shade: Shade) -> Result<Vec<u8>> {
         for steps in SHADES {
-            let canvas = self.canvas(screen, shade, steps)?;
-            if let Some(indexed) = canvas.indexed() {
-                return indexed.png();
+            let canvas = self.draw_canvas(screen, shade, steps)?;
+            if let Some(indexed) = canvas.to_indexed() {
+                return indexed.encode_png();
             }
         }
         bail!("more than {MAX_COLOURS} colours")
     }
 
-    fn canvas(&self, screen: &Screen, shade: Shade, steps: u16) -> Result<Canvas> {
+    fn draw_canvas(&self, screen: &Screen, shade: Shade, steps: u16) -> Result<Canvas> {
         let (rows, columns) = screen.size();
         let (rows, columns) = (rows.get(), columns.get());
         let size =
             (usize::from(columns) * CELL.0 + 2 * MARGIN, usize::from(rows) * CELL.1 + 2 * MARGIN);
-        let mut canvas = Canvas::new(size, shade.ground(), steps);
+        let mut canvas = Canvas::new(size, shade.background_colour(), steps);
         for row in 0..rows {
             for column in 0..columns {
                 if let Some(cell) = screen.cell(row, column) {
                     let is_cursor =
                         !screen.hide_cursor() && screen.cursor_position() == (row, column);
-                    self.cell(&mut canvas, (column, row), cell, shade, is_cursor)?;
+                    self.draw_cell(&mut canvas, (column, row), cell, shade, is_cursor)?;
                 }
             }
         }
-        canvas.round();
+        canvas.round_corners();
         Ok(canvas)
     }
 
-    fn cell(
+    fn draw_cell(
         &self,
         canvas: &mut Canvas,
         (column, row): (u16, u16),
@@ -118,13 +118,13 @@ impl Painter {
         shade: Shade,
         is_cursor: bool,
     ) -> Result<()> {
-        let mut front = shade.colour(cell.fgcolor(), shade.letters())?;
-        let mut back = shade.colour(cell.bgcolor(), shade.ground())?;
+        let mut front = shade.resolve_colour(cell.fgcolor(), shade.text_colour())?;
+        let mut back = shade.resolve_colour(cell.bgcolor(), shade.background_colour())?;
         if cell.inverse() != is_cursor {
             std::mem::swap(&mut front, &mut back);
         }
         if cell.dim() {
-            front = mixed(back, front, 140);
+            front = mix_colours(back, front, 140);
         }
         let left = MARGIN + usize::from(column) * CELL.0;
         let top = MARGIN + usize::from(row) * CELL.1;
@@ -132,9 +132,9 @@ impl Painter {
             return Ok(());
         }
         let columns = if cell.is_wide() { 2 } else { 1 };
-        canvas.fill((left, top), (CELL.0 * columns, CELL.1), back);
+        canvas.fill_rectangle((left, top), (CELL.0 * columns, CELL.1), back);
         if cell.underline() {
-            canvas.fill((left, top + CELL.1 - 4), (CELL.0 * columns, 2), front);
+            canvas.fill_rectangle((left, top + CELL.1 - 4), (CELL.0 * columns, 2), front);
         }
         let face = usize::from(cell.bold()) + 2 * usize::from(cell.italic());
         let font = self.faces.get(face).context("no such face")?;
@@ -161,12 +161,12 @@ fn draw_letter(
     outline.draw(|x, y, share| {
         let x = bounds.min.x as usize + x as usize;
         let y = bounds.min.y as usize + y as usize;
-        canvas.touch(x, y, colour, share);
+        canvas.blend_dot(x, y, colour, share);
     });
 }
 
 /// `share` of 256 parts of `other`, the rest of `one`.
-fn mixed(one: [u8; 3], other: [u8; 3], share: u16) -> [u8; 3] {
+fn mix_colours(one: [u8; 3], other: [u8; 3], share: u16) -> [u8; 3] {
     let mix = |one: u8, other: u8| {
         let sum = u32::from(one) * u32::from(256 - share) + u32::from(other) * u32::from(share);
         u8::try_from(sum / 256).unwrap_or(u8::MAX)
@@ -186,14 +186,19 @@ impl Canvas {
         Self { width, dots: vec![[red, green, blue, u8::MAX]; width * height], steps }
     }
 
-    fn dot(&mut self, x: usize, y: usize) -> Option<&mut Dot> {
+    fn dot_mut(&mut self, x: usize, y: usize) -> Option<&mut Dot> {
         self.dots.get_mut(y * self.width + x).filter(|_| x < self.width)
     }
 
-    fn fill(&mut self, (left, top): (usize, usize), size: (usize, usize), colour: [u8; 3]) {
+    fn fill_rectangle(
+        &mut self,
+        (left, top): (usize, usize),
+        size: (usize, usize),
+        colour: [u8; 3],
+    ) {
         for y in top..top + size.1 {
             for x in left..left + size.0 {
-                if let Some(dot) = self.dot(x, y) {
+                if let Some(dot) = self.dot_mut(x, y) {
                     dot[..3].copy_from_slice(&colour);
                 }
             }
@@ -201,17 +206,17 @@ impl Canvas {
     }
 
     /// Covers a share of a dot, in one of the few steps there are.
-    fn touch(&mut self, x: usize, y: usize, colour: [u8; 3], share: f32) {
+    fn blend_dot(&mut self, x: usize, y: usize, colour: [u8; 3], share: f32) {
         let steps = f32::from(self.steps);
         let share = ((share * steps).round() * 256.0 / steps).clamp(0.0, 256.0) as u16;
-        if let Some(dot) = self.dot(x, y) {
+        if let Some(dot) = self.dot_mut(x, y) {
             let [red, green, blue, _] = *dot;
-            dot[..3].copy_from_slice(&mixed([red, green, blue], colour, share));
+            dot[..3].copy_from_slice(&mix_colours([red, green, blue], colour, share));
         }
     }
 
     /// Makes the corners round.
-    fn round(&mut self) {
+    fn round_corners(&mut self) {
         let height = self.dots.len() / self.width.max(1);
         for y in 0..CORNER {
             for x in 0..CORNER {
@@ -220,7 +225,7 @@ impl Canvas {
                 let cover = ((1.0 - beyond.clamp(0.0, 1.0)) * 4.0).round() * 63.75;
                 for x in [x, self.width - 1 - x] {
                     for y in [y, height - 1 - y] {
-                        if let Some(dot) = self.dot(x, y) {
+                        if let Some(dot) = self.dot_mut(x, y) {
                             dot[3] = cover as u8;
                         }
                     }
@@ -230,7 +235,7 @@ impl Canvas {
     }
 
     /// The picture with a palette in place of three bytes a point; `None` when that would be too large.
-    fn indexed(&self) -> Option<Indexed> {
+    fn to_indexed(&self) -> Option<Indexed> {
         let mut palette = BTreeMap::new();
         for dot in &self.dots {
             palette.insert(*dot, 0);
@@ -254,7 +259,7 @@ struct Indexed {
 }
 
 impl Indexed {
-    fn png(&self) -> Result<Vec<u8>> {
+    fn encode_png(&self) -> Result<Vec<u8>> {
         let height = self.dots.len() / self.width.max(1);
         let mut bytes = Vec::new();
         let (width, height) = (u32::try_from(self.width)?, u32::try_from(height)?);

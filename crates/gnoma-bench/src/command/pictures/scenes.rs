@@ -92,21 +92,21 @@ def discount(code: str) -> Decimal:
 "#;
 
 /// Returns the scenes of all pictures.
-pub(super) fn all() -> Vec<Scene> {
+pub(super) fn all_scenes() -> Vec<Scene> {
     vec![
-        start("start", Shade::Dark),
-        streaming("streaming", Shade::Dark),
-        permission("permission", Shade::Dark),
-        answer("answer", Shade::Dark),
-        streaming("light", Shade::Light),
-        narrow(),
-        setup(),
+        start_scene("start", Shade::Dark),
+        streaming_scene("streaming", Shade::Dark),
+        permission_scene("permission", Shade::Dark),
+        answer_scene("answer", Shade::Dark),
+        streaming_scene("light", Shade::Light),
+        narrow_scene(),
+        setup_scene(),
     ]
 }
 
 /// The first screen, with a prompt that names a file.
-fn start(name: &'static str, shade: Shade) -> Scene {
-    let mut scene = scene(name, shade, "");
+fn start_scene(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = base_scene(name, shade, "");
     scene.size.1 = 11;
     scene.steps.extend([
         Step::Type("SUMMER10 is rejected at checkout, but summer10 works. Look at @src/"),
@@ -116,25 +116,25 @@ fn start(name: &'static str, shade: Shade) -> Scene {
 }
 
 /// A turn in the middle of its work.
-fn streaming(name: &'static str, shade: Shade) -> Scene {
+fn streaming_scene(name: &'static str, shade: Shade) -> Scene {
     let rules = "[permission]\nmode = \"accept_edits\"\n[[permission.rules]]\nrule = \"bash(sh test.sh)\"\naction = \"allow\"\n";
-    let mut scene = scene(name, shade, rules);
+    let mut scene = base_scene(name, shade, rules);
     scene.replies = vec![
-        said(
+        model_reply(
             3_120,
             "I look at how coupons are looked up.",
             &[("fs_read", READ), ("fs_grep", GREP)],
             THINKING,
         ),
-        said(
+        model_reply(
             4_480,
             "`discount` compares the code **exactly as typed**. One function has to change:",
             &[("fs_edit", EDIT)],
             "",
         ),
         // Long enough for the seconds of the call and of the turn to differ in the same way each time.
-        said(4_910, "Now the tests.", &[("bash", r#"{"command":"sh test.sh"}"#)], "")
-            .after(Duration::from_millis(700)),
+        model_reply(4_910, "Now the tests.", &[("bash", r#"{"command":"sh test.sh"}"#)], "")
+            .with_delay(Duration::from_millis(700)),
     ];
     scene.steps.extend([
         Step::Type(QUESTION),
@@ -146,12 +146,12 @@ fn streaming(name: &'static str, shade: Shade) -> Scene {
 }
 
 /// An edit that is asked about.
-fn permission(name: &'static str, shade: Shade) -> Scene {
-    let mut scene = scene(name, shade, "");
+fn permission_scene(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = base_scene(name, shade, "");
     let words = "`discount` compares the code **exactly as typed**. One function has to change:";
     scene.replies = vec![
-        said(3_120, "I look at how coupons are looked up.", &[("fs_read", READ)], THINKING),
-        said(4_480, words, &[("fs_edit", EDIT)], ""),
+        model_reply(3_120, "I look at how coupons are looked up.", &[("fs_read", READ)], THINKING),
+        model_reply(4_480, words, &[("fs_edit", EDIT)], ""),
     ];
     scene.steps.extend([
         Step::Type(QUESTION),
@@ -163,10 +163,10 @@ fn permission(name: &'static str, shade: Shade) -> Scene {
 }
 
 /// An answer with a table and code.
-fn answer(name: &'static str, shade: Shade) -> Scene {
-    let mut scene = scene(name, shade, "");
+fn answer_scene(name: &'static str, shade: Shade) -> Scene {
+    let mut scene = base_scene(name, shade, "");
     scene.size.1 = 26;
-    scene.replies = vec![said(5_200, TABLE, &[], "")];
+    scene.replies = vec![model_reply(5_200, TABLE, &[], "")];
     scene.steps.extend([
         Step::Type("What is different now?"),
         Step::See(&["different now?"]),
@@ -177,8 +177,8 @@ fn answer(name: &'static str, shade: Shade) -> Scene {
 }
 
 /// Builds the scene of the first start, without settings or a key.
-fn setup() -> Scene {
-    let mut scene = scene("setup", Shade::Dark, "");
+fn setup_scene() -> Scene {
+    let mut scene = base_scene("setup", Shade::Dark, "");
     scene.settings = String::new();
     scene.key = None;
     scene.size.1 = 17;
@@ -187,14 +187,14 @@ fn setup() -> Scene {
 }
 
 /// Builds the permission scene on a narrow terminal.
-fn narrow() -> Scene {
-    let mut scene = permission("narrow", Shade::Dark);
+fn narrow_scene() -> Scene {
+    let mut scene = permission_scene("narrow", Shade::Dark);
     scene.size = NARROW;
     scene
 }
 
 /// The program has started and takes keys.
-fn scene(name: &'static str, shade: Shade, more: &str) -> Scene {
+fn base_scene(name: &'static str, shade: Shade, more: &str) -> Scene {
     let settings = format!(
         "[provider]\ndefault = \"mistral\"\nmodel = \"mistral-large-latest\"\n[provider.endpoints]\nmistral = \"URL/v1\"\n[provider.context]\nmistral = 131072\n{more}"
     );
@@ -210,13 +210,13 @@ fn scene(name: &'static str, shade: Shade, more: &str) -> Scene {
 }
 
 /// An answer of the model after a prompt of so many tokens.
-fn said(prompt: u64, text: &str, calls: &[(&str, &str)], thinking: &str) -> Reply {
+fn model_reply(prompt: u64, text: &str, calls: &[(&str, &str)], thinking: &str) -> Reply {
     let mut script = Script::text([text]);
     if !thinking.is_empty() {
-        script = script.thinking(thinking, "");
+        script = script.with_thinking(thinking, "");
     }
     for (place, (name, arguments)) in calls.iter().enumerate() {
-        script = script.call(format!("call{place:05}"), *name, *arguments);
+        script = script.with_call(format!("call{place:05}"), *name, *arguments);
     }
     let stop = if calls.is_empty() { StopReason::EndTurn } else { StopReason::ToolUse };
     script.usage = Usage {
@@ -225,5 +225,5 @@ fn said(prompt: u64, text: &str, calls: &[(&str, &str)], thinking: &str) -> Repl
         output: 180,
         ..Usage::default()
     };
-    Wire::Mistral.stream(&script.stop(stop)).every(Duration::from_millis(30))
+    Wire::Mistral.stream_reply(&script.with_stop(stop)).with_piece_delay(Duration::from_millis(30))
 }

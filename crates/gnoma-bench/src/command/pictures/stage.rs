@@ -21,14 +21,14 @@ const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 const MODELS: &str = r#"{"object":"list","data":[]}"#;
 
 /// The screen at the end of the scene.
-pub(super) fn play(scene: &Scene, program: &Path) -> Result<Screen> {
+pub(super) fn record_scene(scene: &Scene, program: &Path) -> Result<Screen> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
-    let server = runtime.block_on(async { serve(scene) })?;
+    let server = runtime.block_on(async { start_model_server(scene) })?;
     let home = tempfile::tempdir()?;
     let project = home.path().join("shop");
     set_up(home.path(), &project, &server.url(), scene)?;
     let programs = program.parent().context("the program lies in no folder")?;
-    let window = TerminalWindow { size: scene.size, ground: scene.shade.ground() };
+    let window = TerminalWindow { size: scene.size, ground: scene.shade.background_colour() };
     let prepare = |command: &mut Command| {
         command
             .current_dir(&project)
@@ -45,7 +45,7 @@ pub(super) fn play(scene: &Scene, program: &Path) -> Result<Screen> {
     let mut screen = terminal.wait_until("shell", |screen| screen.contents().contains("$ "))?;
     for step in &scene.steps {
         match step {
-            Step::Type(keys) => terminal.types(keys)?,
+            Step::Type(keys) => terminal.type_keys(keys)?,
             Step::See(wanted) => {
                 let has_all = |screen: &Screen| {
                     let seen = screen.contents();
@@ -59,7 +59,7 @@ pub(super) fn play(scene: &Scene, program: &Path) -> Result<Screen> {
 }
 
 /// Questions about models are answered at once, all others in the order of the script.
-fn serve(scene: &Scene) -> Result<Server> {
+fn start_model_server(scene: &Scene) -> Result<Server> {
     let replies = Mutex::new(VecDeque::from(scene.replies.clone()));
     let server = Server::start(move |request| {
         if request.path().ends_with("/models") {

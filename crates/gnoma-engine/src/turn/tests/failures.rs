@@ -12,7 +12,7 @@ use crate::turn::*;
 fn moves(turn: &mut Turn) -> Effects {
     let arm = |model: &str| ModelRef { provider: "p".into(), model: model.into() };
     let mut fx = Vec::new();
-    turn.on(error(ErrorKind::Overloaded), &mut fx);
+    turn.handle_input(error(ErrorKind::Overloaded), &mut fx);
     let moved = Input::Moved { from: arm("a"), to: arm("b"), why: "overloaded".into() };
     fx.extend(feed(turn, [moved]));
     fx
@@ -284,7 +284,7 @@ fn short_waits_that_are_asked_for_again_and_again_grow() {
     limited.retry_after = Some(Duration::from_secs(2));
     let mut waited = Duration::ZERO;
     let mut attempts = 0;
-    while let Some(wait) = limits.wait(attempts + 1, waited, &limited, false) {
+    while let Some(wait) = limits.retry_wait(attempts + 1, waited, &limited, false) {
         attempts += 1;
         waited += wait;
         if attempts <= 3 {

@@ -13,7 +13,7 @@ fn lean_turn() -> Turn {
 
 fn run_call(turn: &mut Turn, id: &str, name: &str, arguments: &str, result: &str) {
     feed(turn, call(0, id, name, arguments));
-    let ended = Input::ToolDone(CallId::new(id), ToolOutcome::done(result), 1);
+    let ended = Input::ToolDone(CallId::new(id), ToolOutcome::success_text(result), 1);
     feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
 }
 
@@ -33,11 +33,11 @@ fn tool_that_was_called_twice_alike_is_withheld_for_a_round() {
     let mut turn = lean_turn();
     for (id, withheld) in [("a", None), ("b", Some("bash"))] {
         run_call(&mut turn, id, "bash", r#"{"command":"python3 m.py"}"#, "ok");
-        assert_eq!(turn.withheld(), withheld);
+        assert_eq!(turn.withheld_tool(), withheld);
         assert!(turn.may_use_tools());
     }
     run_call(&mut turn, "c", "read", r#"{"path":"m.py"}"#, "x");
-    assert_eq!(turn.withheld(), None, "it is back");
+    assert_eq!(turn.withheld_tool(), None, "it is back");
     run_call(&mut turn, "d", "bash", r#"{"command":"python3 m.py"}"#, "ok");
     assert!(!turn.may_use_tools(), "the third is the last");
 }

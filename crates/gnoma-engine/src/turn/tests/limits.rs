@@ -106,7 +106,7 @@ fn run_check(turn: &mut Turn, id: &str, exit_code: i32) {
         exit_code: Some(exit_code),
         walled: None,
     });
-    let ended = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::text("output") });
+    let ended = ToolOutcome::Done(ToolOutput { report, ..ToolOutput::from_text("output") });
     feed(turn, call(0, id, "bash", &format!("{{\"command\":\"{id}\"}}")));
     let ended = Input::ToolDone(CallId::new(id), ended, 1);
     feed(turn, [stop(StopReason::ToolUse), allow(id), ended]);
@@ -150,7 +150,7 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
             exit_code: Some(i32::from(!passes)),
             walled: None,
         };
-        let ended = ToolOutput { report: Some(report), ..ToolOutput::text("output") };
+        let ended = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
         let ended = Input::ToolDone(check.clone(), ToolOutcome::Done(ended), 1);
         feed(&mut turn, [allow(check.as_str()), ended]);
         let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);

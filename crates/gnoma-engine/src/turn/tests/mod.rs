@@ -176,20 +176,20 @@ fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
     let allow = || Verdict::Allow { reason: String::new() };
     let mut turn = turn(Limits::default());
     let mut fx = Vec::new();
-    turn.on(Input::ProveAgain(checks.clone()), &mut fx);
+    turn.handle_input(Input::ProveAgain(checks.clone()), &mut fx);
     let Some(Effect::Judge(call)) = fx.iter().find(|it| matches!(it, Effect::Judge(_))) else {
         panic!("{fx:?}")
     };
     let call = call.id.clone();
-    turn.on(Input::Judged(call.clone(), allow()), &mut fx);
-    turn.on(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
+    turn.handle_input(Input::Judged(call.clone(), allow()), &mut fx);
+    turn.handle_input(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
     assert!(matches!(fx.last(), Some(Effect::Conclude(_))), "{fx:?}");
-    turn.on(Input::Checked(Checked::Deliver), &mut fx);
+    turn.handle_input(Input::Checked(Checked::Deliver), &mut fx);
     assert!(turn.is_idle() && turn.history().is_empty());
     fx.clear();
-    turn.on(Input::ProveAgain(Checks { commands: Vec::new(), ..checks }), &mut fx);
-    turn.on(Input::Say(Message::user_text("and more")), &mut fx);
-    turn.on(Input::Checked(Checked::Deliver), &mut fx);
+    turn.handle_input(Input::ProveAgain(Checks { commands: Vec::new(), ..checks }), &mut fx);
+    turn.handle_input(Input::Say(Message::user_text("and more")), &mut fx);
+    turn.handle_input(Input::Checked(Checked::Deliver), &mut fx);
     assert!(fx.contains(&Effect::Route), "{fx:?}");
 }
 
@@ -227,14 +227,14 @@ fn every_cancel_is_seen_whatever_runs() {
         let mut turn = turn(Limits::default());
         let mut fx = Vec::new();
         for input in path {
-            turn.on(input, &mut fx);
+            turn.handle_input(input, &mut fx);
         }
         assert_eq!(states(&fx), [SessionState::Active]);
         fx.clear();
-        turn.on(Input::Cancel, &mut fx);
+        turn.handle_input(Input::Cancel, &mut fx);
         assert_eq!(states(&fx), [Cancelling, Idle], "{turn:?}");
         fx.clear();
-        turn.on(Input::Cancel, &mut fx);
+        turn.handle_input(Input::Cancel, &mut fx);
         assert_eq!(fx, [], "nothing runs any more");
     }
 }

@@ -45,7 +45,7 @@ pub(in crate::turn) fn allow(id: &str) -> Input {
 }
 
 pub(in crate::turn) fn done(id: &str, output: &str) -> Input {
-    Input::ToolDone(CallId::new(id), ToolOutcome::done(output), 1)
+    Input::ToolDone(CallId::new(id), ToolOutcome::success_text(output), 1)
 }
 
 pub(in crate::turn) fn error(kind: ErrorKind) -> Input {
@@ -69,7 +69,7 @@ pub(in crate::turn) fn feed_delivering(
         let mut next = Some(input);
         while let Some(input) = next.take() {
             let mut fx = Vec::new();
-            turn.on(input, &mut fx);
+            turn.handle_input(input, &mut fx);
             for effect in &fx {
                 next = next.or(match effect {
                     Effect::Route => Some(Input::Routed(Ok(delivery))),

@@ -20,8 +20,8 @@ const A_REST: Duration = Duration::from_secs(60);
 #[tokio::test(start_paused = true)]
 async fn another_arm_takes_over_and_nothing_is_lost() {
     for (answer, retracted) in [
-        (Answer::failing(ErrorKind::RateLimited), false),
-        (Answer::failing(ErrorKind::NotFound), false),
+        (Answer::from_error(ErrorKind::RateLimited), false),
+        (Answer::from_error(ErrorKind::NotFound), false),
         (broken("half an ans", ErrorKind::Network), true),
         (broken("half an ans", ErrorKind::Protocol), true),
     ] {
@@ -42,7 +42,7 @@ async fn another_arm_takes_over_and_nothing_is_lost() {
 
 #[tokio::test(start_paused = true)]
 async fn a_lone_arm_is_tried_again_as_ever() {
-    let answers = vec![Answer::failing(ErrorKind::Overloaded), Answer::text("done")];
+    let answers = vec![Answer::from_error(ErrorKind::Overloaded), Answer::text("done")];
     let mut team =
         team(vec![member("only", 0.5, 0.1, answers)], RoutingOptions::default(), Vec::new());
     let events = team.turn("fix the parser").await;
@@ -53,7 +53,7 @@ async fn a_lone_arm_is_tried_again_as_ever() {
 
 #[tokio::test(start_paused = true)]
 async fn the_only_arm_can_be_asked_right_after_a_failed_turn() {
-    let answers = vec![Answer::failing(ErrorKind::NotFound), Answer::text("done")];
+    let answers = vec![Answer::from_error(ErrorKind::NotFound), Answer::text("done")];
     let mut team =
         team(vec![member("only", 0.5, 0.1, answers)], RoutingOptions::default(), Vec::new());
     team.turn("fix the parser").await;
@@ -62,8 +62,11 @@ async fn the_only_arm_can_be_asked_right_after_a_failed_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn the_only_arm_can_be_asked_right_after_a_cancelled_retry() {
-    let answers =
-        vec![Answer::failing(ErrorKind::Overloaded), Answer::silence(), Answer::text("done")];
+    let answers = vec![
+        Answer::from_error(ErrorKind::Overloaded),
+        Answer::endless_silence(),
+        Answer::text("done"),
+    ];
     let mut team =
         team(vec![member("only", 0.5, 0.1, answers)], RoutingOptions::default(), Vec::new());
     team.run.say("fix the parser");
@@ -73,7 +76,7 @@ async fn the_only_arm_can_be_asked_right_after_a_cancelled_retry() {
 
 #[tokio::test(start_paused = true)]
 async fn when_all_rest_the_one_whose_rest_ends_first_is_asked() {
-    let down = || (0..4).map(|_| Answer::failing(ErrorKind::Network)).collect::<Vec<_>>();
+    let down = || (0..4).map(|_| Answer::from_error(ErrorKind::Network)).collect::<Vec<_>>();
     let members = vec![member("a", 0.9, 0.1, down()), member("b", 0.5, 0.1, down())];
     let mut team = team(members, by(Strategy::Single), Vec::new());
     team.turn("fix the parser").await;
@@ -86,7 +89,7 @@ async fn when_all_rest_the_one_whose_rest_ends_first_is_asked() {
 
 /// Two arms. The better one has failed once and rested; tried again, it gives this answer.
 async fn rested(answer: Answer) -> Team {
-    let best = vec![Answer::failing(ErrorKind::Overloaded), answer, Answer::text("three")];
+    let best = vec![Answer::from_error(ErrorKind::Overloaded), answer, Answer::text("three")];
     let other = vec![Answer::text("one"), Answer::text("other")];
     let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
     let mut team = team(members, by(Strategy::Single), Vec::new());
@@ -113,7 +116,7 @@ async fn an_arm_that_answers_again_is_well_whether_it_tells_its_tokens_or_not() 
 
 #[tokio::test(start_paused = true)]
 async fn a_cancelled_trial_does_not_send_the_arm_to_rest() {
-    let mut team = rested(Answer::silence()).await;
+    let mut team = rested(Answer::endless_silence()).await;
     team.run.say("fix the lexer");
     team.cancel_after(Duration::from_secs(5)).await;
     assert_eq!(chosen_after_the_trial(team).await, [name("best")]);
@@ -139,7 +142,7 @@ async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
 
 #[tokio::test(start_paused = true)]
 async fn an_arm_that_was_asked_for_by_name_is_not_replaced() {
-    let failing = || (0..4).map(|_| Answer::failing(ErrorKind::NotFound)).collect::<Vec<_>>();
+    let failing = || (0..4).map(|_| Answer::from_error(ErrorKind::NotFound)).collect::<Vec<_>>();
     let members = vec![member("best", 0.9, 0.1, failing()), member("other", 0.6, 0.1, Vec::new())];
     let options = RoutingOptions { pinned: Some(name("best")), ..RoutingOptions::default() };
     let mut team = team(members, options, Vec::new());
@@ -168,13 +171,13 @@ async fn a_pin_of_the_command_line_can_be_taken_away() {
 
 #[tokio::test(start_paused = true)]
 async fn a_pin_for_the_next_turn_leaves_this_one_its_failover() {
-    let late = Answer::failing(ErrorKind::Protocol).every(Duration::from_secs(5));
+    let late = Answer::from_error(ErrorKind::Protocol).with_event_delay(Duration::from_secs(5));
     let best = member("best", 0.9, 0.1, vec![late]);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
     let mut team = team(vec![best, other], by(Strategy::Single), Vec::new());
     team.run.say("fix the parser");
     team.run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
-    assert!(team.run.handle.tell(Command::Pin { arm: Some(name("other")) }));
+    assert!(team.run.handle.send_command(Command::Pin { arm: Some(name("other")) }));
     assert_complete(&team.run.until_idle().await);
 }
 
@@ -208,7 +211,7 @@ async fn tools_that_ran_have_run_whoever_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn where_a_window_was_said_to_be_larger_than_it_is_another_arm_or_a_summary_helps() {
     let long = "many words of a story ".repeat(1_000);
-    let too_long = || Answer::failing(ErrorKind::ContextTooLong);
+    let too_long = || Answer::from_error(ErrorKind::ContextTooLong);
     let best = member("best", 0.9, 0.1, vec![too_long()]).windowed(1_000_000);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]).windowed(200_000);
     let mut two = team(vec![best, other], by(Strategy::Single), Vec::new());
@@ -231,8 +234,9 @@ async fn where_a_window_was_said_to_be_larger_than_it_is_another_arm_or_a_summar
 
 #[tokio::test(start_paused = true)]
 async fn what_tools_have_read_counts_when_an_arm_must_have_room_for_it() {
-    let much = FakeTool::new("look", Access::Read, |_| ToolOutcome::done("word ".repeat(20_000)));
-    let best = vec![looks(), Answer::failing(ErrorKind::Overloaded)];
+    let much =
+        FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("word ".repeat(20_000)));
+    let best = vec![looks(), Answer::from_error(ErrorKind::Overloaded)];
     let members = vec![
         member("best", 0.9, 0.1, best).windowed(200_000),
         member("small", 0.8, 0.1, Vec::new()).windowed(18_000),

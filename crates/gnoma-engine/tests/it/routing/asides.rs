@@ -22,12 +22,12 @@ async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
     let options =
         RoutingOptions { verify: Verify::Reviewer, strategy: Strategy::Cascade, ..counted };
     let cheap = vec![edits(), Answer::text("done")];
-    let mut team = cascade(cheap, vec![Answer::silence()], options, vec![editor()]);
+    let mut team = cascade(cheap, vec![Answer::endless_silence()], options, vec![editor()]);
     team.run.say(&format!("fix the parser {}", "word ".repeat(3_000)));
     team.cancel_after(Duration::from_secs(5)).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(ledger.held().is_empty(), "{:?}", ledger.held());
-    let settled = ledger.settled();
+    assert!(ledger.held_reservations().is_empty(), "{:?}", ledger.held_reservations());
+    let settled = ledger.settled_calls();
     let review = settled.iter().find(|settled| settled.arm == name("strong")).unwrap();
     assert_eq!(review.amount.requests, 1);
     assert!(review.amount.input > 3_000 && review.amount.micro_usd > 3_000, "{review:?}");
@@ -36,16 +36,16 @@ async fn a_review_that_is_stopped_counts_as_what_its_length_let_expect() {
 #[tokio::test(start_paused = true)]
 async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
     let ledger = FakeLedger::default();
-    let silent = || vec![Answer::silence()];
+    let silent = || vec![Answer::endless_silence()];
     let members = vec![member("a", 0.9, 0.1, silent()), member("b", 0.5, 0.1, silent())];
     let options = RoutingOptions { strategy: Strategy::Ensemble, ..counted(capped(), &ledger) };
     let mut team = team(members, options, Vec::new());
     team.run.say("what is a monad?");
     team.cancel_after(Duration::from_secs(5)).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    assert!(ledger.held().is_empty(), "{:?}", ledger.held());
+    assert!(ledger.held_reservations().is_empty(), "{:?}", ledger.held_reservations());
     for model in ["a", "b"] {
-        let paid = ledger.settled().into_iter().filter(|settled| settled.arm == name(model));
+        let paid = ledger.settled_calls().into_iter().filter(|settled| settled.arm == name(model));
         assert!(paid.map(|settled| settled.amount.micro_usd).sum::<u64>() > 0, "{model}");
     }
 }
@@ -54,7 +54,7 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
 async fn a_classifier_has_two_seconds_whatever_the_ledger_does() {
     // Asked first is where limits stand, then for room for the classifier.
     for silent in [Fate::Hangs, Fate::HangsAfter] {
-        let ledger = FakeLedger::fated(move |call| match call {
+        let ledger = FakeLedger::with_failures(move |call| match call {
             1 => silent.clone(),
             _ => Fate::Works,
         });

@@ -99,7 +99,7 @@ async fn a_check_that_was_stopped_is_no_verdict_against_the_work() {
 #[tokio::test(start_paused = true)]
 async fn a_check_that_panics_does_not_hold_the_turn() {
     let cheap = vec![edits(), Answer::text("done")];
-    let tools = vec![editor(), FakeTool::panicking("bash", Access::Execute)];
+    let tools = vec![editor(), FakeTool::new_panicking("bash", Access::Execute)];
     let mut team = cascade(cheap, Vec::new(), proven_by("make test"), tools);
     // That it ends is all that is asked.
     team.turn("fix the parser").await;
@@ -140,7 +140,7 @@ async fn an_arm_that_is_forbidden_for_a_file_does_not_review_it() {
 async fn read_until_asked(team: &mut Team, member: usize) {
     let reading = async {
         while team.asked(member) == 0 {
-            while team.run.handle.ready().is_some() {}
+            while team.run.handle.try_next_event().is_some() {}
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
@@ -150,7 +150,7 @@ async fn read_until_asked(team: &mut Team, member: usize) {
 /// Reads nothing until the session waits for its reader.
 async fn stall(team: &Team) {
     for _ in 0..TOO_MANY_EVENTS {
-        assert!(team.run.handle.tell(Command::Pin { arm: None }));
+        assert!(team.run.handle.send_command(Command::Pin { arm: None }));
         for _ in 0..YIELDS {
             tokio::task::yield_now().await;
         }
@@ -172,17 +172,17 @@ async fn told_within(team: &mut Team, time: Duration) -> Vec<Event> {
 
 #[tokio::test(start_paused = true)]
 async fn a_verdict_that_comes_after_a_cancel_is_nothing_to_the_next_turn() {
-    let cheap = vec![edits(), Answer::text("done"), Answer::silence()];
-    let review = verdict(false, "stale").every(Duration::from_secs(5));
+    let cheap = vec![edits(), Answer::text("done"), Answer::endless_silence()];
+    let review = verdict(false, "stale").with_event_delay(Duration::from_secs(5));
     let mut team = cascade(cheap, vec![review], reviewed(), vec![editor()]);
     team.run.say("fix the parser");
     read_until_asked(&mut team, 1).await;
     // The verdict comes while the session waits for its reader, and the cancel before it goes on.
     stall(&team).await;
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert!(team.run.handle.tell(Command::Cancel));
-    let next = vec![Content::text("fix the lexer")];
-    assert!(team.run.handle.tell(Command::Send { content: next }));
+    assert!(team.run.handle.send_command(Command::Cancel));
+    let next = vec![Content::from_text("fix the lexer")];
+    assert!(team.run.handle.send_command(Command::Send { content: next }));
     let events = told_within(&mut team, Duration::from_secs(20)).await;
     let is_cancelled =
         |event: &Event| matches!(event, Event::TurnEnded { outcome: Outcome::Cancelled, .. });
@@ -195,9 +195,9 @@ async fn a_verdict_that_comes_after_a_cancel_is_nothing_to_the_next_turn() {
 async fn where_one_cannot_review_the_next_one_does() {
     let members = vec![
         member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
-        member("busy", 0.95, 0.6, vec![Answer::failing(ErrorKind::RateLimited)]),
+        member("busy", 0.95, 0.6, vec![Answer::from_error(ErrorKind::RateLimited)]),
         member("vague", 0.9, 0.6, vec![Answer::text("looks good to me")]),
-        member("slow", 0.88, 0.5, vec![Answer::silence()]),
+        member("slow", 0.88, 0.5, vec![Answer::endless_silence()]),
         member("fourth", 0.86, 0.5, vec![verdict(true, "fine")]),
     ];
     let mut unchecked = team(members, reviewed(), vec![editor()]);
@@ -216,7 +216,7 @@ async fn where_one_cannot_review_the_next_one_does() {
 
     let members = vec![
         member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
-        member("busy", 0.95, 0.6, vec![Answer::failing(ErrorKind::RateLimited)]),
+        member("busy", 0.95, 0.6, vec![Answer::from_error(ErrorKind::RateLimited)]),
         member("strong", 0.9, 0.6, vec![verdict(true, "fine")]),
     ];
     let mut team = team(members, reviewed(), vec![editor()]);
@@ -232,7 +232,7 @@ fn asking(verify: Verify, shell: FakeTool, files: &FakeCheckpoints) -> Team {
     ];
     let options = RoutingOptions { verify, ..proven_by("make test") };
     let keeping = Keeping { checkpoints: Some(Arc::new(files.clone())), ..Keeping::default() };
-    let shell = shell.of_kind(ToolKind::Shell).touching(Touches::command("command"));
+    let shell = shell.of_kind(ToolKind::Shell).with_touches(Touches::command("command"));
     team_in((PermissionMode::AcceptEdits, true), members, options, vec![editor(), shell], keeping)
 }
 
@@ -252,7 +252,9 @@ async fn a_check_is_asked_for_kept_before_and_shown_like_a_models_command() {
     let (before, call) = asked(&mut team).await;
     assert!(before.iter().any(|event| matches!(event, Event::Checking { .. })), "{before:?}");
     assert!(ran.calls().is_empty(), "nobody has allowed it yet");
-    assert!(team.run.handle.tell(Command::Answer { call: call.clone(), answer: Reply::Allow }));
+    assert!(
+        team.run.handle.send_command(Command::Answer { call: call.clone(), answer: Reply::Allow })
+    );
     let events = team.run.until_idle().await;
     assert_eq!(checks(&events), [("cheap", "`make test`", true)]);
     let at = |wanted: fn(&Event) -> bool| events.iter().position(wanted).unwrap();
@@ -269,7 +271,7 @@ async fn a_check_that_is_refused_is_not_run_and_a_reviewer_looks_where_one_may()
         let mut team = asking(verify, ran.clone(), &FakeCheckpoints::default());
         let (_, call) = asked(&mut team).await;
         let answer = Reply::Deny { reason: String::new() };
-        assert!(team.run.handle.tell(Command::Answer { call, answer }));
+        assert!(team.run.handle.send_command(Command::Answer { call, answer }));
         let events = team.run.until_idle().await;
         assert_complete(&events);
         assert!(ran.calls().is_empty());
@@ -280,7 +282,7 @@ async fn a_check_that_is_refused_is_not_run_and_a_reviewer_looks_where_one_may()
 
 #[tokio::test(start_paused = true)]
 async fn a_check_that_may_not_run_where_nobody_can_be_asked_is_not_run() {
-    let ran = shell(Some(0)).touching(Touches::command("command"));
+    let ran = shell(Some(0)).with_touches(Touches::command("command"));
     let members = vec![
         member("cheap", 0.6, 0.02, vec![edits(), Answer::text("done")]),
         member("strong", 0.85, 0.5, Vec::new()),
@@ -299,11 +301,11 @@ async fn a_check_that_may_not_run_where_nobody_can_be_asked_is_not_run() {
 #[tokio::test(start_paused = true)]
 async fn a_check_can_be_stopped_whether_it_is_asked_for_or_runs() {
     for allowed in [false, true] {
-        let ran = FakeTool::waiting("bash", Access::Execute);
+        let ran = FakeTool::new_stoppable("bash", Access::Execute);
         let mut team = asking(Verify::Auto, ran.clone(), &FakeCheckpoints::default());
         let (_, call) = asked(&mut team).await;
         if allowed {
-            assert!(team.run.handle.tell(Command::Answer { call, answer: Reply::Allow }));
+            assert!(team.run.handle.send_command(Command::Answer { call, answer: Reply::Allow }));
             team.run.until(|event| matches!(event, Event::ToolStarted { .. })).await;
         }
         team.cancel_after(Duration::from_secs(1)).await;

@@ -14,7 +14,7 @@ use super::team::{
 #[tokio::test(start_paused = true)]
 async fn work_that_nobody_could_review_has_no_verdict() {
     let cheap = vec![edits(), Answer::text("done")];
-    let strong = vec![Answer::failing(ErrorKind::Quota)];
+    let strong = vec![Answer::from_error(ErrorKind::Quota)];
     let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
     let events = team.turn("fix the parser").await;
     let learnt = team.learnt().await;
@@ -25,7 +25,7 @@ async fn work_that_nobody_could_review_has_no_verdict() {
 async fn a_checked_attempt_is_learnt_when_the_next_one_is_cancelled() {
     let review = used(r#"{"holds": false, "why": "no"}"#, 10);
     let cheap = vec![edits(), used("done", 10)];
-    let strong = vec![review, telling(edits(), 100), Answer::silence()];
+    let strong = vec![review, telling(edits(), 100), Answer::endless_silence()];
     let mut team = cascade(cheap, strong, reviewed(), vec![editor()]);
     team.run.say("fix the parser");
     team.cancel_after(Duration::from_secs(5)).await;
@@ -35,7 +35,7 @@ async fn a_checked_attempt_is_learnt_when_the_next_one_is_cancelled() {
 
 #[tokio::test(start_paused = true)]
 async fn what_an_arm_did_before_it_failed_is_not_put_to_the_next_one() {
-    let failed = Answer::failing(ErrorKind::Overloaded);
+    let failed = Answer::from_error(ErrorKind::Overloaded);
     let best = vec![telling(edits(), 100_000), runs("cargo test"), failed];
     let other = vec![used("I leave it at that, the test is red", 10)];
     let members = vec![member("best", 0.9, 0.1, best), member("other", 0.5, 0.1, other)];
@@ -73,7 +73,7 @@ async fn an_arm_whose_edits_never_apply_did_not_serve() {
         Answer::calls(&[("edited", "edit", &arguments)])
     });
     for (outcome, verdict) in [
-        (ToolOutcome::failed("no such text"), Some(false)),
+        (ToolOutcome::failure_text("no such text"), Some(false)),
         (ToolOutcome::Done(Default::default()), None),
     ] {
         let answers = edits.clone().chain([used("done", 10)]).collect();
@@ -94,7 +94,7 @@ async fn who_only_sorts_requests_does_no_work() {
         let classifier = Some(name("sorter"));
         let options = RoutingOptions { only_classifies, classifier, ..by(Strategy::Single) };
         let team = team(vec![sorter, worker], options, Vec::new());
-        let routing = team.routes.preview("explain this", false, 10, &[]).unwrap();
+        let routing = team.routes.preview_routing("explain this", false, 10, &[]).unwrap();
         assert_eq!(routing.arms, [name(chosen)]);
         let is_named = routing.candidates.iter().any(|line| line.contains("only sorts requests"));
         assert_eq!(is_named, only_classifies, "{routing:?}");

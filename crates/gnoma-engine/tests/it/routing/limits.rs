@@ -20,7 +20,7 @@ use crate::outcome;
 /// The limits of one pool, as its vendor counts them.
 fn limits(pool: &str, vendor: &str, rates: Rates) -> PoolLimits {
     let mut limits = PoolLimits::default();
-    limits.add(pool, rates, vendor, None).unwrap();
+    limits.add_rates(pool, rates, vendor, None).unwrap();
     limits
 }
 
@@ -135,7 +135,7 @@ async fn the_next_turn_waits_for_such_a_limit_too() {
 async fn a_full_minute_is_no_failure_of_the_arm() {
     let options = limited(Rates { rpm: Some(1), ..Rates::default() });
     let a = member("a", 0.5, 0.1, vec![edits(), Answer::text("done")]).in_pools(&["slow"]);
-    let late = Answer::failing(ErrorKind::Overloaded).every(Duration::from_secs(70));
+    let late = Answer::from_error(ErrorKind::Overloaded).with_event_delay(Duration::from_secs(70));
     let b = member("b", 0.5, 0.1, vec![late]);
     let mut team = team(vec![a, b], options, quick());
     team.run.say("fix the parser");
@@ -164,7 +164,7 @@ fn told(team: &Team, model: &str) -> Vec<Option<u64>> {
 #[tokio::test(start_paused = true)]
 async fn calls_at_the_same_time_credit_each_its_own_arm() {
     // The arm that is asked first answers last.
-    let slow = limited_to(11, Answer::text("first")).every(Duration::from_secs(3));
+    let slow = limited_to(11, Answer::text("first")).with_event_delay(Duration::from_secs(3));
     let chair = limited_to(12, Answer::text("{\"best\": 2, \"why\": \"complete\"}"));
     let members = vec![
         member("a", 0.9, 0.1, vec![slow, chair]),
@@ -179,7 +179,7 @@ async fn calls_at_the_same_time_credit_each_its_own_arm() {
 #[tokio::test(start_paused = true)]
 async fn a_refused_call_and_a_question_beside_the_conversation_tell_of_limits_too() {
     let error = ProviderError::new(ErrorKind::RateLimited, "fake", "too many");
-    let refused = limited_to(33, Answer::of(vec![Err(error)]));
+    let refused = limited_to(33, Answer::from_events(vec![Err(error)]));
     let cheap = vec![refused, edits(), Answer::text("done")];
     let strong = vec![limited_to(44, verdict(true, "it holds"))];
     let options = RoutingOptions {

@@ -77,7 +77,7 @@ async fn a_review_is_not_bought_over_the_cap() {
 #[tokio::test(start_paused = true)]
 async fn a_turn_waits_for_the_only_arms_rate() {
     let mut limits = PoolLimits::default();
-    limits.add("fake", Rates { rpm: Some(1), ..Rates::default() }, "fake", None).unwrap();
+    limits.add_rates("fake", Rates { rpm: Some(1), ..Rates::default() }, "fake", None).unwrap();
     let only = member("only", 0.5, 0.1, vec![used("one", 10), used("two", 10)]);
     let options = counted(limits, &FakeLedger::default());
     let mut team = team(vec![only], options, Vec::new());
@@ -93,19 +93,19 @@ async fn a_turn_waits_for_the_only_arms_rate() {
 async fn a_session_that_is_dropped_holds_no_money() {
     let ledger = FakeLedger::default();
     let caps = Caps { day: Some(1_000_000), ..Caps::default() };
-    let only = member("only", 0.5, 0.1, vec![Answer::silence()]);
+    let only = member("only", 0.5, 0.1, vec![Answer::endless_silence()]);
     let mut team = team(vec![only], counted(PoolLimits::new(caps), &ledger), Vec::new());
     team.run.say("fix the parser");
     team.run.until(|event| matches!(event, Event::RoundStarted { .. })).await;
     let Team { run: Run { handle, .. }, .. } = team;
     drop(handle);
     tokio::time::sleep(Duration::from_secs(30)).await;
-    assert!(ledger.held().is_empty(), "{:?}", ledger.held());
+    assert!(ledger.held_reservations().is_empty(), "{:?}", ledger.held_reservations());
 }
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it() {
-    let full = || FakeLedger::fated(|_| Fate::Fails(StoreErrorKind::Full));
+    let full = || FakeLedger::with_failures(|_| Fate::Fails(StoreErrorKind::Full));
     let caps = || PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let best = member("best", 0.9, 0.1, vec![Answer::text("done")]);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);
@@ -149,7 +149,7 @@ async fn streams_that_die_without_telling_cannot_break_a_cap() {
     };
     assert!(refused.message.contains("the session's cap"), "{refused}");
     assert!((3..6).contains(&asked), "{asked}");
-    let settled: u64 = ledger.settled().iter().map(|settled| settled.amount.micro_usd).sum();
+    let settled: u64 = ledger.settled_calls().iter().map(|settled| settled.amount.micro_usd).sum();
     assert!(settled >= asked as u64 * 10_000, "{settled}");
 }
 
@@ -201,10 +201,10 @@ async fn a_call_that_breaks_again_and_again_ends_at_the_cap() {
 #[tokio::test(start_paused = true)]
 async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
     let ledger = FakeLedger::default();
-    let slow = |text: &str| Answer::text(text).every(Duration::from_secs(20));
+    let slow = |text: &str| Answer::text(text).with_event_delay(Duration::from_secs(20));
     let members = vec![
         member("a", 0.9, 0.1, vec![slow("one")]),
-        member("b", 0.5, 0.1, vec![Answer::silence(), used("more", 10)]),
+        member("b", 0.5, 0.1, vec![Answer::endless_silence(), used("more", 10)]),
     ];
     let caps = PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let options = RoutingOptions { strategy: Strategy::Ensemble, ..counted(caps, &ledger) };
@@ -212,10 +212,10 @@ async fn questions_that_nobody_waited_for_to_the_end_are_counted() {
     team.run.say("what is a monad?");
     team.cancel_after(Duration::from_secs(5)).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    let settled = ledger.settled();
+    let settled = ledger.settled_calls();
     assert_eq!(settled.len(), 2, "{settled:?}");
     assert!(settled.iter().all(|call| call.amount.micro_usd > 0), "{settled:?}");
-    assert!(ledger.held().is_empty());
+    assert!(ledger.held_reservations().is_empty());
 }
 
 /// Two arms, each with a limit of one request: the better one's frees in a minute, the other's sooner.
@@ -224,8 +224,8 @@ async fn where_all_limits_are_full_the_one_that_frees_first_is_waited_for() {
     let mut limits = PoolLimits::default();
     let rpm = Rates { rpm: Some(1), ..Rates::default() };
     let rps = Rates { rps: Some(1.0), ..Rates::default() };
-    limits.add("slowly", rpm, "slowly", None).unwrap();
-    limits.add("quickly", rps, "quickly", None).unwrap();
+    limits.add_rates("slowly", rpm, "slowly", None).unwrap();
+    limits.add_rates("quickly", rps, "quickly", None).unwrap();
     let best = vec![looks(), used("too late", 10)];
     let other = vec![used("meanwhile", 10), used("soon", 10)];
     let members = vec![

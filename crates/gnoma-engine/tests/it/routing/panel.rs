@@ -38,7 +38,7 @@ async fn several_arms_answer_and_a_judge_picks() {
 
 #[tokio::test(start_paused = true)]
 async fn the_call_after_a_cancelled_panel_is_paid() {
-    let first = vec![used("one", 10), Answer::silence(), used("later", 5_000)];
+    let first = vec![used("one", 10), Answer::endless_silence(), used("later", 5_000)];
     let members = vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![used("two", 10)])];
     let options = RoutingOptions { verify: Verify::Off, ..by(Strategy::Ensemble) };
     let mut team = team(members, options, Vec::new());
@@ -141,7 +141,7 @@ async fn whoever_only_looks_cannot_change_anything() {
 #[tokio::test(start_paused = true)]
 async fn a_looking_arm_that_fails_is_replaced_by_one_that_works_alone() {
     let other = vec![edits(), used("done", 10)];
-    let looker = vec![Answer::failing(ErrorKind::RateLimited)];
+    let looker = vec![Answer::from_error(ErrorKind::RateLimited)];
     let mut team = architects(Strategy::Ensemble, looker, other);
     let events = team.turn("fix the parser in src/parser.rs").await;
     assert_complete(&events);
@@ -154,7 +154,7 @@ async fn a_looking_arm_that_fails_is_replaced_by_one_that_works_alone() {
 async fn a_member_that_hangs_is_left_out_after_its_time() {
     let first = vec![used("one", 10), used("and more", 10)];
     let members =
-        vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![Answer::silence()])];
+        vec![member("a", 0.9, 0.1, first), member("b", 0.5, 0.1, vec![Answer::endless_silence()])];
     let mut team = team(members, by(Strategy::Ensemble), Vec::new());
     let events = team.turn("what is a monad?").await;
     assert_eq!(said(&events), ["what is a monad?", "one"]);

@@ -30,7 +30,7 @@ fn options() -> RoutingOptions {
 }
 
 fn reader() -> FakeTool {
-    let done = ToolOutcome::Done(ToolOutput::text("what the file holds"));
+    let done = ToolOutcome::Done(ToolOutput::from_text("what the file holds"));
     FakeTool::new("fs.read", Access::Read, move |_| done.clone())
 }
 
@@ -81,7 +81,8 @@ async fn whoever_looks_first_shows_others_nothing_they_may_not_see() {
     let looks = vec![reads("secrets/key.txt"), Answer::text("I looked"), Answer::text("done")];
     let members = vec![member("here", 0.95, 0.001, looks), member("remote", 0.5, 0.1, Vec::new())];
     let options = RoutingOptions { strategy: Strategy::Ensemble, ..options() };
-    let edit = FakeTool::new("edit", Access::Edit, |_| ToolOutcome::Done(ToolOutput::text("")));
+    let edit =
+        FakeTool::new("edit", Access::Edit, |_| ToolOutcome::Done(ToolOutput::from_text("")));
     let mut team = team(members, options, vec![reader(), edit]);
     assert_complete(&team.turn("fix the parser").await);
     assert_eq!(team.asked(1), 0);

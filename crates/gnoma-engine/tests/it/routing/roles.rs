@@ -17,7 +17,7 @@ fn edited_by(model: &str, options: RoutingOptions) -> RoutingOptions {
 
 #[tokio::test(start_paused = true)]
 async fn who_has_the_role_is_asked_and_others_stand_in_while_it_rests() {
-    let worse = vec![Answer::failing(ErrorKind::Overloaded)];
+    let worse = vec![Answer::from_error(ErrorKind::Overloaded)];
     let better = vec![Answer::text("done"), Answer::text("and more")];
     let members = vec![member("worse", 0.3, 0.1, worse), member("better", 0.9, 0.1, better)];
     let mut team = team(members, edited_by("worse", by(Strategy::Single)), Vec::new());

@@ -51,7 +51,7 @@ fn pair(wall: &Arc<Wall>, best: Vec<Answer>, other: Vec<Answer>) -> Team {
 fn limited() -> Answer {
     let mut error = ProviderError::new(ErrorKind::RateLimited, "fake", "slow down");
     error.retry_after = Some(ASKED_FOR);
-    Answer::of(vec![Err(error)])
+    Answer::from_events(vec![Err(error)])
 }
 
 fn done() -> Answer {
@@ -93,7 +93,7 @@ async fn processes_that_run_at_once_know_it_from_the_next_turn_on() {
 #[tokio::test(start_paused = true)]
 async fn what_new_settings_may_mend_is_tried_again_by_the_next_start() {
     let wall = Arc::default();
-    let mut one = pair(&wall, vec![Answer::failing(ErrorKind::NotFound)], vec![done()]);
+    let mut one = pair(&wall, vec![Answer::from_error(ErrorKind::NotFound)], vec![done()]);
     one.turn("explain the parser").await;
     one.turn("explain the lexer").await;
     assert_eq!(one.asked(0), 1, "here it is known");

@@ -80,7 +80,7 @@ pub(super) fn name(model: &str) -> ModelRef {
 struct Notes(Mutex<Vec<Learnt>>);
 
 impl Memory for Notes {
-    fn learnt(&self, outcome: Learnt) -> BoxFuture<'_, Result<(), String>> {
+    fn learn_outcome(&self, outcome: Learnt) -> BoxFuture<'_, Result<(), String>> {
         self.0.lock().unwrap().push(outcome);
         Box::pin(async { Ok(()) })
     }
@@ -174,13 +174,13 @@ impl Team {
     pub(super) async fn cancel_after(&mut self, time: Duration) {
         let ended = tokio::time::timeout(time, self.run.until(|_| false)).await;
         assert!(ended.is_err(), "the turn should still be running");
-        assert!(self.run.handle.tell(Command::Cancel));
+        assert!(self.run.handle.send_command(Command::Cancel));
         assert_eq!(outcome(&self.run.until_idle().await), Outcome::Cancelled);
     }
 
     /// A command that is answered with a notice.
     pub(super) async fn order(&mut self, command: Command) {
-        assert!(self.run.handle.tell(command));
+        assert!(self.run.handle.send_command(command));
         self.run.until(|event| matches!(event, Event::Notice { .. })).await;
     }
 
@@ -207,7 +207,7 @@ impl Team {
 
     /// Closes the session: all that was learnt.
     pub(super) async fn learnt(&mut self) -> Vec<Learnt> {
-        assert!(self.run.handle.tell(Command::Close));
+        assert!(self.run.handle.send_command(Command::Close));
         self.run.until(|event| *event == Event::State(SessionState::Closed)).await;
         self.notes.0.lock().unwrap().clone()
     }
@@ -234,7 +234,7 @@ pub(super) fn counted(limits: PoolLimits, ledger: &FakeLedger) -> RoutingOptions
 
 /// A tool that changes a file.
 pub(super) fn editor() -> FakeTool {
-    let mut output = ToolOutput::text("changed");
+    let mut output = ToolOutput::from_text("changed");
     output.diff = Some("-a\n+b".into());
     FakeTool::new("edit", Access::Edit, move |_| ToolOutcome::Done(output.clone()))
 }
@@ -249,7 +249,7 @@ pub(super) fn shell(exit_code: Option<i32>) -> FakeTool {
     FakeTool::new("bash", Access::Execute, move |call| {
         let arguments: Value = call.arguments.read().unwrap();
         let command = arguments["command"].as_str().unwrap_or_default().to_owned();
-        let mut output = ToolOutput::text("output");
+        let mut output = ToolOutput::from_text("output");
         output.report = Some(CommandReport { command, exit_code, walled: None });
         match exit_code {
             Some(0) => ToolOutcome::Done(output),
@@ -273,7 +273,7 @@ pub(super) fn verdict(holds: bool, why: &str) -> Answer {
 /// An answer that breaks off.
 pub(super) fn broken(text: &str, kind: ErrorKind) -> Answer {
     let error = ProviderError::new(kind, "fake", "as scripted");
-    Answer::of(vec![Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }), Err(error)])
+    Answer::from_events(vec![Ok(StreamEvent::TextDelta { slot: 0, text: text.into() }), Err(error)])
 }
 
 /// The same answer, telling before its end that it read so many tokens and wrote a tenth of them:
@@ -364,7 +364,7 @@ pub(super) fn offered(request: &ModelRequest) -> Vec<String> {
 
 /// A tool that only reads.
 pub(super) fn reader() -> FakeTool {
-    FakeTool::new("look", Access::Read, |_| ToolOutcome::done("what the file says"))
+    FakeTool::new("look", Access::Read, |_| ToolOutcome::success_text("what the file says"))
 }
 
 /// A call of [`reader`].

@@ -150,7 +150,7 @@ fn google(item: &Value) -> (&'static str, Vec<Content>) {
         } else if let Some(picture) = image(&picture["data"]) {
             content.push(Content::Image(picture));
         } else if let Some(text) = part["text"].as_str() {
-            content.push(Content::text(text));
+            content.push(Content::from_text(text));
         }
     }
     (role, content)
@@ -206,7 +206,7 @@ fn chat(item: &Value) -> (&'static str, Vec<Content>) {
 fn blocks(content: &Value) -> (Vec<Content>, Vec<Content>) {
     let (mut said, mut results) = (Vec::new(), Vec::new());
     if let Some(text) = content.as_str().filter(|text| !text.is_empty()) {
-        said.push(Content::text(text));
+        said.push(Content::from_text(text));
     }
     for block in content.as_array().into_iter().flatten() {
         match block["type"].as_str() {
@@ -220,7 +220,7 @@ fn blocks(content: &Value) -> (Vec<Content>, Vec<Content>) {
             Some("tool_result") => results.push(result(output(&block["content"]))),
             _ => {
                 let text = block.as_str().or(block["text"].as_str());
-                said.extend(text.filter(|text| !text.is_empty()).map(Content::text));
+                said.extend(text.filter(|text| !text.is_empty()).map(Content::from_text));
                 said.extend(picture(block).map(Content::Image));
             }
         }

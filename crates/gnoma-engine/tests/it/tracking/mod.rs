@@ -41,7 +41,7 @@ impl Prediction {
 fn the_next_request_is_as_large_as_predicted() {
     let Some(folder) = variable(FOLDER) else {
         let reason = format!("recordings are not part of the project, and {FOLDER} is not set");
-        return gnoma_testkit::skip(&reason);
+        return gnoma_testkit::skip_test(&reason);
     };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
     let cassettes = Cassette::load_dir(&folder).expect("the recordings can be read");
@@ -92,8 +92,8 @@ fn predicted(usage: Usage, past: Vec<Message>, since: Vec<Message>, by: &Counter
     let is_answer =
         history.get(known).is_some_and(|first| first.role() == gnoma_core::Role::Assistant);
     let mut tracker = Tracker::default();
-    tracker.measured(usage, &history, known + usize::from(is_answer), by.clone());
-    tracker.tokens(&history, by)
+    tracker.record_usage(usage, &history, known + usize::from(is_answer), by.clone());
+    tracker.count_tokens(&history, by)
 }
 
 fn wire(api: Api) -> Wire {
@@ -113,7 +113,7 @@ fn model(cassette: &Cassette) -> String {
 }
 
 fn prompt(cassette: &Cassette) -> Option<u64> {
-    usage(cassette).map(|usage| usage.prompt())
+    usage(cassette).map(|usage| usage.prompt_tokens())
 }
 
 /// What the provider told, as gnoma's own parts that do not overlap.

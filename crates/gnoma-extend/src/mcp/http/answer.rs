@@ -3,7 +3,7 @@
 use std::{future::poll_fn, pin::Pin, sync::Arc, time::Duration};
 
 use futures_util::Stream as _;
-use gnoma_core::{sync::Mutex, task::boxed};
+use gnoma_core::{sync::Mutex, task::box_future};
 use gnoma_net::{ByteStream, NetError, Reply};
 use serde_json::Value;
 use tokio::{task::JoinSet, time::sleep};
@@ -43,11 +43,11 @@ pub(super) enum StreamEnd {
 
 impl Inbox<'_> {
     /// Reads the answer to the request of that number.
-    pub(super) async fn answer(&self, reply: Reply, id: u64) -> Result<Value, CallError> {
+    pub(super) async fn read_answer(&self, reply: Reply, id: u64) -> Result<Value, CallError> {
         let kind = reply.header("content-type").unwrap_or_default().to_lowercase();
         let status = reply.status;
         if kind.starts_with("text/event-stream") {
-            return self.streamed(reply.into_body(), id).await;
+            return self.read_resumable_stream(reply.into_body(), id).await;
         }
         let (body, broken) = reply.into_bytes_until_broken(MAX_MESSAGE_BYTES + 1).await;
         if body.len() > MAX_MESSAGE_BYTES {
@@ -59,7 +59,7 @@ impl Inbox<'_> {
         if ["data:", "event:", "id:", ":"].iter().any(|field| start.starts_with(field)) {
             return self.whole_stream(start, id);
         }
-        match (self.receive(&text, Some(id)), broken) {
+        match (self.on_messages(&text, Some(id)), broken) {
             // What has come is no answer because the rest is missing.
             (None | Some(Err(CallError::Unreadable(_))), Some(error)) => {
                 return Err(net_error(error));
@@ -82,18 +82,18 @@ impl Inbox<'_> {
         let (mut events, mut whole) = (Events::default(), Vec::new());
         // It is not larger than a message.
         events.push(text.as_bytes(), &mut whole).ok();
-        whole.extend(events.finish());
-        let answer = whole.iter().find_map(|event| self.receive(&event.data, Some(id)));
+        whole.extend(events.finish_event());
+        let answer = whole.iter().find_map(|event| self.on_messages(&event.data, Some(id)));
         answer.unwrap_or_else(|| Err(CallError::Broken(String::new())))
     }
 
     /// Reads events until the answer comes, and continues the stream where it breaks and the server can do that.
-    async fn streamed(&self, body: ByteStream, id: u64) -> Result<Value, CallError> {
+    async fn read_resumable_stream(&self, body: ByteStream, id: u64) -> Result<Value, CallError> {
         let mut events = Events::default();
         let mut body = body;
         let mut in_vain = 0;
         loop {
-            let why = match self.read(body, Some(id), &mut events).await {
+            let why = match self.read_events(body, Some(id), &mut events).await {
                 StreamEnd::Answer(outcome) => return outcome,
                 StreamEnd::Open(why, has_brought) => {
                     in_vain = if has_brought { 0 } else { in_vain + 1 };
@@ -104,7 +104,7 @@ impl Inbox<'_> {
                 return Err(CallError::Broken(why));
             };
             sleep(resume_wait(&events)).await;
-            body = match resume(self.shared, Some(&last)).await {
+            body = match resume_stream(self.shared, Some(&last)).await {
                 Ok(body) => body,
                 Err(CallError::SessionLost(_) | CallError::Status(..) | CallError::Refused(_)) => {
                     return Err(CallError::Broken(why));
@@ -115,7 +115,7 @@ impl Inbox<'_> {
     }
 
     /// Reads events until the answer comes or the stream ends.
-    pub(super) async fn read(
+    pub(super) async fn read_events(
         &self,
         mut body: ByteStream,
         id: Option<u64>,
@@ -135,17 +135,17 @@ impl Inbox<'_> {
                 },
                 Some(Err(error)) => {
                     // What is cut off comes again.
-                    events.finish();
+                    events.finish_event();
                     Some(Some(error))
                 }
                 None => {
-                    let last = events.finish();
-                    whole.extend(last.filter(|event| json::read(&event.data).is_some()));
+                    let last = events.finish_event();
+                    whole.extend(last.filter(|event| json::parse_lenient(&event.data).is_some()));
                     Some(None)
                 }
             };
             has_brought |= !whole.is_empty();
-            if let Some(outcome) = whole.iter().find_map(|event| self.take(event, id)) {
+            if let Some(outcome) = whole.iter().find_map(|event| self.on_event(event, id)) {
                 return StreamEnd::Answer(outcome);
             }
             if let Some(why) = end {
@@ -154,17 +154,17 @@ impl Inbox<'_> {
         }
     }
 
-    fn take(&self, event: &Event, id: Option<u64>) -> Option<Result<Value, CallError>> {
+    fn on_event(&self, event: &Event, id: Option<u64>) -> Option<Result<Value, CallError>> {
         let is_message = event.name.is_empty() || event.name == "message";
         (is_message && !event.data.trim().is_empty())
-            .then(|| self.receive(&event.data, id))
+            .then(|| self.on_messages(&event.data, id))
             .flatten()
     }
 
     /// Takes in the messages of a text; gives the answer to that request if it is among them.
-    fn receive(&self, text: &str, id: Option<u64>) -> Option<Result<Value, CallError>> {
+    fn on_messages(&self, text: &str, id: Option<u64>) -> Option<Result<Value, CallError>> {
         let mut answer = None;
-        for message in rpc::read(text) {
+        for message in rpc::parse_messages(text) {
             match message {
                 Incoming::Response(of, outcome) if Some(of) == id => {
                     answer = Some(outcome.map_err(CallError::Refused));
@@ -180,7 +180,7 @@ impl Inbox<'_> {
                     answer = answer.or(Some(Err(CallError::Unreadable(why))));
                 }
                 Incoming::Notification(method, params) => {
-                    self.shared.handler.notified(&method, &params);
+                    self.shared.handler.on_notification(&method, &params);
                 }
                 Incoming::Request(id, method, params) => self.answer_request(id, method, params),
                 Incoming::Response(..)
@@ -203,16 +203,16 @@ impl Inbox<'_> {
         if answering.len() >= 2 * MAX_SERVER_REQUESTS {
             return;
         }
-        answering.spawn(boxed(async move {
+        answering.spawn(box_future(async move {
             let outcome = if is_too_much {
                 Err(RpcError::new(0, "too many requests at a time"))
             } else {
-                shared.handler.answer(&method, &params).await
+                shared.handler.answer_request(&method, &params).await
             };
-            let body = Some(rpc::response(&id, outcome));
+            let body = Some(rpc::response_line(&id, outcome));
             let message = Message { body, headers: &[], is_repeatable: false };
             // A server that cannot be reached any more needs no answer.
-            post::send(&shared, &message).await.map(drop).ok();
+            post::post_message(&shared, &message).await.map(drop).ok();
         }));
     }
 }
@@ -224,12 +224,12 @@ pub(super) fn resume_wait(events: &Events) -> Duration {
 }
 
 /// Opens the server's stream of events, behind the last one that came.
-pub(super) async fn resume(
+pub(super) async fn resume_stream(
     shared: &Arc<HttpShared>,
     last: Option<&str>,
 ) -> Result<ByteStream, CallError> {
     let headers: Vec<_> =
         last.iter().map(|last| ("last-event-id".to_owned(), (*last).to_owned())).collect();
     let message = Message { body: None, headers: &headers, is_repeatable: true };
-    Ok(post::send(shared, &message).await?.into_body())
+    Ok(post::post_message(shared, &message).await?.into_body())
 }

@@ -10,13 +10,13 @@ use super::{
         limits::{MAX_RESUMES, RESUME_WAIT},
         wire::sse::Events,
     },
-    answer::{Answering, Inbox, StreamEnd, resume, resume_wait},
+    answer::{Answering, Inbox, StreamEnd, resume_stream, resume_wait},
     state::HttpShared,
 };
 
 /// Follows the stream as long as the server offers one. A new session has a new one. `opened` is told once the server
 /// has answered for the first time.
-pub(super) async fn follow(shared: Arc<HttpShared>, opened: oneshot::Sender<()>) {
+pub(super) async fn follow_events(shared: Arc<HttpShared>, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
     let answering = Answering::default();
     let inbox = Inbox { shared: &shared, answering: &answering };
@@ -34,12 +34,12 @@ async fn follow_session(inbox: &Inbox<'_>, opened: &mut Option<oneshot::Sender<(
     let mut events = Events::default();
     let mut in_vain = 0;
     while in_vain < MAX_RESUMES {
-        let resumed = resume(inbox.shared, events.last_id.as_deref()).await;
+        let resumed = resume_stream(inbox.shared, events.last_id.as_deref()).await;
         // Who waited for it may have gone on.
         opened.take().map(|opened| opened.send(()).ok());
         match resumed {
             Ok(body) => {
-                let end = inbox.read(body, None, &mut events).await;
+                let end = inbox.read_events(body, None, &mut events).await;
                 let has_brought = matches!(end, StreamEnd::Open(_, true));
                 in_vain = if has_brought { 0 } else { in_vain + 1 };
             }

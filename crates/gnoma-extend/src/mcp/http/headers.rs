@@ -23,7 +23,7 @@ pub(crate) struct HeaderParameter {
 
 impl HeaderParameter {
     /// The header of a call with these arguments; `None` where the argument is not there.
-    pub(crate) fn header(&self, arguments: &Map<String, Value>) -> Option<(String, String)> {
+    pub(crate) fn to_header(&self, arguments: &Map<String, Value>) -> Option<(String, String)> {
         let (first, rest) = self.path.split_first()?;
         let value = rest.iter().try_fold(arguments.get(first)?, |value, key| value.get(key))?;
         let text = match value {
@@ -31,12 +31,12 @@ impl HeaderParameter {
             Value::Bool(_) | Value::Number(_) => value.to_string(),
             Value::Null | Value::Array(_) | Value::Object(_) => return None,
         };
-        Some((format!("{PREFIX}{}", self.name), encode(&text)))
+        Some((format!("{PREFIX}{}", self.name), encode_header_value(&text)))
     }
 }
 
 /// The headers that say which method a message has, and what it is about.
-pub(super) fn describe(method: &str, params: &Map<String, Value>) -> Vec<(String, String)> {
+pub(super) fn method_headers(method: &str, params: &Map<String, Value>) -> Vec<(String, String)> {
     let mut headers = vec![("Mcp-Method".to_owned(), method.to_owned())];
     let named = match method {
         "tools/call" | "prompts/get" => params.get("name"),
@@ -44,13 +44,13 @@ pub(super) fn describe(method: &str, params: &Map<String, Value>) -> Vec<(String
         _ => None,
     };
     if let Some(name) = named.and_then(Value::as_str) {
-        headers.push(("Mcp-Name".to_owned(), encode(name)));
+        headers.push(("Mcp-Name".to_owned(), encode_header_value(name)));
     }
     headers
 }
 
 /// A value as it can be sent in a header.
-fn encode(text: &str) -> String {
+fn encode_header_value(text: &str) -> String {
     let is_plain = text.bytes().all(|byte| (b' '..=b'~').contains(&byte))
         && text.trim() == text
         && !(text.starts_with(ENCODED.0) && text.ends_with(ENCODED.1));
@@ -64,10 +64,10 @@ fn encode(text: &str) -> String {
 ///
 /// # Errors
 /// Why a mark is not valid, which makes the tool unusable over HTTP.
-pub(crate) fn parameters(schema: &Value) -> Result<Vec<HeaderParameter>, String> {
+pub(crate) fn find_header_parameters(schema: &Value) -> Result<Vec<HeaderParameter>, String> {
     let mut found = Vec::new();
     let mut path = Vec::new();
-    collect(schema, &mut path, &mut found)?;
+    collect_parameters(schema, &mut path, &mut found)?;
     let is_same =
         |one: &HeaderParameter, other: &HeaderParameter| one.name.eq_ignore_ascii_case(&other.name);
     for (at, one) in found.iter().enumerate() {
@@ -81,7 +81,7 @@ pub(crate) fn parameters(schema: &Value) -> Result<Vec<HeaderParameter>, String>
     Ok(found)
 }
 
-fn collect(
+fn collect_parameters(
     schema: &Value,
     path: &mut Vec<String>,
     found: &mut Vec<HeaderParameter>,
@@ -103,7 +103,7 @@ fn collect(
                 .map_err(|why| format!("`{key}` is sent in a header, but {why}"))?;
             found.push(HeaderParameter { name: name.to_owned(), path: path.clone() });
         }
-        collect(property, path, found)?;
+        collect_parameters(property, path, found)?;
         path.pop();
     }
     Ok(())
@@ -166,7 +166,7 @@ mod tests {
             ("line1\nline2", "=?base64?bGluZTEKbGluZTI=?="),
             ("=?base64?literal?=", "=?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?="),
         ] {
-            assert_eq!(encode(text), header);
+            assert_eq!(encode_header_value(text), header);
         }
     }
 
@@ -176,9 +176,9 @@ mod tests {
             "at": {"type": "object", "properties": {"region": {"type": "string", "x-mcp-header": "Region"}}},
             "count": {"type": "integer", "x-mcp-header": "Count"},
         }});
-        let marked = parameters(&schema).unwrap();
+        let marked = find_header_parameters(&schema).unwrap();
         let header = |arguments: Value| -> Vec<_> {
-            marked.iter().filter_map(|it| it.header(arguments.as_object().unwrap())).collect()
+            marked.iter().filter_map(|it| it.to_header(arguments.as_object().unwrap())).collect()
         };
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let both = header(json!({"at": {"region": "eu"}, "count": 3}));
@@ -202,8 +202,8 @@ mod tests {
                 "b": {"type": "string", "x-mcp-header": "a"},
             }}),
         ] {
-            assert!(parameters(&schema).is_err(), "{schema}");
+            assert!(find_header_parameters(&schema).is_err(), "{schema}");
         }
-        assert_eq!(parameters(&json!(true)), Ok(Vec::new()));
+        assert_eq!(find_header_parameters(&json!(true)), Ok(Vec::new()));
     }
 }

@@ -12,7 +12,7 @@ use std::{
 use gnoma_core::{
     Secret,
     sync::{Mutex, MutexGuard},
-    task::boxed,
+    task::box_future,
 };
 use gnoma_net::{Http, HttpRequest};
 use serde_json::{Map, Value, json};
@@ -77,12 +77,12 @@ impl Drop for WaitingRequest<'_> {
         let mut params = Map::new();
         params.insert("requestId".to_owned(), self.id.into());
         params.insert("reason".to_owned(), json!("the answer is not needed any more"));
-        let body = Some(rpc::notification("notifications/cancelled", &params));
+        let body = Some(rpc::notification_line("notifications/cancelled", &params));
         let shared = Arc::clone(&self.link.shared);
-        self.link.tasks().spawn(boxed(async move {
+        self.link.running_tasks().spawn(box_future(async move {
             let message = Message { body, headers: &[], is_repeatable: false };
             // A server that cannot be told has ended.
-            post::send(&shared, &message).await.map(drop).ok();
+            post::post_message(&shared, &message).await.map(drop).ok();
         }));
     }
 }
@@ -109,7 +109,7 @@ impl HttpLink {
         !self.has_ended.load(Ordering::Acquire)
     }
 
-    fn tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
+    fn running_tasks(&self) -> MutexGuard<'_, JoinSet<()>> {
         let mut tasks = self.tasks.lock();
         while tasks.try_join_next().is_some() {}
         tasks
@@ -117,11 +117,11 @@ impl HttpLink {
 
     /// Sends a request and reads its answer. Where the server has lost the session, a new one is begun and the
     /// request sent again: the server has not worked on it.
-    pub(crate) async fn request(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
+    pub(crate) async fn send_request(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
         let session = *self.shared.sessions.borrow();
         match self.request_once(outgoing).await {
             Err(error) if session > 0 && is_lost(&error) => {
-                self.reopen(session).await?;
+                self.restart_session(session).await?;
                 // A refusal with status 200 may be a tool's words about a session of its own: the call may have run.
                 let may_have_run = matches!(
                     &error,
@@ -142,30 +142,30 @@ impl HttpLink {
         let mut all = headers.to_vec();
         if *is_stateless {
             all.push(("mcp-protocol-version".to_owned(), STATELESS.to_owned()));
-            all.extend(headers::describe(method, params));
+            all.extend(headers::method_headers(method, params));
         }
         let is_repeatable = ![CALL, INITIALIZE].contains(method);
-        let body = Some(rpc::request(id, method, params));
+        let body = Some(rpc::request_line(id, method, params));
         let message = Message { body, headers: &all, is_repeatable };
         // On the wire without a handshake the end of the connection says it.
         let is_over = *is_stateless || *method == INITIALIZE;
         let mut waiting = WaitingRequest { link: self, id, is_over };
-        let outcome = self.exchange(&message, id).await;
+        let outcome = self.post_and_read(&message, id).await;
         waiting.is_over = true;
         outcome
     }
 
-    async fn exchange(&self, message: &Message<'_>, id: u64) -> Result<Value, CallError> {
+    async fn post_and_read(&self, message: &Message<'_>, id: u64) -> Result<Value, CallError> {
         let inbox = Inbox { shared: &self.shared, answering: &self.answering };
-        let reply = post::send(&self.shared, message).await?;
+        let reply = post::post_message(&self.shared, message).await?;
         if let Some(session) = reply.header("mcp-session-id") {
             self.shared.place.lock().session = Some(session.to_owned());
         }
-        inbox.answer(reply, id).await
+        inbox.read_answer(reply, id).await
     }
 
     /// Begins a session, and gives what the server says of itself.
-    pub(crate) async fn initialize(&self) -> Result<Value, CallError> {
+    pub(crate) async fn start_session(&self) -> Result<Value, CallError> {
         {
             let mut place = self.shared.place.lock();
             (place.session, place.version) = (None, None);
@@ -174,20 +174,20 @@ impl HttpLink {
         let outgoing =
             Outgoing { method: INITIALIZE, params: &params, headers: &[], is_stateless: false };
         let answer = self.request_once(&outgoing).await?;
-        let spoken = version::ServerInfo::read(&answer, false).version;
+        let spoken = version::ServerInfo::from_answer(&answer, false).version;
         self.shared.place.lock().version = Some(spoken);
-        self.notify("notifications/initialized").await?;
+        self.send_notification("notifications/initialized").await?;
         self.shared.sessions.send_modify(|count| *count += 1);
         Ok(answer)
     }
 
     /// Begins a new session in the place of the one of that number, unless somebody else has.
-    async fn reopen(&self, lost: u64) -> Result<(), CallError> {
+    async fn restart_session(&self, lost: u64) -> Result<(), CallError> {
         let _alone = self.reopening.lock().await;
         if *self.shared.sessions.borrow() != lost {
             return Ok(());
         }
-        if let Err(error) = self.initialize().await {
+        if let Err(error) = self.start_session().await {
             self.has_ended.store(true, Ordering::Release);
             return Err(error);
         }
@@ -195,10 +195,10 @@ impl HttpLink {
         Ok(())
     }
 
-    async fn notify(&self, method: &str) -> Result<(), CallError> {
-        let body = Some(rpc::notification(method, &Map::new()));
+    async fn send_notification(&self, method: &str) -> Result<(), CallError> {
+        let body = Some(rpc::notification_line(method, &Map::new()));
         let message = Message { body, headers: &[], is_repeatable: true };
-        match post::send(&self.shared, &message).await {
+        match post::post_message(&self.shared, &message).await {
             // Servers need not take it.
             Ok(_) | Err(CallError::Status(..) | CallError::Refused(_)) => Ok(()),
             Err(error) => Err(error),
@@ -210,7 +210,7 @@ impl HttpLink {
     pub(crate) async fn follow_events(&self) {
         let (opened, is_open) = oneshot::channel();
         let shared = Arc::clone(&self.shared);
-        self.tasks().spawn(boxed(events::follow(shared, opened)));
+        self.running_tasks().spawn(box_future(events::follow_events(shared, opened)));
         // A server that does not answer has no stream.
         timeout(STREAM_WAIT, is_open).await.ok();
     }

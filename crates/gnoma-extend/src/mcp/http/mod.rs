@@ -9,6 +9,6 @@ mod post;
 mod state;
 
 pub(super) use self::{
-    headers::{HeaderParameter, parameters},
+    headers::{HeaderParameter, find_header_parameters},
     link::{HttpLink, Outgoing},
 };

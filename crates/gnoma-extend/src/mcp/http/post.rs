@@ -63,7 +63,7 @@ struct Sending<'a> {
 }
 
 /// Sends a message, and gives the answer to it, whose status is a success.
-pub(super) async fn send(
+pub(super) async fn post_message(
     shared: &Arc<HttpShared>,
     message: &Message<'_>,
 ) -> Result<Reply, CallError> {
@@ -83,15 +83,15 @@ pub(super) async fn send(
         has_new_token: false,
     };
     loop {
-        let reply = shared.http.send(sending.request()).await.map_err(net_error)?;
-        if let SendingStep::Done(reply) = sending.handle(reply).await? {
+        let reply = shared.http.send(sending.build_request()).await.map_err(net_error)?;
+        if let SendingStep::Done(reply) = sending.handle_reply(reply).await? {
             return Ok(reply);
         }
     }
 }
 
 impl Sending<'_> {
-    fn request(&self) -> HttpRequest {
+    fn build_request(&self) -> HttpRequest {
         const ACCEPT: &str = "application/json, text/event-stream";
         let mut headers = self.shared.headers(self.message.headers, self.token.as_ref());
         let mut plain = |name: &'static str, value: &str| {
@@ -105,25 +105,25 @@ impl Sending<'_> {
         HttpRequest { url: self.url.clone(), headers, body }
     }
 
-    async fn handle(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
+    async fn handle_reply(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
         match reply.status {
             200..=299 => {
                 self.remember_address();
                 Ok(SendingStep::Done(reply))
             }
-            300..=399 => self.follow(&reply),
+            300..=399 => self.follow_redirect(&reply),
             UNAUTHORIZED => {
                 let challenge = reply.header("www-authenticate").unwrap_or_default().to_owned();
-                self.authorize(challenge).await
+                self.renew_token(challenge).await
             }
-            TOO_MANY_REQUESTS | UNAVAILABLE => self.wait(reply).await,
-            _ => Err(refusal(self.shared, reply).await),
+            TOO_MANY_REQUESTS | UNAVAILABLE => self.wait_until_ready(reply).await,
+            _ => Err(refusal_error(self.shared, reply).await),
         }
     }
 
     /// A redirect within the origin is followed with the whole message: elsewhere its headers must not go.
-    fn follow(&mut self, reply: &Reply) -> Result<SendingStep, CallError> {
-        let Some(next) = redirect::target(&self.url, reply) else {
+    fn follow_redirect(&mut self, reply: &Reply) -> Result<SendingStep, CallError> {
+        let Some(next) = redirect::redirect_target(&self.url, reply) else {
             return Err(CallError::Status(
                 reply.status,
                 "a redirect that leads nowhere".to_owned(),
@@ -150,14 +150,14 @@ impl Sending<'_> {
     }
 
     /// A token that is refused may be renewed once.
-    async fn authorize(&mut self, challenge: String) -> Result<SendingStep, CallError> {
+    async fn renew_token(&mut self, challenge: String) -> Result<SendingStep, CallError> {
         if self.shared.has_own_authorization() {
             let said = "it does not accept the header `Authorization` of its entry";
             return Err(CallError::Status(UNAUTHORIZED, said.to_owned()));
         }
         if !std::mem::replace(&mut self.has_new_token, true)
             && let Some(refused) = self.token.take()
-            && let Some(token) = self.shared.authorizer.renew(&refused).await?
+            && let Some(token) = self.shared.authorizer.renew_token(&refused).await?
         {
             self.token = Some(token);
             return Ok(SendingStep::Again);
@@ -166,7 +166,7 @@ impl Sending<'_> {
     }
 
     /// A server that is busy is waited for, a few times and not for long.
-    async fn wait(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
+    async fn wait_until_ready(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
         let status = reply.status;
         let now = sent_at(reply.header("date")).unwrap_or_else(Timestamp::now);
         let headers = ["retry-after-ms", "retry-after"];
@@ -183,7 +183,7 @@ impl Sending<'_> {
         self.attempts += 1;
         // The server's own stream says nothing of how long calls take.
         if self.message.body.is_some() {
-            self.shared.handler.calls.wait(wait);
+            self.shared.handler.calls.extend_deadlines(wait);
         }
         sleep(wait.max(Duration::from_millis(1))).await;
         Ok(SendingStep::Again)
@@ -205,7 +205,7 @@ pub(super) fn net_error(error: NetError) -> CallError {
 }
 
 /// Converts a status other than success to the error of the call.
-async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
+async fn refusal_error(shared: &HttpShared, reply: Reply) -> CallError {
     const FORBIDDEN: u16 = 403;
     let status = reply.status;
     let challenge = reply.header("www-authenticate").unwrap_or_default().to_owned();
@@ -217,7 +217,7 @@ async fn refusal(shared: &HttpShared, reply: Reply) -> CallError {
     let text = String::from_utf8_lossy(&body).into_owned();
     let start = text.trim_start().to_ascii_lowercase();
     let is_page = is_page || start.starts_with("<!doctype html") || start.starts_with("<html");
-    let error = rpc::read(&text).into_iter().find_map(|message| match message {
+    let error = rpc::parse_messages(&text).into_iter().find_map(|message| match message {
         Incoming::Response(_, Err(error)) | Incoming::Orphan(error) => Some(error),
         _ => None,
     });
@@ -243,7 +243,7 @@ pub(super) fn page_title(text: &str) -> Option<String> {
     let begin = at + lower.get(at..)?.find('>')? + 1;
     let end = begin + lower.get(begin..)?.find('<')?;
     let title = text.get(begin..end)?.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title = gnoma_core::cut::head(&title, MAX_SHOWN_BYTES).to_owned();
+    let title = gnoma_core::cut::word_prefix(&title, MAX_SHOWN_BYTES).to_owned();
     Some(title).filter(|title| !title.is_empty())
 }
 

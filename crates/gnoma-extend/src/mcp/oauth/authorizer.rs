@@ -7,9 +7,9 @@ use tokio::sync::Mutex;
 
 use super::{
     super::error::CallError,
-    discovery::discover,
+    discovery::discover_servers,
     door::Door,
-    flow::{describe, granted, now_s},
+    flow::{describe_token_error, granted_scopes, now_s},
     registration::RegisteredClient,
     tokens::{StoredCredentials, Tokens},
 };
@@ -44,14 +44,14 @@ impl Authorizer {
         if !self.tokens.are_there() {
             return Ok(None);
         }
-        let Some(stored) = self.read().await? else { return Ok(None) };
+        let Some(stored) = self.read_stored().await? else { return Ok(None) };
         let token = access_token(&stored);
         if !ends_soon(&stored, now_s()) {
             return Ok(token);
         }
         match token {
             // One that cannot be renewed may still be taken: its server decides.
-            Some(token) => Ok(Some(self.renew(&token).await?.unwrap_or(token))),
+            Some(token) => Ok(Some(self.renew_token(&token).await?.unwrap_or(token))),
             None => Ok(None),
         }
     }
@@ -60,12 +60,12 @@ impl Authorizer {
     ///
     /// # Errors
     /// The authorization server cannot be asked.
-    pub(crate) async fn renew(
+    pub(crate) async fn renew_token(
         &self,
         old: &Secret<String>,
     ) -> Result<Option<Secret<String>>, CallError> {
         let _alone = self.renewing.lock().await;
-        let Some(stored) = self.read().await? else { return Ok(None) };
+        let Some(stored) = self.read_stored().await? else { return Ok(None) };
         // Somebody else was faster.
         if let Some(token) = access_token(&stored).filter(|token| token.expose() != old.expose()) {
             return Ok(Some(token));
@@ -74,22 +74,22 @@ impl Authorizer {
         let Some(refresh) = response.and_then(|response| response.refresh_token()).cloned() else {
             return Ok(None);
         };
-        self.exchange(stored, refresh).await
+        self.exchange_refresh_token(stored, refresh).await
     }
 
-    async fn exchange(
+    async fn exchange_refresh_token(
         &self,
         mut stored: StoredCredentials,
         refresh: RefreshToken,
     ) -> Result<Option<Secret<String>>, CallError> {
         let (resource, server) =
-            discover(&self.door, &self.url, None).await.map_err(CallError::Login)?;
+            discover_servers(&self.door, &self.url, None).await.map_err(CallError::Login)?;
         // A token of one server is not shown to another.
         if stored.issuer.is_some() && stored.issuer != server.issuer {
             return Ok(None);
         }
-        let client = RegisteredClient::known(&stored.client_id, stored.client_secret.clone());
-        let requests = client.requests(&server, None).map_err(CallError::Login)?;
+        let client = RegisteredClient::from_stored(&stored.client_id, stored.client_secret.clone());
+        let requests = client.request_client(&server, None).map_err(CallError::Login)?;
         let request = requests.exchange_refresh_token(&refresh);
         let request = request.add_extra_param("resource", &resource.resource);
         let mut response = match request.request_async(&self.door).await {
@@ -99,13 +99,13 @@ impl Authorizer {
             {
                 return Ok(None);
             }
-            Err(error) => return Err(CallError::Login(describe(&error))),
+            Err(error) => return Err(CallError::Login(describe_token_error(&error))),
         };
         if response.refresh_token().is_none() {
             response.set_refresh_token(Some(refresh));
         }
         if stored.granted_scopes.is_empty() {
-            stored.granted_scopes = granted(&response, &[]);
+            stored.granted_scopes = granted_scopes(&response, &[]);
         }
         stored.token_response = Some(response);
         stored.token_received_at = Some(now_s());
@@ -114,7 +114,7 @@ impl Authorizer {
         Ok(access_token(&stored))
     }
 
-    async fn read(&self) -> Result<Option<StoredCredentials>, CallError> {
+    async fn read_stored(&self) -> Result<Option<StoredCredentials>, CallError> {
         self.tokens.read().await.map_err(|error| CallError::Login(error.to_string()))
     }
 }

@@ -1,7 +1,7 @@
 //! What a server says when it wants to know who asks: the parameters of its `WWW-Authenticate` header.
 
 /// A parameter of a challenge.
-pub(super) fn parameter(challenge: &str, name: &str) -> Option<String> {
+pub(super) fn challenge_parameter(challenge: &str, name: &str) -> Option<String> {
     let mut rest = challenge;
     while let Some((before, after)) = rest.split_once('=') {
         let key = before.rsplit([' ', ',', '\t']).find(|part| !part.is_empty()).unwrap_or_default();
@@ -39,8 +39,8 @@ fn quoted_text(quoted: &str) -> (String, &str) {
 }
 
 /// The scopes that a challenge wants.
-pub(super) fn scopes(challenge: &str) -> Vec<String> {
-    let scope = parameter(challenge, "scope").unwrap_or_default();
+pub(super) fn requested_scopes(challenge: &str) -> Vec<String> {
+    let scope = challenge_parameter(challenge, "scope").unwrap_or_default();
     scope.split_whitespace().map(str::to_owned).collect()
 }
 
@@ -51,12 +51,12 @@ mod tests {
     #[test]
     fn parameters_are_found_quoted_or_not() {
         let challenge = r#"Bearer realm="a=b, c", error=invalid_token, Scope="files:read files:write",resource_metadata="https://a.example/x?y=1""#;
-        assert_eq!(parameter(challenge, "error").as_deref(), Some("invalid_token"));
-        assert_eq!(scopes(challenge), ["files:read", "files:write"]);
-        let metadata = parameter(challenge, "resource_metadata");
+        assert_eq!(challenge_parameter(challenge, "error").as_deref(), Some("invalid_token"));
+        assert_eq!(requested_scopes(challenge), ["files:read", "files:write"]);
+        let metadata = challenge_parameter(challenge, "resource_metadata");
         assert_eq!(metadata.as_deref(), Some("https://a.example/x?y=1"));
-        assert_eq!(parameter(challenge, "c"), None);
-        assert_eq!(parameter(r#"Bearer a="x\"y", b="z"#, "a").as_deref(), Some("x\"y"));
-        assert_eq!(parameter("Bearer", "scope"), None);
+        assert_eq!(challenge_parameter(challenge, "c"), None);
+        assert_eq!(challenge_parameter(r#"Bearer a="x\"y", b="z"#, "a").as_deref(), Some("x\"y"));
+        assert_eq!(challenge_parameter("Bearer", "scope"), None);
     }
 }

@@ -33,17 +33,17 @@ pub(super) struct AuthorizationServer {
 
 impl AuthorizationServer {
     /// The texts of a list of its description; `None` where there is no such list.
-    pub(super) fn list(&self, key: &str) -> Option<Vec<&str>> {
+    pub(super) fn text_list(&self, key: &str) -> Option<Vec<&str>> {
         Some(self.document.get(key)?.as_array()?.iter().filter_map(Value::as_str).collect())
     }
 
     /// Returns whether it says that it does something.
-    pub(super) fn has(&self, key: &str) -> bool {
+    pub(super) fn has_flag(&self, key: &str) -> bool {
         self.document.get(key).and_then(Value::as_bool).unwrap_or(false)
     }
 
     /// Reads the description of an authorization server.
-    fn read(document: Map<String, Value>) -> Option<Self> {
+    fn from_document(document: Map<String, Value>) -> Option<Self> {
         let text = |key: &str| document.get(key).and_then(Value::as_str).map(str::to_owned);
         Some(Self {
             issuer: text("issuer"),
@@ -59,14 +59,15 @@ impl AuthorizationServer {
 ///
 /// # Errors
 /// Why a person cannot be asked to log in, for people.
-pub(super) async fn discover(
+pub(super) async fn discover_servers(
     door: &Door,
     url: &str,
     challenge: Option<&str>,
 ) -> Result<(ProtectedResource, AuthorizationServer), String> {
     let base = Url::parse(url).map_err(|error| format!("`{url}` is no address: {error}"))?;
     let Some(resource) = protected_resource(door, &base, challenge).await? else {
-        let resource = ProtectedResource { resource: canonical(&base), ..Default::default() };
+        let resource =
+            ProtectedResource { resource: canonical_resource(&base), ..Default::default() };
         return Ok((resource, server_of_origin(door, &base).await?));
     };
     if resource.servers.is_empty() {
@@ -78,7 +79,7 @@ pub(super) async fn discover(
         if !is_allowed(&base, &issuer) {
             continue;
         }
-        if let Some(found) = described(door, &issuer, server).await? {
+        if let Some(found) = fetch_metadata(door, &issuer, server).await? {
             return Ok((resource, found));
         }
     }
@@ -92,17 +93,18 @@ async fn protected_resource(
     challenge: Option<&str>,
 ) -> Result<Option<ProtectedResource>, String> {
     const NAME: &str = "/.well-known/oauth-protected-resource";
-    let named = challenge.and_then(|text| challenge::parameter(text, "resource_metadata"));
+    let named =
+        challenge.and_then(|text| challenge::challenge_parameter(text, "resource_metadata"));
     let named = named.and_then(|named| Url::parse(&named).or_else(|_| base.join(&named)).ok());
     let path = base.path().trim_end_matches('/');
     let mut places: Vec<Url> = named.into_iter().filter(|url| is_allowed(base, url)).collect();
-    for place in [at(base, &format!("{NAME}{path}")), at(base, NAME)] {
+    for place in [same_origin_url(base, &format!("{NAME}{path}")), same_origin_url(base, NAME)] {
         if !places.contains(&place) {
             places.push(place);
         }
     }
     for place in places {
-        let found = door.document(place.as_str()).await.map_err(|error| error.to_string())?;
+        let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;
         if let Some(document) = found {
             return read_resource(base, &document).map(Some);
         }
@@ -124,7 +126,7 @@ fn read_resource(base: &Url, document: &Map<String, Value>) -> Result<ProtectedR
     let single = document.get("authorization_server").and_then(Value::as_str);
     let servers = single.map(str::to_owned).into_iter().chain(texts("authorization_servers"));
     Ok(ProtectedResource {
-        resource: resource.map_or_else(|| canonical(base), str::to_owned),
+        resource: resource.map_or_else(|| canonical_resource(base), str::to_owned),
         scopes: texts("scopes_supported"),
         servers: servers.collect(),
     })
@@ -143,14 +145,14 @@ fn is_resource_of(base: &Url, resource: &str) -> bool {
 }
 
 /// The description of the authorization server with that name; `None` where there is none.
-async fn described(
+async fn fetch_metadata(
     door: &Door,
     issuer: &Url,
     name: &str,
 ) -> Result<Option<AuthorizationServer>, String> {
-    for place in places(issuer) {
-        let found = door.document(place.as_str()).await.map_err(|error| error.to_string())?;
-        let Some(server) = found.and_then(AuthorizationServer::read) else { continue };
+    for place in metadata_urls(issuer) {
+        let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;
+        let Some(server) = found.and_then(AuthorizationServer::from_document) else { continue };
         let said = server.issuer.as_deref().unwrap_or_default();
         // A description of another server could send a person's consent to whoever wrote it.
         if !is_same_issuer(issuer, name, said) {
@@ -175,7 +177,7 @@ fn is_same_issuer(issuer: &Url, name: &str, said: &str) -> bool {
 }
 
 /// Returns the addresses at which the description of an authorization server may be.
-fn places(issuer: &Url) -> Vec<Url> {
+fn metadata_urls(issuer: &Url) -> Vec<Url> {
     const OAUTH: &str = "/.well-known/oauth-authorization-server";
     const OPENID: &str = "/.well-known/openid-configuration";
     let path = issuer.path().trim_end_matches('/');
@@ -183,10 +185,10 @@ fn places(issuer: &Url) -> Vec<Url> {
         return vec![issuer.clone()];
     }
     let mut places = vec![
-        at(issuer, &format!("{OAUTH}{path}")),
-        at(issuer, &format!("{OPENID}{path}")),
-        at(issuer, &format!("{path}{OPENID}")),
-        at(issuer, OAUTH),
+        same_origin_url(issuer, &format!("{OAUTH}{path}")),
+        same_origin_url(issuer, &format!("{OPENID}{path}")),
+        same_origin_url(issuer, &format!("{path}{OPENID}")),
+        same_origin_url(issuer, OAUTH),
     ];
     places.dedup();
     if path.is_empty() {
@@ -198,17 +200,17 @@ fn places(issuer: &Url) -> Vec<Url> {
 /// The authorization server at a server's own origin, as older versions of the protocol have it. Without a
 /// description its addresses are the usual ones.
 async fn server_of_origin(door: &Door, base: &Url) -> Result<AuthorizationServer, String> {
-    let origin = at(base, "");
-    for place in places(base).into_iter().chain(places(&origin)) {
-        let found = door.document(place.as_str()).await.map_err(|error| error.to_string())?;
-        if let Some(server) = found.and_then(AuthorizationServer::read) {
+    let origin = same_origin_url(base, "");
+    for place in metadata_urls(base).into_iter().chain(metadata_urls(&origin)) {
+        let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;
+        if let Some(server) = found.and_then(AuthorizationServer::from_document) {
             let issuer = server.issuer.as_deref().and_then(|issuer| Url::parse(issuer).ok());
             if issuer.is_none_or(|issuer| issuer.origin() == base.origin()) {
                 return Ok(server);
             }
         }
     }
-    let usual = |path: &str| at(base, path).to_string();
+    let usual = |path: &str| same_origin_url(base, path).to_string();
     Ok(AuthorizationServer {
         issuer: None,
         authorization: usual("/authorize"),
@@ -219,7 +221,7 @@ async fn server_of_origin(door: &Door, base: &Url) -> Result<AuthorizationServer
 }
 
 /// An address at the same origin.
-fn at(base: &Url, path: &str) -> Url {
+fn same_origin_url(base: &Url, path: &str) -> Url {
     let mut url = base.clone();
     url.set_query(None);
     url.set_fragment(None);
@@ -228,7 +230,7 @@ fn at(base: &Url, path: &str) -> Url {
 }
 
 /// Returns the name of a server that does not give its own.
-fn canonical(base: &Url) -> String {
+fn canonical_resource(base: &Url) -> String {
     let mut url = base.clone();
     url.set_fragment(None);
     let text = url.to_string();
@@ -288,7 +290,7 @@ mod tests {
     #[test]
     fn descriptions_are_looked_for_where_the_standards_put_them() {
         let paths = |issuer: &str| -> Vec<String> {
-            places(&url(issuer)).iter().map(|place| place.path().to_owned()).collect()
+            metadata_urls(&url(issuer)).iter().map(|place| place.path().to_owned()).collect()
         };
         assert_eq!(
             paths("https://a.example"),

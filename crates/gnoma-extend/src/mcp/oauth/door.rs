@@ -43,9 +43,9 @@ pub(super) struct HttpAnswer {
 
 impl HttpAnswer {
     /// The document of a success, if it is an object.
-    pub(super) fn document(&self) -> Option<Map<String, Value>> {
+    pub(super) fn json_document(&self) -> Option<Map<String, Value>> {
         const OK: std::ops::Range<u16> = 200..300;
-        match json::read(&String::from_utf8_lossy(&self.body)) {
+        match json::parse_lenient(&String::from_utf8_lossy(&self.body)) {
             Some(Value::Object(document)) if OK.contains(&self.status) => Some(document),
             _ => None,
         }
@@ -57,35 +57,41 @@ impl Door {
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn document(
+    pub(super) async fn fetch_document(
         &self,
         url: &str,
     ) -> Result<Option<Map<String, Value>>, DoorError> {
         let headers = vec![("accept".to_owned(), "application/json".to_owned())];
-        Ok(self.send(url, headers, None).await?.document())
+        Ok(self.send_within_timeout(url, headers, None).await?.json_document())
     }
 
     /// Sends a document, and gives the answer.
     ///
     /// # Errors
     /// The server cannot be reached.
-    pub(super) async fn post(&self, url: &str, document: &Value) -> Result<HttpAnswer, DoorError> {
+    pub(super) async fn post_document(
+        &self,
+        url: &str,
+        document: &Value,
+    ) -> Result<HttpAnswer, DoorError> {
         let json = "application/json".to_owned();
         let headers = vec![("accept".to_owned(), json.clone()), ("content-type".to_owned(), json)];
-        self.send(url, headers, Some(document.to_string().into_bytes())).await
+        self.send_within_timeout(url, headers, Some(document.to_string().into_bytes())).await
     }
 
-    async fn send(
+    async fn send_within_timeout(
         &self,
         url: &str,
         headers: Vec<(String, String)>,
         body: Option<Vec<u8>>,
     ) -> Result<HttpAnswer, DoorError> {
         let late = |_| DoorError(format!("`{url}` did not answer in time"));
-        timeout(ANSWER_TIMEOUT, self.exchange(url, headers, body)).await.map_err(late)?
+        timeout(ANSWER_TIMEOUT, self.send_following_redirects(url, headers, body))
+            .await
+            .map_err(late)?
     }
 
-    async fn exchange(
+    async fn send_following_redirects(
         &self,
         url: &str,
         headers: Vec<(String, String)>,
@@ -104,7 +110,7 @@ impl Door {
                 body: body.clone().map(|body| vec![body]),
             };
             let reply = self.0.send(request).await.map_err(failed)?;
-            let next = redirect::target(&url, &reply);
+            let next = redirect::redirect_target(&url, &reply);
             match next.filter(|_| (300..400).contains(&reply.status)) {
                 Some(next) if redirect::is_same_origin(&url, &next) => url = next,
                 Some(_) => return Err(DoorError("it redirects to another place".to_owned())),
@@ -138,20 +144,22 @@ impl<'c> AsyncHttpClient<'c> for Door {
             let headers = headers
                 .filter_map(|(name, value)| Some((name.as_str().to_owned(), text(value)?)))
                 .collect();
-            let answer = self.send(&parts.uri.to_string(), headers, Some(body)).await?;
+            let answer =
+                self.send_within_timeout(&parts.uri.to_string(), headers, Some(body)).await?;
             let mut response = http::Response::builder().status(answer.status);
             if let Some(kind) = &answer.kind {
                 response = response.header(http::header::CONTENT_TYPE, kind);
             }
             let unusable = |_| DoorError("its answer cannot be read".to_owned());
-            response.body(complete(answer)).map_err(unusable)
+            response.body(complete_token_answer(answer)).map_err(unusable)
         })
     }
 }
 
 /// The answer to a request for tokens, with what servers leave out or write in another form.
-fn complete(answer: HttpAnswer) -> Vec<u8> {
-    let Some(mut document) = answer.document().filter(|it| it.contains_key("access_token")) else {
+fn complete_token_answer(answer: HttpAnswer) -> Vec<u8> {
+    let Some(mut document) = answer.json_document().filter(|it| it.contains_key("access_token"))
+    else {
         return answer.body;
     };
     document.entry("token_type").or_insert_with(|| "Bearer".into());

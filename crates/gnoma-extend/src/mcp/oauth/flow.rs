@@ -12,7 +12,7 @@ use oauth2::{
 
 use super::{
     challenge,
-    discovery::{AuthorizationServer, ProtectedResource, discover},
+    discovery::{AuthorizationServer, ProtectedResource, discover_servers},
     door::Door,
     registration::{Registered, RegisteredClient},
     tokens::{StoredCredentials, Tokens},
@@ -38,7 +38,7 @@ pub(crate) struct PendingLogin {
 ///
 /// # Errors
 /// Why nobody can log in, for people.
-pub(crate) async fn begin(
+pub(crate) async fn begin_login(
     http: &Http,
     url: &str,
     tokens: &Tokens,
@@ -47,11 +47,11 @@ pub(crate) async fn begin(
     registered: &Registered,
 ) -> Result<(PendingLogin, String), String> {
     let door = Door(http.clone());
-    let (resource, server) = discover(&door, url, challenge).await?;
-    check(&server)?;
-    let scopes = scopes(tokens, challenge, &resource, &server).await;
+    let (resource, server) = discover_servers(&door, url, challenge).await?;
+    check_server(&server)?;
+    let scopes = select_scopes(tokens, challenge, &resource, &server).await;
     let client = RegisteredClient::register(&door, &server, registered, redirect, &scopes).await?;
-    let requests = client.requests(&server, Some(redirect))?;
+    let requests = client.request_client(&server, Some(redirect))?;
     let state = CsrfToken::new(random_text()?);
     let verifier = PkceCodeVerifier::new(random_text()?);
     let (page, state) = requests
@@ -81,9 +81,9 @@ fn random_text() -> Result<String, String> {
 }
 
 /// Refuses a server that cannot do what gnoma needs.
-fn check(server: &AuthorizationServer) -> Result<(), String> {
+fn check_server(server: &AuthorizationServer) -> Result<(), String> {
     let lacks =
-        |key: &str, wanted: &str| server.list(key).is_some_and(|all| !all.contains(&wanted));
+        |key: &str, wanted: &str| server.text_list(key).is_some_and(|all| !all.contains(&wanted));
     if lacks("code_challenge_methods_supported", "S256") {
         return Err("its authorization server does not support PKCE with S256".to_owned());
     }
@@ -95,13 +95,13 @@ fn check(server: &AuthorizationServer) -> Result<(), String> {
 
 /// The scopes to ask for: at the first login those of the challenge, or else those of the server's description; later
 /// those that were granted, and what the challenge wants besides.
-async fn scopes(
+async fn select_scopes(
     tokens: &Tokens,
     challenge: Option<&str>,
     resource: &ProtectedResource,
     server: &AuthorizationServer,
 ) -> Vec<String> {
-    let wanted = challenge.map(challenge::scopes).unwrap_or_default();
+    let wanted = challenge.map(challenge::requested_scopes).unwrap_or_default();
     let granted = tokens.read().await.ok().flatten().map(|known| known.granted_scopes);
     let mut scopes = match granted.filter(|granted| !granted.is_empty() && !wanted.is_empty()) {
         Some(granted) => granted.into_iter().chain(wanted).collect(),
@@ -109,7 +109,7 @@ async fn scopes(
         None => wanted,
     };
     if !scopes.is_empty()
-        && server.list("scopes_supported").is_some_and(|known| known.contains(&OFFLINE))
+        && server.text_list("scopes_supported").is_some_and(|known| known.contains(&OFFLINE))
     {
         scopes.push(OFFLINE.to_owned());
     }
@@ -128,17 +128,20 @@ impl PendingLogin {
     /// # Errors
     /// The person did not agree, or what came back is not the answer to this login.
     pub(crate) async fn finish(self, came_back: &str) -> Result<(), String> {
-        let code = self.code(came_back)?;
-        let requests = self.client.requests(&self.server, Some(&self.redirect))?;
+        let code = self.parse_code(came_back)?;
+        let requests = self.client.request_client(&self.server, Some(&self.redirect))?;
         let request = requests
             .exchange_code(AuthorizationCode::new(code))
             .set_pkce_verifier(self.verifier)
             .add_extra_param("resource", &self.resource);
-        let response = request.request_async(&self.door).await.map_err(|error| describe(&error))?;
+        let response = request
+            .request_async(&self.door)
+            .await
+            .map_err(|error| describe_token_error(&error))?;
         let stored = StoredCredentials {
             client_id: self.client.id,
             client_secret: self.client.secret,
-            granted_scopes: granted(&response, &self.scopes),
+            granted_scopes: granted_scopes(&response, &self.scopes),
             token_received_at: Some(now_s()),
             issuer: self.server.issuer,
             token_response: Some(response),
@@ -147,14 +150,14 @@ impl PendingLogin {
     }
 
     /// The code in the address that the browser came back to.
-    fn code(&self, came_back: &str) -> Result<String, String> {
+    fn parse_code(&self, came_back: &str) -> Result<String, String> {
         let url = Url::parse(came_back).map_err(|error| error.to_string())?;
         let parameter = |name: &str| {
             url.query_pairs().find(|(key, _)| key == name).map(|(_, value)| value.into_owned())
         };
         // Before anything else of the answer counts: it may be of another server (RFC 9207).
         let issuer = parameter("iss");
-        let must_say = self.server.has("authorization_response_iss_parameter_supported");
+        let must_say = self.server.has_flag("authorization_response_iss_parameter_supported");
         match (&self.server.issuer, issuer) {
             (Some(expected), Some(issuer)) if *expected != issuer => {
                 return Err(format!("the answer is of `{issuer}`, not of `{expected}`"));
@@ -181,7 +184,7 @@ impl PendingLogin {
 }
 
 /// Returns the scopes that were granted: those in the answer, or else those that were asked for.
-pub(super) fn granted(response: &BasicTokenResponse, asked: &[String]) -> Vec<String> {
+pub(super) fn granted_scopes(response: &BasicTokenResponse, asked: &[String]) -> Vec<String> {
     match response.scopes() {
         Some(scopes) => scopes.iter().map(|scope| scope.to_string()).collect(),
         None => asked.to_vec(),
@@ -194,7 +197,7 @@ pub(super) fn now_s() -> u64 {
 }
 
 /// An error of a request for tokens, in the server's words where it has some.
-pub(super) fn describe<E: std::error::Error + 'static>(
+pub(super) fn describe_token_error<E: std::error::Error + 'static>(
     error: &oauth2::basic::BasicRequestTokenError<E>,
 ) -> String {
     match error {

@@ -12,4 +12,4 @@ mod tokens;
 
 pub use tokens::Tokens;
 
-pub(super) use self::{authorizer::Authorizer, flow::begin, registration::Registered};
+pub(super) use self::{authorizer::Authorizer, flow::begin_login, registration::Registered};

@@ -35,7 +35,7 @@ pub(super) type Requests =
 
 impl RegisteredClient {
     /// One that was registered in an earlier session.
-    pub(super) fn known(id: &str, secret: Option<String>) -> Self {
+    pub(super) fn from_stored(id: &str, secret: Option<String>) -> Self {
         Self { id: id.to_owned(), secret, method: None }
     }
 
@@ -51,12 +51,12 @@ impl RegisteredClient {
         scopes: &[String],
     ) -> Result<Self, String> {
         if let Some(id) = &registered.client_id {
-            return Ok(Self::known(id, registered.client_secret.clone()));
+            return Ok(Self::from_stored(id, registered.client_secret.clone()));
         }
         if let Some(url) = &registered.metadata_url
-            && server.has("client_id_metadata_document_supported")
+            && server.has_flag("client_id_metadata_document_supported")
         {
-            return Ok(Self::known(url, None));
+            return Ok(Self::from_stored(url, None));
         }
         let Some(place) = &server.registration else {
             return Err(
@@ -76,15 +76,16 @@ impl RegisteredClient {
         {
             request.insert("scope".to_owned(), scopes.join(" ").into());
         }
-        let answer = door.post(place, &request).await.map_err(|error| error.to_string())?;
-        let document = answer.document().unwrap_or_default();
+        let answer =
+            door.post_document(place, &request).await.map_err(|error| error.to_string())?;
+        let document = answer.json_document().unwrap_or_default();
         let text = |key: &str| {
             let text = document.get(key).and_then(serde_json::Value::as_str);
             text.filter(|text| !text.is_empty()).map(str::to_owned)
         };
         let Some(id) = text("client_id") else {
             let said = String::from_utf8_lossy(&answer.body);
-            let said = gnoma_core::cut::head(said.trim(), 300).to_owned();
+            let said = gnoma_core::cut::word_prefix(said.trim(), 300).to_owned();
             let status = answer.status;
             return Err(format!("gnoma could not register (HTTP {status}): {said}"));
         };
@@ -95,7 +96,7 @@ impl RegisteredClient {
     ///
     /// # Errors
     /// The server's addresses are none.
-    pub(super) fn requests(
+    pub(super) fn request_client(
         &self,
         server: &AuthorizationServer,
         redirect: Option<&str>,
@@ -126,7 +127,7 @@ impl RegisteredClient {
     fn is_public(&self, server: &AuthorizationServer) -> bool {
         match &self.method {
             Some(method) => method == "none",
-            None => server.list(AUTH_METHODS).is_some_and(|methods| methods == ["none"]),
+            None => server.text_list(AUTH_METHODS).is_some_and(|methods| methods == ["none"]),
         }
     }
 
@@ -138,7 +139,7 @@ impl RegisteredClient {
         match self.method.as_deref() {
             Some(POST) => true,
             Some("client_secret_basic") => false,
-            Some(_) | None => server.list(AUTH_METHODS).is_some_and(is_only_post),
+            Some(_) | None => server.text_list(AUTH_METHODS).is_some_and(is_only_post),
         }
     }
 }

@@ -71,11 +71,11 @@ impl Tokens {
     ///
     /// # Errors
     /// They cannot be deleted.
-    pub async fn forget(&self) -> io::Result<bool> {
+    pub async fn remove_all(&self) -> io::Result<bool> {
         let had = self.kept.lock().take().is_some();
         let Some(path) = &self.path else { return Ok(had) };
-        if let Ok(TokenFile::InKeyring { .. }) = self.file() {
-            let keyring = self.keyring()?;
+        if let Ok(TokenFile::InKeyring { .. }) = self.read_file() {
+            let keyring = self.required_keyring()?;
             keyring.clear(&self.server).await.map_err(io::Error::other)?;
         }
         match std::fs::remove_file(path) {
@@ -91,12 +91,12 @@ impl Tokens {
         self.path.as_ref().is_some_and(|path| path.exists()) || self.kept.lock().is_some()
     }
 
-    fn file(&self) -> io::Result<TokenFile> {
+    fn read_file(&self) -> io::Result<TokenFile> {
         let path = self.path.as_ref().ok_or(io::ErrorKind::NotFound)?;
         Ok(gnoma_core::json::from_bytes(&std::fs::read(path)?)?)
     }
 
-    fn keyring(&self) -> io::Result<&Keyring> {
+    fn required_keyring(&self) -> io::Result<&Keyring> {
         let missing = || {
             let text = "the tokens are in the keyring of another desktop session, which is not \
                         available here; log in again with `gnoma mcp login`";
@@ -109,11 +109,11 @@ impl Tokens {
         if let Some(kept) = self.kept.lock().clone() {
             return Ok(Some(kept));
         }
-        match self.file() {
+        match self.read_file() {
             // Another process may have written it again.
             Ok(TokenFile::Here(credentials)) => Ok(Some(*credentials)),
             Ok(TokenFile::InKeyring { .. }) => {
-                let found = self.keyring()?.look_up(&self.server).await;
+                let found = self.required_keyring()?.look_up(&self.server).await;
                 let credentials = gnoma_core::json::from_bytes(&found.map_err(io::Error::other)?)?;
                 // They are wanted with each request, and the keyring is asked through a program.
                 let mut kept = self.kept.lock();
@@ -152,8 +152,12 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let pair = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let path = format!("relative:{}:/usr/bin:/bin", folder.display());
-        assert_eq!(Keyring::find(&[pair("PATH", &path)]), None, "there is no session to ask");
-        Keyring::find(&[pair("PATH", &path), pair("DBUS_SESSION_BUS_ADDRESS", "unix:x")])
+        assert_eq!(
+            Keyring::from_variables(&[pair("PATH", &path)]),
+            None,
+            "there is no session to ask"
+        );
+        Keyring::from_variables(&[pair("PATH", &path), pair("DBUS_SESSION_BUS_ADDRESS", "unix:x")])
     }
 
     fn credentials() -> StoredCredentials {
@@ -200,7 +204,7 @@ mod tests {
         let elsewhere = Tokens::in_state(&state, "https://h.example/mcp", None);
         let why = elsewhere.read().await.unwrap_err().to_string();
         assert!(why.contains("gnoma mcp login"), "{why}");
-        assert!(tokens().forget().await.unwrap() && !tokens().are_there());
+        assert!(tokens().remove_all().await.unwrap() && !tokens().are_there());
         assert!(!folder.path().join("secret").exists());
     }
 
@@ -214,6 +218,6 @@ mod tests {
         let facts = fs::metadata(tokens().path.unwrap()).unwrap();
         assert_eq!(facts.permissions().mode() & 0o777, 0o600);
         assert_eq!(tokens().read().await.unwrap().unwrap().client_id, "t0ken");
-        assert!(tokens().forget().await.unwrap() && !tokens().are_there());
+        assert!(tokens().remove_all().await.unwrap() && !tokens().are_there());
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Map, Value, json};
 
-use super::root::resolve;
+use super::root::resolve_reference;
 
 /// Deepest schema that is kept; below, anything goes.
 const MAX_DEPTH: usize = 24;
@@ -89,7 +89,7 @@ impl<'a> Cleaning<'a> {
         root
     }
 
-    fn clean(&self, schema: Value, depth: usize) -> Value {
+    fn clean_schema(&self, schema: Value, depth: usize) -> Value {
         match schema {
             Value::Object(fields) if depth <= MAX_DEPTH => {
                 Value::Object(self.clean_object(fields, depth))
@@ -106,7 +106,7 @@ impl<'a> Cleaning<'a> {
         let is_nullable = fields.get("nullable") == Some(&Value::Bool(true));
         let mut clean = Map::new();
         for (key, value) in fields {
-            if let Some((key, value)) = self.keyword(key, value, depth) {
+            if let Some((key, value)) = self.clean_keyword(key, value, depth) {
                 clean.entry(key).or_insert(value);
             }
         }
@@ -120,32 +120,32 @@ impl<'a> Cleaning<'a> {
 
     /// One keyword as the newest draft has it; `None` where it says nothing that a provider takes.
     #[expect(clippy::match_same_arms, reason = "each case stands beside its reason")]
-    fn keyword(&self, key: String, value: Value, depth: usize) -> Option<(String, Value)> {
+    fn clean_keyword(&self, key: String, value: Value, depth: usize) -> Option<(String, Value)> {
         let below = depth + 1;
         let value = match (key.as_str(), value) {
             (name, _) if FOREIGN.contains(&name) => return None,
             // An older draft has one schema for each item there.
             ("items", Value::Array(all)) => {
-                let all = all.into_iter().map(|it| self.clean(it, below)).collect();
+                let all = all.into_iter().map(|it| self.clean_schema(it, below)).collect();
                 return Some(("prefixItems".to_owned(), Value::Array(all)));
             }
             ("additionalProperties", value @ Value::Bool(_)) => value,
             ("items", Value::Bool(_)) => json!({}),
             (name, value @ (Value::Object(_) | Value::String(_))) if SCHEMAS.contains(&name) => {
-                self.clean(value, below)
+                self.clean_schema(value, below)
             }
             (name, Value::Array(all)) if LISTS.contains(&name) && !all.is_empty() => {
-                all.into_iter().map(|it| self.clean(it, below)).collect()
+                all.into_iter().map(|it| self.clean_schema(it, below)).collect()
             }
             (name, Value::Object(all)) if TABLES.contains(&name) => {
-                let all = all.into_iter().map(|(name, it)| (name, self.clean(it, below)));
+                let all = all.into_iter().map(|(name, it)| (name, self.clean_schema(it, below)));
                 Value::Object(all.collect())
             }
-            ("type", value) => kinds(&value)?,
-            ("required", Value::Array(all)) => names(all)?,
-            ("enum", Value::Array(all)) if !all.is_empty() => distinct(all),
+            ("type", value) => allowed_types(&value)?,
+            ("required", Value::Array(all)) => unique_names(all)?,
+            ("enum", Value::Array(all)) if !all.is_empty() => distinct_values(all),
             ("$ref", Value::String(target)) => {
-                resolve(self.whole, &target)?;
+                resolve_reference(self.whole, &target)?;
                 Value::String(target)
             }
             (name, value @ Value::Number(_)) if COUNTS.contains(&name) => {
@@ -196,7 +196,7 @@ fn drop_empty_kinds(fields: &mut Map<String, Value>) {
 }
 
 /// The types that a schema allows, in the words of JSON Schema.
-fn kinds(value: &Value) -> Option<Value> {
+fn allowed_types(value: &Value) -> Option<Value> {
     match value {
         Value::String(name) => type_of(name).map(Value::from),
         Value::Array(all) => {
@@ -218,7 +218,7 @@ fn type_of(name: &str) -> Option<&'static str> {
 }
 
 /// The names of a list, each once.
-fn names(all: Vec<Value>) -> Option<Value> {
+fn unique_names(all: Vec<Value>) -> Option<Value> {
     let mut names: Vec<String> = Vec::new();
     for value in all {
         if let Value::String(name) = value
@@ -231,7 +231,7 @@ fn names(all: Vec<Value>) -> Option<Value> {
 }
 
 /// The values of a list, each once.
-fn distinct(all: Vec<Value>) -> Value {
+fn distinct_values(all: Vec<Value>) -> Value {
     let mut values: Vec<Value> = Vec::new();
     for value in all {
         if !values.contains(&value) {

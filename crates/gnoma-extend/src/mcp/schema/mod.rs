@@ -21,10 +21,10 @@ pub(super) struct ProviderSchema {
 }
 
 /// Makes a schema that every provider takes.
-pub(super) fn normalize(schema: &Value) -> ProviderSchema {
+pub(super) fn normalize_schema(schema: &Value) -> ProviderSchema {
     let root = root::to_object(schema);
     let mut cleaned = keywords::Cleaning::new(schema).clean_root(root);
-    let renamed = names::rename(&mut cleaned);
+    let renamed = names::rename_arguments(&mut cleaned);
     ProviderSchema { schema: Value::Object(cleaned), renamed }
 }
 

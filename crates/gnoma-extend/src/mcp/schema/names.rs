@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 const MAX_BYTES: usize = 64;
 
 /// Gives arguments at the root names that providers take, and says which ones have another name than the server's.
-pub(super) fn rename(root: &mut Map<String, Value>) -> Vec<(String, String)> {
+pub(super) fn rename_arguments(root: &mut Map<String, Value>) -> Vec<(String, String)> {
     let Some(properties) = root.get("properties").and_then(Value::as_object) else {
         return Vec::new();
     };
@@ -15,7 +15,7 @@ pub(super) fn rename(root: &mut Map<String, Value>) -> Vec<(String, String)> {
         let is_taken = |new: &str| {
             properties.contains_key(new) || renamed.iter().any(|(known, _)| known == new)
         };
-        let new = plain(name, is_taken);
+        let new = plain_name(name, is_taken);
         renamed.push((new, name.clone()));
     }
     if renamed.is_empty() {
@@ -42,7 +42,7 @@ fn is_plain(name: &str) -> bool {
 }
 
 /// A name that providers take and that nothing else has.
-fn plain(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
+fn plain_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
     /// The room for a number after the name, in bytes.
     const ROOM: usize = 8;
     let replace = |c: char| if c.is_ascii_alphanumeric() || "_.-".contains(c) { c } else { '_' };

@@ -29,7 +29,7 @@ const DROPPED: [&str; 16] = [
 /// The root as an object.
 pub(super) fn to_object(schema: &Value) -> Map<String, Value> {
     let mut merged = Merged::default();
-    merged.add(schema, schema, 0);
+    merged.add_part(schema, schema, 0);
     let mut root = schema.as_object().cloned().unwrap_or_default();
     for key in DROPPED {
         root.remove(key);
@@ -55,7 +55,7 @@ struct Merged {
 
 impl Merged {
     /// Adds what one part says: all of it holds.
-    fn add(&mut self, part: &Value, whole: &Value, depth: usize) {
+    fn add_part(&mut self, part: &Value, whole: &Value, depth: usize) {
         let Some(fields) = part.as_object().filter(|_| depth <= MAX_DEPTH) else { return };
         if let Some(properties) = fields.get("properties").and_then(Value::as_object) {
             for (name, property) in properties {
@@ -64,13 +64,17 @@ impl Merged {
         }
         let required = fields.get("required").and_then(Value::as_array).into_iter().flatten();
         for name in required.filter_map(Value::as_str) {
-            self.require(name);
+            self.add_required(name);
         }
         if let Some(target) = fields.get("$ref").and_then(Value::as_str) {
-            self.add(resolve(whole, target).unwrap_or(&Value::Null), whole, depth + 1);
+            self.add_part(
+                resolve_reference(whole, target).unwrap_or(&Value::Null),
+                whole,
+                depth + 1,
+            );
         }
         for part in fields.get("allOf").and_then(Value::as_array).into_iter().flatten() {
-            self.add(part, whole, depth + 1);
+            self.add_part(part, whole, depth + 1);
         }
         for key in CHOICES {
             if let Some(choices) = fields.get(key).and_then(Value::as_array) {
@@ -89,7 +93,7 @@ impl Merged {
         let mut required: Option<Vec<String>> = None;
         for choice in choices {
             let mut own = Self::default();
-            own.add(choice, whole, depth + 1);
+            own.add_part(choice, whole, depth + 1);
             for (name, property) in &own.properties {
                 self.add_property(name, property);
             }
@@ -101,7 +105,7 @@ impl Merged {
             });
         }
         for name in required.into_iter().flatten() {
-            self.require(&name);
+            self.add_required(&name);
         }
     }
 
@@ -119,7 +123,7 @@ impl Merged {
         }
     }
 
-    fn require(&mut self, name: &str) {
+    fn add_required(&mut self, name: &str) {
         if !self.required.iter().any(|known| known == name) {
             self.required.push(name.to_owned());
         }
@@ -127,7 +131,7 @@ impl Merged {
 }
 
 /// Returns the part of a schema that a reference within it points to.
-pub(super) fn resolve<'a>(whole: &'a Value, target: &str) -> Option<&'a Value> {
+pub(super) fn resolve_reference<'a>(whole: &'a Value, target: &str) -> Option<&'a Value> {
     let pointer = target.strip_prefix('#')?;
     let pointer = pointer.replace("%24", "$").replace("%7E", "~").replace("%20", " ");
     whole.pointer(&pointer)

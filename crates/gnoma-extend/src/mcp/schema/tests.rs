@@ -43,7 +43,7 @@ fn every_root_becomes_an_object_with_its_arguments() {
         (json!({"$ref": "https://example.com/x.json"}), vec![], json!(null)),
         (json!({"properties": [], "required": {}, "type": 3}), vec![], json!(null)),
     ] {
-        let done = normalize(&schema).schema;
+        let done = normalize_schema(&schema).schema;
         is_schema(&done);
         let names: Vec<_> = done["properties"].as_object().unwrap().keys().collect();
         assert_eq!(names, arguments, "{schema}");
@@ -86,7 +86,7 @@ fn what_an_older_draft_or_nobody_calls_so_is_translated_or_dropped() {
         (json!({"type": "string", "$id": "x", "x-mcp-header": "A"}), json!({"type": "string"})),
     ] {
         let schema = json!({"type": "object", "properties": {"p": property}});
-        assert_eq!(normalize(&schema).schema["properties"]["p"], clean, "{property}");
+        assert_eq!(normalize_schema(&schema).schema["properties"]["p"], clean, "{property}");
     }
 }
 
@@ -105,7 +105,7 @@ fn a_sound_schema_stays_as_it_is() {
         "additionalProperties": false,
         "$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}},
     });
-    assert_eq!(normalize(&schema), ProviderSchema { schema, renamed: Vec::new() });
+    assert_eq!(normalize_schema(&schema), ProviderSchema { schema, renamed: Vec::new() });
 }
 
 #[test]
@@ -113,7 +113,7 @@ fn names_that_providers_refuse_are_replaced_and_stay_apart() {
     let names = ["a b", "a_b", "a\u{e4}b", "", "$x", &"x".repeat(65), &"x".repeat(66), "fine.x-1"];
     let properties: serde_json::Map<_, _> =
         names.iter().map(|it| ((*it).to_owned(), json!({}))).collect();
-    let done = normalize(&json!({"properties": properties, "required": ["a b", "a_b"]}));
+    let done = normalize_schema(&json!({"properties": properties, "required": ["a b", "a_b"]}));
     let shown: Vec<_> = done.schema["properties"].as_object().unwrap().keys().cloned().collect();
     assert_eq!(shown.len(), names.len());
     for name in &shown {
@@ -128,7 +128,7 @@ fn names_that_providers_refuse_are_replaced_and_stay_apart() {
 #[test]
 fn depth_costs_what_is_below_and_nothing_else() {
     let deep = (0..120).fold(json!({}), |below, _| json!({"properties": {"a": below}}));
-    let done = normalize(&deep).schema;
+    let done = normalize_schema(&deep).schema;
     is_schema(&done);
     assert!(done.to_string().len() < deep.to_string().len());
 }

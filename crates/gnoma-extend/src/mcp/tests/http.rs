@@ -36,7 +36,7 @@ fn usual(request: &Request, message: &Value, method: &str) -> Reply {
         200,
         json!({"jsonrpc": "2.0", "id": message["id"], "result": result}).to_string(),
     );
-    if method == "initialize" { reply.header("mcp-session-id", "one") } else { reply }
+    if method == "initialize" { reply.with_header("mcp-session-id", "one") } else { reply }
 }
 
 fn error(status: u16, id: &Value, code: i64, message: &str) -> Reply {
@@ -86,9 +86,15 @@ async fn an_answer_that_was_cut_off_or_is_a_page_is_named_as_such() {
     let whole = json!({"jsonrpc": "2.0", "id": 3, "result": {"content": []}}).to_string();
     let page = "<html><head><title>Sign in to Work</title></head></html>";
     for (reply, said) in [
-        (Reply::json(200, whole.clone()).ending(End::Reset(20)), "whether the call had an effect"),
-        (Reply::text(200, page).header("content-type", "text/html"), "`Sign in to Work`"),
-        (Reply::text(502, page).header("content-type", "text/html"), "HTTP 502: Sign in to Work"),
+        (
+            Reply::json(200, whole.clone()).with_end(End::Reset(20)),
+            "whether the call had an effect",
+        ),
+        (Reply::text(200, page).with_header("content-type", "text/html"), "`Sign in to Work`"),
+        (
+            Reply::text(502, page).with_header("content-type", "text/html"),
+            "HTTP 502: Sign in to Work",
+        ),
         (Reply::text(401, ""), "run `gnoma mcp login s`"),
         (Reply::text(403, "no"), "its `url` in"),
     ] {
@@ -149,7 +155,8 @@ async fn a_session_that_stays_lost_ends_the_call_with_a_word() {
 async fn redirects_within_the_origin_are_followed_and_others_named() {
     for status in [301, 302, 307, 308] {
         let server = start(move |request, _, _| {
-            (request.path() == "/mcp").then(|| Reply::text(status, "").header("location", "/mcp/"))
+            (request.path() == "/mcp")
+                .then(|| Reply::text(status, "").with_header("location", "/mcp/"))
         });
         let one = one(&server);
         one.connect().await;
@@ -157,7 +164,8 @@ async fn redirects_within_the_origin_are_followed_and_others_named() {
     }
     let elsewhere = start(|_, _, _| None);
     let place = format!("{}/mcp?key=1", elsewhere.url());
-    let server = start(move |_, _, _| Some(Reply::text(307, "").header("location", place.clone())));
+    let server =
+        start(move |_, _, _| Some(Reply::text(307, "").with_header("location", place.clone())));
     let one = one(&server);
     let why = format!("{:?}", one.connect().await.seen.state);
     assert!(
@@ -165,7 +173,7 @@ async fn redirects_within_the_origin_are_followed_and_others_named() {
         "{why}"
     );
     assert_eq!(elsewhere.requests().len(), 0);
-    let circle = start(|_, _, _| Some(Reply::text(307, "").header("location", "/mcp")));
+    let circle = start(|_, _, _| Some(Reply::text(307, "").with_header("location", "/mcp")));
     let why = format!("{:?}", self::one(&circle).connect().await.seen.state);
     assert!(why.contains("in a circle"), "{why}");
 }
@@ -181,7 +189,7 @@ async fn a_busy_server_is_waited_for_as_long_as_it_says_within_limits() {
         let server = start(move |_, method, count| {
             let busy = || Reply::text(status, "slow down");
             let reply = match wait {
-                Some(wait) => busy().header("retry-after", wait),
+                Some(wait) => busy().with_header("retry-after", wait),
                 None => busy(),
             };
             (method == "tools/call" && count < 3).then_some(reply)
@@ -198,7 +206,7 @@ async fn a_busy_server_is_waited_for_as_long_as_it_says_within_limits() {
         let server = start(move |_, method, _| {
             let reply = Reply::text(status, "slow down");
             let reply = match wait {
-                Some(wait) => reply.header("retry-after", wait),
+                Some(wait) => reply.with_header("retry-after", wait),
                 None => reply,
             };
             (method == "tools/call").then_some(reply)
@@ -293,7 +301,7 @@ async fn calls_wait_until_the_server_s_own_stream_is_open() {
             opens.open();
         }
         (request.method == "GET")
-            .then(|| Reply::sse(": hello\n\n").behind(&behind).ending(End::Stall(9)))
+            .then(|| Reply::sse(": hello\n\n").with_gate(&behind).with_end(End::Stall(9)))
     });
     let one = one(&server);
     one.connect().await;

@@ -58,7 +58,7 @@ impl OneServer {
             environment: vec![("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned())],
             enclosure: None,
         };
-        let servers = Servers::idle(ServerOptions {
+        let servers = Servers::start_on_demand(ServerOptions {
             definitions: vec![definition],
             around,
             memory: ToolMemory::default(),
@@ -70,7 +70,7 @@ impl OneServer {
     }
 
     async fn connect(&self) -> Standing {
-        let connected = timeout(MAX_TEST, self.servers.connected(None)).await.expect("no hang");
+        let connected = timeout(MAX_TEST, self.servers.connect_all(None)).await.expect("no hang");
         connected.into_iter().next().unwrap()
     }
 
@@ -80,7 +80,7 @@ impl OneServer {
 
     /// Names of the tools that models are offered.
     fn offered(&self) -> Vec<String> {
-        let tools = self.servers.tools(&[]);
+        let tools = self.servers.offered_tools(&[]);
         let names = tools.iter().map(|tool| tool.spec().name.clone());
         // Before the server was seen, its tools had to be searched for.
         names.filter(|name| name.starts_with("mcp__")).collect()
@@ -88,7 +88,7 @@ impl OneServer {
 
     /// The outcome of a call, as text.
     async fn call(&self, tool: &str, arguments: &str) -> String {
-        let tools = self.servers.tools(&[]);
+        let tools = self.servers.offered_tools(&[]);
         let tool = tools.iter().find(|known| known.spec().name == tool).expect("it is offered");
         let arguments = RawJson::parse(arguments.to_owned()).unwrap();
         let call = ToolCall::new(CallId::new("c"), tool.spec().name.clone(), arguments);
@@ -129,12 +129,12 @@ fn what_is_known_of_tools_is_for_the_owner_alone_and_a_pipe_in_its_place_is_an_e
     let memory = ToolMemory::in_state(folder.path());
     let url = "https://mcp.example/".to_owned();
     let definition = definition(ServerReach::Http { url, headers: BTreeMap::new() });
-    memory.write(&definition, &memory.read(&definition).unwrap()).unwrap();
+    memory.save_known(&definition, &memory.load_known(&definition).unwrap()).unwrap();
     let mut files = folder.path().join("mcp").read_dir().unwrap();
     let path = files.next().unwrap().unwrap().path();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
-    assert!(memory.read(&definition).is_ok());
+    assert!(memory.load_known(&definition).is_ok());
     std::fs::remove_file(&path).unwrap();
     assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
-    assert!(memory.read(&definition).unwrap_err().contains("not a regular file"));
+    assert!(memory.load_known(&definition).unwrap_err().contains("not a regular file"));
 }

@@ -46,10 +46,10 @@ async fn serve(stream: DuplexStream, answers: tokio::sync::mpsc::Receiver<Vec<u8
 /// What of a list came through, and what was said of the rest.
 fn listed<T: ListElement>(answer: &Value, show: impl Fn(&T) -> String) -> String {
     let mut all = Collector::<T>::new();
-    all.take(answer);
+    all.add_page(answer);
     let elements = all.elements.iter().map(show);
     elements
-        .chain(all.faults().iter().map(|fault| format!("left out: {fault}")))
+        .chain(all.describe_faults().iter().map(|fault| format!("left out: {fault}")))
         .collect::<Vec<_>>()
         .join("\n")
 }
@@ -60,12 +60,12 @@ fn read(exchange: Exchange, answer: &Value) -> String {
         Exchange::Tools => listed::<ListedTool>(answer, |tool| tool.described.name.clone()),
         Exchange::Resources => listed::<ListedResource>(answer, ListedResource::to_line),
         Exchange::Prompts => listed::<ListedPrompt>(answer, |prompt| prompt.name.clone()),
-        Exchange::Call => text(&result::outcome(answer, false)),
-        Exchange::Messages => prompts::said(answer),
+        Exchange::Call => text(&result::to_outcome(answer, false)),
+        Exchange::Messages => prompts::render_messages(answer),
         Exchange::Contents => {
             let mut parts = ResultParts::new(false);
             super::super::resource::add_contents(answer, &mut parts);
-            text(&gnoma_core::ToolOutcome::Done(parts.finish()))
+            text(&gnoma_core::ToolOutcome::Done(parts.into_output()))
         }
     }
 }

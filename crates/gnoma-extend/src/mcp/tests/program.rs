@@ -108,7 +108,7 @@ async fn arguments_that_providers_cannot_name_come_to_the_server_under_its_own_n
     let tools = json!([{"name": "hello", "inputSchema": schema}]);
     let one = OneServer::new(server(folder.path(), &tools, result), folder.path());
     one.connect().await;
-    let offered = one.servers.tools(&[]);
+    let offered = one.servers.offered_tools(&[]);
     let shown: Value = offered.last().unwrap().spec().parameters.read().unwrap();
     assert_eq!(shown["required"], json!(["a_b"]), "{shown}");
     one.call("mcp__s__hello", r#"{"a_b":"x"}"#).await;

@@ -11,13 +11,13 @@ use serde_json::{Map, Number, Value};
 const MAX_DEPTH: usize = 100;
 
 /// Reads the text of one JSON document; `None` where it is none.
-pub(crate) fn read(text: &str) -> Option<Value> {
+pub(crate) fn parse_lenient(text: &str) -> Option<Value> {
     let text = text.trim_start_matches('\u{feff}').trim();
     if let Ok(value) = gnoma_core::json::from_str(text) {
         return Some(value);
     }
     let mut reader = LenientReader { rest: text };
-    let value = reader.value(0)?;
+    let value = reader.parse_value(0)?;
     reader.skip_blanks();
     reader.rest.is_empty().then_some(value)
 }
@@ -30,7 +30,7 @@ pub(super) fn read_first(text: &str) -> Option<(Value, &str)> {
         return Some((value, text.get(values.byte_offset()..)?));
     }
     let mut reader = LenientReader { rest: text };
-    let value = reader.value(0)?;
+    let value = reader.parse_value(0)?;
     Some((value, reader.rest))
 }
 
@@ -50,72 +50,72 @@ impl<'a> LenientReader<'a> {
     }
 
     /// Takes `wanted` if it comes next.
-    fn take(&mut self, wanted: &str) -> bool {
+    fn consume_prefix(&mut self, wanted: &str) -> bool {
         let after = self.rest.strip_prefix(wanted);
         self.rest = after.unwrap_or(self.rest);
         after.is_some()
     }
 
-    fn value(&mut self, depth: usize) -> Option<Value> {
+    fn parse_value(&mut self, depth: usize) -> Option<Value> {
         self.skip_blanks();
         if depth > MAX_DEPTH && self.rest.starts_with(['{', '[']) {
             self.skip_nested()?;
             return Some(Value::Null);
         }
         match self.rest.chars().next()? {
-            '{' => self.object(depth),
-            '[' => self.array(depth),
+            '{' => self.parse_object(depth),
+            '[' => self.parse_array(depth),
             '"' => {
                 self.next_char();
-                self.string().map(Value::String)
+                self.parse_string().map(Value::String)
             }
-            _ => self.word(),
+            _ => self.parse_literal(),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Option<Value> {
+    fn parse_object(&mut self, depth: usize) -> Option<Value> {
         let mut object = Map::new();
         self.next_char();
         loop {
             self.skip_blanks();
-            if self.take("}") {
+            if self.consume_prefix("}") {
                 return Some(Value::Object(object));
             }
-            if !self.take("\"") {
+            if !self.consume_prefix("\"") {
                 return None;
             }
-            let key = self.string()?;
+            let key = self.parse_string()?;
             self.skip_blanks();
-            if !self.take(":") {
+            if !self.consume_prefix(":") {
                 return None;
             }
-            let value = self.value(depth + 1)?;
+            let value = self.parse_value(depth + 1)?;
             object.insert(key, value);
-            self.separator('}')?;
+            self.skip_separator('}')?;
         }
     }
 
-    fn array(&mut self, depth: usize) -> Option<Value> {
+    fn parse_array(&mut self, depth: usize) -> Option<Value> {
         let mut items = Vec::new();
         self.next_char();
         loop {
             self.skip_blanks();
-            if self.take("]") {
+            if self.consume_prefix("]") {
                 return Some(Value::Array(items));
             }
-            items.push(self.value(depth + 1)?);
-            self.separator(']')?;
+            items.push(self.parse_value(depth + 1)?);
+            self.skip_separator(']')?;
         }
     }
 
     /// A comma, or the end of what is being read.
-    fn separator(&mut self, end: char) -> Option<()> {
+    fn skip_separator(&mut self, end: char) -> Option<()> {
         self.skip_blanks();
-        (self.take(",") || self.rest.starts_with(end)).then_some(())
+        (self.consume_prefix(",") || self.rest.starts_with(end)).then_some(())
     }
 
     /// A string whose opening quote was taken.
-    fn string(&mut self) -> Option<String> {
+    fn parse_string(&mut self) -> Option<String> {
         let mut text = String::new();
         loop {
             let plain = self.rest.find(['"', '\\'])?;
@@ -132,7 +132,7 @@ impl<'a> LenientReader<'a> {
                 'f' => text.push('\u{c}'),
                 'u' => {
                     let unit = self.code_unit();
-                    text.push(self.character(unit));
+                    text.push(self.combine_surrogates(unit));
                 }
                 other => text.push(other),
             }
@@ -149,13 +149,13 @@ impl<'a> LenientReader<'a> {
     }
 
     /// The character of a code unit, joined with its other half where that follows.
-    fn character(&mut self, first: Option<u16>) -> char {
+    fn combine_surrogates(&mut self, first: Option<u16>) -> char {
         let Some(first) = first else { return char::REPLACEMENT_CHARACTER };
         if let Some(whole) = char::from_u32(u32::from(first)) {
             return whole;
         }
         let before = self.rest;
-        let second = self.take("\\u").then(|| self.code_unit()).flatten();
+        let second = self.consume_prefix("\\u").then(|| self.code_unit()).flatten();
         let pair = second
             .and_then(|second| char::decode_utf16([first, second]).next().and_then(Result::ok));
         if pair.is_none() {
@@ -165,7 +165,7 @@ impl<'a> LenientReader<'a> {
     }
 
     /// A number, a truth value, or something that is none of them and becomes `null`.
-    fn word(&mut self) -> Option<Value> {
+    fn parse_literal(&mut self) -> Option<Value> {
         let is_end = |c: char| c.is_whitespace() || matches!(c, ',' | ']' | '}' | ':' | '"');
         let length = self.rest.find(is_end).unwrap_or(self.rest.len());
         let word = self.rest.get(..length).filter(|word| !word.is_empty())?;
@@ -197,7 +197,7 @@ impl<'a> LenientReader<'a> {
                     }
                 }
                 '"' => {
-                    self.string()?;
+                    self.parse_string()?;
                 }
                 _ => {}
             }
@@ -221,7 +221,7 @@ mod tests {
             (r#"{"a":"\ud83d\n"}"#, "\u{fffd}\n"),
             (r#"{"a":"\ud83"}"#, "\u{fffd}d83"),
         ] {
-            assert_eq!(read(text), Some(json!({"a": value})), "{text}");
+            assert_eq!(parse_lenient(text), Some(json!({"a": value})), "{text}");
         }
     }
 
@@ -234,16 +234,16 @@ mod tests {
             ("{\"a\":\"one\ttwo\"}", json!({"a": "one\ttwo"})),
             (r#"{"a":"\x"}"#, json!({"a": "x"})),
         ] {
-            assert_eq!(read(text), Some(value), "{text}");
+            assert_eq!(parse_lenient(text), Some(value), "{text}");
         }
         for text in ["", "{", r#"{"a":"#, r#"{"a":"b"#, "plain words", r#"{"a":1} more"#, "[1"] {
-            assert_eq!(read(text), None, "{text}");
+            assert_eq!(parse_lenient(text), None, "{text}");
         }
     }
 
     #[test]
     fn nesting_has_no_limit_that_costs_the_rest() {
         let deep = format!("{{\"a\":{}1{},\"b\":2}}", "[".repeat(50_000), "]".repeat(50_000));
-        assert_eq!(read(&deep).unwrap()["b"], json!(2));
+        assert_eq!(parse_lenient(&deep).unwrap()["b"], json!(2));
     }
 }

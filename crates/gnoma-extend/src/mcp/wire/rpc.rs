@@ -35,7 +35,7 @@ impl RpcError {
     }
 
     /// Reads the `error` of a response, whatever it is.
-    fn read(error: &Value) -> Self {
+    fn from_value(error: &Value) -> Self {
         let text = |value: &Value| match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
@@ -71,10 +71,10 @@ pub(crate) enum Incoming {
 }
 
 /// Reads the messages of a text: one, or several as a list.
-pub(crate) fn read(text: &str) -> Vec<Incoming> {
-    match json::read(text) {
-        Some(Value::Array(all)) => all.iter().map(classify).collect(),
-        Some(value) => vec![classify(&value)],
+pub(crate) fn parse_messages(text: &str) -> Vec<Incoming> {
+    match json::parse_lenient(text) {
+        Some(Value::Array(all)) => all.iter().map(classify_message).collect(),
+        Some(value) => vec![classify_message(&value)],
         None => read_from_middle(text),
     }
 }
@@ -108,8 +108,8 @@ fn read_row(text: &str) -> Option<(Vec<Incoming>, &str)> {
     while rest.starts_with(['{', '[']) {
         let Some((value, behind)) = json::read_first(rest) else { break };
         match value {
-            Value::Array(all) => messages.extend(all.iter().map(classify)),
-            value => messages.push(classify(&value)),
+            Value::Array(all) => messages.extend(all.iter().map(classify_message)),
+            value => messages.push(classify_message(&value)),
         }
         rest = behind.trim_start();
     }
@@ -119,12 +119,12 @@ fn read_row(text: &str) -> Option<(Vec<Incoming>, &str)> {
 }
 
 /// A request, in the words of the wire.
-pub(crate) fn request(id: u64, method: &str, params: &Map<String, Value>) -> String {
+pub(crate) fn request_line(id: u64, method: &str, params: &Map<String, Value>) -> String {
     json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}).to_string()
 }
 
 /// A notification, in the words of the wire.
-pub(crate) fn notification(method: &str, params: &Map<String, Value>) -> String {
+pub(crate) fn notification_line(method: &str, params: &Map<String, Value>) -> String {
     if params.is_empty() {
         return json!({"jsonrpc": "2.0", "method": method}).to_string();
     }
@@ -132,7 +132,7 @@ pub(crate) fn notification(method: &str, params: &Map<String, Value>) -> String 
 }
 
 /// An answer to a server's request.
-pub(crate) fn response(id: &Value, outcome: Result<Value, RpcError>) -> String {
+pub(crate) fn response_line(id: &Value, outcome: Result<Value, RpcError>) -> String {
     match outcome {
         Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}).to_string(),
         Err(RpcError { code, message, .. }) => {
@@ -142,7 +142,7 @@ pub(crate) fn response(id: &Value, outcome: Result<Value, RpcError>) -> String {
     }
 }
 
-fn classify(message: &Value) -> Incoming {
+fn classify_message(message: &Value) -> Incoming {
     let Some(fields) = message.as_object() else { return Incoming::Noise };
     let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
     let params = || field("params").cloned().unwrap_or_default();
@@ -152,11 +152,11 @@ fn classify(message: &Value) -> Incoming {
             None => Incoming::Notification(method.to_owned(), params()),
         };
     }
-    let id = field("id").and_then(number);
+    let id = field("id").and_then(request_number);
     match (id, field("error"), fields.get("result")) {
         (Some(id), None, Some(result)) => Incoming::Response(id, Ok(result.clone())),
-        (Some(id), Some(error), _) => Incoming::Response(id, Err(RpcError::read(error))),
-        (None, Some(error), None) => Incoming::Orphan(RpcError::read(error)),
+        (Some(id), Some(error), _) => Incoming::Response(id, Err(RpcError::from_value(error))),
+        (None, Some(error), None) => Incoming::Orphan(RpcError::from_value(error)),
         (None, None, Some(result)) if is_without_id(fields) => {
             Incoming::Unaddressed(result.clone())
         }
@@ -172,7 +172,7 @@ fn is_without_id(fields: &Map<String, Value>) -> bool {
 }
 
 /// The number of one of our requests, also where a server writes it as text.
-fn number(id: &Value) -> Option<u64> {
+fn request_number(id: &Value) -> Option<u64> {
     let whole = |number: f64| (number.fract() == 0.0 && number >= 0.0).then_some(number as u64);
     id.as_u64().or_else(|| id.as_str()?.trim().parse().ok()).or_else(|| whole(id.as_f64()?))
 }
@@ -188,7 +188,7 @@ pub(crate) fn find_id(text: &str) -> Option<u64> {
         let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
         after.get(..digits)?.parse().ok()
     };
-    let head = gnoma_core::cut::head(text, LOOKED_AT);
+    let head = gnoma_core::cut::word_prefix(text, LOOKED_AT);
     let is_outer = |at: usize| head.get(..at).is_some_and(|part| part.matches('{').count() == 1);
     let first = head.find("\"id\"").filter(|at| is_outer(*at)).and_then(|at| behind(head, at));
     first.or_else(|| {
@@ -203,7 +203,7 @@ mod tests {
     use super::*;
 
     fn one(text: &str) -> Incoming {
-        let mut all = read(text);
+        let mut all = parse_messages(text);
         assert_eq!(all.len(), 1, "{text}");
         all.remove(0)
     }
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(refused, Incoming::Response(7, Err(RpcError::new(0, "no"))));
         let refused = one(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"-3","message":{"a":1}}}"#);
         assert_eq!(refused, Incoming::Response(7, Err(RpcError::new(-3, "{\"a\":1}"))));
-        assert_eq!(read(r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#).len(), 2);
+        assert_eq!(parse_messages(r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#).len(), 2);
         let null = one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
         assert_eq!(null, Incoming::Response(7, Ok(Value::Null)));
     }
@@ -241,10 +241,10 @@ mod tests {
             (format!("{answer} done in 3 ms"), vec![is_answer()]),
             (format!("{answer}{{\"jsonrpc\":"), vec![is_answer()]),
         ] {
-            assert_eq!(read(&text), messages, "{text}");
+            assert_eq!(parse_messages(&text), messages, "{text}");
         }
         let inside = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"x":bad,"y":{answer}}}}}"#);
-        assert_eq!(read(&inside), [Incoming::Unreadable(Some(3))]);
+        assert_eq!(parse_messages(&inside), [Incoming::Unreadable(Some(3))]);
     }
 
     #[test]
@@ -273,7 +273,7 @@ mod tests {
         for text in ["Starting ...", r#"{"level":"info","msg":"x"}"#, "{oops", "1"] {
             assert_eq!(one(text), Incoming::Noise, "{text}");
         }
-        assert_eq!(read("[1,2,3]"), [Incoming::Noise, Incoming::Noise, Incoming::Noise]);
-        assert_eq!(read("[]"), []);
+        assert_eq!(parse_messages("[1,2,3]"), [Incoming::Noise, Incoming::Noise, Incoming::Noise]);
+        assert_eq!(parse_messages("[]"), []);
     }
 }

@@ -50,7 +50,7 @@ impl Events {
     }
 
     /// The event that was not ended by an empty line, as some servers leave their last.
-    pub(crate) fn finish(&mut self) -> Option<Event> {
+    pub(crate) fn finish_event(&mut self) -> Option<Event> {
         let mut whole = Vec::new();
         if !self.line.is_empty() {
             self.end_line(&mut whole);
@@ -96,7 +96,7 @@ mod tests {
         for piece in pieces {
             events.push(piece.as_bytes(), &mut whole).unwrap();
         }
-        whole.extend(events.finish());
+        whole.extend(events.finish_event());
         (whole.into_iter().map(|event| event.data).collect(), events)
     }
 

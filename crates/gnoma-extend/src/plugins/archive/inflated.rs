@@ -7,7 +7,7 @@ use miniz_oxide::inflate::{TINFLStatus, decompress_to_vec_with_limit};
 pub(super) const MAX_UNPACKED_BYTES: usize = 68 << 20;
 
 /// Unpacks a raw deflate stream.
-pub(super) fn inflate(bytes: &[u8], most: usize, crc: u32) -> Result<Vec<u8>, String> {
+pub(super) fn inflate_bytes(bytes: &[u8], most: usize, crc: u32) -> Result<Vec<u8>, String> {
     let plain = decompress_to_vec_with_limit(bytes, most).map_err(|error| {
         if error.status == TINFLStatus::HasMoreOutput {
             format!("it unpacks to more than {} MiB", MAX_UNPACKED_BYTES >> 20)
@@ -23,12 +23,12 @@ pub(super) fn inflate(bytes: &[u8], most: usize, crc: u32) -> Result<Vec<u8>, St
 }
 
 /// Unpacks a gzip file of one part (RFC 1952).
-pub(super) fn gunzip(bytes: &[u8]) -> Result<Vec<u8>, String> {
+pub(super) fn gunzip_bytes(bytes: &[u8]) -> Result<Vec<u8>, String> {
     let read = || -> Option<(&[u8], u32)> {
         let at = gzip_head(bytes).ok()??;
         let (body, end) = bytes.get(at..)?.split_last_chunk::<8>()?;
         Some((body, u32::from_le_bytes(*end.first_chunk()?)))
     };
     let (body, crc) = read().ok_or("the archive is damaged")?;
-    inflate(body, MAX_UNPACKED_BYTES, crc)
+    inflate_bytes(body, MAX_UNPACKED_BYTES, crc)
 }

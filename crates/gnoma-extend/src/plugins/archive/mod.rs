@@ -7,7 +7,7 @@ mod zip;
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use self::{inflated::gunzip, unpacked::Unpacked};
+use self::{inflated::gunzip_bytes, unpacked::Unpacked};
 
 /// Most bytes of an archive.
 const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
@@ -22,18 +22,19 @@ pub(super) fn is_archive(path: &Path) -> bool {
 ///
 /// # Errors
 /// It is damaged, too large, or something in it is refused.
-pub(super) fn unpack(archive: &Path, into: &Path) -> Result<(), String> {
-    let bytes = read(archive).map_err(|error| format!("`{}`: {error}", archive.display()))?;
+pub(super) fn unpack_archive(archive: &Path, into: &Path) -> Result<(), String> {
+    let bytes =
+        read_archive(archive).map_err(|error| format!("`{}`: {error}", archive.display()))?;
     let mut unpacked = Unpacked::new(into);
     match bytes.get(..4) {
-        Some([0x1f, 0x8b, ..]) => tar::unpack(&gunzip(&bytes)?, &mut unpacked)?,
-        Some([b'P', b'K', 3 | 5, _]) => zip::unpack(&bytes, &mut unpacked)?,
-        _ => tar::unpack(&bytes, &mut unpacked)?,
+        Some([0x1f, 0x8b, ..]) => tar::unpack_tar(&gunzip_bytes(&bytes)?, &mut unpacked)?,
+        Some([b'P', b'K', 3 | 5, _]) => zip::unpack_zip(&bytes, &mut unpacked)?,
+        _ => tar::unpack_tar(&bytes, &mut unpacked)?,
     }
-    unpacked.finish()
+    unpacked.create_links()
 }
 
-fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+fn read_archive(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_ARCHIVE_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_ARCHIVE_BYTES {

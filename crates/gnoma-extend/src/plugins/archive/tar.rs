@@ -11,31 +11,34 @@ struct Notes {
     link: Option<String>,
 }
 
-pub(super) fn unpack(bytes: &[u8], into: &mut Unpacked<'_>) -> Result<(), String> {
+pub(super) fn unpack_tar(bytes: &[u8], into: &mut Unpacked<'_>) -> Result<(), String> {
     let (mut rest, mut notes) = (bytes, Notes::default());
     for _ in 0..MAX_ENTRIES {
-        let Some((header, after)) = rest.split_at_checked(BLOCK) else { return Err(damaged()) };
+        let Some((header, after)) = rest.split_at_checked(BLOCK) else {
+            return Err(damaged_error());
+        };
         if header.iter().all(|byte| *byte == 0) {
             return Ok(());
         }
-        check(header)?;
-        let size = usize::try_from(octal(field(header, 124, 12))?).map_err(|_| damaged())?;
-        let body = after.get(..size).ok_or_else(damaged)?;
+        check_sum(header)?;
+        let size = usize::try_from(parse_octal(header_field(header, 124, 12))?)
+            .map_err(|_| damaged_error())?;
+        let body = after.get(..size).ok_or_else(damaged_error)?;
         rest = after.get(size.next_multiple_of(BLOCK)..).unwrap_or_default();
         let kind = header.get(156).copied().unwrap_or_default();
         match kind {
-            b'L' => notes.path = Some(text(until_zero(body))?),
-            b'K' => notes.link = Some(text(until_zero(body))?),
-            b'x' => pax(body, &mut notes)?,
+            b'L' => notes.path = Some(to_utf8(until_zero(body))?),
+            b'K' => notes.link = Some(to_utf8(until_zero(body))?),
+            b'x' => parse_pax(body, &mut notes)?,
             // Notes about the whole archive.
             b'g' => (),
-            _ => entry(kind, header, body, std::mem::take(&mut notes), into)?,
+            _ => unpack_entry(kind, header, body, std::mem::take(&mut notes), into)?,
         }
     }
     Err("the archive has too many entries".to_owned())
 }
 
-fn entry(
+fn unpack_entry(
     kind: u8,
     header: &[u8],
     body: &[u8],
@@ -44,18 +47,18 @@ fn entry(
 ) -> Result<(), String> {
     let name = match notes.path {
         Some(path) => path,
-        None => named(header)?,
+        None => entry_name(header)?,
     };
     let name = name.strip_prefix("./").unwrap_or(&name);
     match kind {
         0 | b'0' | b'7' => {
-            let runs = octal(field(header, 100, 8))? & 0o111 != 0;
-            into.file(name, body, runs)
+            let runs = parse_octal(header_field(header, 100, 8))? & 0o111 != 0;
+            into.write_file(name, body, runs)
         }
-        b'5' => super::super::tree::checked(if name.is_empty() { "." } else { name }).map(drop),
+        b'5' => super::super::tree::check_path(if name.is_empty() { "." } else { name }).map(drop),
         b'2' => match notes.link {
-            Some(target) => into.link(name, target.as_bytes()),
-            None => into.link(name, until_zero(field(header, 157, 100))),
+            Some(target) => into.add_link(name, target.as_bytes()),
+            None => into.add_link(name, until_zero(header_field(header, 157, 100))),
         },
         b'1' => Err(format!("`{name}` is a hard link, which plugins may not contain")),
         _ => Err(format!("`{name}` is not a regular file")),
@@ -63,21 +66,22 @@ fn entry(
 }
 
 /// The name as the header has it.
-fn named(header: &[u8]) -> Result<String, String> {
-    let name = text(until_zero(field(header, 0, 100)))?;
-    let is_posix = field(header, 257, 6) == b"ustar\0";
-    let prefix = if is_posix { text(until_zero(field(header, 345, 155)))? } else { String::new() };
+fn entry_name(header: &[u8]) -> Result<String, String> {
+    let name = to_utf8(until_zero(header_field(header, 0, 100)))?;
+    let is_posix = header_field(header, 257, 6) == b"ustar\0";
+    let prefix =
+        if is_posix { to_utf8(until_zero(header_field(header, 345, 155)))? } else { String::new() };
     Ok(if prefix.is_empty() { name } else { format!("{prefix}/{name}") })
 }
 
 /// Lines of `LENGTH NAME=VALUE`.
-fn pax(mut body: &[u8], notes: &mut Notes) -> Result<(), String> {
+fn parse_pax(mut body: &[u8], notes: &mut Notes) -> Result<(), String> {
     while !body.is_empty() {
-        let space = body.iter().position(|byte| *byte == b' ').ok_or_else(damaged)?;
+        let space = body.iter().position(|byte| *byte == b' ').ok_or_else(damaged_error)?;
         let length = std::str::from_utf8(body.get(..space).unwrap_or_default()).ok();
-        let length: usize = length.and_then(|text| text.parse().ok()).ok_or_else(damaged)?;
-        let line = body.get(space + 1..length).ok_or_else(damaged)?;
-        let line = text(line.strip_suffix(b"\n").unwrap_or(line))?;
+        let length: usize = length.and_then(|text| text.parse().ok()).ok_or_else(damaged_error)?;
+        let line = body.get(space + 1..length).ok_or_else(damaged_error)?;
+        let line = to_utf8(line.strip_suffix(b"\n").unwrap_or(line))?;
         match line.split_once('=') {
             Some(("path", path)) => notes.path = Some(path.to_owned()),
             Some(("linkpath", path)) => notes.link = Some(path.to_owned()),
@@ -90,15 +94,15 @@ fn pax(mut body: &[u8], notes: &mut Notes) -> Result<(), String> {
 }
 
 /// Checks that the header's sum is right: only then is it a header.
-fn check(header: &[u8]) -> Result<(), String> {
+fn check_sum(header: &[u8]) -> Result<(), String> {
     let sum = |(at, byte): (usize, &u8)| {
         if (148..156).contains(&at) { u64::from(b' ') } else { u64::from(*byte) }
     };
     let whole: u64 = header.iter().enumerate().map(sum).sum();
-    if octal(field(header, 148, 8))? == whole { Ok(()) } else { Err(damaged()) }
+    if parse_octal(header_field(header, 148, 8))? == whole { Ok(()) } else { Err(damaged_error()) }
 }
 
-fn field(header: &[u8], at: usize, length: usize) -> &[u8] {
+fn header_field(header: &[u8], at: usize, length: usize) -> &[u8] {
     header.get(at..at + length).unwrap_or_default()
 }
 
@@ -106,19 +110,19 @@ fn until_zero(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-fn octal(field: &[u8]) -> Result<u64, String> {
+fn parse_octal(field: &[u8]) -> Result<u64, String> {
     let digits = until_zero(field).trim_ascii();
     let add = |sum: u64, digit: &u8| match digit {
         b'0'..=b'7' => sum.checked_mul(8).map(|sum| sum + u64::from(digit - b'0')),
         _ => None,
     };
-    digits.iter().try_fold(0, add).ok_or_else(damaged)
+    digits.iter().try_fold(0, add).ok_or_else(damaged_error)
 }
 
-fn text(bytes: &[u8]) -> Result<String, String> {
+fn to_utf8(bytes: &[u8]) -> Result<String, String> {
     String::from_utf8(bytes.to_vec()).map_err(|_| "a name in the archive is not UTF-8".to_owned())
 }
 
-fn damaged() -> String {
+fn damaged_error() -> String {
     "the archive is damaged, or not an archive that gnoma reads (tar, tar.gz, zip)".to_owned()
 }

@@ -70,8 +70,8 @@ fn unpacked(bytes: &[u8]) -> Result<Vec<(String, Vec<u8>)>, String> {
     fs::write(&archive, bytes).unwrap();
     let into = folder.path().join("into");
     fs::create_dir(&into).unwrap();
-    unpack(&archive, &into)?;
-    let files = super::super::tree::listed(&into)?;
+    unpack_archive(&archive, &into)?;
+    let files = super::super::tree::list_files(&into)?;
     assert!(!folder.path().join("out").exists(), "something was written outside");
     Ok(files.into_iter().map(|(name, path)| (name, fs::read(path).unwrap())).collect())
 }

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::super::tree::{MAX_BYTES, MAX_FILES, Names, checked};
+use super::super::tree::{MAX_BYTES, MAX_FILES, Names, check_path};
 
 /// Most entries of an archive, folders and notes about files included.
 pub(super) const MAX_ENTRIES: usize = 4 * MAX_FILES;
@@ -29,12 +29,12 @@ impl<'a> Unpacked<'a> {
     }
 
     /// The place of a name, which counts as one more file.
-    fn place(&mut self, name: &str) -> Result<PathBuf, String> {
-        let path = checked(name)?;
+    fn claim_path(&mut self, name: &str) -> Result<PathBuf, String> {
+        let path = check_path(name)?;
         if path.as_os_str().is_empty() {
             return Err(format!("`{name}` does not name a file"));
         }
-        self.names.add(&path.to_string_lossy())?;
+        self.names.add_name(&path.to_string_lossy())?;
         self.count += 1;
         if self.count > MAX_FILES {
             return Err(format!("it has more than {MAX_FILES} files"));
@@ -43,12 +43,17 @@ impl<'a> Unpacked<'a> {
     }
 
     /// A file of these bytes.
-    pub(super) fn file(&mut self, name: &str, bytes: &[u8], runs: bool) -> Result<(), String> {
+    pub(super) fn write_file(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        runs: bool,
+    ) -> Result<(), String> {
         self.bytes += bytes.len() as u64;
         if self.bytes > MAX_BYTES {
             return Err(format!("its files are larger than {} MiB in total", MAX_BYTES >> 20));
         }
-        let path = self.place(name)?;
+        let path = self.claim_path(name)?;
         let write = || -> std::io::Result<()> {
             fs::create_dir_all(path.parent().unwrap_or(self.into))?;
             let mut file = OpenOptions::new().write(true).create_new(true).open(&path)?;
@@ -59,19 +64,19 @@ impl<'a> Unpacked<'a> {
     }
 
     /// A link, made once all files are there: nothing is written through it.
-    pub(super) fn link(&mut self, name: &str, target: &[u8]) -> Result<(), String> {
+    pub(super) fn add_link(&mut self, name: &str, target: &[u8]) -> Result<(), String> {
         let target = std::str::from_utf8(target).ok().filter(|it| it.len() <= MAX_LINK_BYTES);
         let target = target.ok_or_else(|| format!("the link `{name}` leads nowhere"))?;
         if Path::new(target).is_absolute() {
             return Err(format!("the link `{name}` leads outside the plugin"));
         }
-        let place = self.place(name)?;
+        let place = self.claim_path(name)?;
         self.links.push((place, target.to_owned()));
         Ok(())
     }
 
     /// Makes the links. Where they lead is looked at with the whole content.
-    pub(super) fn finish(self) -> Result<(), String> {
+    pub(super) fn create_links(self) -> Result<(), String> {
         for (place, target) in self.links {
             let make = || -> std::io::Result<()> {
                 fs::create_dir_all(place.parent().unwrap_or(self.into))?;

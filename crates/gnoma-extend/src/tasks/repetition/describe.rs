@@ -89,7 +89,7 @@ impl Turns {
             .zip(values)
             .map(|(number, value)| {
                 let value = value.as_deref().filter(|it| !it.is_empty())?;
-                let message = self.message(*number, history)?;
+                let message = self.turn_message(*number, history)?;
                 let word = word_around(message, value)?;
                 let turn = self.all.get(*number)?;
                 let is_done = turn.steps.iter().any(|id| self.text_of(*id).contains(word));
@@ -126,13 +126,14 @@ impl Turns {
             shape: shape.collect(),
             template: shared_template(&texts, arguments),
             example,
-            count: step.count(),
+            count: step.occurrence_count(),
         }
     }
 
     /// Proposes a name: a word that most messages of a pattern have and few others, or else one of its commands.
     pub(super) fn propose_name(&self, pattern: &Pattern, history: &[PastSession]) -> String {
-        let said = |number: &usize| words_of(self.message(*number, history).unwrap_or_default());
+        let said =
+            |number: &usize| words_of(self.turn_message(*number, history).unwrap_or_default());
         let mut counts: HashMap<String, usize> = HashMap::new();
         for word in pattern.turns.iter().flat_map(said) {
             *counts.entry(word).or_default() += 1;
@@ -250,7 +251,7 @@ fn kind_of(values: &[String]) -> ArgumentKind {
         .into_iter()
         .find(|kind| {
             (*kind != ArgumentKind::Path || is_file)
-                && values.iter().all(|it| !it.is_empty() && kind.check("value", it).is_ok())
+                && values.iter().all(|it| !it.is_empty() && kind.check_value("value", it).is_ok())
         })
         .unwrap_or(ArgumentKind::Text)
 }

@@ -42,7 +42,7 @@ pub fn draft_from_repetition(
         }
     }
     text.push_str(&format!("sessions: [{}]\n---\n", sessions.join(", ")));
-    let message = said(repetition, history);
+    let message = sample_message(repetition, history);
     let mut files: Vec<&RepeatedStep> = Vec::new();
     for step in &repetition.steps {
         match (step.action, command_of(step, &repetition.arguments)) {
@@ -86,7 +86,7 @@ fn push_prompt(text: &mut String, steps: &mut Vec<&RepeatedStep>, message: &str)
 }
 
 /// The message that names most of the arguments, with their names in the places of values. The newest of several.
-fn said(repetition: &Repetition, history: &[PastSession]) -> String {
+fn sample_message(repetition: &Repetition, history: &[PastSession]) -> String {
     let messages = repetition.occurrences.iter().enumerate().filter_map(|(at, (session, turn))| {
         let message = &history.get(*session)?.turns.get(*turn)?.message;
         (message.len() <= MAX_MESSAGE_BYTES).then_some((at, message.as_str()))

@@ -48,7 +48,7 @@ impl Repetition {
     #[must_use]
     pub fn key(&self) -> String {
         let mut labels: Vec<&str> = self.labels.iter().map(String::as_str).collect();
-        gnoma_core::sort::sort(&mut labels);
+        gnoma_core::sort::sort_items(&mut labels);
         labels.join(" ")
     }
 
@@ -134,11 +134,11 @@ fn describe_new(
     patterns
         .iter()
         .filter(|pattern| find_existing(pattern, turns, existing).is_none())
-        .map(|pattern| describe(pattern, turns, history))
+        .map(|pattern| describe_repetition(pattern, turns, history))
         .collect()
 }
 
-fn describe(pattern: &Pattern, turns: &Turns, history: &[PastSession]) -> Repetition {
+fn describe_repetition(pattern: &Pattern, turns: &Turns, history: &[PastSession]) -> Repetition {
     let arguments = turns.describe_arguments(pattern, history);
     let places = pattern.turns.iter().filter_map(|number| turns.all.get(*number));
     let steps = |steps: &[pattern::PatternStep]| {

@@ -53,7 +53,7 @@ pub(super) struct PatternStep {
 
 impl PatternStep {
     /// Returns the number of occurrences that have the step.
-    pub(super) fn count(&self) -> usize {
+    pub(super) fn occurrence_count(&self) -> usize {
         self.found.iter().flatten().count()
     }
 }
@@ -77,17 +77,17 @@ impl Pattern {
     /// Puts the occurrences in the order of the history.
     fn sort_by_time(&mut self) {
         let mut order: Vec<usize> = (0..self.turns.len()).collect();
-        gnoma_core::sort::by(&mut order, |a, b| self.turns.get(*a).cmp(&self.turns.get(*b)));
-        fn permuted<T: Clone>(values: &[T], order: &[usize]) -> Vec<T> {
+        gnoma_core::sort::sort_by(&mut order, |a, b| self.turns.get(*a).cmp(&self.turns.get(*b)));
+        fn permute_values<T: Clone>(values: &[T], order: &[usize]) -> Vec<T> {
             order.iter().filter_map(|at| values.get(*at)).cloned().collect()
         }
         for step in self.steps.iter_mut().chain(&mut self.optional) {
-            step.found = permuted(&step.found, &order);
+            step.found = permute_values(&step.found, &order);
         }
         for argument in &mut self.arguments {
-            *argument = permuted(argument, &order);
+            *argument = permute_values(argument, &order);
         }
-        self.turns = permuted(&self.turns, &order);
+        self.turns = permute_values(&self.turns, &order);
     }
 }
 
@@ -114,7 +114,7 @@ impl<'a> Growing<'a> {
     }
 
     /// Returns the pattern with one more turn.
-    fn with(&self, seed_steps: &[StepId], number: usize) -> Option<Self> {
+    fn with_turn(&self, seed_steps: &[StepId], number: usize) -> Option<Self> {
         let other = self.turns.all.get(number)?;
         let pairs = self.turns.pair_steps(seed_steps, &other.steps);
         let vocabulary = &self.turns.steps.vocabulary;
@@ -132,20 +132,20 @@ impl<'a> Growing<'a> {
     }
 
     /// The steps that nearly all members have, with the arguments they need.
-    fn core(&self) -> (Vec<PatternStep>, Vec<PatternStep>, Vec<Values>) {
+    fn core_steps(&self) -> (Vec<PatternStep>, Vec<PatternStep>, Vec<Values>) {
         let needed = (self.members.len() * 3).div_ceil(4);
         let (mut core, others): (Vec<_>, Vec<_>) =
-            self.steps.iter().cloned().partition(|step| step.count() >= needed);
-        let optional = others.into_iter().filter(|step| step.count() >= 2).collect();
+            self.steps.iter().cloned().partition(|step| step.occurrence_count() >= needed);
+        let optional = others.into_iter().filter(|step| step.occurrence_count() >= 2).collect();
         for step in &mut core {
             step.template.widen_slots(&self.turns.steps.vocabulary);
         }
-        let arguments = find_arguments(&self.parts(&core));
+        let arguments = find_arguments(&self.differing_parts(&core));
         (core, optional, arguments)
     }
 
     /// The differing parts of steps.
-    fn parts(&self, steps: &[PatternStep]) -> Vec<Values> {
+    fn differing_parts(&self, steps: &[PatternStep]) -> Vec<Values> {
         let mut parts = Vec::new();
         for step in steps {
             let values: Vec<Option<Vec<String>>> = step
@@ -153,7 +153,7 @@ impl<'a> Growing<'a> {
                 .iter()
                 .map(|id| self.turns.slot_values(&step.template, (*id)?))
                 .collect();
-            for slot in 0..step.template.slots() {
+            for slot in 0..step.template.slot_count() {
                 let part = values.iter().map(|it| it.as_ref().and_then(|it| it.get(slot).cloned()));
                 parts.push(part.collect());
             }
@@ -188,8 +188,8 @@ impl Turns {
             if !self.all.get(*number).is_some_and(|it| it.ended_well) {
                 continue;
             }
-            let Some(next) = growing.with(&turn.steps, *number) else { continue };
-            let (core, _, arguments) = next.core();
+            let Some(next) = growing.with_turn(&turn.steps, *number) else { continue };
+            let (core, _, arguments) = next.core_steps();
             if core.len() >= MIN_STEPS && arguments.len() <= MAX_ARGUMENTS {
                 growing = next;
             }
@@ -197,7 +197,7 @@ impl Turns {
         if !self.is_repeated(&growing.members, history) {
             return None;
         }
-        let (steps, optional, arguments) = growing.core();
+        let (steps, optional, arguments) = growing.core_steps();
         // Failed tries at the chore, and further occurrences of it, say nothing against it.
         let is_same = |(at, it): &(usize, &(usize, f32))| {
             let ended_well = self.all.get(it.0).is_some_and(|turn| turn.ended_well);
@@ -207,11 +207,11 @@ impl Turns {
         let near: HashSet<usize> = growing.members.iter().copied().chain(same).collect();
         let mut pattern = Pattern { turns: growing.members, steps, optional, arguments, score: 0 };
         if pattern.arguments.is_empty() {
-            let message = |number: &usize| self.message(*number, history).unwrap_or_default();
+            let message = |number: &usize| self.turn_message(*number, history).unwrap_or_default();
             let messages: Vec<&str> = pattern.turns.iter().map(message).collect();
             pattern.arguments.extend(find_named_values(&messages));
         }
-        let is_chore = self.judge(&mut pattern, &near, history);
+        let is_chore = self.judge_pattern(&mut pattern, &near, history);
         pattern.sort_by_time();
         is_chore.then_some(pattern)
     }
@@ -229,7 +229,12 @@ impl Turns {
     }
 
     /// Decides if a pattern is particular: everyday commands occur beside other work as well.
-    fn judge(&self, pattern: &mut Pattern, near: &HashSet<usize>, history: &[PastSession]) -> bool {
+    fn judge_pattern(
+        &self,
+        pattern: &mut Pattern,
+        near: &HashSet<usize>,
+        history: &[PastSession],
+    ) -> bool {
         if pattern.steps.len() < MIN_STEPS || pattern.arguments.len() > MAX_ARGUMENTS {
             return false;
         }
@@ -256,7 +261,9 @@ impl Turns {
                     }
                 }
                 StepKind::Edit | StepKind::Write if is_linked => LINKED_FILE,
-                StepKind::Edit | StepKind::Write if step.template.slots() == 0 && outside == 0 => {
+                StepKind::Edit | StepKind::Write
+                    if step.template.slot_count() == 0 && outside == 0 =>
+                {
                     FIXED_FILE
                 }
                 StepKind::Edit | StepKind::Write => 0,
@@ -284,7 +291,7 @@ impl Turns {
     /// Reports whether an argument in a step also occurs in another step, or a command's argument in the messages.
     fn is_linked(&self, step: &PatternStep, pattern: &Pattern, history: &[PastSession]) -> bool {
         let holds = |step: &PatternStep, argument: &Values| {
-            step.template.slots() > 0
+            step.template.slot_count() > 0
                 && step.found.iter().zip(argument).all(|(id, value)| {
                     let values = id.and_then(|id| self.slot_values(&step.template, id));
                     let (Some(values), Some(value)) = (values, value) else { return true };
@@ -294,7 +301,8 @@ impl Turns {
         };
         let is_said = |argument: &Values| {
             pattern.turns.iter().zip(argument).all(|(number, value)| {
-                let message = self.message(*number, history).map(plain_letters).unwrap_or_default();
+                let message =
+                    self.turn_message(*number, history).map(plain_letters).unwrap_or_default();
                 value.as_deref().is_none_or(|it| message.contains(&plain_letters(it)))
             })
         };
@@ -307,7 +315,11 @@ impl Turns {
     }
 
     /// The message of a turn.
-    pub(super) fn message<'a>(&self, number: usize, history: &'a [PastSession]) -> Option<&'a str> {
+    pub(super) fn turn_message<'a>(
+        &self,
+        number: usize,
+        history: &'a [PastSession],
+    ) -> Option<&'a str> {
         let turn = self.all.get(number)?;
         Some(&history.get(turn.session)?.turns.get(turn.at)?.message)
     }

@@ -13,7 +13,7 @@ pub(super) fn find_arguments(parts: &[Values]) -> Vec<Values> {
     let pieces: Vec<Values> = parts.iter().flat_map(split_alike).collect();
     // Shorter parts first, so that longer ones can be explained by them.
     let mut parts: Vec<&Values> = pieces.iter().collect();
-    gnoma_core::sort::by_key(&mut parts, |part| rank(part));
+    gnoma_core::sort::by_key(&mut parts, |part| part_rank(part));
     for part in parts {
         let rest = subtract_all(part, &arguments);
         for piece in differing_pieces(&rest) {
@@ -24,7 +24,7 @@ pub(super) fn find_arguments(parts: &[Values]) -> Vec<Values> {
 }
 
 /// Orders parts: those that all occurrences have first, then by length.
-fn rank(part: &Values) -> (usize, usize) {
+fn part_rank(part: &Values) -> (usize, usize) {
     let missing = part.iter().filter(|it| it.is_none()).count();
     (missing, part.iter().flatten().map(String::len).sum())
 }
@@ -51,7 +51,7 @@ pub(super) fn subtract_all(part: &Values, arguments: &[Values]) -> Values {
         std::cmp::Reverse(it.iter().flatten().map(String::len).sum::<usize>())
     });
     for argument in longest_first {
-        if let Some(next) = subtract(&rest, argument) {
+        if let Some(next) = subtract_argument(&rest, argument) {
             rest = next;
         }
     }
@@ -59,7 +59,7 @@ pub(super) fn subtract_all(part: &Values, arguments: &[Values]) -> Values {
 }
 
 /// Replaces an argument by holes, if each value holds it in the same letters or in the same other ones.
-fn subtract(part: &Values, argument: &Values) -> Option<Values> {
+fn subtract_argument(part: &Values, argument: &Values) -> Option<Values> {
     let forms: [fn(&str) -> String; 3] = [str::to_owned, str::to_lowercase, plain_letters];
     forms.iter().find_map(|form| {
         let mut rest = Vec::with_capacity(part.len());
@@ -97,13 +97,13 @@ fn differing_pieces(values: &Values) -> Vec<Values> {
     }
     let count = first.split(HOLE).count();
     if others.iter().any(|it| it.split(HOLE).count() != count) {
-        return vec![values.iter().map(|it| it.as_ref().map(|it| trimmed(it))).collect()];
+        return vec![values.iter().map(|it| it.as_ref().map(|it| trim_signs(it))).collect()];
     }
     (0..count)
         .filter_map(|at| {
             let piece: Values = values
                 .iter()
-                .map(|it| it.as_ref().and_then(|it| it.split(HOLE).nth(at)).map(trimmed))
+                .map(|it| it.as_ref().and_then(|it| it.split(HOLE).nth(at)).map(trim_signs))
                 .collect();
             let mut present = piece.iter().flatten();
             let first = present.next()?;
@@ -113,7 +113,7 @@ fn differing_pieces(values: &Values) -> Vec<Values> {
 }
 
 /// A value without the signs around it.
-fn trimmed(value: &str) -> String {
+fn trim_signs(value: &str) -> String {
     let value = value.replace(HOLE, " ");
     value.trim_matches(|c: char| !c.is_alphanumeric()).to_owned()
 }

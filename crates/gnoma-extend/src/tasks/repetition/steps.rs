@@ -64,10 +64,10 @@ impl Steps {
                 PastCall::Command(line) => {
                     split_commands(line)
                         .into_iter()
-                        .for_each(|command| add(self.number(StepKind::Command, command)));
+                        .for_each(|command| add(self.intern_step(StepKind::Command, command)));
                 }
-                PastCall::Edit(path) => add(self.number(StepKind::Edit, path)),
-                PastCall::Write(path) => add(self.number(StepKind::Write, path)),
+                PastCall::Edit(path) => add(self.intern_step(StepKind::Edit, path)),
+                PastCall::Write(path) => add(self.intern_step(StepKind::Write, path)),
             }
         }
         ids
@@ -77,7 +77,7 @@ impl Steps {
         self.all.get(id as usize)
     }
 
-    fn number(&mut self, kind: StepKind, text: &str) -> StepId {
+    fn intern_step(&mut self, kind: StepKind, text: &str) -> StepId {
         let key = (kind, text.to_owned());
         if let Some(known) = self.numbers.get(&key) {
             return *known;
@@ -108,7 +108,7 @@ impl Steps {
     }
 
     /// Returns keys that similar steps have in common: one of two steps' keys is the same if they are similar.
-    pub(super) fn keys(&self, id: StepId) -> Vec<(StepKind, WordToken, WordToken)> {
+    pub(super) fn similarity_keys(&self, id: StepId) -> Vec<(StepKind, WordToken, WordToken)> {
         let Some(step) = self.get(id) else { return Vec::new() };
         let pair = |kind, pair: (Option<&WordToken>, Option<&WordToken>)| match pair {
             (Some(a), Some(b)) => Some((kind, *a, *b)),
@@ -156,7 +156,7 @@ impl ChoreStep {
         }
         let is_same_command =
             second > first && self.tokens.get(..second) == other.tokens.get(..other_second);
-        let dice = dice(&self.words, &other.words);
+        let dice = dice_coefficient(&self.words, &other.words);
         if is_same_command { dice.max(SAME_COMMAND) } else { dice }
     }
 
@@ -167,7 +167,7 @@ impl ChoreStep {
         // The ending alone says little.
         let [one, two] =
             [&self.words, &other.words].map(|it| it.split_last().map_or(&it[..0], |(_, it)| it));
-        let dice = dice(one, two);
+        let dice = dice_coefficient(one, two);
         let is_same_folder =
             self.folder > 0 && self.tokens.get(..self.folder) == other.tokens.get(..other.folder);
         if is_same_folder { dice.max(SAME_FOLDER) } else { dice }
@@ -175,7 +175,7 @@ impl ChoreStep {
 }
 
 /// The share of words that two sequences have in common, in order.
-fn dice(one: &[WordToken], other: &[WordToken]) -> f32 {
+fn dice_coefficient(one: &[WordToken], other: &[WordToken]) -> f32 {
     let total = one.len() + other.len();
     if total == 0 {
         return 0.0;

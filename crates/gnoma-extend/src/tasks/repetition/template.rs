@@ -24,7 +24,7 @@ impl Template {
     }
 
     /// Returns the number of slots.
-    pub(super) fn slots(&self) -> usize {
+    pub(super) fn slot_count(&self) -> usize {
         self.pieces.iter().filter(|piece| **piece == TemplatePart::Slot).count()
     }
 

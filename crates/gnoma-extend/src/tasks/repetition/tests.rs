@@ -87,7 +87,7 @@ fn every_suggestion_becomes_a_valid_task() {
             let text = draft_from_repetition("chore", &found, &history.sessions).unwrap();
             let task = parse_task("chore", &text).unwrap();
             assert_eq!(task.arguments.len(), found.arguments.len(), "{text}");
-            commands += task.commands().count();
+            commands += task.shell_commands().count();
             all +=
                 found.steps.iter().filter(|it| it.action == super::RepeatedAction::Command).count();
         }

@@ -65,7 +65,7 @@ impl Turns {
                     }
                 }
                 for id in &ids {
-                    for key in steps.keys(*id) {
+                    for key in steps.similarity_keys(*id) {
                         let turns = by_key.entry(key).or_default();
                         if turns.last() != Some(&number) {
                             turns.push(number);
@@ -99,7 +99,7 @@ impl Turns {
         let Some(turn) = self.all.get(number) else { return Vec::new() };
         let mut shared: HashMap<u32, f32> = HashMap::new();
         for id in &turn.steps {
-            for key in self.steps.keys(*id) {
+            for key in self.steps.similarity_keys(*id) {
                 let Some(turns) = self.by_key.get(&key) else { continue };
                 if turns.len() > MAX_TURNS_OF_KEY {
                     continue;
@@ -168,7 +168,7 @@ impl Turns {
     pub(super) fn with_steps_like(&self, id: StepId) -> Vec<u32> {
         let mut turns: Vec<u32> = self
             .steps
-            .keys(id)
+            .similarity_keys(id)
             .iter()
             .filter_map(|key| self.by_key.get(key))
             .flatten()

@@ -19,7 +19,7 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     /// Cuts a text into words (letters and digits of any script), single signs, and one token for each white space.
     pub(super) fn tokenize(&mut self, text: &str) -> Vec<WordToken> {
-        split_tokens(text).take(MAX_TOKENS).map(|piece| self.number(piece)).collect()
+        split_tokens(text).take(MAX_TOKENS).map(|piece| self.intern_word(piece)).collect()
     }
 
     /// Returns the text of a token.
@@ -37,7 +37,7 @@ impl Vocabulary {
         tokens.iter().map(|token| self.text(*token)).collect()
     }
 
-    fn number(&mut self, text: &str) -> WordToken {
+    fn intern_word(&mut self, text: &str) -> WordToken {
         if let Some(known) = self.numbers.get(text) {
             return *known;
         }

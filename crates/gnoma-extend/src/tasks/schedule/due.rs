@@ -35,32 +35,44 @@ impl ScheduleProgress {
     /// Returns the progress of a schedule that is made or resumed now: no time that has passed is due.
     #[must_use]
     pub fn starting_at(rule: ScheduleRule, zone: &TimeZone, made_ms: i64, now_ms: i64) -> Self {
-        let seen = rule.last(zone, made_ms, now_ms).map(|it| it.number);
+        let seen = rule.last_occurrence(zone, made_ms, now_ms).map(|it| it.number);
         Self { seen, done: Vec::new() }
     }
 
     /// Leaves out what has passed.
-    pub fn skip(&mut self, rule: ScheduleRule, zone: &TimeZone, made_ms: i64, now_ms: i64) {
-        self.seen = rule.last(zone, made_ms, now_ms).map(|it| it.number).or(self.seen);
+    pub fn skip_past_runs(
+        &mut self,
+        rule: ScheduleRule,
+        zone: &TimeZone,
+        made_ms: i64,
+        now_ms: i64,
+    ) {
+        self.seen = rule.last_occurrence(zone, made_ms, now_ms).map(|it| it.number).or(self.seen);
     }
 
     /// Returns what is due, without a change.
     #[must_use]
-    pub fn look(&self, rule: ScheduleRule, zone: &TimeZone, made_ms: i64, now_ms: i64) -> NextRun {
+    pub fn peek_next_run(
+        &self,
+        rule: ScheduleRule,
+        zone: &TimeZone,
+        made_ms: i64,
+        now_ms: i64,
+    ) -> NextRun {
         let mut later = self.clone();
-        later.take(rule, zone, made_ms, now_ms)
+        later.advance_clock(rule, zone, made_ms, now_ms)
     }
 
     /// Takes in the time of the clock. What is [`NextRun::Due`] counts as begun from now on, and is never due again; the
     /// caller saves the progress before it begins.
-    pub fn take(
+    pub fn advance_clock(
         &mut self,
         rule: ScheduleRule,
         zone: &TimeZone,
         made_ms: i64,
         now_ms: i64,
     ) -> NextRun {
-        let last = rule.last(zone, made_ms, now_ms);
+        let last = rule.last_occurrence(zone, made_ms, now_ms);
         let before = self.seen;
         // After a clock was set back, times that it shows again are due unless they ran.
         self.seen = last.map(|it| it.number);
@@ -100,7 +112,7 @@ mod tests {
     const MONDAY_MS: i64 = 1_795_996_800_000;
 
     fn take(progress: &mut ScheduleProgress, now_ms: i64) -> NextRun {
-        progress.take(parse_every("day 9:00").unwrap(), &TimeZone::UTC, MONDAY_MS, now_ms)
+        progress.advance_clock(parse_every("day 9:00").unwrap(), &TimeZone::UTC, MONDAY_MS, now_ms)
     }
 
     #[test]
@@ -128,7 +140,7 @@ mod tests {
         let mut progress = ScheduleProgress::starting_at(rule, &zone, now_ms, now_ms);
         let tomorrow = NextRun::At(MONDAY_MS + DAY_MS + 9 * HOUR_MS);
         assert_eq!(take(&mut progress, now_ms), tomorrow);
-        progress.skip(rule, &zone, now_ms, now_ms + 5 * DAY_MS);
+        progress.skip_past_runs(rule, &zone, now_ms, now_ms + 5 * DAY_MS);
         assert!(matches!(take(&mut progress, now_ms + 5 * DAY_MS), NextRun::At(_)));
     }
 
@@ -136,7 +148,7 @@ mod tests {
     fn moment_is_due_once() {
         let rule = ScheduleRule::Once { at_ms: 1_000, at_limits: false };
         let mut progress = ScheduleProgress::default();
-        let mut take = |now_ms| progress.take(rule, &TimeZone::UTC, 0, now_ms);
+        let mut take = |now_ms| progress.advance_clock(rule, &TimeZone::UTC, 0, now_ms);
         assert_eq!(take(999), NextRun::At(1_000));
         assert_eq!(take(5_000), NextRun::Due { for_ms: 1_000 });
         assert_eq!(take(6_000), NextRun::Over);

@@ -130,12 +130,12 @@ fn simulate(
             .flatten();
         let expected = passed.filter(|moment| !ran.contains(moment));
         // Both servers look; each takes it from what is saved, one after the other.
-        let looks = [0, 1].map(|_| saved.look(rule, zone, BEGIN_MS, now_ms));
+        let looks = [0, 1].map(|_| saved.peek_next_run(rule, zone, BEGIN_MS, now_ms));
         let takes = looks.map(|look| match look {
-            NextRun::Due { .. } => saved.take(rule, zone, BEGIN_MS, now_ms),
+            NextRun::Due { .. } => saved.advance_clock(rule, zone, BEGIN_MS, now_ms),
             NextRun::At(at_ms) => {
                 assert!(at_ms > now_ms && moments.contains(&at_ms));
-                saved.take(rule, zone, BEGIN_MS, now_ms)
+                saved.advance_clock(rule, zone, BEGIN_MS, now_ms)
             }
             NextRun::Over => unreachable!("it never ends"),
         });
@@ -183,7 +183,8 @@ fn each_day_of_a_year_of_changes_has_its_run() {
     let rule = parse_every("day 2:30").unwrap();
     let mut progress = ScheduleProgress::starting_at(rule, &zone, BEGIN_MS, BEGIN_MS);
     let looks = (0..365 * 24 * 2).map(|half| BEGIN_MS + half * HOUR_MS / 2);
-    let due =
-        looks.filter(|at| matches!(progress.take(rule, &zone, BEGIN_MS, *at), NextRun::Due { .. }));
+    let due = looks.filter(|at| {
+        matches!(progress.advance_clock(rule, &zone, BEGIN_MS, *at), NextRun::Due { .. })
+    });
     assert_eq!(due.count(), 365);
 }

@@ -93,29 +93,29 @@ impl ScheduleRecord {
 
     /// Returns what is due, without a change; `None` while it is paused or its time zone is unknown.
     #[must_use]
-    pub fn look(&self, now_ms: i64) -> Option<NextRun> {
+    pub fn peek_next_run(&self, now_ms: i64) -> Option<NextRun> {
         let zone = Some(self).filter(|it| !it.is_paused)?.time_zone()?;
-        Some(self.progress.look(self.rule, &zone, self.made_ms, now_ms))
+        Some(self.progress.peek_next_run(self.rule, &zone, self.made_ms, now_ms))
     }
 
-    /// Takes in the time of the clock, as [`ScheduleProgress::take`] does; `None` while it is paused or its time zone is
+    /// Takes in the time of the clock, as [`ScheduleProgress::advance_clock`] does; `None` while it is paused or its time zone is
     /// unknown.
-    pub fn take(&mut self, now_ms: i64) -> Option<NextRun> {
+    pub fn advance_clock(&mut self, now_ms: i64) -> Option<NextRun> {
         let zone = Some(&*self).filter(|it| !it.is_paused)?.time_zone()?;
-        Some(self.progress.take(self.rule, &zone, self.made_ms, now_ms))
+        Some(self.progress.advance_clock(self.rule, &zone, self.made_ms, now_ms))
     }
 
     /// Lets it run again after a pause. What passed meanwhile is left out.
     pub fn resume(&mut self, now_ms: i64) {
         self.is_paused = false;
         if let Some(zone) = self.time_zone() {
-            self.progress.skip(self.rule, &zone, self.made_ms, now_ms);
+            self.progress.skip_past_runs(self.rule, &zone, self.made_ms, now_ms);
         }
     }
 
     /// Returns whether no run will come any more.
     #[must_use]
     pub fn is_over(&self, now_ms: i64) -> bool {
-        self.look(now_ms) == Some(NextRun::Over)
+        self.peek_next_run(now_ms) == Some(NextRun::Over)
     }
 }

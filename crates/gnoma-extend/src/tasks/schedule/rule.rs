@@ -61,7 +61,12 @@ pub(super) struct Occurrence {
 
 impl ScheduleRule {
     /// Returns the last time at or before a moment.
-    pub(super) fn last(self, zone: &TimeZone, made_ms: i64, now_ms: i64) -> Option<Occurrence> {
+    pub(super) fn last_occurrence(
+        self,
+        zone: &TimeZone,
+        made_ms: i64,
+        now_ms: i64,
+    ) -> Option<Occurrence> {
         match self {
             Self::Days { .. } => {
                 // One day more: the date of a zone may be ahead of the time that it names.
@@ -105,7 +110,7 @@ impl ScheduleRule {
     /// Returns the time of a rule with days on the day that is `ahead` of that of a moment, if the rule names that day.
     fn on_day(self, zone: &TimeZone, now_ms: i64, ahead: i32) -> Option<Occurrence> {
         let Self::Days { days, hour, minute } = self else { return None };
-        let today = zone.to_datetime(timestamp(now_ms)).date();
+        let today = zone.to_datetime(to_timestamp(now_ms)).date();
         let day = today.checked_add(ahead.days()).ok()?;
         let bit = u32::try_from(day.weekday().to_monday_zero_offset()).ok()?;
         if days & 1_u8.checked_shl(bit)? == 0 {
@@ -122,7 +127,7 @@ fn day_number(day: Date) -> Option<i64> {
     Some(i64::from(span.get_days()))
 }
 
-fn timestamp(at_ms: i64) -> Timestamp {
+fn to_timestamp(at_ms: i64) -> Timestamp {
     let end = if at_ms < 0 { Timestamp::MIN } else { Timestamp::MAX };
     Timestamp::from_millisecond(at_ms).unwrap_or(end)
 }

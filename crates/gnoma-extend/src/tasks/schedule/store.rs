@@ -80,7 +80,7 @@ impl ScheduleStore {
 
     /// Returns the schedules, the oldest first. Unreadable files are left out.
     #[must_use]
-    pub fn all(&self) -> Vec<ScheduleRecord> {
+    pub fn list_schedules(&self) -> Vec<ScheduleRecord> {
         self.ids().into_iter().filter_map(|id| self.read(id)).collect()
     }
 
@@ -96,7 +96,7 @@ impl ScheduleStore {
         let _edit = self.edit_lock()?;
         let ids = self.ids();
         if ids.len() >= MAX_SCHEDULES {
-            let over = self.all().into_iter().find(|record| record.is_over(now_ms));
+            let over = self.list_schedules().into_iter().find(|record| record.is_over(now_ms));
             self.delete_files(over.ok_or(ScheduleStoreError::Full)?.id)?;
         }
         record.id = ids.last().map_or(1, |last| last.saturating_add(1));
@@ -137,19 +137,19 @@ impl ScheduleStore {
     ///
     /// # Errors
     /// The disk refuses.
-    pub fn lease(&self, id: u32) -> Result<Option<RunLease>, ScheduleStoreError> {
+    pub fn lease_run(&self, id: u32) -> Result<Option<RunLease>, ScheduleStoreError> {
         let path = self.path(id, LEASE);
-        private_file::create_folder(&self.folder).map_err(|error| self.failed(error))?;
+        private_file::create_folder(&self.folder).map_err(|error| self.to_store_error(error))?;
         let file = try_lock_file(&path).map_err(|error| ScheduleStoreError::Io(path, error))?;
         Ok(file.map(|file| RunLease { _file: file }))
     }
 
     fn edit_lock(&self) -> Result<File, ScheduleStoreError> {
-        private_file::create_folder(&self.folder).map_err(|error| self.failed(error))?;
-        lock_file(&self.folder.join(EDIT)).map_err(|error| self.failed(error))
+        private_file::create_folder(&self.folder).map_err(|error| self.to_store_error(error))?;
+        lock_file(&self.folder.join(EDIT)).map_err(|error| self.to_store_error(error))
     }
 
-    fn failed(&self, error: io::Error) -> ScheduleStoreError {
+    fn to_store_error(&self, error: io::Error) -> ScheduleStoreError {
         ScheduleStoreError::Io(self.folder.clone(), error)
     }
 
@@ -183,7 +183,7 @@ impl ScheduleStore {
         };
         let mut ids: Vec<u32> =
             entries.take(MAX_ENTRIES).filter_map(|entry| id(entry.path())).collect();
-        gnoma_core::sort::sort(&mut ids);
+        gnoma_core::sort::sort_items(&mut ids);
         ids
     }
 
@@ -205,7 +205,7 @@ mod tests {
     fn schedules_are_saved_changed_and_deleted() {
         let folder = tempfile::tempdir().unwrap();
         let store = ScheduleStore::new(folder.path().join("schedules"));
-        assert!(store.all().is_empty());
+        assert!(store.list_schedules().is_empty());
         let first = store.insert(record(1_000), 0).unwrap();
         let second = store.insert(record(2_000), 0).unwrap();
         assert_eq!((first.id, second.id), (1, 2));
@@ -216,12 +216,12 @@ mod tests {
             true
         };
         store.edit(1, pause).unwrap();
-        assert!(store.all()[0].is_paused && !store.all()[1].is_paused);
+        assert!(store.list_schedules()[0].is_paused && !store.list_schedules()[1].is_paused);
         store.delete(1).unwrap();
-        assert_eq!(store.all(), [second]);
+        assert_eq!(store.list_schedules(), [second]);
         assert_eq!(store.delete(1).unwrap_err().to_string(), "there is no schedule 1");
         fs::write(file, "{").unwrap();
-        assert_eq!(store.all().len(), 1);
+        assert_eq!(store.list_schedules().len(), 1);
     }
 
     #[test]
@@ -233,9 +233,9 @@ mod tests {
         }
         let full = store.insert(record(1), 0).unwrap_err();
         assert!(matches!(full, ScheduleStoreError::Full), "{full}");
-        store.edit(3, |record| record.take(5_000).is_some()).unwrap();
+        store.edit(3, |record| record.advance_clock(5_000).is_some()).unwrap();
         assert_eq!(store.insert(record(9_000), 5_000).unwrap().id, 101);
-        assert!(store.all().iter().all(|record| record.id != 3));
+        assert!(store.list_schedules().iter().all(|record| record.id != 3));
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let claim = || {
             let mut is_due = false;
             let claimed = store.edit(1, |record| {
-                is_due = matches!(record.take(2_000), Some(NextRun::Due { .. }));
+                is_due = matches!(record.advance_clock(2_000), Some(NextRun::Due { .. }));
                 is_due
             });
             claimed.unwrap();
@@ -257,9 +257,9 @@ mod tests {
             all.into_iter().map(|it| usize::from(it.join().unwrap())).sum()
         });
         assert_eq!(claims, 1);
-        let held = store.lease(1).unwrap();
-        assert!(held.is_some() && store.lease(1).unwrap().is_none());
+        let held = store.lease_run(1).unwrap();
+        assert!(held.is_some() && store.lease_run(1).unwrap().is_none());
         drop(held);
-        assert!(store.lease(1).unwrap().is_some());
+        assert!(store.lease_run(1).unwrap().is_some());
     }
 }

@@ -94,7 +94,7 @@ pub fn parse_every(text: &str) -> Result<ScheduleRule, ScheduleError> {
         .filter(|word| !word.is_empty())
         .collect();
     if let [word] = words.as_slice()
-        && let Some(minutes) = interval(word)
+        && let Some(minutes) = parse_interval(word)
     {
         return minutes.ok_or_else(|| ScheduleError::Interval(text.to_owned()));
     }
@@ -155,7 +155,7 @@ fn clock_time(word: &str) -> Option<Time> {
 }
 
 /// Parses `30m`, `2h` or `hour`; `Some(None)`: it is an interval that is too short or too long.
-fn interval(word: &str) -> Option<Option<ScheduleRule>> {
+fn parse_interval(word: &str) -> Option<Option<ScheduleRule>> {
     if word.eq_ignore_ascii_case("hour") || word.eq_ignore_ascii_case("hourly") {
         return Some(Some(ScheduleRule::Interval { minutes: 60 }));
     }

@@ -24,13 +24,13 @@ fn turn(message: &str, calls: &[(&str, Value)], is_error: bool) -> Vec<Record> {
     let mut records = vec![Message::user_text(message)];
     for (at, (name, arguments)) in calls.iter().enumerate() {
         let id = CallId::new(format!("c{at}"));
-        let call = ToolCall::new(id, *name, RawJson::of(arguments).unwrap());
-        let result = ToolResult::text(&call, "line of output\n".repeat(40), is_error);
+        let call = ToolCall::new(id, *name, RawJson::from_value(arguments).unwrap());
+        let result = ToolResult::from_text(&call, "line of output\n".repeat(40), is_error);
         let call = vec![Content::ToolCall(call)];
         records.push(Message::assistant(call, None, Some(StopReason::ToolUse)).unwrap());
         records.push(Message::results(vec![result]).unwrap());
     }
-    let answer = vec![Content::text("Done.")];
+    let answer = vec![Content::from_text("Done.")];
     records.push(Message::assistant(answer, None, Some(StopReason::EndTurn)).unwrap());
     records.into_iter().map(|message| Record::Message(Arc::new(message))).collect()
 }

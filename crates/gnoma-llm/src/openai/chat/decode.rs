@@ -11,7 +11,7 @@ use crate::{
     completions::{
         blocks::Blocks,
         decode::Flavour,
-        wire::{CallPiece, read},
+        wire::{CallPiece, read_or_default},
     },
     dialect::Events,
     lenient::{Few, Text},
@@ -33,14 +33,14 @@ pub(super) struct Chat {
 impl Flavour for Chat {
     type Delta<'a> = Delta<'a>;
 
-    fn delta(&mut self, delta: Delta<'_>, blocks: &mut Blocks, out: &mut Events) {
-        self.reasoning(delta.reasoning_content, delta.reasoning, blocks, out);
-        self.details(read(delta.reasoning_details));
-        blocks.content(delta.content, out);
-        blocks.refusal(delta.refusal, out);
-        blocks.calls(delta.tool_calls, out);
-        let function = read(delta.function_call);
-        blocks.call(CallPiece { function, ..CallPiece::default() }, out);
+    fn apply_delta(&mut self, delta: Delta<'_>, blocks: &mut Blocks, out: &mut Events) {
+        self.push_reasoning(delta.reasoning_content, delta.reasoning, blocks, out);
+        self.merge_details(read_or_default(delta.reasoning_details));
+        blocks.push_content(delta.content, out);
+        blocks.push_refusal(delta.refusal, out);
+        blocks.push_calls(delta.tool_calls, out);
+        let function = read_or_default(delta.function_call);
+        blocks.push_call(CallPiece { function, ..CallPiece::default() }, out);
     }
 
     fn finish(&mut self, blocks: &mut Blocks, out: &mut Events) {
@@ -50,7 +50,7 @@ impl Flavour for Chat {
             return;
         }
         if let Ok(signature) = serde_json::to_string(&self.details) {
-            let slot = self.thinking.unwrap_or_else(|| blocks.fresh());
+            let slot = self.thinking.unwrap_or_else(|| blocks.new_slot());
             out.push_back(StreamEvent::Signature { slot, signature });
         }
     }
@@ -58,7 +58,7 @@ impl Flavour for Chat {
 
 impl Chat {
     /// Some servers send the same words under both names.
-    fn reasoning(
+    fn push_reasoning(
         &mut self,
         content: Text<'_>,
         other: Text<'_>,
@@ -67,7 +67,7 @@ impl Chat {
     ) {
         let is_other = content.is_empty();
         let text = if is_other { other } else { content };
-        let Some(slot) = blocks.thinking(text, out) else {
+        let Some(slot) = blocks.push_thinking(text, out) else {
             return;
         };
         self.thinking.get_or_insert(slot);
@@ -77,14 +77,14 @@ impl Chat {
         }
     }
 
-    fn details(&mut self, details: Few<Detail<'_>>) {
+    fn merge_details(&mut self, details: Few<Detail<'_>>) {
         for detail in details {
             let last = self.details.last_mut();
             match last.filter(|last| last.goes_on_with(&detail)) {
-                Some(last) => last.extend(detail),
+                Some(last) => last.append_detail(detail),
                 None => {
                     let mut new = WholeDetail::default();
-                    new.extend(detail);
+                    new.append_detail(detail);
                     self.details.push(new);
                 }
             }
@@ -99,7 +99,7 @@ impl WholeDetail {
         self.r#type == next.r#type.as_str() && same_place && next.data.is_empty()
     }
 
-    fn extend(&mut self, next: Detail<'_>) {
+    fn append_detail(&mut self, next: Detail<'_>) {
         self.text.push_str(next.text.as_str());
         self.summary.push_str(next.summary.as_str());
         self.data.push_str(next.data.as_str());
@@ -110,7 +110,7 @@ impl WholeDetail {
             (&mut self.format, next.format),
         ];
         for (known, new) in latest {
-            if let Some(new) = new.filled()
+            if let Some(new) = new.non_empty()
                 && known != new
             {
                 new.clone_into(known);
@@ -215,7 +215,7 @@ mod tests {
             &[r#"{"content":null,"refusal":"I can"}"#, r#"{"refusal":"not"}"#],
             "stop",
         );
-        assert_eq!(response.content, [Content::text("I cannot")]);
+        assert_eq!(response.content, [Content::from_text("I cannot")]);
         assert_eq!(response.stop, Some(StopReason::Refusal));
     }
 
@@ -253,6 +253,6 @@ mod tests {
             ],
             false,
         );
-        assert_eq!(response.usage.map(|usage| usage.total()), Some(5));
+        assert_eq!(response.usage.map(|usage| usage.total_tokens()), Some(5));
     }
 }

@@ -19,7 +19,8 @@ use super::{
 };
 use crate::{
     completions::encode::{
-        ResponseFormat, called, from_user, result_images, result_text, system, tool_choice,
+        ResponseFormat, encode_call, from_user, result_images, result_text, system_message,
+        tool_choice,
     },
     dialect::MessageCx,
     envelope::{Envelope, push_item},
@@ -28,7 +29,7 @@ use crate::{
     profile::{EffortField, MaxTokensField, Quirks},
 };
 
-pub(super) fn envelope(
+pub(super) fn encode_envelope(
     request: &ModelRequest,
     tools: Option<&RawJson>,
     names: &NameMap,
@@ -45,8 +46,8 @@ pub(super) fn envelope(
         stream_options: quirks.stream_usage.then_some(StreamOptions { include_usage: true }),
         max_tokens: limit(MaxTokensField::MaxTokens),
         max_completion_tokens: limit(MaxTokensField::MaxCompletionTokens),
-        temperature: request.temperature.filter(|_| samples(quirks, request)),
-        effort: wish(
+        temperature: request.temperature.filter(|_| accepts_temperature(quirks, request)),
+        effort: effort_setting(
             quirks,
             &request.model,
             (request.effort, request.thinking),
@@ -54,15 +55,15 @@ pub(super) fn envelope(
         ),
         tools,
         tool_choice: choice,
-        response_format: request.format.as_ref().map(ResponseFormat::of),
-        messages: system(&request.system),
+        response_format: request.format.as_ref().map(ResponseFormat::from_answer_format),
+        messages: system_message(&request.system),
     })
 }
 
 /// Reports whether a temperature may be set: servers with models of their own know what these refuse.
-fn samples(quirks: &Quirks, request: &ModelRequest) -> bool {
+fn accepts_temperature(quirks: &Quirks, request: &ModelRequest) -> bool {
     match quirks.effort {
-        EffortField::Words(_) => quirks.family(&request.model).samples(request.effort),
+        EffortField::Words(_) => quirks.family(&request.model).accepts_temperature(request.effort),
         EffortField::None
         | EffortField::Reasoning
         | EffortField::Thinking
@@ -75,7 +76,7 @@ fn must_call(request: &ModelRequest) -> bool {
     forced && !request.tools.is_empty()
 }
 
-fn wish(
+fn effort_setting(
     quirks: &Quirks,
     model: &str,
     (effort, thinking): (Option<Effort>, Option<ThinkingMode>),
@@ -89,13 +90,13 @@ fn wish(
     let thinks = effort != Effort::None;
     match quirks.effort {
         EffortField::None => (),
-        EffortField::Words(_) => wish.reasoning_effort = quirks.family(model).word(effort),
+        EffortField::Words(_) => wish.reasoning_effort = quirks.family(model).effort_word(effort),
         EffortField::Reasoning => {
             wish.reasoning = Some(match thinking {
                 Some(ThinkingMode::Tokens(tokens)) => {
                     Reasoning { effort: None, max_tokens: Some(tokens) }
                 }
-                _ => Reasoning { effort: Some(word(effort)), max_tokens: None },
+                _ => Reasoning { effort: Some(effort_word(effort)), max_tokens: None },
             });
         }
         EffortField::Thinking => {
@@ -104,7 +105,7 @@ fn wish(
             wish.reasoning_effort = (effort == Effort::Low).then_some("low");
         }
         EffortField::Template => {
-            let word = thinks.then_some(word(effort));
+            let word = thinks.then_some(effort_word(effort));
             wish.reasoning_effort = word;
             wish.chat_template_kwargs =
                 Some(TemplateArguments { enable_thinking: thinks, reasoning_effort: word });
@@ -113,7 +114,7 @@ fn wish(
     wish
 }
 
-fn word(effort: Effort) -> &'static str {
+fn effort_word(effort: Effort) -> &'static str {
     match effort {
         Effort::None => "none",
         Effort::Low => "low",
@@ -122,7 +123,7 @@ fn word(effort: Effort) -> &'static str {
     }
 }
 
-pub(super) fn message(message: &Message, cx: MessageCx<'_>, quirks: &Quirks) -> Vec<u8> {
+pub(super) fn encode_message(message: &Message, cx: MessageCx<'_>, quirks: &Quirks) -> Vec<u8> {
     let mut out = Vec::new();
     match message.role() {
         Role::User => push_item(&mut out, &from_user(message.content(), quirks.images)),
@@ -142,21 +143,21 @@ fn from_model<'a>(
     cx: MessageCx<'a>,
     quirks: &Quirks,
 ) -> Option<FromModel<'a>> {
-    let own = cx.own(message);
+    let own = cx.is_own_message(message);
     let thoughts = |marked: bool| {
         let marked = move |thinking: &&Thinking| {
             own && marked == (thinking.item.as_deref() == Some(REASONING))
         };
-        let texts = thinking(message).filter(marked);
-        filled(texts.map(|thinking| thinking.text.as_str()).collect())
+        let texts = thinking_blocks(message).filter(marked);
+        non_empty(texts.map(|thinking| thinking.text.as_str()).collect())
     };
-    let content = filled(message.text_content());
+    let content = non_empty(message.text_content());
     let tool_calls: Vec<_> = message
         .tool_calls()
         .map(|call| {
             let id = call_id(call.id.as_str(), quirks.max_call_id);
             let signature = call.signature.as_deref().filter(|_| own);
-            called(call, id, cx.names).signed(signature)
+            encode_call(call, id, cx.names).with_signature(signature)
         })
         .collect();
     // Whoever made them: DeepSeek refuses a conversation with calls that nothing was thought of.
@@ -166,12 +167,12 @@ fn from_model<'a>(
         content,
         reasoning_content: thoughts(false).or_else(|| must_think.then(String::new)),
         reasoning: thoughts(true),
-        reasoning_details: details(message).filter(|_| own),
+        reasoning_details: parse_details(message).filter(|_| own),
         tool_calls,
     })
 }
 
-fn thinking(message: &Message) -> impl Iterator<Item = &Thinking> {
+fn thinking_blocks(message: &Message) -> impl Iterator<Item = &Thinking> {
     message.content().iter().filter_map(|block| match block {
         Content::Thinking(thinking) => Some(thinking),
         Content::Text(_)
@@ -184,12 +185,12 @@ fn thinking(message: &Message) -> impl Iterator<Item = &Thinking> {
 
 /// The details that the decoder kept as a signature. Another protocol's signature under the same
 /// provider and model is no list and stays at home.
-fn details(message: &Message) -> Option<&RawValue> {
-    let kept = thinking(message).find_map(|thinking| thinking.signature.as_deref())?;
+fn parse_details(message: &Message) -> Option<&RawValue> {
+    let kept = thinking_blocks(message).find_map(|thinking| thinking.signature.as_deref())?;
     serde_json::from_str(kept).ok().filter(|raw: &&RawValue| raw.get().starts_with('['))
 }
 
-fn filled(text: String) -> Option<String> {
+fn non_empty(text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
@@ -229,7 +230,7 @@ mod tests {
     fn encoded(message: &Message) -> Value {
         let (names, target) = (NameMap::default(), target());
         let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
-        let items = super::message(message, cx, &Quirks::COMPATIBLE);
+        let items = super::encode_message(message, cx, &Quirks::COMPATIBLE);
         serde_json::from_str(&format!("[{}]", String::from_utf8(items).unwrap())).unwrap()
     }
 
@@ -253,14 +254,14 @@ mod tests {
 
     #[test]
     fn reasoning_goes_back_in_the_field_it_came_in() {
-        let plain = said(vec![thought("hm", None, None), Content::text("4")], Some(target()));
+        let plain = said(vec![thought("hm", None, None), Content::from_text("4")], Some(target()));
         assert_eq!(
             encoded(&plain),
             json!([{"role": "assistant", "content": "4", "reasoning_content": "hm"}])
         );
         let details = r#"[{"type":"reasoning.encrypted","data":"zz"}]"#;
         let marked = thought("hm", Some(REASONING), Some(details));
-        let marked = said(vec![marked, Content::text("4")], Some(target()));
+        let marked = said(vec![marked, Content::from_text("4")], Some(target()));
         assert_eq!(
             encoded(&marked),
             json!([{"role": "assistant", "content": "4", "reasoning": "hm",
@@ -283,7 +284,7 @@ mod tests {
 
     #[test]
     fn a_signature_that_is_no_list_is_not_sent() {
-        let content = vec![thought("", None, Some("sig==")), Content::text("4")];
+        let content = vec![thought("", None, Some("sig==")), Content::from_text("4")];
         let item = encoded(&said(content, Some(target())));
         assert_eq!(item, json!([{"role": "assistant", "content": "4"}]));
     }
@@ -297,10 +298,10 @@ mod tests {
 
     #[test]
     fn results_come_first_and_their_pictures_after_all_of_them() {
-        let mut shows = ToolResult::text(&call(), "see", false);
+        let mut shows = ToolResult::from_text(&call(), "see", false);
         let picture = Image::from_bytes("image/png", b"png");
         shows.parts.push(ResultPart::Image(picture));
-        let mut tells = ToolResult::text(&call(), "no", true);
+        let mut tells = ToolResult::from_text(&call(), "no", true);
         tells.call_id = CallId::new("c2");
         let items = encoded(&Message::results(vec![shows, tells]).unwrap());
         assert_eq!(items[0], json!({"role": "tool", "tool_call_id": "c1", "content": "see"}));
@@ -322,7 +323,8 @@ mod tests {
     fn effort_is_said_as_the_server_hears_it() {
         let told = |field, effort, must_call| {
             let quirks = Quirks { effort: field, ..Quirks::COMPATIBLE };
-            serde_json::to_value(wish(&quirks, "gpt-5", (effort, None), must_call)).unwrap()
+            serde_json::to_value(effort_setting(&quirks, "gpt-5", (effort, None), must_call))
+                .unwrap()
         };
         let said = |field, effort| told(field, Some(effort), false);
         assert_eq!(said(EffortField::None, Effort::High), json!({}));
@@ -348,17 +350,18 @@ mod tests {
 
     #[test]
     fn deepseek_gets_no_pictures_and_a_thought_with_every_call() {
-        let deepseek = crate::Profile::known("deepseek").unwrap().quirks;
+        let deepseek = crate::Profile::find_known("deepseek").unwrap().quirks;
         let (names, target) = (NameMap::default(), target());
         let cx = MessageCx { names: &names, target: &target, before: None, breakpoint: false };
         let encoded = |message: &Message| -> Value {
-            serde_json::from_slice(&super::message(message, cx, &deepseek)).unwrap()
+            serde_json::from_slice(&super::encode_message(message, cx, &deepseek)).unwrap()
         };
         let picture = || Image::from_bytes("image/png", b"png");
-        let shown = Message::user(vec![Content::text("see"), Content::Image(picture())]).unwrap();
+        let shown =
+            Message::user(vec![Content::from_text("see"), Content::Image(picture())]).unwrap();
         let words = encoded(&shown)["content"].as_str().unwrap().to_owned();
         assert!(words.starts_with("see\n\n(a picture"), "{words}");
-        let mut result = ToolResult::text(&call(), "", false);
+        let mut result = ToolResult::from_text(&call(), "", false);
         result.parts = vec![ResultPart::Image(picture())];
         let answered = encoded(&Message::results(vec![result]).unwrap());
         assert!(answered["content"].as_str().unwrap().starts_with("(a picture"), "{answered}");
@@ -383,7 +386,7 @@ mod tests {
         };
         let body = |name| {
             let profile = crate::Profile::new(name, crate::Protocol::OpenAi, "");
-            let body = crate::internals::encode(profile, &request);
+            let body = crate::internals::encode_request(profile, &request);
             serde_json::from_slice::<Value>(&body).unwrap()
         };
         assert_eq!(

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    items::{ItemPartKind, Items, list},
+    items::{ItemPartKind, Items, parse_list},
     wire,
 };
 use crate::{
@@ -29,25 +29,25 @@ pub(super) struct ResponsesDecoder {
 }
 
 impl Decode for ResponsesDecoder {
-    fn frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
+    fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.stopped || frame.data.is_empty() {
             return Ok(());
         }
         if frame.data == "[DONE]" {
-            self.closed(out);
+            self.finish_on_done(out);
             return Ok(());
         }
         let event: wire::Event<'_> = self.parse(frame.data)?;
-        match event.kind.filled().unwrap_or(frame.event) {
-            "" if event.error.is_some() => Err(self.failure(frame.data)),
-            "" if frame.whole => self.end("", frame.data, out),
+        match event.kind.non_empty().unwrap_or(frame.event) {
+            "" if event.error.is_some() => Err(self.parse_failure(frame.data)),
+            "" if frame.whole => self.finish_response("", frame.data, out),
             "" => Ok(()),
-            kind => self.event(kind, &event, frame.data, out),
+            kind => self.decode_event(kind, &event, frame.data, out),
         }
     }
 
     fn finish(&mut self, _out: &mut Events) -> Result<(), ProviderError> {
-        if self.stopped { Ok(()) } else { Err(errors::truncated(&self.profile)) }
+        if self.stopped { Ok(()) } else { Err(errors::truncated_answer(&self.profile)) }
     }
 }
 
@@ -57,7 +57,7 @@ impl ResponsesDecoder {
     }
 
     /// A record of the kind `name`, such as `response.output_text.delta`.
-    fn event(
+    fn decode_event(
         &mut self,
         name: &str,
         event: &wire::Event<'_>,
@@ -66,9 +66,9 @@ impl ResponsesDecoder {
     ) -> Result<(), ProviderError> {
         let name = name.strip_prefix("response.").unwrap_or(name);
         let (what, step) = name.rsplit_once('.').unwrap_or((name, ""));
-        let at = event.output_index.0.unwrap_or(self.items.latest());
-        if let Some(kind) = piece(what) {
-            self.piece(kind, step, at, event, out);
+        let at = event.output_index.0.unwrap_or(self.items.latest_index());
+        if let Some(kind) = piece_kind(what) {
+            self.decode_piece(kind, step, at, event, out);
             return Ok(());
         }
         match (what, step) {
@@ -83,25 +83,25 @@ impl ResponsesDecoder {
             }
             ("output_item", "added") => {
                 let at = event.output_index.0.unwrap_or(self.items.next());
-                self.items.begin(at, &self.parse_raw(event.item)?, out);
+                self.items.begin_item(at, &self.parse_raw(event.item)?, out);
             }
             ("output_item", "done") => {
-                self.items.complete(at, &self.parse_raw(event.item)?, out);
+                self.items.complete_item(at, &self.parse_raw(event.item)?, out);
             }
             ("created" | "queued" | "in_progress", "") => {
-                self.start(&self.parse_raw(event.response)?, out);
+                self.emit_started(&self.parse_raw(event.response)?, out);
             }
             ("completed" | "incomplete" | "failed" | "cancelled" | "done", "") => {
                 let response = event.response.map_or("{}", RawValue::get);
-                return self.end(what, response, out);
+                return self.finish_response(what, response, out);
             }
-            ("error", "") => return Err(self.failure(data)),
+            ("error", "") => return Err(self.parse_failure(data)),
             _ => (),
         }
         Ok(())
     }
 
-    fn piece(
+    fn decode_piece(
         &mut self,
         kind: ItemPartKind,
         step: &str,
@@ -116,15 +116,15 @@ impl ResponsesDecoder {
         };
         let index = index.0.unwrap_or_default();
         match step {
-            "delta" => self.items.more(at, kind, index, event.delta.as_str(), out),
-            "done" => self.items.whole(at, kind, index, whole.as_str(), out),
+            "delta" => self.items.push_delta(at, kind, index, event.delta.as_str(), out),
+            "done" => self.items.complete_part(at, kind, index, whole.as_str(), out),
             _ => (),
         }
     }
 
     /// Tells who answers; again when the id has changed.
-    fn start(&mut self, response: &wire::Response<'_>, out: &mut Events) {
-        let (id, model) = (response.id.filled(), response.model.filled());
+    fn emit_started(&mut self, response: &wire::Response<'_>, out: &mut Events) {
+        let (id, model) = (response.id.non_empty(), response.model.non_empty());
         if (id.is_none() && model.is_none()) || (self.id.is_some() && self.id.as_deref() == id) {
             return;
         }
@@ -137,49 +137,55 @@ impl ResponsesDecoder {
 
     /// The answer's last record, or the whole of one that was not streamed. `event` is what the record
     /// says of itself; empty for a whole answer.
-    fn end(&mut self, event: &str, data: &str, out: &mut Events) -> Result<(), ProviderError> {
+    fn finish_response(
+        &mut self,
+        event: &str,
+        data: &str,
+        out: &mut Events,
+    ) -> Result<(), ProviderError> {
         let response: wire::Response<'_> = self.parse(data)?;
         if event.is_empty() && response.output.is_none() && response.status.is_empty() {
             let message = "the answer has neither a status nor output";
-            return Err(errors::protocol(&self.profile, message));
+            return Err(errors::protocol_error(&self.profile, message));
         }
-        self.start(&response, out);
+        self.emit_started(&response, out);
         let status = match event {
-            "" | "done" => response.status.filled().unwrap_or("completed"),
+            "" | "done" => response.status.non_empty().unwrap_or("completed"),
             event => event,
         };
         if status == "failed" {
-            return Err(self.failed(response.error));
+            return Err(self.failure_from_error(response.error));
         }
-        self.items.take_output(&list(response.output), out);
+        self.items.take_output(&parse_list(response.output), out);
         // Counts that cannot be read are no reason to lose an answer.
         let counted = response.usage.and_then(|raw| serde_json::from_str(raw.get()).ok());
-        out.extend(counted.map(|counted| StreamEvent::Usage(usage(&counted))));
+        out.extend(counted.map(|counted| StreamEvent::Usage(usage_from_counts(&counted))));
         let reason = response.incomplete_details.unwrap_or_default().reason;
-        let stop = match (status, EndReason::read(reason.as_str())) {
+        let stop = match (status, EndReason::from_word(reason.as_str())) {
             ("completed", Some(EndReason::WindowFull)) => {
-                EndReason::WindowFull.settle(&self.profile, out)?
+                EndReason::WindowFull.resolve_stop(&self.profile, out)?
             }
             ("completed", _) => self.items.natural_stop(),
-            ("incomplete", Some(end)) => end.settle(&self.profile, out)?,
+            ("incomplete", Some(end)) => end.resolve_stop(&self.profile, out)?,
             // Only an answer that is complete has the status of one.
-            (status, _) => match EndReason::read(status) {
-                Some(end @ EndReason::BrokenOff(_)) => end.settle(&self.profile, out)?,
-                _ => EndReason::Unknown(errors::quote(status)).settle(&self.profile, out)?,
+            (status, _) => match EndReason::from_word(status) {
+                Some(end @ EndReason::BrokenOff(_)) => end.resolve_stop(&self.profile, out)?,
+                _ => EndReason::Unknown(errors::quote_text(status))
+                    .resolve_stop(&self.profile, out)?,
             },
         };
-        self.stop(stop, out);
+        self.emit_stop(stop, out);
         Ok(())
     }
 
     /// `[DONE]`: the end, where a server left out the record that says so.
-    fn closed(&mut self, out: &mut Events) {
+    fn finish_on_done(&mut self, out: &mut Events) {
         if !self.items.is_empty() {
-            self.stop(self.items.natural_stop(), out);
+            self.emit_stop(self.items.natural_stop(), out);
         }
     }
 
-    fn stop(&mut self, reason: StopReason, out: &mut Events) {
+    fn emit_stop(&mut self, reason: StopReason, out: &mut Events) {
         self.stopped = true;
         out.push_back(StreamEvent::Stop(reason));
     }
@@ -196,14 +202,14 @@ impl ResponsesDecoder {
         self.parse(raw.map_or("{}", RawValue::get))
     }
 
-    fn failure(&self, data: &str) -> ProviderError {
+    fn parse_failure(&self, data: &str) -> ProviderError {
         let value: Value = serde_json::from_str(data).unwrap_or_default();
         errors::from_value(&self.profile, None, &value)
     }
 
-    fn failed(&self, error: Option<&RawValue>) -> ProviderError {
+    fn failure_from_error(&self, error: Option<&RawValue>) -> ProviderError {
         match error {
-            Some(error) => self.failure(error.get()),
+            Some(error) => self.parse_failure(error.get()),
             None => ProviderError::new(
                 ErrorKind::ServerError,
                 &self.profile.name,
@@ -214,7 +220,7 @@ impl ResponsesDecoder {
 }
 
 /// Their counts, made disjoint. xAI counts reasoning beside the output; its total tells.
-fn usage(counted: &wire::Usage) -> Usage {
+fn usage_from_counts(counted: &wire::Usage) -> Usage {
     let count = |count: Count| count.0.unwrap_or_default();
     let details = counted.input_tokens_details.as_ref();
     let cache_read = details.map_or(0, |details| count(details.cached_tokens));
@@ -234,7 +240,7 @@ fn usage(counted: &wire::Usage) -> Usage {
     }
 }
 
-fn piece(name: &str) -> Option<ItemPartKind> {
+fn piece_kind(name: &str) -> Option<ItemPartKind> {
     Some(match name {
         "output_text" => ItemPartKind::Text,
         "refusal" => ItemPartKind::Refusal,

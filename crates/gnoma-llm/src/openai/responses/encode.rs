@@ -23,49 +23,49 @@ const MAX_CALL_ID_BYTES: usize = 64;
 /// refuses it for models that do not reason.
 const INCLUDE: &[&str] = &["reasoning.encrypted_content"];
 
-pub(super) fn tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+pub(super) fn encode_tools(tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
     if tools.is_empty() {
         return None;
     }
     let tool = |tool: &'_ Arc<ToolSpec>| {
-        RawJson::of(&wire::ResponsesTool {
+        RawJson::from_value(&wire::ResponsesTool {
             kind: "function",
-            name: names.wire(&tool.name),
+            name: names.wire_name(&tool.name),
             description: &tool.description,
             parameters: tool.parameters.as_raw(),
             strict: false,
         })
     };
     let tools: Result<Vec<_>, _> = tools.iter().map(tool).collect();
-    RawJson::of(&tools.ok()?).ok()
+    RawJson::from_value(&tools.ok()?).ok()
 }
 
-pub(super) fn envelope(
+pub(super) fn encode_envelope(
     request: &ModelRequest,
     tools: Option<&RawJson>,
     names: &NameMap,
     quirks: &Quirks,
 ) -> Envelope {
     let family = quirks.family(&request.model);
-    let word = request.effort.and_then(|effort| family.word(effort));
+    let word = request.effort.and_then(|effort| family.effort_word(effort));
     let summary = request.effort.is_some_and(|effort| effort != Effort::None).then_some("auto");
     Envelope::new(&wire::ResponsesRequest {
         model: &request.model,
         instructions: &request.system,
         stream: true,
         store: false,
-        include: if family.reasons() { INCLUDE } else { &[] },
+        include: if family.can_reason() { INCLUDE } else { &[] },
         reasoning: word.map(|effort| wire::Reasoning { effort, summary }),
-        text: request.format.as_ref().map(text),
+        text: request.format.as_ref().map(text_setting),
         tools: tools.map(RawJson::as_raw),
-        tool_choice: tools.and_then(|_| choice(&request.tool_choice, names)),
+        tool_choice: tools.and_then(|_| encode_tool_choice(&request.tool_choice, names)),
         max_output_tokens: request.max_output_tokens,
-        temperature: request.temperature.filter(|_| family.samples(request.effort)),
+        temperature: request.temperature.filter(|_| family.accepts_temperature(request.effort)),
         input: [],
     })
 }
 
-fn text(form: &AnswerFormat) -> wire::TextSetting<'_> {
+fn text_setting(form: &AnswerFormat) -> wire::TextSetting<'_> {
     wire::TextSetting {
         format: wire::TextFormat {
             kind: "json_schema",
@@ -76,26 +76,30 @@ fn text(form: &AnswerFormat) -> wire::TextSetting<'_> {
     }
 }
 
-fn choice<'a>(choice: &'a ToolChoice, names: &'a NameMap) -> Option<wire::ResponsesToolChoice<'a>> {
+fn encode_tool_choice<'a>(
+    choice: &'a ToolChoice,
+    names: &'a NameMap,
+) -> Option<wire::ResponsesToolChoice<'a>> {
     match choice {
         ToolChoice::Auto => None,
         ToolChoice::None => Some(wire::ResponsesToolChoice::Mode("none")),
         ToolChoice::Required => Some(wire::ResponsesToolChoice::Mode("required")),
-        ToolChoice::Tool(name) => {
-            Some(wire::ResponsesToolChoice::Function { kind: "function", name: names.wire(name) })
-        }
+        ToolChoice::Tool(name) => Some(wire::ResponsesToolChoice::Function {
+            kind: "function",
+            name: names.wire_name(name),
+        }),
     }
 }
 
-pub(super) fn message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+pub(super) fn encode_message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     match message.role() {
-        Role::User => user(message),
-        Role::Assistant => assistant(message, cx),
-        Role::Tool => results(message),
+        Role::User => encode_user(message),
+        Role::Assistant => encode_assistant(message, cx),
+        Role::Tool => encode_results(message),
     }
 }
 
-fn user(message: &Message) -> Vec<u8> {
+fn encode_user(message: &Message) -> Vec<u8> {
     let parts = message.content().iter().filter_map(input_part);
     let content = wire::ResponsesContent::Parts(parts.collect());
     let item = wire::InputItem::Message { role: "user", content, phase: None };
@@ -116,8 +120,8 @@ fn input_part(block: &Content) -> Option<wire::ContentPart<'_>> {
 }
 
 /// Reasoning that nothing follows is left out: the API wants the item that the reasoning led to.
-fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
-    let own = cx.own(message);
+fn encode_assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+    let own = cx.is_own_message(message);
     let mut out = Vec::new();
     let mut pending: Vec<reasoning::ReasoningItem<'_>> = Vec::new();
     let mut before: Option<&Thinking> = None;
@@ -125,7 +129,7 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
         let item = match block {
             Content::Thinking(thinking) => {
                 if own {
-                    collect(&mut pending, before, thinking);
+                    collect_reasoning(&mut pending, before, thinking);
                 }
                 before = Some(thinking);
                 continue;
@@ -133,7 +137,7 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
             Content::Text(text) if !text.text.is_empty() => wire::InputItem::Message {
                 role: "assistant",
                 content: wire::ResponsesContent::Text(Cow::Borrowed(&text.text)),
-                phase: phase::of(text.signature.as_deref()).filter(|_| own),
+                phase: phase::from_signature(text.signature.as_deref()).filter(|_| own),
             },
             Content::ToolCall(call) => function_call(call, cx.names),
             Content::Text(_)
@@ -151,15 +155,15 @@ fn assistant(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
 }
 
 /// Adds a block to the item of the block right before it, if both name the same, else begins another.
-fn collect<'a>(
+fn collect_reasoning<'a>(
     pending: &mut Vec<reasoning::ReasoningItem<'a>>,
     before: Option<&Thinking>,
     block: &'a Thinking,
 ) {
     let continues = before.is_some_and(|before| before.item.is_some() && before.item == block.item);
     match pending.last_mut() {
-        Some(item) if continues => item.add(block),
-        _ => pending.push(reasoning::ReasoningItem::of(block)),
+        Some(item) if continues => item.add_block(block),
+        _ => pending.push(reasoning::ReasoningItem::from_block(block)),
     }
 }
 
@@ -179,13 +183,13 @@ fn reasoning_item<'a>(item: &reasoning::ReasoningItem<'a>) -> wire::InputItem<'a
 fn function_call<'a>(call: &'a ToolCall, names: &'a NameMap) -> wire::InputItem<'a> {
     wire::InputItem::FunctionCall {
         call_id: call_id(call.id.as_str()),
-        name: names.wire(&call.name),
-        arguments: arguments(call),
+        name: names.wire_name(&call.name),
+        arguments: arguments_text(call),
     }
 }
 
 /// The arguments as the model wrote them, broken or not: the wire holds them as text.
-fn arguments(call: &ToolCall) -> Cow<'_, str> {
+fn arguments_text(call: &ToolCall) -> Cow<'_, str> {
     if call.broken
         && let Ok(text) = call.arguments.read::<String>()
     {
@@ -194,12 +198,12 @@ fn arguments(call: &ToolCall) -> Cow<'_, str> {
     Cow::Borrowed(call.arguments.get())
 }
 
-fn results(message: &Message) -> Vec<u8> {
+fn encode_results(message: &Message) -> Vec<u8> {
     let mut out = Vec::new();
     for result in message.tool_results() {
         let item = wire::InputItem::FunctionCallOutput {
             call_id: call_id(result.call_id.as_str()),
-            output: output(result),
+            output: result_output(result),
         };
         push_item(&mut out, &item);
     }
@@ -207,7 +211,7 @@ fn results(message: &Message) -> Vec<u8> {
 }
 
 /// A list only where there are images: not every server takes one.
-fn output(result: &ToolResult) -> wire::ResponsesContent<'_> {
+fn result_output(result: &ToolResult) -> wire::ResponsesContent<'_> {
     if result.images().next().is_none() {
         return wire::ResponsesContent::Text(Cow::Owned(result.joined_text()));
     }

@@ -97,7 +97,7 @@ impl Items {
         self.known.is_empty()
     }
 
-    pub(super) fn latest(&self) -> u64 {
+    pub(super) fn latest_index(&self) -> u64 {
         self.latest
     }
 
@@ -107,7 +107,7 @@ impl Items {
     }
 
     /// More of a piece.
-    pub(super) fn more(
+    pub(super) fn push_delta(
         &mut self,
         at: u64,
         kind: ItemPartKind,
@@ -118,7 +118,7 @@ impl Items {
         if text.is_empty() {
             return;
         }
-        let Some(part) = self.part(at, kind, index) else {
+        let Some(part) = self.part_mut(at, kind, index) else {
             return;
         };
         part.passed += joined_bytes(text);
@@ -136,7 +136,7 @@ impl Items {
     }
 
     /// A piece as a whole: what did not come as deltas is taken.
-    pub(super) fn whole(
+    pub(super) fn complete_part(
         &mut self,
         at: u64,
         kind: ItemPartKind,
@@ -149,12 +149,12 @@ impl Items {
             .iter()
             .find(|part| part.kind == kind && part.index == index)
             .map_or(0, |part| part.passed);
-        self.more(at, kind, index, skip_joined(text, passed), out);
+        self.push_delta(at, kind, index, skip_joined(text, passed), out);
     }
 
     /// The piece, begun if it is new. A reasoning item shows summaries or raw reasoning, whichever
     /// comes first: the other kind would say the same twice.
-    fn part(&mut self, at: u64, kind: ItemPartKind, index: u64) -> Option<&mut ItemPart> {
+    fn part_mut(&mut self, at: u64, kind: ItemPartKind, index: u64) -> Option<&mut ItemPart> {
         let item = self.known.entry(at).or_insert_with(|| OpenItem::Parts(Vec::new()));
         let OpenItem::Parts(parts) = item else {
             return None;
@@ -179,38 +179,38 @@ impl Items {
         }
     }
 
-    pub(super) fn begin(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+    pub(super) fn begin_item(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
         self.latest = at;
         let known = match item.kind.as_str() {
             "message" | "reasoning" => OpenItem::Parts(Vec::new()),
-            "function_call" | "custom_tool_call" => OpenItem::Call(self.announced(item, out)),
+            "function_call" | "custom_tool_call" => OpenItem::Call(self.start_call(item, out)),
             _ => OpenItem::Foreign,
         };
         self.known.insert(at, known);
     }
 
     /// A call, announced if its name is known already.
-    fn announced(&mut self, item: &OutputItem<'_>, out: &mut Events) -> ItemCall {
+    fn start_call(&mut self, item: &OutputItem<'_>, out: &mut Events) -> ItemCall {
         let mut call = ItemCall::default();
-        self.announce(&mut call, item, out);
+        self.announce_call(&mut call, item, out);
         call
     }
 
-    fn announce(&mut self, call: &mut ItemCall, item: &OutputItem<'_>, out: &mut Events) {
-        let (None, Some(name)) = (call.slot, item.name.filled()) else {
+    fn announce_call(&mut self, call: &mut ItemCall, item: &OutputItem<'_>, out: &mut Events) {
+        let (None, Some(name)) = (call.slot, item.name.non_empty()) else {
             return;
         };
         let slot = self.next_slot;
         self.next_slot += 1;
         self.called = true;
         call.slot = Some(slot);
-        let id = item.call_id.filled().or(item.id.filled());
+        let id = item.call_id.non_empty().or(item.id.non_empty());
         out.push_back(StreamEvent::ToolCallStart {
             slot,
             id: id.unwrap_or_default().to_owned(),
-            name: self.names.ours(name).to_owned(),
+            name: self.names.tool_name(name).to_owned(),
         });
-        if let Some(item) = item.id.filled() {
+        if let Some(item) = item.id.non_empty() {
             let item = item.to_owned();
             out.push_back(StreamEvent::Item { slot, item });
         }
@@ -218,18 +218,18 @@ impl Items {
 
     pub(super) fn more_arguments(&mut self, at: u64, fragment: &str, out: &mut Events) {
         if let Some(OpenItem::Call(call)) = self.known.get_mut(&at) {
-            call.arguments(fragment, out);
+            call.push_arguments(fragment, out);
         }
     }
 
     pub(super) fn whole_arguments(&mut self, at: u64, arguments: &str, out: &mut Events) {
         if let Some(OpenItem::Call(call)) = self.known.get_mut(&at) {
-            call.finish(arguments, out);
+            call.complete_arguments(arguments, out);
         }
     }
 
     /// The item as a whole: what is missing of it is taken from here.
-    pub(super) fn complete(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
+    pub(super) fn complete_item(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
         self.latest = at;
         match item.kind.as_str() {
             "message" => self.complete_message(at, item, out),
@@ -240,22 +240,28 @@ impl Items {
     }
 
     fn complete_message(&mut self, at: u64, item: &OutputItem<'_>, out: &mut Events) {
-        let content = list::<OutputPart<'_>>(item.content);
+        let content = parse_list::<OutputPart<'_>>(item.content);
         // Were the indices of the deltas others than those of the list, all would be taken twice.
         if self.parts(at).len() < content.len() {
             for (index, part) in (0..).zip(&content) {
                 match part.kind.as_str() {
                     "refusal" => {
-                        self.whole(at, ItemPartKind::Refusal, index, part.refusal.as_str(), out);
+                        self.complete_part(
+                            at,
+                            ItemPartKind::Refusal,
+                            index,
+                            part.refusal.as_str(),
+                            out,
+                        );
                     }
-                    _ => self.whole(at, ItemPartKind::Text, index, part.text.as_str(), out),
+                    _ => self.complete_part(at, ItemPartKind::Text, index, part.text.as_str(), out),
                 }
             }
         }
-        if let Some(phase) = item.phase.filled() {
+        if let Some(phase) = item.phase.non_empty() {
             out.extend(self.parts(at).iter().map(|part| StreamEvent::Signature {
                 slot: part.slot,
-                signature: phase::kept(phase),
+                signature: phase::to_signature(phase),
             }));
         }
     }
@@ -265,13 +271,13 @@ impl Items {
             [(ItemPartKind::Summary, item.summary), (ItemPartKind::RawReasoning, item.content)]
         {
             if self.parts(at).is_empty() {
-                for (index, part) in (0..).zip(&list::<OutputPart<'_>>(shown)) {
-                    self.whole(at, kind, index, part.text.as_str(), out);
+                for (index, part) in (0..).zip(&parse_list::<OutputPart<'_>>(shown)) {
+                    self.complete_part(at, kind, index, part.text.as_str(), out);
                 }
             }
         }
-        if let Some(signature) = item.encrypted_content.filled() {
-            self.sign(at, signature.to_owned(), out);
+        if let Some(signature) = item.encrypted_content.non_empty() {
+            self.push_signature(at, signature.to_owned(), out);
         }
         let parts = self.parts(at);
         let raw = parts.iter().any(|part| part.kind == ItemPartKind::RawReasoning);
@@ -284,9 +290,9 @@ impl Items {
     }
 
     /// The encrypted content goes to the last part; reasoning that shows nothing gets an empty one.
-    fn sign(&mut self, at: u64, signature: String, out: &mut Events) {
+    fn push_signature(&mut self, at: u64, signature: String, out: &mut Events) {
         let last = self.parts(at).last().map(|part| part.slot);
-        let slot = last.or_else(|| Some(self.part(at, ItemPartKind::Summary, 0)?.slot));
+        let slot = last.or_else(|| Some(self.part_mut(at, ItemPartKind::Summary, 0)?.slot));
         if let Some(slot) = slot {
             out.push_back(StreamEvent::Signature { slot, signature });
         }
@@ -297,10 +303,10 @@ impl Items {
             Some(OpenItem::Call(call)) => call,
             _ => ItemCall::default(),
         };
-        self.announce(&mut call, item, out);
+        self.announce_call(&mut call, item, out);
         match item.arguments {
-            Some(raw) => call.finish(&text_of(raw), out),
-            None => call.finish(item.input.as_str(), out),
+            Some(raw) => call.complete_arguments(&text_of(raw), out),
+            None => call.complete_arguments(item.input.as_str(), out),
         }
         self.known.insert(at, OpenItem::Call(call));
     }
@@ -314,7 +320,7 @@ impl Items {
         }
         for (at, item) in (0..).zip(output) {
             if !is_streamed || (item.kind.as_str() == "reasoning" && !self.parts(at).is_empty()) {
-                self.complete(at, item, out);
+                self.complete_item(at, item, out);
             }
         }
     }
@@ -332,7 +338,7 @@ impl Items {
 }
 
 impl ItemCall {
-    fn arguments(&mut self, fragment: &str, out: &mut Events) {
+    fn push_arguments(&mut self, fragment: &str, out: &mut Events) {
         if let (Some(slot), false) = (self.slot, fragment.is_empty()) {
             self.is_stand_in = self.passed == 0 && is_stand_in(fragment);
             self.passed += joined_bytes(fragment);
@@ -342,9 +348,9 @@ impl ItemCall {
     }
 
     /// The arguments are complete: what did not come in pieces is taken.
-    fn finish(&mut self, whole: &str, out: &mut Events) {
+    fn complete_arguments(&mut self, whole: &str, out: &mut Events) {
         let passed = if self.is_stand_in && !is_stand_in(whole) { 0 } else { self.passed };
-        self.arguments(skip_joined(whole, passed), out);
+        self.push_arguments(skip_joined(whole, passed), out);
         if let (Some(slot), false) = (self.slot, self.done) {
             self.done = true;
             out.push_back(StreamEvent::ToolCallDone { slot });
@@ -353,7 +359,7 @@ impl ItemCall {
 }
 
 /// A list. An element of another form than expected is an empty one, and anything but a list holds none.
-pub(super) fn list<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> Vec<T> {
+pub(super) fn parse_list<'a, T: Deserialize<'a> + Default>(raw: Option<&'a RawValue>) -> Vec<T> {
     let elements: Vec<&RawValue> =
         raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default();
     elements.into_iter().map(|raw| serde_json::from_str(raw.get()).unwrap_or_default()).collect()

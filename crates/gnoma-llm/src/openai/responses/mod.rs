@@ -36,28 +36,28 @@ impl Dialect for Responses {
         &self.profile
     }
 
-    fn path(&self, _model: &str) -> String {
+    fn answer_path(&self, _model: &str) -> String {
         "/responses".to_owned()
     }
 
-    fn tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
-        encode::tools(tools, names)
+    fn encode_tools(&self, tools: &[Arc<ToolSpec>], names: &NameMap) -> Option<RawJson> {
+        encode::encode_tools(tools, names)
     }
 
-    fn envelope(
+    fn encode_envelope(
         &self,
         request: &ModelRequest,
         tools: Option<&RawJson>,
         names: &NameMap,
     ) -> Envelope {
-        encode::envelope(request, tools, names, &self.profile.quirks)
+        encode::encode_envelope(request, tools, names, &self.profile.quirks)
     }
 
-    fn message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
-        encode::message(message, cx)
+    fn encode_message(&self, message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
+        encode::encode_message(message, cx)
     }
 
-    fn decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
         Box::new(decode::ResponsesDecoder::new(Arc::clone(&self.profile), names))
     }
 }

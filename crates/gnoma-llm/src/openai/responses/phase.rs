@@ -7,11 +7,11 @@
 const MARK: &str = "phase:";
 
 /// The signature that keeps `phase`.
-pub(super) fn kept(phase: &str) -> String {
+pub(super) fn to_signature(phase: &str) -> String {
     format!("{MARK}{phase}")
 }
 
 /// The phase that a signature keeps.
-pub(super) fn of(signature: Option<&str>) -> Option<&str> {
+pub(super) fn from_signature(signature: Option<&str>) -> Option<&str> {
     signature?.strip_prefix(MARK)
 }

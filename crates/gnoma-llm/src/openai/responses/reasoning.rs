@@ -29,7 +29,7 @@ pub(super) struct ReasoningItem<'a> {
 
 impl<'a> ReasoningItem<'a> {
     /// An item that starts with `block`.
-    pub(super) fn of(block: &'a Thinking) -> Self {
+    pub(super) fn from_block(block: &'a Thinking) -> Self {
         let kept = block.item.as_deref().unwrap_or_default();
         let unmarked = kept.strip_prefix(RAW_MARK);
         let mut item = Self {
@@ -38,12 +38,12 @@ impl<'a> ReasoningItem<'a> {
             texts: Vec::new(),
             encrypted: None,
         };
-        item.add(block);
+        item.add_block(block);
         item
     }
 
     /// Takes one more block of the same item.
-    pub(super) fn add(&mut self, block: &'a Thinking) {
+    pub(super) fn add_block(&mut self, block: &'a Thinking) {
         self.encrypted = block.signature.as_deref().or(self.encrypted);
         if !block.text.is_empty() {
             self.texts.push(&block.text);

@@ -16,7 +16,7 @@ fn dialect() -> Responses {
 }
 
 fn decode(records: &[&str], whole: bool) -> Result<Response, ProviderError> {
-    answer(&mut *dialect().decoder(names()), records, whole)
+    answer(&mut *dialect().new_decoder(names()), records, whole)
 }
 
 fn stream(records: &[&str]) -> Response {
@@ -24,7 +24,7 @@ fn stream(records: &[&str]) -> Response {
 }
 
 fn text(text: &str) -> Content {
-    Content::text(text)
+    Content::from_text(text)
 }
 
 fn thinking(text: &str, signature: Option<&str>, item: &str) -> Content {
@@ -280,8 +280,11 @@ fn the_phase_of_a_message_goes_back_with_it() {
 
 #[test]
 fn foreign_ids_and_broken_arguments_are_made_sendable() {
-    let mut call =
-        ToolCall::new(CallId::new("ä".repeat(40)), "gone.tool", RawJson::of(&"{\"cut").unwrap());
+    let mut call = ToolCall::new(
+        CallId::new("ä".repeat(40)),
+        "gone.tool",
+        RawJson::from_value(&"{\"cut").unwrap(),
+    );
     call.broken = true;
     let result = ToolResult {
         call_id: call.id.clone(),
@@ -316,7 +319,7 @@ fn a_user_shows_words_and_pictures() {
 
 fn body(request: &ModelRequest) -> Value {
     let profile = Profile::new("openai", Protocol::Responses, "http://x");
-    serde_json::from_slice(&crate::internals::encode(profile, request)).unwrap()
+    serde_json::from_slice(&crate::internals::encode_request(profile, request)).unwrap()
 }
 
 fn request(model: &str) -> ModelRequest {

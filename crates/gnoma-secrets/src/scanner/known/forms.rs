@@ -55,56 +55,62 @@ pub(super) enum FormScript {
 }
 
 /// Calls `take` with each form of a value.
-pub(super) fn each(value: &[u8], take: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
+pub(super) fn for_each_form(value: &[u8], take: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
     let mut give = |script, written: Zeroizing<Vec<u8>>| {
         let mut form = Zeroizing::new(Vec::with_capacity(written.len()));
-        letters::push(&written, &mut form);
+        letters::push_letters(&written, &mut form);
         take(script, form);
     };
-    let backwards = reversed(value);
+    let backwards = reverse_bytes(value);
     give(FormScript::Plain, Zeroizing::new(value.to_vec()));
     give(FormScript::Letters, backwards.clone());
     in_base64(value, FormScript::Digits, &mut give);
-    give(FormScript::Digits, packed(value, 0, HEX));
+    give(FormScript::Digits, pack_digits(value, 0, HEX));
     if value.len() <= MAX_RARE_BYTES {
-        rare(value, &backwards, &mut give);
+        give_rare_forms(value, &backwards, &mut give);
     }
 }
 
 /// Gives the forms that only few tools write.
-fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
-    give(FormScript::Letters, mapped(value, rot13));
-    give(FormScript::Letters, mapped(value, rot47));
+fn give_rare_forms(
+    value: &[u8],
+    backwards: &[u8],
+    give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>),
+) {
+    give(FormScript::Letters, map_bytes(value, rot13));
+    give(FormScript::Letters, map_bytes(value, rot47));
     let digits = FormScript::Digits;
     // `rev` after an encoder, and an encoder after `rev`.
-    in_base64(value, digits, &mut |_, form| give(FormScript::DigitsBackwards, reversed(&form)));
-    give(FormScript::DigitsBackwards, reversed(&packed(value, 0, HEX)));
+    in_base64(value, digits, &mut |_, form| {
+        give(FormScript::DigitsBackwards, reverse_bytes(&form))
+    });
+    give(FormScript::DigitsBackwards, reverse_bytes(&pack_digits(value, 0, HEX)));
     in_base64(backwards, FormScript::DigitsBackwards, give);
-    give(FormScript::DigitsBackwards, packed(backwards, 0, HEX));
+    give(FormScript::DigitsBackwards, pack_digits(backwards, 0, HEX));
     for start in 0..5 {
-        let encoded = packed(value, start, BASE32);
-        give(FormScript::DigitsBackwards, reversed(&encoded));
+        let encoded = pack_digits(value, start, BASE32);
+        give(FormScript::DigitsBackwards, reverse_bytes(&encoded));
         give(digits, encoded);
-        give(digits, packed(value, start, BASE32_HEX));
+        give(digits, pack_digits(value, start, BASE32_HEX));
     }
     // Encoded twice, where the first is no text that is looked into.
     in_base64(value, digits, &mut |_, form| {
-        give(digits, mapped(&form, rot13));
+        give(digits, map_bytes(&form, rot13));
         for start in 0..5 {
-            give(digits, packed(&form, start, BASE32));
+            give(digits, pack_digits(&form, start, BASE32));
         }
     });
     let wide: Zeroizing<Vec<u8>> = Zeroizing::new(value.iter().flat_map(|&b| [b, 0]).collect());
     in_base64(&wide, digits, give);
-    give(digits, packed(&wide, 0, HEX));
-    give(digits, packed(value, 0, BINARY));
+    give(digits, pack_digits(&wide, 0, HEX));
+    give(digits, pack_digits(value, 0, BINARY));
     let mirrored: Zeroizing<Vec<u8>> =
         Zeroizing::new(value.iter().map(|byte| byte.reverse_bits()).collect());
-    give(digits, packed(&mirrored, 0, BINARY));
+    give(digits, pack_digits(&mirrored, 0, BINARY));
     give(digits, each_byte(value, &mut |byte| format!("{byte:03o}")));
     give(digits, each_byte(value, &mut |byte| format!("{byte:o}")));
     for start in 0..3 {
-        give(digits, packed(value, start, &UUENCODE));
+        give(digits, pack_digits(value, start, &UUENCODE));
     }
     for alphabet in [&ASCII85, Z85, RFC1924] {
         for start in 0..4 {
@@ -112,7 +118,7 @@ fn rare(value: &[u8], backwards: &[u8], give: &mut dyn FnMut(FormScript, Zeroizi
         }
     }
     let decimal = each_byte(value, &mut |byte| byte.to_string());
-    give(FormScript::DigitsBackwards, reversed(&decimal));
+    give(FormScript::DigitsBackwards, reverse_bytes(&decimal));
     give(digits, decimal);
     give(digits, each_byte(value, &mut |byte| format!("{byte:03}")));
     give(digits, each_byte(value, &mut |byte| format!("0x{byte:02x}")));
@@ -130,7 +136,7 @@ fn in_code(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) {
     give(digits, each_byte(value, &mut |byte| format!("{byte:08x}")));
     let twice = each_byte(value, &mut |byte| char::from(byte).to_string().repeat(2));
     give(FormScript::Letters, twice);
-    give(FormScript::Letters, mapped(value, atbash));
+    give(FormScript::Letters, map_bytes(value, atbash));
 }
 
 /// The words of `od` and `hexdump`, in the byte order of nearly every machine. What is written with a sign
@@ -139,7 +145,7 @@ fn in_words(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) 
     let digits = FormScript::Digits;
     for start in 0..2 {
         let mut two = |write: fn(u16) -> String| {
-            give(digits, words::<2>(value, start, |word| write(u16::from_le_bytes(word))));
+            give(digits, write_words::<2>(value, start, |word| write(u16::from_le_bytes(word))));
         };
         two(|word| format!("{word:04x}"));
         two(|word| format!("{word:06o}"));
@@ -148,7 +154,7 @@ fn in_words(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) 
     }
     for start in 0..4 {
         let mut four = |write: fn(u32) -> String| {
-            give(digits, words::<4>(value, start, |word| write(u32::from_le_bytes(word))));
+            give(digits, write_words::<4>(value, start, |word| write(u32::from_le_bytes(word))));
         };
         four(|word| format!("{word:08x}"));
         four(|word| format!("{word:011o}"));
@@ -157,7 +163,7 @@ fn in_words(value: &[u8], give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>)) 
     }
     for start in 0..8 {
         let mut eight = |write: fn(u64) -> String| {
-            give(digits, words::<8>(value, start, |word| write(u64::from_le_bytes(word))));
+            give(digits, write_words::<8>(value, start, |word| write(u64::from_le_bytes(word))));
         };
         eight(|word| format!("{word:016x}"));
         eight(|word| format!("{word:022o}"));
@@ -172,12 +178,12 @@ fn in_base64(
     give: &mut dyn FnMut(FormScript, Zeroizing<Vec<u8>>),
 ) {
     for start in 0..3 {
-        give(script, packed(value, start, BASE64));
+        give(script, pack_digits(value, start, BASE64));
     }
 }
 
 /// The digits that say bits of `value` alone, where `start` other bytes stand before it.
-fn packed(value: &[u8], start: usize, alphabet: &[u8]) -> Zeroizing<Vec<u8>> {
+fn pack_digits(value: &[u8], start: usize, alphabet: &[u8]) -> Zeroizing<Vec<u8>> {
     let bits = alphabet.len().ilog2() as usize;
     let mut written = Zeroizing::new(Vec::with_capacity(value.len() * BYTE_BITS / bits + 1));
     // Of the first digit that holds a bit of the value, those before it are not known.
@@ -210,11 +216,11 @@ fn in_base85(value: &[u8], start: usize, alphabet: &[u8; 85]) -> Zeroizing<Vec<u
     written
 }
 
-fn reversed(value: &[u8]) -> Zeroizing<Vec<u8>> {
+fn reverse_bytes(value: &[u8]) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(value.iter().rev().copied().collect())
 }
 
-fn mapped(value: &[u8], map: fn(u8) -> u8) -> Zeroizing<Vec<u8>> {
+fn map_bytes(value: &[u8], map: fn(u8) -> u8) -> Zeroizing<Vec<u8>> {
     Zeroizing::new(value.iter().map(|byte| map(*byte)).collect())
 }
 
@@ -250,7 +256,7 @@ fn each_byte(value: &[u8], write: &mut dyn FnMut(u8) -> String) -> Zeroizing<Vec
     written
 }
 
-fn words<const BYTES: usize>(
+fn write_words<const BYTES: usize>(
     value: &[u8],
     start: usize,
     write: impl Fn([u8; BYTES]) -> String,
@@ -279,7 +285,7 @@ mod tests {
             after in prop::collection::vec(any::<u8>(), 0..9),
         ) {
             let whole = BASE64_STANDARD.encode([before.clone(), value.clone(), after].concat());
-            let form = packed(&value, before.len() % 3, BASE64);
+            let form = pack_digits(&value, before.len() % 3, BASE64);
             let form = std::str::from_utf8(&form).unwrap();
             prop_assert!(whole.contains(form), "{form} in {whole}");
             prop_assert!(form.len() * 6 >= value.len() * 8 - 14);
@@ -290,10 +296,10 @@ mod tests {
     fn words_have_the_byte_order_of_dumps() {
         let word = |word| format!("{:04x}", u16::from_le_bytes(word));
         assert_eq!(
-            **words::<2>(b"ghp_", 0, word),
+            **write_words::<2>(b"ghp_", 0, word),
             *b"6867".iter().chain(b"5f70").copied().collect::<Vec<_>>()
         );
-        assert_eq!(**packed(b"ghp", 0, HEX), *b"676870");
+        assert_eq!(**pack_digits(b"ghp", 0, HEX), *b"676870");
     }
 
     #[test]
@@ -304,6 +310,6 @@ mod tests {
         let hello = [0x86, 0x4f, 0xd2, 0x6f, 0xb5, 0x59, 0xf7, 0x5b];
         assert_eq!(**in_base85(&hello, 0, Z85), *b"HelloWorld");
         assert_eq!(**in_base85(&[&[0; 3], &hello[..]].concat(), 1, Z85), *b"HelloWorld");
-        assert_eq!(**packed(b"Cat", 0, &UUENCODE), *b"0V%T");
+        assert_eq!(**pack_digits(b"Cat", 0, &UUENCODE), *b"0V%T");
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn without_counters(text: &[u8]) -> Option<View> {
     let mut view = View::default();
     let mut counted: Vec<Range<usize>> = Vec::new();
     let (mut last, mut step) = (0_i64, 0_i64);
-    for number in numbers(text) {
+    for number in find_numbers(text) {
         let Some(value) = value_of(text, &number) else { continue };
         match counted.last() {
             Some(before) if number.start - before.end <= MAX_GAP_BYTES => {
@@ -45,19 +45,19 @@ pub(super) fn without_counters(text: &[u8]) -> Option<View> {
                 }
             }
             _ => {
-                close(text, &counted, &mut view);
+                add_counted_entries(text, &counted, &mut view);
                 (last, step) = (value, 0);
                 counted.clear();
                 counted.push(number);
             }
         }
     }
-    close(text, &counted, &mut view);
+    add_counted_entries(text, &counted, &mut view);
     (!view.is_empty()).then_some(view)
 }
 
 /// Numbers that touch no letter.
-fn numbers(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
+fn find_numbers(text: &[u8]) -> impl Iterator<Item = Range<usize>> + '_ {
     let mut at = 0;
     std::iter::from_fn(move || {
         loop {
@@ -79,7 +79,7 @@ fn value_of(text: &[u8], number: &Range<usize>) -> Option<i64> {
     std::str::from_utf8(text.get(number.clone())?).ok()?.parse().ok()
 }
 
-fn close(text: &[u8], counted: &[Range<usize>], view: &mut View) {
+fn add_counted_entries(text: &[u8], counted: &[Range<usize>], view: &mut View) {
     if counted.len() < MIN_COUNTED {
         return;
     }
@@ -89,20 +89,20 @@ fn close(text: &[u8], counted: &[Range<usize>], view: &mut View) {
     let entries: Vec<Range<usize>> =
         counted.iter().zip(ends).map(|(number, end)| number.end..end).collect();
     let frame = frame_words(text, &entries);
-    view.separate(last);
+    view.push_line_break(last);
     for entry in &entries {
         let mut from = entry.start;
-        for (place, word) in words(text, entry).enumerate() {
+        for (place, word) in find_words(text, entry).enumerate() {
             if frame.get(place).copied().unwrap_or_default() {
-                push(text, from..word.start, view);
+                push_range(text, from..word.start, view);
                 from = word.end;
             }
         }
-        push(text, from..entry.end, view);
+        push_range(text, from..entry.end, view);
     }
 }
 
-fn push(text: &[u8], range: Range<usize>, view: &mut View) {
+fn push_range(text: &[u8], range: Range<usize>, view: &mut View) {
     view.push_literal(text.get(range.clone()).unwrap_or_default(), range.start);
 }
 
@@ -111,7 +111,7 @@ fn frame_words(text: &[u8], entries: &[Range<usize>]) -> [bool; MAX_FRAME_WORDS]
     let mut frame = [false; MAX_FRAME_WORDS];
     let Some(sample) = entries.get(1) else { return frame };
     let word_at = |entry: &Range<usize>, place: usize| {
-        words(text, entry).nth(place).and_then(|word| text.get(word))
+        find_words(text, entry).nth(place).and_then(|word| text.get(word))
     };
     for (place, is_frame) in frame.iter_mut().enumerate() {
         let Some(word) = word_at(sample, place) else { break };
@@ -123,7 +123,7 @@ fn frame_words(text: &[u8], entries: &[Range<usize>]) -> [bool; MAX_FRAME_WORDS]
 }
 
 /// Runs of letters and digits.
-fn words<'t>(
+fn find_words<'t>(
     text: &'t [u8],
     within: &Range<usize>,
 ) -> impl Iterator<Item = Range<usize>> + use<'t> {
@@ -144,7 +144,7 @@ pub(super) fn down_columns(text: &[u8]) -> Option<View> {
     let mut lines: Vec<Vec<Range<usize>>> = Vec::new();
     let mut start = 0;
     for end in memchr_iter(b'\n', text).chain([text.len()]) {
-        let cells = cells(text, start..end);
+        let cells = table_cells(text, start..end);
         let is_row = cells.len() >= 2 || (cells.len() == 1 && lines.len() >= MIN_LINES);
         if is_row && lines.len() < MAX_LINES {
             lines.push(cells);
@@ -165,14 +165,14 @@ fn read_down(text: &[u8], lines: &[Vec<Range<usize>>], view: &mut View) {
     let columns = lines.iter().map(Vec::len).max().unwrap_or_default().min(MAX_COLUMNS);
     for column in 0..columns {
         for cell in lines.iter().filter_map(|line| line.get(column)) {
-            push(text, cell.clone(), view);
+            push_range(text, cell.clone(), view);
         }
     }
-    view.separate(lines.last().and_then(|line| line.last()).map_or(0, |cell| cell.end));
+    view.push_line_break(lines.last().and_then(|line| line.last()).map_or(0, |cell| cell.end));
 }
 
 /// Returns the ranges between tabs and runs of blanks in a line; empty if it is no line of a table.
-fn cells(text: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
+fn table_cells(text: &[u8], line: Range<usize>) -> Vec<Range<usize>> {
     let mut cells = Vec::new();
     if line.len() > MAX_LINE_BYTES {
         return cells;

@@ -74,7 +74,7 @@ impl FormIndex {
     }
 
     /// Adds a form of the value with this number.
-    pub(super) fn add(&mut self, value: usize, script: FormScript, letters: &[u8]) {
+    pub(super) fn add_form(&mut self, value: usize, script: FormScript, letters: &[u8]) {
         if letters.len() < GROUP {
             return;
         }
@@ -86,7 +86,7 @@ impl FormIndex {
         if self.heads.len() < 2 * self.store.len() {
             self.rebuild();
         } else {
-            self.link(start..self.store.len());
+            self.link_groups(start..self.store.len());
         }
     }
 
@@ -105,17 +105,17 @@ impl FormIndex {
         self.next.fill(0);
         for form in 0..self.forms.len() {
             if let Some(form) = self.forms.get(form) {
-                self.link(form.start..form.end);
+                self.link_groups(form.start..form.end);
             }
         }
     }
 
     /// Enters the groups of the form that stands there, each once: a form that repeats itself would
     /// be followed from each of its places else.
-    fn link(&mut self, range: Range<usize>) {
+    fn link_groups(&mut self, range: Range<usize>) {
         for at in range.start..=range.end.saturating_sub(GROUP) {
             let Some(group) = group_at(&self.store, at) else { return };
-            let (slot, bit) = self.places(group);
+            let (slot, bit) = self.slot_and_bit(group);
             if self.stands_in(group, slot, range.start) {
                 continue;
             }
@@ -143,7 +143,7 @@ impl FormIndex {
     }
 
     /// The slot of a group, and its bit in the filter.
-    fn places(&self, group: u64) -> (usize, usize) {
+    fn slot_and_bit(&self, group: u64) -> (usize, usize) {
         let hash = group.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let bits = self.heads.len().max(2).trailing_zeros();
         let bit = (hash >> (64 - bits - FILTER_BITS.trailing_zeros())) as usize;
@@ -152,25 +152,25 @@ impl FormIndex {
 
     /// Calls `found` with each piece in the letters of a text; what it says is whether that is one
     /// to report, behind which the search goes on.
-    pub(super) fn each(&self, letters: &[u8], found: &mut dyn FnMut(&FormPiece) -> bool) {
+    pub(super) fn for_each_piece(&self, letters: &[u8], found: &mut dyn FnMut(&FormPiece) -> bool) {
         if self.heads.is_empty() {
             return;
         }
         let mut at = 0;
         while let Some(group) = group_at(letters, at) {
-            let (slot, bit) = self.places(group);
+            let (slot, bit) = self.slot_and_bit(group);
             let word = self.filter.get(bit / 64).copied().unwrap_or_default();
             at = if word >> (bit % 64) & 1 == 0 {
                 at + STRIDE
             } else {
-                self.follow(letters, at, slot, found).max(at + STRIDE)
+                self.follow_chain(letters, at, slot, found).max(at + STRIDE)
             };
         }
     }
 
     /// Looks at the forms in which a group of the text stands; returns where to go on.
     #[cold]
-    fn follow(
+    fn follow_chain(
         &self,
         letters: &[u8],
         at: usize,
@@ -187,7 +187,7 @@ impl FormIndex {
             }
             let form = self.forms.partition_point(|form| form.start <= stored).checked_sub(1);
             let Some(form) = form.and_then(|form| self.forms.get(form)) else { continue };
-            let piece = self.piece(form, letters, at, stored - form.start);
+            let piece = self.longest_piece(form, letters, at, stored - form.start);
             if found(&piece) {
                 return piece.place.end;
             }
@@ -197,7 +197,13 @@ impl FormIndex {
     }
 
     /// The longest piece of the form around a group that stands in both.
-    fn piece(&self, form: &FormEntry, letters: &[u8], at: usize, inside: usize) -> FormPiece {
+    fn longest_piece(
+        &self,
+        form: &FormEntry,
+        letters: &[u8],
+        at: usize,
+        inside: usize,
+    ) -> FormPiece {
         let whole = self.store.get(form.start..form.end).unwrap_or_default();
         let mut piece = FormPiece {
             form: *form,
@@ -206,7 +212,7 @@ impl FormIndex {
             count: GROUP,
         };
         for _ in 0..MAX_PARTS {
-            let run = same(letters, whole, piece.place.end, piece.covered.end);
+            let run = common_prefix_length(letters, whole, piece.place.end, piece.covered.end);
             piece.place.end += run;
             piece.covered.end += run;
             piece.count += run;
@@ -237,7 +243,7 @@ fn group_at(letters: &[u8], at: usize) -> Option<u64> {
     letters.get(at..).and_then(|rest| rest.first_chunk()).map(|group| u64::from_le_bytes(*group))
 }
 
-fn same(text: &[u8], form: &[u8], text_at: usize, form_at: usize) -> usize {
+fn common_prefix_length(text: &[u8], form: &[u8], text_at: usize, form_at: usize) -> usize {
     let pairs = text.get(text_at..).unwrap_or_default().iter();
     let form = form.get(form_at..).unwrap_or_default();
     pairs.zip(form).take_while(|(one, two)| one == two).count()
@@ -253,7 +259,7 @@ fn same_before(text: &[u8], form: &[u8], text_at: usize, form_at: usize) -> usiz
 fn gap_after(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     let rest = form.get(piece.covered.end..).filter(|rest| !rest.is_empty())?;
     let joint = rest.get(..JOINT_LETTERS).unwrap_or(rest);
-    let end = text.len().min(piece.place.end + reach(joint));
+    let end = text.len().min(piece.place.end + joint_reach(joint));
     memmem::find(text.get(piece.place.end..end)?, joint)
 }
 
@@ -261,12 +267,12 @@ fn gap_after(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
 fn gap_before(text: &[u8], form: &[u8], piece: &FormPiece) -> Option<usize> {
     let rest = form.get(..piece.covered.start).filter(|rest| !rest.is_empty())?;
     let joint = rest.get(rest.len().saturating_sub(JOINT_LETTERS)..).unwrap_or(rest);
-    let start = piece.place.start.saturating_sub(reach(joint));
+    let start = piece.place.start.saturating_sub(joint_reach(joint));
     let before = text.get(start..piece.place.start)?;
     memmem::rfind(before, joint).map(|at| before.len() - at - joint.len())
 }
 
 /// A joint of few letters stands anywhere: it is looked for nearby only.
-fn reach(joint: &[u8]) -> usize {
+fn joint_reach(joint: &[u8]) -> usize {
     MAX_GAP_LETTERS * joint.len().pow(2) / JOINT_LETTERS.pow(2)
 }

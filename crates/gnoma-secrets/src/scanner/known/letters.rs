@@ -12,9 +12,9 @@ const BLOCK_BYTES: usize = 4 << 10;
 const STEP_BYTES: usize = 4;
 
 /// The letter or digit to which each byte is reduced; 0 for bytes that are left out.
-static FOLDED: [u8; 256] = folded();
+static FOLDED: [u8; 256] = folding_table();
 
-const fn folded() -> [u8; 256] {
+const fn folding_table() -> [u8; 256] {
     let mut table = [0; 256];
     let mut byte = 0_u8;
     while byte < 0x80 {
@@ -35,7 +35,7 @@ pub(super) struct Letters {
 
 impl Letters {
     /// Returns the letters and digits of `text`.
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn from_text(text: &[u8]) -> Self {
         let mut bytes = Vec::with_capacity(text.len());
         let mut blocks = Vec::with_capacity(text.len() / BLOCK_BYTES + 1);
         let mut kept = [0; BLOCK_BYTES + STEP_BYTES];
@@ -69,12 +69,13 @@ impl Letters {
 
     /// Returns the range in `text`, the text that these letters come from, for a range of the letters.
     pub(super) fn origin(&self, text: &[u8], range: Range<usize>) -> Range<usize> {
-        let start = self.place(text, range.start);
-        let end = range.end.checked_sub(1).map_or(start, |last| self.place(text, last) + 1);
+        let start = self.original_place(text, range.start);
+        let end =
+            range.end.checked_sub(1).map_or(start, |last| self.original_place(text, last) + 1);
         start..end.max(start)
     }
 
-    fn place(&self, text: &[u8], letter: usize) -> usize {
+    fn original_place(&self, text: &[u8], letter: usize) -> usize {
         let block = self.blocks.partition_point(|before| *before <= letter).saturating_sub(1);
         let start = block * BLOCK_BYTES;
         let before = self.blocks.get(block).copied().unwrap_or_default();
@@ -90,7 +91,7 @@ pub(super) fn is_letter(byte: u8) -> bool {
 }
 
 /// The letters of `text` at the end of `out`.
-pub(super) fn push(text: &[u8], out: &mut Vec<u8>) {
+pub(super) fn push_letters(text: &[u8], out: &mut Vec<u8>) {
     out.extend(text.iter().map(|byte| FOLDED[usize::from(*byte)]).filter(|letter| *letter != 0));
 }
 
@@ -106,7 +107,7 @@ mod tests {
             pieces in prop::collection::vec("[a-zA-Z0-9]{0,9}[ +\n\u{e9}-]{0,3000}", 0..8),
         ) {
             let text = pieces.concat().into_bytes();
-            let letters = Letters::of(&text);
+            let letters = Letters::from_text(&text);
             for (at, letter) in letters.get().iter().enumerate() {
                 let origin = letters.origin(&text, at..at + 1);
                 prop_assert_eq!(text[origin].to_ascii_lowercase(), vec![*letter]);

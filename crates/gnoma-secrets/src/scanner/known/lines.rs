@@ -20,7 +20,7 @@ const MIN_LINES: usize = 3;
 
 /// The stretches of several lines in a row that end in something other than a sign, as few lines
 /// of programs do: only there can a value be spread.
-pub(super) fn rows(text: &[u8]) -> Vec<Range<usize>> {
+pub(super) fn line_stretches(text: &[u8]) -> Vec<Range<usize>> {
     let mut rows = Vec::new();
     let (mut start, mut row, mut lines) = (0, 0, 0);
     for end in memchr_iter(b'\n', text).chain([text.len()]) {
@@ -43,7 +43,7 @@ pub(super) fn rows(text: &[u8]) -> Vec<Range<usize>> {
 
 /// The last field of each line, where those of several lines in a row are short.
 pub(super) fn last_fields(text: &[u8], rows: &[Range<usize>]) -> Option<View> {
-    joined(text, rows, |line| {
+    join_rows(text, rows, |line| {
         let end = line.len() - line.iter().rev().take_while(|byte| is_noise(**byte)).count();
         let reach = end.saturating_sub(MAX_FIELD_BYTES);
         let near = line.get(reach..end)?;
@@ -54,7 +54,7 @@ pub(super) fn last_fields(text: &[u8], rows: &[Range<usize>]) -> Option<View> {
 
 /// Each line without the number it begins with, where several short ones in a row begin so.
 pub(super) fn without_numbers(text: &[u8], rows: &[Range<usize>]) -> Option<View> {
-    joined(text, rows, |line| {
+    join_rows(text, rows, |line| {
         let blank = line.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let rest = line.get(blank..).unwrap_or_default();
         let digits = rest.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
@@ -66,24 +66,24 @@ pub(super) fn without_numbers(text: &[u8], rows: &[Range<usize>]) -> Option<View
 }
 
 /// The columns of numbered lines between the number and the end, such as `cmp -l` writes them.
-pub(super) fn columns(text: &[u8]) -> [Option<View>; COLUMNS] {
+pub(super) fn numbered_columns(text: &[u8]) -> [Option<View>; COLUMNS] {
     let mut views: [View; COLUMNS] = Default::default();
     let mut rows: [Vec<(usize, usize)>; COLUMNS] = Default::default();
     let mut start = 0;
     for end in memchr_iter(b'\n', text).chain([text.len()]) {
         let line = text.get(start..end).unwrap_or_default();
-        let fields = if is_numbered(line) { cells(line) } else { [None; COLUMNS] };
+        let fields = if is_numbered(line) { short_cells(line) } else { [None; COLUMNS] };
         for ((field, row), view) in fields.into_iter().zip(&mut rows).zip(&mut views) {
             match field {
                 Some((from, to)) => row.push((start + from, start + to)),
                 None if row.is_empty() => {}
-                None => close(text, row, view),
+                None => close_row(text, row, view),
             }
         }
         start = end + 1;
     }
     for (row, view) in rows.iter_mut().zip(&mut views) {
-        close(text, row, view);
+        close_row(text, row, view);
     }
     views.map(|view| (!view.is_empty()).then_some(view))
 }
@@ -98,12 +98,12 @@ fn is_numbered(line: &[u8]) -> bool {
 }
 
 /// Returns the ranges of the fields behind the first one, as far as they are short.
-fn cells(line: &[u8]) -> [Option<(usize, usize)>; COLUMNS] {
+fn short_cells(line: &[u8]) -> [Option<(usize, usize)>; COLUMNS] {
     let mut found = [None; COLUMNS];
     let mut at = 0;
     for field in 0..=COLUMNS {
-        at += count(line, at, u8::is_ascii_whitespace);
-        let length = count(line, at, |byte| !byte.is_ascii_whitespace());
+        at += count_while(line, at, u8::is_ascii_whitespace);
+        let length = count_while(line, at, |byte| !byte.is_ascii_whitespace());
         if length == 0 || length > MAX_CELL_BYTES && field > 0 {
             break;
         }
@@ -115,13 +115,13 @@ fn cells(line: &[u8]) -> [Option<(usize, usize)>; COLUMNS] {
     found
 }
 
-fn count(line: &[u8], from: usize, fits: impl Fn(&u8) -> bool) -> usize {
+fn count_while(line: &[u8], from: usize, fits: impl Fn(&u8) -> bool) -> usize {
     line.get(from..).unwrap_or_default().iter().take_while(|byte| fits(byte)).count()
 }
 
 /// The lines that a diff marks so, where several of them follow each other or the lines that they
 /// replace.
-pub(super) fn marked(text: &[u8], mark: u8, other: u8) -> Option<View> {
+pub(super) fn diff_lines(text: &[u8], mark: u8, other: u8) -> Option<View> {
     if text.first() != Some(&mark) && memmem::find(text, &[b'\n', mark]).is_none() {
         return None;
     }
@@ -132,15 +132,15 @@ pub(super) fn marked(text: &[u8], mark: u8, other: u8) -> Option<View> {
         match text.get(start) {
             Some(first) if *first == mark => row.push((start + 1, text.len().min(end + 1))),
             Some(first) if *first == other => {}
-            _ => close(text, &mut row, &mut view),
+            _ => close_row(text, &mut row, &mut view),
         }
         start = end + 1;
     }
-    close(text, &mut row, &mut view);
+    close_row(text, &mut row, &mut view);
     (!view.is_empty()).then_some(view)
 }
 
-fn joined(
+fn join_rows(
     text: &[u8],
     rows: &[Range<usize>],
     field: impl Fn(&[u8]) -> Option<(usize, usize)>,
@@ -156,16 +156,16 @@ fn joined(
             match field(line).filter(|(from, to)| from < to) {
                 Some((from, to)) => row.push((start + from, start + to)),
                 None if line.is_empty() => {}
-                None => close(text, &mut row, &mut view),
+                None => close_row(text, &mut row, &mut view),
             }
             start = end + 1;
         }
-        close(text, &mut row, &mut view);
+        close_row(text, &mut row, &mut view);
     }
     (!view.is_empty()).then_some(view)
 }
 
-fn close(text: &[u8], row: &mut Vec<(usize, usize)>, view: &mut View) {
+fn close_row(text: &[u8], row: &mut Vec<(usize, usize)>, view: &mut View) {
     if row.len() >= MIN_LINES {
         for (from, to) in row.iter() {
             view.push_literal(text.get(*from..*to).unwrap_or_default(), *from);
@@ -196,11 +196,11 @@ mod tests {
     }
 
     fn last(of: &[u8]) -> String {
-        text(last_fields(of, &rows(of)))
+        text(last_fields(of, &line_stretches(of)))
     }
 
     fn unnumbered(of: &[u8]) -> String {
-        text(without_numbers(of, &rows(of)))
+        text(without_numbers(of, &line_stretches(of)))
     }
 
     #[test]
@@ -212,8 +212,9 @@ mod tests {
         let numbered = b" 1  g h\n 2  p _\n 3\xe2\x86\x92a b";
         assert_eq!(unnumbered(numbered), "  g h  p _\u{2192}a b");
         assert_eq!(unnumbered(b"fn main() {\n}\n// 3\n"), "");
-        let [two, three, four, _] = columns(b"x\n  1 147 0\n  2 150 a\n 10 160 0\ny 1 2\n1 2\n");
+        let [two, three, four, _] =
+            numbered_columns(b"x\n  1 147 0\n  2 150 a\n 10 160 0\ny 1 2\n1 2\n");
         assert_eq!([text(two), text(three), text(four)], ["147150160", "0a0", ""]);
-        assert_eq!(text(marked(b"+a\n-x\n+b\n+c\n d\n+e\n", b'+', b'-')), "a\nb\nc\n");
+        assert_eq!(text(diff_lines(b"+a\n-x\n+b\n+c\n d\n+e\n", b'+', b'-')), "a\nb\nc\n");
     }
 }

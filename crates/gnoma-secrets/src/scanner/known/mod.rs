@@ -114,7 +114,11 @@ impl KnownSecrets {
             return;
         }
         known.find_in_text(text, found);
-        find_through(styled::plain(text), |text, inside| known.find_in_text(text, inside), found);
+        find_through(
+            styled::decode_styled(text),
+            |text, inside| known.find_in_text(text, inside),
+            found,
+        );
     }
 }
 
@@ -142,13 +146,15 @@ impl KnownValues {
         let letters = telling.iter().filter(|byte| letters::is_letter(**byte)).count();
         let says_something = excess_bits(telling) >= TELLING_BITS || letters >= MIN_WORDY_LETTERS;
         let has_forms = letters >= MIN_LETTERS && says_something;
-        if !is_given && !has_forms && language::read(bytes).is_plain_words() {
+        if !is_given && !has_forms && language::measure_value(bytes).is_plain_words() {
             return;
         }
         let number = self.values.len();
         if has_forms && self.index.len() < MAX_FORM_LETTERS {
             let index = &mut self.index;
-            forms::each(telling, &mut |script, form| index.add(number, script, &form));
+            forms::for_each_form(telling, &mut |script, form| {
+                index.add_form(number, script, &form)
+            });
         }
         let is_exact = is_given || !has_forms || letters < SURE_LETTERS;
         self.values.push(KnownValue { name, value, is_given, is_exact });
@@ -172,18 +178,18 @@ impl KnownValues {
         self.find_in_lines(text, found);
         for (mark, other) in [(b'+', b'-'), (b'-', b'+')] {
             let find = |text: &[u8], inside: &mut Vec<Raw>| self.find_in_lines(text, inside);
-            find_through(lines::marked(text, mark, other), find, found);
+            find_through(lines::diff_lines(text, mark, other), find, found);
         }
     }
 
     /// Looks at a text as it stands and at the ends of its lines.
     fn find_in_lines(&self, text: &[u8], found: &mut Vec<Raw>) {
         self.find_forms(text, found);
-        let rows = lines::rows(text);
+        let rows = lines::line_stretches(text);
         for view in [lines::last_fields(text, &rows), lines::without_numbers(text, &rows)] {
             find_through(view, |text, inside| self.find_forms(text, inside), found);
         }
-        for view in lines::columns(text) {
+        for view in lines::numbered_columns(text) {
             find_through(view, |text, inside| self.find_forms(text, inside), found);
         }
         let counted = frames::without_counters(text);
@@ -194,7 +200,7 @@ impl KnownValues {
             // The columns of a line do not follow each other.
             found.extend(inside.into_iter().flat_map(|raw| {
                 let label = raw.label;
-                view.origins(raw.span)
+                view.origin_runs(raw.span)
                     .filter(|span| !span.is_empty())
                     .map(move |span| Raw { span, label: label.clone() })
             }));
@@ -202,12 +208,12 @@ impl KnownValues {
     }
 
     fn find_forms(&self, text: &[u8], found: &mut Vec<Raw>) {
-        let letters = Letters::of(text);
-        self.index.each(letters.get(), &mut |piece| {
-            let counts = self.counts(piece);
+        let letters = Letters::from_text(text);
+        self.index.for_each_piece(letters.get(), &mut |piece| {
+            let counts = self.is_conclusive(piece);
             if counts {
                 let span = letters.origin(text, piece.place.clone());
-                let span = self.widened(text, span, piece);
+                let span = self.widen_place(text, span, piece);
                 found.push(Raw { span, label: Label::Known(piece.form.value) });
             }
             counts
@@ -215,7 +221,7 @@ impl KnownValues {
     }
 
     /// True if a piece carries enough information to be no accident.
-    fn counts(&self, piece: &FormPiece) -> bool {
+    fn is_conclusive(&self, piece: &FormPiece) -> bool {
         let form = self.index.letters(&piece.form);
         if piece.count * 100 >= form.len() * WHOLE_PERCENT {
             return true;
@@ -251,7 +257,7 @@ impl KnownValues {
     }
 
     /// The place with what belongs to the value besides its letters.
-    fn widened(&self, text: &[u8], span: Range<usize>, piece: &FormPiece) -> Range<usize> {
+    fn widen_place(&self, text: &[u8], span: Range<usize>, piece: &FormPiece) -> Range<usize> {
         match piece.form.script {
             FormScript::Plain => {}
             FormScript::Letters => return span,
@@ -274,7 +280,7 @@ impl KnownValues {
 fn telling_part(value: &[u8]) -> &[u8] {
     let mut value = value.get(..MAX_VALUE_BYTES).unwrap_or(value);
     if let Some(open) = memmem::find(value, b"-BEGIN ") {
-        value = between(value.get(open..).unwrap_or_default(), b"-----", b"-----END");
+        value = text_between(value.get(open..).unwrap_or_default(), b"-----", b"-----END");
         let head = value.get(..MAX_HEAD_BYTES).unwrap_or(value);
         let format = if memmem::find(head, OPENSSH_HEAD).is_some() {
             MAX_HEAD_BYTES
@@ -283,13 +289,13 @@ fn telling_part(value: &[u8]) -> &[u8] {
         };
         value = value.get(format..).unwrap_or_default();
     } else if value.starts_with(b"eyJ") {
-        value = between(value, b".", b"\0");
+        value = text_between(value, b".", b"\0");
     }
     value
 }
 
 /// Returns the text behind `open`, up to `close`; the whole text if they are missing.
-fn between<'t>(text: &'t [u8], open: &[u8], close: &[u8]) -> &'t [u8] {
+fn text_between<'t>(text: &'t [u8], open: &[u8], close: &[u8]) -> &'t [u8] {
     let start = memmem::find(text, open).map_or(0, |at| at + open.len());
     let rest = text.get(start..).unwrap_or_default();
     rest.get(..memmem::find(rest, close).unwrap_or(rest.len())).unwrap_or_default()
@@ -297,7 +303,7 @@ fn between<'t>(text: &'t [u8], open: &[u8], close: &[u8]) -> &'t [u8] {
 
 /// Bits of `piece` beyond what language would need.
 fn excess_bits(piece: &[u8]) -> f32 {
-    let reading = language::read(piece);
+    let reading = language::measure_value(piece);
     reading.bits - LANGUAGE_BITS * reading.bytes as f32
 }
 

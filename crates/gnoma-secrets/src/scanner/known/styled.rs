@@ -79,14 +79,14 @@ const EARLIER: [(char, u8); 24] = [
 ];
 
 /// The text with plain letters in their place; `None` where there are too few to hide anything.
-pub(super) fn plain(text: &[u8]) -> Option<View> {
+pub(super) fn decode_styled(text: &[u8]) -> Option<View> {
     let [one, two, three] = LEADS;
     memchr3(one, two, three, text)?;
     let (mut view, mut at, mut count) = (View::default(), 0, 0);
     for chunk in text.utf8_chunks() {
         let (mut same, start) = (at, at);
         for (offset, letter) in chunk.valid().char_indices() {
-            let Some(meant) = meant(letter) else { continue };
+            let Some(meant) = plain_letter(letter) else { continue };
             let place = start + offset;
             view.push_literal(text.get(same..place).unwrap_or_default(), same);
             same = place + letter.len_utf8();
@@ -99,7 +99,7 @@ pub(super) fn plain(text: &[u8]) -> Option<View> {
     (count >= MIN_DRAWN).then_some(view)
 }
 
-fn meant(letter: char) -> Option<u8> {
+fn plain_letter(letter: char) -> Option<u8> {
     let number = u32::from(letter);
     if number < 0x2070 {
         return None;
@@ -132,7 +132,8 @@ mod tests {
             ("🄰🅐🅰", "AAA"),
             ("é—“", "é—“"),
         ] {
-            let found: String = drawn.chars().map(|c| meant(c).map_or(c, char::from)).collect();
+            let found: String =
+                drawn.chars().map(|c| plain_letter(c).map_or(c, char::from)).collect();
             assert_eq!(found, expected);
         }
     }
@@ -142,10 +143,10 @@ mod tests {
         let text =
             b"a \xff\xef\xbd\x87\xef\xbd\x88\xef\xbd\x90\xef\xbd\x87\xef\xbd\x88\xef\xbd\x90\
             \xef\xbd\x87\xef\xbd\x88 b";
-        let view = plain(text).unwrap();
+        let view = decode_styled(text).unwrap();
         assert_eq!(view.text(), b"a \xffghpghpgh b");
         assert_eq!(view.origin(3..5), 3..9);
         assert_eq!(view.origin(12..13), 28..29);
-        assert!(plain("“words” — and so on".as_bytes()).is_none());
+        assert!(decode_styled("“words” — and so on".as_bytes()).is_none());
     }
 }

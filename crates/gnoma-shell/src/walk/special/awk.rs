@@ -37,26 +37,27 @@ enum Token {
     Newline,
 }
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
+pub(super) fn analyse_awk(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
     let mut programs: Vec<&Field> = Vec::new();
     for given in &call.sorted.options {
         if matches!(given.name.as_str(), "e" | "source") {
             programs.extend(given.values.last());
         }
     }
-    let elsewhere = !programs.is_empty() || call.sorted.has(&["f", "file"]);
+    let elsewhere = !programs.is_empty() || call.sorted.has_option(&["f", "file"]);
     let own = usize::from(!elsewhere);
     programs.extend(call.sorted.operands.first().filter(|_| !elsewhere));
     for operand in call.sorted.operands.iter().skip(own) {
-        let assigns = operand.start().split_once('=').is_some_and(|(name, _)| !name.contains('/'));
+        let assigns =
+            operand.known_start().split_once('=').is_some_and(|(name, _)| !name.contains('/'));
         if !assigns {
-            walker.act(call, Role::Read, operand, &mut facts);
+            walker.apply_role(call, Role::Read, operand, &mut facts);
         }
     }
     // Several are one program, as lines of it.
-    match programs.iter().map(|program| program.known()).collect::<Option<Vec<_>>>() {
-        Some(texts) => judge(walker, call, &texts.join("\n"), &mut facts),
+    match programs.iter().map(|program| program.known_text()).collect::<Option<Vec<_>>>() {
+        Some(texts) => judge_program(walker, call, &texts.join("\n"), &mut facts),
         None => {
             facts.add(Effect::Unknown("awk: gnoma does not know what its program does".to_owned()));
         }
@@ -64,8 +65,13 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
     facts
 }
 
-fn judge(walker: &mut Walker<'_>, call: &ProgramCall<'_>, text: &str, facts: &mut CommandFacts) {
-    for finding in findings(text) {
+fn judge_program(
+    walker: &mut Walker<'_>,
+    call: &ProgramCall<'_>,
+    text: &str,
+    facts: &mut CommandFacts,
+) {
+    for finding in scan_program(text) {
         match finding {
             AwkFinding::Environment => facts.add(Effect::Settings("the environment".to_owned())),
             AwkFinding::Strange(why) => facts.add(Effect::Unknown(format!("awk: {why}"))),
@@ -74,13 +80,15 @@ fn judge(walker: &mut Walker<'_>, call: &ProgramCall<'_>, text: &str, facts: &mu
                 facts.at_least(Risk::Critical);
             }
             AwkFinding::Write(file) if is_nowhere(&file) && file != "-" => {}
-            AwkFinding::Write(file) => walker.act(call, Role::Write, &Field::Known(file), facts),
+            AwkFinding::Write(file) => {
+                walker.apply_role(call, Role::Write, &Field::Known(file), facts)
+            }
         }
     }
 }
 
-fn findings(program: &str) -> Vec<AwkFinding> {
-    let tokens = match tokens(program) {
+fn scan_program(program: &str) -> Vec<AwkFinding> {
+    let tokens = match split_tokens(program) {
         Ok(tokens) => tokens,
         Err(why) => return vec![AwkFinding::Strange(why)],
     };
@@ -126,7 +134,7 @@ fn findings(program: &str) -> Vec<AwkFinding> {
 }
 
 /// Splits a program; an error says what cannot be read for certain.
-fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
+fn split_tokens(program: &str) -> Result<Vec<Token>, &'static str> {
     let mut tokens: Vec<Token> = Vec::new();
     let mut letters = program.chars();
     while let Some(letter) = letters.next() {
@@ -141,9 +149,11 @@ fn tokens(program: &str) -> Result<Vec<Token>, &'static str> {
                 take_while(&mut letters, |letter| letter != '\n');
             }
             '"' => {
-                tokens.push(Token::Text(quoted(&mut letters, '"').ok_or("a text is not closed")?));
+                tokens.push(Token::Text(
+                    quoted_text(&mut letters, '"').ok_or("a text is not closed")?,
+                ));
             }
-            '/' if divides(tokens.last())? => tokens.push(Token::Sign('/')),
+            '/' if is_division(tokens.last())? => tokens.push(Token::Sign('/')),
             '/' => {
                 let after = after_expression(letters.as_str());
                 letters = after.ok_or("gnoma may misread an expression")?.chars();
@@ -197,7 +207,7 @@ fn take_number(first: char, letters: &mut Chars<'_>) -> Result<(), &'static str>
 
 /// Reports whether a `/` divides and does not begin an expression. It is not certain after tokens that the kinds of
 /// awk treat differently, or that no real program has there.
-fn divides(last: Option<&Token>) -> Result<bool, &'static str> {
+fn is_division(last: Option<&Token>) -> Result<bool, &'static str> {
     const UNSURE: &str = "`/` may be a division or an expression";
     match last {
         Some(Token::Name(name)) if begins_operand(name) => Ok(false),
@@ -282,7 +292,7 @@ fn is_builtin(name: &str) -> bool {
         )
 }
 
-fn quoted(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String> {
+fn quoted_text(letters: &mut impl Iterator<Item = char>, end: char) -> Option<String> {
     let mut text = String::new();
     loop {
         match letters.next()? {
@@ -341,7 +351,7 @@ mod tests {
             "!/^#/ && /a[^\\/]b/{n++} END{print n+0}",
             "$1 ~ /x/ || $2 == \"y\" {print length($0)}",
         ] {
-            assert_eq!(findings(program), [], "{program}");
+            assert_eq!(scan_program(program), [], "{program}");
         }
     }
 
@@ -384,7 +394,7 @@ mod tests {
             "{x = \\/\"/; system(\"id\"); y=/\"/}",
             "/[\\]\"/]/{system(\"id\")} /\"/",
         ] {
-            assert_ne!(findings(program), [], "{program}");
+            assert_ne!(scan_program(program), [], "{program}");
         }
     }
 }

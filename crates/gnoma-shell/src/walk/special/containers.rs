@@ -18,9 +18,11 @@ const DANGEROUS: [&str; 9] = [
     "docker.sock",
 ];
 
-pub(super) fn run(call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts =
-        CommandFacts::of(Effect::Runs(format!("{}: a command in a container", call.title)));
+pub(super) fn analyse_run(call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = CommandFacts::from_effect(Effect::Runs(format!(
+        "{}: a command in a container",
+        call.title
+    )));
     facts.add(Effect::System(call.title.to_owned()));
     let dangerous = |word: &Field| {
         let text = word.to_string();

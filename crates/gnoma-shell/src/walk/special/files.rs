@@ -10,12 +10,12 @@ use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::{Consequence, Role};
 
 /// `rm` and its like.
-pub(super) fn remove(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
-    let recursive = call.sorted.has(&["r", "R", "recursive", "no-preserve-root"]);
-    let forced = call.sorted.has(&["f", "force"]);
+pub(super) fn analyse_rm(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
+    let recursive = call.sorted.has_option(&["r", "R", "recursive", "no-preserve-root"]);
+    let forced = call.sorted.has_option(&["f", "force"]);
     for operand in &call.sorted.operands {
-        for place in call.cwd.places(operand) {
+        for place in call.cwd.resolve_places(operand) {
             let worst = gives_up_everything(walker, &place);
             facts.at_least(match (recursive, worst) {
                 (_, true) => Risk::Critical,
@@ -29,21 +29,21 @@ pub(super) fn remove(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
 }
 
 /// `mktemp`: makes a new name among temporary files, or where its template says.
-pub(super) fn temporary(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
+pub(super) fn analyse_mktemp(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
     if call.sorted.leads_to(Consequence::Nothing) {
         return facts;
     }
     match call.sorted.operands.first() {
-        Some(template) if !call.sorted.has(&["p", "t", "tmpdir"]) => {
-            facts.at(Effect::Write, call.cwd.places(template));
+        Some(template) if !call.sorted.has_option(&["p", "t", "tmpdir"]) => {
+            facts.add_at_places(Effect::Write, call.cwd.resolve_places(template));
         }
         _ => facts.add(Effect::Write(FilePlace::Path(Path::new("/tmp").into()))),
     }
     for folder in call.sorted.options.iter().filter(|given| matches!(&*given.name, "p" | "tmpdir"))
     {
         for field in &folder.values {
-            facts.at(Effect::Write, call.cwd.places(field));
+            facts.add_at_places(Effect::Write, call.cwd.resolve_places(field));
         }
     }
     facts
@@ -56,7 +56,7 @@ pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &FilePlace) -> boo
         FilePlace::Pattern { base, pattern } if pattern.ends_with("/*") => base,
         FilePlace::Pattern { .. } | FilePlace::Unknown(_) => return false,
     };
-    let path = &place::tidy(path);
+    let path = &place::normalize_path(path);
     let home = walker.start.home.as_deref();
     let holds = |inner: &Path| inner.starts_with(path);
     let is_top = path.components().count() <= 2 && path != Path::new("/tmp");
@@ -64,10 +64,11 @@ pub(super) fn gives_up_everything(walker: &Walker<'_>, place: &FilePlace) -> boo
 }
 
 /// `cp`, `mv`, `ln`, `install`: the last operand is written, unless an option names the target.
-pub(super) fn copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
-    let makes_folders = call.title.ends_with("install") && call.sorted.has(&["d", "directory"]);
-    let target_given = call.sorted.has(&["t", "target-directory"]);
+pub(super) fn analyse_copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
+    let makes_folders =
+        call.title.ends_with("install") && call.sorted.has_option(&["d", "directory"]);
+    let target_given = call.sorted.has_option(&["t", "target-directory"]);
     let count = call.sorted.operands.len();
     let is_move = call.title.ends_with("mv");
     for (at, operand) in call.sorted.operands.iter().enumerate() {
@@ -79,16 +80,16 @@ pub(super) fn copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
         };
         let single_link = call.title.ends_with("ln") && count == 1 && !target_given;
         if single_link {
-            facts.at(Effect::Write, call.cwd.here());
+            facts.add_at_places(Effect::Write, call.cwd.current_places());
         }
-        walker.act(call, if single_link { Role::Read } else { role }, operand, &mut facts);
+        walker.apply_role(call, if single_link { Role::Read } else { role }, operand, &mut facts);
         // With an option a copy may also replace what is there, or change its owner and mode.
-        let sink = operand.known().filter(|text| *text != "-" && is_nowhere(text));
+        let sink = operand.known_text().filter(|text| *text != "-" && is_nowhere(text));
         if let Some(sink) = sink.filter(|_| role == Role::Write && !call.sorted.options.is_empty())
         {
             facts.add(Effect::Write(FilePlace::Path(sink.into())));
         }
-        let swallowed = operand.known().is_some_and(is_nowhere);
+        let swallowed = operand.known_text().is_some_and(is_nowhere);
         if swallowed && count > 1 && (is_move == last) {
             facts.at_least(Risk::High);
         }
@@ -100,23 +101,23 @@ pub(super) fn copy(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
 }
 
 /// `chmod`, `chown`, `chgrp`: a mode such as `-x` is no option.
-pub(super) fn mode(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_chmod(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let is_chmod = call.title == "chmod";
     let (modes, words): (Vec<Field>, Vec<Field>) = call
         .words
         .iter()
         .cloned()
-        .partition(|word| is_chmod && is_mode(word) && word.start() != "-v");
+        .partition(|word| is_chmod && is_mode(word) && word.known_start() != "-v");
     let mode_words = if is_chmod && !modes.is_empty() { &words } else { call.words };
     let sorted = crate::programs::sort_words(call.entry, mode_words);
     let mut facts = CommandFacts::default();
     if let Some(why) = sorted.strange.first() {
         facts.add(Effect::Unknown(format!("{}: {why}", call.title)));
     }
-    let named = usize::from(modes.is_empty() && !sorted.has(&["reference"]));
-    let recursive = sorted.has(&["R", "recursive"]);
+    let named = usize::from(modes.is_empty() && !sorted.has_option(&["reference"]));
+    let recursive = sorted.has_option(&["R", "recursive"]);
     for operand in sorted.operands.iter().skip(named) {
-        for place in call.cwd.places(operand) {
+        for place in call.cwd.resolve_places(operand) {
             if recursive {
                 facts.at_least(if gives_up_everything(walker, &place) {
                     Risk::Critical
@@ -128,7 +129,7 @@ pub(super) fn mode(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
         }
     }
     let opens_to_all = modes.iter().any(|mode| {
-        matches!(mode.known(), Some("777" | "a+rwx" | "0777" | "666" | "u+s" | "+s" | "4755"))
+        matches!(mode.known_text(), Some("777" | "a+rwx" | "0777" | "666" | "u+s" | "+s" | "4755"))
     });
     if opens_to_all {
         facts.at_least(Risk::High);
@@ -141,7 +142,7 @@ pub(super) fn mode(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
 
 /// True if a word of `chmod` is a mode.
 fn is_mode(word: &Field) -> bool {
-    word.known().is_some_and(|text| {
+    word.known_text().is_some_and(|text| {
         text.len() > 1
             && text.bytes().all(|byte| b"-+=,rwxXstugoa01234567".contains(&byte))
             && (text.bytes().any(|byte| b"rwxXst".contains(&byte)) && text != "-R"
@@ -150,15 +151,15 @@ fn is_mode(word: &Field) -> bool {
 }
 
 /// Returns the effects of `dd if=… of=…`.
-pub(super) fn dd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_dd(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     for word in call.words {
         if let Some(file) = word.strip_prefix("if=") {
-            walker.act(call, Role::Read, &file, &mut facts);
+            walker.apply_role(call, Role::Read, &file, &mut facts);
         } else if let Some(file) = word.strip_prefix("of=") {
-            walker.act(call, Role::Write, &file, &mut facts);
+            walker.apply_role(call, Role::Write, &file, &mut facts);
             facts.at_least(Risk::High);
-        } else if word.may_be_option() || word.known().is_none() {
+        } else if word.may_be_option() || word.known_text().is_none() {
             facts.add(Effect::Unknown(format!("dd: gnoma does not know what `{word}` means")));
         }
     }

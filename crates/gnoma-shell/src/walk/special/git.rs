@@ -28,10 +28,10 @@ const SECRET_SETTINGS: [&str; 8] =
     ["extraheader", "credential", "token", "pass", "secret", "url.", "http.", "key"];
 
 /// `git -c`: a setting can name a program that git then runs.
-pub(in super::super) fn options(call: &ProgramCall<'_>) -> CommandFacts {
+pub(in super::super) fn analyse_settings(call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     for given in call.sorted.options.iter().filter(|given| given.name == "c") {
-        let harmless = given.values.last().and_then(Field::known).is_some_and(|value| {
+        let harmless = given.values.last().and_then(Field::known_text).is_some_and(|value| {
             let name = value.split('=').next().unwrap_or_default();
             HARMLESS_SETTINGS.contains(&name)
                 || HARMLESS_SECTIONS.iter().any(|section| name.starts_with(section))
@@ -45,9 +45,9 @@ pub(in super::super) fn options(call: &ProgramCall<'_>) -> CommandFacts {
 }
 
 /// `git branch`, `git tag`: a list without operands or with an option that lists.
-pub(super) fn list(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
-    let lists = call.sorted.has(&[
+pub(super) fn analyse_list(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
+    let lists = call.sorted.has_option(&[
         "l",
         "list",
         "contains",
@@ -59,7 +59,7 @@ pub(super) fn list(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
         "verify",
         "n",
     ]) || (call.title == "git branch"
-        && call.sorted.has(&["a", "r", "all", "remotes"]));
+        && call.sorted.has_option(&["a", "r", "all", "remotes"]));
     if !lists && !call.sorted.operands.is_empty() && facts.effects.is_empty() {
         facts.add(Effect::Repository(call.title.to_owned()));
     }
@@ -67,8 +67,8 @@ pub(super) fn list(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
 }
 
 /// `git config`: shows a value for one name or an option that shows; sets for two.
-pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
+pub(super) fn analyse_config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
     let shows = call.sorted.leads_to(Consequence::Lists) || call.title != "git config";
     let names_one = call.sorted.operands.len() == 1
         && call.sorted.operand(0).is_some_and(|name| name.contains('.'));
@@ -77,10 +77,10 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
         facts.add(Effect::Unknown("settings of git may name programs it runs".to_owned()));
         facts.at_least(Risk::High);
     }
-    let shows_many = call.sorted.has(&["list", "l", "get-regexp", "regexp", "get-urlmatch"])
+    let shows_many = call.sorted.has_option(&["list", "l", "get-regexp", "regexp", "get-urlmatch"])
         || call.title == "git config list";
     let shows_secret = call.sorted.operands.iter().any(|name| {
-        name.known().is_none_or(|name| {
+        name.known_text().is_none_or(|name| {
             let name = name.to_lowercase();
             SECRET_SETTINGS.iter().any(|part| name.contains(part))
         })
@@ -89,7 +89,7 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
     if shows_many {
         facts.add(Effect::Settings(settings()));
     }
-    if shows_secret || call.sorted.has(&["blob"]) {
+    if shows_secret || call.sorted.has_option(&["blob"]) {
         facts.add(Effect::Secret(settings()));
     }
     facts
@@ -97,8 +97,8 @@ pub(super) fn config(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
 
 /// `git cat-file`: what it shows of objects whose names it reads is not known.
 pub(super) fn cat_file(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
-    if call.sorted.has(&["batch", "batch-command"]) {
+    let mut facts = walker.generic_facts(call);
+    if call.sorted.has_option(&["batch", "batch-command"]) {
         let named = "the objects that its input names".to_owned();
         facts.add(Effect::Read(FilePlace::Unknown(named)));
     }
@@ -106,10 +106,10 @@ pub(super) fn cat_file(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
 }
 
 /// `git reflog`: shows that of a branch, unless the word is a command.
-pub(super) fn reflog(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
+pub(super) fn analyse_reflog(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
     let is_revision = |word: &Field| {
-        let text = word.known().unwrap_or_default();
+        let text = word.known_text().unwrap_or_default();
         text == "HEAD" || text.contains(['@', '/'])
     };
     if let Some(word) = call.sorted.operands.first().filter(|word| !is_revision(word)) {
@@ -120,7 +120,7 @@ pub(super) fn reflog(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Command
 
 /// `git symbolic-ref NAME` shows; with a second name it sets.
 pub(super) fn symbolic_ref(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
+    let mut facts = walker.option_facts(call);
     if call.sorted.operands.len() != 1 {
         facts.add(Effect::Repository("git symbolic-ref".to_owned()));
     }
@@ -128,11 +128,11 @@ pub(super) fn symbolic_ref(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> C
 }
 
 /// `git checkout`: with paths it overwrites what is not committed.
-pub(super) fn checkout(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
+pub(super) fn analyse_checkout(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
     facts.add(Effect::Repository("git checkout".to_owned()));
-    facts.at(Effect::Write, call.cwd.here());
-    let creates = call.sorted.has(&["b", "B", "orphan"]);
+    facts.add_at_places(Effect::Write, call.cwd.current_places());
+    let creates = call.sorted.has_option(&["b", "B", "orphan"]);
     let operands = call.sorted.operands.len();
     let names_paths = call.sorted.before_dashes.is_some_and(|before| operands > before);
     if names_paths || (!creates && (operands > 1 || call.sorted.operand(0) == Some("."))) {
@@ -142,13 +142,14 @@ pub(super) fn checkout(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
 }
 
 /// `git restore`: takes back changes of files, unless only the index is meant.
-pub(super) fn restore(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
+pub(super) fn analyse_restore(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
     facts.add(Effect::Repository("git restore".to_owned()));
-    let index_only = call.sorted.has(&["S", "staged"]) && !call.sorted.has(&["W", "worktree"]);
+    let index_only =
+        call.sorted.has_option(&["S", "staged"]) && !call.sorted.has_option(&["W", "worktree"]);
     if !index_only {
         for operand in &call.sorted.operands {
-            facts.at(Effect::Write, call.cwd.places(operand));
+            facts.add_at_places(Effect::Write, call.cwd.resolve_places(operand));
         }
         facts.at_least(Risk::High);
     }

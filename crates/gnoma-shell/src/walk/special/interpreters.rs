@@ -44,11 +44,11 @@ const WEIGHTY: [&str; 26] = [
     "os.exec",
 ];
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_interpreter(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     if let Some(file) = printed_as_json(call) {
         let mut facts = CommandFacts::default();
         if let Some(file) = file {
-            walker.act(call, Role::Read, file, &mut facts);
+            walker.apply_role(call, Role::Read, file, &mut facts);
         }
         return facts;
     }
@@ -57,22 +57,23 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
     let code = call
         .words
         .iter()
-        .position(|word| word.known().is_some_and(|text| TEXT_OPTIONS.contains(&text)))
+        .position(|word| word.known_text().is_some_and(|text| TEXT_OPTIONS.contains(&text)))
         .and_then(|at| call.words.get(at + 1));
     match (first, code) {
         (None, _) => run_input(walker, call, &mut facts),
-        (Some(word), None) if word.known() == Some("-") => run_input(walker, call, &mut facts),
+        (Some(word), None) if word.known_text() == Some("-") => run_input(walker, call, &mut facts),
         // What a language can do from within a text is not told by its letters.
         (Some(_), Some(code)) => {
             facts.add(Effect::Runs(format!("{} code in the command", call.title)));
-            let weighty =
-                code.known().is_none_or(|code| WEIGHTY.iter().any(|piece| code.contains(piece)));
+            let weighty = code
+                .known_text()
+                .is_none_or(|code| WEIGHTY.iter().any(|piece| code.contains(piece)));
             facts.at_least(if weighty { Risk::High } else { Risk::Medium });
             let risk = walker.feed_risk(call.from);
             facts.at_least(risk);
         }
         (Some(_), None) => {
-            let script = call.words.iter().find(|word| !word.start().starts_with('-'));
+            let script = call.words.iter().find(|word| !word.known_start().starts_with('-'));
             let named = script.map_or_else(|| call.title.to_owned(), Field::to_string);
             facts.add(Effect::Runs(named));
             let risk = walker.feed_risk(call.from);
@@ -88,17 +89,17 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
 /// `python3 -I -m json.tool FILE`, and the file. Without `-I` a `json.py` of the working folder would run.
 fn printed_as_json<'c>(call: &ProgramCall<'c>) -> Option<Option<&'c Field>> {
     let [isolated, module, tool, rest @ ..] = call.words else { return None };
-    let is_tool = isolated.known() == Some("-I")
-        && module.known() == Some("-m")
-        && tool.known() == Some("json.tool")
+    let is_tool = isolated.known_text() == Some("-I")
+        && module.known_text() == Some("-m")
+        && tool.known_text() == Some("json.tool")
         && call.title.starts_with("python");
     let is_flag = |word: &&Field| {
         let flags = ["--sort-keys", "--no-ensure-ascii", "--compact", "--tab", "--no-indent"];
-        word.known().is_some_and(|text| flags.contains(&text))
+        word.known_text().is_some_and(|text| flags.contains(&text))
     };
     let mut files = rest.iter().filter(|word| !is_flag(word));
     let file = files.next();
-    let is_file = |word: &Field| word.known().is_some_and(|text| !text.starts_with('-'));
+    let is_file = |word: &Field| word.known_text().is_some_and(|text| !text.starts_with('-'));
     (is_tool && files.next().is_none() && file.is_none_or(is_file)).then_some(file)
 }
 

@@ -59,11 +59,11 @@ const REVEALING: [&str; 16] = [
 ];
 
 /// `ssh host command`: the command runs on another machine.
-pub(super) fn ssh(call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_ssh(call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     let mut rest = call.words;
     while let Some((word, after)) = rest.split_first() {
-        let Some(option) = word.known().and_then(|text| text.strip_prefix('-')) else { break };
+        let Some(option) = word.known_text().and_then(|text| text.strip_prefix('-')) else { break };
         rest = after;
         let Some(at) = option.find(|letter| SSH_VALUED.contains(letter)) else { continue };
         let joined = at + 1 < option.len();
@@ -85,7 +85,7 @@ pub(super) fn ssh(call: &ProgramCall<'_>) -> CommandFacts {
     }
     let host = rest
         .first()
-        .map(Field::start)
+        .map(Field::known_start)
         .map(|host| host.rsplit('@').next().unwrap_or(host).to_owned());
     facts.add(Effect::Network(host));
     let command = rest.get(1..).unwrap_or_default();
@@ -101,10 +101,10 @@ pub(super) fn ssh(call: &ProgramCall<'_>) -> CommandFacts {
 }
 
 /// `scp`, `rsync`: files come from or go to another machine, or another folder.
-pub(super) fn transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     let runs = call.words.iter().any(|word| {
-        word.known().is_none_or(|text| {
+        word.known_text().is_none_or(|text| {
             ["-e", "-S", "--rsh", "--rsync-path", "-oProxyCommand", "--remote-option", "-D"]
                 .iter()
                 .any(|option| text.starts_with(option))
@@ -114,10 +114,10 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
         facts.add(Effect::Runs(format!("{}: a program named by an option", call.title)));
     }
     let plain: Vec<&Field> =
-        call.words.iter().filter(|word| !word.start().starts_with('-')).collect();
+        call.words.iter().filter(|word| !word.known_start().starts_with('-')).collect();
     for (at, word) in plain.iter().enumerate() {
         let remote = word
-            .start()
+            .known_start()
             .split_once(':')
             .filter(|(host, _)| !host.contains('/') && !host.is_empty());
         if let Some((host, _)) = remote {
@@ -125,16 +125,16 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
             facts.add(Effect::Network(Some(host.to_owned())));
         } else {
             let effect = if at + 1 == plain.len() { Effect::Write } else { Effect::Read };
-            facts.at(effect, walker.state.folders.places(word));
+            facts.add_at_places(effect, walker.state.folders.resolve_places(word));
         }
     }
-    if call
-        .words
-        .iter()
-        .any(|word| word.start().starts_with("--del") || word.start() == "--remove-source-files")
-    {
+    if call.words.iter().any(|word| {
+        word.known_start().starts_with("--del") || word.known_start() == "--remove-source-files"
+    }) {
         match plain.last() {
-            Some(word) => facts.at(Effect::Delete, walker.state.folders.places(word)),
+            Some(word) => {
+                facts.add_at_places(Effect::Delete, walker.state.folders.resolve_places(word))
+            }
             None => facts
                 .add(Effect::Unknown("it deletes files, and gnoma does not know where".to_owned())),
         }
@@ -143,14 +143,17 @@ pub(super) fn transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comma
 }
 
 /// `curl`, `wget` and their like: addresses are looked at, files they send or write are named.
-pub(super) fn fetch(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_download(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     let mut hosts = Vec::new();
     let mut words = call.words.iter().peekable();
     while let Some(word) = words.next() {
-        let text = word.start();
+        let text = word.known_start();
         if let Some(file) = sent_file(text) {
-            facts.at(Effect::Read, walker.state.folders.places(&Field::Known(file.to_owned())));
+            facts.add_at_places(
+                Effect::Read,
+                walker.state.folders.resolve_places(&Field::Known(file.to_owned())),
+            );
             facts.at_least(Risk::High);
         } else if let Some(joined) = written_file(text) {
             let file = if joined.is_empty() {
@@ -158,19 +161,23 @@ pub(super) fn fetch(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandF
             } else {
                 Some(Field::Known(joined.to_owned()))
             };
-            if let Some(file) = file.filter(|file| !matches!(file.known(), Some("-" | "/dev/null")))
+            if let Some(file) =
+                file.filter(|file| !matches!(file.known_text(), Some("-" | "/dev/null")))
             {
-                facts.at(Effect::Write, walker.state.folders.places(&file));
+                facts.add_at_places(Effect::Write, walker.state.folders.resolve_places(&file));
             }
-        } else if !text.starts_with('-') && odd::host(text).is_some() {
+        } else if !text.starts_with('-') && odd::parse_host(text).is_some() {
             walker.oddities.extend(odd::in_address(text));
-            hosts.push(odd::host(text));
+            hosts.push(odd::parse_host(text));
         }
     }
     if call.title.starts_with("wget")
-        || call.words.iter().any(|word| matches!(word.known(), Some("-O" | "--remote-name" | "-J")))
+        || call
+            .words
+            .iter()
+            .any(|word| matches!(word.known_text(), Some("-O" | "--remote-name" | "-J")))
     {
-        facts.at(Effect::Write, walker.state.folders.here());
+        facts.add_at_places(Effect::Write, walker.state.folders.current_places());
     }
     if hosts.is_empty() {
         hosts.push(None);
@@ -217,8 +224,8 @@ const SHOWING_CONFIG: [&str; 5] =
     ["current-context", "get-clusters", "get-contexts", "get-users", "view"];
 
 /// Installers, which need no network where an option says so.
-pub(super) fn install(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
+pub(super) fn analyse_installer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
     let offline = match call.title.split(' ').next() {
         Some("npm" | "pnpm" | "yarn" | "uv") => "--offline",
         Some("bundle") => "--local",
@@ -226,7 +233,7 @@ pub(super) fn install(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comman
         _ => return facts,
     };
     let mut last = None;
-    for word in call.words.iter().map(Field::known).take_while(|word| *word != Some("--")) {
+    for word in call.words.iter().map(Field::known_text).take_while(|word| *word != Some("--")) {
         // Its opposite or a value (`--offline=false`, `--offline false`) takes it back.
         let name = offline.trim_start_matches('-');
         let is_of_it = word.is_none_or(|word| word.contains(name) || word == "false");
@@ -239,10 +246,14 @@ pub(super) fn install(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comman
 }
 
 /// Programs that steer clouds and clusters: the verb tells how bad it is.
-pub(super) fn cluster(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
-    let verbs: Vec<&str> =
-        call.words.iter().filter_map(Field::known).filter(|word| !word.starts_with('-')).collect();
+pub(super) fn analyse_cluster(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
+    let verbs: Vec<&str> = call
+        .words
+        .iter()
+        .filter_map(Field::known_text)
+        .filter(|word| !word.starts_with('-'))
+        .collect();
     if let ("kubectl" | "oc", ["config", verb]) = (call.title, verbs.as_slice())
         && SHOWING_CONFIG.contains(verb)
     {
@@ -279,10 +290,10 @@ pub(super) fn cluster(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> Comman
 }
 
 /// Databases: a statement that drops or deletes is bad; reading ones are still not proved.
-pub(super) fn database(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
+pub(super) fn analyse_database(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
     let loses = call.words.iter().any(|word| {
-        let text = word.start().to_ascii_uppercase();
+        let text = word.known_start().to_ascii_uppercase();
         [
             "DROP ",
             "TRUNCATE ",

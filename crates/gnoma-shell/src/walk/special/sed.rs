@@ -17,8 +17,8 @@ enum Touch {
     Write(String),
 }
 
-pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
+pub(super) fn analyse_sed(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
     let scripts: Vec<&Field> = call
         .sorted
         .options
@@ -26,30 +26,30 @@ pub(super) fn look(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFa
         .filter(|given| matches!(given.name.as_str(), "e" | "expression"))
         .filter_map(|given| given.values.last())
         .collect();
-    let given_elsewhere = call.sorted.has(&["f", "file"]);
+    let given_elsewhere = call.sorted.has_option(&["f", "file"]);
     let operand = call.sorted.operands.first().filter(|_| scripts.is_empty() && !given_elsewhere);
-    let open = |script: &&Field| script.known().is_some_and(|text| text.ends_with('\\'));
+    let open = |script: &&Field| script.known_text().is_some_and(|text| text.ends_with('\\'));
     if scripts.iter().any(open) {
         facts.add(Effect::Unknown("sed: a script continues in the next one".to_owned()));
     }
     for script in scripts.into_iter().chain(operand) {
-        judge(walker, call, script, &mut facts);
+        judge_script(walker, call, script, &mut facts);
     }
     facts
 }
 
-fn judge(
+fn judge_script(
     walker: &mut Walker<'_>,
     call: &ProgramCall<'_>,
     script: &Field,
     facts: &mut CommandFacts,
 ) {
-    let Some(text) = script.known() else {
+    let Some(text) = script.known_text() else {
         facts.add(Effect::Unknown(format!("sed: gnoma does not know what script `{script}` does")));
         return;
     };
     let mut reader = SedReader { rest: text, touches: Vec::new() };
-    if reader.script().is_none() {
+    if reader.parse_script().is_none() {
         facts.add(Effect::Unknown(format!("sed: script `{text}` may do harm")));
     }
     for touch in reader.touches {
@@ -57,7 +57,7 @@ fn judge(
             Touch::Read(file) => (Role::Read, file),
             Touch::Write(file) => (Role::Write, file),
         };
-        walker.act(call, role, &Field::Known(file), facts);
+        walker.apply_role(call, role, &Field::Known(file), facts);
     }
 }
 
@@ -68,30 +68,30 @@ struct SedReader<'t> {
 
 impl<'t> SedReader<'t> {
     /// Reads all commands; `None` at the first that is not harmless.
-    fn script(&mut self) -> Option<()> {
+    fn parse_script(&mut self) -> Option<()> {
         loop {
-            self.skip(&[' ', '\t', '\n', ';', '}']);
+            self.skip_letters(&[' ', '\t', '\n', ';', '}']);
             if self.rest.is_empty() {
                 return Some(());
             }
-            self.command()?;
+            self.parse_command()?;
         }
     }
 
-    fn command(&mut self) -> Option<()> {
+    fn parse_command(&mut self) -> Option<()> {
         if self.rest.starts_with('#') {
             self.take_line();
             return Some(());
         }
-        self.addresses()?;
+        self.parse_addresses()?;
         match self.next()? {
             '{' => Some(()),
             'p' | 'P' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'x' | 'n' | 'N' | '=' | 'z' | 'F' => {
                 self.end_of_command()
             }
             'q' | 'Q' | 'l' | 'L' => {
-                self.skip(&[' ']);
-                self.digits();
+                self.skip_letters(&[' ']);
+                self.skip_digits();
                 self.end_of_command()
             }
             'b' | 't' | 'T' | ':' => {
@@ -103,48 +103,48 @@ impl<'t> SedReader<'t> {
                 self.rest = rest;
                 ends.then_some(())
             }
-            'a' | 'i' | 'c' => self.text(),
-            's' => self.substitute(),
+            'a' | 'i' | 'c' => self.skip_text(),
+            's' => self.parse_substitute(),
             'y' => {
                 let delimiter = self.next()?;
-                self.until(delimiter, false)?;
-                self.until(delimiter, false)?;
+                self.skip_past(delimiter, false)?;
+                self.skip_past(delimiter, false)?;
                 self.end_of_command()
             }
-            'r' | 'R' => self.file(Touch::Read),
-            'w' | 'W' => self.file(Touch::Write),
+            'r' | 'R' => self.parse_file_name(Touch::Read),
+            'w' | 'W' => self.parse_file_name(Touch::Write),
             _ => None,
         }
     }
 
     /// A file name up to the end of the line.
-    fn file(&mut self, touch: fn(String) -> Touch) -> Option<()> {
+    fn parse_file_name(&mut self, touch: fn(String) -> Touch) -> Option<()> {
         let file = self.take_line().trim_start().to_owned();
         self.touches.push(touch(file));
         Some(())
     }
 
-    fn addresses(&mut self) -> Option<()> {
-        if self.address()? {
-            self.skip(&[' ']);
+    fn parse_addresses(&mut self) -> Option<()> {
+        if self.parse_address()? {
+            self.skip_letters(&[' ']);
             if self.rest.starts_with(',') {
                 self.next();
-                self.skip(&[' ', '+', '~']);
-                self.address()?;
+                self.skip_letters(&[' ', '+', '~']);
+                self.parse_address()?;
             }
         }
-        self.skip(&[' ', '\t', '!']);
+        self.skip_letters(&[' ', '\t', '!']);
         Some(())
     }
 
     /// One address; whether there is one.
-    fn address(&mut self) -> Option<bool> {
+    fn parse_address(&mut self) -> Option<bool> {
         match self.rest.chars().next()? {
             '0'..='9' => {
-                self.digits();
+                self.skip_digits();
                 if self.rest.starts_with('~') {
                     self.next();
-                    self.digits();
+                    self.skip_digits();
                 }
             }
             '$' => {
@@ -152,27 +152,27 @@ impl<'t> SedReader<'t> {
             }
             '/' => {
                 self.next();
-                self.until('/', true)?;
-                self.skip(&['I', 'M']);
+                self.skip_past('/', true)?;
+                self.skip_letters(&['I', 'M']);
             }
             '\\' => {
                 self.next();
                 let delimiter = self.next()?;
-                self.until(delimiter, true)?;
-                self.skip(&['I', 'M']);
+                self.skip_past(delimiter, true)?;
+                self.skip_letters(&['I', 'M']);
             }
             _ => return Some(false),
         }
         Some(true)
     }
 
-    fn substitute(&mut self) -> Option<()> {
+    fn parse_substitute(&mut self) -> Option<()> {
         let delimiter = self.next()?;
         if matches!(delimiter, '\n' | '\\') {
             return None;
         }
-        self.until(delimiter, true)?;
-        self.until(delimiter, false)?;
+        self.skip_past(delimiter, true)?;
+        self.skip_past(delimiter, false)?;
         while let Some(flag) = self.rest.chars().next() {
             match flag {
                 'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => {
@@ -192,7 +192,7 @@ impl<'t> SedReader<'t> {
 
     /// Text of `a`, `i` and `c`: to the end of the line, lines that end in a backslash go on. Whether several
     /// backslashes are one that stands for itself differs.
-    fn text(&mut self) -> Option<()> {
+    fn skip_text(&mut self) -> Option<()> {
         loop {
             let line = self.take_line();
             let backslashes = line.len() - line.trim_end_matches('\\').len();
@@ -206,7 +206,7 @@ impl<'t> SedReader<'t> {
     }
 
     fn end_of_command(&mut self) -> Option<()> {
-        self.skip(&[' ', '\t']);
+        self.skip_letters(&[' ', '\t']);
         match self.rest.chars().next() {
             None | Some('\n' | ';' | '}' | '#') => Some(()),
             Some(_) => None,
@@ -215,7 +215,7 @@ impl<'t> SedReader<'t> {
 
     /// Skips to after `delimiter`; a backslash takes the next character with it. In a `[ ]` of an expression
     /// a delimiter is text to some and an end to others: such a script is not read.
-    fn until(&mut self, delimiter: char, is_expression: bool) -> Option<()> {
+    fn skip_past(&mut self, delimiter: char, is_expression: bool) -> Option<()> {
         loop {
             match self.next()? {
                 '\\' => {
@@ -236,11 +236,11 @@ impl<'t> SedReader<'t> {
         letter
     }
 
-    fn skip(&mut self, letters: &[char]) {
+    fn skip_letters(&mut self, letters: &[char]) {
         self.rest = self.rest.trim_start_matches(letters);
     }
 
-    fn digits(&mut self) {
+    fn skip_digits(&mut self) {
         self.rest = self.rest.trim_start_matches(|letter: char| letter.is_ascii_digit());
     }
 
@@ -257,7 +257,7 @@ mod tests {
 
     fn harmless(script: &str) -> bool {
         let mut reader = SedReader { rest: script, touches: Vec::new() };
-        reader.script().is_some() && reader.touches.is_empty()
+        reader.parse_script().is_some() && reader.touches.is_empty()
     }
 
     #[test]

@@ -11,11 +11,11 @@ use crate::programs::Role;
 const PS_VALUES: [&str; 2] = ["oOCuUgGptsqkn", "oOUptkqN"];
 
 /// `ps` only looks; with `e` or `E` it shows environments.
-pub(super) fn ps(call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_ps(call: &ProgramCall<'_>) -> CommandFacts {
     let mut facts = CommandFacts::default();
     let mut is_value = false;
     for word in call.words {
-        let text = word.start();
+        let text = word.known_start();
         let (letters, valued) = match text.strip_prefix('-') {
             Some(letters) => (letters, PS_VALUES[0]),
             None => (text, PS_VALUES[1]),
@@ -29,7 +29,7 @@ pub(super) fn ps(call: &ProgramCall<'_>) -> CommandFacts {
         {
             facts.add(Effect::Settings("environments of processes".to_owned()));
         }
-        if !is_value && word.known().is_none() {
+        if !is_value && word.known_text().is_none() {
             facts.add(Effect::Unknown(format!("ps: `{word}` may be an option")));
         }
         is_value = bundle && flags.is_some_and(|at| at + 1 == letters.len());
@@ -38,9 +38,9 @@ pub(super) fn ps(call: &ProgramCall<'_>) -> CommandFacts {
 }
 
 /// `lsof` only looks; `+d` and `-D` with write access are rare enough to ask.
-pub(super) fn lsof(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
-    if call.sorted.has(&["D", "k", "K"]) {
+pub(super) fn analyse_lsof(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
+    if call.sorted.has_option(&["D", "k", "K"]) {
         facts.add(Effect::Unknown("lsof: it may write a cache".to_owned()));
     }
     facts
@@ -116,22 +116,23 @@ pub(super) fn network_settings(call: &ProgramCall<'_>) -> CommandFacts {
     let shows = match call.title {
         "ip" | "bridge" | "tc" => ip_shows(call.words),
         "ifconfig" | "iwconfig" => {
-            call.words.len() <= 1 && !call.words.iter().any(|word| word.start().starts_with("--"))
+            call.words.len() <= 1
+                && !call.words.iter().any(|word| word.known_start().starts_with("--"))
         }
         "ethtool" => match call.words {
-            [device] => !device.start().starts_with('-') && device.known().is_some(),
+            [device] => !device.known_start().starts_with('-') && device.known_text().is_some(),
             [option, _] => matches!(
-                option.known(),
+                option.known_text(),
                 Some("-i" | "-k" | "-S" | "-a" | "-c" | "-g" | "-l" | "-T" | "-P" | "-n" | "-x")
             ),
             _ => false,
         },
         "route" | "arp" => call.words.iter().all(|word| {
-            matches!(word.known(), Some("-n" | "-a" | "-v" | "-e" | "-an" | "-ne" | "-en"))
+            matches!(word.known_text(), Some("-n" | "-a" | "-v" | "-e" | "-an" | "-ne" | "-en"))
         }),
         _ => call.words.iter().all(|word| {
             matches!(
-                word.known(),
+                word.known_text(),
                 Some("status" | "show" | "list" | "device" | "connection" | "dev" | "con" | "-t")
             )
         }),
@@ -139,14 +140,14 @@ pub(super) fn network_settings(call: &ProgramCall<'_>) -> CommandFacts {
     if shows {
         CommandFacts::default()
     } else {
-        CommandFacts::of(Effect::System(format!("{} may change the network", call.title)))
+        CommandFacts::from_effect(Effect::System(format!("{} may change the network", call.title)))
     }
 }
 
 /// `ip OPTIONS OBJECT`, or that with a command that shows: what follows then only chooses. Commands may be
 /// abbreviated, so none but the full names is taken.
 fn ip_shows(words: &[Field]) -> bool {
-    let Some(texts) = words.iter().map(Field::known).collect::<Option<Vec<_>>>() else {
+    let Some(texts) = words.iter().map(Field::known_text).collect::<Option<Vec<_>>>() else {
         return false;
     };
     let is_option = |text: &&str| {
@@ -162,13 +163,13 @@ fn ip_shows(words: &[Field]) -> bool {
 }
 
 /// `printenv NAME` shows one variable; alone it shows all.
-pub(super) fn printenv(call: &ProgramCall<'_>) -> CommandFacts {
+pub(super) fn analyse_printenv(call: &ProgramCall<'_>) -> CommandFacts {
     let named = &call.sorted.operands;
     let what = "the environment".to_owned();
     if named.is_empty() {
-        CommandFacts::of(Effect::Settings(what))
-    } else if named.iter().any(|name| name.known().is_none_or(looks_secret)) {
-        CommandFacts::of(Effect::Secret(what))
+        CommandFacts::from_effect(Effect::Settings(what))
+    } else if named.iter().any(|name| name.known_text().is_none_or(looks_secret)) {
+        CommandFacts::from_effect(Effect::Secret(what))
     } else {
         CommandFacts::default()
     }
@@ -178,7 +179,7 @@ pub(super) fn printenv(call: &ProgramCall<'_>) -> CommandFacts {
 pub(super) fn package_query(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
     let asks = match call.title {
         "dpkg" => {
-            call.words.first().and_then(Field::known).is_some_and(|word| {
+            call.words.first().and_then(Field::known_text).is_some_and(|word| {
                 matches!(
                     word,
                     "-l" | "-L"
@@ -196,13 +197,13 @@ pub(super) fn package_query(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> 
             }) && no_further_option(call)
         }
         "rpm" => {
-            call.words.first().and_then(Field::known).is_some_and(|word| {
+            call.words.first().and_then(Field::known_text).is_some_and(|word| {
                 word.starts_with("-q")
                     && word.bytes().skip(1).all(|byte| b"qailfRcd".contains(&byte))
             }) && no_further_option(call)
         }
         "pacman" => {
-            call.words.first().and_then(Field::known).is_some_and(|word| {
+            call.words.first().and_then(Field::known_text).is_some_and(|word| {
                 word.starts_with("-Q")
                     && word.bytes().skip(2).all(|byte| b"ilqosmneadtk".contains(&byte))
             }) && no_further_option(call)
@@ -212,50 +213,52 @@ pub(super) fn package_query(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> 
     if asks {
         return CommandFacts::default();
     }
-    let mut facts = walker.generic(call);
+    let mut facts = walker.generic_facts(call);
     facts.add(Effect::System(call.title.to_owned()));
     facts
 }
 
 /// Options after the first can name other folders, formats and programs.
 fn no_further_option(call: &ProgramCall<'_>) -> bool {
-    call.words.iter().skip(1).all(|word| match word.known() {
+    call.words.iter().skip(1).all(|word| match word.known_text() {
         Some(text) => text == "--no-pager" || !text.starts_with('-'),
         None => !word.may_be_option(),
     })
 }
 
 /// `history` shows; its options change it or write it.
-pub(super) fn history(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.generic(call);
-    if call.words.iter().any(|word| word.known().is_none_or(|text| text.starts_with('-'))) {
+pub(super) fn analyse_history(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.generic_facts(call);
+    if call.words.iter().any(|word| word.known_text().is_none_or(|text| text.starts_with('-'))) {
         facts.add(Effect::System("changes the command history".to_owned()));
     }
     facts
 }
 
 /// `man`: a page named by a path is a file that is read.
-pub(super) fn man(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let mut facts = walker.options(call);
-    let local = call.sorted.has(&["l", "local-file"]);
-    for operand in call.sorted.operands.iter().filter(|word| local || word.start().contains('/')) {
-        walker.act(call, Role::Names, operand, &mut facts);
+pub(super) fn analyse_man(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let mut facts = walker.option_facts(call);
+    let local = call.sorted.has_option(&["l", "local-file"]);
+    for operand in
+        call.sorted.operands.iter().filter(|word| local || word.known_start().contains('/'))
+    {
+        walker.apply_role(call, Role::Names, operand, &mut facts);
     }
-    walker.always(call, &mut facts);
+    walker.add_fixed_effects(call, &mut facts);
     facts
 }
 
 /// `sysctl` shows, unless a word sets.
-pub(super) fn sysctl(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
-    let shows = |word: &Field| word.known().is_some_and(|text| !text.contains('='));
+pub(super) fn analyse_sysctl(walker: &mut Walker<'_>, call: &ProgramCall<'_>) -> CommandFacts {
+    let shows = |word: &Field| word.known_text().is_some_and(|text| !text.contains('='));
     let asks = call.words.iter().all(shows) && call.sorted.strange.is_empty();
     if !asks || call.words.is_empty() {
-        return walker.generic(call);
+        return walker.generic_facts(call);
     }
     let mut facts = CommandFacts::default();
-    for name in call.sorted.operands.iter().filter(|name| name.start().contains('/')) {
+    for name in call.sorted.operands.iter().filter(|name| name.known_start().contains('/')) {
         let file = format!("/proc/sys/{name}");
-        walker.act(call, Role::Read, &Field::Known(file), &mut facts);
+        walker.apply_role(call, Role::Read, &Field::Known(file), &mut facts);
     }
     facts
 }

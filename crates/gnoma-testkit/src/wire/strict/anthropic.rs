@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Issued,
-    findings::{Findings, given},
+    findings::{Findings, non_null_field},
     pairing::Pairing,
 };
 
@@ -38,31 +38,31 @@ const MAX_CACHE_MARKS: usize = 4;
 const MIN_BUDGET: u64 = 1024;
 
 /// Checks one request to Anthropic.
-pub(super) fn check(body: &Value, issued: &Issued, findings: &mut Findings) {
-    findings.fields("body", body, &BODY);
-    findings.word("body", body, "model");
-    findings.demand(body["max_tokens"].as_u64() >= Some(1), "max_tokens", "is required");
-    system(body, findings);
-    tools(body, findings);
-    thinking(body, findings);
+pub(super) fn check_request(body: &Value, issued: &Issued, findings: &mut Findings) {
+    findings.check_fields("body", body, &BODY);
+    findings.require_string("body", body, "model");
+    findings.add_unless(body["max_tokens"].as_u64() >= Some(1), "max_tokens", "is required");
+    check_system(body, findings);
+    check_tools(body, findings);
+    check_thinking(body, findings);
     if cache_marks(body) > MAX_CACHE_MARKS {
-        findings.note("cache_control", "more than four marks");
+        findings.add_violation("cache_control", "more than four marks");
     }
-    let turns = turns(findings.list("body", body, "messages"), findings);
+    let turns = group_turns(findings.require_list("body", body, "messages"), findings);
     for (nth, turn) in turns.iter().enumerate() {
         let at = format!("turn {nth} ({})", turn.role);
-        blocks(&at, turn, issued, findings);
+        check_blocks(&at, turn, issued, findings);
     }
-    order(body, &turns, findings);
+    check_order(body, &turns, findings);
 }
 
-fn system(body: &Value, findings: &mut Findings) {
-    match given(body, "system") {
+fn check_system(body: &Value, findings: &mut Findings) {
+    match non_null_field(body, "system") {
         None => (),
         Some(Value::String(text)) => text_is_filled("system", text, findings),
         Some(_) => {
-            for block in findings.list("body", body, "system") {
-                findings.fields("system", block, &["type", "text", "cache_control"]);
+            for block in findings.require_list("body", body, "system") {
+                findings.check_fields("system", block, &["type", "text", "cache_control"]);
                 text_is_filled("system", block["text"].as_str().unwrap_or_default(), findings);
             }
         }
@@ -70,37 +70,37 @@ fn system(body: &Value, findings: &mut Findings) {
 }
 
 fn text_is_filled(at: &str, text: &str, findings: &mut Findings) {
-    findings.demand(!text.trim().is_empty(), at, "a text must hold more than white space");
+    findings.add_unless(!text.trim().is_empty(), at, "a text must hold more than white space");
 }
 
-fn tools(body: &Value, findings: &mut Findings) {
-    if given(body, "tools").is_none() {
-        let chosen = given(body, "tool_choice").is_some();
-        findings.demand(!chosen, "tool_choice", "there are no tools to choose from");
+fn check_tools(body: &Value, findings: &mut Findings) {
+    if non_null_field(body, "tools").is_none() {
+        let chosen = non_null_field(body, "tool_choice").is_some();
+        findings.add_unless(!chosen, "tool_choice", "there are no tools to choose from");
         return;
     }
     let mut names = Vec::new();
-    for (nth, tool) in findings.list("body", body, "tools").iter().enumerate() {
+    for (nth, tool) in findings.require_list("body", body, "tools").iter().enumerate() {
         let at = format!("tools[{nth}]");
-        findings.fields(&at, tool, &["name", "description", "input_schema", "cache_control"]);
+        findings.check_fields(&at, tool, &["name", "description", "input_schema", "cache_control"]);
         let name = tool["name"].as_str().unwrap_or_default();
         findings.tool_name(&at, name, MAX_NAME_BYTES);
-        findings.schema(&at, &tool["input_schema"]);
+        findings.check_schema(&at, &tool["input_schema"]);
         names.push(name);
     }
-    if let Some(choice) = given(body, "tool_choice") {
+    if let Some(choice) = non_null_field(body, "tool_choice") {
         let legal = match choice["type"].as_str() {
             Some("auto" | "any" | "none") => true,
             Some("tool") => choice["name"].as_str().is_some_and(|name| names.contains(&name)),
             _ => false,
         };
-        findings.demand(legal, "tool_choice", "must be a known word or a tool on offer");
+        findings.add_unless(legal, "tool_choice", "must be a known word or a tool on offer");
     }
-    findings.distinct("tools", names);
+    findings.check_unique_names("tools", names);
 }
 
 /// Checks that the request asks for nothing that may not be asked together with thinking.
-fn thinking(body: &Value, findings: &mut Findings) {
+fn check_thinking(body: &Value, findings: &mut Findings) {
     let thinking = &body["thinking"];
     let kind = thinking["type"].as_str().unwrap_or("disabled");
     if kind == "disabled" {
@@ -108,18 +108,18 @@ fn thinking(body: &Value, findings: &mut Findings) {
     }
     let at = "thinking";
     let forced = matches!(body["tool_choice"]["type"].as_str(), Some("any" | "tool"));
-    findings.demand(!forced, at, "cannot go with a call that must be made");
-    let plain = given(body, "temperature").is_none_or(|temperature| temperature == 1);
-    findings.demand(plain, at, "cannot go with a temperature other than 1");
+    findings.add_unless(!forced, at, "cannot go with a call that must be made");
+    let plain = non_null_field(body, "temperature").is_none_or(|temperature| temperature == 1);
+    findings.add_unless(plain, at, "cannot go with a temperature other than 1");
     match kind {
-        "adaptive" => findings.fields(at, thinking, &["type", "display"]),
+        "adaptive" => findings.check_fields(at, thinking, &["type", "display"]),
         "enabled" => {
-            findings.fields(at, thinking, &["type", "budget_tokens", "display"]);
+            findings.check_fields(at, thinking, &["type", "budget_tokens", "display"]);
             let budget = thinking["budget_tokens"].as_u64().unwrap_or_default();
             let fits = budget >= MIN_BUDGET && Some(budget) < body["max_tokens"].as_u64();
-            findings.demand(fits, at, "the budget must be 1024 or more and below `max_tokens`");
+            findings.add_unless(fits, at, "the budget must be 1024 or more and below `max_tokens`");
         }
-        other => findings.note(at, format_args!("there is no kind `{other}`")),
+        other => findings.add_violation(at, format_args!("there is no kind `{other}`")),
     }
 }
 
@@ -142,28 +142,28 @@ struct RoleRun<'a> {
 }
 
 impl RoleRun<'_> {
-    fn has(&self, kind: &str) -> bool {
+    fn has_block(&self, kind: &str) -> bool {
         self.blocks.iter().any(|block| block["type"] == kind)
     }
 }
 
-fn turns<'a>(messages: &'a [Value], findings: &mut Findings) -> Vec<RoleRun<'a>> {
+fn group_turns<'a>(messages: &'a [Value], findings: &mut Findings) -> Vec<RoleRun<'a>> {
     let mut turns: Vec<RoleRun<'a>> = Vec::new();
     for (nth, message) in messages.iter().enumerate() {
         let at = format!("messages[{nth}]");
-        findings.fields(&at, message, &["role", "content"]);
+        findings.check_fields(&at, message, &["role", "content"]);
         let role = message["role"].as_str().unwrap_or_default();
-        findings.demand(matches!(role, "user" | "assistant"), &at, "there is no such role");
+        findings.add_unless(matches!(role, "user" | "assistant"), &at, "there is no such role");
         if let Some(text) = message["content"].as_str() {
             text_is_filled(&at, text, findings);
         } else {
-            findings.list(&at, message, "content");
+            findings.require_list(&at, message, "content");
         }
         let blocks = message["content"].as_array().into_iter().flatten();
         let calls = blocks.clone().map(|block| block["type"] == "tool_use");
-        findings.demand(calls.is_sorted(), &at, "calls must be the last blocks of a message");
+        findings.add_unless(calls.is_sorted(), &at, "calls must be the last blocks of a message");
         let ends_thinking = blocks.clone().last().is_some_and(is_thinking);
-        findings.demand(!ends_thinking, &at, "a message must not end with thinking");
+        findings.add_unless(!ends_thinking, &at, "a message must not end with thinking");
         match turns.last_mut() {
             Some(turn) if turn.role == role => turn.blocks.extend(blocks),
             _ => turns.push(RoleRun { role, blocks: blocks.collect() }),
@@ -176,75 +176,80 @@ fn is_thinking(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
-fn blocks(at: &str, turn: &RoleRun<'_>, issued: &Issued, findings: &mut Findings) {
+fn check_blocks(at: &str, turn: &RoleRun<'_>, issued: &Issued, findings: &mut Findings) {
     for block in &turn.blocks {
         let kind = block["type"].as_str().unwrap_or_default();
         match (turn.role, kind) {
             (_, "text") => {
-                findings.fields(at, block, &["type", "text", "cache_control"]);
+                findings.check_fields(at, block, &["type", "text", "cache_control"]);
                 text_is_filled(at, block["text"].as_str().unwrap_or_default(), findings);
             }
-            ("user", "image") => findings.fields(at, block, &["type", "source", "cache_control"]),
+            ("user", "image") => {
+                findings.check_fields(at, block, &["type", "source", "cache_control"])
+            }
             ("user", "tool_result") => tool_result(at, block, findings),
             ("assistant", "tool_use") => tool_use(at, block, findings),
             ("assistant", "thinking") => {
-                findings.fields(at, block, &["type", "thinking", "signature"]);
-                findings.demand(block["thinking"].is_string(), at, "thinking without a text");
-                signed(at, &block["signature"], issued, findings);
+                findings.check_fields(at, block, &["type", "thinking", "signature"]);
+                findings.add_unless(block["thinking"].is_string(), at, "thinking without a text");
+                check_signature(at, &block["signature"], issued, findings);
             }
             ("assistant", "redacted_thinking") => {
-                findings.fields(at, block, &["type", "data"]);
-                signed(at, &block["data"], issued, findings);
+                findings.check_fields(at, block, &["type", "data"]);
+                check_signature(at, &block["data"], issued, findings);
             }
-            (role, kind) => findings.note(at, format_args!("no block `{kind}` from `{role}`")),
+            (role, kind) => {
+                findings.add_violation(at, format_args!("no block `{kind}` from `{role}`"))
+            }
         }
     }
 }
 
-fn signed(at: &str, token: &Value, issued: &Issued, findings: &mut Findings) {
-    let own = token.as_str().is_some_and(|token| issued.token(token));
-    findings.demand(own, at, "thinking with a signature that this server has not made");
+fn check_signature(at: &str, token: &Value, issued: &Issued, findings: &mut Findings) {
+    let own = token.as_str().is_some_and(|token| issued.has_token(token));
+    findings.add_unless(own, at, "thinking with a signature that this server has not made");
 }
 
 fn tool_use(at: &str, block: &Value, findings: &mut Findings) {
-    findings.fields(at, block, &["type", "id", "name", "input", "cache_control"]);
+    findings.check_fields(at, block, &["type", "id", "name", "input", "cache_control"]);
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let id = findings.word(at, block, "id");
-    findings.demand(id.bytes().all(fits), at, "the id of the call is not legal");
+    let id = findings.require_string(at, block, "id");
+    findings.add_unless(id.bytes().all(fits), at, "the id of the call is not legal");
     findings.tool_name(at, block["name"].as_str().unwrap_or_default(), MAX_NAME_BYTES);
-    findings.demand(block["input"].is_object(), at, "`input` must be an object");
+    findings.add_unless(block["input"].is_object(), at, "`input` must be an object");
 }
 
 fn tool_result(at: &str, block: &Value, findings: &mut Findings) {
     let known = ["type", "tool_use_id", "content", "is_error", "cache_control"];
-    findings.fields(at, block, &known);
+    findings.check_fields(at, block, &known);
     for part in block["content"].as_array().into_iter().flatten() {
         match part["type"].as_str() {
             Some("text") => {
                 text_is_filled(at, part["text"].as_str().unwrap_or_default(), findings);
             }
             Some("image") => (),
-            _ => findings.note(at, "a result holds texts and pictures only"),
+            _ => findings.add_violation(at, "a result holds texts and pictures only"),
         }
     }
 }
 
 /// Checks the rules that depend on more than one message.
-fn order(body: &Value, turns: &[RoleRun<'_>], findings: &mut Findings) {
+fn check_order(body: &Value, turns: &[RoleRun<'_>], findings: &mut Findings) {
     let first = turns.first().map(|turn| turn.role);
-    findings.demand(first == Some("user"), "messages", "the first one must be the user's");
+    findings.add_unless(first == Some("user"), "messages", "the first one must be the user's");
     let last = turns.last().map(|turn| turn.role);
-    findings.demand(last == Some("user"), "messages", "the last one must be the user's");
-    let called = turns.iter().any(|turn| turn.has("tool_use") || turn.has("tool_result"));
-    let offered = given(body, "tools").is_some();
-    findings.demand(offered || !called, "tools", "a conversation with calls needs its tools");
-    pair(turns, findings);
+    findings.add_unless(last == Some("user"), "messages", "the last one must be the user's");
+    let called =
+        turns.iter().any(|turn| turn.has_block("tool_use") || turn.has_block("tool_result"));
+    let offered = non_null_field(body, "tools").is_some();
+    findings.add_unless(offered || !called, "tools", "a conversation with calls needs its tools");
+    check_pairing(turns, findings);
     if body["thinking"]["type"] == "enabled" {
         opens_with_thinking(turns, findings);
     }
 }
 
-fn pair(turns: &[RoleRun<'_>], findings: &mut Findings) {
+fn check_pairing(turns: &[RoleRun<'_>], findings: &mut Findings) {
     let mut pairing = Pairing::default();
     for (nth, turn) in turns.iter().enumerate() {
         let at = format!("turn {nth} ({})", turn.role);
@@ -252,29 +257,33 @@ fn pair(turns: &[RoleRun<'_>], findings: &mut Findings) {
         for block in &turn.blocks {
             match block["type"].as_str() {
                 Some("tool_result") => {
-                    findings.demand(!words, &at, "results must come before other content");
-                    let id = findings.word(&at, block, "tool_use_id");
-                    pairing.result(&at, id, findings);
+                    findings.add_unless(!words, &at, "results must come before other content");
+                    let id = findings.require_string(&at, block, "tool_use_id");
+                    pairing.close_call(&at, id, findings);
                 }
                 _ => words = true,
             }
         }
-        pairing.close(&at, findings);
+        pairing.require_none_open(&at, findings);
         for block in turn.blocks.iter().filter(|block| block["type"] == "tool_use") {
-            pairing.call(&at, block["id"].as_str().unwrap_or_default(), findings);
+            pairing.open_call(&at, block["id"].as_str().unwrap_or_default(), findings);
         }
     }
-    pairing.close("messages", findings);
+    pairing.require_none_open("messages", findings);
 }
 
 /// With a budget for thinking, an answer that is still being made (results were the last thing it
 /// got) must open with thinking.
 fn opens_with_thinking(turns: &[RoleRun<'_>], findings: &mut Findings) {
-    let asks = |turn: &&RoleRun<'_>| turn.role == "user" && !turn.has("tool_result");
+    let asks = |turn: &&RoleRun<'_>| turn.role == "user" && !turn.has_block("tool_result");
     let going: Vec<_> = turns.iter().rev().take_while(|turn| !asks(turn)).collect();
     let Some(opening) = going.iter().rev().find(|turn| turn.role == "assistant") else {
         return;
     };
     let thinks = opening.blocks.first().is_some_and(|block| is_thinking(block));
-    findings.demand(thinks, "thinking", "the answer that is going on does not open with thinking");
+    findings.add_unless(
+        thinks,
+        "thinking",
+        "the answer that is going on does not open with thinking",
+    );
 }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Issued, Wire,
-    findings::{Findings, given},
+    findings::{Findings, non_null_field},
     pairing::Pairing,
     tools,
 };
@@ -53,7 +53,7 @@ const COMPATIBLE_ID_BYTES: usize = 256;
 const MISTRAL_ID_BYTES: usize = 9;
 
 /// Checks one request for a chat completion.
-pub(super) fn check(wire: Wire, body: &Value, issued: &Issued, findings: &mut Findings) {
+pub(super) fn check_request(wire: Wire, body: &Value, issued: &Issued, findings: &mut Findings) {
     let mut known = BODY.to_vec();
     if wire == Wire::Mistral {
         known.extend(MISTRAL_BODY);
@@ -63,19 +63,19 @@ pub(super) fn check(wire: Wire, body: &Value, issued: &Issued, findings: &mut Fi
     if wire == Wire::Compatible {
         known.extend(COMPATIBLE_BODY);
     }
-    findings.fields("body", body, &known);
-    findings.word("body", body, "model");
+    findings.check_fields("body", body, &known);
+    findings.require_string("body", body, "model");
     let choices: &[&str] = match wire {
         Wire::Mistral => &["auto", "none", "any", "required"],
         _ => &["auto", "none", "required"],
     };
-    tools::check(body, choices, findings);
+    tools::check_tools(body, choices, findings);
     let mut walk = Walk { wire, issued, findings, pairing: Pairing::default(), before: "" };
-    let messages = walk.findings.list("body", body, "messages");
+    let messages = walk.findings.require_list("body", body, "messages");
     for (nth, message) in messages.iter().enumerate() {
-        walk.message(&format!("messages[{nth}]"), message);
+        walk.check_message(&format!("messages[{nth}]"), message);
     }
-    walk.end();
+    walk.check_end();
 }
 
 /// A walk along the messages.
@@ -89,27 +89,27 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn message(&mut self, at: &str, message: &'a Value) {
+    fn check_message(&mut self, at: &str, message: &'a Value) {
         let role = message["role"].as_str().unwrap_or_default();
         if !self.may_follow(role) {
             let before = self.before;
-            self.findings.note(at, format_args!("`{role}` may not follow `{before}`"));
+            self.findings.add_violation(at, format_args!("`{role}` may not follow `{before}`"));
         }
         if role != "tool" {
-            self.pairing.close(at, self.findings);
+            self.pairing.require_none_open(at, self.findings);
         }
         match role {
             "system" => {
-                self.findings.fields(at, message, &["role", "content"]);
-                self.shown(at, &message["content"], &["text"]);
+                self.findings.check_fields(at, message, &["role", "content"]);
+                self.check_content(at, &message["content"], &["text"]);
             }
             "user" => {
-                self.findings.fields(at, message, &["role", "content"]);
-                self.shown(at, &message["content"], &["text", "image_url"]);
+                self.findings.check_fields(at, message, &["role", "content"]);
+                self.check_content(at, &message["content"], &["text", "image_url"]);
             }
-            "assistant" => self.said(at, message),
-            "tool" => self.result(at, message),
-            other => self.findings.note(at, format_args!("there is no role `{other}`")),
+            "assistant" => self.check_answer(at, message),
+            "tool" => self.check_result(at, message),
+            other => self.findings.add_violation(at, format_args!("there is no role `{other}`")),
         }
         self.before = role;
     }
@@ -125,69 +125,69 @@ impl<'a> Walk<'a> {
     }
 
     /// The end: an answer of the model cannot be answered, except by OpenAI.
-    fn end(&mut self) {
-        self.pairing.close("messages", self.findings);
+    fn check_end(&mut self) {
+        self.pairing.require_none_open("messages", self.findings);
         let open = matches!(self.before, "user" | "tool") || self.wire == Wire::OpenAi;
-        self.findings.demand(open, "messages", "the last one must be a user's or a tool's");
+        self.findings.add_unless(open, "messages", "the last one must be a user's or a tool's");
     }
 
     /// Words, or a list of parts of these kinds.
-    fn shown(&mut self, at: &str, content: &Value, kinds: &[&str]) {
+    fn check_content(&mut self, at: &str, content: &Value, kinds: &[&str]) {
         match content {
             Value::String(text) => {
-                self.findings.demand(!text.is_empty(), at, "the content is empty");
+                self.findings.add_unless(!text.is_empty(), at, "the content is empty");
             }
             Value::Array(parts) if !parts.is_empty() => {
                 for part in parts {
-                    self.part(at, part, kinds);
+                    self.check_part(at, part, kinds);
                 }
             }
-            _ => self.findings.note(at, "the content must be a text or a list of parts"),
+            _ => self.findings.add_violation(at, "the content must be a text or a list of parts"),
         }
     }
 
-    fn part(&mut self, at: &str, part: &Value, kinds: &[&str]) {
+    fn check_part(&mut self, at: &str, part: &Value, kinds: &[&str]) {
         let kind = part["type"].as_str().unwrap_or_default();
         if !kinds.contains(&kind) {
-            self.findings.note(at, format_args!("there is no part `{kind}` in this role"));
+            self.findings.add_violation(at, format_args!("there is no part `{kind}` in this role"));
             return;
         }
-        self.findings.fields(at, part, &["type", kind]);
+        self.findings.check_fields(at, part, &["type", kind]);
         if kind == "text" {
-            self.findings.word(at, part, "text");
+            self.findings.require_string(at, part, "text");
         } else {
             let url = part["image_url"]["url"].as_str().unwrap_or_default();
-            self.findings.demand(url.contains(':'), at, "a picture needs its address");
+            self.findings.add_unless(url.contains(':'), at, "a picture needs its address");
         }
     }
 
-    fn said(&mut self, at: &str, message: &'a Value) {
+    fn check_answer(&mut self, at: &str, message: &'a Value) {
         let mut known = vec!["role", "content", "tool_calls"];
         match self.wire {
             Wire::Mistral => known.push("prefix"),
             Wire::Compatible => known.extend(["reasoning_content", "reasoning"]),
             _ => known.push("refusal"),
         }
-        self.findings.fields(at, message, &known);
+        self.findings.check_fields(at, message, &known);
         for field in ["reasoning_content", "reasoning"] {
             // An empty one says that nothing was thought, which some demand to be told.
-            if let Some(text) = given(message, field).filter(|text| *text != "") {
+            if let Some(text) = non_null_field(message, field).filter(|text| *text != "") {
                 self.own_thought(at, text);
             }
         }
-        let calls = given(message, "tool_calls").and_then(Value::as_array);
-        let says = self.words_of_model(at, given(message, "content"));
-        self.findings.demand(
+        let calls = non_null_field(message, "tool_calls").and_then(Value::as_array);
+        let says = self.words_of_model(at, non_null_field(message, "content"));
+        self.findings.add_unless(
             says || calls.is_some(),
             at,
             "an answer must have content or calls, and has neither",
         );
-        if given(message, "tool_calls").is_some() {
-            self.findings.list(at, message, "tool_calls");
+        if non_null_field(message, "tool_calls").is_some() {
+            self.findings.require_list(at, message, "tool_calls");
         }
         for call in calls.into_iter().flatten() {
-            let id = tools::called(at, call, |id| self.wire.takes_id(id), self.findings);
-            self.pairing.call(at, id, self.findings);
+            let id = tools::check_call(at, call, |id| self.wire.takes_id(id), self.findings);
+            self.pairing.open_call(at, id, self.findings);
         }
     }
 
@@ -199,39 +199,39 @@ impl<'a> Walk<'a> {
             Some(Value::Array(parts)) => {
                 for part in parts {
                     if self.wire == Wire::Mistral && part["type"] == "thinking" {
-                        self.findings.fields(at, part, &["type", "thinking", "closed"]);
-                        for text in self.findings.list(at, part, "thinking") {
+                        self.findings.check_fields(at, part, &["type", "thinking", "closed"]);
+                        for text in self.findings.require_list(at, part, "thinking") {
                             self.own_thought(at, &text["text"]);
                         }
                     } else {
-                        self.part(at, part, &["text"]);
+                        self.check_part(at, part, &["text"]);
                     }
                 }
                 !parts.is_empty()
             }
             Some(_) => {
-                self.findings.note(at, "the content must be a text or a list of parts");
+                self.findings.add_violation(at, "the content must be a text or a list of parts");
                 false
             }
         }
     }
 
     fn own_thought(&mut self, at: &str, text: &Value) {
-        let own = text.as_str().is_some_and(|text| self.issued.thought(text));
-        self.findings.demand(own, at, "thinking that this server's model has not thought");
+        let own = text.as_str().is_some_and(|text| self.issued.has_thought(text));
+        self.findings.add_unless(own, at, "thinking that this server's model has not thought");
     }
 
-    fn result(&mut self, at: &str, message: &Value) {
+    fn check_result(&mut self, at: &str, message: &Value) {
         let mut known = vec!["role", "content", "tool_call_id"];
         if self.wire == Wire::Mistral {
             known.push("name");
         }
-        self.findings.fields(at, message, &known);
+        self.findings.check_fields(at, message, &known);
         if !message["content"].is_string() {
-            self.shown(at, &message["content"], &["text"]);
+            self.check_content(at, &message["content"], &["text"]);
         }
-        let id = self.findings.word(at, message, "tool_call_id");
-        self.pairing.result(at, id, self.findings);
+        let id = self.findings.require_string(at, message, "tool_call_id");
+        self.pairing.close_call(at, id, self.findings);
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{
     Issued,
-    findings::{Findings, given},
+    findings::{Findings, non_null_field},
 };
 
 const BODY: [&str; 7] = [
@@ -43,157 +43,163 @@ const STAND_INS: [&str; 2] =
 const MAX_NAME_BYTES: usize = 64;
 
 /// Checks one request; the model stands in `path`.
-pub(super) fn check(path: &str, body: &Value, issued: &Issued, findings: &mut Findings) {
-    findings.fields("body", body, &BODY);
-    if let Some(config) = given(body, "generationConfig") {
-        findings.fields("generationConfig", config, &GENERATION);
+pub(super) fn check_request(path: &str, body: &Value, issued: &Issued, findings: &mut Findings) {
+    findings.check_fields("body", body, &BODY);
+    if let Some(config) = non_null_field(body, "generationConfig") {
+        findings.check_fields("generationConfig", config, &GENERATION);
     }
-    if let Some(system) = given(body, "systemInstruction") {
-        for part in findings.list("systemInstruction", system, "parts") {
-            findings.word("systemInstruction", part, "text");
+    if let Some(system) = non_null_field(body, "systemInstruction") {
+        for part in findings.require_list("systemInstruction", system, "parts") {
+            findings.require_string("systemInstruction", part, "text");
         }
     }
-    tools(body, findings);
-    let contents = findings.list("body", body, "contents");
+    check_tools(body, findings);
+    let contents = findings.require_list("body", body, "contents");
     for (nth, content) in contents.iter().enumerate() {
-        self::content(&format!("contents[{nth}]"), content, issued, findings);
+        self::check_content(&format!("contents[{nth}]"), content, issued, findings);
     }
-    order(contents, findings);
+    check_order(contents, findings);
     if path.contains("gemini-3") {
-        signatures(contents, findings);
+        check_turn_signatures(contents, findings);
     }
 }
 
-fn tools(body: &Value, findings: &mut Findings) {
-    if given(body, "tools").is_none() {
-        let chosen = given(body, "toolConfig").is_some();
-        findings.demand(!chosen, "toolConfig", "there are no tools to choose from");
+fn check_tools(body: &Value, findings: &mut Findings) {
+    if non_null_field(body, "tools").is_none() {
+        let chosen = non_null_field(body, "toolConfig").is_some();
+        findings.add_unless(!chosen, "toolConfig", "there are no tools to choose from");
         return;
     }
     let mut names = Vec::new();
-    for tool in findings.list("body", body, "tools") {
-        findings.fields("tools", tool, &["functionDeclarations"]);
-        for function in findings.list("tools", tool, "functionDeclarations") {
+    for tool in findings.require_list("body", body, "tools") {
+        findings.check_fields("tools", tool, &["functionDeclarations"]);
+        for function in findings.require_list("tools", tool, "functionDeclarations") {
             let known = ["name", "description", "parameters", "parametersJsonSchema"];
-            findings.fields("tools", function, &known);
+            findings.check_fields("tools", function, &known);
             let name = function["name"].as_str().unwrap_or_default();
             findings.tool_name("tools", name, MAX_NAME_BYTES);
-            findings.word("tools", function, "description");
-            let schema = given(function, "parametersJsonSchema");
-            findings.schema("tools", schema.unwrap_or(&function["parameters"]));
+            findings.require_string("tools", function, "description");
+            let schema = non_null_field(function, "parametersJsonSchema");
+            findings.check_schema("tools", schema.unwrap_or(&function["parameters"]));
             names.push(name);
         }
     }
-    findings.distinct("tools", names);
+    findings.check_unique_names("tools", names);
 }
 
-fn content(at: &str, content: &Value, issued: &Issued, findings: &mut Findings) {
-    findings.fields(at, content, &["role", "parts"]);
+fn check_content(at: &str, content: &Value, issued: &Issued, findings: &mut Findings) {
+    findings.check_fields(at, content, &["role", "parts"]);
     let role = content["role"].as_str().unwrap_or_default();
-    findings.demand(matches!(role, "user" | "model"), at, "the role must be `user` or `model`");
-    for part in findings.list(at, content, "parts") {
+    findings.add_unless(matches!(role, "user" | "model"), at, "the role must be `user` or `model`");
+    for part in findings.require_list(at, content, "parts") {
         let known = [KINDS.as_slice(), &["thought", "thoughtSignature"]].concat();
-        findings.fields(at, part, &known);
-        let kinds: Vec<_> = KINDS.iter().filter(|kind| given(part, kind).is_some()).collect();
+        findings.check_fields(at, part, &known);
+        let kinds: Vec<_> =
+            KINDS.iter().filter(|kind| non_null_field(part, kind).is_some()).collect();
         let [kind] = kinds.as_slice() else {
-            findings.note(at, "a part must be exactly one thing");
+            findings.add_violation(at, "a part must be exactly one thing");
             continue;
         };
         match **kind {
-            "text" => text(at, part, issued, findings),
+            "text" => check_text(at, part, issued, findings),
             "functionCall" => {
-                findings.demand(role == "model", at, "only the model calls");
-                call(at, &part["functionCall"], findings);
+                findings.add_unless(role == "model", at, "only the model calls");
+                check_call(at, &part["functionCall"], findings);
             }
             "functionResponse" => {
-                findings.demand(role == "user", at, "only the user's side answers calls");
-                response(at, &part["functionResponse"], findings);
+                findings.add_unless(role == "user", at, "only the user's side answers calls");
+                check_response(at, &part["functionResponse"], findings);
             }
             _ => (),
         }
-        signature(at, part, issued, findings);
+        check_signature(at, part, issued, findings);
     }
 }
 
-fn text(at: &str, part: &Value, issued: &Issued, findings: &mut Findings) {
+fn check_text(at: &str, part: &Value, issued: &Issued, findings: &mut Findings) {
     let text = part["text"].as_str().unwrap_or_default();
-    let signed = given(part, "thoughtSignature").is_some();
-    findings.demand(signed || !text.is_empty(), at, "a text is empty");
+    let signed = non_null_field(part, "thoughtSignature").is_some();
+    findings.add_unless(signed || !text.is_empty(), at, "a text is empty");
     if part["thought"] == true {
-        findings.demand(issued.thought(text), at, "a thought that this model has not had");
+        findings.add_unless(issued.has_thought(text), at, "a thought that this model has not had");
     }
 }
 
-fn call(at: &str, call: &Value, findings: &mut Findings) {
-    findings.fields(at, call, &["id", "name", "args"]);
+fn check_call(at: &str, call: &Value, findings: &mut Findings) {
+    findings.check_fields(at, call, &["id", "name", "args"]);
     findings.tool_name(at, call["name"].as_str().unwrap_or_default(), MAX_NAME_BYTES);
-    findings.demand(call["args"].is_object(), at, "`args` must be an object");
+    findings.add_unless(call["args"].is_object(), at, "`args` must be an object");
 }
 
-fn response(at: &str, response: &Value, findings: &mut Findings) {
-    findings.fields(at, response, &["id", "name", "response", "parts"]);
+fn check_response(at: &str, response: &Value, findings: &mut Findings) {
+    findings.check_fields(at, response, &["id", "name", "response", "parts"]);
     findings.tool_name(at, response["name"].as_str().unwrap_or_default(), MAX_NAME_BYTES);
-    findings.demand(response["response"].is_object(), at, "`response` must be an object");
+    findings.add_unless(response["response"].is_object(), at, "`response` must be an object");
 }
 
-fn signature(at: &str, part: &Value, issued: &Issued, findings: &mut Findings) {
-    let Some(signature) = given(part, "thoughtSignature") else { return };
+fn check_signature(at: &str, part: &Value, issued: &Issued, findings: &mut Findings) {
+    let Some(signature) = non_null_field(part, "thoughtSignature") else { return };
     let signature = signature.as_str().unwrap_or_default();
     if STAND_INS.contains(&signature) {
-        let call = given(part, "functionCall").is_some();
-        findings.demand(call, at, "only a call may go with a stand-in for a signature");
+        let call = non_null_field(part, "functionCall").is_some();
+        findings.add_unless(call, at, "only a call may go with a stand-in for a signature");
         return;
     }
-    findings.demand(STANDARD.decode(signature).is_ok(), at, "the signature is no base64");
-    findings.demand(issued.token(signature), at, "a signature that this server has not made");
+    findings.add_unless(STANDARD.decode(signature).is_ok(), at, "the signature is no base64");
+    findings.add_unless(
+        issued.has_token(signature),
+        at,
+        "a signature that this server has not made",
+    );
 }
 
 /// A call's name and, where it has one, its id.
 type Named<'a> = (&'a str, Option<&'a str>);
 
-fn all<'a>(content: &'a Value, kind: &'a str) -> Vec<Named<'a>> {
+fn named_parts<'a>(content: &'a Value, kind: &'a str) -> Vec<Named<'a>> {
     let parts = content["parts"].as_array().into_iter().flatten();
     parts
-        .filter_map(|part| given(part, kind))
+        .filter_map(|part| non_null_field(part, kind))
         .map(|one| (one["name"].as_str().unwrap_or_default(), one["id"].as_str()))
         .collect()
 }
 
 /// Calls come right after the user's side, and all their answers, in their order, right after them.
-fn order(contents: &[Value], findings: &mut Findings) {
+fn check_order(contents: &[Value], findings: &mut Findings) {
     let first = contents.first().is_some_and(|content| content["role"] == "user");
-    findings.demand(first, "contents", "the first one must be the user's");
+    findings.add_unless(first, "contents", "the first one must be the user's");
     let last = contents.last().is_some_and(|content| content["role"] == "user");
-    findings.demand(last, "contents", "the last one must be the user's");
+    findings.add_unless(last, "contents", "the last one must be the user's");
     let nothing = Value::Null;
     let mut before = &nothing;
     for (nth, content) in contents.iter().enumerate() {
         let at = format!("contents[{nth}]");
-        let calls = all(content, "functionCall");
+        let calls = named_parts(content, "functionCall");
         let after_user = before["role"] == "user";
-        findings.demand(
+        findings.add_unless(
             calls.is_empty() || after_user,
             &at,
             "calls must come right after the user or an answer to calls",
         );
-        if all(before, "functionCall") != all(content, "functionResponse") {
-            findings.note(&at, "the answers are not those to the calls right before them");
+        if named_parts(before, "functionCall") != named_parts(content, "functionResponse") {
+            findings.add_violation(&at, "the answers are not those to the calls right before them");
         }
         before = content;
     }
-    let unanswered = all(before, "functionCall");
-    findings.demand(unanswered.is_empty(), "contents", "calls without answers");
+    let unanswered = named_parts(before, "functionCall");
+    findings.add_unless(unanswered.is_empty(), "contents", "calls without answers");
 }
 
 /// In the turn that is going on, the first call of each answer is signed.
-fn signatures(contents: &[Value], findings: &mut Findings) {
-    let asks =
-        |content: &&Value| content["role"] == "user" && all(content, "functionResponse").is_empty();
+fn check_turn_signatures(contents: &[Value], findings: &mut Findings) {
+    let asks = |content: &&Value| {
+        content["role"] == "user" && named_parts(content, "functionResponse").is_empty()
+    };
     let going = contents.iter().rev().take_while(|content| !asks(content));
     for content in going {
         let parts = content["parts"].as_array().into_iter().flatten();
-        let first = parts.into_iter().find(|part| given(part, "functionCall").is_some());
-        let signed = first.is_none_or(|part| given(part, "thoughtSignature").is_some());
-        findings.demand(signed, "contents", "a call is missing its thought signature");
+        let first = parts.into_iter().find(|part| non_null_field(part, "functionCall").is_some());
+        let signed = first.is_none_or(|part| non_null_field(part, "thoughtSignature").is_some());
+        findings.add_unless(signed, "contents", "a call is missing its thought signature");
     }
 }

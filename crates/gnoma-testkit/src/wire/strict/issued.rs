@@ -12,7 +12,7 @@ pub struct Issued {
 
 impl Issued {
     /// Notes what an answer hands out.
-    pub fn note(&mut self, script: &Script) {
+    pub fn record_answer(&mut self, script: &Script) {
         if !script.thinking.is_empty() {
             self.thoughts.push(script.thinking.concat());
         }
@@ -20,12 +20,12 @@ impl Issued {
     }
 
     /// Reports whether the vendor's model has had this thought. An answer that was cut off leaves the beginning.
-    pub(super) fn thought(&self, text: &str) -> bool {
+    pub(super) fn has_thought(&self, text: &str) -> bool {
         !text.is_empty() && self.thoughts.iter().any(|thought| thought.starts_with(text))
     }
 
     /// Reports whether the vendor has made this signature, or an opaque token that it calls by another name.
-    pub(super) fn token(&self, token: &str) -> bool {
+    pub(super) fn has_token(&self, token: &str) -> bool {
         self.tokens.iter().any(|own| own == token)
     }
 }

@@ -30,15 +30,15 @@ impl Wire {
         let mut findings = Findings::default();
         self.check_head(request, &mut findings);
         match serde_json::from_slice::<Value>(&request.body) {
-            Err(error) => findings.note("body", format_args!("is no JSON: {error}")),
+            Err(error) => findings.add_violation("body", format_args!("is no JSON: {error}")),
             Ok(body) => match self {
                 Self::Mistral | Self::OpenAi | Self::Compatible => {
-                    chat::check(self, &body, issued, &mut findings);
+                    chat::check_request(self, &body, issued, &mut findings);
                 }
-                Self::Anthropic => anthropic::check(&body, issued, &mut findings),
-                Self::Responses => responses::check(&body, issued, &mut findings),
-                Self::Google => google::check(request.path(), &body, issued, &mut findings),
-                Self::Ollama => ollama::check(&body, issued, &mut findings),
+                Self::Anthropic => anthropic::check_request(&body, issued, &mut findings),
+                Self::Responses => responses::check_request(&body, issued, &mut findings),
+                Self::Google => google::check_request(request.path(), &body, issued, &mut findings),
+                Self::Ollama => ollama::check_request(&body, issued, &mut findings),
             },
         }
         findings.into_all()
@@ -46,24 +46,31 @@ impl Wire {
 
     /// The request line and the headers.
     fn check_head(self, request: &Request, findings: &mut Findings) {
-        findings.demand(request.method == "POST", "method", "must be POST");
+        findings.add_unless(request.method == "POST", "method", "must be POST");
         let path = request.path();
-        if !path.ends_with(self.ending()) {
-            findings.note("path", format_args!("`{path}` does not end with `{}`", self.ending()));
+        if !path.ends_with(self.path_ending()) {
+            findings.add_violation(
+                "path",
+                format_args!("`{path}` does not end with `{}`", self.path_ending()),
+            );
         }
         let kind = request.header("content-type").unwrap_or_default();
-        findings.demand(kind.starts_with("application/json"), "content-type", "must be JSON");
+        findings.add_unless(kind.starts_with("application/json"), "content-type", "must be JSON");
         if self == Self::Anthropic {
             let version = request.header("anthropic-version").is_some();
-            findings.demand(version, "anthropic-version", "the header is missing");
+            findings.add_unless(version, "anthropic-version", "the header is missing");
         }
         if self == Self::Google {
-            findings.demand(request.target.ends_with("?alt=sse"), "path", "must ask for `alt=sse`");
+            findings.add_unless(
+                request.target.ends_with("?alt=sse"),
+                "path",
+                "must ask for `alt=sse`",
+            );
         }
     }
 
     /// Returns the suffix of the path of a request for an answer.
-    fn ending(self) -> &'static str {
+    fn path_ending(self) -> &'static str {
         match self {
             Self::Mistral | Self::OpenAi | Self::Compatible => "/v1/chat/completions",
             Self::Anthropic => "/v1/messages",

@@ -10,18 +10,19 @@ pub(super) struct Pairing {
 
 impl Pairing {
     /// Records a call of the model.
-    pub(super) fn call(&mut self, at: &str, id: &str, findings: &mut Findings) {
+    pub(super) fn open_call(&mut self, at: &str, id: &str, findings: &mut Findings) {
         if self.open.iter().any(|open| open == id) {
-            findings.note(at, format_args!("two calls have the id `{id}`"));
+            findings.add_violation(at, format_args!("two calls have the id `{id}`"));
         }
         self.open.push(id.to_owned());
     }
 
     /// A call is answered.
-    pub(super) fn result(&mut self, at: &str, id: &str, findings: &mut Findings) {
+    pub(super) fn close_call(&mut self, at: &str, id: &str, findings: &mut Findings) {
         let waiting = self.open.iter().position(|open| open == id);
         let Some(found) = waiting else {
-            findings.note(at, format_args!("the result `{id}` has no call right before it"));
+            findings
+                .add_violation(at, format_args!("the result `{id}` has no call right before it"));
             return;
         };
         self.open.remove(found);
@@ -29,9 +30,10 @@ impl Pairing {
 
     /// Closes a row of calls because another item follows or the request ends: no call may wait for its result any
     /// more.
-    pub(super) fn close(&mut self, at: &str, findings: &mut Findings) {
+    pub(super) fn require_none_open(&mut self, at: &str, findings: &mut Findings) {
         for id in self.open.drain(..) {
-            findings.note(at, format_args!("the call `{id}` has no result right after it"));
+            findings
+                .add_violation(at, format_args!("the call `{id}` has no result right after it"));
         }
     }
 }

@@ -11,7 +11,7 @@ const TOKEN: &str = "b3BhcXVl";
 
 fn issued() -> Issued {
     let mut issued = Issued::default();
-    issued.note(&Script::text(["It is."]).thinking(THOUGHT, TOKEN));
+    issued.record_answer(&Script::text(["It is."]).with_thinking(THOUGHT, TOKEN));
     issued
 }
 
@@ -19,7 +19,7 @@ fn request(wire: Wire, body: &Value) -> Request {
     let target = match wire {
         Wire::Google => "/v1beta/models/gemini-3-flash:streamGenerateContent?alt=sse".to_owned(),
         Wire::Ollama => "/api/chat".to_owned(),
-        other => other.ending().to_owned(),
+        other => other.path_ending().to_owned(),
     };
     let headers = [("content-type", "application/json"), ("anthropic-version", "2023-06-01")];
     Request {

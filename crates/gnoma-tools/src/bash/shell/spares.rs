@@ -6,7 +6,7 @@ use gnoma_core::ToolCx;
 use gnoma_sandbox::{Policy, Walls};
 use tokio::process::Command;
 
-use super::{Shell, installed};
+use super::{Shell, installed_shell};
 use crate::bash::{process::Process, spare::Spare};
 
 impl Shell {
@@ -22,11 +22,11 @@ impl Shell {
         if !cx.cwd.is_dir() {
             return None;
         }
-        self.order(spare, walls, command, cx, policy)
+        self.run_with_spare(spare, walls, command, cx, policy)
     }
 
     /// Runs a command by a launcher that waits.
-    pub(super) fn order(
+    pub(super) fn run_with_spare(
         &self,
         spare: Spare,
         walls: &Walls,
@@ -34,15 +34,15 @@ impl Shell {
         cx: &ToolCx,
         policy: &Policy,
     ) -> Option<Process> {
-        let shell = installed(&self.program);
-        let process = spare.run(&walls.order(shell, ["-c", command], &cx.cwd, policy)?)?;
+        let shell = installed_shell(&self.program);
+        let process = spare.run(&walls.encode_order(shell, ["-c", command], &cx.cwd, policy)?)?;
         Some(process.with_sealed(policy.sealed.clone()))
     }
 
     pub(super) fn launcher_in_waiting(&self, walls: &Walls, policy: &Policy) -> Option<Spare> {
-        let mut launcher = Command::from(walls.spare(policy)?);
+        let mut launcher = Command::from(walls.spare_command(policy)?);
         launcher.process_group(0);
-        let output = self.connect(&mut launcher).ok()?;
+        let output = self.connect_output(&mut launcher).ok()?;
         Spare::start(launcher, output)
     }
 

@@ -10,8 +10,8 @@ use memchr::memmem;
 use super::{
     fold::MatchTolerance,
     loose::{self, Wanted, text_start},
-    nearest::{Nearest, nearest},
-    rebuild::{Matched, Undecodable, rebuild},
+    nearest::{Nearest, find_nearest},
+    rebuild::{Matched, Undecodable, rebuild_match},
 };
 use crate::fs::text::line_of;
 
@@ -85,12 +85,14 @@ pub(super) enum Cause {
 }
 
 /// Makes `edits` in `original`.
-pub(super) fn apply(original: &[u8], edits: &[Edit<'_>]) -> Result<Applied, EditError> {
+pub(super) fn apply_edits(original: &[u8], edits: &[Edit<'_>]) -> Result<Applied, EditError> {
     let mut content = original.to_vec();
     let mut places = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
-        let place = apply_one(&mut content, edit)
-            .map_err(|cause| EditError { edit: index, cause: explained(cause, original, edit) })?;
+        let place = apply_one(&mut content, edit).map_err(|cause| EditError {
+            edit: index,
+            cause: explain_cause(cause, original, edit),
+        })?;
         places.push(place);
     }
     Ok(Applied { content, places })
@@ -109,7 +111,7 @@ fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> 
         [first, rest @ ..] if edit.all || rest.is_empty() => {
             let place =
                 EditSpot { count: exact.len(), lines: lines_of(content, first), looseness: None };
-            *content = replaced(content, &exact, edit.new);
+            *content = replace_spans(content, &exact, edit.new);
             Ok(place)
         }
         several => Err(Cause::Ambiguous {
@@ -123,11 +125,11 @@ fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> 
 /// Returns the places where `old` stands exactly. Its `\n` stands for `\r\n` too, in files that have it. Spans may
 /// overlap only when `all` is not asked for.
 fn exact_matches(content: &[u8], old: &str, all: bool) -> Vec<Range<usize>> {
-    let mut spans = occurrences(content, old.as_bytes(), all);
+    let mut spans = find_occurrences(content, old.as_bytes(), all);
     if old.contains('\n') && memmem::find(content, b"\r\n").is_some() {
         let with_returns = with_line_end(old, "\r\n", false);
         if with_returns != old {
-            spans.extend(occurrences(content, with_returns.as_bytes(), all));
+            spans.extend(find_occurrences(content, with_returns.as_bytes(), all));
             // A text that begins with `\n` is found with and without the `\r` before it: one place.
             gnoma_core::sort::by_key(&mut spans, |span| (span.end, span.start));
             spans.dedup_by_key(|span| span.end);
@@ -136,7 +138,7 @@ fn exact_matches(content: &[u8], old: &str, all: bool) -> Vec<Range<usize>> {
     spans
 }
 
-fn occurrences(content: &[u8], needle: &[u8], all: bool) -> Vec<Range<usize>> {
+fn find_occurrences(content: &[u8], needle: &[u8], all: bool) -> Vec<Range<usize>> {
     let span = |start: usize| start..start + needle.len();
     let mut spans: Vec<_> = memmem::find_iter(content, needle).map(span).collect();
     if let ([only], false) = (spans.as_slice(), all) {
@@ -148,7 +150,7 @@ fn occurrences(content: &[u8], needle: &[u8], all: bool) -> Vec<Range<usize>> {
 }
 
 /// `content` with `new` at each of `spans`, which are in order and apart.
-fn replaced(content: &[u8], spans: &[Range<usize>], new: &str) -> Vec<u8> {
+fn replace_spans(content: &[u8], spans: &[Range<usize>], new: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len());
     let mut kept_to = 0;
     for span in spans.iter().filter(|span| !span.is_empty()) {
@@ -168,12 +170,13 @@ fn replaced(content: &[u8], spans: &[Range<usize>], new: &str) -> Vec<u8> {
 
 fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> {
     let (old, new) = (with_newlines(edit.old), with_newlines(edit.new));
-    let found =
-        loose::find(content, Wanted::new(&old, &new)).map_err(|several| Cause::Ambiguous {
+    let found = loose::find_loosely(content, Wanted::new(&old, &new)).map_err(|several| {
+        Cause::Ambiguous {
             count: several.offsets.len(),
             lines: line_numbers(content, several.offsets.iter().copied()),
             looseness: Some(several.looseness),
-        })?;
+        }
+    })?;
     let Some(found) = found else {
         return Err(Cause::NotFound { nearest: None, new_at: None });
     };
@@ -184,7 +187,7 @@ fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cau
         line_end: line_end_at(content, found.span.start),
     };
     let lines = lines_of(content, &found.span);
-    let replacement = rebuild(&matched, found.wanted)
+    let replacement = rebuild_match(&matched, found.wanted)
         .map_err(|Undecodable| Cause::Undecodable { line: lines.0 })?;
     content.splice(found.span, replacement);
     Ok(EditSpot { count: 1, lines, looseness: Some(found.looseness) })
@@ -192,13 +195,13 @@ fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cau
 
 /// Adds to a text that was not found what helps to find it. Line numbers are the file's, as earlier
 /// edits of the call are not made either.
-fn explained(cause: Cause, original: &[u8], edit: &Edit<'_>) -> Cause {
+fn explain_cause(cause: Cause, original: &[u8], edit: &Edit<'_>) -> Cause {
     match cause {
         Cause::NotFound { .. } if !exact_matches(original, edit.old, true).is_empty() => {
             Cause::Overwritten
         }
         Cause::NotFound { .. } => Cause::NotFound {
-            nearest: nearest(original, edit.old),
+            nearest: find_nearest(original, edit.old),
             new_at: exact_matches(original, edit.new, true)
                 .first()
                 .filter(|_| !edit.new.trim().is_empty())
@@ -268,7 +271,7 @@ mod tests {
     }
 
     fn applied(original: &[u8], edits: &[Edit<'_>]) -> Applied {
-        apply(original, edits).unwrap_or_else(|error| panic!("{error:?}"))
+        apply_edits(original, edits).unwrap_or_else(|error| panic!("{error:?}"))
     }
 
     fn made(original: &str, old: &str, new: &str) -> String {
@@ -277,7 +280,7 @@ mod tests {
     }
 
     fn cause(original: &[u8], edits: &[Edit<'_>]) -> Cause {
-        apply(original, edits).unwrap_err().cause
+        apply_edits(original, edits).unwrap_err().cause
     }
 
     /// What models send against what files hold: name, file, old, new, result.
@@ -433,7 +436,7 @@ mod tests {
     fn edits_build_on_each_other_all_or_none() {
         let both = [edit("a", "b"), edit("b", "c")];
         assert_eq!(applied(b"a", &both).content, b"c");
-        let error = apply(b"a\n", &[edit("a", "b"), edit("nowhere", "c")]).unwrap_err();
+        let error = apply_edits(b"a\n", &[edit("a", "b"), edit("nowhere", "c")]).unwrap_err();
         assert_eq!(error.edit, 1);
         assert_eq!(
             cause(b"abc def\n", &[edit("abc", "x"), edit("abc def", "y")]),
@@ -500,7 +503,7 @@ mod tests {
             let moved: Vec<String> = moved.map(|(line, indent)| " ".repeat(*indent) + line.trim()).collect();
             let old = if from_file { moved.join("\n") } else { other };
             const NEW: &str = "<new>";
-            let Ok(applied) = apply(original.as_bytes(), &[edit(&old, NEW)]) else { return Ok(()); };
+            let Ok(applied) = apply_edits(original.as_bytes(), &[edit(&old, NEW)]) else { return Ok(()); };
             let Some(looseness) = applied.places[0].looseness else { return Ok(()); };
             let content = String::from_utf8(applied.content).unwrap();
             let (before, after) = content.split_once(NEW).unwrap();
@@ -567,7 +570,7 @@ mod tests {
         ) {
             prop_assert_eq!(&applied(&original, &[]).content, &original);
             let edit = Edit { old: &old, new: &new, all: every };
-            drop(apply(&original, &[edit]));
+            drop(apply_edits(&original, &[edit]));
         }
     }
 }

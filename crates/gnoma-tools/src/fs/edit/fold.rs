@@ -27,7 +27,7 @@ impl MatchTolerance {
         [Self::TrailingSpace, Self::UnicodeForm, Self::Indentation, Self::Spacing];
 
     /// Names the differences that are overlooked, for `matched ignoring …`.
-    pub(super) fn words(self) -> &'static str {
+    pub(super) fn describe_ignored(self) -> &'static str {
         match self {
             Self::TrailingSpace => "white space at line ends",
             Self::UnicodeForm => "Unicode form",
@@ -59,7 +59,7 @@ struct Glyph {
 
 impl Folded {
     /// Folds `bytes`; what is not UTF-8 becomes `U+FFFD`.
-    pub(super) fn of(bytes: &[u8], looseness: MatchTolerance) -> Self {
+    pub(super) fn from_bytes(bytes: &[u8], looseness: MatchTolerance) -> Self {
         let mut folded = Self {
             text: String::with_capacity(bytes.len()),
             origins: Vec::with_capacity(bytes.len()),
@@ -111,7 +111,7 @@ impl Folded {
 
     /// The original bytes that `range` of the text stands for; `None` when it begins or ends inside
     /// something that was folded as one.
-    pub(super) fn original(&self, range: &Range<usize>) -> Option<Range<usize>> {
+    pub(super) fn original_range(&self, range: &Range<usize>) -> Option<Range<usize>> {
         let first = self.origins.get(range.start)?;
         let last = self.origins.get(range.end.checked_sub(1)?)?;
         let before = range.start.checked_sub(1).and_then(|at| self.origins.get(at));
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str, looseness: MatchTolerance) -> String {
-        Folded::of(text.as_bytes(), looseness).text
+        Folded::from_bytes(text.as_bytes(), looseness).text
     }
 
     #[test]
@@ -202,11 +202,11 @@ mod tests {
 
     #[test]
     fn a_place_inside_a_folded_character_has_no_original() {
-        let folded = Folded::of("a…b".as_bytes(), MatchTolerance::UnicodeForm);
+        let folded = Folded::from_bytes("a…b".as_bytes(), MatchTolerance::UnicodeForm);
         assert_eq!(folded.text, "a...b");
-        assert_eq!(folded.original(&(1..4)), Some(1..4));
-        assert_eq!(folded.original(&(1..2)), None);
-        assert_eq!(folded.original(&(2..5)), None);
+        assert_eq!(folded.original_range(&(1..4)), Some(1..4));
+        assert_eq!(folded.original_range(&(1..2)), None);
+        assert_eq!(folded.original_range(&(2..5)), None);
     }
 
     #[test]
@@ -221,22 +221,22 @@ mod tests {
 
     #[test]
     fn a_mark_after_white_space_is_not_folded_with_it() {
-        let folded = Folded::of(&[14, 11, 9, 214, 145], MatchTolerance::Spacing);
+        let folded = Folded::from_bytes(&[14, 11, 9, 214, 145], MatchTolerance::Spacing);
         assert_eq!(folded.text, "\u{e} \u{591}");
-        assert_eq!(folded.original(&(1..2)), Some(1..3));
-        assert_eq!(folded.original(&(2..4)), Some(3..5));
+        assert_eq!(folded.original_range(&(1..2)), Some(1..3));
+        assert_eq!(folded.original_range(&(2..4)), Some(3..5));
     }
 
     proptest! {
         /// Lines stay lines, the whole text stands for itself, and folding twice changes nothing.
         #[test]
         fn folding_keeps_lines(bytes in prop::collection::vec(any::<u8>(), 0..80), step in 0_usize..4) {
-            let folded = Folded::of(&bytes, MatchTolerance::STEPS[step]);
+            let folded = Folded::from_bytes(&bytes, MatchTolerance::STEPS[step]);
             let ends = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
             prop_assert_eq!(ends(&bytes), ends(folded.text.as_bytes()));
             prop_assert_eq!(folded.text.len(), folded.origins.len());
             prop_assert!(folded.origins.windows(2).all(|pair| pair[0] == pair[1] || pair[0].end <= pair[1].start));
-            let again = Folded::of(folded.text.as_bytes(), MatchTolerance::STEPS[step]);
+            let again = Folded::from_bytes(folded.text.as_bytes(), MatchTolerance::STEPS[step]);
             prop_assert_eq!(again.text, folded.text);
         }
     }

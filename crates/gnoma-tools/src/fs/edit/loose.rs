@@ -40,17 +40,17 @@ pub(super) struct Ambiguous {
 }
 
 /// Looks for `wanted` in `content`; `None` when it is nowhere.
-pub(super) fn find<'a>(
+pub(super) fn find_loosely<'a>(
     content: &[u8],
     wanted: Wanted<'a>,
 ) -> Result<Option<LooseMatch<'a>>, Ambiguous> {
-    let peeled = wanted.peeled();
+    let peeled = wanted.peel_blank_lines();
     let base = text_start(content);
     let text = content.get(base..).unwrap_or_default();
     for looseness in MatchTolerance::STEPS {
-        let folded = Folded::of(text, looseness);
+        let folded = Folded::from_bytes(text, looseness);
         for wanted in [Some(wanted), peeled].into_iter().flatten() {
-            let spans = matches(text, &folded, wanted, looseness);
+            let spans = find_matches(text, &folded, wanted, looseness);
             match spans.as_slice() {
                 [] => {}
                 [only] => {
@@ -83,7 +83,7 @@ impl<'a> Wanted<'a> {
     }
 
     /// The wanted text without the blank lines that both sides begin or end with: these do not change.
-    fn peeled(self) -> Option<Self> {
+    fn peel_blank_lines(self) -> Option<Self> {
         let mut peeled = self;
         while let (Some(old), Some(new)) = (without_first(peeled.old), without_first(peeled.new)) {
             (peeled.old, peeled.new, peeled.starts_line) = (old, new, true);
@@ -106,13 +106,13 @@ fn without_last(text: &str) -> Option<&str> {
 }
 
 /// The spans of `text` that match.
-fn matches(
+fn find_matches(
     text: &[u8],
     folded: &Folded,
     wanted: Wanted<'_>,
     looseness: MatchTolerance,
 ) -> Vec<Range<usize>> {
-    let needle = Folded::of(wanted.old.as_bytes(), looseness).text;
+    let needle = Folded::from_bytes(wanted.old.as_bytes(), looseness).text;
     if needle.trim().is_empty() {
         return Vec::new();
     }
@@ -127,17 +127,19 @@ fn matches(
     while let Some(at) = folded.text.as_bytes().get(from..).and_then(|rest| finder.find(rest)) {
         let range = from + at..from + at + needle.len();
         from = range.start + 1;
-        let Some(span) = folded.original(&range).filter(|_| edges.fit(&folded.text, &range)) else {
+        let Some(span) =
+            folded.original_range(&range).filter(|_| edges.allows_match(&folded.text, &range))
+        else {
             continue;
         };
         let from_line_start = ignores_indentation && begins_line(&folded.text, range.start);
-        spans.push(widened(text, span, from_line_start));
+        spans.push(widen_span(text, span, from_line_start));
     }
     spans
 }
 
 /// With the indentation before it, and never between `\r` and `\n`.
-fn widened(text: &[u8], span: Range<usize>, with_indentation: bool) -> Range<usize> {
+fn widen_span(text: &[u8], span: Range<usize>, with_indentation: bool) -> Range<usize> {
     let before = text.get(..span.start).unwrap_or_default();
     let start = if with_indentation {
         memchr::memrchr(b'\n', before).map_or(0, |end| end + 1)
@@ -156,7 +158,7 @@ struct Edges {
 }
 
 impl Edges {
-    fn fit(&self, text: &str, range: &Range<usize>) -> bool {
+    fn allows_match(&self, text: &str, range: &Range<usize>) -> bool {
         (begins_line(text, range.start) || !self.starts_line)
             && (ends_line(text, range.end) || !self.ends_line)
             && !is_inside_word(text, range.start)
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     fn found(content: &str, old: &str) -> Option<String> {
-        let found = find(content.as_bytes(), Wanted::new(old, "")).unwrap()?;
+        let found = find_loosely(content.as_bytes(), Wanted::new(old, "")).unwrap()?;
         Some(content[found.span].to_owned())
     }
 
@@ -208,9 +210,9 @@ mod tests {
     #[test]
     fn the_strictest_step_with_a_match_decides() {
         let content = "  a b  \n\ta b\n";
-        let found = find(content.as_bytes(), Wanted::new("  a b\n", "")).unwrap().unwrap();
+        let found = find_loosely(content.as_bytes(), Wanted::new("  a b\n", "")).unwrap().unwrap();
         assert_eq!(found.looseness, MatchTolerance::TrailingSpace);
-        let several = find(content.as_bytes(), Wanted::new("   a b\n", "")).unwrap_err();
+        let several = find_loosely(content.as_bytes(), Wanted::new("   a b\n", "")).unwrap_err();
         assert_eq!((several.looseness, several.offsets), (MatchTolerance::Indentation, vec![0, 8]));
     }
 

@@ -24,11 +24,11 @@ use super::{
     encoding::{TextForm, describe_hidden},
     ledger::Familiarity,
     target::{Target, TargetKind},
-    text::{counted, cut, line_range},
-    write::{kept, lacks},
+    text::{format_count, line_range, truncate_chars},
+    write::{describe_kept, unencodable_refusal},
 };
 use crate::args;
-use apply::{Applied, Cause, Edit, EditError, EditSpot, apply};
+use apply::{Applied, Cause, Edit, EditError, EditSpot, apply_edits};
 use nearest::Nearest;
 
 /// Edits one call may make.
@@ -56,7 +56,7 @@ struct Listed {
 }
 
 pub(super) fn spec() -> ToolSpec {
-    let spec = args::spec(
+    let spec = args::tool_spec(
         "fs.edit",
         Access::Edit,
         [Touches::path("path")],
@@ -69,16 +69,16 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 pub(super) fn run(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> FileAnswer {
-    let _lease = shared.lease(cx, &arguments.path)?;
+    let _lease = shared.lease_file(cx, &arguments.path)?;
     let _sole = shared.sole_writer();
-    let plan = PlannedEdit::of(shared, arguments, cx)?;
-    atomic::replace(&plan.target, &plan.applied.content, shared.umask, &cx.stop)?;
+    let plan = PlannedEdit::from_arguments(shared, arguments, cx)?;
+    atomic::replace_file(&plan.target, &plan.applied.content, shared.umask, &cx.stop)?;
     if plan.is_known {
-        shared.ledger.saw(&plan.target.path, &plan.applied.content);
+        shared.ledger.record_seen(&plan.target.path, &plan.applied.content);
     }
     let diff = plan.diff();
     let text = format!("{}\n{}", plan.summary(), diff.for_model());
-    Ok(ToolOutput { diff: diff.for_people(), ..ToolOutput::text(text.trim_end()) })
+    Ok(ToolOutput { diff: diff.for_people(), ..ToolOutput::from_text(text.trim_end()) })
 }
 
 pub(super) fn preview(
@@ -86,7 +86,7 @@ pub(super) fn preview(
     arguments: &EditArguments,
     cx: &ToolCx,
 ) -> Result<Option<String>, Refusal> {
-    Ok(PlannedEdit::of(shared, arguments, cx)?.diff().for_people())
+    Ok(PlannedEdit::from_arguments(shared, arguments, cx)?.diff().for_people())
 }
 
 impl EditArguments {
@@ -94,21 +94,25 @@ impl EditArguments {
     fn edits(&self) -> Result<Vec<Edit<'_>>, Refusal> {
         let listed = self.edits.as_deref().unwrap_or_default();
         // Some models fill in every field, so an empty single edit beside a list is none.
-        let edits = match (self.single(), listed) {
+        let edits = match (self.single_edit(), listed) {
             (Some(single), []) => vec![single],
             (Some(single), _) if !(single.old.is_empty() && single.new.is_empty()) => {
-                return Err(refused("give `old_string` and `new_string`, or `edits`, not both"));
+                return Err(refuse_edit(
+                    "give `old_string` and `new_string`, or `edits`, not both",
+                ));
             }
-            (None, []) => return Err(refused("give `old_string` and `new_string`, or `edits`")),
-            (_, listed) => listed.iter().map(Listed::edit).collect(),
+            (None, []) => {
+                return Err(refuse_edit("give `old_string` and `new_string`, or `edits`"));
+            }
+            (_, listed) => listed.iter().map(Listed::as_edit).collect(),
         };
         if edits.len() > MAX_EDITS {
-            return Err(refused(&format!("one call makes at most {MAX_EDITS} edits")));
+            return Err(refuse_edit(&format!("one call makes at most {MAX_EDITS} edits")));
         }
         Ok(edits)
     }
 
-    fn single(&self) -> Option<Edit<'_>> {
+    fn single_edit(&self) -> Option<Edit<'_>> {
         Some(Edit {
             old: self.old_string.as_deref()?,
             new: self.new_string.as_deref()?,
@@ -118,7 +122,7 @@ impl EditArguments {
 }
 
 impl Listed {
-    fn edit(&self) -> Edit<'_> {
+    fn as_edit(&self) -> Edit<'_> {
         Edit {
             old: &self.old_string,
             new: &self.new_string,
@@ -139,18 +143,22 @@ struct PlannedEdit {
 }
 
 impl PlannedEdit {
-    fn of(shared: &FileTools, arguments: &EditArguments, cx: &ToolCx) -> Result<Self, Refusal> {
-        let target = shared.target(cx, &arguments.path)?;
+    fn from_arguments(
+        shared: &FileTools,
+        arguments: &EditArguments,
+        cx: &ToolCx,
+    ) -> Result<Self, Refusal> {
+        let target = shared.resolve_target(cx, &arguments.path)?;
         let edits = arguments.edits()?;
         let plan = match target.kind()? {
-            TargetKind::Missing => Self::creation(target, &edits)?,
-            TargetKind::File(_) => Self::change(shared, target, &edits)?,
+            TargetKind::Missing => Self::plan_creation(target, &edits)?,
+            TargetKind::File(_) => Self::plan_change(shared, target, &edits)?,
             TargetKind::Folder => return Err(target.is_folder()),
             TargetKind::Special => return Err(target.is_special()),
         };
         let length = plan.applied.content.len() as u64;
         if length > shared.max_file_bytes {
-            return Err(refused(&format!(
+            return Err(refuse_edit(&format!(
                 "`{}` would have {length} bytes, more than the {} a file may have",
                 plan.target.name, shared.max_file_bytes
             )));
@@ -158,7 +166,7 @@ impl PlannedEdit {
         Ok(plan)
     }
 
-    fn creation(target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
+    fn plan_creation(target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
         match edits {
             [only] if only.old.is_empty() => Ok(Self {
                 target,
@@ -171,37 +179,44 @@ impl PlannedEdit {
         }
     }
 
-    fn change(shared: &FileTools, target: Target, edits: &[Edit<'_>]) -> Result<Self, Refusal> {
-        let old = target.content(shared.max_file_bytes)?;
-        let knowledge = shared.ledger.knowledge(&target.path, &old);
+    fn plan_change(
+        shared: &FileTools,
+        target: Target,
+        edits: &[Edit<'_>],
+    ) -> Result<Self, Refusal> {
+        let old = target.read_content(shared.max_file_bytes)?;
+        let knowledge = shared.ledger.familiarity_of(&target.path, &old);
         if knowledge == Familiarity::Changed {
-            return Err(refused(&format!(
+            return Err(refuse_edit(&format!(
                 "`{}` has changed since it was last read; read it again first",
                 target.name
             )));
         }
         let (form, text) = TextForm::decode(&old);
-        let mut applied = apply(&text, edits).map_err(|error| {
-            let why = explain(&error, &target.name, edits.len());
+        let mut applied = apply_edits(&text, edits).map_err(|error| {
+            let why = explain_error(&error, &target.name, edits.len());
             let is_guess = matches!(error.cause, Cause::NotFound { .. });
-            match whole(&text).filter(|_| is_guess && knowledge == Familiarity::Unseen) {
-                Some(lines) => refused(&unread(&target.name, edits.len(), &error, &lines)),
-                None => refused(&why),
+            match numbered_lines(&text).filter(|_| is_guess && knowledge == Familiarity::Unseen) {
+                Some(lines) => {
+                    refuse_edit(&describe_unread_file(&target.name, edits.len(), &error, &lines))
+                }
+                None => refuse_edit(&why),
             }
         })?;
         let kept = describe_hidden(form, &text);
         let content = std::mem::take(&mut applied.content);
-        applied.content =
-            form.encode(content).map_err(|error| lacks(&target.name, form, &error))?;
+        applied.content = form
+            .encode(content)
+            .map_err(|error| unencodable_refusal(&target.name, form, &error))?;
         if applied.content == old {
-            return Err(refused(&format!("the edit leaves `{}` as it is", target.name)));
+            return Err(refuse_edit(&format!("the edit leaves `{}` as it is", target.name)));
         }
         let is_known = knowledge == Familiarity::Current;
         Ok(Self { target, old: Some(old), applied, is_known, kept })
     }
 
     fn diff(&self) -> Diff {
-        Diff::between(&self.target.name, self.old.as_deref(), &self.applied.content)
+        Diff::from_contents(&self.target.name, self.old.as_deref(), &self.applied.content)
     }
 
     fn summary(&self) -> String {
@@ -213,12 +228,12 @@ impl PlannedEdit {
         let replacements: usize = places.iter().map(|place| place.count).sum();
         let mut text = format!("edited `{name}`");
         if replacements > 1 {
-            text.push_str(&format!(" ({})", counted(replacements, "replacement")));
+            text.push_str(&format!(" ({})", format_count(replacements, "replacement")));
         }
-        text.push_str(&kept(&self.kept));
+        text.push_str(&describe_kept(&self.kept));
         for (index, place) in places.iter().enumerate() {
-            if let Some(note) = note(place) {
-                let which = which(index, places.len());
+            if let Some(note) = describe_inexact_match(place) {
+                let which = edit_prefix(index, places.len());
                 text.push_str(&format!("\n{which}{note}"));
             }
         }
@@ -227,23 +242,23 @@ impl PlannedEdit {
 }
 
 /// Returns the note for the model about a match that was not exact.
-fn note(place: &EditSpot) -> Option<String> {
-    let overlooked = place.looseness?.words();
+fn describe_inexact_match(place: &EditSpot) -> Option<String> {
+    let overlooked = place.looseness?.describe_ignored();
     let lines = line_range(place.lines.0, place.lines.1);
     Some(format!("matched ignoring {overlooked} at {lines}"))
 }
 
 /// `edit 2 of 3: ` if there are several.
-fn which(index: usize, count: usize) -> String {
+fn edit_prefix(index: usize, count: usize) -> String {
     if count > 1 { format!("edit {} of {count}: ", index + 1) } else { String::new() }
 }
 
-fn refused(why: &str) -> Refusal {
+fn refuse_edit(why: &str) -> Refusal {
     Refusal::Failed(format!("nothing was changed: {why}"))
 }
 
 /// Explains why an edit of `name` failed and what to do about it.
-fn explain(error: &EditError, name: &str, count: usize) -> String {
+fn explain_error(error: &EditError, name: &str, count: usize) -> String {
     let why = match &error.cause {
         Cause::Empty => format!(
             "`old_string` is empty, but `{name}` exists: name the text to replace, or use fs.write"
@@ -252,19 +267,26 @@ fn explain(error: &EditError, name: &str, count: usize) -> String {
         Cause::Overwritten => {
             "`old_string` was in the file until an earlier edit of this call replaced it".to_owned()
         }
-        Cause::Ambiguous { count, lines, looseness } => ambiguous(*count, lines, *looseness),
+        Cause::Ambiguous { count, lines, looseness } => {
+            describe_ambiguity(*count, lines, *looseness)
+        }
         Cause::Undecodable { line } => format!(
             "`new_string` holds `U+FFFD`, which stands for bytes of line {line} that are not \
              UTF-8: choose an `old_string` without them"
         ),
         Cause::NotFound { nearest, new_at } => not_found(name, nearest.as_ref(), *new_at),
     };
-    format!("{}{why}", which(error.edit, count))
+    format!("{}{why}", edit_prefix(error.edit, count))
 }
 
-fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::MatchTolerance>) -> String {
-    let how =
-        looseness.map(|looseness| format!(" (ignoring {})", looseness.words())).unwrap_or_default();
+fn describe_ambiguity(
+    count: usize,
+    lines: &[usize],
+    looseness: Option<fold::MatchTolerance>,
+) -> String {
+    let how = looseness
+        .map(|looseness| format!(" (ignoring {})", looseness.describe_ignored()))
+        .unwrap_or_default();
     let more = if count > lines.len() { ", …" } else { "" };
     let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
     let lines = lines.join(", ");
@@ -276,7 +298,7 @@ fn ambiguous(count: usize, lines: &[usize], looseness: Option<fold::MatchToleran
 }
 
 /// The lines of a small text with their numbers; `None` for anything else.
-fn whole(content: &[u8]) -> Option<String> {
+fn numbered_lines(content: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(content).ok()?;
     if text.is_empty() || text.len() > MAX_SHOWN_BYTES {
         return None;
@@ -286,8 +308,8 @@ fn whole(content: &[u8]) -> Option<String> {
 }
 
 /// A text that was guessed is not in a file that was never read: the file is shown.
-fn unread(name: &str, count: usize, error: &EditError, lines: &str) -> String {
-    let which = which(error.edit, count);
+fn describe_unread_file(name: &str, count: usize, error: &EditError, lines: &str) -> String {
+    let which = edit_prefix(error.edit, count);
     format!(
         "{which}`old_string` is not in `{name}`, which was not read yet. It reads (copy without the \
          line numbers):\n{}",
@@ -307,7 +329,7 @@ fn not_found(name: &str, nearest: Option<&Nearest>, new_at: Option<usize>) -> St
                 ". The nearest text as it really is (copy it without the line numbers):\n",
             );
             for (number, line) in (nearest.first_line..).zip(&nearest.lines) {
-                let (kept, was_cut) = cut(line, MAX_LINE_CHARS);
+                let (kept, was_cut) = truncate_chars(line, MAX_LINE_CHARS);
                 let mark = if was_cut { "…" } else { "" };
                 why.push_str(&format!("{number}\t{kept}{mark}\n"));
             }

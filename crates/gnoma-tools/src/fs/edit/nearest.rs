@@ -26,31 +26,31 @@ pub(super) struct Nearest {
 type Trigram = [char; 3];
 
 /// The window of `content` most like `wanted`, or `None` when nothing is like it.
-pub(super) fn nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
+pub(super) fn find_nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
     let wanted = wanted.trim();
-    let mut tally = TrigramCount::of(wanted);
-    let lines: Vec<Vec<Option<usize>>> = Folded::of(content, MatchTolerance::Spacing)
+    let mut tally = TrigramCount::from_wanted(wanted);
+    let lines: Vec<Vec<Option<usize>>> = Folded::from_bytes(content, MatchTolerance::Spacing)
         .text
         .lines()
-        .map(|line| tally.places(line))
+        .map(|line| tally.piece_indices(line))
         .collect();
     let size = wanted.lines().count().min(lines.len());
     let mut best = (0, 0);
     for (at, line) in lines.iter().enumerate() {
-        tally.add(line);
+        tally.add_line(line);
         if let Some(left) = at.checked_sub(size).and_then(|left| lines.get(left)) {
             tally.remove(left);
         }
-        let likeness = tally.likeness();
+        let likeness = tally.likeness_percent();
         if likeness > best.0 {
             best = (likeness, (at + 1).saturating_sub(size));
         }
     }
     let (likeness, first) = best;
-    (likeness >= MIN_LIKENESS).then(|| excerpt(content, first, size))
+    (likeness >= MIN_LIKENESS).then(|| excerpt_around(content, first, size))
 }
 
-fn excerpt(content: &[u8], first: usize, size: usize) -> Nearest {
+fn excerpt_around(content: &[u8], first: usize, size: usize) -> Nearest {
     let start = first.saturating_sub(CONTEXT_LINES);
     let end = first + size + CONTEXT_LINES;
     let lines = content
@@ -79,11 +79,11 @@ struct Count {
 }
 
 impl TrigramCount {
-    fn of(wanted: &str) -> Self {
+    fn from_wanted(wanted: &str) -> Self {
         let mut tally =
             Self { index: HashMap::new(), counts: Vec::new(), wanted: 0, window: 0, common: 0 };
-        for line in Folded::of(wanted.as_bytes(), MatchTolerance::Spacing).text.lines() {
-            for piece in pieces(line) {
+        for line in Folded::from_bytes(wanted.as_bytes(), MatchTolerance::Spacing).text.lines() {
+            for piece in line_trigrams(line) {
                 let next = tally.counts.len();
                 let at = *tally.index.entry(piece).or_insert(next);
                 if at == next {
@@ -99,11 +99,11 @@ impl TrigramCount {
     }
 
     /// Returns for each piece of `line` the wanted piece that it is.
-    fn places(&self, line: &str) -> Vec<Option<usize>> {
-        pieces(line).map(|piece| self.index.get(&piece).copied()).collect()
+    fn piece_indices(&self, line: &str) -> Vec<Option<usize>> {
+        line_trigrams(line).map(|piece| self.index.get(&piece).copied()).collect()
     }
 
-    fn add(&mut self, line: &[Option<usize>]) {
+    fn add_line(&mut self, line: &[Option<usize>]) {
         self.window += line.len();
         for &at in line.iter().flatten() {
             if let Some(count) = self.counts.get_mut(at) {
@@ -124,13 +124,13 @@ impl TrigramCount {
     }
 
     /// Returns the likeness of the window to the wanted text, in hundredths.
-    fn likeness(&self) -> usize {
+    fn likeness_percent(&self) -> usize {
         (200 * self.common).checked_div(self.wanted + self.window).unwrap_or(0)
     }
 }
 
 /// The three-character pieces of a line without its white space; a short line is padded.
-fn pieces(line: &str) -> impl Iterator<Item = Trigram> {
+fn line_trigrams(line: &str) -> impl Iterator<Item = Trigram> {
     let mut chars: Vec<char> = line.chars().filter(|char| !char.is_whitespace()).collect();
     if !chars.is_empty() {
         chars.resize(chars.len().max(3), ' ');
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_misremembered_line_is_found() {
-        let found = nearest(FILE.as_bytes(), "let total = sum(values)").unwrap();
+        let found = find_nearest(FILE.as_bytes(), "let total = sum(values)").unwrap();
         assert_eq!(found.first_line, 1);
         assert_eq!(found.lines[1], "    let total = sum(&values);");
     }
@@ -155,22 +155,22 @@ mod tests {
     #[test]
     fn a_block_is_found_as_a_block() {
         let found =
-            nearest(FILE.as_bytes(), "\nfn other() {\n    nothing_likes_it();\n}\n").unwrap();
+            find_nearest(FILE.as_bytes(), "\nfn other() {\n    nothing_likes_it();\n}\n").unwrap();
         assert_eq!(found.first_line, 5);
         assert_eq!(found.lines[1..4], ["fn other() {", "    nothing_like_it();", "}"]);
     }
 
     #[test]
     fn nothing_alike_is_said_to_be_nothing() {
-        assert_eq!(nearest(FILE.as_bytes(), "SELECT * FROM users"), None);
-        assert_eq!(nearest(b"", "anything"), None);
-        assert_eq!(nearest(FILE.as_bytes(), " \n "), None);
+        assert_eq!(find_nearest(FILE.as_bytes(), "SELECT * FROM users"), None);
+        assert_eq!(find_nearest(b"", "anything"), None);
+        assert_eq!(find_nearest(FILE.as_bytes(), " \n "), None);
     }
 
     #[test]
     fn long_windows_are_cut() {
         let file: String = (0..200).map(|n| format!("line number {n}\n")).collect();
-        let found = nearest(file.as_bytes(), &file.replace("number", "numbers")).unwrap();
+        let found = find_nearest(file.as_bytes(), &file.replace("number", "numbers")).unwrap();
         assert_eq!(found.lines.len(), MAX_LINES);
     }
 }

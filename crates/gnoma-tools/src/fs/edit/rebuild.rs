@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use gnoma_core::diff::{DiffOp, changes};
+use gnoma_core::diff::{DiffOp, diff_sequences};
 
 use super::{loose::Wanted, reindent::Reindent};
 
@@ -24,7 +24,10 @@ pub(super) struct Matched<'a> {
 }
 
 /// Returns the bytes that replace `matched`.
-pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u8>, Undecodable> {
+pub(super) fn rebuild_match(
+    matched: &Matched<'_>,
+    wanted: Wanted<'_>,
+) -> Result<Vec<u8>, Undecodable> {
     let there: Vec<&[u8]> = matched.bytes.split(|&byte| byte == b'\n').collect();
     let old: Vec<&str> = wanted.old.split('\n').collect();
     let new: Vec<&str> = wanted.new.split('\n').collect();
@@ -36,16 +39,16 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
     let written = |at: usize, beside: usize| {
         let line = new.get(at).copied().unwrap_or_default();
         if at < partial {
-            NewLine::fresh(line.to_owned())
+            NewLine::from_text(line.to_owned())
         } else {
-            NewLine::fresh(reindent.line(line, beside.saturating_sub(partial)))
+            NewLine::from_text(reindent.reindent_line(line, beside.saturating_sub(partial)))
         }
     };
     let mut lines = Vec::with_capacity(new.len());
-    for op in changes(&old, &new, None) {
+    for op in diff_sequences(&old, &new, None) {
         match op {
             DiffOp::Equal { old_index, len, .. } => {
-                lines.extend(kept(&there, old_index..old_index + len));
+                lines.extend(kept_lines(&there, old_index..old_index + len));
             }
             DiffOp::Delete { .. } | DiffOp::Insert { .. } | DiffOp::Replace { .. } => {
                 let beside = op.old_range().start..;
@@ -56,14 +59,14 @@ pub(super) fn rebuild(matched: &Matched<'_>, wanted: Wanted<'_>) -> Result<Vec<u
     if std::str::from_utf8(matched.bytes).is_err() && lines.iter().any(NewLine::is_undecodable) {
         return Err(Undecodable);
     }
-    Ok(joined(&lines, matched.line_end))
+    Ok(join_lines(&lines, matched.line_end))
 }
 
 /// Lines of the match that stay; all but its last have their end in it.
-fn kept(there: &[&[u8]], range: Range<usize>) -> impl Iterator<Item = NewLine> {
+fn kept_lines(there: &[&[u8]], range: Range<usize>) -> impl Iterator<Item = NewLine> {
     let last = there.len().saturating_sub(1);
     let lines = there.iter().enumerate().skip(range.start).take(range.len());
-    lines.map(move |(at, line)| NewLine::kept(line, at < last))
+    lines.map(move |(at, line)| NewLine::from_match(line, at < last))
 }
 
 /// A line of the replacement.
@@ -75,7 +78,7 @@ struct NewLine {
 }
 
 impl NewLine {
-    fn kept(line: &[u8], has_end: bool) -> Self {
+    fn from_match(line: &[u8], has_end: bool) -> Self {
         let (body, end) = match line.strip_suffix(b"\r") {
             Some(body) if has_end => (body, Some("\r\n")),
             _ => (line, has_end.then_some("\n")),
@@ -83,7 +86,7 @@ impl NewLine {
         Self { body: body.to_vec(), end, is_fresh: false }
     }
 
-    fn fresh(line: String) -> Self {
+    fn from_text(line: String) -> Self {
         Self { body: line.into_bytes(), end: None, is_fresh: true }
     }
 
@@ -92,7 +95,7 @@ impl NewLine {
     }
 }
 
-fn joined(lines: &[NewLine], line_end: &'static str) -> Vec<u8> {
+fn join_lines(lines: &[NewLine], line_end: &'static str) -> Vec<u8> {
     let mut out = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         out.extend_from_slice(&line.body);
@@ -109,7 +112,7 @@ mod tests {
 
     fn rebuilt(bytes: &[u8], old: &str, new: &str) -> Result<Vec<u8>, Undecodable> {
         let matched = Matched { bytes, begins_line: true, line_end: "\n" };
-        rebuild(&matched, Wanted::new(old, new))
+        rebuild_match(&matched, Wanted::new(old, new))
     }
 
     #[test]

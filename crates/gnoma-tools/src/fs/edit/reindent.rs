@@ -29,41 +29,41 @@ impl<'a> Reindent<'a> {
             .filter(|(_, (theirs, _))| !theirs.trim().is_empty())
             .map(|(line, (theirs, ours))| Pair {
                 line,
-                theirs: indentation(theirs),
-                ours: indentation(ours),
+                theirs: indentation_of(theirs),
+                ours: indentation_of(ours),
             })
             .collect();
-        let step = IndentLevel::learn(&pairs);
+        let step = IndentLevel::infer_level(&pairs);
         Self { pairs, step }
     }
 
     /// `line`, which goes in at line `at` of the pairs, with the file's indentation.
-    pub(super) fn line(&self, line: &str, at: usize) -> String {
-        let wanted = indentation(line);
+    pub(super) fn reindent_line(&self, line: &str, at: usize) -> String {
+        let wanted = indentation_of(line);
         let body = line.get(wanted.len()..).unwrap_or_default();
         if body.is_empty() {
             return line.to_owned();
         }
-        format!("{}{body}", self.translate(wanted, at))
+        format!("{}{body}", self.translate_indentation(wanted, at))
     }
 
-    fn translate(&self, wanted: &str, at: usize) -> String {
+    fn translate_indentation(&self, wanted: &str, at: usize) -> String {
         if let Some(pair) =
-            self.best(at, |pair| wanted.starts_with(pair.theirs), |pair| pair.theirs.len())
+            self.best_pair(at, |pair| wanted.starts_with(pair.theirs), |pair| pair.theirs.len())
         {
             let deeper = wanted.strip_prefix(pair.theirs).unwrap_or_default();
-            return format!("{}{}", pair.ours, self.convert(deeper));
+            return format!("{}{}", pair.ours, self.convert_indentation(deeper));
         }
-        if let Some(pair) = self.best(at, |pair| pair.theirs.starts_with(wanted), |_| 0) {
+        if let Some(pair) = self.best_pair(at, |pair| pair.theirs.starts_with(wanted), |_| 0) {
             let surplus = pair.theirs.strip_prefix(wanted).unwrap_or_default();
-            let shallower = pair.ours.strip_suffix(self.convert(surplus).as_str());
+            let shallower = pair.ours.strip_suffix(self.convert_indentation(surplus).as_str());
             return shallower.unwrap_or_default().to_owned();
         }
         wanted.to_owned()
     }
 
     /// The fitting pair with the highest rank, and of these the nearest to line `at`.
-    fn best(
+    fn best_pair(
         &self,
         at: usize,
         fits: impl Fn(&Pair<'_>) -> bool,
@@ -73,7 +73,7 @@ impl<'a> Reindent<'a> {
         fitting.min_by_key(|pair| (usize::MAX - rank(pair), pair.line.abs_diff(at)))
     }
 
-    fn convert(&self, more: &str) -> String {
+    fn convert_indentation(&self, more: &str) -> String {
         match &self.step {
             Some(step) => more.replace(&step.theirs, &step.ours),
             None => more.to_owned(),
@@ -82,7 +82,7 @@ impl<'a> Reindent<'a> {
 }
 
 impl IndentLevel {
-    fn learn(pairs: &[Pair<'_>]) -> Option<Self> {
+    fn infer_level(pairs: &[Pair<'_>]) -> Option<Self> {
         pairs
             .iter()
             .find_map(|pair| Self::of_kinds(pair.theirs, pair.ours))
@@ -117,7 +117,7 @@ impl IndentLevel {
 }
 
 /// The white space a line begins with.
-fn indentation(line: &str) -> &str {
+fn indentation_of(line: &str) -> &str {
     let body = line.trim_start();
     line.get(..line.len() - body.len()).unwrap_or_default()
 }
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn moved(pairs: &[(&str, &str)], line: &str) -> String {
-        Reindent::from_pairs(pairs.iter().copied()).line(line, 0)
+        Reindent::from_pairs(pairs.iter().copied()).reindent_line(line, 0)
     }
 
     #[test]

@@ -14,7 +14,7 @@ const META: u32 = 32;
 fn with_modifiers(code: Code, modifiers: u32) -> Key {
     let is_held = |bits| modifiers & bits != 0;
     let (control, alt) = (is_held(CONTROL), is_held(ALT | META));
-    Key { code, control, alt, shift: is_held(SHIFT), super_key: is_held(SUPER) }.normal()
+    Key { code, control, alt, shift: is_held(SHIFT), super_key: is_held(SUPER) }.to_normal_form()
 }
 
 /// A byte below the printable ones, and DEL.
@@ -56,15 +56,15 @@ pub(super) fn by_console(letter: u8) -> Option<Key> {
 
 /// `ESC [ parameters last`.
 pub(super) fn by_sequence(parameters: &str, last: u8) -> Option<Key> {
-    let modifiers = number(parameters, 1, 0).unwrap_or(1).saturating_sub(1);
+    let modifiers = parse_parameter(parameters, 1, 0).unwrap_or(1).saturating_sub(1);
     // Letting go of a key is the third kind of event.
-    if number(parameters, 1, 1) == Some(3) {
+    if parse_parameter(parameters, 1, 1) == Some(3) {
         return None;
     }
     match last {
-        b'u' => by_code(shortcut(parameters, modifiers)?, modifiers),
-        b'~' => match number(parameters, 0, 0)? {
-            27 => by_code(number(parameters, 2, 0)?, modifiers),
+        b'u' => by_code(shortcut_code(parameters, modifiers)?, modifiers),
+        b'~' => match parse_parameter(parameters, 0, 0)? {
+            27 => by_code(parse_parameter(parameters, 2, 0)?, modifiers),
             place => by_place(place).map(|code| with_modifiers(code, modifiers)),
         },
         // Mouse reports, which are never asked for, end with it too.
@@ -75,15 +75,15 @@ pub(super) fn by_sequence(parameters: &str, last: u8) -> Option<Key> {
 
 /// The number of a key's character. With Control or Alt it is the Latin one on the same key, so that
 /// shortcuts work on every keyboard.
-fn shortcut(parameters: &str, modifiers: u32) -> Option<u32> {
-    let typed = number(parameters, 0, 0)?;
+fn shortcut_code(parameters: &str, modifiers: u32) -> Option<u32> {
+    let typed = parse_parameter(parameters, 0, 0)?;
     let is_shortcut = modifiers & (CONTROL | ALT) != 0;
-    let latin = number(parameters, 0, 2).filter(|_| is_shortcut && typed > 0x7f);
+    let latin = parse_parameter(parameters, 0, 2).filter(|_| is_shortcut && typed > 0x7f);
     Some(latin.unwrap_or(typed))
 }
 
 /// Number `part` of parameter `place`; parameters are parted by `;`, their parts by `:`.
-fn number(parameters: &str, place: usize, part: usize) -> Option<u32> {
+fn parse_parameter(parameters: &str, place: usize, part: usize) -> Option<u32> {
     parameters.split(';').nth(place)?.split(':').nth(part)?.parse().ok()
 }
 
@@ -96,9 +96,9 @@ fn by_place(place: u32) -> Option<Code> {
         4 | 8 => Code::End,
         5 => Code::PageUp,
         6 => Code::PageDown,
-        11..=15 => Code::function(place - 10)?,
-        17..=21 => Code::function(place - 11)?,
-        23 | 24 => Code::function(place - 12)?,
+        11..=15 => Code::function_key(place - 10)?,
+        17..=21 => Code::function_key(place - 11)?,
+        23 | 24 => Code::function_key(place - 12)?,
         _ => return None,
     })
 }
@@ -110,7 +110,7 @@ fn by_code(code: u32, modifiers: u32) -> Option<Key> {
         13 | 57_414 => Code::Enter,
         27 => Code::Escape,
         127 => Code::Backspace,
-        57_376..=57_398 => Code::function(code - 57_376 + 13)?,
+        57_376..=57_398 => Code::function_key(code - 57_376 + 13)?,
         57_399..=57_408 => Code::Char(char::from_digit(code - 57_399, 10)?),
         57_409 => Code::Char('.'),
         57_410 => Code::Char('/'),

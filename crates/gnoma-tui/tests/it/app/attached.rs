@@ -7,7 +7,9 @@ fn text(text: &str) -> Event {
 }
 
 fn answer(text: &str) -> Event {
-    Event::Appended(Arc::new(Message::assistant(vec![Content::text(text)], None, None).unwrap()))
+    Event::Appended(Arc::new(
+        Message::assistant(vec![Content::from_text(text)], None, None).unwrap(),
+    ))
 }
 
 fn round(number: u32) -> Event {
@@ -314,7 +316,7 @@ fn what_another_window_has_sent_is_seen_while_it_waits() {
     let mut scene = Scene::new();
     scene.running("go").send("mine, too");
     let queued = |texts: &[&str]| Event::Queued {
-        queue: texts.iter().map(|text| vec![Content::text(*text)]).collect(),
+        queue: texts.iter().map(|text| vec![Content::from_text(*text)]).collect(),
     };
     scene.event(queued(&["theirs waits", "mine, too"]));
     let live = scene.live();

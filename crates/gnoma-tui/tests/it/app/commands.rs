@@ -217,7 +217,7 @@ fn orders(scene: &mut Scene) -> Vec<Request> {
 }
 
 fn sent(text: &str) -> Request {
-    Request::Send { content: vec![Content::text(text)] }
+    Request::Send { content: vec![Content::from_text(text)] }
 }
 
 #[test]
@@ -485,7 +485,7 @@ fn texts_go_where_they_are_wanted() {
     scene.send("/copy");
     assert!(scene.live().contains("No answer to copy yet"));
     scene.running("go").event(Event::Text { text: "The answer.".to_owned() });
-    let answer = Message::assistant(vec![Content::text("The answer.")], None, None).unwrap();
+    let answer = Message::assistant(vec![Content::from_text("The answer.")], None, None).unwrap();
     scene.event(Event::Appended(Arc::new(answer))).ends(complete(), &[]).effects.clear();
     scene.send("/copy");
     assert!(scene.took().contains(&Effect::Copy("The answer.".to_owned())));

@@ -8,10 +8,10 @@ use gnoma_core::{
 use super::*;
 
 fn ran(scene: &mut Scene, id: &str, command: &str, output: &str) {
-    let arguments = RawJson::of(&serde_json::json!({ "command": command })).unwrap();
+    let arguments = RawJson::from_value(&serde_json::json!({ "command": command })).unwrap();
     let call = ToolCall::new(CallId::new(id), "bash", arguments);
     scene.event(Event::ToolStarted { call: call.clone() });
-    let result = ToolResult::text(&call, output, false);
+    let result = ToolResult::from_text(&call, output, false);
     scene.event(Event::ToolEnded { call, result, diff: None, duration_ms: 10 });
 }
 

@@ -27,7 +27,7 @@ impl Terminal {
     fn new(width: u16, height: u16) -> Self {
         let mut scene = Scene::new();
         scene.size = Size::new(width.into(), height.into());
-        let theme = Theme::named("gnoma", Shade::Dark, Depth::True).unwrap();
+        let theme = Theme::from_name("gnoma", Shade::Dark, Depth::True).unwrap();
         let traits = Traits { synchronized: true, reflows: true };
         Self {
             scene,
@@ -38,7 +38,7 @@ impl Terminal {
     }
 
     fn draw(&mut self) {
-        let frame = self.scene.state.frame(self.scene.size);
+        let frame = self.scene.state.render_frame(self.scene.size);
         let mut bytes = Vec::new();
         self.screen.draw(&frame, self.scene.size, &mut bytes);
         self.bytes += bytes.len();

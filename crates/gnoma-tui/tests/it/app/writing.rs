@@ -96,7 +96,7 @@ fn esc_stops_and_everything_written_stays() {
     assert_eq!(scene.told(), [], "once is enough");
     scene.ends(Outcome::Cancelled, &["steer"]);
     assert_eq!(scene.sent(), [""; 0], "nothing is sent by itself after a stop");
-    let drafts = scene.state.drafts();
+    let drafts = scene.state.unsent_drafts();
     let texts: Vec<&str> = drafts.iter().map(|draft| draft.text.as_str()).collect();
     assert_eq!(texts, ["half a sen", "steer", "queued"]);
     scene.keys("ctrl+u enter");
@@ -116,10 +116,10 @@ fn a_session_that_does_not_listen_loses_nothing() {
     scene.slow().send("important");
     scene.took();
     scene.refuses().input(Input::Disconnected { returns: false });
-    assert!(scene.state.drafts().iter().any(|draft| draft.text == "important"));
+    assert!(scene.state.unsent_drafts().iter().any(|draft| draft.text == "important"));
     scene.send("later");
     assert_eq!(scene.sent(), [""; 0]);
-    assert_eq!(scene.state.drafts().len(), 3);
+    assert_eq!(scene.state.unsent_drafts().len(), 3);
     scene.another("", 1, 0);
     scene.keys("enter");
     assert_eq!(scene.sent(), ["important"]);

@@ -61,31 +61,31 @@ pub(super) struct ReviewedChange {
 ///
 /// # Errors
 /// There is no such base, no repository, or no git.
-pub(super) async fn of(
+pub(super) async fn find_change(
     folder: &Path,
     base: Option<&str>,
     around: &ProcessEnvironment,
 ) -> Result<ReviewedChange> {
-    let commit = resolve(folder, "HEAD", around).await?.ok_or_else(|| {
+    let commit = resolve_commit(folder, "HEAD", around).await?.ok_or_else(|| {
         HostError::usage(format!(
             "{} is not a git repository, or has no commits yet",
             folder.display()
         ))
     })?;
     let base = base.map_or_else(|| usual_base(around), str::to_owned);
-    let known = resolve(folder, &base, around).await?.ok_or_else(|| {
+    let known = resolve_commit(folder, &base, around).await?.ok_or_else(|| {
         HostError::usage(format!(
             "git does not know `{base}`; fetch it, or name another branch or commit with --base"
         ))
     })?;
-    let fork = text(git(folder, &["merge-base", &known, &commit], around).await?).ok_or_else(|| {
+    let fork = single_line(run_git(folder, &["merge-base", &known, &commit], around).await?).ok_or_else(|| {
         HostError::usage(format!(
             "`{base}` and HEAD have no commit in common; fetch the whole history (`fetch-depth: 0` at GitHub, \
              `GIT_DEPTH: 0` at GitLab)"
         ))
     })?;
     let words: Vec<&str> = FORM.into_iter().chain([fork.as_str(), commit.as_str(), "--"]).collect();
-    let diff = git(folder, &words, around).await?;
+    let diff = run_git(folder, &words, around).await?;
     let diff = diff.ok_or_else(|| HostError::failure("git cannot show what has changed"))?;
     Ok(ReviewedChange { base, commit, diff })
 }
@@ -101,20 +101,24 @@ fn usual_base(around: &ProcessEnvironment) -> String {
 }
 
 /// The commit that a name stands for.
-async fn resolve(folder: &Path, name: &str, around: &ProcessEnvironment) -> Result<Option<String>> {
+async fn resolve_commit(
+    folder: &Path,
+    name: &str,
+    around: &ProcessEnvironment,
+) -> Result<Option<String>> {
     let name = format!("{name}^{{commit}}");
     let words = ["rev-parse", "--verify", "--quiet", "--end-of-options", &name];
-    Ok(text(git(folder, &words, around).await?))
+    Ok(single_line(run_git(folder, &words, around).await?))
 }
 
 /// One line of git's.
-fn text(said: Option<Vec<u8>>) -> Option<String> {
+fn single_line(said: Option<Vec<u8>>) -> Option<String> {
     let said = String::from_utf8(said?).ok()?;
     Some(said.trim_end().to_owned()).filter(|line| !line.is_empty() && !line.contains('\n'))
 }
 
 /// Runs git and returns its output; `None` if it fails.
-async fn git(
+async fn run_git(
     folder: &Path,
     words: &[&str],
     around: &ProcessEnvironment,
@@ -142,7 +146,7 @@ async fn git(
         if said.len() > MAX_DIFF_BYTES { Ok(None) } else { child.wait().await.map(Some) }
     };
     let ended: std::io::Result<_> = timeout(PATIENCE, ended).await.map_err(|_| {
-        HostError::failure(format!("git took longer than {}", duration::words(PATIENCE)))
+        HostError::failure(format!("git took longer than {}", duration::format_duration(PATIENCE)))
     })?;
     let status = ended.context("cannot hear git")?.ok_or_else(|| {
         let most = MAX_DIFF_BYTES >> 20;

@@ -31,16 +31,16 @@ struct DiffLine {
 
 impl ChangedFile {
     /// True if a comment can stand at the line: it is in the change, and not removed.
-    pub(super) fn has(&self, number: u32) -> bool {
+    pub(super) fn has_line(&self, number: u32) -> bool {
         number > 0 && self.lines.iter().any(|line| line.number == number)
     }
 
-    fn shown(&self) -> String {
+    fn render_diff(&self) -> String {
         let Self { path, about, lines } = self;
         let mut text = format!("=== {path:?}{about}\n");
         for DiffLine { mark, number, text: line } in lines {
             let number = if *number == 0 { String::new() } else { number.to_string() };
-            let line = cut::head(line, MAX_LINE_BYTES);
+            let line = cut::word_prefix(line, MAX_LINE_BYTES);
             let _infallible = writeln!(text, "{mark}{number:>6} | {line}");
         }
         text
@@ -54,17 +54,17 @@ pub(super) fn parse(diff: &[u8]) -> Vec<ChangedFile> {
     for line in diff.split(|byte| *byte == b'\n') {
         let line = String::from_utf8_lossy(line);
         if let Some(names) = line.strip_prefix("diff --git ").filter(|_| old == 0 && new == 0) {
-            let path = name(same(names).unwrap_or(names), "a/");
+            let path = parse_git_name(common_name(names).unwrap_or(names), "a/");
             files.push(ChangedFile { path, about: " (no lines)", lines: Vec::new() });
             continue;
         }
         let Some(file) = files.last_mut() else { continue };
         if old == 0 && new == 0 {
-            if let Some((before, after, start)) = hunk(&line) {
+            if let Some((before, after, start)) = parse_hunk_header(&line) {
                 (old, new, number) = (before, after, start);
                 file.about = "";
             } else {
-                header(&line, file);
+                apply_header_line(&line, file);
             }
             continue;
         }
@@ -84,11 +84,11 @@ pub(super) fn parse(diff: &[u8]) -> Vec<ChangedFile> {
 }
 
 /// A line before the hunks of a file.
-fn header(line: &str, file: &mut ChangedFile) {
+fn apply_header_line(line: &str, file: &mut ChangedFile) {
     if let Some(path) = line.strip_prefix("+++ ").filter(|path| *path != "/dev/null") {
-        file.path = name(path, "b/");
+        file.path = parse_git_name(path, "b/");
     } else if let Some(path) = line.strip_prefix("rename to ") {
-        file.path = name(path, "");
+        file.path = parse_git_name(path, "");
     } else if line.starts_with("Binary files ") {
         file.about = " (binary)";
     } else if line.starts_with("deleted file") {
@@ -97,22 +97,22 @@ fn header(line: &str, file: &mut ChangedFile) {
 }
 
 /// The name in `a/NAME b/NAME`.
-fn same(names: &str) -> Option<&str> {
+fn common_name(names: &str) -> Option<&str> {
     let (first, second) = (names.get(..names.len() / 2)?, names.get(names.len() / 2 + 1..)?);
     let bare = |name: &str| name.trim_matches('"').get(2..).map(str::to_owned);
     (bare(first) == bare(second)).then_some(first)
 }
 
 /// A name as git writes it: with a prefix, in quotes where it has odd characters, a tab behind blanks.
-fn name(written: &str, prefix: &str) -> String {
+fn parse_git_name(written: &str, prefix: &str) -> String {
     let written = written.strip_suffix('\t').unwrap_or(written);
     let quoted = written.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
-    let bare = quoted.map_or_else(|| written.to_owned(), unquoted);
+    let bare = quoted.map_or_else(|| written.to_owned(), unquote_name);
     bare.strip_prefix(prefix).map(str::to_owned).unwrap_or(bare)
 }
 
 /// A name without its quotes, as the language C has them.
-fn unquoted(text: &str) -> String {
+fn unquote_name(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -137,7 +137,7 @@ fn unquoted(text: &str) -> String {
 }
 
 /// The counts of a hunk before and after the change, and its first line after it.
-fn hunk(line: &str) -> Option<(u32, u32, u32)> {
+fn parse_hunk_header(line: &str) -> Option<(u32, u32, u32)> {
     let (before, rest) = line.strip_prefix("@@ -")?.split_once(" +")?;
     let (after, _) = rest.split_once(" @@")?;
     let count = |range: &str| match range.split_once(',') {
@@ -149,10 +149,10 @@ fn hunk(line: &str) -> Option<(u32, u32, u32)> {
 }
 
 /// The change for a model, and the names of files that are left out of it.
-pub(super) fn shown(files: &[ChangedFile]) -> (String, Vec<String>) {
+pub(super) fn render_changes(files: &[ChangedFile]) -> (String, Vec<String>) {
     let (mut text, mut left_out) = (String::new(), Vec::new());
     for file in files {
-        let more = file.shown();
+        let more = file.render_diff();
         if text.len() + more.len() > MAX_SHOWN_BYTES {
             left_out.push(file.path.clone());
         } else {
@@ -179,7 +179,8 @@ mod tests {
         let files = parse(HOSTILE.as_bytes());
         let names: Vec<_> = files.iter().map(|file| file.path.as_str()).collect();
         assert_eq!(names, ["src/a.rs", "p q.txt", "i.png", "n", "t\tbü\""]);
-        let at = |file: usize| (0..30).filter(|line| files[file].has(*line)).collect::<Vec<_>>();
+        let at =
+            |file: usize| (0..30).filter(|line| files[file].has_line(*line)).collect::<Vec<_>>();
         assert_eq!(at(0), [2, 3, 4, 5]);
         assert_eq!(at(1), [1, 2]);
         assert!(at(2).is_empty() && at(3).is_empty());
@@ -188,7 +189,7 @@ mod tests {
     #[test]
     fn what_is_shown_has_numbers_and_an_end() {
         let files = parse(HOSTILE.as_bytes());
-        let (text, left_out) = shown(&files);
+        let (text, left_out) = render_changes(&files);
         assert!(
             text.contains(
                 "=== \"src/a.rs\"\n      2 | one\n-       | -- a/gone\n+     3 | ++ b/elsewhere\n"
@@ -204,7 +205,7 @@ mod tests {
             "diff --git a/big b/big\n--- a/big\n+++ b/big\n@@ -0,0 +1,9000 @@\n{}{HOSTILE}",
             "+0123456789012345678901234567890\n".repeat(9_000)
         );
-        let (text, left_out) = shown(&parse(many.as_bytes()));
+        let (text, left_out) = render_changes(&parse(many.as_bytes()));
         assert_eq!(left_out, ["big"]);
         assert!(text.contains("src/a.rs"));
     }

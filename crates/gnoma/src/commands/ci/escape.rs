@@ -10,7 +10,7 @@ const APART: &str = "&#8203;";
 /// Text in one line of Markdown: no HTML, links, pictures, mentions, references to issues, commands of a CI or of
 /// a chat.
 pub(super) fn markdown(text: &str) -> String {
-    let clean = screen::clean(text.trim());
+    let clean = screen::mark_unsafe_chars(text.trim());
     let mut out = String::with_capacity(clean.len() + clean.len() / 8);
     let mut chars = clean.chars().peekable();
     while let Some(c) = chars.next() {
@@ -47,12 +47,12 @@ fn ends_with_www(text: &str) -> bool {
 }
 
 /// Text without what hides in it, and in which nothing is a link.
-pub(super) fn plain(text: &str) -> String {
-    screen::clean(text.trim()).replace("](", "]\u{200b}(")
+pub(super) fn plain_text(text: &str) -> String {
+    screen::mark_unsafe_chars(text.trim()).replace("](", "]\u{200b}(")
 }
 
 /// A value as one line that is no command of a CI, which may stand anywhere in a line.
-pub(super) fn line(value: &Value) -> String {
+pub(super) fn json_line(value: &Value) -> String {
     format!("{}\n", value.to_string().replace("##[", "#\\u0023["))
 }
 
@@ -88,7 +88,7 @@ mod tests {
     #[test]
     fn a_line_of_json_is_no_command_and_means_the_same() {
         let value = json!({ "a": "x ##[set-output name=a]b\n::c" });
-        let text = line(&value);
+        let text = json_line(&value);
         assert!(!text.contains("##[") && text.lines().count() == 1);
         assert_eq!(serde_json::from_str::<Value>(&text).unwrap(), value);
     }

@@ -26,19 +26,19 @@ pub(super) fn run(what: &InitArgs, args: &TurnArgs, around: &ProcessEnvironment)
     if what.comments && what.template != Template::Github {
         return Err(HostError::usage("--comments is for the template `github`").into());
     }
-    let text = text(what);
+    let text = render_template(what);
     if what.print {
         return print_data(&text);
     }
-    let (name, next) = place(what.template);
-    let path = lowering::spec(args, around).folder.join(name);
-    write(&path, &text, what.force)?;
-    report::say(format_args!("wrote {}", path.display()));
-    report::say(next.replace("@KEY@", &what.key_env));
+    let (name, next) = template_location(what.template);
+    let path = lowering::spec_from_args(args, around).folder.join(name);
+    write_template(&path, &text, what.force)?;
+    report::print_line(format_args!("wrote {}", path.display()));
+    report::print_line(next.replace("@KEY@", &what.key_env));
     Ok(Exit::Done)
 }
 
-fn text(what: &InitArgs) -> String {
+fn render_template(what: &InitArgs) -> String {
     let text = match what.template {
         Template::Github if what.comments => {
             format!(
@@ -59,7 +59,7 @@ fn text(what: &InitArgs) -> String {
 }
 
 /// Returns the path where a template belongs, and the steps that are left to do.
-fn place(template: Template) -> (&'static str, &'static str) {
+fn template_location(template: Template) -> (&'static str, &'static str) {
     match template {
         Template::Github => (
             ".github/workflows/gnoma-review.yml",
@@ -78,7 +78,7 @@ fn place(template: Template) -> (&'static str, &'static str) {
 }
 
 /// Writes a file as a whole; one that is there only with `force`, and a link in its place, never through it.
-fn write(path: &Path, text: &str, force: bool) -> Result<()> {
+fn write_template(path: &Path, text: &str, force: bool) -> Result<()> {
     let folder = path.parent().context("the template has no folder")?;
     let failed = |error: std::io::Error| {
         HostError::failure(format!("cannot write {}: {error}", path.display()))
@@ -86,7 +86,7 @@ fn write(path: &Path, text: &str, force: bool) -> Result<()> {
     fs::create_dir_all(folder).map_err(failed)?;
     let mut file = tempfile::Builder::new().tempfile_in(folder).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
-    readable(file.as_file()).map_err(failed)?;
+    make_readable(file.as_file()).map_err(failed)?;
     let written = if force { file.persist(path) } else { file.persist_noclobber(path) };
     match written {
         Ok(_) => Ok(()),
@@ -102,7 +102,7 @@ fn write(path: &Path, text: &str, force: bool) -> Result<()> {
 }
 
 /// Temporary files are private; this one is for everybody who works on the project.
-fn readable(file: &fs::File) -> std::io::Result<()> {
+fn make_readable(file: &fs::File) -> std::io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }
@@ -113,7 +113,7 @@ mod tests {
 
     fn of(template: Template, comments: bool) -> String {
         let key_env = "OPENAI_API_KEY".to_owned();
-        text(&InitArgs { template, print: true, force: false, comments, key_env })
+        render_template(&InitArgs { template, print: true, force: false, comments, key_env })
     }
 
     #[test]

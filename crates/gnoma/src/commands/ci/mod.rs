@@ -21,7 +21,7 @@ use gnoma_schema::Schema;
 use serde_json::Value;
 
 use self::review::{Review, SCHEMA};
-use super::common::{print, print_data};
+use super::common::{print_data, print_text};
 use crate::{
     args::{CiSub, ReportFormat, ReviewArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -44,18 +44,22 @@ pub(crate) async fn run(
 ) -> Result<Exit> {
     match what {
         CiSub::Init(template) => init::run(template, args, around),
-        CiSub::Review(how) => review(how, args, around).await,
+        CiSub::Review(how) => run_review(how, args, around).await,
     }
 }
 
-async fn review(how: &ReviewArgs, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
+async fn run_review(
+    how: &ReviewArgs,
+    args: &TurnArgs,
+    around: &ProcessEnvironment,
+) -> Result<Exit> {
     let spec = SessionSpec {
         answer_schema: Some(RawJson::parse(SCHEMA)?),
-        ..lowering::spec(args, around)
+        ..lowering::spec_from_args(args, around)
     };
-    let change = change::of(&spec.folder, how.base.as_deref(), around).await?;
+    let change = change::find_change(&spec.folder, how.base.as_deref(), around).await?;
     let files = diff::parse(&change.diff);
-    let (shown, left_out) = diff::shown(&files);
+    let (shown, left_out) = diff::render_changes(&files);
     let mut review = Review {
         base: change.base,
         commit: change.commit,
@@ -67,14 +71,14 @@ async fn review(how: &ReviewArgs, args: &TurnArgs, around: &ProcessEnvironment) 
         "There is nothing to review.".clone_into(&mut review.summary);
         Exit::Done
     } else {
-        report::say(format_args!("reviewing {}", review.scope()));
-        let (exit, answer) = ask(spec, review.prompt(&shown), around).await?;
+        report::print_line(format_args!("reviewing {}", review.describe_scope()));
+        let (exit, answer) = ask_model(spec, review.build_prompt(&shown), around).await?;
         let Some(answer) = answer else { return Ok(exit) };
-        review.take(&answer, &files);
+        review.apply_answer(&answer, &files);
         exit
     };
-    write(&review, how, around)?;
-    let is_too_much = how.fail_on.is_some_and(|level| review.worst() >= Some(level));
+    write_report(&review, how, around)?;
+    let is_too_much = how.fail_on.is_some_and(|level| review.worst_level() >= Some(level));
     Ok(match exit {
         // What was denied was not needed for an answer.
         Exit::Done | Exit::NotApproved if is_too_much => Exit::Found,
@@ -84,43 +88,45 @@ async fn review(how: &ReviewArgs, args: &TurnArgs, around: &ProcessEnvironment) 
 }
 
 /// Has a model answer in a session that changes nothing and asks nobody.
-async fn ask(
+async fn ask_model(
     mut spec: SessionSpec,
     prompt: String,
     around: &ProcessEnvironment,
 ) -> Result<(Exit, Option<Value>)> {
     spec.overrides.mode.get_or_insert(PermissionMode::Plan);
-    let project = Project::open(spec, report::notices(), Shared::default())?;
+    let project = Project::open(spec, report::stderr_notices(), Shared::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     let schema = Schema::parse(SCHEMA).context("the form of reviews is broken")?;
-    let front = Front::silent(around, std::sync::Arc::clone(&project.firewall), schema);
+    let front = Front::without_output(around, std::sync::Arc::clone(&project.firewall), schema);
     let host = Host::new(Projects::for_one_turn(project));
     let session = Attached::open(&host, &mut spec, around).await?;
-    let answered = front.answer(session, vec![Content::text(prompt)]).await;
+    let answered = front.run_for_answer(session, vec![Content::from_text(prompt)]).await;
     host.shut_down().await;
     let (exit, answer) = answered?;
     Ok((exit, answer.map(|answer| answer.read()).transpose()?))
 }
 
 /// Writes the report where it is wanted.
-fn write(review: &Review, how: &ReviewArgs, around: &ProcessEnvironment) -> Result<()> {
+fn write_report(review: &Review, how: &ReviewArgs, around: &ProcessEnvironment) -> Result<()> {
     let text = match how.format {
-        ReportFormat::Markdown => markdown::report(review),
-        ReportFormat::Json => escape::line(&report_forms::json(review)),
-        ReportFormat::Sarif => escape::line(&report_forms::sarif(review)),
-        ReportFormat::Codequality => escape::line(&report_forms::code_quality(review)),
-        ReportFormat::Github => escape::line(&report_forms::github(review)),
+        ReportFormat::Markdown => markdown::render_report(review),
+        ReportFormat::Json => escape::json_line(&report_forms::to_json(review)),
+        ReportFormat::Sarif => escape::json_line(&report_forms::to_sarif(review)),
+        ReportFormat::Codequality => escape::json_line(&report_forms::code_quality(review)),
+        ReportFormat::Github => escape::json_line(&report_forms::to_github(review)),
     };
     if let Some(file) = around.var(SUMMARY_VARIABLE) {
         // The report itself is more than its place on a page.
-        if let Err(error) = append(Path::new(file), &markdown::report(review)) {
-            report::say(format_args!("warning: cannot write the summary to {file}: {error}"));
+        if let Err(error) = append_to_file(Path::new(file), &markdown::render_report(review)) {
+            report::print_line(format_args!(
+                "warning: cannot write the summary to {file}: {error}"
+            ));
         }
     }
     let Some(file) = &how.output else {
         match how.format {
-            ReportFormat::Markdown => print(&text)?,
+            ReportFormat::Markdown => print_text(&text)?,
             ReportFormat::Json
             | ReportFormat::Sarif
             | ReportFormat::Codequality
@@ -131,10 +137,10 @@ fn write(review: &Review, how: &ReviewArgs, around: &ProcessEnvironment) -> Resu
     let path = around.cwd.join(file);
     fs::write(&path, text)
         .map_err(|error| HostError::usage(format!("cannot write {}: {error}", path.display())))?;
-    report::say(format_args!("{}", review.counted()));
+    report::print_line(format_args!("{}", review.describe_counts()));
     Ok(())
 }
 
-fn append(file: &Path, text: &str) -> std::io::Result<()> {
+fn append_to_file(file: &Path, text: &str) -> std::io::Result<()> {
     fs::OpenOptions::new().create(true).append(true).open(file)?.write_all(text.as_bytes())
 }

@@ -8,15 +8,15 @@ use serde_json::Value;
 
 use super::{
     escape, markdown,
-    review::{Comment, Review, name},
+    review::{Comment, Review, level_name},
 };
 use crate::args::CommentLevel;
 
 /// All of a review.
-pub(super) fn json(review: &Review) -> Value {
+pub(super) fn to_json(review: &Review) -> Value {
     let comment = |it: &Comment| {
         json!({
-            "path": it.path, "line": it.line, "level": name(it.level), "title": it.title, "message": it.message,
+            "path": it.path, "line": it.line, "level": level_name(it.level), "title": it.title, "message": it.message,
         })
     };
     json!({
@@ -31,18 +31,18 @@ pub(super) fn json(review: &Review) -> Value {
 }
 
 /// The review as a run of a tool with one rule.
-pub(super) fn sarif(review: &Review) -> Value {
+pub(super) fn to_sarif(review: &Review) -> Value {
     let result = |it: &Comment| {
         json!({
             "ruleId": "review",
             "ruleIndex": 0,
-            "level": name(it.level),
-            "message": { "text": escape::plain(&format!("{}\n{}", it.title, it.message)) },
+            "level": level_name(it.level),
+            "message": { "text": escape::plain_text(&format!("{}\n{}", it.title, it.message)) },
             "locations": [{ "physicalLocation": {
-                "artifactLocation": { "uri": uri(&it.path), "uriBaseId": "%SRCROOT%" },
+                "artifactLocation": { "uri": path_to_uri(&it.path), "uriBaseId": "%SRCROOT%" },
                 "region": { "startLine": it.line },
             } }],
-            "partialFingerprints": { "gnomaComment/v1": fingerprint(it) },
+            "partialFingerprints": { "gnomaComment/v1": comment_fingerprint(it) },
         })
     };
     let rule = json!({
@@ -76,9 +76,9 @@ pub(super) fn code_quality(review: &Review) -> Value {
     };
     let issue = |it: &Comment| {
         json!({
-            "description": escape::plain(&format!("{}: {}", it.title, it.message)),
+            "description": escape::plain_text(&format!("{}: {}", it.title, it.message)),
             "check_name": "gnoma-review",
-            "fingerprint": fingerprint(it),
+            "fingerprint": comment_fingerprint(it),
             "severity": severity(it.level),
             "location": { "path": it.path, "lines": { "begin": it.line } },
         })
@@ -87,8 +87,8 @@ pub(super) fn code_quality(review: &Review) -> Value {
 }
 
 /// The review as GitHub takes it; it approves nothing and asks for no changes.
-pub(super) fn github(review: &Review) -> Value {
-    let comment = |it: &Comment| json!({ "path": it.path, "line": it.line, "side": "RIGHT", "body": markdown::comment(it) });
+pub(super) fn to_github(review: &Review) -> Value {
+    let comment = |it: &Comment| json!({ "path": it.path, "line": it.line, "side": "RIGHT", "body": markdown::render_comment(it) });
     json!({
         "commit_id": review.commit,
         "event": "COMMENT",
@@ -98,7 +98,7 @@ pub(super) fn github(review: &Review) -> Value {
 }
 
 /// A path as a reference (RFC 3986).
-fn uri(path: &str) -> String {
+fn path_to_uri(path: &str) -> String {
     let mut uri = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {
@@ -114,7 +114,7 @@ fn uri(path: &str) -> String {
 }
 
 /// Returns the fingerprint (FNV-1a) by which the next report recognizes a comment.
-fn fingerprint(it: &Comment) -> String {
+fn comment_fingerprint(it: &Comment) -> String {
     let text = format!("{}\0{}\0{}\0{}", it.path, it.line, it.title, it.message);
     let step = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     format!("{:016x}", text.bytes().fold(0xcbf2_9ce4_8422_2325, step))

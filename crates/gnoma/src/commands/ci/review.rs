@@ -54,9 +54,9 @@ pub(super) struct Review {
 
 impl Review {
     /// Builds the prompt that asks a model to review the change.
-    pub(super) fn prompt(&self, shown: &str) -> String {
+    pub(super) fn build_prompt(&self, shown: &str) -> String {
         // Nothing in the change can know where it ends.
-        let border = format!("{:016x}", clock::random());
+        let border = format!("{:016x}", clock::random_bits());
         let left_out = match self.left_out.len() {
             0 => String::new(),
             some => format!("{some} files of the change are too large to be shown here.\n"),
@@ -75,18 +75,20 @@ impl Review {
     }
 
     /// Takes what counts of a model's answer.
-    pub(super) fn take(&mut self, answer: &Value, files: &[ChangedFile]) {
-        let text =
-            |value: &Value, most| cut::head(value.as_str().unwrap_or_default(), most).to_owned();
+    pub(super) fn apply_answer(&mut self, answer: &Value, files: &[ChangedFile]) {
+        let text = |value: &Value, most| {
+            cut::word_prefix(value.as_str().unwrap_or_default(), most).to_owned()
+        };
         self.summary = text(&answer["summary"], MAX_MESSAGE_BYTES);
         let given = answer["comments"].as_array().map(Vec::as_slice).unwrap_or_default();
         let comment = |value: &Value| {
             let line = u32::try_from(value["line"].as_u64()?).ok()?;
-            let file = files.iter().find(|file| value["path"] == *file.path && file.has(line))?;
+            let file =
+                files.iter().find(|file| value["path"] == *file.path && file.has_line(line))?;
             Some(Comment {
                 path: file.path.clone(),
                 line,
-                level: level(value["level"].as_str()?)?,
+                level: parse_level(value["level"].as_str()?)?,
                 title: text(&value["title"], MAX_TITLE_BYTES),
                 message: text(&value["message"], MAX_MESSAGE_BYTES),
             })
@@ -98,7 +100,7 @@ impl Review {
     }
 
     /// Describes what was reviewed, and what it was compared with.
-    pub(super) fn scope(&self) -> String {
+    pub(super) fn describe_scope(&self) -> String {
         let many = if self.files == 1 {
             "1 changed file".to_owned()
         } else {
@@ -108,12 +110,12 @@ impl Review {
     }
 
     /// The highest level of a comment.
-    pub(super) fn worst(&self) -> Option<CommentLevel> {
+    pub(super) fn worst_level(&self) -> Option<CommentLevel> {
         self.comments.first().map(|comment| comment.level)
     }
 
     /// Describes in one line how much was found.
-    pub(super) fn counted(&self) -> String {
+    pub(super) fn describe_counts(&self) -> String {
         let [errors, warnings, notes] =
             [CommentLevel::Error, CommentLevel::Warning, CommentLevel::Note]
                 .map(|level| self.comments.iter().filter(|comment| comment.level == level).count());
@@ -130,7 +132,7 @@ impl Review {
 }
 
 /// The name of a level.
-pub(super) const fn name(level: CommentLevel) -> &'static str {
+pub(super) const fn level_name(level: CommentLevel) -> &'static str {
     match level {
         CommentLevel::Note => "note",
         CommentLevel::Warning => "warning",
@@ -138,10 +140,10 @@ pub(super) const fn name(level: CommentLevel) -> &'static str {
     }
 }
 
-fn level(word: &str) -> Option<CommentLevel> {
+fn parse_level(word: &str) -> Option<CommentLevel> {
     [CommentLevel::Note, CommentLevel::Warning, CommentLevel::Error]
         .into_iter()
-        .find(|level| name(*level) == word)
+        .find(|level| level_name(*level) == word)
 }
 
 #[cfg(test)]
@@ -168,12 +170,12 @@ mod tests {
             json!("what?"),
         ];
         let mut review = Review::default();
-        review.take(&json!({ "summary": "s", "comments": comments }), &files);
+        review.apply_answer(&json!({ "summary": "s", "comments": comments }), &files);
         let kept: Vec<_> = review.comments.iter().map(|it| (it.line, it.level)).collect();
         assert_eq!(kept, [(4, CommentLevel::Error), (5, CommentLevel::Note)]);
         assert_eq!(review.dropped, 7);
         let many = json!({ "summary": "", "comments": vec![comment("a", 5, "note"); 60] });
-        review.take(&many, &files);
+        review.apply_answer(&many, &files);
         assert_eq!((review.comments.len(), review.dropped), (MAX_COMMENTS, 10));
     }
 }

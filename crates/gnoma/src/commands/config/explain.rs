@@ -23,25 +23,36 @@ const FLAGS: [(&str, &str); 7] = [
 ];
 
 /// The explanation of `key`.
-pub(super) fn text(key: &str, described: &Described, loaded: &Loaded, sources: &Sources) -> String {
+pub(super) fn explain_key(
+    key: &str,
+    described: &Described,
+    loaded: &Loaded,
+    sources: &Sources,
+) -> String {
     match described {
         Described::Section(keys) => {
             let rows = ROWS.iter().filter(|row| keys.contains(&row.path));
             rows.map(|row| format!("{}: {}\n", row.path, row.doc)).collect()
         }
-        Described::Setting { names, row } => setting(key, names, row, loaded, sources),
+        Described::Setting { names, row } => explain_setting(key, names, row, loaded, sources),
     }
 }
 
-fn setting(key: &str, names: &[String], row: &Row, loaded: &Loaded, sources: &Sources) -> String {
+fn explain_setting(
+    key: &str,
+    names: &[String],
+    row: &Row,
+    loaded: &Loaded,
+    sources: &Sources,
+) -> String {
     let mut text = format!("{key}: {}\n", row.doc);
     let mut line = |head: &str, said: &str| {
         let _infallible = writeln!(text, "{head:<14}{said}");
     };
-    line("takes", &row.kind.wanted());
+    line("takes", &row.kind.describe_expected());
     let built_in = row.built_in();
     line("built in", built_in.as_deref().unwrap_or("nothing"));
-    let set = loaded.explain(key);
+    let set = loaded.explain_key(key);
     match set {
         Some(set) if set.origin == Origin::Default => {
             line("value", &format!("{}, as built in", set.value));
@@ -56,14 +67,19 @@ fn setting(key: &str, names: &[String], row: &Row, loaded: &Loaded, sources: &So
         line("no effect", instead);
     }
     let origin = set.map_or(Origin::Default, |set| set.origin);
-    for (number, over) in over(names, row, origin, sources).iter().enumerate() {
+    for (number, over) in overriding_sources(names, row, origin, sources).iter().enumerate() {
         line(if number == 0 { "overridden by" } else { "" }, over);
     }
     text
 }
 
 /// Lists the sources that would override a value that `origin` has set, the weakest first.
-fn over(names: &[String], row: &Row, origin: Origin, sources: &Sources) -> Vec<String> {
+fn overriding_sources(
+    names: &[String],
+    row: &Row,
+    origin: Origin,
+    sources: &Sources,
+) -> Vec<String> {
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     let key = names.join(".");
     let mut all = Vec::new();

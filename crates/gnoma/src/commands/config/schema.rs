@@ -26,11 +26,11 @@ const HEAD: &str = "\
 ";
 
 /// The schema as text.
-pub(super) fn text() -> String {
-    format!("{:#}\n", schema())
+pub(super) fn render_schema() -> String {
+    format!("{:#}\n", config_schema())
 }
 
-fn schema() -> Value {
+fn config_schema() -> Value {
     let mut root = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Configuration of gnoma",
@@ -40,15 +40,15 @@ fn schema() -> Value {
     });
     for row in ROWS {
         let steps: Vec<&str> = row.path.split('.').collect();
-        place(&mut root, &steps, row);
+        insert_row(&mut root, &steps, row);
     }
     root
 }
 
 /// Puts a row where its steps lead, and makes the tables and lists on the way.
-fn place(at: &mut Value, steps: &[&str], row: &Row) {
+fn insert_row(at: &mut Value, steps: &[&str], row: &Row) {
     let Some((step, rest)) = steps.split_first() else {
-        *at = leaf(row);
+        *at = leaf_schema(row);
         return;
     };
     let Some(object) = at.as_object_mut() else { return };
@@ -57,30 +57,30 @@ fn place(at: &mut Value, steps: &[&str], row: &Row) {
         object.insert("type".to_owned(), json!("array"));
         object.remove("properties");
         object.remove("additionalProperties");
-        let items = object.entry("items").or_insert_with(table);
+        let items = object.entry("items").or_insert_with(empty_table);
         if row.required {
-            require(items, rest);
+            mark_required(items, rest);
         }
         items
     } else if *step == "*" {
         let others = object.entry("additionalProperties").or_insert(Value::Bool(false));
         if !others.is_object() {
-            *others = table();
+            *others = empty_table();
         }
         others
     } else {
         let properties = object.entry("properties").or_insert_with(|| Value::Object(Map::new()));
         let Some(properties) = properties.as_object_mut() else { return };
-        properties.entry((*step).to_owned()).or_insert_with(table)
+        properties.entry((*step).to_owned()).or_insert_with(empty_table)
     };
-    place(next, rest, row);
+    insert_row(next, rest, row);
 }
 
-fn table() -> Value {
+fn empty_table() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-fn require(items: &mut Value, rest: &[&str]) {
+fn mark_required(items: &mut Value, rest: &[&str]) {
     let (Some(items), [name]) = (items.as_object_mut(), rest) else { return };
     let required = items.entry("required").or_insert_with(|| json!([]));
     if let Some(required) = required.as_array_mut() {
@@ -88,11 +88,11 @@ fn require(items: &mut Value, rest: &[&str]) {
     }
 }
 
-fn leaf(row: &Row) -> Value {
-    let mut leaf = values(row.kind);
+fn leaf_schema(row: &Row) -> Value {
+    let mut leaf = value_schema(row.kind);
     if let Some(object) = leaf.as_object_mut() {
         object.insert("description".to_owned(), row.doc.into());
-        if let Some(value) = row.built_in().and_then(|value| read(&value)) {
+        if let Some(value) = row.built_in().and_then(|value| toml_to_json(&value)) {
             object.insert("default".to_owned(), value);
         }
         if row.path == "tui.theme" {
@@ -106,13 +106,13 @@ fn leaf(row: &Row) -> Value {
 }
 
 /// Parses a TOML value as JSON.
-fn read(value: &str) -> Option<Value> {
+fn toml_to_json(value: &str) -> Option<Value> {
     let table = toml::from_str::<toml::Table>(&format!("value = {value}")).ok()?;
     serde_json::to_value(table.get("value")?).ok()
 }
 
 /// Returns the JSON schema of the values that a key takes. A variable such as `${NAME}` may stand for a word.
-fn values(kind: Kind) -> Value {
+fn value_schema(kind: Kind) -> Value {
     match kind {
         Kind::Text | Kind::Verbatim | Kind::Secret => json!({ "type": "string" }),
         Kind::Form(form) if form.takes_numbers => {
@@ -154,7 +154,7 @@ fn values(kind: Kind) -> Value {
 }
 
 /// A configuration file that sets nothing and shows everything.
-pub(super) fn template() -> String {
+pub(super) fn render_template() -> String {
     let mut text = format!("#:schema ./{FILE}\n{HEAD}");
     let mut section = "";
     for row in ROWS.iter().filter(|row| row.is_single() && row.replaced_by().is_none()) {
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn every_setting_is_in_the_schema() {
-        let schema = schema();
+        let schema = config_schema();
         for row in ROWS {
             let at = row.path.split('.').try_fold(&schema, |at, step| match step {
                 "*" => at.get("additionalProperties"),
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn a_setting_taken_out_of_its_comment_is_valid() {
         let (mut section, mut checked) = (String::new(), 0);
-        for line in template().lines().skip_while(|line| !line.is_empty()) {
+        for line in render_template().lines().skip_while(|line| !line.is_empty()) {
             let Some(line) = line.strip_prefix("# ") else { continue };
             if line.starts_with('[') {
                 line.clone_into(&mut section);
@@ -203,16 +203,17 @@ mod tests {
                 && value != "…"
             {
                 let file = format!("{section}\n{line}\n");
-                gnoma_config::load::check(&file).unwrap_or_else(|error| panic!("{file}: {error}"));
+                gnoma_config::load::check_user_file(&file)
+                    .unwrap_or_else(|error| panic!("{file}: {error}"));
                 checked += 1;
             }
         }
         assert!(checked > 30, "{checked}");
-        gnoma_config::load::check(&template()).unwrap();
+        gnoma_config::load::check_user_file(&render_template()).unwrap();
     }
 
     #[test]
     fn the_themes_that_can_be_set_are_those_that_there_are() {
-        assert!(gnoma_tui::theme::names().eq(THEMES));
+        assert!(gnoma_tui::theme::theme_names().eq(THEMES));
     }
 }

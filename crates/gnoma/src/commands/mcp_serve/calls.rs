@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use gnoma_core::task::boxed;
+use gnoma_core::task::box_future;
 use serde_json::Value;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
@@ -26,7 +26,7 @@ struct RunningCall {
 
 impl RunningCalls {
     /// Does what a client wants, a call by `run`; gives what is answered at once.
-    pub(super) fn take<F>(
+    pub(super) fn on_incoming<F>(
         &mut self,
         incoming: Incoming,
         run: impl FnOnce(ServedCall) -> F,
@@ -44,16 +44,16 @@ impl RunningCalls {
                 None
             }
             Incoming::Call(call) if self.by_id.contains_key(&call.id.to_string()) => {
-                Some(wire::reused(&call.id))
+                Some(wire::duplicate_id_response(&call.id))
             }
             Incoming::Call(call) if self.all.len() >= MAX_CALLS => {
                 let text = format!("{MAX_CALLS} calls are already running; retry later");
-                let refused = wire::outcome(&text, true, None);
-                Some(wire::success(&call.id, refused, call.is_stateless))
+                let refused = wire::tool_result(&text, true, None);
+                Some(wire::success_response(&call.id, refused, call.is_stateless))
             }
             Incoming::Call(call) => {
                 let id = call.id.clone();
-                let task = self.all.spawn(boxed(run(call)));
+                let task = self.all.spawn(box_future(run(call)));
                 self.by_id.insert(id.to_string(), RunningCall { id, task });
                 None
             }
@@ -65,13 +65,15 @@ impl RunningCalls {
     pub(super) async fn next(&mut self) -> Option<Value> {
         match self.all.join_next_with_id().await {
             None => std::future::pending().await,
-            Some(Ok((task, answer))) => self.ended(task).map(|_| answer),
-            Some(Err(error)) => self.ended(error.id()).map(|id| wire::crashed(&id)),
+            Some(Ok((task, answer))) => self.remove_finished(task).map(|_| answer),
+            Some(Err(error)) => {
+                self.remove_finished(error.id()).map(|id| wire::crashed_call_response(&id))
+            }
         }
     }
 
     /// The request's id of a call that has ended, unless it was cancelled.
-    fn ended(&mut self, task: Id) -> Option<Value> {
+    fn remove_finished(&mut self, task: Id) -> Option<Value> {
         let is_it = |_: &String, call: &mut RunningCall| call.task.id() == task;
         self.by_id.extract_if(.., is_it).next().map(|(_, call)| call.id)
     }
@@ -92,14 +94,17 @@ mod tests {
     #[tokio::test]
     async fn every_call_that_is_wanted_is_answered_once() {
         let mut calls = RunningCalls::default();
-        assert_eq!(calls.take(call(1), |_| async { panic!("on purpose") }), None);
+        assert_eq!(calls.on_incoming(call(1), |_| async { panic!("on purpose") }), None);
         assert_eq!(calls.next().await.unwrap()["id"], 1);
-        assert_eq!(calls.take(call(1), |_| std::future::pending()), None);
-        let refused = calls.take(call(1), |_| std::future::pending()).unwrap();
+        assert_eq!(calls.on_incoming(call(1), |_| std::future::pending()), None);
+        let refused = calls.on_incoming(call(1), |_| std::future::pending()).unwrap();
         assert_eq!((&refused["id"], refused["error"].is_object()), (&Value::Null, true));
-        assert_eq!(calls.take(Incoming::Cancelled(json!(1)), |_| std::future::pending()), None);
+        assert_eq!(
+            calls.on_incoming(Incoming::Cancelled(json!(1)), |_| std::future::pending()),
+            None
+        );
         assert_eq!(calls.next().await, None);
-        assert_eq!(calls.take(call(1), |_| async { json!("done") }), None);
+        assert_eq!(calls.on_incoming(call(1), |_| async { json!("done") }), None);
         assert_eq!(calls.next().await, Some(json!("done")));
     }
 }

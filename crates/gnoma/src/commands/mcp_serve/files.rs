@@ -43,91 +43,94 @@ impl FileTools {
     pub(super) fn new(project: Project) -> Result<Self> {
         let unused = ScriptedModel::default();
         let arm = Arm::new(Connection::new(Arc::new(unused), false), "none");
-        let options = session::options(&project, clock::session_id(), routes(arm))?;
+        let options = session::session_options(&project, clock::session_id(), routes_for_arm(arm))?;
         let tools = options.tools;
         Ok(Self { project, tools, saved: Mutex::default() })
     }
 
-    fn own(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
+    fn served_tools(&self) -> impl Iterator<Item = &Arc<dyn Tool>> {
         self.tools.iter().filter(|tool| tool.spec().name.starts_with(PREFIX))
     }
 
     /// The list of them, as clients read it.
-    pub(super) fn listed(&self) -> Vec<Value> {
+    pub(super) fn list_tools(&self) -> Vec<Value> {
         let described = |tool: &Arc<dyn Tool>| {
             let spec = tool.spec();
             let reads = spec.access == Access::Read;
             json!({
-                "name": served(&spec.name),
+                "name": served_name(&spec.name),
                 "description": spec.description,
                 "inputSchema": spec.parameters.read::<Value>().unwrap_or_else(|_| json!({"type": "object"})),
                 "annotations": {"readOnlyHint": reads, "destructiveHint": !reads, "openWorldHint": false},
             })
         };
-        self.own().map(described).collect()
+        self.served_tools().map(described).collect()
     }
 
     /// True if there is a file tool of that name.
-    pub(super) fn has(&self, name: &str) -> bool {
-        self.own().any(|tool| served(&tool.spec().name) == name)
+    pub(super) fn has_tool(&self, name: &str) -> bool {
+        self.served_tools().any(|tool| served_name(&tool.spec().name) == name)
     }
 
     /// Calls one. Gives what a model would be told, and whether that is a failure.
-    pub(super) async fn call(&self, name: &str, arguments: &Value) -> Result<(String, bool)> {
-        let Some(tool) = self.own().find(|tool| served(&tool.spec().name) == name) else {
+    pub(super) async fn call_tool(&self, name: &str, arguments: &Value) -> Result<(String, bool)> {
+        let Some(tool) = self.served_tools().find(|tool| served_name(&tool.spec().name) == name)
+        else {
             return Ok((format!("there is no tool `{name}`"), true));
         };
-        let model = Arc::new(ScriptedModel::calling(&tool.spec().name, arguments.to_string()));
+        let model =
+            Arc::new(ScriptedModel::with_tool_call(&tool.spec().name, arguments.to_string()));
         let arm = Arm::new(Connection::new(Arc::clone(&model) as _, false), "client");
-        let mut options = session::options(&self.project, clock::session_id(), routes(arm))?;
+        let mut options =
+            session::session_options(&self.project, clock::session_id(), routes_for_arm(arm))?;
         options.tools.clone_from(&self.tools);
         if tool.spec().access == Access::Read {
-            turn(options, "call it").await;
-            return Ok(model.told());
+            run_turn(options, "call it").await;
+            return Ok(model.last_tool_results());
         }
         let path = arguments.get("path").and_then(Value::as_str).unwrap_or_default();
-        self.saved(options, format!("{name} {path} (gnoma mcp serve)")).await;
-        Ok(model.told())
+        self.run_saved_call(options, format!("{name} {path} (gnoma mcp serve)")).await;
+        Ok(model.last_tool_results())
     }
 
     /// Does a call in the session that changes are saved in.
-    async fn saved(&self, mut options: Options, prompt: String) {
+    async fn run_saved_call(&self, mut options: Options, prompt: String) {
         let mut saved = self.saved.lock().await;
         let known = saved.take().filter(|(_, calls)| *calls < MAX_SAVED_CALLS);
         let mut continued = None;
         if let Some((id, calls)) = known {
             let start = Start::Stored { id: id.to_string(), fork: false };
             // Where somebody has it in hand, another one begins.
-            let taken = resuming::take(&self.project, &start).await.ok().flatten();
+            let taken = resuming::resume_session(&self.project, &start).await.ok().flatten();
             continued = taken.map(|taken| (taken, calls));
         }
         let store = continued.as_ref().map(|(taken, _)| Arc::clone(&taken.past.store));
         let kept = Kept::start(&self.project, store);
         let id = continued.as_ref().map(|(taken, _)| taken.id.clone());
-        options.keeping = kept.keeping(id.clone(), None, false);
+        options.keeping = kept.to_keeping(id.clone(), None, false);
         let (history, calls) = continued.map_or_else(Default::default, |(it, n)| (it.history, n));
         options.history = history;
-        turn(options, &prompt).await;
-        *saved = id.or_else(|| kept.begun().get().cloned()).map(|id| (id, calls + 1));
+        run_turn(options, &prompt).await;
+        *saved = id.or_else(|| kept.session_id_cell().get().cloned()).map(|id| (id, calls + 1));
     }
 }
 
 /// One turn of a session, which ends with it.
-async fn turn(options: Options, prompt: &str) {
+async fn run_turn(options: Options, prompt: &str) {
     let mut session = Session::spawn(options);
-    session.tell(Command::Send { content: vec![Content::text(prompt)] });
+    session.send_command(Command::Send { content: vec![Content::from_text(prompt)] });
     while let Some(event) = session.next().await {
         if matches!(event, Event::TurnEnded { .. }) {
-            session.tell(Command::Close);
+            session.send_command(Command::Close);
         }
     }
 }
 
-fn routes(arm: Arm) -> Arc<Routes> {
-    Arc::new(Routes::single(arm))
+fn routes_for_arm(arm: Arm) -> Arc<Routes> {
+    Arc::new(Routes::with_single_arm(arm))
 }
 
 /// The name under which a tool is served: not all clients take dots.
-fn served(name: &str) -> String {
+fn served_name(name: &str) -> String {
     name.replace('.', "_")
 }

@@ -51,8 +51,11 @@ struct ServedTools {
 }
 
 pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let project =
-        Project::open(lowering::spec(args, around), report::notices(), Shared::default())?;
+    let project = Project::open(
+        lowering::spec_from_args(args, around),
+        report::stderr_notices(),
+        Shared::default(),
+    )?;
     project.refuse_whole_system()?;
     let spec = SessionSpec { start: Start::New, interactive: false, ..project.spec.clone() };
     let served = Arc::new(ServedTools {
@@ -60,16 +63,16 @@ pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
         firewall: Arc::clone(&project.firewall),
         files: FileTools::new(project)?,
     });
-    let ended = serve(&served).await;
+    let ended = serve_stdio(&served).await;
     served.talks.shut_down().await;
     ended
 }
 
-async fn serve(served: &Arc<ServedTools>) -> Result<Exit> {
+async fn serve_stdio(served: &Arc<ServedTools>) -> Result<Exit> {
     let mut lines = ClientLines::new(BufReader::new(tokio::io::stdin()));
     let mut output = tokio::io::stdout();
     let mut tools = own_tools();
-    tools.extend(served.files.listed());
+    tools.extend(served.files.list_tools());
     let tools = Value::Array(tools);
     let mut calls = RunningCalls::default();
     let mut is_greeted = false;
@@ -80,8 +83,8 @@ async fn serve(served: &Arc<ServedTools>) -> Result<Exit> {
                 Some(Line::TooLong) => Some(wire::too_long(MAX_LINE_BYTES)),
                 Some(Line::Whole(line)) => {
                     let line = String::from_utf8_lossy(&line);
-                    let incoming = wire::read(&line, &tools, &mut is_greeted);
-                    calls.take(incoming, |call| answered(Arc::clone(served), call))
+                    let incoming = wire::parse_line(&line, &tools, &mut is_greeted);
+                    calls.on_incoming(incoming, |call| answer_call(Arc::clone(served), call))
                 }
             },
             answer = calls.next() => answer,
@@ -138,39 +141,39 @@ fn own_tools() -> Vec<Value> {
 }
 
 /// The answer to a call.
-async fn answered(served: Arc<ServedTools>, call: ServedCall) -> Value {
+async fn answer_call(served: Arc<ServedTools>, call: ServedCall) -> Value {
     let ServedCall { id, tool, arguments, is_stateless } = call;
-    let outcome = if served.files.has(&tool) {
-        match served.files.call(&tool, &Value::Object(arguments)).await {
+    let outcome = if served.files.has_tool(&tool) {
+        match served.files.call_tool(&tool, &Value::Object(arguments)).await {
             Ok((text, is_error)) => (text, is_error, None),
             Err(error) => (format!("{error:#}"), true, None),
         }
     } else {
-        match talk(&served.talks, &tool, &arguments).await {
+        match run_talk_tool(&served.talks, &tool, &arguments).await {
             Ok((text, is_error, facts)) => (text, is_error, Some(facts)),
             Err(why) => (why, true, None),
         }
     };
     let (text, is_error, facts) = outcome;
     let firewall = &served.firewall;
-    let facts = facts.map(|facts| guarded(&facts, firewall));
-    let result = wire::outcome(&firewall.text(&text), is_error, facts);
-    wire::success(&id, result, is_stateless)
+    let facts = facts.map(|facts| redact_value(&facts, firewall));
+    let result = wire::tool_result(&firewall.redact_text(&text), is_error, facts);
+    wire::success_response(&id, result, is_stateless)
 }
 
 /// Returns the value with its secrets redacted.
-fn guarded(value: &Value, firewall: &Firewall) -> Value {
+fn redact_value(value: &Value, firewall: &Firewall) -> Value {
     match value {
-        Value::String(text) => firewall.text(text).into(),
-        Value::Array(items) => items.iter().map(|item| guarded(item, firewall)).collect(),
+        Value::String(text) => firewall.redact_text(text).into(),
+        Value::Array(items) => items.iter().map(|item| redact_value(item, firewall)).collect(),
         Value::Object(fields) => {
-            fields.iter().map(|(name, item)| (name.clone(), guarded(item, firewall))).collect()
+            fields.iter().map(|(name, item)| (name.clone(), redact_value(item, firewall))).collect()
         }
         other => other.clone(),
     }
 }
 
-async fn talk(
+async fn run_talk_tool(
     talks: &Arc<Talks>,
     tool: &str,
     arguments: &Map<String, Value>,
@@ -183,7 +186,7 @@ async fn talk(
     let wait = Duration::from_secs(wait.min(MAX_WAIT_S));
     let named = || text("session").map(SessionId::new);
     let said = |session: SessionId, prompt: &str| {
-        let turn = talks.say(&session, prompt)?;
+        let turn = talks.send_prompt(&session, prompt)?;
         Ok::<_, String>(Awaited { talks: Arc::clone(talks), session, turn, stops: true })
     };
     let mut awaited = match tool {
@@ -193,7 +196,7 @@ async fn talk(
         }
         "continue" => {
             let (mut session, prompt) = (named()?, text("prompt")?);
-            if !talks.has(&session) {
+            if !talks.has_session(&session) {
                 let id = session.as_str().to_owned();
                 session = talks.open(Start::Stored { id, fork: false }).await?;
             }
@@ -207,9 +210,9 @@ async fn talk(
             Awaited { talks: Arc::clone(talks), session, turn: 0, stops: false }
         }
     };
-    let seen = talks.seen(&awaited.session, wait, awaited.turn).await;
+    let seen = talks.wait_for_turn(&awaited.session, wait, awaited.turn).await;
     awaited.stops = false;
-    Ok(seen?.told(&awaited.session))
+    Ok(seen?.render_reply(&awaited.session))
 }
 
 /// A turn whose end a call waits for. A call that the client cancels before cancels the turn: nobody else

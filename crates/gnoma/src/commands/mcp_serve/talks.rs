@@ -12,7 +12,7 @@ use gnoma_core::{
     protocol::{Client, Reply, Request, RequestId, ServerMessage, SessionSpec, Start},
     session::{Outcome, SessionState},
     store::SessionId,
-    task::boxed,
+    task::box_future,
 };
 use gnoma_host::{live::Host, opening::Projects};
 use serde_json::Value;
@@ -56,7 +56,7 @@ pub(super) struct TalkSeen {
 
 impl TalkSeen {
     /// The state in a word.
-    fn state(&self) -> &'static str {
+    fn state_word(&self) -> &'static str {
         match self.how {
             _ if self.is_working => "working",
             _ if self.is_over => "ended",
@@ -66,17 +66,17 @@ impl TalkSeen {
     }
 
     /// Formats the state for a client, and reports whether the turn failed.
-    pub(super) fn told(&self, session: &SessionId) -> (String, bool, Value) {
-        let state = self.state();
+    pub(super) fn render_reply(&self, session: &SessionId) -> (String, bool, Value) {
+        let state = self.state_word();
         let mut text = match (&self.why, self.is_working) {
             (_, true) => "Still working. Call `status` for the answer.".to_owned(),
-            (Some(why), _) => format!("{}{}{why}", self.answer, gap(&self.answer)),
+            (Some(why), _) => format!("{}{}{why}", self.answer, paragraph_gap(&self.answer)),
             (None, _) => self.answer.clone(),
         };
         for reason in &self.refused {
-            text.push_str(&format!("{}Refused: {reason}", gap(&text)));
+            text.push_str(&format!("{}Refused: {reason}", paragraph_gap(&text)));
         }
-        text.push_str(&format!("{}[session {session}, {state}]", gap(&text)));
+        text.push_str(&format!("{}[session {session}, {state}]", paragraph_gap(&text)));
         let facts = json!({
             "session": session.as_str(), "state": state, "answer": self.answer, "refused": self.refused,
         });
@@ -84,7 +84,7 @@ impl TalkSeen {
     }
 }
 
-fn gap(text: &str) -> &'static str {
+fn paragraph_gap(text: &str) -> &'static str {
     if text.is_empty() { "" } else { "\n\n" }
 }
 
@@ -130,23 +130,24 @@ impl Talks {
         Arc::new(Self { host, spec, state: Mutex::default() })
     }
 
-    fn state(&self) -> MutexGuard<'_, TalksState> {
+    fn lock_state(&self) -> MutexGuard<'_, TalksState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens a session, a new one or a saved one.
     pub(super) async fn open(&self, start: Start) -> Result<SessionId, String> {
-        let place = self.place().await?;
+        let place = self.reserve_place().await?;
         // Requests are known by their client's name and number: under one name, a second session would be the
         // first one again.
         let mut client = self.host.connect(&format!("mcp-{}", place.number));
         let spec = SessionSpec { start, ..self.spec.clone() };
-        let session = continuing::opened(&mut client, &spec).await.map_err(|error| error.cause)?;
+        let session =
+            continuing::open_session(&mut client, &spec).await.map_err(|error| error.cause)?;
         let attach = Request::Attach { from: None };
-        client.request(Some(&session), attach).map_err(|error| error.cause)?;
+        client.send_request(Some(&session), attach).map_err(|error| error.cause)?;
         let (tell, seen) = watch::channel(TalkSeen::default());
         let (requests, wanted) = mpsc::channel(MAX_WAITING);
-        let mut state = self.state();
+        let mut state = self.lock_state();
         let following = Following {
             client,
             session: session.clone(),
@@ -155,7 +156,7 @@ impl Talks {
             asked: None,
             said: None,
         };
-        state.following.spawn(boxed(following.run(wanted)));
+        state.following.spawn(box_future(following.run(wanted)));
         state.uses += 1;
         let used = state.uses;
         state.talks.insert(session.clone(), Talk { requests, seen, said: 0, used });
@@ -164,10 +165,10 @@ impl Talks {
 
     /// A place for one more session. Where there is none, the one that rests longest is closed: it is saved, and
     /// goes on when something is said in it.
-    async fn place(&self) -> Result<OpeningPlace<'_>, String> {
+    async fn reserve_place(&self) -> Result<OpeningPlace<'_>, String> {
         loop {
             let resting = {
-                let mut state = self.state();
+                let mut state = self.lock_state();
                 while state.following.try_join_next().is_some() {}
                 state.talks.retain(|_, talk| !talk.seen.borrow().is_over);
                 if state.talks.len() + state.opening < MAX_TALKS {
@@ -189,8 +190,8 @@ impl Talks {
         }
     }
 
-    fn talk(&self, session: &SessionId) -> Option<Talk> {
-        let mut state = self.state();
+    fn find_talk(&self, session: &SessionId) -> Option<Talk> {
+        let mut state = self.lock_state();
         state.uses += 1;
         let used = state.uses;
         let talk = state.talks.get_mut(session)?;
@@ -199,20 +200,20 @@ impl Talks {
     }
 
     /// True if the client already talks to that session.
-    pub(super) fn has(&self, session: &SessionId) -> bool {
-        self.talk(session).is_some_and(|talk| !talk.seen.borrow().is_over)
+    pub(super) fn has_session(&self, session: &SessionId) -> bool {
+        self.find_talk(session).is_some_and(|talk| !talk.seen.borrow().is_over)
     }
 
     /// Says something in a session. Gives the number of the turn.
-    pub(super) fn say(&self, session: &SessionId, prompt: &str) -> Result<u64, String> {
-        let mut state = self.state();
-        let talk = state.talks.get_mut(session).ok_or_else(|| unknown(session))?;
+    pub(super) fn send_prompt(&self, session: &SessionId, prompt: &str) -> Result<u64, String> {
+        let mut state = self.lock_state();
+        let talk = state.talks.get_mut(session).ok_or_else(|| describe_unknown_session(session))?;
         if talk.is_working() {
             return Err(
                 "a turn is running in this session; wait for its end, or `cancel` it".to_owned()
             );
         }
-        let request = Request::Send { content: vec![Content::text(prompt)] };
+        let request = Request::Send { content: vec![Content::from_text(prompt)] };
         talk.requests
             .try_send(request)
             .map_err(|_| "the session does not accept messages".to_owned())?;
@@ -222,7 +223,7 @@ impl Talks {
 
     /// Stops the turn that runs in a session.
     pub(super) fn cancel(&self, session: &SessionId) -> Result<(), String> {
-        let talk = self.talk(session).ok_or_else(|| unknown(session))?;
+        let talk = self.find_talk(session).ok_or_else(|| describe_unknown_session(session))?;
         talk.requests
             .try_send(Request::Cancel)
             .map_err(|_| "the session does not accept messages".to_owned())
@@ -230,13 +231,13 @@ impl Talks {
 
     /// Waits until the turn of that number has ended, or that time has passed, and returns the state of the
     /// session.
-    pub(super) async fn seen(
+    pub(super) async fn wait_for_turn(
         &self,
         session: &SessionId,
         wait: Duration,
         turn: u64,
     ) -> Result<TalkSeen, String> {
-        let talk = self.talk(session).ok_or_else(|| unknown(session))?;
+        let talk = self.find_talk(session).ok_or_else(|| describe_unknown_session(session))?;
         let mut seen = talk.seen.clone();
         let is_done = |seen: &TalkSeen| seen.is_over || (seen.turns >= turn && !seen.is_working);
         timeout(wait, seen.wait_for(is_done)).await.ok();
@@ -258,11 +259,11 @@ struct OpeningPlace<'a> {
 
 impl Drop for OpeningPlace<'_> {
     fn drop(&mut self) {
-        self.talks.state().opening -= 1;
+        self.talks.lock_state().opening -= 1;
     }
 }
 
-fn unknown(session: &SessionId) -> String {
+fn describe_unknown_session(session: &SessionId) -> String {
     format!("there is no session `{session}` here; `ask` opens one, `continue` resumes a saved one")
 }
 
@@ -284,22 +285,22 @@ impl Following {
         loop {
             tokio::select! {
                 request = wanted.recv() => match request {
-                    Some(request) => self.send(request),
+                    Some(request) => self.send_request(request),
                     None => return,
                 },
                 message = self.client.next() => match message {
-                    Some(message) => self.take(message),
-                    None => return self.end(),
+                    Some(message) => self.on_message(message),
+                    None => return self.mark_over(),
                 },
             }
         }
     }
 
-    fn end(&self) {
+    fn mark_over(&self) {
         self.tell.send_modify(|seen| (seen.is_working, seen.is_over) = (false, true));
     }
 
-    fn send(&mut self, request: Request) {
+    fn send_request(&mut self, request: Request) {
         let says = matches!(request, Request::Send { .. });
         if says {
             self.tell.send_modify(|seen| {
@@ -307,23 +308,23 @@ impl Following {
                 *seen = TalkSeen { turns, is_working: true, ..TalkSeen::default() };
             });
         }
-        match self.client.request(Some(&self.session), request) {
+        match self.client.send_request(Some(&self.session), request) {
             Ok(id) if says => self.said = Some(id),
             Ok(_) => (),
-            Err(error) => self.failed(&error.cause),
+            Err(error) => self.mark_failed(&error.cause),
         }
     }
 
-    fn failed(&self, why: &str) {
+    fn mark_failed(&self, why: &str) {
         self.tell.send_modify(|seen| {
             (seen.is_working, seen.how) = (false, Some("failed"));
             seen.why = Some(why.to_owned());
         });
     }
 
-    fn take(&mut self, message: ServerMessage) {
+    fn on_message(&mut self, message: ServerMessage) {
         match message {
-            ServerMessage::Event(envelope) => self.event(&envelope.event),
+            ServerMessage::Event(envelope) => self.on_event(&envelope.event),
             ServerMessage::Snapshot(_) if !self.is_attached => self.is_attached = true,
             // Events were missed: where no turn runs any more, the answer is there.
             ServerMessage::Snapshot(view) => {
@@ -336,7 +337,7 @@ impl Following {
                 if self.said.take_if(|said| *said == id).is_some() =>
             {
                 if let Err(error) = result {
-                    self.failed(&error.cause);
+                    self.mark_failed(&error.cause);
                 }
             }
             ServerMessage::Reply { id, result } if self.asked.take_if(|it| *it == id).is_some() => {
@@ -357,13 +358,13 @@ impl Following {
 
     fn ask_for_answer(&mut self) {
         let request = Request::History { before: None, max: MAX_LOOKED };
-        match self.client.request(Some(&self.session), request) {
+        match self.client.send_request(Some(&self.session), request) {
             Ok(id) => self.asked = Some(id),
-            Err(error) => self.failed(&error.cause),
+            Err(error) => self.mark_failed(&error.cause),
         }
     }
 
-    fn event(&mut self, event: &Event) {
+    fn on_event(&mut self, event: &Event) {
         match event {
             Event::PermissionDecided { allowed: false, reason, .. } => {
                 self.tell.send_if_modified(|seen| {
@@ -375,18 +376,18 @@ impl Following {
                 });
             }
             Event::TurnEnded { outcome, .. } => {
-                let (how, why) = ended(outcome);
+                let (how, why) = describe_outcome(outcome);
                 self.tell.send_modify(|seen| (seen.how, seen.why) = (Some(how), why));
                 self.ask_for_answer();
             }
-            Event::State(SessionState::Closed) => self.end(),
+            Event::State(SessionState::Closed) => self.mark_over(),
             _ => (),
         }
     }
 }
 
 /// Describes the end of a turn in a word, with the reason if the turn did not end well.
-fn ended(outcome: &Outcome) -> (&'static str, Option<String>) {
+fn describe_outcome(outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Complete { .. } => ("done", None),
         Outcome::Cancelled => ("cancelled", Some("The turn was cancelled.".to_owned())),

@@ -53,11 +53,15 @@ pub(super) struct ServedCall {
 
 /// Reads a line. `tools`: the list of them. `is_greeted`: the client has begun with the handshake; before that
 /// each request must name its version.
-pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming {
+pub(super) fn parse_line(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming {
     let message: Value = match gnoma_core::json::from_str(line) {
         Ok(message) => message,
         Err(error) => {
-            return Incoming::Answered(failure(&Value::Null, PARSE_ERROR, &error.to_string()));
+            return Incoming::Answered(error_response(
+                &Value::Null,
+                PARSE_ERROR,
+                &error.to_string(),
+            ));
         }
     };
     let method = message.get("method").and_then(Value::as_str);
@@ -69,7 +73,7 @@ pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming
             Some(_) => Incoming::Nothing,
             None => {
                 let text = "it is not a JSON-RPC 2.0 request; batches are not supported";
-                Incoming::Answered(failure(&Value::Null, INVALID_REQUEST, text))
+                Incoming::Answered(error_response(&Value::Null, INVALID_REQUEST, text))
             }
         };
     };
@@ -81,7 +85,7 @@ pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
     let version = meta(VERSION_KEY).and_then(Value::as_str);
     if let Some(version) = version.filter(|version| *version != STATELESS) {
-        let mut refused = failure(id, UNSUPPORTED_VERSION, "that version is not supported");
+        let mut refused = error_response(id, UNSUPPORTED_VERSION, "that version is not supported");
         let data = json!({ "supported": [STATELESS], "requested": version });
         if let Some(error) = refused.get_mut("error").and_then(Value::as_object_mut) {
             error.insert("data".to_owned(), data);
@@ -90,17 +94,17 @@ pub(super) fn read(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming
     }
     if version.is_some() && !meta(CAPABILITIES_KEY).is_some_and(Value::is_object) {
         let text = format!("`_meta` has no `{CAPABILITIES_KEY}`");
-        return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
+        return Incoming::Answered(error_response(id, INVALID_PARAMS, &text));
     }
     *is_greeted |= version.is_none() && method == "initialize";
     if version.is_none() && !*is_greeted && method != "ping" {
         let text = format!("`_meta` has no `{VERSION_KEY}`, and there was no `initialize`");
-        return Incoming::Answered(failure(id, INVALID_PARAMS, &text));
+        return Incoming::Answered(error_response(id, INVALID_PARAMS, &text));
     }
-    answered(id, method, &params, version.is_some(), tools)
+    answer_method(id, method, &params, version.is_some(), tools)
 }
 
-fn answered(
+fn answer_method(
     id: &Value,
     method: &str,
     params: &Value,
@@ -109,7 +113,7 @@ fn answered(
 ) -> Incoming {
     let result = match method {
         // Who names the version in each request is on the wire that has no handshake.
-        "initialize" if !is_stateless => hello(params),
+        "initialize" if !is_stateless => initialize_result(params),
         "server/discover" => json!({
             "supportedVersions": [STATELESS], "capabilities": { "tools": {} }, "instructions": INSTRUCTIONS,
             "ttlMs": 0, "cacheScope": "private",
@@ -120,24 +124,24 @@ fn answered(
         }
         "tools/list" => json!({ "tools": tools }),
         "tools/call" => {
-            return match called(params, tools) {
+            return match parse_tool_call(params, tools) {
                 Ok((tool, arguments)) => {
                     Incoming::Call(ServedCall { id: id.clone(), tool, arguments, is_stateless })
                 }
-                Err(why) => Incoming::Answered(failure(id, INVALID_PARAMS, &why)),
+                Err(why) => Incoming::Answered(error_response(id, INVALID_PARAMS, &why)),
             };
         }
         _ => {
             let text = format!("`{}` is not offered", method.escape_debug());
-            return Incoming::Answered(failure(id, METHOD_NOT_FOUND, &text));
+            return Incoming::Answered(error_response(id, METHOD_NOT_FOUND, &text));
         }
     };
     let is_newer = is_stateless || method == "server/discover";
-    Incoming::Answered(success(id, result, is_newer))
+    Incoming::Answered(success_response(id, result, is_newer))
 }
 
 /// The tool that is called, and its arguments.
-fn called(params: &Value, tools: &Value) -> Result<(String, Map<String, Value>), String> {
+fn parse_tool_call(params: &Value, tools: &Value) -> Result<(String, Map<String, Value>), String> {
     let tool = params.get("name").and_then(Value::as_str);
     let tool = tool.ok_or("`name` of the tool is missing")?;
     let is_known = tools.as_array().into_iter().flatten().any(|it| it["name"] == tool);
@@ -153,51 +157,51 @@ fn called(params: &Value, tools: &Value) -> Result<(String, Map<String, Value>),
 }
 
 /// The answer to a handshake: the version that the client wants, where it is spoken here.
-fn hello(params: &Value) -> Value {
+fn initialize_result(params: &Value) -> Value {
     let wanted = params.get("protocolVersion").and_then(Value::as_str);
     let version = SHAKEN.iter().find(|version| wanted == Some(version)).unwrap_or(&SHAKEN[0]);
     json!({
-        "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": server(),
+        "protocolVersion": version, "capabilities": { "tools": {} }, "serverInfo": server_info(),
         "instructions": INSTRUCTIONS,
     })
 }
 
-fn server() -> Value {
+fn server_info() -> Value {
     json!({ "name": "gnoma", "version": env!("CARGO_PKG_VERSION") })
 }
 
 /// Builds a successful answer to a request.
-pub(super) fn success(id: &Value, mut result: Value, is_stateless: bool) -> Value {
+pub(super) fn success_response(id: &Value, mut result: Value, is_stateless: bool) -> Value {
     if let Some(fields) = result.as_object_mut().filter(|_| is_stateless) {
         fields.insert("resultType".to_owned(), "complete".into());
-        fields.insert("_meta".to_owned(), json!({ SERVER_KEY: server() }));
+        fields.insert("_meta".to_owned(), json!({ SERVER_KEY: server_info() }));
     }
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-fn failure(id: &Value, code: i64, message: &str) -> Value {
+fn error_response(id: &Value, code: i64, message: &str) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "error": { "code": code, "message": message } })
 }
 
 /// The answer to a line that is not read.
 pub(super) fn too_long(max_bytes: usize) -> Value {
     let text = format!("a line may have at most {} MiB", max_bytes >> 20);
-    failure(&Value::Null, INVALID_REQUEST, &text)
+    error_response(&Value::Null, INVALID_REQUEST, &text)
 }
 
 /// The answer to a call under the id of one that runs. It has no id: under that one the other call is answered.
-pub(super) fn reused(id: &Value) -> Value {
+pub(super) fn duplicate_id_response(id: &Value) -> Value {
     let text = format!("a call with the id {id} is already running; each request needs its own id");
-    failure(&Value::Null, INVALID_REQUEST, &text)
+    error_response(&Value::Null, INVALID_REQUEST, &text)
 }
 
 /// The answer to a call that ended without any.
-pub(super) fn crashed(id: &Value) -> Value {
-    failure(id, INTERNAL_ERROR, "the call crashed; this is a bug in gnoma")
+pub(super) fn crashed_call_response(id: &Value) -> Value {
+    error_response(id, INTERNAL_ERROR, "the call crashed; this is a bug in gnoma")
 }
 
 /// The result of a call.
-pub(super) fn outcome(text: &str, is_error: bool, facts: Option<Value>) -> Value {
+pub(super) fn tool_result(text: &str, is_error: bool, facts: Option<Value>) -> Value {
     let mut result = json!({ "content": [{ "type": "text", "text": text }], "isError": is_error });
     if let (Some(facts), Some(fields)) = (facts, result.as_object_mut()) {
         fields.insert("structuredContent".to_owned(), facts);
@@ -215,7 +219,7 @@ mod tests {
 
     fn answer_to(message: &Value, mut is_greeted: bool) -> Value {
         let tools = json!([{ "name": "ask" }]);
-        match read(&message.to_string(), &tools, &mut is_greeted) {
+        match parse_line(&message.to_string(), &tools, &mut is_greeted) {
             Incoming::Answered(answer) => answer,
             other => panic!("{other:?}"),
         }
@@ -254,7 +258,7 @@ mod tests {
         }
         let mut is_greeted = false;
         let hello = r#"{"id": 1, "method": "initialize"}"#;
-        assert!(matches!(read(hello, &json!([]), &mut is_greeted), Incoming::Answered(_)));
+        assert!(matches!(parse_line(hello, &json!([]), &mut is_greeted), Incoming::Answered(_)));
         assert!(is_greeted);
     }
 
@@ -267,12 +271,12 @@ mod tests {
         assert_eq!(code(&call(json!({"name": "x"}))), INVALID_PARAMS);
         assert_eq!(code(&call(json!({"name": "ask", "arguments": []}))), INVALID_PARAMS);
         assert_eq!(code(&json!([])), INVALID_REQUEST);
-        let Incoming::Answered(broken) = read("{", &tools, &mut true) else { panic!() };
+        let Incoming::Answered(broken) = parse_line("{", &tools, &mut true) else { panic!() };
         assert_eq!(broken["error"]["code"], PARSE_ERROR);
         for quiet in ["{\"method\":\"notifications/initialized\"}", "{\"id\":7,\"result\":{}}"] {
-            assert_eq!(read(quiet, &tools, &mut true), Incoming::Nothing);
+            assert_eq!(parse_line(quiet, &tools, &mut true), Incoming::Nothing);
         }
         let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":4}}"#;
-        assert_eq!(read(cancelled, &tools, &mut true), Incoming::Cancelled(json!(4)));
+        assert_eq!(parse_line(cancelled, &tools, &mut true), Incoming::Cancelled(json!(4)));
     }
 }

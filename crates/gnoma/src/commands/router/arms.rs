@@ -14,7 +14,7 @@ use gnoma_host::{
 };
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::Exit,
     table,
 };
@@ -23,33 +23,40 @@ use crate::{
 const STALE_DAYS: u32 = 120;
 
 pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Result<Exit> {
-    let mut ready = preview::ready(project, None).await?;
-    ready.look().await;
-    let levels = preview::levels(project, &ready.routes).await;
-    let barred = |arm: &Arm| barred(&ready.routes, arm, &levels);
+    let mut ready = preview::prepare_preview(project, None).await?;
+    ready.discover_once().await;
+    let levels = preview::limit_levels(project, &ready.routes).await;
+    let barred = |arm: &Arm| barred_reason(&ready.routes, arm, &levels);
     let arms: Vec<_> =
         ready.routes.arms().iter().filter(|arm| is_meant(arm, name)).cloned().collect();
     if let (Some(name), true) = (name, arms.is_empty()) {
         let text = format!("no model has `{name}` in its name; `gnoma models` lists all");
         return Err(HostError::usage(text).into());
     }
-    let note = stale(catalogue::age_days(routing::today(project)));
+    let note = stale_catalogue_warning(catalogue::age_days(routing::current_day(project)));
     if json {
-        let facts = |arm| facts(arm, &ready.routes, barred(arm).as_deref());
+        let facts = |arm| arm_to_json(arm, &ready.routes, barred(arm).as_deref());
         let arms: Vec<Value> = arms.iter().map(facts).collect();
         let left = ready.left.iter().map(|Left { name, why }| json!({ "name": name, "why": why }));
         let left: Vec<Value> = left.collect();
-        let age = catalogue::age_days(routing::today(project));
+        let age = catalogue::age_days(routing::current_day(project));
         return print_json(&json!({ "arms": arms, "left": left, "catalogue_age_days": age }));
     }
     let rows = arms.iter().map(|arm| {
-        let seen = speed(ready.routes.speed(&arm.name()));
-        let window = window(arm.context_window);
+        let seen = describe_speed(ready.routes.speed(&arm.name()));
+        let window = describe_window(arm.context_window);
         let state = if barred(arm).is_some() { "not now" } else { "ready" };
-        [arm.name().to_string(), price(arm.price), window, state.to_owned(), seen, abilities(arm)]
+        [
+            arm.name().to_string(),
+            describe_price(arm.price),
+            window,
+            state.to_owned(),
+            seen,
+            describe_abilities(arm),
+        ]
     });
     let head = ["model", "$/M in, out", "window", "state", "speed seen", "can"];
-    let mut text = table::lines(head, rows);
+    let mut text = table::render_table(head, rows);
     for arm in &arms {
         if let Some(why) = barred(arm) {
             let name = arm.name().to_string();
@@ -62,7 +69,7 @@ pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Re
         text.push_str(&format!("{name}: {why}\n"));
     }
     text.extend(note);
-    show(&text)
+    print_stored_text(&text)
 }
 
 fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
@@ -71,15 +78,21 @@ fn is_meant(arm: &Arm, name: Option<&str>) -> bool {
 }
 
 /// Returns the reason why an arm cannot be asked now; `None` if it can.
-fn barred(routes: &Routes, arm: &Arm, levels: &[gnoma_core::ledger::Level]) -> Option<String> {
+fn barred_reason(
+    routes: &Routes,
+    arm: &Arm,
+    levels: &[gnoma_core::ledger::Level],
+) -> Option<String> {
     let own: Vec<String> = routes.pools_of(arm);
     let levels: Vec<_> = levels.iter().filter(|level| own.contains(&level.pool)).cloned().collect();
     let call = routes.typical_call(arm);
-    let rests = routes.resting(arm).or_else(|| routes.refusal(&arm.name()).map(|(why, _)| why));
-    rests.or_else(|| pool::refusal(&levels, &call, clock::now_ms(), clock::zone))
+    let rests = routes
+        .rest_reason(arm)
+        .or_else(|| routes.provider_refusal(&arm.name()).map(|(why, _)| why));
+    rests.or_else(|| pool::refusal_reason(&levels, &call, clock::now_ms(), clock::local_time_zone))
 }
 
-fn stale(age_days: u32) -> Option<String> {
+fn stale_catalogue_warning(age_days: u32) -> Option<String> {
     (age_days > STALE_DAYS).then(|| {
         format!(
             "the model catalogue is {age_days} days old and prices may have changed; update gnoma, or correct it with `[[arms]]` or `router.catalogue`\n"
@@ -87,7 +100,7 @@ fn stale(age_days: u32) -> Option<String> {
     })
 }
 
-fn price(price: Option<Price>) -> String {
+fn describe_price(price: Option<Price>) -> String {
     let dollars = |micro: u64| micro as f64 / MICRO;
     match price {
         None => "unknown".to_owned(),
@@ -97,7 +110,7 @@ fn price(price: Option<Price>) -> String {
 }
 
 /// `0.8 s, 54/s`: until the first token, and tokens a second from then on.
-fn speed(seen: Option<Speed>) -> String {
+fn describe_speed(seen: Option<Speed>) -> String {
     let Some(Speed { first_seconds, tokens_per_second, .. }) = seen else {
         return "not yet".to_owned();
     };
@@ -108,11 +121,11 @@ fn speed(seen: Option<Speed>) -> String {
     }
 }
 
-fn window(tokens: Option<u32>) -> String {
+fn describe_window(tokens: Option<u32>) -> String {
     tokens.map_or_else(|| "unknown".to_owned(), |tokens| format!("{}k", tokens / 1_000))
 }
 
-fn abilities(arm: &Arm) -> String {
+fn describe_abilities(arm: &Arm) -> String {
     let all = [
         ("tools", arm.tools),
         ("pictures", arm.vision),
@@ -124,7 +137,7 @@ fn abilities(arm: &Arm) -> String {
     can.join(" ")
 }
 
-fn facts(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
+fn arm_to_json(arm: &Arm, routes: &Routes, barred: Option<&str>) -> Value {
     json!({
         "arm": arm.name().to_string(),
         "price_micro_usd_per_million": arm.price,
@@ -148,7 +161,10 @@ mod tests {
 
     #[test]
     fn an_old_catalogue_is_told_and_a_new_one_is_not() {
-        assert_eq!(stale(STALE_DAYS), None);
-        assert!(stale(STALE_DAYS + 1).is_some_and(|note| note.contains("121 days old")));
+        assert_eq!(stale_catalogue_warning(STALE_DAYS), None);
+        assert!(
+            stale_catalogue_warning(STALE_DAYS + 1)
+                .is_some_and(|note| note.contains("121 days old"))
+        );
     }
 }

@@ -20,54 +20,59 @@ use gnoma_host::{
 };
 
 use crate::{
-    commands::common::{print_data, print_json, show},
+    commands::common::{print_data, print_json, print_stored_text},
     environment::ProcessEnvironment,
     report::Exit,
     terminal,
 };
 
-pub(super) async fn reset(
+pub(super) async fn reset_state(
     project: &Project,
     yes: bool,
     json: bool,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_in_incognito(project, "router reset")?;
-    let book = routing::book(project);
+    let book = routing::score_book(project);
     if !yes {
-        let Some(terminal) = terminal::open(around) else {
+        let Some(terminal) = terminal::open_terminal(around) else {
             let text = "cannot ask for confirmation without a terminal; add --yes";
             return Err(HostError::usage(text).into());
         };
         if !terminal::is_yes(&terminal, "Delete everything learned about models? [y]es, [n]o: ") {
-            return show("nothing was deleted\n");
+            return print_stored_text("nothing was deleted\n");
         }
     }
     if book.path().exists() || book.has_scores() {
         book.reset().with_context(|| cannot_change(&book))?;
     }
-    let forgotten = routing::ledger(project).forget_arms().await;
+    let forgotten = routing::profile_ledger(project).forget_arms().await;
     forgotten.map_err(|error| anyhow::anyhow!(error.sentence))?;
     let text = "deleted what was learned about models: scores, speeds, rests and limits reported by providers; spending stays\n";
-    done(json, text)
+    print_done(json, text)
 }
 
-pub(super) fn export(project: &Project) -> Result<Exit> {
-    let book = routing::book(project);
+pub(super) fn export_state(project: &Project) -> Result<Exit> {
+    let book = routing::score_book(project);
     let kept = book.read().with_context(|| format!("cannot read `{}`", book.path().display()))?;
-    print_data(&String::from_utf8_lossy(&state_file::encode(&kept)?))
+    print_data(&String::from_utf8_lossy(&state_file::encode_state(&kept)?))
 }
 
-pub(super) fn import(project: &Project, file: &Path, replace: bool, json: bool) -> Result<Exit> {
+pub(super) fn import_state(
+    project: &Project,
+    file: &Path,
+    replace: bool,
+    json: bool,
+) -> Result<Exit> {
     refuse_in_incognito(project, "router import")?;
-    let book = routing::book(project);
-    let bytes = read(file).with_context(|| format!("cannot read `{}`", file.display()))?;
+    let book = routing::score_book(project);
+    let bytes = read_bounded(file).with_context(|| format!("cannot read `{}`", file.display()))?;
     let here = book.read().with_context(|| cannot_change(&book))?;
     let is_empty = here.state.is_none();
-    match state_file::decode(&bytes) {
+    match state_file::decode_state(&bytes) {
         Ok(kept) if is_empty || replace => {
             book.replace(kept).with_context(|| cannot_change(&book))?;
-            done(json, "imported\n")
+            print_done(json, "imported\n")
         }
         Ok(_) => {
             let text = "routing data exists already; --replace overwrites it";
@@ -78,13 +83,13 @@ pub(super) fn import(project: &Project, file: &Path, replace: bool, json: bool) 
             Err(HostError::usage(text).into())
         }
         Err(Trouble::Damaged | Trouble::Unreadable(_)) => {
-            scores(project, &book, file, &bytes, (here, replace), json)
+            import_go_scores(project, &book, file, &bytes, (here, replace), json)
         }
     }
 }
 
 /// Takes over the Go version's scores, once.
-fn scores(
+fn import_go_scores(
     project: &Project,
     book: &Book,
     file: &Path,
@@ -107,16 +112,16 @@ fn scores(
     if replace {
         book.replace(Kept::NONE).with_context(|| cannot_change(book))?;
     }
-    let known = routing::known(project, quality.arms());
-    book.teach(&quality, &known).with_context(|| cannot_change(book))?;
-    done(json, &format!("{}\n", memory::taken_over(&quality, file)))
+    let known = routing::published_arms(project, quality.arms());
+    book.teach_scores(&quality, &known).with_context(|| cannot_change(book))?;
+    print_done(json, &format!("{}\n", memory::taken_over(&quality, file)))
 }
 
 fn cannot_change(book: &Book) -> String {
     format!("cannot change `{}`", book.path().display())
 }
 
-fn read(file: &Path) -> io::Result<Vec<u8>> {
+fn read_bounded(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     if file == Path::new("-") {
         io::stdin().lock().take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
@@ -129,6 +134,6 @@ fn read(file: &Path) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn done(json: bool, text: &str) -> Result<Exit> {
-    if json { print_json(&json!({ "done": text.trim_end() })) } else { show(text) }
+fn print_done(json: bool, text: &str) -> Result<Exit> {
+    if json { print_json(&json!({ "done": text.trim_end() })) } else { print_stored_text(text) }
 }

@@ -4,7 +4,7 @@
 pub(in crate::commands) const MICRO: f64 = 1e6;
 
 /// Micro-dollars for people: cents, and more digits where there are none.
-pub(in crate::commands) fn money(micro_usd: f64) -> String {
+pub(in crate::commands) fn format_money(micro_usd: f64) -> String {
     let dollars = micro_usd / MICRO;
     if dollars == 0.0 || dollars >= 1.0 {
         format!("${dollars:.2}")
@@ -19,8 +19,8 @@ mod tests {
 
     #[test]
     fn small_amounts_do_not_read_as_nothing() {
-        assert_eq!(money(0.0), "$0.00");
-        assert_eq!(money(1_500.0), "$0.0015");
-        assert_eq!(money(12_345_678.0), "$12.35");
+        assert_eq!(format_money(0.0), "$0.00");
+        assert_eq!(format_money(1_500.0), "$0.0015");
+        assert_eq!(format_money(12_345_678.0), "$12.35");
     }
 }

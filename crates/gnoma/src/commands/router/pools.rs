@@ -12,11 +12,11 @@ use gnoma_engine::Routes;
 use gnoma_router::{health::Resting, pool::Pool};
 use serde_json::Value;
 
-use super::money::money;
+use super::money::format_money;
 use gnoma_host::{Project, clock, past::refuse_in_incognito, preview, routing};
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::{self, Exit},
     table,
 };
@@ -38,18 +38,18 @@ pub(super) async fn run(
         accept_loss(project).await?;
     }
     if redates {
-        redate(project).await?;
+        redate_ledger(project).await?;
     }
-    let ready = preview::ready(project, None).await?;
-    let levels = preview::levels(project, &ready.routes).await;
-    let (rests, now_ms) = (ready.routes.rests(), clock::now_ms());
+    let ready = preview::prepare_preview(project, None).await?;
+    let levels = preview::limit_levels(project, &ready.routes).await;
+    let (rests, now_ms) = (ready.routes.resting_arms(), clock::now_ms());
     let money_missing = routing::has_ledger(project)
-        && routing::ledger(project).lacks_money().await.unwrap_or(false);
+        && routing::profile_ledger(project).lacks_money().await.unwrap_or(false);
     if json {
-        let rests: Vec<_> = rests.iter().map(|rest| facts(rest, now_ms)).collect();
+        let rests: Vec<_> = rests.iter().map(|rest| resting_to_json(rest, now_ms)).collect();
         return print_json(&json!({
             "limits": levels,
-            "told": told(&ready.routes),
+            "told": provider_limits_json(&ready.routes),
             "resting": rests,
             "money_missing": money_missing,
         }));
@@ -57,48 +57,48 @@ pub(super) async fn run(
     let mut text = if levels.is_empty() {
         NONE.to_owned()
     } else {
-        let rows = levels.iter().map(|level| row(level, now_ms));
-        table::lines(["pool", "limit", "used", "in flight", "resets", "source"], rows)
+        let rows = levels.iter().map(|level| level_row(level, now_ms));
+        table::render_table(["pool", "limit", "used", "in flight", "resets", "source"], rows)
     };
     if !rests.is_empty() {
-        let rows = rests.iter().map(|rest| resting(rest, now_ms));
+        let rows = rests.iter().map(|rest| resting_row(rest, now_ms));
         text.push('\n');
-        text.push_str(&table::lines(["resting", "time left", "because it failed"], rows));
+        text.push_str(&table::render_table(["resting", "time left", "because it failed"], rows));
     }
     if money_missing {
         text.push_str(MONEY_MISSING);
     }
-    show(&text)
+    print_stored_text(&text)
 }
 
 /// Counts as taken now what a clock that was wrongly ahead dated in the future: it would keep limits
 /// full until then. Asked for by hand, since only a person knows which clock was right.
-async fn redate(project: &Project) -> Result<()> {
+async fn redate_ledger(project: &Project) -> Result<()> {
     refuse_in_incognito(project, "router pools --redate")?;
     let moved = if routing::has_ledger(project) {
-        let ledger = routing::ledger(project);
+        let ledger = routing::profile_ledger(project);
         ledger.redate(clock::now_ms()).await.map_err(|error| anyhow::anyhow!(error.sentence))?
     } else {
         0
     };
     let calls = if moved == 1 { "call was" } else { "calls were" };
-    report::say(format_args!("{moved} {calls} dated in the future, and count as made now"));
+    report::print_line(format_args!("{moved} {calls} dated in the future, and count as made now"));
     Ok(())
 }
 
 /// Goes on with what a damaged ledger still told. Asked for by hand: what is missing was somebody's money.
 async fn accept_loss(project: &Project) -> Result<()> {
     refuse_in_incognito(project, "router pools --accept-loss")?;
-    let ledger = routing::ledger(project);
+    let ledger = routing::profile_ledger(project);
     let accepted = ledger.accept_loss().await.map_err(|error| anyhow::anyhow!(error.sentence))?;
-    report::say(match accepted {
+    report::print_line(match accepted {
         true => "limits count what is listed below from now on",
         false => "nothing is missing: no ledger was damaged, or you accepted the loss before",
     });
     Ok(())
 }
 
-fn row(level: &Level, now_ms: i64) -> [String; 6] {
+fn level_row(level: &Level, now_ms: i64) -> [String; 6] {
     let Level { pool, limit, used, held, resets_at_ms } = level;
     let parsed = Pool::parse(pool);
     // What a provider told holds for one arm; all else is in the settings.
@@ -106,11 +106,11 @@ fn row(level: &Level, now_ms: i64) -> [String; 6] {
     let (pool, is_each) = match parsed {
         Some(Pool::Turn(_)) => ("each turn".to_owned(), true),
         Some(Pool::Session(_)) => ("each session".to_owned(), true),
-        Some(pool) => (pool.words(), false),
+        Some(pool) => (pool.display_name(), false),
         None => (pool.clone(), false),
     };
     let amount = |amount: u64| match limit.unit {
-        Unit::MicroUsd => money(amount as f64),
+        Unit::MicroUsd => format_money(amount as f64),
         Unit::Requests
         | Unit::Input
         | Unit::Output
@@ -118,11 +118,11 @@ fn row(level: &Level, now_ms: i64) -> [String; 6] {
         | Unit::AllInput
         | Unit::AllTokens => amount.to_string(),
     };
-    let most = format!("{} {}", amount(limit.most), words(limit.unit, limit.window));
+    let most = format!("{} {}", amount(limit.most), describe_limit_unit(limit.unit, limit.window));
     let anew = match (limit.window, resets_at_ms) {
         (Window::Rolling { .. }, _) => "as time goes by".to_owned(),
         (Window::Day | Window::Month | Window::Ever, Some(at_ms)) => {
-            format!("in {}", left(at_ms.saturating_sub(now_ms)))
+            format!("in {}", format_time_left(at_ms.saturating_sub(now_ms)))
         }
         (Window::Day | Window::Month | Window::Ever, None) if is_each => "with the next".to_owned(),
         (Window::Day | Window::Month | Window::Ever, None) => "never".to_owned(),
@@ -131,13 +131,13 @@ fn row(level: &Level, now_ms: i64) -> [String; 6] {
     [pool, most, amount(*used), amount(*held), anew, by.to_owned()]
 }
 
-fn resting(rest: &Resting, now_ms: i64) -> [String; 3] {
+fn resting_row(rest: &Resting, now_ms: i64) -> [String; 3] {
     let Resting { name, kind, until_ms, times } = rest;
     let times = if *times > 1 { format!(", {times} times") } else { String::new() };
-    [name.clone(), left(until_ms.saturating_sub(now_ms)), format!("{kind}{times}")]
+    [name.clone(), format_time_left(until_ms.saturating_sub(now_ms)), format!("{kind}{times}")]
 }
 
-fn facts(rest: &Resting, now_ms: i64) -> Value {
+fn resting_to_json(rest: &Resting, now_ms: i64) -> Value {
     let Resting { name, kind, until_ms, times } = rest;
     json!({
         "name": name,
@@ -149,7 +149,7 @@ fn facts(rest: &Resting, now_ms: i64) -> Value {
 }
 
 /// Returns the limits that providers have reported, by arm, with the time of each report.
-fn told(routes: &Routes) -> Vec<Value> {
+fn provider_limits_json(routes: &Routes) -> Vec<Value> {
     let arms = routes.arms();
     let arms = arms.iter().map(|arm| (arm.name(), routes.known_limits(&arm.name())));
     arms.filter(|(_, told)| !told.is_empty())
@@ -158,11 +158,11 @@ fn told(routes: &Routes) -> Vec<Value> {
 }
 
 /// `9m 58s`; the past is `0s`.
-fn left(ms: i64) -> String {
-    duration::words(Duration::from_secs(u64::try_from(ms / 1_000).unwrap_or_default()))
+fn format_time_left(ms: i64) -> String {
+    duration::format_duration(Duration::from_secs(u64::try_from(ms / 1_000).unwrap_or_default()))
 }
 
-fn words(unit: Unit, window: Window) -> String {
+fn describe_limit_unit(unit: Unit, window: Window) -> String {
     let what = match unit {
         Unit::Requests => "requests ",
         Unit::Input | Unit::AllInput => "tokens read ",
@@ -173,7 +173,9 @@ fn words(unit: Unit, window: Window) -> String {
     let per = match window {
         Window::Rolling { ms: SECOND_MS } => "a second".to_owned(),
         Window::Rolling { ms: 60_000 } => "a minute".to_owned(),
-        Window::Rolling { ms } => format!("in {}", duration::words(Duration::from_millis(ms))),
+        Window::Rolling { ms } => {
+            format!("in {}", duration::format_duration(Duration::from_millis(ms)))
+        }
         Window::Day => "a day".to_owned(),
         Window::Month => "a month".to_owned(),
         Window::Ever => String::new(),
@@ -197,7 +199,7 @@ mod tests {
             resets_at_ms: Some(2 * 3_600_000),
         };
         let minute = Window::Rolling { ms: 60_000 };
-        let row_of = |level: &Level| row(level, 0).join("|");
+        let row_of = |level: &Level| level_row(level, 0).join("|");
         assert_eq!(
             row_of(&level(Unit::Tokens, minute, 50_000)),
             "mistral|50000 tokens a minute|2|1|as time goes by|you"
@@ -210,7 +212,7 @@ mod tests {
 
     #[test]
     fn the_time_that_is_left_is_told_as_people_do() {
-        let all = [-5, 59_999, 598_000, 7_380_000].map(left);
+        let all = [-5, 59_999, 598_000, 7_380_000].map(format_time_left);
         assert_eq!(all, ["0s", "59s", "9m 58s", "2h 3m"]);
     }
 }

@@ -13,14 +13,14 @@ use gnoma_core::{
 use gnoma_router::{ArmEstimate, RouterState, TaskKind};
 use serde_json::Value;
 
-use super::money::{MICRO, money};
+use super::money::{MICRO, format_money};
 use gnoma_host::{
     Project, clock,
     routing::{self, memory},
 };
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::{self, Exit},
     table,
 };
@@ -29,19 +29,19 @@ use crate::{
 const SHOWN_DAYS: usize = 14;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let book = routing::book(project);
+    let book = routing::score_book(project);
     let state = match book.read() {
         Ok(kept) => kept.state,
         Err(error) => {
-            report::say(format_args!("warning: `{}`: {error}", book.path().display()));
+            report::print_line(format_args!("warning: `{}`: {error}", book.path().display()));
             None
         }
     };
-    let believed = believed(project, state);
-    let totals = totals(project).await;
-    let prices: Vec<(ModelRef, Price)> = routing::prices(project, &totals);
-    let shadow = shadow(&totals, &prices);
-    let unpriced = unpriced(&totals, &prices);
+    let believed = believed_standings(project, state);
+    let totals = load_totals(project).await;
+    let prices: Vec<(ModelRef, Price)> = routing::known_prices(project, &totals);
+    let shadow = shadow_costs(&totals, &prices);
+    let unpriced = unpriced_arms(&totals, &prices);
     if json {
         return print_json(&json!({
             "believed": believed.iter().map(Believed::to_json).collect::<Vec<_>>(),
@@ -52,11 +52,11 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
             }).collect::<Vec<_>>(),
         }));
     }
-    show(&text(&believed, &totals, &shadow, &unpriced))
+    print_stored_text(&render_stats(&believed, &totals, &shadow, &unpriced))
 }
 
 /// The arms that were called and whose price is not known, so that what they cost is not in the sums.
-fn unpriced(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<String> {
+fn unpriced_arms(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<String> {
     let is_priced = |total: &Total| {
         total.amount.micro_usd > 0 || prices.iter().any(|(arm, _)| *arm == total.arm)
     };
@@ -80,7 +80,7 @@ impl Believed {
 }
 
 /// Every arm at every type of task of which it has done some.
-fn believed(project: &Project, state: Option<RouterState>) -> Vec<Believed> {
+fn believed_standings(project: &Project, state: Option<RouterState>) -> Vec<Believed> {
     let Some(state) = state else { return Vec::new() };
     let arms: Vec<ModelRef> = state.arms.iter().map(|saved| saved.arm.clone()).collect();
     let pairs: Vec<(ModelRef, TaskKind)> = state
@@ -92,22 +92,22 @@ fn believed(project: &Project, state: Option<RouterState>) -> Vec<Believed> {
         })
         .collect();
     let kept = routing::state_file::Kept { state: Some(state), ..routing::state_file::Kept::NONE };
-    let router = memory::router(&kept, &routing::known(project, arms.iter()));
+    let router = memory::restore_router(&kept, &routing::published_arms(project, arms.iter()));
     let believed = pairs.into_iter().map(|(arm, kind)| {
-        let standing = router.standing(&arm, &kind);
+        let standing = router.estimate_arm(&arm, &kind);
         Believed { arm, kind, standing }
     });
     believed.collect()
 }
 
-async fn totals(project: &Project) -> Vec<Total> {
+async fn load_totals(project: &Project) -> Vec<Total> {
     // Looking makes no file.
     if !routing::has_ledger(project) {
         return Vec::new();
     }
-    let ledger = routing::ledger(project);
-    ledger.totals(0).await.unwrap_or_else(|error| {
-        report::say(format_args!("warning: {}", error.sentence));
+    let ledger = routing::profile_ledger(project);
+    ledger.daily_totals(0).await.unwrap_or_else(|error| {
+        report::print_line(format_args!("warning: {}", error.sentence));
         Vec::new()
     })
 }
@@ -115,13 +115,11 @@ async fn totals(project: &Project) -> Vec<Total> {
 /// Returns the cost if each arm alone had done all the work, cheapest first, in micro-dollars: its own real cost,
 /// plus the tokens of the others at its price. It assumes that what was cached for the others would have been
 /// cached for it as well.
-fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)> {
+fn shadow_costs(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)> {
     let alone = |(arm, price): &(ModelRef, Price)| {
-        let cost = totals.iter().map(
-            |Total { arm: by, amount, .. }| {
-                if by == arm { amount.micro_usd } else { at(price, amount) }
-            },
-        );
+        let cost = totals.iter().map(|Total { arm: by, amount, .. }| {
+            if by == arm { amount.micro_usd } else { cost_at_price(price, amount) }
+        });
         (arm.clone(), cost.fold(0, u64::saturating_add))
     };
     let mut all: Vec<(ModelRef, u64)> = prices.iter().map(alone).collect();
@@ -130,17 +128,17 @@ fn shadow(totals: &[Total], prices: &[(ModelRef, Price)]) -> Vec<(ModelRef, u64)
 }
 
 /// Returns the cost of the tokens at another arm's price.
-fn at(price: &Price, amount: &Amount) -> u64 {
+fn cost_at_price(price: &Price, amount: &Amount) -> u64 {
     let Amount { input, output, cached: cache_read, cache_write, .. } = *amount;
     let new = input.saturating_sub(cache_read).saturating_sub(cache_write);
     let usage = Usage { input: new, output, cache_read, cache_write, ..Usage::default() };
     // Where no price of a cache is known there is none, and all is read anew.
     let or_input = |cached: u64| if cached == 0 { price.input } else { cached };
     let (cache_read, cache_write) = (or_input(price.cache_read), or_input(price.cache_write));
-    Price { cache_read, cache_write, ..*price }.of(&usage)
+    Price { cache_read, cache_write, ..*price }.cost_micro_usd(&usage)
 }
 
-fn text(
+fn render_stats(
     believed: &[Believed],
     totals: &[Total],
     shadow: &[(ModelRef, u64)],
@@ -152,11 +150,11 @@ fn text(
             standing.tasks.to_string(),
             kind.0.to_string(),
             format!("{:.0}%", standing.quality * 100.0),
-            money(standing.cost * MICRO),
+            format_money(standing.cost * MICRO),
             arm.to_string(),
         ]
     });
-    text.push_str(&table::lines(["tasks", "type", "right", "expected", "arm"], rows));
+    text.push_str(&table::render_table(["tasks", "type", "right", "expected", "arm"], rows));
     if believed.is_empty() {
         text.push_str("nothing learned yet\n");
     }
@@ -165,7 +163,10 @@ fn text(
         return text;
     }
     text.push('\n');
-    text.push_str(&table::lines(["day", "calls", "read", "written", "spent"], days(totals)));
+    text.push_str(&table::render_table(
+        ["day", "calls", "read", "written", "spent"],
+        day_rows(totals),
+    ));
     if !unpriced.is_empty() {
         let names: Vec<_> = unpriced.iter().map(String::as_str).collect();
         text.push_str("not counted, because the price is not known: ");
@@ -177,13 +178,14 @@ fn text(
         return text;
     }
     text.push_str("\ncost of the same tokens with a single model:\n");
-    let rows = shadow.iter().map(|(arm, micro_usd)| [money(*micro_usd as f64), arm.to_string()]);
-    text.push_str(&table::lines(["cost", "arm"], rows));
+    let rows =
+        shadow.iter().map(|(arm, micro_usd)| [format_money(*micro_usd as f64), arm.to_string()]);
+    text.push_str(&table::render_table(["cost", "arm"], rows));
     text
 }
 
 /// A row for each of the last days, and one for all.
-fn days(totals: &[Total]) -> Vec<[String; 5]> {
+fn day_rows(totals: &[Total]) -> Vec<[String; 5]> {
     let mut by_day: BTreeMap<i32, Amount> = BTreeMap::new();
     let mut sum = Amount::default();
     for Total { day, amount, .. } in totals {
@@ -196,7 +198,13 @@ fn days(totals: &[Total]) -> Vec<[String; 5]> {
     }
     let row = |name: String, amount: &Amount| {
         let Amount { requests, input, output, micro_usd, .. } = *amount;
-        [name, requests.to_string(), input.to_string(), output.to_string(), money(micro_usd as f64)]
+        [
+            name,
+            requests.to_string(),
+            input.to_string(),
+            output.to_string(),
+            format_money(micro_usd as f64),
+        ]
     };
     let shown = by_day.iter().rev().take(SHOWN_DAYS);
     let shown = shown.map(|(day, amount)| row(clock::utc_day(*day), amount));
@@ -229,19 +237,20 @@ mod tests {
         let cached =
             Usage { input: 100, output: 10, cache_read: 900, cache_write: 50, ..Usage::default() };
         let plain = Usage { input: 333, output: 7, ..Usage::default() };
-        let took = |usage: &Usage, price: &Price| gnoma_router::pool::taken(usage, price);
+        let took = |usage: &Usage, price: &Price| gnoma_router::pool::used_amount(usage, price);
         let total = |day, model: &str, amount| Total { day, arm: arm(model), amount };
         let totals = [
             total(1, "dear", took(&cached, &dear)),
             total(1, "cheap", took(&plain, &cheap)),
             total(2, "cheap", took(&plain, &cheap)),
         ];
-        let [(cheapest, on_cheap), (_, on_dear)] = shadow(&totals, &prices).try_into().unwrap();
+        let [(cheapest, on_cheap), (_, on_dear)] =
+            shadow_costs(&totals, &prices).try_into().unwrap();
         assert_eq!(cheapest, arm("cheap"));
-        assert_eq!(on_dear, dear.of(&cached) + 2 * dear.of(&plain));
+        assert_eq!(on_dear, dear.cost_micro_usd(&cached) + 2 * dear.cost_micro_usd(&plain));
         // It has no cache: what the other had there is read anew.
         let anew = Usage { input: 1_050, output: 10, ..Usage::default() };
-        assert_eq!(on_cheap, cheap.of(&anew) + 2 * cheap.of(&plain));
+        assert_eq!(on_cheap, cheap.cost_micro_usd(&anew) + 2 * cheap.cost_micro_usd(&plain));
     }
 
     #[test]
@@ -249,9 +258,9 @@ mod tests {
         let price = Price { input: 1_000_000, ..Price::default() };
         let totals = [total(1, "known", 5, 5), total(1, "unknown", 5, 0), total(2, "free", 5, 0)];
         let prices = [(arm("known"), price), (arm("free"), Price::default())];
-        let unpriced = unpriced(&totals, &prices);
+        let unpriced = unpriced_arms(&totals, &prices);
         assert_eq!(unpriced.iter().collect::<Vec<_>>(), ["p/unknown"]);
-        let shown = text(&[], &totals, &shadow(&totals, &prices), &unpriced);
+        let shown = render_stats(&[], &totals, &shadow_costs(&totals, &prices), &unpriced);
         assert!(
             shown.contains("not counted, because the price is not known: p/unknown\n"),
             "{shown}"
@@ -260,7 +269,7 @@ mod tests {
 
     #[test]
     fn days_are_summed_over_arms_the_latest_first() {
-        let rows = days(&[total(1, "a", 5, 1), total(2, "a", 5, 1), total(2, "b", 5, 1)]);
+        let rows = day_rows(&[total(1, "a", 5, 1), total(2, "a", 5, 1), total(2, "b", 5, 1)]);
         let shown: Vec<_> = rows.iter().map(|row| (row[0].as_str(), row[1].as_str())).collect();
         assert_eq!(shown, [("1970-01-03", "2"), ("1970-01-02", "1"), ("all", "3")]);
     }

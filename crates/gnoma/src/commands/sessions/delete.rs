@@ -7,7 +7,8 @@ use super::list;
 use gnoma_host::{HostError, Project, clock, past::Past, tasks::delete_read_sessions};
 
 use crate::{
-    commands::common::show, environment::ProcessEnvironment, report::Exit, screen, terminal,
+    commands::common::print_stored_text, environment::ProcessEnvironment, report::Exit, screen,
+    terminal,
 };
 
 pub(super) async fn run(
@@ -19,20 +20,20 @@ pub(super) async fn run(
     let past = Past::open(project)?;
     let mut doomed = Vec::new();
     for id in ids {
-        let facts = past.session(Some(id)).await?;
+        let facts = past.find_session(Some(id)).await?;
         if !doomed.contains(&facts) {
             doomed.push(facts);
         }
     }
     if !yes {
-        let Some(terminal) = terminal::open(around) else {
+        let Some(terminal) = terminal::open_terminal(around) else {
             let text = "cannot ask for confirmation without a terminal; add --yes";
             return Err(HostError::usage(text).into());
         };
-        let rows = list::rows(&doomed, clock::now_ms());
+        let rows = list::session_rows(&doomed, clock::now_ms());
         let question = format!("{rows}Delete permanently? [y]es, [n]o: ");
-        if !terminal::is_yes(&terminal, &screen::clean(&question)) {
-            return show("nothing was deleted\n");
+        if !terminal::is_yes(&terminal, &screen::mark_unsafe_chars(&question)) {
+            return print_stored_text("nothing was deleted\n");
         }
     }
     let mut told = String::new();
@@ -42,5 +43,5 @@ pub(super) async fn run(
         delete_read_sessions(project);
         told.push_str(&format!("deleted {}\n", facts.id));
     }
-    show(&told)
+    print_stored_text(&told)
 }

@@ -10,7 +10,7 @@ use gnoma_host::{
 
 use crate::{
     args::ExportFormat,
-    commands::common::{print, print_data},
+    commands::common::{print_data, print_text},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -35,12 +35,12 @@ pub(super) async fn run(
     if let Some(file) = output {
         let file = around.cwd.join(file);
         let id = export::export_to_file(project, id, format, &file).await?;
-        report::say(format_args!("exported {id} to {}", file.display()));
+        report::print_line(format_args!("exported {id} to {}", file.display()));
         return Ok(Exit::Done);
     }
     let (mut exit, is_data) = (Exit::Done, format == Format::Lines);
-    export::export(project, id, format, |piece| {
-        exit = if is_data { print_data(piece) } else { print(piece) }?;
+    export::export_session(project, id, format, |piece| {
+        exit = if is_data { print_data(piece) } else { print_text(piece) }?;
         anyhow::Ok(exit == Exit::Done)
     })
     .await?;

@@ -5,7 +5,7 @@ use gnoma_core::{json_value::json, store::EntryId};
 use gnoma_host::{Project, sessions};
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::Exit,
 };
 
@@ -19,5 +19,5 @@ pub(super) async fn run(
     if json {
         return print_json(&json!({"session": forked, "forked_from": source}));
     }
-    show(&format!("{forked} continues {source}: gnoma --resume {forked} \"…\"\n"))
+    print_stored_text(&format!("{forked} continues {source}: gnoma --resume {forked} \"…\"\n"))
 }

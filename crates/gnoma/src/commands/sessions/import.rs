@@ -20,7 +20,7 @@ use serde_json::Value;
 
 use crate::{
     args::Foreign,
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::Exit,
 };
 
@@ -38,19 +38,19 @@ pub(super) async fn run(
     all: bool,
     json: bool,
 ) -> Result<Exit> {
-    let found = find(&path, from.map(source))?;
-    let past = Past::make(project)?;
+    let found = find_session_files(&path, from.map(to_source))?;
+    let past = Past::open_or_create(project)?;
     // Whoever names a file means it, also when the project was elsewhere then.
     let any_project = all || path.is_file();
     let mut outcomes = Vec::new();
     for (source, file) in found {
-        outcomes.push(take(&past, source, file, any_project).await);
+        outcomes.push(import_file(&past, source, file, any_project).await);
     }
     let failed = outcomes.iter().any(|outcome| outcome.fate.is_err());
     let printed = if json {
         print_json(&outcomes.iter().map(ImportedFile::to_json).collect())?
     } else {
-        show(&told(&outcomes))?
+        print_stored_text(&render_outcomes(&outcomes))?
     };
     Ok(if failed && printed == Exit::Done { Exit::Failed } else { printed })
 }
@@ -95,7 +95,7 @@ impl ImportedFile {
         }
     }
 
-    fn text(&self) -> String {
+    fn describe_outcome(&self) -> String {
         let (file, source) = (self.file.display(), self.source);
         match &self.fate {
             Ok(Fate::Taken(Taken { id, title, messages, left_out, .. })) => {
@@ -111,8 +111,8 @@ impl ImportedFile {
     }
 }
 
-fn told(outcomes: &[ImportedFile]) -> String {
-    let mut text: String = outcomes.iter().map(ImportedFile::text).collect();
+fn render_outcomes(outcomes: &[ImportedFile]) -> String {
+    let mut text: String = outcomes.iter().map(ImportedFile::describe_outcome).collect();
     let is_elsewhere = |outcome: &&ImportedFile| matches!(outcome.fate, Ok(Fate::Elsewhere(_)));
     let elsewhere = outcomes.iter().filter(is_elsewhere).count();
     if elsewhere > 0 {
@@ -123,13 +123,23 @@ fn told(outcomes: &[ImportedFile]) -> String {
     text
 }
 
-async fn take(past: &Past, source: Source, file: PathBuf, any_project: bool) -> ImportedFile {
-    let fate = fate(past, source, &file, any_project).await;
+async fn import_file(
+    past: &Past,
+    source: Source,
+    file: PathBuf,
+    any_project: bool,
+) -> ImportedFile {
+    let fate = try_import_file(past, source, &file, any_project).await;
     ImportedFile { source, file, fate: fate.map_err(|error| format!("{error:#}")) }
 }
 
-async fn fate(past: &Past, source: Source, file: &Path, any_project: bool) -> Result<Fate> {
-    let imported = import::read(source, file)?;
+async fn try_import_file(
+    past: &Past,
+    source: Source,
+    file: &Path,
+    any_project: bool,
+) -> Result<Fate> {
+    let imported = import::read_session(source, file)?;
     if !any_project && !imported.is_about(&past.places.project) {
         return Ok(Fate::Elsewhere(imported.project.unwrap_or_default()));
     }
@@ -139,11 +149,11 @@ async fn fate(past: &Past, source: Source, file: &Path, any_project: bool) -> Re
     if !is_new {
         return Ok(Fate::Known(id));
     }
-    let SessionFacts { title, messages, .. } = past.store.facts(session).await?;
+    let SessionFacts { title, messages, .. } = past.store.session_facts(session).await?;
     Ok(Fate::Taken(Taken { id, title, messages, left_out, skipped }))
 }
 
-fn source(foreign: Foreign) -> Source {
+fn to_source(foreign: Foreign) -> Source {
     match foreign {
         Foreign::Gnoma => Source::Lines,
         Foreign::Go => Source::GnomaGo,
@@ -154,16 +164,19 @@ fn source(foreign: Foreign) -> Source {
 }
 
 /// The sessions at `path`: that file, or all that are found below that folder.
-fn find(path: &Path, from: Option<Source>) -> Result<Vec<(Source, PathBuf)>, HostError> {
+fn find_session_files(
+    path: &Path,
+    from: Option<Source>,
+) -> Result<Vec<(Source, PathBuf)>, HostError> {
     let shown = path.display();
     let mut found = Vec::new();
     if path.is_dir() {
         look_below(path, from, MAX_DEPTH, &mut found);
-        gnoma_core::sort::by(&mut found, |left, right| left.1.cmp(&right.1));
+        gnoma_core::sort::sort_by(&mut found, |left, right| left.1.cmp(&right.1));
     } else if path.metadata().is_ok_and(|facts| facts.is_file() && facts.len() == 0) {
         return Err(HostError::usage(format!("`{shown}` is empty")));
     } else if path.is_file() {
-        let source = from.or_else(|| sniff(path));
+        let source = from.or_else(|| detect_source(path));
         found.extend(source.map(|source| (source, path.to_owned())));
     } else {
         return Err(HostError::usage(format!("`{shown}` does not exist")));
@@ -212,7 +225,8 @@ fn look_below(
         match kind {
             Ok(kind) if kind.is_dir() && depth > 0 => look_below(&path, from, depth - 1, found),
             Ok(kind) if kind.is_file() => {
-                let source = sniff(&path).filter(|source| from.is_none_or(|from| from == *source));
+                let source =
+                    detect_source(&path).filter(|source| from.is_none_or(|from| from == *source));
                 found.extend(source.map(|source| (source, path)));
             }
             Ok(_) | Err(_) => (),
@@ -221,14 +235,14 @@ fn look_below(
 }
 
 /// Whose session a file is, by its name and how it begins.
-fn sniff(path: &Path) -> Option<Source> {
+fn detect_source(path: &Path) -> Option<Source> {
     let ending = path.extension().and_then(|ending| ending.to_str());
     let mut begin = Vec::new();
     File::open(path).ok()?.take(SNIFFED_BYTES).read_to_end(&mut begin).ok()?;
-    whose(ending?, &String::from_utf8_lossy(&begin))
+    source_of_content(ending?, &String::from_utf8_lossy(&begin))
 }
 
-fn whose(ending: &str, begin: &str) -> Option<Source> {
+fn source_of_content(ending: &str, begin: &str) -> Option<Source> {
     match ending {
         "jsonl" => begin.lines().find_map(whose_line),
         // The whole file is one object, which may be longer than what was read.
@@ -277,7 +291,7 @@ mod tests {
             ("jsonl", "no json", None),
         ];
         for (ending, begin, source) in cases {
-            assert_eq!(whose(ending, begin), source, "{begin}");
+            assert_eq!(source_of_content(ending, begin), source, "{begin}");
         }
     }
 }

@@ -5,13 +5,13 @@ use gnoma_core::{json_value::json, store::SessionFacts};
 use gnoma_host::{Project, clock, sessions};
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::{self, Exit},
     table,
 };
 
 pub(super) async fn run(project: &Project, max: usize, json: bool) -> Result<Exit> {
-    let mut all = sessions::sessions(project).await?;
+    let mut all = sessions::list_sessions(project).await?;
     let count = all.len();
     if max > 0 {
         all.truncate(max);
@@ -21,23 +21,23 @@ pub(super) async fn run(project: &Project, max: usize, json: bool) -> Result<Exi
     }
     if all.is_empty() {
         let project = project.places.project.display();
-        report::say(format_args!("no saved sessions in {project}"));
+        report::print_line(format_args!("no saved sessions in {project}"));
     }
-    let exit = show(&rows(&all, clock::now_ms()))?;
+    let exit = print_stored_text(&session_rows(&all, clock::now_ms()))?;
     if count > all.len() {
-        report::say(format_args!("{} more: gnoma sessions list -n 0", count - all.len()));
+        report::print_line(format_args!("{} more: gnoma sessions list -n 0", count - all.len()));
     }
     Ok(exit)
 }
 
 /// The lines of a list of sessions.
-pub(in crate::commands) fn rows(sessions: &[SessionFacts], now_ms: i64) -> String {
+pub(in crate::commands) fn session_rows(sessions: &[SessionFacts], now_ms: i64) -> String {
     let row = |facts: &SessionFacts| {
         let open = if facts.held_by.is_some() { "(open) " } else { "" };
         let fork = if facts.forked_from.is_some() { "(fork) " } else { "" };
         let count = facts.messages.to_string();
-        let when = clock::ago(facts.changed_ms, now_ms);
+        let when = clock::describe_age(facts.changed_ms, now_ms);
         [facts.id.to_string(), when, count, format!("{open}{fork}{}", facts.title)]
     };
-    table::lines(["session", "changed", "messages", "title"], sessions.iter().map(row))
+    table::render_table(["session", "changed", "messages", "title"], sessions.iter().map(row))
 }

@@ -16,7 +16,7 @@ use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
 use gnoma_host::past::refuse_in_incognito;
 
-use super::common::project;
+use super::common::open_project;
 use crate::{
     args::{SessionsSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -28,8 +28,8 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let project = &project(args, around)?;
-    if let Some(command) = writing(what) {
+    let project = &open_project(args, around)?;
+    if let Some(command) = writing_command(what) {
         refuse_in_incognito(project, command)?;
     }
     let command: LocalBoxFuture<'_, Result<Exit>> = match what {
@@ -58,7 +58,7 @@ pub(super) async fn run(
 }
 
 /// The command, where it stores something. Forgetting does not.
-fn writing(what: &SessionsSub) -> Option<&'static str> {
+fn writing_command(what: &SessionsSub) -> Option<&'static str> {
     match what {
         SessionsSub::Import { .. } => Some("sessions import"),
         SessionsSub::Repair { .. } => Some("sessions repair"),

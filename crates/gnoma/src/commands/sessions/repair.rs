@@ -12,7 +12,7 @@ use gnoma_host::{
 use gnoma_store::{Opened, Rescued, Store};
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::Exit,
 };
 
@@ -20,9 +20,9 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     if !project.places.has_sessions() {
         return Err(nothing_kept(&project.places).into());
     }
-    let (past, rescued) = open(project).await?;
-    let done = mend(&past, rescued).await?;
-    if json { print_json(&done.to_json()) } else { show(&done.text()) }
+    let (past, rescued) = open_and_check(project).await?;
+    let done = repair_sessions(&past, rescued).await?;
+    if json { print_json(&done.to_json()) } else { print_stored_text(&done.render_report()) }
 }
 
 /// The findings and the changes of a repair.
@@ -47,7 +47,7 @@ impl Done {
             "interrupted_calls": self.closed, "in_use": self.in_use})
     }
 
-    fn text(&self) -> String {
+    fn render_report(&self) -> String {
         let mut text = match &self.rescued {
             Some(rescued) => format!("{rescued}\n"),
             None => "the database is intact\n".to_owned(),
@@ -68,10 +68,10 @@ impl Done {
 }
 
 /// Opens the store and reads all of the file; a damaged one is set aside and opened anew.
-async fn open(project: &Project) -> Result<(Past, Option<Rescued>)> {
-    let options = project.places.store(&project.firewall, &project.notices);
+async fn open_and_check(project: &Project) -> Result<(Past, Option<Rescued>)> {
+    let options = project.places.store_options(&project.firewall, &project.notices);
     let Opened { store, rescued } = Store::open(options.clone())?;
-    let (store, rescued) = match store.check().await {
+    let (store, rescued) = match store.check_integrity().await {
         Err(error) if error.kind == StoreErrorKind::Damaged && rescued.is_none() => {
             drop(store);
             let again = Store::open(options)?;
@@ -92,15 +92,15 @@ async fn open(project: &Project) -> Result<(Past, Option<Rescued>)> {
     ))
 }
 
-async fn mend(past: &Past, rescued: Option<Rescued>) -> Result<Done> {
+async fn repair_sessions(past: &Past, rescued: Option<Rescued>) -> Result<Done> {
     let mut done = Done { rescued, ..Done::default() };
-    for facts in past.all().await? {
-        match past.store.hold(facts.id.clone(), clock::now_ms()).await {
+    for facts in past.list_sessions().await? {
+        match past.store.hold_session(facts.id.clone(), clock::now_ms()).await {
             Ok(taken) => {
                 done.closed += taken.interrupted.len() + taken.unapproved.len();
-                done.entries += past.path(&facts.id, None).await?.len();
+                done.entries += past.load_path(&facts.id, None).await?.len();
                 done.sessions += 1;
-                past.store.release(facts.id).await?;
+                past.store.release_session(facts.id).await?;
             }
             Err(error) if matches!(error.kind, StoreErrorKind::Held { .. }) => {
                 done.in_use.push(facts.id.to_string());

@@ -10,8 +10,8 @@ use gnoma_host::{Project, clock, past::Past};
 
 use super::tree;
 use crate::{
-    commands::common::{print_json, show},
-    front::headline,
+    commands::common::{print_json, print_stored_text},
+    front::call_headline,
     report::Exit,
     screen, table,
 };
@@ -28,25 +28,25 @@ pub(super) async fn run(
     json: bool,
 ) -> Result<Exit> {
     let past = Past::open(project)?;
-    let facts = past.session(id).await?;
-    let entries = past.path(&facts.id, None).await?;
-    let elfs = tree::below(&past, &facts.id).await?;
+    let facts = past.find_session(id).await?;
+    let entries = past.load_path(&facts.id, None).await?;
+    let elfs = tree::find_descendants(&past, &facts.id).await?;
     if json {
         return print_json(&json!({"facts": facts, "elfs": elfs, "entries": entries}));
     }
-    let mut text = head(&facts);
-    text.push_str(&tree::told(&elfs));
-    entries.iter().for_each(|entry| add(&mut text, entry, full));
-    show(&text)
+    let mut text = render_heading(&facts);
+    text.push_str(&tree::render_tree(&elfs));
+    entries.iter().for_each(|entry| push_entry(&mut text, entry, full));
+    print_stored_text(&text)
 }
 
-fn head(facts: &SessionFacts) -> String {
+fn render_heading(facts: &SessionFacts) -> String {
     let SessionFacts { id, title, project, messages, bytes, usage, .. } = facts;
-    let changed = clock::ago(facts.changed_ms, clock::now_ms());
+    let changed = clock::describe_age(facts.changed_ms, clock::now_ms());
     let mut text = format!(
         "{title}\nsession {id} of {project}\n{messages} messages, {} tokens, {}, changed {changed}\n",
-        usage.total(),
-        table::size(*bytes),
+        usage.total_tokens(),
+        table::format_size(*bytes),
     );
     if let Some((source, at)) = &facts.forked_from {
         text.push_str(&format!("forked from {source} at #{at}\n"));
@@ -60,9 +60,9 @@ fn head(facts: &SessionFacts) -> String {
     text
 }
 
-fn add(text: &mut String, entry: &Entry, full: bool) {
+fn push_entry(text: &mut String, entry: &Entry, full: bool) {
     let note = match &entry.record {
-        Record::Message(message) => return said(text, entry, message, full),
+        Record::Message(message) => return push_message(text, entry, message, full),
         Record::Summary { text, .. } if text.is_empty() => Some("compaction undone".to_owned()),
         Record::Summary { text, up_to } => {
             Some(format!("summary of everything up to #{up_to}:\n{text}"))
@@ -86,7 +86,7 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
         Record::Judged { reason, .. } if full => Some(format!("allowed: {reason}")),
         Record::Title { text } if full => Some(format!("title: {text}")),
         Record::Used(usage) if full => {
-            Some(format!("{} tokens read, {} written", usage.prompt(), usage.output))
+            Some(format!("{} tokens read, {} written", usage.prompt_tokens(), usage.output))
         }
         Record::Asked { .. }
         | Record::Routed { .. }
@@ -103,7 +103,7 @@ fn add(text: &mut String, entry: &Entry, full: bool) {
     }
 }
 
-fn said(text: &mut String, entry: &Entry, message: &Message, full: bool) {
+fn push_message(text: &mut String, entry: &Entry, message: &Message, full: bool) {
     let who = match (message.role(), message.origin()) {
         (Role::User, _) => "you".to_owned(),
         (Role::Assistant, Some(model)) => model.to_string(),
@@ -112,30 +112,32 @@ fn said(text: &mut String, entry: &Entry, message: &Message, full: bool) {
     };
     text.push_str(&format!("\n#{} {who}\n", entry.id));
     for content in message.content() {
-        block(text, content, full);
+        push_content(text, content, full);
     }
 }
 
-fn block(text: &mut String, content: &Content, full: bool) {
+fn push_content(text: &mut String, content: &Content, full: bool) {
     match content {
         Content::Text(said) => {
             text.push_str(&said.text);
             text.push('\n');
         }
         Content::Thinking(thought) if full && !thought.text.is_empty() => {
-            text.push_str(&indented(&thought.text));
+            text.push_str(&indent_lines(&thought.text));
         }
         Content::ToolCall(call) if full => {
             text.push_str(&format!("→ {} {}\n", call.name, call.arguments));
         }
-        Content::ToolCall(call) => text.push_str(&format!("→ {}\n", headline(call))),
+        Content::ToolCall(call) => text.push_str(&format!("→ {}\n", call_headline(call))),
         Content::ToolResult(result) => {
             let mark = if result.is_error { '✗' } else { '✓' };
             text.push_str(&format!("{mark} {}\n", result.name));
             for part in &result.parts {
                 match part {
-                    ResultPart::Text { text: output } if full => text.push_str(&indented(output)),
-                    ResultPart::Text { text: output } => text.push_str(&beginning(output)),
+                    ResultPart::Text { text: output } if full => {
+                        text.push_str(&indent_lines(output))
+                    }
+                    ResultPart::Text { text: output } => text.push_str(&first_lines(output)),
                     ResultPart::Image(image) => text.push_str(&format!("  ({})\n", image.mime)),
                 }
             }
@@ -145,14 +147,14 @@ fn block(text: &mut String, content: &Content, full: bool) {
     }
 }
 
-fn indented(text: &str) -> String {
+fn indent_lines(text: &str) -> String {
     text.lines().map(|line| format!("  {line}\n")).collect()
 }
 
 /// The first lines, and how many more there are.
-fn beginning(text: &str) -> String {
+fn first_lines(text: &str) -> String {
     let shown = text.lines().take(MAX_RESULT_LINES);
-    let line = |line: &str| format!("  {}\n", screen::fit(line, MAX_RESULT_COLUMNS));
+    let line = |line: &str| format!("  {}\n", screen::fit_line(line, MAX_RESULT_COLUMNS));
     let mut short: String = shown.map(line).collect();
     let more = text.lines().count().saturating_sub(MAX_RESULT_LINES);
     if more > 0 {

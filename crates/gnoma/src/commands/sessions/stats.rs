@@ -8,7 +8,7 @@ use gnoma_host::{Project, clock, past::Past};
 use gnoma_store::checkpoint::Workspace;
 
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     report::Exit,
     table,
 };
@@ -17,24 +17,30 @@ use crate::{
 const MAX_FILES: usize = 1_000_000;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let past = Past::find(project)?;
+    let past = Past::open_existing(project)?;
     let settings = &project.keeping.checkpoints;
     // Opening makes what is missing.
     let has_files = settings.enabled && !project.is_incognito();
     let (sessions, workspace) = match &past {
-        Some(past) if has_files => (past.all().await?, project.places.open(settings).ok()),
-        Some(past) => (past.all().await?, None),
+        Some(past) if has_files => {
+            (past.list_sessions().await?, project.places.open(settings).ok())
+        }
+        Some(past) => (past.list_sessions().await?, None),
         None => (Vec::new(), None),
     };
     let stats = Stats {
         messages: sessions.iter().map(|facts| facts.messages).sum(),
-        usage: sessions.iter().fold(Usage::default(), added),
-        disk_bytes: database_bytes(&project.places.database()),
-        checkpoints: workspace.as_ref().map_or(0, count),
+        usage: sessions.iter().fold(Usage::default(), add_usage),
+        disk_bytes: database_bytes(&project.places.database_path()),
+        checkpoints: workspace.as_ref().map_or(0, count_snapshots),
         vault_bytes: folder_bytes(&project.places.vault, &project.places.sessions),
         sessions,
     };
-    if json { print_json(&stats.to_json()) } else { show(&stats.text(project)) }
+    if json {
+        print_json(&stats.to_json())
+    } else {
+        print_stored_text(&stats.render_table(project))
+    }
 }
 
 struct Stats {
@@ -58,11 +64,14 @@ impl Stats {
         })
     }
 
-    fn text(&self, project: &Project) -> String {
+    fn render_table(&self, project: &Project) -> String {
         let now_ms = clock::now_ms();
         let (newest, oldest) = (self.sessions.first(), self.sessions.last());
         let when = |facts: Option<&SessionFacts>| {
-            facts.map_or_else(|| "-".to_owned(), |facts| clock::ago(facts.changed_ms, now_ms))
+            facts.map_or_else(
+                || "-".to_owned(),
+                |facts| clock::describe_age(facts.changed_ms, now_ms),
+            )
         };
         let Usage { output, cache_read, .. } = self.usage;
         let rows = [
@@ -70,23 +79,26 @@ impl Stats {
             ("sessions", self.sessions.len().to_string()),
             ("newest, oldest", format!("{}, {}", when(newest), when(oldest))),
             ("messages", self.messages.to_string()),
-            ("tokens read", format!("{} ({cache_read} from a cache)", self.usage.prompt())),
+            ("tokens read", format!("{} ({cache_read} from a cache)", self.usage.prompt_tokens())),
             ("tokens written", output.to_string()),
-            ("on disk", table::size(self.disk_bytes)),
+            ("on disk", table::format_size(self.disk_bytes)),
             ("checkpoints", self.checkpoints.to_string()),
-            ("their files", format!("{}, all projects together", table::size(self.vault_bytes))),
-            ("database", project.places.database().display().to_string()),
+            (
+                "their files",
+                format!("{}, all projects together", table::format_size(self.vault_bytes)),
+            ),
+            ("database", project.places.database_path().display().to_string()),
         ];
         rows.iter().map(|(name, value)| format!("{name:<15} {value}\n")).collect()
     }
 }
 
-fn added(mut sum: Usage, facts: &SessionFacts) -> Usage {
+fn add_usage(mut sum: Usage, facts: &SessionFacts) -> Usage {
     sum += facts.usage;
     sum
 }
 
-fn count(workspace: &Workspace) -> usize {
+fn count_snapshots(workspace: &Workspace) -> usize {
     workspace.snapshots().map_or(0, |snapshots| snapshots.len())
 }
 

@@ -21,26 +21,26 @@ pub(super) struct Elf {
 }
 
 /// All below a session, each before those that it started.
-pub(super) async fn below(past: &Past, session: &SessionId) -> Result<Vec<Elf>> {
+pub(super) async fn find_descendants(past: &Past, session: &SessionId) -> Result<Vec<Elf>> {
     let mut elfs = Vec::new();
-    let mut next = started(past, session, 0).await?;
+    let mut next = find_children(past, session, 0).await?;
     while let Some(elf) = next.pop()
         && elfs.len() < MAX_ELFS
     {
-        next.extend(started(past, &elf.facts.id, elf.level + 1).await?);
+        next.extend(find_children(past, &elf.facts.id, elf.level + 1).await?);
         elfs.push(elf);
     }
     Ok(elfs)
 }
 
 /// Those that one started, the first of them last.
-async fn started(past: &Past, session: &SessionId, level: usize) -> Result<Vec<Elf>> {
+async fn find_children(past: &Past, session: &SessionId, level: usize) -> Result<Vec<Elf>> {
     let started = past.store.children(session.clone()).await?;
     Ok(started.into_iter().rev().map(|facts| Elf { level, facts }).collect())
 }
 
 /// A line on each.
-pub(super) fn told(elfs: &[Elf]) -> String {
+pub(super) fn render_tree(elfs: &[Elf]) -> String {
     if elfs.is_empty() {
         return String::new();
     }
@@ -53,8 +53,8 @@ pub(super) fn told(elfs: &[Elf]) -> String {
             (true, true) => "at work",
             (true, false) => "cut off",
         };
-        let (indent, tokens) = ("  ".repeat(level + 1), usage.total());
-        let task = screen::fit(title, MAX_TASK_COLUMNS);
+        let (indent, tokens) = ("  ".repeat(level + 1), usage.total_tokens());
+        let task = screen::fit_line(title, MAX_TASK_COLUMNS);
         format!(
             "{indent}`{name}` · {state} · {messages} messages · {tokens} tokens · {id} · {task}\n"
         )

@@ -10,7 +10,7 @@ use gnoma_host::{
 
 use super::view::count_calls;
 use crate::{
-    commands::common::{print_json, show},
+    commands::common::{print_json, print_stored_text},
     environment::ProcessEnvironment,
     report::Exit,
     terminal,
@@ -26,7 +26,7 @@ pub(super) async fn run(
     refuse_in_incognito(project, "usage forget")?;
     let calls = usage::count_forgettable(project, older_than).await?;
     if calls > 0 && !yes {
-        let Some(terminal) = terminal::open(around) else {
+        let Some(terminal) = terminal::open_terminal(around) else {
             let text = "cannot ask for confirmation without a terminal; add --yes";
             return Err(HostError::usage(text).into());
         };
@@ -35,7 +35,7 @@ pub(super) async fn run(
             count_calls(calls)
         );
         if !terminal::is_yes(&terminal, &question) {
-            return show("nothing was deleted\n");
+            return print_stored_text("nothing was deleted\n");
         }
     }
     let forgotten = usage::forget_details(project, older_than).await?;
@@ -43,10 +43,12 @@ pub(super) async fn run(
         return print_json(&json!({ "calls": forgotten }));
     }
     match forgotten {
-        0 => show("nothing to delete\n"),
+        0 => print_stored_text("nothing to delete\n"),
         calls => {
             let calls = count_calls(calls);
-            show(&format!("deleted the details of {calls}; sums by day and model stay\n"))
+            print_stored_text(&format!(
+                "deleted the details of {calls}; sums by day and model stay\n"
+            ))
         }
     }
 }

@@ -42,8 +42,8 @@ const HEADS: [&str; 13] = [
 ];
 
 pub(super) fn render_page(view: &UsageView<'_>) -> String {
-    let title = escape(&view.title());
-    let time = escape(&clock::time_near(view.now_ms, i64::MIN));
+    let title = escape_html(&view.title());
+    let time = escape_html(&clock::time_near(view.now_ms, i64::MIN));
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{POLICY}\">\
@@ -62,8 +62,8 @@ pub(super) fn render_page(view: &UsageView<'_>) -> String {
     }
     page.push_str(&format_row("all", &view.report.total, Some(1.0), ""));
     page.push_str("</tbody></table>\n");
-    for note in notes::sentences(view) {
-        page.push_str(&format!("<p class=\"note\">{}</p>\n", escape(&note)));
+    for note in notes::note_sentences(view) {
+        page.push_str(&format!("<p class=\"note\">{}</p>\n", escape_html(&note)));
     }
     page.push_str("</body></html>\n");
     page
@@ -97,7 +97,7 @@ fn format_row(name: &str, sums: &UsageSums, share: Option<f64>, bar: &str) -> St
         .chain([&cost, &share])
         .map(|cell| format!("<td>{}</td>", cell.as_deref().unwrap_or(UNKNOWN)))
         .collect();
-    format!("<tr><td>{}</td>{cells}</tr>\n", escape(name))
+    format!("<tr><td>{}</td>{cells}</tr>\n", escape_html(name))
 }
 
 fn draw_bar(part: f64) -> String {
@@ -109,7 +109,7 @@ fn draw_bar(part: f64) -> String {
 }
 
 /// Text that is nothing but text in HTML. Other controls are not allowed there, not even as references.
-fn escape(text: &str) -> String {
+fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + text.len() / 8);
     for c in text.chars() {
         match c {

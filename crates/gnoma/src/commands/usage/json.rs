@@ -15,7 +15,7 @@ use super::view::UsageView;
 ///
 /// # Errors
 /// Those of `out`.
-pub(super) fn write(view: &UsageView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
+pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io::Result<()> {
     let report = view.report;
     let damaged = report.damaged.first.iter();
     let report = JsonReport {

@@ -18,7 +18,7 @@ use gnoma_host::{
 };
 
 use self::view::UsageView;
-use super::common::{print_data, project, refuse_closed_stdout, show};
+use super::common::{open_project, print_data, print_stored_text, refuse_closed_stdout};
 use crate::{
     args::{TurnArgs, UsageArgs, UsageSub},
     environment::ProcessEnvironment,
@@ -31,7 +31,7 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let project = project(args, around)?;
+    let project = open_project(args, around)?;
     if let Some(UsageSub::Forget { older_than, yes, json }) = &wanted.what {
         return forget::run(&project, *older_than, *yes, *json, around).await;
     }
@@ -59,12 +59,12 @@ pub(super) async fn run(
         let mut page = NewFile::create(&file)?;
         page.write(html::render_page(&view).as_bytes())?;
         page.finish()?;
-        report::say(format_args!("wrote {}", file.display()));
+        report::print_line(format_args!("wrote {}", file.display()));
         return Ok(Exit::Done);
     }
     let stdout = io::stdout();
-    let columns = stdout.is_terminal().then(|| Size::of(&stdout).columns);
-    show(&table::render(&view, columns))
+    let columns = stdout.is_terminal().then(|| Size::of_terminal(&stdout).columns);
+    print_stored_text(&table::render(&view, columns))
 }
 
 /// Writes the report to standard output, piece by piece. A terminal gets it like text.
@@ -72,13 +72,13 @@ fn print_json(view: &UsageView<'_>) -> Result<Exit> {
     let stdout = io::stdout();
     if stdout.is_terminal() {
         let mut text = Vec::new();
-        json::write(view, &mut text)?;
+        json::write_report(view, &mut text)?;
         return print_data(&String::from_utf8_lossy(&text));
     }
     refuse_closed_stdout()?;
     let mut out = BufWriter::new(stdout.lock());
-    match json::write(view, &mut out).and_then(|()| out.flush()) {
+    match json::write_report(view, &mut out).and_then(|()| out.flush()) {
         Ok(()) => Ok(Exit::Done),
-        Err(error) => report::unwritten(error),
+        Err(error) => report::exit_after_write_error(error),
     }
 }

@@ -8,10 +8,10 @@ use gnoma_host::{
 use gnoma_router::pool::Pool;
 
 use super::view::{UsageView, count_calls};
-use crate::commands::router::money::money;
+use crate::commands::router::money::format_money;
 
 /// The sentences under a report.
-pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
+pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
     let report = view.report;
     let total = &report.total;
     let mut notes = Vec::new();
@@ -46,7 +46,7 @@ pub(super) fn sentences(view: &UsageView<'_>) -> Vec<String> {
 /// `as p/m: $1.20 to $3.40, depending on its cache, instead of $2.10; …`. `cost`: what the calls cost.
 fn describe_repriced(repriced: &RepricedUsage, cost: Option<u64>) -> String {
     let RepricedUsage { arm, least, most, is_same_model } = repriced;
-    let usd = |micro_usd: u64| money(micro_usd as f64);
+    let usd = |micro_usd: u64| format_money(micro_usd as f64);
     let range = if least == most {
         usd(*least)
     } else {
@@ -93,7 +93,7 @@ pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> S
         | Pool::Arm(_) => "",
     };
     let name = if *window == Window::Month { "month" } else { "day" };
-    let (most_usd, used_usd) = (money(*most as f64), money(*used as f64));
+    let (most_usd, used_usd) = (format_money(*most as f64), format_money(*used as f64));
     let end = time(*ends_at_ms);
     let begin = format!("{whose}{name} cap of {most_usd}: {used_usd} used");
     if used >= most {
@@ -102,11 +102,11 @@ pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> S
     match (expected, met_at_ms) {
         (Some(expected), Some(met)) => format!(
             "{begin}; at this rate {} by {end}, so it will be met at about {}",
-            money(*expected as f64),
+            format_money(*expected as f64),
             time(*met)
         ),
         (Some(expected), None) => {
-            format!("{begin}; at this rate {} by {end}", money(*expected as f64))
+            format!("{begin}; at this rate {} by {end}", format_money(*expected as f64))
         }
         (None, _) => format!("{begin}; too early for a forecast to {end}"),
     }

@@ -7,7 +7,7 @@ use super::{
     notes,
     view::{UsageView, exact_dollars, short_count},
 };
-use crate::{commands::router::money::money, screen};
+use crate::{commands::router::money::format_money, screen};
 
 /// Reports are no wider than this, also at wider terminals.
 const MAX_COLUMNS: usize = 120;
@@ -74,7 +74,7 @@ impl Column {
         Self::Output,
     ];
 
-    fn head(self) -> &'static str {
+    fn heading_text(self) -> &'static str {
         match self {
             Self::Turns => "turns",
             Self::Calls => "calls",
@@ -92,7 +92,7 @@ impl Column {
     }
 
     /// The number, if the column has one and it is known.
-    fn number(self, sums: &UsageSums) -> Option<u64> {
+    fn numeric_value(self, sums: &UsageSums) -> Option<u64> {
         match self {
             Self::Turns => sums.details().map(|details| details.turns),
             Self::Calls => Some(sums.calls()),
@@ -109,16 +109,18 @@ impl Column {
         }
     }
 
-    fn cell(self, sums: &UsageSums, share: Option<f64>, is_short: bool) -> String {
+    fn render_cell(self, sums: &UsageSums, share: Option<f64>, is_short: bool) -> String {
         let unknown = || UNKNOWN.to_owned();
-        let number = self.number(sums);
+        let number = self.numeric_value(sums);
         match self {
             Self::Share => share.map_or_else(unknown, |share| format!("{:.0}%", share * 100.0)),
             Self::Cost => {
                 let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
                 match number {
                     None => "unknown".to_owned(),
-                    Some(micro_usd) if is_short => format!("{}{mark}", money(micro_usd as f64)),
+                    Some(micro_usd) if is_short => {
+                        format!("{}{mark}", format_money(micro_usd as f64))
+                    }
                     Some(micro_usd) => format!("${}{mark}", exact_dollars(micro_usd)),
                 }
             }
@@ -153,7 +155,7 @@ impl Column {
             | Self::Cached
             | Self::CacheWrite
             | Self::Thinking
-            | Self::FirstPart => self.number(total).is_some_and(|number| number > 0),
+            | Self::FirstPart => self.numeric_value(total).is_some_and(|number| number > 0),
         }
     }
 }
@@ -168,7 +170,7 @@ struct TableLine {
 
 /// The report. `columns`: the width of the terminal that shows it; `None` if no terminal does.
 pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
-    let notes = notes::sentences(view);
+    let notes = notes::note_sentences(view);
     let notes = notes.iter().map(|note| format!("{note}\n")).collect::<String>();
     if view.report.total.calls() == 0 {
         let nothing = format!("{}\n", view.describe_absence());
@@ -192,7 +194,7 @@ fn choose_columns(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
         Column::ALL.into_iter().filter(|column| column.is_of_use(&view.report.total)).collect();
     for least in Column::LEAST_FIRST {
         let lines = make_lines(view, &chosen, true);
-        let longest = lines.iter().map(|line| screen::width(&line.name)).max().unwrap_or(0);
+        let longest = lines.iter().map(|line| screen::line_width(&line.name)).max().unwrap_or(0);
         let numbers: usize =
             column_widths(&lines, &chosen).iter().map(|width| width + GAP.len()).sum();
         if longest.min(MIN_NAME) + numbers + GAP.len() + MIN_BAR <= columns {
@@ -207,7 +209,7 @@ fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<T
     let total = &view.report.total;
     let rows = view.flat_rows();
     let cells = |sums: &UsageSums| {
-        columns.iter().map(|column| column.cell(sums, view.share(sums), is_short)).collect()
+        columns.iter().map(|column| column.render_cell(sums, view.share(sums), is_short)).collect()
     };
     let lines = rows.iter().map(|row| TableLine {
         name: format!("{}{}", INDENT.repeat(row.depth()), row.name()),
@@ -219,10 +221,10 @@ fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<T
 }
 
 fn column_widths(lines: &[TableLine], columns: &[Column]) -> Vec<usize> {
-    let mut widths: Vec<usize> = columns.iter().map(|column| column.head().len()).collect();
+    let mut widths: Vec<usize> = columns.iter().map(|column| column.heading_text().len()).collect();
     for line in lines {
         for (width, cell) in widths.iter_mut().zip(&line.cells) {
-            *width = screen::width(cell).max(*width);
+            *width = screen::line_width(cell).max(*width);
         }
     }
     widths
@@ -232,7 +234,7 @@ fn column_widths(lines: &[TableLine], columns: &[Column]) -> Vec<usize> {
 fn lay_out(lines: &[TableLine], columns: &[Column], within: Option<usize>) -> String {
     let widths = column_widths(lines, columns);
     let numbers: usize = widths.iter().map(|width| width + GAP.len()).sum();
-    let longest = lines.iter().map(|line| screen::width(&line.name)).max().unwrap_or(0);
+    let longest = lines.iter().map(|line| screen::line_width(&line.name)).max().unwrap_or(0);
     let (name_width, bar_width) = match within {
         None => (longest, 0),
         Some(columns) => {
@@ -245,14 +247,14 @@ fn lay_out(lines: &[TableLine], columns: &[Column], within: Option<usize>) -> St
         }
     };
     let mut text = String::new();
-    let heads = columns.iter().map(|column| column.head().to_owned()).collect();
+    let heads = columns.iter().map(|column| column.heading_text().to_owned()).collect();
     let head = TableLine { name: String::new(), cells: heads, bar: None };
     for line in std::iter::once(&head).chain(lines) {
-        let name = screen::fit(&line.name, name_width);
+        let name = screen::fit_line(&line.name, name_width);
         let mut row =
-            format!("{name}{}", " ".repeat(name_width - screen::width(&name).min(name_width)));
+            format!("{name}{}", " ".repeat(name_width - screen::line_width(&name).min(name_width)));
         for (cell, width) in line.cells.iter().zip(&widths) {
-            let pad = width.saturating_sub(screen::width(cell));
+            let pad = width.saturating_sub(screen::line_width(cell));
             row.push_str(&format!("{GAP}{}{cell}", " ".repeat(pad)));
         }
         if let (Some(part), true) = (line.bar, bar_width > 0) {

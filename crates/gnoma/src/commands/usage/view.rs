@@ -38,7 +38,7 @@ impl UsageView<'_> {
     /// All rows, each before those that are in it.
     pub(super) fn flat_rows(&self) -> Vec<FlatRow<'_>> {
         let mut flat = Vec::new();
-        flatten(&self.report.rows, &[], &mut flat);
+        flatten_rows(&self.report.rows, &[], &mut flat);
         flat
     }
 
@@ -87,12 +87,12 @@ impl UsageView<'_> {
     }
 }
 
-fn flatten<'r>(rows: &'r [UsageRow], above: &[Option<&'r str>], flat: &mut Vec<FlatRow<'r>>) {
+fn flatten_rows<'r>(rows: &'r [UsageRow], above: &[Option<&'r str>], flat: &mut Vec<FlatRow<'r>>) {
     for row in rows {
         let path = [above, &[row.name.as_deref()]].concat();
         let is_innermost = row.rows.is_empty();
         flat.push(FlatRow { path: path.clone(), sums: &row.sums, is_innermost });
-        flatten(&row.rows, &path, flat);
+        flatten_rows(&row.rows, &path, flat);
     }
 }
 

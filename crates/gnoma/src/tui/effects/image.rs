@@ -6,7 +6,7 @@ use gnoma_core::Image;
 pub(super) const MAX_IMAGE_BYTES: usize = 10 << 20;
 
 /// An image, known by its first bytes.
-pub(super) fn image(bytes: &[u8]) -> Option<Image> {
+pub(super) fn parse_image(bytes: &[u8]) -> Option<Image> {
     let is_webp = bytes.get(8..12) == Some(b"WEBP");
     let is_png = bytes.get(12..16) == Some(b"IHDR");
     let mime = match bytes {

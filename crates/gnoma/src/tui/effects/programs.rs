@@ -22,7 +22,7 @@ use rustix::{
     process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid},
 };
 
-use super::image::{MAX_IMAGE_BYTES, image};
+use super::image::{MAX_IMAGE_BYTES, parse_image};
 use crate::environment::ProcessEnvironment;
 
 /// Most bytes of a shell line's output that are kept.
@@ -51,8 +51,8 @@ pub(in crate::tui) struct Shells {
 
 impl Shells {
     /// Ends the shell lines.
-    pub(in crate::tui) fn end(&self) {
-        for group in pids(&self.lines).iter() {
+    pub(in crate::tui) fn kill_all(&self) {
+        for group in lock_pids(&self.lines).iter() {
             // It may have ended meanwhile.
             kill_process_group(*group, Signal::KILL).unwrap_or_default();
         }
@@ -61,11 +61,11 @@ impl Shells {
     /// Ends the program that has the terminal as a closed window would, and waits a moment for it to
     /// leave the terminal in order.
     pub(in crate::tui) fn end_lent(&self) {
-        for program in pids(&self.lent).iter() {
+        for program in lock_pids(&self.lent).iter() {
             kill_process(*program, Signal::HUP).unwrap_or_default();
         }
         let until = Instant::now() + MAX_LEAVING;
-        while !pids(&self.lent).is_empty() && Instant::now() < until {
+        while !lock_pids(&self.lent).is_empty() && Instant::now() < until {
             thread::sleep(LEAVING_STEP);
         }
     }
@@ -73,11 +73,11 @@ impl Shells {
 
 impl Drop for Shells {
     fn drop(&mut self) {
-        self.end();
+        self.kill_all();
     }
 }
 
-fn pids(of: &Mutex<Vec<Pid>>) -> MutexGuard<'_, Vec<Pid>> {
+fn lock_pids(of: &Mutex<Vec<Pid>>) -> MutexGuard<'_, Vec<Pid>> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -95,7 +95,11 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    pub(super) fn of(project: &Project, full_screen: bool, around: &ProcessEnvironment) -> Self {
+    pub(super) fn for_project(
+        project: &Project,
+        full_screen: bool,
+        around: &ProcessEnvironment,
+    ) -> Self {
         let editor = around.var("VISUAL").or_else(|| around.var("EDITOR")).unwrap_or(USUAL_EDITOR);
         Self {
             cwd: project.spec.folder.clone(),
@@ -109,10 +113,10 @@ impl Programs {
     }
 
     /// Lets the person write on in an editor.
-    pub(super) fn edit(&self, text: String, shells: &Shells) -> Job {
+    pub(super) fn edit_text(&self, text: String, shells: &Shells) -> Job {
         let (editor, cwd) = (self.editor.clone(), self.cwd.clone());
         let lent = Arc::clone(&shells.lent);
-        Box::new(move || match edited(&editor, &cwd, &text, &lent) {
+        Box::new(move || match run_editor(&editor, &cwd, &text, &lent) {
             Ok(text) => Input::Edited(text),
             Err(error) => Input::Failed(format!("cannot use `{editor}`: {error}")),
         })
@@ -153,7 +157,7 @@ impl Programs {
         let lent = Arc::clone(&shells.lent);
         let waits = self.hides_output && is_program;
         Box::new(move || {
-            match lend(command.current_dir(cwd), &lent) {
+            match run_on_terminal(command.current_dir(cwd), &lent) {
                 Ok(_) if waits => {
                     writeln!(io::stderr(), "Press Enter to return to gnoma").unwrap_or_default();
                     // Whatever comes of it, the person has had the time to look.
@@ -172,7 +176,7 @@ impl Programs {
     }
 
     /// Runs a line and takes down what it prints.
-    pub(super) fn run(&self, line: String, shells: &Shells) -> Job {
+    pub(super) fn run_line(&self, line: String, shells: &Shells) -> Job {
         let running = Arc::clone(&shells.lines);
         let mut command = Command::new(&self.shell);
         command.arg("-c").arg(format!("exec 2>&1\n{line}")).current_dir(&self.cwd);
@@ -180,14 +184,14 @@ impl Programs {
         for name in self.unattended.removed {
             command.env_remove(name);
         }
-        Box::new(move || match output(&mut command, &running, MAX_OUTPUT_BYTES, MAX_RUN) {
+        Box::new(move || match capture_output(&mut command, &running, MAX_OUTPUT_BYTES, MAX_RUN) {
             Ok((bytes, end)) => {
                 let mut output = TerminalText::render(&String::from_utf8_lossy(&bytes));
                 if let Some(remedy) = unattended_remedy(&output) {
                     output.push_str(remedy);
                     output.push('\n');
                 }
-                Input::Shell { line, output, failure: end.failure() }
+                Input::Shell { line, output, failure: end.describe_failure() }
             }
             Err(error) => {
                 let failure = Some(format!("cannot start: {error}"));
@@ -197,7 +201,7 @@ impl Programs {
     }
 
     /// Gives the clipboard: an image, else text.
-    pub(super) fn clipboard(&self) -> Job {
+    pub(super) fn read_clipboard(&self) -> Job {
         let mut asking: Vec<(&str, &[&str])> = Vec::new();
         if self.has_wayland {
             asking.push(("wl-paste", &["--type", "image/png"]));
@@ -211,10 +215,11 @@ impl Programs {
             for (program, arguments) in asking {
                 let mut command = Command::new(program);
                 command.args(arguments);
-                let asked = output(&mut command, &Mutex::default(), MAX_IMAGE_BYTES, MAX_PASTE);
+                let asked =
+                    capture_output(&mut command, &Mutex::default(), MAX_IMAGE_BYTES, MAX_PASTE);
                 match asked {
                     Ok((bytes, End::By(status))) if status.success() && !bytes.is_empty() => {
-                        return pasted(&bytes);
+                        return input_from_clipboard(&bytes);
                     }
                     Ok(_) | Err(_) => (),
                 }
@@ -236,8 +241,8 @@ fn present_program(file: PathBuf) -> PathBuf {
     }
 }
 
-fn pasted(bytes: &[u8]) -> Input {
-    match image(bytes) {
+fn input_from_clipboard(bytes: &[u8]) -> Input {
+    match parse_image(bytes) {
         Some(image) => Input::Image { instead: String::new(), image, name: String::new() },
         None => Input::Paste(String::from_utf8_lossy(bytes).replace("\r\n", "\n")),
     }
@@ -245,7 +250,7 @@ fn pasted(bytes: &[u8]) -> Input {
 
 /// Opens a text in an editor and returns the edited text; `None` if the editor ended with an error, as editors say
 /// "discard".
-fn edited(
+fn run_editor(
     editor: &str,
     cwd: &Path,
     text: &str,
@@ -256,7 +261,8 @@ fn edited(
     // The variable may hold arguments: a shell reads it, as git does it.
     let line = format!("{editor} \"$1\"");
     let mut command = Command::new("sh");
-    let status = lend(command.args(["-c", &line, "sh"]).arg(file.path()).current_dir(cwd), lent)?;
+    let status =
+        run_on_terminal(command.args(["-c", &line, "sh"]).arg(file.path()).current_dir(cwd), lent)?;
     if !status.success() {
         return Ok(None);
     }
@@ -267,9 +273,9 @@ fn edited(
 }
 
 /// Runs a program that has the terminal, to its end; as long as it runs it is in `lent`.
-fn lend(command: &mut Command, lent: &Mutex<Vec<Pid>>) -> io::Result<ExitStatus> {
+fn run_on_terminal(command: &mut Command, lent: &Mutex<Vec<Pid>>) -> io::Result<ExitStatus> {
     // Held over the start: who looks into the list meanwhile waits, and sees the program.
-    let mut listed = pids(lent);
+    let mut listed = lock_pids(lent);
     let mut child = command.spawn()?;
     let program = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
     listed.extend(program);
@@ -278,7 +284,7 @@ fn lend(command: &mut Command, lent: &Mutex<Vec<Pid>>) -> io::Result<ExitStatus>
         // Not reaped yet: once it is, its number may be somebody else's.
         let until_over = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
         while matches!(waitid(WaitId::Pid(program), until_over), Err(Errno::INTR)) {}
-        pids(lent).clear();
+        lock_pids(lent).clear();
     }
     child.wait()
 }
@@ -306,7 +312,7 @@ enum End {
 
 impl End {
     /// Describes the failure in a few words; `None` if the program ended well.
-    fn failure(&self) -> Option<String> {
+    fn describe_failure(&self) -> Option<String> {
         match self {
             Self::By(status) if status.success() => None,
             Self::By(status) => Some(match (status.code(), status.signal()) {
@@ -316,7 +322,7 @@ impl End {
             }),
             Self::CutOff => Some(format!(
                 "stopped: a command may run for at most {} and print at most {} KB",
-                duration::words(MAX_RUN),
+                duration::format_duration(MAX_RUN),
                 MAX_OUTPUT_BYTES >> 10
             )),
         }
@@ -325,7 +331,7 @@ impl End {
 
 /// Runs a program and returns its output, and how it ended. The function ends the program, and all that it has
 /// started, when it takes too long or prints too much. While the program runs, `running` has its process group.
-fn output(
+fn capture_output(
     command: &mut Command,
     running: &Mutex<Vec<Pid>>,
     max_bytes: usize,
@@ -337,7 +343,7 @@ fn output(
     let mut child = command.spawn()?;
     let Some(stdout) = child.stdout.take() else { return Ok((Vec::new(), End::CutOff)) };
     let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
-    pids(running).extend(group);
+    lock_pids(running).extend(group);
     let (done, printed) = mpsc::channel();
     let read = move || {
         let mut bytes = Vec::new();
@@ -353,7 +359,7 @@ fn output(
         kill_process_group(group, Signal::KILL).unwrap_or_default();
     }
     // Once it has been waited for, its number may be somebody else's.
-    pids(running).retain(|other| Some(*other) != group);
+    lock_pids(running).retain(|other| Some(*other) != group);
     let status = child.wait()?;
     let bytes = bytes.or_else(|_| printed.recv_timeout(MAX_PASTE)).unwrap_or_default();
     Ok((bytes, if is_over { End::By(status) } else { End::CutOff }))

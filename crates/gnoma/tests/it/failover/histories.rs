@@ -9,7 +9,7 @@ use gnoma_core::{
     RawJson, ResultPart, StopReason, Thinking, ToolCall, ToolChoice, ToolResult, ToolSpec,
     tool::{Access, Tier, ToolKind},
 };
-use gnoma_llm::{Profile, connect};
+use gnoma_llm::{Profile, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_testkit::{Fault, FaultStage, Reaction, Vendor};
 
@@ -31,7 +31,7 @@ impl End {
     ) -> Self {
         let vendor = side.start(reactions);
         let profile = Profile::new(name, side.protocol, vendor.url());
-        let provider = connect(profile, Http::new(HttpOptions::default()));
+        let provider = connect_provider(profile, Http::new(HttpOptions::default()));
         Self { side, name, vendor, provider }
     }
 
@@ -88,8 +88,8 @@ impl Talk {
             answer.push(&event);
         }
         let origin = end.side.arm(end.name);
-        let Some(message) = answer.finish().into_message(Some(origin)) else { return };
-        let result = |call| ToolResult::text(call, "one", false);
+        let Some(message) = answer.into_response().into_message(Some(origin)) else { return };
+        let result = |call| ToolResult::from_text(call, "one", false);
         let results: Vec<_> = message.tool_calls().map(result).collect();
         self.history.push(Arc::new(message));
         if let Ok(results) = Message::results(results) {
@@ -171,15 +171,18 @@ fn odd() -> Vec<(&'static str, Vec<Message>)> {
     };
     let asks = || Message::user_text("What does it hold?");
     let called = |calls: &[ToolCall], mut content: Vec<Content>, text: &str| {
-        let results = calls.iter().map(|call| ToolResult::text(call, text, false)).collect();
+        let results = calls.iter().map(|call| ToolResult::from_text(call, text, false)).collect();
         content.splice(0..0, calls.iter().cloned().map(Content::ToolCall));
         vec![asks(), said(content), Message::results(results).unwrap()]
     };
-    let broken =
-        ToolCall { arguments: RawJson::of(&r#"{"pa"#).unwrap(), broken: true, ..call("c1") };
+    let broken = ToolCall {
+        arguments: RawJson::from_value(&r#"{"pa"#).unwrap(),
+        broken: true,
+        ..call("c1")
+    };
     let strange = [call(&"x".repeat(300)), call("a b\u{e9}:1"), call("1")];
     let thought = Thinking { text: "hm".into(), signature: Some("c2ln".into()), item: None };
-    let mut picture = ToolResult::text(&call("c1"), "", false);
+    let mut picture = ToolResult::from_text(&call("c1"), "", false);
     picture.parts = vec![ResultPart::Image(Image::from_bytes("image/png", b"png"))];
     let shown = vec![
         asks(),
@@ -187,7 +190,7 @@ fn odd() -> Vec<(&'static str, Vec<Message>)> {
         Message::results(vec![picture]).unwrap(),
     ];
     vec![
-        ("words behind a call", called(&[call("c1")], vec![Content::text("I look.")], "one")),
+        ("words behind a call", called(&[call("c1")], vec![Content::from_text("I look.")], "one")),
         ("a broken call", called(&[broken], vec![], "the arguments are no JSON")),
         ("strange ids", called(&strange, vec![], "one")),
         ("an empty result", called(&[call("c1")], vec![], "")),

@@ -90,18 +90,18 @@ impl Side {
     /// Thinks, says something and asks for the file.
     pub(super) fn looks(&self) -> Script {
         Script::text(["I look ", "into it."])
-            .thinking(format!("{} wants to see the file", self.word), self.token)
-            .call(self.call_id, "fs_read", format!(r#"{{"path":"{FILE}"}}"#))
+            .with_thinking(format!("{} wants to see the file", self.word), self.token)
+            .with_call(self.call_id, "fs_read", format!(r#"{{"path":"{FILE}"}}"#))
     }
 
     /// Thinks and says the last words.
     pub(super) fn ends(&self) -> Script {
-        Script::text([FINAL]).thinking(format!("{} has seen enough", self.word), self.token)
+        Script::text([FINAL]).with_thinking(format!("{} has seen enough", self.word), self.token)
     }
 
     /// What is never said to the end: nothing of it may be taken for an answer.
     pub(super) fn half(&self) -> Script {
-        Script::text(["halfsaid ", "and more"]).thinking("halfthought", self.token).call(
+        Script::text(["halfsaid ", "and more"]).with_thinking("halfthought", self.token).with_call(
             self.call_id,
             "fs_read",
             r#"{"path":"halfcalled.txt"}"#,

@@ -17,7 +17,7 @@ use gnoma_guard::{
     permission::Permissions,
     secrets::Scanner,
 };
-use gnoma_llm::{Profile, Protocol, connect};
+use gnoma_llm::{Profile, Protocol, connect_provider};
 use gnoma_net::{Http, HttpOptions};
 use gnoma_router::{
     Router, Tuning,
@@ -76,7 +76,7 @@ fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
         },
     );
     let profile = Profile::new("test", Protocol::OpenAi, format!("{url}/v1"));
-    let provider = connect(profile, Http::new(HttpOptions::default()));
+    let provider = connect_provider(profile, Http::new(HttpOptions::default()));
     let connection = Connection::new(provider, false);
     routes.set_arms(vec![Arm { price: Some(PRICE), ..Arm::new(connection, "m1") }], Vec::new());
     routes
@@ -84,11 +84,11 @@ fn routes(url: &str, ledger: &Arc<SqliteLedger>) -> Routes {
 
 fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
     let read = FakeTool::new("fs.read", Access::Read, |call| {
-        ToolOutcome::done(format!("what {:?} asks for", call.arguments))
+        ToolOutcome::success_text(format!("what {:?} asks for", call.arguments))
     });
     Session::spawn(session::Options {
         id,
-        place: GatePlace::bare(Path::new("/")),
+        place: GatePlace::from_folder(Path::new("/")),
         tools: vec![Arc::new(read) as Arc<dyn Tool>],
         routes,
         system: Box::new(|_| "be good".into()),
@@ -116,7 +116,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
 
 /// How the turn ended that `words` begin.
 async fn turn(handle: &mut Handle, words: &str) -> Outcome {
-    assert!(handle.tell(Command::Send { content: vec![Content::text(words)] }));
+    assert!(handle.send_command(Command::Send { content: vec![Content::from_text(words)] }));
     let mut ended = None;
     loop {
         let event = timeout(MAX_TURN, handle.next()).await.expect("the session hangs");
@@ -141,7 +141,7 @@ async fn live(mut handle: Handle) -> Option<String> {
             other => panic!("{other:?}"),
         }
     }
-    handle.tell(Command::Close);
+    handle.send_command(Command::Close);
     while handle.next().await.is_some() {}
     refusal
 }

@@ -29,7 +29,7 @@ async fn a_terminal_without_utf_8_gets_ascii_alone() {
     person.waits_for("always: bash(touch made)");
     person.types("y");
     person.waits_for("It is made.");
-    let printed = person.terminal.printed();
+    let printed = person.terminal.printed_output();
     person.leaves();
     let printed = printed.lock().unwrap();
     let others: Vec<u8> = printed.iter().copied().filter(|byte| !byte.is_ascii()).collect();

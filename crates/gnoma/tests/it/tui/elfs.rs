@@ -22,10 +22,12 @@ fn model(request: &Request, [looked, spoken]: &[Gate; 2]) -> Reply {
         (false, true) => says("It has begun."),
         (false, false) => says("Well."),
         (true, false) if text(last) == "make it" => {
-            calls("fs_write", r#"{"path":"made.txt","content":"x"}"#).behind(looked)
+            calls("fs_write", r#"{"path":"made.txt","content":"x"}"#).with_gate(looked)
         }
-        (true, true) => says("Made it.").behind(spoken),
-        (true, false) => says(&format!("You said: {}.", text(last))).after(Duration::from_secs(1)),
+        (true, true) => says("Made it.").with_gate(spoken),
+        (true, false) => {
+            says(&format!("You said: {}.", text(last))).with_delay(Duration::from_secs(1))
+        }
     }
 }
 

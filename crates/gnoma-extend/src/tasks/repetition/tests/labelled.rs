@@ -191,7 +191,7 @@ fn call(value: &Value, root: &str) -> Option<PastCall> {
 
 fn changing_command(command: &str, root: &str) -> Option<PastCall> {
     let start = gnoma_shell::StartContext { cwd: root.into(), home: None };
-    let only_reads = gnoma_shell::analyse(command, &start).is_read_only();
+    let only_reads = gnoma_shell::analyse_command(command, &start).is_read_only();
     (!only_reads).then(|| PastCall::Command(command.to_owned()))
 }
 

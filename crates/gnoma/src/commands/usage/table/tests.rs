@@ -85,7 +85,7 @@ fn shown<T>(show: impl FnOnce(&UsageView<'_>) -> T) -> T {
 
 fn to_json(view: &UsageView<'_>) -> serde_json::Value {
     let mut text = Vec::new();
-    json::write(view, &mut text).unwrap();
+    json::write_report(view, &mut text).unwrap();
     serde_json::from_slice(&text).unwrap()
 }
 
@@ -115,7 +115,7 @@ fn piped_reports_are_whole_and_exact() {
     let text = shown(|view| render(view, None));
     assert!(text.contains("anthropic/a-model-with-quite-a-long-name"), "{text}");
     assert!(text.contains("$3.000123*") && text.contains("246900"), "{text}");
-    for head in Column::ALL.map(Column::head) {
+    for head in Column::ALL.map(Column::heading_text) {
         assert!(text.contains(head), "no {head} in:\n{text}");
     }
 }

@@ -12,7 +12,7 @@ use crate::{
     edit::{self, Change, EditError},
     finding::{ConfigError, system_words},
     key::KeyPath,
-    load_settings,
+    load,
     paths::{self, MAX_CONFIG_BYTES},
     schema::{self, Kind},
 };

@@ -9,7 +9,7 @@ use toml::{Spanned, value::Datetime};
 use super::{
     Capabilities, ListedModel, day,
     list::{self, SHIPPED},
-    usual_models,
+    usual,
 };
 
 /// Longest text that is read.

@@ -1,7 +1,7 @@
 //! What models write: arguments that are almost JSON, and text that the detectors look at.
 
 use gnoma_engine::{
-    detect::{RedCheck, Repeat, Repetition, SameCall},
+    detect::{RedCheck, RepeatVerdict, Repetition, SameCall},
     repair::repair_arguments,
 };
 use serde_json::{Map, Value};
@@ -40,6 +40,6 @@ pub fn detect(input: &[u8]) {
         assert_eq!(check.failing_command(), None, "the same command does not turn it green");
     }
     let mut calls = SameCall::default();
-    assert_eq!(calls.record_call("tool", &text, &text), Repeat::New);
-    assert_eq!(calls.record_call("tool", &text, &text), Repeat::Again(2));
+    assert_eq!(calls.record_call("tool", &text, &text), RepeatVerdict::New);
+    assert_eq!(calls.record_call("tool", &text, &text), RepeatVerdict::Again(2));
 }

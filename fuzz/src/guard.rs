@@ -11,7 +11,7 @@ use gnoma_guard::{
     permission::{Origin, Rule, RuleAction},
     secrets::{Finding, Scanner, ScannerOptions, StreamScanner},
     shell::{Analysis, StartContext, analyse_command},
-    unicode::{Cleaner, Keep, clean_text},
+    unicode::{Cleaner, RetainedControls, clean_text},
     vault::Vault,
 };
 use serde_json::{Map, Value};
@@ -71,7 +71,7 @@ fn pieces(input: &[u8]) -> impl Iterator<Item = &[u8]> {
 /// the same wherever the text was cut.
 pub fn unicode(input: &[u8]) {
     let text = String::from_utf8_lossy(input);
-    for keep in [Keep::Text, Keep::Colour] {
+    for keep in [RetainedControls::Text, RetainedControls::Colour] {
         let cleaned = clean_text(&text, keep);
         let mut rest = text.chars();
         let is_part = cleaned.text.chars().all(|c| rest.any(|other| other == c));

@@ -15,7 +15,7 @@ use gnoma_core::{
     session::PermissionMode,
     tool::BoxFuture,
 };
-use gnoma_web::{Access, Handler, Outgoing, Site, Token};
+use gnoma_web::{Access, Handler, ResponseBody, Site, Token};
 use http_body::Body;
 use hyper::Request;
 use tokio::{
@@ -163,7 +163,7 @@ fn is_carried(request: &Asked) {
 }
 
 /// A request, where the bytes are one that an HTTP server would hand on.
-fn read(input: &[u8]) -> Option<Request<Outgoing>> {
+fn read(input: &[u8]) -> Option<Request<ResponseBody>> {
     let mut rest = input;
     let mut line = || {
         let end = rest.iter().position(|byte| *byte == b'\n')?;
@@ -178,5 +178,5 @@ fn read(input: &[u8]) -> Option<Request<Outgoing>> {
         let (name, value) = header.split_at(colon);
         request = request.header(name, value.get(1..)?.trim_ascii());
     }
-    request.body(Outgoing::from_bytes(Bytes::copy_from_slice(rest))).ok()
+    request.body(ResponseBody::from_bytes(Bytes::copy_from_slice(rest))).ok()
 }

@@ -16,13 +16,13 @@ pub use crate::state::AgentOptions;
 use crate::{
     error::RpcError,
     files::{self, WantedFile, WantedFiles},
-    opening,
     params::{Params, missing_parameter},
     permission,
-    session::How,
-    state::{AgentState, HostAsked},
-    steering, stored,
-    wire::{self, Incoming, RpcId},
+    session::SessionEntryMode,
+    session_control, session_setup,
+    state::{AgentState, PendingHostRequest},
+    stored,
+    wire::{self, AcpClientMessage, RpcId},
 };
 
 /// Requests that a client may have open at once; one more is refused.
@@ -93,13 +93,13 @@ impl Agent {
     pub fn on_client_line(&mut self, line: &Line) {
         match wire::decode_line(line) {
             Ok(None) => (),
-            Ok(Some(Incoming::Request { id, method, params })) => {
+            Ok(Some(AcpClientMessage::Request { id, method, params })) => {
                 self.on_request(&id, &method, params.as_deref());
             }
-            Ok(Some(Incoming::Notification { method, params })) => {
+            Ok(Some(AcpClientMessage::Notification { method, params })) => {
                 self.on_notification(&method, params.as_deref());
             }
-            Ok(Some(Incoming::Response { id, result })) => {
+            Ok(Some(AcpClientMessage::Response { id, result })) => {
                 let result = result.as_deref().map_err(String::as_str);
                 if let Some(id) = id
                     && !self.0.deliver_file(id, result.ok().and_then(files::parse_file_text))
@@ -135,7 +135,7 @@ impl Agent {
         let state = &mut self.0;
         let Ok(params) = Params::from_raw(params) else { return };
         match (method, &params.session_id, &params.request_id) {
-            ("session/cancel", Some(session), _) => steering::cancel_turn(state, session),
+            ("session/cancel", Some(session), _) => session_control::cancel_turn(state, session),
             ("$/cancel_request", _, Some(request)) => {
                 if let Some(id) = RpcId::from_json(request.get()) {
                     cancel_request(state, &id);
@@ -241,22 +241,28 @@ fn dispatch_request(
     }
     let params = Params::from_raw(params)?;
     let answer = match method {
-        INITIALIZE => opening::initialize_client(state, params)?,
-        "authenticate" => opening::check_auth_method(&params)?,
-        "session/new" => return opening::open_session(state, id, params, How::New),
-        "session/load" => return opening::open_session(state, id, params, How::Load),
-        "session/resume" => return opening::open_session(state, id, params, How::Resume),
+        INITIALIZE => session_setup::initialize_client(state, params)?,
+        "authenticate" => session_setup::check_auth_method(&params)?,
+        "session/new" => {
+            return session_setup::open_session(state, id, params, SessionEntryMode::New);
+        }
+        "session/load" => {
+            return session_setup::open_session(state, id, params, SessionEntryMode::Load);
+        }
+        "session/resume" => {
+            return session_setup::open_session(state, id, params, SessionEntryMode::Resume);
+        }
         "session/list" => return stored::list_sessions(state, id, &params),
         "session/close" => return stored::close_session(state, id, &params),
         "session/delete" => return stored::delete_session(state, id, &params),
-        "session/prompt" => return steering::submit_prompt(state, id, params),
-        "session/set_mode" => return steering::set_mode(state, id, &params),
-        "session/set_config_option" => return steering::set_option(state, id, &params),
+        "session/prompt" => return session_control::submit_prompt(state, id, params),
+        "session/set_mode" => return session_control::set_mode(state, id, &params),
+        "session/set_config_option" => return session_control::set_option(state, id, &params),
         // A notification that came as a request.
         _ => {
             let session =
                 params.session_id.as_deref().ok_or_else(|| missing_parameter("sessionId"))?;
-            steering::cancel_turn(state, session);
+            session_control::cancel_turn(state, session);
             json!({})
         }
     };
@@ -283,7 +289,7 @@ const METHODS: [&str; 12] = [
 /// The client does not want an answer any more. A prompt still gets the one that says so.
 fn cancel_request(state: &mut AgentState, id: &RpcId) {
     let prompt = state.asked.values().find_map(|asked| match asked {
-        HostAsked::Prompt { session, request } if request == id => Some(session.clone()),
+        PendingHostRequest::Prompt { session, request } if request == id => Some(session.clone()),
         _ => None,
     });
     let running = || {
@@ -293,7 +299,7 @@ fn cancel_request(state: &mut AgentState, id: &RpcId) {
             .map(|(session, _)| session.clone())
     };
     match prompt.or_else(running) {
-        Some(session) => steering::cancel_turn(state, session.as_str()),
+        Some(session) => session_control::cancel_turn(state, session.as_str()),
         None => {
             let error = RpcError::new(RpcError::CANCELLED, "the request was cancelled");
             state.answer_request(id, &Err(error));
@@ -305,40 +311,46 @@ fn cancel_request(state: &mut AgentState, id: &RpcId) {
 fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, RequestError>) {
     let Some(asked) = state.asked.remove(&id) else { return };
     match asked {
-        HostAsked::Open { request, how, folder } => {
-            opening::on_session_opened(state, request, how, &folder, result);
+        PendingHostRequest::Open { request, how, folder } => {
+            session_setup::on_session_opened(state, request, how, &folder, result);
         }
-        HostAsked::Attach(_) | HostAsked::Catch(_) | HostAsked::Page(_) => {
+        PendingHostRequest::Attach(_)
+        | PendingHostRequest::Catch(_)
+        | PendingHostRequest::Page(_) => {
             on_session_reply(state, &asked, result);
         }
-        HostAsked::Prompt { session, request } => {
-            steering::on_prompt_reply(state, &session, &request, result)
+        PendingHostRequest::Prompt { session, request } => {
+            session_control::on_prompt_reply(state, &session, &request, result)
         }
-        HostAsked::Plain(request) => state.answer_request(&request, &to_empty_result(result)),
-        HostAsked::Option { request, session, option } => {
-            let answer = steering::option_set(state, &session, option, result);
+        PendingHostRequest::Plain(request) => {
+            state.answer_request(&request, &to_empty_result(result))
+        }
+        PendingHostRequest::Option { request, session, option } => {
+            let answer = session_control::option_set(state, &session, option, result);
             state.answer_request(&request, &answer);
         }
-        HostAsked::Leave { session, request } => stored::on_detached(state, session, request),
-        HostAsked::Living => {
+        PendingHostRequest::Leave { session, request } => {
+            stored::on_detached(state, session, request)
+        }
+        PendingHostRequest::Living => {
             if let Ok(Reply::Live(all)) = result {
                 stored::on_live_sessions(state, &all);
             }
         }
-        HostAsked::Stored { request, folder, from } => {
+        PendingHostRequest::Stored { request, folder, from } => {
             let answer = stored::sessions_page(state, result, folder.as_deref(), from);
             state.answer_request(&request, &answer);
         }
-        HostAsked::Answer(question) => {
+        PendingHostRequest::Answer(question) => {
             if result.is_err_and(|error| error.kind == RequestErrorKind::Busy) {
                 state.not_answered(question);
             }
         }
-        HostAsked::Delete { session, request } => {
+        PendingHostRequest::Delete { session, request } => {
             let answer = stored::on_session_deleted(state, &session, result);
             state.answer_request(&request, &answer);
         }
-        HostAsked::Nothing => (),
+        PendingHostRequest::Nothing => (),
     }
     stored::leave_resting(state);
 }
@@ -346,17 +358,20 @@ fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, Re
 /// The host has answered a session of the client.
 fn on_session_reply(
     state: &mut AgentState,
-    asked: &HostAsked,
+    asked: &PendingHostRequest,
     result: Result<Reply, RequestError>,
 ) {
-    let (HostAsked::Attach(id) | HostAsked::Catch(id) | HostAsked::Page(id)) = asked else {
+    let (PendingHostRequest::Attach(id)
+    | PendingHostRequest::Catch(id)
+    | PendingHostRequest::Page(id)) = asked
+    else {
         return;
     };
     let mut fx = Vec::new();
     if let Some(session) = state.sessions.get_mut(id) {
         match (asked, result) {
-            (HostAsked::Catch(_), result) => session.on_caught_up(result, &mut fx),
-            (HostAsked::Page(_), result) => session.on_history_page(result, &mut fx),
+            (PendingHostRequest::Catch(_), result) => session.on_caught_up(result, &mut fx),
+            (PendingHostRequest::Page(_), result) => session.on_history_page(result, &mut fx),
             (_, Err(error)) => session.not_attached(error, &mut fx),
             (_, Ok(_)) => (),
         }

@@ -26,7 +26,7 @@ const AUTO: &str = "auto";
 
 /// The model that was chosen here.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Pinned {
+pub(crate) enum PinnedModel {
     /// None yet: the settings say.
     #[default]
     BySettings,
@@ -38,9 +38,9 @@ pub(crate) enum Pinned {
 
 /// A choice that a client has made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Chosen {
+pub(crate) enum ConfigChoice {
     Mode(PermissionMode),
-    Model(Pinned, Option<ModelRef>),
+    Model(PinnedModel, Option<ModelRef>),
     Thinking(Option<ThinkingMode>),
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn modes_json(current: PermissionMode) -> Value {
 }
 
 /// All options with their values.
-pub(crate) fn options_json(view: &SessionView, pinned: &Pinned) -> Value {
+pub(crate) fn options_json(view: &SessionView, pinned: &PinnedModel) -> Value {
     let mode = |mode: PermissionMode| json!({ "value": mode.name(), "name": mode_title(mode), "description": mode_description(mode) });
     let modes: Vec<_> = PermissionMode::ALL.into_iter().map(mode).collect();
     let mut models = vec![json!({
@@ -117,13 +117,13 @@ fn pinnable_models(view: &SessionView) -> impl Iterator<Item = (&String, &ModelR
     view.models.iter().filter_map(|choice| Some((&choice.name, choice.arm.as_ref()?)))
 }
 
-fn current_model(view: &SessionView, pinned: &Pinned) -> String {
+fn current_model(view: &SessionView, pinned: &PinnedModel) -> String {
     match pinned {
-        Pinned::Router => AUTO.to_owned(),
-        Pinned::Model(name) if pinnable_models(view).any(|(known, _)| known == name) => {
+        PinnedModel::Router => AUTO.to_owned(),
+        PinnedModel::Model(name) if pinnable_models(view).any(|(known, _)| known == name) => {
             name.clone()
         }
-        Pinned::Model(_) | Pinned::BySettings => {
+        PinnedModel::Model(_) | PinnedModel::BySettings => {
             let current = view.models.iter().find(|choice| choice.current && choice.arm.is_some());
             current.map_or_else(|| AUTO.to_owned(), |choice| choice.name.clone())
         }
@@ -140,18 +140,20 @@ pub(crate) fn parse_choice(
     view: &SessionView,
     option: &str,
     value: &str,
-) -> Result<Chosen, RpcError> {
+) -> Result<ConfigChoice, RpcError> {
     match option {
-        MODE => parse_mode(value).map(Chosen::Mode),
-        MODEL if value == AUTO => Ok(Chosen::Model(Pinned::Router, None)),
+        MODE => parse_mode(value).map(ConfigChoice::Mode),
+        MODEL if value == AUTO => Ok(ConfigChoice::Model(PinnedModel::Router, None)),
         MODEL => match pinnable_models(view).find(|(name, _)| *name == value) {
-            Some((name, arm)) => Ok(Chosen::Model(Pinned::Model(name.clone()), Some(arm.clone()))),
+            Some((name, arm)) => {
+                Ok(ConfigChoice::Model(PinnedModel::Model(name.clone()), Some(arm.clone())))
+            }
             None => Err(RpcError::invalid_params(format!("there is no model `{value}` to choose"))),
         },
-        THINKING if value == BY_SETTINGS => Ok(Chosen::Thinking(None)),
+        THINKING if value == BY_SETTINGS => Ok(ConfigChoice::Thinking(None)),
         THINKING => {
             let way = value.parse().map_err(|why: String| RpcError::invalid_params(why))?;
-            Ok(Chosen::Thinking(Some(way)))
+            Ok(ConfigChoice::Thinking(Some(way)))
         }
         _ => Err(RpcError::invalid_params(format!("there is no option `{option}`"))),
     }
@@ -199,16 +201,16 @@ mod tests {
         }
     }
 
-    fn current(pinned: &Pinned) -> String {
+    fn current(pinned: &PinnedModel) -> String {
         options_json(&view(), pinned)[1]["currentValue"].as_str().unwrap().to_owned()
     }
 
     #[test]
     fn the_model_in_use_is_the_one_of_the_settings_until_another_is_chosen() {
-        assert_eq!(current(&Pinned::BySettings), "p/b");
-        assert_eq!(current(&Pinned::Router), "auto");
-        assert_eq!(current(&Pinned::Model("p/a".into())), "p/a");
-        assert_eq!(current(&Pinned::Model("gone".into())), "p/b");
+        assert_eq!(current(&PinnedModel::BySettings), "p/b");
+        assert_eq!(current(&PinnedModel::Router), "auto");
+        assert_eq!(current(&PinnedModel::Model("p/a".into())), "p/a");
+        assert_eq!(current(&PinnedModel::Model("gone".into())), "p/b");
     }
 
     #[test]
@@ -228,11 +230,14 @@ mod tests {
     #[test]
     fn only_values_that_there_are_can_be_chosen() {
         let view = view();
-        assert_eq!(parse_choice(&view, "mode", "plan"), Ok(Chosen::Mode(PermissionMode::Plan)));
-        assert!(matches!(parse_choice(&view, "model", "p/a"), Ok(Chosen::Model(_, Some(_)))));
-        assert_eq!(parse_choice(&view, "thinking", "default"), Ok(Chosen::Thinking(None)));
+        assert_eq!(
+            parse_choice(&view, "mode", "plan"),
+            Ok(ConfigChoice::Mode(PermissionMode::Plan))
+        );
+        assert!(matches!(parse_choice(&view, "model", "p/a"), Ok(ConfigChoice::Model(_, Some(_)))));
+        assert_eq!(parse_choice(&view, "thinking", "default"), Ok(ConfigChoice::Thinking(None)));
         let way = ThinkingMode::Tokens(500);
-        assert_eq!(parse_choice(&view, "thinking", "500"), Ok(Chosen::Thinking(Some(way))));
+        assert_eq!(parse_choice(&view, "thinking", "500"), Ok(ConfigChoice::Thinking(Some(way))));
         let wrong = [("mode", "x"), ("model", "x"), ("x", "auto"), ("thinking", "much")];
         for (option, value) in wrong {
             assert_eq!(

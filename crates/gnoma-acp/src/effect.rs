@@ -3,7 +3,7 @@
 use gnoma_core::{CallId, protocol::Request};
 use serde_json::Value;
 
-use crate::{error::RpcError, permission::Asking, wire::RpcId};
+use crate::{error::RpcError, permission::ClientQuestion, wire::RpcId};
 
 /// An effect that a session asks for; effects are performed in this order.
 #[derive(Debug)]
@@ -13,7 +13,7 @@ pub(crate) enum SessionEffect {
     /// Answer a request of the client.
     Answer(RpcId, Result<Value, RpcError>),
     /// A question for the user.
-    Ask(Box<Asking>),
+    Ask(Box<ClientQuestion>),
     /// A question was answered elsewhere.
     Withdraw(CallId),
     /// Read messages that were missed.

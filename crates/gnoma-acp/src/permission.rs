@@ -19,17 +19,17 @@ const WORDS: &str = "answer";
 
 /// A question as the client gets it.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct ClientQuestion {
     pub method: &'static str,
     pub params: Value,
     /// The question in the session.
     pub call: CallId,
-    pub offers: Offers,
+    pub offers: AnswerOffer,
 }
 
 /// The choices that an answer of the client can stand for.
 #[derive(Debug)]
-pub(crate) enum Offers {
+pub(crate) enum AnswerOffer {
     /// One of these, by its place.
     Options(Vec<PermissionAnswer>),
     /// Fields of a form.
@@ -43,7 +43,7 @@ pub(crate) fn build_request(
     forms: bool,
     translator: &mut Translator,
     out: &mut Vec<Value>,
-) -> Asking {
+) -> ClientQuestion {
     let cwd = translator.cwd().to_owned();
     let during = question.during.as_ref().filter(|call| translator.calls.client_id(call).is_some());
     // A question in the middle of a call has an id that was never announced: it belongs to that call.
@@ -58,7 +58,12 @@ pub(crate) fn build_request(
     let call = question.call.id.clone();
     if question.inquiry.is_some() && forms {
         let params = build_form(session, &id, question);
-        return Asking { method: "elicitation/create", params, call, offers: Offers::Form };
+        return ClientQuestion {
+            method: "elicitation/create",
+            params,
+            call,
+            offers: AnswerOffer::Form,
+        };
     }
     let mut update = json!({ "toolCallId": id, "title": question_title(question) });
     if question.preview.is_some() || !question.notable.is_empty() {
@@ -75,13 +80,18 @@ pub(crate) fn build_request(
     let offered = build_options(question);
     let options: Vec<_> = (0_usize..)
         .zip(&offered)
-        .map(|(place, Offered { name, kind, .. })| {
+        .map(|(place, OfferedOption { name, kind, .. })| {
             json!({ "optionId": place.to_string(), "name": name, "kind": kind })
         })
         .collect();
     let params = json!({ "sessionId": session, "toolCall": update, "options": options });
     let answers = offered.into_iter().map(|offered| offered.answer).collect();
-    Asking { method: "session/request_permission", params, call, offers: Offers::Options(answers) }
+    ClientQuestion {
+        method: "session/request_permission",
+        params,
+        call,
+        offers: AnswerOffer::Options(answers),
+    }
 }
 
 /// Lists, as a text, the changes that the user must see by name before approving.
@@ -103,14 +113,14 @@ fn question_title(question: &Question) -> String {
     format!("{} ({})", call_title(&question.call), question.reason)
 }
 
-struct Offered {
+struct OfferedOption {
     name: String,
     kind: &'static str,
     answer: PermissionAnswer,
 }
 
-fn build_options(question: &Question) -> Vec<Offered> {
-    let one = |name: String, kind, answer| Offered { name, kind, answer };
+fn build_options(question: &Question) -> Vec<OfferedOption> {
+    let one = |name: String, kind, answer| OfferedOption { name, kind, answer };
     let deny = || PermissionAnswer::Deny { reason: String::new() };
     if let Some(inquiry) = &question.inquiry {
         let choices = inquiry.choices.iter().take(MAX_OFFERED);
@@ -158,20 +168,26 @@ fn build_form(session: &str, call: &str, question: &Question) -> Value {
 }
 
 /// Reads the client's answer to a question. An answer that cannot be read is no approval.
-pub(crate) fn parse_answer(offers: &Offers, result: Result<&RawValue, &str>) -> PermissionAnswer {
+pub(crate) fn parse_answer(
+    offers: &AnswerOffer,
+    result: Result<&RawValue, &str>,
+) -> PermissionAnswer {
     let deny = |reason: &str| PermissionAnswer::Deny { reason: reason.to_owned() };
     let Ok(result) = result else { return deny("the client could not ask the person") };
     match offers {
-        Offers::Options(answers) => {
-            let Ok(Permitted { outcome }) = gnoma_core::json::from_str(result.get()) else {
+        AnswerOffer::Options(answers) => {
+            let Ok(PermissionResponse { outcome }) = gnoma_core::json::from_str(result.get())
+            else {
                 return deny("the client's answer could not be read");
             };
             let place = outcome.option_id.as_deref().and_then(|id| id.parse::<usize>().ok());
             let chosen = place.filter(|_| outcome.outcome == "selected");
             chosen.and_then(|place| answers.get(place).cloned()).unwrap_or_else(|| deny(""))
         }
-        Offers::Form => {
-            let Ok(Elicited { action, content }) = gnoma_core::json::from_str(result.get()) else {
+        AnswerOffer::Form => {
+            let Ok(ElicitationResponse { action, content }) =
+                gnoma_core::json::from_str(result.get())
+            else {
                 return deny("the client's answer could not be read");
             };
             let content = content.filter(|_| action == "accept").unwrap_or_default();
@@ -183,19 +199,19 @@ pub(crate) fn parse_answer(offers: &Offers, result: Result<&RawValue, &str>) -> 
 }
 
 #[derive(Deserialize)]
-struct Permitted {
-    outcome: Chosen,
+struct PermissionResponse {
+    outcome: SelectedOption,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chosen {
+struct SelectedOption {
     outcome: String,
     option_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Elicited {
+struct ElicitationResponse {
     action: String,
     content: Option<Fields>,
 }
@@ -227,13 +243,13 @@ mod tests {
         }
     }
 
-    fn asked(question: &Question, forms: bool) -> (Asking, Vec<Value>) {
+    fn asked(question: &Question, forms: bool) -> (ClientQuestion, Vec<Value>) {
         let (mut translator, mut out) = (Translator::default(), Vec::new());
         translator.work_in("/p");
         (build_request("s", question, forms, &mut translator, &mut out), out)
     }
 
-    fn said(offers: &Offers, json: &str) -> PermissionAnswer {
+    fn said(offers: &AnswerOffer, json: &str) -> PermissionAnswer {
         parse_answer(offers, Ok(&RawValue::from_string(json.to_owned()).unwrap()))
     }
 

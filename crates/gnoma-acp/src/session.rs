@@ -14,7 +14,7 @@ use gnoma_core::{
 use serde_json::Value;
 
 use crate::{
-    config::{self, Pinned},
+    config::{self, PinnedModel},
     effect::{SessionEffect, push_updates},
     error::RpcError,
     params::ClientCapabilities,
@@ -31,7 +31,7 @@ pub(crate) const COMPACT: &str = "compact";
 
 /// The way in which a session came to the client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum How {
+pub(crate) enum SessionEntryMode {
     /// The session is new.
     New,
     /// The session continues, and the client wants to be told its past.
@@ -44,7 +44,7 @@ pub(crate) enum How {
 #[derive(Debug)]
 enum Stage {
     /// The session's models and tools are not known yet.
-    Starting { request: RpcId, how: How },
+    Starting { request: RpcId, how: SessionEntryMode },
     /// The session's past is being read, the last page first.
     Reading { request: RpcId, pages: Vec<Vec<Arc<Message>>> },
     /// The client has it.
@@ -61,7 +61,7 @@ pub(crate) struct ClientSession {
     follower: Follower,
     pub translator: Translator,
     pub turns: Turns,
-    pub pinned: Pinned,
+    pub pinned: PinnedModel,
     stage: Stage,
     /// The events that happen while the past is read.
     held: Vec<Event>,
@@ -80,7 +80,7 @@ impl ClientSession {
     pub(crate) fn new(
         id: SessionId,
         request: RpcId,
-        how: How,
+        how: SessionEntryMode,
         client: &ClientCapabilities,
     ) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl ClientSession {
             follower: Follower::default(),
             translator: Translator::new(client.clone()),
             turns: Turns::default(),
-            pinned: Pinned::default(),
+            pinned: PinnedModel::default(),
             stage: Stage::Starting { request, how },
             held: Vec::new(),
             warnings: Vec::new(),
@@ -125,7 +125,8 @@ impl ClientSession {
                     self.turns.mark_accepted_begun();
                 } else {
                     // What has happened before is told from the messages, or known.
-                    is_past = !matches!(self.stage, Stage::Starting { how: How::New, .. });
+                    is_past =
+                        !matches!(self.stage, Stage::Starting { how: SessionEntryMode::New, .. });
                 }
                 self.view = SessionView::clone(view);
             }
@@ -176,8 +177,10 @@ impl ClientSession {
                 let Stage::Starting { request, how } = &self.stage else { return };
                 let (request, how) = (request.clone(), *how);
                 match how {
-                    How::Load => self.read_past(request, fx),
-                    How::New | How::Resume => self.finish_opening(request, how, fx),
+                    SessionEntryMode::Load => self.read_past(request, fx),
+                    SessionEntryMode::New | SessionEntryMode::Resume => {
+                        self.finish_opening(request, how, fx)
+                    }
                 }
             }
             Event::State(SessionState::Closed) => self.not_opened(fx),
@@ -216,10 +219,17 @@ impl ClientSession {
     }
 
     /// The client loads or resumes a session that it has already.
-    pub(crate) fn open_again(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
+    pub(crate) fn open_again(
+        &mut self,
+        request: RpcId,
+        how: SessionEntryMode,
+        fx: &mut Vec<SessionEffect>,
+    ) {
         match (&self.stage, how) {
-            (Stage::Open, How::Load) => self.read_past(request, fx),
-            (Stage::Open, How::New | How::Resume) => self.finish_opening(request, how, fx),
+            (Stage::Open, SessionEntryMode::Load) => self.read_past(request, fx),
+            (Stage::Open, SessionEntryMode::New | SessionEntryMode::Resume) => {
+                self.finish_opening(request, how, fx)
+            }
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
                 let text = "the session is already being opened";
                 fx.push(SessionEffect::Answer(
@@ -259,7 +269,7 @@ impl ClientSession {
                 }
                 self.translator.calls.end_all(&mut out);
                 push_updates(out, fx);
-                self.finish_opening(request, How::Load, fx);
+                self.finish_opening(request, SessionEntryMode::Load, fx);
             }
             Ok(_) => {
                 let text = "the conversation could not be read";
@@ -275,18 +285,23 @@ impl ClientSession {
     }
 
     /// The client has the session from now on.
-    fn finish_opening(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
+    fn finish_opening(
+        &mut self,
+        request: RpcId,
+        how: SessionEntryMode,
+        fx: &mut Vec<SessionEffect>,
+    ) {
         self.stage = Stage::Open;
         self.commands.clear();
         self.told_options = self.options();
         let mut opened = self.opened_json();
-        if how == How::New {
+        if how == SessionEntryMode::New {
             opened["sessionId"] = json!(self.id.as_str());
         }
         fx.push(SessionEffect::Answer(request, Ok(opened)));
         self.tell_commands(fx);
         self.tell_usage(fx);
-        if how != How::New && !self.view.plan.is_empty() {
+        if how != SessionEntryMode::New && !self.view.plan.is_empty() {
             fx.push(SessionEffect::Update(plan_update(&self.view.plan)));
         }
         for event in std::mem::take(&mut self.held) {

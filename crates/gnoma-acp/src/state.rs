@@ -16,13 +16,13 @@ use gnoma_core::{
 use serde_json::Value;
 
 use crate::{
-    config::Pinned,
+    config::PinnedModel,
     effect::SessionEffect,
     error::RpcError,
     files::{WantedFile, WantedFiles},
     params::ClientCapabilities,
-    permission::{Asking, Offers},
-    session::{ClientSession, How},
+    permission::{AnswerOffer, ClientQuestion},
+    session::{ClientSession, SessionEntryMode},
     wire::{self, RpcId},
 };
 
@@ -52,7 +52,7 @@ pub(crate) struct AgentState {
     pub capabilities: Option<ClientCapabilities>,
     pub sessions: HashMap<SessionId, ClientSession>,
     /// The requests to the host that wait for a reply.
-    pub asked: HashMap<RequestId, HostAsked>,
+    pub asked: HashMap<RequestId, PendingHostRequest>,
     /// Requests of the client that are not answered yet.
     pub in_flight: HashSet<RpcId>,
     /// Sessions that are being left, until the host says that they are gone.
@@ -62,7 +62,7 @@ pub(crate) struct AgentState {
     folders: HashMap<SessionId, PathBuf>,
     questions: HashMap<u64, AskedQuestion>,
     /// The requests that the host had no room for yet, in their order.
-    unsent: VecDeque<(Option<SessionId>, Request, HostAsked)>,
+    unsent: VecDeque<(Option<SessionId>, Request, PendingHostRequest)>,
     /// Files that the client is asked for.
     pub files: HashMap<u64, SyncSender<String>>,
     pub wanted: Option<WantedFiles>,
@@ -74,14 +74,14 @@ pub(crate) struct AgentState {
 #[derive(Debug)]
 pub(crate) struct AskedQuestion {
     session: SessionId,
-    asking: Box<Asking>,
+    asking: Box<ClientQuestion>,
 }
 
 /// The purpose of a reply of the host.
 #[derive(Debug)]
-pub(crate) enum HostAsked {
+pub(crate) enum PendingHostRequest {
     /// A session is opened in a folder.
-    Open { request: RpcId, how: How, folder: PathBuf },
+    Open { request: RpcId, how: SessionEntryMode, folder: PathBuf },
     /// The client follows the session from now on.
     Attach(SessionId),
     /// Messages that were missed.
@@ -112,7 +112,7 @@ pub(crate) enum HostAsked {
 #[derive(Debug)]
 pub(crate) enum SetOption {
     Mode(PermissionMode),
-    Model(Pinned),
+    Model(PinnedModel),
     Thinking(Option<ThinkingMode>),
 }
 
@@ -173,7 +173,7 @@ impl AgentState {
         session: Option<&SessionId>,
         request: Request,
         for_request: &RpcId,
-        asked: HostAsked,
+        asked: PendingHostRequest,
     ) -> bool {
         self.send_waiting();
         // Nothing overtakes what waits.
@@ -200,9 +200,9 @@ impl AgentState {
         &mut self,
         session: Option<&SessionId>,
         request: Request,
-        asked: HostAsked,
+        asked: PendingHostRequest,
     ) {
-        let is_same = |(other, known, _): &(Option<SessionId>, Request, HostAsked)| {
+        let is_same = |(other, known, _): &(Option<SessionId>, Request, PendingHostRequest)| {
             other.as_ref() == session && *known == request
         };
         if self.unsent.len() < MAX_UNSENT && !self.unsent.iter().any(is_same) {
@@ -248,18 +248,18 @@ impl AgentState {
                     self.queue_host_request(
                         Some(session),
                         request,
-                        HostAsked::Catch(session.clone()),
+                        PendingHostRequest::Catch(session.clone()),
                     );
                 }
                 SessionEffect::Page(request) => {
                     self.queue_host_request(
                         Some(session),
                         request,
-                        HostAsked::Page(session.clone()),
+                        PendingHostRequest::Page(session.clone()),
                     );
                 }
                 SessionEffect::Title => {
-                    self.queue_host_request(None, Request::List, HostAsked::Living)
+                    self.queue_host_request(None, Request::List, PendingHostRequest::Living)
                 }
             }
         }
@@ -272,7 +272,7 @@ impl AgentState {
     pub(crate) fn detach_session(&mut self, session: &SessionId) {
         self.sessions.remove(session);
         self.withdraw_questions(session, None);
-        self.queue_host_request(Some(session), Request::Detach, HostAsked::Nothing);
+        self.queue_host_request(Some(session), Request::Detach, PendingHostRequest::Nothing);
     }
 
     fn send_update(&mut self, session: &SessionId, update: &Value) {
@@ -281,7 +281,7 @@ impl AgentState {
     }
 
     /// Puts a question to the person.
-    fn send_question(&mut self, session: SessionId, asking: Box<Asking>) {
+    fn send_question(&mut self, session: SessionId, asking: Box<ClientQuestion>) {
         let id = self.next_id;
         self.next_id += 1;
         wire::write_request(id, asking.method, &asking.params, &mut self.out);
@@ -333,13 +333,13 @@ impl AgentState {
     pub(crate) fn on_question_answered(
         &mut self,
         id: u64,
-        read: impl FnOnce(&Offers) -> PermissionAnswer,
+        read: impl FnOnce(&AnswerOffer) -> PermissionAnswer,
     ) {
         let Some(question) = self.questions.remove(&id) else { return };
         let answer = read(&question.asking.offers);
         let request = Request::Answer { call: question.asking.call.clone(), answer };
         let session = question.session.clone();
-        self.queue_host_request(Some(&session), request, HostAsked::Answer(question));
+        self.queue_host_request(Some(&session), request, PendingHostRequest::Answer(question));
     }
 
     /// The session has no room for an answer: the question is still open, and is put again.

@@ -15,7 +15,7 @@ use crate::{
     error::RpcError,
     params::Params,
     session::ClientSession,
-    state::{AgentState, HostAsked},
+    state::{AgentState, PendingHostRequest},
     time::format_iso8601,
     wire::RpcId,
 };
@@ -41,7 +41,7 @@ pub(crate) fn list_sessions(
     let shown = folder.as_ref().map(|folder| folder.display().to_string());
     let own = state.options.spec.clone();
     let spec = SessionSpec { folder: folder.unwrap_or_else(|| own.folder.clone()), ..own };
-    let asked = HostAsked::Stored { request: request.clone(), folder: shown, from };
+    let asked = PendingHostRequest::Stored { request: request.clone(), folder: shown, from };
     let wanted = Request::StoredIn { spec: Box::new(spec), max: MAX_LISTED };
     state.request_host(None, wanted, request, asked);
     Ok(())
@@ -87,11 +87,11 @@ pub(crate) fn close_session(
     let (id, session) = state.open(params.required_session()?)?;
     let is_at_work = session.turns.cancel();
     if is_at_work {
-        state.queue_host_request(Some(&id), Request::Cancel, HostAsked::Nothing);
+        state.queue_host_request(Some(&id), Request::Cancel, PendingHostRequest::Nothing);
     }
     if !state.watches {
         state.watches = true;
-        state.queue_host_request(None, Request::Watch, HostAsked::Nothing);
+        state.queue_host_request(None, Request::Watch, PendingHostRequest::Nothing);
     }
     if is_at_work {
         // Left once its prompts are answered.
@@ -103,7 +103,7 @@ pub(crate) fn close_session(
 }
 
 fn detach_session(state: &mut AgentState, session: &SessionId, request: &RpcId) {
-    let asked = HostAsked::Leave { session: session.clone(), request: request.clone() };
+    let asked = PendingHostRequest::Leave { session: session.clone(), request: request.clone() };
     if state.request_host(Some(session), Request::Detach, request, asked) {
         state.sessions.remove(session);
     }
@@ -123,7 +123,7 @@ pub(crate) fn leave_resting(state: &mut AgentState) {
 /// The session is left: whether it has gone with that is asked, for whoever opens it again at once.
 pub(crate) fn on_detached(state: &mut AgentState, session: SessionId, request: RpcId) {
     state.leaving.push((session, request));
-    state.queue_host_request(None, Request::List, HostAsked::Living);
+    state.queue_host_request(None, Request::List, PendingHostRequest::Living);
 }
 
 /// Answers whoever closed sessions that are gone, or that others see. Titles may have changed.
@@ -174,7 +174,7 @@ pub(crate) fn delete_session(
     }
     let folder = params.folder_if_any()?.unwrap_or_else(|| state.session_folder(&id));
     let spec = SessionSpec { folder, ..state.options.spec.clone() };
-    let asked = HostAsked::Delete { session: id.clone(), request: request.clone() };
+    let asked = PendingHostRequest::Delete { session: id.clone(), request: request.clone() };
     let wanted = Request::Delete { spec: Box::new(spec), id };
     state.request_host(None, wanted, request, asked);
     Ok(())

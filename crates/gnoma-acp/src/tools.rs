@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use gnoma_core::{ToolCall, cut, json_value::json, names::escape_path};
+use gnoma_core::{ToolCall, json_value::json, names::escape_path, text_truncation};
 use serde_json::Value;
 
 /// Longest title, in characters.
@@ -48,7 +48,7 @@ pub(crate) fn call_title(call: &ToolCall) -> String {
         "plan" => "Plan".to_owned(),
         name => format!("{name} {detail}"),
     };
-    cut::head_chars(title.trim(), MAX_TITLE_CHARS).to_owned()
+    text_truncation::head_chars(title.trim(), MAX_TITLE_CHARS).to_owned()
 }
 
 /// Returns a line that says what sub-agents are to do.
@@ -157,7 +157,7 @@ pub(crate) fn normalize_path(cwd: &str, path: &str) -> String {
 
 /// Text that is shown as it is where Markdown is read.
 pub(crate) fn fence_text(text: &str) -> String {
-    let shown = cut::word_prefix(text, MAX_SHOWN_BYTES);
+    let shown = text_truncation::word_prefix(text, MAX_SHOWN_BYTES);
     let mut fence = "```".to_owned();
     while shown.contains(&fence) {
         fence.push('`');

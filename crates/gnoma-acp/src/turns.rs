@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::{error::RpcError, wire::RpcId};
 
 /// An answer to a prompt.
-pub(crate) type Answered = (RpcId, Result<Value, RpcError>);
+pub(crate) type PromptReply = (RpcId, Result<Value, RpcError>);
 
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
@@ -90,7 +90,7 @@ impl Turns {
     }
 
     /// Takes in what has happened; gives the answers that are due.
-    pub(crate) fn on_event(&mut self, event: &Event, is_idle: bool) -> Vec<Answered> {
+    pub(crate) fn on_event(&mut self, event: &Event, is_idle: bool) -> Vec<PromptReply> {
         match event {
             Event::State(SessionState::Active) => {
                 self.outcome = None;
@@ -129,7 +129,7 @@ impl Turns {
         }
     }
 
-    fn on_turn_ended(&mut self) -> Vec<Answered> {
+    fn on_turn_ended(&mut self) -> Vec<PromptReply> {
         let outcome = self.outcome.take();
         let mut answers = Vec::new();
         self.prompts.retain(|prompt| {
@@ -151,7 +151,7 @@ impl Turns {
         answers
     }
 
-    fn on_session_closed(&mut self) -> Vec<Answered> {
+    fn on_session_closed(&mut self) -> Vec<PromptReply> {
         let answer = |prompt: Prompt| {
             let gone = || RpcError::new(RpcError::NOT_FOUND, "the session has ended");
             let result =
@@ -161,7 +161,7 @@ impl Turns {
         self.prompts.drain(..).map(answer).collect()
     }
 
-    fn not_compacted(&mut self) -> Vec<Answered> {
+    fn not_compacted(&mut self) -> Vec<PromptReply> {
         let waits = |prompt: &Prompt| {
             prompt.content.is_empty() && prompt.is_accepted && prompt.state == PromptState::Sent
         };
@@ -218,8 +218,8 @@ mod tests {
         Outcome::Complete { stop: StopReason::EndTurn }
     }
 
-    fn reasons(answers: &[Answered]) -> Vec<String> {
-        let reason = |(_, result): &Answered| match result {
+    fn reasons(answers: &[PromptReply]) -> Vec<String> {
+        let reason = |(_, result): &PromptReply| match result {
             Ok(value) => value["stopReason"].as_str().unwrap().to_owned(),
             Err(error) => error.code.to_string(),
         };

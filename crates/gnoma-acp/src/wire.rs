@@ -48,7 +48,7 @@ impl fmt::Display for RpcId {
 
 /// A message from the client.
 #[derive(Debug)]
-pub enum Incoming {
+pub enum AcpClientMessage {
     /// A request, which wants an answer.
     Request {
         /// The id for the answer.
@@ -76,7 +76,7 @@ pub enum Incoming {
 
 /// A line that is no message: under which id its error goes back, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableMessage {
     /// The id, as far as it was readable.
     pub id: RpcId,
     /// The reason why the line is no message.
@@ -113,7 +113,7 @@ fn deserialize_present<'de, D: Deserializer<'de>>(
 ///
 /// # Errors
 /// It is no message: too long, no JSON in UTF-8, a batch, or no JSON-RPC 2.0.
-pub fn decode_line(line: &Line) -> Result<Option<Incoming>, Unreadable> {
+pub fn decode_line(line: &Line) -> Result<Option<AcpClientMessage>, UnreadableMessage> {
     let bytes = match line {
         Line::Whole(bytes) => bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes),
         Line::TooLong => {
@@ -148,15 +148,18 @@ pub fn decode_line(line: &Line) -> Result<Option<Incoming>, Unreadable> {
     }
 }
 
-fn invalid_request(message: String) -> Unreadable {
-    Unreadable { id: RpcId::none(), error: RpcError::new(RpcError::INVALID_REQUEST, message) }
+fn invalid_request(message: String) -> UnreadableMessage {
+    UnreadableMessage {
+        id: RpcId::none(),
+        error: RpcError::new(RpcError::INVALID_REQUEST, message),
+    }
 }
 
-fn parse_failure(message: String) -> Unreadable {
-    Unreadable { id: RpcId::none(), error: RpcError::new(RpcError::PARSE, message) }
+fn parse_failure(message: String) -> UnreadableMessage {
+    UnreadableMessage { id: RpcId::none(), error: RpcError::new(RpcError::PARSE, message) }
 }
 
-fn decode_message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
+fn decode_message(frame: &RpcFrame<'_>) -> Result<AcpClientMessage, UnreadableMessage> {
     let id = match frame.id.map(|id| RpcId::from_json(id.get())) {
         None => None,
         Some(Some(id)) => Some(id),
@@ -166,7 +169,7 @@ fn decode_message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
     };
     let wrong = |why: &str| {
         let id = id.clone().unwrap_or_else(RpcId::none);
-        Unreadable { id, ..invalid_request(why.to_owned()) }
+        UnreadableMessage { id, ..invalid_request(why.to_owned()) }
     };
     if frame.jsonrpc.map(RawValue::get) != Some("\"2.0\"") {
         return Err(wrong("`jsonrpc` is not \"2.0\""));
@@ -185,12 +188,12 @@ fn decode_message(frame: &RpcFrame<'_>) -> Result<Incoming, Unreadable> {
         return Err(wrong("`params` is not an object"));
     }
     Ok(match id {
-        Some(id) => Incoming::Request { id, method, params },
-        None => Incoming::Notification { method, params },
+        Some(id) => AcpClientMessage::Request { id, method, params },
+        None => AcpClientMessage::Notification { method, params },
     })
 }
 
-fn decode_response(frame: &RpcFrame<'_>) -> Incoming {
+fn decode_response(frame: &RpcFrame<'_>) -> AcpClientMessage {
     let id = frame.id.and_then(|id| id.get().parse().ok());
     let result = match (frame.error, frame.result) {
         (Some(error), _) => {
@@ -201,7 +204,7 @@ fn decode_response(frame: &RpcFrame<'_>) -> Incoming {
         (None, Some(result)) => Ok(result.to_owned()),
         (None, None) => Err(String::new()),
     };
-    Incoming::Response { id, result }
+    AcpClientMessage::Response { id, result }
 }
 
 /// Writes the answer to a request.

@@ -7,7 +7,7 @@ use gnoma_core::{
     CallId, Content, Message, ModelRef, ModelRequest, RawJson, StopReason, ToolSpec,
     message::{Text, Thinking, ToolCall, ToolResult},
     provider::ToolChoice,
-    tool::{Access, Tier, ToolKind, Touches},
+    tool::{Access, Tier, ToolKind, TouchedResource},
 };
 use gnoma_llm::{Profile, Protocol, internals::Requests};
 
@@ -114,7 +114,7 @@ fn build_tool_spec(nth: usize) -> Arc<ToolSpec> {
         description: "Reads a file and gives its lines with their numbers.".to_owned(),
         parameters: RawJson::parse(schema).unwrap_or_else(|_| RawJson::empty_object()),
         access: Access::Read,
-        touches: [Touches::path("path")].into(),
+        touches: [TouchedResource::path("path")].into(),
         kind: ToolKind::Other,
         tier: Tier::Lean,
     })

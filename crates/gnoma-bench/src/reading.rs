@@ -23,7 +23,7 @@ pub fn read_answer(protocol: Protocol, answer: &Answer) -> Result<()> {
     let mut framer = Framer::default();
     let mut decoder = internals::protocol_decoder(protocol);
     let mut events = VecDeque::new();
-    let mut seen = Seen::default();
+    let mut seen = StreamTally::default();
     for bytes in answer.bytes.chunks(READ_BYTES) {
         framer.feed(bytes).map_err(anyhow::Error::msg)?;
         while let Some(record) = framer.next_record().map_err(anyhow::Error::msg)? {
@@ -45,12 +45,12 @@ pub fn read_answer(protocol: Protocol, answer: &Answer) -> Result<()> {
 }
 
 #[derive(Default)]
-struct Seen {
+struct StreamTally {
     deltas: usize,
     stopped: bool,
 }
 
-impl Seen {
+impl StreamTally {
     fn count_events(&mut self, events: &mut VecDeque<StreamEvent>) {
         while let Some(event) = events.pop_front() {
             self.deltas += usize::from(matches!(event, StreamEvent::TextDelta { .. }));

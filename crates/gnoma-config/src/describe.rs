@@ -10,7 +10,7 @@ use crate::{
 
 /// The description of a configuration key.
 #[derive(Clone, Debug)]
-pub enum Described {
+pub enum KeyDescription {
     /// The key takes a value.
     Setting {
         /// The names that lead to it.
@@ -26,17 +26,17 @@ pub enum Described {
 ///
 /// # Errors
 /// There is no such key: a sentence that says so, with the key that was probably meant.
-pub fn describe_key(key: &str) -> Result<Described, String> {
+pub fn describe_key(key: &str) -> Result<KeyDescription, String> {
     let parsed = Key::parse(key).map_err(|_| {
         format!("`{}` is not a key; keys look like `tui.theme`", key.escape_debug())
     })?;
     let names: Vec<String> = parsed.iter().map(|name| name.get().to_owned()).collect();
     let path = names.iter().fold(KeyPath::default(), |path, name| path.with_name(name));
     match schema::lookup_key(&path) {
-        KnownKey::Key(row) => Ok(Described::Setting { names, row }),
-        KnownKey::Section | KnownKey::List(_) => {
-            Ok(Described::Section(schema::rows_below(&path).map(|(_, row)| row.path).collect()))
-        }
+        KnownKey::Key(row) => Ok(KeyDescription::Setting { names, row }),
+        KnownKey::Section | KnownKey::List(_) => Ok(KeyDescription::Section(
+            schema::rows_below(&path).map(|(_, row)| row.path).collect(),
+        )),
         KnownKey::Nothing => Err(describe_unknown_key(key)),
     }
 }
@@ -60,8 +60,8 @@ mod tests {
     #[test]
     fn a_key_is_found_by_its_name_and_a_wrong_one_brings_the_right_one() {
         let found = |key: &str| match describe_key(key) {
-            Ok(Described::Setting { row, .. }) => row.path.to_owned(),
-            Ok(Described::Section(keys)) => keys.join(" "),
+            Ok(KeyDescription::Setting { row, .. }) => row.path.to_owned(),
+            Ok(KeyDescription::Section(keys)) => keys.join(" "),
             Err(said) => said,
         };
         assert_eq!(found("tui.theme"), "tui.theme");

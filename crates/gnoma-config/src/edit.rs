@@ -110,7 +110,7 @@ pub fn apply_changes(text: &str, changes: &[Change]) -> Result<String, EditError
 }
 
 /// The innermost table on the way to a key that new lines or fields can be put into.
-enum Host<'a> {
+enum EnclosingTable<'a> {
     Body(&'a Table),
     Inline(&'a InlineTable),
 }
@@ -118,7 +118,7 @@ enum Host<'a> {
 fn set_value(text: &str, path: &[String], value: &str) -> Result<String, EditError> {
     let document = parse_document(text)?;
     let mut at: &dyn TableLike = document.as_table();
-    let mut host = (Host::Body(document.as_table()), 0);
+    let mut host = (EnclosingTable::Body(document.as_table()), 0);
     for (depth, name) in path.iter().enumerate() {
         let is_last = depth + 1 == path.len();
         match at.get(name) {
@@ -126,7 +126,7 @@ fn set_value(text: &str, path: &[String], value: &str) -> Result<String, EditErr
             Some(Item::Value(Value::InlineTable(table))) if !is_last || table.is_dotted() => {
                 at = table;
                 if !table.is_dotted() {
-                    host = (Host::Inline(table), depth + 1);
+                    host = (EnclosingTable::Inline(table), depth + 1);
                 }
             }
             Some(Item::Value(old)) if is_last => {
@@ -135,7 +135,7 @@ fn set_value(text: &str, path: &[String], value: &str) -> Result<String, EditErr
             Some(Item::Table(table)) => {
                 at = table;
                 if !table.is_dotted() {
-                    host = (Host::Body(table), depth + 1);
+                    host = (EnclosingTable::Body(table), depth + 1);
                 }
             }
             Some(Item::Value(_)) => {
@@ -208,22 +208,22 @@ fn insert_key(
     path: &[String],
     depth: usize,
     at: &dyn TableLike,
-    (host, host_depth): &(Host<'_>, usize),
+    (host, host_depth): &(EnclosingTable<'_>, usize),
     value: &str,
 ) -> String {
     let line = format!("{} = {value}", join_path(path.get(*host_depth..).unwrap_or_default()));
     match host {
-        Host::Inline(table) => match end_of_last(*table) {
+        EnclosingTable::Inline(table) => match end_of_last(*table) {
             Some(end) => splice_text(text, end..end, &format!(", {line}")),
             None => splice_text(text, table.span().unwrap_or_default(), &format!("{{ {line} }}")),
         },
-        Host::Body(table)
+        EnclosingTable::Body(table)
             if at.is_dotted() || (depth + 1 == path.len() && !table.is_implicit()) =>
         {
             let after = end_of_last(at).or_else(|| Some(table.span()?.end));
             insert_line(text, after.filter(|_| *host_depth > 0 || end_of_last(at).is_some()), &line)
         }
-        Host::Body(_) => {
+        EnclosingTable::Body(_) => {
             let (name, section) =
                 path.split_last().map_or(("", path), |(name, section)| (name.as_str(), section));
             append_lines(

@@ -8,7 +8,7 @@ pub use crate::expand::Environment;
 use crate::{
     finding::{Origin, Report},
     key::KeyPath,
-    layer::{Layer, Merged},
+    layer::{Layer, MergedLayers},
     reader::{ReadFrom, Reader},
     tree::{Node, Tree},
 };
@@ -92,7 +92,11 @@ fn upper_snake(name: &str) -> String {
 }
 
 /// Reads the settings that the environment makes. `below` are the layers under it: they name further providers.
-pub(crate) fn environment_layer(env: &Environment, below: &Merged, report: &mut Report) -> Layer {
+pub(crate) fn environment_layer(
+    env: &Environment,
+    below: &MergedLayers,
+    report: &mut Report,
+) -> Layer {
     let mut layer = Layer::new();
     let ignored = below.texts_at("provider.ignored_variables");
     let filled = |env, variable: &str| {
@@ -131,7 +135,7 @@ pub(crate) fn environment_layer(env: &Environment, below: &Merged, report: &mut 
 }
 
 /// All providers that the tables here or a file's `provider.endpoints` name.
-fn known_providers(below: &Merged) -> BTreeSet<&str> {
+fn known_providers(below: &MergedLayers) -> BTreeSet<&str> {
     let known = KEYS.iter().map(|(provider, _)| *provider);
     let reachable = ENDPOINTS.iter().map(|(provider, _)| *provider);
     let configured = below.table_entries("provider.endpoints").map(|(provider, _)| provider);

@@ -3,13 +3,13 @@
 use crate::{
     finding::{Origin, Place},
     key::KeyPath,
-    layer::Merged,
+    layer::MergedLayers,
     schema::ROWS,
 };
 
 /// A value as people see it, and who set it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Explained {
+pub struct ExplainedValue {
     /// The key as TOML writes it; an entry of a list has its name or number in it.
     pub key: String,
     /// The value as TOML on one line; a secret is `"***"`, a long one with its last four characters.
@@ -21,8 +21,8 @@ pub struct Explained {
 }
 
 /// Everything that is set, and the built-in values of what is not, sorted by key.
-pub(crate) fn explain_all(layers: &Merged) -> Vec<Explained> {
-    let set = layers.entries().iter().map(|(path, entry)| Explained {
+pub(crate) fn explain_all(layers: &MergedLayers) -> Vec<ExplainedValue> {
+    let set = layers.entries().iter().map(|(path, entry)| ExplainedValue {
         key: path.to_string(),
         value: entry.value.to_string(),
         origin: entry.origin,
@@ -30,7 +30,7 @@ pub(crate) fn explain_all(layers: &Merged) -> Vec<Explained> {
     });
     let unset = ROWS.iter().filter(|row| row.is_single()).filter_map(|row| {
         let is_set = layers.entries().contains_key(&KeyPath::from_dotted(row.path));
-        Some(Explained {
+        Some(ExplainedValue {
             key: row.path.to_owned(),
             value: row.default_value().filter(|_| !is_set)?.to_string(),
             origin: Origin::Default,
@@ -44,9 +44,9 @@ pub(crate) fn explain_all(layers: &Merged) -> Vec<Explained> {
 
 /// The values as lines `key = value`; with `origin`, each says in a comment who set it.
 #[must_use]
-pub fn render_values(values: &[Explained], origin: bool) -> String {
+pub fn render_values(values: &[ExplainedValue], origin: bool) -> String {
     let mut lines = String::new();
-    for Explained { key, value, origin: layer, place } in values {
+    for ExplainedValue { key, value, origin: layer, place } in values {
         let comment = match place {
             _ if !origin => String::new(),
             Place::BuiltIn => format!("  # {layer}"),

@@ -11,7 +11,7 @@ use gnoma_core::session::PermissionMode;
 use crate::{
     finding::{Finding, Place, Report, Severity},
     key::KeyPath,
-    layer::{Entry, Layer, Merged},
+    layer::{Entry, Layer, MergedLayers},
     schema::{self, Guard},
     value::Value,
 };
@@ -46,7 +46,7 @@ pub(crate) fn ignored_key_finding(
 /// Takes out of a project's `layer` what it may not set over `below`, and says so.
 pub(crate) fn filter_project_layer(
     layer: Layer,
-    below: &Merged,
+    below: &MergedLayers,
     standing: FileTrust,
     report: &mut Report,
 ) -> Layer {
@@ -67,7 +67,7 @@ pub(crate) fn filter_project_layer(
     kept
 }
 
-fn refused_keys(layer: &Layer, below: &Merged, standing: FileTrust) -> BTreeSet<KeyPath> {
+fn refused_keys(layer: &Layer, below: &MergedLayers, standing: FileTrust) -> BTreeSet<KeyPath> {
     let is_trusted = standing == FileTrust::Trusted;
     let refused = layer.iter().filter(|(path, entry)| {
         let may_be_trusted =
@@ -97,14 +97,14 @@ fn refusal_finding(
 }
 
 /// Reports whether an entry sets a higher limit than the one `below`; no limit below counts as the highest.
-fn is_more(path: &KeyPath, entry: &Entry, below: &Merged) -> bool {
+fn is_more(path: &KeyPath, entry: &Entry, below: &MergedLayers) -> bool {
     // What cannot be compared, for want of a rate, is more.
     let before = below.value_at(path).map(|value| below.to_dollars(&value).unwrap_or(0.0));
     let after = below.to_dollars(&entry.value).unwrap_or(f64::INFINITY);
     before.is_some_and(|before| after > before)
 }
 
-fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &Merged) -> bool {
+fn is_allowed(path: &KeyPath, entry: &Entry, layer: &Layer, below: &MergedLayers) -> bool {
     match guard_of(path) {
         Guard::Open => true,
         Guard::Trusted | Guard::Personal => false,
@@ -156,8 +156,8 @@ fn is_looser(after: PermissionMode, before: PermissionMode) -> bool {
 }
 
 /// Returns how a mode treats reading, editing and everything else.
-fn mode_freedoms(mode: PermissionMode) -> [Freedom; 3] {
-    use Freedom::{Asks, Refuses, Runs};
+fn mode_freedoms(mode: PermissionMode) -> [HookFreedom; 3] {
+    use HookFreedom::{Asks, Refuses, Runs};
     match mode {
         PermissionMode::Default => [Asks, Asks, Asks],
         PermissionMode::AcceptEdits => [Runs, Runs, Asks],
@@ -169,7 +169,7 @@ fn mode_freedoms(mode: PermissionMode) -> [Freedom; 3] {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Freedom {
+enum HookFreedom {
     Refuses,
     Asks,
     Runs,

@@ -32,9 +32,9 @@ pub(crate) type Layer = BTreeMap<KeyPath, Entry>;
 
 /// All layers in one.
 #[derive(Default)]
-pub(crate) struct Merged(BTreeMap<KeyPath, Entry>);
+pub(crate) struct MergedLayers(BTreeMap<KeyPath, Entry>);
 
-impl Merged {
+impl MergedLayers {
     /// Puts `layer`, which wins, over what is there.
     pub(crate) fn add_layer(&mut self, layer: Layer) {
         for unit in replaced_units(&layer) {

@@ -11,6 +11,7 @@
 //! types to sections that nothing uses yet.
 
 mod condition;
+mod consistency_checks;
 pub mod describe;
 pub mod edit;
 pub mod env;
@@ -29,7 +30,6 @@ pub mod profile;
 mod reader;
 pub mod save;
 pub mod schema;
-mod sense;
 pub mod settings;
 mod text;
 mod tree;
@@ -40,10 +40,10 @@ pub use gnoma_core::suggest::{is_slip_of, nearest_name};
 pub use toml;
 
 pub use crate::{
-    explain::Explained,
+    explain::ExplainedValue,
     finding::{ConfigError, Finding, Origin, Place, Severity},
     guard::FileTrust,
-    load::{Loaded, Sources, load_settings},
+    load::{LoadedConfig, Sources, load_settings},
     paths::project_root,
     schema::wrong_address,
     settings::{Protocol, Settings},

@@ -9,16 +9,16 @@ use std::{
 use gnoma_core::{bounded_file, home};
 
 use crate::{
+    consistency_checks,
     env::{self, Environment},
-    explain::{self, Explained},
+    explain::{self, ExplainedValue},
     finding::{ConfigError, Finding, Origin, Place, Report, Severity, system_words},
     guard::{self, FileTrust},
     key::KeyPath,
-    layer::{Layer, Merged},
+    layer::{Layer, MergedLayers},
     paths, profile,
     reader::{self, ReadFrom, Reader},
     schema::{self, KnownKey},
-    sense,
     settings::Settings,
     text::SourceText,
     tree, trust,
@@ -62,20 +62,20 @@ impl Sources {
 
 /// The result of loading the configuration.
 #[derive(Clone, Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     /// The resolved settings of all layers.
     pub settings: Settings,
     /// Warnings, in the order of the layers.
     pub findings: Vec<Finding>,
     /// Every value with its origin, sorted by key.
-    pub values: Vec<Explained>,
+    pub values: Vec<ExplainedValue>,
     /// The profile in use.
     pub profile: Option<String>,
     /// The trust in the project's file; `None` when there is no such file.
     pub project: Option<FileTrust>,
 }
 
-impl Loaded {
+impl LoadedConfig {
     /// All values as lines `key = value`; with `origin`, each says in a comment who set it.
     #[must_use]
     pub fn render_values(&self, origin: bool) -> String {
@@ -84,7 +84,7 @@ impl Loaded {
 
     /// Returns the value of one key and its origin.
     #[must_use]
-    pub fn explain_key(&self, key: &str) -> Option<&Explained> {
+    pub fn explain_key(&self, key: &str) -> Option<&ExplainedValue> {
         self.values.iter().find(|value| value.key == key)
     }
 }
@@ -94,8 +94,8 @@ impl Loaded {
 /// # Errors
 /// When a file cannot be read, is not TOML, or sets a key to what it cannot be; and when no profile
 /// can be chosen. Everything that was found is told at once.
-pub fn load_settings(sources: &Sources) -> Result<Loaded, ConfigError> {
-    let mut loader = Loader { sources, report: Report::default(), merged: Merged::default() };
+pub fn load_settings(sources: &Sources) -> Result<LoadedConfig, ConfigError> {
+    let mut loader = Loader { sources, report: Report::default(), merged: MergedLayers::default() };
     let profile = loader.add_user_files();
     let project = loader.add_project_file();
     let environment = env::environment_layer(&sources.env, &loader.merged, &mut loader.report);
@@ -103,7 +103,7 @@ pub fn load_settings(sources: &Sources) -> Result<Loaded, ConfigError> {
     loader.merged.add_layer(environment);
     loader.add_flags();
     loader.warn_of_what_has_no_effect();
-    sense::warn_ineffective_settings(&loader.merged, &mut loader.report);
+    consistency_checks::warn_ineffective_settings(&loader.merged, &mut loader.report);
     let Loader { report, merged, .. } = loader;
     let unset_keys = report.unset_in("provider.api_keys");
     let findings = report.into_findings()?;
@@ -111,7 +111,7 @@ pub fn load_settings(sources: &Sources) -> Result<Loaded, ConfigError> {
     settings.provider.unset_keys = unset_keys;
     let ca_file = settings.network.ca_file.take();
     settings.network.ca_file = ca_file.map(|path| sources.resolve_path(&path));
-    Ok(Loaded { findings, settings, values: explain::explain_all(&merged), profile, project })
+    Ok(LoadedConfig { findings, settings, values: explain::explain_all(&merged), profile, project })
 }
 
 /// Checks that `text` could be a user's configuration file, whatever else is set.
@@ -119,7 +119,7 @@ pub fn load_settings(sources: &Sources) -> Result<Loaded, ConfigError> {
 /// # Errors
 /// Everything that is wrong with it.
 pub fn check_user_file(text: &str) -> Result<(), ConfigError> {
-    let (mut report, mut merged) = (Report::default(), Merged::default());
+    let (mut report, mut merged) = (Report::default(), MergedLayers::default());
     let source = SourceText::new(Arc::from(paths::user_file(Path::new(""))), text.to_owned());
     let env = Environment::new();
     merged.add_layer(reader::read_file(
@@ -129,7 +129,7 @@ pub fn check_user_file(text: &str) -> Result<(), ConfigError> {
         FileTrust::Trusted,
         &mut report,
     ));
-    sense::warn_ineffective_settings(&merged, &mut report);
+    consistency_checks::warn_ineffective_settings(&merged, &mut report);
     report.into_findings().map(drop)
 }
 
@@ -148,7 +148,7 @@ pub fn check_value(names: &[String], value: &toml::Value) -> Result<(), ConfigEr
 struct Loader<'a> {
     sources: &'a Sources,
     report: Report,
-    merged: Merged,
+    merged: MergedLayers,
 }
 
 impl Loader<'_> {

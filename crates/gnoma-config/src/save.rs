@@ -19,14 +19,14 @@ use crate::{
 
 /// The text of a file before and after a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Saved {
+pub struct SavedFile {
     /// The text before; `None` where there was no file.
     pub before: Option<String>,
     /// The text after the change.
     pub after: String,
 }
 
-impl Saved {
+impl SavedFile {
     /// Reports whether the change alters the text of the file.
     #[must_use]
     pub fn has_changed(&self) -> bool {
@@ -72,11 +72,11 @@ pub enum SaveError {
 ///
 /// # Errors
 /// Why none was made.
-pub fn save_changes(path: &Path, changes: &[Change]) -> Result<Saved, SaveError> {
+pub fn save_changes(path: &Path, changes: &[Change]) -> Result<SavedFile, SaveError> {
     let path = resolve_link(path)?;
     let before = read_text(&path)?;
     let after = edit::apply_changes(before.as_deref().unwrap_or_default(), changes)?;
-    let saved = Saved { before, after };
+    let saved = SavedFile { before, after };
     if !saved.has_changed() {
         return Ok(saved);
     }
@@ -114,7 +114,7 @@ fn is_secret(change: &Change) -> bool {
 }
 
 /// Puts the new text in the file's place: whoever reads meanwhile sees the old one or the new one.
-fn replace_file(path: &Path, saved: &Saved, has_key: bool) -> Result<(), SaveError> {
+fn replace_file(path: &Path, saved: &SavedFile, has_key: bool) -> Result<(), SaveError> {
     fs::create_dir_all(path.parent().unwrap_or(Path::new("."))).map_err(SaveError::Unwritable)?;
     let before = path.metadata().ok().filter(|_| !has_key).map(|facts| facts.permissions());
     let new = FileReplacement::prepare(path, saved.after.as_bytes(), before);
@@ -138,7 +138,7 @@ mod tests {
         path.metadata().unwrap().permissions().mode() & 0o777
     }
 
-    fn set(path: &Path, key: &str, value: &str) -> Result<Saved, SaveError> {
+    fn set(path: &Path, key: &str, value: &str) -> Result<SavedFile, SaveError> {
         save_changes(path, &[Change::set_path(&key.split('.').collect::<Vec<_>>(), value)])
     }
 

@@ -22,7 +22,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_core::{Effort, Secret, ThinkingMode, session::PermissionMode};
 
-use crate::{env::bare_key, finding::Place, key::KeyPath, layer::Merged, value::Value};
+use crate::{env::bare_key, finding::Place, key::KeyPath, layer::MergedLayers, value::Value};
 
 pub(crate) use self::rules::RULES;
 use self::section::Section;
@@ -171,7 +171,7 @@ pub struct Permission {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rule {
     /// The calls that the rule is about.
-    pub about: About,
+    pub about: RuleSubject,
     /// The action that the rule demands.
     pub action: Action,
     /// The place where the rule was written: its first field.
@@ -180,7 +180,7 @@ pub struct Rule {
 
 /// The calls that a rule is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum RuleSubject {
     /// As people write it, such as `bash(git status)`.
     Rule(String),
     /// The older form of rules: a tool and a text.
@@ -304,7 +304,7 @@ pub struct Session {
 }
 
 impl Settings {
-    pub(crate) fn from_layers(layers: &Merged) -> Self {
+    pub(crate) fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             provider: Provider::from_layers(layers),
             permission: Permission {
@@ -342,7 +342,7 @@ impl Settings {
 }
 
 impl Provider {
-    fn from_layers(layers: &Merged) -> Self {
+    fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             default: layers.text_at("provider.default"),
             default_source: source::of_key(layers, "provider.default"),
@@ -376,7 +376,7 @@ impl Provider {
 }
 
 fn read_map<T>(
-    layers: &Merged,
+    layers: &MergedLayers,
     key: &str,
     read: impl Fn(&Value) -> Option<T>,
 ) -> BTreeMap<String, T> {
@@ -388,7 +388,7 @@ fn read_map<T>(
 
 /// The tables of a table, by name.
 fn read_tables<T>(
-    layers: &Merged,
+    layers: &MergedLayers,
     key: &str,
     read: impl Fn(&Section<'_>) -> T,
 ) -> BTreeMap<String, T> {
@@ -416,7 +416,7 @@ fn parse_optional<T: std::str::FromStr>(text: Option<String>) -> Option<T> {
 }
 
 impl Security {
-    fn from_layers(layers: &Merged) -> Self {
+    fn from_layers(layers: &MergedLayers) -> Self {
         let patterns = read_entries(layers, "security.patterns", |field| {
             Some(SecretPattern {
                 name: field("name").unwrap_or_default(),
@@ -442,7 +442,7 @@ impl Security {
 }
 
 impl SandboxSettings {
-    fn from_layers(layers: &Merged) -> Self {
+    fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             mode: match layers.text_at("sandbox.mode").as_deref() {
                 Some("off") => Sandbox::Off,
@@ -463,7 +463,7 @@ impl SandboxSettings {
 
 /// The entries of the list `key`, each read through its fields' texts.
 fn read_entries<T>(
-    layers: &Merged,
+    layers: &MergedLayers,
     key: &str,
     read: impl Fn(&dyn Fn(&str) -> Option<String>) -> Option<T>,
 ) -> Vec<T> {
@@ -475,7 +475,7 @@ fn read_entries<T>(
     (0..layers.list_length(key)).filter_map(entry).collect()
 }
 
-fn read_permission_rules(layers: &Merged) -> Vec<Rule> {
+fn read_permission_rules(layers: &MergedLayers) -> Vec<Rule> {
     let list = Section::from_key(layers, "permission.rules");
     let read = |index| {
         let rule = list.item_section(index);
@@ -483,10 +483,10 @@ fn read_permission_rules(layers: &Merged) -> Vec<Rule> {
         let field = |name: &str| rule.text(name);
         let about = match (field("rule"), field("tool")) {
             (None, Some(tool)) => {
-                About::Text { tool, pattern: field("pattern").unwrap_or_default() }
+                RuleSubject::Text { tool, pattern: field("pattern").unwrap_or_default() }
             }
             // With neither it names nothing, which whoever reads the rule refuses.
-            (rule, _) => About::Rule(rule.unwrap_or_default()),
+            (rule, _) => RuleSubject::Rule(rule.unwrap_or_default()),
         };
         let action = match field("action")?.as_str() {
             "allow" => Action::Allow,

@@ -4,14 +4,14 @@
 //! keys, change numbers and break prompt caches. Faulty arguments are repaired, secrets in them are restored, and a
 //! vendor's wire may adapt schemas.
 
-mod by_name;
+mod struct_deserializer;
 
 use std::{borrow::Cow, fmt};
 
 use serde::{Deserialize, Serialize, de::Error};
 use serde_json::value::RawValue;
 
-use self::by_name::ByName;
+use self::struct_deserializer::StructDeserializer;
 
 /// Reads a value from a JSON document. Structs are read from objects alone.
 ///
@@ -19,7 +19,7 @@ use self::by_name::ByName;
 /// When the text is not JSON, or not a `T`.
 pub fn from_str<'a, T: Deserialize<'a>>(text: &'a str) -> Result<T, serde_json::Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
-    let value = T::deserialize(ByName(&mut reader))?;
+    let value = T::deserialize(StructDeserializer(&mut reader))?;
     reader.end()?;
     Ok(value)
 }

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{ErrorKind, message::ModelRef, stop::StopReason, store::Stored};
+use crate::{ErrorKind, message::ModelRef, stop::StopReason, store::StoreFuture};
 
 /// The unit in which use is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -58,7 +58,7 @@ pub struct Limit {
 
 /// A pool that a call draws on, with the limits that hold for it now.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Draw {
+pub struct PoolDraw {
     /// The name of the pool.
     pub pool: String,
     /// The limits that the pool must stay within; if the list is empty, use is only counted.
@@ -116,7 +116,7 @@ impl Amount {
 
 /// A request to the ledger to reserve room for one call that is about to be made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ask {
+pub struct ReservationRequest {
     /// The time of the request, in milliseconds since 1970.
     pub at_ms: i64,
     /// The arm that would be called.
@@ -124,7 +124,7 @@ pub struct Ask {
     /// The amount that the call is expected to take.
     pub amount: Amount,
     /// The pools it draws on; all must have room.
-    pub draws: Vec<Draw>,
+    pub draws: Vec<PoolDraw>,
     /// The work that it belongs to.
     pub origin: CallOrigin,
 }
@@ -186,16 +186,16 @@ pub struct HoldId(pub i64);
 
 /// The result of a request to reserve room.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reserved {
+pub enum ReservationOutcome {
     /// There was; it stays reserved until it is settled or released.
     Held(HoldId),
     /// The pools had no room; the value is the limit that is full.
-    Full(Full),
+    Full(ExhaustedLimit),
 }
 
 /// The limit that has no room.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Full {
+pub struct ExhaustedLimit {
     /// The name of the pool.
     pub pool: String,
     /// The limit of the pool.
@@ -239,12 +239,12 @@ pub struct Total {
 pub trait Ledger: Send + Sync {
     /// Reserves room for a call in all its pools, or in none. Used and reserved amounts together
     /// must leave
-    /// room for the expected amount in every limit; else the answer is [`Reserved::Full`] with the first
+    /// room for the expected amount in every limit; else the answer is [`Reserved::ExhaustedLimit`] with the first
     /// limit that has none.
     ///
     /// # Errors
     /// When the store cannot be read or written; nothing is reserved then.
-    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved>;
+    fn reserve(&self, ask: ReservationRequest) -> StoreFuture<'_, ReservationOutcome>;
 
     /// Settles a reservation with what the call really took; at most once. It is settled even if
     /// nobody waits for the answer. `at_ms` is the time in milliseconds since 1970 that it is
@@ -252,7 +252,7 @@ pub trait Ledger: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be written; the reservation then stays until the process ends.
-    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()>;
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> StoreFuture<'_, ()>;
 
     /// Releases a reservation: nothing was taken. Does not wait; what is already settled stays.
     fn rollback(&self, hold: HoldId);
@@ -261,12 +261,12 @@ pub trait Ledger: Send + Sync {
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>>;
+    fn limit_levels(&self, draws: Vec<PoolDraw>, at_ms: i64) -> StoreFuture<'_, Vec<Level>>;
 
     /// Returns the amounts that were taken from a day on, by day and arm; the earliest first. `from_day` counts
     /// days since 1970-01-01 (UTC).
     ///
     /// # Errors
     /// When the store cannot be read.
-    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>>;
+    fn daily_totals(&self, from_day: i32) -> StoreFuture<'_, Vec<Total>>;
 }

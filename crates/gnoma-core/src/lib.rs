@@ -10,7 +10,6 @@
 pub mod bounded_file;
 pub mod branch_name;
 pub mod call_arguments;
-pub mod cut;
 pub mod diff;
 pub mod duration;
 pub mod error;
@@ -47,6 +46,7 @@ pub mod sync;
 pub mod system_error;
 pub mod task;
 pub mod terminal_text;
+pub mod text_truncation;
 mod thinking;
 pub mod tool;
 pub mod usage;

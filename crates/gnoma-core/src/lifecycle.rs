@@ -238,7 +238,7 @@ pub struct PromptCall {
 
 /// The result of preparing a person's message for the model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Prepared {
+pub struct PreparedPrompt {
     /// The reason why the message does not reach the model.
     pub block: Option<String>,
     /// The parts that replace the text of the message; `None` if the text stays.
@@ -256,7 +256,7 @@ pub struct Prepared {
     pub notices: Vec<String>,
 }
 
-impl Prepared {
+impl PreparedPrompt {
     /// The text that the model gets: the replacement of `text`, or else `text`.
     #[must_use]
     pub fn model_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
@@ -310,10 +310,10 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
         text: String,
         mode: PermissionMode,
         starter: Option<String>,
-    ) -> BoxFuture<'static, Prepared>;
+    ) -> BoxFuture<'static, PreparedPrompt>;
 
     /// Further limits on the tools of the running turn, from what was used in it; see
-    /// [`Prepared::tools`].
+    /// [`PreparedPrompt::tools`].
     fn held_to(&self) -> Option<Arc<[String]>>;
 
     /// Texts that stay in the conversation when it is compacted, besides the summary.

@@ -10,7 +10,7 @@ use crate::diff::{DiffOp, diff_sequences};
 
 /// A stretch that both sides changed, each in its own way.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Clash {
+pub struct ConflictRegion {
     /// The first line of it in the text that both began with, from one.
     pub line: usize,
     /// The text before both changes.
@@ -30,7 +30,7 @@ pub fn merge_texts(
     ours: &str,
     theirs: &str,
     deadline: Option<Instant>,
-) -> Result<String, Vec<Clash>> {
+) -> Result<String, Vec<ConflictRegion>> {
     let [base, ours, theirs] =
         [base, ours, theirs].map(|text| text.split_inclusive('\n').collect::<Vec<_>>());
     let in_ours = map_unchanged_lines(&base, &ours, deadline);
@@ -55,7 +55,7 @@ pub fn merge_texts(
             text.extend(our.iter().copied());
         } else {
             let (base, ours, theirs) = (was.concat(), our.concat(), their.concat());
-            clashes.push(Clash { line: at + 1, base, ours, theirs });
+            clashes.push(ConflictRegion { line: at + 1, base, ours, theirs });
         }
         let Some(line) = anchor.and_then(|(line, ..)| base.get(line)) else { break };
         text.push_str(line);
@@ -112,7 +112,7 @@ mod tests {
             base in text(), ours in text(), theirs in text(),
         ) {
             let swapped = merge_texts(&base, &theirs, &ours, None).map_err(|clashes| {
-                let turned = clashes.into_iter().map(|Clash { line, base, ours, theirs }| Clash {
+                let turned = clashes.into_iter().map(|ConflictRegion { line, base, ours, theirs }| ConflictRegion {
                     line, base, ours: theirs, theirs: ours,
                 });
                 turned.collect::<Vec<_>>()
@@ -149,7 +149,7 @@ mod tests {
                 Ok(text) => prop_assert_eq!(text, both),
                 Err(clashes) => {
                     prop_assert!(touching, "{:?}", clashes);
-                    for Clash { base: was, ours: our, theirs: their, .. } in clashes {
+                    for ConflictRegion { base: was, ours: our, theirs: their, .. } in clashes {
                         prop_assert!(base.contains(&was) && ours.contains(&our) && theirs.contains(&their));
                         prop_assert!(our != was && their != was && our != their);
                     }

@@ -310,7 +310,7 @@ pub struct Hit {
 }
 
 /// What a port to stored things answers with: a future of the value, or of a [`StoreError`].
-pub type Stored<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// A place where sessions are stored. Answers come once the work is as durable as requested.
 ///
@@ -322,15 +322,15 @@ pub trait SessionStore: Send + Sync {
     /// Begins a session and answers with its id: the one in `new`, or one that the store chooses.
     /// Fails with [`StoreErrorKind::Exists`] when the store has a session of this id, and with
     /// [`StoreErrorKind::InvalidId`] when the id is not of the form that [`SessionId`] describes.
-    fn begin(&self, new: NewSession) -> Stored<'_, SessionId>;
+    fn begin(&self, new: NewSession) -> StoreFuture<'_, SessionId>;
 
     /// Adds an entry; it becomes the session's tip. Refused while another process holds the
     /// session.
-    fn append(&self, new: NewEntry) -> Stored<'_, EntryId>;
+    fn append(&self, new: NewEntry) -> StoreFuture<'_, EntryId>;
 
     /// Adds entries of one session at once: the first where it says, each other one after the one before it.
     /// A store may take only the first ones; answers with the ids of those that it took, at least one of them.
-    fn append_all(&self, new: Vec<NewEntry>) -> Stored<'_, Vec<EntryId>> {
+    fn append_all(&self, new: Vec<NewEntry>) -> StoreFuture<'_, Vec<EntryId>> {
         Box::pin(async move {
             match new.into_iter().next() {
                 Some(new) => Ok(vec![self.append(new).await?]),
@@ -341,42 +341,42 @@ pub trait SessionStore: Send + Sync {
 
     /// Reads the end of the path from the start to a tip, up to the limits of `page`. The pages before
     /// it are read by asking for [`Page::earlier`] as the tip.
-    fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page>;
+    fn load(&self, session: SessionId, page: PageRequest) -> StoreFuture<'_, Page>;
 
     /// What is known of one session without reading it.
-    fn session_facts(&self, session: SessionId) -> Stored<'_, SessionFacts>;
+    fn session_facts(&self, session: SessionId) -> StoreFuture<'_, SessionFacts>;
 
     /// What is known of at most `max` sessions that people opened, the latest changed first.
-    fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>>;
+    fn list(&self, max: usize) -> StoreFuture<'_, Vec<SessionFacts>>;
 
     /// What is known of the sessions that one has started, in the order it did.
-    fn children(&self, _session: SessionId) -> Stored<'_, Vec<SessionFacts>> {
+    fn children(&self, _session: SessionId) -> StoreFuture<'_, Vec<SessionFacts>> {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
     /// At most `max` places where all words of `query` occur, the latest first. If the last word
     /// occurs nowhere as a whole and is not too short, it counts as a prefix; there is no syntax.
-    fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>>;
+    fn search(&self, query: String, max: usize) -> StoreFuture<'_, Vec<Hit>>;
 
     /// Begins a session that shares the past of `session` up to and with the entry `at`. `at_ms` is the
     /// time of the fork in milliseconds since 1970.
-    fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId>;
+    fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> StoreFuture<'_, SessionId>;
 
     /// Gives a session a title, which replaces an earlier one.
-    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()>;
+    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> StoreFuture<'_, ()>;
 
     /// Deletes a session and those below it. What forks share of its past stays. Refused while a
     /// process writes one of them.
-    fn delete(&self, session: SessionId) -> Stored<'_, ()>;
+    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()>;
 
     /// Opens a session for writing, and closes calls that a dead process left open: one that waited
     /// for approval is refused, any other may have run. The conversation mentions, once, the
     /// sessions that it had started and that died with that process.
-    fn hold_session(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport>;
+    fn hold_session(&self, session: SessionId, at_ms: i64) -> StoreFuture<'_, HoldReport>;
 
     /// Ends what [`hold`](Self::hold) began: others may write the session again. One that another session
     /// had started has ended with that.
-    fn release_session(&self, session: SessionId) -> Stored<'_, ()>;
+    fn release_session(&self, session: SessionId) -> StoreFuture<'_, ()>;
 }
 
 /// Names a large tool result within its session, short enough for a model to repeat: `r1`, `r2`, …
@@ -423,13 +423,14 @@ pub trait ResultStore: Send + Sync {
     ///
     /// # Errors
     /// When the store is full or cannot be written.
-    fn save_result(&self, text: String) -> Stored<'_, ResultId>;
+    fn save_result(&self, text: String) -> StoreFuture<'_, ResultId>;
 
     /// Reads a stored result from byte `from`, at most `max_bytes` of it.
     ///
     /// # Errors
     /// [`StoreErrorKind::NotFound`] if the session has no such result, and failures of the disk.
-    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice>;
+    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize)
+    -> StoreFuture<'_, ResultSlice>;
 }
 
 /// Saves the files of a workspace, so that what a turn does to them can be undone. Callers remove
@@ -444,5 +445,5 @@ pub trait Checkpoints: Send + Sync {
     ///
     /// # Errors
     /// When the workspace cannot be read or the store cannot be written.
-    fn save_checkpoint(&self, label: String) -> Stored<'_, String>;
+    fn save_checkpoint(&self, label: String) -> StoreFuture<'_, String>;
 }

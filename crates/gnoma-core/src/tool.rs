@@ -42,7 +42,7 @@ pub enum Access {
 /// An argument that names something the tool touches, so that the guard can judge without knowing the
 /// tool.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Touches {
+pub enum TouchedResource {
     /// The named argument is a path; without it the call works in the working folder.
     Path(Arc<str>),
     /// The named argument is a shell command.
@@ -54,7 +54,7 @@ pub enum Touches {
     Action(Arc<str>, Arc<[Arc<str>]>),
 }
 
-impl Touches {
+impl TouchedResource {
     /// The argument that is a path.
     pub fn path(argument: impl Into<Arc<str>>) -> Self {
         Self::Path(argument.into())
@@ -150,7 +150,7 @@ pub struct ToolSpec {
     /// What it can change.
     pub access: Access,
     /// What it touches; empty if it does not say, or touches nothing outside gnoma.
-    pub touches: Arc<[Touches]>,
+    pub touches: Arc<[TouchedResource]>,
     /// What it is.
     pub kind: ToolKind,
     /// The set it belongs to.

@@ -3,7 +3,7 @@
 use std::{fmt, sync::Arc};
 
 use gnoma_core::{Effort, ModelRef, Price, tool::Tier};
-use gnoma_guard::firewall::{Connection, Firewall, Guarded, ProviderFacts};
+use gnoma_guard::firewall::{Connection, Firewall, GuardedProvider, ProviderFacts};
 use gnoma_router::Capabilities;
 
 use crate::context::{Counter, Wire};
@@ -119,7 +119,7 @@ impl Arm {
 
     /// The provider behind the firewall of the session that calls.
     #[must_use]
-    pub fn with_firewall(&self, firewall: &Arc<Firewall>) -> Guarded {
+    pub fn with_firewall(&self, firewall: &Arc<Firewall>) -> GuardedProvider {
         self.connection.with_firewall(firewall)
     }
 

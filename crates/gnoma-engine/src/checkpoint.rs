@@ -11,13 +11,16 @@ use std::sync::{
 use gnoma_core::{
     ToolCall, ToolSpec,
     store::{Checkpoints, Durability, Record},
-    tool::{Access, Grant, Touches},
+    tool::{Access, Grant, TouchedResource},
 };
 use gnoma_guard::firewall::Firewall;
 use serde_json::Value;
 use tokio::sync::Mutex;
 
-use crate::{asides::Asides, keeping::Unkept, record::Ink};
+use crate::{
+    persistence_options::CheckpointFailurePolicy, record::RecordSender,
+    session_notices::NoticeSender,
+};
 
 /// Characters of a label.
 const MAX_LABEL_CHARS: usize = 80;
@@ -29,22 +32,22 @@ const MAX_LABEL_SOURCE_BYTES: usize = 4096;
 const AFTER_TURN: &str = "after the turn";
 
 /// The port, with what a session adds to it.
-pub(crate) struct Files {
+pub(crate) struct CheckpointSaver {
     pub(crate) checkpoints: Arc<dyn Checkpoints>,
-    pub(crate) unkept: Unkept,
-    pub(crate) ink: Option<Ink>,
-    pub(crate) asides: Asides,
+    pub(crate) unkept: CheckpointFailurePolicy,
+    pub(crate) ink: Option<RecordSender>,
+    pub(crate) asides: NoticeSender,
     /// States are kept in the order in which it was asked for them.
     order: Mutex<()>,
     has_told: AtomicBool,
 }
 
-impl Files {
+impl CheckpointSaver {
     pub(crate) fn new(
         checkpoints: Arc<dyn Checkpoints>,
-        unkept: Unkept,
-        ink: Option<Ink>,
-        asides: Asides,
+        unkept: CheckpointFailurePolicy,
+        ink: Option<RecordSender>,
+        asides: NoticeSender,
         is_told: bool,
     ) -> Self {
         let (order, has_told) = (Mutex::default(), AtomicBool::new(is_told));
@@ -54,14 +57,14 @@ impl Files {
     /// Reports whether a call may begin while the checkpoint of the files before it is still being saved: true if
     /// the call runs even without a checkpoint and no other save is under way.
     pub(crate) fn may_be_beside(&self) -> bool {
-        matches!(self.unkept, Unkept::Run) && self.order.try_lock().is_ok()
+        matches!(self.unkept, CheckpointFailurePolicy::Run) && self.order.try_lock().is_ok()
     }
 
     /// Keeps the files before a call. An error is the reason why the call must not run.
     pub(crate) async fn keep_before(&self, label: String) -> Result<(), String> {
         match (self.save_checkpoint(label).await, self.unkept) {
-            (Ok(()), _) | (Err(_), Unkept::Run) => Ok(()),
-            (Err(why), Unkept::Refuse) => {
+            (Ok(()), _) | (Err(_), CheckpointFailurePolicy::Run) => Ok(()),
+            (Err(why), CheckpointFailurePolicy::Refuse) => {
                 Err(format!("not run: could not checkpoint the files first ({why})"))
             }
         }
@@ -95,8 +98,8 @@ impl Files {
             return;
         }
         let remedy = match self.unkept {
-            Unkept::Run => "changes made now cannot be undone with `gnoma rewind`",
-            Unkept::Refuse => "calls that could change files are not run",
+            CheckpointFailurePolicy::Run => "changes made now cannot be undone with `gnoma rewind`",
+            CheckpointFailurePolicy::Refuse => "calls that could change files are not run",
         };
         self.asides.warn(format!("could not checkpoint the files: {why}; {remedy}"));
     }
@@ -106,11 +109,11 @@ impl Files {
 pub(crate) fn only_reads(spec: &ToolSpec, call: &ToolCall, grant: &Grant) -> bool {
     // Outside the sandbox nothing holds a command to what it was taken for.
     let is_held = grant.reads_only && !grant.outside;
-    let reads = |touches: &Touches| match touches {
-        Touches::Command(_) => is_held,
-        Touches::Action(name, looks) => text_argument(call, name)
+    let reads = |touches: &TouchedResource| match touches {
+        TouchedResource::Command(_) => is_held,
+        TouchedResource::Action(name, looks) => text_argument(call, name)
             .is_some_and(|action| looks.iter().any(|look| **look == *action)),
-        Touches::Path(_) | Touches::Url(_) => false,
+        TouchedResource::Path(_) | TouchedResource::Url(_) => false,
     };
     spec.access == Access::Read || (!spec.touches.is_empty() && spec.touches.iter().all(reads))
 }
@@ -160,7 +163,7 @@ mod tests {
 
     use super::*;
 
-    fn spec(access: Access, touches: Touches) -> ToolSpec {
+    fn spec(access: Access, touches: TouchedResource) -> ToolSpec {
         ToolSpec {
             name: "t".into(),
             description: String::new(),
@@ -190,13 +193,21 @@ mod tests {
         let none = call(&json!({}));
         let held = Grant { reads_only: true, ..Grant::default() };
         let loose = Grant { outside: true, ..held.clone() };
-        let command = spec(Access::Execute, Touches::command("command"));
-        assert!(only_reads(&spec(Access::Read, Touches::url("url")), &none, &Grant::default()));
+        let command = spec(Access::Execute, TouchedResource::command("command"));
+        assert!(only_reads(
+            &spec(Access::Read, TouchedResource::url("url")),
+            &none,
+            &Grant::default()
+        ));
         assert!(only_reads(&command, &none, &held));
         assert!(!only_reads(&command, &none, &loose));
         assert!(!only_reads(&command, &none, &Grant::default()));
-        assert!(!only_reads(&spec(Access::Edit, Touches::path("p")), &none, &Grant::default()));
-        let job = spec(Access::Execute, Touches::action("action", ["list"]));
+        assert!(!only_reads(
+            &spec(Access::Edit, TouchedResource::path("p")),
+            &none,
+            &Grant::default()
+        ));
+        let job = spec(Access::Execute, TouchedResource::action("action", ["list"]));
         for (action, reads) in [("list", true), ("write", false)] {
             let call = call(&json!({ "action": action }));
             assert_eq!(only_reads(&job, &call, &Grant::default()), reads, "{action}");
@@ -206,7 +217,7 @@ mod tests {
     #[test]
     fn labels_are_short_and_hold_no_secrets() {
         let token = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"].concat();
-        let shell = spec(Access::Execute, Touches::command("command"));
+        let shell = spec(Access::Execute, TouchedResource::command("command"));
         let named = |command: &str| {
             checkpoint_label(&shell, &call(&json!({ "command": command })), &firewall())
         };

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{Message, Role, cut, message::Content};
+use gnoma_core::{Message, Role, message::Content, text_truncation};
 
 use crate::{
     context::brief::Brief,
@@ -31,7 +31,7 @@ const IMAGE_TOKENS: u64 = 1_000;
 
 /// The beginning of a conversation that a summary replaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Cut {
+pub(crate) struct SummarizedRange {
     /// The parts of it that stay word for word, and a list of what was done.
     pub(crate) brief: Arc<Brief>,
     /// Messages at the beginning of the history.
@@ -44,7 +44,7 @@ pub(crate) struct Cut {
 
 /// The summary, beside what is kept verbatim.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Retelling {
+pub(crate) struct CompactionSummary {
     /// A summary; without one the past is left out.
     pub(crate) summary: Option<String>,
     /// Names of the results that moved to the result store.
@@ -53,14 +53,14 @@ pub(crate) struct Retelling {
     pub(crate) read_back: Vec<(String, String)>,
 }
 
-impl Cut {
+impl SummarizedRange {
     /// The replacement for the past, as text and as a message.
     ///
     /// # Errors
     /// There is no summary although there should be one, or it is not shorter than what it replaces.
     pub(crate) fn build_summary(
         &self,
-        told: &Retelling,
+        told: &CompactionSummary,
     ) -> Result<(String, Message), &'static str> {
         let summary = match &told.summary {
             // What an earlier summary told is all that is known of what it stands for.
@@ -167,7 +167,7 @@ pub(crate) fn clip_summary(answer: &str, window_tokens: Option<u32>) -> Option<S
         && counted > most
     {
         let shorter = (text.len().saturating_mul(most) / counted).min(text.len() - 1);
-        text = cut::word_prefix(text, shorter);
+        text = text_truncation::word_prefix(text, shorter);
     }
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -239,9 +239,9 @@ mod tests {
             let Some(at) = find_cut(false, &all, window) else { return Ok(()) };
             let brief = Brief::from_past(&all[..at], &Default::default(), window);
             let past_tokens = estimate_messages(&all[..at]);
-            let cut = Cut { brief: brief.into(), messages: at, past_tokens, window_tokens: window };
+            let cut = SummarizedRange { brief: brief.into(), messages: at, past_tokens, window_tokens: window };
             let has_summary = summary.is_some();
-            let retelling = Retelling { summary, aside, read_back: Vec::new() };
+            let retelling = CompactionSummary { summary, aside, read_back: Vec::new() };
             let Ok((text, message)) = cut.build_summary(&retelling) else {
                 prop_assert!(has_summary, "what is left out needs nobody");
                 return Ok(());
@@ -269,8 +269,8 @@ mod tests {
         }
     }
 
-    fn cut_of(brief: Brief) -> Cut {
-        Cut { brief: brief.into(), messages: 4, past_tokens: 500, window_tokens: None }
+    fn cut_of(brief: Brief) -> SummarizedRange {
+        SummarizedRange { brief: brief.into(), messages: 4, past_tokens: 500, window_tokens: None }
     }
 
     #[test]
@@ -278,12 +278,13 @@ mod tests {
         let said = Arc::new(Message::user_text("Never use tabs."));
         let brief = Brief::from_past(&[said], &Default::default(), None);
         let summary = Some("We wrote the parser.".to_owned());
-        let (_, told) =
-            cut_of(brief).build_summary(&Retelling { summary, ..Default::default() }).unwrap();
+        let (_, told) = cut_of(brief)
+            .build_summary(&CompactionSummary { summary, ..Default::default() })
+            .unwrap();
         let mut past = vec![Arc::new(told)];
         for _ in 0..2 {
             let brief = Brief::from_past(&past, &Default::default(), None);
-            let (text, told) = cut_of(brief).build_summary(&Retelling::default()).unwrap();
+            let (text, told) = cut_of(brief).build_summary(&CompactionSummary::default()).unwrap();
             assert!(text.contains("We wrote the parser.") && text.contains("Never use tabs."));
             assert_eq!(text.matches(prompt::LEFT_OUT).count(), 1, "{text}");
             past = vec![Arc::new(told)];
@@ -293,7 +294,7 @@ mod tests {
     #[test]
     fn files_that_are_read_back_do_not_make_a_past_longer() {
         let read_back = vec![("a.rs".to_owned(), "let x = 1;\n".repeat(400))];
-        let retelling = Retelling { read_back, ..Default::default() };
+        let retelling = CompactionSummary { read_back, ..Default::default() };
         let (text, _) = cut_of(Brief::default()).build_summary(&retelling).unwrap();
         assert!(!text.contains("let x"), "{text}");
     }

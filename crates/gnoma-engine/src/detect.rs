@@ -9,6 +9,6 @@ mod check;
 mod repetition;
 mod runner;
 
-pub use calls::{PatchSpiral, Repeat, SameCall};
+pub use calls::{PatchSpiral, RepeatVerdict, SameCall};
 pub use check::RedCheck;
 pub use repetition::Repetition;

@@ -15,12 +15,12 @@ use gnoma_core::{
     ToolCall, ToolSpec,
     message::CallId,
     session::PermissionMode,
-    tool::{Grant, ToolKind, Touches},
+    tool::{Grant, ToolKind, TouchedResource},
 };
 use gnoma_guard::{
     firewall::{Firewall, RestoredCall},
     git::Repositories,
-    permission::{self, Origin, Permissions, Rule, RuleAction, World},
+    permission::{self, JudgementContext, Origin, Permissions, Rule, RuleAction},
 };
 
 use crate::{rights::Rights, turn::Verdict};
@@ -29,7 +29,7 @@ use crate::{rights::Rights, turn::Verdict};
 const MAX_OFFERED_BYTES: usize = 200;
 
 /// Lists the names in a folder; `None` where they cannot be told or are too many.
-pub type ListFolder = dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync;
+pub type FolderLister = dyn Fn(&Path) -> Option<Vec<OsString>> + Send + Sync;
 
 /// The facts that the guard knows about the place where a session works.
 pub struct GatePlace {
@@ -58,7 +58,7 @@ pub struct GatePlace {
     /// Follows the links of a path, as far as it exists.
     pub resolve: Box<dyn Fn(&Path) -> PathBuf + Send + Sync>,
     /// The names in a folder; `None` where they cannot be told or are too many. A folder that is not there has none.
-    pub list: Box<ListFolder>,
+    pub list: Box<FolderLister>,
     /// Looks at repositories of git.
     pub repositories: Box<dyn Repositories + Send + Sync>,
 }
@@ -66,8 +66,8 @@ pub struct GatePlace {
 impl GatePlace {
     /// Returns everything that a judgement in this place depends on besides rules and mode.
     #[must_use]
-    pub fn judgement_context(&self) -> World<'_> {
-        World {
+    pub fn judgement_context(&self) -> JudgementContext<'_> {
+        JudgementContext {
             cwd: &self.cwd,
             home: self.home.as_deref(),
             roots: &self.roots,
@@ -110,7 +110,7 @@ impl fmt::Debug for GatePlace {
 }
 
 /// A call that may run, at once or after a question, and has not run to its end.
-pub(crate) struct Admitted {
+pub(crate) struct ApprovedCall {
     /// As it runs: placeholders are secrets again.
     call: RestoredCall,
     grant: Grant,
@@ -118,7 +118,7 @@ pub(crate) struct Admitted {
     always: Vec<Rule>,
 }
 
-impl Admitted {
+impl ApprovedCall {
     /// The call as it runs and what it may reach, unless it holds secrets.
     pub(crate) fn without_secrets(self) -> Option<(gnoma_core::ToolCall, Grant)> {
         let Self { call, grant, .. } = self;
@@ -134,7 +134,7 @@ pub(crate) struct Gate {
     interactive: bool,
     firewall: Arc<Firewall>,
     /// Emptied as calls end; a round has few.
-    admitted: HashMap<CallId, Admitted>,
+    admitted: HashMap<CallId, ApprovedCall>,
 }
 
 impl Gate {
@@ -160,7 +160,7 @@ impl Gate {
     }
 
     /// A call may run, unless a person says no.
-    pub(crate) fn register_call(&mut self, call: CallId, admitted: Admitted) {
+    pub(crate) fn register_call(&mut self, call: CallId, admitted: ApprovedCall) {
         self.admitted.insert(call, admitted);
     }
 
@@ -208,8 +208,9 @@ impl Gate {
 
     /// Reports whether a person can be asked to let the call run again outside the sandbox.
     pub(crate) fn may_offer_outside(&self, id: &CallId) -> bool {
-        let may =
-            |judged: &Admitted| !judged.grant.outside && judged.call.used_placeholders().is_empty();
+        let may = |judged: &ApprovedCall| {
+            !judged.grant.outside && judged.call.used_placeholders().is_empty()
+        };
         let is_held = matches!(self.rights.mode(), PermissionMode::Plan | PermissionMode::Deny);
         self.interactive && !is_held && self.admitted.get(id).is_some_and(may)
     }
@@ -247,7 +248,7 @@ impl Judge {
         spec: &ToolSpec,
         written: &ToolCall,
         preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
-    ) -> (Verdict, Option<Admitted>) {
+    ) -> (Verdict, Option<ApprovedCall>) {
         let call = match self.firewall.restore_secrets(spec.kind, written) {
             Ok(restored) => restored,
             Err(reason) => return (Verdict::Deny { reason }, None),
@@ -265,14 +266,14 @@ impl Judge {
         if let Some(trial) = trial.filter(|_| may_try && (self.place.can_try)()) {
             let permission::TrialRun { reason, grant, always } = trial;
             let always = if render_offered_rules(&always).is_some() { always } else { Vec::new() };
-            return (Verdict::Allow { reason }, Some(Admitted { call, grant, always }));
+            return (Verdict::Allow { reason }, Some(ApprovedCall { call, grant, always }));
         }
         let (reason, grant, always) = match verdict {
             permission::Verdict::Deny { reason } => return (Verdict::Deny { reason }, None),
             permission::Verdict::Allow { reason, grant } => {
                 let shows = if holds_secrets { self.secret_exposure(spec, &grant) } else { None };
                 let Some(shows) = shows else {
-                    let admitted = Admitted { call, grant, always: Vec::new() };
+                    let admitted = ApprovedCall { call, grant, always: Vec::new() };
                     return (Verdict::Allow { reason }, Some(admitted));
                 };
                 (shows.to_owned(), grant, Vec::new())
@@ -294,7 +295,7 @@ impl Judge {
         };
         let offered = render_offered_rules(&always);
         let always = if offered.is_some() { always } else { Vec::new() };
-        let admitted = Admitted { call, grant, always };
+        let admitted = ApprovedCall { call, grant, always };
         (Verdict::Ask { reason, preview, always: offered }, Some(admitted))
     }
 
@@ -305,7 +306,7 @@ impl Judge {
         written: &ToolCall,
         why: &str,
         preview: impl FnOnce(&ToolCall, &Grant) -> Result<Option<String>, String>,
-    ) -> (Verdict, Option<Admitted>) {
+    ) -> (Verdict, Option<ApprovedCall>) {
         let (verdict, admitted) = self.decide(spec, written, |_, _| Ok(None));
         match (verdict, admitted) {
             (Verdict::Allow { .. }, Some(admitted)) if self.interactive => {
@@ -316,7 +317,7 @@ impl Judge {
                         Err(text) => return (Verdict::Fail { text }, None),
                     };
                 let reason = why.to_owned();
-                let admitted = Admitted { always: Vec::new(), ..admitted };
+                let admitted = ApprovedCall { always: Vec::new(), ..admitted };
                 (Verdict::Ask { reason, preview, always: None }, Some(admitted))
             }
             (Verdict::Allow { .. }, _) => {
@@ -361,12 +362,14 @@ impl Judge {
     fn secret_exposure(&self, spec: &ToolSpec, grant: &Grant) -> Option<&'static str> {
         const SENT: &str = "it could send one of your secrets over the network";
         const SHOWN: &str = "it gets one of your secrets, and the model reads its output";
-        let shows = |touches: &Touches| match touches {
-            Touches::Path(_) => None,
-            Touches::Command(_) if grant.network || !(self.place.network_is_walled)() => Some(SENT),
-            Touches::Command(_) => Some(SHOWN),
+        let shows = |touches: &TouchedResource| match touches {
+            TouchedResource::Path(_) => None,
+            TouchedResource::Command(_) if grant.network || !(self.place.network_is_walled)() => {
+                Some(SENT)
+            }
+            TouchedResource::Command(_) => Some(SHOWN),
             // It goes to something that runs already.
-            Touches::Action(..) | Touches::Url(_) => Some(SENT),
+            TouchedResource::Action(..) | TouchedResource::Url(_) => Some(SENT),
         };
         // What a tool without any is for is not known.
         if spec.touches.is_empty() { Some(SENT) } else { spec.touches.iter().find_map(shows) }

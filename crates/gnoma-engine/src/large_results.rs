@@ -15,14 +15,15 @@ use std::{
 };
 
 use gnoma_core::{
-    ResultPart, ToolOutcome, cut, duration,
+    ResultPart, ToolOutcome, duration,
     store::{ResultId, ResultStore},
+    text_truncation,
     tool::ToolOutput,
 };
 use gnoma_guard::firewall::Firewall;
 use tokio::time::timeout;
 
-use crate::{asides::Asides, tokens};
+use crate::{session_notices::NoticeSender, tokens};
 
 /// Bytes shown of the beginning, where output says what it is.
 const HEAD_BYTES: usize = 4096;
@@ -39,7 +40,7 @@ pub(crate) struct LargeResults {
     firewall: Arc<Firewall>,
     /// Results of more tokens are put away.
     max_tokens: usize,
-    asides: Asides,
+    asides: NoticeSender,
     recent: Mutex<VecDeque<(u64, ResultId)>>,
     hasher: RandomState,
     has_told: AtomicBool,
@@ -50,7 +51,7 @@ impl LargeResults {
         result_store: Arc<dyn ResultStore>,
         firewall: Arc<Firewall>,
         max_tokens: usize,
-        asides: Asides,
+        asides: NoticeSender,
     ) -> Self {
         Self {
             result_store,
@@ -160,14 +161,14 @@ fn render_preview(text: &str, id: &ResultId, reader: &str) -> String {
 
 /// The first lines, or the beginning of a first line that is too long.
 fn head_lines(text: &str) -> &str {
-    let most = cut::word_prefix(text, HEAD_BYTES);
+    let most = text_truncation::word_prefix(text, HEAD_BYTES);
     let lines = most.rfind('\n').map(|end| end + 1).filter(|_| most.len() < text.len());
     most.get(..lines.unwrap_or(most.len())).unwrap_or(most)
 }
 
 /// The last lines, or the end of a last line that is too long.
 fn tail_lines(text: &str) -> &str {
-    let most = cut::word_suffix(text, TAIL_BYTES);
+    let most = text_truncation::word_suffix(text, TAIL_BYTES);
     // A line that begins before `start` is not shown in part, unless there is nothing else.
     let whole = most.find('\n').map_or("", |end| most.get(end + 1..).unwrap_or_default());
     if most.len() == text.len() || whole.is_empty() { most } else { whole }

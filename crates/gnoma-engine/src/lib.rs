@@ -7,20 +7,19 @@
 //!
 //! The engine does not know providers, tools or stores: it gets them as ports of `gnoma-core`.
 
+pub mod answer_form;
 pub mod arm;
-mod asides;
 mod checkpoint;
 mod compact;
 pub mod context;
+mod conversation_plan;
 pub mod detect;
+mod event_audit;
 pub mod gate;
-mod gauge;
-pub mod keeping;
 mod large_results;
-mod noted;
-mod past;
+mod last_model_request;
 mod persistence;
-mod planned;
+pub mod persistence_options;
 mod processes;
 pub mod prompt;
 mod record;
@@ -29,18 +28,19 @@ pub mod resume;
 pub mod rights;
 pub mod routing;
 pub mod session;
-pub mod shape;
+mod session_notices;
+mod summary_input;
 pub mod tokens;
 mod turn;
 
 pub use crate::{
+    answer_form::AnswerForm,
     arm::Arm,
     gate::GatePlace,
-    gauge::Gauge,
-    keeping::{Keeping, Unkept},
+    last_model_request::LastRequest,
+    persistence_options::{CheckpointFailurePolicy, PersistenceOptions},
     rights::Rights,
     routing::Routes,
-    session::{FilesReady, Handle, Options, Prover, Session, ToolUpdates},
-    shape::Shape,
+    session::{CheckpointReadiness, Handle, Options, ProjectCheckRunner, Session, ToolUpdates},
     turn::Limits,
 };

@@ -10,12 +10,12 @@ use gnoma_guard::firewall::Firewall;
 use tokio::{sync::mpsc, task::JoinSet, time::timeout};
 
 use crate::{
-    asides::{Aside, Asides},
-    checkpoint::Files,
-    keeping::Keeping,
+    checkpoint::CheckpointSaver,
+    event_audit,
     large_results::LargeResults,
-    noted,
+    persistence_options::PersistenceOptions,
     record::{self, Recorder},
+    session_notices::{NoticeSender, SessionNotice},
     turn::Limits,
 };
 
@@ -25,10 +25,10 @@ const LAST_FILES: Duration = Duration::from_secs(30);
 /// All that a session keeps: its conversation, its files and its large results.
 pub(crate) struct Persistence {
     recorder: Option<Recorder>,
-    pub(crate) files: Option<Arc<Files>>,
+    pub(crate) files: Option<Arc<CheckpointSaver>>,
     pub(crate) large_results: Option<Arc<LargeResults>>,
     /// The notices that are to be shown to people.
-    pub(crate) asides: mpsc::Receiver<Aside>,
+    pub(crate) asides: mpsc::Receiver<SessionNotice>,
     /// A call of this turn may have changed files.
     has_written: bool,
     /// Files being kept after turns.
@@ -37,13 +37,14 @@ pub(crate) struct Persistence {
 
 impl Persistence {
     pub(crate) fn new(
-        keeping: Keeping,
+        keeping: PersistenceOptions,
         firewall: &Arc<Firewall>,
         limits: &Limits,
         history_len: usize,
     ) -> Self {
-        let (tell, asides) = Asides::channel();
-        let Keeping { store, begun, result_store, checkpoints, unkept, is_told, now_ms } = keeping;
+        let (tell, asides) = NoticeSender::channel();
+        let PersistenceOptions { store, begun, result_store, checkpoints, unkept, is_told, now_ms } =
+            keeping;
         let recorder = store.map(|(store, session)| {
             let asides = tell.clone();
             Recorder::new(record::RecorderOptions {
@@ -58,7 +59,7 @@ impl Persistence {
         });
         let files = checkpoints.map(|checkpoints| {
             let ink = recorder.as_ref().map(Recorder::record_sender);
-            Arc::new(Files::new(checkpoints, unkept, ink, tell.clone(), is_told))
+            Arc::new(CheckpointSaver::new(checkpoints, unkept, ink, tell.clone(), is_told))
         });
         let large_results = result_store.map(|result_store| {
             let firewall = Arc::clone(firewall);
@@ -95,7 +96,7 @@ impl Persistence {
             Event::Uncompacted { summary: None, .. } => recorder.clear_summary().await,
             Event::ToolEnded { result, .. } => recorder.tool_ended(result, calls()).await,
             other => {
-                if let Some(record) = noted::note_of(other) {
+                if let Some(record) = event_audit::note_of(other) {
                     recorder.add_record(record, calls()).await;
                 }
             }
@@ -110,7 +111,7 @@ impl Persistence {
     }
 
     /// A call that may change files is about to run: who keeps them before.
-    pub(crate) fn begin_write(&mut self) -> Option<Arc<Files>> {
+    pub(crate) fn begin_write(&mut self) -> Option<Arc<CheckpointSaver>> {
         self.has_written = true;
         self.files.clone()
     }

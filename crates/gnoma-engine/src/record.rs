@@ -30,7 +30,7 @@ use tokio::{
     time::timeout,
 };
 
-use crate::{asides::Asides, compact::MAX_TAIL_MESSAGES};
+use crate::{compact::MAX_TAIL_MESSAGES, session_notices::NoticeSender};
 
 /// Entries that may wait to be written; with more, the caller waits.
 const MAX_QUEUED: usize = 64;
@@ -45,7 +45,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// Most pages that are read there.
 const MAX_PAGES: usize = 64;
 
-type Begun = Box<dyn Fn(&SessionId) + Send + Sync>;
+type SessionBegunCallback = Box<dyn Fn(&SessionId) + Send + Sync>;
 type Clock = Box<dyn Fn() -> i64 + Send + Sync>;
 
 /// The parts that a recorder is made of.
@@ -55,16 +55,16 @@ pub(crate) struct RecorderOptions {
     pub(crate) session: Option<SessionId>,
     /// Messages at the start; those of a continued session are stored already.
     pub(crate) history_len: usize,
-    pub(crate) begun: Begun,
+    pub(crate) begun: SessionBegunCallback,
     pub(crate) now_ms: Clock,
-    pub(crate) asides: Asides,
+    pub(crate) asides: NoticeSender,
     /// That nothing can be written was said.
     pub(crate) is_told: bool,
 }
 
 /// The session's end of the queue. Dropping it stops the writing.
 pub(crate) struct Recorder {
-    ink: Ink,
+    ink: RecordSender,
     /// The number of messages of the history that are stored.
     stored: usize,
     /// With the next message a store that failed is tried again.
@@ -76,7 +76,7 @@ pub(crate) struct Recorder {
     /// Calls of the last message that have ended.
     ended: usize,
     writer: JoinSet<()>,
-    asides: Asides,
+    asides: NoticeSender,
     has_broken: bool,
 }
 
@@ -92,7 +92,7 @@ impl Recorder {
         let mut writer = JoinSet::new();
         writer.spawn(box_future(Writer::new(options).run_queue(jobs)));
         Self {
-            ink: Ink(queue),
+            ink: RecordSender(queue),
             stored,
             may_retry: false,
             is_unflushed: false,
@@ -105,7 +105,7 @@ impl Recorder {
     }
 
     /// For what is noted from elsewhere. Writing ends only when all of it is dropped.
-    pub(crate) fn record_sender(&self) -> Ink {
+    pub(crate) fn record_sender(&self) -> RecordSender {
         self.ink.clone()
     }
 
@@ -143,7 +143,7 @@ impl Recorder {
     ) {
         if self.stored == history.len() {
             let tail = history.len().saturating_sub(messages);
-            let summary = StoredWords::Summary { text: summary, tail };
+            let summary = EntryContent::Summary { text: summary, tail };
             self.ink.put_words(summary, Durability::Process, false).await;
         }
     }
@@ -218,7 +218,7 @@ impl Recorder {
 }
 
 /// The content of an entry to write.
-enum StoredWords {
+enum EntryContent {
     Record(Record),
     /// A summary of all but the last messages.
     Summary {
@@ -230,7 +230,7 @@ enum StoredWords {
 
 /// An entry to write.
 struct RecordJob {
-    words: StoredWords,
+    words: EntryContent,
     durability: Durability,
     /// A store that failed is tried again.
     retry: bool,
@@ -243,20 +243,20 @@ impl RecordJob {
     /// is stored before it.
     fn to_record(&self) -> Option<(Record, Durability)> {
         match &self.words {
-            StoredWords::Record(record) => Some((record.clone(), self.durability)),
-            StoredWords::Summary { .. } => None,
+            EntryContent::Record(record) => Some((record.clone(), self.durability)),
+            EntryContent::Summary { .. } => None,
         }
     }
 }
 
 /// The way into the queue.
 #[derive(Clone, Debug)]
-pub(crate) struct Ink(mpsc::Sender<RecordJob>);
+pub(crate) struct RecordSender(mpsc::Sender<RecordJob>);
 
-impl Ink {
+impl RecordSender {
     /// Queues an entry. Waits only while the queue is full.
     async fn queue_record(&self, record: Record) {
-        let words = StoredWords::Record(record);
+        let words = EntryContent::Record(record);
         let job = RecordJob { words, durability: Durability::Process, retry: false, done: None };
         drop(self.0.send(job).await);
     }
@@ -268,10 +268,10 @@ impl Ink {
         durability: Durability,
         retry: bool,
     ) -> bool {
-        self.put_words(StoredWords::Record(record), durability, retry).await
+        self.put_words(EntryContent::Record(record), durability, retry).await
     }
 
-    async fn put_words(&self, words: StoredWords, durability: Durability, retry: bool) -> bool {
+    async fn put_words(&self, words: EntryContent, durability: Durability, retry: bool) -> bool {
         let (done, answer) = oneshot::channel();
         let job = RecordJob { words, durability, retry, done: Some(done) };
         self.0.send(job).await.is_ok() && answer.await.unwrap_or(false)
@@ -280,14 +280,14 @@ impl Ink {
 
 /// The reason why nothing is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Down {
+enum RecordingFailure {
     /// Trying again may help.
     ForNow,
     /// Trying again would help nobody, or harm.
     ForGood,
 }
 
-impl Down {
+impl RecordingFailure {
     fn because_of(kind: &StoreErrorKind) -> Self {
         match kind {
             StoreErrorKind::Full
@@ -322,10 +322,10 @@ struct Writer {
     before: VecDeque<Option<EntryId>>,
     /// The place in the store at which the first entry goes.
     first: Parent,
-    begun: Begun,
+    begun: SessionBegunCallback,
     now_ms: Clock,
-    asides: Asides,
-    down: Option<Down>,
+    asides: NoticeSender,
+    down: Option<RecordingFailure>,
     /// The last reported failure, until something is stored again.
     told: Option<StoreErrorKind>,
 }
@@ -350,7 +350,7 @@ impl Writer {
                 }
             }
         }
-        if let (Some(session), None | Some(Down::ForNow)) = (self.session, self.down) {
+        if let (Some(session), None | Some(RecordingFailure::ForNow)) = (self.session, self.down) {
             // A store that cannot let go now is not worth a word: the hold ends with the process.
             drop(timeout(PATIENCE, self.store.release_session(session)).await);
         }
@@ -360,15 +360,17 @@ impl Writer {
     /// is given up. Says how many entries these are and whether they are stored.
     async fn write(&mut self, jobs: &[RecordJob]) -> (usize, bool) {
         match self.down {
-            Some(Down::ForGood) => return (1, false),
-            Some(Down::ForNow) if jobs.first().is_none_or(|job| !job.retry) => return (1, false),
-            Some(Down::ForNow) | None => (),
+            Some(RecordingFailure::ForGood) => return (1, false),
+            Some(RecordingFailure::ForNow) if jobs.first().is_none_or(|job| !job.retry) => {
+                return (1, false);
+            }
+            Some(RecordingFailure::ForNow) | None => (),
         }
         let mut count = 1;
         let mut appended = timeout(PATIENCE, self.append(jobs)).await;
         // It may be one of those behind the first that the store does not take.
         if let ([first, _, ..], Ok(Err(error))) = (jobs, &appended)
-            && matches!(Down::because_of(&error.kind), Down::ForGood)
+            && matches!(RecordingFailure::because_of(&error.kind), RecordingFailure::ForGood)
         {
             appended = timeout(PATIENCE, self.append(std::slice::from_ref(first))).await;
         }
@@ -377,16 +379,16 @@ impl Writer {
                 count = stored;
                 self.is_up();
             }
-            Ok(Err(error)) => self.is_down(Down::because_of(&error.kind), error),
+            Ok(Err(error)) => self.is_down(RecordingFailure::because_of(&error.kind), error),
             // Nobody shall wait as long as that again.
-            Err(_late) => self.is_down(Down::ForGood, no_answer()),
+            Err(_late) => self.is_down(RecordingFailure::ForGood, no_answer()),
         }
         (count, self.down.is_none())
     }
 
     async fn append(&mut self, jobs: &[RecordJob]) -> Result<usize, StoreError> {
         let mut records: Vec<_> = jobs.iter().map_while(RecordJob::to_record).collect();
-        if let Some(StoredWords::Summary { text, tail }) = jobs.first().map(|job| &job.words) {
+        if let Some(EntryContent::Summary { text, tail }) = jobs.first().map(|job| &job.words) {
             match self.before_last(*tail).await? {
                 Some(up_to) => {
                     let text = text.clone();
@@ -486,7 +488,7 @@ impl Writer {
         }
     }
 
-    fn is_down(&mut self, down: Down, error: StoreError) {
+    fn is_down(&mut self, down: RecordingFailure, error: StoreError) {
         self.down = Some(down);
         if self.told.as_ref() != Some(&error.kind) {
             let StoreError { kind, sentence } = error;

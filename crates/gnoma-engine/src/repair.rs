@@ -104,7 +104,8 @@ fn valid_prefix(text: &str) -> Option<(RawJson, &str)> {
 
 /// The mended object that `text` starts with, and what follows it.
 fn mended_prefix(text: &str) -> Option<(RawJson, &str)> {
-    let mut mender = Mender { rest: text, out: String::with_capacity(text.len() + 8), depth: 0 };
+    let mut mender =
+        JsonObjectRepairer { rest: text, out: String::with_capacity(text.len() + 8), depth: 0 };
     mender.parse_group('{', '}')?;
     Some((parse_unambiguous(&mender.out)?, mender.rest))
 }
@@ -120,17 +121,17 @@ fn parse_unambiguous(text: &str) -> Option<RawJson> {
 
 /// Reports whether valid JSON names a key twice in one object, or is nested too deep to tell.
 pub(crate) fn repeats_a_key(json: &str) -> bool {
-    Distinct.deserialize(&mut serde_json::Deserializer::from_str(json)).is_err()
+    DistinctKeyCheck.deserialize(&mut serde_json::Deserializer::from_str(json)).is_err()
 }
 
 /// Rewrites one object as JSON, from left to right; stops at the first thing it is not sure of.
-struct Mender<'a> {
+struct JsonObjectRepairer<'a> {
     rest: &'a str,
     out: String,
     depth: usize,
 }
 
-impl<'a> Mender<'a> {
+impl<'a> JsonObjectRepairer<'a> {
     /// An object or a list; at the end of the text it closes itself after a complete value.
     fn parse_group(&mut self, open: char, close: char) -> Option<()> {
         self.depth += 1;
@@ -296,9 +297,9 @@ fn closing_quote(open: char) -> Option<char> {
 
 /// Reads a value only to see that no object in it has a key twice. The parser's own bound on depth
 /// and its reading of numbers and escapes hold as well: what fails here no tool could read.
-struct Distinct;
+struct DistinctKeyCheck;
 
-impl<'de> DeserializeSeed<'de> for Distinct {
+impl<'de> DeserializeSeed<'de> for DistinctKeyCheck {
     type Value = ();
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -306,7 +307,7 @@ impl<'de> DeserializeSeed<'de> for Distinct {
     }
 }
 
-impl<'de> Visitor<'de> for Distinct {
+impl<'de> Visitor<'de> for DistinctKeyCheck {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -41,7 +41,7 @@ fn last_summary(entries: &[Entry]) -> Option<(&str, EntryId)> {
 
 /// The size of the beginning of a conversation, as its provider counted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Measured {
+pub struct MeasuredPrefix {
     /// The tokens that the call took.
     pub usage: Usage,
     /// Messages of the [`rebuild_history`] that were sent with it, plus its answer if that was stored.
@@ -51,7 +51,7 @@ pub struct Measured {
 /// Returns what the provider counted for the last call of a path; `None` if it has counted none since the last
 /// summary.
 #[must_use]
-pub fn last_measured(entries: &[Entry]) -> Option<Measured> {
+pub fn last_measured(entries: &[Entry]) -> Option<MeasuredPrefix> {
     let last = entries.iter().enumerate().rev().find_map(|(at, entry)| match &entry.record {
         Record::Used(usage) => Some(Some((at, *usage))),
         Record::Summary { .. } => Some(None),
@@ -69,7 +69,7 @@ pub fn last_measured(entries: &[Entry]) -> Option<Measured> {
         Some(_) | None => at + 1,
     };
     let messages = replay_entries(entries.get(..end)?).messages.len();
-    Some(Measured { usage, messages })
+    Some(MeasuredPrefix { usage, messages })
 }
 
 fn replay_entries(entries: &[Entry]) -> History {

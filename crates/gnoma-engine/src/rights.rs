@@ -23,9 +23,9 @@ pub(crate) enum ToolLimit {
 /// applies: a change above takes effect below from the next call on, and no change below allows more than what is
 /// allowed above.
 #[derive(Clone)]
-pub struct Rights(Arc<Mutex<RightsNow>>);
+pub struct Rights(Arc<Mutex<CurrentRights>>);
 
-struct RightsNow {
+struct CurrentRights {
     mode: PermissionMode,
     /// The permissions of the session or, if another session started it, the rules that it adds to those of that
     /// session.
@@ -46,7 +46,7 @@ impl Rights {
     pub fn new(mode: PermissionMode, permissions: Permissions, above: Option<Self>) -> Self {
         let permissions = Arc::new(permissions);
         let (given, forbidden, lifecycle) = (None, Arc::default(), None);
-        let now = RightsNow { mode, permissions, given, forbidden, lifecycle, above };
+        let now = CurrentRights { mode, permissions, given, forbidden, lifecycle, above };
         Self(Arc::new(Mutex::new(now)))
     }
 
@@ -79,7 +79,7 @@ impl Rights {
         all
     }
 
-    fn lock_state(&self) -> MutexGuard<'_, RightsNow> {
+    fn lock_state(&self) -> MutexGuard<'_, CurrentRights> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -8,7 +8,7 @@ use gnoma_core::session::PermissionMode;
 use crate::{
     claude::{forbidden_tools, tool_list},
     front_matter::FrontMatter,
-    places::{BroughtBy, ExtendPlaces, read_text},
+    places::{ExtendPlaces, ExtensionSource, read_text},
 };
 
 /// Most definitions of one folder.
@@ -26,7 +26,7 @@ pub struct AgentFile {
     /// The name of the sub-agent.
     pub name: String,
     /// The party that provides the sub-agent.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The path of the file that defines it.
     pub path: PathBuf,
     /// The description of the sub-agent's purpose.
@@ -105,7 +105,7 @@ checked, what is open. Name what is unsure.";
 pub fn bundled_agents() -> Vec<AgentFile> {
     vec![AgentFile {
         name: "coordinator".to_owned(),
-        by: BroughtBy::Bundled,
+        by: ExtensionSource::Bundled,
         path: PathBuf::new(),
         description: "plans, gives the parts to elfs, and puts their results together".to_owned(),
         tools: None,
@@ -118,7 +118,7 @@ pub fn bundled_agents() -> Vec<AgentFile> {
 }
 
 fn parse_agent(
-    by: BroughtBy,
+    by: ExtensionSource,
     path: PathBuf,
     text: &str,
     lost: &mut Vec<String>,
@@ -166,14 +166,15 @@ mod tests {
 
     fn read(more: &str) -> Result<AgentFile, String> {
         let text = format!("---\nname: a\ndescription: d\n{more}---\nbody");
-        parse_agent(BroughtBy::User, PathBuf::from("a.md"), &text, &mut Vec::new())
+        parse_agent(ExtensionSource::User, PathBuf::from("a.md"), &text, &mut Vec::new())
     }
 
     #[test]
     fn fields_that_are_left_out_are_named() {
         let mut lost = Vec::new();
         let text = "---\nname: a\ndescription: one\nsecond line\ndescription: two\n---\nbody";
-        let agent = parse_agent(BroughtBy::User, PathBuf::from("a.md"), text, &mut lost).unwrap();
+        let agent =
+            parse_agent(ExtensionSource::User, PathBuf::from("a.md"), text, &mut lost).unwrap();
         assert_eq!(agent.description, "one");
         assert_eq!(lost.len(), 2, "{lost:?}");
         assert!(lost[0].contains("second line") && lost[1].contains("twice"), "{lost:?}");

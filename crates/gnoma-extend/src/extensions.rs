@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::{
     Event, Message, Tool, home,
-    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared, PromptPart, SideModel},
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, PreparedPrompt, PromptPart, SideModel},
     names::{self, FileNames},
     places::find_secret,
     session::PermissionMode,
@@ -20,11 +20,11 @@ use tokio::task::spawn_blocking;
 use crate::{
     agents,
     commands::{self, CustomCommand},
-    hooks::{HookLook, Hooks},
-    mcp::Glance,
-    nested::{self, Announced},
-    places::{BroughtBy, ExtendPlaces, read_text},
-    skills::{self, AgentTools, KeptSkills, Skill, SkillTool, tool::HeldTo},
+    hooks::{HookSummary, Hooks},
+    mcp::ServersView,
+    nested_instructions::{self, AnnouncedFiles},
+    places::{ExtendPlaces, ExtensionSource, read_text},
+    skills::{self, AgentTools, Skill, SkillTool, UsedSkills, tool::ToolRestriction},
 };
 
 /// Names of a folder that are compared with one that is missing.
@@ -37,14 +37,14 @@ pub struct Extensions {
     skills: Arc<[Skill]>,
     /// The others, which people use.
     for_people: Vec<Skill>,
-    held_to: HeldTo,
+    held_to: ToolRestriction,
     hooks: Arc<Hooks>,
     /// The servers, once they are there.
-    servers: Arc<OnceLock<Glance>>,
+    servers: Arc<OnceLock<ServersView>>,
     /// Texts of skills that were used.
-    kept: Arc<KeptSkills>,
+    kept: Arc<UsedSkills>,
     /// Instructions of deeper folders that were told.
-    told: Announced,
+    told: AnnouncedFiles,
     /// The id of the session.
     session: Arc<str>,
 }
@@ -65,7 +65,7 @@ pub struct SlashName {
     /// The description of what it does.
     pub about: String,
     /// The party that provides it.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
 }
 
 impl Extensions {
@@ -79,11 +79,11 @@ impl Extensions {
             places: Arc::new(places),
             skills: skills.into(),
             for_people,
-            held_to: HeldTo::default(),
+            held_to: ToolRestriction::default(),
             hooks: Arc::new(hooks),
             servers: Arc::default(),
             kept: Arc::default(),
-            told: Announced::default(),
+            told: AnnouncedFiles::default(),
             session: Arc::default(),
         }
     }
@@ -96,7 +96,7 @@ impl Extensions {
 
     /// The same with the prompts of servers.
     #[must_use]
-    pub fn with_servers(self, servers: Arc<OnceLock<Glance>>) -> Self {
+    pub fn with_servers(self, servers: Arc<OnceLock<ServersView>>) -> Self {
         Self { servers, ..self }
     }
 
@@ -160,8 +160,8 @@ pub fn slash_names(places: &ExtendPlaces) -> Vec<SlashName> {
 }
 
 /// The meaning of a name after a slash.
-struct Meaning {
-    by: BroughtBy,
+struct SlashNameTarget {
+    by: ExtensionSource,
     path: PathBuf,
     is_skill: bool,
     /// The arguments for starting the elf that does the skill's work.
@@ -173,14 +173,14 @@ struct Meaning {
     model: Option<String>,
 }
 
-impl From<CustomCommand> for Meaning {
+impl From<CustomCommand> for SlashNameTarget {
     fn from(command: CustomCommand) -> Self {
         let CustomCommand { by, path, arguments, body, tools, model, .. } = command;
         Self { by, path, is_skill: false, spawn: None, arguments, body, tools, model }
     }
 }
 
-impl Meaning {
+impl SlashNameTarget {
     /// Returns the reason why the command or skill does not run: the project that defines it is not trusted.
     fn trust_refusal(&self, places: &ExtendPlaces, name: &str) -> Option<String> {
         let file = places.display_path(&self.path);
@@ -212,7 +212,7 @@ pub fn trust_refusal(places: &ExtendPlaces, text: &str) -> Option<String> {
 }
 
 /// The meaning of the name after a slash.
-fn find_meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Meaning> {
+fn find_meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<SlashNameTarget> {
     let skill = skills::load_skills(places).0.into_iter().find(|skill| skill.name == name);
     let command =
         commands::load_commands(places).0.into_iter().find(|command| command.name == name);
@@ -222,8 +222,8 @@ fn find_meaning(places: &ExtendPlaces, name: &str, session: &str) -> Option<Mean
         {
             Some(command.into())
         }
-        (Some(skill), _) => Some(Meaning::of_skill(places, skill, session)),
-        (None, command) => command.map(Meaning::from),
+        (Some(skill), _) => Some(SlashNameTarget::of_skill(places, skill, session)),
+        (None, command) => command.map(SlashNameTarget::from),
     }
 }
 
@@ -237,22 +237,24 @@ fn expand_prompt(
     session: &str,
     text: &str,
     starter: Option<&str>,
-) -> Option<(Prepared, Option<UsedSkill>)> {
+) -> Option<(PreparedPrompt, Option<UsedSkill>)> {
     let (name, arguments) = commands::parse_invocation(text)?;
     let meaning = find_meaning(places, name, session)?;
     let block = meaning.trust_refusal(places, name);
     if block.is_some() {
-        return Some((Prepared { block, ..Prepared::default() }, None));
+        return Some((PreparedPrompt { block, ..PreparedPrompt::default() }, None));
     }
     let mut include = |path: &str| read_mentioned_file(places, path);
     let variables = skills::tool::skill_variables(None, session);
-    let with = commands::ExpandWith { arguments, names: &meaning.arguments, variables: &variables };
+    let with =
+        commands::ExpansionValues { arguments, names: &meaning.arguments, variables: &variables };
     let (parts, mut notices) = commands::expand_body(&meaning.body, with, &mut include);
-    let Meaning { is_skill, spawn, body, tools, model, .. } = meaning;
+    let SlashNameTarget { is_skill, spawn, body, tools, model, .. } = meaning;
     match (spawn, starter) {
         (Some(spawn), Some(starter)) => {
             let call = Some(skills::skill_call(starter, spawn, (name, arguments)));
-            let prepared = Prepared { parts: Some(parts), call, notices, ..Prepared::default() };
+            let prepared =
+                PreparedPrompt { parts: Some(parts), call, notices, ..PreparedPrompt::default() };
             return Some((prepared, None));
         }
         (Some(_), None) => {
@@ -262,17 +264,25 @@ fn expand_prompt(
     }
     let model = model.filter(|model| model != "inherit");
     let used = is_skill.then(|| (name.to_owned(), body));
-    Some((Prepared { parts: Some(parts), tools, model, notices, ..Prepared::default() }, used))
+    Some((
+        PreparedPrompt { parts: Some(parts), tools, model, notices, ..PreparedPrompt::default() },
+        used,
+    ))
 }
 
 /// Returns the prompt that replaces a text which names a prompt of a server. The server's text is used as it is:
 /// nothing in it runs.
-async fn expand_server_prompt(servers: Option<&Glance>, text: &str) -> Option<Prepared> {
+async fn expand_server_prompt(servers: Option<&ServersView>, text: &str) -> Option<PreparedPrompt> {
     let (name, arguments) = commands::parse_invocation(text)?;
     let said = servers?.expand_prompt(name, arguments).await?;
     Some(match said {
-        Ok(text) => Prepared { parts: Some(vec![PromptPart::Text(text)]), ..Prepared::default() },
-        Err(why) => Prepared { block: Some(format!("`/{name}`: {why}")), ..Prepared::default() },
+        Ok(text) => PreparedPrompt {
+            parts: Some(vec![PromptPart::Text(text)]),
+            ..PreparedPrompt::default()
+        },
+        Err(why) => {
+            PreparedPrompt { block: Some(format!("`/{name}`: {why}")), ..PreparedPrompt::default() }
+        }
     })
 }
 
@@ -311,22 +321,24 @@ impl Lifecycle for Extensions {
     fn has_listener(&self, kind: PointKind) -> bool {
         // A message may name a server that nobody has seen yet.
         let may_wait =
-            || kind == PointKind::Prompt && self.servers.get().is_some_and(Glance::had_unseen);
+            || kind == PointKind::Prompt && self.servers.get().is_some_and(ServersView::had_unseen);
         // What holds for a folder is told when a file there was touched.
         kind == PointKind::AfterTool || self.hooks.has_hook_at(kind) || may_wait()
     }
 
     fn run_hooks(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, PointAnswer> {
         let touched = match &point {
-            Point::AfterTool { call, .. } => nested::touched_file(&self.places, call),
+            Point::AfterTool { call, .. } => nested_instructions::touched_file(&self.places, call),
             _ => None,
         };
         let said = self.hooks.run_at(point, mode);
         let Some(file) = touched else { return Box::pin(said) };
         let (places, told) = (Arc::clone(&self.places), Arc::clone(&self.told));
         Box::pin(async move {
-            let more =
-                spawn_blocking(move || nested::take_unannounced(&places, &told, &file)).await;
+            let more = spawn_blocking(move || {
+                nested_instructions::take_unannounced(&places, &told, &file)
+            })
+            .await;
             let mut answer = said.await;
             answer.context.extend(more.unwrap_or_default());
             answer
@@ -338,7 +350,7 @@ impl Lifecycle for Extensions {
         text: String,
         mode: PermissionMode,
         starter: Option<String>,
-    ) -> BoxFuture<'static, Prepared> {
+    ) -> BoxFuture<'static, PreparedPrompt> {
         let (places, held_to) = (Arc::clone(&self.places), Arc::clone(&self.held_to));
         let hooks = Arc::clone(&self.hooks);
         let (kept, servers) = (Arc::clone(&self.kept), Arc::clone(&self.servers));
@@ -352,7 +364,7 @@ impl Lifecycle for Extensions {
             };
             if said.block.is_some() {
                 let PointAnswer { block, notices, .. } = said;
-                return Prepared { block, notices, ..Prepared::default() };
+                return PreparedPrompt { block, notices, ..PreparedPrompt::default() };
             }
             let (mut prepared, skill) = match expand_server_prompt(servers.get(), &text).await {
                 Some(prepared) => (prepared, None),
@@ -397,7 +409,7 @@ impl Lifecycle for Extensions {
     }
 
     fn hooks_told(&self) -> Vec<String> {
-        let line = |look: HookLook| {
+        let line = |look: HookSummary| {
             let last = match look.last {
                 Some((took_ms, how)) => format!("last run: {how}, {took_ms} ms"),
                 None => "has not run".to_owned(),

@@ -4,9 +4,9 @@
 //! which tools they offer, comes from here. Nothing in this crate decides what is allowed.
 
 pub mod agents;
-mod brought_by;
 pub mod claude;
 pub mod commands;
+mod extension_source;
 mod extensions;
 mod front_matter;
 pub mod hooks;
@@ -15,7 +15,7 @@ mod lock_file;
 pub mod mcp;
 pub mod memory;
 mod names;
-mod nested;
+mod nested_instructions;
 mod places;
 mod plugin;
 pub mod plugins;
@@ -25,6 +25,6 @@ pub mod skills;
 pub mod tasks;
 
 pub use extensions::{Extensions, SlashName, slash_names, trust_refusal};
-pub use places::{BroughtBy, ExtendPlaces, in_a_line, instructions_in};
+pub use places::{ExtendPlaces, ExtensionSource, in_a_line, instructions_in};
 pub use plugin::PluginPlace;
 pub use rules::rule_files;

@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::{bounded_file, home, places::find_secret, written_text};
 
-pub use crate::brought_by::BroughtBy;
+pub use crate::extension_source::ExtensionSource;
 use crate::plugin::PluginPlace;
 
 /// Most bytes of one file of text.
@@ -37,7 +37,7 @@ pub struct ExtendPlaces {
 #[derive(Clone, Debug)]
 pub(crate) struct ExtendFolder {
     /// The party that provides the extensions in this place.
-    pub(crate) by: BroughtBy,
+    pub(crate) by: ExtensionSource,
     /// A folder; in a plugin also a single file.
     pub(crate) path: PathBuf,
     /// The plugin that it is of.
@@ -74,33 +74,33 @@ impl ExtendPlaces {
         }
         let mut add = |by, path| all.push(ExtendFolder { by, path, plugin: None });
         if let Some(home) = &self.home {
-            add(BroughtBy::User, home.join(".claude").join(kind));
+            add(ExtensionSource::User, home.join(".claude").join(kind));
             if shared {
-                add(BroughtBy::User, home.join(".agents").join(kind));
+                add(ExtensionSource::User, home.join(".agents").join(kind));
             }
         }
-        add(BroughtBy::User, self.config_dir.join(kind));
+        add(ExtensionSource::User, self.config_dir.join(kind));
         // Where the home is the project, what is in it is the person's.
         if self.home.as_deref().is_some_and(|home| home == self.project) {
             return all;
         }
         // What is here is what trust in the project is pinned to; deeper folders are not.
-        add(BroughtBy::Project, self.project.join(".claude").join(kind));
+        add(ExtensionSource::Project, self.project.join(".claude").join(kind));
         if shared {
-            add(BroughtBy::Project, self.project.join(".agents").join(kind));
+            add(ExtensionSource::Project, self.project.join(".agents").join(kind));
         }
-        add(BroughtBy::Project, self.project.join(".gnoma").join(kind));
+        add(ExtensionSource::Project, self.project.join(".gnoma").join(kind));
         all
     }
 
     /// Returns whether an extension of this origin waits for trust in the project.
     #[must_use]
-    pub fn waits_for_trust(&self, by: BroughtBy) -> bool {
-        by == BroughtBy::Project && !self.is_trusted
+    pub fn waits_for_trust(&self, by: ExtensionSource) -> bool {
+        by == ExtensionSource::Project && !self.is_trusted
     }
 
     /// Returns the weight of an origin: of one name, the extension of the greatest counts.
-    pub(crate) fn origin_weight(&self, by: BroughtBy) -> Option<BroughtBy> {
+    pub(crate) fn origin_weight(&self, by: ExtensionSource) -> Option<ExtensionSource> {
         (!self.waits_for_trust(by)).then_some(by)
     }
 
@@ -110,7 +110,7 @@ impl ExtendPlaces {
         &self,
         found: &mut Vec<T>,
         name: impl Fn(&T) -> &str,
-        by: impl Fn(&T) -> BroughtBy,
+        by: impl Fn(&T) -> ExtensionSource,
     ) {
         found.reverse();
         gnoma_core::sort::sort_by(found, |one: &T, other: &T| {
@@ -130,12 +130,12 @@ impl ExtendPlaces {
 
     /// Reports whether a project's file is in the project, whatever links lead to it, and none of these leads to a
     /// file that holds secrets by its name.
-    pub(crate) fn is_inside(&self, by: BroughtBy, path: &Path) -> bool {
+    pub(crate) fn is_inside(&self, by: ExtensionSource, path: &Path) -> bool {
         let is_its_own = |real: &Path| {
             let below = real.strip_prefix(&self.project);
             below.is_ok_and(|below| real == path || find_secret(below).is_none())
         };
-        by != BroughtBy::Project || path.canonicalize().is_ok_and(|real| is_its_own(&real))
+        by != ExtensionSource::Project || path.canonicalize().is_ok_and(|real| is_its_own(&real))
     }
 
     /// A path for people.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::brought_by::BroughtBy;
+use crate::extension_source::ExtensionSource;
 
 /// The variables for a plugin's folder in its texts.
 const ROOTS: [&str; 2] = ["CLAUDE_PLUGIN_ROOT", "GNOMA_PLUGIN_ROOT"];
@@ -15,7 +15,7 @@ pub struct PluginPlace {
     /// The name of the plugin, which precedes the names of everything in it.
     pub name: String,
     /// The party that provides the plugin.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The folder of the plugin, links resolved.
     pub root: PathBuf,
     /// Folders and files of commands.

@@ -7,7 +7,7 @@ use globset::{GlobBuilder, GlobSet, GlobSetBuilder};
 
 use crate::{
     front_matter::{FieldValue, FrontMatter, split_list},
-    places::{BroughtBy, ExtendPlaces, read_text},
+    places::{ExtendPlaces, ExtensionSource, read_text},
 };
 
 /// The folder of rules, in the home and in the project.
@@ -39,9 +39,9 @@ impl ScopedRule {
 /// The rules for certain files, the person's first.
 pub(crate) fn load_scoped_rules(places: &ExtendPlaces) -> Vec<ScopedRule> {
     let mut all = Vec::new();
-    let mut folders = vec![(BroughtBy::Project, places.project.join(FOLDER))];
+    let mut folders = vec![(ExtensionSource::Project, places.project.join(FOLDER))];
     if let Some(home) = places.home.as_deref().filter(|home| *home != places.project) {
-        folders.insert(0, (BroughtBy::User, home.join(FOLDER)));
+        folders.insert(0, (ExtensionSource::User, home.join(FOLDER)));
     }
     for (by, folder) in folders {
         let inside = rule_files(&folder).into_iter().filter(|path| places.is_inside(by, path));

@@ -19,7 +19,7 @@ pub enum Privacy {
 
 /// A kind of data that outlives a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Keep {
+pub enum PersistentData {
     /// The conversation, to be resumed.
     Session,
     /// The text that the user typed, to be recalled later.
@@ -39,18 +39,18 @@ pub enum Keep {
 impl Privacy {
     /// Reports whether this kind of data may be written to disk.
     #[must_use]
-    pub fn can_save(self, keep: Keep) -> bool {
+    pub fn can_save(self, keep: PersistentData) -> bool {
         match (self, keep) {
             (Self::Normal, _) => true,
             (
                 Self::Incognito { .. },
-                Keep::Session
-                | Keep::History
-                | Keep::Logs
-                | Keep::Learning
-                | Keep::ToolResultFiles
-                | Keep::Caches
-                | Keep::Trust,
+                PersistentData::Session
+                | PersistentData::History
+                | PersistentData::Logs
+                | PersistentData::Learning
+                | PersistentData::ToolResultFiles
+                | PersistentData::Caches
+                | PersistentData::Trust,
             ) => false,
         }
     }

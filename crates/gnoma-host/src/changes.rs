@@ -2,16 +2,15 @@
 
 use gnoma_core::store::Entry;
 use gnoma_store::checkpoint::{
-    Point, Side, Skipped, SnapshotId, Workspace, without_filled_folders,
+    Point, Side, SkippedPath, SnapshotId, Workspace, without_filled_folders,
 };
 
 use crate::{
-    HostError, Project, Result, clock,
-    past::{Past, refuse_in_incognito},
+    HostError, Project, Result, clock, files_only_rewind,
+    project_history::{ProjectHistory, refuse_in_incognito},
     restore::{find_checkpoint, open_session_workspace},
     text::one_line,
     timeline::{self, TimelineFiles},
-    unkept,
 };
 
 /// Most bytes of a diff in a reply.
@@ -133,10 +132,10 @@ pub async fn list_checkpoints(
 /// The path of the session, empty where none is kept: then all checkpoints of the workspace count.
 async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entry>, Workspace)> {
     refuse_in_incognito(project, "changes")?;
-    if unkept::is_meant(project, session) {
-        return Ok((Vec::new(), unkept::open_workspace(project)?));
+    if files_only_rewind::is_meant(project, session) {
+        return Ok((Vec::new(), files_only_rewind::open_workspace(project)?));
     }
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(session).await?.id;
     Ok((past.load_path(&session, None).await?, open_session_workspace(project, &session)?))
 }
@@ -189,7 +188,7 @@ fn not_kept(workspace: &Workspace, newest: &SnapshotId) -> String {
     if snapshot.skipped_count > 0 {
         text.push_str("\nno checkpoint, so not restored:\n");
     }
-    for Skipped { path, why } in snapshot.skipped.iter().take(MAX_NAMED) {
+    for SkippedPath { path, why } in snapshot.skipped.iter().take(MAX_NAMED) {
         text.push_str(&format!("  {} {why}\n", one_line(&path.to_string_lossy())));
     }
     if snapshot.skipped_count > MAX_NAMED {

@@ -9,13 +9,16 @@ use gnoma_core::{
     tool::is_about,
 };
 
-use gnoma_engine::{Arm, FilesReady, Gauge, Handle, Keeping, Routes, Session as Engine, resume};
+use gnoma_engine::{
+    Arm, CheckpointReadiness, Handle, LastRequest, PersistenceOptions, Routes, Session as Engine,
+    resume,
+};
 use gnoma_extend::hooks::HookAgent;
 use gnoma_guard::permission::Permissions;
 
 use crate::{
-    HostError, Notices, Project, Result, agent, guarding, isolation::Isolated, live::ChildOpening,
-    session, wire,
+    HostError, Notices, Project, Result, agent, crate_options, guard_setup,
+    isolation::IsolatedCopy, live::ChildOpening, session,
 };
 
 /// Most models that are named where another one was asked for.
@@ -29,10 +32,11 @@ pub(crate) fn build_project(
     parent: &Project,
     wanted: &SessionSpec,
     notices: Notices,
-    copy: Option<&Isolated>,
+    copy: Option<&IsolatedCopy>,
 ) -> Result<Project> {
     let mut project = parent.clone();
-    let mut spec = wire::resolve_folders(build_spec(&parent.spec, parent.is_incognito(), wanted)?)?;
+    let mut spec =
+        crate_options::resolve_folders(build_spec(&parent.spec, parent.is_incognito(), wanted)?)?;
     refuse_outside_folders(&parent.spec, &spec)?;
     if let Some(copy) = copy {
         spec = spec_in_copy(&mut project, spec, copy)?;
@@ -41,13 +45,21 @@ pub(crate) fn build_project(
     *rounds = spec.overrides.max_rounds.unwrap_or(u32::MAX).min(*rounds);
     let keys = &parent.routing.provider.api_keys;
     let random = parent.shared.clock().random_bits();
-    let firewall =
-        guarding::build_firewall(&parent.guard, keys, (&spec.environment, &spec.folder), random)?;
+    let firewall = guard_setup::build_firewall(
+        &parent.guard,
+        keys,
+        (&spec.environment, &spec.folder),
+        random,
+    )?;
     Ok(Project { spec, firewall, notices, ..project })
 }
 
 /// Returns the options that a session in a copy is opened with, and makes the project that of the copy.
-fn spec_in_copy(project: &mut Project, spec: SessionSpec, copy: &Isolated) -> Result<SessionSpec> {
+fn spec_in_copy(
+    project: &mut Project,
+    spec: SessionSpec,
+    copy: &IsolatedCopy,
+) -> Result<SessionSpec> {
     let inside = copy.session_spec(spec.clone())?;
     project.copy_of.get_or_insert_with(|| Arc::new(spec));
     project.places.workspace = Some(copy.root().to_owned());
@@ -111,15 +123,15 @@ fn refuse_outside_folders(parent: &SessionSpec, child: &SessionSpec) -> Result<(
 }
 
 /// The state with which the engine continues, and where it saves its work.
-pub(crate) struct GoingOn {
+pub(crate) struct ContinuedState {
     pub(crate) history: Vec<Arc<Message>>,
-    pub(crate) measured: Option<resume::Measured>,
-    pub(crate) keeping: Keeping,
+    pub(crate) measured: Option<resume::MeasuredPrefix>,
+    pub(crate) keeping: PersistenceOptions,
     /// The tool that reads back what was too large for the conversation.
     pub(crate) reader: Option<Arc<dyn Tool>>,
-    pub(crate) gauge: Arc<Gauge>,
+    pub(crate) gauge: Arc<LastRequest>,
     /// The signal that the files are there.
-    pub(crate) ready: Option<FilesReady>,
+    pub(crate) ready: Option<CheckpointReadiness>,
 }
 
 /// Makes the engine of the session, over the models of the one that starts it. Gives the model that it
@@ -128,10 +140,10 @@ pub(crate) fn build_engine(
     project: &Project,
     wanted: ChildOpening,
     routes: &Arc<Routes>,
-    going_on: GoingOn,
+    going_on: ContinuedState,
 ) -> Result<(Handle, Option<ModelRef>)> {
     let ChildOpening { id, task, scope, rights, spawner, .. } = wanted;
-    let GoingOn { history, measured, keeping, reader, gauge, ready } = going_on;
+    let ContinuedState { history, measured, keeping, reader, gauge, ready } = going_on;
     let wanted = task.preferred_model.as_deref();
     let arm = requested_arm(routes, &project.spec.overrides)?
         .or_else(|| wanted.and_then(|part| agent::find_preferred_arm(routes, part)));
@@ -212,7 +224,7 @@ mod tests {
     use gnoma_core::protocol::Environment;
 
     use super::*;
-    use crate::Shared;
+    use crate::ProcessResources;
 
     /// A project in a folder of its own, and the folder that it is in.
     fn parent() -> (Project, tempfile::TempDir) {
@@ -235,8 +247,13 @@ mod tests {
             ..SessionSpec::default()
         };
         (
-            Project::with_settings(spec, lowered, Notices::without_sink(), Shared::default())
-                .unwrap(),
+            Project::with_settings(
+                spec,
+                lowered,
+                Notices::without_sink(),
+                ProcessResources::default(),
+            )
+            .unwrap(),
             around,
         )
     }

@@ -2,7 +2,7 @@
 //! apply before it is trusted as well.
 
 use gnoma_extend::{
-    BroughtBy, ExtendPlaces,
+    ExtendPlaces, ExtensionSource,
     claude::{restricting_rules, wider_rules},
     hooks::{self, Restrictions},
 };
@@ -54,7 +54,8 @@ impl ClaudeRules {
         file: &Restrictions,
         places: &ExtendPlaces,
     ) {
-        let origin = if file.by == BroughtBy::Project { Origin::Project } else { Origin::User };
+        let origin =
+            if file.by == ExtensionSource::Project { Origin::Project } else { Origin::User };
         let Some(theirs) = rule.as_str() else {
             let shown = quote_shortened(&rule.to_string());
             let fault = format!("{}: the rule {shown} is no text, so it has no effect", file.shown);
@@ -88,7 +89,7 @@ impl ClaudeRules {
 
 fn quote_shortened(text: &str) -> String {
     let text = text.escape_debug().to_string();
-    let kept = gnoma_core::cut::head_chars(&text, MAX_SHOWN_CHARS);
+    let kept = gnoma_core::text_truncation::head_chars(&text, MAX_SHOWN_CHARS);
     format!("`{kept}{}`", if kept.len() < text.len() { "…" } else { "" })
 }
 
@@ -100,7 +101,7 @@ mod tests {
 
     use super::*;
 
-    fn read(by: BroughtBy, deny: Value, ask: Value) -> ClaudeRules {
+    fn read(by: ExtensionSource, deny: Value, ask: Value) -> ClaudeRules {
         let list = |value: Value| value.as_array().cloned().unwrap_or_default();
         let file = Restrictions { by, shown: "f".to_owned(), deny: list(deny), ask: list(ask) };
         let places = ExtendPlaces { project: PathBuf::from("/p"), ..ExtendPlaces::default() };
@@ -111,7 +112,7 @@ mod tests {
     fn claude_rules_that_restrict_apply_and_the_rest_is_named() {
         let deny = json!(["Read(./secrets/**)", "Agent(x)", "Nothing(y)", 5, "Read(a[b-]"]);
         let ask = json!(["Bash(git push:*)", "Bash(a | b)", "Skill(x y z)"]);
-        let read = read(BroughtBy::Project, deny, ask);
+        let read = read(ExtensionSource::Project, deny, ask);
         let rules: Vec<_> =
             read.rules.iter().map(|rule| format!("{} {rule}", rule.action)).collect();
         let expected = [

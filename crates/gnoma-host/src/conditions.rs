@@ -9,14 +9,14 @@ use gnoma_core::{
 use gnoma_extend::hooks::Hook;
 use gnoma_guard::permission::{Origin, Permissions, Rule, RuleAction};
 
-use crate::{Project, guarding};
+use crate::{Project, guard_setup};
 
 /// A function that says whether a call is, or may be, what one of the rules is about.
 type Judge = Arc<dyn Fn(&[String], &ToolCall) -> bool + Send + Sync>;
 
 /// The judge of a session with these tools.
 pub(crate) fn build_judge(project: &Project, tools: &[Arc<dyn Tool>]) -> Judge {
-    let place = guarding::gate_place(&project.guard, &project.places, &project.spec, None, None);
+    let place = guard_setup::gate_place(&project.guard, &project.places, &project.spec, None, None);
     let known: HashMap<String, ToolSpec> =
         tools.iter().map(|tool| (tool.spec().name.clone(), tool.spec().clone())).collect();
     Arc::new(move |rules, call| {

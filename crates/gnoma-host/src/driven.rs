@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_config::settings::McpServer;
 use gnoma_core::{Provider, Tool, lifecycle::Lifecycle, protocol::SessionSpec};
-use gnoma_guard::permission::{Rule, RulesSince};
+use gnoma_guard::permission::{AddedRules, Rule};
 
 /// A session that is being made.
 #[derive(Clone, Copy, Debug)]
@@ -40,7 +40,7 @@ pub trait Driver: Send + Sync {
     fn permission_rules(&self) -> Vec<Rule>;
 
     /// Rules that it adds while its sessions run.
-    fn rules_since(&self) -> RulesSince;
+    fn rules_since(&self) -> AddedRules;
 
     /// MCP servers, besides those of the settings.
     fn mcp_servers(&self) -> Vec<McpServer>;

@@ -7,7 +7,7 @@ use std::path::Path;
 use gnoma_core::store::{ResultId, ResultStore as _, SessionFacts, SessionId, SessionStore as _};
 pub use gnoma_store::export::Format;
 
-use crate::{HostError, Project, Result, clock, files::NewFile, past::Past};
+use crate::{HostError, Project, Result, clock, files::NewFile, project_history::ProjectHistory};
 
 /// Bytes of a large result that are read at once.
 const SLICE_BYTES: usize = 1 << 20;
@@ -23,7 +23,7 @@ pub async fn export_session<E: From<HostError>>(
     format: Format,
     mut write: impl FnMut(&str) -> Result<bool, E>,
 ) -> Result<(), E> {
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let facts = past.find_session(session).await?;
     write_pieces(&past, &facts, format, &mut write).await
 }
@@ -55,7 +55,7 @@ pub async fn export_to_file(
     format: Format,
     file: &Path,
 ) -> Result<SessionId> {
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let facts = past.find_session(session).await?;
     let mut out = NewFile::create(file)?;
     let mut write = |piece: &str| out.write(piece.as_bytes()).map(|()| true);
@@ -65,7 +65,7 @@ pub async fn export_to_file(
 }
 
 async fn write_pieces<E: From<HostError>>(
-    past: &Past,
+    past: &ProjectHistory,
     facts: &SessionFacts,
     format: Format,
     write: &mut impl FnMut(&str) -> Result<bool, E>,
@@ -96,7 +96,11 @@ async fn write_pieces<E: From<HostError>>(
 }
 
 /// All of a large result.
-async fn read_whole_result(past: &Past, session: &SessionId, result: &ResultId) -> Result<String> {
+async fn read_whole_result(
+    past: &ProjectHistory,
+    session: &SessionId,
+    result: &ResultId,
+) -> Result<String> {
     let results = past.store.result_store(session.clone());
     let (mut text, mut from) = (String::new(), Some(0));
     while let Some(at) = from {

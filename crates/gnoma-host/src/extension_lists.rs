@@ -1,6 +1,6 @@
 //! What a session has besides its tools, as lines for people: agents, skills, plugins.
 
-use gnoma_extend::{BroughtBy, ExtendPlaces, skills::load_skills as find_skills};
+use gnoma_extend::{ExtendPlaces, ExtensionSource, skills::load_skills as find_skills};
 
 use crate::{Project, extensions, plugins};
 
@@ -49,8 +49,8 @@ pub(crate) fn plugins_of(project: &Project) -> String {
     text
 }
 
-fn waits_for_trust(places: &ExtendPlaces, by: BroughtBy) -> bool {
-    by == BroughtBy::Project && !places.is_trusted
+fn waits_for_trust(places: &ExtendPlaces, by: ExtensionSource) -> bool {
+    by == ExtensionSource::Project && !places.is_trusted
 }
 
 fn or_else(text: String, nothing: &str) -> String {

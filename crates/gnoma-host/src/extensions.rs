@@ -12,23 +12,23 @@ use gnoma_core::{
 };
 use gnoma_extend::skills::Skill;
 use gnoma_extend::{
-    BroughtBy, ExtendPlaces, Extensions, SlashName,
+    ExtendPlaces, ExtensionSource, Extensions, SlashName,
     agents::AgentFile,
     commands::CustomCommand,
     hooks::{
-        self, Found, Hook, HookKind, HookReach, HookRunner, HookSession, HookWalls, Hooks, OwnHook,
-        effort_name,
+        self, FoundHooks, Hook, HookKind, HookReach, HookRunner, HookSandbox, HookSession, Hooks,
+        OwnHook, effort_name,
     },
     tasks::find_tasks,
 };
 use gnoma_guard::privacy::Privacy;
-use gnoma_sandbox::{Policy, Readable, Strength, Support, Walls, is_scrubbed};
+use gnoma_sandbox::{Policy, ReadScope, SessionSandbox, Strength, Support, is_scrubbed};
 
-pub use crate::trusted::project_trust;
+pub use crate::trust_check::project_trust;
 use crate::{
     Folders as _, Project, address_secrets,
     claude_rules::ClaudeRules,
-    conditions, guarding,
+    conditions, guard_setup,
     instructions::{self, Instructions},
     plugins,
 };
@@ -85,10 +85,10 @@ fn hook_reach(project: &Project) -> HookReach {
     let Project { spec, guard, routing, shared, firewall, .. } = project;
     let variables = spec.environment.variables();
     let is_key = |(name, value): &(&String, &String)| {
-        is_scrubbed(name) || guarding::is_key(&routing.provider, name, value)
+        is_scrubbed(name) || guard_setup::is_key(&routing.provider, name, value)
     };
     let firewall = Arc::clone(firewall);
-    let closed = match guarding::to_privacy(routing.privacy) {
+    let closed = match guard_setup::to_privacy(routing.privacy) {
         Privacy::Incognito { local_only: true } => Some("`privacy.local_only` is set"),
         _ if guard.sandbox.network == SandboxNetwork::Never => Some("`sandbox.network` is `never`"),
         _ => None,
@@ -119,13 +119,13 @@ pub fn found_hooks(project: &Project) -> (Vec<Hook>, Vec<String>) {
 
 /// The hooks that run, and what does not run of what is configured, a sentence each.
 fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String>) {
-    let Found { hooks: mut all, mut faults, notes: _, restrictions } =
+    let FoundHooks { hooks: mut all, mut faults, notes: _, restrictions } =
         hooks::read_hook_files(places);
     faults.extend(ClaudeRules::from_restrictions(&restrictions, places).faults);
     faults.extend(all.iter_mut().filter_map(conditions::drop_unreadable_condition));
-    let waiting = all.iter().filter(|hook| hook.by == BroughtBy::Project).count();
+    let waiting = all.iter().filter(|hook| hook.by == ExtensionSource::Project).count();
     if waiting > 0 && !places.is_trusted {
-        all.retain(|hook| hook.by != BroughtBy::Project);
+        all.retain(|hook| hook.by != ExtensionSource::Project);
         faults.push(format!(
             "this project has hooks ({waiting}) that do not run until you trust it, so they \
              block nothing yet: `gnoma trust` shows what that would allow"
@@ -140,7 +140,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
             _ => HookKind::Command,
         };
         let is_own = matches!(setting.origin, Origin::Project);
-        let by = if is_own { BroughtBy::Project } else { BroughtBy::User };
+        let by = if is_own { ExtensionSource::Project } else { ExtensionSource::User };
         let hook = OwnHook {
             name: setting.name.clone(),
             event: setting.event.clone(),
@@ -175,7 +175,7 @@ fn hook_runner(project: &Project) -> HookRunner {
     let state = spec.environment.state_dir();
     let folder = (!project.is_incognito()).then(|| state.join(HOOKS));
     let gnoma_tools::Sandbox::Walled { launcher, policy, required, .. } =
-        guarding::build_sandbox(guard, kept, spec, None)
+        guard_setup::build_sandbox(guard, kept, spec, None)
     else {
         return HookRunner::new(None, variables, cwd, folder);
     };
@@ -205,8 +205,8 @@ fn hook_runner(project: &Project) -> HookRunner {
     }
     policy.network = guard.sandbox.network != SandboxNetwork::Never;
     policy.umask = spec.umask;
-    let walls = Walls::new(launcher, &support).with_environment(variables.clone());
-    HookRunner::new(Some(HookWalls { walls, policy }), variables, cwd, folder)
+    let walls = SessionSandbox::new(launcher, &support).with_environment(variables.clone());
+    HookRunner::new(Some(HookSandbox { walls, policy }), variables, cwd, folder)
 }
 
 /// Hides and holds what is in the state folder now, but for what is handed to hooks: of all commands
@@ -217,7 +217,7 @@ fn open_to(folder: &Path, state: &Path, policy: &mut Policy) {
     let others: Vec<_> = others.map(|entry| entry.path()).filter(|path| path != folder).collect();
     policy.protected.retain(|path| path != state);
     policy.protected.extend(others.iter().cloned());
-    if let Readable::Except(hidden) = &mut policy.readable {
+    if let ReadScope::Except(hidden) = &mut policy.readable {
         hidden.retain(|path| path != state);
         hidden.extend(others);
     }
@@ -422,13 +422,13 @@ fn untrusted_override_warning(places: &ExtendPlaces) -> Option<String> {
 
 /// Returns the names that the project has in `theirs`, and somebody else in `own`.
 fn overridden_names(
-    own: &[(String, BroughtBy)],
-    theirs: &[(String, BroughtBy)],
+    own: &[(String, ExtensionSource)],
+    theirs: &[(String, ExtensionSource)],
     describe: impl Fn(&str) -> String,
 ) -> Vec<String> {
-    let of_project = theirs.iter().filter(|(_, by)| *by == BroughtBy::Project);
+    let of_project = theirs.iter().filter(|(_, by)| *by == ExtensionSource::Project);
     let is_replaced =
-        |name: &str| own.iter().any(|(known, by)| known == name && *by != BroughtBy::Project);
+        |name: &str| own.iter().any(|(known, by)| known == name && *by != ExtensionSource::Project);
     of_project.filter(|(name, _)| is_replaced(name)).map(|(name, _)| describe(name)).collect()
 }
 

@@ -9,12 +9,13 @@ use gnoma_core::{
 use gnoma_llm::KNOWN;
 
 use crate::{
-    Folders as _, Project, branch::current_branch, extensions, providers, resuming::Used, routing,
+    Folders as _, Project, branch::current_branch, extensions, providers, routing,
+    session_resume::ConversationUsage,
 };
 
 /// The facts that a status line shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct StatusFacts {
     /// The folder, with `~` for the home.
     pub folder: String,
     /// The branch that is checked out there, or the beginning of the commit.
@@ -33,12 +34,12 @@ pub struct Facts {
 
 /// The facts of a session in this project. Asks neither network nor git.
 #[must_use]
-pub fn collect_facts(project: &Project) -> Facts {
+pub fn collect_facts(project: &Project) -> StatusFacts {
     let SessionSpec { environment, folder, overrides, .. } = &project.spec;
     let provider = &routing::settings_with_overrides(&project.routing, overrides).provider;
     let named = provider.default.as_deref();
     let window = named.and_then(|name| provider.context.get(name));
-    Facts {
+    StatusFacts {
         folder: environment.shorten_home(folder),
         branch: current_branch(folder, &project.firewall),
         profile: project.keeping.profile.clone(),
@@ -52,7 +53,7 @@ pub fn collect_facts(project: &Project) -> Facts {
 /// Returns the facts about a session that front ends show when it begins.
 pub(crate) fn session_info(
     project: &Project,
-    used: Used,
+    used: ConversationUsage,
     resumed: Option<ResumedFrom>,
 ) -> SessionInfo {
     let facts = collect_facts(project);

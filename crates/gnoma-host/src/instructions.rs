@@ -2,15 +2,15 @@
 //! the person and of the project, from its root down to the working folder. The nearest comes last and
 //! so weighs most.
 
-mod reading;
+mod instruction_reader;
 
 use std::path::Path;
 
 use gnoma_config::project_root;
 use gnoma_extend::{instructions_in, rule_files};
 
-use self::reading::InstructionReader;
-pub use self::reading::{InstructionPart, Instructions};
+use self::instruction_reader::InstructionReader;
+pub use self::instruction_reader::{InstructionPart, Instructions};
 
 /// Names that are reported if they are no file where a folder has no instructions.
 const NAMED_LIKE_INSTRUCTIONS: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
@@ -76,7 +76,7 @@ fn read_user_instructions(
 
 #[cfg(test)]
 mod tests {
-    use super::{reading::MAX_FILE_BYTES, *};
+    use super::{instruction_reader::MAX_FILE_BYTES, *};
 
     fn found(cwd: &Path) -> Instructions {
         find(cwd, Path::new("/nowhere"), None)

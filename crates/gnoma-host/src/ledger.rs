@@ -4,8 +4,10 @@
 use std::{collections::BTreeMap, ops::ControlFlow, path::PathBuf};
 
 use gnoma_core::{
-    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved, SettledCall, Total},
-    store::{StoreError, StoreErrorKind, Stored},
+    ledger::{
+        HoldId, Ledger, Level, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Total,
+    },
+    store::{StoreError, StoreErrorKind, StoreFuture},
     tool::BoxFuture,
 };
 use gnoma_engine::routing::{Exchange, VitalsStore};
@@ -129,11 +131,11 @@ fn open_ledger(place: LedgerPlace, notices: &Notices) -> Result<SqliteLedger, St
 }
 
 impl Ledger for LateLedger {
-    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+    fn reserve(&self, ask: ReservationRequest) -> StoreFuture<'_, ReservationOutcome> {
         Box::pin(async move { self.get().await?.reserve(ask).await })
     }
 
-    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> StoreFuture<'_, ()> {
         match self.opened.get() {
             Some(ledger) => ledger.commit(hold, at_ms, call),
             None => Box::pin(async move { self.get().await?.commit(hold, at_ms, call).await }),
@@ -147,11 +149,11 @@ impl Ledger for LateLedger {
         }
     }
 
-    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+    fn limit_levels(&self, draws: Vec<PoolDraw>, at_ms: i64) -> StoreFuture<'_, Vec<Level>> {
         Box::pin(async move { self.get().await?.limit_levels(draws, at_ms).await })
     }
 
-    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+    fn daily_totals(&self, from_day: i32) -> StoreFuture<'_, Vec<Total>> {
         Box::pin(async move { self.get().await?.daily_totals(from_day).await })
     }
 }

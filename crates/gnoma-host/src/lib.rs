@@ -7,17 +7,17 @@
 mod address_secrets;
 mod agent;
 mod agents;
+mod blocking_work;
 mod branch;
 pub mod bug_report;
 pub mod changes;
-mod changing;
 mod child;
 pub mod claude_rules;
 pub mod clock;
 mod conditions;
+pub mod crate_options;
 pub mod debug_log;
 pub mod driven;
-mod elsewhere;
 mod environment;
 mod error;
 pub mod export;
@@ -25,44 +25,46 @@ mod extension_lists;
 pub mod extensions;
 pub mod facts;
 pub mod files;
+mod files_only_rewind;
 mod first_start;
-pub mod guarding;
+mod foreign_settings;
+pub mod guard_setup;
 pub mod import;
 pub mod instructions;
 mod isolation;
-pub mod keeping;
 mod key_command;
 mod ledger;
 pub mod live;
-pub mod lowering;
 pub mod mcp;
 mod mcp_edit;
 mod memory;
 mod model_list;
 mod notices;
 mod observers;
-mod off_loop;
-pub mod opening;
-pub mod past;
 mod places;
 mod plugin_choice;
 pub mod plugins;
-pub mod points;
 pub mod preview;
 mod project;
+pub mod project_history;
+pub mod project_settings;
 pub mod providers;
-mod reading;
+mod readable_places;
 pub mod redo;
+mod reopen_changes;
 mod repositories;
 mod restore;
-pub mod resuming;
 pub mod rewind;
+pub mod rewind_candidates;
 mod rewind_elf;
 pub mod routing;
 pub mod rule;
 pub mod schedules;
 mod services;
 pub mod session;
+pub mod session_opening;
+pub mod session_resume;
+pub mod session_stores;
 pub mod sessions;
 pub mod setting;
 mod shared;
@@ -70,12 +72,10 @@ pub mod tasks;
 pub mod telemetry;
 pub mod text;
 mod timeline;
+mod trust_check;
 mod trust_preview;
-mod trusted;
-mod unkept;
 pub mod unused_settings;
 pub mod usage;
-pub mod wire;
 mod workspace_hint;
 
 pub use self::{
@@ -86,6 +86,6 @@ pub use self::{
     places::Places,
     project::Project,
     rewind_elf::rewind_elf,
-    shared::Shared,
+    shared::ProcessResources,
     trust_preview::{TrustSection, trust_preview},
 };

@@ -18,8 +18,9 @@ use gnoma_core::{
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
-    CleanText, Definition, Enclosure, Glance, Keyring, ServerOptions, ServerOrigin, ServerPrompt,
-    ServerReach, ServerState, Servers, Standing, Surroundings, ToolMemory, check_server,
+    CleanText, Definition, Keyring, ServerEnvironment, ServerOptions, ServerOrigin, ServerPrompt,
+    ServerReach, ServerReport, ServerSandbox, ServerState, Servers, ServersView, ToolMemory,
+    check_server,
     limits::{MAX_FILE_BYTES, START_TIMEOUT},
     of_plugin, read_file,
 };
@@ -28,7 +29,7 @@ use gnoma_tools::Sandbox;
 use tokio::{task::JoinSet, time::timeout};
 
 pub use crate::mcp_edit::{NewServer, add_server, remove_server};
-use crate::{Folders as _, Notices, Project, address_secrets, guarding, plugins};
+use crate::{Folders as _, Notices, Project, address_secrets, guard_setup, plugins};
 
 /// The file in a project's folder that names servers, as other programs write it.
 const FILE: &str = ".mcp.json";
@@ -36,18 +37,18 @@ const FILE: &str = ".mcp.json";
 const USUAL_WINDOW: usize = 32_768;
 
 /// The servers of a session, once it is open.
-pub(crate) type KnownServers = Arc<OnceLock<Glance>>;
+pub(crate) type KnownServers = Arc<OnceLock<ServersView>>;
 
 /// Describes the state of a session's servers, for people.
-pub(crate) fn describe_servers(servers: Option<&Glance>) -> String {
-    let standings = servers.map(Glance::server_standings).unwrap_or_default();
+pub(crate) fn describe_servers(servers: Option<&ServersView>) -> String {
+    let standings = servers.map(ServersView::server_standings).unwrap_or_default();
     if standings.is_empty() {
         return "no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one".to_owned();
     }
     standings.iter().map(|standing| describe_one(standing) + "\n").collect()
 }
 
-fn describe_one(Standing { definition, seen, tokens, .. }: &Standing) -> String {
+fn describe_one(ServerReport { definition, seen, tokens, .. }: &ServerReport) -> String {
     let state = match &seen.state {
         ServerState::Idle => "not started".to_owned(),
         ServerState::Starting => "starting".to_owned(),
@@ -121,7 +122,7 @@ pub(crate) fn follow_servers(
 }
 
 /// Tells of the prompts of all servers, where they are others than those that were told.
-fn tell_prompts(glance: &Glance, notices: &Notices, told: &mut Vec<CommandInfo>) {
+fn tell_prompts(glance: &ServersView, notices: &Notices, told: &mut Vec<CommandInfo>) {
     let command = |ServerPrompt { name, hint, about }: ServerPrompt| CommandInfo {
         name,
         hint,
@@ -146,7 +147,7 @@ pub fn idle_servers(project: &Project) -> Servers {
 const SILENCE: Duration = Duration::from_secs(2);
 
 /// Connects to the server of that name and says how it is then; a notice tells of a long wait.
-pub async fn connect_server(project: &Project, name: &str) -> Vec<Standing> {
+pub async fn connect_server(project: &Project, name: &str) -> Vec<ServerReport> {
     let servers = idle_servers(project);
     let connecting = servers.connect_all(Some(name));
     tokio::pin!(connecting);
@@ -410,17 +411,18 @@ pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
 
 /// Reports whether started programs inherit a variable, which they do unless it is a key.
 pub(crate) fn is_inherited(project: &Project, name: &str, value: &str) -> bool {
-    !gnoma_sandbox::is_scrubbed(name) && !guarding::is_key(&project.routing.provider, name, value)
+    !gnoma_sandbox::is_scrubbed(name)
+        && !guard_setup::is_key(&project.routing.provider, name, value)
 }
 
 /// Describes where the servers run: in the session's folder, with what a command of the session may touch.
-pub(crate) fn process_surroundings(project: &Project) -> Surroundings {
+pub(crate) fn process_surroundings(project: &Project) -> ServerEnvironment {
     let Project { spec, guard, places, .. } = project;
     let environment = address_secrets::without_credentials(&spec.environment, |name, value| {
         is_inherited(project, name, value)
     });
     let roots: Vec<_> = std::iter::once(&spec.folder).chain(&spec.more_folders).cloned().collect();
-    let enclosure = match guarding::build_sandbox(guard, places, spec, None) {
+    let enclosure = match guard_setup::build_sandbox(guard, places, spec, None) {
         Sandbox::Off => None,
         Sandbox::Walled { launcher, mut policy, required, network_on_grant, .. } => {
             policy.protected.extend(gnoma_tools::protected_paths(&roots));
@@ -428,10 +430,10 @@ pub(crate) fn process_surroundings(project: &Project) -> Surroundings {
             policy.writable.extend(roots);
             policy.umask = spec.umask;
             let network_on_demand = network_on_grant;
-            Some(Enclosure { launcher, policy: *policy, required, network_on_demand })
+            Some(ServerSandbox { launcher, policy: *policy, required, network_on_demand })
         }
     };
-    Surroundings {
+    ServerEnvironment {
         state: (!project.is_incognito()).then(|| spec.environment.state_dir()),
         keyring: token_keyring(project),
         http: http_client(project),

@@ -39,7 +39,7 @@ impl ListedModels {
 }
 
 /// Somebody who looks at a list.
-pub(crate) struct ModelLook {
+pub(crate) struct ModelListViewer {
     answers: watch::Receiver<Option<ListedModels>>,
     begun: Instant,
 }
@@ -66,14 +66,14 @@ impl ModelList {
     }
 
     /// Begins a look at the list.
-    pub(crate) fn request_models(&self) -> ModelLook {
-        let look = ModelLook { answers: self.answers.clone(), begun: Instant::now() };
+    pub(crate) fn request_models(&self) -> ModelListViewer {
+        let look = ModelListViewer { answers: self.answers.clone(), begun: Instant::now() };
         self.looked.send_replace(look.begun);
         look
     }
 }
 
-impl ModelLook {
+impl ModelListViewer {
     /// The models, as they were a moment before the look began or later. A server that does not answer
     /// has none.
     pub(crate) async fn models(&mut self) -> Vec<ModelInfo> {

@@ -15,11 +15,11 @@ use gnoma_core::{home, protocol::Environment};
 use gnoma_guard::firewall::Firewall;
 use gnoma_sandbox::{MemoryFolder, launcher};
 use gnoma_store::{
-    Options, Redact, Written,
+    Options, RedactHook, WrittenString,
     checkpoint::{self, Vault, Workspace},
 };
 
-use crate::{Folders as _, HostError, Notices, Result, lowering::KeepingSettings};
+use crate::{Folders as _, HostError, Notices, Result, project_settings::StorageSettings};
 
 /// The folder within the state folder.
 const FOLDER: &str = "kept";
@@ -83,7 +83,7 @@ fn memory_folder(privacy: Privacy) -> Option<Arc<MemoryFolder>> {
 
 impl Places {
     /// The places for work in `cwd`.
-    pub fn for_folder(keeping: &KeepingSettings, environment: &Environment, cwd: &Path) -> Self {
+    pub fn for_folder(keeping: &StorageSettings, environment: &Environment, cwd: &Path) -> Self {
         let root = gnoma_config::project_root(cwd, &environment.config_dir());
         let root = root.unwrap_or_else(|| cwd.to_owned());
         // Whoever makes a repository around a folder finds what was kept of the folder as before.
@@ -97,7 +97,7 @@ impl Places {
     fn in_project(
         project: &Path,
         cwd: &Path,
-        keeping: &KeepingSettings,
+        keeping: &StorageSettings,
         environment: &Environment,
     ) -> Self {
         let home = environment.home();
@@ -223,10 +223,10 @@ fn wide_folder(folder: &Path, home: Option<&Path>) -> Option<WideFolder> {
 
 /// Takes secrets out of what people and models say. Signatures and pictures are of use only
 /// unchanged, and hold none that was typed.
-fn store_redaction(firewall: Arc<Firewall>) -> Arc<Redact> {
+fn store_redaction(firewall: Arc<Firewall>) -> Arc<RedactHook> {
     Arc::new(move |what, text| match what {
-        Written::Words => firewall.redact_text(text),
-        Written::Opaque => Cow::Borrowed(text),
+        WrittenString::Words => firewall.redact_text(text),
+        WrittenString::Opaque => Cow::Borrowed(text),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use gnoma_extend::plugins::PluginsFound;
+use gnoma_extend::plugins::PluginScan;
 
 /// The plugins that are enabled, and the ones that were found once they were searched for.
 #[derive(Clone, Debug, Default)]
@@ -11,7 +11,7 @@ pub struct ProjectPlugins {
     pub enabled: Vec<String>,
     /// Those that are not.
     pub disabled: Vec<String>,
-    pub(crate) found: Arc<OnceLock<PluginsFound>>,
+    pub(crate) found: Arc<OnceLock<PluginScan>>,
 }
 
 impl ProjectPlugins {

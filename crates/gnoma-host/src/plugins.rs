@@ -3,10 +3,10 @@
 use gnoma_config::{FileTrust, project_root};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_extend::plugins::{
-    FoundPlugin, PluginInstaller, PluginPlaces, PluginState, PluginsFound, find_plugins,
+    FoundPlugin, PluginInstaller, PluginPlaces, PluginScan, PluginState, find_plugins,
 };
 
-use crate::{Folders as _, Project, trusted};
+use crate::{Folders as _, Project, trust_check};
 
 /// The folder of a project's plugins, and of those of earlier versions among the settings.
 const FOLDER: &str = "plugins";
@@ -26,7 +26,7 @@ pub fn installer(project: &Project) -> PluginInstaller {
 
 /// The plugins that are found from a project, read once.
 #[must_use]
-pub fn project_plugins(project: &Project) -> &PluginsFound {
+pub fn project_plugins(project: &Project) -> &PluginScan {
     project.plugins.found.get_or_init(|| {
         let SessionSpec { folder: cwd, environment, .. } = &project.spec;
         let root = project_root(cwd, &environment.config_dir()).unwrap_or_else(|| cwd.clone());
@@ -36,7 +36,7 @@ pub fn project_plugins(project: &Project) -> &PluginsFound {
             user: environment.plugins_dir(),
             state: environment.state_dir(),
             project: own.filter(|folder| folder.is_dir()),
-            is_trusted: trusted::project_trust(project.original_spec()) == FileTrust::Trusted,
+            is_trusted: trust_check::project_trust(project.original_spec()) == FileTrust::Trusted,
             enabled: project.plugins.enabled.clone(),
             disabled: project.plugins.disabled.clone(),
         });
@@ -72,7 +72,7 @@ pub fn describe_state(plugin: &FoundPlugin) -> String {
 /// no effect.
 #[must_use]
 pub fn plugin_warnings(project: &Project) -> Vec<String> {
-    let PluginsFound { all, faults, .. } = project_plugins(project);
+    let PluginScan { all, faults, .. } = project_plugins(project);
     let mut said = faults.clone();
     for plugin in all {
         let name = &plugin.name;

@@ -1,14 +1,14 @@
 //! Which model would do a task, and why. No model is asked.
 
 use gnoma_core::{
-    ledger::{Draw, Ledger as _, Level},
+    ledger::{Ledger as _, Level, PoolDraw},
     session::Routing,
 };
 use gnoma_engine::{Routes, tokens};
 
 use crate::{
     Project, Result,
-    routing::{self, Ready, Wanted, roster::Left},
+    routing::{self, PreparedRoutes, RoutesRequest, roster::UnusableModel},
 };
 
 /// A preview of how a task would be routed.
@@ -17,7 +17,7 @@ pub struct Preview {
     /// The route; or the reasons why no model can do the task.
     pub routing: Result<Routing, Vec<String>>,
     /// Models that cannot be asked, and why.
-    pub left: Vec<Left>,
+    pub left: Vec<UnusableModel>,
 }
 
 /// Routes a task without doing it. `seed` parts equals: the same gives the same.
@@ -37,8 +37,8 @@ pub async fn preview_route(project: &Project, words: &str, seed: Option<u64>) ->
 ///
 /// # Errors
 /// No model can be asked.
-pub async fn prepare_preview(project: &Project, seed: Option<u64>) -> Result<Ready> {
-    let wanted = Wanted { seed, grows: true, ..Wanted::default() };
+pub async fn prepare_preview(project: &Project, seed: Option<u64>) -> Result<PreparedRoutes> {
+    let wanted = RoutesRequest { seed, grows: true, ..RoutesRequest::default() };
     let ready = routing::prepare_routes(project, &wanted).await?;
     if let Some(heard) = ready.routes.hear_others()
         && let Err(error) = heard.await
@@ -50,7 +50,7 @@ pub async fn prepare_preview(project: &Project, seed: Option<u64>) -> Result<Rea
 
 /// Returns how much of each limit is used; empty, with a notice, if the ledger cannot be read.
 pub async fn limit_levels(project: &Project, routes: &Routes) -> Vec<Level> {
-    let limited: Vec<Draw> =
+    let limited: Vec<PoolDraw> =
         routes.all_draws().into_iter().filter(|draw| !draw.limits.is_empty()).collect();
     if limited.is_empty() {
         return Vec::new();

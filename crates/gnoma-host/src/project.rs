@@ -6,25 +6,24 @@ use std::{
 };
 
 use gnoma_config::{
-    Explained,
+    ExplainedValue,
     settings::{HookSetting, McpServer, Sandbox, Tools},
 };
 use gnoma_core::{
     protocol::{Environment, SessionSpec},
     tool::CallSpans,
 };
-use gnoma_extend::{hooks::HookAgent, mcp::Glance};
+use gnoma_extend::{hooks::HookAgent, mcp::ServersView};
 use gnoma_guard::firewall::Firewall;
 use gnoma_tools::FileHolder;
 
 use crate::{
-    Folders as _, HostError, Notices, Result, guarding, key_command,
-    lowering::{GuardSettings, KeepingSettings, Lowered, RoutingSettings},
+    Folders as _, HostError, Notices, Result, crate_options, guard_setup, key_command,
     places::Places,
     plugin_choice::ProjectPlugins,
-    shared::Shared,
+    project_settings::{GuardSettings, ProjectSettings, RoutingSettings, StorageSettings},
+    shared::ProcessResources,
     telemetry::{self, Telemetry},
-    wire,
 };
 
 /// The settings and services on which every command and every session of a folder is built.
@@ -37,7 +36,7 @@ pub struct Project {
     /// The settings that guard the project's sessions.
     pub guard: Arc<GuardSettings>,
     /// The settings that say what is saved of the sessions.
-    pub keeping: KeepingSettings,
+    pub keeping: StorageSettings,
     /// Limits of their tools.
     pub tools: Tools,
     /// Programs that are run at points of a session's life.
@@ -45,11 +44,11 @@ pub struct Project {
     /// Servers whose tools are on offer.
     pub mcp_servers: Arc<[McpServer]>,
     /// The project's MCP servers, once they are there.
-    pub(crate) servers: Arc<OnceLock<Glance>>,
+    pub(crate) servers: Arc<OnceLock<ServersView>>,
     /// The plugins of the project.
     pub plugins: ProjectPlugins,
     /// Every setting with its origin.
-    pub values: Arc<[Explained]>,
+    pub values: Arc<[ExplainedValue]>,
     /// The firewall that keeps secrets in.
     pub firewall: Arc<Firewall>,
     /// The places where sessions and files are saved.
@@ -65,7 +64,7 @@ pub struct Project {
     /// The destination of notices.
     pub notices: Notices,
     /// The state shared with the other sessions of the process.
-    pub shared: Shared,
+    pub shared: ProcessResources,
 }
 
 impl Project {
@@ -73,9 +72,9 @@ impl Project {
     ///
     /// # Errors
     /// The folder is not a folder, or the settings cannot be used.
-    pub fn open(spec: SessionSpec, notices: Notices, shared: Shared) -> Result<Self> {
-        let (spec, loaded) = wire::load_settings(spec, &notices)?;
-        let mut lowered = Lowered::from(loaded);
+    pub fn open(spec: SessionSpec, notices: Notices, shared: ProcessResources) -> Result<Self> {
+        let (spec, loaded) = crate_options::load_settings(spec, &notices)?;
+        let mut lowered = ProjectSettings::from(loaded);
         key_command::fill_keys(&mut lowered.routing.provider, &spec.environment, &notices);
         Self::with_settings(spec, lowered, notices, shared)
     }
@@ -86,11 +85,11 @@ impl Project {
     /// The settings about secrets cannot be used.
     pub fn with_settings(
         spec: SessionSpec,
-        lowered: Lowered,
+        lowered: ProjectSettings,
         notices: Notices,
-        shared: Shared,
+        shared: ProcessResources,
     ) -> Result<Self> {
-        let Lowered {
+        let ProjectSettings {
             mut routing,
             guard,
             keeping,
@@ -107,7 +106,7 @@ impl Project {
         }
         let (keys, random) = (&routing.provider.api_keys, shared.clock().random_bits());
         let firewall =
-            guarding::build_firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
+            guard_setup::build_firewall(&guard, keys, (&spec.environment, &spec.folder), random)?;
         let telemetry =
             telemetry::find_telemetry(&otel, &spec.environment, &routing, &shared, &notices);
         let places = Places::for_folder(&keeping, &spec.environment, &spec.folder);
@@ -161,7 +160,7 @@ impl Project {
 
     /// Returns what is known about one setting.
     #[must_use]
-    pub fn explain_setting(&self, key: &str) -> Option<&Explained> {
+    pub fn explain_setting(&self, key: &str) -> Option<&ExplainedValue> {
         self.values.iter().find(|value| value.key == key)
     }
 

@@ -13,7 +13,8 @@ use gnoma_core::Secret;
 use gnoma_llm::{KNOWN, Profile, catalogue};
 
 use crate::{
-    Folders as _, HostError, Project, Result, key_command, routing::find_provider, setting, wire,
+    Folders as _, HostError, Project, Result, crate_options, key_command, routing::find_provider,
+    setting,
 };
 
 /// The time a provider may take to list its models for a user who chooses one.
@@ -92,7 +93,7 @@ pub async fn query_providers(project: &Project) -> Vec<ProviderState> {
     names.retain(|name| seen.insert(name.clone()));
     let asked = names.into_iter().map(|name| async move {
         let is_default = provider.default.as_ref() == Some(&name);
-        let state = match wire::provider_profile(provider, &name) {
+        let state = match crate_options::provider_profile(provider, &name) {
             Err(unusable) => Answer::Unusable(unusable.to_string()),
             Ok(profile) => query_provider(project, profile).await,
         };
@@ -188,13 +189,14 @@ pub async fn list_models(project: &Project) -> Vec<String> {
 
 /// Returns the address of a provider: the same name may mean another server in another project.
 fn provider_address(provider: &Provider, name: &str) -> Option<String> {
-    wire::provider_profile(provider, name).ok().map(|profile| profile.base_url)
+    crate_options::provider_profile(provider, name).ok().map(|profile| profile.base_url)
 }
 
 /// The models of a provider.
 async fn fetch_models(project: &Project, provider: &Provider, name: &str) -> Result<Vec<String>> {
     let http = project.shared.http(&project.routing.network);
-    let provider = gnoma_llm::connect_provider(wire::provider_profile(provider, name)?, http);
+    let provider =
+        gnoma_llm::connect_provider(crate_options::provider_profile(provider, name)?, http);
     let models = tokio::time::timeout(TIMEOUT, provider.list_models()).await;
     let silent = |_| HostError::failure(format!("`{name}` does not respond"));
     Ok(models.map_err(silent)??.into_iter().map(|model| model.id).collect())

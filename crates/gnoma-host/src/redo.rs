@@ -3,13 +3,13 @@
 use gnoma_core::store::{EntryId, SessionId, SessionStore as _};
 
 use crate::{
-    HostError, Project, Result,
-    past::{Past, refuse_in_incognito},
+    HostError, Project, Result, files_only_rewind,
+    project_history::{ProjectHistory, refuse_in_incognito},
     restore::{
-        Done, Going, Outcome, describe_restore, lock_session, open_session_workspace, record_rewind,
+        FileRestore, FileRestoreOutcome, RewindOutcome, describe_restore, lock_session,
+        open_session_workspace, record_rewind,
     },
-    timeline::{self, Back},
-    unkept,
+    timeline::{self, LatestRewind},
 };
 
 /// Brings back what was taken back last in a session, by a beginning of its id; in the newest by
@@ -21,12 +21,12 @@ pub async fn redo_rewind(
     project: &Project,
     session: Option<&str>,
     overwrite: bool,
-) -> Result<Outcome> {
+) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "redo")?;
-    if unkept::is_meant(project, session) {
-        return unkept::redo_files(project).map(Outcome::Done);
+    if files_only_rewind::is_meant(project, session) {
+        return files_only_rewind::redo_files(project).map(RewindOutcome::Done);
     }
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(session).await?.id;
     lock_session(&past, &session).await?;
     let path = past.load_path(&session, None).await?;
@@ -35,14 +35,14 @@ pub async fn redo_rewind(
     let mut text = format!("session {session}: rewind undone\n");
     if let Some(files) = &back.files {
         let workspace = &open_session_workspace(project, &session)?;
-        match (Going { workspace, target: files, starts: &[] }).restore(overwrite)? {
-            Done::AsItWas => text.push_str("files: unchanged\n"),
-            Done::Restored(restored) => {
+        match (FileRestore { workspace, target: files, starts: &[] }).restore(overwrite)? {
+            FileRestoreOutcome::AsItWas => text.push_str("files: unchanged\n"),
+            FileRestoreOutcome::Restored(restored) => {
                 text.push_str(&describe_restore(&restored, &undo_command(&restored.before)))
             }
-            Done::Conflict(paths) => {
+            FileRestoreOutcome::Conflict(paths) => {
                 past.store.release_session(session).await?;
-                return Ok(Outcome::Conflict(paths));
+                return Ok(RewindOutcome::Conflict(paths));
             }
         }
     }
@@ -51,7 +51,7 @@ pub async fn redo_rewind(
     }
     record_rewind(&past, &session, Some(back.from), &path, None).await?;
     past.store.release_session(session).await?;
-    Ok(Outcome::Done(text))
+    Ok(RewindOutcome::Done(text))
 }
 
 /// Checks that there is something to redo. Changes nothing.
@@ -60,7 +60,7 @@ pub async fn redo_rewind(
 /// There is not, or what is kept cannot be read.
 pub(crate) async fn check_redo(project: &Project, session: &str) -> Result<()> {
     refuse_in_incognito(project, "redo")?;
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(Some(session)).await?.id;
     let path = past.load_path(&session, None).await?;
     let back = last_back(&past, &session, timeline::redo_candidates(&path)).await?;
@@ -77,10 +77,10 @@ fn undo_command(before: impl std::fmt::Display) -> String {
 
 /// The latest going back that was not taken back itself.
 async fn last_back(
-    past: &Past,
+    past: &ProjectHistory,
     session: &SessionId,
-    candidates: Vec<(Back, Option<EntryId>)>,
-) -> Result<Option<Back>> {
+    candidates: Vec<(LatestRewind, Option<EntryId>)>,
+) -> Result<Option<LatestRewind>> {
     for (back, parent) in candidates {
         if back.files.is_some() {
             return Ok(Some(back));

@@ -6,15 +6,19 @@ use anyhow::Context as _;
 use gnoma_core::store::{
     Durability, Entry, EntryId, NewEntry, Parent, Record, SessionId, SessionStore as _,
 };
-use gnoma_store::checkpoint::{Conflict, Error, LeftOut, LeftWhy, Restored, SnapshotId, Workspace};
+use gnoma_store::checkpoint::{
+    Conflict, Error, RestoreReport, SnapshotId, UnrestoredPath, UnrestoredReason, Workspace,
+};
 
-use crate::{HostError, Project, Result, past::Past, text::one_line, timeline};
+use crate::{
+    HostError, Project, Result, project_history::ProjectHistory, text::one_line, timeline,
+};
 
 /// Paths that are named of each kind.
 const MAX_NAMED: usize = 20;
 /// The place that a rewind goes back to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum RewindTarget {
     /// The place that many turns back.
     Turns(usize),
     /// The checkpoint whose id begins so.
@@ -23,7 +27,7 @@ pub enum Target {
 
 /// The part of a session that a rewind changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Part {
+pub enum RewindPart {
     /// The conversation, and the files where such are kept.
     #[default]
     All,
@@ -41,9 +45,9 @@ pub struct Rewind {
     /// The session, by a beginning of its id; the newest by default.
     pub session: Option<String>,
     /// The place to go back to.
-    pub to: Target,
+    pub to: RewindTarget,
     /// The part of the session to rewind.
-    pub part: Part,
+    pub part: RewindPart,
     /// `true` if nothing is done and the outcome says what would be done.
     pub dry_run: bool,
     /// `true` if later changes by the user or another program are overwritten. They are saved in any case.
@@ -61,7 +65,7 @@ impl Rewind {
 
 /// The result of a rewind or redo.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RewindOutcome {
     /// The rewind or redo is done. Contains lines for people.
     Done(String),
     /// No files were restored: the user or another program changed these files, and they were not to be
@@ -70,7 +74,7 @@ pub enum Outcome {
 }
 
 /// Holds a session; says who has it if it is already held.
-pub(crate) async fn lock_session(past: &Past, session: &SessionId) -> Result<()> {
+pub(crate) async fn lock_session(past: &ProjectHistory, session: &SessionId) -> Result<()> {
     let taken = past.store.hold_session(session.clone(), past.clock.now_ms()).await;
     Ok(taken.map(drop).with_context(|| format!("cannot change `{session}`"))?)
 }
@@ -104,7 +108,7 @@ pub(crate) fn find_checkpoint(
 
 /// Files on their way back.
 #[derive(Clone, Copy)]
-pub(crate) struct Going<'a> {
+pub(crate) struct FileRestore<'a> {
     pub workspace: &'a Workspace,
     /// The checkpoint that is restored.
     pub target: &'a SnapshotId,
@@ -113,33 +117,33 @@ pub(crate) struct Going<'a> {
 }
 
 /// The result of restoring files.
-pub(crate) enum Done {
+pub(crate) enum FileRestoreOutcome {
     /// There was nothing to do.
     AsItWas,
     /// The files were not restored because the user or another program changed these.
     Conflict(Vec<PathBuf>),
-    /// The files were restored; see [`Restored`].
-    Restored(Restored),
+    /// The files were restored; see [`RestoreReport`].
+    Restored(RestoreReport),
 }
 
-impl Going<'_> {
+impl FileRestore<'_> {
     /// Brings the files back. What the person or another program changed is overwritten only with
     /// `overwrite`; it is kept anyway.
-    pub(crate) fn restore(&self, overwrite: bool) -> Result<Done> {
+    pub(crate) fn restore(&self, overwrite: bool) -> Result<FileRestoreOutcome> {
         if self.workspace.is_at(self.target)? {
-            return Ok(Done::AsItWas);
+            return Ok(FileRestoreOutcome::AsItWas);
         }
         let conflict = if overwrite { Conflict::KeepTheirs } else { Conflict::Refuse };
         match self.workspace.restore_turns(self.target, self.starts, conflict) {
-            Err(Error::Conflict { paths }) => Ok(Done::Conflict(paths)),
-            restored => Ok(Done::Restored(restored?)),
+            Err(Error::Conflict { paths }) => Ok(FileRestoreOutcome::Conflict(paths)),
+            restored => Ok(FileRestoreOutcome::Restored(restored?)),
         }
     }
 }
 
 /// Writes down that the session was taken back, and which files that left behind.
 pub(crate) async fn record_rewind(
-    past: &Past,
+    past: &ProjectHistory,
     session: &SessionId,
     to: Option<EntryId>,
     path: &[Entry],
@@ -163,8 +167,8 @@ pub(crate) async fn record_rewind(
 }
 
 /// Describes what a restore did. `undo` is the command that restores what it overwrote.
-pub(crate) fn describe_restore(restored: &Restored, undo: &str) -> String {
-    let Restored { before, written, removed, theirs, left, .. } = restored;
+pub(crate) fn describe_restore(restored: &RestoreReport, undo: &str) -> String {
+    let RestoreReport { before, written, removed, theirs, left, .. } = restored;
     let mut text = format!("files: {written} written, {removed} removed\n");
     if !theirs.is_empty() {
         text.push_str(&format!(
@@ -173,13 +177,13 @@ pub(crate) fn describe_restore(restored: &Restored, undo: &str) -> String {
             render_paths(theirs)
         ));
     }
-    for LeftOut { path, why } in left.iter().take(MAX_NAMED) {
+    for UnrestoredPath { path, why } in left.iter().take(MAX_NAMED) {
         let why = match why {
-            LeftWhy::NotKept => "it has no checkpoint",
-            LeftWhy::Changed => "it changed meanwhile",
-            LeftWhy::NotEmpty => "it contains files without a checkpoint",
-            LeftWhy::Damaged => "its checkpoint is damaged",
-            LeftWhy::Refused(why) => why,
+            UnrestoredReason::NotKept => "it has no checkpoint",
+            UnrestoredReason::Changed => "it changed meanwhile",
+            UnrestoredReason::NotEmpty => "it contains files without a checkpoint",
+            UnrestoredReason::Damaged => "its checkpoint is damaged",
+            UnrestoredReason::Refused(why) => why,
         };
         text.push_str(&format!("unchanged: {}: {why}\n", one_line(&path.to_string_lossy())));
     }

@@ -6,18 +6,17 @@
 use gnoma_core::store::{Entry, EntryId, SessionId, SessionStore as _};
 use gnoma_store::checkpoint::{Change, ChangeKind, Error, Point, Side, SnapshotId, Workspace};
 
-pub use crate::restore::{Outcome, Part, Rewind, Target, render_paths};
+pub use crate::restore::{Rewind, RewindOutcome, RewindPart, RewindTarget, render_paths};
 use crate::{
-    HostError, Project, Result,
-    past::{Past, refuse_in_incognito},
+    HostError, Project, Result, files_only_rewind,
+    project_history::{ProjectHistory, refuse_in_incognito},
     restore::{
-        Done, Going, describe_restore, find_checkpoint, lock_session, open_session_workspace,
-        record_rewind,
+        FileRestore, FileRestoreOutcome, describe_restore, find_checkpoint, lock_session,
+        open_session_workspace, record_rewind,
     },
     routing,
     text::{fit_line, one_line},
     timeline::{self, TimelineFiles},
-    unkept,
 };
 
 /// Columns of the text that represents a turn.
@@ -27,25 +26,25 @@ const MAX_WORDS_COLUMNS: usize = 50;
 ///
 /// # Errors
 /// There is no such place to go back to, the session is open elsewhere, or files cannot be written.
-pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<Outcome> {
+pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "rewind")?;
-    if unkept::is_meant(project, how.session.as_deref()) {
-        return unkept::rewind_files(project, how).map(Outcome::Done);
+    if files_only_rewind::is_meant(project, how.session.as_deref()) {
+        return files_only_rewind::rewind_files(project, how).map(RewindOutcome::Done);
     }
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(how.session.as_deref()).await?.id;
     // Without checkpoints, a rewind of the conversation is done, and one of the files is refused.
-    let wants_files = matches!(how.part, Part::Files | Part::Both);
+    let wants_files = matches!(how.part, RewindPart::Files | RewindPart::Both);
     let files =
-        how.part != Part::Conversation && (project.places.workspace.is_some() || wants_files);
-    let conversation = how.part != Part::Files;
+        how.part != RewindPart::Conversation && (project.places.workspace.is_some() || wants_files);
+    let conversation = how.part != RewindPart::Files;
     let hindrance = project.places.checkpoint_hindrance(&project.keeping.checkpoints);
     if !how.dry_run {
         lock_session(&past, &session).await?;
     }
     let path = past.load_path(&session, None).await?;
     let workspace = if files { Some(open_session_workspace(project, &session)?) } else { None };
-    let goal = Goal::from_target(&how.to, &path, workspace.as_ref())?;
+    let goal = RewindGoal::from_target(&how.to, &path, workspace.as_ref())?;
     let starts = timeline::turn_start_checkpoints(&path);
     let target = match &workspace {
         Some(workspace) => goal.file_checkpoint(workspace)?,
@@ -56,30 +55,31 @@ pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<Outcome> 
     }
     // What is said where no checkpoint is there to restore.
     let no_files = match &hindrance {
-        _ if how.part == Part::Conversation => String::new(),
+        _ if how.part == RewindPart::Conversation => String::new(),
         Some(why) => format!("files: not restored: {why}\n"),
         None if how.dry_run => "files: no changes\n".to_owned(),
         None => "files: nothing to restore\n".to_owned(),
     };
-    let files = workspace.as_ref().zip(target).map(|(workspace, target)| Going {
+    let files = workspace.as_ref().zip(target).map(|(workspace, target)| FileRestore {
         workspace,
         target,
         starts: &starts,
     });
     if how.dry_run {
-        return describe_rewind(&session, &goal, files, conversation, &no_files).map(Outcome::Done);
+        return describe_rewind(&session, &goal, files, conversation, &no_files)
+            .map(RewindOutcome::Done);
     }
     let restored = match files {
         Some(going) => going.restore(how.overwrite)?,
-        None => Done::AsItWas,
+        None => FileRestoreOutcome::AsItWas,
     };
     let restored = match restored {
-        Done::Conflict(paths) => {
+        FileRestoreOutcome::Conflict(paths) => {
             past.store.release_session(session).await?;
-            return Ok(Outcome::Conflict(paths));
+            return Ok(RewindOutcome::Conflict(paths));
         }
-        Done::AsItWas => None,
-        Done::Restored(restored) => Some(restored),
+        FileRestoreOutcome::AsItWas => None,
+        FileRestoreOutcome::Restored(restored) => Some(restored),
     };
     let mut text = if how.in_session { String::new() } else { format!("session {session}: ") };
     text.push_str(&format!("rewound to before {}\n", goal.what));
@@ -99,7 +99,7 @@ pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<Outcome> 
     }
     routing::record_rewind(project, &session, path.last().map_or(0, |last| last.at_ms));
     past.store.release_session(session).await?;
-    Ok(Outcome::Done(format!("{text}undo this with `{}`\n", how.redo_command())))
+    Ok(RewindOutcome::Done(format!("{text}undo this with `{}`\n", how.redo_command())))
 }
 
 /// Checks that the place to rewind to exists and that its files are available. Changes nothing.
@@ -108,21 +108,21 @@ pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<Outcome> 
 /// As [`rewind_session`]'s, as far as they are known before.
 pub(crate) async fn check_rewind(project: &Project, how: &Rewind) -> Result<()> {
     refuse_in_incognito(project, "rewind")?;
-    if unkept::is_meant(project, how.session.as_deref()) {
+    if files_only_rewind::is_meant(project, how.session.as_deref()) {
         return Ok(());
     }
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(how.session.as_deref()).await?.id;
     let path = past.load_path(&session, None).await?;
-    let wants_files = how.part != Part::Conversation && project.places.workspace.is_some();
+    let wants_files = how.part != RewindPart::Conversation && project.places.workspace.is_some();
     let workspace =
         if wants_files { Some(open_session_workspace(project, &session)?) } else { None };
-    let goal = Goal::from_target(&how.to, &path, workspace.as_ref())?;
+    let goal = RewindGoal::from_target(&how.to, &path, workspace.as_ref())?;
     workspace.as_ref().map_or(Ok(None), |workspace| goal.file_checkpoint(workspace)).map(drop)
 }
 
 /// The place that a rewind goes back to.
-struct Goal {
+struct RewindGoal {
     /// The entry the conversation continues from; `None` is its start.
     before: Option<EntryId>,
     /// The files at that place.
@@ -131,11 +131,15 @@ struct Goal {
     what: String,
 }
 
-impl Goal {
-    fn from_target(to: &Target, path: &[Entry], workspace: Option<&Workspace>) -> Result<Self> {
+impl RewindGoal {
+    fn from_target(
+        to: &RewindTarget,
+        path: &[Entry],
+        workspace: Option<&Workspace>,
+    ) -> Result<Self> {
         match to {
-            Target::Turns(count) => Self::from_turns(*count, path),
-            Target::Checkpoint(id) => Self::from_checkpoint(id, path, workspace),
+            RewindTarget::Turns(count) => Self::from_turns(*count, path),
+            RewindTarget::Checkpoint(id) => Self::from_checkpoint(id, path, workspace),
         }
     }
 
@@ -190,8 +194,8 @@ impl Goal {
 /// Describes what a rewind would do. `no_files`: what is said where there is no checkpoint to restore.
 fn describe_rewind(
     session: &SessionId,
-    goal: &Goal,
-    files: Option<Going<'_>>,
+    goal: &RewindGoal,
+    files: Option<FileRestore<'_>>,
     conversation: bool,
     no_files: &str,
 ) -> Result<String> {
@@ -208,7 +212,9 @@ fn describe_rewind(
 }
 
 /// Describes what a rewind would do to the files.
-fn describe_file_changes(Going { workspace, target, starts }: Going<'_>) -> Result<String> {
+fn describe_file_changes(
+    FileRestore { workspace, target, starts }: FileRestore<'_>,
+) -> Result<String> {
     let changes = workspace.list_changes(target, Point::Now)?;
     let theirs = workspace.external_changes(target, starts)?;
     let mut text = String::new();

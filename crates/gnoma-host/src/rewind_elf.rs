@@ -1,16 +1,15 @@
 //! Taking back what one elf changed in its copy of the project and was merged, and nothing else.
 
 use gnoma_core::store::SessionStore as _;
-use gnoma_store::checkpoint::{Error, SnapshotId, Without, Workspace};
+use gnoma_store::checkpoint::{Error, MergeRevert, SnapshotId, Workspace};
 
 use crate::{
-    HostError, Project, Result, isolation,
-    past::{Past, refuse_in_incognito},
+    HostError, Project, Result, files_only_rewind, isolation,
+    project_history::{ProjectHistory, refuse_in_incognito},
     restore::{
-        Done, Going, Outcome, describe_restore, lock_session, open_session_workspace,
-        record_rewind, render_paths,
+        FileRestore, FileRestoreOutcome, RewindOutcome, describe_restore, lock_session,
+        open_session_workspace, record_rewind, render_paths,
     },
-    unkept,
 };
 
 /// Takes back the newest merge of the elf `name` in a session, by a beginning of its id; in the newest by
@@ -18,15 +17,19 @@ use crate::{
 ///
 /// # Errors
 /// Nothing of such an elf was merged, its files were changed again since, or files cannot be written.
-pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) -> Result<Outcome> {
+pub async fn rewind_elf(
+    project: &Project,
+    session: Option<&str>,
+    name: &str,
+) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "rewind")?;
-    if unkept::is_meant(project, session) {
-        let workspace = unkept::open_workspace(project)?;
-        return Ok(Outcome::Done(
+    if files_only_rewind::is_meant(project, session) {
+        let workspace = files_only_rewind::open_workspace(project)?;
+        return Ok(RewindOutcome::Done(
             taken_back(&workspace, name, &rewind_target(&workspace, name)?)?.0,
         ));
     }
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(session).await?.id;
     lock_session(&past, &session).await?;
     let path = past.load_path(&session, None).await?;
@@ -38,7 +41,7 @@ pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) ->
         record_rewind(&past, &session, last, &path, Some(before)).await?;
     }
     past.store.release_session(session).await?;
-    Ok(Outcome::Done(done?.0))
+    Ok(RewindOutcome::Done(done?.0))
 }
 
 /// Checks that an elf's changes can be rewound, as far as that is known in advance. Changes no files.
@@ -47,7 +50,7 @@ pub async fn rewind_elf(project: &Project, session: Option<&str>, name: &str) ->
 /// As [`rewind_elf`]'s.
 pub(crate) async fn check_rewind(project: &Project, session: &str, name: &str) -> Result<()> {
     refuse_in_incognito(project, "rewind")?;
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let session = past.find_session(Some(session)).await?.id;
     rewind_target(&open_session_workspace(project, &session)?, name).map(drop)
 }
@@ -59,8 +62,8 @@ fn rewind_target(workspace: &Workspace, name: &str) -> Result<SnapshotId> {
         return Err(HostError::usage(text));
     };
     match workspace.state_without_merge(&merged) {
-        Ok(Without::Target(target)) => Ok(target),
-        Ok(Without::Changed(paths)) => Err(HostError::usage(format!(
+        Ok(MergeRevert::Target(target)) => Ok(target),
+        Ok(MergeRevert::Changed(paths)) => Err(HostError::usage(format!(
             "the changes of elf `{name}` cannot be rewound alone: these files changed again \
              since, or were already rewound:\n{}",
             render_paths(&paths)
@@ -78,12 +81,12 @@ fn taken_back(
     target: &SnapshotId,
 ) -> Result<(String, Option<SnapshotId>)> {
     let text = format!("rewound the changes of elf `{name}`\n");
-    match (Going { workspace, target, starts: &[] }).restore(true)? {
-        Done::Restored(restored) => {
+    match (FileRestore { workspace, target, starts: &[] }).restore(true)? {
+        FileRestoreOutcome::Restored(restored) => {
             let done = describe_restore(&restored, "gnoma redo");
             Ok((format!("{text}{done}undo this with `gnoma redo`\n"), Some(restored.before)))
         }
-        Done::AsItWas => Ok((text, None)),
-        Done::Conflict(paths) => Err(HostError::usage(render_paths(&paths))),
+        FileRestoreOutcome::AsItWas => Ok((text, None)),
+        FileRestoreOutcome::Conflict(paths) => Err(HostError::usage(render_paths(&paths))),
     }
 }

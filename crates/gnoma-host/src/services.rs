@@ -6,16 +6,20 @@ use std::{
 };
 
 use crate::{
-    Folders as _, HostError, Project, Result, changes, changing, child, export, extension_lists,
-    extensions, facts, first_start,
-    isolation::{self, Isolated},
-    keeping::{Begun, Kept},
-    live::{Change, Changed, ChildOpening, Landing, Opened, Prepared, Services},
+    Folders as _, HostError, Project, Result,
+    blocking_work::off_loop,
+    changes, child, export, extension_lists, extensions, facts, first_start,
+    isolation::{self, IsolatedCopy},
+    live::{
+        Change, ChildOpening, MergePreview, OpenedSession, PreparedSession, Services,
+        SessionChangeResult,
+    },
     mcp, memory,
     observers::{ObservedSession, SessionObservers},
-    off_loop::off_loop,
-    past::Past,
-    points, providers, resuming, rule, schedules, sessions, setting,
+    project_history::ProjectHistory,
+    providers, reopen_changes, rewind_candidates, rule, schedules, session_resume,
+    session_stores::{BegunSessionId, SessionStores},
+    sessions, setting,
     tasks::{self, SessionTaskFiles},
 };
 use gnoma_config::{paths, pin, profile, project_root, trust};
@@ -28,7 +32,7 @@ use gnoma_core::{
     sync::Mutex,
     tool::{BoxFuture, ChildMerge, Isolation},
 };
-use gnoma_engine::{Arm, FilesReady, Gauge, Routes};
+use gnoma_engine::{Arm, CheckpointReadiness, LastRequest, Routes};
 use gnoma_tools::file_names;
 
 /// Most models that are offered.
@@ -47,19 +51,19 @@ pub(crate) type KnownAdditions = Arc<OnceLock<Arc<dyn Lifecycle>>>;
 /// The services of one session.
 pub(crate) struct ProjectServices {
     pub(crate) project: Arc<Project>,
-    pub(crate) begun: Begun,
+    pub(crate) begun: BegunSessionId,
     /// The stored session that continues.
     pub(crate) continued: Option<SessionId>,
     /// The model that is asked first, as far as that is known.
     pub(crate) model: Option<String>,
     pub(crate) routes: KnownRoutes,
     /// The gauge of what the session's model is sent.
-    pub(crate) gauge: Arc<Gauge>,
+    pub(crate) gauge: Arc<LastRequest>,
     pub(crate) added: KnownAdditions,
     pub(crate) servers: mcp::KnownServers,
-    pub(crate) kept: Mutex<Option<Kept>>,
+    pub(crate) kept: Mutex<Option<SessionStores>>,
     /// The copy that the session works in.
-    pub(crate) copy: Arc<Mutex<Option<Isolated>>>,
+    pub(crate) copy: Arc<Mutex<Option<IsolatedCopy>>>,
 }
 
 impl Services for ProjectServices {
@@ -68,7 +72,7 @@ impl Services for ProjectServices {
     }
 
     fn answer_request(&self, request: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
-        let asked = Asked {
+        let asked = ServiceContext {
             project: Arc::clone(&self.project),
             stored: self.stored_id(),
             store: self.store(),
@@ -83,18 +87,25 @@ impl Services for ProjectServices {
 
     fn check_change(&self, change: Change) -> BoxFuture<'static, Result<(), RequestError>> {
         let (project, stored) = (Arc::clone(&self.project), self.stored_id());
-        Box::pin(async { Ok(off_loop(|| changing::check_change(project, stored, change)).await?) })
+        Box::pin(async {
+            Ok(off_loop(|| reopen_changes::check_change(project, stored, change)).await?)
+        })
     }
 
-    fn apply_change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+    fn apply_change(
+        &self,
+        change: Change,
+    ) -> BoxFuture<'static, Result<SessionChangeResult, RequestError>> {
         let (project, stored) = (Arc::clone(&self.project), self.stored_id());
-        Box::pin(async { Ok(off_loop(|| changing::apply_change(project, stored, change)).await?) })
+        Box::pin(async {
+            Ok(off_loop(|| reopen_changes::apply_change(project, stored, change)).await?)
+        })
     }
 
     fn prepare_child(
         &self,
         wanted: ChildOpening,
-    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
+    ) -> BoxFuture<'static, Result<(SessionSpec, PreparedSession), RequestError>> {
         let (parent, routes) = (Arc::clone(&self.project), Arc::clone(&self.routes));
         let session = self.stored_id();
         // One whose parent is not saved is not either.
@@ -106,7 +117,7 @@ impl Services for ProjectServices {
                     let named = (wanted.id.as_str(), &*wanted.task.name);
                     let session = session.map(|id| id.to_string());
                     let waits = isolation::must_be_whole(&wanted.task, routes.get());
-                    Some(Isolated::create_copy(&parent, named, session, waits).await?)
+                    Some(IsolatedCopy::create_copy(&parent, named, session, waits).await?)
                 }
             };
             let prepared =
@@ -122,7 +133,7 @@ impl Services for ProjectServices {
     fn merge_next(&self) -> BoxFuture<'static, ()> {
         let place = Arc::clone(&self.copy);
         Box::pin(async move {
-            let Some(keeper) = place.lock().as_ref().and_then(Isolated::waits_to_merge) else {
+            let Some(keeper) = place.lock().as_ref().and_then(IsolatedCopy::waits_to_merge) else {
                 return;
             };
             let next = keeper.lock_merges().await;
@@ -132,12 +143,12 @@ impl Services for ProjectServices {
         })
     }
 
-    fn files_ready(&self) -> Option<FilesReady> {
+    fn files_ready(&self) -> Option<CheckpointReadiness> {
         let copy = self.copy.lock();
-        copy.as_ref().and_then(Isolated::files_ready)
+        copy.as_ref().and_then(IsolatedCopy::files_ready)
     }
 
-    fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {
+    fn bring_up(&self) -> BoxFuture<'static, Option<Result<MergePreview, String>>> {
         let place = Arc::clone(&self.copy);
         Box::pin(async move {
             let mut copy = place.lock().take()?;
@@ -154,11 +165,11 @@ impl Services for ProjectServices {
 
     fn is_saved(&self) -> bool {
         let kept = self.kept.lock();
-        kept.as_ref().is_some_and(Kept::is_saving)
+        kept.as_ref().is_some_and(SessionStores::is_saving)
     }
 
     fn unchanged_spec(&self, spec: SessionSpec) -> SessionSpec {
-        changing::going_on(spec, self.stored_id().as_ref())
+        reopen_changes::going_on(spec, self.stored_id().as_ref())
     }
 
     fn remove_old_data(&self) -> BoxFuture<'static, ()> {
@@ -190,8 +201,8 @@ async fn prepared_child(
     stored: Option<SessionId>,
     routes: &KnownRoutes,
     mut wanted: ChildOpening,
-    copy: Option<Isolated>,
-) -> Result<(SessionSpec, Prepared)> {
+    copy: Option<IsolatedCopy>,
+) -> Result<(SessionSpec, PreparedSession)> {
     let Some(known) = routes.get() else {
         return Err(HostError::failure("the session has no models yet"));
     };
@@ -201,7 +212,7 @@ async fn prepared_child(
     project.elf = Some(child::hook_agent(&wanted));
     let project = Arc::new(project);
     let continued = match &wanted.task.resume {
-        Some(id) => Some(resuming::take_child(&project, stored.as_ref(), id).await?),
+        Some(id) => Some(session_resume::take_child(&project, stored.as_ref(), id).await?),
         None => None,
     };
     if let Some(copy) = &copy {
@@ -209,26 +220,26 @@ async fn prepared_child(
     }
     let (id, spec, name) = (wanted.id.clone(), project.spec.clone(), wanted.task.name.clone());
     let store = continued.as_ref().map(|continued| Arc::clone(&continued.past.store));
-    let kept = Kept::for_child(&project, store, stored.map(|parent| (parent, name)));
+    let kept = SessionStores::for_child(&project, store, stored.map(|parent| (parent, name)));
     let begun = kept.session_id_cell();
     let used = continued.as_ref().map(|continued| continued.used).unwrap_or_default();
     let mut info = facts::session_info(&project, used, None);
-    let gauge = Arc::<Gauge>::default();
+    let gauge = Arc::<LastRequest>::default();
     let goes_on = continued.as_ref().map(|continued| continued.id.clone());
     let messages = continued.as_ref().map(|it| it.history.clone()).unwrap_or_default();
-    let going_on = child::GoingOn {
+    let going_on = child::ContinuedState {
         history: messages.clone(),
         measured: continued.and_then(|continued| continued.measured),
         keeping: kept.to_keeping(goes_on.clone(), Some(id.clone()), false),
         reader: kept.read_result_tool().filter(|_| project.shared.driver().is_none()),
         gauge: Arc::clone(&gauge),
-        ready: copy.as_ref().and_then(Isolated::files_ready),
+        ready: copy.as_ref().and_then(IsolatedCopy::files_ready),
     };
     let (engine, arm) = child::build_engine(&project, wanted, known, going_on)?;
     info.model = arm.map(|arm| arm.to_string()).or(info.model);
     let (all, current) = (Arc::clone(known), info.model.clone());
     let models = Box::new(move || arm_choices(&all, current.as_deref()));
-    let opened = Opened { engine, beside: Box::new(()), models, jobs: Arc::new(|| 0) };
+    let opened = OpenedSession { engine, beside: Box::new(()), models, jobs: Arc::new(|| 0) };
     let services = ProjectServices {
         model: info.model.clone(),
         project,
@@ -243,23 +254,23 @@ async fn prepared_child(
     };
     let opening = Box::pin(std::future::ready(Ok(opened)));
     let services = Arc::new(services);
-    Ok((spec, Prepared { id, info, messages, opening, services }))
+    Ok((spec, PreparedSession { id, info, messages, opening, services }))
 }
 
 /// The data that a request is answered from.
-struct Asked {
+struct ServiceContext {
     project: Arc<Project>,
     stored: Option<SessionId>,
     /// The holder of the session: nobody else may write to it.
     store: Option<Arc<dyn SessionStore>>,
     model: Option<String>,
     routes: KnownRoutes,
-    gauge: Arc<Gauge>,
+    gauge: Arc<LastRequest>,
     added: KnownAdditions,
     servers: mcp::KnownServers,
 }
 
-impl Asked {
+impl ServiceContext {
     async fn answer(self, request: Request) -> Result<Reply> {
         let project = &*self.project;
         Ok(match request {
@@ -330,13 +341,14 @@ impl Asked {
 
     async fn rewind_points(&self) -> Result<Vec<RewindPoint>> {
         let Some(id) = &self.stored else { return Ok(Vec::new()) };
-        let point = |points::Point { turns, prompt, at_ms, files }| RewindPoint {
-            turns,
-            prompt,
-            at_ms: at_ms.unwrap_or_default(),
-            files,
+        let point = |rewind_candidates::RewindCandidate { turns, prompt, at_ms, files }| {
+            RewindPoint { turns, prompt, at_ms: at_ms.unwrap_or_default(), files }
         };
-        Ok(points::rewind_points(&self.project, id).await?.into_iter().map(point).collect())
+        Ok(rewind_candidates::rewind_points(&self.project, id)
+            .await?
+            .into_iter()
+            .map(point)
+            .collect())
     }
 
     async fn describe_changes(&self, is_whole_session: bool) -> Result<String> {
@@ -361,7 +373,7 @@ impl Asked {
     }
 
     async fn read_output(&self, result: ResultId, from: u64, max_bytes: u32) -> Result<Reply> {
-        let past = Past::open(&self.project)?;
+        let past = ProjectHistory::open(&self.project)?;
         let results = past.store.result_store(self.stored_session()?.clone());
         let max_bytes = max_bytes.min(MAX_OUTPUT_BYTES) as usize;
         let part =

@@ -4,13 +4,15 @@ use std::{path::Path, sync::Arc};
 
 use gnoma_config::settings::{Compaction, Tools};
 use gnoma_core::{lifecycle::Lifecycle, places::RuledPaths, tool::Tier};
-use gnoma_engine::{GatePlace, Keeping, Limits, Routes, Shape, context::Strategy, prompt, session};
+use gnoma_engine::{
+    AnswerForm, GatePlace, Limits, PersistenceOptions, Routes, context::Strategy, prompt, session,
+};
 use gnoma_extend::Extensions;
 use gnoma_guard::permission::Permissions;
 
 use crate::{
     HostError, Project, Result, address_secrets, claude_rules::ClaudeRules, driven::DrivenSession,
-    environment::Folders as _, extensions, guarding, memory,
+    environment::Folders as _, extensions, guard_setup, memory,
 };
 
 /// Returns the strategy that makes room in a full context window.
@@ -27,7 +29,7 @@ fn compaction_strategy(set: Compaction) -> Strategy {
 /// # Errors
 /// The rules of gnoma's settings cannot be used.
 pub fn session_permissions(project: &Project) -> Result<Permissions> {
-    let mut permissions = guarding::parse_permissions(&project.guard)?;
+    let mut permissions = guard_setup::parse_permissions(&project.guard)?;
     let restricting = ClaudeRules::read(&extensions::extension_places(project)).rules;
     restricting.into_iter().for_each(|rule| permissions.add_rule(rule));
     Ok(permissions)
@@ -59,7 +61,7 @@ pub fn options_with(
     let mut permissions = session_permissions(project)?;
     let rules = rule_reach(project, &permissions);
     let limits = turn_limits(project);
-    let shape = spec.answer_schema.as_ref().map(Shape::from_schema).transpose();
+    let shape = spec.answer_schema.as_ref().map(AnswerForm::from_schema).transpose();
     let shape = shape.map_err(|error| HostError::usage(error.to_string()))?;
     let first = routes.arms().first().map(|arm| arm.name().model).unwrap_or_default();
     let mut all_tools = session_tools(project, &id, trials.clone(), rules.clone());
@@ -81,7 +83,7 @@ pub fn options_with(
         id,
         place: GatePlace {
             copies: project.folder_copies(),
-            ..guarding::gate_place(guard, places, spec, trials, rules)
+            ..guard_setup::gate_place(guard, places, spec, trials, rules)
         },
         tools: all_tools,
         routes,
@@ -96,7 +98,7 @@ pub fn options_with(
         limits,
         history: Vec::new(),
         measured: None,
-        keeping: Keeping::default(),
+        keeping: PersistenceOptions::default(),
         scope: None,
         above: None,
         gauge: Arc::default(),
@@ -141,7 +143,7 @@ fn rule_reach(project: &Project, permissions: &Permissions) -> Option<Arc<dyn Ru
     let Project { spec, guard, places, .. } = project;
     let place = GatePlace {
         copies: project.folder_copies(),
-        ..guarding::gate_place(guard, places, spec, None, None)
+        ..guard_setup::gate_place(guard, places, spec, None, None)
     };
     let reach = permissions.rule_reach(&place.judgement_context())?;
     Some(Arc::new(reach))
@@ -155,7 +157,7 @@ pub fn session_trials(project: &Project) -> Option<Arc<gnoma_tools::Trials>> {
         None
     } else {
         let rules = session_permissions(project).ok().and_then(|it| rule_reach(project, &it));
-        guarding::build_trials(guard, places, spec, project.folder_copies(), rules)
+        guard_setup::build_trials(guard, places, spec, project.folder_copies(), rules)
     };
     for torn in trials.iter().flat_map(|trials| trials.recover()) {
         project.notices.warning(torn);
@@ -184,8 +186,8 @@ fn tool_options(
 ) -> gnoma_tools::ToolOptions {
     let variables = spec.environment.variables();
     let is_key =
-        |(name, value): &(&String, &String)| guarding::is_key(&routing.provider, name, value);
-    let mut sandbox = guarding::build_sandbox(guard, places, spec, trials);
+        |(name, value): &(&String, &String)| guard_setup::is_key(&routing.provider, name, value);
+    let mut sandbox = guard_setup::build_sandbox(guard, places, spec, trials);
     if let gnoma_tools::Sandbox::Walled { reading, .. } = &mut sandbox {
         reading.scrubbed.extend(address_secrets::variables_by_value(firewall, variables));
     }
@@ -210,8 +212,8 @@ fn shell_program(tools: &Tools) -> &str {
 
 type SystemPrompt = Box<dyn Fn(Tier) -> String + Send + Sync>;
 
-fn system_prompt(project: &Project, skills: String, shape: Option<&Shape>) -> SystemPrompt {
-    let form = shape.map(Shape::instructions).unwrap_or_default();
+fn system_prompt(project: &Project, skills: String, shape: Option<&AnswerForm>) -> SystemPrompt {
+    let form = shape.map(AnswerForm::instructions).unwrap_or_default();
     let Project { spec, tools, notices, shared, .. } = project;
     let added = shared.driver().and_then(|driver| driver.system_prompt_addition(spec));
     let added = added.map(|added| format!("\n\n{added}")).unwrap_or_default();

@@ -7,8 +7,8 @@ use gnoma_core::{
 
 use crate::{
     HostError, Notices, Project, Result,
-    past::{Past, refuse_in_incognito},
-    shared::Shared,
+    project_history::{ProjectHistory, refuse_in_incognito},
+    shared::ProcessResources,
     tasks::delete_read_sessions,
     text::{fit_line, strip_unsafe_chars},
 };
@@ -25,7 +25,7 @@ const MAX_PLACES: usize = 1000;
 /// # Errors
 /// What is kept cannot be read.
 pub async fn list_sessions(project: &Project) -> Result<Vec<SessionFacts>> {
-    match Past::open_existing(project)? {
+    match ProjectHistory::open_existing(project)? {
         Some(past) => past.list_sessions().await,
         None => Ok(Vec::new()),
     }
@@ -36,7 +36,7 @@ pub async fn list_sessions(project: &Project) -> Result<Vec<SessionFacts>> {
 /// # Errors
 /// The settings or what is kept cannot be read.
 pub(crate) async fn stored_sessions(
-    shared: Shared,
+    shared: ProcessResources,
     spec: SessionSpec,
     max: usize,
 ) -> Result<Vec<SessionFacts>> {
@@ -53,10 +53,14 @@ pub(crate) async fn stored_sessions(
 ///
 /// # Errors
 /// There is no such session, it is open elsewhere, nothing may be kept, or it cannot be written.
-pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> Result<()> {
+pub(crate) async fn delete(
+    shared: ProcessResources,
+    spec: SessionSpec,
+    id: SessionId,
+) -> Result<()> {
     let project = Project::open(spec, Notices::without_sink(), shared)?;
     refuse_in_incognito(&project, "sessions delete")?;
-    let past = Past::open(&project)?;
+    let past = ProjectHistory::open(&project)?;
     // The beginning of an id stands for it elsewhere; here it must be the whole.
     if past.find_session(Some(id.as_str())).await?.id != id {
         return Err(HostError::usage(format!("there is no session `{id}`")));
@@ -72,7 +76,7 @@ pub(crate) async fn delete(shared: Shared, spec: SessionSpec, id: SessionId) -> 
 /// The store cannot be read.
 pub async fn search_sessions(project: &Project, words: &str, max: usize) -> Result<Vec<Hit>> {
     let max = if max == 0 { MAX_PLACES } else { max.min(MAX_PLACES) };
-    match Past::open_existing(project)? {
+    match ProjectHistory::open_existing(project)? {
         Some(past) => Ok(past.store.search(words.to_owned(), max).await?),
         None => Ok(Vec::new()),
     }
@@ -89,7 +93,7 @@ pub async fn fork(
     at: Option<EntryId>,
 ) -> Result<(SessionId, SessionId)> {
     refuse_in_incognito(project, "sessions fork")?;
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let source = past.find_session(session).await?.id;
     Ok((past.fork(&source, at).await?, source))
 }
@@ -101,7 +105,7 @@ pub async fn fork(
 pub async fn rename(project: &Project, session: &str, title: &str) -> Result<(SessionId, String)> {
     refuse_in_incognito(project, "sessions rename")?;
     let title = own_words(title)?;
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let id = past.find_session(Some(session)).await?.id;
     let title = give_title(&*past.store, &id, title, past.clock.now_ms()).await?;
     Ok((id, title))

@@ -14,7 +14,7 @@ use gnoma_config::{
 use gnoma_core::protocol::Setting;
 use toml::{Table, Value};
 
-use crate::{Folders as _, HostError, Project, Result, wire};
+use crate::{Folders as _, HostError, Project, Result, crate_options};
 
 /// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///
@@ -31,7 +31,9 @@ fn refuse_unknown(project: &Project, key: &str, value: &str) -> Result<()> {
     // What stands for a variable is known only when it is read.
     let Some(name) = value.as_str().filter(|name| !name.contains("${")) else { return Ok(()) };
     match key {
-        "provider.default" => wire::provider_profile(&project.routing.provider, name).map(drop),
+        "provider.default" => {
+            crate_options::provider_profile(&project.routing.provider, name).map(drop)
+        }
         "tui.theme" if !THEMES.contains(&name) => Err(HostError::usage(format!(
             "`tui.theme` was not set: there is no theme `{name}`; choose one of: {}",
             THEMES.join(", ")
@@ -144,7 +146,7 @@ fn parse_value(value: &str) -> Value {
 
 /// Returns all settings, with where each comes from.
 pub(crate) fn list_settings(project: &Project) -> Vec<Setting> {
-    let setting = |value: &gnoma_config::Explained| Setting {
+    let setting = |value: &gnoma_config::ExplainedValue| Setting {
         key: value.key.clone(),
         value: value.value.trim_matches('"').to_owned(),
         origin: match value.origin {

@@ -15,18 +15,18 @@ use gnoma_guard::firewall::Connection;
 use gnoma_llm::Profile;
 use gnoma_net::Http;
 use gnoma_store::{
-    OpenDatabase, Opened, Options, Store,
+    OpenDatabase, OpenedStore, Options, Store,
     checkpoint::{self, Checkpointer, Vault},
 };
 
 use crate::{
-    Notices, clock::Clock, driven::Driver, ledger::LateLedger, model_list::ModelList,
-    telemetry::Telemetry, wire,
+    Notices, clock::Clock, crate_options, driven::Driver, ledger::LateLedger,
+    model_list::ModelList, telemetry::Telemetry,
 };
 
 /// Connections, providers, what is kept and what is spent, for all sessions of a process. Clones are the same.
 #[derive(Clone, Default)]
-pub struct Shared(Arc<Resources>);
+pub struct ProcessResources(Arc<Resources>);
 
 #[derive(Default)]
 struct Resources {
@@ -52,7 +52,7 @@ struct Resources {
     /// The last runs of hooks.
     hook_runs: HookRuns,
     /// The checkpointers that save the files of workspaces.
-    checkpointers: Slots<Workplace, Weak<Checkpointer>>,
+    checkpointers: Slots<WorkspaceKey, Weak<Checkpointer>>,
 }
 
 /// Each is locked while it is opened, so that nothing is opened twice.
@@ -75,7 +75,7 @@ fn slot_for_key<K: Hash + Eq, T>(
 /// The files of a workspace, where they are kept and how. Who wants them kept in another way has
 /// another checkpointer.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Workplace {
+pub(crate) struct WorkspaceKey {
     pub(crate) vault: PathBuf,
     pub(crate) root: PathBuf,
     pub(crate) options: checkpoint::Options,
@@ -92,10 +92,10 @@ struct SharedProvider {
 type Timeouts = (Duration, Duration, Option<PathBuf>);
 
 fn network_timeouts(network: &Network) -> Timeouts {
-    (network.connect_timeout, wire::silence_timeout(network), network.ca_file.clone())
+    (network.connect_timeout, crate_options::silence_timeout(network), network.ca_file.clone())
 }
 
-impl Shared {
+impl ProcessResources {
     /// Those of a process with this clock.
     #[must_use]
     pub fn new(clock: Clock) -> Self {
@@ -160,7 +160,7 @@ impl Shared {
     /// A connection to the provider: the one that there is already, where somebody reaches it in the same
     /// way with the same credentials.
     pub(crate) fn connection(&self, network: &Network, profile: Profile) -> Connection {
-        let is_here = wire::is_own_here(&profile);
+        let is_here = crate_options::is_own_here(&profile);
         let timeouts = network_timeouts(network);
         let http = self.http(network);
         let mut providers = self.0.providers.lock();
@@ -196,7 +196,10 @@ impl Shared {
     /// The connection pool with these time-outs.
     pub(crate) fn http(&self, network: &Network) -> Http {
         let mut pools = self.0.pools.lock();
-        pools.entry(network_timeouts(network)).or_insert_with(|| wire::build_http(network)).clone()
+        pools
+            .entry(network_timeouts(network))
+            .or_insert_with(|| crate_options::build_http(network))
+            .clone()
     }
 
     /// The models of the server: one list for all who look at it in the same interval. Must be called
@@ -221,11 +224,11 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Store::open`].
-    pub(crate) fn open_store(&self, options: Options) -> Result<Opened, StoreError> {
+    pub(crate) fn open_store(&self, options: Options) -> Result<OpenedStore, StoreError> {
         let slot = slot_for_key(&self.0.stores, options.path(), OpenDatabase::is_open);
         let mut database = slot.lock();
         if let Some(store) = database.as_ref().and_then(|open| open.open_store(options.clone())) {
-            return Ok(Opened { store, rescued: None });
+            return Ok(OpenedStore { store, rescued: None });
         }
         let opened = Store::open(options)?;
         *database = Some(opened.store.database());
@@ -238,7 +241,7 @@ impl Shared {
     /// The vault cannot be opened.
     pub(crate) fn open_checkpointer(
         &self,
-        of: &Workplace,
+        of: &WorkspaceKey,
     ) -> Result<Arc<Checkpointer>, StoreError> {
         let slot = slot_for_key(&self.0.checkpointers, of.clone(), |checkpointer| {
             checkpointer.strong_count() > 0
@@ -289,7 +292,7 @@ mod tests {
             profile
         };
         let usual = || profile("mine", Protocol::OpenAi, "https://x.example/v1", "k1");
-        let shared = Shared::default();
+        let shared = ProcessResources::default();
         let count = || shared.0.providers.lock().len();
         let first = shared.connection(&network, usual());
         let held = [first.clone(), shared.clone().connection(&network, usual())];
@@ -314,7 +317,7 @@ mod tests {
 
     #[test]
     fn what_a_provider_lists_is_kept_by_its_address() {
-        let shared = Shared::default();
+        let shared = ProcessResources::default();
         shared.remember_models("local", "http://a.example", vec!["one".to_owned()]);
         assert_eq!(shared.remembered_models("local", "http://a.example"), ["one"]);
         assert!(shared.remembered_models("local", "http://b.example").is_empty());
@@ -331,10 +334,10 @@ mod tests {
         let of = |snapshots| {
             let limits = checkpoint::Limits { snapshots, ..Default::default() };
             let options = checkpoint::Options { limits, ..Default::default() };
-            Workplace { vault: below("vault"), root: below("work"), options }
+            WorkspaceKey { vault: below("vault"), root: below("work"), options }
         };
         std::fs::create_dir(below("work")).unwrap();
-        let shared = Shared::default();
+        let shared = ProcessResources::default();
         let open = |name| shared.open_store(options(name)).unwrap().store;
         let (one, two, other) = (open("one"), open("one"), open("other"));
         assert!(one.database() == two.database() && one.database() != other.database());

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use gnoma_guard::unicode::{self, Keep};
+use gnoma_guard::unicode::{self, RetainedControls};
 
 /// The most columns that a tab moves.
 const TAB_COLUMNS: usize = 8;
@@ -48,7 +48,7 @@ pub fn columns_of(c: char) -> usize {
 /// hides something. One mark for a run: what was there is seen to have been there.
 #[must_use]
 pub fn mark_unsafe_chars(text: &str) -> Cow<'_, str> {
-    let Cow::Owned(kept) = unicode::clean_text(text, Keep::Text).text else {
+    let Cow::Owned(kept) = unicode::clean_text(text, RetainedControls::Text).text else {
         return Cow::Borrowed(text);
     };
     let mut shown = String::with_capacity(text.len());
@@ -66,7 +66,7 @@ pub fn mark_unsafe_chars(text: &str) -> Cow<'_, str> {
 /// `text` without all that, and without a mark.
 #[must_use]
 pub fn strip_unsafe_chars(text: &str) -> Cow<'_, str> {
-    unicode::clean_text(text, Keep::Text).text
+    unicode::clean_text(text, RetainedControls::Text).text
 }
 
 /// Names may hold anything, also line breaks.

@@ -38,7 +38,7 @@ pub(crate) enum TimelineFiles {
 }
 
 impl TimelineFiles {
-    fn add_checkpoint(&mut self, kept: &Kept) {
+    fn add_checkpoint(&mut self, kept: &PathCheckpoint) {
         if *self == Self::Unchanged {
             *self = if kept.is_before { Self::Kept(kept.id.clone()) } else { Self::Unknown };
         }
@@ -70,7 +70,7 @@ pub(crate) fn turn_start_checkpoints(path: &[Entry]) -> Vec<SnapshotId> {
     let said: Vec<_> = list_turns(path).iter().map(|turn| turn.said).collect();
     let (mut known, mut starts) = (HashSet::new(), Vec::new());
     let mut last = 0;
-    for Kept { entry, id, .. } in work_checkpoints(path) {
+    for PathCheckpoint { entry, id, .. } in work_checkpoints(path) {
         let turn = said.partition_point(|said| *said < entry);
         if known.insert(id.clone()) && turn > last {
             starts.push(id);
@@ -81,7 +81,7 @@ pub(crate) fn turn_start_checkpoints(path: &[Entry]) -> Vec<SnapshotId> {
 }
 
 /// A checkpoint on a path.
-struct Kept {
+struct PathCheckpoint {
     entry: EntryId,
     id: SnapshotId,
     /// `true` if the checkpoint was taken before calls that may change something, not after the turn.
@@ -91,7 +91,7 @@ struct Kept {
 /// The checkpoints of a path without those that belong to a going back. Those from before calls stand
 /// between the calls and their results. Nobody waits for the one after a turn: it may be written when the
 /// next turn has begun, and belongs to the end of the one before as long as that turn has called nothing.
-fn work_checkpoints(path: &[Entry]) -> impl Iterator<Item = Kept> {
+fn work_checkpoints(path: &[Entry]) -> impl Iterator<Item = PathCheckpoint> {
     let mut open_calls = 0_usize;
     // The end of the turn before, until this one calls something.
     let mut turn_before: Option<EntryId> = None;
@@ -109,7 +109,7 @@ fn work_checkpoints(path: &[Entry]) -> impl Iterator<Item = Kept> {
         }
         let id = checkpoint_id(entry)?;
         let is_before = open_calls > 0;
-        Some(Kept { entry: turn_before.unwrap_or(entry.id), id, is_before })
+        Some(PathCheckpoint { entry: turn_before.unwrap_or(entry.id), id, is_before })
     })
 }
 
@@ -177,7 +177,7 @@ fn is_of(entry: &Entry, role: Role) -> bool {
 
 /// A going back that nothing was said after.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Back {
+pub(crate) struct LatestRewind {
     /// The entry at which the conversation was before.
     pub from: EntryId,
     /// The conversation was taken back, not only the files.
@@ -188,7 +188,7 @@ pub(crate) struct Back {
 
 /// Goings back at the end of `path` that may be taken back, the latest first: each with the entry it
 /// follows. Going forth looks like going back, but for [`is_back`].
-pub(crate) fn redo_candidates(path: &[Entry]) -> Vec<(Back, Option<EntryId>)> {
+pub(crate) fn redo_candidates(path: &[Entry]) -> Vec<(LatestRewind, Option<EntryId>)> {
     let mut found = Vec::new();
     let mut after: Option<&Entry> = None;
     for entry in path.iter().rev() {
@@ -197,7 +197,7 @@ pub(crate) fn redo_candidates(path: &[Entry]) -> Vec<(Back, Option<EntryId>)> {
             Record::Rewound { from } => {
                 let files = after.and_then(checkpoint_id);
                 let spoken = Some(*from) != entry.parent;
-                found.push((Back { from: *from, spoken, files }, entry.parent));
+                found.push((LatestRewind { from: *from, spoken, files }, entry.parent));
             }
             _ => (),
         }

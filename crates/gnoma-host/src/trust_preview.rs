@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use gnoma_config::pin;
 use gnoma_core::{bounded_file, protocol::Environment};
 use gnoma_extend::{
-    BroughtBy, ExtendPlaces,
+    ExtendPlaces, ExtensionSource,
     commands::inline_commands,
     hooks,
-    mcp::{self, Definition, Read, ServerReach},
+    mcp::{self, Definition, ServerFile, ServerReach},
     plugins::{PluginPlaces, find_plugins},
     tasks::parse_task,
 };
@@ -50,8 +50,8 @@ pub fn trust_preview(
         is_trusted: true,
         plugins,
     };
-    let Read { servers, faults, .. } = project_servers(&places, environment);
-    let hooks::Found { hooks, faults: unread, .. } = hooks::read_hook_files(&places);
+    let ServerFile { servers, faults, .. } = project_servers(&places, environment);
+    let hooks::FoundHooks { hooks, faults: unread, .. } = hooks::read_hook_files(&places);
     let acting = pin::list_acting_files(&real, settings)?;
     let sections = [
         TrustSection { heading: "Hooks that run", lines: hook_lines(hooks, &places) },
@@ -100,11 +100,11 @@ fn project_plugins(
         enabled: Vec::new(),
         disabled: Vec::new(),
     });
-    found.active.into_iter().filter(|plugin| plugin.by == BroughtBy::Project).collect()
+    found.active.into_iter().filter(|plugin| plugin.by == ExtensionSource::Project).collect()
 }
 
 fn hook_lines(hooks: Vec<hooks::Hook>, places: &ExtendPlaces) -> Vec<String> {
-    let hooks = hooks.into_iter().filter(|it| it.by == BroughtBy::Project);
+    let hooks = hooks.into_iter().filter(|it| it.by == ExtensionSource::Project);
     let line = |hook: hooks::Hook| {
         let origin = hook.origin.strip_prefix(&places.project).unwrap_or(&hook.origin);
         format!("{}: {} ({})", hook.event, hook.to_line(), origin.display())
@@ -112,19 +112,19 @@ fn hook_lines(hooks: Vec<hooks::Hook>, places: &ExtendPlaces) -> Vec<String> {
     hooks.map(line).collect()
 }
 
-fn project_servers(places: &ExtendPlaces, environment: &Environment) -> Read {
+fn project_servers(places: &ExtendPlaces, environment: &Environment) -> ServerFile {
     let variable = |name: &str| environment.get(name).map(str::to_owned);
     let path = places.project.join(".mcp.json");
     let mut all = match read_server_file(&path) {
         Ok(Some(text)) => mcp::read_file(path, &text, &variable),
-        Ok(None) => Read::default(),
+        Ok(None) => ServerFile::default(),
         Err(error) => {
             let fault = format!("`{}` cannot be read: {error}", path.display());
-            Read { faults: vec![fault], ..Read::default() }
+            ServerFile { faults: vec![fault], ..ServerFile::default() }
         }
     };
     for plugin in &places.plugins {
-        let Read { servers, faults, .. } = mcp::of_plugin(plugin, &variable);
+        let ServerFile { servers, faults, .. } = mcp::of_plugin(plugin, &variable);
         all.servers.extend(servers);
         all.faults.extend(faults);
     }

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use gnoma_config::settings::{About, SecretAction, arm_named};
+use gnoma_config::settings::{RuleSubject, SecretAction, arm_named};
 use gnoma_core::glob;
 
-use crate::{Project, agents, lowering::RoutingSettings, providers, setting};
+use crate::{Project, agents, project_settings::RoutingSettings, providers, setting};
 
 /// gnoma's own tools, and the names by which rules speak of several.
 const TOOLS: [&str; 18] = [
@@ -54,7 +54,7 @@ pub(crate) fn at_start(project: &Project, settings: &RoutingSettings) -> Vec<Str
 /// Rules and hooks about tools that do not exist.
 fn of_tools(project: &Project) -> Vec<String> {
     let rules = project.guard.permission.rules.iter().map(|rule| {
-        let (About::Rule(tool) | About::Text { tool, .. }) = &rule.about;
+        let (RuleSubject::Rule(tool) | RuleSubject::Text { tool, .. }) = &rule.about;
         ("permission.rules", &rule.place, tool.as_str())
     });
     let hooks = project.hooks.iter().filter(|hook| hook.event.contains(TOOL_EVENT));
@@ -180,7 +180,7 @@ mod tests {
     use gnoma_config::Sources;
 
     use super::*;
-    use crate::lowering::Lowered;
+    use crate::project_settings::ProjectSettings;
 
     #[test]
     fn names_of_no_provider_are_told_with_the_one_that_is_meant() {
@@ -195,7 +195,7 @@ mod tests {
                     [[router.rules]]\npin = \"*/x\"\nforbid = [\"WORK/*\", \"wrok/*\"]\n";
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        let lowered = Lowered::from(gnoma_config::load_settings(&sources).unwrap());
+        let lowered = ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap());
         let (settings, actions) = (lowered.routing, lowered.guard.security.actions);
         let place = settings.router.rules[0].place.clone();
         let meant = "did you mean `work`?";

@@ -18,7 +18,7 @@ use tokio::time::{Sleep, sleep};
 use crate::{
     Profile,
     characters::{CharacterJoiner, replace_fragments},
-    dialect::{Decode, Events},
+    dialect::{AnswerDecoder, Events},
     errors,
     format::answer::AnswerCalls,
     framing::Framer,
@@ -75,16 +75,16 @@ pub(crate) enum AnswerState {
     /// The head of the reply is waited for.
     Asking(BoxFuture<'static, Self>),
     /// The body is read.
-    Reading(Box<Reading>),
+    Reading(Box<AnswerReader>),
     /// The body is over; what is left is handed out, then perhaps an error.
     Draining(Events, Option<ProviderError>),
 }
 
 /// The body of an answer, and what reads it.
-pub(crate) struct Reading {
+pub(crate) struct AnswerReader {
     body: ByteStream,
     framer: Framer,
-    decoder: Box<dyn Decode>,
+    decoder: Box<dyn AnswerDecoder>,
     events: Events,
     characters: CharacterJoiner,
     text_calls: Option<TextCalls>,
@@ -115,10 +115,10 @@ fn is_content(event: &StreamEvent) -> bool {
     is_of_answer(event) && !is_about && !matches!(event, StreamEvent::Stop(_))
 }
 
-impl Reading {
+impl AnswerReader {
     pub(crate) fn new(
         body: ByteStream,
-        decoder: Box<dyn Decode>,
+        decoder: Box<dyn AnswerDecoder>,
         events: Events,
         text_calls: Option<TextCalls>,
         answer_calls: Option<AnswerCalls>,

@@ -7,7 +7,7 @@ use gnoma_core::{RawJson, call_arguments::is_stand_in, stream::Slot};
 use serde::{Serialize, Serializer, ser::SerializeMap};
 use serde_json::value::RawValue;
 
-use crate::lenient::Text;
+use crate::lenient_values::Text;
 
 /// The JSON text of the arguments. Some wires have the JSON itself, some a string that holds it, and
 /// servers mix them up.

@@ -213,7 +213,7 @@ mod tests {
 
     use super::*;
     use crate::envelope::push_item;
-    use crate::{Profile, dialect::Decode};
+    use crate::{Profile, dialect::AnswerDecoder};
 
     /// Says a message as its role, and counts how often it is asked to.
     #[derive(Default)]
@@ -265,7 +265,7 @@ mod tests {
             self.breakpoints
         }
 
-        fn new_decoder(&self, _names: Arc<NameMap>) -> Box<dyn Decode> {
+        fn new_decoder(&self, _names: Arc<NameMap>) -> Box<dyn AnswerDecoder> {
             unreachable!("nothing is read here")
         }
     }

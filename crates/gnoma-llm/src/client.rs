@@ -16,11 +16,11 @@ use jiff::Timestamp;
 use crate::{
     Profile, Protocol,
     adapt::{self, Adaptation, RefusedRequest},
-    answer_stream::{AnswerLimits, AnswerState, AnswerStream, Reading},
+    answer_stream::{AnswerLimits, AnswerReader, AnswerState, AnswerStream},
     body::Encoder,
     dialect::{Dialect, Events},
     errors,
-    format::{self, Shaped, answer::AnswerCalls},
+    format::{self, FormattedRequest, answer::AnswerCalls},
     names::NameMap,
     textcall::TextCalls,
 };
@@ -60,7 +60,7 @@ struct SentRequest<'a> {
 }
 
 /// A reply that says that the call failed, and what it says.
-struct Refused {
+struct RefusalReply {
     error: ProviderError,
     body: Vec<u8>,
 }
@@ -155,7 +155,7 @@ impl Endpoint {
         asked: &'a ModelRequest,
         changes: &[Adaptation],
     ) -> SentRequest<'a> {
-        let Shaped { request, as_call } = format::shape_request(&self.profile, asked);
+        let FormattedRequest { request, as_call } = format::shape_request(&self.profile, asked);
         let is_blind = self.profile.blind_models.iter().any(|model| **model == *request.model);
         let request = if is_blind {
             adapt::apply_changes(&[Adaptation::Pictures], request, as_call)
@@ -172,7 +172,7 @@ impl Endpoint {
         &self,
         asked: &ModelRequest,
         (request, sent): (&ModelRequest, &[Bytes]),
-        refused: &Refused,
+        refused: &RefusalReply,
         changes: &[Adaptation],
     ) -> Option<(Adaptation, Vec<Adaptation>)> {
         let fields = &adapt::parse_fields(sent.first()?)?;
@@ -209,7 +209,7 @@ impl Endpoint {
         &self,
         asked: &ModelRequest,
         change: &Adaptation,
-        refused: &Refused,
+        refused: &RefusalReply,
     ) -> String {
         let (name, said) = (&self.profile.name, errors::quote_text(&refused.error.message));
         format!("{name}/{} {} (it answered: {said})", asked.model, change.describe_effect())
@@ -231,7 +231,7 @@ impl Endpoint {
         let limits =
             AnswerLimits { most: request.max_output_tokens, window: request.context_window };
         let body = reply.into_body();
-        let reading = Reading::new(body, decoder, events, text_calls, answer_calls, limits);
+        let reading = AnswerReader::new(body, decoder, events, text_calls, answer_calls, limits);
         AnswerState::Reading(Box::new(reading))
     }
 
@@ -266,19 +266,19 @@ impl Endpoint {
     }
 
     /// The reply, where its status is that of a success.
-    async fn check_status(&self, reply: Reply) -> Result<Reply, Refused> {
+    async fn check_status(&self, reply: Reply) -> Result<Reply, RefusalReply> {
         if reply.status < 300 {
             return Ok(reply);
         }
         let status = reply.status;
         if status < 400 {
             let error = errors::redirect_error(&self.profile, status, reply.header("location"));
-            return Err(Refused { error, body: Vec::new() });
+            return Err(RefusalReply { error, body: Vec::new() });
         }
         let wait = parse_retry_after(&reply);
         let body = reply.into_bytes(MAX_ERROR_BYTES).await.unwrap_or_default();
         let error = errors::from_status(&self.profile, status, wait, &body);
-        Err(Refused { error, body })
+        Err(RefusalReply { error, body })
     }
 
     fn net_error(&self, error: &NetError) -> ProviderError {

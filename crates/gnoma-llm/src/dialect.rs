@@ -7,7 +7,7 @@ use gnoma_core::{
     StreamEvent, ToolSpec, stream::Slot,
 };
 
-use crate::{Profile, completions, envelope::Envelope, lenient::Text, names::NameMap};
+use crate::{Profile, completions, envelope::Envelope, lenient_values::Text, names::NameMap};
 
 /// Events a decoder has found and nobody has taken yet: those of one network read at most.
 pub type Events = VecDeque<StreamEvent>;
@@ -24,7 +24,7 @@ pub struct Frame<'a> {
 }
 
 /// Reads one answer, record by record.
-pub trait Decode: Send {
+pub trait AnswerDecoder: Send {
     /// Takes one record. Unknown kinds of record are skipped.
     ///
     /// # Errors
@@ -121,7 +121,7 @@ pub(crate) trait Dialect: Send + Sync {
     }
 
     /// A decoder for one answer.
-    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode>;
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn AnswerDecoder>;
 
     /// Path under the base URL that lists models.
     fn models_path(&self) -> &'static str {

@@ -24,7 +24,7 @@ pub(crate) use self::keys::key_error as unusable_key;
 use self::quote::is_page;
 pub(crate) use self::quote::quote_text;
 use crate::{Profile, catalogue};
-pub(crate) use gnoma_net::wait::{asked_wait, sent_at};
+pub(crate) use gnoma_net::retry_wait::{asked_wait, sent_at};
 
 /// A failure with a status: read from the answer's body and its `Retry-After`.
 pub(crate) fn from_status(

@@ -28,7 +28,7 @@ mod format;
 mod framing;
 mod google;
 mod ids;
-mod lenient;
+mod lenient_values;
 mod mistral;
 mod names;
 mod objects;
@@ -83,7 +83,7 @@ pub mod internals {
 
     use crate::{Profile, Protocol, body::Encoder, dialect::Dialect, names::NameMap};
     pub use crate::{
-        dialect::{Decode, Events, Frame},
+        dialect::{AnswerDecoder, Events, Frame},
         framing::{Framer, FramingError, Record},
     };
 
@@ -121,7 +121,7 @@ pub mod internals {
 
     /// A decoder of the given protocol that knows no tools.
     #[must_use]
-    pub fn protocol_decoder(protocol: Protocol) -> Box<dyn Decode> {
+    pub fn protocol_decoder(protocol: Protocol) -> Box<dyn AnswerDecoder> {
         let profile = Arc::new(Profile::new("bench", protocol, ""));
         crate::dialect_of(&profile).new_decoder(Arc::new(NameMap::default()))
     }

@@ -9,7 +9,7 @@ use gnoma_core::{
 use serde_json::Value;
 
 use crate::{
-    dialect::{Decode, Dialect, Events, Frame, MessageCx},
+    dialect::{AnswerDecoder, Dialect, Events, Frame, MessageCx},
     names::NameMap,
 };
 
@@ -34,7 +34,7 @@ pub(crate) fn names() -> Arc<NameMap> {
 /// What a decoder makes of an answer: all that came, and the failure that ended it. An answer that does
 /// not fail has exactly one stop, and nothing after it.
 pub(crate) fn read(
-    decoder: &mut dyn Decode,
+    decoder: &mut dyn AnswerDecoder,
     records: &[&str],
     whole: bool,
 ) -> (Response, Option<ProviderError>) {
@@ -55,7 +55,7 @@ pub(crate) fn read(
 
 /// Reads the records of an answer that must be whole: the error where it is not.
 pub(crate) fn answer(
-    decoder: &mut dyn Decode,
+    decoder: &mut dyn AnswerDecoder,
     records: &[&str],
     whole: bool,
 ) -> Result<Response, ProviderError> {

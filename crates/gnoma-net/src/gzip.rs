@@ -24,7 +24,7 @@ const HAS_COMMENT: u8 = 16;
 
 /// The bytes are no gzip, or damaged.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Damaged;
+pub struct DamagedGzip;
 
 /// Unpacks a stream as it comes: one member, or several one after the other.
 #[derive(Default)]
@@ -62,28 +62,32 @@ impl Member {
     }
 
     /// The next piece of the content, which may be empty; `None` where more has to come.
-    fn unpack(&mut self, unread: &mut Bytes, piece: &mut [u8]) -> Result<Option<Bytes>, Damaged> {
+    fn unpack(
+        &mut self,
+        unread: &mut Bytes,
+        piece: &mut [u8],
+    ) -> Result<Option<Bytes>, DamagedGzip> {
         let step = inflate(&mut self.state, unread, piece, MZFlush::None);
         unread.advance(step.bytes_consumed);
         match step.status {
             Ok(status) => self.is_over = status == MZStatus::StreamEnd,
             // It waits for more.
             Err(MZError::Buf) => {}
-            Err(_) => return Err(Damaged),
+            Err(_) => return Err(DamagedGzip),
         }
         let unpacked = piece.get(..step.bytes_written).unwrap_or_default();
         self.sum.update(unpacked);
         // The trailer has the length's last 32 bits.
-        let bytes = u32::try_from(unpacked.len()).map_err(|_| Damaged)?;
+        let bytes = u32::try_from(unpacked.len()).map_err(|_| DamagedGzip)?;
         self.bytes = self.bytes.wrapping_add(bytes);
         if !self.is_over && step.bytes_consumed == 0 && unpacked.is_empty() {
-            return if unread.is_empty() { Ok(None) } else { Err(Damaged) };
+            return if unread.is_empty() { Ok(None) } else { Err(DamagedGzip) };
         }
         Ok(Some(Bytes::copy_from_slice(unpacked)))
     }
 
     /// Takes of what has come what belongs to the trailer. Says whether that is whole now.
-    fn read_trailer(&mut self, unread: &mut Bytes) -> Result<bool, Damaged> {
+    fn read_trailer(&mut self, unread: &mut Bytes) -> Result<bool, DamagedGzip> {
         let missing = TRAILER_BYTES.saturating_sub(self.trailer.len()).min(unread.len());
         self.trailer.extend_from_slice(&unread.split_to(missing));
         if self.trailer.len() < TRAILER_BYTES {
@@ -91,7 +95,7 @@ impl Member {
         }
         let sum = self.sum.clone().finalize().to_le_bytes();
         let is_right = self.trailer == [sum, self.bytes.to_le_bytes()].concat();
-        if is_right { Ok(true) } else { Err(Damaged) }
+        if is_right { Ok(true) } else { Err(DamagedGzip) }
     }
 }
 
@@ -103,7 +107,7 @@ impl Gunzip {
 
     /// The next piece of what has come, which is not empty; `None` where more has to come. Few bytes can hold a
     /// thousand times as many: whoever takes them sees each piece, and can stop.
-    pub(crate) fn unpack(&mut self) -> Result<Option<Bytes>, Damaged> {
+    pub(crate) fn unpack(&mut self) -> Result<Option<Bytes>, DamagedGzip> {
         self.piece.resize(PIECE_BYTES, 0);
         loop {
             self.read_head()?;
@@ -127,7 +131,7 @@ impl Gunzip {
         self.member.is_none() && self.head.is_empty()
     }
 
-    fn read_head(&mut self) -> Result<(), Damaged> {
+    fn read_head(&mut self) -> Result<(), DamagedGzip> {
         if self.member.is_some() {
             return Ok(());
         }
@@ -147,10 +151,10 @@ impl Gunzip {
 ///
 /// # Errors
 /// This is no gzip with deflate, or its head is too long.
-pub fn gzip_head(bytes: &[u8]) -> Result<Option<usize>, Damaged> {
+pub fn gzip_head(bytes: &[u8]) -> Result<Option<usize>, DamagedGzip> {
     let is_begun = bytes.iter().zip(MAGIC).all(|(is, must)| *is == must);
     if !is_begun {
-        return Err(Damaged);
+        return Err(DamagedGzip);
     }
     let length = || -> Option<usize> {
         let flags = *bytes.get(3)?;
@@ -167,7 +171,7 @@ pub fn gzip_head(bytes: &[u8]) -> Result<Option<usize>, Damaged> {
         (bytes.len() >= at).then_some(at)
     };
     match length() {
-        None if bytes.len() > MAX_HEAD_BYTES => Err(Damaged),
+        None if bytes.len() > MAX_HEAD_BYTES => Err(DamagedGzip),
         length => Ok(length),
     }
 }
@@ -185,7 +189,7 @@ mod tests {
         [head, compress_to_vec(text, 6), trailer].concat()
     }
 
-    fn fed(gunzip: &mut Gunzip, bytes: &[u8]) -> Result<Vec<u8>, Damaged> {
+    fn fed(gunzip: &mut Gunzip, bytes: &[u8]) -> Result<Vec<u8>, DamagedGzip> {
         let mut all = Vec::new();
         gunzip.feed_bytes(Bytes::copy_from_slice(bytes));
         while let Some(piece) = gunzip.unpack()? {
@@ -232,7 +236,7 @@ mod tests {
             }
             assert!(all == b"one two" && gunzip.may_end(), "{size}");
             assert_eq!(fed(&mut gunzip, b""), Ok(Vec::new()));
-            assert_eq!(fed(&mut gunzip, b"x"), Err(Damaged));
+            assert_eq!(fed(&mut gunzip, b"x"), Err(DamagedGzip));
         }
     }
 
@@ -243,7 +247,7 @@ mod tests {
             let mut bytes = whole.clone();
             let at = bytes.len() - from_end;
             bytes[at] ^= 1;
-            assert_eq!(fed(&mut Gunzip::default(), &bytes), Err(Damaged), "{from_end}");
+            assert_eq!(fed(&mut Gunzip::default(), &bytes), Err(DamagedGzip), "{from_end}");
         }
         let mut gunzip = Gunzip::default();
         assert_eq!(fed(&mut gunzip, &whole[..whole.len() - 2]), Ok(b"some text".to_vec()));
@@ -252,13 +256,13 @@ mod tests {
 
     #[test]
     fn what_is_no_gzip_is_refused() {
-        assert_eq!(fed(&mut Gunzip::default(), b"data: {}\n\n"), Err(Damaged));
+        assert_eq!(fed(&mut Gunzip::default(), b"data: {}\n\n"), Err(DamagedGzip));
         assert_eq!(
             fed(&mut Gunzip::default(), &packed(b"x", HAS_NAME, &vec![b'n'; 80_000])),
-            Err(Damaged)
+            Err(DamagedGzip)
         );
         let mut broken = packed(&b"some text that is long enough".repeat(50), 0, b"");
         broken[12..30].fill(0xff);
-        assert_eq!(fed(&mut Gunzip::default(), &broken), Err(Damaged));
+        assert_eq!(fed(&mut Gunzip::default(), &broken), Err(DamagedGzip));
     }
 }

@@ -8,9 +8,9 @@ mod error;
 mod gzip;
 mod proxy;
 pub mod redirect;
+pub mod retry_wait;
 mod stream;
 mod trust;
-pub mod wait;
 
 use std::{
     borrow::Cow,
@@ -42,7 +42,7 @@ use crate::{
 };
 pub use crate::{
     error::{NetError, NetErrorKind},
-    gzip::{Damaged, gzip_head},
+    gzip::{DamagedGzip, gzip_head},
     proxy::unusable_proxies,
     stream::ByteStream,
     trust::CertificateFault,
@@ -149,9 +149,9 @@ pub struct Http {
 /// Most bytes of a file with certificate authorities; those that systems have are of some 200 KB.
 const MAX_CA_BYTES: u64 = 16 << 20;
 
-type Client = Mutex<Option<Built>>;
+type Client = Mutex<Option<BuiltClient>>;
 
-struct Built {
+struct BuiltClient {
     client: reqwest::Client,
     /// The reason why the person's own certificate authorities are not among those that the client trusts. Does not
     /// concern plain HTTP.
@@ -191,7 +191,7 @@ impl Http {
             None if is_here => build_client(&self.options, reqwest::ClientBuilder::no_proxy)?,
             None => build_client(&self.options, |client| client)?,
         };
-        let Built { client, untrusting } = slot.insert(built);
+        let BuiltClient { client, untrusting } = slot.insert(built);
         match untrusting {
             Some(error) if !is_plain(url) => Err(error.clone()),
             Some(_) | None => Ok(client.clone()),
@@ -284,7 +284,7 @@ fn is_on_this_machine(url: &str) -> bool {
 fn build_client(
     options: &HttpOptions,
     more: fn(reqwest::ClientBuilder) -> reqwest::ClientBuilder,
-) -> Result<Built, NetError> {
+) -> Result<BuiltClient, NetError> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let ((roots, own), untrusting) = match root_certificates(options.ca_file.as_deref()) {
         Ok(roots) => (roots, None),
@@ -307,7 +307,7 @@ fn build_client(
         .read_timeout(options.idle_timeout)
         .build()
         .map_err(|error| to_net_error(&error, None))?;
-    Ok(Built { client, untrusting })
+    Ok(BuiltClient { client, untrusting })
 }
 
 /// Whom certificates may be signed by, and the certificates of the person's own file.

@@ -10,7 +10,7 @@ use futures_core::Stream;
 
 use crate::{
     error::{NetError, NetErrorKind, to_net_error},
-    gzip::{Damaged, Gunzip},
+    gzip::{DamagedGzip, Gunzip},
 };
 
 /// Pieces that have arrived are handed out together, up to about so many bytes.
@@ -25,7 +25,7 @@ pub struct ByteStream {
     chunks: Pin<Box<dyn Stream<Item = reqwest::Result<Bytes>> + Send>>,
     /// Unpacks the chunks, where they come compressed.
     gunzip: Option<Gunzip>,
-    gathered: Gathered,
+    gathered: GatheredBytes,
     /// The others had their turn since the last chunk came.
     has_yielded: bool,
     /// The end or error of the stream that came after the gathered chunks.
@@ -33,14 +33,14 @@ pub struct ByteStream {
 }
 
 #[derive(Default)]
-enum Gathered {
+enum GatheredBytes {
     #[default]
     Nothing,
     One(Bytes),
     Several(BytesMut),
 }
 
-impl Gathered {
+impl GatheredBytes {
     fn add_chunk(&mut self, chunk: Bytes) {
         *self = match std::mem::take(self) {
             Self::Nothing => Self::One(chunk),
@@ -80,7 +80,7 @@ impl ByteStream {
         Self {
             chunks: Box::pin(chunks),
             gunzip: None,
-            gathered: Gathered::Nothing,
+            gathered: GatheredBytes::Nothing,
             has_yielded: false,
             end: None,
         }
@@ -97,7 +97,7 @@ impl ByteStream {
             match self.gunzip.as_mut().map(Gunzip::unpack) {
                 None | Some(Ok(None)) => {}
                 Some(Ok(Some(piece))) => return Poll::Ready(Some(Ok(piece))),
-                Some(Err(Damaged)) => {
+                Some(Err(DamagedGzip)) => {
                     return Poll::Ready(Some(Err(broken_error(
                         "the compressed answer is damaged",
                     ))));

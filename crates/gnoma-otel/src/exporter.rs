@@ -45,7 +45,7 @@ const MAX_ANSWER_BYTES: usize = 1 << 16;
 const SILENT: &str = "it does not answer";
 
 /// Takes sentences for people; must not wait.
-type Say = Box<dyn Fn(&str) + Send + Sync>;
+type MessageSink = Box<dyn Fn(&str) + Send + Sync>;
 
 /// Sends spans and metrics to one collector. Dropping it sends nothing more.
 pub struct Exporter {
@@ -65,7 +65,7 @@ struct Sender {
     is_full: Notify,
     /// Spans of the request that the collector has not answered.
     under_way: AtomicU64,
-    say: Say,
+    say: MessageSink,
     has_said: AtomicBool,
 }
 

@@ -9,7 +9,7 @@ use crate::{
     arm::{Arm, ArmFacts, ArmId},
     drift::DriftWatch,
     effects::{Belief, Effects},
-    start::{self, StartingPoint},
+    starting_point::{self, StartingPoint},
     state::SavedArm,
     task::TaskKind,
     tuning::Tuning,
@@ -168,14 +168,14 @@ impl Beliefs {
     pub(crate) fn recompute_starts(&mut self) {
         let (newest, tuning) = (self.newest_release(), self.tuning);
         for known in &mut self.arms {
-            known.general = start::general_start(&known.arm, newest, &tuning);
+            known.general = starting_point::general_start(&known.arm, newest, &tuning);
         }
         let kinds: Vec<(StartingPoint, bool)> = self
             .kinds
             .iter()
             .map(|kind| {
                 let arms = self.arms.iter().map(|known| (&known.arm, known.general));
-                start::of_kind(kind, arms)
+                starting_point::of_kind(kind, arms)
             })
             .collect();
         for (_, warm) in kinds.iter().skip(self.ability.kinds.len()) {
@@ -219,7 +219,8 @@ impl Beliefs {
         starts.clear();
         for (position, (kind, (offset, _))) in self.kinds.iter().zip(kinds).enumerate() {
             let guess = known.general.sum_with(*offset);
-            let (start, ability, cost) = start::of_pair(known.arm.priors.get(kind), guess, &tuning);
+            let (start, ability, cost) =
+                starting_point::of_pair(known.arm.priors.get(kind), guess, &tuning);
             starts.push(start);
             if abilities.len() == position {
                 abilities.push(ability);
@@ -235,7 +236,7 @@ impl Beliefs {
         let tuning = &self.tuning;
         let known = arm.and_then(|arm| self.arms.get(arm));
         let start = match known {
-            None => start::from_facts(&ArmFacts::default(), self.newest_release(), tuning),
+            None => starting_point::from_facts(&ArmFacts::default(), self.newest_release(), tuning),
             Some(known) => {
                 kind.and_then(|kind| known.starts.get(kind)).copied().unwrap_or(known.general)
             }

@@ -8,7 +8,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::tuning::Doubt;
+use crate::tuning::LevelVariances;
 
 /// A normally distributed belief about a number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,7 +64,12 @@ pub(crate) struct Effects {
 
 impl Effects {
     /// Returns the belief about what the arm and the pair do not share with other arms.
-    pub(crate) fn unshared_belief(&self, arm: usize, kind: Option<usize>, doubt: Doubt) -> Belief {
+    pub(crate) fn unshared_belief(
+        &self,
+        arm: usize,
+        kind: Option<usize>,
+        doubt: LevelVariances,
+    ) -> Belief {
         let alone =
             |part: Option<Belief>, variance| part.unwrap_or(Belief::with_zero_mean(variance));
         let row = self.pairs.get(arm).zip(kind);
@@ -73,7 +78,7 @@ impl Effects {
     }
 
     /// Returns the belief about what the kind changes for all arms.
-    pub(crate) fn of_kind(&self, kind: Option<usize>, doubt: Doubt) -> Belief {
+    pub(crate) fn of_kind(&self, kind: Option<usize>, doubt: LevelVariances) -> Belief {
         kind.and_then(|kind| self.kinds.get(kind))
             .copied()
             .unwrap_or(Belief::with_zero_mean(doubt.kind))
@@ -98,7 +103,7 @@ impl Effects {
     }
 
     /// The arm is no longer what it was.
-    pub(crate) fn widen_arm(&mut self, arm: usize, doubt: Doubt) {
+    pub(crate) fn widen_arm(&mut self, arm: usize, doubt: LevelVariances) {
         if let Some(belief) = self.arms.get_mut(arm) {
             belief.widen_variance(doubt.arm);
         }

@@ -60,7 +60,7 @@ pub struct Rest {
 
 /// A place that rests, for lists.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Resting {
+pub struct RestingTarget {
     /// The arm, the provider or the host.
     pub name: String,
     /// The kind of error that the place failed with.
@@ -241,12 +241,12 @@ impl Health {
 
     /// Returns the places that rest at `now_ms`, the longest rest last.
     #[must_use]
-    pub fn resting_targets(&self, now_ms: i64) -> Vec<Resting> {
+    pub fn resting_targets(&self, now_ms: i64) -> Vec<RestingTarget> {
         let resting = self.places.iter().filter(|(_, ailment)| ailment.is_resting(now_ms));
-        let mut all: Vec<Resting> = resting
+        let mut all: Vec<RestingTarget> = resting
             .map(|((_, name), ailment)| {
                 let FailureRecord { kind, until_ms, strikes, .. } = *ailment;
-                Resting { name: name.clone(), kind, until_ms, times: strikes }
+                RestingTarget { name: name.clone(), kind, until_ms, times: strikes }
             })
             .collect();
         gnoma_core::sort::by_key(&mut all, |rest| rest.until_ms);

@@ -14,7 +14,7 @@ use crate::{
         multiply_weights, normalise_weights,
     },
     probit::{GRID, Nodes},
-    start::LEAST_COST,
+    starting_point::LEAST_COST,
     task::TaskOutcome,
     verifier::Rates,
 };

@@ -27,7 +27,7 @@ const MOST_DELIVERABLE: usize = 6;
 
 /// An arm that could run next.
 #[derive(Clone, Debug)]
-pub(crate) struct Runnable {
+pub(crate) struct RunnableArm {
     /// Chance to be right, by difficulty.
     pub(crate) chances: Nodes,
     /// Dollars it is expected to cost, shadow prices included.
@@ -64,7 +64,7 @@ pub(crate) struct LookAhead {
 
 /// The values that the look-ahead found.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Valued {
+pub(crate) struct ActionValues {
     /// Expected dollars of accepting the best attempt so far, and which it is.
     pub(crate) accept: Option<(usize, f64)>,
     /// Expected dollars of running each option next and going on as well as possible.
@@ -75,7 +75,7 @@ pub(crate) struct Valued {
 
 /// Attempts that can be delivered: the chance that each is right, by difficulty.
 #[derive(Clone, Copy)]
-struct Deliverable<'a> {
+struct DeliverableAttempts<'a> {
     right: [&'a Nodes; MOST_DELIVERABLE],
     count: usize,
 }
@@ -83,7 +83,7 @@ struct Deliverable<'a> {
 /// Fills the places nothing was tried for.
 static NEVER: Nodes = [0.0; NODES];
 
-impl<'a> Deliverable<'a> {
+impl<'a> DeliverableAttempts<'a> {
     const NONE: Self = Self { right: [&NEVER; MOST_DELIVERABLE], count: 0 };
 
     fn with_attempt(mut self, right: &'a Nodes) -> Self {
@@ -107,7 +107,7 @@ impl<'a> Deliverable<'a> {
 
 impl LookAhead {
     /// Of the options, the first [`MOST_OPTIONS`] are looked at.
-    pub(crate) fn new(value: f64, options: &[Runnable], rates: Rates) -> Self {
+    pub(crate) fn new(value: f64, options: &[RunnableArm], rates: Rates) -> Self {
         let actions: Vec<PlanAction> = options
             .iter()
             .take(MOST_OPTIONS)
@@ -138,8 +138,9 @@ impl LookAhead {
         weights: &Nodes,
         tried: &'a [Nodes],
         left: usize,
-    ) -> Valued {
-        let deliverable = tried.iter().fold(Deliverable::NONE, Deliverable::with_attempt);
+    ) -> ActionValues {
+        let deliverable =
+            tried.iter().fold(DeliverableAttempts::NONE, DeliverableAttempts::with_attempt);
         let forgotten = tried.len() - deliverable.count;
         let left = left.min(MOST_DEPTH);
         let run = if left == 0 {
@@ -149,7 +150,7 @@ impl LookAhead {
                 .map(|option| self.run_value(weights, &deliverable, 0, option, left))
                 .collect()
         };
-        Valued {
+        ActionValues {
             accept: deliverable
                 .best_attempt(weights)
                 .map(|(index, right)| (index + forgotten, right * self.value)),
@@ -161,7 +162,7 @@ impl LookAhead {
     fn best_value<'a>(
         &'a self,
         weights: &Nodes,
-        deliverable: &Deliverable<'a>,
+        deliverable: &DeliverableAttempts<'a>,
         used: u32,
         left: usize,
     ) -> f64 {
@@ -184,7 +185,7 @@ impl LookAhead {
     fn run_value<'a>(
         &'a self,
         weights: &Nodes,
-        deliverable: &Deliverable<'a>,
+        deliverable: &DeliverableAttempts<'a>,
         used: u32,
         option: usize,
         left: usize,
@@ -209,7 +210,7 @@ impl LookAhead {
     fn best_last(
         &self,
         weights: &Nodes,
-        deliverable: &Deliverable<'_>,
+        deliverable: &DeliverableAttempts<'_>,
         used: u32,
         (missing, mass, accept): (&Nodes, f64, f64),
     ) -> f64 {
@@ -229,7 +230,7 @@ impl LookAhead {
     fn best_pair<'a>(
         &'a self,
         weights: &Nodes,
-        deliverable: &Deliverable<'a>,
+        deliverable: &DeliverableAttempts<'a>,
         run: &[f64],
         left: usize,
     ) -> Option<([usize; 2], f64)> {
@@ -251,7 +252,7 @@ impl LookAhead {
     fn run_pair<'a>(
         &'a self,
         weights: &Nodes,
-        deliverable: &Deliverable<'a>,
+        deliverable: &DeliverableAttempts<'a>,
         pair: [usize; 2],
         left: usize,
     ) -> f64 {
@@ -302,7 +303,7 @@ struct LastAttempt<'a> {
 }
 
 impl<'a> LastAttempt<'a> {
-    fn new(plan: &LookAhead, weights: &'a Nodes, deliverable: &Deliverable<'_>) -> Self {
+    fn new(plan: &LookAhead, weights: &'a Nodes, deliverable: &DeliverableAttempts<'_>) -> Self {
         let mut before = [(NEVER, 0.0); MOST_DELIVERABLE];
         for (place, right) in before.iter_mut().zip(&deliverable.right[..deliverable.count]) {
             let right = multiply_weights(weights, right);
@@ -349,8 +350,8 @@ mod tests {
         let options = prop::collection::vec((-1.5..1.5, 0.0..3.0), 1..=MOST_OPTIONS);
         (options, 0.02..0.98, 0.0..1.0).prop_map(|(options, right, share)| {
             let option =
-                |(ability, cost)| Runnable { chances: of_ability(ability), cost, wait: 0.0 };
-            let options: Vec<Runnable> = options.into_iter().map(option).collect();
+                |(ability, cost)| RunnableArm { chances: of_ability(ability), cost, wait: 0.0 };
+            let options: Vec<RunnableArm> = options.into_iter().map(option).collect();
             LookAhead::new(VALUE, &options, Rates { right, wrong: right * share })
         })
     }
@@ -381,7 +382,7 @@ mod tests {
 
         #[test]
         fn the_best_last_attempt_is_found(plan in any_plan(), past in any_past(1)) {
-            let deliverable = past.iter().fold(Deliverable::NONE, Deliverable::with_attempt);
+            let deliverable = past.iter().fold(DeliverableAttempts::NONE, DeliverableAttempts::with_attempt);
             let accept = deliverable.best_attempt(&GRID.weights).map_or(0.0, |(_, right)| right * VALUE);
             let all = (0..plan.actions.len()).map(|option| written_out(&plan, &past, option));
             let found = plan.best_value(&GRID.weights, &deliverable, 0, 1);

@@ -17,7 +17,7 @@ const PACKING: &[&str] = &["fp4", "fp8", "instruct", "latest", "nvfp4", "preview
 
 /// The figures measured of one model.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Measured {
+pub struct MeasuredModel {
     /// By the benchmark's kind of task, such as `fix`.
     pub by_kind: BTreeMap<TaskKind, Prior>,
     /// Over all its tasks.
@@ -26,7 +26,7 @@ pub struct Measured {
 
 /// Returns what was measured of the model with this id on the wire, whichever provider serves it.
 #[must_use]
-pub fn find_measured(model: &str) -> Option<Measured> {
+pub fn find_measured(model: &str) -> Option<MeasuredModel> {
     find_in_table(SHIPPED, model)
 }
 
@@ -35,7 +35,7 @@ pub fn data_sources() -> impl Iterator<Item = &'static str> {
     SHIPPED.lines().filter_map(|line| line.strip_prefix(SOURCE))
 }
 
-fn find_in_table(text: &str, model: &str) -> Option<Measured> {
+fn find_in_table(text: &str, model: &str) -> Option<MeasuredModel> {
     if model.len() > MAX_ID_BYTES {
         return None;
     }
@@ -47,7 +47,7 @@ fn find_in_table(text: &str, model: &str) -> Option<Measured> {
             .filter(|row| row.model == name)
             .map(|row| (TaskKind::new(row.kind), row.prior)),
     );
-    Some(Measured { overall: pool_kinds(&by_kind), by_kind })
+    Some(MeasuredModel { overall: pool_kinds(&by_kind), by_kind })
 }
 
 struct PriorRow<'a> {

@@ -15,7 +15,7 @@ use crate::{
     arm::{Arm, ArmFacts, ArmId, Capabilities, Offer, PoolId, Prior},
     router::{Decision, Router},
     scarcity::PoolBudget,
-    task::{Attempt, Need, Situation, TaskKind, TaskOutcome, Tried},
+    task::{Attempt, AttemptResult, Need, Situation, TaskKind, TaskOutcome},
     tuning::Tuning,
 };
 
@@ -215,7 +215,7 @@ impl Stream {
                 continue;
             };
             *by_pool.entry(pool.clone()).or_insert(0.0) += attempt.cost_usd;
-            tried.push(Tried {
+            tried.push(AttemptResult {
                 attempt: Attempt {
                     arm: arm.clone(),
                     verdict: attempt.verdict,

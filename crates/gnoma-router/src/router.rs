@@ -9,12 +9,12 @@ use crate::{
         AttemptEvidence, Normal, TaskCost, chances_by_difficulty, cost_surprise, dot_product,
         multiply_weights, normalise_weights,
     },
-    plan::{LookAhead, MOST_OPTIONS, Runnable},
+    knowledge_gradient,
+    plan::{LookAhead, MOST_OPTIONS, RunnableArm},
     probit::{GRID, Nodes},
     scarcity::{PoolBudget, Scarcity},
     state::{RouterState, StateError},
-    task::{Situation, TaskKind, TaskOutcome, Unmet},
-    trial,
+    task::{Situation, TaskKind, TaskOutcome, UnmetNeed},
     tuning::Tuning,
     verifier::{Rates, Verifier},
 };
@@ -55,7 +55,7 @@ pub struct WeighedArm {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Exclusion {
     /// The arm lacks what the task must have, or may not be used.
-    Unmet(Unmet),
+    Unmet(UnmetNeed),
     /// The arm was tried on this task.
     Tried,
 }
@@ -209,20 +209,20 @@ impl Router {
     fn value_candidates(
         &self,
         candidates: &mut [WeighedArm],
-        weighed: &[Weighed],
+        weighed: &[WeighedCandidate],
         values: &[f64],
         situation: &Situation,
         task_value: f64,
     ) {
         let leaders = two_best(values);
-        for (Weighed { place, estimate, .. }, value) in weighed.iter().zip(values) {
+        for (WeighedCandidate { place, estimate, .. }, value) in weighed.iter().zip(values) {
             let Some(candidate) = candidates.get_mut(*place) else {
                 continue;
             };
             candidate.value = Some(*value);
             if situation.attempts.is_empty() {
                 let rival = if *value < leaders.0 { leaders.0 } else { leaders.1 };
-                candidate.knowledge = trial::trial_worth(
+                candidate.knowledge = knowledge_gradient::trial_worth(
                     (rival - value).abs(),
                     task_value * estimate.trial_spread(situation.verified),
                     self.beliefs.tuning.trial_horizon,
@@ -255,7 +255,7 @@ fn best_candidate(candidates: &[WeighedArm], seed: u64) -> Option<(usize, f64)> 
 }
 
 /// A task as the attempts on it have shown it.
-struct Look {
+struct ObservedTask {
     kind: Option<usize>,
     value: f64,
     weights: Nodes,
@@ -264,7 +264,7 @@ struct Look {
 }
 
 /// An arm that may run.
-struct Weighed {
+struct WeighedCandidate {
     /// The index of the arm among the candidates.
     place: usize,
     estimate: Estimate,
@@ -275,7 +275,7 @@ struct Weighed {
 }
 
 impl Router {
-    fn assess_task(&self, situation: &Situation, rates: Rates) -> Look {
+    fn assess_task(&self, situation: &Situation, rates: Rates) -> ObservedTask {
         let beliefs = &self.beliefs;
         let tuning = &beliefs.tuning;
         let kind = beliefs.index_of_kind(&situation.need.kind);
@@ -295,7 +295,7 @@ impl Router {
             let surprise = cost_surprise(cost, estimate.cost, tuning);
             task_cost.add_surprise(surprise, estimate.own_cost_variance, tuning);
         }
-        Look {
+        ObservedTask {
             kind,
             value: situation.need.value_micro_usd as f64 / MICRO,
             weights: normalise_weights(&multiply_weights(
@@ -312,8 +312,8 @@ impl Router {
         &self,
         situation: &Situation,
         offers: &[Offer],
-        task: &Look,
-    ) -> (Vec<WeighedArm>, Vec<(usize, Exclusion)>, Vec<Weighed>) {
+        task: &ObservedTask,
+    ) -> (Vec<WeighedArm>, Vec<(usize, Exclusion)>, Vec<WeighedCandidate>) {
         let mut candidates = Vec::with_capacity(offers.len());
         let mut excluded = Vec::new();
         let mut weighed = Vec::with_capacity(offers.len());
@@ -340,7 +340,12 @@ impl Router {
             // What is free is not so while it is scarce.
             let least = if crowding > 1.0 { LEAST_COST } else { 0.0 };
             let weighed_cost = cost.max(least) * scarcity * offer.cost_weight.clamp(0.0, 1.0);
-            weighed.push(Weighed { place, estimate, cost: weighed_cost, wait: wait / MICRO });
+            weighed.push(WeighedCandidate {
+                place,
+                estimate,
+                cost: weighed_cost,
+                wait: wait / MICRO,
+            });
             candidates.push(WeighedArm {
                 offer: index,
                 quality: bell.chance_of_success(estimate.ability, self.beliefs.tuning.shared),
@@ -356,16 +361,16 @@ impl Router {
     /// Returns the options that the look-ahead is made of.
     fn runnable_options(
         &self,
-        weighed: &[Weighed],
+        weighed: &[WeighedCandidate],
         candidates: &mut [WeighedArm],
-        task: &Look,
-    ) -> Vec<Runnable> {
-        let option = |arm: &Weighed| {
+        task: &ObservedTask,
+    ) -> Vec<RunnableArm> {
+        let option = |arm: &WeighedCandidate| {
             let chances = chances_by_difficulty(arm.estimate.ability, self.beliefs.tuning.shared);
             if let Some(candidate) = candidates.get_mut(arm.place) {
                 candidate.quality = dot_product(&task.weights, &chances);
             }
-            Runnable { chances, cost: arm.cost, wait: arm.wait }
+            RunnableArm { chances, cost: arm.cost, wait: arm.wait }
         };
         weighed.iter().map(option).collect()
     }
@@ -373,19 +378,19 @@ impl Router {
 
 /// Keeps the arms worth a look-ahead: half by what they bring alone, half by what they would bring to a task worth a
 /// tenth, since a cheap arm may open a cascade that it would not win alone.
-fn shortlist_arms(weighed: &mut Vec<Weighed>, candidates: &[WeighedArm], value: f64) {
+fn shortlist_arms(weighed: &mut Vec<WeighedCandidate>, candidates: &[WeighedArm], value: f64) {
     const CHEAP_SHARE: f64 = 0.1;
     const HALF: usize = MOST_OPTIONS / 2;
     if weighed.len() <= MOST_OPTIONS {
         return;
     }
-    let brings = |arm: &Weighed, share: f64| {
+    let brings = |arm: &WeighedCandidate, share: f64| {
         let quality = candidates.get(arm.place).map_or(0.0, |candidate| candidate.quality);
         share * value * quality - arm.cost - arm.wait
     };
     // The better first; of equals, the one offered first.
     let by = |share: f64| {
-        move |one: &Weighed, other: &Weighed| {
+        move |one: &WeighedCandidate, other: &WeighedCandidate| {
             brings(other, share).total_cmp(&brings(one, share)).then(one.place.cmp(&other.place))
         }
     };

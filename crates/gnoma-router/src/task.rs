@@ -47,20 +47,20 @@ impl Need {
 
     /// The first thing the offer lacks.
     #[must_use]
-    pub fn unmet_by(&self, offer: &Offer) -> Option<Unmet> {
+    pub fn unmet_by(&self, offer: &Offer) -> Option<UnmetNeed> {
         if let Some(reason) = &offer.barred {
-            return Some(Unmet::Barred(reason.clone()));
+            return Some(UnmetNeed::Barred(reason.clone()));
         }
         let Capabilities { tools, vision, thinking, structured_output, context_window, local } =
             offer.capabilities;
         let too_long = context_window.is_some_and(|window| window < self.context_tokens);
         [
-            (self.tools && !tools, Unmet::Tools),
-            (self.vision && !vision, Unmet::Vision),
-            (self.thinking && !thinking, Unmet::Thinking),
-            (self.structured_output && !structured_output, Unmet::Schema),
-            (too_long, Unmet::Context),
-            (self.local_only && !local, Unmet::Local),
+            (self.tools && !tools, UnmetNeed::Tools),
+            (self.vision && !vision, UnmetNeed::Vision),
+            (self.thinking && !thinking, UnmetNeed::Thinking),
+            (self.structured_output && !structured_output, UnmetNeed::Schema),
+            (too_long, UnmetNeed::Context),
+            (self.local_only && !local, UnmetNeed::Local),
         ]
         .into_iter()
         .find_map(|(lacks, what)| lacks.then_some(what))
@@ -69,7 +69,7 @@ impl Need {
 
 /// The requirement that an offer does not meet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unmet {
+pub enum UnmetNeed {
     /// The arm may not be used now, for this reason.
     Barred(Arc<str>),
     /// The arm calls no tools.
@@ -86,7 +86,7 @@ pub enum Unmet {
     Local,
 }
 
-impl Unmet {
+impl UnmetNeed {
     /// In words that follow an arm's name.
     #[must_use]
     pub fn reason_text(&self) -> Arc<str> {
@@ -128,7 +128,7 @@ pub struct Situation {
 
 /// An attempt, and what turned out.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tried {
+pub struct AttemptResult {
     /// The attempt that was made.
     pub attempt: Attempt,
     /// `true` if the attempt was right; `None` when that is not known.
@@ -143,5 +143,5 @@ pub struct TaskOutcome {
     /// The type of the task.
     pub kind: TaskKind,
     /// All tries, in order.
-    pub tried: Vec<Tried>,
+    pub tried: Vec<AttemptResult>,
 }

@@ -30,13 +30,13 @@ pub struct Tuning {
     /// Chosen: years behind the newest assumed of a model without a date.
     pub assumed_age_years: f64,
     /// Facts (residual variances): doubt of ability where there are no priors.
-    pub cold: Doubt,
+    pub cold: LevelVariances,
     /// Tuned: doubt of ability where there are priors.
-    pub warm: Doubt,
+    pub warm: LevelVariances,
     /// Facts (residual variances): doubt of log cost where there are no priors.
-    pub cost_cold: Doubt,
+    pub cost_cold: LevelVariances,
     /// Tuned: doubt of log cost where there are priors.
-    pub cost_warm: Doubt,
+    pub cost_warm: LevelVariances,
     /// Tuned: most tasks a prior counts for.
     pub prior_tasks: f64,
     /// Tuned, and near the mean tetrachoric correlation of outcomes: the share of an outcome's variance that the
@@ -81,14 +81,14 @@ pub struct DriftTuning {
     /// Tuned: evidence (natural log of odds) at which an arm is taken for changed.
     pub alarm: f64,
     /// Tuned: doubt of ability added by the alarm.
-    pub shaken: Doubt,
+    pub shaken: LevelVariances,
     /// Tuned: doubt of log cost added by the alarm.
-    pub cost_shaken: Doubt,
+    pub cost_shaken: LevelVariances,
 }
 
 /// The variances of beliefs, by level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Doubt {
+pub struct LevelVariances {
     /// Of the arm, over all kinds.
     pub arm: f64,
     /// Of the kind, over all arms.
@@ -97,7 +97,7 @@ pub struct Doubt {
     pub pair: f64,
 }
 
-impl Doubt {
+impl LevelVariances {
     const fn new(arm: f64, kind: f64, pair: f64) -> Self {
         Self { arm, kind, pair }
     }
@@ -115,10 +115,10 @@ impl Default for Tuning {
             closed_price: 15.0,
             open_price: 1.4,
             assumed_age_years: 0.3,
-            cold: Doubt::new(0.03, 0.25, 0.05),
-            warm: Doubt::new(0.003, 0.005, 0.0),
-            cost_cold: Doubt::new(0.33, 0.4, 0.37),
-            cost_warm: Doubt::new(0.02, 0.02, 0.01),
+            cold: LevelVariances::new(0.03, 0.25, 0.05),
+            warm: LevelVariances::new(0.003, 0.005, 0.0),
+            cost_cold: LevelVariances::new(0.33, 0.4, 0.37),
+            cost_warm: LevelVariances::new(0.02, 0.02, 0.01),
             prior_tasks: 300.0,
             shared: 0.72,
             cost_spread: 0.75,
@@ -132,8 +132,8 @@ impl Default for Tuning {
                 drop: 0.6,
                 slack: 1.0,
                 alarm: 6.0,
-                shaken: Doubt::new(0.25, 0.0, 0.05),
-                cost_shaken: Doubt::new(1.0, 0.0, 0.1),
+                shaken: LevelVariances::new(0.25, 0.0, 0.05),
+                cost_shaken: LevelVariances::new(1.0, 0.0, 0.1),
             },
         }
     }

@@ -21,7 +21,7 @@
 //!   environment, no terminal. What a command leaves in the background ends with gnoma at the latest.
 //!
 //! Building all that takes longer than most commands, so a launcher can be started before its command
-//! is known and have ready what cannot be seen from outside ([`Walls::spare_command`]). It is used only where
+//! is known and have ready what cannot be seen from outside ([`SessionSandbox::spare_command`]). It is used only where
 //! it is what the command's own plan asks for.
 //!
 //! A command can also be tried: a [`layer`] over the folders it may write takes what it changes, and
@@ -42,27 +42,27 @@ pub mod layer;
 #[cfg(target_os = "linux")]
 mod linux;
 mod memory;
+mod parent_lifetime;
 #[cfg(target_os = "linux")]
 mod plan;
 mod policy;
+mod sandbox_denial;
 mod scratch;
 pub mod seatbelt;
+mod session_sandbox;
 mod support;
 mod umask;
-mod walled;
-mod walls;
-mod with_parent;
 #[cfg(target_os = "linux")]
-mod words;
+mod word_codec;
 
 #[cfg(target_os = "linux")]
 pub use closed_stdout::stdout_was_closed;
 pub use environment::{SCRUBBED, is_scrubbed, renumber_git_settings};
 pub use exit::{ENDING_BYTES, decode_exit_status, decode_tried_file, is_unreached};
 pub use memory::MemoryFolder;
-pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, Readable, STAND_IN_MODE};
+pub use policy::{CommandLimits, DEFAULT_PROCESSES, Overlay, Policy, ReadScope, STAND_IN_MODE};
 pub use scratch::{Scratch, TEMPORARY, holds_temporary, scratch_place};
-pub use support::{Strength, Support, WallPart};
+pub use support::{SandboxPart, Strength, Support};
 pub use umask::{leave_terminal, set_umask};
 
 /// Reports whether standard output was closed when the program started. On this platform it is not checked, and the
@@ -80,6 +80,6 @@ pub fn stdout_was_closed() -> bool {
 pub fn reports_tried_files() -> bool {
     linux::seals::reports_tried_files()
 }
-pub use walled::describe_sandbox_denial;
-pub use walls::Walls;
-pub use with_parent::end_with_parent;
+pub use parent_lifetime::end_with_parent;
+pub use sandbox_denial::describe_sandbox_denial;
+pub use session_sandbox::SessionSandbox;

@@ -15,13 +15,13 @@ use crate::scratch::Scratch;
 pub struct MemoryFolder {
     #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "there are no such folders"))]
     launcher: PathBuf,
-    made: OnceLock<Result<Made, String>>,
+    made: OnceLock<Result<MemoryMount, String>>,
 }
 
 #[cfg(target_os = "linux")]
-type Made = std::os::fd::OwnedFd;
+type MemoryMount = std::os::fd::OwnedFd;
 #[cfg(not(target_os = "linux"))]
-type Made = std::convert::Infallible;
+type MemoryMount = std::convert::Infallible;
 
 impl MemoryFolder {
     /// A folder that `launcher` will make, see [`crate::launcher`].
@@ -42,7 +42,7 @@ impl MemoryFolder {
             if !support.has_namespaces() {
                 return Err("there are no namespaces".to_owned());
             }
-            crate::Walls::new(self.launcher.clone(), &support).open_memory_folder()
+            crate::SessionSandbox::new(self.launcher.clone(), &support).open_memory_folder()
         });
         let folder = made.as_ref().map_err(String::as_str)?;
         Ok(format!("/proc/{}/fd/{}", std::process::id(), folder.as_raw_fd()).into())

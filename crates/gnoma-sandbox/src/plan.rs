@@ -8,7 +8,7 @@ use std::{
     fmt,
 };
 
-use crate::policy::{CommandLimits, Overlay, Policy, Readable};
+use crate::policy::{CommandLimits, Overlay, Policy, ReadScope};
 
 /// Stands between the policy and the command.
 const END: &str = "--";
@@ -26,9 +26,9 @@ pub(crate) struct LaunchPlan {
 
 /// A plan that cannot be read.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Unreadable(String);
+pub(crate) struct UnreadablePlan(String);
 
-impl fmt::Display for Unreadable {
+impl fmt::Display for UnreadablePlan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
@@ -83,28 +83,31 @@ impl LaunchPlan {
     }
 
     /// Reads the plan and leaves `args` at the command.
-    pub(crate) fn from_args(args: &mut impl Iterator<Item = OsString>) -> Result<Self, Unreadable> {
+    pub(crate) fn from_args(
+        args: &mut impl Iterator<Item = OsString>,
+    ) -> Result<Self, UnreadablePlan> {
         let mut plan = Self { owner: 0, session: None, policy: Policy::default() };
         loop {
-            let key = args.next().ok_or_else(|| Unreadable("the plan has no end".to_owned()))?;
+            let key =
+                args.next().ok_or_else(|| UnreadablePlan("the plan has no end".to_owned()))?;
             if key == END {
                 return Ok(plan);
             }
             let value = args
                 .next()
-                .ok_or_else(|| Unreadable(format!("`{}` has no value", display_lossy(&key))))?;
+                .ok_or_else(|| UnreadablePlan(format!("`{}` has no value", display_lossy(&key))))?;
             plan.set_key(&key, value)?;
         }
     }
 
-    fn set_key(&mut self, key: &OsStr, value: OsString) -> Result<(), Unreadable> {
+    fn set_key(&mut self, key: &OsStr, value: OsString) -> Result<(), UnreadablePlan> {
         let policy = &mut self.policy;
         match key.to_str().unwrap_or_default() {
             "owner" => self.owner = parse_number(&value)?,
             "session" => self.session = Some(parse_number(&value)?),
             "write" => policy.writable.push(value.into()),
             "protect" => policy.protected.push(value.into()),
-            "only" => policy.readable = Readable::Only { shown: Vec::new(), hidden: Vec::new() },
+            "only" => policy.readable = ReadScope::Only { shown: Vec::new(), hidden: Vec::new() },
             "show" => show_too(&mut policy.readable, value)?,
             "hide" => hide_path(&mut policy.readable, value),
             "exact" => policy.exact.push(value.into()),
@@ -129,7 +132,12 @@ impl LaunchPlan {
             "processes" => policy.limits = CommandLimits { processes: parse_number(&value)? },
             "umask" => policy.umask = Some(parse_number(&value)?),
             "span" => policy.traceparent = Some(value.to_string_lossy().into_owned()),
-            _ => return Err(Unreadable(format!("`{}` is not part of a plan", display_lossy(key)))),
+            _ => {
+                return Err(UnreadablePlan(format!(
+                    "`{}` is not part of a plan",
+                    display_lossy(key)
+                )));
+            }
         }
         Ok(())
     }
@@ -150,23 +158,23 @@ impl ArgsWriter {
 }
 
 /// The overlay that a part belongs to.
-fn last_overlay(policy: &mut Policy) -> Result<&mut Overlay, Unreadable> {
-    let none = || Unreadable("a part of an overlay has no overlay".to_owned());
+fn last_overlay(policy: &mut Policy) -> Result<&mut Overlay, UnreadablePlan> {
+    let none = || UnreadablePlan("a part of an overlay has no overlay".to_owned());
     policy.overlays.last_mut().ok_or_else(none)
 }
 
-fn hide_path(readable: &mut Readable, path: OsString) {
+fn hide_path(readable: &mut ReadScope, path: OsString) {
     match readable {
-        Readable::All => *readable = Readable::Except(vec![path.into()]),
-        Readable::Except(hidden) | Readable::Only { hidden, .. } => hidden.push(path.into()),
+        ReadScope::All => *readable = ReadScope::Except(vec![path.into()]),
+        ReadScope::Except(hidden) | ReadScope::Only { hidden, .. } => hidden.push(path.into()),
     }
 }
 
-fn show_too(readable: &mut Readable, path: OsString) -> Result<(), Unreadable> {
+fn show_too(readable: &mut ReadScope, path: OsString) -> Result<(), UnreadablePlan> {
     match readable {
-        Readable::Only { shown, .. } => shown.push(path.into()),
-        Readable::All | Readable::Except(_) => {
-            return Err(Unreadable("`show` stands where everything is".to_owned()));
+        ReadScope::Only { shown, .. } => shown.push(path.into()),
+        ReadScope::All | ReadScope::Except(_) => {
+            return Err(UnreadablePlan("`show` stands where everything is".to_owned()));
         }
     }
     Ok(())
@@ -180,9 +188,9 @@ fn is_on(value: &OsStr) -> bool {
     value == "1"
 }
 
-fn parse_number(value: &OsStr) -> Result<u32, Unreadable> {
+fn parse_number(value: &OsStr) -> Result<u32, UnreadablePlan> {
     let parsed = value.to_str().and_then(|text| text.parse().ok());
-    parsed.ok_or_else(|| Unreadable(format!("`{}` is not a number", display_lossy(value))))
+    parsed.ok_or_else(|| UnreadablePlan(format!("`{}` is not a number", display_lossy(value))))
 }
 
 fn display_lossy(text: &OsStr) -> impl fmt::Display {
@@ -201,11 +209,11 @@ mod tests {
         vec(vec(1_u8.., 0..12).prop_map(|bytes| OsString::from_vec(bytes).into()), 0..4)
     }
 
-    fn readables() -> impl Strategy<Value = Readable> {
+    fn readables() -> impl Strategy<Value = ReadScope> {
         (proptest::option::of(paths()), paths()).prop_map(|(shown, hidden)| match shown {
-            Some(shown) => Readable::Only { shown, hidden },
-            None if hidden.is_empty() => Readable::All,
-            None => Readable::Except(hidden),
+            Some(shown) => ReadScope::Only { shown, hidden },
+            None if hidden.is_empty() => ReadScope::All,
+            None => ReadScope::Except(hidden),
         })
     }
 

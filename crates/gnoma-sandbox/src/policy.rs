@@ -22,7 +22,7 @@ pub struct Policy {
     /// programs run something later, outside the sandbox.
     pub protected: Vec<PathBuf>,
     /// The paths that can be read.
-    pub readable: Readable,
+    pub readable: ReadScope,
     /// Those of the paths above that were judged with their links followed. One that leads through a link by now is
     /// left out: it is no longer what was judged.
     pub exact: Vec<PathBuf>,
@@ -74,7 +74,7 @@ impl Default for Policy {
         Self {
             writable: Vec::new(),
             protected: Vec::new(),
-            readable: Readable::All,
+            readable: ReadScope::All,
             exact: Vec::new(),
             sealed: Vec::new(),
             absent: Vec::new(),
@@ -124,7 +124,7 @@ impl Overlay {
 
 /// The paths that can be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Readable {
+pub enum ReadScope {
     /// Everything the user can read.
     #[default]
     All,
@@ -140,7 +140,7 @@ pub enum Readable {
     },
 }
 
-impl Readable {
+impl ReadScope {
     /// Returns the paths that cannot be read although they lie in readable ones.
     #[must_use]
     pub fn hidden_paths(&self) -> &[PathBuf] {

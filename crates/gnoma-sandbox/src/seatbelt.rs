@@ -129,13 +129,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::policy::Readable;
+    use crate::policy::ReadScope;
 
     fn policy() -> Policy {
         Policy {
             writable: vec!["/Users/a/work".into(), "/private/tmp".into()],
             protected: vec!["/Users/a/work/.git/hooks".into()],
-            readable: Readable::Except(vec!["/Users/a/.ssh".into()]),
+            readable: ReadScope::Except(vec!["/Users/a/.ssh".into()]),
             ..Policy::default()
         }
     }

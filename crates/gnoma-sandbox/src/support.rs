@@ -7,14 +7,14 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Support {
     /// Every part, strongest first.
-    pub parts: Vec<WallPart>,
+    pub parts: Vec<SandboxPart>,
     /// The strength that follows from the parts.
     pub strength: Strength,
 }
 
 /// One part of the walls.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WallPart {
+pub struct SandboxPart {
     /// The name of the part.
     pub name: &'static str,
     /// True if the part works on this machine.
@@ -112,7 +112,7 @@ impl Support {
 }
 
 #[cfg(target_os = "linux")]
-fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> WallPart {
+fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> SandboxPart {
     const LOST: &str = "Without them, protected files in the workspace are restored after a command instead of being read-only, a command can change modes and times of files outside and see other processes, it cannot use sockets (so no local servers), and what it starts in the background may run until gnoma exits.";
     let note = match namespaces {
         Ok(()) => "each command has its own files, processes and network".to_owned(),
@@ -126,7 +126,7 @@ fn namespaces_part(namespaces: Result<(), NoNamespaces>) -> WallPart {
         ),
         Err(NoNamespaces::Unknown) => format!("namespaces could not be tested. {LOST}"),
     };
-    WallPart { name: NAMESPACES, holds: namespaces.is_ok(), note }
+    SandboxPart { name: NAMESPACES, holds: namespaces.is_ok(), note }
 }
 
 /// The version from which Landlock keeps signals and abstract sockets inside.
@@ -140,7 +140,7 @@ const CONNECTIONS: u32 = 4;
 const TRUNCATION: u32 = 3;
 
 #[cfg(target_os = "linux")]
-fn landlock_part(version: Option<u32>) -> WallPart {
+fn landlock_part(version: Option<u32>) -> SandboxPart {
     let note = match version {
         None => {
             "the kernel has no Landlock, or it is turned off (`lsm=` on the kernel's command line). Only namespaces isolate files and network."
@@ -156,17 +156,17 @@ fn landlock_part(version: Option<u32>) -> WallPart {
             format!("version {version}{missing}")
         }
     };
-    WallPart { name: "landlock", holds: version.is_some(), note }
+    SandboxPart { name: "landlock", holds: version.is_some(), note }
 }
 
 #[cfg(target_os = "linux")]
-fn filter_part(holds: bool) -> WallPart {
+fn filter_part(holds: bool) -> SandboxPart {
     let note = if holds {
         "dangerous system calls and other kinds of sockets are blocked"
     } else {
         "the kernel cannot filter system calls (`CONFIG_SECCOMP_FILTER`), without which the rest could be bypassed"
     };
-    WallPart { name: "seccomp", holds, note: note.to_owned() }
+    SandboxPart { name: "seccomp", holds, note: note.to_owned() }
 }
 
 #[cfg(target_os = "macos")]
@@ -183,7 +183,7 @@ impl Support {
             format!("`{}` is not there", crate::seatbelt::PROGRAM)
         };
         let strength = if holds { Strength::Partial } else { Strength::None };
-        Self { parts: vec![WallPart { name: "seatbelt", holds, note }], strength }
+        Self { parts: vec![SandboxPart { name: "seatbelt", holds, note }], strength }
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Map, Value};
 
 use crate::{
-    node::{Bound, Constraint, Counted, NodeId, Pattern, Properties, SchemaNode},
+    node::{Bound, Constraint, CountedUnit, NodeId, Pattern, Properties, SchemaNode},
     number::Decimal,
     refs::escape_pointer,
 };
@@ -23,7 +23,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 pub(crate) fn check_value(nodes: &[SchemaNode], tracks: bool, value: &Value) -> Result<(), String> {
     let mut check = Check { nodes, tracks, steps: 0, depth: 0, is_over: false };
     let mut faults = Faults::default();
-    check.check_node(0, value, "", &mut Evaluated::default(), &mut faults);
+    check.check_node(0, value, "", &mut EvaluatedParts::default(), &mut faults);
     if check.is_over {
         return Err("it takes too long to check; the schema has too many alternatives".to_owned());
     }
@@ -49,7 +49,7 @@ impl Faults {
 
 /// Items and properties that were looked at.
 #[derive(Debug, Default)]
-struct Evaluated {
+struct EvaluatedParts {
     items: BTreeSet<usize>,
     properties: BTreeSet<String>,
 }
@@ -69,7 +69,7 @@ impl Check<'_> {
         id: NodeId,
         value: &Value,
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         self.steps += 1;
@@ -99,9 +99,9 @@ impl Check<'_> {
         id: NodeId,
         value: &Value,
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
     ) -> Result<(), Faults> {
-        let (mut own, mut faults) = (Evaluated::default(), Faults::default());
+        let (mut own, mut faults) = (EvaluatedParts::default(), Faults::default());
         self.check_node(id, value, at, &mut own, &mut faults);
         if !faults.all.is_empty() {
             return Err(faults);
@@ -116,7 +116,7 @@ impl Check<'_> {
         rule: &Constraint,
         value: &Value,
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         match rule {
@@ -167,7 +167,7 @@ impl Check<'_> {
         rule: &Constraint,
         value: &Value,
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         match rule {
@@ -197,7 +197,7 @@ impl Check<'_> {
                 }
             }
             Constraint::Not(part) => {
-                let fits = self.try_node(*part, value, at, &mut Evaluated::default()).is_ok();
+                let fits = self.try_node(*part, value, at, &mut EvaluatedParts::default()).is_ok();
                 let found = fits.then(|| format!("the schema rules out {}", describe_value(value)));
                 found.into_iter().for_each(|found| faults.add(at, found));
             }
@@ -217,7 +217,7 @@ impl Check<'_> {
         parts: &[NodeId],
         value: &Value,
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         let mut nearest: Option<Faults> = None;
@@ -248,7 +248,7 @@ impl Check<'_> {
         rule: &Constraint,
         items: &[Value],
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         match rule {
@@ -256,7 +256,13 @@ impl Check<'_> {
                 for (number, item) in items.iter().enumerate() {
                     if let Some(part) = first.get(number).or(rest.as_ref()) {
                         let below = format!("{at}/{number}");
-                        self.check_node(*part, item, &below, &mut Evaluated::default(), faults);
+                        self.check_node(
+                            *part,
+                            item,
+                            &below,
+                            &mut EvaluatedParts::default(),
+                            faults,
+                        );
                         seen.items.insert(number);
                     }
                 }
@@ -264,7 +270,7 @@ impl Check<'_> {
             Constraint::Contains { part, least, most } => {
                 let mut found = 0_u64;
                 for (number, item) in items.iter().enumerate() {
-                    if self.try_node(*part, item, at, &mut Evaluated::default()).is_ok() {
+                    if self.try_node(*part, item, at, &mut EvaluatedParts::default()).is_ok() {
                         found += 1;
                         seen.items.insert(number);
                     }
@@ -284,7 +290,13 @@ impl Check<'_> {
                 for (number, item) in items.iter().enumerate() {
                     if seen.items.insert(number) {
                         let below = format!("{at}/{number}");
-                        self.check_node(*part, item, &below, &mut Evaluated::default(), faults);
+                        self.check_node(
+                            *part,
+                            item,
+                            &below,
+                            &mut EvaluatedParts::default(),
+                            faults,
+                        );
                     }
                 }
             }
@@ -297,7 +309,7 @@ impl Check<'_> {
         rule: &Constraint,
         (value, object): (&Value, &Map<String, Value>),
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         match rule {
@@ -315,7 +327,7 @@ impl Check<'_> {
             Constraint::Names(part) => {
                 for name in object.keys() {
                     let name = Value::String(name.clone());
-                    self.check_node(*part, &name, at, &mut Evaluated::default(), faults);
+                    self.check_node(*part, &name, at, &mut EvaluatedParts::default(), faults);
                 }
             }
             Constraint::Properties(parts) => self.check_properties(parts, object, at, seen, faults),
@@ -335,7 +347,7 @@ impl Check<'_> {
         Properties { named, matching, others }: &Properties,
         object: &Map<String, Value>,
         at: &str,
-        seen: &mut Evaluated,
+        seen: &mut EvaluatedParts,
         faults: &mut Faults,
     ) {
         for (name, value) in object {
@@ -343,11 +355,11 @@ impl Check<'_> {
             let mut is_known = false;
             if let Some(part) = named.get(name) {
                 is_known = true;
-                self.check_node(*part, value, &below, &mut Evaluated::default(), faults);
+                self.check_node(*part, value, &below, &mut EvaluatedParts::default(), faults);
             }
             for (_, part) in matching.iter().filter(|(pattern, _)| pattern.regex.is_match(name)) {
                 is_known = true;
-                self.check_node(*part, value, &below, &mut Evaluated::default(), faults);
+                self.check_node(*part, value, &below, &mut EvaluatedParts::default(), faults);
             }
             if let Some(part) = others.filter(|_| !is_known) {
                 is_known = true;
@@ -371,7 +383,7 @@ impl Check<'_> {
         if matches!(self.nodes.get(part), Some(SchemaNode::Always(false))) {
             return faults.add(&below, "this property is not allowed");
         }
-        self.check_node(part, value, &below, &mut Evaluated::default(), faults);
+        self.check_node(part, value, &below, &mut EvaluatedParts::default(), faults);
     }
 }
 
@@ -397,7 +409,7 @@ fn check_bound(bound: Bound, limit: Decimal, value: &Value, at: &str, faults: &m
 }
 
 fn check_count(
-    of: Counted,
+    of: CountedUnit,
     least: u64,
     most: Option<u64>,
     value: &Value,
@@ -405,10 +417,10 @@ fn check_count(
     faults: &mut Faults,
 ) {
     let (count, what) = match (of, value) {
-        (Counted::Characters, Value::String(text)) => (text.chars().count(), "characters"),
-        (Counted::Items, Value::Array(items)) => (items.len(), "items"),
-        (Counted::Properties, Value::Object(object)) => (object.len(), "properties"),
-        (Counted::Characters | Counted::Items | Counted::Properties, _) => return,
+        (CountedUnit::Characters, Value::String(text)) => (text.chars().count(), "characters"),
+        (CountedUnit::Items, Value::Array(items)) => (items.len(), "items"),
+        (CountedUnit::Properties, Value::Object(object)) => (object.len(), "properties"),
+        (CountedUnit::Characters | CountedUnit::Items | CountedUnit::Properties, _) => return,
     };
     let count = u64::try_from(count).unwrap_or(u64::MAX);
     if count < least || most.is_some_and(|most| count > most) {

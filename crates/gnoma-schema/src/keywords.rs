@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use crate::{
     compile::{Compiler, Subschema},
     error::SchemaError,
-    node::{Bound, Constraint, Counted, NodeId, Pattern, Properties, Types},
+    node::{Bound, Constraint, CountedUnit, NodeId, Pattern, Properties, Types},
     number::Decimal,
     pattern::parse_pattern,
 };
@@ -121,9 +121,9 @@ fn read_count(part: Subschema<'_>, key: &str) -> Result<Option<u64>, SchemaError
 fn of_sizes(part: Subschema<'_>) -> Rules {
     let mut rules = Vec::new();
     for (of, least, most) in [
-        (Counted::Characters, "minLength", "maxLength"),
-        (Counted::Items, "minItems", "maxItems"),
-        (Counted::Properties, "minProperties", "maxProperties"),
+        (CountedUnit::Characters, "minLength", "maxLength"),
+        (CountedUnit::Items, "minItems", "maxItems"),
+        (CountedUnit::Properties, "minProperties", "maxProperties"),
     ] {
         let (least, most) = (read_count(part, least)?, read_count(part, most)?);
         if least.is_some() || most.is_some() {

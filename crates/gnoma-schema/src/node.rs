@@ -70,7 +70,7 @@ pub(crate) enum Bound {
 
 /// The elements of a value that a limit counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Counted {
+pub(crate) enum CountedUnit {
     Characters,
     Items,
     Properties,
@@ -98,7 +98,7 @@ pub(crate) enum Constraint {
     OneOf(Vec<Value>),
     Number(Bound, Decimal),
     Count {
-        of: Counted,
+        of: CountedUnit,
         least: u64,
         most: Option<u64>,
     },

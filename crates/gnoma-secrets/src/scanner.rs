@@ -14,7 +14,7 @@ use crate::rules::{RuleError, SecretRule, builtin, compiled::CompiledRule};
 
 mod engine;
 mod known;
-mod raw;
+mod raw_finding;
 mod selection;
 mod spans;
 
@@ -23,7 +23,7 @@ use engine::Engine;
 pub(crate) use engine::RuleProbe;
 use known::KnownSecrets;
 pub use known::MIN_KNOWN_BYTES;
-pub(crate) use raw::Raw;
+pub(crate) use raw_finding::RawFinding;
 use selection::Selection;
 pub(crate) use spans::merge_overlaps;
 
@@ -134,7 +134,7 @@ impl Scanner {
         window: &[u8],
         offset: usize,
         core: &Range<usize>,
-        raw: &mut Vec<Raw>,
+        raw: &mut Vec<RawFinding>,
     ) {
         let first = raw.len();
         self.engine().scan(&self.selection, window, raw);
@@ -148,7 +148,7 @@ impl Scanner {
         });
     }
 
-    pub(crate) fn make_finding(&self, raw: &Raw) -> Finding {
+    pub(crate) fn make_finding(&self, raw: &RawFinding) -> Finding {
         Finding {
             start: raw.span.start,
             end: raw.span.end,

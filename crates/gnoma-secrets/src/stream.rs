@@ -5,7 +5,9 @@
 
 use std::{ops::Range, sync::Arc};
 
-use crate::scanner::{Finding, OVERLAP_BYTES, Raw, Scanner, WINDOW_BYTES, merge_overlaps, seen_by};
+use crate::scanner::{
+    Finding, OVERLAP_BYTES, RawFinding, Scanner, WINDOW_BYTES, merge_overlaps, seen_by,
+};
 
 /// Scans a text that comes in pieces. Findings are the same wherever it is cut.
 #[derive(Debug)]
@@ -18,7 +20,7 @@ pub struct StreamScanner {
     /// The range that the next window is responsible for.
     core: Range<usize>,
     /// Found, but a later window may add to it.
-    open: Vec<Raw>,
+    open: Vec<RawFinding>,
 }
 
 impl StreamScanner {

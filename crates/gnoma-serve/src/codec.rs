@@ -21,7 +21,7 @@ const MAX_SHOWN_CHARS: usize = 60;
 
 /// A request that cannot be read: under which id its error goes back (0 where it has none), and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unreadable {
+pub struct UnreadableRequest {
     /// The id of the request, as far as it was readable.
     pub id: RequestId,
     /// The error that says why the message cannot be read.
@@ -57,13 +57,13 @@ fn other_version(hello: &Hello) -> RequestError {
 ///
 /// # Errors
 /// It is none: too long, no JSON, or a request that this version does not know.
-pub fn parse_request(line: &Line) -> Result<ClientMessage, Unreadable> {
+pub fn parse_request(line: &Line) -> Result<ClientMessage, UnreadableRequest> {
     #[derive(Deserialize)]
     struct Known {
         id: RequestId,
         request: RequestName,
     }
-    let bytes = line_bytes(line).map_err(|error| Unreadable { id: RequestId(0), error })?;
+    let bytes = line_bytes(line).map_err(|error| UnreadableRequest { id: RequestId(0), error })?;
     let why = match decode_utf8(bytes)
         .and_then(|text| ClientMessage::from_json(text).map_err(|error| error.to_string()))
     {
@@ -71,13 +71,13 @@ pub fn parse_request(line: &Line) -> Result<ClientMessage, Unreadable> {
         Err(why) => why,
     };
     Err(match parse_json::<Known>(bytes) {
-        Err(_) => Unreadable { id: RequestId(0), error: malformed_error(why) },
+        Err(_) => UnreadableRequest { id: RequestId(0), error: malformed_error(why) },
         Ok(Known { id, request: RequestName(name) }) => {
             let name: String = name.chars().take(MAX_SHOWN_CHARS).collect();
             let cause = format!("the request `{name}` cannot be read: {why}");
             let error = RequestError::new(RequestErrorKind::Unknown, cause)
                 .with_remedy("The server may be older or newer than the client.");
-            Unreadable { id, error }
+            UnreadableRequest { id, error }
         }
     })
 }

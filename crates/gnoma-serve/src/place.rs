@@ -54,7 +54,7 @@ pub struct Place {
 
 /// The right to listen at a place, as long as it lives.
 #[derive(Debug)]
-pub struct Held {
+pub struct SocketClaim {
     /// The listener on the socket.
     pub listener: UnixListener,
     socket: PathBuf,
@@ -113,7 +113,7 @@ impl Place {
     ///
     /// # Errors
     /// Another server runs, or the folder cannot be used. Must be called within a runtime.
-    pub fn listen(&self) -> Result<Held, PlaceError> {
+    pub fn listen(&self) -> Result<SocketClaim, PlaceError> {
         let socket = self.socket_path();
         if socket.as_os_str().len() > MAX_PATH_BYTES {
             return Err(PlaceError::TooLong(socket));
@@ -130,7 +130,7 @@ impl Place {
         // Nobody else can enter the folder, so that the time before the mode is set does no harm.
         let listener = UnixListener::bind(&socket).map_err(io)?;
         fs::set_permissions(&socket, Permissions::from_mode(SOCKET_MODE)).map_err(io)?;
-        Ok(Held { listener, socket, _lock: lock })
+        Ok(SocketClaim { listener, socket, _lock: lock })
     }
 
     fn lock(&self) -> Result<File, PlaceError> {
@@ -158,7 +158,7 @@ impl Place {
     }
 }
 
-impl Drop for Held {
+impl Drop for SocketClaim {
     fn drop(&mut self) {
         // While the lock is held: the next server's socket is not there yet.
         let _gone = fs::remove_file(&self.socket);

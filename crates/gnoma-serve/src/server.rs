@@ -177,7 +177,7 @@ async fn read_requests(
         }
         match input.read(&mut buffer).await {
             Ok(0) if reader.is_within_line() => {
-                let half = codec::Unreadable {
+                let half = codec::UnreadableRequest {
                     id: gnoma_core::protocol::RequestId(0),
                     error: half_a_line(),
                 };
@@ -195,7 +195,7 @@ fn half_a_line() -> RequestError {
     RequestError::new(RequestErrorKind::Malformed, cause)
 }
 
-fn error_reply(codec::Unreadable { id, error }: codec::Unreadable) -> ServerMessage {
+fn error_reply(codec::UnreadableRequest { id, error }: codec::UnreadableRequest) -> ServerMessage {
     ServerMessage::Reply { id, result: Err::<Reply, _>(error) }
 }
 

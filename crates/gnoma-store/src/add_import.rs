@@ -7,11 +7,11 @@ use gnoma_core::store::{Entry, EntryId, NewSession, Parent, Record, ResultId, Se
 use rusqlite::{Connection, params};
 
 use crate::{
-    entry::Prepared,
-    error::{Explain, Result},
-    import::Imported,
+    entry::PreparedRecord,
+    error::{Result, SqliteResultExt},
+    import::ImportedTranscript,
     lock::Identity,
-    options::Redact,
+    options::RedactHook,
     origin, redact, results, session, session_row,
 };
 
@@ -25,17 +25,20 @@ pub struct ImportOutcome {
 }
 
 /// An import ready to be written. Bodies are made when the ids are known.
-pub(crate) struct Ready {
+pub(crate) struct PreparedImport {
     title: Option<String>,
     origin: Option<String>,
     entries: Vec<Entry>,
-    results: Vec<(ResultId, results::Packed)>,
+    results: Vec<(ResultId, results::PackedResult)>,
 }
 
 /// Redacts everything that was imported.
-pub(crate) fn prepare_import(redact: &Redact, imported: Imported) -> Result<Ready> {
-    let Imported { title, origin, entries, results, project: _, skipped: _ } = imported;
-    Ok(Ready {
+pub(crate) fn prepare_import(
+    redact: &RedactHook,
+    imported: ImportedTranscript,
+) -> Result<PreparedImport> {
+    let ImportedTranscript { title, origin, entries, results, project: _, skipped: _ } = imported;
+    Ok(PreparedImport {
         title: title.map(|title| redact::redact_words(redact, &title)),
         origin: origin.as_deref().map(origin::hash_origin),
         entries: entries
@@ -56,10 +59,10 @@ pub(crate) fn insert_import(
     connection: &Connection,
     me: &Identity,
     project: &str,
-    ready: Ready,
+    ready: PreparedImport,
     at_ms: i64,
 ) -> Result<ImportOutcome> {
-    let Ready { title, origin, entries, results } = ready;
+    let PreparedImport { title, origin, entries, results } = ready;
     if let Some(hash) = &origin
         && let Some(session) = origin::find_session(connection, hash)?
     {
@@ -98,7 +101,7 @@ fn add_entries(
     let mut latest = EntryId(0);
     for entry in entries {
         let Some(record) = remap_ids(entry.record, &ids, latest) else { continue };
-        let prepared = Prepared::new(record)?;
+        let prepared = PreparedRecord::new(record)?;
         let at_ms = entry.at_ms.clamp(0, now_ms.max(0));
         latest = session::append_entry(connection, me, session, Parent::Tip, at_ms, &prepared)?;
         ids.insert(entry.id, latest);

@@ -4,7 +4,7 @@ use gnoma_core::store::SessionId;
 use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
-    error::{Explain, Result, not_found},
+    error::{Result, SqliteResultExt, not_found},
     lock::Identity,
 };
 

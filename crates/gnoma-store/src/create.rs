@@ -14,7 +14,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::{
     db,
-    error::{Explain, Result, from_io},
+    error::{Result, SqliteResultExt, from_io},
     files::{self, sibling_path},
     migrate,
     options::Journal,

@@ -19,12 +19,12 @@ use tokio::sync::{RwLock, RwLockReadGuard, oneshot};
 
 use crate::{
     db,
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     files,
     job::closed_error,
     open,
     options::Options,
-    rescued::Rescued,
+    rescue_report::RescueReport,
     upkeep::Maintenance,
     users::User,
     worker::Worker,
@@ -39,7 +39,7 @@ const MAX_HEALS: u64 = 3;
 /// An open SQLite file.
 pub(crate) struct Database {
     /// Locked alone while it is healed.
-    current: RwLock<Current>,
+    current: RwLock<DatabaseThreads>,
     /// The number of attempts to heal the file.
     heals: AtomicU64,
     /// The number of attempts to heal that brought another file.
@@ -57,7 +57,7 @@ pub(crate) struct Database {
 
 impl Database {
     /// Opens the database that `options` name for writing, making or recovering it where needed.
-    pub(crate) fn open(options: &Options) -> Result<(Self, Option<Rescued>)> {
+    pub(crate) fn open(options: &Options) -> Result<(Self, Option<RescueReport>)> {
         let (connection, rescued, user) = open::open_database(options)?;
         Ok((Self::from_connection(options, connection, Some(user))?, rescued))
     }
@@ -76,7 +76,8 @@ impl Database {
             .query_row("SELECT hex(randomblob(8))", [], |row| row.get(0))
             .map_sqlite_error()?;
         let (path, deleted) = (options.path(), Arc::new(AtomicBool::new(false)));
-        let current = Current::from_connection(options, connection, &deleted, user.is_none())?;
+        let current =
+            DatabaseThreads::from_connection(options, connection, &deleted, user.is_none())?;
         Ok(Self {
             current: RwLock::new(current),
             heals: AtomicU64::new(0),
@@ -113,7 +114,7 @@ impl Database {
     }
 
     /// The threads, for as long as nobody heals the database.
-    pub(crate) async fn lock_current(&self) -> RwLockReadGuard<'_, Current> {
+    pub(crate) async fn lock_current(&self) -> RwLockReadGuard<'_, DatabaseThreads> {
         self.current.read().await
     }
 
@@ -141,7 +142,7 @@ impl Database {
         database: &Arc<Self>,
         options: &Arc<Options>,
         seen: u64,
-    ) -> Result<Option<Rescued>> {
+    ) -> Result<Option<RescueReport>> {
         let (done, healed) = oneshot::channel();
         let (database, options) = (Arc::clone(database), Arc::clone(options));
         let work = move || {
@@ -156,7 +157,7 @@ impl Database {
         healed.await.map_err(|_| closed_error())?
     }
 
-    fn heal_now(&self, options: &Options, seen: u64) -> Result<Option<Rescued>> {
+    fn heal_now(&self, options: &Options, seen: u64) -> Result<Option<RescueReport>> {
         let Some(user) = &self.user else { return Err(closed_error()) };
         let mut current = self.current.blocking_write();
         if self.generation() != seen {
@@ -166,13 +167,13 @@ impl Database {
             return Err(closed_error());
         }
         // All that have the file open end here.
-        *current = Current::default();
+        *current = DatabaseThreads::default();
         let healed = open::recover_and_open(options, user);
         let (connection, rescued) = match healed {
             Ok((connection, rescued)) => (Ok(connection), Ok(Some(rescued))),
             Err(error) => (open::as_it_is(options), Err(error)),
         };
-        *current = Current::from_connection(options, connection?, &self.deleted, false)?;
+        *current = DatabaseThreads::from_connection(options, connection?, &self.deleted, false)?;
         if rescued.is_ok() {
             self.generation.fetch_add(1, Ordering::SeqCst);
         }
@@ -182,7 +183,7 @@ impl Database {
 
 /// The threads on a file.
 #[derive(Default)]
-pub(crate) struct Current {
+pub(crate) struct DatabaseThreads {
     readers: [OnceLock<Worker>; READERS],
     next_reader: AtomicUsize,
     /// None where the file could not be opened again.
@@ -193,7 +194,7 @@ pub(crate) struct Current {
     only_reads: bool,
 }
 
-impl Current {
+impl DatabaseThreads {
     fn from_connection(
         options: &Options,
         connection: Connection,

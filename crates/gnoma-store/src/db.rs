@@ -10,7 +10,7 @@ use rusqlite::{Connection, OpenFlags, config::DbConfig};
 
 use crate::{
     backoff::Backoff,
-    error::{Explain, Result, damaged_error},
+    error::{Result, SqliteResultExt, damaged_error},
     options::{Journal, Options},
     schema,
     sql::{no_answer, secure_delete},

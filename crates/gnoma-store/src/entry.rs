@@ -3,7 +3,7 @@
 use gnoma_core::store::{Record, StoreError, StoreErrorKind};
 use serde::de::IgnoredAny;
 
-use crate::{error::Result, letters};
+use crate::{error::Result, json_repair};
 
 /// Largest entry; the database itself ends at a gigabyte.
 const MAX_ENTRY_BYTES: usize = 256 * 1024 * 1024;
@@ -13,13 +13,13 @@ const MAX_ENTRY_BYTES: usize = 256 * 1024 * 1024;
 const MAX_BYTES_TRIED: usize = 24 << 20;
 
 /// A record ready to be written.
-pub(crate) struct Prepared {
+pub(crate) struct PreparedRecord {
     /// `None` for what this version does not know.
     pub(crate) record: Option<Record>,
     pub(crate) body: String,
 }
 
-impl Prepared {
+impl PreparedRecord {
     /// Does all that needs no database. `record` is redacted already.
     pub(crate) fn new(record: Record) -> Result<Self> {
         let body = serde_json::to_string(&record).map_err(|error| {
@@ -52,8 +52,8 @@ impl Prepared {
 pub(crate) fn parse_record(body: &str) -> Option<Record> {
     Record::from_json(body).ok().or_else(|| {
         // No version writes what is no JSON: that is damage alone.
-        let most = if is_json(body) { MAX_BYTES_TRIED } else { letters::MAX_BYTES_TRIED };
-        letters::repair_entry(body, most)
+        let most = if is_json(body) { MAX_BYTES_TRIED } else { json_repair::MAX_BYTES_TRIED };
+        json_repair::repair_entry(body, most)
     })
 }
 
@@ -84,7 +84,7 @@ mod tests {
         let call = ToolCall::new(CallId::new("call_0"), "bash", RawJson::empty_object());
         let results = vec![ToolResult::from_text(&call, "output of 5\n".repeat(150), false)];
         let record = Record::Message(Arc::new(Message::results(results).unwrap()));
-        let body = Prepared::new(record.clone()).unwrap().into_body();
+        let body = PreparedRecord::new(record.clone()).unwrap().into_body();
         let harms =
             [("role", "r le"), ("text", "teXt"), ("name", "Jame"), ("[{\"text", "[I\"text")];
         for (was, is) in harms {

@@ -4,7 +4,7 @@
 use rusqlite::Connection;
 
 use crate::{
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     sql::{execute_cached, secure_delete},
 };
 

@@ -106,12 +106,12 @@ fn error_sentence(kind: &StoreErrorKind, cause: &str) -> String {
 }
 
 /// Shortens `.map_err(|error| from_sqlite(&error))`.
-pub(crate) trait Explain<T> {
+pub(crate) trait SqliteResultExt<T> {
     /// The port's error in place of SQLite's.
     fn map_sqlite_error(self) -> Result<T>;
 }
 
-impl<T> Explain<T> for rusqlite::Result<T> {
+impl<T> SqliteResultExt<T> for rusqlite::Result<T> {
     fn map_sqlite_error(self) -> Result<T> {
         self.map_err(|error| from_sqlite(&error))
     }

@@ -16,7 +16,7 @@ mod wire;
 
 use std::{fmt, path::Path};
 
-pub use self::imported::Imported;
+pub use self::imported::ImportedTranscript;
 use self::imported::import_error;
 use crate::error::Result;
 
@@ -40,7 +40,7 @@ pub enum Source {
 ///
 /// # Errors
 /// It cannot be read, is too large, or contains no message.
-pub fn read_session(source: Source, path: &Path) -> Result<Imported> {
+pub fn read_session(source: Source, path: &Path) -> Result<ImportedTranscript> {
     let mut imported = match source {
         Source::Lines => lines::read_json_lines(path),
         Source::GnomaGo => gnoma_go::read_folder(path),

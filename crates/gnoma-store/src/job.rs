@@ -21,19 +21,19 @@ pub(crate) trait Job: Send {
 }
 
 /// A job on its way, with its place in the queue where it had to wait for one.
-pub(crate) struct Queued {
+pub(crate) struct QueuedJob {
     pub(crate) job: Box<dyn Job>,
     pub(crate) _place: Option<OwnedSemaphorePermit>,
 }
 
-impl Queued {
+impl QueuedJob {
     /// The job; its place is free for another.
     pub(crate) fn into_job(self) -> Box<dyn Job> {
         self.job
     }
 }
 
-struct Asked<P, W, I, T> {
+struct ReplyingJob<P, W, I, T> {
     durability: Durability,
     prepare: Option<P>,
     prepared: Option<Result<I>>,
@@ -42,7 +42,7 @@ struct Asked<P, W, I, T> {
     reply: oneshot::Sender<Result<T>>,
 }
 
-impl<P, W, I, T> Job for Asked<P, W, I, T>
+impl<P, W, I, T> Job for ReplyingJob<P, W, I, T>
 where
     P: FnOnce() -> Result<I> + Send,
     W: FnOnce(&Connection, I) -> Result<T> + Send,
@@ -81,7 +81,7 @@ pub(crate) fn create_job<I: Send + 'static, T: Send + 'static>(
     work: impl FnOnce(&Connection, I) -> Result<T> + Send + 'static,
 ) -> (Box<dyn Job>, oneshot::Receiver<Result<T>>) {
     let (reply, answer) = oneshot::channel();
-    let job = Asked {
+    let job = ReplyingJob {
         durability,
         prepare: Some(prepare),
         prepared: None,

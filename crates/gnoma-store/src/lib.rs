@@ -61,7 +61,6 @@ pub mod calendar;
 pub mod checkpoint;
 mod child;
 mod create;
-mod cut_off;
 mod database;
 mod db;
 mod entry;
@@ -71,9 +70,10 @@ pub mod export;
 mod files;
 mod ids;
 pub mod import;
+mod interrupted_children;
 mod job;
+mod json_repair;
 pub mod ledger;
-mod letters;
 mod lock;
 mod log;
 mod migrate;
@@ -86,7 +86,7 @@ mod path;
 mod recover;
 mod redact;
 mod rescue;
-mod rescued;
+mod rescue_report;
 mod result_store;
 mod results;
 mod retention;
@@ -108,10 +108,10 @@ pub use add_import::ImportOutcome;
 pub use ids::session_id;
 pub use ledger::{
     CallRow, DamagedCall, DamagedCalls, KEPT_DAYS as CALLS_KEPT_DAYS, NameId, OpenedLedger,
-    SetAside, SqliteLedger, UsageRead,
+    QuarantinedLedger, SqliteLedger, UsageRead,
 };
-pub use options::{Journal, Options, Recovered, Redact, Written, project_key};
-pub use rescued::Rescued;
+pub use options::{Journal, Options, RecoveryCallback, RedactHook, WrittenString, project_key};
+pub use rescue_report::RescueReport;
 pub use result_store::SessionResults;
-pub use retention::{Pruned, Retention};
-pub use store::{OpenDatabase, Opened, Store};
+pub use retention::{PrunedSessions, Retention};
+pub use store::{OpenDatabase, OpenedStore, Store};

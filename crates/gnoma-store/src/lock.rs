@@ -9,7 +9,7 @@ use std::fs;
 use gnoma_core::store::{Holder, StoreError, StoreErrorKind};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::error::{Explain, Result};
+use crate::error::{Result, SqliteResultExt};
 
 /// After this long without a write, a holder that cannot be looked at counts as gone.
 const SILENT_HOLD_MS: i64 = 6 * 60 * 60 * 1000;

@@ -25,7 +25,7 @@ use std::{
 use rusqlite::Connection;
 
 use crate::{
-    error::{Explain, Result, from_io},
+    error::{Result, SqliteResultExt, from_io},
     sql::execute_cached,
 };
 

@@ -8,7 +8,7 @@ use gnoma_core::store::{Record, StoreError, StoreErrorKind};
 use rusqlite::{Connection, TransactionBehavior, params};
 
 use crate::{
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     schema, text,
 };
 

@@ -16,12 +16,12 @@ use rusqlite::Connection;
 use crate::{
     create,
     db::{self, journal_for, open_connection},
-    error::{Explain, Result, from_io},
+    error::{Result, SqliteResultExt, from_io},
     files::{self, DOUBT, LOCK, sibling_path},
     migrate,
     options::Options,
     rescue,
-    rescued::Rescued,
+    rescue_report::RescueReport,
     schema,
     users::User,
 };
@@ -40,7 +40,7 @@ const MAGIC: &[u8] = b"SQLite format 3\0";
 
 /// Opens the store's database for writing, making or recovering it where needed. It is in use until
 /// the user is dropped.
-pub(crate) fn open_database(options: &Options) -> Result<(Connection, Option<Rescued>, User)> {
+pub(crate) fn open_database(options: &Options) -> Result<(Connection, Option<RescueReport>, User)> {
     files::make_folder(&options.folder)?;
     let path = options.path();
     let alone = files::acquire_lock(&sibling_path(&path, LOCK), options.patience)?;
@@ -51,7 +51,10 @@ pub(crate) fn open_database(options: &Options) -> Result<(Connection, Option<Res
 }
 
 /// Recovers the database and opens what came of it. Nobody in this process has it open.
-pub(crate) fn recover_and_open(options: &Options, user: &User) -> Result<(Connection, Rescued)> {
+pub(crate) fn recover_and_open(
+    options: &Options,
+    user: &User,
+) -> Result<(Connection, RescueReport)> {
     let path = options.path();
     let _alone = files::acquire_lock(&sibling_path(&path, LOCK), options.patience)?;
     let rescued = user.with_exclusive_lock(|| rescue::rescue_database(options, &path))?;
@@ -74,7 +77,7 @@ fn open_or_rescue(
     options: &Options,
     path: &Path,
     user: &User,
-) -> Result<(Connection, Option<Rescued>)> {
+) -> Result<(Connection, Option<RescueReport>)> {
     if !path.exists() {
         rescue::install_rescued(path)?;
     }
@@ -96,7 +99,7 @@ fn recover_database(
     options: &Options,
     path: &Path,
     user: &User,
-) -> Result<(Connection, Option<Rescued>)> {
+) -> Result<(Connection, Option<RescueReport>)> {
     if !is_ours(path)? {
         return Err(foreign_error(path));
     }

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use crate::rescued::Rescued;
+use crate::rescue_report::RescueReport;
 
 /// The time to wait for other processes before giving up.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -17,7 +17,7 @@ const KEY_NAME_CHARS: usize = 40;
 
 /// The kind of string that is about to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Written {
+pub enum WrittenString {
     /// A text that people or models say, or a value inside it.
     Words,
     /// A token or file that is of use only unchanged: a vendor's signature, a picture's bytes.
@@ -25,7 +25,7 @@ pub enum Written {
 }
 
 /// Receives every string before it is written and returns what may be saved of it.
-pub type Redact = dyn for<'t> Fn(Written, &'t str) -> Cow<'t, str> + Send + Sync;
+pub type RedactHook = dyn for<'t> Fn(WrittenString, &'t str) -> Cow<'t, str> + Send + Sync;
 
 /// The way in which changes are kept safe until they are in the main file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub enum Journal {
 }
 
 /// Hears what a recovery brought.
-pub type Recovered = dyn Fn(Rescued) + Send + Sync;
+pub type RecoveryCallback = dyn Fn(RescueReport) + Send + Sync;
 
 /// The options of a store: where it is and what it keeps.
 #[derive(Clone)]
@@ -51,9 +51,9 @@ pub struct Options {
     /// The project's folder as people know it; written into every session.
     pub project: String,
     /// Decides what may be written.
-    pub redact: Arc<Redact>,
+    pub redact: Arc<RedactHook>,
     /// Told what became of a database in which damage was met while it was in use.
-    pub recovered: Arc<Recovered>,
+    pub recovered: Arc<RecoveryCallback>,
     /// The time to wait for other processes.
     pub patience: Duration,
     /// The way to keep changes safe.
@@ -68,10 +68,10 @@ impl Options {
     pub fn new(
         folder: impl Into<PathBuf>,
         project: impl Into<String>,
-        redact: Arc<Redact>,
+        redact: Arc<RedactHook>,
     ) -> Self {
         let project: String = project.into();
-        let key = readable_project_key(&redact(Written::Words, &project), &project);
+        let key = readable_project_key(&redact(WrittenString::Words, &project), &project);
         Self {
             folder: folder.into(),
             key,

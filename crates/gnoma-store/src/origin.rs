@@ -3,7 +3,7 @@
 use gnoma_core::store::SessionId;
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::error::{Explain, Result};
+use crate::error::{Result, SqliteResultExt};
 
 /// Returns the hash that is saved in place of the name that a session had.
 pub(crate) fn hash_origin(origin: &str) -> String {

@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension};
 
 use crate::{
     entry::parse_record,
-    error::{Explain, Result, damaged_error},
+    error::{Result, SqliteResultExt, damaged_error},
     session_row,
 };
 

@@ -13,9 +13,10 @@ use gnoma_core::{
 use rusqlite::Connection;
 
 use crate::{
-    child, cut_off,
-    entry::{Prepared, may_be_message, parse_record},
+    child,
+    entry::{PreparedRecord, may_be_message, parse_record},
     error::{Result, damaged_error},
+    interrupted_children,
     lock::{self, Identity},
     path, session,
     session_row::{self, SessionRow},
@@ -53,7 +54,7 @@ pub(crate) fn hold_session(
     let left_by = lock::take_hold(connection, me, known.number, now_ms)?;
     child::set_open(connection, known.number, true)?;
     let closed = close_tail(connection, &known, now_ms)?;
-    let cut_off = cut_off::close_interrupted(connection, me, id, now_ms)?;
+    let cut_off = interrupted_children::close_interrupted(connection, me, id, now_ms)?;
     Ok(HoldReport { left_by, cut_off, ..closed })
 }
 
@@ -76,7 +77,7 @@ fn close_tail(connection: &Connection, known: &SessionRow, now_ms: i64) -> Resul
     let mut last = known.tip;
     let mut add = |record| -> Result<()> {
         let entry =
-            session::insert_entry(connection, known, last, now_ms, &Prepared::new(record)?)?;
+            session::insert_entry(connection, known, last, now_ms, &PreparedRecord::new(record)?)?;
         last = Some(entry.0);
         Ok(())
     };

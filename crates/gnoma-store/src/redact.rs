@@ -14,11 +14,11 @@ use serde_json::Value;
 
 use crate::{
     error::Result,
-    options::{Redact, Written},
+    options::{RedactHook, WrittenString},
 };
 
 /// `record` as it may be written.
-pub(crate) fn redact_record(redact: &Redact, record: &Record) -> Result<Record> {
+pub(crate) fn redact_record(redact: &RedactHook, record: &Record) -> Result<Record> {
     Ok(match record {
         Record::Message(original) => Record::Message(Arc::new(redact_message(redact, original)?)),
         Record::Routed { arm, why } => {
@@ -55,27 +55,27 @@ pub(crate) fn redact_record(redact: &Redact, record: &Record) -> Result<Record> 
 }
 
 /// `text` as it may be written.
-pub(crate) fn redact_words(redact: &Redact, text: &str) -> String {
-    redact(Written::Words, text).into_owned()
+pub(crate) fn redact_words(redact: &RedactHook, text: &str) -> String {
+    redact(WrittenString::Words, text).into_owned()
 }
 
-fn redact_opaque(redact: &Redact, token: &str) -> String {
-    redact(Written::Opaque, token).into_owned()
+fn redact_opaque(redact: &RedactHook, token: &str) -> String {
+    redact(WrittenString::Opaque, token).into_owned()
 }
 
-fn opaque_option(redact: &Redact, token: Option<&String>) -> Option<String> {
+fn opaque_option(redact: &RedactHook, token: Option<&String>) -> Option<String> {
     token.map(|token| redact_opaque(redact, token))
 }
 
 /// A vendor's signature of something, which holds only while both are what they were: a changed one is
 /// refused, and so is one of other words.
-fn retain_signature(redact: &Redact, token: Option<&String>, is_same: bool) -> Option<String> {
+fn retain_signature(redact: &RedactHook, token: Option<&String>, is_same: bool) -> Option<String> {
     token.filter(|_| is_same).filter(|token| redact_opaque(redact, token) == **token).cloned()
 }
 
 /// The items of a message's thinking whose words change. One signature stands for all blocks of an
 /// item.
-fn changed_items<'a>(redact: &Redact, message: &'a Message) -> HashSet<&'a str> {
+fn changed_items<'a>(redact: &RedactHook, message: &'a Message) -> HashSet<&'a str> {
     let thinking = message.content().iter().filter_map(|part| match part {
         Content::Thinking(thinking) => Some(thinking),
         Content::Text(_)
@@ -90,18 +90,18 @@ fn changed_items<'a>(redact: &Redact, message: &'a Message) -> HashSet<&'a str> 
         .collect()
 }
 
-fn call_id(redact: &Redact, id: &CallId) -> CallId {
+fn call_id(redact: &RedactHook, id: &CallId) -> CallId {
     CallId::new(redact_opaque(redact, id.as_str()))
 }
 
-fn redact_model(redact: &Redact, model: &ModelRef) -> ModelRef {
+fn redact_model(redact: &RedactHook, model: &ModelRef) -> ModelRef {
     ModelRef {
         provider: redact_words(redact, &model.provider),
         model: redact_words(redact, &model.model),
     }
 }
 
-fn redact_message(redact: &Redact, original: &Message) -> Result<Message> {
+fn redact_message(redact: &RedactHook, original: &Message) -> Result<Message> {
     let changed = changed_items(redact, original);
     let content: Vec<_> =
         original.content().iter().map(|part| redact_block(redact, part, &changed)).collect();
@@ -135,7 +135,7 @@ fn redact_message(redact: &Redact, original: &Message) -> Result<Message> {
 }
 
 /// `changed`: the items of the message's thinking whose words change.
-fn redact_block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Content {
+fn redact_block(redact: &RedactHook, part: &Content, changed: &HashSet<&str>) -> Content {
     match part {
         Content::Text(original) => {
             let text = redact_words(redact, &original.text);
@@ -160,7 +160,7 @@ fn redact_block(redact: &Redact, part: &Content, changed: &HashSet<&str>) -> Con
     }
 }
 
-fn tool_result(redact: &Redact, original: &ToolResult) -> ToolResult {
+fn tool_result(redact: &RedactHook, original: &ToolResult) -> ToolResult {
     ToolResult {
         call_id: call_id(redact, &original.call_id),
         name: redact_words(redact, &original.name),
@@ -169,22 +169,22 @@ fn tool_result(redact: &Redact, original: &ToolResult) -> ToolResult {
     }
 }
 
-fn redact_image(redact: &Redact, picture: &Image) -> Image {
-    let base64 = match redact(Written::Opaque, &picture.base64) {
+fn redact_image(redact: &RedactHook, picture: &Image) -> Image {
+    let base64 = match redact(WrittenString::Opaque, &picture.base64) {
         Cow::Borrowed(same) if same.len() == picture.base64.len() => Arc::clone(&picture.base64),
         changed => Arc::from(changed.as_ref()),
     };
     Image { mime: redact_words(redact, &picture.mime), base64 }
 }
 
-fn result_part(redact: &Redact, part: &ResultPart) -> ResultPart {
+fn result_part(redact: &RedactHook, part: &ResultPart) -> ResultPart {
     match part {
         ResultPart::Text { text } => ResultPart::Text { text: redact_words(redact, text) },
         ResultPart::Image(picture) => ResultPart::Image(redact_image(redact, picture)),
     }
 }
 
-fn redact_call(redact: &Redact, original: &ToolCall) -> ToolCall {
+fn redact_call(redact: &RedactHook, original: &ToolCall) -> ToolCall {
     let (arguments, broken) = redact_arguments(redact, &original.arguments, original.broken);
     let is_same = arguments == original.arguments;
     ToolCall {
@@ -197,7 +197,7 @@ fn redact_call(redact: &Redact, original: &ToolCall) -> ToolCall {
     }
 }
 
-fn redact_arguments(redact: &Redact, original: &RawJson, broken: bool) -> (RawJson, bool) {
+fn redact_arguments(redact: &RedactHook, original: &RawJson, broken: bool) -> (RawJson, bool) {
     let Ok(mut value) = original.read::<Value>() else {
         return unparsed_arguments(redact, original);
     };
@@ -208,8 +208,8 @@ fn redact_arguments(redact: &Redact, original: &RawJson, broken: bool) -> (RawJs
 }
 
 /// Arguments nested too deeply to be taken apart are seen as one text.
-fn unparsed_arguments(redact: &Redact, original: &RawJson) -> (RawJson, bool) {
-    match redact(Written::Words, original.get()) {
+fn unparsed_arguments(redact: &RedactHook, original: &RawJson) -> (RawJson, bool) {
+    match redact(WrittenString::Words, original.get()) {
         Cow::Borrowed(same) if same.len() == original.get().len() => (original.clone(), false),
         changed => {
             let text = RawJson::from_value(&changed.as_ref());
@@ -220,9 +220,9 @@ fn unparsed_arguments(redact: &Redact, original: &RawJson) -> (RawJson, bool) {
 
 /// Redacts the strings and names inside `value`; says whether any changed. The parser has bounded
 /// the depth.
-fn redact_value(redact: &Redact, value: &mut Value) -> bool {
+fn redact_value(redact: &RedactHook, value: &mut Value) -> bool {
     match value {
-        Value::String(text) => match redact(Written::Words, text) {
+        Value::String(text) => match redact(WrittenString::Words, text) {
             Cow::Borrowed(same) if same == text => false,
             changed => {
                 *value = Value::String(changed.into_owned());
@@ -249,7 +249,7 @@ fn redact_value(redact: &Redact, value: &mut Value) -> bool {
         }
         Value::Number(number) => {
             let digits = number.to_string();
-            match redact(Written::Words, &digits) {
+            match redact(WrittenString::Words, &digits) {
                 Cow::Borrowed(same) if same == digits => false,
                 changed => {
                     let text = changed.into_owned();

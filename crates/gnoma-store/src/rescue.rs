@@ -19,17 +19,17 @@ use rusqlite::{Connection, OptionalExtension, params};
 
 use crate::{
     db::open_connection,
-    entry::{Prepared, is_as_written, may_be_message, parse_record},
-    error::{Explain, Result, from_io},
+    entry::{PreparedRecord, is_as_written, may_be_message, parse_record},
+    error::{Result, SqliteResultExt, from_io},
     files::{
         DAMAGED, DOUBT, PARTS, private_file, remove_database, rename_file, set_aside, sibling_path,
         suffixed_path,
     },
-    letters::{self, MAX_BYTES_TRIED},
+    json_repair::{self, MAX_BYTES_TRIED},
     migrate,
     options::{Journal, Options},
     pairs, path, redact,
-    rescued::Rescued,
+    rescue_report::RescueReport,
     session, text_index,
 };
 
@@ -39,7 +39,7 @@ const MAX_ID: i64 = 1 << 40;
 pub(crate) use self::leaves::holds_ours;
 
 /// Puts a fresh database with all that is readable in the place of a damaged one.
-pub(crate) fn rescue_database(options: &Options, damaged: &Path) -> Result<Rescued> {
+pub(crate) fn rescue_database(options: &Options, damaged: &Path) -> Result<RescueReport> {
     let copy = sibling_path(damaged, "copy");
     let found = sibling_path(damaged, "found");
     let building = sibling_path(damaged, "building");
@@ -117,7 +117,7 @@ fn undo_half_steps(copy: &Path) {
     }
 }
 
-fn build_rescued(options: &Options, source: &Path, target: &Path) -> Result<Rescued> {
+fn build_rescued(options: &Options, source: &Path, target: &Path) -> Result<RescueReport> {
     private_file(target).map_err(|error| from_io("cannot create", target, &error))?;
     let mut new = open_connection(target, options.patience, Journal::Rollback)?;
     migrate::migrate_to_latest(&mut new)?;
@@ -162,7 +162,7 @@ struct OldEntry {
     session: i64,
     parent: Option<i64>,
     at_ms: i64,
-    prepared: Prepared,
+    prepared: PreparedRecord,
 }
 
 /// Reads which rows there are. One that cannot be read hides no other.
@@ -222,14 +222,14 @@ fn old_entry(old: &Connection, id: i64) -> std::result::Result<Option<OldEntry>,
         .map_err(|_| ())?;
     let Some((session, parent, at_ms, body)) = row else { return Ok(None) };
     let mended =
-        if is_as_written(&body) { None } else { letters::repair_entry(&body, MAX_BYTES_TRIED) };
-    let prepared = match (mended, Prepared::of_body(&body)) {
-        (Some(record), _) => Prepared::new(record).map_err(|_| ())?,
+        if is_as_written(&body) { None } else { json_repair::repair_entry(&body, MAX_BYTES_TRIED) };
+    let prepared = match (mended, PreparedRecord::of_body(&body)) {
+        (Some(record), _) => PreparedRecord::new(record).map_err(|_| ())?,
         // Whatever else is sound may be of a newer version.
         (None, Some(prepared)) => prepared,
-        (None, None) if may_be_message(&body) => {
-            letters::in_words(&body).and_then(|record| Prepared::new(record).ok()).ok_or(())?
-        }
+        (None, None) if may_be_message(&body) => json_repair::in_words(&body)
+            .and_then(|record| PreparedRecord::new(record).ok())
+            .ok_or(())?,
         (None, None) => return Err(()),
     };
     Ok(Some(OldEntry { id, session, parent, at_ms, prepared }))
@@ -240,7 +240,7 @@ fn write_rows(
     old: &Connection,
     new: &Connection,
     found: &ReadableRows,
-) -> Result<Rescued> {
+) -> Result<RescueReport> {
     let alive: HashSet<i64> = found.entries.iter().copied().collect();
     let mut tips = HashMap::new();
     for old in &found.sessions {
@@ -272,7 +272,7 @@ fn write_rows(
     let sessions: i64 = new
         .query_row("SELECT count(*) FROM session WHERE deleted = 0", [], |row| row.get(0))
         .map_sqlite_error()?;
-    Ok(Rescued {
+    Ok(RescueReport {
         aside: PathBuf::new(),
         sessions: u64::try_from(sessions).unwrap_or(0),
         entries: u64::try_from(entries).unwrap_or(0),
@@ -328,7 +328,7 @@ fn mend_path(new: &Connection, tip: Option<i64>) -> Result<()> {
     }
     path.reverse();
     for (id, mend) in pairs::repair_pairs(&path) {
-        let body = Prepared::new(mend)?.into_body();
+        let body = PreparedRecord::new(mend)?.into_body();
         new.execute("UPDATE entry SET body = ?2 WHERE id = ?1", params![id, body])
             .map_sqlite_error()?;
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::store::{Durability, ResultId, ResultSlice, ResultStore, SessionId, Stored};
+use gnoma_core::store::{Durability, ResultId, ResultSlice, ResultStore, SessionId, StoreFuture};
 use rusqlite::Connection;
 
 use crate::{error::Result, results, store::Store};
@@ -21,11 +21,16 @@ impl SessionResults {
 }
 
 impl ResultStore for SessionResults {
-    fn save_result(&self, text: String) -> Stored<'_, ResultId> {
+    fn save_result(&self, text: String) -> StoreFuture<'_, ResultId> {
         Box::pin(self.store.put_result(self.session.clone(), text))
     }
 
-    fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
+    fn read_slice(
+        &self,
+        id: ResultId,
+        from: u64,
+        max_bytes: usize,
+    ) -> StoreFuture<'_, ResultSlice> {
         Box::pin(self.store.read_result(self.session.clone(), id, from, max_bytes))
     }
 }
@@ -52,7 +57,7 @@ impl Store {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
         let now_ms = (options.clock)();
         let prepare = move || results::prepare_result(&*options.redact, &text);
-        let work = move |connection: &Connection, packed: results::Packed| {
+        let work = move |connection: &Connection, packed: results::PackedResult| {
             results::add_result(connection, &me, &session, &packed, now_ms)
         };
         self.change_prepared(Durability::Process, prepare, work).await

@@ -10,9 +10,9 @@ use gnoma_core::store::{ResultId, ResultSlice, SessionId, StoreError, StoreError
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
-    error::{Explain, Result, damaged_error, not_found},
+    error::{Result, SqliteResultExt, damaged_error, not_found},
     lock::{self, Identity},
-    options::Redact,
+    options::RedactHook,
     redact,
     session_row::{self, SessionRow},
     text::{MAX_COUNT, clamp_size},
@@ -49,13 +49,13 @@ impl Piece {
 }
 
 /// A result ready to be written.
-pub(crate) struct Packed {
+pub(crate) struct PackedResult {
     bytes: usize,
     pieces: Vec<Piece>,
 }
 
 /// Does all that needs no database.
-pub(crate) fn prepare_result(redact: &Redact, text: &str) -> Result<Packed> {
+pub(crate) fn prepare_result(redact: &RedactHook, text: &str) -> Result<PackedResult> {
     // Redacted whole, so that no cut goes through a secret.
     pack_text(&truncate_text(redact::redact_words(redact, text), MAX_RESULT_BYTES))
 }
@@ -74,7 +74,7 @@ fn truncate_text(mut text: String, max_bytes: usize) -> String {
     text
 }
 
-fn pack_text(text: &str) -> Result<Packed> {
+fn pack_text(text: &str) -> Result<PackedResult> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -86,7 +86,7 @@ fn pack_text(text: &str) -> Result<Packed> {
         pieces.push(Piece { start: clamp_size(text.len() - rest.len()), body });
         rest = after;
     }
-    Ok(Packed { bytes: text.len(), pieces })
+    Ok(PackedResult { bytes: text.len(), pieces })
 }
 
 /// The text of a piece.
@@ -102,7 +102,7 @@ pub(crate) fn add_result(
     connection: &Connection,
     me: &Identity,
     session: &SessionId,
-    packed: &Packed,
+    packed: &PackedResult,
     now_ms: i64,
 ) -> Result<ResultId> {
     let known = session_row::find_session(connection, session)?;
@@ -120,7 +120,7 @@ pub(crate) fn add_result(
 pub(crate) fn add_imported_results(
     connection: &Connection,
     session: &SessionId,
-    results: &[(ResultId, Packed)],
+    results: &[(ResultId, PackedResult)],
 ) -> Result<()> {
     let known = session_row::find_session(connection, session)?;
     let mut taken = HashSet::new();
@@ -137,7 +137,7 @@ fn insert_result(
     connection: &Connection,
     session: i64,
     number: i64,
-    packed: &Packed,
+    packed: &PackedResult,
 ) -> Result<()> {
     connection
         .prepare_cached("INSERT INTO result(session, number, bytes) VALUES (?1, ?2, ?3)")

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::{
     erase,
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     lock::{self, Identity},
     session,
     text::read_count,
@@ -24,7 +24,7 @@ pub struct Retention {
 
 /// The result of a pruning.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct PrunedSessions {
     /// Sessions that were forgotten, oldest first.
     pub forgotten: Vec<SessionId>,
     /// Sessions that should have gone but are in use.
@@ -45,9 +45,9 @@ pub(crate) fn prune_sessions(
     me: &Identity,
     retention: Retention,
     now_ms: i64,
-) -> Result<Pruned> {
+) -> Result<PrunedSessions> {
     let candidates = list_candidates(connection)?;
-    let mut pruned = Pruned::default();
+    let mut pruned = PrunedSessions::default();
     for candidate in select_surplus(candidates, retention, now_ms) {
         match lock::find_hold(connection, candidate.number)? {
             Some(hold) if hold.is_live(me, now_ms) => pruned.in_use.push(candidate.id),

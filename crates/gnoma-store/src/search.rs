@@ -7,7 +7,7 @@ use rusqlite::Connection;
 
 use crate::{
     entry::parse_record,
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     text::{self, clamp_size},
 };
 

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use crate::{
     child,
-    entry::{Prepared, may_be_message, parse_record},
-    error::{Explain, Result, invalid_id, session_exists_error},
+    entry::{PreparedRecord, may_be_message, parse_record},
+    error::{Result, SqliteResultExt, invalid_id, session_exists_error},
     ids,
     lock::{self, Hold, Identity},
     path, results,
@@ -76,7 +76,7 @@ pub(crate) fn append_entry(
     session: &SessionId,
     parent: Parent,
     at_ms: i64,
-    new: &Prepared,
+    new: &PreparedRecord,
 ) -> Result<EntryId> {
     let known = find_session(connection, session)?;
     if let Some(hold) = lock::refuse_if_held(connection, me, known.number, at_ms)? {
@@ -98,7 +98,7 @@ pub(crate) fn append_all(
     connection: &Connection,
     me: &Identity,
     new: &[NewEntry],
-    prepared: &[Prepared],
+    prepared: &[PreparedRecord],
 ) -> Result<Vec<EntryId>> {
     let mut entries: Vec<EntryId> = Vec::with_capacity(new.len());
     for (new, prepared) in new.iter().zip(prepared) {
@@ -115,7 +115,7 @@ pub(crate) fn insert_entry(
     known: &SessionRow,
     parent: Option<i64>,
     at_ms: i64,
-    new: &Prepared,
+    new: &PreparedRecord,
 ) -> Result<EntryId> {
     write_entry(connection, known, None, parent, at_ms, new).map(EntryId)
 }
@@ -127,7 +127,7 @@ pub(crate) fn restore_entry(
     id: i64,
     parent: Option<i64>,
     at_ms: i64,
-    new: &Prepared,
+    new: &PreparedRecord,
 ) -> Result<()> {
     let known = SessionRow { number: session, tip: None, fork_entry: None, untitled: true };
     if let Some(Record::Tombstone { of }) = new.record {
@@ -142,7 +142,7 @@ fn write_entry(
     id: Option<i64>,
     parent: Option<i64>,
     at_ms: i64,
-    new: &Prepared,
+    new: &PreparedRecord,
 ) -> Result<i64> {
     connection
         .prepare_cached(
@@ -159,7 +159,7 @@ fn write_entry(
 }
 
 /// Returns what an entry adds to its session's row: tokens, messages, and a title where it gives one.
-fn counted_of(known: &SessionRow, new: &Prepared) -> (Usage, i64, Option<String>) {
+fn counted_of(known: &SessionRow, new: &PreparedRecord) -> (Usage, i64, Option<String>) {
     match &new.record {
         Some(Record::Used(usage)) => (*usage, 0, None),
         Some(Record::Message(message)) if known.untitled => {
@@ -190,7 +190,7 @@ fn count_in(
     known: &SessionRow,
     tip: i64,
     at_ms: i64,
-    new: &Prepared,
+    new: &PreparedRecord,
 ) -> Result<()> {
     let (usage, messages, title) = counted_of(known, new);
     connection
@@ -281,7 +281,7 @@ pub(crate) fn rename_session(
     title: String,
     at_ms: i64,
 ) -> Result<()> {
-    let new = Prepared::new(Record::Title { text: title })?;
+    let new = PreparedRecord::new(Record::Title { text: title })?;
     append_entry(connection, me, session, Parent::Tip, at_ms, &new).map(|_| ())
 }
 

@@ -6,7 +6,7 @@
 use gnoma_core::store::{EntryId, SessionId, StoreError};
 use rusqlite::{Connection, OptionalExtension};
 
-use crate::error::{Explain, Result, damaged_error, not_found};
+use crate::error::{Result, SqliteResultExt, damaged_error, not_found};
 
 /// A session's row, as far as adding to it needs.
 pub(crate) struct SessionRow {

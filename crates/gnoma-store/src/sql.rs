@@ -2,7 +2,7 @@
 
 use rusqlite::Connection;
 
-use crate::error::{Explain, Result};
+use crate::error::{Result, SqliteResultExt};
 
 /// Runs a statement without values that is used again and again.
 pub(crate) fn execute_cached(connection: &Connection, sql: &str) -> Result<()> {

@@ -8,7 +8,7 @@ use std::{
 
 use gnoma_core::store::{
     Durability, EntryId, Hit, HoldReport, NewEntry, NewSession, Page, PageRequest, SessionFacts,
-    SessionId, SessionStore, StoreErrorKind, Stored,
+    SessionId, SessionStore, StoreErrorKind, StoreFuture,
 };
 use rusqlite::Connection;
 
@@ -17,15 +17,15 @@ use crate::{
     child,
     database::Database,
     db,
-    entry::Prepared,
+    entry::PreparedRecord,
     error::Result,
     files,
-    import::Imported,
+    import::ImportedTranscript,
     lock::{self, Identity},
     options::Options,
     path, recover, redact,
-    rescued::Rescued,
-    retention::{self, Pruned, Retention},
+    rescue_report::RescueReport,
+    retention::{self, PrunedSessions, Retention},
     search, session, session_row, text_index,
 };
 
@@ -66,11 +66,11 @@ impl OpenDatabase {
 }
 
 /// An open store, and what had to be done for it.
-pub struct Opened {
+pub struct OpenedStore {
     /// The store that was opened.
     pub store: Store,
     /// A damaged database was set aside, which should be reported.
-    pub rescued: Option<Rescued>,
+    pub rescued: Option<RescueReport>,
 }
 
 impl Store {
@@ -79,9 +79,9 @@ impl Store {
     /// # Errors
     /// When the place cannot be written to, is full or locked for too long, or when the file is
     /// foreign or a newer gnoma's; such a file is left as it is.
-    pub fn open(options: Options) -> Result<Opened> {
+    pub fn open(options: Options) -> Result<OpenedStore> {
         let (database, rescued) = Database::open(&options)?;
-        Ok(Opened { store: Self::from_database(Arc::new(database), options), rescued })
+        Ok(OpenedStore { store: Self::from_database(Arc::new(database), options), rescued })
     }
 
     /// Opens what exists for reading, if nothing can be written: in a home that is read-only or full. Every change
@@ -115,7 +115,7 @@ impl Store {
     ///
     /// # Errors
     /// As the database's.
-    pub async fn prune(&self, retention: Retention, now_ms: i64) -> Result<Pruned> {
+    pub async fn prune(&self, retention: Retention, now_ms: i64) -> Result<PrunedSessions> {
         let me = Arc::clone(&self.identity);
         self.run_write(move |connection| {
             retention::prune_sessions(connection, &me, retention, now_ms)
@@ -129,11 +129,11 @@ impl Store {
     ///
     /// # Errors
     /// As the database's.
-    pub async fn import(&self, imported: Imported, at_ms: i64) -> Result<ImportOutcome> {
+    pub async fn import(&self, imported: ImportedTranscript, at_ms: i64) -> Result<ImportOutcome> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
         let project = redact::redact_words(&*options.redact, &options.project);
         let prepare = move || add_import::prepare_import(&*options.redact, imported);
-        let work = move |connection: &Connection, ready: add_import::Ready| {
+        let work = move |connection: &Connection, ready: add_import::PreparedImport| {
             add_import::insert_import(connection, &me, &project, ready, at_ms)
         };
         // Too much to have twice: damage that is met here is healed by whoever meets it next.
@@ -249,7 +249,7 @@ impl Drop for Store {
 }
 
 impl SessionStore for Store {
-    fn begin(&self, new: NewSession) -> Stored<'_, SessionId> {
+    fn begin(&self, new: NewSession) -> StoreFuture<'_, SessionId> {
         let options = Arc::clone(&self.options);
         Box::pin(self.run_write(move |connection| {
             let title =
@@ -265,14 +265,14 @@ impl SessionStore for Store {
         }))
     }
 
-    fn append(&self, new: NewEntry) -> Stored<'_, EntryId> {
+    fn append(&self, new: NewEntry) -> StoreFuture<'_, EntryId> {
         Box::pin(async move {
             let entries = self.append_all(vec![new]).await?;
             entries.first().copied().ok_or_else(crate::job::closed_error)
         })
     }
 
-    fn append_all(&self, new: Vec<NewEntry>) -> Stored<'_, Vec<EntryId>> {
+    fn append_all(&self, new: Vec<NewEntry>) -> StoreFuture<'_, Vec<EntryId>> {
         Box::pin(async move {
             let options = Arc::clone(&self.options);
             let me = Arc::clone(&self.identity);
@@ -282,20 +282,20 @@ impl SessionStore for Store {
             let same = Arc::clone(&new);
             let prepare = move || {
                 let hidden = |new: &NewEntry| redact::redact_record(&*options.redact, &new.record);
-                new.iter().map(|new| Prepared::new(hidden(new)?)).collect::<Result<Vec<_>>>()
+                new.iter().map(|new| PreparedRecord::new(hidden(new)?)).collect::<Result<Vec<_>>>()
             };
-            let work = move |connection: &Connection, prepared: Vec<Prepared>| {
+            let work = move |connection: &Connection, prepared: Vec<PreparedRecord>| {
                 session::append_all(connection, &me, &same, &prepared)
             };
             self.change_prepared(durability, prepare, work).await
         })
     }
 
-    fn load(&self, session: SessionId, page: PageRequest) -> Stored<'_, Page> {
+    fn load(&self, session: SessionId, page: PageRequest) -> StoreFuture<'_, Page> {
         Box::pin(self.run_read(move |connection| path::load_page(connection, &session, page)))
     }
 
-    fn session_facts(&self, session: SessionId) -> Stored<'_, SessionFacts> {
+    fn session_facts(&self, session: SessionId) -> StoreFuture<'_, SessionFacts> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
         Box::pin(
             self.run_read(move |connection| {
@@ -304,14 +304,14 @@ impl SessionStore for Store {
         )
     }
 
-    fn list(&self, max: usize) -> Stored<'_, Vec<SessionFacts>> {
+    fn list(&self, max: usize) -> StoreFuture<'_, Vec<SessionFacts>> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
         Box::pin(
             self.run_read(move |connection| session::list_sessions(connection, &me, max, now_ms)),
         )
     }
 
-    fn children(&self, session: SessionId) -> Stored<'_, Vec<SessionFacts>> {
+    fn children(&self, session: SessionId) -> StoreFuture<'_, Vec<SessionFacts>> {
         let (me, now_ms) = (Arc::clone(&self.identity), (self.options.clock)());
         Box::pin(
             self.run_read(move |connection| {
@@ -320,14 +320,14 @@ impl SessionStore for Store {
         )
     }
 
-    fn search(&self, query: String, max: usize) -> Stored<'_, Vec<Hit>> {
+    fn search(&self, query: String, max: usize) -> StoreFuture<'_, Vec<Hit>> {
         Box::pin(async move {
             self.update_index().await?;
             self.run_read(move |connection| search::search_entries(connection, &query, max)).await
         })
     }
 
-    fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> Stored<'_, SessionId> {
+    fn fork(&self, session: SessionId, at: EntryId, at_ms: i64) -> StoreFuture<'_, SessionId> {
         let options = Arc::clone(&self.options);
         Box::pin(self.run_write(move |connection| {
             let project = redact::redact_words(&*options.redact, &options.project);
@@ -335,7 +335,7 @@ impl SessionStore for Store {
         }))
     }
 
-    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> Stored<'_, ()> {
+    fn rename(&self, session: SessionId, title: String, at_ms: i64) -> StoreFuture<'_, ()> {
         let (options, me) = (Arc::clone(&self.options), Arc::clone(&self.identity));
         Box::pin(self.run_write(move |connection| {
             let title = redact::redact_words(&*options.redact, &title);
@@ -343,7 +343,7 @@ impl SessionStore for Store {
         }))
     }
 
-    fn delete(&self, session: SessionId) -> Stored<'_, ()> {
+    fn delete(&self, session: SessionId) -> StoreFuture<'_, ()> {
         let (me, deleted) = (Arc::clone(&self.identity), self.database.deletion_flag());
         let now_ms = (self.options.clock)();
         Box::pin(self.run_write(move |connection| {
@@ -353,7 +353,7 @@ impl SessionStore for Store {
         }))
     }
 
-    fn hold_session(&self, session: SessionId, at_ms: i64) -> Stored<'_, HoldReport> {
+    fn hold_session(&self, session: SessionId, at_ms: i64) -> StoreFuture<'_, HoldReport> {
         let me = Arc::clone(&self.identity);
         Box::pin(
             self.run_write(move |connection| {
@@ -362,7 +362,7 @@ impl SessionStore for Store {
         )
     }
 
-    fn release_session(&self, session: SessionId) -> Stored<'_, ()> {
+    fn release_session(&self, session: SessionId) -> StoreFuture<'_, ()> {
         let me = Arc::clone(&self.identity);
         Box::pin(self.run_write(move |connection| {
             let known = session_row::find_session(connection, &session)?;

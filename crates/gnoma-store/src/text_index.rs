@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 
 use crate::{
     entry::parse_record,
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     text::{self, clamp_size},
 };
 

@@ -15,7 +15,7 @@ use tokio::sync::{Semaphore, oneshot};
 
 use crate::{
     error::Result,
-    job::{Job, Queued, closed_error, create_job},
+    job::{Job, QueuedJob, closed_error, create_job},
     sql::execute_cached,
     writer::{Upkeep, Writer},
 };
@@ -25,7 +25,7 @@ const QUEUE_JOBS: usize = 256;
 
 /// A thread with a connection.
 pub(crate) struct Worker {
-    queue: Option<Sender<Queued>>,
+    queue: Option<Sender<QueuedJob>>,
     places: Arc<Semaphore>,
     thread: Option<JoinHandle<()>>,
 }
@@ -52,7 +52,7 @@ impl Worker {
         })
     }
 
-    fn start(name: &str, body: impl FnOnce(Receiver<Queued>) + Send + 'static) -> Result<Self> {
+    fn start(name: &str, body: impl FnOnce(Receiver<QueuedJob>) + Send + 'static) -> Result<Self> {
         let (queue, jobs) = mpsc::channel();
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || body(jobs));
         let thread = thread.map_err(|error| {
@@ -81,7 +81,7 @@ impl Worker {
     ) -> Result<T> {
         let (job, answer) = create_job(durability, prepare, work);
         let place = Arc::clone(&self.places).acquire_owned().await.map_err(|_| closed_error())?;
-        self.send(Queued { job, _place: Some(place) })?;
+        self.send(QueuedJob { job, _place: Some(place) })?;
         answer.await.map_err(|_| closed_error())?
     }
 
@@ -93,10 +93,10 @@ impl Worker {
     ) -> Result<oneshot::Receiver<Result<T>>> {
         let (job, answer) =
             create_job(Durability::Process, || Ok(()), |connection, ()| work(connection));
-        self.send(Queued { job, _place: None }).map(|()| answer)
+        self.send(QueuedJob { job, _place: None }).map(|()| answer)
     }
 
-    fn send(&self, queued: Queued) -> Result<()> {
+    fn send(&self, queued: QueuedJob) -> Result<()> {
         let queue = self.queue.as_ref().ok_or_else(closed_error)?;
         queue.send(queued).map_err(|_| closed_error())
     }

@@ -14,7 +14,7 @@ use rusqlite::Connection;
 
 use crate::{
     error::Result,
-    job::{Job, Queued, closed_error},
+    job::{Job, QueuedJob, closed_error},
     sql::execute_cached,
     text_index,
 };
@@ -45,8 +45,8 @@ pub(crate) trait Upkeep: Send + 'static {
     fn on_thread_end(&self, connection: &Connection);
 }
 
-enum Next {
-    Job(Queued),
+enum WriterStep {
+    Job(QueuedJob),
     Tending,
 }
 
@@ -66,26 +66,26 @@ impl<U: Upkeep> Writer<U> {
     }
 
     /// Works until nobody can bring jobs any more.
-    pub(crate) fn run(mut self, jobs: &Receiver<Queued>) {
+    pub(crate) fn run(mut self, jobs: &Receiver<QueuedJob>) {
         while let Some(next) = self.next(jobs) {
             match next {
-                Next::Job(first) => self.run_batch(collect_batch(first, jobs)),
-                Next::Tending => self.maintain_database(),
+                WriterStep::Job(first) => self.run_batch(collect_batch(first, jobs)),
+                WriterStep::Tending => self.maintain_database(),
             }
         }
         self.upkeep.on_thread_end(&self.connection);
     }
 
-    fn next(&self, jobs: &Receiver<Queued>) -> Option<Next> {
+    fn next(&self, jobs: &Receiver<QueuedJob>) -> Option<WriterStep> {
         if self.untended_jobs == 0 {
-            return jobs.recv().ok().map(Next::Job);
+            return jobs.recv().ok().map(WriterStep::Job);
         }
         if self.untended_jobs > MOST_UNTENDED_JOBS {
-            return Some(Next::Tending);
+            return Some(WriterStep::Tending);
         }
         match jobs.recv_timeout(self.pause) {
-            Ok(job) => Some(Next::Job(job)),
-            Err(RecvTimeoutError::Timeout) => Some(Next::Tending),
+            Ok(job) => Some(WriterStep::Job(job)),
+            Err(RecvTimeoutError::Timeout) => Some(WriterStep::Tending),
             Err(RecvTimeoutError::Disconnected) => None,
         }
     }
@@ -157,7 +157,7 @@ impl<U: Upkeep> Writer<U> {
     }
 }
 
-fn collect_batch(first: Queued, jobs: &Receiver<Queued>) -> Vec<Box<dyn Job>> {
+fn collect_batch(first: QueuedJob, jobs: &Receiver<QueuedJob>) -> Vec<Box<dyn Job>> {
     let mut batch = vec![first.into_job()];
     while batch.len() < BATCH_JOBS
         && let Ok(next) = jobs.try_recv()

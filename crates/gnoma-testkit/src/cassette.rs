@@ -77,7 +77,7 @@ pub struct Cassette {
     /// Peculiarities of the wire.
     pub quirks: Vec<String>,
     /// The outcome that a reader must get from the answer.
-    pub expect: Expect,
+    pub expect: ExpectedOutcome,
 }
 
 /// A recorded request.
@@ -108,7 +108,7 @@ pub struct RecordedResponse {
 
 /// The outcome of an exchange, as a careful reader finds it.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Expect {
+pub struct ExpectedOutcome {
     /// The text of the answer.
     pub text: String,
     /// The visible reasoning in the answer.
@@ -120,7 +120,7 @@ pub struct Expect {
     #[serde(default)]
     pub refusal_text: Option<String>,
     /// Calls of the client's tools.
-    pub tool_calls: Vec<ExpectCall>,
+    pub tool_calls: Vec<ExpectedCall>,
     /// `end_turn`, `tool_use`, `max_tokens`, `refusal`, `error` or `other`.
     pub stop_reason: Option<String>,
     /// The wire's own word.
@@ -128,13 +128,13 @@ pub struct Expect {
     pub stop_reason_raw: Option<String>,
     /// Tokens in the provider's own counting.
     #[serde(default)]
-    pub usage: Option<ExpectUsage>,
+    pub usage: Option<ExpectedUsage>,
     /// The wire's own record of them.
     #[serde(default)]
     pub usage_raw: Value,
     /// The failure, if it failed.
     #[serde(default)]
-    pub error: Option<ExpectError>,
+    pub error: Option<ExpectedError>,
     /// The model that answered.
     #[serde(default)]
     pub model: Option<String>,
@@ -145,7 +145,7 @@ pub struct Expect {
 
 /// An expected call of a tool.
 #[derive(Clone, Debug, Deserialize)]
-pub struct ExpectCall {
+pub struct ExpectedCall {
     /// The provider's id; none or empty when it sent none.
     pub id: Option<String>,
     /// The name of the tool.
@@ -160,7 +160,7 @@ pub struct ExpectCall {
 
 /// Expected tokens, in the provider's own counting; `None` is "not sent".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
-pub struct ExpectUsage {
+pub struct ExpectedUsage {
     /// The tokens of the prompt.
     pub input_tokens: Option<u64>,
     /// The tokens of the answer.
@@ -175,7 +175,7 @@ pub struct ExpectUsage {
 
 /// An expected failure of the provider.
 #[derive(Clone, Debug, Deserialize)]
-pub struct ExpectError {
+pub struct ExpectedError {
     /// HTTP status; 200 for a failure inside a stream.
     pub status: Option<u16>,
     /// The vendor's type, a string or a number.

@@ -10,14 +10,14 @@ use futures_util::FutureExt as _;
 use gnoma_core::{
     ModelRef,
     ledger::{
-        Amount, Ask, CallOrigin, Draw, Full, HoldId, Ledger, Level, Limit, Reserved, SettledCall,
-        Total, Unit, Window,
+        Amount, CallOrigin, ExhaustedLimit, HoldId, Ledger, Level, Limit, PoolDraw,
+        ReservationOutcome, ReservationRequest, SettledCall, Total, Unit, Window,
     },
-    store::Stored,
+    store::StoreFuture,
 };
 
 use crate::{
-    keep::{Fate, Fates},
+    fake_stores::{ScriptedOutcome, ScriptedOutcomes},
     lock_ignoring_poison,
 };
 
@@ -25,7 +25,7 @@ const DAY_MS: i64 = 86_400_000;
 
 /// A call whose reservation was settled.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settled {
+pub struct SettledRecord {
     /// The reservation of the call.
     pub hold: HoldId,
     /// The time of the settlement, in milliseconds.
@@ -43,35 +43,37 @@ pub struct Settled {
 }
 
 #[derive(Default)]
-struct Books {
+struct FakeLedgerState {
     admitted: usize,
-    held: BTreeMap<i64, Ask>,
-    settled: Vec<Settled>,
+    held: BTreeMap<i64, ReservationRequest>,
+    settled: Vec<SettledRecord>,
 }
 
 /// A ledger in memory. Windows that roll are exact; a month has the length of the last 30 days.
 #[derive(Clone, Default)]
 pub struct FakeLedger {
-    books: Arc<Mutex<Books>>,
-    fates: Fates,
+    books: Arc<Mutex<FakeLedgerState>>,
+    fates: ScriptedOutcomes,
 }
 
 impl FakeLedger {
     /// A ledger whose calls of [`Ledger::reserve`], `commit`, `levels` and `totals` meet the fate
     /// that `script` gives them by their number, counted from 0.
-    pub fn with_failures(script: impl Fn(usize) -> Fate + Send + Sync + 'static) -> Self {
-        Self { fates: Fates::from_script(script), ..Self::default() }
+    pub fn with_failures(
+        script: impl Fn(usize) -> ScriptedOutcome + Send + Sync + 'static,
+    ) -> Self {
+        Self { fates: ScriptedOutcomes::from_script(script), ..Self::default() }
     }
 
     /// Returns the settled calls, in the order of their settlement.
     #[must_use]
-    pub fn settled_calls(&self) -> Vec<Settled> {
+    pub fn settled_calls(&self) -> Vec<SettledRecord> {
         lock_ignoring_poison(&self.books).settled.clone()
     }
 
     /// Returns the reservations that are neither settled nor released.
     #[must_use]
-    pub fn held_reservations(&self) -> Vec<Ask> {
+    pub fn held_reservations(&self) -> Vec<ReservationRequest> {
         lock_ignoring_poison(&self.books).held.values().cloned().collect()
     }
 
@@ -82,8 +84,8 @@ impl FakeLedger {
     }
 }
 
-impl Books {
-    fn reserve(&mut self, ask: Ask) -> Reserved {
+impl FakeLedgerState {
+    fn reserve(&mut self, ask: ReservationRequest) -> ReservationOutcome {
         let lacking = self.levels(&ask.draws, ask.at_ms).into_iter().find(|level| {
             let need = ask.amount.in_unit(level.limit.unit);
             let all = level.used.saturating_add(level.held).saturating_add(need);
@@ -91,7 +93,7 @@ impl Books {
         });
         if let Some(level) = lacking {
             let need = ask.amount.in_unit(level.limit.unit);
-            return Reserved::Full(Full {
+            return ReservationOutcome::Full(ExhaustedLimit {
                 used: level.used.saturating_add(level.held),
                 pool: level.pool,
                 limit: level.limit,
@@ -101,18 +103,18 @@ impl Books {
         let hold = i64::try_from(self.admitted).unwrap_or(i64::MAX);
         self.admitted += 1;
         self.held.insert(hold, ask);
-        Reserved::Held(HoldId(hold))
+        ReservationOutcome::Held(HoldId(hold))
     }
 
     fn commit(&mut self, hold: HoldId, at_ms: i64, call: SettledCall) {
         let Some(ask) = self.held.remove(&hold.0) else { return };
-        let Ask { arm, draws, origin, .. } = ask;
+        let ReservationRequest { arm, draws, origin, .. } = ask;
         let pools = draws.into_iter().map(|draw| draw.pool).collect();
         let amount = call.amount;
-        self.settled.push(Settled { hold, at_ms, arm, amount, pools, origin, call });
+        self.settled.push(SettledRecord { hold, at_ms, arm, amount, pools, origin, call });
     }
 
-    fn levels(&self, draws: &[Draw], at_ms: i64) -> Vec<Level> {
+    fn levels(&self, draws: &[PoolDraw], at_ms: i64) -> Vec<Level> {
         let level = |pool: &String, limit: &Limit| Level {
             pool: pool.clone(),
             limit: *limit,
@@ -145,7 +147,7 @@ impl Books {
 
     fn daily_totals(&self, from_day: i32) -> Vec<Total> {
         let mut days: BTreeMap<(i32, String, String), Amount> = BTreeMap::new();
-        for Settled { at_ms, arm, amount, .. } in &self.settled {
+        for SettledRecord { at_ms, arm, amount, .. } in &self.settled {
             let day = i32::try_from(at_ms.div_euclid(DAY_MS)).unwrap_or(i32::MAX);
             let sum = days.entry((day, arm.provider.clone(), arm.model.clone())).or_default();
             sum.requests += amount.requests;
@@ -186,11 +188,11 @@ fn resets_at(window: Window, at_ms: i64) -> Option<i64> {
 }
 
 impl Ledger for FakeLedger {
-    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+    fn reserve(&self, ask: ReservationRequest) -> StoreFuture<'_, ReservationOutcome> {
         Box::pin(self.fates.perform_next(|| Ok(lock_ignoring_poison(&self.books).reserve(ask))))
     }
 
-    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> StoreFuture<'_, ()> {
         let mut settling = Box::pin(self.fates.perform_next(move || {
             lock_ignoring_poison(&self.books).commit(hold, at_ms, call);
             Ok(())
@@ -205,14 +207,14 @@ impl Ledger for FakeLedger {
         lock_ignoring_poison(&self.books).held.remove(&hold.0);
     }
 
-    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+    fn limit_levels(&self, draws: Vec<PoolDraw>, at_ms: i64) -> StoreFuture<'_, Vec<Level>> {
         Box::pin(
             self.fates
                 .perform_next(move || Ok(lock_ignoring_poison(&self.books).levels(&draws, at_ms))),
         )
     }
 
-    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+    fn daily_totals(&self, from_day: i32) -> StoreFuture<'_, Vec<Total>> {
         Box::pin(
             self.fates
                 .perform_next(move || Ok(lock_ignoring_poison(&self.books).daily_totals(from_day))),
@@ -226,13 +228,13 @@ mod tests {
 
     use super::*;
 
-    fn ask(micro_usd: u64) -> Ask {
+    fn ask(micro_usd: u64) -> ReservationRequest {
         let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: 100 };
-        Ask {
+        ReservationRequest {
             at_ms: 5 * DAY_MS,
             arm: ModelRef { provider: "p".into(), model: "m".into() },
             amount: Amount { requests: 1, micro_usd, ..Amount::default() },
-            draws: vec![Draw { pool: "all".into(), limits: vec![limit] }],
+            draws: vec![PoolDraw { pool: "all".into(), limits: vec![limit] }],
             origin: CallOrigin::default(),
         }
     }
@@ -240,13 +242,17 @@ mod tests {
     #[tokio::test]
     async fn what_is_held_or_settled_leaves_less_room() {
         let ledger = FakeLedger::default();
-        let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };
-        assert!(matches!(ledger.reserve(ask(60)).await, Ok(Reserved::Full(_))));
+        let Ok(ReservationOutcome::Held(hold)) = ledger.reserve(ask(60)).await else {
+            panic!("no room")
+        };
+        assert!(matches!(ledger.reserve(ask(60)).await, Ok(ReservationOutcome::Full(_))));
         ledger
             .commit(hold, 5 * DAY_MS, Amount { micro_usd: 10, ..Amount::default() }.into())
             .await
             .unwrap();
-        let Ok(Reserved::Held(hold)) = ledger.reserve(ask(60)).await else { panic!("no room") };
+        let Ok(ReservationOutcome::Held(hold)) = ledger.reserve(ask(60)).await else {
+            panic!("no room")
+        };
         assert_eq!(ledger.held_reservations().len(), 1);
         ledger.rollback(hold);
         assert_eq!(
@@ -261,14 +267,14 @@ mod tests {
         assert_eq!(ledger.daily_totals(6).await.unwrap(), []);
         let mut tomorrow = ask(100);
         tomorrow.at_ms += DAY_MS;
-        assert!(matches!(ledger.reserve(tomorrow).await, Ok(Reserved::Held(_))));
+        assert!(matches!(ledger.reserve(tomorrow).await, Ok(ReservationOutcome::Held(_))));
     }
 
     #[tokio::test]
     async fn it_fails_as_it_is_told() {
         let ledger = FakeLedger::with_failures(|call| match call {
-            0 => Fate::Fails(StoreErrorKind::Busy),
-            _ => Fate::Works,
+            0 => ScriptedOutcome::Fails(StoreErrorKind::Busy),
+            _ => ScriptedOutcome::Works,
         });
         assert_eq!(ledger.reserve(ask(1)).await.unwrap_err().kind, StoreErrorKind::Busy);
         assert!(ledger.reserve(ask(1)).await.is_ok());

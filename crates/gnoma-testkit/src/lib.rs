@@ -6,27 +6,27 @@
 //! refuses, [`Vendor`] knows; what else is right, the tests say.
 
 pub mod cassette;
-pub mod clothes;
-mod keep;
+mod fake_stores;
 mod ledger;
 mod provider;
 pub mod server;
 mod skip;
 mod terminal;
 mod tool;
+pub mod value_encodings;
 pub mod wire;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub use cassette::Cassette;
-pub use keep::{FakeCheckpoints, FakeResultStore, FakeStore, Fate};
-pub use ledger::{FakeLedger, Settled};
+pub use fake_stores::{FakeCheckpoints, FakeResultStore, FakeStore, ScriptedOutcome};
+pub use ledger::{FakeLedger, SettledRecord};
 pub use provider::{Answer, FakeProvider};
 pub use server::{End, Gate, Pace, Reaction, Reply, ReplyBody, Request, Server, Vendor};
 pub use skip::{SKIPS_VARIABLE, skip_test};
 pub use terminal::{Terminal, TerminalWindow};
 pub use tool::FakeTool;
-pub use wire::{Failure, Fault, FaultStage, Issued, RetryAfter, Script, ScriptCall, Wire};
+pub use wire::{Failure, Fault, FaultStage, IssuedTokens, RetryAfter, Script, ScriptCall, Wire};
 
 /// Locks; a panic elsewhere does not make what was noted worse.
 fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

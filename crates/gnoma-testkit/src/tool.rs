@@ -10,7 +10,7 @@ use std::{
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    tool::{Access, BoxFuture, Tier, ToolKind, Touches},
+    tool::{Access, BoxFuture, Tier, ToolKind, TouchedResource},
 };
 
 use crate::lock_ignoring_poison;
@@ -95,7 +95,7 @@ impl FakeTool {
 
     /// Makes the tool touch this alone.
     #[must_use]
-    pub fn with_touches(mut self, touches: Touches) -> Self {
+    pub fn with_touches(mut self, touches: TouchedResource) -> Self {
         self.spec.touches = [touches].into();
         self
     }
@@ -143,7 +143,7 @@ impl Tool for FakeTool {
         let (act, delay) = (self.act.clone(), self.delay);
         let seen = Arc::clone(&self.seen);
         Box::pin(async move {
-            let _running = Running::begin_call(&seen, &call);
+            let _running = RunningGuard::begin_call(&seen, &call);
             if !delay.is_zero() {
                 tokio::time::sleep(delay).await;
             }
@@ -165,9 +165,9 @@ impl Tool for FakeTool {
 }
 
 /// Counts a call as running until it is dropped.
-struct Running<'a>(&'a ToolRecord);
+struct RunningGuard<'a>(&'a ToolRecord);
 
-impl<'a> Running<'a> {
+impl<'a> RunningGuard<'a> {
     fn begin_call(seen: &'a ToolRecord, call: &ToolCall) -> Self {
         lock_ignoring_poison(&seen.calls).push(call.clone());
         let running = seen.running.fetch_add(1, Ordering::SeqCst) + 1;
@@ -176,7 +176,7 @@ impl<'a> Running<'a> {
     }
 }
 
-impl Drop for Running<'_> {
+impl Drop for RunningGuard<'_> {
     fn drop(&mut self) {
         self.0.running.fetch_sub(1, Ordering::SeqCst);
     }

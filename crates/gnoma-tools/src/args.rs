@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gnoma_core::{
     RawJson, ToolCall, ToolOutcome, ToolSpec,
-    tool::{Access, Tier, ToolKind, Touches},
+    tool::{Access, Tier, ToolKind, TouchedResource},
 };
 use serde::de::DeserializeOwned;
 
@@ -31,7 +31,7 @@ pub(crate) fn parse_arguments<T: DeserializeOwned>(call: &ToolCall) -> Result<T,
 pub(crate) fn tool_spec(
     name: &str,
     access: Access,
-    touches: impl Into<Arc<[Touches]>>,
+    touches: impl Into<Arc<[TouchedResource]>>,
     tier: Tier,
     description: &str,
     parameters: &str,

@@ -21,7 +21,7 @@ const MAX_CHOICE_BYTES: usize = 200;
 /// The tool. Only for sessions in which somebody can answer.
 #[must_use]
 pub fn ask_tool() -> Arc<dyn Tool> {
-    Arc::new(Ask { spec: ask_spec() })
+    Arc::new(AskTool { spec: ask_spec() })
 }
 
 /// The arguments of a call of the tool.
@@ -32,11 +32,11 @@ struct AskArguments {
     choices: Vec<String>,
 }
 
-struct Ask {
+struct AskTool {
     spec: ToolSpec,
 }
 
-impl Tool for Ask {
+impl Tool for AskTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }

@@ -27,13 +27,13 @@ use std::sync::Arc;
 use gnoma_core::Tool;
 
 pub use ask::ask_tool;
-pub use bash::{Unattended, protected_paths, suggest_remedy as unattended_remedy};
+pub use bash::{UnattendedEnvironment, protected_paths, suggest_remedy as unattended_remedy};
 pub use elf::{Agent, elf_tools};
 pub use fs::{Disk, FileHolder, file_names, intended_path, resolve_links};
 pub use options::{ReadingPlaces, Sandbox, ToolOptions};
 pub use plan::plan_tool;
 pub use read_result::read_result;
-pub use repository::{FindsNoRepository, RepositoryFinder, WorkspaceRepository};
+pub use repository::{NoRepositoryFinder, RepositoryFinder, WorkspaceRepository};
 pub use scratch_place::ScratchPlace;
 pub use trials::Trials;
 

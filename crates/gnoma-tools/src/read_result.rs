@@ -6,8 +6,9 @@
 use std::sync::Arc;
 
 use gnoma_core::{
-    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, cut,
+    Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     store::{ResultId, ResultStore, StoreError},
+    text_truncation,
     tool::{Access, BoxFuture, Tier, ToolKind},
 };
 use serde::Deserialize;
@@ -174,7 +175,7 @@ impl MatchingLines<'_> {
         for line in slice.split_inclusive('\n') {
             let words = line.trim_end_matches(['\r', '\n']);
             if self.pattern.is_match(words.as_bytes()) {
-                let shown = cut::word_prefix(words, MAX_LINE_BYTES);
+                let shown = text_truncation::word_prefix(words, MAX_LINE_BYTES);
                 let mark = if shown.len() < words.len() { "…" } else { "" };
                 let row = format!("{at}: {shown}{mark}\n");
                 // The first one is shown whatever its length: a call always gets somewhere.
@@ -199,7 +200,7 @@ mod tests {
 
     use gnoma_core::{
         CallId, RawJson,
-        store::{ResultSlice, StoreErrorKind, Stored},
+        store::{ResultSlice, StoreErrorKind, StoreFuture},
         tool::Grant,
     };
     use serde_json::{Value, json};
@@ -212,12 +213,17 @@ mod tests {
     struct OneResult(Mutex<String>);
 
     impl ResultStore for OneResult {
-        fn save_result(&self, text: String) -> Stored<'_, ResultId> {
+        fn save_result(&self, text: String) -> StoreFuture<'_, ResultId> {
             *self.0.lock().unwrap() = text;
             Box::pin(future::ready(Ok(ResultId::new("r1"))))
         }
 
-        fn read_slice(&self, id: ResultId, from: u64, max_bytes: usize) -> Stored<'_, ResultSlice> {
+        fn read_slice(
+            &self,
+            id: ResultId,
+            from: u64,
+            max_bytes: usize,
+        ) -> StoreFuture<'_, ResultSlice> {
             let text = self.0.lock().unwrap();
             let from = usize::try_from(from).unwrap().min(text.len());
             let most = (from + max_bytes).min(text.len());

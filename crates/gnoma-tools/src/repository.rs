@@ -40,9 +40,9 @@ pub trait RepositoryFinder: fmt::Debug + Send + Sync {
 
 /// A finder that finds no repository.
 #[derive(Clone, Copy, Debug)]
-pub struct FindsNoRepository;
+pub struct NoRepositoryFinder;
 
-impl RepositoryFinder for FindsNoRepository {
+impl RepositoryFinder for NoRepositoryFinder {
     fn find_repositories(&self, _roots: &[PathBuf]) -> Vec<WorkspaceRepository> {
         Vec::new()
     }

@@ -14,8 +14,8 @@ use std::{
 
 use gnoma_core::places::{CACHE_MARK, LocalPlaces, REBUILT_FOLDERS, is_output_beside};
 use gnoma_sandbox::{
-    MemoryFolder, Overlay, Scratch, Strength, Support, TEMPORARY, Walls, holds_temporary,
-    layer::{ChangeKind, Changes, Layer, LayerChange, Recovered, Site},
+    MemoryFolder, Overlay, Scratch, SessionSandbox, Strength, Support, TEMPORARY, holds_temporary,
+    layer::{ChangeKind, Changes, KeepRecovery, Layer, LayerChange, Site},
     scratch_place,
 };
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
@@ -81,7 +81,7 @@ pub(crate) struct Layers {
 
 /// The treatment of a layer after a command has run in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LayerFate {
+pub(crate) enum LayerDecision {
     /// Later commands see all of it.
     Lasts,
     /// Later commands see what was built.
@@ -169,7 +169,7 @@ impl Trials {
                 return Err(support.strength.to_string());
             }
             let root = self.roots.first().ok_or("there is no workspace")?;
-            let walls = Walls::new(self.launcher.clone(), &support);
+            let walls = SessionSandbox::new(self.launcher.clone(), &support);
             let site = match &self.memory {
                 None => Site::find_usable(root, &self.folders, &walls)?,
                 Some(memory) => Site::find_usable(root, &[memory.path()?.join(LAYERS)], &walls)?,
@@ -188,8 +188,8 @@ impl Trials {
         let recovered =
             there.filter_map(|folder| Site::in_folder(folder.clone()).recover_layers().ok());
         let torn = recovered.flatten().filter_map(|recovered| match recovered {
-            Recovered::Torn(error) => Some(format!("an interrupted keep: {error}")),
-            Recovered::Finished | Recovered::Undone => None,
+            KeepRecovery::Torn(error) => Some(format!("an interrupted keep: {error}")),
+            KeepRecovery::Finished | KeepRecovery::Undone => None,
         });
         torn.collect()
     }
@@ -222,12 +222,12 @@ impl Trials {
 
     /// The layer is put back for the next command, emptied unless it is to last. Returns what was built and
     /// stays in it.
-    pub(crate) fn return_layer(&self, layer: Layer, fate: LayerFate) -> Vec<PathBuf> {
-        let is_discarded = fate == LayerFate::Discarded && self.has_changed_files(&layer);
+    pub(crate) fn return_layer(&self, layer: Layer, fate: LayerDecision) -> Vec<PathBuf> {
+        let is_discarded = fate == LayerDecision::Discarded && self.has_changed_files(&layer);
         let mut layers = self.lock_layers();
-        layers.is_seen = fate == LayerFate::Lasts;
+        layers.is_seen = fate == LayerDecision::Lasts;
         let mut built = Vec::new();
-        if fate != LayerFate::Lasts {
+        if fate != LayerDecision::Lasts {
             let stays = |path: &Path| {
                 self.is_rebuilt(&layer, path) && !(is_discarded && layer.has_changed(path))
             };
@@ -384,7 +384,7 @@ impl Trials {
         let mut layers = self.lock_layers();
         if layers.beside.is_none() {
             let support = Support::detect();
-            let walls = Walls::new(self.launcher.clone(), &support);
+            let walls = SessionSandbox::new(self.launcher.clone(), &support);
             let works = |folder: &&PathBuf| site.works_over(folder, &walls).is_ok();
             let folders = folders.iter().filter(works).cloned().collect();
             layers.beside = site.create_layer(folders).ok();

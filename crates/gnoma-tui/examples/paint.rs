@@ -22,7 +22,7 @@ use gnoma_tui::{
     keymap::Keymap,
     run::View as _,
     screen::{Layout, Screen, Traits},
-    status::Facts,
+    status::StartFacts,
     theme::{Depth, Shade, Theme},
 };
 
@@ -67,7 +67,7 @@ impl Rig {
         let options = AppOptions {
             now,
             now_ms: 0,
-            facts: Facts { mode: PermissionMode::Auto, ..Facts::default() },
+            facts: StartFacts { mode: PermissionMode::Auto, ..StartFacts::default() },
             keymap: Keymap::built_in(),
             history: History::from_lines(""),
             theme: "gnoma".to_owned(),

@@ -2,29 +2,29 @@
 //! demand. The session and its host are asked by requests, whose replies are inputs like any other:
 //! nothing waits. What keys do while somebody writes is the composer's part.
 
-mod asked;
-mod asking;
-mod attached;
-mod choosing;
-mod completing;
+mod choice_layers;
 mod completion;
+mod completion_menu;
+mod draft_display;
+mod editor_input;
+mod first_start;
 mod greeting;
+mod history_search;
 mod inputs;
 mod keys;
 #[cfg(test)]
 mod laws;
 mod layer;
+mod message_sending;
 mod panes;
 mod parts;
+mod permission_prompts;
 mod queue;
-mod searching;
-mod sending;
 mod session;
-mod shown;
-mod starting;
+mod session_attachment;
 mod state;
-mod typing;
 mod view;
+mod view_requests;
 
 pub use self::state::{AppOptions, State};
-pub(crate) use self::{asking::describe_mode, layer::LayerChoice, parts::Sought};
+pub(crate) use self::{layer::LayerChoice, parts::LookUpTarget, permission_prompts::describe_mode};

@@ -8,7 +8,7 @@ use gnoma_core::{
 
 /// A request and its purpose.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
+pub struct ViewRequest {
     /// The request to be sent.
     pub request: Request,
     /// Comes back with its reply.

@@ -26,7 +26,6 @@ mod login;
 mod mcp;
 mod memory;
 mod model;
-mod outside;
 mod permission;
 mod plan;
 mod profile;
@@ -37,6 +36,7 @@ mod resume;
 mod rewind;
 mod route;
 mod shell;
+mod shell_commands;
 mod slash;
 mod status;
 mod task;
@@ -48,12 +48,13 @@ mod vim;
 mod why;
 
 pub(crate) use self::{
-    model::fill_model_list as models_listed, slash::Slash, task::run_listed_task as choose_task,
+    model::fill_model_list as models_listed, slash::SlashCommandSpec,
+    task::run_listed_task as choose_task,
 };
 use gnoma_core::protocol::{Reply, Request, Switch};
 
 use crate::{
-    app::{Sought, State},
+    app::{LookUpTarget, State},
     fuzzy,
 };
 
@@ -63,7 +64,7 @@ const MAX_NEAREST: usize = 4;
 const MAX_NAME_CHARS: usize = 64;
 
 /// All commands, those that are used most first.
-pub(crate) const ALL: &[&Slash] = &[
+pub(crate) const ALL: &[&SlashCommandSpec] = &[
     &HELP,
     &model::COMMAND,
     &clear::COMMAND,
@@ -107,15 +108,15 @@ pub(crate) const ALL: &[&Slash] = &[
     &drop::COMMAND,
     &cache::COMMAND,
     &shell::COMMAND,
-    &outside::DOCTOR,
-    &outside::TRUST,
+    &shell_commands::DOCTOR,
+    &shell_commands::TRUST,
     &version::COMMAND,
     &detach::COMMAND,
     &exit::COMMAND,
 ];
 
 /// The list of all of them is made here, so that no command needs to know the others.
-const HELP: Slash = Slash {
+const HELP: SlashCommandSpec = SlashCommandSpec {
     name: "help",
     aliases: &["?"],
     arguments: "",
@@ -143,9 +144,9 @@ pub(crate) fn command_names() -> &'static [&'static str] {
 
 /// The meaning of a name behind a slash.
 #[derive(Clone, Copy)]
-pub(crate) enum Meaning<'a> {
+pub(crate) enum SlashMeaning<'a> {
     /// One of gnoma's commands.
-    BuiltIn(&'static Slash),
+    BuiltIn(&'static SlashCommandSpec),
     /// One of people's own.
     Own(&'a str),
     /// The beginning of several names.
@@ -156,28 +157,30 @@ pub(crate) enum Meaning<'a> {
 
 /// Finds the command that `written` names: by its whole name, by an alias, or by a beginning that no other command
 /// has. Letters that only occur in a name in this order name nothing.
-pub(crate) fn resolve_command<'a>(written: &str, own: &[&'a str]) -> Meaning<'a> {
+pub(crate) fn resolve_command<'a>(written: &str, own: &[&'a str]) -> SlashMeaning<'a> {
     let written = written.trim_start_matches('/');
     if let Some(command) = find_command(written) {
-        return Meaning::BuiltIn(command);
+        return SlashMeaning::BuiltIn(command);
     }
     if let Some(name) = own.iter().find(|name| **name == written) {
-        return Meaning::Own(name);
+        return SlashMeaning::Own(name);
     }
     if written.is_empty() {
-        return Meaning::Ambiguous;
+        return SlashMeaning::Ambiguous;
     }
-    let names = |command: &&'static Slash| {
+    let names = |command: &&'static SlashCommandSpec| {
         std::iter::once(command.name).chain(command.aliases.iter().copied())
     };
-    let begins = |command: &&&'static Slash| names(command).any(|name| name.starts_with(written));
-    let built_in = ALL.iter().filter(begins).map(|command| Meaning::BuiltIn(command));
-    let own = own.iter().filter(|name| name.starts_with(written)).map(|name| Meaning::Own(name));
+    let begins =
+        |command: &&&'static SlashCommandSpec| names(command).any(|name| name.starts_with(written));
+    let built_in = ALL.iter().filter(begins).map(|command| SlashMeaning::BuiltIn(command));
+    let own =
+        own.iter().filter(|name| name.starts_with(written)).map(|name| SlashMeaning::Own(name));
     let mut all = built_in.chain(own);
     match (all.next(), all.next()) {
-        (None, _) => Meaning::Unknown,
+        (None, _) => SlashMeaning::Unknown,
         (Some(only), None) => only,
-        (Some(_), Some(_)) => Meaning::Ambiguous,
+        (Some(_), Some(_)) => SlashMeaning::Ambiguous,
     }
 }
 
@@ -196,7 +199,7 @@ pub(crate) fn nearest_commands<'a>(written: &str, own: &[&'a str]) -> Vec<&'a st
         let distance = strsim::osa_distance(&written, name);
         (distance <= (length.max(name.chars().count()) / 3).max(1)).then_some(distance)
     };
-    let of_command = |command: &&'static Slash| {
+    let of_command = |command: &&'static SlashCommandSpec| {
         let names = std::iter::once(command.name).chain(command.aliases.iter().copied());
         names.filter_map(distance).min().map(|distance| (distance, command.name))
     };
@@ -247,10 +250,10 @@ pub(crate) fn explain_unknown(name: &str, own: &[&str]) -> String {
         None => String::new(),
     };
     match resolve_command(name, own) {
-        Meaning::Ambiguous if near.is_empty() => {
+        SlashMeaning::Ambiguous if near.is_empty() => {
             "Type the name of a command, or choose one".to_owned()
         }
-        Meaning::Ambiguous => format!("{name} could be {}: type more of it", or(&near)),
+        SlashMeaning::Ambiguous => format!("{name} could be {}: type more of it", or(&near)),
         _ if near.is_empty() => format!("Unknown command {name}. Type /help for a list"),
         _ => format!("Unknown command {name}. Did you mean {}?", or(&near)),
     }
@@ -328,40 +331,45 @@ pub(crate) fn name_of(request: &Request) -> &'static str {
 }
 
 /// Shows what was looked up for a command with this argument.
-pub(crate) fn show_reply(state: &mut State, sought: Sought, reply: Reply, argument: &str) {
+pub(crate) fn show_reply(state: &mut State, sought: LookUpTarget, reply: Reply, argument: &str) {
     match (sought, reply) {
-        (Sought::Changes, Reply::Text(diff)) => diff::show_diff(state, &diff),
-        (Sought::Explanation, Reply::Text(text)) => state.show_multiline(&text),
-        (Sought::Summary, Reply::Text(text)) => compact::show_summary(state, &text, argument),
-        (Sought::Window, Reply::Window { used, sources }) => {
+        (LookUpTarget::Changes, Reply::Text(diff)) => diff::show_diff(state, &diff),
+        (LookUpTarget::Explanation, Reply::Text(text)) => state.show_multiline(&text),
+        (LookUpTarget::Summary, Reply::Text(text)) => compact::show_summary(state, &text, argument),
+        (LookUpTarget::Window, Reply::Window { used, sources }) => {
             context::show_window_use(state, used, &sources);
         }
-        (Sought::Conversations, Reply::Stored(sessions)) => {
+        (LookUpTarget::Conversations, Reply::Stored(sessions)) => {
             resume::offer_sessions(state, sessions, argument);
         }
-        (Sought::Points, Reply::Points(points)) => {
+        (LookUpTarget::Points, Reply::Points(points)) => {
             rewind::offer_rewind_points(state, points, argument)
         }
-        (Sought::Settings, Reply::Settings(settings)) => {
+        (LookUpTarget::Settings, Reply::Settings(settings)) => {
             config::offer_settings(state, settings, argument)
         }
-        (Sought::Models, Reply::Choices(models)) => model::offer_models(state, models, argument),
-        (Sought::Providers, Reply::Choices(names)) => {
+        (LookUpTarget::Models, Reply::Choices(models)) => {
+            model::offer_models(state, models, argument)
+        }
+        (LookUpTarget::Providers, Reply::Choices(names)) => {
             provider::offer_providers(state, names, argument)
         }
-        (Sought::Connections, Reply::Choices(names)) => state.offer_connections(&names, argument),
-        (Sought::Removable, Reply::Choices(names)) => login::show_removable(state, names),
-        (Sought::Tasks, Reply::Choices(tasks)) => task::offer_tasks(state, tasks),
-        (Sought::TaskDraft, Reply::Text(diff)) => task::show_draft(state, &diff, argument),
-        (Sought::Profiles, Reply::Choices(names)) => {
+        (LookUpTarget::Connections, Reply::Choices(names)) => {
+            state.offer_connections(&names, argument)
+        }
+        (LookUpTarget::Removable, Reply::Choices(names)) => login::show_removable(state, names),
+        (LookUpTarget::Tasks, Reply::Choices(tasks)) => task::offer_tasks(state, tasks),
+        (LookUpTarget::TaskDraft, Reply::Text(diff)) => task::show_draft(state, &diff, argument),
+        (LookUpTarget::Profiles, Reply::Choices(names)) => {
             profile::offer_profiles(state, names, argument)
         }
         _ => (),
     }
 }
 
-fn find_command(name: &str) -> Option<&'static Slash> {
-    let is_named = |command: &&&Slash| command.name == name || command.aliases.contains(&name);
+fn find_command(name: &str) -> Option<&'static SlashCommandSpec> {
+    let is_named =
+        |command: &&&SlashCommandSpec| command.name == name || command.aliases.contains(&name);
     ALL.iter().find(is_named).copied()
 }
 
@@ -410,10 +418,10 @@ mod tests {
     #[test]
     fn command_is_meant_by_its_name_an_alias_or_a_beginning_of_its_own() {
         let meant = |written: &str| match resolve_command(written, &["review", "modern"]) {
-            Meaning::BuiltIn(command) => command.name.to_owned(),
-            Meaning::Own(name) => format!("own {name}"),
-            Meaning::Ambiguous => "?".to_owned(),
-            Meaning::Unknown => "-".to_owned(),
+            SlashMeaning::BuiltIn(command) => command.name.to_owned(),
+            SlashMeaning::Own(name) => format!("own {name}"),
+            SlashMeaning::Ambiguous => "?".to_owned(),
+            SlashMeaning::Unknown => "-".to_owned(),
         };
         for (written, name) in [
             ("/model", "model"),
@@ -459,7 +467,7 @@ mod tests {
         };
         for name in names() {
             let letters: String = name.chars().step_by(2).collect();
-            if let Meaning::BuiltIn(command) = resolve_command(&letters, &[]) {
+            if let SlashMeaning::BuiltIn(command) = resolve_command(&letters, &[]) {
                 let all = std::iter::once(command.name).chain(command.aliases.iter().copied());
                 assert!(all.into_iter().any(|name| name.starts_with(&letters)), "{letters}");
             }

@@ -23,9 +23,9 @@ use std::ops::Range;
 use gnoma_core::Image;
 
 use self::{
-    buffer::{At, Buffer},
+    buffer::{Buffer, BufferPosition},
     chips::{Chips, Content},
-    kills::Kills,
+    kills::KillRing,
     layout::ScreenRow,
     mode::Vim,
     undo::{EditKind, Undo},
@@ -34,14 +34,14 @@ use crate::keymap::{Action, Context, Key, Keymap};
 
 pub use draft::{Draft, Fold};
 pub use mode::Mode;
-pub use paste::Pasted;
+pub use paste::PasteOutcome;
 
 /// The width until one is known.
 const FIRST_WIDTH: usize = 80;
 
 /// The result of a key press.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pressed {
+pub enum KeyOutcome {
     /// The key changed the text.
     Changed,
     /// The cursor moved, or the mode changed.
@@ -54,13 +54,13 @@ pub enum Pressed {
 
 /// The effect of the previous key, where the next one continues with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Last {
+enum LastEdit {
     #[default]
     Other,
     /// The key deleted text into the ring.
     Kill,
     /// The key inserted text from the ring here.
-    Yank(At),
+    Yank(BufferPosition),
     /// The cursor went up or down and wants to stay in this column.
     Vertical(usize),
 }
@@ -69,11 +69,11 @@ enum Last {
 #[derive(Clone, Debug)]
 pub struct Composer {
     buffer: Buffer,
-    cursor: At,
+    cursor: BufferPosition,
     chips: Chips,
     undo: Undo,
-    kills: Kills,
-    last: Last,
+    kills: KillRing,
+    last: LastEdit,
     width: usize,
     top: ScreenRow,
     vim: Option<Vim>,
@@ -83,11 +83,11 @@ impl Default for Composer {
     fn default() -> Self {
         Self {
             buffer: Buffer::default(),
-            cursor: At::default(),
+            cursor: BufferPosition::default(),
             chips: Chips::default(),
             undo: Undo::default(),
-            kills: Kills::default(),
-            last: Last::default(),
+            kills: KillRing::default(),
+            last: LastEdit::default(),
             width: FIRST_WIDTH,
             top: ScreenRow::default(),
             vim: None,
@@ -97,7 +97,7 @@ impl Default for Composer {
 
 impl Composer {
     /// Does what a key asks for.
-    pub fn press(&mut self, key: Key, keymap: &Keymap) -> Pressed {
+    pub fn press(&mut self, key: Key, keymap: &Keymap) -> KeyOutcome {
         if self.mode() == Some(Mode::Normal) {
             return self.press_normal(key, keymap);
         }
@@ -106,28 +106,28 @@ impl Composer {
             Some(action) => self.apply_action(action),
             None => match key.typed_char() {
                 Some(c) => self.type_char(c),
-                None => Pressed::Ignored,
+                None => KeyOutcome::Ignored,
             },
         }
     }
 
     /// Takes in what was pasted or dropped, whatever its size.
-    pub fn paste(&mut self, text: String) -> Pasted {
+    pub fn paste(&mut self, text: String) -> PasteOutcome {
         let text = paste::normalize_paste(text);
-        self.last = Last::Other;
+        self.last = LastEdit::Other;
         self.undo.close_step();
         let pasted = if let Some(path) = paste::image_path(&text) {
             let text = text.trim().to_owned();
             self.insert(&text);
-            Pasted::Path { path, text }
+            PasteOutcome::Path { path, text }
         } else if paste::is_chip(&text) {
             self.make_room(text.len());
-            let Some(chip) = self.chips.add_text(text) else { return Pasted::Full };
+            let Some(chip) = self.chips.add_text(text) else { return PasteOutcome::Full };
             self.replace(EditKind::Other, self.cursor..self.cursor, chip.encode_utf8(&mut [0; 4]));
-            Pasted::Chip
+            PasteOutcome::Chip
         } else {
             self.insert(&text);
-            Pasted::Inserted
+            PasteOutcome::Inserted
         };
         self.undo.close_step();
         pasted
@@ -147,7 +147,8 @@ impl Composer {
         }
         let line = self.cursor.line;
         let text = self.escape_reserved(text);
-        let range = At { line, byte: range.start }..At { line, byte: range.end };
+        let range =
+            BufferPosition { line, byte: range.start }..BufferPosition { line, byte: range.end };
         self.replace(EditKind::Other, range, &text);
     }
 
@@ -163,7 +164,7 @@ impl Composer {
         let Some(chip) = self.chips.add_image(image, name) else { return false };
         let before = self.current_line().get(..self.cursor.byte).unwrap_or_default();
         let replaced = if before.ends_with(text) { text.len() } else { 0 };
-        let start = At { byte: self.cursor.byte - replaced, ..self.cursor };
+        let start = BufferPosition { byte: self.cursor.byte - replaced, ..self.cursor };
         self.undo.close_step();
         self.replace(EditKind::Other, start..self.cursor, chip.encode_utf8(&mut [0; 4]));
         true
@@ -195,9 +196,9 @@ impl Composer {
     pub fn restore_draft(&mut self, draft: Draft) {
         let text = self.fold_draft(draft);
         self.undo.close_step();
-        self.replace(EditKind::Other, At::default()..self.buffer.end(), &text);
+        self.replace(EditKind::Other, BufferPosition::default()..self.buffer.end(), &text);
         self.undo.close_step();
-        self.last = Last::Other;
+        self.last = LastEdit::Other;
         self.stay_on_text();
     }
 
@@ -205,10 +206,10 @@ impl Composer {
     pub fn clear(&mut self) {
         if !self.buffer.is_empty() {
             self.undo.close_step();
-            self.replace(EditKind::Other, At::default()..self.buffer.end(), "");
+            self.replace(EditKind::Other, BufferPosition::default()..self.buffer.end(), "");
             self.undo.close_step();
         }
-        self.last = Last::Other;
+        self.last = LastEdit::Other;
         self.chips.number_anew();
     }
 
@@ -329,7 +330,7 @@ impl Composer {
     }
 
     /// The one way in which the text changes. The cursor is then after the new text.
-    fn replace(&mut self, kind: EditKind, range: Range<At>, text: &str) -> String {
+    fn replace(&mut self, kind: EditKind, range: Range<BufferPosition>, text: &str) -> String {
         let start = range.start;
         let (removed, end) = self.buffer.replace(range, text);
         self.undo.record(kind, self.cursor, start, removed.clone(), text);

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use crate::{
     highlight::Highlighter,
-    text::{self, Ink, Line, Paper, Span, Style},
+    text::{self, BackgroundRole, Line, Span, Style, TextRole},
 };
 use read::{DiffEntry, Row, Side};
 
@@ -53,7 +53,7 @@ fn render_entries(diff: &str, width: usize, max_lines: usize, names_one: bool) -
     text::pad_background(&mut lines, width);
     if left_out > 0 {
         let noun = if left_out == 1 { "line" } else { "lines" };
-        let more = Line::new(format!("… {left_out} more {noun}"), Style::with_ink(Ink::Dim));
+        let more = Line::new(format!("… {left_out} more {noun}"), Style::with_ink(TextRole::Dim));
         lines.extend(more.wrap(width, &Line::default()).into_iter().take(1));
     }
     lines
@@ -96,8 +96,8 @@ impl Painter {
     fn next(&mut self, entry: &DiffEntry, rest: &[DiffEntry]) -> (Vec<Line>, usize) {
         match entry {
             DiffEntry::File(name, what) => (self.start_file(name, what), 1),
-            DiffEntry::Skipped => (vec![Line::new("⋮", Style::with_ink(Ink::Dim))], 1),
-            DiffEntry::Note(text) => (self.wrap(text, Style::with_ink(Ink::Dim)), 1),
+            DiffEntry::Skipped => (vec![Line::new("⋮", Style::with_ink(TextRole::Dim))], 1),
+            DiffEntry::Note(text) => (self.wrap(text, Style::with_ink(TextRole::Dim)), 1),
             DiffEntry::Row(row) if row.side == Side::Removed => self.render_change(rest),
             DiffEntry::Row(row) => (self.render_row(row, &[]), 1),
         }
@@ -132,9 +132,11 @@ impl Painter {
 
     fn render_row(&mut self, row: &Row, marked: &[Range<usize>]) -> Vec<Line> {
         let (sign, ink, paper, mark) = match row.side {
-            Side::Same => (' ', Ink::Dim, Paper::None, Paper::None),
-            Side::Removed => ('-', Ink::Bad, Paper::Removed, Paper::RemovedMark),
-            Side::Added => ('+', Ink::Good, Paper::Added, Paper::AddedMark),
+            Side::Same => (' ', TextRole::Dim, BackgroundRole::None, BackgroundRole::None),
+            Side::Removed => {
+                ('-', TextRole::Bad, BackgroundRole::Removed, BackgroundRole::RemovedMark)
+            }
+            Side::Added => ('+', TextRole::Good, BackgroundRole::Added, BackgroundRole::AddedMark),
         };
         let spans = paint_background(self.highlight_row(row), marked, paper, mark);
         let lead = if self.digits == 0 {
@@ -206,8 +208,8 @@ fn leading_rows(entries: &[DiffEntry], side: Side) -> Vec<&Row> {
 fn paint_background(
     spans: Vec<Span>,
     marked: &[Range<usize>],
-    paper: Paper,
-    mark: Paper,
+    paper: BackgroundRole,
+    mark: BackgroundRole,
 ) -> Vec<Span> {
     let mut done = Vec::with_capacity(spans.len());
     let mut at = 0;
@@ -226,7 +228,7 @@ fn paint_background(
     done
 }
 
-fn push_span_part(done: &mut Vec<Span>, span: &Span, range: Range<usize>, paper: Paper) {
+fn push_span_part(done: &mut Vec<Span>, span: &Span, range: Range<usize>, paper: BackgroundRole) {
     if let Some(text) = span.text.get(range).filter(|text| !text.is_empty()) {
         done.push(Span::new(text.to_owned(), span.style.on_paper(paper)));
     }

@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use crate::{ask::Ask, composer::Draft, run::LoopAction};
+use crate::{ask::ViewRequest, composer::Draft, run::LoopAction};
 
 /// An action that the view wants done.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Effect {
     /// Ask the session or its host; the reply comes back with what it was for.
-    Ask(Ask),
+    Ask(ViewRequest),
     /// Put text on the clipboard.
     Copy(String),
     /// Give the terminal back to the shell until somebody continues the program.

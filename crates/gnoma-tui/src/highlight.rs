@@ -4,7 +4,7 @@
 
 mod languages;
 
-use crate::text::{Ink, Span, Style};
+use crate::text::{Span, Style, TextRole};
 use languages::{Language, Quote, Shape};
 
 /// A line longer than this is shown plain.
@@ -16,12 +16,12 @@ const MAX_DEPTH: usize = 100;
 #[derive(Clone, Debug)]
 pub struct Highlighter {
     language: &'static Language,
-    inside: Inside,
+    inside: OpenConstruct,
 }
 
 /// The construct that the end of the line before left open.
 #[derive(Clone, Copy, Debug)]
-enum Inside {
+enum OpenConstruct {
     Nothing,
     Comment { depth: usize },
     Text(&'static Quote),
@@ -35,7 +35,7 @@ impl Highlighter {
         let ending = name.rsplit(['.', '/']).next().unwrap_or(&name);
         let language =
             languages::find_language(&name).or_else(|| languages::find_language(ending))?;
-        Some(Self { language, inside: Inside::Nothing })
+        Some(Self { language, inside: OpenConstruct::Nothing })
     }
 
     /// The next line, without its end, in colours.
@@ -53,15 +53,15 @@ impl Highlighter {
         let mut scan = Scan { line, at: 0, spans: Vec::new() };
         while scan.at < line.len() {
             match self.inside {
-                Inside::Comment { depth } => self.scan_comment(&mut scan, depth),
-                Inside::Text(quote) => self.scan_string(&mut scan, quote),
-                Inside::Nothing => self.scan_token(&mut scan),
+                OpenConstruct::Comment { depth } => self.scan_comment(&mut scan, depth),
+                OpenConstruct::Text(quote) => self.scan_string(&mut scan, quote),
+                OpenConstruct::Nothing => self.scan_token(&mut scan),
             }
         }
-        if let Inside::Text(quote) = self.inside
+        if let OpenConstruct::Text(quote) = self.inside
             && !quote.spans_lines
         {
-            self.inside = Inside::Nothing;
+            self.inside = OpenConstruct::Nothing;
         }
         scan.spans
     }
@@ -69,7 +69,7 @@ impl Highlighter {
     /// To the end of a comment, or of the line.
     fn scan_comment(&mut self, scan: &mut Scan<'_>, depth: usize) {
         let Some((open, close)) = self.language.block_comment else {
-            self.inside = Inside::Nothing;
+            self.inside = OpenConstruct::Nothing;
             return;
         };
         let rest = scan.remaining_text();
@@ -77,17 +77,17 @@ impl Highlighter {
         let opening = if self.language.comments_nest { rest.find(open) } else { None };
         match (opening, closing) {
             (Some(opening), closing) if closing.is_none_or(|closing| opening < closing) => {
-                scan.push(opening + open.len(), Ink::Comment);
-                self.inside = Inside::Comment { depth: (depth + 1).min(MAX_DEPTH) };
+                scan.push(opening + open.len(), TextRole::Comment);
+                self.inside = OpenConstruct::Comment { depth: (depth + 1).min(MAX_DEPTH) };
             }
             (_, Some(closing)) => {
-                scan.push(closing + close.len(), Ink::Comment);
+                scan.push(closing + close.len(), TextRole::Comment);
                 self.inside = match depth {
-                    0 | 1 => Inside::Nothing,
-                    depth => Inside::Comment { depth: depth - 1 },
+                    0 | 1 => OpenConstruct::Nothing,
+                    depth => OpenConstruct::Comment { depth: depth - 1 },
                 };
             }
-            (_, None) => scan.push(rest.len(), Ink::Comment),
+            (_, None) => scan.push(rest.len(), TextRole::Comment),
         }
     }
 
@@ -96,18 +96,18 @@ impl Highlighter {
         let rest = scan.remaining_text();
         match end_of_text(rest, quote) {
             Some(end) => {
-                self.inside = Inside::Nothing;
+                self.inside = OpenConstruct::Nothing;
                 scan.push(end, self.text_ink(&rest[end..]));
             }
-            None => scan.push(rest.len(), Ink::String),
+            None => scan.push(rest.len(), TextRole::String),
         }
     }
 
     /// A text before a colon is a key, where there are keys.
-    fn text_ink(&self, after: &str) -> Ink {
+    fn text_ink(&self, after: &str) -> TextRole {
         match self.language.key_end {
-            Some(end) if after.trim_start().starts_with(end) => Ink::Type,
-            Some(_) | None => Ink::String,
+            Some(end) if after.trim_start().starts_with(end) => TextRole::Type,
+            Some(_) | None => TextRole::String,
         }
     }
 
@@ -116,30 +116,30 @@ impl Highlighter {
         let Some(first) = rest.chars().next() else { return };
         if first.is_whitespace() {
             let end = rest.find(|c: char| !c.is_whitespace()).unwrap_or(rest.len());
-            return scan.push(end, Ink::Text);
+            return scan.push(end, TextRole::Text);
         }
         if let Some((open, _)) = self.language.block_comment
             && rest.starts_with(open)
         {
-            self.inside = Inside::Comment { depth: 1 };
-            return scan.push(open.len(), Ink::Comment);
+            self.inside = OpenConstruct::Comment { depth: 1 };
+            return scan.push(open.len(), TextRole::Comment);
         }
         if self.begins_line_comment(scan) {
-            return scan.push(rest.len(), Ink::Comment);
+            return scan.push(rest.len(), TextRole::Comment);
         }
         if let Some(quote) = self.language.quote_at(rest) {
             return self.begin_text(scan, quote);
         }
         if first.is_ascii_digit() {
-            return scan.push(number_length(rest), Ink::Number);
+            return scan.push(number_length(rest), TextRole::Number);
         }
         if self.language.begins_word(first) {
             return self.scan_word(scan);
         }
         if self.language.shape == Shape::Markup && first == '<' {
-            return scan.push(tag_length(rest), Ink::Keyword);
+            return scan.push(tag_length(rest), TextRole::Keyword);
         }
-        let ink = if first.is_ascii_punctuation() { Ink::Operator } else { Ink::Text };
+        let ink = if first.is_ascii_punctuation() { TextRole::Operator } else { TextRole::Text };
         scan.push(first.len_utf8(), ink);
     }
 
@@ -155,7 +155,7 @@ impl Highlighter {
         let rest = scan.remaining_text();
         if quote.single_character {
             let length = character_length(rest);
-            let ink = if length > 1 { Ink::String } else { Ink::Operator };
+            let ink = if length > 1 { TextRole::String } else { TextRole::Operator };
             return scan.push(length, ink);
         }
         let body = &rest[quote.open.len()..];
@@ -165,8 +165,8 @@ impl Highlighter {
                 scan.push(end, self.text_ink(&rest[end..]));
             }
             None => {
-                self.inside = Inside::Text(quote);
-                scan.push(rest.len(), Ink::String);
+                self.inside = OpenConstruct::Text(quote);
+                scan.push(rest.len(), TextRole::String);
             }
         }
     }
@@ -194,7 +194,7 @@ impl<'a> Scan<'a> {
     }
 
     /// The next `bytes` mean this.
-    fn push(&mut self, bytes: usize, ink: Ink) {
+    fn push(&mut self, bytes: usize, ink: TextRole) {
         let text = &self.remaining_text()[..bytes];
         self.at += bytes;
         let span = Span::new(text.to_owned(), Style::with_ink(ink));
@@ -267,10 +267,10 @@ fn tag_length(text: &str) -> usize {
 fn diff_style(line: &str) -> Style {
     let ink = match line.as_bytes() {
         [b'+', b'+', b'+', ..] | [b'-', b'-', b'-', ..] => return Style::default().bold(),
-        [b'+', ..] => Ink::Good,
-        [b'-', ..] => Ink::Bad,
-        [b'@', b'@', ..] => Ink::Accent,
-        _ => Ink::Text,
+        [b'+', ..] => TextRole::Good,
+        [b'-', ..] => TextRole::Bad,
+        [b'@', b'@', ..] => TextRole::Accent,
+        _ => TextRole::Text,
     };
     Style::with_ink(ink)
 }
@@ -288,12 +288,12 @@ mod tests {
         for line in text.lines() {
             for span in highlighter.highlight_line(line) {
                 let letter = match span.style.ink {
-                    Ink::Keyword => 'k',
-                    Ink::Type => 't',
-                    Ink::Function => 'f',
-                    Ink::String => 's',
-                    Ink::Number => 'n',
-                    Ink::Comment => 'c',
+                    TextRole::Keyword => 'k',
+                    TextRole::Type => 't',
+                    TextRole::Function => 'f',
+                    TextRole::String => 's',
+                    TextRole::Number => 'n',
+                    TextRole::Comment => 'c',
                     _ => ' ',
                 };
                 let word = span.text.trim_end();

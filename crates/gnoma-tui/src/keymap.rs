@@ -19,7 +19,7 @@ const BUILT_IN: &str = include_str!("../data/keys.toml");
 
 /// A key that a person's own table took from another action of the same context.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Taken {
+pub struct KeyConflict {
     /// The context in which the key works.
     pub context: Context,
     /// The key that was taken.
@@ -57,7 +57,7 @@ impl Keymap {
     ///
     /// When the text is not TOML, names a part, an action or a key that does not exist, or gives one
     /// key to two actions of a context. Nothing of it is used then.
-    pub fn with_own(text: &str) -> Result<(Self, Vec<Taken>), KeymapError> {
+    pub fn with_own(text: &str) -> Result<(Self, Vec<KeyConflict>), KeymapError> {
         let mut keymap = Self::built_in();
         let bindings = read::read_bindings(text, Some(&|context| keymap.actions(context)))?;
         // First all the keys that are given up, so that two actions can swap theirs.
@@ -103,7 +103,7 @@ impl Keymap {
         }
     }
 
-    fn bind(&mut self, context: Context, action: Action, keys: Vec<Key>) -> Vec<Taken> {
+    fn bind(&mut self, context: Context, action: Action, keys: Vec<Key>) -> Vec<KeyConflict> {
         let mut taken = Vec::new();
         for &key in &keys {
             let Some(from) = self.actions.insert((context, key), action) else { continue };
@@ -111,7 +111,7 @@ impl Keymap {
                 if let Some(left) = self.keys.get_mut(&(context, from)) {
                     left.retain(|other| *other != key);
                 }
-                taken.push(Taken { context, key, from, by: action });
+                taken.push(KeyConflict { context, key, from, by: action });
             }
         }
         self.keys.insert((context, action), keys);

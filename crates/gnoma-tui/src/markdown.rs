@@ -10,7 +10,7 @@ mod table;
 
 use crate::{
     highlight::Highlighter,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
 use blocks::Definitions;
 use code::CODE_INDENT;
@@ -36,7 +36,7 @@ pub struct Stream {
     partial: String,
     /// Complete, but not drawn.
     ready: Vec<Piece>,
-    drawn: Drawn,
+    drawn: DrawnBlocks,
 }
 
 impl Stream {
@@ -111,14 +111,14 @@ impl Stream {
 
 /// The facts about drawn blocks that later blocks need.
 #[derive(Clone, Debug, Default)]
-struct Drawn {
+struct DrawnBlocks {
     definitions: Definitions,
     code: Option<Highlighter>,
     /// `true` if something was drawn before.
     any: bool,
 }
 
-impl Drawn {
+impl DrawnBlocks {
     fn render_piece(&mut self, piece: &Piece, width: usize, lines: &mut Vec<Line>) {
         let before = lines.len();
         if piece.gap && self.any {
@@ -133,7 +133,7 @@ impl Drawn {
                 self.code = Highlighter::for_name(language);
                 if !language.is_empty() {
                     let label = format!("{CODE_INDENT}{language}");
-                    let label = Line::new(label, Style::with_ink(Ink::Dim));
+                    let label = Line::new(label, Style::with_ink(TextRole::Dim));
                     lines.extend(label.wrap(width, &Line::default()).into_iter().take(1));
                 }
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::{
     text::{Line, Span},
-    theme::{Colour, Look, Theme},
+    theme::{Colour, TerminalStyle, Theme},
 };
 
 /// A link longer than this is not marked.
@@ -37,14 +37,14 @@ pub(crate) fn paint_text(text: &str, out: &mut Vec<u8>) {
 #[derive(Debug)]
 pub(crate) struct Pen<'a> {
     theme: &'a Theme,
-    look: Look,
+    look: TerminalStyle,
     link: Option<Arc<str>>,
 }
 
 impl<'a> Pen<'a> {
     /// A pen on a terminal whose attributes are plain.
     pub(crate) fn new(theme: &'a Theme) -> Self {
-        Self { theme, look: Look::default(), link: None }
+        Self { theme, look: TerminalStyle::default(), link: None }
     }
 
     /// Makes what follows look like the span.
@@ -56,7 +56,7 @@ impl<'a> Pen<'a> {
     /// Sets the terminal back to plain text.
     pub(crate) fn reset_style(&mut self, out: &mut Vec<u8>) {
         self.point_to(None, out);
-        self.look_like(Look::default(), out);
+        self.look_like(TerminalStyle::default(), out);
     }
 
     fn point_to(&mut self, link: Option<&Arc<str>>, out: &mut Vec<u8>) {
@@ -75,7 +75,7 @@ impl<'a> Pen<'a> {
         self.link = link.cloned();
     }
 
-    fn look_like(&mut self, look: Look, out: &mut Vec<u8>) {
+    fn look_like(&mut self, look: TerminalStyle, out: &mut Vec<u8>) {
         if self.look == look {
             return;
         }
@@ -110,12 +110,12 @@ struct Codes(String);
 
 impl Codes {
     /// Everything off, then what is wanted; nothing at all means off.
-    fn from_reset(look: Look) -> Self {
-        let wanted = Self::from_change(Look::default(), look);
+    fn from_reset(look: TerminalStyle) -> Self {
+        let wanted = Self::from_change(TerminalStyle::default(), look);
         if wanted.0.is_empty() { wanted } else { Self(format!("0;{}", wanted.0)) }
     }
 
-    fn from_change(old: Look, new: Look) -> Self {
+    fn from_change(old: TerminalStyle, new: TerminalStyle) -> Self {
         let mut codes = Self(String::new());
         // Bold and faint share the code that ends them.
         let dimmer = (old.bold && !new.bold) || (old.faint && !new.faint);
@@ -169,7 +169,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        text::{Ink, Paper, Style},
+        text::{BackgroundRole, Style, TextRole},
         theme::{Depth, Shade},
     };
 
@@ -184,8 +184,8 @@ mod tests {
     fn only_what_differs_is_said() {
         let spans = vec![
             Span::new("plain ", Style::default()),
-            Span::new("good ", Style::with_ink(Ink::Good)),
-            Span::new("best", Style::with_ink(Ink::Good).bold()),
+            Span::new("good ", Style::with_ink(TextRole::Good)),
+            Span::new("best", Style::with_ink(TextRole::Good).bold()),
             Span::new(" end", Style::default()),
         ];
         assert_eq!(
@@ -198,8 +198,8 @@ mod tests {
     #[test]
     fn meanings_without_colours_have_attributes() {
         let spans = vec![
-            Span::new("dim", Style::with_ink(Ink::Dim)),
-            Span::new("chosen", Style::default().on_paper(Paper::Chosen)),
+            Span::new("dim", Style::with_ink(TextRole::Dim)),
+            Span::new("chosen", Style::default().on_paper(BackgroundRole::Chosen)),
         ];
         assert_eq!(painted(spans, Depth::None), "\u{1b}[2mdim\u{1b}[0;7mchosen\u{1b}[m");
     }

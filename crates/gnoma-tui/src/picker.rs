@@ -4,7 +4,7 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use crate::{
     keymap::Action,
-    text::{self, Ink, Line, Paper, Span, Style},
+    text::{self, BackgroundRole, Line, Span, Style, TextRole},
 };
 
 /// Characters of a filter.
@@ -43,7 +43,7 @@ const LEAVE: &str = "q";
 
 /// The effect of a key on a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Picked {
+pub enum PickerOutcome {
     /// The list is still open.
     Open,
     /// The list is still open, and these lines are to be read out: the result of a line that was written.
@@ -142,7 +142,7 @@ impl Picker {
     }
 
     /// Does what a key asks for.
-    pub fn apply_action(&mut self, action: Action) -> Picked {
+    pub fn apply_action(&mut self, action: Action) -> PickerOutcome {
         let last = self.left.len().saturating_sub(1);
         match action {
             Action::Up => self.chosen = self.chosen.checked_sub(1).unwrap_or(last),
@@ -153,14 +153,17 @@ impl Picker {
             Action::Last => self.chosen = last,
             Action::Accept if self.by_line => return self.take_line(),
             Action::Accept | Action::Complete => {
-                return self.left.get(self.chosen).map_or(Picked::Open, |row| Picked::Row(*row));
+                return self
+                    .left
+                    .get(self.chosen)
+                    .map_or(PickerOutcome::Open, |row| PickerOutcome::Row(*row));
             }
-            Action::Close | Action::Stop | Action::Interrupt => return Picked::Nothing,
+            Action::Close | Action::Stop | Action::Interrupt => return PickerOutcome::Nothing,
             Action::DeleteLeft => self.delete_last_char(),
             Action::DeleteToLineStart => self.change_filter(String::new()),
             _ => (),
         }
-        Picked::Open
+        PickerOutcome::Open
     }
 
     /// Narrows the list by what was typed or pasted.
@@ -176,32 +179,32 @@ impl Picker {
     }
 
     /// Interprets a whole line: a number, a name, a part of some, or the way out.
-    fn take_line(&mut self) -> Picked {
+    fn take_line(&mut self) -> PickerOutcome {
         let line = std::mem::take(&mut self.filter);
         let line = line.trim();
         let number = line.parse().ok().and_then(|number: usize| number.checked_sub(1));
         let place = if line.is_empty() { Some(self.chosen) } else { number };
         if let Some(row) = place.and_then(|place| self.left.get(place)) {
-            return Picked::Row(*row);
+            return PickerOutcome::Row(*row);
         }
         if let Some(row) = self.rows.iter().position(|row| row.label == line) {
-            return Picked::Row(row);
+            return PickerOutcome::Row(row);
         }
         if line == LEAVE {
-            return Picked::Nothing;
+            return PickerOutcome::Nothing;
         }
         self.change_filter(line.to_owned());
         self.filter.clear();
         match *self.left.as_slice() {
-            [row] => Picked::Row(row),
+            [row] => PickerOutcome::Row(row),
             [] => {
                 self.change_filter(String::new());
-                Picked::Explained(vec![
+                PickerOutcome::Explained(vec![
                     Line::new(format!("nothing matches `{line}`"), dim_style()),
                     way_on(),
                 ])
             }
-            _ => Picked::Explained(self.read_out()),
+            _ => PickerOutcome::Explained(self.read_out()),
         }
     }
 
@@ -252,7 +255,7 @@ impl Picker {
             let current = if row.current { " (in use)" } else { "" };
             format!("  {number} {} {}{current}", row.label, row.detail).trim_end().to_owned()
         };
-        let mut lines = vec![Line::new(self.title.clone(), Style::with_ink(Ink::Accent))];
+        let mut lines = vec![Line::new(self.title.clone(), Style::with_ink(TextRole::Accent))];
         let rows = (1..).zip(rows.take(MAX_READ_ROWS));
         lines.extend(rows.map(|row| Line::new(text(row), Style::default())));
         let rest = self.left.len().saturating_sub(MAX_READ_ROWS);
@@ -278,7 +281,7 @@ impl Picker {
 
     fn heading(&self, width: usize) -> Line {
         let mut line = Line::from([
-            Span::new(self.title.clone(), Style::with_ink(Ink::Accent).bold()),
+            Span::new(self.title.clone(), Style::with_ink(TextRole::Accent).bold()),
             Span::new(" › ", dim_style()),
         ]);
         line.spans.push(Span::new(self.filter.clone(), Style::default()));
@@ -314,14 +317,17 @@ impl Picker {
 }
 
 fn row_line(row: &Row, chosen: bool, column: usize, width: usize) -> Line {
-    let paper = if chosen { Paper::Chosen } else { Paper::None };
+    let paper = if chosen { BackgroundRole::Chosen } else { BackgroundRole::None };
     let mark = if row.current { "• " } else { "  " };
     let label = short_label(row, column, width.saturating_sub(4));
     let gap = " ".repeat(column.saturating_sub(text::display_width(&label)) + 2);
-    let ink = if chosen { Ink::Accent } else { Ink::Text };
+    let ink = if chosen { TextRole::Accent } else { TextRole::Text };
     let line = Line::from([
-        Span::new(if chosen { "› " } else { "  " }, Style::with_ink(Ink::Accent).on_paper(paper)),
-        Span::new(mark, Style::with_ink(Ink::Good).on_paper(paper)),
+        Span::new(
+            if chosen { "› " } else { "  " },
+            Style::with_ink(TextRole::Accent).on_paper(paper),
+        ),
+        Span::new(mark, Style::with_ink(TextRole::Good).on_paper(paper)),
         Span::new(label, Style::with_ink(ink).on_paper(paper)),
         Span::new(format!("{gap}{}", row.detail), dim_style().on_paper(paper)),
     ]);
@@ -348,7 +354,7 @@ fn way_on() -> Line {
 }
 
 fn dim_style() -> Style {
-    Style::with_ink(Ink::Dim)
+    Style::with_ink(TextRole::Dim)
 }
 
 /// The line in at most `width` columns; an ellipsis says that something is missing.
@@ -396,18 +402,21 @@ mod tests {
     #[test]
     fn typing_narrows_and_rows_keep_their_numbers() {
         let mut picker = fruit().with_filter("pine");
-        assert_eq!(picker.apply_action(Action::Accept), Picked::Row(2));
+        assert_eq!(picker.apply_action(Action::Accept), PickerOutcome::Row(2));
         picker.type_text("x");
-        assert_eq!((picker.match_count(), picker.apply_action(Action::Accept)), (0, Picked::Open));
+        assert_eq!(
+            (picker.match_count(), picker.apply_action(Action::Accept)),
+            (0, PickerOutcome::Open)
+        );
         picker.apply_action(Action::DeleteToLineStart);
-        assert_eq!(picker.apply_action(Action::Up), Picked::Open);
-        assert_eq!(picker.apply_action(Action::Accept), Picked::Row(2));
+        assert_eq!(picker.apply_action(Action::Up), PickerOutcome::Open);
+        assert_eq!(picker.apply_action(Action::Accept), PickerOutcome::Row(2));
     }
 
     #[test]
     fn what_is_in_use_is_chosen_first() {
         let rows = vec![Row::new("a", ""), Row::new("b", "").with_current(true)];
-        assert_eq!(Picker::new("x", rows).apply_action(Action::Accept), Picked::Row(1));
+        assert_eq!(Picker::new("x", rows).apply_action(Action::Accept), PickerOutcome::Row(1));
     }
 
     #[test]
@@ -427,15 +436,19 @@ mod tests {
             picker.apply_action(Action::Accept)
         };
         let mut picker = fruit().by_line(true);
-        assert_eq!(line(&mut picker, "2"), Picked::Row(1));
-        assert_eq!(line(&mut picker, "apple"), Picked::Row(0));
-        assert_eq!(line(&mut picker, "pine"), Picked::Row(2));
-        assert_eq!(line(&mut picker, "q"), Picked::Nothing);
-        let Picked::Explained(lines) = line(&mut picker, "17") else { panic!("17 fits") };
+        assert_eq!(line(&mut picker, "2"), PickerOutcome::Row(1));
+        assert_eq!(line(&mut picker, "apple"), PickerOutcome::Row(0));
+        assert_eq!(line(&mut picker, "pine"), PickerOutcome::Row(2));
+        assert_eq!(line(&mut picker, "q"), PickerOutcome::Nothing);
+        let PickerOutcome::Explained(lines) = line(&mut picker, "17") else { panic!("17 fits") };
         assert_eq!(lines[0].plain_text(), "nothing matches `17`");
-        let Picked::Explained(lines) = line(&mut picker, "app") else { panic!("two fit") };
+        let PickerOutcome::Explained(lines) = line(&mut picker, "app") else { panic!("two fit") };
         assert_eq!(lines[2].plain_text(), "  2 pineapple a fruit");
-        assert_eq!(line(&mut picker, "2"), Picked::Row(2), "numbers are those that were read out");
+        assert_eq!(
+            line(&mut picker, "2"),
+            PickerOutcome::Row(2),
+            "numbers are those that were read out"
+        );
     }
 
     proptest! {

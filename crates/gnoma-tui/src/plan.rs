@@ -2,7 +2,7 @@
 
 use gnoma_core::plan::{PlanStep, StepStatus};
 
-use crate::text::{Ink, Line, Span, Style};
+use crate::text::{Line, Span, Style, TextRole};
 
 /// Describes in words how many steps are done.
 pub(crate) fn describe_progress(steps: &[PlanStep]) -> String {
@@ -18,11 +18,13 @@ pub(crate) fn render_steps(steps: &[PlanStep], is_spoken: bool) -> Vec<Line> {
 fn render_step(step: &PlanStep, is_spoken: bool) -> Line {
     let (mark, word, mark_style, style) = match step.status {
         StepStatus::Done => {
-            let style = Style { strike: true, ..Style::with_ink(Ink::Dim) };
-            ("✓", "done:", Style::with_ink(Ink::Good), style)
+            let style = Style { strike: true, ..Style::with_ink(TextRole::Dim) };
+            ("✓", "done:", Style::with_ink(TextRole::Good), style)
         }
-        StepStatus::Active => ("●", "now:", Style::with_ink(Ink::Accent), Style::default().bold()),
-        StepStatus::Pending => ("○", "next:", Style::with_ink(Ink::Dim), Style::default()),
+        StepStatus::Active => {
+            ("●", "now:", Style::with_ink(TextRole::Accent), Style::default().bold())
+        }
+        StepStatus::Pending => ("○", "next:", Style::with_ink(TextRole::Dim), Style::default()),
     };
     let mark = if is_spoken { word } else { mark };
     Line::from([Span::new(format!("  {mark} "), mark_style), Span::new(step.text.clone(), style)])

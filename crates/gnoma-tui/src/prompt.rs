@@ -3,13 +3,13 @@
 //! receives the answer is not known here.
 
 mod body;
-mod spoken;
+mod spoken_question;
 
 use crate::{
     frame::Size,
     keymap::{Action, Context, Keymap},
     picker::truncate_line,
-    text::{Ink, Line, Paper, Span, Style},
+    text::{BackgroundRole, Line, Span, Style, TextRole},
 };
 use gnoma_core::{
     ToolCall,
@@ -41,7 +41,7 @@ pub struct PermissionQuestion {
     pub call: ToolCall,
     reason: String,
     preview: Option<String>,
-    always: Option<Lasting>,
+    always: Option<LastingRule>,
     /// The model wants words; then the reason is its question.
     inquiry: Option<Inquiry>,
     /// The changes of a call that has run on trial, of which a part can be saved.
@@ -53,7 +53,7 @@ pub struct PermissionQuestion {
 
 /// The rule that "always" would add, and where it would apply.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lasting {
+pub struct LastingRule {
     /// The rule, as people write it.
     pub rule: String,
     /// The scope in which the rule applies, and for how long.
@@ -62,7 +62,7 @@ pub struct Lasting {
     pub place: String,
 }
 
-impl Lasting {
+impl LastingRule {
     /// Describes in a few words where the rule applies.
     #[must_use]
     pub fn describe_scope(&self) -> String {
@@ -116,7 +116,7 @@ impl PermissionQuestion {
         preview: Option<String>,
         always: Option<String>,
     ) -> Self {
-        let lasting = |rule| Lasting { rule, scope: Scope::Session, place: String::new() };
+        let lasting = |rule| LastingRule { rule, scope: Scope::Session, place: String::new() };
         let always = always.map(lasting);
         Self {
             call,
@@ -172,7 +172,7 @@ impl PermissionQuestion {
 
     /// Returns the rule that a lasting approval would add, where one is offered.
     #[must_use]
-    pub fn lasting_rule(&self) -> Option<&Lasting> {
+    pub fn lasting_rule(&self) -> Option<&LastingRule> {
         self.always.as_ref()
     }
 
@@ -214,10 +214,10 @@ impl PermissionQuestion {
             (Choice::Once, _) => PromptVerdict::Answer(PermissionAnswer::Allow),
             (Choice::Part, _) => PromptVerdict::NamePart,
             (Choice::Always, None) => PromptVerdict::Open,
-            (Choice::Always, Some(Lasting { scope: Scope::Session, .. })) => {
+            (Choice::Always, Some(LastingRule { scope: Scope::Session, .. })) => {
                 PromptVerdict::Answer(PermissionAnswer::Always)
             }
-            (Choice::Always, Some(Lasting { rule, scope, .. })) => {
+            (Choice::Always, Some(LastingRule { rule, scope, .. })) => {
                 PromptVerdict::Answer(PermissionAnswer::Rule { rule: rule.clone(), scope: *scope })
             }
             (Choice::No, _) => {
@@ -291,8 +291,10 @@ impl PermissionQuestion {
         };
         let mut keys = Line::default();
         for choice in self.choices() {
-            keys.spans
-                .push(Span::new(choice.key_label(keymap), Style::with_ink(Ink::Accent).bold()));
+            keys.spans.push(Span::new(
+                choice.key_label(keymap),
+                Style::with_ink(TextRole::Accent).bold(),
+            ));
             keys.spans.push(Span::new(format!(" {} ", word(choice)), Style::default()));
         }
         let mut lines = self.visible_body(self.body_lines(width), height.saturating_sub(1));
@@ -303,8 +305,8 @@ impl PermissionQuestion {
 
     fn heading(&self, behind: usize) -> Line {
         let mut line = Line::from([
-            Span::new("? ", Style::with_ink(Ink::Warning).bold()),
-            Span::new(self.question_text(), Style::with_ink(Ink::Warning).bold()),
+            Span::new("? ", Style::with_ink(TextRole::Warning).bold()),
+            Span::new(self.question_text(), Style::with_ink(TextRole::Warning).bold()),
         ]);
         if behind > 0 {
             line.spans.push(Span::new(format!(" · {behind} more waiting"), dim_style()));
@@ -351,7 +353,7 @@ impl PermissionQuestion {
             (above, below) => format!("  … {above} lines above, {below} below (PgUp, PgDn)"),
         };
         if room > 0 {
-            lines.push(Line::new(more, Style::with_ink(Ink::Warning)));
+            lines.push(Line::new(more, Style::with_ink(TextRole::Warning)));
         }
         lines
     }
@@ -426,13 +428,13 @@ impl PermissionQuestion {
             Choice::Words => "write an answer".to_owned(),
         };
         let key = choice.key_label(keymap);
-        let paper = if chosen { Paper::Chosen } else { Paper::None };
+        let paper = if chosen { BackgroundRole::Chosen } else { BackgroundRole::None };
         Line::from([
             Span::new(
                 if chosen { "› " } else { "  " },
-                Style::with_ink(Ink::Accent).on_paper(paper),
+                Style::with_ink(TextRole::Accent).on_paper(paper),
             ),
-            Span::new(key, Style::with_ink(Ink::Accent).bold().on_paper(paper)),
+            Span::new(key, Style::with_ink(TextRole::Accent).bold().on_paper(paper)),
             Span::new(format!("  {text}"), Style::default().on_paper(paper)),
         ])
     }
@@ -465,7 +467,7 @@ fn truncate_lines(lines: &mut Vec<Line>, count: usize) {
 }
 
 fn dim_style() -> Style {
-    Style::with_ink(Ink::Dim)
+    Style::with_ink(TextRole::Dim)
 }
 
 #[cfg(test)]
@@ -507,7 +509,7 @@ mod tests {
         let marked = lines.iter().flat_map(|line| &line.spans);
         let marked: Vec<_> = marked.filter(|span| span.text == "rm -rf build").collect();
         assert_eq!(marked.len(), 1);
-        assert_eq!(marked[0].style.ink, Ink::Warning);
+        assert_eq!(marked[0].style.ink, TextRole::Warning);
     }
 
     #[test]

@@ -12,7 +12,7 @@ pub use link::{Connector, Link};
 pub use stage::Stage;
 
 use crate::{
-    ask::Ask,
+    ask::ViewRequest,
     charset::Charset,
     frame::{Frame, Size},
     input::Input,
@@ -57,7 +57,7 @@ pub enum LoopAction {
     /// The effect is done, and no action is left.
     Done,
     /// Ask the session or its host.
-    Ask(Ask),
+    Ask(ViewRequest),
     /// Say this when a panic ends the program.
     CrashNote(String),
     /// Tell the view something.

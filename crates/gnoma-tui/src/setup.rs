@@ -20,8 +20,8 @@ use self::{
 };
 use crate::{
     keymap::Action,
-    picker::{Picked, Picker},
-    text::{Ink, Line, Span, Style},
+    picker::{Picker, PickerOutcome},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// The message about the search that was done before the first start is offered.
@@ -143,10 +143,10 @@ impl Setup {
     pub fn apply_action(&mut self, action: Action) -> SetupStep {
         if matches!(self.stage, Stage::Choosing) {
             return match self.list.apply_action(action) {
-                Picked::Open => SetupStep::Open,
-                Picked::Explained(lines) => SetupStep::Explained(lines),
-                Picked::Nothing => SetupStep::Left,
-                Picked::Row(row) => self.choose_row(row),
+                PickerOutcome::Open => SetupStep::Open,
+                PickerOutcome::Explained(lines) => SetupStep::Explained(lines),
+                PickerOutcome::Nothing => SetupStep::Left,
+                PickerOutcome::Row(row) => self.choose_row(row),
             };
         }
         match action {
@@ -411,16 +411,16 @@ impl Setup {
             }
             Stage::Works { answer, connection } => {
                 let text = format!("{} works: {answer}", connection.provider);
-                (vec![marked_line("✓ ", Ink::Good, text)], None)
+                (vec![marked_line("✓ ", TextRole::Good, text)], None)
             }
             Stage::Failed { why, .. } | Stage::Unkept { why, .. } => {
-                (vec![marked_line("✗ ", Ink::Bad, why.clone())], None)
+                (vec![marked_line("✗ ", TextRole::Bad, why.clone())], None)
             }
         };
         let indent = Line::new("  ", Style::default());
         let mut lines: Vec<Line> =
             text.into_iter().flat_map(|line| line.wrap(width, &indent)).collect();
-        let hint = Line::new(self.stage.hint(self.by_line), Style::with_ink(Ink::Dim))
+        let hint = Line::new(self.stage.hint(self.by_line), Style::with_ink(TextRole::Dim))
             .wrap(width, &Line::default());
         lines.truncate(height.saturating_sub(hint.len()).max(1));
         lines.extend(hint.into_iter().take(height.saturating_sub(lines.len())));
@@ -458,7 +458,7 @@ fn plain_line(text: String) -> Line {
     Line::new(text, Style::default())
 }
 
-fn marked_line(mark: &'static str, ink: Ink, text: String) -> Line {
+fn marked_line(mark: &'static str, ink: TextRole, text: String) -> Line {
     Line::from([Span::new(mark, Style::with_ink(ink)), Span::new(text, Style::default())])
 }
 

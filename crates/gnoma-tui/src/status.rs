@@ -13,7 +13,7 @@ use gnoma_core::{
 
 use crate::{
     picker::truncate_line,
-    text::{Ink, Line, Span, Style},
+    text::{Line, Span, Style, TextRole},
 };
 
 pub use self::window::render_window_use;
@@ -29,7 +29,7 @@ const MAX_WHY_CHARS: usize = 48;
 
 /// The facts that are known of a session before its first event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct StartFacts {
     /// The version of the program.
     pub version: String,
     /// The folder of the session, short.
@@ -104,7 +104,7 @@ impl Cost {
     }
 }
 
-impl Facts {
+impl StartFacts {
     /// The facts in a session's view.
     #[must_use]
     pub fn from_view(view: &SessionView) -> Self {
@@ -149,7 +149,7 @@ impl Counts {
 
     /// The counts with which a session begins or continues.
     #[must_use]
-    pub fn from_here(facts: &Facts) -> Self {
+    pub fn from_here(facts: &StartFacts) -> Self {
         Self { round: facts.last_call, past: facts.before, ..Self::default() }
     }
 
@@ -204,7 +204,7 @@ impl Counts {
 
 /// The state that the line at the bottom shows besides facts and counts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Now {
+pub struct StatusNow {
     /// The work that the program is doing; empty when it waits.
     pub busy: String,
     /// The way to stop the program's work; empty when it waits.
@@ -225,7 +225,12 @@ struct Part {
 
 /// The line at the bottom, in at most `width` columns.
 #[must_use]
-pub fn render_status_line(facts: &Facts, counts: &Counts, now: &Now, width: usize) -> Line {
+pub fn render_status_line(
+    facts: &StartFacts,
+    counts: &Counts,
+    now: &StatusNow,
+    width: usize,
+) -> Line {
     let mut parts = status_parts(facts, counts, now);
     let columns = |parts: &[Part]| {
         let gaps = parts.len().saturating_sub(1) * SEPARATOR.chars().count();
@@ -246,15 +251,15 @@ pub fn render_status_line(facts: &Facts, counts: &Counts, now: &Now, width: usiz
     truncate_line(line, width)
 }
 
-fn status_parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
+fn status_parts(facts: &StartFacts, counts: &Counts, now: &StatusNow) -> Vec<Part> {
     let mut parts = Vec::new();
     let mut add = |rank, text: String, style| {
         if !text.is_empty() {
             parts.push(Part { rank, span: Span::new(text, style) });
         }
     };
-    let accent = Style::with_ink(Ink::Accent);
-    let warning = Style::with_ink(Ink::Warning);
+    let accent = Style::with_ink(TextRole::Accent);
+    let warning = Style::with_ink(TextRole::Warning);
     add(0, now.hint.clone().unwrap_or_default(), warning);
     add(1, now.busy.clone(), accent);
     add(8, now.stop.to_owned(), dim_style());
@@ -284,8 +289,8 @@ fn status_parts(facts: &Facts, counts: &Counts, now: &Now) -> Vec<Part> {
 /// The less is asked, the more it is seen.
 fn mode_style(mode: PermissionMode) -> Style {
     match mode {
-        PermissionMode::Bypass => Style::with_ink(Ink::Warning).bold(),
-        PermissionMode::AcceptEdits => Style::with_ink(Ink::Warning),
+        PermissionMode::Bypass => Style::with_ink(TextRole::Warning).bold(),
+        PermissionMode::AcceptEdits => Style::with_ink(TextRole::Warning),
         PermissionMode::Auto
         | PermissionMode::Default
         | PermissionMode::Plan
@@ -364,8 +369,8 @@ fn percent_of(part: u64, whole: u64) -> u64 {
 fn fullness_style(part: u64, whole: u64) -> Style {
     match percent_of(part, whole) {
         0..=69 => dim_style(),
-        70..=89 => Style::with_ink(Ink::Warning),
-        _ => Style::with_ink(Ink::Bad),
+        70..=89 => Style::with_ink(TextRole::Warning),
+        _ => Style::with_ink(TextRole::Bad),
     }
 }
 
@@ -383,7 +388,7 @@ pub fn format_count(count: u64) -> String {
 /// All that is known, one thing a line.
 #[must_use]
 pub fn render_details(
-    facts: &Facts,
+    facts: &StartFacts,
     counts: &Counts,
     session: &str,
     why: Option<&str>,
@@ -415,7 +420,7 @@ pub fn render_details(
 
 /// Tokens and money of turn and session, the last turns, and what each model cost.
 #[must_use]
-pub fn render_usage(facts: &Facts, counts: &Counts) -> Vec<Line> {
+pub fn render_usage(facts: &StartFacts, counts: &Counts) -> Vec<Line> {
     let mut lines = vec![
         fact_line(
             "turn",
@@ -475,7 +480,7 @@ fn describe_usage(usage: Usage, cost: Option<Cost>) -> String {
     text
 }
 
-fn describe_context(facts: &Facts, counts: &Counts) -> String {
+fn describe_context(facts: &StartFacts, counts: &Counts) -> String {
     let used = counts.context_tokens();
     if facts.window == 0 {
         return format!("{} tokens", format_count(used));
@@ -494,7 +499,7 @@ pub fn fact_line(name: &str, value: String) -> Line {
 }
 
 fn dim_style() -> Style {
-    Style::with_ink(Ink::Dim)
+    Style::with_ink(TextRole::Dim)
 }
 
 #[cfg(test)]
@@ -503,8 +508,8 @@ mod tests {
 
     use super::*;
 
-    fn facts() -> Facts {
-        Facts {
+    fn facts() -> StartFacts {
+        StartFacts {
             folder: "~/src/gnoma".to_owned(),
             branch: Some("main".to_owned()),
             profile: Some("work".to_owned()),
@@ -512,7 +517,7 @@ mod tests {
             model: Some("anthropic/opus".to_owned()),
             window: 200_000,
             mode: PermissionMode::Auto,
-            ..Facts::default()
+            ..StartFacts::default()
         }
     }
 
@@ -523,16 +528,17 @@ mod tests {
 
     #[test]
     fn who_has_several_models_sees_that_one_is_chosen() {
-        let facts = Facts { model: None, chooses: true, ..facts() };
+        let facts = StartFacts { model: None, chooses: true, ..facts() };
         let shown =
-            render_status_line(&facts, &Counts::default(), &Now::default(), 60).plain_text();
+            render_status_line(&facts, &Counts::default(), &StatusNow::default(), 60).plain_text();
         assert!(shown.starts_with("auto mode · incognito · model: auto"), "{shown}");
     }
 
     #[test]
     fn a_wide_line_shows_all_and_a_narrow_one_what_matters() {
         let why = "the cheapest that can do it".to_owned();
-        let now = Now { busy: "working 3 s".to_owned(), queued: 2, why, ..Now::default() };
+        let now =
+            StatusNow { busy: "working 3 s".to_owned(), queued: 2, why, ..StatusNow::default() };
         let mut counts = counts();
         counts.record_call("anthropic/opus", Some(12_400), 12_400, 340_000);
         let shown = |width| render_status_line(&facts(), &counts, &now, width).plain_text();
@@ -585,7 +591,7 @@ mod tests {
     proptest! {
         #[test]
         fn the_line_is_never_too_wide(width in 1_usize..200, hint in "[a-z 漢]{0,30}") {
-            let now = Now { hint: Some(hint), ..Now::default() };
+            let now = StatusNow { hint: Some(hint), ..StatusNow::default() };
             prop_assert!(render_status_line(&facts(), &counts(), &now, width).width() <= width);
         }
     }

@@ -17,7 +17,7 @@ use std::{
 };
 
 use decode::Decoder;
-pub use decode::Heard;
+pub use decode::TerminalInput;
 use output::Output;
 pub use panics::install_panic_hook;
 use reader::Reader;
@@ -57,9 +57,9 @@ const MAX_TYPED_AHEAD: usize = 4_096;
 
 /// An event, by the source that it comes from.
 #[derive(Debug, PartialEq, Eq)]
-pub enum News {
+pub enum TerminalEvent {
     /// From the person or the terminal.
-    Heard(Heard),
+    Heard(TerminalInput),
     /// A signal from the system.
     Signal(Signal),
     /// The terminal has taken what was written, after that had to wait.
@@ -77,7 +77,7 @@ pub struct Terminal {
     /// `None` while somebody else has the terminal.
     reader: Option<Reader>,
     /// The input that was typed before another program got the terminal.
-    leftover: Vec<Heard>,
+    leftover: Vec<TerminalInput>,
     asked: bool,
     /// `true` if the size of the terminal has been asked for and not been answered yet.
     size_asked: bool,
@@ -175,23 +175,23 @@ impl Terminal {
     }
 
     /// The next thing that happens. Safe to drop and call again.
-    pub async fn next(&mut self) -> News {
+    pub async fn next(&mut self) -> TerminalEvent {
         if !self.leftover.is_empty() && self.is_taken() {
             let heard = self.leftover.remove(0);
-            return News::Heard(self.track_answers(heard));
+            return TerminalEvent::Heard(self.track_answers(heard));
         }
         let (reader, output) = (&mut self.reader, &mut self.output);
         let heard = tokio::select! {
             biased;
-            signal = self.signals.next() => return News::Signal(signal),
+            signal = self.signals.next() => return TerminalEvent::Signal(signal),
             heard = read_input(reader) => heard,
-            () = output.clear(), if output.is_clogged() => return News::Written,
+            () = output.clear(), if output.is_clogged() => return TerminalEvent::Written,
         };
-        News::Heard(self.track_answers(heard))
+        TerminalEvent::Heard(self.track_answers(heard))
     }
 
     /// The next thing from the person or the terminal, if there is one.
-    pub fn try_next(&mut self) -> Option<Heard> {
+    pub fn try_next(&mut self) -> Option<TerminalInput> {
         let reader = self.reader.as_mut()?;
         let heard = match self.leftover.is_empty() {
             true => reader.try_next()?,
@@ -200,7 +200,7 @@ impl Terminal {
         Some(self.track_answers(heard))
     }
 
-    fn track_answers(&mut self, heard: Heard) -> Heard {
+    fn track_answers(&mut self, heard: TerminalInput) -> TerminalInput {
         self.mark_answered(answered_queries(std::slice::from_ref(&heard)));
         heard
     }
@@ -342,13 +342,13 @@ pub fn takes_words() -> bool {
 }
 
 /// Reports whether the input answers the questions at the start, and whether it answers the one about the size.
-fn answered_queries(heard: &[Heard]) -> (bool, bool) {
-    let size = heard.iter().any(|heard| matches!(heard, Heard::Size(_)));
-    (heard.contains(&Heard::Answered), size)
+fn answered_queries(heard: &[TerminalInput]) -> (bool, bool) {
+    let size = heard.iter().any(|heard| matches!(heard, TerminalInput::Size(_)));
+    (heard.contains(&TerminalInput::Answered), size)
 }
 
 /// Returns the next input from the reader; without a reader it waits forever.
-async fn read_input(reader: &mut Option<Reader>) -> Heard {
+async fn read_input(reader: &mut Option<Reader>) -> TerminalInput {
     match reader {
         Some(reader) => reader.next().await,
         None => std::future::pending().await,

@@ -8,7 +8,7 @@ use unicode_width::UnicodeWidthStr;
 
 /// The meaning of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Ink {
+pub enum TextRole {
     /// Ordinary text without special meaning.
     #[default]
     Text,
@@ -48,7 +48,7 @@ pub enum Ink {
 
 /// The background of a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Paper {
+pub enum BackgroundRole {
     /// The terminal's own background.
     #[default]
     None,
@@ -70,9 +70,9 @@ pub enum Paper {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Style {
     /// The meaning of the text.
-    pub ink: Ink,
+    pub ink: TextRole,
     /// The background of the text.
-    pub paper: Paper,
+    pub paper: BackgroundRole,
     /// `true` if the text is bold.
     pub bold: bool,
     /// `true` if the text is italic.
@@ -86,7 +86,7 @@ pub struct Style {
 impl Style {
     /// Plain text of this meaning.
     #[must_use]
-    pub fn with_ink(ink: Ink) -> Self {
+    pub fn with_ink(ink: TextRole) -> Self {
         Self { ink, ..Self::default() }
     }
 
@@ -98,7 +98,7 @@ impl Style {
 
     /// This style on another background.
     #[must_use]
-    pub fn on_paper(self, paper: Paper) -> Self {
+    pub fn on_paper(self, paper: BackgroundRole) -> Self {
         Self { paper, ..self }
     }
 }
@@ -235,9 +235,9 @@ pub fn pad_background(lines: &mut [Line], limit: usize) {
     let widest = lines.iter().map(Line::width).max().unwrap_or(0);
     let columns = widest.saturating_add(1).min(limit);
     for line in lines {
-        let paper = line.spans.first().map_or(Paper::None, |span| span.style.paper);
+        let paper = line.spans.first().map_or(BackgroundRole::None, |span| span.style.paper);
         let missing = columns.saturating_sub(line.width());
-        if paper != Paper::None && missing > 0 {
+        if paper != BackgroundRole::None && missing > 0 {
             line.spans.push(Span::new(" ".repeat(missing), Style::default().on_paper(paper)));
         }
     }
@@ -384,7 +384,7 @@ mod tests {
     #[test]
     fn lines_on_paper_are_a_block() {
         let on = |text: &'static str, paper| Line::new(text, Style::default().on_paper(paper));
-        let mut lines = [on("long line", Paper::None), on("a", Paper::Added)];
+        let mut lines = [on("long line", BackgroundRole::None), on("a", BackgroundRole::Added)];
         pad_background(&mut lines, 20);
         assert_eq!(lines.each_ref().map(Line::width), [9, 10]);
         pad_background(&mut lines, 8);

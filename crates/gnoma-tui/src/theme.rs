@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 pub use colour::Colour;
 
-use crate::text::{Ink, Paper, Style};
+use crate::text::{BackgroundRole, Style, TextRole};
 
 /// The shade of the terminal's background, dark or light.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,20 +142,23 @@ impl Theme {
 
     /// Returns the look of text of this style.
     #[must_use]
-    pub fn resolve_style(&self, style: Style) -> Look {
+    pub fn resolve_style(&self, style: Style) -> TerminalStyle {
         let Style { ink, paper, bold, italic, underline, strike } = style;
-        let mut look = Look {
+        let mut look = TerminalStyle {
             front: self.palette.ink(ink),
             back: self.palette.paper(paper),
-            bold: bold || ink == Ink::Heading,
+            bold: bold || ink == TextRole::Heading,
             italic,
             underline,
             strike,
-            ..Look::default()
+            ..TerminalStyle::default()
         };
         if self.sparse {
-            look.faint = matches!(ink, Ink::Dim | Ink::Comment) && !look.bold;
-            look.reverse = matches!(paper, Paper::Chosen | Paper::AddedMark | Paper::RemovedMark);
+            look.faint = matches!(ink, TextRole::Dim | TextRole::Comment) && !look.bold;
+            look.reverse = matches!(
+                paper,
+                BackgroundRole::Chosen | BackgroundRole::AddedMark | BackgroundRole::RemovedMark
+            );
         }
         look
     }
@@ -163,7 +166,7 @@ impl Theme {
 
 /// The look that a terminal gives a piece of text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct TerminalStyle {
     /// Colour of the letters.
     pub front: Colour,
     /// The colour behind the letters.
@@ -220,37 +223,37 @@ struct Palette {
 }
 
 impl Palette {
-    fn ink(&self, ink: Ink) -> Colour {
+    fn ink(&self, ink: TextRole) -> Colour {
         match ink {
-            Ink::Text => Colour::Own,
-            Ink::Dim => self.dim,
-            Ink::Accent => self.accent,
-            Ink::Person => self.person,
-            Ink::Good => self.good,
-            Ink::Bad => self.bad,
-            Ink::Warning => self.warning,
-            Ink::Heading => self.heading,
-            Ink::Link => self.link,
-            Ink::Code => self.code,
-            Ink::Keyword => self.keyword,
-            Ink::Type => self.r#type,
-            Ink::Function => self.function,
-            Ink::String => self.string,
-            Ink::Number => self.number,
-            Ink::Comment => self.comment,
-            Ink::Operator => self.operator,
+            TextRole::Text => Colour::Own,
+            TextRole::Dim => self.dim,
+            TextRole::Accent => self.accent,
+            TextRole::Person => self.person,
+            TextRole::Good => self.good,
+            TextRole::Bad => self.bad,
+            TextRole::Warning => self.warning,
+            TextRole::Heading => self.heading,
+            TextRole::Link => self.link,
+            TextRole::Code => self.code,
+            TextRole::Keyword => self.keyword,
+            TextRole::Type => self.r#type,
+            TextRole::Function => self.function,
+            TextRole::String => self.string,
+            TextRole::Number => self.number,
+            TextRole::Comment => self.comment,
+            TextRole::Operator => self.operator,
         }
     }
 
-    fn paper(&self, paper: Paper) -> Colour {
+    fn paper(&self, paper: BackgroundRole) -> Colour {
         match paper {
-            Paper::None => Colour::Own,
-            Paper::Added => self.on_added,
-            Paper::AddedMark => self.on_added_mark,
-            Paper::Removed => self.on_removed,
-            Paper::RemovedMark => self.on_removed_mark,
-            Paper::Chosen => self.on_chosen,
-            Paper::Person => self.on_person,
+            BackgroundRole::None => Colour::Own,
+            BackgroundRole::Added => self.on_added,
+            BackgroundRole::AddedMark => self.on_added_mark,
+            BackgroundRole::Removed => self.on_removed,
+            BackgroundRole::RemovedMark => self.on_removed_mark,
+            BackgroundRole::Chosen => self.on_chosen,
+            BackgroundRole::Person => self.on_person,
         }
     }
 
@@ -299,31 +302,31 @@ impl Palette {
 mod tests {
     use super::*;
 
-    const INKS: [Ink; 16] = [
-        Ink::Dim,
-        Ink::Accent,
-        Ink::Person,
-        Ink::Good,
-        Ink::Bad,
-        Ink::Warning,
-        Ink::Heading,
-        Ink::Link,
-        Ink::Code,
-        Ink::Keyword,
-        Ink::Type,
-        Ink::Function,
-        Ink::String,
-        Ink::Number,
-        Ink::Comment,
-        Ink::Operator,
+    const INKS: [TextRole; 16] = [
+        TextRole::Dim,
+        TextRole::Accent,
+        TextRole::Person,
+        TextRole::Good,
+        TextRole::Bad,
+        TextRole::Warning,
+        TextRole::Heading,
+        TextRole::Link,
+        TextRole::Code,
+        TextRole::Keyword,
+        TextRole::Type,
+        TextRole::Function,
+        TextRole::String,
+        TextRole::Number,
+        TextRole::Comment,
+        TextRole::Operator,
     ];
-    const PAPERS: [Paper; 6] = [
-        Paper::Added,
-        Paper::AddedMark,
-        Paper::Removed,
-        Paper::RemovedMark,
-        Paper::Chosen,
-        Paper::Person,
+    const PAPERS: [BackgroundRole; 6] = [
+        BackgroundRole::Added,
+        BackgroundRole::AddedMark,
+        BackgroundRole::Removed,
+        BackgroundRole::RemovedMark,
+        BackgroundRole::Chosen,
+        BackgroundRole::Person,
     ];
 
     fn contrast(one: Colour, other: Colour) -> f32 {
@@ -350,7 +353,8 @@ mod tests {
                 let theme = Theme::from_name(name, shade, Depth::True).unwrap();
                 let (ground, text) = ground(shade);
                 for ink in INKS {
-                    let least = if matches!(ink, Ink::Dim | Ink::Comment) { 3.0 } else { 4.5 };
+                    let least =
+                        if matches!(ink, TextRole::Dim | TextRole::Comment) { 3.0 } else { 4.5 };
                     let found = contrast(theme.palette.ink(ink), ground);
                     assert!(found >= least, "{name} {shade:?} {ink:?}: {found:.2}");
                 }
@@ -367,9 +371,21 @@ mod tests {
         for name in theme_names() {
             let theme = Theme::from_name(name, Shade::Dark, Depth::Indexed).unwrap();
             let look = |ink, paper| theme.resolve_style(Style::with_ink(ink).on_paper(paper));
-            assert_ne!(look(Ink::Good, Paper::None), look(Ink::Bad, Paper::None), "{name}");
-            assert_ne!(look(Ink::Text, Paper::None), look(Ink::Text, Paper::Chosen), "{name}");
-            assert_ne!(look(Ink::Text, Paper::Added), look(Ink::Text, Paper::AddedMark), "{name}");
+            assert_ne!(
+                look(TextRole::Good, BackgroundRole::None),
+                look(TextRole::Bad, BackgroundRole::None),
+                "{name}"
+            );
+            assert_ne!(
+                look(TextRole::Text, BackgroundRole::None),
+                look(TextRole::Text, BackgroundRole::Chosen),
+                "{name}"
+            );
+            assert_ne!(
+                look(TextRole::Text, BackgroundRole::Added),
+                look(TextRole::Text, BackgroundRole::AddedMark),
+                "{name}"
+            );
         }
     }
 

@@ -4,15 +4,15 @@
 
 mod block;
 mod call;
-mod calling;
-mod folded;
+mod call_blocks;
+mod folded_items;
 mod image;
 mod layout;
 mod options;
 mod outcome;
 mod reader;
-mod routed;
-mod shows;
+mod result_display;
+mod routing_lines;
 mod thinking;
 
 use std::{borrow::Cow, collections::VecDeque, time::Instant};
@@ -24,11 +24,11 @@ use gnoma_core::{
 
 use crate::{
     markdown, remedies,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
-use block::{Block, Sort};
-use call::{Call, Ended};
-use folded::FoldedOutputs;
+use block::{Block, BlockKind};
+use call::{Call, CallEnd};
+use folded_items::FoldedOutputs;
 pub use options::TranscriptOptions;
 pub(crate) use reader::OutputReader;
 use thinking::Thinking;
@@ -43,7 +43,7 @@ pub struct Transcript {
     /// The blocks that were not handed over yet.
     blocks: VecDeque<Block>,
     /// The kind of block that lines came from last.
-    last: Option<Sort>,
+    last: Option<BlockKind>,
     /// Calls that run while nothing is redrawn.
     unseen: Vec<Call>,
     /// The line about what the model is about to do, until it does it.
@@ -174,8 +174,8 @@ impl Transcript {
     /// Adds a notice that people should read.
     pub fn add_notice(&mut self, level: NoticeLevel, text: &str) {
         let (mark, ink) = match level {
-            NoticeLevel::Info => ("note: ", Ink::Dim),
-            NoticeLevel::Warning => ("warning: ", Ink::Warning),
+            NoticeLevel::Info => ("note: ", TextRole::Dim),
+            NoticeLevel::Warning => ("warning: ", TextRole::Warning),
         };
         let mut mark = Cow::Borrowed(mark);
         let text = remedies::in_window(text);
@@ -276,7 +276,7 @@ impl Transcript {
         }
         if let Some(expected) = &self.expected {
             let drawn = expected.wrap(width, &Line::default());
-            append_block_lines(drawn, Sort::Call, false, &mut last, &mut lines);
+            append_block_lines(drawn, BlockKind::Call, false, &mut last, &mut lines);
         }
         lines.split_off(lines.len().saturating_sub(max_rows))
     }
@@ -354,7 +354,7 @@ impl Transcript {
     /// Shows that something is about to happen, until it does.
     fn show_expected(&mut self, text: String) {
         if !self.options.accessible {
-            self.expected = Some(Line::new(text, Style::with_ink(Ink::Dim)));
+            self.expected = Some(Line::new(text, Style::with_ink(TextRole::Dim)));
         }
     }
 
@@ -407,7 +407,7 @@ impl Transcript {
             if let Block::Call(call) = block
                 && !call.is_over()
             {
-                call.record_end(Ended::from_interruption());
+                call.record_end(CallEnd::from_interruption());
             }
         }
     }
@@ -430,15 +430,16 @@ pub fn user_message_text(message: &Message) -> String {
 /// Adds the lines of a block, behind an empty line where one belongs.
 fn append_block_lines(
     drawn: Vec<Line>,
-    sort: Sort,
+    sort: BlockKind,
     goes_on: bool,
-    last: &mut Option<Sort>,
+    last: &mut Option<BlockKind>,
     lines: &mut Vec<Line>,
 ) {
     if drawn.is_empty() {
         return;
     }
-    let belongs_together = |last: Sort| last == sort && matches!(sort, Sort::Call | Sort::Words);
+    let belongs_together =
+        |last: BlockKind| last == sort && matches!(sort, BlockKind::Call | BlockKind::Words);
     if !goes_on && last.is_some_and(|last| !belongs_together(last)) {
         lines.push(Line::default());
     }

@@ -127,14 +127,14 @@ impl fmt::Display for Denial {
 
 /// The credentials that all clients with the same rights get.
 #[derive(Clone, Debug)]
-struct Pass {
+struct AccessTokens {
     rights: Rights,
     token: Token,
     cookie: Token,
     key: Token,
 }
 
-impl Pass {
+impl AccessTokens {
     fn new(rights: Rights, token: Token) -> Self {
         let (cookie, key) = (token.derive_token("cookie"), token.derive_token("key"));
         Self { rights, token, cookie, key }
@@ -159,14 +159,17 @@ impl TokenSource for Token {
 #[derive(Debug)]
 struct Keys {
     token: Option<Token>,
-    passes: Vec<Pass>,
+    passes: Vec<AccessTokens>,
 }
 
 impl Keys {
     fn new(token: Option<Token>) -> Self {
         let pass = |token: &Token| {
             let watching = token.for_watching();
-            vec![Pass::new(Rights::Steer, token.clone()), Pass::new(Rights::Watch, watching)]
+            vec![
+                AccessTokens::new(Rights::Steer, token.clone()),
+                AccessTokens::new(Rights::Watch, watching),
+            ]
         };
         Self { passes: token.as_ref().map(pass).unwrap_or_default(), token }
     }
@@ -197,14 +200,14 @@ pub struct Access {
 
 /// Somebody who was let in, as long as the token is the same.
 #[derive(Debug)]
-pub(crate) struct Admitted {
+pub(crate) struct AuthorizedClient {
     /// The rights of the client.
     pub(crate) rights: Rights,
     access: Arc<Access>,
     keys: Arc<Keys>,
 }
 
-impl Admitted {
+impl AuthorizedClient {
     /// Reports whether the client would still get access.
     pub(crate) fn is_valid(&self) -> bool {
         Arc::ptr_eq(&self.keys, &self.access.current_keys())
@@ -295,15 +298,15 @@ impl Access {
         self: &Arc<Self>,
         method: &Method,
         headers: &HeaderMap,
-    ) -> Result<Admitted, Denial> {
+    ) -> Result<AuthorizedClient, Denial> {
         let keys = self.current_keys();
         let rights = self.request_rights(&keys.passes, method, headers)?;
-        Ok(Admitted { rights, access: Arc::clone(self), keys })
+        Ok(AuthorizedClient { rights, access: Arc::clone(self), keys })
     }
 
     fn request_rights(
         &self,
-        passes: &[Pass],
+        passes: &[AccessTokens],
         method: &Method,
         headers: &HeaderMap,
     ) -> Result<Rights, Denial> {

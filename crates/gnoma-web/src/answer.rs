@@ -15,8 +15,8 @@ use serde::Serialize;
 use crate::{
     access::Denial,
     assets::{Asset, BUILD, ENCODING},
-    body::{Outgoing, Unread},
-    route::Nowhere,
+    body::{BodyReadError, ResponseBody},
+    route::RouteError,
 };
 
 /// The policy that allows nothing but the page's own files, no script within it, and no text that becomes markup: a
@@ -29,7 +29,7 @@ const POLICY: HeaderValue = HeaderValue::from_static(
 );
 
 /// A response without what every response says; [`add_security_headers`] adds it.
-pub(crate) type HttpResponse = Response<Outgoing>;
+pub(crate) type HttpResponse = Response<ResponseBody>;
 
 /// Adds what every response says.
 pub(crate) fn add_security_headers(mut response: HttpResponse) -> HttpResponse {
@@ -48,7 +48,11 @@ pub(crate) fn add_security_headers(mut response: HttpResponse) -> HttpResponse {
     response
 }
 
-fn build_response(status: StatusCode, body: Outgoing, media_type: &'static str) -> HttpResponse {
+fn build_response(
+    status: StatusCode,
+    body: ResponseBody,
+    media_type: &'static str,
+) -> HttpResponse {
     let mut response = Response::new(body);
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
@@ -59,11 +63,11 @@ fn build_response(status: StatusCode, body: Outgoing, media_type: &'static str) 
 pub(crate) fn json_response(status: StatusCode, value: &impl Serialize) -> HttpResponse {
     // Nothing in the protocol fails to encode.
     let text = serde_json::to_vec(value).unwrap_or_default();
-    build_response(status, Outgoing::from_bytes(text), "application/json")
+    build_response(status, ResponseBody::from_bytes(text), "application/json")
 }
 
 /// A stream of events.
-pub(crate) fn event_response(body: Outgoing) -> HttpResponse {
+pub(crate) fn event_response(body: ResponseBody) -> HttpResponse {
     build_response(StatusCode::OK, body, "text/event-stream")
 }
 
@@ -74,11 +78,11 @@ pub(crate) fn file_response(asset: &'static Asset, headers: &HeaderMap) -> HttpR
     let is_known =
         headers.get(IF_NONE_MATCH).is_some_and(|known| known.as_bytes() == tag.as_bytes());
     let mut answer = if is_known {
-        build_response(StatusCode::NOT_MODIFIED, Outgoing::Whole(None), asset.media_type)
+        build_response(StatusCode::NOT_MODIFIED, ResponseBody::Whole(None), asset.media_type)
     } else {
         let bytes =
             if packed { Bytes::from_static(asset.bytes) } else { asset.decompress_bytes().into() };
-        build_response(StatusCode::OK, Outgoing::from_bytes(bytes), asset.media_type)
+        build_response(StatusCode::OK, ResponseBody::from_bytes(bytes), asset.media_type)
     };
     let headers = answer.headers_mut();
     if packed {
@@ -145,42 +149,44 @@ pub(crate) fn misdirected_response(host: &str) -> HttpResponse {
     );
     build_response(
         StatusCode::MISDIRECTED_REQUEST,
-        Outgoing::from_bytes(text),
+        ResponseBody::from_bytes(text),
         "text/plain; charset=utf-8",
     )
 }
 
 /// A description of the API, as it was made when the program was built.
 pub(crate) fn description_response(text: String) -> HttpResponse {
-    build_response(StatusCode::OK, Outgoing::from_bytes(text), "application/json")
+    build_response(StatusCode::OK, ResponseBody::from_bytes(text), "application/json")
 }
 
 /// Returns the answer that explains why a body was not read.
-pub(crate) fn unread_body_response(why: Unread, max: usize) -> HttpResponse {
+pub(crate) fn unread_body_response(why: BodyReadError, max: usize) -> HttpResponse {
     let (status, cause) = match why {
-        Unread::TooLong => {
+        BodyReadError::TooLong => {
             let most =
                 if max < 1 << 20 { format!("{max} bytes") } else { format!("{} MB", max >> 20) };
             (StatusCode::PAYLOAD_TOO_LARGE, format!("the body is longer than {most}"))
         }
-        Unread::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned()),
-        Unread::Broken => (StatusCode::BAD_REQUEST, "the body ended early".to_owned()),
+        BodyReadError::TooSlow => {
+            (StatusCode::REQUEST_TIMEOUT, "the body takes too long".to_owned())
+        }
+        BodyReadError::Broken => (StatusCode::BAD_REQUEST, "the body ended early".to_owned()),
     };
     json_response(status, &RequestError::new(RequestErrorKind::Malformed, cause))
 }
 
 /// Returns the answer that explains why a request has no target.
-pub(crate) fn no_route_response(why: Nowhere) -> HttpResponse {
+pub(crate) fn no_route_response(why: RouteError) -> HttpResponse {
     let (status, kind, cause) = match why {
-        Nowhere::Missing => {
+        RouteError::Missing => {
             (StatusCode::NOT_FOUND, RequestErrorKind::NotFound, "there is nothing at this address")
         }
-        Nowhere::Method(_) => (
+        RouteError::Method(_) => (
             StatusCode::METHOD_NOT_ALLOWED,
             RequestErrorKind::Invalid,
             "this address takes another method",
         ),
-        Nowhere::Query => (
+        RouteError::Query => (
             StatusCode::BAD_REQUEST,
             RequestErrorKind::Invalid,
             "the part after the question mark is not valid",
@@ -191,7 +197,7 @@ pub(crate) fn no_route_response(why: Nowhere) -> HttpResponse {
         status,
         &error.with_remedy("`gnoma protocol --openapi` describes all addresses."),
     );
-    if let Nowhere::Method(allowed) = why {
+    if let RouteError::Method(allowed) = why {
         answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     }
     answer

@@ -15,21 +15,21 @@ use tokio::time::timeout;
 use crate::limits::BODY_PATIENCE;
 
 /// The body of a response.
-pub enum Outgoing {
+pub enum ResponseBody {
     /// All of it at once; taken when it is sent.
     Whole(Option<Bytes>),
     /// Piece by piece. Dropping it ends what it tells of.
     Pieces(Pin<Box<dyn Stream<Item = Bytes> + Send>>),
 }
 
-impl Outgoing {
+impl ResponseBody {
     /// These bytes at once.
     pub fn from_bytes(bytes: impl Into<Bytes>) -> Self {
         Self::Whole(Some(bytes.into()))
     }
 }
 
-impl Body for Outgoing {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -58,7 +58,7 @@ impl Body for Outgoing {
 
 /// The reason why a body was not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Unread {
+pub(crate) enum BodyReadError {
     /// The body is longer than is taken.
     TooLong,
     /// The body takes too long to come.
@@ -68,25 +68,25 @@ pub(crate) enum Unread {
 }
 
 /// Reads a body of at most `max` bytes. Of a longer one nothing is kept.
-pub(crate) async fn read_body<B>(body: B, max: usize) -> Result<Vec<u8>, Unread>
+pub(crate) async fn read_body<B>(body: B, max: usize) -> Result<Vec<u8>, BodyReadError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
-    timeout(BODY_PATIENCE, collect_body(body, max)).await.unwrap_or(Err(Unread::TooSlow))
+    timeout(BODY_PATIENCE, collect_body(body, max)).await.unwrap_or(Err(BodyReadError::TooSlow))
 }
 
-async fn collect_body<B>(mut body: B, max: usize) -> Result<Vec<u8>, Unread>
+async fn collect_body<B>(mut body: B, max: usize) -> Result<Vec<u8>, BodyReadError>
 where
     B: Body<Data = Bytes> + Unpin,
 {
     if body.size_hint().lower() > max as u64 {
-        return Err(Unread::TooLong);
+        return Err(BodyReadError::TooLong);
     }
     let mut all = Vec::new();
     while let Some(frame) = poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)).await {
-        let Ok(piece) = frame.map_err(|_| Unread::Broken)?.into_data() else { continue };
+        let Ok(piece) = frame.map_err(|_| BodyReadError::Broken)?.into_data() else { continue };
         if all.len() + piece.len() > max {
-            return Err(Unread::TooLong);
+            return Err(BodyReadError::TooLong);
         }
         all.extend_from_slice(&piece);
     }

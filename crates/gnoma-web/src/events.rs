@@ -20,7 +20,7 @@ use tokio::{
 };
 
 use crate::{
-    access::Admitted,
+    access::AuthorizedClient,
     limits::{SIGN_OF_LIFE, TICK, WRITE_BYTES},
     route::StreamQuery,
 };
@@ -32,7 +32,7 @@ use crate::{
 pub(crate) fn subscribe_client(
     client: &mut Client,
     wanted: StreamQuery,
-) -> Result<Attaching, RequestError> {
+) -> Result<AttachRequests, RequestError> {
     if wanted.process {
         client.send_request(None, Request::Watch)?;
     }
@@ -41,19 +41,19 @@ pub(crate) fn subscribe_client(
         let id = client.send_request(Some(&session), Request::Attach { from })?;
         asked.push((id, session));
     }
-    Ok(Attaching(asked))
+    Ok(AttachRequests(asked))
 }
 
 /// The session that each request to attach is for.
-pub(crate) struct Attaching(Vec<(RequestId, SessionId)>);
+pub(crate) struct AttachRequests(Vec<(RequestId, SessionId)>);
 
 /// Tells what happens, beginning with `hello`. Ends when the connection to the host does, and when whoever
 /// listens would not be let in any more.
 pub(crate) fn stream_events(
     client: Client,
-    asked: Attaching,
+    asked: AttachRequests,
     hello: &Value,
-    admitted: Admitted,
+    admitted: AuthorizedClient,
     permit: OwnedSemaphorePermit,
 ) -> impl Stream<Item = Bytes> + Send + use<> {
     let mut first = Vec::new();
@@ -76,7 +76,7 @@ pub(crate) fn stream_events(
 
 /// The next events; a sign of life where nothing happens. Pieces of a text wait a moment for those that follow,
 /// so that a page gets a few large ones in place of thousands.
-async fn next_events(messages: &mut Messages, asked: &Attaching) -> Option<Vec<u8>> {
+async fn next_events(messages: &mut Messages, asked: &AttachRequests) -> Option<Vec<u8>> {
     let mut batch = Batch::default();
     while batch.len() == 0 {
         let Ok(first) = timeout(SIGN_OF_LIFE, messages.next()).await else {
@@ -109,7 +109,7 @@ impl Batch {
     }
 
     /// Takes in a message; says whether what follows may become one with it.
-    fn add_message(&mut self, message: &ServerMessage, asked: &Attaching) -> bool {
+    fn add_message(&mut self, message: &ServerMessage, asked: &AttachRequests) -> bool {
         if let ServerMessage::Event(envelope) = message {
             if self.growing.as_mut().is_some_and(|known| join_text_events(known, envelope)) {
                 return true;
@@ -181,7 +181,7 @@ fn join_text_events(known: &mut Envelope, next: &Envelope) -> bool {
     true
 }
 
-fn write_message(message: &ServerMessage, asked: &Attaching, out: &mut Vec<u8>) {
+fn write_message(message: &ServerMessage, asked: &AttachRequests, out: &mut Vec<u8>) {
     match message {
         ServerMessage::Event(envelope) => tell_event(envelope, out),
         ServerMessage::Snapshot(view) => {
@@ -245,7 +245,7 @@ mod tests {
                 at_ms: 9,
                 event: event.clone(),
             };
-            batch.add_message(&ServerMessage::Event(envelope.into()), &Attaching(Vec::new()));
+            batch.add_message(&ServerMessage::Event(envelope.into()), &AttachRequests(Vec::new()));
         }
         let text = String::from_utf8(batch.into_bytes()).unwrap();
         let data = text.lines().filter_map(|line| line.strip_prefix("data: "));

@@ -21,10 +21,10 @@ use serde_json::Value;
 use tokio::{sync::Semaphore, time::timeout};
 
 use crate::{
-    access::{Access, Admission, Admitted, Denial, Rights},
+    access::{Access, Admission, AuthorizedClient, Denial, Rights},
     answer::{self, HttpResponse},
     assets::BUILD,
-    body::{self, Outgoing},
+    body::{self, ResponseBody},
     call,
     carried::{self, SETTINGS},
     events,
@@ -185,7 +185,7 @@ impl Handler {
     async fn let_in<B: Body<Data = Bytes> + Unpin>(
         &self,
         route: Route,
-        admitted: Admitted,
+        admitted: AuthorizedClient,
         headers: &HeaderMap,
         body: B,
     ) -> HttpResponse {
@@ -194,7 +194,7 @@ impl Handler {
             Route::Hello => answer::json_response(StatusCode::OK, &self.describe_server(rights)),
             Route::Description => match self.site.api_description() {
                 Some(text) => answer::description_response(text),
-                None => answer::no_route_response(route::Nowhere::Missing),
+                None => answer::no_route_response(route::RouteError::Missing),
             },
             Route::Events(wanted) => self.stream_events(wanted, admitted, headers).await,
             // Nothing is read of what would be refused whatever it says.
@@ -215,14 +215,16 @@ impl Handler {
                 self.handle_call(route, rights, headers, &bytes).await
             }
             // These were answered before.
-            Route::Page(_) | Route::Exchange => answer::no_route_response(route::Nowhere::Missing),
+            Route::Page(_) | Route::Exchange => {
+                answer::no_route_response(route::RouteError::Missing)
+            }
         }
     }
 
     async fn stream_events(
         &self,
         mut wanted: StreamQuery,
-        admitted: Admitted,
+        admitted: AuthorizedClient,
         headers: &HeaderMap,
     ) -> HttpResponse {
         let rights = admitted.rights;
@@ -255,7 +257,7 @@ impl Handler {
                     admitted,
                     permit,
                 );
-                answer::event_response(Outgoing::Pieces(Box::pin(stream)))
+                answer::event_response(ResponseBody::Pieces(Box::pin(stream)))
             }
         }
     }
@@ -279,7 +281,7 @@ impl Handler {
                     })
                 })
                 .map_err(|error| (RequestId(0), error)),
-            _ => return answer::no_route_response(route::Nowhere::Missing),
+            _ => return answer::no_route_response(route::RouteError::Missing),
         };
         let mut message = match message {
             Ok(message) => message,

@@ -23,7 +23,7 @@ mod stall;
 
 pub use self::{
     access::{Access, Rights, Token, TokenSource},
-    body::Outgoing,
+    body::ResponseBody,
     carried::SETTINGS,
     handle::{Handler, Site},
     server::serve_site,

@@ -65,7 +65,7 @@ pub(crate) struct StreamQuery {
 
 /// The reason why a request has no target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Nowhere {
+pub(crate) enum RouteError {
     /// There is nothing of that name.
     Missing,
     /// There is, but for these methods.
@@ -79,11 +79,11 @@ pub(crate) fn parse_route(
     method: &Method,
     path: &str,
     query: Option<&str>,
-) -> Result<Route, Nowhere> {
+) -> Result<Route, RouteError> {
     let Some(rest) = path.strip_prefix(API) else {
-        let asset = find_asset(path).ok_or(Nowhere::Missing)?;
+        let asset = find_asset(path).ok_or(RouteError::Missing)?;
         let reads = matches!(*method, Method::GET | Method::HEAD);
-        return if reads { Ok(Route::Page(asset)) } else { Err(Nowhere::Method("GET, HEAD")) };
+        return if reads { Ok(Route::Page(asset)) } else { Err(RouteError::Method("GET, HEAD")) };
     };
     let mut words = rest.split('/');
     let words = (words.next(), words.next(), words.next(), words.next());
@@ -102,15 +102,15 @@ pub(crate) fn parse_route(
             let session = Some(SessionId::new(id));
             (Route::Call { session, name: name.to_owned() }, Method::POST)
         }
-        _ => return Err(Nowhere::Missing),
+        _ => return Err(RouteError::Missing),
     };
     let is_read = matches!(&route, Route::Call { name, .. } if READS.contains(&name.as_str()));
     match (*method == expected, is_read) {
         (true, _) => Ok(route),
         (false, true) if *method == Method::GET => Ok(route),
-        (false, true) => Err(Nowhere::Method("GET, POST")),
-        (false, false) if expected == Method::GET => Err(Nowhere::Method("GET")),
-        (false, false) => Err(Nowhere::Method("POST")),
+        (false, true) => Err(RouteError::Method("GET, POST")),
+        (false, false) if expected == Method::GET => Err(RouteError::Method("GET")),
+        (false, false) => Err(RouteError::Method("POST")),
     }
 }
 
@@ -121,19 +121,19 @@ fn is_word(word: &str) -> bool {
 }
 
 /// Reads a query such as `watch=1&attach=ID&attach=ID@EPOCH.SEQ`.
-fn parse_stream_query(query: &str) -> Result<StreamQuery, Nowhere> {
+fn parse_stream_query(query: &str) -> Result<StreamQuery, RouteError> {
     let mut wanted = StreamQuery::default();
     for pair in query.split('&').filter(|pair| !pair.is_empty()) {
         match pair.split_once('=') {
             Some(("watch", "1")) => wanted.process = true,
             Some(("attach", place)) => {
-                wanted.sessions.push(self::parse_position(place).ok_or(Nowhere::Query)?);
+                wanted.sessions.push(self::parse_position(place).ok_or(RouteError::Query)?);
             }
-            _ => return Err(Nowhere::Query),
+            _ => return Err(RouteError::Query),
         }
     }
     if wanted.sessions.len() > MAX_ATTACHED {
-        return Err(Nowhere::Query);
+        return Err(RouteError::Query);
     }
     Ok(wanted)
 }
@@ -179,14 +179,17 @@ mod tests {
             "*",
             "/\\..\\app.js",
         ] {
-            assert_eq!(get(path), Err(Nowhere::Missing), "{path}");
+            assert_eq!(get(path), Err(RouteError::Missing), "{path}");
         }
-        assert_eq!(parse_route(&Method::POST, "/app.js", None), Err(Nowhere::Method("GET, HEAD")));
-        assert_eq!(get("/api/v1/sessions/a/send"), Err(Nowhere::Method("POST")));
+        assert_eq!(
+            parse_route(&Method::POST, "/app.js", None),
+            Err(RouteError::Method("GET, HEAD"))
+        );
+        assert_eq!(get("/api/v1/sessions/a/send"), Err(RouteError::Method("POST")));
         assert!(matches!(get("/api/v1/process/list"), Ok(Route::Call { .. })));
         let put = |path: &str| parse_route(&Method::PUT, path, None);
-        assert_eq!(put("/api/v1/sessions/a/usage"), Err(Nowhere::Method("GET, POST")));
-        assert_eq!(put("/api/v1/hello"), Err(Nowhere::Method("GET")));
+        assert_eq!(put("/api/v1/sessions/a/usage"), Err(RouteError::Method("GET, POST")));
+        assert_eq!(put("/api/v1/hello"), Err(RouteError::Method("GET")));
         assert_eq!(get("/api/v1/openapi.json"), Ok(Route::Description));
         let call = parse_route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
         let session = Some(SessionId::new("20261122-a"));
@@ -202,7 +205,7 @@ mod tests {
         assert_eq!(events("watch=1&attach=a&attach=b@7.9"), Ok(Route::Events(wanted)));
         let many = "attach=a&".repeat(MAX_ATTACHED + 1);
         for wrong in ["attach=", "attach=a@", "attach=a@x.1", "attach=a@1", "watch=2", "x", &many] {
-            assert_eq!(events(wrong), Err(Nowhere::Query), "{wrong}");
+            assert_eq!(events(wrong), Err(RouteError::Query), "{wrong}");
         }
     }
 

@@ -16,7 +16,7 @@ use crate::{
     limits::{
         ACCEPT_PAUSE, HEAD_PATIENCE, MAX_CONNECTIONS, MAX_HEAD_BYTES, MAX_HEADERS, TOKEN_LOOK,
     },
-    stall::Impatient,
+    stall::StallTimeout,
 };
 use gnoma_core::task::box_future;
 
@@ -81,7 +81,7 @@ async fn serve_client(stream: TcpStream, handler: Handler, admission: Admission)
         .header_read_timeout(HEAD_PATIENCE)
         .max_buf_size(MAX_HEAD_BYTES)
         .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(Impatient::new(stream)), service)
+        .serve_connection(TokioIo::new(StallTimeout::new(stream)), service)
         .await;
     // A client that leaves in the middle is its own affair.
     let _left = served;

@@ -16,13 +16,13 @@ use crate::limits::WRITE_PATIENCE;
 
 /// A connection that breaks where its client takes nothing for too long. One that takes a byte now and
 /// then holds no more than the buffers of one connection.
-pub(crate) struct Impatient {
+pub(crate) struct StallTimeout {
     stream: TcpStream,
     /// Runs while something waits to be taken.
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
-impl Impatient {
+impl StallTimeout {
     pub(crate) fn new(stream: TcpStream) -> Self {
         Self { stream, waiting: None }
     }
@@ -44,7 +44,7 @@ impl Impatient {
     }
 }
 
-impl AsyncRead for Impatient {
+impl AsyncRead for StallTimeout {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -54,7 +54,7 @@ impl AsyncRead for Impatient {
     }
 }
 
-impl AsyncWrite for Impatient {
+impl AsyncWrite for StallTimeout {
     fn poll_write(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,

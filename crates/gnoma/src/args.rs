@@ -8,13 +8,13 @@ mod guard;
 mod import;
 mod mcp;
 mod missing;
-mod mistaken;
-mod mistyped;
+mod mistaken_commands;
+mod mistyped_commands;
 mod number;
-mod past;
 mod plugin;
 mod router;
 mod sentence;
+mod session_args;
 mod split_line;
 mod task;
 mod usage;
@@ -35,12 +35,14 @@ pub(crate) use self::{
     import::ImportFrom,
     mcp::{McpSub, NewServerArgs},
     missing::missing_argument_advice,
-    mistaken::{mistaken_prompt_advice, shell_line, unknown_slash},
-    mistyped::{LineAnswer, answer_line},
-    past::{ChangesArgs, ExportFormat, Foreign, RewindArgs, SessionsSub, WhichSession},
+    mistaken_commands::{mistaken_prompt_advice, shell_line, unknown_slash},
+    mistyped_commands::{LineAnswer, answer_line},
     plugin::PluginSub,
     router::{RouteArgs, RouterSub},
     sentence::{prompt_hint, rewrite_line},
+    session_args::{
+        ChangesArgs, ExportFormat, ForeignProgram, RewindArgs, SessionSelector, SessionsSub,
+    },
     task::{
         ScheduleAction, TaskImportFrom, TaskResumeArgs, TaskRunArgs, TaskScheduleArgs, TaskSub,
     },
@@ -78,7 +80,7 @@ Exit codes: 0 done, 1 error, 2 usage or configuration, 3 the provider rejected t
 pub(crate) struct Args {
     /// Command to run instead of a prompt.
     #[command(subcommand)]
-    pub command: Option<Sub>,
+    pub command: Option<GnomaSubcommand>,
 
     #[command(flatten)]
     pub turn: TurnArgs,
@@ -244,7 +246,7 @@ pub(crate) enum OutputFormat {
 
 /// Commands other than a prompt.
 #[derive(Clone, Debug, Subcommand)]
-pub(crate) enum Sub {
+pub(crate) enum GnomaSubcommand {
     /// List providers: which are configured, which respond, and their models; or add or remove one.
     #[group(skip)]
     Providers {
@@ -351,7 +353,7 @@ pub(crate) enum Sub {
     /// Undo the last turns: restore files and conversation.
     Rewind(RewindArgs),
     /// Undo the last rewind.
-    Redo(WhichSession),
+    Redo(SessionSelector),
     /// Show which files changed since a checkpoint.
     Changes(ChangesArgs),
     /// Show which model would do a task, and why. Calls no model.

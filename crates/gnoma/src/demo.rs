@@ -22,8 +22,11 @@ use gnoma_core::{
 use gnoma_engine::{Arm, Session};
 use gnoma_guard::firewall::Connection;
 use gnoma_host::{
-    Project, Shared, clock,
-    live::{Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services},
+    ProcessResources, Project, clock,
+    live::{
+        Change, ChildOpening, Host, OpenedSession, Opener, PreparedSession, Services,
+        SessionChangeResult, SessionOpening,
+    },
     routing, session,
 };
 use gnoma_llm::replay::Replay;
@@ -31,7 +34,7 @@ use gnoma_llm::replay::Replay;
 use crate::{
     args::OutputFormat,
     environment::ProcessEnvironment,
-    front::{Asker, Attached, Front},
+    front::{Asker, AttachedSession, Front},
     report::{self, Exit},
 };
 
@@ -105,8 +108,12 @@ async fn run_scripted_turn(around: &ProcessEnvironment, project: &Path) -> anyho
         interactive: true,
         ..SessionSpec::default()
     };
-    let project =
-        Project::with_settings(spec, loaded.into(), report::stderr_notices(), Shared::default())?;
+    let project = Project::with_settings(
+        spec,
+        loaded.into(),
+        report::stderr_notices(),
+        ProcessResources::default(),
+    )?;
     let arm = Arm::new(Connection::new(Arc::new(script), true), "script");
     let options = session::session_options(
         &project,
@@ -114,32 +121,32 @@ async fn run_scripted_turn(around: &ProcessEnvironment, project: &Path) -> anyho
         routing::single_arm_routes(arm),
     )?;
     let front = Front::new(OutputFormat::Text, around, Arc::clone(&project.firewall), None);
-    let host = Host::new(Scripted(Mutex::new(Some(options))));
-    let session = Attached::open(&host, &mut project.spec.clone(), around).await?;
+    let host = Host::new(DemoOpener(Mutex::new(Some(options))));
+    let session = AttachedSession::open(&host, &mut project.spec.clone(), around).await?;
     front.run_turn(session, vec![Content::from_text(PROMPT)], Some(Asker::of_demo())).await
 }
 
 /// Opens the demo's one session.
-struct Scripted(Mutex<Option<gnoma_engine::session::Options>>);
+struct DemoOpener(Mutex<Option<gnoma_engine::session::Options>>);
 
-impl Opener for Scripted {
-    fn open(&self, _: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
+impl Opener for DemoOpener {
+    fn open(&self, _: SessionOpening) -> BoxFuture<'static, Result<PreparedSession, RequestError>> {
         let options = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         Box::pin(async move {
             let options = options.ok_or_else(conversation_only)?;
             let id = SessionId::new(options.id.clone());
-            let opened = Opened {
+            let opened = OpenedSession {
                 engine: Session::spawn(options),
                 beside: Box::new(()),
                 models: Box::new(Vec::new),
                 jobs: Arc::new(|| 0),
             };
-            Ok(Prepared {
+            Ok(PreparedSession {
                 id,
                 info: SessionInfo::default(),
                 messages: Vec::new(),
                 opening: Box::pin(ready(Ok(opened))),
-                services: Arc::new(ConversationOnly),
+                services: Arc::new(DemoServices),
             })
         })
     }
@@ -154,21 +161,24 @@ impl Opener for Scripted {
 }
 
 /// Knows nothing beside the conversation.
-struct ConversationOnly;
+struct DemoServices;
 
-impl Services for ConversationOnly {
+impl Services for DemoServices {
     fn answer_request(&self, _: Request) -> BoxFuture<'static, Result<Reply, RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 
-    fn apply_change(&self, _: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+    fn apply_change(
+        &self,
+        _: Change,
+    ) -> BoxFuture<'static, Result<SessionChangeResult, RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 
     fn prepare_child(
         &self,
         _: ChildOpening,
-    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
+    ) -> BoxFuture<'static, Result<(SessionSpec, PreparedSession), RequestError>> {
         Box::pin(ready(Err(conversation_only())))
     }
 

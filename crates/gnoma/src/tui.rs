@@ -11,7 +11,8 @@ use std::time::Instant;
 use anyhow::Result;
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{
-    Folders as _, Notices, Project, Shared, clock, facts, live::Host, opening::Projects,
+    Folders as _, Notices, ProcessResources, Project, clock, facts, live::Host,
+    session_opening::Projects,
 };
 use gnoma_tui::{
     app::{AppOptions as View, State},
@@ -19,23 +20,22 @@ use gnoma_tui::{
     keymap::Keymap,
     run::{self, Ending, Link, Stage},
     screen::{self, Layout},
-    status::Facts,
+    status::StartFacts,
     terminal::{self, tell::Notifier},
     theme::{self, Depth},
 };
 use rustix::process::Signal;
 
 use self::{
-    effects::{EffectHandler, Shells},
-    files::Files,
+    effects::{EffectHandler, RunningShells},
+    files::ViewFiles,
 };
 use crate::{
     args::{OutputFormat, TurnArgs},
-    continuing,
     environment::ProcessEnvironment,
-    lowering::Asked,
+    launch_request::LaunchRequest,
     report::{self, Exit},
-    server,
+    server, session_resume,
 };
 
 /// A person's own table of keys, in the configuration folder.
@@ -51,17 +51,18 @@ pub(crate) fn is_meant(args: &TurnArgs, words: &[String], around: &ProcessEnviro
 
 /// Runs sessions on the terminal until the person leaves.
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    let Asked { spec, chooses, .. } = Asked::from_args(args, around);
+    let LaunchRequest { spec, chooses, .. } = LaunchRequest::from_args(args, around);
     let mut spec = SessionSpec { interactive: true, ..spec };
-    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+    let project =
+        Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
     if chooses {
-        spec.start = continuing::choose_stored_session(&project, around).await?;
+        spec.start = session_resume::choose_stored_session(&project, around).await?;
     }
     let window =
         |is_served| SessionWindow { project: &project, full_screen: args.full_screen, is_served };
     match server::connect_if_running(around).await {
         Ok(Some(mut client)) => {
-            let session = continuing::open_or_copy(&mut client, &mut spec, around).await?;
+            let session = session_resume::open_or_copy(&mut client, &mut spec, around).await?;
             let connector = server::build_reconnector(around);
             let link = Link::new(client, session, Some(Box::new(spec)), Some(connector));
             return window(true).run_window(link, around, std::future::ready(())).await;
@@ -73,7 +74,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
     }
     let host = Host::new(Projects::default());
     let mut client = host.connect("terminal");
-    let session = continuing::open_or_copy(&mut client, &mut spec, around).await?;
+    let session = session_resume::open_or_copy(&mut client, &mut spec, around).await?;
     let link = Link::new(client, session, Some(Box::new(spec)), None);
     window(false).run_window(link, around, host.shut_down()).await
 }
@@ -97,9 +98,9 @@ impl SessionWindow<'_> {
         last: impl Future<Output = T>,
     ) -> Result<Exit> {
         let Self { project, full_screen, is_served } = self;
-        let files = Files::new(around, &project.places.project.display().to_string());
+        let files = ViewFiles::new(around, &project.places.project.display().to_string());
         let mut state = initial_state(project, &files, is_served, around);
-        let shells = Shells::default();
+        let shells = RunningShells::default();
         let mut stage = Stage::open(run_options(project, full_screen, around))?;
         let mut effects = EffectHandler::new(project, full_screen, around, files, &shells);
         // A line in between would tear the picture.
@@ -141,7 +142,7 @@ fn exit_for_ending(ending: Ending, layout: Layout) -> Exit {
 
 fn initial_state(
     project: &Project,
-    files: &Files,
+    files: &ViewFiles,
     is_served: bool,
     around: &ProcessEnvironment,
 ) -> State {
@@ -166,10 +167,10 @@ fn initial_state(
 }
 
 /// The facts of a project, as the status line takes them until the session tells its own.
-fn project_facts(project: &Project) -> Facts {
-    let facts::Facts { folder, branch, profile, incognito, model, window, mode } =
+fn project_facts(project: &Project) -> StartFacts {
+    let facts::StatusFacts { folder, branch, profile, incognito, model, window, mode } =
         facts::collect_facts(project);
-    Facts {
+    StartFacts {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         folder,
         branch,
@@ -178,7 +179,7 @@ fn project_facts(project: &Project) -> Facts {
         model,
         window,
         mode,
-        ..Facts::default()
+        ..StartFacts::default()
     }
 }
 

@@ -29,14 +29,14 @@ const TOKEN_FILE: &str = "web.token";
 const MAX_TOKEN_BYTES: u64 = 100;
 
 /// An address that is listened at, and who is let in there. Dropping it closes the address.
-pub(crate) struct Listening {
+pub(crate) struct WebListener {
     listener: TcpListener,
     access: Arc<Access>,
     address: SocketAddr,
     token: Token,
 }
 
-impl Listening {
+impl WebListener {
     /// Listens at an address of this machine alone. `is_private`: nothing may be saved, so the token is one of this
     /// server alone.
     ///
@@ -60,7 +60,7 @@ impl Listening {
         let address = listener.local_addr()?;
         let (access, token) = if is_private {
             let token = new_token()?;
-            (Access::new(OwnToken(token.clone()), address), token)
+            (Access::new(EphemeralToken(token.clone()), address), token)
         } else {
             let (stored, token) = StoredToken::open(&around.environment.state_dir(), address)?;
             (Access::new(stored, address), token)
@@ -111,9 +111,9 @@ fn tell_links(address: SocketAddr, token: &Token) {
 
 /// A token that is saved nowhere.
 #[derive(Debug)]
-struct OwnToken(Token);
+struct EphemeralToken(Token);
 
-impl TokenSource for OwnToken {
+impl TokenSource for EphemeralToken {
     fn current_token(&self) -> Option<Token> {
         Some(self.0.clone())
     }
@@ -213,7 +213,7 @@ fn new_token() -> Result<Token> {
 }
 
 /// The place where the sessions of the page live.
-pub(crate) enum Sessions {
+pub(crate) enum SessionBackend {
     /// The sessions live in this process.
     Here(Arc<Host>),
     /// In the server of this user, whichever runs at the time.
@@ -223,7 +223,7 @@ pub(crate) enum Sessions {
 /// A program with a page.
 pub(crate) struct OwnSite {
     /// The place where the sessions live.
-    pub(crate) sessions: Sessions,
+    pub(crate) sessions: SessionBackend,
     /// The specification with which sessions are opened unless the page overrides it.
     pub(crate) spec: SessionSpec,
 }
@@ -248,8 +248,8 @@ impl Site for OwnSite {
     fn connect_client(&self, name: String) -> BoxFuture<'_, Result<Client, RequestError>> {
         Box::pin(async move {
             match &self.sessions {
-                Sessions::Here(host) => Ok(host.connect(&name)),
-                Sessions::Elsewhere(around) => {
+                SessionBackend::Here(host) => Ok(host.connect(&name)),
+                SessionBackend::Elsewhere(around) => {
                     let place = server::server_place(around);
                     place
                         .check_ownership()
@@ -316,7 +316,9 @@ mod tests {
         let environment = gnoma_core::protocol::Environment::new(environment);
         let own = SessionSpec { folder: "/work".into(), environment, ..SessionSpec::default() };
         let site = OwnSite {
-            sessions: Sessions::Here(Arc::new(Host::new(gnoma_host::opening::Projects::default()))),
+            sessions: SessionBackend::Here(Arc::new(Host::new(
+                gnoma_host::session_opening::Projects::default(),
+            ))),
             spec: own,
         };
         let spec = site.complete_spec(SessionSpec::default());

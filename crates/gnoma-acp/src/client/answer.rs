@@ -14,7 +14,7 @@ const MAX_OPTIONS: usize = 16;
 
 /// A request of an agent: for a permission, or for reading or writing a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wish {
+pub enum AgentRequestKind {
     /// To go on with a call of its own.
     Permission {
         /// The agent's name for the call.
@@ -22,7 +22,7 @@ pub enum Wish {
         /// The call that needs permission.
         call: Box<AgentCall>,
         /// The forms in which the agent takes the answer.
-        answers: Answers,
+        answers: PermissionChoices,
     },
     /// The text of a file.
     Read {
@@ -42,7 +42,7 @@ pub enum Wish {
     },
 }
 
-impl Wish {
+impl AgentRequestKind {
     /// A wish for a file; `None` where it is none that can be understood.
     pub(super) fn of_file(method: &str, params: &Value) -> Option<Self> {
         let path = text_field(params, "path")?.to_owned();
@@ -61,12 +61,12 @@ impl Wish {
 
 /// The options of a question that gnoma may choose: those that hold for once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Answers {
+pub struct PermissionChoices {
     allow: Option<String>,
     reject: Option<String>,
 }
 
-impl Answers {
+impl PermissionChoices {
     pub(super) fn from_params(params: &Value) -> Self {
         let mut answers = Self::default();
         let mut lasting = Self::default();
@@ -98,10 +98,10 @@ impl Answers {
 
 /// A wish under the id that its answer goes to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct WaitingWish {
+pub(super) struct PendingAgentRequest {
     pub(super) id: RpcId,
     /// The way to answer a question; `None` if a file is wanted.
-    pub(super) answers: Option<Answers>,
+    pub(super) answers: Option<PermissionChoices>,
 }
 
 /// The words of an error as an agent sent it.
@@ -126,11 +126,11 @@ mod tests {
             { "optionId": "yes", "kind": "allow_once" },
             { "optionId": "never", "kind": "reject_always" },
         ]});
-        let answers = Answers::from_params(&options);
+        let answers = PermissionChoices::from_params(&options);
         assert_eq!(answers.outcome_json(true)["outcome"]["optionId"], "yes");
         assert_eq!(answers.outcome_json(false)["outcome"]["optionId"], "never");
         let only_ever = json!({ "options": [{ "optionId": "f", "kind": "allow_always" }] });
-        let answers = Answers::from_params(&only_ever);
+        let answers = PermissionChoices::from_params(&only_ever);
         assert_eq!(answers.outcome_json(true)["outcome"]["outcome"], "cancelled");
     }
 }

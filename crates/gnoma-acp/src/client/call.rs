@@ -1,6 +1,6 @@
 //! What an agent tells of a call of its own tools: put together from pieces, and in words.
 
-use gnoma_core::cut;
+use gnoma_core::text_truncation;
 use serde_json::Value;
 
 use super::clean::clean_text;
@@ -40,10 +40,10 @@ impl AgentCall {
     pub(super) fn apply_update(&mut self, told: &Value) -> bool {
         if let Some(title) = text_field(told, "title") {
             let line = clean_text(title).split_whitespace().collect::<Vec<_>>().join(" ");
-            cut::head_chars(&line, MAX_TITLE_CHARS).clone_into(&mut self.title);
+            text_truncation::head_chars(&line, MAX_TITLE_CHARS).clone_into(&mut self.title);
         }
         if let Some(kind) = text_field(told, "kind") {
-            self.kind = clean_text(cut::head_chars(kind, MAX_TITLE_CHARS));
+            self.kind = clean_text(text_truncation::head_chars(kind, MAX_TITLE_CHARS));
         }
         for location in list_field(told, "locations") {
             self.add_path(text_field(location, "path"));

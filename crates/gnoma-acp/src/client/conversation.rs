@@ -11,11 +11,11 @@ use gnoma_core::{
 use serde_json::{Value, value::RawValue};
 
 use super::{
-    answer::{Answers, WaitingWish, Wish, parse_error_text},
+    answer::{AgentRequestKind, PendingAgentRequest, PermissionChoices, parse_error_text},
     call::{AgentCall, list_field, text_field},
     clean::clean_text,
 };
-use crate::wire::{self, Incoming, RpcError, RpcId};
+use crate::wire::{self, AcpClientMessage, RpcError, RpcId};
 
 /// Longest line of an agent that is taken: as values it can take many times its length.
 pub const MAX_AGENT_LINE_BYTES: usize = 4 << 20;
@@ -32,7 +32,7 @@ const VERSION: u64 = 1;
 
 /// A message from an agent about its state or its work.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AgentSaid {
+pub enum AgentEvent {
     /// The agent is ready for requests.
     Ready,
     /// The session of the agent is open.
@@ -48,7 +48,7 @@ pub enum AgentSaid {
     /// A call of its own tools has ended: its id, and the call.
     Ended(String, Box<AgentCall>),
     /// The agent asks for something, and waits for the answer.
-    Asks(Wish),
+    Asks(AgentRequestKind),
     /// The agent's turn is over; includes the tokens it took, if the agent reported them.
     Stopped(StopReason, Option<Usage>),
     /// A request of ours failed.
@@ -71,7 +71,7 @@ pub struct Conversation {
     next_id: u64,
     session: String,
     calls: BTreeMap<String, AgentCall>,
-    asked: VecDeque<WaitingWish>,
+    asked: VecDeque<PendingAgentRequest>,
     stray: usize,
 }
 
@@ -121,9 +121,9 @@ impl Conversation {
     /// Stops the turn: what it asked for is withdrawn.
     pub fn cancel(&mut self, out: &mut Vec<u8>) {
         wire::write_notification("session/cancel", &json!({ "sessionId": self.session }), out);
-        for WaitingWish { id, answers } in self.asked.drain(..) {
+        for PendingAgentRequest { id, answers } in self.asked.drain(..) {
             let answer = match answers {
-                Some(_) => Ok(Answers::default().outcome_json(false)),
+                Some(_) => Ok(PermissionChoices::default().outcome_json(false)),
                 None => Err(RpcError::new(RpcError::CANCELLED, "the turn was stopped")),
             };
             wire::write_answer(&id, &answer, out);
@@ -132,7 +132,7 @@ impl Conversation {
 
     /// Answers what was asked first: a yes with the text that was wanted, where one was, or a no.
     pub fn answer_question(&mut self, answer: Result<&str, &str>, out: &mut Vec<u8>) {
-        let Some(WaitingWish { id, answers }) = self.asked.pop_front() else { return };
+        let Some(PendingAgentRequest { id, answers }) = self.asked.pop_front() else { return };
         let answer = match (answers, answer) {
             (Some(answers), answer) => Ok(answers.outcome_json(answer.is_ok())),
             (None, Ok(text)) => Ok(json!({ "content": text })),
@@ -161,23 +161,23 @@ impl Conversation {
         &mut self,
         line: &Line,
         out: &mut Vec<u8>,
-    ) -> Result<Option<AgentSaid>, String> {
+    ) -> Result<Option<AgentEvent>, String> {
         if *line == Line::TooLong {
             let most = MAX_AGENT_LINE_BYTES >> 20;
             return Err(format!("sent a message of more than {most} MB"));
         }
         match wire::decode_line(line) {
             Ok(None) => Ok(None),
-            Ok(Some(Incoming::Request { id, method, params })) => {
+            Ok(Some(AcpClientMessage::Request { id, method, params })) => {
                 Ok(self.on_request(id, &method, &parse_value(params.as_deref()), out))
             }
-            Ok(Some(Incoming::Notification { method, params })) => {
+            Ok(Some(AcpClientMessage::Notification { method, params })) => {
                 let params = parse_value(params.as_deref());
                 let is_own = text_field(&params, "sessionId") == Some(&self.session);
                 let update = params.get("update").filter(|_| is_own && method == "session/update");
                 Ok(update.and_then(|update| self.on_update(update)))
             }
-            Ok(Some(Incoming::Response { id, result })) => {
+            Ok(Some(AcpClientMessage::Response { id, result })) => {
                 // An answer that comes late is to a request that was given up.
                 let is_open = id == Some(self.next_id) && self.open != OpenRequest::Nothing;
                 if is_open { self.on_response(result).map(Some) } else { Ok(None) }
@@ -194,17 +194,17 @@ impl Conversation {
         }
     }
 
-    fn on_response(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentSaid, String> {
+    fn on_response(&mut self, result: Result<Box<RawValue>, String>) -> Result<AgentEvent, String> {
         let open = std::mem::replace(&mut self.open, OpenRequest::Nothing);
         let result = match result {
             Ok(result) => parse_value(Some(&result)),
-            Err(error) => return Ok(AgentSaid::Failed(parse_error_text(&error))),
+            Err(error) => return Ok(AgentEvent::Failed(parse_error_text(&error))),
         };
         match open {
             OpenRequest::Nothing | OpenRequest::Initialize => {
                 let version = result.get("protocolVersion").and_then(Value::as_u64);
                 match version {
-                    Some(VERSION) => Ok(AgentSaid::Ready),
+                    Some(VERSION) => Ok(AgentEvent::Ready),
                     Some(other) => {
                         Err(format!("speaks version {other} of the protocol, not {VERSION}"))
                     }
@@ -215,12 +215,12 @@ impl Conversation {
                 let session =
                     text_field(&result, "sessionId").filter(|id| id.len() <= MAX_ID_BYTES);
                 session.ok_or("named no session")?.clone_into(&mut self.session);
-                Ok(AgentSaid::Opened)
+                Ok(AgentEvent::Opened)
             }
             OpenRequest::Prompt => {
                 self.calls.clear();
                 let usage = result.get("usage").map(parse_usage);
-                Ok(AgentSaid::Stopped(parse_stop_reason(text_field(&result, "stopReason")), usage))
+                Ok(AgentEvent::Stopped(parse_stop_reason(text_field(&result, "stopReason")), usage))
             }
         }
     }
@@ -231,17 +231,20 @@ impl Conversation {
         method: &str,
         params: &Value,
         out: &mut Vec<u8>,
-    ) -> Option<AgentSaid> {
+    ) -> Option<AgentEvent> {
         let (wish, answers) = match method {
             "session/request_permission" => {
                 let call = params.get("toolCall").unwrap_or(&Value::Null);
-                let answers = Answers::from_params(params);
+                let answers = PermissionChoices::from_params(params);
                 let (name, call) = self.merge_call(call);
-                let wish =
-                    Wish::Permission { id: name, call: call.into(), answers: answers.clone() };
+                let wish = AgentRequestKind::Permission {
+                    id: name,
+                    call: call.into(),
+                    answers: answers.clone(),
+                };
                 (Some(wish), Some(answers))
             }
-            _ => (Wish::of_file(method, params), None),
+            _ => (AgentRequestKind::of_file(method, params), None),
         };
         let is_file = method.starts_with("fs/");
         let refused = match &wish {
@@ -259,8 +262,8 @@ impl Conversation {
             wire::write_answer(&id, &Err(error), out);
             return None;
         }
-        self.asked.push_back(WaitingWish { id, answers });
-        wish.map(AgentSaid::Asks)
+        self.asked.push_back(PendingAgentRequest { id, answers });
+        wish.map(AgentEvent::Asks)
     }
 
     /// The call that a question is about: what was told of it before, and what comes with the question.
@@ -272,18 +275,18 @@ impl Conversation {
         (id.to_owned(), call)
     }
 
-    fn on_update(&mut self, update: &Value) -> Option<AgentSaid> {
+    fn on_update(&mut self, update: &Value) -> Option<AgentEvent> {
         let content = || update.get("content").and_then(|content| text_field(content, "text"));
         match text_field(update, "sessionUpdate")? {
-            "agent_message_chunk" => Some(AgentSaid::Text(clean_text(content()?))),
-            "agent_thought_chunk" => Some(AgentSaid::Thought(clean_text(content()?))),
-            "plan" => Some(AgentSaid::Plan(parse_plan(update))),
+            "agent_message_chunk" => Some(AgentEvent::Text(clean_text(content()?))),
+            "agent_thought_chunk" => Some(AgentEvent::Thought(clean_text(content()?))),
+            "plan" => Some(AgentEvent::Plan(parse_plan(update))),
             "tool_call" | "tool_call_update" => self.on_call_update(update),
             _ => None,
         }
     }
 
-    fn on_call_update(&mut self, update: &Value) -> Option<AgentSaid> {
+    fn on_call_update(&mut self, update: &Value) -> Option<AgentEvent> {
         let id = text_field(update, "toolCallId").filter(|id| id.len() <= MAX_ID_BYTES)?;
         let is_new = !self.calls.contains_key(id);
         if is_new && self.calls.len() >= MAX_CALLS {
@@ -292,10 +295,10 @@ impl Conversation {
         let call = self.calls.entry(id.to_owned()).or_default();
         if call.apply_update(update) {
             let call = self.calls.remove(id)?;
-            return Some(AgentSaid::Ended(id.to_owned(), call.into()));
+            return Some(AgentEvent::Ended(id.to_owned(), call.into()));
         }
         let title = call.title.clone();
-        (is_new && !title.is_empty()).then_some(AgentSaid::Began(title))
+        (is_new && !title.is_empty()).then_some(AgentEvent::Began(title))
     }
 }
 
@@ -347,7 +350,7 @@ mod tests {
     fn heard(
         it: &mut Conversation,
         message: &Value,
-    ) -> (Result<Option<AgentSaid>, String>, Vec<Value>) {
+    ) -> (Result<Option<AgentEvent>, String>, Vec<Value>) {
         let mut out = Vec::new();
         let said = it.receive_line(&Line::Whole(message.to_string().into_bytes()), &mut out);
         let lines = std::str::from_utf8(&out).unwrap().lines();
@@ -368,10 +371,10 @@ mod tests {
         let mut out = Vec::new();
         let mut it = Conversation::start_conversation(&mut out);
         let ready = heard(&mut it, &answer(1, &json!({ "protocolVersion": 1 }))).0;
-        assert_eq!(ready, Ok(Some(AgentSaid::Ready)));
+        assert_eq!(ready, Ok(Some(AgentEvent::Ready)));
         it.open_session("/w", &mut out);
         let opened = heard(&mut it, &answer(2, &json!({ "sessionId": "s" }))).0;
-        assert_eq!(opened, Ok(Some(AgentSaid::Opened)));
+        assert_eq!(opened, Ok(Some(AgentEvent::Opened)));
         it.send_prompt("do it", &mut out);
         it
     }
@@ -383,11 +386,11 @@ mod tests {
             update(&json!({ "sessionUpdate": kind, "content": { "type": "text", "text": text } }))
         };
         let text = heard(&mut it, &chunk("agent_message_chunk", "hi\u{7}")).0;
-        assert_eq!(text, Ok(Some(AgentSaid::Text("hi".into()))));
+        assert_eq!(text, Ok(Some(AgentEvent::Text("hi".into()))));
         let end = json!({ "stopReason": "end_turn", "usage": { "inputTokens": 7 } });
         let usage = Some(Usage { input: 7, ..Usage::default() });
         let stopped = heard(&mut it, &answer(3, &end)).0;
-        assert_eq!(stopped, Ok(Some(AgentSaid::Stopped(StopReason::EndTurn, usage))));
+        assert_eq!(stopped, Ok(Some(AgentEvent::Stopped(StopReason::EndTurn, usage))));
         assert!(!it.is_in_turn());
     }
 
@@ -404,15 +407,16 @@ mod tests {
         let ask = json!({ "jsonrpc": "2.0", "id": "q", "method": "session/request_permission",
             "params": { "sessionId": "s", "toolCall": { "toolCallId": "c" },
                 "options": [{ "optionId": "y", "kind": "allow_once" }] } });
-        let Ok(Some(AgentSaid::Asks(Wish::Permission { id, call, .. }))) = heard(&mut it, &ask).0
+        let Ok(Some(AgentEvent::Asks(AgentRequestKind::Permission { id, call, .. }))) =
+            heard(&mut it, &ask).0
         else {
             panic!("it does not ask");
         };
         assert_eq!((&*id, call.command.as_deref()), ("c", Some("make")));
         let read = json!({ "jsonrpc": "2.0", "id": 9, "method": "fs/read_text_file",
             "params": { "sessionId": "s", "path": "/w/a" } });
-        let wish = Wish::Read { path: "/w/a".into(), line: None, limit: None };
-        assert_eq!(heard(&mut it, &read).0, Ok(Some(AgentSaid::Asks(wish))));
+        let wish = AgentRequestKind::Read { path: "/w/a".into(), line: None, limit: None };
+        assert_eq!(heard(&mut it, &read).0, Ok(Some(AgentEvent::Asks(wish))));
         let mut out = Vec::new();
         it.answer_question(Ok(""), &mut out);
         it.answer_question(Ok("text"), &mut out);

@@ -11,8 +11,8 @@ mod clean;
 mod conversation;
 
 pub use self::{
-    answer::{Answers, Wish},
+    answer::{AgentRequestKind, PermissionChoices},
     call::AgentCall,
     clean::clean_text,
-    conversation::{AgentSaid, Conversation, MAX_AGENT_LINE_BYTES},
+    conversation::{AgentEvent, Conversation, MAX_AGENT_LINE_BYTES},
 };

@@ -1,6 +1,6 @@
 //! Messages of every shape, told apart.
 
-use gnoma_acp::wire::{Incoming, RpcId, decode_line, write_answer, write_request};
+use gnoma_acp::wire::{AcpClientMessage, RpcId, decode_line, write_answer, write_request};
 use gnoma_core::lines::Line;
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -45,15 +45,15 @@ proptest! {
         let is_sound = frame["jsonrpc"] == "2.0";
         match decode_line(&line) {
             Ok(None) => prop_assert!(false, "the line is not blank"),
-            Ok(Some(Incoming::Request { id, method, .. })) => {
+            Ok(Some(AcpClientMessage::Request { id, method, .. })) => {
                 prop_assert!(is_sound && frame["method"] == method.as_str());
                 prop_assert_eq!(id.to_string(), frame["id"].to_string());
             }
-            Ok(Some(Incoming::Notification { method, .. })) => {
+            Ok(Some(AcpClientMessage::Notification { method, .. })) => {
                 prop_assert!(is_sound && frame["method"] == method.as_str());
                 prop_assert!(frame.get("id").is_none());
             }
-            Ok(Some(Incoming::Response { .. })) => {
+            Ok(Some(AcpClientMessage::Response { .. })) => {
                 prop_assert!(is_sound && frame.get("method").is_none());
             }
             Err(unreadable) => {

@@ -20,10 +20,10 @@ use gnoma_guard::{
     firewall::{self, Firewall, Policy, ProviderFacts},
     secrets::{Scanner, ScannerOptions},
     shell::{StartContext, analyse},
-    unicode::{self, Keep},
+    unicode::{self, RetainedControls},
 };
 use gnoma_llm::Protocol;
-use gnoma_sandbox::{Policy as Walled, Readable, Scratch, Strength, Support, Walls};
+use gnoma_sandbox::{Policy as Walled, ReadScope, Scratch, SessionSandbox, Strength, Support};
 
 /// Most source text that is read.
 const MAX_SOURCE_BYTES: usize = 64 << 20;
@@ -181,7 +181,7 @@ fn report_cleaning(files: &[Vec<u8>]) {
     let words = "می‌خواهم ça va 日本語 👩‍👩‍👧 \u{200B}x\u{202E} done\u{1b}[31m\n";
     let mixed = words.repeat(REQUEST_BYTES / words.len());
     for (name, text) in [("Rust sources", &source), ("many scripts", &mixed)] {
-        let pass = || black_box(unicode::clean_text(text, Keep::Text)).flags.len();
+        let pass = || black_box(unicode::clean_text(text, RetainedControls::Text)).flags.len();
         let seconds = (0..PASSES).map(|_| cpu_time(pass).0.as_secs_f64()).collect();
         let speed = text.len() as f64 / median_of(seconds) / 1e6;
         let figure = format_args!("cleaning of hidden text, {name}");
@@ -223,7 +223,7 @@ fn report_sandbox_overhead(gnoma: &Path) -> Result<()> {
         );
         return Ok(());
     }
-    let walls = Walls::new(gnoma.to_owned(), &support);
+    let walls = SessionSandbox::new(gnoma.to_owned(), &support);
     report_read_only_sandbox(&walls)?;
     let policy = Walled { writable: vec!["/tmp".into()], ..Walled::default() };
     let (mut free, mut walled) = (Vec::new(), Vec::new());
@@ -247,14 +247,14 @@ fn report_sandbox_overhead(gnoma: &Path) -> Result<()> {
 
 /// The same for a command that only reads, with a launcher that has got ready while there was time, as
 /// there is between two calls of a model.
-fn report_read_only_sandbox(walls: &Walls) -> Result<()> {
+fn report_read_only_sandbox(walls: &SessionSandbox) -> Result<()> {
     let scratch = tempfile::tempdir()?;
     let scratch = Scratch::create_in(scratch.path())?;
     let here = std::path::absolute(".")?;
     let mut shown: Vec<_> = gnoma_core::places::PROGRAMS.iter().map(Into::into).collect();
     shown.push(here.clone());
     let policy = Walled {
-        readable: Readable::Only { shown, hidden: Vec::new() },
+        readable: ReadScope::Only { shown, hidden: Vec::new() },
         alone: true,
         local_sockets: false,
         temporary: Some(scratch.folder().to_owned()),

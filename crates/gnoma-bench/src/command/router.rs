@@ -9,8 +9,8 @@ use gnoma_bench::{
 };
 use gnoma_core::ModelRef;
 use gnoma_router::{
-    Arm, ArmFacts, Attempt, Capabilities, Need, Offer, Router, RouterState, Situation, TaskKind,
-    TaskOutcome, Tried, Tuning, classify::TaskType,
+    Arm, ArmFacts, Attempt, AttemptResult, Capabilities, Need, Offer, Router, RouterState,
+    Situation, TaskKind, TaskOutcome, Tuning, classify::TaskType,
 };
 
 const ARMS: usize = 64;
@@ -186,7 +186,7 @@ fn build_outcome(task: usize) -> TaskOutcome {
         let right = spread(by + 7) < 400 + number * 8;
         let cost_micro_usd = 20_000 + (number * 5_000) as u64;
         let attempt = Attempt { arm: arm_name(number), verdict: Some(right), cost_micro_usd };
-        Tried { attempt, right: task.is_multiple_of(5).then_some(right), weight: 1.0 }
+        AttemptResult { attempt, right: task.is_multiple_of(5).then_some(right), weight: 1.0 }
     };
     let tried = (0..1 + usize::from(task.is_multiple_of(3))).map(attempt).collect();
     TaskOutcome { kind: task_kind(task), tried }

@@ -33,7 +33,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// The measurements of one subscriber: for each delta, the time it was written and how many microseconds later it
 /// arrived.
 #[derive(Default)]
-struct Heard {
+struct DeltaLatencies {
     session: usize,
     times: Vec<(u64, u64)>,
     snapshots: usize,
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<()> {
     Ok(())
 }
 
-fn build_report(heard: &[Heard], subscribers: usize, direct: &[(u64, u64)]) -> Value {
+fn build_report(heard: &[DeltaLatencies], subscribers: usize, direct: &[(u64, u64)]) -> Value {
     let mut deltas: HashMap<(usize, u64), (u64, usize)> = HashMap::new();
     for one in heard {
         for (written, took) in &one.times {
@@ -119,9 +119,9 @@ fn read_until_turn_end(
     session: usize,
     stream: UnixStream,
     ready: &mpsc::Sender<()>,
-) -> Result<Heard> {
+) -> Result<DeltaLatencies> {
     let mut reader = BufReader::with_capacity(READ_BYTES, stream);
-    let mut heard = Heard { session, ..Heard::default() };
+    let mut heard = DeltaLatencies { session, ..DeltaLatencies::default() };
     let mut is_attached = false;
     let mut line = String::new();
     loop {

@@ -11,15 +11,15 @@
 //!
 //! Not covered: data that they read, and what is named only when it runs ([`unpinned_commands`]).
 
-mod books;
+mod build_rule_files;
+mod dynamic_commands;
+mod file_name_candidates;
 mod git_hooks;
 mod patterns;
-mod ruled;
+mod ruled_commands;
 mod rules;
 mod settings;
-mod started;
-mod unnamed;
-mod words;
+mod started_scripts;
 
 use std::{
     collections::BTreeSet,
@@ -33,7 +33,7 @@ use sha2::{Digest, Sha256};
 
 use crate::paths;
 pub use git_hooks::git_hooks;
-use settings::SettingsWords;
+use settings::SettingsTexts;
 
 /// Settings of other programs that act here, too.
 const SETTINGS: [&str; 5] = [
@@ -112,12 +112,13 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
         add_file(inside.unwrap_or(hook), &mut files)?;
     }
     let said = read_settings_words(folder, content, &mut files)?;
-    let mut words = words::collect_words(&said);
+    let mut words = file_name_candidates::collect_words(&said);
     // A variable may stand for the folder.
     let below_first = |word: &String| word.split_once('/').map(|(_, rest)| rest.to_owned());
     let shorter: Vec<String> = words.iter().filter_map(below_first).collect();
     words.extend(shorter.into_iter().filter(|word| !word.is_empty()));
-    let named: Vec<_> = words.iter().map(|word| words::relative_to_folder(folder, word)).collect();
+    let named: Vec<_> =
+        words.iter().map(|word| file_name_candidates::relative_to_folder(folder, word)).collect();
     // A command may enter a folder before it names a file.
     let folders = named.iter().filter(|name| folder.join(name).is_dir()).take(MAX_FOLDERS);
     for below in std::iter::once(&PathBuf::new()).chain(folders) {
@@ -133,7 +134,7 @@ fn acting_files(folder: &Path, content: &[u8]) -> io::Result<BTreeSet<PathBuf>> 
             add_file(file, &mut files)?;
         }
     }
-    for file in started::find_started_scripts(folder, &files).ok_or_else(too_much)? {
+    for file in started_scripts::find_started_scripts(folder, &files).ok_or_else(too_much)? {
         add_file(file, &mut files)?;
     }
     Ok(files)
@@ -145,11 +146,11 @@ fn read_settings_words(
     folder: &Path,
     content: &[u8],
     files: &mut BTreeSet<PathBuf>,
-) -> io::Result<SettingsWords> {
+) -> io::Result<SettingsTexts> {
     for (holding, name) in HOLDING.iter().flat_map(|holding| ACTING.map(|name| (holding, name))) {
         add_files_below(folder, &Path::new(holding).join(name), 0, files)?;
     }
-    let mut said = SettingsWords::default();
+    let mut said = SettingsTexts::default();
     said.read_content(content);
     let mut left = MAX_PLUGIN_BYTES;
     for file in &*files {
@@ -187,9 +188,9 @@ pub fn unpinned_commands(folder: &Path, content: &[u8]) -> io::Result<Vec<String
     let mut left = patterns::Budget::default();
     let mut is_open_itself = |command: &String| {
         let matched = patterns::match_files(folder, command, &mut left);
-        matched.is_cut || unnamed::shows_when_it_runs(command, &said.variables)
+        matched.is_cut || dynamic_commands::shows_when_it_runs(command, &said.variables)
     };
-    let mut is_open = |(command, ruled): &(&String, &ruled::Ruled)| {
+    let mut is_open = |(command, ruled): &(&String, &ruled_commands::RuledCommands)| {
         is_open_itself(command) || ruled.is_open || ruled.lines.iter().any(&mut is_open_itself)
     };
     let commands = said.commands.iter().zip(&said.ruled).filter(|each| is_open(each));
@@ -256,7 +257,12 @@ args = ["--data=tools/data.json"]
     #[test]
     fn named_pipes_in_place_of_a_projects_files_are_not_waited_for() {
         let folder = tempfile::tempdir().unwrap();
-        let files = [books::PACKAGE_FILES, books::MAKEFILES, books::JUSTFILES].concat();
+        let files = [
+            build_rule_files::PACKAGE_FILES,
+            build_rule_files::MAKEFILES,
+            build_rule_files::JUSTFILES,
+        ]
+        .concat();
         let others = [
             ".git/config",
             ".git/commondir",

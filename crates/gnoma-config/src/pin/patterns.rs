@@ -11,7 +11,7 @@ use std::{
 
 use gnoma_core::glob::{self, Token};
 
-use super::words::as_a_shell_reads;
+use super::file_name_candidates::as_a_shell_reads;
 
 /// Patterns of all settings that are looked at, and the longest.
 const MAX_PATTERNS: usize = 128;
@@ -39,7 +39,7 @@ impl Default for Budget {
 
 /// The files that match the patterns of a command.
 #[derive(Debug, Default)]
-pub(super) struct Matched {
+pub(super) struct PatternMatches {
     /// Seen from the project's folder.
     pub(super) found: Vec<PathBuf>,
     /// They may stand for more than was found.
@@ -47,11 +47,12 @@ pub(super) struct Matched {
 }
 
 /// The files in `folder` that the patterns of a command stand for.
-pub(super) fn match_files(folder: &Path, command: &str, left: &mut Budget) -> Matched {
+pub(super) fn match_files(folder: &Path, command: &str, left: &mut Budget) -> PatternMatches {
     let words = as_a_shell_reads(command);
     let is_pattern = |word: &&String| word.contains(['*', '?', '[']) && !word.contains("://");
     let patterns: Vec<&String> = words.iter().filter(is_pattern).collect();
-    let mut matched = Matched { is_cut: patterns.len() > left.patterns, ..Matched::default() };
+    let mut matched =
+        PatternMatches { is_cut: patterns.len() > left.patterns, ..PatternMatches::default() };
     for pattern in patterns.into_iter().take(left.patterns) {
         left.patterns -= 1;
         match of_one(folder, pattern, &mut left.entries) {

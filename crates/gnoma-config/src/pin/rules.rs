@@ -11,9 +11,9 @@ use std::{
 };
 
 use super::{
-    books::{self, JUSTFILES, MAKEFILES, PACKAGE_FILES, RuleBook},
-    ruled::Ruled,
-    words::{as_a_shell_reads, relative_to_folder, split_commands},
+    build_rule_files::{self, JUSTFILES, MAKEFILES, PACKAGE_FILES, RuleBook},
+    file_name_candidates::{as_a_shell_reads, relative_to_folder, split_commands},
+    ruled_commands::RuledCommands,
 };
 
 /// Most lines of rules that one command leads to.
@@ -68,8 +68,8 @@ impl<'f> RuleSearch<'f> {
     }
 
     /// Returns the lines of rules that `command` runs in the project; `None` where finding them is too much work.
-    pub(super) fn follow_command(&mut self, command: &str) -> Option<Ruled> {
-        let mut all = Ruled::default();
+    pub(super) fn follow_command(&mut self, command: &str) -> Option<RuledCommands> {
+        let mut all = RuledCommands::default();
         let mut seen = BTreeSet::new();
         let mut next = vec![(command.to_owned(), vec![PathBuf::new()])];
         while let Some((text, mut places)) = next.pop() {
@@ -78,7 +78,7 @@ impl<'f> RuleSearch<'f> {
             if !all.lines.is_empty() || words.iter().any(|word| names_rules(word)) {
                 self.enter_folders(&words, &mut places, &mut all.is_open)?;
             }
-            let mut found = Ruled::default();
+            let mut found = RuledCommands::default();
             for words in split_commands(&text) {
                 self.collect_named(&words, &places, &mut found)?;
             }
@@ -133,7 +133,7 @@ impl<'f> RuleSearch<'f> {
         &mut self,
         words: &[String],
         places: &[PathBuf],
-        found: &mut Ruled,
+        found: &mut RuledCommands,
     ) -> Option<()> {
         for (at, word) in words.iter().enumerate() {
             let program = word.rsplit('/').next().unwrap_or(word);
@@ -170,7 +170,7 @@ impl<'f> RuleSearch<'f> {
         if let Some(book) = self.books.get(&key) {
             return Some(Rc::clone(book));
         }
-        let (book, bytes) = books::read_rule_book(&self.folder.join(place), files);
+        let (book, bytes) = build_rule_files::read_rule_book(&self.folder.join(place), files);
         self.spend_budget(bytes)?;
         Some(Rc::clone(self.books.entry(key).or_insert(Rc::new(book))))
     }
@@ -181,7 +181,7 @@ impl<'f> RuleSearch<'f> {
         program: &str,
         names: &[&str],
         places: &[PathBuf],
-        found: &mut Ruled,
+        found: &mut RuledCommands,
     ) -> Option<()> {
         let verb = names.first().copied().unwrap_or_default();
         let name = if RUN.contains(&verb) { names.get(1).copied() } else { None };
@@ -229,7 +229,7 @@ impl<'f> RuleSearch<'f> {
         names: &[&str],
         files: &'static [&'static str],
         places: &[PathBuf],
-        found: &mut Ruled,
+        found: &mut RuledCommands,
     ) -> Option<()> {
         let mut unknown: BTreeSet<&str> = gnoma_core::sort::to_set(names.iter().copied());
         let mut is_any = false;

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::Path};
 
 use gnoma_core::json::from_hand;
 
-use super::ruled::Ruled;
+use super::ruled_commands::RuledCommands;
 
 /// Settings whose texts are commands or arguments of one.
 const COMMANDS: [&str; 8] =
@@ -21,18 +21,18 @@ const PLUGIN_ROOT: [&str; 4] =
 
 /// The texts found in settings, and the commands among them.
 #[derive(Debug, Default)]
-pub(super) struct SettingsWords {
+pub(super) struct SettingsTexts {
     /// Every text in the settings.
     pub(super) texts: Vec<String>,
     /// Those that are run.
     pub(super) commands: Vec<String>,
     /// The lines of rules that each of those commands names.
-    pub(super) ruled: Vec<Ruled>,
+    pub(super) ruled: Vec<RuledCommands>,
     /// Names of what has a text as its value: they may be variables whose value is known.
     pub(super) variables: BTreeSet<String>,
 }
 
-impl SettingsWords {
+impl SettingsTexts {
     /// The commands, and the lines of the rules that they name.
     pub(super) fn command_lines(&self) -> impl Iterator<Item = &String> {
         self.commands.iter().chain(self.ruled.iter().flat_map(|ruled| &ruled.lines))

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::layer::Merged;
+use crate::layer::MergedLayers;
 
 /// Keeping of files, so that they can be brought back.
 #[derive(Clone, Debug)]
@@ -20,7 +20,7 @@ pub struct Checkpoints {
 }
 
 impl Checkpoints {
-    pub(super) fn from_layers(layers: &Merged) -> Self {
+    pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             enabled: layers.is_on("checkpoints.enabled"),
             max_size: layers.bytes_at("checkpoints.max_size"),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use gnoma_core::Secret;
 
 use super::section::Section;
-use crate::{layer::Merged, value::Value};
+use crate::{layer::MergedLayers, value::Value};
 
 /// The table of agents; each is written as an entry of a list that has a name.
 const AGENTS: &str = "cli_agents";
@@ -60,7 +60,7 @@ pub struct CliAgent {
 }
 
 /// All agents, by name.
-pub(super) fn read_agents(layers: &Merged) -> Vec<CliAgent> {
+pub(super) fn read_agents(layers: &MergedLayers) -> Vec<CliAgent> {
     let table = Section::from_key(layers, AGENTS);
     layers
         .table_names(AGENTS)

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::section::Section;
 use crate::{
     finding::{Origin, Place},
-    layer::Merged,
+    layer::MergedLayers,
 };
 
 /// The list of hooks.
@@ -37,7 +37,7 @@ pub struct HookSetting {
 }
 
 /// All hooks, the user's first.
-pub(super) fn read_hooks(layers: &Merged) -> Vec<HookSetting> {
+pub(super) fn read_hooks(layers: &MergedLayers) -> Vec<HookSetting> {
     let list = Section::from_key(layers, HOOKS);
     let hook = |index| {
         let hook = list.item_section(index);

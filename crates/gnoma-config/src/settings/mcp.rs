@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, time::Duration};
 use gnoma_core::Secret;
 
 use super::section::Section;
-use crate::{layer::Merged, value::Value};
+use crate::{layer::MergedLayers, value::Value};
 
 /// The table of servers; each is written as an entry of a list that has a name.
 const SERVERS: &str = "mcp_servers";
@@ -40,7 +40,7 @@ pub struct McpServer {
 }
 
 /// All servers, by name.
-pub(super) fn read_servers(layers: &Merged) -> Vec<McpServer> {
+pub(super) fn read_servers(layers: &MergedLayers) -> Vec<McpServer> {
     let table = Section::from_key(layers, SERVERS);
     layers
         .table_names(SERVERS)

@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, time::Duration};
 
-use crate::layer::Merged;
+use crate::layer::MergedLayers;
 
 /// Reaching servers and waiting for them.
 #[derive(Clone, Debug)]
@@ -23,7 +23,7 @@ pub struct Network {
 const FIRST_BYTE_TIMEOUT: Duration = Duration::from_secs(120);
 
 impl Network {
-    pub(super) fn from_layers(layers: &Merged) -> Self {
+    pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         let idle_timeout = layers.duration_at("network.idle_timeout");
         // None is shorter than a second.
         let said = |key| Some(layers.duration_at(key)).filter(|time| !time.is_zero());

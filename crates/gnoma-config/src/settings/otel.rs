@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gnoma_core::Secret;
 
-use crate::{layer::Merged, value::Value};
+use crate::{layer::MergedLayers, value::Value};
 
 /// Telemetry for an OpenTelemetry collector.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub struct Otel {
 }
 
 impl Otel {
-    pub(super) fn from_layers(layers: &Merged) -> Self {
+    pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             enabled: layers.is_on("otel.enabled"),
             endpoint: layers.text_at("otel.endpoint"),

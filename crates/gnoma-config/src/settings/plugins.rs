@@ -1,6 +1,6 @@
 //! Which plugins are loaded.
 
-use crate::layer::Merged;
+use crate::layer::MergedLayers;
 
 /// The choice of plugins that are loaded.
 #[derive(Clone, Debug)]
@@ -12,7 +12,7 @@ pub struct Plugins {
 }
 
 impl Plugins {
-    pub(super) fn from_layers(layers: &Merged) -> Self {
+    pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             enabled: layers.texts_at("plugins.enabled"),
             disabled: layers.texts_at("plugins.disabled"),

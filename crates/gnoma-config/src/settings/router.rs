@@ -8,7 +8,7 @@ use super::{
     rules::{self, RoutingRule},
     section::Section,
 };
-use crate::layer::Merged;
+use crate::layer::MergedLayers;
 
 /// Seconds of an hour.
 const HOUR_S: u64 = 3600;
@@ -131,7 +131,7 @@ pub struct Roles {
 }
 
 impl Router {
-    pub(super) fn from_layers(layers: &Merged) -> Self {
+    pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         let router = Section::from_key(layers, "router");
         Self {
             mode: match router.text("mode").as_deref() {

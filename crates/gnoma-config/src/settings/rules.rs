@@ -4,7 +4,7 @@ use super::section::Section;
 use crate::{
     condition::{Hours, Share, Weekday},
     finding::{Origin, Place},
-    layer::Merged,
+    layer::MergedLayers,
 };
 
 /// The list of rules.
@@ -47,7 +47,7 @@ pub struct RoutingRule {
 }
 
 /// All rules, the user's first.
-pub(super) fn read_routing_rules(layers: &Merged) -> Vec<RoutingRule> {
+pub(super) fn read_routing_rules(layers: &MergedLayers) -> Vec<RoutingRule> {
     let list = Section::from_key(layers, RULES);
     let rule = |index| {
         let rule = list.item_section(index);

@@ -4,21 +4,21 @@ use std::time::Duration;
 
 use gnoma_core::ModelRef;
 
-use crate::{condition::arm_named, key::KeyPath, layer::Merged, value::Value};
+use crate::{condition::arm_named, key::KeyPath, layer::MergedLayers, value::Value};
 
 /// Micro-dollars in a dollar.
 const MICRO_USD: f64 = 1e6;
 
 /// A table of the merged layers.
 pub(super) struct Section<'a> {
-    layers: &'a Merged,
+    layers: &'a MergedLayers,
     path: KeyPath,
     has_built_in: bool,
 }
 
 impl<'a> Section<'a> {
     /// The table under a dotted key.
-    pub(super) fn from_key(layers: &'a Merged, key: &str) -> Self {
+    pub(super) fn from_key(layers: &'a MergedLayers, key: &str) -> Self {
         Self { layers, path: KeyPath::from_dotted(key), has_built_in: true }
     }
 

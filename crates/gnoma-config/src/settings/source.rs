@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, fmt};
 use crate::{
     finding::Place,
     key::KeyPath,
-    layer::{Entry, Merged},
+    layer::{Entry, MergedLayers},
 };
 
 /// The source of a value, which a person changes to change the value: an environment variable or a setting.
@@ -39,7 +39,7 @@ impl fmt::Display for ValueSource {
 }
 
 /// Returns the source of a key's value; `None` where it is not set, built in, or on the command line.
-pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
+pub(super) fn of_key(layers: &MergedLayers, key: &str) -> Option<ValueSource> {
     let path = KeyPath::from_dotted(key);
     let entry = layers.entries().get(&path)?;
     match entry.place {
@@ -49,7 +49,7 @@ pub(super) fn of_key(layers: &Merged, key: &str) -> Option<ValueSource> {
 }
 
 /// Returns the sources of the entries of a table.
-pub(super) fn of_table(layers: &Merged, table: &str) -> BTreeMap<String, ValueSource> {
+pub(super) fn of_table(layers: &MergedLayers, table: &str) -> BTreeMap<String, ValueSource> {
     let within = KeyPath::from_dotted(table);
     let entries = layers.entries().iter().filter(|(path, _)| path.is_within(&within));
     gnoma_core::sort::to_map(entries.filter_map(|(path, entry)| {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::layer::Merged;
+use crate::layer::MergedLayers;
 
 /// The way in which gnoma makes room in a full context window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct Tools {
 }
 
 impl Tools {
-    pub(super) fn from_layers(layers: &Merged) -> Self {
+    pub(super) fn from_layers(layers: &MergedLayers) -> Self {
         Self {
             bash_timeout: layers.duration_at("tools.bash_timeout"),
             max_file_size: layers.bytes_at("tools.max_file_size"),

@@ -3,7 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use gnoma_config::{
-    ConfigError, Finding, Loaded, Sources, load_settings, toml::Value, trust::Store,
+    ConfigError, Finding, LoadedConfig, Sources, load_settings, toml::Value, trust::Store,
 };
 use tempfile::TempDir;
 
@@ -73,11 +73,11 @@ impl Home {
         Store::open(&self.sources.state_dir).unwrap()
     }
 
-    pub(crate) fn load(&self) -> Loaded {
+    pub(crate) fn load(&self) -> LoadedConfig {
         self.try_load().unwrap_or_else(|error| panic!("{error}"))
     }
 
-    pub(crate) fn try_load(&self) -> Result<Loaded, ConfigError> {
+    pub(crate) fn try_load(&self) -> Result<LoadedConfig, ConfigError> {
         load_settings(&self.sources)
     }
 

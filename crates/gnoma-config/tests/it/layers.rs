@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, time::Duration};
 
 use gnoma_config::{
     Origin, Protocol,
-    settings::{About, Action, ValueSource},
+    settings::{Action, RuleSubject, ValueSource},
     toml::Value,
 };
 use gnoma_core::{Effort, session::PermissionMode};
@@ -196,7 +196,7 @@ fn tables_merge_by_key_and_lists_are_appended_to() {
     let context = BTreeMap::from([("ollama".to_owned(), 8192), ("vllm".to_owned(), 32768)]);
     assert_eq!(loaded.settings.provider.context, context);
     let rules: Vec<_> = loaded.settings.permission.rules.iter().map(|rule| &rule.about).collect();
-    let about = |tool: &str, pattern: &str| About::Text {
+    let about = |tool: &str, pattern: &str| RuleSubject::Text {
         tool: tool.to_owned(),
         pattern: pattern.to_owned(),
     };

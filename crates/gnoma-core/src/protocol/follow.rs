@@ -4,7 +4,8 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use super::{
-    Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionView, seen::Seen,
+    Reply, Request, RequestError, RequestErrorKind, ServerMessage, SessionView,
+    shown_progress::ShownProgress,
 };
 use crate::{message::Message, session::Event};
 
@@ -14,15 +15,15 @@ const MAX_PAGE: u32 = 200;
 /// Follows one session from the first snapshot on.
 #[derive(Debug, Default)]
 pub struct Follower {
-    seen: Seen,
+    seen: ShownProgress,
     /// The events that come next.
     events: VecDeque<Event>,
-    behind: Option<Behind>,
+    behind: Option<MissedMessages>,
 }
 
 /// Some messages were missed and are being read.
 #[derive(Debug)]
-struct Behind {
+struct MissedMessages {
     view: Box<SessionView>,
     /// The last page first.
     pages: Vec<Vec<Arc<Message>>>,
@@ -73,7 +74,9 @@ impl Follower {
         &mut self,
         result: Result<Reply, RequestError>,
     ) -> Result<Option<Request>, RequestError> {
-        let Some(Behind { view, mut pages, later }) = self.behind.take() else { return Ok(None) };
+        let Some(MissedMessages { view, mut pages, later }) = self.behind.take() else {
+            return Ok(None);
+        };
         let Reply::History { first, messages } = result? else {
             let cause = "the session host did not send the missed events";
             return Err(RequestError::new(RequestErrorKind::Failed, cause));
@@ -103,7 +106,7 @@ impl Follower {
         let missed = self.seen.missed_messages(&view);
         let before = before.unwrap_or(missed.end);
         let max = u32::try_from(before.saturating_sub(missed.start)).unwrap_or(MAX_PAGE);
-        self.behind = Some(Behind { view, pages, later });
+        self.behind = Some(MissedMessages { view, pages, later });
         Request::History { before: Some(before), max: max.min(MAX_PAGE) }
     }
 }

@@ -18,7 +18,7 @@ mod request;
 mod running;
 #[cfg(feature = "schema")]
 mod schema;
-mod seen;
+mod shown_progress;
 mod spec;
 mod tail;
 mod task;

@@ -8,14 +8,15 @@
 use std::{collections::HashMap, fmt::Write as _, sync::Arc};
 
 use gnoma_core::{
-    Message, ToolSpec, cut,
+    Message, ToolSpec,
     plan::{self, PlanStep},
+    text_truncation,
 };
 
-pub(crate) use super::deeds::LastRead;
+pub(crate) use super::work_activity::LastRead;
 use super::{
-    deeds::{Deeds, hash_text},
-    words::Words,
+    retained_prompts::RetainedPrompts,
+    work_activity::{WorkActivity, hash_text},
 };
 use crate::{
     prompt::{self, is_from_user},
@@ -77,8 +78,8 @@ impl ReadBackRoom {
 /// The text that replaces the beginning of a conversation, in its parts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Brief {
-    pub(crate) words: Words,
-    pub(crate) deeds: Deeds,
+    pub(crate) words: RetainedPrompts,
+    pub(crate) deeds: WorkActivity,
     /// Results that can be read: id and what they are of.
     pub(crate) aside: Vec<String>,
     /// Texts of skills in use.
@@ -112,7 +113,7 @@ impl Brief {
         );
         let before = (std::mem::take(&mut brief.words.listed), brief.words.left);
         let room = MAX_WORDS_TOKENS.min(window / WORDS_SHARE) as usize;
-        brief.words = Words::select_quotes(&all, before, room);
+        brief.words = RetainedPrompts::select_quotes(&all, before, room);
         brief.lines = MAX_LINES.min((window / TOKENS_A_LINE) as usize).max(1);
         brief
     }
@@ -326,7 +327,7 @@ fn clip_to_tokens(text: &str, most: usize) -> String {
     let mut shown = text;
     while tokens::estimate(shown) > most && end > 0 {
         end = end * 3 / 4;
-        shown = cut::word_prefix(text, end);
+        shown = text_truncation::word_prefix(text, end);
     }
     let whole = shown.rfind('\n').map_or("", |at| shown.get(..at).unwrap_or_default());
     if whole.is_empty() {
@@ -396,7 +397,7 @@ mod tests {
 
     #[test]
     fn files_and_commands_are_kept_over_compactions() {
-        let mut deeds = Deeds::default();
+        let mut deeds = WorkActivity::default();
         deeds.read_file_line(
             "src/a.rs | hash 0a1b2c3d | read 2× | changed 3× +12 -4 | last: fn a()",
         );

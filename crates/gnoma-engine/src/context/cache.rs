@@ -21,7 +21,7 @@ const HIT_SHARE: u64 = 2;
 
 /// The segments that a request begins with.
 #[derive(Clone, Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentPrefix {
     pub(crate) arm: ModelRef,
     pub(crate) system: Arc<str>,
     pub(crate) tools: Arc<[Arc<ToolSpec>]>,
@@ -47,7 +47,7 @@ pub(crate) struct Break {
 /// The effect of prompt caches in a session.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cache {
-    last: Option<Sent>,
+    last: Option<SentPrefix>,
     /// The reason why the current call begins differently from the last one.
     broken: Option<String>,
     /// Tokens of the last call.
@@ -63,7 +63,7 @@ impl Cache {
     /// A call is about to be made. `message_at`: the message of the history at a place.
     pub(crate) fn record_request(
         &mut self,
-        now: Sent,
+        now: SentPrefix,
         message_at: impl Fn(usize) -> Option<Arc<Message>>,
     ) {
         let before = self.last.as_ref();
@@ -135,8 +135,8 @@ impl Cache {
 
 /// The first segment in which two requests differ; `None` where the later one only adds to the first.
 fn find_difference(
-    before: &Sent,
-    now: &Sent,
+    before: &SentPrefix,
+    now: &SentPrefix,
     message_at: impl Fn(usize) -> Option<Arc<Message>>,
 ) -> Option<String> {
     if before.arm != now.arm {
@@ -196,7 +196,11 @@ fn system_changed(before: &str, now: &str) -> String {
     let mut lines = before.lines().zip(now.lines()).enumerate();
     match lines.find(|(_, pair)| differs(pair)) {
         Some((at, (_, line))) => {
-            format!("line {}: {}", at + 1, gnoma_core::cut::word_prefix(line.trim(), 60))
+            format!(
+                "line {}: {}",
+                at + 1,
+                gnoma_core::text_truncation::word_prefix(line.trim(), 60)
+            )
         }
         None => "its end".to_owned(),
     }
@@ -206,8 +210,8 @@ fn system_changed(before: &str, now: &str) -> String {
 mod tests {
     use super::*;
 
-    fn sent(system: &str, messages: &[Arc<Message>]) -> Sent {
-        Sent {
+    fn sent(system: &str, messages: &[Arc<Message>]) -> SentPrefix {
+        SentPrefix {
             arm: ModelRef { provider: "p".into(), model: "m".into() },
             system: system.into(),
             tools: Arc::default(),

@@ -7,13 +7,13 @@
 
 pub(crate) mod brief;
 pub(crate) mod cache;
-mod deeds;
 mod fullness;
+mod retained_prompts;
 mod size;
 mod strategy;
 pub mod tracker;
 mod wire;
-mod words;
+mod work_activity;
 
 pub(crate) use self::fullness::classify_fullness;
 pub use self::{

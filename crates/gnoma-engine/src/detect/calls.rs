@@ -65,7 +65,7 @@ impl PatchSpiral {
 
 /// The verdict of [`SameCall`] about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Repeat {
+pub enum RepeatVerdict {
     /// The call has not been made yet, or it had another result.
     New,
     /// The call was made before and taught nothing. Holds the number of times in all, this time included, so two or
@@ -90,11 +90,11 @@ pub struct SameCall {
 
 impl SameCall {
     /// Takes a call and its result.
-    pub fn record_call(&mut self, name: &str, arguments: &str, result: &str) -> Repeat {
+    pub fn record_call(&mut self, name: &str, arguments: &str, result: &str) -> RepeatVerdict {
         let key = hash_of(&(name, hash_of_json(arguments), result));
         let count = self.made.remove_count(key).saturating_add(1);
         self.made.insert_count(key, count);
-        if count == 1 { Repeat::New } else { Repeat::Again(count) }
+        if count == 1 { RepeatVerdict::New } else { RepeatVerdict::Again(count) }
     }
 
     /// Forgets all calls, because something has changed.
@@ -174,7 +174,10 @@ mod tests {
         let mut calls = SameCall::default();
         for n in 0..2 * MAX_COUNTED {
             assert!(!spiral.record_edit(&format!("file {n}"), false));
-            assert_eq!(calls.record_call("fs.read", &format!("{{\"path\":{n}}}"), ""), Repeat::New);
+            assert_eq!(
+                calls.record_call("fs.read", &format!("{{\"path\":{n}}}"), ""),
+                RepeatVerdict::New
+            );
         }
         assert_eq!(spiral.failures.counts.len(), MAX_COUNTED);
         assert_eq!(calls.made.counts.len(), MAX_COUNTED);
@@ -185,13 +188,13 @@ mod tests {
         let mut calls = SameCall::default();
         let first = r#"{"path":"a.rs","lines":[1,2],"all":{"x":1,"y":null}}"#;
         let respelt = r#" {"all": {"y": null, "x": 1}, "lines": [1, 2], "p\u0061th": "a.rs"}"#;
-        assert_eq!(calls.record_call("fs.read", first, "text"), Repeat::New);
-        assert_eq!(calls.record_call("fs.grep", first, "text"), Repeat::New);
-        assert_eq!(calls.record_call("fs.read", respelt, "text"), Repeat::Again(2));
-        assert_eq!(calls.record_call("fs.read", first, "other"), Repeat::New);
-        assert_eq!(calls.record_call("fs.read", first, "text"), Repeat::Again(3));
+        assert_eq!(calls.record_call("fs.read", first, "text"), RepeatVerdict::New);
+        assert_eq!(calls.record_call("fs.grep", first, "text"), RepeatVerdict::New);
+        assert_eq!(calls.record_call("fs.read", respelt, "text"), RepeatVerdict::Again(2));
+        assert_eq!(calls.record_call("fs.read", first, "other"), RepeatVerdict::New);
+        assert_eq!(calls.record_call("fs.read", first, "text"), RepeatVerdict::Again(3));
         calls.forget_calls();
-        assert_eq!(calls.record_call("fs.read", first, "text"), Repeat::New);
+        assert_eq!(calls.record_call("fs.read", first, "text"), RepeatVerdict::New);
     }
 
     #[test]
@@ -210,7 +213,7 @@ mod tests {
             "not  json",
             "",
         ] {
-            assert_eq!(calls.record_call("t", arguments, ""), Repeat::New, "{arguments}");
+            assert_eq!(calls.record_call("t", arguments, ""), RepeatVerdict::New, "{arguments}");
         }
     }
 }

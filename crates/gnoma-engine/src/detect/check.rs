@@ -2,7 +2,7 @@
 //!
 //! Which commands are checks is for [`super::runner`] to say; here their outcomes are kept.
 
-use gnoma_core::cut;
+use gnoma_core::text_truncation;
 
 use super::runner::{self, Purpose};
 
@@ -34,7 +34,10 @@ impl RedCheck {
             self.red.retain(|(red, _)| !is_proved(red));
         } else {
             self.red.retain(|(red, _)| *red != strongest);
-            self.red.push((strongest, cut::head_chars(command, MAX_COMMAND_CHARS).to_owned()));
+            self.red.push((
+                strongest,
+                text_truncation::head_chars(command, MAX_COMMAND_CHARS).to_owned(),
+            ));
         }
     }
 

@@ -10,7 +10,7 @@ use futures_util::StreamExt as _;
 use gnoma_core::{
     Accumulator, ErrorKind, ModelRef, ModelRequest, Provider as _, ProviderError, StreamEvent,
     Usage,
-    ledger::{Amount, Ask, HoldId, Ledger, Reserved, SettledCall},
+    ledger::{Amount, HoldId, Ledger, ReservationOutcome, ReservationRequest, SettledCall},
     message::Content,
 };
 use gnoma_guard::firewall::Firewall;
@@ -30,7 +30,7 @@ use crate::{arm::Arm, compact, tokens};
 
 /// The answer of an arm to a question, with its usage.
 #[derive(Debug)]
-pub(crate) struct Said {
+pub(crate) struct ArmReply {
     /// The text of the answer, thinking left out; or why there is none.
     pub(crate) text: Result<String, ProviderError>,
     /// The usage of the question, which is already paid for in the ledger but not yet reported.
@@ -109,7 +109,7 @@ impl Drop for Hold {
 }
 
 /// A call that was dropped before its end, and what it took until then.
-pub(crate) struct Left {
+pub(crate) struct DroppedCall {
     pub(crate) arm: Arm,
     pub(crate) hold: Option<Hold>,
     pub(crate) meter: Meter,
@@ -117,15 +117,15 @@ pub(crate) struct Left {
 
 /// Calls that were dropped before their end, and are settled: what they took is to be told.
 #[derive(Clone, Default)]
-pub(crate) struct Dropped(Arc<Mutex<Vec<Left>>>);
+pub(crate) struct DroppedCalls(Arc<Mutex<Vec<DroppedCall>>>);
 
-impl Dropped {
-    fn lock_calls(&self) -> MutexGuard<'_, Vec<Left>> {
+impl DroppedCalls {
+    fn lock_calls(&self) -> MutexGuard<'_, Vec<DroppedCall>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes out what was not taken yet.
-    pub(crate) fn take_calls(&self) -> Vec<Left> {
+    pub(crate) fn take_calls(&self) -> Vec<DroppedCall> {
         std::mem::take(&mut self.lock_calls())
     }
 }
@@ -139,21 +139,21 @@ pub(crate) struct Account {
     pub(crate) scope: Arc<Scope>,
     /// The kind of task of the turn, once it is known.
     pub(crate) task: Option<TaskKind>,
-    pub(crate) dropped: Dropped,
+    pub(crate) dropped: DroppedCalls,
 }
 
 /// A question that is being answered.
-struct UnderWay<'a> {
+struct ArmCallInProgress<'a> {
     account: &'a Account,
-    left: Option<Left>,
+    left: Option<DroppedCall>,
     began: Instant,
     /// The time from the start of the call until the answer began.
     first: Option<Duration>,
 }
 
-impl UnderWay<'_> {
+impl ArmCallInProgress<'_> {
     fn record_event(&mut self, event: &Result<StreamEvent, ProviderError>) {
-        let Some(Left { meter, .. }) = &mut self.left else { return };
+        let Some(DroppedCall { meter, .. }) = &mut self.left else { return };
         self.first.get_or_insert_with(|| self.began.elapsed());
         match event {
             Ok(event) => meter.record_event(event),
@@ -162,12 +162,12 @@ impl UnderWay<'_> {
     }
 
     /// The answer is over, or nobody waits for it any more.
-    fn finish_call(mut self) -> Option<Left> {
+    fn finish_call(mut self) -> Option<DroppedCall> {
         self.left.take()
     }
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for ArmCallInProgress<'_> {
     fn drop(&mut self) {
         let Some(mut left) = self.left.take() else { return };
         let routes = &self.account.routes;
@@ -190,8 +190,8 @@ impl Account {
         arm: &Arm,
         request: ModelRequest,
         patience: Duration,
-    ) -> Said {
-        let nothing = |error| Said { text: Err(error), shares: Vec::new() };
+    ) -> ArmReply {
+        let nothing = |error| ArmReply { text: Err(error), shares: Vec::new() };
         let deadline = Instant::now() + patience;
         let expected = expected_amount(arm, &request);
         let mut hold = match timeout_at(deadline, self.reserve(arm, expected)).await {
@@ -207,15 +207,20 @@ impl Account {
         }
         self.routes.record_call_start(arm);
 
-        let left = Left { arm: arm.clone(), hold, meter: Meter::for_arm(arm, expected.input) };
-        let mut call =
-            UnderWay { account: self, left: Some(left), began: Instant::now(), first: None };
+        let left =
+            DroppedCall { arm: arm.clone(), hold, meter: Meter::for_arm(arm, expected.input) };
+        let mut call = ArmCallInProgress {
+            account: self,
+            left: Some(left),
+            began: Instant::now(),
+            first: None,
+        };
         let mut answer = Accumulator::new();
         let heard = timeout_at(deadline, read_answer(arm, request, &mut answer, &mut call)).await;
         let whole = call.began.elapsed();
         let first = call.first.unwrap_or(whole);
         let heard_first = call.first;
-        let Some(Left { hold, mut meter, .. }) = call.finish_call() else {
+        let Some(DroppedCall { hold, mut meter, .. }) = call.finish_call() else {
             return nothing(timeout_error(arm));
         };
         if heard.is_err() {
@@ -243,7 +248,7 @@ impl Account {
             }
         };
         let text = failed.map_or_else(|| Ok(answer_text(answer)), Err);
-        Said { text, shares: Share::from_meter(arm, &meter) }
+        ArmReply { text, shares: Share::from_meter(arm, &meter) }
     }
 
     async fn reserve(&self, arm: &Arm, amount: Amount) -> Result<Option<Hold>, ProviderError> {
@@ -251,9 +256,12 @@ impl Account {
         let draws = self.routes.draws_for(arm, &self.scope, &amount);
         let at_ms = self.routes.now_ms();
         let origin = self.routes.call_origin(&self.scope, self.task.as_ref());
-        match ledger.reserve(Ask { at_ms, arm: arm.name(), amount, draws, origin }).await {
-            Ok(Reserved::Held(id)) => Ok(Some(Hold::new(ledger, id))),
-            Ok(Reserved::Full(full)) => {
+        match ledger
+            .reserve(ReservationRequest { at_ms, arm: arm.name(), amount, draws, origin })
+            .await
+        {
+            Ok(ReservationOutcome::Held(id)) => Ok(Some(Hold::new(ledger, id))),
+            Ok(ReservationOutcome::Full(full)) => {
                 let why = pool::describe_full_limit(&full, &amount, at_ms, self.routes.zone());
                 Err(ProviderError::new(ErrorKind::Quota, OWN, why))
             }
@@ -304,7 +312,7 @@ async fn read_answer(
     arm: &Arm,
     request: ModelRequest,
     answer: &mut Accumulator,
-    call: &mut UnderWay<'_>,
+    call: &mut ArmCallInProgress<'_>,
 ) -> Result<(), ProviderError> {
     let mut stream = arm.with_firewall(&call.account.firewall).stream(request);
     while let Some(event) = stream.next().await {

@@ -14,7 +14,7 @@ const SHORT_WAIT: Duration = Duration::from_secs(2);
 
 /// The reaction to a failed call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum FailoverAction {
     /// The turn continues with the same arm or ends, as if there were no other arm.
     Stay,
     /// Another arm is asked.
@@ -35,15 +35,19 @@ pub(crate) struct Failure<'a> {
 }
 
 /// Decides whether a failed call moves to another arm or stays with this one.
-pub(crate) fn decide_failover(failure: Failure<'_>) -> Next {
+pub(crate) fn decide_failover(failure: Failure<'_>) -> FailoverAction {
     let Failure { error, attempt, has_content, cached_micro_usd } = failure;
     if !error.kind.policy().another_model {
-        return Next::Stay;
+        return FailoverAction::Stay;
     }
     let wait = error.retry_after.unwrap_or(Duration::from_secs(1));
     let waits_briefly = error.kind.is_transient() && attempt == 1 && wait <= SHORT_WAIT;
     let is_warm = cached_micro_usd >= CACHE_WORTH_A_WAIT_MICRO_USD;
-    if waits_briefly && is_warm && !has_content { Next::Stay } else { Next::Move }
+    if waits_briefly && is_warm && !has_content {
+        FailoverAction::Stay
+    } else {
+        FailoverAction::Move
+    }
 }
 
 /// The reason in a few words, for the line that names the change.
@@ -65,21 +69,30 @@ mod tests {
         ProviderError::new(kind, "p", "")
     }
 
-    fn decide(error: &ProviderError, attempt: u32, has_content: bool, cached: u64) -> Next {
+    fn decide(
+        error: &ProviderError,
+        attempt: u32,
+        has_content: bool,
+        cached: u64,
+    ) -> FailoverAction {
         decide_failover(Failure { error, attempt, has_content, cached_micro_usd: cached })
     }
 
     #[test]
     fn a_failure_moves_on_unless_a_short_wait_saves_money() {
         let busy = error(ErrorKind::Overloaded);
-        assert_eq!(decide(&busy, 1, false, 0), Next::Move);
-        assert_eq!(decide(&busy, 1, false, 50_000), Next::Stay);
-        assert_eq!(decide(&busy, 2, false, 50_000), Next::Move, "it did not pass");
-        assert_eq!(decide(&busy, 1, true, 50_000), Next::Move, "what was shown must be taken back");
+        assert_eq!(decide(&busy, 1, false, 0), FailoverAction::Move);
+        assert_eq!(decide(&busy, 1, false, 50_000), FailoverAction::Stay);
+        assert_eq!(decide(&busy, 2, false, 50_000), FailoverAction::Move, "it did not pass");
+        assert_eq!(
+            decide(&busy, 1, true, 50_000),
+            FailoverAction::Move,
+            "what was shown must be taken back"
+        );
         let mut limited = error(ErrorKind::RateLimited);
         limited.retry_after = Some(Duration::from_secs(30));
-        assert_eq!(decide(&limited, 1, false, 50_000), Next::Move, "too long");
-        assert_eq!(decide(&error(ErrorKind::Quota), 1, false, 50_000), Next::Move);
-        assert_eq!(decide(&error(ErrorKind::Cancelled), 1, false, 0), Next::Stay);
+        assert_eq!(decide(&limited, 1, false, 50_000), FailoverAction::Move, "too long");
+        assert_eq!(decide(&error(ErrorKind::Quota), 1, false, 50_000), FailoverAction::Move);
+        assert_eq!(decide(&error(ErrorKind::Cancelled), 1, false, 0), FailoverAction::Stay);
     }
 }

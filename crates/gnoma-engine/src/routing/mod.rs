@@ -6,16 +6,16 @@
 //! ([`meter`]), and several arms for one answer ([`several`]). `turn` decides which request happens when, and
 //! `session` sends it.
 
+pub(crate) mod arm_contributions;
+pub(crate) mod arm_panel;
+mod arm_selection;
 pub(crate) mod ask;
-mod choosing;
 pub(crate) mod failover;
 pub(crate) mod meter;
 pub(crate) mod offers;
-pub(crate) mod parts;
 pub(crate) mod plan;
 pub(crate) mod review;
 pub mod routes;
-pub(crate) mod several;
 pub(crate) mod signals;
 pub mod speed;
 pub(crate) mod task;
@@ -26,6 +26,6 @@ mod vitals;
 pub const OWN: &str = "router";
 
 pub use self::{
-    routes::{Exchange, Memory, Routes, RoutingOptions, Strategy, Verify, VitalsStore},
+    routes::{Exchange, OutcomeStore, Routes, RoutingOptions, Strategy, Verify, VitalsStore},
     speed::Speed,
 };

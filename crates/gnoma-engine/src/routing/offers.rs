@@ -8,12 +8,12 @@ use std::{collections::HashMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
     ModelRef, Price, Usage,
-    ledger::{Amount, Draw, Level, Unit},
+    ledger::{Amount, Level, PoolDraw, Unit},
 };
 use gnoma_router::{
     Offer, Zone, classify,
     pool::{self, Expectation, Scope},
-    rules::{self, Applied, Day, LocalTime, Role, Rule, RuleEffect},
+    rules::{self, AppliedRules, Day, LocalTime, Role, Rule, RuleEffect},
 };
 use jiff::{Timestamp, tz::TimeZone};
 
@@ -36,7 +36,7 @@ pub(crate) const LIMIT_PATIENCE: Duration = Duration::from_secs(5);
 
 /// A prompt that an arm's provider may still hold.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Warm {
+pub(crate) struct WarmPrompt {
     /// The tokens of the prompt.
     pub(crate) tokens: u64,
     /// The time when the prompt was sent, in milliseconds since 1970.
@@ -50,7 +50,7 @@ const WARM_MS: i64 = 5 * 60 * 1_000;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChoiceContext<'a> {
     /// Prompts that may be warm, by arm.
-    pub(crate) warm: &'a HashMap<ModelRef, Warm>,
+    pub(crate) warm: &'a HashMap<ModelRef, WarmPrompt>,
     /// The levels that say how much of the limits of the arms' pools is used.
     pub(crate) levels: &'a [Level],
     /// Only this arm is asked.
@@ -62,7 +62,7 @@ pub(crate) struct ChoiceContext<'a> {
 }
 
 /// An obstacle that rules an arm out.
-enum Bar {
+enum ArmExclusion {
     /// An obstacle that stays, with its reason.
     Lasting(Arc<str>),
     /// A temporary obstacle, and when it ends.
@@ -70,9 +70,9 @@ enum Bar {
 }
 
 /// The levels of the limits that calls with these draws have.
-fn own_levels<'a>(levels: &'a [Level], draws: &'a [Draw]) -> impl Iterator<Item = &'a Level> {
+fn own_levels<'a>(levels: &'a [Level], draws: &'a [PoolDraw]) -> impl Iterator<Item = &'a Level> {
     let is_own = |level: &&Level| {
-        let of = |draw: &Draw| draw.pool == level.pool && draw.limits.contains(&level.limit);
+        let of = |draw: &PoolDraw| draw.pool == level.pool && draw.limits.contains(&level.limit);
         draws.iter().any(of)
     };
     levels.iter().filter(is_own)
@@ -87,7 +87,7 @@ impl Routes {
         given_up: &[(ModelRef, Arc<str>)],
         context: ChoiceContext<'_>,
         role: Option<(Role, &ModelRef)>,
-    ) -> (Vec<Offer>, Applied) {
+    ) -> (Vec<Offer>, AppliedRules) {
         let now_ms = self.now_ms();
         let mut offers = Vec::with_capacity(arms.len());
         let mut passing = Vec::with_capacity(arms.len());
@@ -102,8 +102,8 @@ impl Routes {
             let least = pool::shortest_call(&call, &price).micro_usd;
             let need = Amount { micro_usd: least, ..call };
             let (lasting, passes) = match self.find_exclusion(arm, failed, context, &need, &draws) {
-                Some(Bar::Lasting(why)) => (Some(why), None),
-                Some(Bar::Passing(why, until_ms)) => (None, Some((why, until_ms))),
+                Some(ArmExclusion::Lasting(why)) => (Some(why), None),
+                Some(ArmExclusion::Passing(why, until_ms)) => (None, Some((why, until_ms))),
                 None => (None, None),
             };
             passing.push(passes);
@@ -135,21 +135,21 @@ impl Routes {
         failed: Option<&Arc<str>>,
         context: ChoiceContext<'_>,
         call: &Amount,
-        draws: &[Draw],
-    ) -> Option<Bar> {
+        draws: &[PoolDraw],
+    ) -> Option<ArmExclusion> {
         let name = arm.name();
         match (context.pin, failed) {
             (Some(pin), _) if *pin != name => {
-                Some(Bar::Lasting(format!("is not {pin}, which you chose").into()))
+                Some(ArmExclusion::Lasting(format!("is not {pin}, which you chose").into()))
             }
-            (_, Some(why)) => Some(Bar::Lasting(Arc::clone(why))),
+            (_, Some(why)) => Some(ArmExclusion::Lasting(Arc::clone(why))),
             // Who is asked for by name is asked, whatever it did before.
             (Some(_), None) => None,
             (None, None) if arm.only_chosen => {
-                Some(Bar::Lasting("is used only where you choose it".into()))
+                Some(ArmExclusion::Lasting("is used only where you choose it".into()))
             }
             (None, None) if self.only_classifies(&name) => {
-                Some(Bar::Lasting("only sorts requests (`slm`)".into()))
+                Some(ArmExclusion::Lasting("only sorts requests (`slm`)".into()))
             }
             (None, None) => self.health_exclusion(arm).or_else(|| {
                 let own = own_levels(context.levels, draws);
@@ -164,11 +164,13 @@ impl Routes {
     }
 
     /// Returns the reason why the arm had better not be called just now.
-    fn health_exclusion(&self, arm: &Arm) -> Option<Bar> {
-        let rest = self.current_rest(arm).map(|rest| Bar::Passing(rest.why.into(), rest.until_ms));
+    fn health_exclusion(&self, arm: &Arm) -> Option<ArmExclusion> {
+        let rest = self
+            .current_rest(arm)
+            .map(|rest| ArmExclusion::Passing(rest.why.into(), rest.until_ms));
         rest.or_else(|| {
             let (why, free_ms) = self.provider_refusal(&arm.name())?;
-            Some(Bar::Passing(why.into(), free_ms))
+            Some(ArmExclusion::Passing(why.into(), free_ms))
         })
     }
 
@@ -209,7 +211,7 @@ impl Routes {
         offers: &[Offer],
         is_pinned: bool,
         role: Option<(Role, &ModelRef)>,
-    ) -> Applied {
+    ) -> AppliedRules {
         let facts = task.work_facts(self.local_time());
         let expected = |arm: &ModelRef| {
             let cost = self.arm_estimate(arm, &task.need.kind).cost;
@@ -254,7 +256,7 @@ impl Routes {
         &self,
         arm: &Arm,
         context_tokens: u64,
-        warm: Option<&Warm>,
+        warm: Option<&WarmPrompt>,
     ) -> Amount {
         let cached_tokens = warm
             .filter(|warm| (0..WARM_MS).contains(&self.now_ms().saturating_sub(warm.at_ms)))
@@ -298,7 +300,7 @@ fn limit_exclusion<'l>(
     levels: impl Iterator<Item = &'l Level>,
     call: &Amount,
     (now_ms, zone): (i64, Zone),
-) -> Option<Bar> {
+) -> Option<ArmExclusion> {
     let patience_ms = i64::try_from(LIMIT_PATIENCE.as_millis()).unwrap_or(i64::MAX);
     let mut passing = None;
     for level in levels {
@@ -309,9 +311,9 @@ fn limit_exclusion<'l>(
         let unit = level.limit.unit;
         let is_too_large = call.in_unit(unit) > level.limit.most;
         match level.resets_at_ms.filter(|_| unit != Unit::MicroUsd && !is_too_large) {
-            None => return Some(Bar::Lasting(why.into())),
+            None => return Some(ArmExclusion::Lasting(why.into())),
             Some(at_ms) if at_ms.saturating_sub(now_ms) <= patience_ms => {}
-            Some(at_ms) => passing = Some(Bar::Passing(why.into(), at_ms)),
+            Some(at_ms) => passing = Some(ArmExclusion::Passing(why.into(), at_ms)),
         }
     }
     passing
@@ -337,7 +339,7 @@ fn estimate_work(task: &Task, price: &Price) -> Usage {
 }
 
 /// Micro-dollars that a warm cache saves.
-fn warm_savings(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
+fn warm_savings(arm: &Arm, warm: Option<&WarmPrompt>, now_ms: i64) -> u64 {
     let (Some(price), Some(warm)) = (arm.price, warm) else { return 0 };
     let age = now_ms.saturating_sub(warm.at_ms);
     if !(0..WARM_MS).contains(&age) || price.cache_read == 0 {
@@ -350,7 +352,7 @@ fn warm_savings(arm: &Arm, warm: Option<&Warm>, now_ms: i64) -> u64 {
 }
 
 /// Micro-dollars that the arm's cache saves on a request like the last one.
-pub(crate) fn cache_savings(arm: &Arm, warm: &HashMap<ModelRef, Warm>, now_ms: i64) -> u64 {
+pub(crate) fn cache_savings(arm: &Arm, warm: &HashMap<ModelRef, WarmPrompt>, now_ms: i64) -> u64 {
     warm_savings(arm, warm.get(&arm.name()), now_ms)
 }
 

@@ -3,12 +3,12 @@
 use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::ModelRef;
-use gnoma_router::{Attempt, TaskOutcome, Tried, rules::Bounds};
+use gnoma_router::{Attempt, AttemptResult, TaskOutcome, rules::Bounds};
 
 use super::{
-    parts::Parts,
+    arm_contributions::ArmContributions,
+    arm_panel::{CollaborationMode, PanelAuthors},
     routes::Strategy,
-    several::{Conferred, Together},
     signals::Signals,
     task::Task,
 };
@@ -40,7 +40,7 @@ pub(crate) struct RoutePlan {
     /// Arms that failed in this turn, and how.
     pub(crate) given_up: Vec<(ModelRef, Arc<str>)>,
     /// The share of each arm in the current attempt.
-    pub(crate) parts: Parts,
+    pub(crate) parts: ArmContributions,
     /// The arm only looks yet: the ways to go are compared before anything is changed.
     pub(crate) is_looking: bool,
     /// An attempt is under way.
@@ -87,7 +87,7 @@ impl RoutePlan {
             turn_micro_usd: 0,
             spent: HashMap::new(),
             given_up: Vec::new(),
-            parts: Parts::default(),
+            parts: ArmContributions::default(),
             is_looking: false,
             is_open: true,
             moves: 0,
@@ -103,7 +103,7 @@ impl RoutePlan {
     pub(crate) fn to_outcome(&self, right: Option<bool>) -> TaskOutcome {
         let last = self.attempts.len().saturating_sub(1);
         let tried = self.attempts.iter().zip(&self.weights).enumerate();
-        let tried = tried.map(|(at, (attempt, weight))| Tried {
+        let tried = tried.map(|(at, (attempt, weight))| AttemptResult {
             attempt: attempt.clone(),
             right: right.filter(|_| at == last),
             weight: *weight,
@@ -145,7 +145,7 @@ impl RoutePlan {
     }
 
     /// One of several answers was chosen.
-    pub(crate) fn record_panel(&mut self, conferred: &Conferred, author: Option<Arm>) {
+    pub(crate) fn record_panel(&mut self, conferred: &PanelAuthors, author: Option<Arm>) {
         for member in conferred.members.iter().chain(&conferred.chair) {
             self.parts.credit_arm(member);
         }
@@ -185,10 +185,10 @@ impl RoutePlan {
     }
 
     /// Returns how several arms work together, if several do.
-    pub(crate) fn panel_mode(&self) -> Option<Together> {
+    pub(crate) fn panel_mode(&self) -> Option<CollaborationMode> {
         match self.strategy {
-            Strategy::Ensemble => Some(Together::Ensemble),
-            Strategy::Synthesis => Some(Together::Synthesis),
+            Strategy::Ensemble => Some(CollaborationMode::Ensemble),
+            Strategy::Synthesis => Some(CollaborationMode::Synthesis),
             Strategy::Auto | Strategy::Single | Strategy::Cascade => None,
         }
     }

@@ -3,7 +3,7 @@
 //! The reviewer sees the task, what was changed and what was answered; nothing of how the work was
 //! done, so that it is not talked into it.
 
-use gnoma_core::{Message, ModelRequest, ToolChoice, cut};
+use gnoma_core::{Message, ModelRequest, ToolChoice, text_truncation};
 use serde::Deserialize;
 
 use crate::arm::Arm;
@@ -55,9 +55,9 @@ pub(crate) fn review_request(arm: &Arm, work: &Work, nonce: u64) -> ModelRequest
     let part =
         |name: &str, text: &str| format!("<{name}-{nonce:x}>\n{text}\n</{name}-{nonce:x}>\n");
     let text = [
-        part("task", cut::word_prefix(&work.task, MAX_TASK_BYTES)),
+        part("task", text_truncation::word_prefix(&work.task, MAX_TASK_BYTES)),
         part("changes", changes),
-        part("answer", cut::word_prefix(&work.answer, MAX_ANSWER_BYTES)),
+        part("answer", text_truncation::word_prefix(&work.answer, MAX_ANSWER_BYTES)),
     ]
     .concat();
     plain_request(arm, SYSTEM, text, VERDICT_TOKENS)
@@ -94,7 +94,7 @@ pub(crate) fn parse_review(answer: &str) -> Option<Review> {
         let object = serde_json::Deserializer::from_str(answer.get(*at..)?);
         object.into_iter::<Review>().next()?.ok()
     })?;
-    review.why.truncate(cut::head_chars(&review.why, MAX_REASON_CHARS).len());
+    review.why.truncate(text_truncation::head_chars(&review.why, MAX_REASON_CHARS).len());
     Some(review)
 }
 

@@ -13,21 +13,21 @@ use std::{
 
 use gnoma_core::{
     ModelRef, ProviderError, Usage,
-    ledger::{Amount, CallOrigin, Draw, Ledger, Level, SettledCall},
+    ledger::{Amount, CallOrigin, Ledger, Level, PoolDraw, SettledCall},
     tool::BoxFuture,
 };
 use gnoma_router::{
     ArmEstimate, PoolId, Router, TaskKind, TaskOutcome, Zone,
-    health::{Health, HealthTarget, Rest, Resting},
+    health::{Health, HealthTarget, Rest, RestingTarget},
     pool::{self, KnownLimit, PoolLimits, Scope},
-    rules::{Concern, PathBase, Roles, Rule},
+    rules::{MatchedPaths, PathBase, Roles, Rule},
 };
 use jiff::tz::TimeZone;
 
 use super::{
     meter::Meter,
     speed::Speed,
-    vitals::{Seen, Sight, Watch},
+    vitals::{ArmObservation, ObservationKind, VitalsTracker},
 };
 use crate::arm::Arm;
 
@@ -65,7 +65,7 @@ pub enum Verify {
 }
 
 /// A store for what is learned, so that it outlives the process.
-pub trait Memory: Send + Sync {
+pub trait OutcomeStore: Send + Sync {
     /// A task is over. Learns from it where what is known is kept; never fails the turn.
     fn learn_outcome(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>>;
 }
@@ -125,7 +125,7 @@ pub struct RoutingOptions {
     /// The ledger that counts what is spent, if there is one.
     pub ledger: Option<Arc<dyn Ledger>>,
     /// The store for what the router learns, if there is one.
-    pub memory: Option<Arc<dyn Memory>>,
+    pub memory: Option<Arc<dyn OutcomeStore>>,
     /// Tells other processes about the state of the arms.
     pub board: Option<Arc<dyn VitalsStore>>,
     /// The time, in milliseconds since 1970.
@@ -177,8 +177,8 @@ impl Default for RoutingOptions {
 
 impl RoutingOptions {
     /// Returns the starting state of path rules, in which nothing but the folder has been met yet.
-    pub(crate) fn new_concern(&self) -> Concern {
-        Concern::new(&self.rules, self.ground.clone())
+    pub(crate) fn new_concern(&self) -> MatchedPaths {
+        MatchedPaths::new(&self.rules, self.ground.clone())
     }
 }
 
@@ -186,7 +186,7 @@ impl RoutingOptions {
 pub struct Routes {
     arms: Mutex<Arc<[Arm]>>,
     router: Mutex<Router>,
-    watch: Mutex<Watch>,
+    watch: Mutex<VitalsTracker>,
     pub(crate) options: RoutingOptions,
 }
 
@@ -258,7 +258,7 @@ impl Routes {
 
     /// Returns the arms that rest now.
     #[must_use]
-    pub fn resting_arms(&self) -> Vec<Resting> {
+    pub fn resting_arms(&self) -> Vec<RestingTarget> {
         self.with_health(|health| health.resting_targets(self.now_ms()))
     }
 
@@ -296,12 +296,16 @@ impl Routes {
 
     /// A call of the arm has failed.
     pub(crate) fn record_failure(&self, arm: &Arm, error: &ProviderError) {
-        self.record_observation(arm.name(), &arm.host, Seen::Failed(error.clone()));
+        self.record_observation(arm.name(), &arm.host, ObservationKind::Failed(error.clone()));
     }
 
     /// A call of the arm has been answered.
     pub(crate) fn record_success(&self, arm: &Arm, first: Duration, whole: Duration, usage: Usage) {
-        let seen = Seen::Worked { took: [first, whole], tokens: usage.output, was_trial: false };
+        let seen = ObservationKind::Worked {
+            took: [first, whole],
+            tokens: usage.output,
+            was_trial: false,
+        };
         self.record_observation(arm.name(), &arm.host, seen);
     }
 
@@ -313,8 +317,8 @@ impl Routes {
             .abandon_call(health_target(&arm.name(), arm));
     }
 
-    fn record_observation(&self, arm: ModelRef, host: &str, seen: Seen) {
-        let sight = Sight { arm, host: host.to_owned(), at_ms: self.now_ms(), seen };
+    fn record_observation(&self, arm: ModelRef, host: &str, seen: ObservationKind) {
+        let sight = ArmObservation { arm, host: host.to_owned(), at_ms: self.now_ms(), seen };
         lock_ignoring_poison(&self.watch).record_sight(sight, self.options.board.is_some());
     }
 
@@ -389,12 +393,12 @@ impl Routes {
         let headers = headers.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let limits = pool::reported_limits(headers, self.now_ms());
         if !limits.is_empty() {
-            self.record_observation(arm.clone(), "", Seen::Limits(limits));
+            self.record_observation(arm.clone(), "", ObservationKind::Limits(limits));
         }
     }
 
     /// The pools that a call of the arm draws on.
-    pub(crate) fn draws(&self, arm: &Arm, scope: &Scope) -> Vec<Draw> {
+    pub(crate) fn draws(&self, arm: &Arm, scope: &Scope) -> Vec<PoolDraw> {
         let name = arm.name();
         let call = pool::PlannedCall {
             arm: &name,
@@ -406,8 +410,8 @@ impl Routes {
     }
 
     /// Returns the pools with limits that calls of the arms draw on, each pool once.
-    pub(crate) fn limited_draws(&self, scope: &Scope) -> Vec<Draw> {
-        let mut limited: Vec<Draw> = Vec::new();
+    pub(crate) fn limited_draws(&self, scope: &Scope) -> Vec<PoolDraw> {
+        let mut limited: Vec<PoolDraw> = Vec::new();
         for draw in self.arms().iter().flat_map(|arm| self.draws(arm, scope)) {
             if !draw.limits.is_empty() && !limited.contains(&draw) {
                 limited.push(draw);
@@ -418,7 +422,7 @@ impl Routes {
 
     /// The pools that a call draws on which takes `need`, without the limits that its provider has said
     /// there is room in.
-    pub(crate) fn draws_for(&self, arm: &Arm, scope: &Scope, need: &Amount) -> Vec<Draw> {
+    pub(crate) fn draws_for(&self, arm: &Arm, scope: &Scope, need: &Amount) -> Vec<PoolDraw> {
         let mut draws = self.draws(arm, scope);
         let (name, now_ms) = (arm.name(), self.now_ms());
         let own = pool::Pool::Arm(name.clone()).to_string();

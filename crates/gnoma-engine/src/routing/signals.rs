@@ -6,7 +6,7 @@
 
 use gnoma_core::{
     ToolCall, ToolOutcome, ToolSpec,
-    tool::{Access, CommandReport, Touches},
+    tool::{Access, CommandReport, TouchedResource},
 };
 use serde_json::Value;
 
@@ -95,12 +95,12 @@ impl Signals {
 
 /// A count of how well an arm handled its tools.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Handling {
+pub(crate) struct ToolHandling {
     calls: u32,
     botched: u32,
 }
 
-impl Handling {
+impl ToolHandling {
     /// A call is over.
     pub(crate) fn record_outcome(
         &mut self,
@@ -147,8 +147,8 @@ pub(crate) fn is_check(spec: &ToolSpec, call: &ToolCall) -> bool {
         return true;
     }
     let argument = spec.touches.iter().find_map(|touches| match touches {
-        Touches::Command(argument) => Some(&**argument),
-        Touches::Path(_) | Touches::Action(..) | Touches::Url(_) => None,
+        TouchedResource::Command(argument) => Some(&**argument),
+        TouchedResource::Path(_) | TouchedResource::Action(..) | TouchedResource::Url(_) => None,
     });
     let argument = argument.unwrap_or("command");
     let arguments: Option<Value> = call.arguments.read().ok();
@@ -295,7 +295,7 @@ mod tests {
             description: String::new(),
             parameters: RawJson::from_value(&json!({ "required": ["path"] })).unwrap(),
             access,
-            touches: [Touches::path("path")].into(),
+            touches: [TouchedResource::path("path")].into(),
             kind: ToolKind::Other,
             tier: Tier::Full,
         }
@@ -312,7 +312,7 @@ mod tests {
         let failed = ToolOutcome::failure_text("no");
         let done = ToolOutcome::Done(Default::default());
         let verdict = |ended: &[(&ToolCall, Option<&ToolSpec>, &ToolOutcome)]| {
-            let mut handling = Handling::default();
+            let mut handling = ToolHandling::default();
             for (call, spec, outcome) in ended {
                 handling.record_outcome(call, *spec, outcome);
             }

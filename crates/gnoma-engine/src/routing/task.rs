@@ -1,9 +1,9 @@
 //! What a turn is about, as far as choosing an arm goes.
 
-use gnoma_core::{ModelRequest, cut};
+use gnoma_core::{ModelRequest, text_truncation};
 use gnoma_router::{
     Need, TaskKind,
-    classify::{self, Classified, DecidedBy, TaskType, TurnFacts, model},
+    classify::{self, Classification, ClassificationSource, TaskType, TurnFacts, model},
     rules::{LocalTime, WorkFacts},
 };
 
@@ -16,12 +16,12 @@ const CLASSIFIER_TOKENS: u32 = 200;
 const MAX_WORDS_BYTES: usize = 64 << 10;
 
 /// A task whose words were not read yet.
-const UNREAD: Classified = Classified {
+const UNREAD: Classification = Classification {
     kind: TaskType::Generation,
     complexity: 0,
     needs_tools: false,
     needs_vision: false,
-    decided_by: DecidedBy::Heuristic,
+    decided_by: ClassificationSource::Heuristic,
     scores: Vec::new(),
 };
 
@@ -30,7 +30,7 @@ const UNREAD: Classified = Classified {
 pub(crate) struct Task {
     /// The words of the person.
     pub(crate) words: String,
-    pub(crate) classified: Classified,
+    pub(crate) classified: Classification,
     /// The facts that are known beside the words.
     facts: TurnFacts,
     pub(crate) need: Need,
@@ -56,7 +56,7 @@ impl Task {
     ) -> Self {
         let mut concern = options.new_concern();
         concern.add_mentioned_paths(&words);
-        words.truncate(cut::word_prefix(&words, MAX_WORDS_BYTES).len());
+        words.truncate(text_truncation::word_prefix(&words, MAX_WORDS_BYTES).len());
         let facts = TurnFacts {
             images: has_images,
             context_tokens,
@@ -93,7 +93,7 @@ impl Task {
         self.is_judged.then_some(&self.need.kind)
     }
 
-    fn from_classified(words: String, classified: Classified, facts: TurnFacts) -> Self {
+    fn from_classified(words: String, classified: Classification, facts: TurnFacts) -> Self {
         let mut need = classified.to_need(&facts);
         // A picture that is only spoken of cannot be seen by anybody.
         need.vision = facts.images;
@@ -126,7 +126,7 @@ impl Task {
         if !self.classified.scores.is_empty() || !self.is_judged {
             return self;
         }
-        let classified = Classified {
+        let classified = Classification {
             kind: before.classified.kind,
             complexity: before.classified.complexity,
             needs_tools: self.classified.needs_tools || before.classified.needs_tools,
@@ -150,7 +150,7 @@ impl Task {
         self.read_as(classified)
     }
 
-    fn read_as(self, classified: Classified) -> Self {
+    fn read_as(self, classified: Classification) -> Self {
         let Self { words, facts, paths, touched, .. } = self;
         Self { paths, touched, ..Self::from_classified(words, classified, facts) }
     }

@@ -52,7 +52,7 @@ impl Finding {
 
 /// The way in which work is checked.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum VerificationMethod {
     /// The work is not checked at all.
     No,
     /// The turn itself has already shown the result.
@@ -65,39 +65,57 @@ pub(crate) enum Look {
 
 impl RoutePlan {
     /// Decides how the work of the turn is checked if the turn ends with this outcome.
-    pub(crate) fn choose_verification(&self, outcome: &Outcome, options: &RoutingOptions) -> Look {
+    pub(crate) fn choose_verification(
+        &self,
+        outcome: &Outcome,
+        options: &RoutingOptions,
+    ) -> VerificationMethod {
         match outcome {
             Outcome::Stuck { what } => {
-                return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), what.clone()));
+                return VerificationMethod::Seen(Finding::new(
+                    "gnoma".to_owned(),
+                    Some(false),
+                    what.clone(),
+                ));
             }
             Outcome::Unfit { why, .. } => {
-                return Look::Seen(Finding::new("gnoma".to_owned(), Some(false), why.clone()));
+                return VerificationMethod::Seen(Finding::new(
+                    "gnoma".to_owned(),
+                    Some(false),
+                    why.clone(),
+                ));
             }
             // A person's limit says nothing of the work, and nobody else may continue.
-            Outcome::RoundLimit { .. } => return Look::No,
+            Outcome::RoundLimit { .. } => return VerificationMethod::No,
             Outcome::Complete { .. } | Outcome::Cancelled | Outcome::Failed { .. } => (),
         }
         // What the model ran itself counts where nothing else was asked for.
         let counts = options.verify != Verify::Reviewer && options.checks.is_empty();
         if let Some((command, passed)) = self.signals.last_check().filter(|_| counts) {
             let evidence = format!("its last run {}", if passed { "passed" } else { "failed" });
-            return Look::Seen(Finding::new(format!("`{command}`"), Some(passed), evidence));
+            return VerificationMethod::Seen(Finding::new(
+                format!("`{command}`"),
+                Some(passed),
+                evidence,
+            ));
         }
         if !self.signals.has_edited {
-            return Look::No;
+            return VerificationMethod::No;
         }
         match options.verify {
             Verify::Auto | Verify::Checks if !options.checks.is_empty() => {
-                Look::Prove(options.checks.clone())
+                VerificationMethod::Prove(options.checks.clone())
             }
-            Verify::Auto | Verify::Checks | Verify::Reviewer | Verify::Off => Look::Review,
+            Verify::Auto | Verify::Checks | Verify::Reviewer | Verify::Off => {
+                VerificationMethod::Review
+            }
         }
     }
 }
 
 /// The result of running one of the project's checks.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Proven {
+pub(crate) enum CheckEvidence {
     /// This command found no problem.
     Right,
     /// This command found a problem.
@@ -107,21 +125,21 @@ pub(crate) enum Proven {
 }
 
 /// Reads how the run of a check ended.
-pub(crate) fn interpret_check(command: &str, ended: ToolOutcome) -> Proven {
+pub(crate) fn interpret_check(command: &str, ended: ToolOutcome) -> CheckEvidence {
     let output = match ended {
         ToolOutcome::Done(output) | ToolOutcome::Failed(output) => output,
         ToolOutcome::Denied(why) => {
-            return Proven::Nothing(format!("`{command}` was not run: {why}"));
+            return CheckEvidence::Nothing(format!("`{command}` was not run: {why}"));
         }
         ToolOutcome::Interrupted(_) => {
-            return Proven::Nothing(format!("`{command}` did not run to the end"));
+            return CheckEvidence::Nothing(format!("`{command}` did not run to the end"));
         }
     };
     let code = output.report.as_ref().and_then(|report| report.exit_code);
     match code.filter(|code| !signals::CANNOT_RUN.contains(code)) {
-        Some(0) => Proven::Right,
-        Some(_) => Proven::Wrong(Finding::from_failed_check(command, &output)),
-        None => Proven::Nothing(format!("`{command}` could not run to the end")),
+        Some(0) => CheckEvidence::Right,
+        Some(_) => CheckEvidence::Wrong(Finding::from_failed_check(command, &output)),
+        None => CheckEvidence::Nothing(format!("`{command}` could not run to the end")),
     }
 }
 

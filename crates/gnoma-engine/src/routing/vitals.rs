@@ -2,7 +2,7 @@
 //! providers reported, and how fast they answer. Pure.
 //!
 //! All processes share one text of it, which one process at a time reads and replaces. A process applies its own
-//! observations at once, and notes them as [`Sight`]s until it adds them to the shared text. No observation is
+//! observations at once, and notes them as [`ArmObservation`]s until it adds them to the shared text. No observation is
 //! lost, and none counts twice. An unreadable text counts as empty; what it said will be observed again.
 
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 use gnoma_core::{ModelRef, ProviderError};
 use gnoma_router::{
     health::{Health, HealthTarget},
-    pool::{self, Learnt},
+    pool::{self, LearntLimits},
 };
 use serde::{Deserialize, Serialize};
 
@@ -23,18 +23,18 @@ const MOST_NEWS: usize = 256;
 
 /// An observation of an arm during a call.
 #[derive(Clone, Debug)]
-pub(super) struct Sight {
+pub(super) struct ArmObservation {
     pub(super) arm: ModelRef,
     /// The host at which the arm was called.
     pub(super) host: String,
     /// The time of the call, in milliseconds since 1970.
     pub(super) at_ms: i64,
-    pub(super) seen: Seen,
+    pub(super) seen: ObservationKind,
 }
 
-/// The event that a [`Sight`] reports.
+/// The event that a [`ArmObservation`] reports.
 #[derive(Clone, Debug)]
-pub(super) enum Seen {
+pub(super) enum ObservationKind {
     /// The call failed with this error.
     Failed(ProviderError),
     /// The arm answered the call.
@@ -56,7 +56,7 @@ pub(super) enum Seen {
 pub(super) struct Vitals {
     form: u32,
     pub(super) health: Health,
-    pub(super) limits: Learnt,
+    pub(super) limits: LearntLimits,
     pub(super) speeds: Speeds,
 }
 
@@ -72,25 +72,25 @@ impl Vitals {
     }
 
     /// Takes in what a call showed; says whether it ended what was known against the arm.
-    fn take_in(&mut self, sight: &Sight) -> bool {
-        let Sight { arm, host, at_ms, seen } = sight;
+    fn take_in(&mut self, sight: &ArmObservation) -> bool {
+        let ArmObservation { arm, host, at_ms, seen } = sight;
         let target = HealthTarget { arm, host };
         // Another process may have seen a rest begin since: that is what holds.
         let is_late = self.health.has_later(target, *at_ms);
         match seen {
-            Seen::Failed(_) if is_late => false,
-            Seen::Failed(error) => {
+            ObservationKind::Failed(_) if is_late => false,
+            ObservationKind::Failed(error) => {
                 self.health.record_failure(target, error, *at_ms);
                 false
             }
-            Seen::Worked { took, tokens, was_trial } => {
+            ObservationKind::Worked { took, tokens, was_trial } => {
                 if *was_trial && !is_late {
                     self.health.begin_call(target, *at_ms);
                 }
                 self.speeds.record_answer(arm, *took, *tokens, *at_ms);
                 !is_late && self.health.record_success(target, *at_ms)
             }
-            Seen::Limits(limits) => {
+            ObservationKind::Limits(limits) => {
                 self.limits.record_limits(arm, limits, *at_ms);
                 false
             }
@@ -100,19 +100,19 @@ impl Vitals {
 
 /// The state that this process knows, and the part of it that other processes do not know yet.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct VitalsTracker {
     pub(super) vitals: Vitals,
-    news: Vec<Sight>,
+    news: Vec<ArmObservation>,
 }
 
-impl Watch {
+impl VitalsTracker {
     /// Takes in what a call showed. `is_shared`: there is a text to bring it to.
-    pub(super) fn record_sight(&mut self, mut sight: Sight, is_shared: bool) {
+    pub(super) fn record_sight(&mut self, mut sight: ArmObservation, is_shared: bool) {
         let has_cured = self.vitals.take_in(&sight);
         match &mut sight.seen {
-            Seen::Failed(error) if !error.kind.policy().is_shared => return,
-            Seen::Worked { was_trial, .. } => *was_trial = has_cured,
-            Seen::Failed(_) | Seen::Limits(_) => (),
+            ObservationKind::Failed(error) if !error.kind.policy().is_shared => return,
+            ObservationKind::Worked { was_trial, .. } => *was_trial = has_cured,
+            ObservationKind::Failed(_) | ObservationKind::Limits(_) => (),
         }
         if is_shared && self.news.len() < MOST_NEWS {
             self.news.push(sight);
@@ -152,22 +152,22 @@ mod tests {
         ModelRef { provider: format!("p{number}"), model: "m".into() }
     }
 
-    fn sight(number: u8, at_ms: i64, seen: Seen) -> Sight {
-        Sight { arm: arm(number), host: "h".into(), at_ms, seen }
+    fn sight(number: u8, at_ms: i64, seen: ObservationKind) -> ArmObservation {
+        ArmObservation { arm: arm(number), host: "h".into(), at_ms, seen }
     }
 
-    fn failed(kind: ErrorKind, wait_s: Option<u64>) -> Seen {
+    fn failed(kind: ErrorKind, wait_s: Option<u64>) -> ObservationKind {
         let mut error = ProviderError::new(kind, "p", "no");
         error.retry_after = wait_s.map(Duration::from_secs);
-        Seen::Failed(error)
+        ObservationKind::Failed(error)
     }
 
-    fn worked() -> Seen {
+    fn worked() -> ObservationKind {
         let took = [Duration::from_millis(500), Duration::from_millis(1_500)];
-        Seen::Worked { took, tokens: 100, was_trial: false }
+        ObservationKind::Worked { took, tokens: 100, was_trial: false }
     }
 
-    fn rests(watch: &Watch, number: u8, at_ms: i64) -> bool {
+    fn rests(watch: &VitalsTracker, number: u8, at_ms: i64) -> bool {
         let arm = arm(number);
         watch
             .vitals
@@ -178,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_one_process_sees_the_others_know() {
-        let (mut one, mut two) = (Watch::default(), Watch::default());
+        let (mut one, mut two) = (VitalsTracker::default(), VitalsTracker::default());
         one.record_sight(sight(1, NOW_MS, failed(ErrorKind::RateLimited, Some(600))), true);
         one.record_sight(sight(1, NOW_MS, failed(ErrorKind::Auth, None)), true);
         let told = pool::ReportedLimit {
@@ -188,7 +188,7 @@ mod tests {
             remaining: Some(7),
             reset_ms: None,
         };
-        two.record_sight(sight(2, NOW_MS, Seen::Limits(vec![told])), true);
+        two.record_sight(sight(2, NOW_MS, ObservationKind::Limits(vec![told])), true);
         two.record_sight(sight(2, NOW_MS, worked()), true);
         let first = one.merge_shared(None, NOW_MS);
         let both = two.merge_shared(first.as_deref(), NOW_MS);
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn whoever_was_found_well_again_rests_nowhere() {
-        let (mut one, mut two) = (Watch::default(), Watch::default());
+        let (mut one, mut two) = (VitalsTracker::default(), VitalsTracker::default());
         one.record_sight(sight(1, NOW_MS, failed(ErrorKind::Quota, Some(600))), true);
         let text = one.merge_shared(None, NOW_MS);
         two.merge_shared(text.as_deref(), NOW_MS);
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     fn what_is_told_late_ends_no_later_rest() {
-        let (mut one, mut two) = (Watch::default(), Watch::default());
+        let (mut one, mut two) = (VitalsTracker::default(), VitalsTracker::default());
         one.record_sight(sight(1, NOW_MS, worked()), true);
         two.record_sight(sight(1, NOW_MS + 5, failed(ErrorKind::RateLimited, Some(600))), true);
         let text = two.merge_shared(None, NOW_MS + 5);
@@ -228,7 +228,7 @@ mod tests {
     #[test]
     fn a_text_that_cannot_be_read_is_replaced() {
         for odd in ["", "{", "[]", "{\"form\":2,\"health\":[]}", "{\"form\":1,\"health\":7}"] {
-            let mut watch = Watch::default();
+            let mut watch = VitalsTracker::default();
             assert_eq!(watch.merge_shared(Some(odd), NOW_MS), None, "{odd}");
             watch.record_sight(sight(1, NOW_MS, worked()), true);
             assert!(watch.merge_shared(Some(odd), NOW_MS).is_some_and(|text| text.contains("p1")));
@@ -237,7 +237,7 @@ mod tests {
 
     #[test]
     fn without_others_nothing_waits_and_with_them_little_does() {
-        let mut watch = Watch::default();
+        let mut watch = VitalsTracker::default();
         watch.record_sight(sight(1, NOW_MS, worked()), false);
         assert!(!watch.has_news() && watch.vitals.speeds.for_arm(&arm(1)).is_some());
         for _ in 0..2 * MOST_NEWS {
@@ -249,7 +249,7 @@ mod tests {
     proptest! {
         #[test]
         fn no_order_of_processes_loses_a_sight(order in prop::collection::vec((0..3_usize, 0..4_u8), 1..40)) {
-            let mut watches = [Watch::default(), Watch::default(), Watch::default()];
+            let mut watches = [VitalsTracker::default(), VitalsTracker::default(), VitalsTracker::default()];
             let mut text: Option<String> = None;
             for (who, arm) in &order {
                 watches[*who].record_sight(sight(*arm, NOW_MS, worked()), true);

@@ -10,7 +10,7 @@ use gnoma_core::{
 };
 use tokio::{sync::oneshot, task::JoinSet};
 
-use crate::turn::Stops;
+use crate::turn::ExtensionStops;
 
 /// The extensions that people added, and their running work.
 #[derive(Default)]
@@ -39,9 +39,9 @@ impl Additions {
     }
 
     /// Returns the points at which the turn machine stops for the extensions.
-    pub(super) fn stop_points(&self) -> Stops {
+    pub(super) fn stop_points(&self) -> ExtensionStops {
         let listens = |kind| self.listener_for(kind).is_some();
-        Stops {
+        ExtensionStops {
             prompts: listens(PointKind::Prompt) || listens(PointKind::SessionStart),
             commands: self.lifecycle.is_some(),
             end: listens(PointKind::BeforeStop),

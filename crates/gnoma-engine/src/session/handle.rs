@@ -16,8 +16,9 @@ use tokio::{
 };
 
 use crate::{
-    gate::GatePlace, gauge::Gauge, keeping::Keeping, resume::Measured, rights::Rights,
-    routing::Routes, shape::Shape, turn::Limits,
+    answer_form::AnswerForm, gate::GatePlace, last_model_request::LastRequest,
+    persistence_options::PersistenceOptions, resume::MeasuredPrefix, rights::Rights,
+    routing::Routes, turn::Limits,
 };
 
 /// The parts from which a session is built.
@@ -43,22 +44,22 @@ pub struct Options {
     /// Numbers turns stay within.
     pub limits: Limits,
     /// The form that answers must have; `None` for words.
-    pub shape: Option<Shape>,
+    pub shape: Option<AnswerForm>,
     /// The amount that models think; `None` leaves it to the settings of each.
     pub thinking: Option<ThinkingMode>,
     /// The conversation that the session continues; empty for a new one.
     pub history: Vec<Arc<Message>>,
     /// The size of that history, if its provider reported it.
-    pub measured: Option<Measured>,
+    pub measured: Option<MeasuredPrefix>,
     /// The stores for what outlives the session.
-    pub keeping: Keeping,
+    pub keeping: PersistenceOptions,
     /// Whose money it spends, where another session started it (see [`Scope::for_child`]); `None`: its
     /// own, counted by `id`.
     pub scope: Option<Scope>,
     /// The rights of the session that started this one, if another did; this session may do no more than that one.
     pub above: Option<Rights>,
     /// Shows what its model is sent.
-    pub gauge: Arc<Gauge>,
+    pub gauge: Arc<LastRequest>,
     /// The spawner that starts other sessions for the tools of this session.
     pub spawner: Option<Arc<dyn Spawner>>,
     /// The spans of calls, if there is telemetry.
@@ -71,11 +72,11 @@ pub struct Options {
     pub forbidden: Arc<[String]>,
     /// The signal that the files with which the session works are there, if they are not there at once. No call is
     /// judged before it.
-    pub ready: Option<FilesReady>,
+    pub ready: Option<CheckpointReadiness>,
 }
 
 /// A signal that says whether files are there; an error says why they never will be.
-pub type FilesReady = watch::Receiver<Option<Result<(), String>>>;
+pub type CheckpointReadiness = watch::Receiver<Option<Result<(), String>>>;
 
 impl fmt::Debug for Options {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -107,9 +108,9 @@ impl ToolUpdates {
 /// Runs the project's checks in a session without a message, for those who change its files between turns. The
 /// findings are reported as at the end of a turn.
 #[derive(Clone, Debug)]
-pub struct Prover(mpsc::WeakSender<Order>);
+pub struct ProjectCheckRunner(mpsc::WeakSender<Order>);
 
-impl Prover {
+impl ProjectCheckRunner {
     /// Begins, once the session keeps up; a turn that runs is not disturbed. False when it is closed.
     pub async fn run_checks(&self) -> bool {
         match self.0.upgrade() {
@@ -151,8 +152,8 @@ impl Handle {
 
     /// A way to run the project's checks, if it has any. It does not keep the session open.
     #[must_use]
-    pub fn prover(&self) -> Option<Prover> {
-        self.has_checks.then(|| Prover(self.orders.downgrade()))
+    pub fn prover(&self) -> Option<ProjectCheckRunner> {
+        self.has_checks.then(|| ProjectCheckRunner(self.orders.downgrade()))
     }
 
     /// Returns the rights of the session, for the sessions that it starts.

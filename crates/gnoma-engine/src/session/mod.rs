@@ -7,39 +7,39 @@
 //! `turn` decides what happens next, and `routing` which model is called. Each file here performs one kind of
 //! effect.
 
-mod added;
 mod additions;
-mod asking;
-mod beside;
-mod calling;
-mod checking;
-mod compacting;
-mod conferring;
-mod failing;
-mod filling;
+mod call_failures;
+mod call_judgement;
+mod call_payment;
+mod call_reservation;
+mod call_runs;
+mod compaction_extras;
+mod event_emission;
+mod extension_calls;
 mod handle;
-mod judging;
-mod live;
-mod looking;
+mod lean_first_look;
+mod model_calls;
 mod model_port;
+mod panel_runs;
 mod paths;
-mod paying;
 mod pending;
-mod reserving;
 mod room;
 mod router;
 mod routing;
-mod running;
+mod session_loop;
 mod side_model;
 mod silence;
 mod spending;
 mod state;
-mod telling;
+mod summary_requests;
 mod thinking;
+mod tool_questions;
 mod toolset;
 mod verdicts;
+mod window_fullness;
+mod work_checks;
 
 pub use self::{
-    handle::{FilesReady, Handle, Options, Prover, ToolUpdates},
+    handle::{CheckpointReadiness, Handle, Options, ProjectCheckRunner, ToolUpdates},
     state::Session,
 };

@@ -78,13 +78,13 @@ pub(super) struct PendingRequests {
 #[derive(Clone)]
 struct Port {
     requests: mpsc::Sender<ToolRequest>,
-    starts: Starts,
+    starts: ChildStarter,
     scope: Arc<Scope>,
 }
 
 /// The spawner that starts sessions for tools, and the extensions that are asked about it.
 #[derive(Clone)]
-pub(super) struct Starts {
+pub(super) struct ChildStarter {
     pub(super) spawner: Option<Arc<dyn Spawner>>,
     pub(super) lifecycle: Option<Arc<dyn Lifecycle>>,
     pub(super) rights: Rights,
@@ -94,7 +94,7 @@ pub(super) struct Starts {
     pub(super) spans: Option<Arc<dyn CallSpans>>,
 }
 
-impl Starts {
+impl ChildStarter {
     fn listener_for(&self, kind: PointKind) -> Option<Arc<dyn Lifecycle>> {
         self.lifecycle.clone().filter(|lifecycle| lifecycle.has_listener(kind))
     }
@@ -229,7 +229,7 @@ impl ToolSession for Port {
 }
 
 impl PendingRequests {
-    pub(super) fn new(starts: Starts, scope: Arc<Scope>) -> Self {
+    pub(super) fn new(starts: ChildStarter, scope: Arc<Scope>) -> Self {
         let requests = mpsc::channel(MAX_REQUESTS);
         let port = Port { requests: requests.0.clone(), starts, scope };
         Self { requests, open: HashMap::new(), asked: 0, port: Arc::new(port) }

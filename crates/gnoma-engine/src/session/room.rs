@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use gnoma_core::{
     ErrorKind, Price, ProviderError,
-    ledger::{Amount, Ask, Full, Ledger, Reserved, Unit, Window},
+    ledger::{
+        Amount, ExhaustedLimit, Ledger, ReservationOutcome, ReservationRequest, Unit, Window,
+    },
     store::{StoreError, StoreErrorKind},
 };
 use gnoma_router::{Zone, pool};
@@ -24,21 +26,21 @@ const LEAST_WAIT: Duration = Duration::from_millis(50);
 pub(super) async fn reserve_when_settled(
     routes: &Routes,
     ledger: &dyn Ledger,
-    ask: Ask,
+    ask: ReservationRequest,
     unsettled: Vec<CancellationToken>,
-) -> Result<Reserved, StoreError> {
+) -> Result<ReservationOutcome, StoreError> {
     timeout(LEDGER_PATIENCE, wait_until_settled(unsettled))
         .await
         .map_err(|_| ledger_timeout_error())?;
     let until = Instant::now() + LIMIT_PATIENCE;
     loop {
         let at_ms = routes.now_ms();
-        let reserving = ledger.reserve(Ask { at_ms, ..ask.clone() });
+        let reserving = ledger.reserve(ReservationRequest { at_ms, ..ask.clone() });
         let reserved =
             timeout(LEDGER_PATIENCE, reserving).await.map_err(|_| ledger_timeout_error())??;
         let wait = match &reserved {
-            Reserved::Held(_) => None,
-            Reserved::Full(full) => time_until_room(full, at_ms),
+            ReservationOutcome::Held(_) => None,
+            ReservationOutcome::Full(full) => time_until_room(full, at_ms),
         };
         match wait.filter(|wait| Instant::now() + *wait <= until) {
             None => return Ok(reserved),
@@ -48,8 +50,8 @@ pub(super) async fn reserve_when_settled(
 }
 
 /// The room, and how many tokens the answer may have if it had to be shortened for it.
-pub(super) struct Found {
-    pub(super) reserved: Reserved,
+pub(super) struct RoomResult {
+    pub(super) reserved: ReservationOutcome,
     /// The amount that was asked for at first.
     pub(super) need: Amount,
     pub(super) answer_tokens: Option<u64>,
@@ -60,23 +62,23 @@ pub(super) struct Found {
 pub(super) async fn reserve_shorter(
     routes: &Routes,
     ledger: &dyn Ledger,
-    ask: Ask,
+    ask: ReservationRequest,
     price: Option<Price>,
-    reserved: Reserved,
-) -> Result<Found, StoreError> {
+    reserved: ReservationOutcome,
+) -> Result<RoomResult, StoreError> {
     let need = ask.amount;
-    let as_it_is = |reserved| Found { reserved, need, answer_tokens: None };
-    let Reserved::Full(full) = &reserved else { return Ok(as_it_is(reserved)) };
+    let as_it_is = |reserved| RoomResult { reserved, need, answer_tokens: None };
+    let ReservationOutcome::Full(full) = &reserved else { return Ok(as_it_is(reserved)) };
     let left = full.limit.most.saturating_sub(full.used);
     let money = price.filter(|_| full.limit.unit == Unit::MicroUsd);
     let shorter = money.and_then(|price| pool::shorten_call(&need, &price, left));
     let Some(amount) = shorter else { return Ok(as_it_is(reserved)) };
-    let asking = ledger.reserve(Ask { at_ms: routes.now_ms(), amount, ..ask });
+    let asking = ledger.reserve(ReservationRequest { at_ms: routes.now_ms(), amount, ..ask });
     Ok(match timeout(LEDGER_PATIENCE, asking).await.map_err(|_| ledger_timeout_error())?? {
-        held @ Reserved::Held(_) => {
-            Found { reserved: held, need, answer_tokens: Some(amount.output) }
+        held @ ReservationOutcome::Held(_) => {
+            RoomResult { reserved: held, need, answer_tokens: Some(amount.output) }
         }
-        Reserved::Full(_) => as_it_is(reserved),
+        ReservationOutcome::Full(_) => as_it_is(reserved),
     })
 }
 
@@ -88,7 +90,7 @@ pub(super) async fn wait_until_settled(calls: Vec<CancellationToken>) {
 }
 
 /// Returns the time to wait for room; `None` if the window of the limit does not roll.
-fn time_until_room(full: &Full, now_ms: i64) -> Option<Duration> {
+fn time_until_room(full: &ExhaustedLimit, now_ms: i64) -> Option<Duration> {
     match full.limit.window {
         Window::Rolling { .. } => {
             let ms = u64::try_from(full.free_at_ms?.saturating_sub(now_ms)).unwrap_or(0);
@@ -99,7 +101,12 @@ fn time_until_room(full: &Full, now_ms: i64) -> Option<Duration> {
 }
 
 /// A limit without room, as a failure: one that waiting fixes, if it does.
-pub(super) fn limit_error(full: &Full, need: &Amount, now_ms: i64, zone: Zone) -> ProviderError {
+pub(super) fn limit_error(
+    full: &ExhaustedLimit,
+    need: &Amount,
+    now_ms: i64,
+    zone: Zone,
+) -> ProviderError {
     let kind = match full.limit.unit {
         Unit::MicroUsd => ErrorKind::Quota,
         Unit::Requests

@@ -9,17 +9,17 @@ use gnoma_core::{
     ErrorKind, ModelRef, ProviderError, ThinkingMode, ledger::Level, session::Outcome,
     suggest::find_model,
 };
-use gnoma_router::{pool::Scope, rules::Concern};
+use gnoma_router::{pool::Scope, rules::MatchedPaths};
 
 use super::thinking::Thinking;
 use crate::{
     arm::Arm,
     routing::{
         OWN,
-        offers::{ChoiceContext, Warm},
+        offers::{ChoiceContext, WarmPrompt},
         plan::RoutePlan,
         routes::Routes,
-        signals::Handling,
+        signals::ToolHandling,
     },
 };
 
@@ -51,11 +51,11 @@ pub(super) struct Router {
     /// The arm that the turn under way asks, where what was said wants one.
     pub(super) turn_pin: Option<ModelRef>,
     /// Prompts that may be warm.
-    pub(super) warm: HashMap<ModelRef, Warm>,
+    pub(super) warm: HashMap<ModelRef, WarmPrompt>,
     /// The levels that say how much of each limit is used.
     pub(super) levels: Vec<Level>,
     /// The state of what rules about files ask for.
-    pub(super) concern: Concern,
+    pub(super) concern: MatchedPaths,
     /// Messages of the history that were looked at for it.
     pub(super) looked_at: usize,
 }
@@ -96,7 +96,11 @@ impl Router {
     }
 
     /// A turn has ended: gives its plan, closed by what the turn has shown.
-    pub(super) fn end_turn(&mut self, outcome: &Outcome, handling: Handling) -> Option<RoutePlan> {
+    pub(super) fn end_turn(
+        &mut self,
+        outcome: &Outcome,
+        handling: ToolHandling,
+    ) -> Option<RoutePlan> {
         let mut plan = self.plan.take()?;
         match outcome {
             Outcome::Complete { .. } if plan.is_open => {

@@ -13,13 +13,13 @@ use tokio::time::timeout;
 use super::{
     room::LEDGER_PATIENCE,
     router::Pin,
-    state::{Awaited, Gone, Session},
+    state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
     arm::Arm,
     routing::{
         OWN,
-        ask::{Account, Said, Share},
+        ask::{Account, ArmReply, Share},
         plan::NoArm,
         signals,
         task::Task,
@@ -33,7 +33,7 @@ const MAX_PAST_TASKS: usize = 8;
 const CLASSIFIER_PATIENCE: Duration = Duration::from_secs(2);
 
 impl Session {
-    pub(super) async fn route_turn(&mut self) -> Result<(), Gone> {
+    pub(super) async fn route_turn(&mut self) -> Result<(), FrontEndGone> {
         self.router.plan = None;
         self.tell_unsettled().await?;
         self.look_for_paths();
@@ -73,7 +73,7 @@ impl Session {
             };
             let (levels, (task, shares)) =
                 tokio::join!(levels, classify_task(task, classifier, &account));
-            Awaited::Task(task, shares, levels.unwrap_or_default())
+            PendingWork::Task(task, shares, levels.unwrap_or_default())
         });
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Session {
         task: Task,
         shares: Vec<Share>,
         levels: Vec<Level>,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), FrontEndGone> {
         self.router.levels = levels;
         let routes = Arc::clone(&self.router.routes);
         let seed = routes.options.seed.wrapping_add(self.router.turns);
@@ -170,7 +170,7 @@ impl Session {
     }
 
     /// A person says whether the last turn's work was right.
-    pub(super) async fn rate_turn(&mut self, good: bool) -> Result<(), Gone> {
+    pub(super) async fn rate_turn(&mut self, good: bool) -> Result<(), FrontEndGone> {
         let last = self.router.last.as_ref().and_then(|plan| plan.attempts.last());
         let Some(arm) = last.map(|attempt| attempt.arm.clone()) else {
             return self.notify(NoticeLevel::Info, "nothing to rate yet".to_owned()).await;
@@ -188,7 +188,7 @@ impl Session {
     }
 
     /// Only this arm is asked from the next turn on; `None`: whichever the router chooses.
-    pub(super) async fn pin_arm(&mut self, arm: Option<ModelRef>) -> Result<(), Gone> {
+    pub(super) async fn pin_arm(&mut self, arm: Option<ModelRef>) -> Result<(), FrontEndGone> {
         let (level, text) = match arm {
             None => {
                 self.router.pin = Pin::Nobody;
@@ -253,6 +253,6 @@ async fn classify_task(
 ) -> (Task, Vec<Share>) {
     let Some(arm) = classifier else { return (task, Vec::new()) };
     let request = task.classifier_request(&arm);
-    let Said { text, shares } = account.ask_arm(&arm, request, CLASSIFIER_PATIENCE).await;
+    let ArmReply { text, shares } = account.ask_arm(&arm, request, CLASSIFIER_PATIENCE).await;
     (task.with_judgement(text.ok().as_deref()), shares)
 }

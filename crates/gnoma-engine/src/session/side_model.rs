@@ -11,7 +11,9 @@ use gnoma_core::{
 };
 use tokio::sync::oneshot;
 
-use super::{added::MAX_BESIDE, model_port::SideAnswer, pending::ToolRequest, state::Session};
+use super::{
+    extension_calls::MAX_BESIDE, model_port::SideAnswer, pending::ToolRequest, state::Session,
+};
 use crate::{
     arm::Arm,
     routing::{
@@ -49,7 +51,7 @@ impl Session {
         let (account, requests) = (self.account(), self.pending.request_sender());
         self.added.beside.spawn(box_future(async move {
             let SideQuestion { system, text, patience, .. } = question;
-            let asking = SideAsking { arms, account, system, text, patience };
+            let asking = SideRequest { arms, account, system, text, patience };
             let mut answer = answer;
             let mut shares = Vec::new();
             let said = tokio::select! {
@@ -87,7 +89,7 @@ impl Session {
 }
 
 /// A question, and whom it is put to.
-struct SideAsking {
+struct SideRequest {
     arms: Result<Vec<Arm>, String>,
     account: Account,
     system: String,
@@ -95,7 +97,7 @@ struct SideAsking {
     patience: Duration,
 }
 
-impl SideAsking {
+impl SideRequest {
     /// Asks one arm after the other until one has answered.
     async fn ask_arms(self, shares: &mut Vec<Share>) -> SideAnswer {
         let mut failures = Vec::new();

@@ -51,15 +51,15 @@ impl Silence {
     }
 
     /// Looks at it: how long it has lasted, and whether that is too long.
-    pub(super) fn check_duration(&mut self) -> Lasting {
+    pub(super) fn check_duration(&mut self) -> ObservedSilence {
         let waited = self.since.elapsed();
         self.next_word = self.next_word.saturating_mul(2);
-        Lasting { waited, limit: self.limit, has_begun: self.has_begun }
+        ObservedSilence { waited, limit: self.limit, has_begun: self.has_begun }
     }
 }
 
 /// A silence, looked at.
-pub(super) struct Lasting {
+pub(super) struct ObservedSilence {
     pub(super) waited: Duration,
     /// After so much the call is given up.
     pub(super) limit: Duration,

@@ -10,11 +10,11 @@ use super::{router::Router, silence::Silence};
 use crate::{
     arm::Arm,
     context::{Counter, Tracker, Wire},
-    resume::Measured,
+    resume::MeasuredPrefix,
     routing::{
-        ask::{Dropped, Hold},
+        arm_panel::Shares,
+        ask::{DroppedCalls, Hold},
         meter::Meter,
-        several::Shares,
     },
 };
 
@@ -68,7 +68,7 @@ pub(super) struct Spending {
     /// them, so that the ledger knows of them when it says whether there is room.
     pub(super) unsettled: Vec<CancellationToken>,
     /// Questions that nobody waited for to the end.
-    pub(super) dropped: Dropped,
+    pub(super) dropped: DroppedCalls,
     pub(super) has_complained: bool,
     /// True if a notice has said that a provider reports impossible token numbers.
     pub(super) has_doubted: bool,
@@ -87,7 +87,7 @@ impl Spending {
             told_context: None,
             settling: JoinSet::new(),
             unsettled: Vec::new(),
-            dropped: Dropped::default(),
+            dropped: DroppedCalls::default(),
             has_complained: is_told,
             has_doubted: false,
             has_named_unpriced: false,
@@ -113,10 +113,10 @@ impl Spending {
 /// Returns a tracker for a conversation that is continued. `measured` is the size that its provider reported.
 pub(super) fn resume_tracker(
     history: &[Arc<Message>],
-    measured: Option<Measured>,
+    measured: Option<MeasuredPrefix>,
     router: &Router,
 ) -> Tracker {
-    let Some(Measured { usage, messages }) = measured else { return Tracker::default() };
+    let Some(MeasuredPrefix { usage, messages }) = measured else { return Tracker::default() };
     let mut before = history.iter().take(messages).rev();
     let origin = before.find(|it| it.role() == Role::Assistant).and_then(|it| it.origin());
     let counter = counter_for(router, origin);

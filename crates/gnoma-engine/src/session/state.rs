@@ -10,7 +10,7 @@ use std::{
 use gnoma_core::{
     Event, EventStream, Message, ProviderError, ToolCx, ToolOutcome, ToolSpec,
     ledger::Level,
-    lifecycle::{PointAnswer, Prepared},
+    lifecycle::{PointAnswer, PreparedPrompt},
     message::CallId,
     store::StoreError,
     tool::{BoxFuture, Grant, Progress, Tier, ToolKind},
@@ -24,32 +24,32 @@ use super::{
     additions::Additions,
     handle::{Options, Order},
     model_port::ModelPort,
-    pending::{PendingRequests, Starts},
-    room::Found,
+    pending::{ChildStarter, PendingRequests},
+    room::RoomResult,
     router::Router,
     spending::{Spending, resume_tracker},
     toolset::Toolset,
-    verdicts::Judging,
+    verdicts::JudgementQueue,
 };
 use crate::{
-    compact::Retelling,
+    compact::CompactionSummary,
     gate::Gate,
-    gauge::Gauge,
+    last_model_request::LastRequest,
     persistence::Persistence,
     prompt,
     rights::Rights,
-    routing::{ask::Share, several::Shares, task::Task, verify::Finding},
-    turn::{Effect, Input, NotCompacted, Turn},
+    routing::{arm_panel::Shares, ask::Share, task::Task, verify::Finding},
+    turn::{CompactionFailure, Effect, Input, Turn},
 };
 
 /// Pieces of tool output that may wait; more are dropped, they are only for watching.
 const MAX_PROGRESS: usize = 256;
 
 /// The front end is gone.
-pub(super) struct Gone;
+pub(super) struct FrontEndGone;
 
 /// A call that has run.
-pub(super) struct Ended {
+pub(super) struct FinishedCall {
     pub(super) call: CallId,
     pub(super) outcome: ToolOutcome,
     pub(super) duration_ms: u64,
@@ -60,25 +60,25 @@ pub(super) struct Ended {
 }
 
 /// The work that the turn waits for, beside the model and the tools. One thing at a time.
-pub(super) enum Awaited {
+pub(super) enum PendingWork {
     /// The type of task, the usage of finding it out, and how much of each limit is used.
     Task(Task, Vec<Share>, Vec<Level>),
     /// The result of reserving room for the call.
-    Room(Result<Found, StoreError>),
+    Room(Result<RoomResult, StoreError>),
     /// The summary, and what it leaves out unseen, or why there is none; and the usage of making it.
-    Summary(Result<(Retelling, Option<String>), NotCompacted>, Vec<Share>),
+    Summary(Result<(CompactionSummary, Option<String>), CompactionFailure>, Vec<Share>),
     /// The arms have compared their ways.
     Conferred(Result<String, ProviderError>, Shares),
     /// The work was reviewed.
-    Reviewed(Reviewed),
+    Reviewed(ReviewOutcome),
     /// The person's message is prepared.
-    Prepared(Box<Prepared>),
+    Prepared(Box<PreparedPrompt>),
     /// The answer of the extensions to the question whether the turn may end.
     Stopping(Box<PointAnswer>),
 }
 
 /// The result of a review.
-pub(super) struct Reviewed {
+pub(super) struct ReviewOutcome {
     pub(super) finding: Finding,
     /// The usage of the review.
     pub(super) shares: Vec<Share>,
@@ -93,7 +93,7 @@ pub(super) struct Prompts {
     /// Kept, so that it is encoded once.
     example: Option<Vec<Arc<Message>>>,
     /// The last request that was sent.
-    pub(super) gauge: Arc<Gauge>,
+    pub(super) gauge: Arc<LastRequest>,
 }
 
 impl Prompts {
@@ -129,7 +129,7 @@ pub struct Session {
     pub(super) spending: Spending,
     pub(super) prompts: Prompts,
     pub(super) gate: Gate,
-    pub(super) judging: Judging,
+    pub(super) judging: JudgementQueue,
     pub(super) added: Additions,
     pub(super) firewall: Arc<Firewall>,
     pub(super) persistence: Persistence,
@@ -142,8 +142,8 @@ pub struct Session {
     pub(super) orders: Option<mpsc::Receiver<Order>>,
     pub(super) events: mpsc::Sender<Event>,
     pub(super) stream: Option<EventStream>,
-    pub(super) waiting: Option<BoxFuture<'static, Awaited>>,
-    pub(super) running: JoinSet<Ended>,
+    pub(super) waiting: Option<BoxFuture<'static, PendingWork>>,
+    pub(super) running: JoinSet<FinishedCall>,
     pub(super) stop: CancellationToken,
     pub(super) progress: (mpsc::Sender<Progress>, mpsc::Receiver<Progress>),
     pub(super) wake: Option<Instant>,
@@ -179,7 +179,7 @@ impl Session {
         let shown = prompts.system_prompt(Tier::Full);
         prompts.gauge.record_request(shown, specs, history.clone());
         let router = Router::new(routes, scope).with_thinking(thinking);
-        let starts = Starts {
+        let starts = ChildStarter {
             spawner,
             lifecycle: lifecycle.clone(),
             rights: rights.clone(),
@@ -204,7 +204,7 @@ impl Session {
             spending,
             prompts,
             gate: Gate::new(rights, place, interactive, Arc::clone(&firewall)),
-            judging: Judging { ready, ..Judging::default() },
+            judging: JudgementQueue { ready, ..JudgementQueue::default() },
             persistence,
             turn: turn.in_shape(shape),
             added,

@@ -10,7 +10,7 @@ use gnoma_core::{
     tool::{Access, Tier, ToolKind},
 };
 
-use crate::turn::MayStart;
+use crate::turn::SpawningTools;
 
 /// Returns the form of a tool that a small model is offered, if there is one.
 fn lean_of(tool: &Arc<dyn Tool>, spec: &Arc<ToolSpec>) -> Option<Arc<ToolSpec>> {
@@ -135,10 +135,10 @@ impl Toolset {
     }
 
     /// The tools that only read, of which a call may start a session.
-    pub(super) fn may_start(&self) -> MayStart {
+    pub(super) fn may_start(&self) -> SpawningTools {
         let reads = |tool: &&Arc<dyn Tool>| tool.spec().access == Access::Read;
         let all = self.by_name.values().filter(|_| self.session_starter().is_some());
-        MayStart(all.filter(reads).cloned().collect())
+        SpawningTools(all.filter(reads).cloned().collect())
     }
 
     /// Reports whether a call of the tool may do more than read.

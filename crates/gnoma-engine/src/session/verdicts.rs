@@ -5,19 +5,19 @@ use std::collections::VecDeque;
 use gnoma_core::{ToolCall, message::CallId};
 use tokio::task::JoinSet;
 
-use super::handle::FilesReady;
-use crate::{gate::Admitted, turn::Verdict};
+use super::handle::CheckpointReadiness;
+use crate::{gate::ApprovedCall, turn::Verdict};
 
 /// The decision about a call, and what hooks said before it.
 pub(super) struct Decision {
     pub(super) verdict: Verdict,
-    pub(super) admitted: Option<Admitted>,
-    pub(super) said: Said,
+    pub(super) admitted: Option<ApprovedCall>,
+    pub(super) said: HookInstructions,
 }
 
 /// The words of hooks about a call before it was judged.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct HookInstructions {
     /// The call with other arguments.
     pub(super) amended: Option<ToolCall>,
     /// Additional context for the model.
@@ -28,23 +28,23 @@ pub(super) struct Said {
 
 /// Calls that wait to be judged, at most those of one answer. Dropped, nobody hears of them any more.
 #[derive(Default)]
-pub(super) struct Judging {
+pub(super) struct JudgementQueue {
     pub(super) queue: VecDeque<ToolCall>,
     pub(super) current: Option<CallId>,
     /// The judgement in progress, on a separate thread; at most one.
     pub(super) under_way: JoinSet<Decision>,
     /// None is judged before the files are there.
-    pub(super) ready: Option<FilesReady>,
+    pub(super) ready: Option<CheckpointReadiness>,
 }
 
 /// A call that was judged.
-pub(super) struct Judged {
+pub(super) struct JudgedCall {
     pub(super) call: CallId,
     /// With what was decided.
     pub(super) decision: Decision,
 }
 
-impl Judging {
+impl JudgementQueue {
     /// Returns `Ok` if the files that calls may be about are there, and the reason if they never will be; `None`:
     /// not yet.
     pub(super) fn files_ready(&self) -> Option<Result<(), String>> {
@@ -56,7 +56,7 @@ impl Judging {
 
     /// The next verdict, or nothing where calls can be judged now that had to wait for files: what holds then
     /// decides, not what held when they came. Where nothing is judged: never. Safe to drop.
-    pub(super) async fn next(&mut self) -> Option<Judged> {
+    pub(super) async fn next(&mut self) -> Option<JudgedCall> {
         let Some(call) = self.current.clone() else {
             match &mut self.ready {
                 Some(ready) if !self.queue.is_empty() => {
@@ -73,11 +73,11 @@ impl Judging {
                 Decision {
                     verdict: Verdict::Deny { reason },
                     admitted: None,
-                    said: Said::default(),
+                    said: HookInstructions::default(),
                 }
             }
         };
         self.current = None;
-        Some(Judged { call, decision })
+        Some(JudgedCall { call, decision })
     }
 }

@@ -17,15 +17,15 @@ use super::fits;
 
 /// Tools that only read, but may have a call that starts a session, which does whatever that one does.
 #[derive(Clone, Default)]
-pub(crate) struct MayStart(pub(crate) Vec<Arc<dyn Tool>>);
+pub(crate) struct SpawningTools(pub(crate) Vec<Arc<dyn Tool>>);
 
-impl fmt::Debug for MayStart {
+impl fmt::Debug for SpawningTools {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("MayStart").field(&self.0.len()).finish()
     }
 }
 
-impl MayStart {
+impl SpawningTools {
     fn starts_session(&self, call: &ToolCall) -> bool {
         let tool = self.0.iter().find(|tool| tool.spec().name == call.name);
         tool.is_some_and(|tool| tool.start_arguments(call).is_some())
@@ -104,7 +104,7 @@ impl Batch {
     pub(super) fn new(
         calls: Vec<ToolCall>,
         specs: &HashMap<String, Arc<ToolSpec>>,
-        may_start: &MayStart,
+        may_start: &SpawningTools,
     ) -> Self {
         let index = calls.iter().enumerate().map(|(at, call)| (call.id.clone(), at)).collect();
         let owed = calls.len();
@@ -133,7 +133,7 @@ impl Batch {
 
     /// One of the project's checks.
     pub(super) fn of_check(call: ToolCall) -> Self {
-        Self { is_check: true, ..Self::new(vec![call], &HashMap::new(), &MayStart::default()) }
+        Self { is_check: true, ..Self::new(vec![call], &HashMap::new(), &SpawningTools::default()) }
     }
 
     /// The calls that cannot be run at all, with the reason for the model.
@@ -418,7 +418,7 @@ mod tests {
             ToolCall::new(CallId::new(at.to_string()), name, RawJson::parse(arguments).unwrap())
         };
         let calls = calls.iter().enumerate().map(call).collect();
-        Batch::new(calls, &specs, &MayStart::default())
+        Batch::new(calls, &specs, &SpawningTools::default())
     }
 
     /// Those that do not begin after this one has failed.

@@ -15,7 +15,7 @@ use super::{
     protocol::{Effect, Input, Verdict},
     watch::Advice,
 };
-use crate::{planned, prompt};
+use crate::{conversation_plan, prompt};
 
 impl Turn {
     pub(super) fn run_calls(&mut self, message: Option<&Message>, fx: &mut Effects) -> Phase {
@@ -206,7 +206,7 @@ impl Turn {
             let spec = self.specs.get(&call.name).map(AsRef::as_ref);
             advice = self.watch.record_call(&call, spec, &outcome);
             if let (Some(spec), ToolOutcome::Done(_)) = (spec, &outcome)
-                && planned::is_plan_tool(spec.kind)
+                && conversation_plan::is_plan_tool(spec.kind)
                 && let Ok(steps) = plan::parse_plan(&call.arguments)
             {
                 fx.push(Effect::Emit(Event::PlanChanged { steps }));

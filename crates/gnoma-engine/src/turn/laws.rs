@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gnoma_core::{
     Content, ErrorKind, ProviderError, StopReason, StreamEvent, ToolOutcome,
-    lifecycle::{PointAnswer, Prepared, PromptCall, PromptPart},
+    lifecycle::{PointAnswer, PreparedPrompt, PromptCall, PromptPart},
     session::{Outcome, PermissionAnswer as Reply, Scope},
     tool::{CommandReport, ToolOutput},
 };
@@ -14,7 +14,7 @@ use super::{
     *,
 };
 use crate::{
-    compact::{Cut, Retelling},
+    compact::{CompactionSummary, SummarizedRange},
     context::Strategy,
     routing::verify::Finding,
 };
@@ -78,7 +78,7 @@ fn failure(kind: ErrorKind) -> ProviderError {
 impl Walk {
     fn new(mut dice: Dice, seen: BTreeMap<&'static str, u64>) -> Self {
         let is_added = dice.one_in(3);
-        let stops = Stops { prompts: is_added, commands: is_added, end: is_added };
+        let stops = ExtensionStops { prompts: is_added, commands: is_added, end: is_added };
         let turn = turn(Limits { rounds: 6, ..Limits::default() }).stopping_at(stops);
         Self {
             turn,
@@ -137,7 +137,7 @@ impl Walk {
                 has_content: false,
                 was_called: true,
             },
-            Effect::Compact(Wish {
+            Effect::Compact(CompactionRequest {
                 focus: String::new(),
                 whatever_it_wins: true,
                 strategy: Strategy::Full,
@@ -180,7 +180,7 @@ impl Walk {
 
     fn reply(&mut self, wish: &Effect) -> Input {
         let brief = Arc::default();
-        let cut = Cut { brief, messages: 1, past_tokens: 50, window_tokens: None };
+        let cut = SummarizedRange { brief, messages: 1, past_tokens: 50, window_tokens: None };
         match (wish, self.dice.below(4)) {
             (Effect::Route, 0) => Input::Routed(Err(failure(ErrorKind::NotFound))),
             (Effect::Route, 1) => Input::Routed(Ok(Delivery::Conferred)),
@@ -199,13 +199,13 @@ impl Walk {
                 Input::Moved { from: arm("a"), to: arm("b"), why: "w".into() }
             }
             (Effect::FailOver { error, .. }, _) => Input::Stayed(error.clone()),
-            (Effect::Compact(_), 0) => Input::Compacted(Err(NotCompacted::NothingToShorten)),
-            (Effect::Compact(_), 1) => Input::Compacted(Err(NotCompacted::Failed("w".into()))),
+            (Effect::Compact(_), 0) => Input::Compacted(Err(CompactionFailure::NothingToShorten)),
+            (Effect::Compact(_), 1) => Input::Compacted(Err(CompactionFailure::Failed("w".into()))),
             (Effect::Compact(_), 2) => Input::CompactionBegun(cut),
             (Effect::Compact(_), _) => {
                 let summary = if self.dice.one_in(3) { " " } else { "s" };
                 let summary = Some(summary.to_owned()).filter(|_| self.dice.one_in(2));
-                Input::Compacted(Ok(Retelling { summary, ..Retelling::default() }))
+                Input::Compacted(Ok(CompactionSummary { summary, ..CompactionSummary::default() }))
             }
             (Effect::Prepare(_), dice) => {
                 Input::Prepared(Box::new(self.prepared(dice)), "bash".into())
@@ -215,11 +215,11 @@ impl Walk {
                 ..PointAnswer::default()
             })),
             (Effect::Confer, _) => Input::Conferred { note: "go".into() },
-            (Effect::Check(_), 0) => Input::Checked(Checked::Deliver),
+            (Effect::Check(_), 0) => Input::Checked(WorkCheckOutcome::Deliver),
             (Effect::Check(_), 1 | 2) => Input::Prove(self.checks()),
             (Effect::Check(_) | Effect::Review, _) => Input::Found(Finding::without_check("w")),
-            (_, 0) => Input::Checked(Checked::Again { note: "no".into() }),
-            (_, _) => Input::Checked(Checked::Deliver),
+            (_, 0) => Input::Checked(WorkCheckOutcome::Again { note: "no".into() }),
+            (_, _) => Input::Checked(WorkCheckOutcome::Deliver),
         }
     }
 
@@ -231,9 +231,9 @@ impl Walk {
         }
     }
 
-    fn prepared(&mut self, dice: u64) -> Prepared {
+    fn prepared(&mut self, dice: u64) -> PreparedPrompt {
         let command = || PromptPart::Command("ls".into());
-        Prepared {
+        PreparedPrompt {
             block: (dice == 0).then(|| "no".into()),
             parts: (dice > 1).then(|| vec![command(), PromptPart::Text(" x ".into()), command()]),
             call: self.dice.one_in(3).then(|| PromptCall {
@@ -244,7 +244,7 @@ impl Walk {
                 failed: "f".into(),
             }),
             context: self.dice.one_in(2).then(|| "c".into()).into_iter().collect(),
-            ..Prepared::default()
+            ..PreparedPrompt::default()
         }
     }
 

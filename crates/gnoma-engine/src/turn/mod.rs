@@ -27,25 +27,25 @@
 //! - After [`Input::Close`] the machine comes to rest and wants nothing any more.
 
 mod answer;
-mod answering;
-mod asking;
+mod answer_form_progress;
+mod answer_requests;
+mod answer_stream;
+mod answer_validation;
 mod batch;
 mod calls;
-mod checking;
-mod compacting;
 mod fits;
-mod forming;
 mod limits;
 mod names;
 mod phase;
-mod preparing;
-mod prompting;
-mod proof;
+mod project_checks;
+mod prompt_preparation;
+mod prompt_state;
 mod protocol;
-mod shaping;
-mod stopping;
-mod told;
+mod summarized_prefix;
+mod turn_compaction;
+mod turn_end;
 mod watch;
+mod work_delivery;
 
 use std::{
     collections::{HashMap, HashSet},
@@ -61,17 +61,18 @@ use gnoma_core::{
 
 pub use self::limits::Limits;
 pub(crate) use self::protocol::{
-    Checked, Checks, Delivery, Effect, Input, NotCompacted, Room, StepCommand, Verdict, Wish,
+    Checks, CompactionFailure, CompactionRequest, Delivery, Effect, Input, Room, StepCommand,
+    Verdict, WorkCheckOutcome,
 };
 use self::{
     answer::{AnswerDraft, name_apart},
+    answer_form_progress::AnswerFormProgress,
     phase::Phase,
-    shaping::Shaping,
-    told::Told,
-    watch::Watch,
+    summarized_prefix::SummarizedPrefix,
+    watch::TurnDetectors,
 };
-pub(crate) use self::{batch::MayStart, prompting::Stops};
-use crate::routing::signals::Handling;
+pub(crate) use self::{batch::SpawningTools, prompt_state::ExtensionStops};
+use crate::routing::signals::ToolHandling;
 
 /// One session's machine. Lives as long as the session; turns come and go.
 #[derive(Debug)]
@@ -82,7 +83,7 @@ pub(crate) struct Turn {
     is_closing: bool,
     history: Vec<Arc<Message>>,
     /// The text that models receive in place of the beginning of the history.
-    told: Told,
+    told: SummarizedPrefix,
     queued: Vec<Message>,
     specs: HashMap<String, Arc<ToolSpec>>,
     /// The ids of all calls of the conversation.
@@ -107,12 +108,12 @@ pub(crate) struct Turn {
     /// The time that the attempts at this call have waited.
     waited: Duration,
     usage: Usage,
-    watch: Watch,
+    watch: TurnDetectors,
     /// Corrections waiting for the next round.
     notes: Vec<String>,
     /// The action that was repeated until only an answer is wanted any more.
     stuck: Option<String>,
-    added: Added,
+    added: ExtensionState,
 }
 
 /// The state of finishing the answers of a turn.
@@ -121,15 +122,15 @@ struct Answers {
     /// The number of times that an answer was continued after the output limit cut it off.
     continuations: u32,
     /// The form that they must have.
-    shaping: Option<Shaping>,
+    shaping: Option<AnswerFormProgress>,
 }
 
 /// The extensions of the session, as far as the turn machine knows of them.
 #[derive(Debug, Default)]
-struct Added {
+struct ExtensionState {
     /// The points at which the machine stops for the extensions.
-    stops: Stops,
-    may_start: MayStart,
+    stops: ExtensionStops,
+    may_start: SpawningTools,
     /// The turn ends after the calls of this answer: why.
     stop_after: Option<String>,
     /// The model was told to continue when it wanted to stop.
@@ -161,7 +162,7 @@ impl Turn {
         tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
         limits: Limits,
     ) -> Self {
-        let told = Told::from_history(&history);
+        let told = SummarizedPrefix::from_history(&history);
         let calls = history.iter().flat_map(|message| message.tool_calls());
         let call_ids = calls.map(|call| call.id.clone()).collect();
         Self {
@@ -185,15 +186,15 @@ impl Turn {
             answers: Answers::default(),
             waited: Duration::ZERO,
             usage: Usage::default(),
-            watch: Watch::default(),
+            watch: TurnDetectors::default(),
             notes: Vec::new(),
             stuck: None,
-            added: Added::default(),
+            added: ExtensionState::default(),
         }
     }
 
     /// The same, stopping there for what people added.
-    pub(crate) fn stopping_at(mut self, stops: Stops) -> Self {
+    pub(crate) fn stopping_at(mut self, stops: ExtensionStops) -> Self {
         self.added.stops = stops;
         self
     }
@@ -202,7 +203,7 @@ impl Turn {
     pub(crate) fn set_tools<'t>(
         &mut self,
         tools: impl IntoIterator<Item = &'t Arc<ToolSpec>>,
-        may_start: MayStart,
+        may_start: SpawningTools,
     ) {
         (self.specs, self.added.may_start) = (by_name(tools), may_start);
     }
@@ -272,7 +273,7 @@ impl Turn {
     }
 
     /// Returns how the model handled its tools in the current or last attempt.
-    pub(crate) fn tool_handling(&self) -> Handling {
+    pub(crate) fn tool_handling(&self) -> ToolHandling {
         self.watch.handling
     }
 

@@ -2,15 +2,18 @@
 
 use gnoma_core::{ProviderError, session::Outcome};
 
-use super::{answer::AnswerDraft, batch::Batch, prompting::Preparing, proof::Proof};
-use crate::compact::Cut;
+use super::{
+    answer::AnswerDraft, batch::Batch, project_checks::ProjectCheckRun,
+    prompt_state::PromptPreparation,
+};
+use crate::compact::SummarizedRange;
 
 #[derive(Debug, Default)]
 pub(super) enum Phase {
     #[default]
     Idle,
     /// The message is being prepared.
-    Preparing(Box<Preparing>),
+    Preparing(Box<PromptPreparation>),
     /// An arm is chosen.
     Routing,
     /// Room is made for a call.
@@ -22,7 +25,7 @@ pub(super) enum Phase {
     /// A call failed and is made again after a wait.
     Backoff { attempt: u32 },
     /// The conversation is being compacted; there is a cut once a summary was requested.
-    Compacting { cause: Cause, cut: Option<Cut> },
+    Compacting { cause: Cause, cut: Option<SummarizedRange> },
     /// Calls of the last message are judged, approved, run and settled.
     Tools(Batch),
     /// The ways to go are compared.
@@ -30,7 +33,7 @@ pub(super) enum Phase {
     /// The work is being checked; the turn ends with this outcome unless a check fails.
     Checking(Outcome),
     /// The project's checks run.
-    Proving(Outcome, Proof),
+    Proving(Outcome, ProjectCheckRun),
     /// The extensions are asked whether the turn may end with this outcome.
     AskingStop(Outcome),
     /// The turn is cancelled; running calls are given time to stop.

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use gnoma_core::{
     Content, Event, Message, ModelRef, ProviderError, StreamEvent, ToolCall, ToolOutcome,
-    lifecycle::{PointAnswer, Prepared},
+    lifecycle::{PointAnswer, PreparedPrompt},
     message::CallId,
     session::{Outcome, PermissionAnswer},
 };
 
 use crate::{
-    compact::{Cut, Retelling},
+    compact::{CompactionSummary, SummarizedRange},
     context::Strategy,
     routing::verify::Finding,
 };
@@ -71,7 +71,7 @@ pub(crate) enum Room {
 
 /// The consequence of a check of the turn's work.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Checked {
+pub(crate) enum WorkCheckOutcome {
     /// The work is delivered.
     Deliver,
     /// The turn continues with the findings, which the model receives.
@@ -94,7 +94,7 @@ pub(crate) struct Checks {
 
 /// The reason why the conversation was not compacted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum NotCompacted {
+pub(crate) enum CompactionFailure {
     /// There is nothing to compact.
     NothingToShorten,
     /// No arm can be asked.
@@ -107,7 +107,7 @@ pub(crate) enum NotCompacted {
 
 /// The parameters of a requested compaction.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Wish {
+pub(crate) struct CompactionRequest {
     /// The topic that the summary should dwell on.
     pub(crate) focus: String,
     /// Also where little is won by it.
@@ -153,7 +153,7 @@ pub(crate) enum Input {
     /// Everything that belongs to the session has ended.
     Closed,
     /// The message is prepared; with it the tool that runs commands.
-    Prepared(Box<Prepared>, String),
+    Prepared(Box<PreparedPrompt>, String),
     /// The answer of the extensions to the question whether the turn may end.
     MayStop(Box<PointAnswer>),
     /// A call runs with other arguments.
@@ -182,9 +182,9 @@ pub(crate) enum Input {
     /// No other arm takes over: the failure is final.
     Stayed(ProviderError),
     /// A summary of what the cut names was requested.
-    CompactionBegun(Cut),
+    CompactionBegun(SummarizedRange),
     /// The summary, or why there is none.
-    Compacted(Result<Retelling, NotCompacted>),
+    Compacted(Result<CompactionSummary, CompactionFailure>),
     /// The approaches were compared; the note is for the model.
     Conferred { note: String },
     /// The project's checks are to be run.
@@ -194,7 +194,7 @@ pub(crate) enum Input {
     /// The work was checked.
     Found(Finding),
     /// The consequence of the check of the work.
-    Checked(Checked),
+    Checked(WorkCheckOutcome),
     /// A call was judged.
     Judged(CallId, Verdict),
     /// A person answered for a call.
@@ -219,7 +219,7 @@ pub(crate) enum Input {
 /// Effects; the driver performs them in order and answers with an [`Input`].
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Effect {
-    /// Prepare the message; answered by [`Input::Prepared`].
+    /// Prepare the message; answered by [`Input::PreparedPrompt`].
     Prepare(String),
     /// Ask whether the turn may end; [`Input::MayStop`].
     BeforeStop {
@@ -256,15 +256,15 @@ pub(crate) enum Effect {
         was_called: bool,
     },
     /// Ask for a summary; [`Input::CompactionBegun`], [`Input::Compacted`].
-    Compact(Wish),
+    Compact(CompactionRequest),
     /// Compare the ways to go; [`Input::Conferred`].
     Confer,
     /// Say how the work of the turn is checked, which would end like this; [`Input::Found`],
-    /// [`Input::Prove`] or [`Input::Checked`].
+    /// [`Input::Prove`] or [`Input::WorkCheckOutcome`].
     Check(Outcome),
     /// Ask a reviewer; [`Input::Found`].
     Review,
-    /// Draw the conclusion; [`Input::Checked`].
+    /// Draw the conclusion; [`Input::WorkCheckOutcome`].
     Conclude(Finding),
     /// Stop waiting for an arm, room, a summary, a comparison or a review.
     StopWaiting,

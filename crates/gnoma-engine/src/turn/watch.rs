@@ -2,14 +2,14 @@
 
 use gnoma_core::{
     ToolCall, ToolOutcome, ToolSpec,
-    tool::{Access, CommandReport, Touches},
+    tool::{Access, CommandReport, TouchedResource},
 };
 use serde_json::Value;
 
 use crate::{
-    detect::{PatchSpiral, RedCheck, Repeat, Repetition, SameCall},
+    detect::{PatchSpiral, RedCheck, RepeatVerdict, Repetition, SameCall},
     prompt,
-    routing::signals::Handling,
+    routing::signals::ToolHandling,
 };
 
 /// From this many identical calls with identical results on, the model receives a note.
@@ -33,7 +33,7 @@ pub(super) enum Advice {
 
 /// The detectors of one turn.
 #[derive(Debug, Default)]
-pub(super) struct Watch {
+pub(super) struct TurnDetectors {
     repetition: Repetition,
     /// Signs of a loop in the arguments of this answer.
     argument_loops: u32,
@@ -41,7 +41,7 @@ pub(super) struct Watch {
     same_call: SameCall,
     check: RedCheck,
     /// A count of how well the model handles its tools.
-    pub(super) handling: Handling,
+    pub(super) handling: ToolHandling,
     has_run_tools: bool,
     /// The tool of the last call, if it was made before with the same result: a lean arm is not offered it in the
     /// next round.
@@ -53,7 +53,7 @@ pub(super) struct Watch {
     pub(super) corrections: u32,
 }
 
-impl Watch {
+impl TurnDetectors {
     /// A new answer begins.
     pub(super) fn new_answer(&mut self) {
         self.repetition = Repetition::default();
@@ -113,16 +113,16 @@ impl Watch {
     fn advise_repeat(&mut self, call: &ToolCall, result: &str) -> Option<Advice> {
         let most = if self.is_lean { STOP_LEAN_REPEATS } else { STOP_REPEATS };
         match self.same_call.record_call(&call.name, call.arguments.get(), result) {
-            Repeat::Again(times) if times >= most => {
+            RepeatVerdict::Again(times) if times >= most => {
                 self.stuck =
                     Some(format!("`{}` was called {times} times with the same result", call.name));
                 None
             }
-            Repeat::Again(times) if times >= TELL_REPEATS => {
+            RepeatVerdict::Again(times) if times >= TELL_REPEATS => {
                 self.withheld = Some(call.name.clone());
                 Some(Advice::InResult(prompt::repeated_call_note(times)))
             }
-            Repeat::New | Repeat::Again(_) => None,
+            RepeatVerdict::New | RepeatVerdict::Again(_) => None,
         }
     }
 
@@ -154,8 +154,8 @@ impl Watch {
 
 fn touched_path(call: &ToolCall, spec: Option<&ToolSpec>) -> Option<String> {
     let argument = spec?.touches.iter().find_map(|touches| match touches {
-        Touches::Path(argument) => Some(argument),
-        Touches::Command(_) | Touches::Action(..) | Touches::Url(_) => None,
+        TouchedResource::Path(argument) => Some(argument),
+        TouchedResource::Command(_) | TouchedResource::Action(..) | TouchedResource::Url(_) => None,
     })?;
     let arguments: Value = call.arguments.read().ok()?;
     arguments.get(&**argument)?.as_str().map(str::to_owned)

@@ -10,14 +10,14 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, Keeping, Routes,
-    resume::{self, Measured},
+    Arm, PersistenceOptions, Routes,
+    resume::{self, MeasuredPrefix},
     routing::{self, RoutingOptions},
     tokens,
 };
 use gnoma_guard::firewall::Connection;
 use gnoma_router::{Router, Tuning, rules::Roles};
-use gnoma_testkit::{Answer, FakeProvider, FakeStore, FakeTool, Fate};
+use gnoma_testkit::{Answer, FakeProvider, FakeStore, FakeTool, ScriptedOutcome};
 use proptest::prelude::*;
 
 use super::{Run, assert_paired, firewall, history, outcome, spawn, spawn_measured};
@@ -28,13 +28,13 @@ const LONG: &str = "a long story about a parser that reads words one after the o
 
 /// One arm with this window, called `m`.
 fn begin(answers: Vec<Answer>, window: Option<u32>) -> Run {
-    resumed(answers, window, Keeping::default(), Vec::new())
+    resumed(answers, window, PersistenceOptions::default(), Vec::new())
 }
 
 fn resumed(
     answers: Vec<Answer>,
     window: Option<u32>,
-    keeping: Keeping,
+    keeping: PersistenceOptions,
     history: Vec<Arc<Message>>,
 ) -> Run {
     resumed_measured(answers, window, keeping, (history, None))
@@ -43,8 +43,8 @@ fn resumed(
 fn resumed_measured(
     answers: Vec<Answer>,
     window: Option<u32>,
-    keeping: Keeping,
-    history: (Vec<Arc<Message>>, Option<Measured>),
+    keeping: PersistenceOptions,
+    history: (Vec<Arc<Message>>, Option<MeasuredPrefix>),
 ) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
     let firewall = firewall();
@@ -94,10 +94,11 @@ async fn a_resumed_session_whose_window_is_full_by_the_provider_s_count_compacts
     let past = long_past(200, LONG);
     let answers = || vec![Answer::text("the past in short"), used("on it", few(9))];
     let usage = Usage { input: 189_900, output: 100, ..Usage::default() };
-    let full = Measured { usage, messages: past.len() };
+    let full = MeasuredPrefix { usage, messages: past.len() };
     for (measured, compacts) in [(Some(full), 1), (None, 0)] {
         let history = (past.clone(), measured);
-        let mut run = resumed_measured(answers(), Some(200_000), Keeping::default(), history);
+        let mut run =
+            resumed_measured(answers(), Some(200_000), PersistenceOptions::default(), history);
         run.say("go on");
         let events = run.until_idle().await;
         assert_eq!(compacted(&events).len(), compacts, "{measured:?}");
@@ -109,7 +110,7 @@ async fn a_resumed_session_whose_window_is_full_by_the_provider_s_count_compacts
 async fn a_long_past_is_told_in_parts() {
     let past = long_past(40, "a word of many ".repeat(100).trim());
     let answers = (0..40).map(|_| Answer::text("a part in short")).collect();
-    let mut run = resumed(answers, Some(16_000), Keeping::default(), past.clone());
+    let mut run = resumed(answers, Some(16_000), PersistenceOptions::default(), past.clone());
     wish(&run, "");
     let events = run.until_idle().await;
     assert_eq!(compacted(&events).len(), 1, "{events:?}");
@@ -325,7 +326,7 @@ async fn the_arm_for_chores_is_asked_and_the_last_one_where_it_fails() {
     };
     routes.set_arms(vec![arm("large", &large), arm("small", &small)], Vec::new());
     let mode = (PermissionMode::Bypass, false);
-    let none = Keeping::default();
+    let none = PersistenceOptions::default();
     let handle = spawn(routes, Arc::clone(&firewall), Vec::new(), mode, none, Vec::new());
     let mut run = Run { handle, provider: Arc::clone(&large) };
     for (small_answers, words) in
@@ -459,8 +460,11 @@ async fn without_a_summary_the_past_is_left_out_and_the_turn_ends() {
     assert_eq!(compacted(&run.until_idle().await), [("in short", 12)]);
 }
 
-fn storing(store: &FakeStore, session: Option<SessionId>) -> Keeping {
-    Keeping { store: Some((Arc::new(store.clone()), session)), ..Keeping::default() }
+fn storing(store: &FakeStore, session: Option<SessionId>) -> PersistenceOptions {
+    PersistenceOptions {
+        store: Some((Arc::new(store.clone()), session)),
+        ..PersistenceOptions::default()
+    }
 }
 
 fn summaries(path: &[Entry]) -> usize {
@@ -493,7 +497,11 @@ async fn a_continued_session_begins_with_the_words_and_can_be_shortened_at_once(
 async fn a_store_that_fails_keeps_the_whole_conversation_instead() {
     let fails = |at: usize| at > 12 && at < 40;
     let store = FakeStore::with_failures(move |at| {
-        if fails(at) { Fate::Fails(gnoma_core::store::StoreErrorKind::Full) } else { Fate::Works }
+        if fails(at) {
+            ScriptedOutcome::Fails(gnoma_core::store::StoreErrorKind::Full)
+        } else {
+            ScriptedOutcome::Works
+        }
     });
     let mut run = resumed(Vec::new(), None, storing(&store, None), Vec::new());
     let mut said = 0;

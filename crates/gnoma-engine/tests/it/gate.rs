@@ -13,11 +13,11 @@ use gnoma_core::{
     Command, Content, Event, ProviderError, StreamEvent, Tool, ToolCall, ToolCx, ToolOutcome,
     ToolSpec,
     session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
-    tool::{Access, BoxFuture, CommandReport, Grant, ToolOutput, Touches},
+    tool::{Access, BoxFuture, CommandReport, Grant, ToolOutput, TouchedResource},
 };
 use gnoma_testkit::{
     Answer, FakeProvider, FakeTool,
-    clothes::{longest_readable_part, reverse_text},
+    value_encodings::{longest_readable_part, reverse_text},
 };
 
 use super::{Run, assert_paired, history, outcome, start_with};
@@ -32,8 +32,9 @@ fn begin(tools: Vec<Arc<dyn Tool>>, mode: PermissionMode, interactive: bool) -> 
 }
 
 /// A tool that only notes its calls.
-fn writer(touches: Touches) -> FakeTool {
-    let access = if matches!(touches, Touches::Url(_)) { Access::Read } else { Access::Edit };
+fn writer(touches: TouchedResource) -> FakeTool {
+    let access =
+        if matches!(touches, TouchedResource::Url(_)) { Access::Read } else { Access::Edit };
     FakeTool::new("write", access, |_| ToolOutcome::success_text("done")).with_touches(touches)
 }
 
@@ -78,7 +79,7 @@ impl Run {
 
 #[tokio::test(start_paused = true)]
 async fn the_tool_gets_the_secret_and_nobody_else() {
-    let tool = writer(Touches::path("path"));
+    let tool = writer(TouchedResource::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::AcceptEdits, false);
     let placeholder = run.learn_placeholder().await;
     let arguments = format!(r#"{{"path":"/a","content":"key = {placeholder}\n"}}"#);
@@ -96,7 +97,7 @@ async fn the_tool_gets_the_secret_and_nobody_else() {
 
 #[tokio::test(start_paused = true)]
 async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
-    let tool = writer(Touches::path("path"));
+    let tool = writer(TouchedResource::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, true);
     let placeholder = run.learn_placeholder().await;
     let changed = placeholder.replace("secret:", "secret: ").replace("}}", "0}}");
@@ -114,7 +115,7 @@ async fn a_placeholder_that_stands_for_nothing_runs_nothing() {
 #[tokio::test(start_paused = true)]
 async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
     for (interactive, answers) in [(false, 0), (true, 2)] {
-        let tool = writer(Touches::url("url"));
+        let tool = writer(TouchedResource::url("url"));
         let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, interactive);
         let placeholder = run.learn_placeholder().await;
         let arguments = format!(r#"{{"url":"https://example.com/?k={placeholder}"}}"#);
@@ -136,7 +137,7 @@ async fn a_secret_goes_to_an_address_only_with_a_persons_yes_each_time() {
 
 #[tokio::test(start_paused = true)]
 async fn always_covers_what_was_shown() {
-    let tool = writer(Touches::command("command"));
+    let tool = writer(TouchedResource::command("command"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Auto, true);
     let command = |text: &str| format!(r#"{{"command":"{text}"}}"#);
     run.next_calls(&[("c", "write", &command("touch one"))]);
@@ -159,7 +160,7 @@ async fn always_covers_what_was_shown() {
 
 #[tokio::test(start_paused = true)]
 async fn answers_that_nobody_asked_for_are_nothing() {
-    let tool = writer(Touches::path("path"));
+    let tool = writer(TouchedResource::path("path"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Auto, true);
     let arguments = r#"{"path":"/a","content":"x"}"#;
     run.next_calls(&[("c", "write", arguments)]);
@@ -181,7 +182,7 @@ async fn answers_that_nobody_asked_for_are_nothing() {
 
 #[tokio::test(start_paused = true)]
 async fn no_message_quotes_a_secret_that_was_put_back() {
-    let tool = writer(Touches::command("command"));
+    let tool = writer(TouchedResource::command("command"));
     for (mode, interactive) in [
         (PermissionMode::Plan, true),
         (PermissionMode::Deny, false),
@@ -214,7 +215,7 @@ async fn no_message_quotes_a_secret_that_was_put_back() {
 
 #[tokio::test(start_paused = true)]
 async fn a_command_is_handed_a_secret_only_with_a_persons_yes() {
-    let tool = writer(Touches::command("command"));
+    let tool = writer(TouchedResource::command("command"));
     let mut run = begin(vec![Arc::new(tool.clone())], PermissionMode::Bypass, true);
     let placeholder = run.learn_placeholder().await;
     for round in 1..3 {
@@ -237,7 +238,7 @@ async fn what_a_tool_says_of_a_secret_that_it_was_handed_is_hidden() {
         ToolOutcome::Failed(ToolOutput { report: Some(report), diff, ..ToolOutput::from_text(cut) })
     });
     let mut run = begin(
-        vec![Arc::new(telling.with_touches(Touches::path("path")))],
+        vec![Arc::new(telling.with_touches(TouchedResource::path("path")))],
         PermissionMode::AcceptEdits,
         false,
     );
@@ -277,7 +278,7 @@ struct Walled {
 
 impl Walled {
     fn new() -> Self {
-        let spec = writer(Touches::command("command")).spec().clone();
+        let spec = writer(TouchedResource::command("command")).spec().clone();
         Self { spec, grants: Arc::default(), runs: Arc::default() }
     }
 }

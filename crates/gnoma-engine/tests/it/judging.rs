@@ -11,11 +11,11 @@ use std::{
 use gnoma_core::{
     Command, Event, RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     session::{Outcome, PermissionMode, SessionState},
-    tool::{Access, BoxFuture, ToolKind, Touches},
+    tool::{Access, BoxFuture, ToolKind, TouchedResource},
 };
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
-use gnoma_engine::{Arm, Keeping, Options, Routes, Session};
+use gnoma_engine::{Arm, Options, PersistenceOptions, Routes, Session};
 use gnoma_guard::{
     firewall::Connection,
     permission::{Origin, Permissions, Rule, RuleAction},
@@ -125,7 +125,8 @@ async fn waiting_for_files(tool: &FakeTool) -> (Run, watch::Sender<Option<Result
     let (routes, tools) =
         (Arc::new(Routes::with_single_arm(arm)), vec![Arc::new(tool.clone()) as _]);
     let mode = (PermissionMode::Bypass, false);
-    let options = options(routes, firewall(), tools, mode, Keeping::default(), (Vec::new(), None));
+    let options =
+        options(routes, firewall(), tools, mode, PersistenceOptions::default(), (Vec::new(), None));
     let handle = Session::spawn(Options { ready: Some(ready), ..options });
     let mut run = Run { handle, provider };
     run.say("go");
@@ -235,7 +236,7 @@ async fn a_person_reads_why_both_calls_ask() {
     let mode = (PermissionMode::Bypass, true);
     let routes = Arc::new(Routes::with_single_arm(arm));
     let none = (Vec::new(), None);
-    let options = options(routes, firewall(), tools, mode, Keeping::default(), none);
+    let options = options(routes, firewall(), tools, mode, PersistenceOptions::default(), none);
     let ask = |tool| Rule::parse(RuleAction::Ask, tool, Origin::User).unwrap();
     let permissions = Permissions::new(vec![ask("load"), ask("start")]);
     let handle = Session::spawn(Options { permissions, ..options });
@@ -266,7 +267,7 @@ impl Tool for Failing {
 /// What a session says to an edit of `path` that cannot apply: whether a person was asked, and the result.
 async fn failing_edit(mode: PermissionMode, path: &str) -> (bool, Option<String>) {
     let tool = FakeTool::new("fs.edit", Access::Edit, |_| ToolOutcome::success_text("written"));
-    let tool = tool.with_touches(Touches::path("path"));
+    let tool = tool.with_touches(TouchedResource::path("path"));
     let arguments = serde_json::json!({ "path": path }).to_string();
     let answers = vec![Answer::calls(&[("c", "fs.edit", &arguments)]), Answer::text("ok")];
     let provider = Arc::new(FakeProvider::new(answers));

@@ -14,9 +14,9 @@ use gnoma_core::{
     store::{Durability, Entry, Record, SessionId, StoreErrorKind},
     tool::{Access, ToolKind},
 };
-use gnoma_engine::{Keeping, Unkept, resume};
+use gnoma_engine::{CheckpointFailurePolicy, PersistenceOptions, resume};
 use gnoma_testkit::{
-    Answer, FakeCheckpoints, FakeProvider, FakeResultStore, FakeStore, FakeTool, Fate,
+    Answer, FakeCheckpoints, FakeProvider, FakeResultStore, FakeStore, FakeTool, ScriptedOutcome,
 };
 use proptest::prelude::*;
 
@@ -28,20 +28,29 @@ const MAX_CALLS: usize = 24;
 /// Longer than any port is waited for.
 const LONGER_THAN_PATIENCE: Duration = Duration::from_secs(300);
 
-fn storing(store: &FakeStore) -> Keeping {
+fn storing(store: &FakeStore) -> PersistenceOptions {
     continuing(store, None)
 }
 
-fn continuing(store: &FakeStore, session: Option<SessionId>) -> Keeping {
-    Keeping { store: Some((Arc::new(store.clone()), session)), ..Keeping::default() }
+fn continuing(store: &FakeStore, session: Option<SessionId>) -> PersistenceOptions {
+    PersistenceOptions {
+        store: Some((Arc::new(store.clone()), session)),
+        ..PersistenceOptions::default()
+    }
 }
 
-fn checkpointing(files: &FakeCheckpoints) -> Keeping {
-    Keeping { checkpoints: Some(Arc::new(files.clone())), ..Keeping::default() }
+fn checkpointing(files: &FakeCheckpoints) -> PersistenceOptions {
+    PersistenceOptions {
+        checkpoints: Some(Arc::new(files.clone())),
+        ..PersistenceOptions::default()
+    }
 }
 
-fn large_results(results: &FakeResultStore) -> Keeping {
-    Keeping { result_store: Some(Arc::new(results.clone())), ..Keeping::default() }
+fn large_results(results: &FakeResultStore) -> PersistenceOptions {
+    PersistenceOptions {
+        result_store: Some(Arc::new(results.clone())),
+        ..PersistenceOptions::default()
+    }
 }
 
 fn tool(name: &str, access: Access) -> FakeTool {
@@ -57,14 +66,14 @@ fn turn() -> Vec<Answer> {
     ]
 }
 
-fn begin(answers: Vec<Answer>, tools: Vec<FakeTool>, keeping: Keeping) -> Run {
+fn begin(answers: Vec<Answer>, tools: Vec<FakeTool>, keeping: PersistenceOptions) -> Run {
     resumed(answers, tools, keeping, Vec::new())
 }
 
 fn resumed(
     answers: Vec<Answer>,
     tools: Vec<FakeTool>,
-    keeping: Keeping,
+    keeping: PersistenceOptions,
     history: Vec<Arc<Message>>,
 ) -> Run {
     let provider = Arc::new(FakeProvider::new(answers));
@@ -155,7 +164,7 @@ async fn a_message_is_stored_before_anything_it_causes() {
 async fn what_happens_beside_the_conversation_is_noted_in_order() {
     let store = FakeStore::default();
     let files = FakeCheckpoints::default();
-    let keeping = Keeping { checkpoints: Some(Arc::new(files)), ..storing(&store) };
+    let keeping = PersistenceOptions { checkpoints: Some(Arc::new(files)), ..storing(&store) };
     let mut run = begin(turn(), both(), keeping);
     run.turn("go").await;
     run.close().await;
@@ -255,7 +264,7 @@ async fn a_question_is_stored_before_it_is_shown_and_the_answer_before_the_call_
 
 #[tokio::test(start_paused = true)]
 async fn a_store_that_hangs_holds_the_request_back_and_then_is_given_up() {
-    let store = FakeStore::with_failures(|_| Fate::Hangs);
+    let store = FakeStore::with_failures(|_| ScriptedOutcome::Hangs);
     let mut run = begin(turn(), both(), storing(&store));
     run.say("go");
     let waited = tokio::time::timeout(Duration::from_secs(5), run.until_idle()).await;
@@ -266,11 +275,20 @@ async fn a_store_that_hangs_holds_the_request_back_and_then_is_given_up() {
 }
 
 /// How a session can go wrong at one call of its store.
-fn failures() -> [Fate; 8] {
+fn failures() -> [ScriptedOutcome; 8] {
     use StoreErrorKind::{Busy, Damaged, Full, Io, NotFound, ReadOnly};
-    let [full, read_only, busy] = [Full, ReadOnly, Busy].map(Fate::Fails);
-    let [damaged, gone] = [Damaged, NotFound].map(Fate::Fails);
-    [full, read_only, busy, damaged, gone, Fate::FailsAfter(Io), Fate::HangsAfter, Fate::Panics]
+    let [full, read_only, busy] = [Full, ReadOnly, Busy].map(ScriptedOutcome::Fails);
+    let [damaged, gone] = [Damaged, NotFound].map(ScriptedOutcome::Fails);
+    [
+        full,
+        read_only,
+        busy,
+        damaged,
+        gone,
+        ScriptedOutcome::FailsAfter(Io),
+        ScriptedOutcome::HangsAfter,
+        ScriptedOutcome::Panics,
+    ]
 }
 
 #[tokio::test(start_paused = true)]
@@ -278,10 +296,9 @@ async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
     for fate in failures() {
         for nth in 0..MAX_CALLS {
             let fails = fate.clone();
-            let store =
-                FakeStore::with_failures(
-                    move |at| if at >= nth { fails.clone() } else { Fate::Works },
-                );
+            let store = FakeStore::with_failures(move |at| {
+                if at >= nth { fails.clone() } else { ScriptedOutcome::Works }
+            });
             let mut run = begin(turn(), both(), storing(&store));
             let events = run.turn("go").await;
             assert!(matches!(outcome(&events), Outcome::Complete { .. }), "{fate:?} at {nth}");
@@ -303,14 +320,16 @@ async fn a_store_that_fails_at_any_call_never_stops_a_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn what_was_missing_is_stored_when_the_store_works_again() {
-    for fate in [Fate::Fails(StoreErrorKind::Full), Fate::FailsAfter(StoreErrorKind::Busy)] {
+    for fate in [
+        ScriptedOutcome::Fails(StoreErrorKind::Full),
+        ScriptedOutcome::FailsAfter(StoreErrorKind::Busy),
+    ] {
         // The beginning itself is not done twice in one turn, and what it left stays empty.
         for nth in 2..2 * MAX_CALLS {
             let fails = fate.clone();
-            let store =
-                FakeStore::with_failures(
-                    move |at| if at == nth { fails.clone() } else { Fate::Works },
-                );
+            let store = FakeStore::with_failures(move |at| {
+                if at == nth { fails.clone() } else { ScriptedOutcome::Works }
+            });
             let mut run = begin([turn(), turn()].concat(), both(), storing(&store));
             let events = [run.turn("go").await, run.turn("again").await].concat();
             run.close().await;
@@ -321,14 +340,14 @@ async fn what_was_missing_is_stored_when_the_store_works_again() {
     }
 }
 
-fn fate() -> impl Strategy<Value = Fate> {
+fn fate() -> impl Strategy<Value = ScriptedOutcome> {
     use StoreErrorKind::{Busy, Full, Io, ReadOnly};
     prop_oneof![
-        4 => Just(Fate::Works),
-        1 => Just(Fate::Fails(Full)),
-        1 => Just(Fate::Fails(ReadOnly)),
-        1 => Just(Fate::FailsAfter(Busy)),
-        1 => Just(Fate::FailsAfter(Io)),
+        4 => Just(ScriptedOutcome::Works),
+        1 => Just(ScriptedOutcome::Fails(Full)),
+        1 => Just(ScriptedOutcome::Fails(ReadOnly)),
+        1 => Just(ScriptedOutcome::FailsAfter(Busy)),
+        1 => Just(ScriptedOutcome::FailsAfter(Io)),
     ]
 }
 
@@ -348,7 +367,7 @@ proptest! {
 }
 
 /// Talks until the store works, and then once more.
-async fn converge(fates: Vec<Fate>) {
+async fn converge(fates: Vec<ScriptedOutcome>) {
     let failing = fates.len();
     let store = FakeStore::with_failures(move |at| fates.get(at).cloned().unwrap_or_default());
     let mut run = begin([turn(), turn()].concat(), both(), storing(&store));
@@ -371,7 +390,7 @@ async fn a_session_that_somebody_else_holds_is_not_written_again() {
     let held = StoreErrorKind::Held {
         by: gnoma_core::store::Holder { pid: 7, host: "h".into(), since_ms: 0 },
     };
-    let store = FakeStore::with_failures(move |_| Fate::Fails(held.clone()));
+    let store = FakeStore::with_failures(move |_| ScriptedOutcome::Fails(held.clone()));
     let answers = vec![Answer::text("one"), Answer::text("two")];
     let mut run = begin(answers, vec![], storing(&store));
     let events = [run.turn("go").await, run.turn("again").await].concat();
@@ -380,13 +399,12 @@ async fn a_session_that_somebody_else_holds_is_not_written_again() {
 
 #[tokio::test(start_paused = true)]
 async fn killed_at_any_call_it_can_be_resumed() {
-    for fate in [Fate::Hangs, Fate::HangsAfter] {
+    for fate in [ScriptedOutcome::Hangs, ScriptedOutcome::HangsAfter] {
         for nth in 0..MAX_CALLS {
             let dies = fate.clone();
-            let store =
-                FakeStore::with_failures(
-                    move |at| if at == nth { dies.clone() } else { Fate::Works },
-                );
+            let store = FakeStore::with_failures(move |at| {
+                if at == nth { dies.clone() } else { ScriptedOutcome::Works }
+            });
             let mut run = begin(turn(), both(), storing(&store));
             run.say("go");
             let mut told = Vec::new();
@@ -442,10 +460,10 @@ async fn turns_that_end_badly_are_stored_too() {
 /// Where the session's id in the store is noted when it is told.
 type Told = Arc<OnceLock<SessionId>>;
 
-fn telling(keeping: Keeping, told: &Told) -> Keeping {
+fn telling(keeping: PersistenceOptions, told: &Told) -> PersistenceOptions {
     let told = Arc::clone(told);
     let begun = Box::new(move |id: &SessionId| told.set(id.clone()).unwrap());
-    Keeping { begun, ..keeping }
+    PersistenceOptions { begun, ..keeping }
 }
 
 #[tokio::test(start_paused = true)]
@@ -482,7 +500,7 @@ async fn a_continued_session_is_known_at_once_and_stores_only_what_is_new() {
 async fn without_ports_nothing_is_kept_not_even_the_time() {
     let touched = Arc::new(AtomicUsize::new(0));
     let (begun, clock) = (Arc::clone(&touched), Arc::clone(&touched));
-    let keeping = Keeping {
+    let keeping = PersistenceOptions {
         begun: Box::new(move |_| {
             begun.fetch_add(1, Ordering::SeqCst);
         }),
@@ -490,7 +508,7 @@ async fn without_ports_nothing_is_kept_not_even_the_time() {
             clock.fetch_add(1, Ordering::SeqCst);
             0
         }),
-        ..Keeping::default()
+        ..PersistenceOptions::default()
     };
     let mut run = begin(turn(), both(), keeping);
     let events = run.turn("go").await;
@@ -517,7 +535,7 @@ async fn files_are_kept_before_writing_calls_and_after_their_turn() {
 
 #[tokio::test(start_paused = true)]
 async fn reading_never_waits_for_files() {
-    let files = FakeCheckpoints::with_failures(|_| Fate::Hangs);
+    let files = FakeCheckpoints::with_failures(|_| ScriptedOutcome::Hangs);
     let answers = vec![Answer::calls(&[("a", "look", "{}")]), Answer::text("ok")];
     let mut run = begin(answers, both(), checkpointing(&files));
     let events = run.turn("go").await;
@@ -548,8 +566,9 @@ async fn sessions_are_started_while_files_are_being_kept() {
     assert_eq!(files.labels(), ["start", "write", "after the turn"]);
 
     // Where nothing may run without, what was started is given up.
-    let files = FakeCheckpoints::with_failures(|_| Fate::Fails(StoreErrorKind::Full));
-    let keeping = Keeping { unkept: Unkept::Refuse, ..checkpointing(&files) };
+    let files = FakeCheckpoints::with_failures(|_| ScriptedOutcome::Fails(StoreErrorKind::Full));
+    let keeping =
+        PersistenceOptions { unkept: CheckpointFailurePolicy::Refuse, ..checkpointing(&files) };
     let waiting =
         FakeTool::new_stoppable("start", Access::Execute).of_kind(ToolKind::StartsSessions);
     let mut run = begin(answers(), vec![waiting, tools[1].clone()], keeping);
@@ -563,11 +582,15 @@ async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
         let one = Answer::calls(&[("a", "write", "{}"), ("b", "write", r#"{"n":2}"#)]);
         vec![one, Answer::text("ok")]
     };
-    for (unkept, runs) in [(Unkept::Run, 2), (Unkept::Refuse, 0)] {
-        for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Fails(StoreErrorKind::Io)] {
+    for (unkept, runs) in [(CheckpointFailurePolicy::Run, 2), (CheckpointFailurePolicy::Refuse, 0)]
+    {
+        for fate in [
+            ScriptedOutcome::Fails(StoreErrorKind::Full),
+            ScriptedOutcome::Fails(StoreErrorKind::Io),
+        ] {
             let files = FakeCheckpoints::with_failures(move |_| fate.clone());
             let write = tool("write", Access::Edit);
-            let keeping = Keeping { unkept, ..checkpointing(&files) };
+            let keeping = PersistenceOptions { unkept, ..checkpointing(&files) };
             let mut run = begin(writes(), vec![write.clone()], keeping);
             let events = run.turn("go").await;
             assert!(matches!(outcome(&events), Outcome::Complete { .. }));
@@ -578,7 +601,7 @@ async fn when_files_cannot_be_kept_calls_run_unless_they_must_not() {
 
 #[tokio::test(start_paused = true)]
 async fn keeping_files_can_be_cancelled_and_may_break() {
-    let files = FakeCheckpoints::with_failures(|_| Fate::Hangs);
+    let files = FakeCheckpoints::with_failures(|_| ScriptedOutcome::Hangs);
     let write = tool("write", Access::Edit);
     let answer = || vec![Answer::calls(&[("a", "write", "{}")]), Answer::text("ok")];
     let mut run = begin(answer(), vec![write.clone()], checkpointing(&files));
@@ -590,7 +613,7 @@ async fn keeping_files_can_be_cancelled_and_may_break() {
     let closing = tokio::time::timeout(LONGER_THAN_PATIENCE, run.close()).await;
     assert!(closing.is_ok(), "what hangs does not keep a session open");
 
-    let files = FakeCheckpoints::with_failures(|_| Fate::Panics);
+    let files = FakeCheckpoints::with_failures(|_| ScriptedOutcome::Panics);
     let mut run = begin(answer(), vec![write], checkpointing(&files));
     let events = run.turn("go").await;
     assert!(matches!(outcome(&events), Outcome::Complete { .. }));
@@ -603,7 +626,7 @@ fn large() -> String {
 
 /// A session whose tools give `outcome`, and the result of the first call as the model saw it.
 async fn result_of(
-    keeping: Keeping,
+    keeping: PersistenceOptions,
     called: &str,
     reads: bool,
     outcome: ToolOutcome,
@@ -650,7 +673,7 @@ async fn what_must_be_seen_whole_is_not_stored() {
 
 #[tokio::test(start_paused = true)]
 async fn a_result_store_that_fails_costs_tokens_and_no_more() {
-    for fate in [Fate::Fails(StoreErrorKind::Full), Fate::Hangs] {
+    for fate in [ScriptedOutcome::Fails(StoreErrorKind::Full), ScriptedOutcome::Hangs] {
         let results = FakeResultStore::with_failures(move |_| fate.clone());
         let done = ToolOutcome::success_text(large());
         let (shown, events) = result_of(large_results(&results), "look", true, done).await;

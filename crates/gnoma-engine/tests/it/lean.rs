@@ -2,7 +2,7 @@
 
 use gnoma_core::{
     ToolChoice,
-    tool::{ToolKind, Touches},
+    tool::{ToolKind, TouchedResource},
 };
 
 use super::*;
@@ -15,14 +15,20 @@ fn lean_session_in(folder: &Path, more: Vec<FakeTool>, answers: Vec<Answer>) -> 
     let provider = Arc::new(FakeProvider::new(answers));
     let read = FakeTool::new("fs.read", Access::Read, |_| ToolOutcome::success_text("1\tx + 1"));
     let bash = FakeTool::new("bash", Access::Execute, |_| ToolOutcome::success_text("ok"));
-    let read = read.with_touches(Touches::Path("path".into()));
+    let read = read.with_touches(TouchedResource::Path("path".into()));
     let tools = [read, bash].into_iter().chain(more).map(|tool| Arc::new(tool) as Arc<dyn Tool>);
     let mut arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     arm.lean = Some(true);
     let routes = Arc::new(Routes::with_single_arm(arm));
     let mode = (PermissionMode::Bypass, false);
-    let options =
-        options(routes, firewall(), tools.collect(), mode, Keeping::default(), (Vec::new(), None));
+    let options = options(
+        routes,
+        firewall(),
+        tools.collect(),
+        mode,
+        PersistenceOptions::default(),
+        (Vec::new(), None),
+    );
     let place = GatePlace::from_folder(folder);
     Run { handle: Session::spawn(Options { place, ..options }), provider }
 }

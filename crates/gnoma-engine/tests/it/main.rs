@@ -26,9 +26,10 @@ use gnoma_core::{
     session::{Outcome, PermissionAnswer as Reply, PermissionMode, SessionState},
     tool::Access,
 };
-use gnoma_engine::resume::Measured;
+use gnoma_engine::resume::MeasuredPrefix;
 use gnoma_engine::{
-    Arm, GatePlace, Gauge, Handle, Keeping, Limits, Routes, Session, session::Options,
+    Arm, GatePlace, Handle, LastRequest, Limits, PersistenceOptions, Routes, Session,
+    session::Options,
 };
 use gnoma_guard::{
     firewall::{self, Connection, Firewall, Policy},
@@ -58,14 +59,14 @@ fn start_with(
     mode: PermissionMode,
     interactive: bool,
 ) -> Run {
-    start_keeping(provider, tools, (mode, interactive), Keeping::default(), Vec::new())
+    start_keeping(provider, tools, (mode, interactive), PersistenceOptions::default(), Vec::new())
 }
 
 fn start_keeping(
     provider: Arc<FakeProvider>,
     tools: Vec<Arc<dyn Tool>>,
     (mode, interactive): (PermissionMode, bool),
-    keeping: Keeping,
+    keeping: PersistenceOptions,
     history: Vec<Arc<Message>>,
 ) -> Run {
     let firewall = firewall();
@@ -89,7 +90,7 @@ fn spawn(
     firewall: Arc<Firewall>,
     tools: Vec<Arc<dyn Tool>>,
     mode: (PermissionMode, bool),
-    keeping: Keeping,
+    keeping: PersistenceOptions,
     history: Vec<Arc<Message>>,
 ) -> Handle {
     spawn_measured(routes, firewall, tools, mode, keeping, (history, None))
@@ -100,8 +101,8 @@ fn spawn_measured(
     firewall: Arc<Firewall>,
     tools: Vec<Arc<dyn Tool>>,
     mode: (PermissionMode, bool),
-    keeping: Keeping,
-    history: (Vec<Arc<Message>>, Option<Measured>),
+    keeping: PersistenceOptions,
+    history: (Vec<Arc<Message>>, Option<MeasuredPrefix>),
 ) -> Handle {
     Session::spawn(options(routes, firewall, tools, mode, keeping, history))
 }
@@ -110,8 +111,8 @@ fn spawn_measured(
 fn spawn_gauged(
     routes: Arc<Routes>,
     tools: Vec<Arc<dyn Tool>>,
-    keeping: Keeping,
-    gauge: Arc<Gauge>,
+    keeping: PersistenceOptions,
+    gauge: Arc<LastRequest>,
 ) -> Handle {
     let mode = (PermissionMode::Bypass, false);
     let options = options(routes, firewall(), tools, mode, keeping, (Vec::new(), None));
@@ -123,8 +124,8 @@ fn options(
     firewall: Arc<Firewall>,
     tools: Vec<Arc<dyn Tool>>,
     (mode, interactive): (PermissionMode, bool),
-    keeping: Keeping,
-    (history, measured): (Vec<Arc<Message>>, Option<Measured>),
+    keeping: PersistenceOptions,
+    (history, measured): (Vec<Arc<Message>>, Option<MeasuredPrefix>),
 ) -> Options {
     Options {
         id: "s".into(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gnoma_core::{Command, Event, Message, StopReason, StreamEvent, Usage, tool::Access};
-use gnoma_engine::{Arm, Gauge, Keeping, Routes};
+use gnoma_engine::{Arm, LastRequest, PersistenceOptions, Routes};
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
@@ -33,7 +33,7 @@ fn told(text: &str, input: u64, cache_read: u64) -> Answer {
     ])
 }
 
-fn begin(window: Option<u32>, gauge: &Arc<Gauge>) -> Run {
+fn begin(window: Option<u32>, gauge: &Arc<LastRequest>) -> Run {
     let provider = Arc::new(FakeProvider::new(Vec::new()));
     let connection = Connection::new(Arc::clone(&provider) as _, false);
     let arm = Arm { context_window: window, ..Arm::new(connection, "m") };
@@ -41,7 +41,7 @@ fn begin(window: Option<u32>, gauge: &Arc<Gauge>) -> Run {
         gnoma_core::ToolOutcome::success_text("x")
     }));
     let routes = Arc::new(Routes::with_single_arm(arm));
-    let handle = spawn_gauged(routes, vec![look], Keeping::default(), Arc::clone(gauge));
+    let handle = spawn_gauged(routes, vec![look], PersistenceOptions::default(), Arc::clone(gauge));
     Run { handle, provider }
 }
 
@@ -115,7 +115,7 @@ fn begins_with(later: &[Arc<Message>], before: &[Arc<Message>]) -> bool {
 
 #[tokio::test(start_paused = true)]
 async fn a_prefix_changes_only_where_the_cache_says_so() {
-    let gauge = Arc::<Gauge>::default();
+    let gauge = Arc::<LastRequest>::default();
     let mut run = begin(Some(200_000), &gauge);
     let modes = gnoma_core::session::PermissionMode::ALL;
     let mut breaks = Vec::new();

@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex};
 
 use gnoma_core::{
     Command, Event, ModelRef, ToolOutcome,
-    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, Prepared},
+    lifecycle::{Lifecycle, Point, PointAnswer, PointKind, PreparedPrompt},
     session::PermissionMode,
     tool::{Access, BoxFuture},
 };
-use gnoma_engine::{Arm, Keeping, Routes, Session, session::Options};
+use gnoma_engine::{Arm, PersistenceOptions, Routes, Session, session::Options};
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 use tokio::time::{Duration, sleep};
@@ -40,8 +40,8 @@ impl Lifecycle for Listener {
         _text: String,
         _mode: PermissionMode,
         _starter: Option<String>,
-    ) -> BoxFuture<'static, Prepared> {
-        Box::pin(async { Prepared::default() })
+    ) -> BoxFuture<'static, PreparedPrompt> {
+        Box::pin(async { PreparedPrompt::default() })
     }
 
     fn held_to(&self) -> Option<Arc<[String]>> {
@@ -80,7 +80,7 @@ fn begin(answers: Vec<Answer>, listener: &Arc<Listener>, mode: PermissionMode) -
         firewall(),
         vec![Arc::new(tool)],
         (mode, true),
-        Keeping::default(),
+        PersistenceOptions::default(),
         (Vec::new(), None),
     );
     let lifecycle = Some(Arc::clone(listener) as Arc<dyn Lifecycle>);

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use gnoma_core::{
     Command, Content, Event, ToolOutcome,
     session::{PermissionMode, SessionState},
-    tool::{Access, Touches},
+    tool::{Access, TouchedResource},
 };
-use gnoma_engine::{Arm, Handle, Keeping, Routes};
+use gnoma_engine::{Arm, Handle, PersistenceOptions, Routes};
 use gnoma_guard::{
     firewall::{self, Connection, Firewall, Policy},
     secrets::Scanner,
@@ -39,10 +39,11 @@ fn side(
         first_placeholder,
     }));
     let writer = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"))
-        .with_touches(Touches::path("path"));
+        .with_touches(TouchedResource::path("path"));
     let tools = vec![Arc::new(writer.clone()) as _];
     let mode = (PermissionMode::Bypass, false);
-    let handle = spawn(Arc::clone(routes), firewall, tools, mode, Keeping::default(), Vec::new());
+    let handle =
+        spawn(Arc::clone(routes), firewall, tools, mode, PersistenceOptions::default(), Vec::new());
     let tail = if mark == "left" { "L5m6N7o8P9q0R1" } else { "R4m5N6o7P8q9R0" };
     let secret = ["gh", "p_", "a1B2c3D4e5F6g7H8i9J0k1", tail].concat();
     Side { handle, secret, writer, provider: Arc::clone(provider), mark }

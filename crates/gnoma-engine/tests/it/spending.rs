@@ -6,12 +6,12 @@ use std::{path::Path, sync::Arc, time::Duration};
 use gnoma_core::{
     Command, Content, ErrorKind, Event, ModelRef, Price, ProviderError, StopReason, StreamEvent,
     ToolOutcome, Usage,
-    ledger::{Amount, Draw, Ledger as _, Limit, Total, Unit, Window},
+    ledger::{Amount, Ledger as _, Limit, PoolDraw, Total, Unit, Window},
     session::{Outcome, PermissionMode, SessionState},
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, GatePlace, Handle, Keeping, Limits, Routes, Session,
+    Arm, GatePlace, Handle, Limits, PersistenceOptions, Routes, Session,
     routing::{self, Verify},
     session::Options,
 };
@@ -199,7 +199,7 @@ fn spawn_arms<const N: usize>(
         measured: None,
         shape: None,
         thinking: None,
-        keeping: Keeping::default(),
+        keeping: PersistenceOptions::default(),
         scope: Some(scope),
         above: None,
         gauge: Default::default(),
@@ -291,9 +291,9 @@ fn note(event: &Event, done: &mut Done) {
     }
 }
 
-fn draws(cap: u64) -> Vec<Draw> {
+fn draws(cap: u64) -> Vec<PoolDraw> {
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: cap };
-    vec![Draw { pool: "all".into(), limits: vec![limit] }]
+    vec![PoolDraw { pool: "all".into(), limits: vec![limit] }]
 }
 
 /// All sessions at once, to their end.
@@ -396,7 +396,7 @@ async fn check_family(members: Vec<Member>, session_cap: u64) -> Result<(), Test
         prop_assert!(spent <= most + in_flight, "{}: {spent} of {most}", scope.session());
         let pool = pool::Pool::Session(scope.session().to_owned()).to_string();
         let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most };
-        let draws = vec![Draw { pool, limits: vec![limit] }];
+        let draws = vec![PoolDraw { pool, limits: vec![limit] }];
         let levels = ledger.limit_levels(draws, NOON_MS).await.unwrap();
         prop_assert_eq!((levels[0].held, levels[0].used), (0, spent), "counted with all below it");
     }

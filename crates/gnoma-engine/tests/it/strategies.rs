@@ -8,9 +8,11 @@ use std::sync::{
 use gnoma_core::{
     Command, ErrorKind, Event, Message, ToolOutcome,
     session::{Outcome, PermissionMode},
-    tool::{Access, ToolKind, Touches},
+    tool::{Access, ToolKind, TouchedResource},
 };
-use gnoma_engine::{Arm, Keeping, Limits, Routes, Session, context::Strategy, session::Options};
+use gnoma_engine::{
+    Arm, Limits, PersistenceOptions, Routes, Session, context::Strategy, session::Options,
+};
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeResultStore, FakeTool};
 
@@ -21,7 +23,7 @@ const WORDS: &str = "a long story about a parser that reads words one after the 
                      at length so that there is something to shorten";
 const TURNS: usize = 4;
 
-fn begin(strategy: Strategy, tools: Vec<FakeTool>, keeping: Keeping) -> Run {
+fn begin(strategy: Strategy, tools: Vec<FakeTool>, keeping: PersistenceOptions) -> Run {
     let provider = Arc::new(FakeProvider::new(Vec::new()));
     let arm = Arm::new(Connection::new(Arc::clone(&provider) as _, false), "m");
     let tools = tools.into_iter().map(|tool| Arc::new(tool) as _).collect();
@@ -55,7 +57,7 @@ fn sent(run: &Run) -> Vec<Arc<Message>> {
 /// What a model would have written is not asked for, also where the window is full again.
 #[tokio::test(start_paused = true)]
 async fn truncate_leaves_out_the_oldest_messages_and_asks_no_model() {
-    let mut run = begin(Strategy::Truncate, Vec::new(), Keeping::default());
+    let mut run = begin(Strategy::Truncate, Vec::new(), PersistenceOptions::default());
     talk(&mut run).await;
     for _ in 0..2 {
         let asked = run.provider.requests().len();
@@ -80,7 +82,7 @@ async fn truncate_leaves_out_the_oldest_messages_and_asks_no_model() {
 /// Nothing is left out: the turn fails instead, and works once a model can write a summary.
 #[tokio::test(start_paused = true)]
 async fn summarize_leaves_nothing_out_where_no_model_can_summarize() {
-    let mut run = begin(Strategy::Summarize, Vec::new(), Keeping::default());
+    let mut run = begin(Strategy::Summarize, Vec::new(), PersistenceOptions::default());
     talk(&mut run).await;
     run.provider.push(Answer::from_error(ErrorKind::ContextTooLong));
     run.provider.push(Answer::text(""));
@@ -115,7 +117,7 @@ async fn full_sets_large_results_aside_and_reads_changed_files_again() {
         let version = if is_first && changed.load(Ordering::SeqCst) { "second" } else { "first" };
         ToolOutcome::success_text(format!("the {version} version"))
     });
-    let reads = reads.with_touches(Touches::Path("path".into()));
+    let reads = reads.with_touches(TouchedResource::Path("path".into()));
     let large = "a line of a long result\n".repeat(200);
     let text = large.clone();
     let looks =
@@ -123,7 +125,10 @@ async fn full_sets_large_results_aside_and_reads_changed_files_again() {
     let results = FakeTool::new("result.read", Access::Read, |_| ToolOutcome::success_text("part"));
     let results = results.of_kind(ToolKind::ReadsResults);
     let store = FakeResultStore::default();
-    let keeping = Keeping { result_store: Some(Arc::new(store.clone())), ..Keeping::default() };
+    let keeping = PersistenceOptions {
+        result_store: Some(Arc::new(store.clone())),
+        ..PersistenceOptions::default()
+    };
     let mut run = begin(Strategy::Full, vec![reads, looks, results], keeping);
     run.provider.push(Answer::calls(&[
         ("c1", "fs.read", r#"{"path":"changes.txt"}"#),

@@ -7,7 +7,7 @@ use gnoma_core::{
     session::{NoticeLevel, PermissionMode, SessionState, StepTurn},
     tool::Access,
 };
-use gnoma_engine::{Arm, Handle, Keeping, Routes};
+use gnoma_engine::{Arm, Handle, PersistenceOptions, Routes};
 use gnoma_guard::firewall::Connection;
 use gnoma_testkit::{Answer, FakeProvider, FakeTool};
 
@@ -18,7 +18,14 @@ fn session(answers: Vec<Answer>) -> Handle {
     let routes = Arc::new(Routes::with_single_arm(Arm::new(Connection::new(provider, false), "m")));
     let tool = FakeTool::new("write", Access::Edit, |_| ToolOutcome::success_text("done"));
     let mode = (PermissionMode::Auto, false);
-    spawn(routes, firewall(), vec![Arc::new(tool) as _], mode, Keeping::default(), Vec::new())
+    spawn(
+        routes,
+        firewall(),
+        vec![Arc::new(tool) as _],
+        mode,
+        PersistenceOptions::default(),
+        Vec::new(),
+    )
 }
 
 fn step(text: &str) -> Command {

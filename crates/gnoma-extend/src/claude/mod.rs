@@ -11,8 +11,8 @@ mod rules;
 mod shape;
 
 pub use self::{
-    provider::Renamed,
-    renamer::{Renamer, Way},
+    provider::RenamingProvider,
+    renamer::{RenameDirection, Renamer},
     restrictions::{restricting_rules, wider_rules},
     rules::{RuleFault, forbidden_tools, our_rules, tool_list},
     shape::{our_input, our_name, their_input, their_name, their_spec},

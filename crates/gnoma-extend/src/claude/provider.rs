@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 
 use super::{
-    renamer::{Renamer, Way},
+    renamer::{RenameDirection, Renamer},
     shape::{our_name, their_input, their_name, their_spec},
 };
 
@@ -22,7 +22,7 @@ use super::{
 const MAX_SETS: usize = 16;
 
 /// A provider behind which tools have their names.
-pub struct Renamed {
+pub struct RenamingProvider {
     inner: Arc<dyn Provider>,
     known: Mutex<KnownForms>,
 }
@@ -38,7 +38,7 @@ struct KnownForms {
     messages: HashMap<usize, (Arc<Message>, Arc<Message>)>,
 }
 
-impl Renamed {
+impl RenamingProvider {
     /// Shows `inner` tools in their form.
     #[must_use]
     pub fn new(inner: Arc<dyn Provider>) -> Self {
@@ -121,14 +121,14 @@ fn rename_calls(ours: &Message) -> Message {
     made.unwrap_or_else(|_| ours.clone())
 }
 
-impl Provider for Renamed {
+impl Provider for RenamingProvider {
     fn name(&self) -> &str {
         self.inner.name()
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
         let inner = self.inner.stream(self.rename_request(request));
-        Box::pin(InOurs { inner, calls: HashMap::new(), ready: VecDeque::new() })
+        Box::pin(TranslatedAnswer { inner, calls: HashMap::new(), ready: VecDeque::new() })
     }
 
     fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
@@ -137,19 +137,19 @@ impl Provider for Renamed {
 }
 
 /// An answer with its calls in our form.
-struct InOurs {
+struct TranslatedAnswer {
     inner: EventStream,
     calls: HashMap<Slot, Renamer>,
     /// The events to deliver before the next one is read; two at most.
     ready: VecDeque<StreamEvent>,
 }
 
-impl InOurs {
+impl TranslatedAnswer {
     fn translate_event(&mut self, event: StreamEvent) -> Option<StreamEvent> {
         match event {
             StreamEvent::ToolCallStart { slot, id, name } => {
                 let name = our_name(&name).to_owned();
-                self.calls.entry(slot).or_insert_with(|| Renamer::new(&name, Way::In));
+                self.calls.entry(slot).or_insert_with(|| Renamer::new(&name, RenameDirection::In));
                 Some(StreamEvent::ToolCallStart { slot, id, name })
             }
             StreamEvent::ToolCallDelta { slot, fragment } => {
@@ -175,7 +175,7 @@ impl InOurs {
     }
 }
 
-impl Stream for InOurs {
+impl Stream for TranslatedAnswer {
     type Item = Result<StreamEvent, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {

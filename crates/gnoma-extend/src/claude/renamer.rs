@@ -8,7 +8,7 @@ const MAX_HELD_BYTES: usize = 64;
 
 /// The direction of a conversion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum RenameDirection {
     /// From theirs to ours.
     In,
     /// From ours to theirs.
@@ -33,7 +33,7 @@ enum JsonPlace {
 /// Puts the arguments of one call into another form, piece by piece.
 pub struct Renamer {
     shape: Option<&'static ToolShape>,
-    way: Way,
+    way: RenameDirection,
     place: JsonPlace,
     depth: usize,
     /// A name is next, where a text begins at the top.
@@ -48,7 +48,7 @@ pub struct Renamer {
 impl Renamer {
     /// For a call of the tool that we call `ours`.
     #[must_use]
-    pub fn new(ours: &str, way: Way) -> Self {
+    pub fn new(ours: &str, way: RenameDirection) -> Self {
         Self {
             shape: shape::of_ours(ours).filter(|shape| !shape.is_same()),
             way,
@@ -84,8 +84,8 @@ impl Renamer {
         let whole = std::mem::take(&mut self.whole);
         match gnoma_core::json::from_str(&whole) {
             Ok(value) => match self.way {
-                Way::In => shape::our_input(shape.ours, value).to_string(),
-                Way::Out => shape::their_input(shape.ours, value).to_string(),
+                RenameDirection::In => shape::our_input(shape.ours, value).to_string(),
+                RenameDirection::Out => shape::their_input(shape.ours, value).to_string(),
             },
             Err(_) => whole,
         }
@@ -155,16 +155,16 @@ impl Renamer {
             return;
         }
         let (ours, theirs) = match self.way {
-            Way::In => {
+            RenameDirection::In => {
                 let key = shape.keys.iter().find(|(_, theirs)| *theirs == name);
                 (key.map_or(name.clone(), |(ours, _)| (*ours).to_owned()), name)
             }
-            Way::Out => {
+            RenameDirection::Out => {
                 let key = shape.keys.iter().find(|(ours, _)| *ours == name);
                 (name.clone(), key.map_or(name, |(_, theirs)| (*theirs).to_owned()))
             }
         };
-        out.push_str(if self.way == Way::In { &ours } else { &theirs });
+        out.push_str(if self.way == RenameDirection::In { &ours } else { &theirs });
         out.push('"');
         self.current = ours;
         self.place = JsonPlace::Between;
@@ -178,8 +178,8 @@ impl Renamer {
         match (counting, held.parse::<i64>()) {
             (Some((_, counting)), Ok(number)) if whole => {
                 let number = match self.way {
-                    Way::In => counting.to_ours(number),
-                    Way::Out => counting.to_theirs(number),
+                    RenameDirection::In => counting.to_ours(number),
+                    RenameDirection::Out => counting.to_theirs(number),
                 };
                 out.push_str(&number.to_string());
             }
@@ -196,7 +196,7 @@ mod tests {
 
     use super::*;
 
-    fn renamed(name: &str, way: Way, text: &str, size: usize) -> String {
+    fn renamed(name: &str, way: RenameDirection, text: &str, size: usize) -> String {
         let mut renamer = Renamer::new(name, way);
         let chars: Vec<char> = text.chars().collect();
         let mut out = String::new();
@@ -225,11 +225,11 @@ mod tests {
         ];
         for (name, value) in samples {
             for size in [1, 2, 3, 7, 1000] {
-                let text = renamed(name, Way::In, &value.to_string(), size);
+                let text = renamed(name, RenameDirection::In, &value.to_string(), size);
                 let got: Value = serde_json::from_str(&text).unwrap();
                 assert_eq!(got, shape::our_input(name, value.clone()), "{name} {size}");
                 if name != "ask" {
-                    let back = renamed(name, Way::Out, &text, size);
+                    let back = renamed(name, RenameDirection::Out, &text, size);
                     let back: Value = serde_json::from_str(&back).unwrap();
                     assert_eq!(back, shape::their_input(name, got), "{name} {size}");
                 }
@@ -240,7 +240,7 @@ mod tests {
     #[test]
     fn what_is_no_json_goes_through() {
         for text in ["", "hello", "{\"file_pa", "[1,2", "{{\"file_path\":}", "\"a\\"] {
-            let out = renamed("fs.write", Way::In, text, 2);
+            let out = renamed("fs.write", RenameDirection::In, text, 2);
             assert!(out.len() <= text.len(), "{text} {out}");
         }
     }

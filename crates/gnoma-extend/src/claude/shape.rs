@@ -12,19 +12,19 @@ pub(super) struct ToolShape {
     /// Arguments that are called otherwise: ours, theirs.
     pub(super) keys: &'static [(&'static str, &'static str)],
     /// Numbers that count otherwise, by our name of the argument.
-    pub(super) numbers: &'static [(&'static str, Counting)],
+    pub(super) numbers: &'static [(&'static str, NumberConversion)],
 }
 
 /// The difference between a number in gnoma and in Claude Code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Counting {
+pub(super) enum NumberConversion {
     /// Ours are seconds, theirs milliseconds.
     Seconds,
     /// Ours are lines to skip, theirs the number of the first line.
     Skipped,
 }
 
-impl Counting {
+impl NumberConversion {
     pub(super) fn to_theirs(self, number: i64) -> i64 {
         match self {
             Self::Seconds => number.saturating_mul(1000),
@@ -56,9 +56,14 @@ const SHAPES: [ToolShape; 11] = [
         "bash",
         "Bash",
         &[("background", "run_in_background")],
-        &[("timeout", Counting::Seconds)],
+        &[("timeout", NumberConversion::Seconds)],
     ),
-    tool_shape("fs.read", "Read", &[("path", "file_path")], &[("offset", Counting::Skipped)]),
+    tool_shape(
+        "fs.read",
+        "Read",
+        &[("path", "file_path")],
+        &[("offset", NumberConversion::Skipped)],
+    ),
     tool_shape("fs.write", "Write", &[("path", "file_path")], &[]),
     tool_shape("fs.edit", "Edit", &[("path", "file_path")], &[]),
     tool_shape("fs.grep", "Grep", &[("max_results", "head_limit")], &[]),
@@ -74,7 +79,7 @@ const fn tool_shape(
     ours: &'static str,
     theirs: &'static str,
     keys: &'static [(&'static str, &'static str)],
-    numbers: &'static [(&'static str, Counting)],
+    numbers: &'static [(&'static str, NumberConversion)],
 ) -> ToolShape {
     ToolShape { ours, theirs, keys, numbers }
 }
@@ -119,7 +124,7 @@ pub fn their_input(ours: &str, input: Value) -> Value {
         (Some(shape), Value::Object(fields)) if shape.is_built_otherwise() => asked_theirs(&fields),
         (Some(shape), Value::Object(fields)) => {
             let field = |(name, value): (String, Value)| {
-                let value = convert_number(shape, &name, value, Counting::to_theirs);
+                let value = convert_number(shape, &name, value, NumberConversion::to_theirs);
                 let key = shape.keys.iter().find(|(ours, _)| *ours == name);
                 (key.map_or(name, |(_, theirs)| (*theirs).to_owned()), value)
             };
@@ -138,7 +143,7 @@ pub fn our_input(ours: &str, input: Value) -> Value {
             let field = |(name, value): (String, Value)| {
                 let key = shape.keys.iter().find(|(_, theirs)| *theirs == name);
                 let name = key.map_or(name, |(ours, _)| (*ours).to_owned());
-                let value = convert_number(shape, &name, value, Counting::to_ours);
+                let value = convert_number(shape, &name, value, NumberConversion::to_ours);
                 (name, value)
             };
             fields.into_iter().map(field).collect()
@@ -151,7 +156,7 @@ fn convert_number(
     shape: &ToolShape,
     ours: &str,
     value: Value,
-    to: fn(Counting, i64) -> i64,
+    to: fn(NumberConversion, i64) -> i64,
 ) -> Value {
     let counting = shape.numbers.iter().find(|(name, _)| *name == ours);
     match (counting, value.as_i64()) {

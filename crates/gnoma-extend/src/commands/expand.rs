@@ -7,7 +7,7 @@ use gnoma_core::lifecycle::PromptPart;
 
 /// Reads a file that a text mentions; an error says why it is not put in, and says nothing where there
 /// is no such file.
-type Include<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
+type IncludeReader<'a> = dyn FnMut(&str) -> Result<String, String> + 'a;
 
 /// The words of arguments; quotes keep words together.
 #[must_use]
@@ -32,7 +32,7 @@ pub fn split_words(arguments: &str) -> Vec<String> {
 
 /// The replacements to insert into a text, besides the words of its arguments.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ExpandWith<'a> {
+pub struct ExpansionValues<'a> {
     /// The text after the name of the command.
     pub arguments: &'a str,
     /// Names of its words, in their order: `$name` is replaced by one.
@@ -44,11 +44,11 @@ pub struct ExpandWith<'a> {
 /// The text that replaces the command. Faults are for people.
 pub fn expand_body(
     body: &str,
-    with: ExpandWith<'_>,
-    include: &mut Include<'_>,
+    with: ExpansionValues<'_>,
+    include: &mut IncludeReader<'_>,
 ) -> (Vec<PromptPart>, Vec<String>) {
     let arguments = with.arguments;
-    let mut filling = Filling { with, words: split_words(arguments), is_used: false };
+    let mut filling = BodyExpander { with, words: split_words(arguments), is_used: false };
     let (mut parts, mut faults, mut files) = (Vec::new(), Vec::new(), Vec::new());
     let mut text = String::new();
     let mut rest = body;
@@ -160,13 +160,13 @@ fn parse_mention(here: &str) -> Option<&str> {
     is_path.then_some(path)
 }
 
-struct Filling<'a> {
-    with: ExpandWith<'a>,
+struct BodyExpander<'a> {
+    with: ExpansionValues<'a>,
     words: Vec<String>,
     is_used: bool,
 }
 
-impl Filling<'_> {
+impl BodyExpander<'_> {
     /// The text with what was written in the places of its placeholders. Positions count from zero;
     /// one without a value stays as it is.
     fn fill_text(&mut self, text: &str) -> String {
@@ -233,10 +233,10 @@ mod tests {
     use super::*;
 
     fn said(body: &str, arguments: &str) -> Vec<PromptPart> {
-        said_with(body, ExpandWith { arguments, ..ExpandWith::default() })
+        said_with(body, ExpansionValues { arguments, ..ExpansionValues::default() })
     }
 
-    fn said_with(body: &str, with: ExpandWith<'_>) -> Vec<PromptPart> {
+    fn said_with(body: &str, with: ExpansionValues<'_>) -> Vec<PromptPart> {
         let mut include = |path: &str| match path {
             "a.txt" => Ok("inside\n".to_owned()),
             _ => Err("no".to_owned()),
@@ -268,7 +268,7 @@ mod tests {
         let names = ["issue".to_owned(), "by".to_owned()];
         let variables = [("CLAUDE_SESSION_ID", "s-1".to_owned())];
         let filled = |body: &str, arguments: &str| {
-            let with = ExpandWith { arguments, names: &names, variables: &variables };
+            let with = ExpansionValues { arguments, names: &names, variables: &variables };
             match &*said_with(body, with) {
                 [PromptPart::Text(text)] => text.clone(),
                 other => panic!("{other:?}"),
@@ -309,12 +309,9 @@ mod tests {
             said,
             "look at @a.txt, me@a.txt and @nobody.\n\n<file path=\"a.txt\">\ninside\n</file>"
         );
-        let (_, faults) =
-            expand_body(
-                "@b.txt",
-                ExpandWith::default(),
-                &mut |_| Err("it is not there".to_owned()),
-            );
+        let (_, faults) = expand_body("@b.txt", ExpansionValues::default(), &mut |_| {
+            Err("it is not there".to_owned())
+        });
         assert_eq!(faults, ["`@b.txt` was not included: it is not there"]);
     }
 

@@ -7,11 +7,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-pub use self::expand::{ExpandWith, expand_body, inline_commands, split_words};
+pub use self::expand::{ExpansionValues, expand_body, inline_commands, split_words};
 use crate::{
     claude::tool_list,
     front_matter::{FrontMatter, argument_names},
-    places::{BroughtBy, ExtendPlaces, read_text},
+    places::{ExtendPlaces, ExtensionSource, read_text},
 };
 
 /// Most commands of all places together.
@@ -27,7 +27,7 @@ pub struct CustomCommand {
     /// The name after the slash: `name`, or `folder:name`.
     pub name: String,
     /// The party that provides the command.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The path of the file that defines the command.
     pub path: PathBuf,
     /// The description of what the command does, in a line.
@@ -92,7 +92,7 @@ pub fn load_commands(places: &ExtendPlaces) -> (Vec<CustomCommand>, Vec<String>)
 
 fn parse_command(
     name: String,
-    by: BroughtBy,
+    by: ExtensionSource,
     path: &Path,
     text: &str,
     lost: &mut Vec<String>,

@@ -8,8 +8,8 @@ mod hashes;
 mod repair;
 mod yaml;
 
-use repair::{Repaired, split_field};
-use yaml::{Fault, Parsed, YamlNode, parse_fields};
+use repair::{RepairedField, split_field};
+use yaml::{Fault, ParsedFields, YamlNode, parse_fields};
 
 /// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -182,7 +182,7 @@ impl FrontMatter {
 
     /// Reads a field that is no YAML with quotes where its values need them.
     fn repair_field(&mut self, name: &str, field: &[&str], line: usize, error: &Fault) {
-        let repaired = Repaired::from_field(name, field);
+        let repaired = RepairedField::from_field(name, field);
         match parse_fields(&repaired.text) {
             Ok(fields) => {
                 self.lenient.extend(repaired.lenient);
@@ -196,7 +196,7 @@ impl FrontMatter {
         }
     }
 
-    fn add_fields(&mut self, parsed: Parsed) {
+    fn add_fields(&mut self, parsed: ParsedFields) {
         self.lenient.extend(parsed.lenient);
         for (name, node) in parsed.fields {
             if self.fields.iter().any(|(key, _)| *key == name) {

@@ -4,13 +4,13 @@ use super::yaml::{needs_quotes, parse_fields};
 
 /// A field with quotes around what needs them.
 #[derive(Debug, Default)]
-pub(super) struct Repaired {
+pub(super) struct RepairedField {
     pub(super) text: String,
     pub(super) lenient: Vec<String>,
     pub(super) faults: Vec<String>,
 }
 
-impl Repaired {
+impl RepairedField {
     pub(super) fn from_field(name: &str, field: &[&str]) -> Self {
         let mut repaired = Self::default();
         let (first, below) = field.split_first().unwrap_or((&"", &[]));

@@ -47,7 +47,7 @@ impl YamlNode {
 
 /// Fields that were read.
 #[derive(Debug, Default)]
-pub(super) struct Parsed {
+pub(super) struct ParsedFields {
     pub(super) fields: Vec<(String, YamlNode)>,
     pub(super) lenient: Vec<String>,
 }
@@ -68,7 +68,7 @@ enum YamlOpen {
 }
 
 /// Reads a map of fields.
-pub(super) fn parse_fields(text: &str) -> Result<Parsed, Fault> {
+pub(super) fn parse_fields(text: &str) -> Result<ParsedFields, Fault> {
     let letters: Vec<char> = text.chars().collect();
     let mut reader = YamlReader::default();
     for event in Parser::new_from_str(text) {
@@ -83,7 +83,7 @@ pub(super) fn parse_fields(text: &str) -> Result<Parsed, Fault> {
         })?;
     }
     match reader.root {
-        Some(YamlNode::Map(fields)) => Ok(Parsed { fields, lenient: reader.lenient }),
+        Some(YamlNode::Map(fields)) => Ok(ParsedFields { fields, lenient: reader.lenient }),
         // Each field is an item of its own.
         Some(YamlNode::List(items))
             if items.iter().all(|item| matches!(item, YamlNode::Map(_))) =>
@@ -95,10 +95,10 @@ pub(super) fn parse_fields(text: &str) -> Result<Parsed, Fault> {
             let fields: Vec<_> = maps.flatten().collect();
             let mut lenient = reader.lenient;
             lenient.extend((!fields.is_empty()).then(|| "its fields are a list".to_owned()));
-            Ok(Parsed { fields, lenient })
+            Ok(ParsedFields { fields, lenient })
         }
         // Only comments.
-        None => Ok(Parsed::default()),
+        None => Ok(ParsedFields::default()),
         Some(YamlNode::Text(_) | YamlNode::List(_)) => {
             Err(Fault { line: 0, why: "it needs `name: value`".to_owned() })
         }

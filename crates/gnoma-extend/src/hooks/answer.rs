@@ -365,7 +365,7 @@ mod tests {
     use gnoma_core::CallId;
 
     use super::*;
-    use crate::{hooks::matcher::Matcher, places::BroughtBy};
+    use crate::{hooks::matcher::Matcher, places::ExtensionSource};
 
     fn said(fails_closed: bool, event: &str, point: &Point, stdout: &str) -> PointAnswer {
         ended(HookEnd::Code(0), fails_closed, event, point, stdout)
@@ -390,7 +390,7 @@ mod tests {
             contract: HookContract::Claude,
             is_async: false,
             fails_closed,
-            by: BroughtBy::User,
+            by: ExtensionSource::User,
             origin: PathBuf::new(),
             root: None,
         };

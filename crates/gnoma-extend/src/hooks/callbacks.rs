@@ -21,7 +21,7 @@ use super::{
     input::{self, HookSession},
     matcher::Matcher,
 };
-use crate::places::BroughtBy;
+use crate::places::ExtensionSource;
 
 /// Most callbacks that a program may register.
 pub const MAX_CALLBACKS: usize = 1_000;
@@ -58,7 +58,7 @@ pub struct Callback {
 
 /// The combined answer of the callbacks at a point.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CalledBack {
+pub struct CallbackResult {
     /// The combined blocks, restrictions and additions.
     pub answer: PointAnswer,
     /// One of them allows the call, and no other denies it, asks about it or changes it.
@@ -116,7 +116,7 @@ impl Callbacks {
 
     /// Calls those that fit the point, side by side, and puts their answers together.
     #[must_use]
-    pub fn run_at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, CalledBack> {
+    pub fn run_at(&self, point: Point, mode: PermissionMode) -> BoxFuture<'static, CallbackResult> {
         let kind = point.kind();
         let name = match &point {
             Point::ChildStart { name, .. } | Point::ChildStop { name, .. } => Some(name.clone()),
@@ -154,14 +154,14 @@ struct CallbackAnswer {
 
 /// Merges the answers of several callbacks: denying beats asking, and asking beats allowing. A callback allows only
 /// the arguments that it has seen or written.
-fn merge_answers(answers: Vec<CallbackAnswer>) -> CalledBack {
+fn merge_answers(answers: Vec<CallbackAnswer>) -> CallbackResult {
     let is_changed = answers.iter().any(|it| !it.allows && it.answer.arguments.is_some());
     let is_allowed = answers.iter().any(|it| it.allows);
     let (answers, said): (Vec<_>, Vec<_>) =
         answers.into_iter().map(|it| (it.answer, it.said)).unzip();
     let answer = answer::merge_answers(answers);
     let allows = is_allowed && !is_changed && answer.block.is_none() && answer.ask.is_none();
-    CalledBack { answer, allows, said }
+    CallbackResult { answer, allows, said }
 }
 
 async fn run_callback(
@@ -197,7 +197,7 @@ fn to_hook(callback: &Callback) -> Option<Hook> {
         contract: HookContract::Claude,
         is_async: false,
         fails_closed: callback.fails_closed,
-        by: BroughtBy::User,
+        by: ExtensionSource::User,
         origin: PathBuf::new(),
         root: None,
     })

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     claude::our_rules,
-    places::{BroughtBy, ExtendPlaces, read_text},
+    places::{ExtendPlaces, ExtensionSource, read_text},
     plugin::PluginPlace,
 };
 
@@ -84,7 +84,7 @@ pub(super) const EVENTS: [(&str, PointKind); 15] = [
 
 /// The hooks and rules that were found in files.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct FoundHooks {
     /// The hooks that can be run.
     pub hooks: Vec<Hook>,
     /// Hooks that do nothing or cannot be read, a sentence each.
@@ -97,8 +97,8 @@ pub struct Found {
 
 /// Reads the hooks of other programs' files: the person's, then the project's.
 #[must_use]
-pub fn read_hook_files(places: &ExtendPlaces) -> Found {
-    let mut found = Found::default();
+pub fn read_hook_files(places: &ExtendPlaces) -> FoundHooks {
+    let mut found = FoundHooks::default();
     let mut files = Vec::new();
     if let Some(home) = &places.home {
         for name in [
@@ -107,7 +107,7 @@ pub fn read_hook_files(places: &ExtendPlaces) -> Found {
             ".codex/hooks.json",
             ".codex/config.toml",
         ] {
-            files.push((BroughtBy::User, home.join(name)));
+            files.push((ExtensionSource::User, home.join(name)));
         }
     }
     if places.home.as_deref() != Some(&*places.project) {
@@ -117,12 +117,12 @@ pub fn read_hook_files(places: &ExtendPlaces) -> Found {
             ".codex/hooks.json",
             ".codex/config.toml",
         ] {
-            files.push((BroughtBy::Project, places.project.join(name)));
+            files.push((ExtensionSource::Project, places.project.join(name)));
         }
     }
     let choices = CodexChoices::from_home(places.home.as_deref());
     for plugin in &places.plugins {
-        let Found { hooks, faults, notes, restrictions: _ } = of_plugin(plugin);
+        let FoundHooks { hooks, faults, notes, restrictions: _ } = of_plugin(plugin);
         found.hooks.extend(hooks);
         found.faults.extend(faults);
         found.notes.extend(notes);
@@ -137,9 +137,9 @@ pub fn read_hook_files(places: &ExtendPlaces) -> Found {
 
 fn read_hook_file(
     places: &ExtendPlaces,
-    (by, choices): (BroughtBy, &CodexChoices),
+    (by, choices): (ExtensionSource, &CodexChoices),
     path: &Path,
-    found: &mut Found,
+    found: &mut FoundHooks,
 ) {
     let shown = places.display_path(path);
     if !places.is_inside(by, path) {
@@ -179,7 +179,7 @@ fn read_hook_file(
 }
 
 /// Plugins that another program has installed are not read; a notice says so.
-fn other_plugins(shown: &str, value: &Value, found: &mut Found) {
+fn other_plugins(shown: &str, value: &Value, found: &mut FoundHooks) {
     let enabled = value.get("enabledPlugins").and_then(Value::as_object).into_iter().flatten();
     let enabled = enabled.filter(|(_, is_on)| is_on.as_bool() == Some(true));
     let names: Vec<_> = enabled.map(|(name, _)| name.escape_debug().to_string()).collect();
@@ -193,7 +193,7 @@ fn other_plugins(shown: &str, value: &Value, found: &mut Found) {
 }
 
 /// Settings of another program that mean something else than hooks.
-fn other_settings(shown: &str, value: &Value, found: &mut Found) {
+fn other_settings(shown: &str, value: &Value, found: &mut FoundHooks) {
     let Some(fields) = value.as_object() else { return };
     let permissions = fields.get("permissions").and_then(Value::as_object).into_iter().flatten();
     let permissions = permissions
@@ -216,8 +216,8 @@ fn other_settings(shown: &str, value: &Value, found: &mut Found) {
 
 /// The hooks of a plugin.
 #[must_use]
-pub fn of_plugin(plugin: &PluginPlace) -> Found {
-    let mut found = Found::default();
+pub fn of_plugin(plugin: &PluginPlace) -> FoundHooks {
+    let mut found = FoundHooks::default();
     let root = Some(&*plugin.root);
     for (path, value) in &plugin.hooks {
         let shown = format!("the plugin `{}`", plugin.name);
@@ -256,7 +256,7 @@ fn parse_own_hook(plugin: &PluginPlace, entry: &Value) -> Result<Hook, String> {
 
 /// The place of a document with hooks.
 struct HookFile<'a> {
-    by: BroughtBy,
+    by: ExtensionSource,
     path: &'a Path,
     shown: String,
     root: Option<&'a Path>,
@@ -273,7 +273,7 @@ fn list_of_objects(value: &Value) -> Option<&[Value]> {
     }
 }
 
-fn parse_document(file: &HookFile<'_>, value: &Value, found: &mut Found) {
+fn parse_document(file: &HookFile<'_>, value: &Value, found: &mut FoundHooks) {
     let shown = &file.shown;
     if value.get("disableAllHooks").and_then(Value::as_bool) == Some(true) {
         return found.faults.push(format!("{shown} turns its hooks off"));
@@ -352,7 +352,7 @@ fn parse_condition(
     file: &HookFile<'_>,
     (event, point): (&str, PointKind),
     entry: &Value,
-    found: &mut Found,
+    found: &mut FoundHooks,
 ) -> Option<Vec<String>> {
     let (shown, written) = (&file.shown, entry.get("if")?);
     if !CALLS.contains(&point) {
@@ -375,7 +375,7 @@ fn parse_condition(
 }
 
 /// Names the fields of a hook that change nothing here.
-fn report_unused_fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut Found) {
+fn report_unused_fields(file: &HookFile<'_>, event: &str, entry: &Value, found: &mut FoundHooks) {
     let shown = &file.shown;
     let names = entry.as_object().into_iter().flatten().map(|(name, _)| name.as_str());
     let others: Vec<String> = names
@@ -468,7 +468,7 @@ fn parse_hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Re
         contract: HookContract::Claude,
         is_async: entry.get("async").and_then(Value::as_bool).unwrap_or(false),
         fails_closed: text("fail") == Some("closed"),
-        by: BroughtBy::User,
+        by: ExtensionSource::User,
         origin: PathBuf::new(),
         root: None,
     })
@@ -478,11 +478,12 @@ fn parse_hook(event: &str, point: PointKind, matcher: &str, entry: &Value) -> Re
 mod tests {
     use super::*;
 
-    fn read_settings(text: &str) -> Found {
+    fn read_settings(text: &str) -> FoundHooks {
         let value: Value = serde_json::from_str(text).unwrap();
         let (path, shown) = (Path::new("/p/f"), "f".to_owned());
-        let file = HookFile { by: BroughtBy::Project, path, shown, root: None, choices: None };
-        let mut found = Found::default();
+        let file =
+            HookFile { by: ExtensionSource::Project, path, shown, root: None, choices: None };
+        let mut found = FoundHooks::default();
         found.faults.extend(read_restrictions(file.by, &file.shown, &value).1);
         parse_document(&file, &value, &mut found);
         found

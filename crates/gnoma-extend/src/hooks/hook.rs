@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use gnoma_core::lifecycle::PointKind;
 
 use super::matcher::Matcher;
-use crate::{places::BroughtBy, plugin::with_root};
+use crate::{places::ExtensionSource, plugin::with_root};
 
 /// The time that a hook may run unless it says otherwise.
 pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(60);
@@ -112,7 +112,7 @@ pub struct Hook {
     /// `true` if the hook blocks when it fails.
     pub fails_closed: bool,
     /// The party that provides the hook.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The file in which the hook was written.
     pub origin: PathBuf,
     /// The folder of the plugin that it is of.
@@ -161,7 +161,7 @@ pub struct OwnHook {
     /// Glob of tool names; may be empty.
     pub tools: String,
     /// The party that provides the hook.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The file in which the hook was written.
     pub origin: PathBuf,
 }

@@ -15,7 +15,7 @@ mod input;
 mod matcher;
 mod output;
 mod pipes;
-mod reach;
+mod remote_hooks;
 mod restrictions;
 mod run;
 mod set;
@@ -23,13 +23,13 @@ mod transcript;
 
 pub use self::{
     answer::merge_answers,
-    callbacks::{Callback, Callbacks, CalledBack, HookCaller, MAX_CALLBACKS},
-    files::{Found, of_plugin, read_hook_files},
+    callbacks::{Callback, CallbackResult, Callbacks, HookCaller, MAX_CALLBACKS},
+    files::{FoundHooks, of_plugin, read_hook_files},
     folder::remove_left_files,
     hook::{Hook, HookContract, HookKind, OWN_TIMEOUT, OwnHook},
     input::{HookAgent, HookSession, effort_name},
-    reach::HookReach,
+    remote_hooks::HookReach,
     restrictions::Restrictions,
-    run::{HookRunner, HookWalls},
-    set::{HookLook, HookRunReport, HookRuns, Hooks},
+    run::{HookRunner, HookSandbox},
+    set::{HookRunReport, HookRuns, HookSummary, Hooks},
 };

@@ -40,12 +40,12 @@ const SIGNAL_BASE: i32 = 128;
 
 /// A hook has said that the session need not wait for it.
 #[derive(Debug)]
-pub(crate) struct GoesOn {
+pub(crate) struct BackgroundRun {
     /// The time that the hook may continue, where it said so.
     pub(crate) limit: Option<Duration>,
 }
 
-impl GoesOn {
+impl BackgroundRun {
     /// Reads the first line of a hook's output: `{"async": true}`, perhaps with `asyncTimeout` in milliseconds.
     pub(super) fn parse(output: &[u8]) -> Option<Self> {
         let line = output.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -102,7 +102,7 @@ impl PipedHook {
         &mut self,
         until: Instant,
         may_go_on: bool,
-    ) -> Result<HookEnd, GoesOn> {
+    ) -> Result<HookEnd, BackgroundRun> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
             match timeout_at(look, self.child.wait()).await {
@@ -113,7 +113,7 @@ impl PipedHook {
                 }
                 Ok(Err(error)) => return Ok(HookEnd::Failed(format!("was lost: {error}"))),
                 Err(_) if look < until => {
-                    if let Some(goes_on) = GoesOn::parse(&self.stdout.lock()) {
+                    if let Some(goes_on) = BackgroundRun::parse(&self.stdout.lock()) {
                         return Err(goes_on);
                     }
                 }

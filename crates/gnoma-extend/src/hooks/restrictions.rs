@@ -3,7 +3,7 @@
 use gnoma_core::suggest::is_slip_of;
 use serde_json::Value;
 
-use crate::places::BroughtBy;
+use crate::places::ExtensionSource;
 
 /// Longest name of somebody else's setting that is shown, in characters.
 const MAX_SHOWN_CHARS: usize = 80;
@@ -24,7 +24,7 @@ pub(super) const OTHER_PERMISSIONS: [&str; 5] = [
 #[derive(Clone, Debug)]
 pub struct Restrictions {
     /// The party that provides the rules.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The file, for people.
     pub shown: String,
     /// The rules about what does not run.
@@ -35,7 +35,7 @@ pub struct Restrictions {
 
 /// Reads what a file of Claude Code's settings denies or asks about, and names what has no effect in it.
 pub(super) fn read_restrictions(
-    by: BroughtBy,
+    by: ExtensionSource,
     shown: &str,
     value: &Value,
 ) -> (Option<Restrictions>, Vec<String>) {
@@ -59,7 +59,7 @@ pub(super) fn read_restrictions(
                 format!(
                     "{shown}: `permissions.{}` has no effect; rules that restrict are in `permissions.deny` and \
                      `permissions.ask`",
-                    gnoma_core::cut::head_chars(&name.escape_debug().to_string(), MAX_SHOWN_CHARS)
+                    gnoma_core::text_truncation::head_chars(&name.escape_debug().to_string(), MAX_SHOWN_CHARS)
                 )
             }));
         }

@@ -15,7 +15,7 @@ use std::{
 };
 
 use gnoma_core::{sync::Mutex, task::box_future};
-use gnoma_sandbox::{Policy, Walls};
+use gnoma_sandbox::{Policy, SessionSandbox};
 use tokio::{
     io::{AsyncBufReadExt as _, BufReader},
     process::{Child, ChildStdout, Command},
@@ -27,7 +27,7 @@ use tokio::{
 use super::{
     answer::{HookEnd, HookRun},
     folder::HookFolder,
-    pipes::{GoesOn, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
+    pipes::{BackgroundRun, LOOK, MAX_FIRST_LINE, PipedHook, read_output},
 };
 use crate::process_group::ProcessGroup;
 
@@ -40,9 +40,9 @@ const LOOP: &str = "while IFS= read -r id; do d=\"$0/$id\"; { \
 
 /// The sandbox around hooks.
 #[derive(Debug)]
-pub struct HookWalls {
+pub struct HookSandbox {
     /// The builder of the sandbox.
-    pub walls: Walls,
+    pub walls: SessionSandbox,
     /// The policy on what hooks may touch.
     pub policy: Policy,
 }
@@ -50,7 +50,7 @@ pub struct HookWalls {
 /// Runs hooks of one session.
 #[derive(Debug)]
 pub struct HookRunner {
-    walls: Option<HookWalls>,
+    walls: Option<HookSandbox>,
     variables: Vec<(OsString, OsString)>,
     cwd: PathBuf,
     /// The folder for those of all sessions, which commands of a model must not reach; `None` where nothing may be
@@ -66,7 +66,7 @@ pub struct HookRunner {
 #[derive(Debug)]
 struct HookWorker {
     orders: Mutex<HookOrders>,
-    waiting: Ended,
+    waiting: ExitCodeWaiters,
     /// The folder in which the shell finds what it is to run.
     folder: tempfile::TempDir,
     _reading: JoinSet<()>,
@@ -81,14 +81,14 @@ struct HookOrders {
 }
 
 /// The channels on which the exit codes of hooks are sent, by the hook's id; `None` once the shell is gone.
-type Ended = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<i32>>>>>;
+type ExitCodeWaiters = Arc<Mutex<Option<HashMap<u64, oneshot::Sender<i32>>>>>;
 
 impl HookRunner {
     /// Runs hooks in `cwd` with these variables, inside `walls` if there are any. Their input files are below
     /// `base`, which commands of a model must not reach; without it they have none, and no transcript.
     #[must_use]
     pub fn new(
-        walls: Option<HookWalls>,
+        walls: Option<HookSandbox>,
         variables: Vec<(OsString, OsString)>,
         cwd: PathBuf,
         base: Option<PathBuf>,
@@ -192,7 +192,7 @@ impl RunningHook {
         &mut self,
         until: Instant,
         may_go_on: bool,
-    ) -> Result<HookEnd, GoesOn> {
+    ) -> Result<HookEnd, BackgroundRun> {
         match self {
             Self::Shared(hook) => hook.wait_for_end(until, may_go_on).await,
             Self::Piped(hook) => hook.wait_for_end(until, may_go_on).await,
@@ -217,7 +217,11 @@ pub(crate) struct SharedHook {
 }
 
 impl SharedHook {
-    async fn wait_for_end(&mut self, until: Instant, may_go_on: bool) -> Result<HookEnd, GoesOn> {
+    async fn wait_for_end(
+        &mut self,
+        until: Instant,
+        may_go_on: bool,
+    ) -> Result<HookEnd, BackgroundRun> {
         loop {
             let look = if may_go_on { until.min(Instant::now() + LOOK) } else { until };
             match timeout_at(look, &mut self.ended).await {
@@ -253,7 +257,7 @@ impl HookWorker {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(io::Error::other("it has no input"));
         };
-        let waiting: Ended = Arc::new(Mutex::new(Some(HashMap::new())));
+        let waiting: ExitCodeWaiters = Arc::new(Mutex::new(Some(HashMap::new())));
         let mut reading = JoinSet::new();
         reading.spawn(box_future(read_exit_codes(output, Arc::clone(&waiting))));
         Ok(Self {
@@ -286,11 +290,11 @@ impl HookWorker {
 
     /// Reports whether the first line that a hook has printed is `{"async": true}`, and how long the hook may then
     /// continue.
-    fn goes_on(&self, id: u64) -> Option<GoesOn> {
+    fn goes_on(&self, id: u64) -> Option<BackgroundRun> {
         let path = self.folder.path().join(id.to_string()).join("out");
         let mut bytes = Vec::new();
         let read = File::open(path).and_then(|it| it.take(MAX_FIRST_LINE).read_to_end(&mut bytes));
-        read.ok().and_then(|_| GoesOn::parse(&bytes))
+        read.ok().and_then(|_| BackgroundRun::parse(&bytes))
     }
 
     /// Returns the output of a hook and removes its files.
@@ -308,7 +312,7 @@ impl HookWorker {
 }
 
 /// Hears how hooks ended, until the shell is gone.
-async fn read_exit_codes(output: ChildStdout, waiting: Ended) {
+async fn read_exit_codes(output: ChildStdout, waiting: ExitCodeWaiters) {
     let mut lines = BufReader::new(output).lines();
     while let Ok(Some(line)) = lines.next_line().await {
         let Some((id, code)) = line.split_once(' ') else { continue };

@@ -26,12 +26,12 @@ use super::{
     answer::{self, HookEnd, HookRun},
     hook::{Hook, HookContract, HookKind},
     input::{self, HookSession},
-    pipes::GoesOn,
-    reach::HookReach,
+    pipes::BackgroundRun,
+    remote_hooks::HookReach,
     run::HookRunner,
     transcript::Transcript,
 };
-use crate::places::BroughtBy;
+use crate::places::ExtensionSource;
 
 /// Most hooks that run beside the session at once.
 const MAX_BESIDE: usize = 16;
@@ -120,20 +120,20 @@ pub struct Hooks {
     prompts: AtomicU64,
     last: HookRuns,
     /// Those that nobody waits for.
-    beside: Beside,
+    beside: BackgroundHooks,
 }
 
-type Beside = Arc<Mutex<JoinSet<()>>>;
+type BackgroundHooks = Arc<Mutex<JoinSet<()>>>;
 
 /// A hook as it is shown.
 #[derive(Clone, Debug)]
-pub struct HookLook {
+pub struct HookSummary {
     /// The event, as it was written.
     pub event: String,
     /// The work of the hook: the shell line, or its kind with the question or address.
     pub command: String,
     /// The party that provides the hook.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The file in which the hook was written.
     pub origin: PathBuf,
     /// The duration of the last run, in milliseconds, and how it ended.
@@ -165,7 +165,7 @@ impl Hooks {
             transcript,
             prompts: AtomicU64::new(0),
             last,
-            beside: Beside::default(),
+            beside: BackgroundHooks::default(),
         }
     }
 
@@ -205,8 +205,8 @@ impl Hooks {
 
     /// All of them, with what came of their last run.
     #[must_use]
-    pub fn hook_overview(&self) -> Vec<HookLook> {
-        let look = |hook: &Arc<Hook>| HookLook {
+    pub fn hook_overview(&self) -> Vec<HookSummary> {
+        let look = |hook: &Arc<Hook>| HookSummary {
             event: hook.event.clone(),
             command: hook.to_line(),
             by: hook.by,
@@ -237,7 +237,7 @@ impl Hooks {
                 let is_async = hook.is_async;
                 let beside = (!is_async).then(|| Arc::clone(&self.beside));
                 let reach = self.reach.clone();
-                let means = Means { runner: Arc::clone(runner), reach, beside };
+                let means = HookBackends { runner: Arc::clone(runner), reach, beside };
                 let run = run_hook(at, hook, given, means, last.clone());
                 if is_async {
                     put_beside(&self.beside, async move { drop(run.await) });
@@ -261,9 +261,9 @@ impl Hooks {
         }
     }
 
-    fn prepare_input(&self, hook: &Hook, point: &Arc<Point>, mode: PermissionMode) -> HookGiven {
+    fn prepare_input(&self, hook: &Hook, point: &Arc<Point>, mode: PermissionMode) -> HookInput {
         let prompt = self.prompts.load(Ordering::Relaxed);
-        HookGiven {
+        HookInput {
             point: Arc::clone(point),
             input: input::build_input(hook, point, mode, &self.session.lock(), prompt).to_string(),
             transcript: self.transcript.clone(),
@@ -298,32 +298,32 @@ impl Hooks {
     }
 }
 
-type Answered = (usize, PointAnswer);
+type IndexedAnswer = (usize, PointAnswer);
 
 /// The data given to a hook for one run.
-struct HookGiven {
+struct HookInput {
     point: Arc<Point>,
     input: String,
     transcript: Option<Arc<Transcript>>,
 }
 
 /// The runner and the resources with which a hook is run.
-struct Means {
+struct HookBackends {
     runner: Arc<HookRunner>,
     reach: HookReach,
     /// The tasks in which the hook may continue when it says that the session need not wait for it.
-    beside: Option<Beside>,
+    beside: Option<BackgroundHooks>,
 }
 
 /// Runs one hook and returns its answer.
 async fn run_hook(
     at: usize,
     hook: Arc<Hook>,
-    given: HookGiven,
-    means: Means,
+    given: HookInput,
+    means: HookBackends,
     last: HookRuns,
-) -> Answered {
-    let HookGiven { point, input, transcript } = given;
+) -> IndexedAnswer {
+    let HookInput { point, input, transcript } = given;
     if !means.reach.condition_holds(&hook, &point).await {
         return (at, PointAnswer::default());
     }
@@ -356,7 +356,11 @@ async fn run_hook(
 }
 
 /// Runs a hook's program. One that says so continues beside the session, and changes nothing there.
-async fn run_program(hook: &Hook, input: &str, Means { runner, beside, .. }: Means) -> HookRun {
+async fn run_program(
+    hook: &Hook,
+    input: &str,
+    HookBackends { runner, beside, .. }: HookBackends,
+) -> HookRun {
     let mut running = match runner.start_hook(&hook.shell_line(), input) {
         Ok(running) => running,
         Err(run) => return run,
@@ -364,7 +368,7 @@ async fn run_program(hook: &Hook, input: &str, Means { runner, beside, .. }: Mea
     let until = Instant::now() + hook.timeout;
     let beside = beside.filter(|_| hook.contract == HookContract::Claude);
     match (running.wait_for_end(until, beside.is_some()).await, beside) {
-        (Err(GoesOn { limit }), Some(beside)) => {
+        (Err(BackgroundRun { limit }), Some(beside)) => {
             let until = limit.map_or(until, |limit| Instant::now() + limit);
             put_beside(&beside, async move {
                 if let Ok(end) = running.wait_for_end(until, false).await {
@@ -379,7 +383,7 @@ async fn run_program(hook: &Hook, input: &str, Means { runner, beside, .. }: Mea
 }
 
 /// Has work done that nobody waits for. Where there is too much of it already, it is left.
-fn put_beside(beside: &Beside, work: impl Future<Output = ()> + Send + 'static) {
+fn put_beside(beside: &BackgroundHooks, work: impl Future<Output = ()> + Send + 'static) {
     let mut beside = beside.lock();
     while beside.try_join_next().is_some() {}
     if beside.len() < MAX_BESIDE {

@@ -3,12 +3,12 @@
 
 use std::{fmt, io::Write as _, path::Path};
 
-use gnoma_core::{cut, lifecycle::Point, sync::Mutex};
+use gnoma_core::{lifecycle::Point, sync::Mutex, text_truncation};
 use serde_json::{Value, json};
 
 use super::{
     input::{outcome_text, tool_input},
-    reach::{Clean, HookReach, clean_strings},
+    remote_hooks::{HookReach, SecretRemover, clean_strings},
 };
 use crate::names::to_claude_name;
 
@@ -20,8 +20,8 @@ const MAX_RESULT_BYTES: usize = 64 << 10;
 /// The conversation so far.
 pub(crate) struct Transcript {
     file: tempfile::NamedTempFile,
-    lines: Mutex<Unwritten>,
-    clean: Option<Clean>,
+    lines: Mutex<PendingText>,
+    clean: Option<SecretRemover>,
 }
 
 impl fmt::Debug for Transcript {
@@ -31,7 +31,7 @@ impl fmt::Debug for Transcript {
 }
 
 #[derive(Debug, Default)]
-struct Unwritten {
+struct PendingText {
     text: String,
     bytes: usize,
 }
@@ -87,7 +87,7 @@ fn transcript_entries(point: &Point) -> Vec<Value> {
                 "type": "tool_use", "id": id, "name": to_claude_name(&call.name), "input": tool_input(call),
             }]);
             let (text, is_error) = outcome_text(outcome);
-            let text = cut::word_prefix(&text, MAX_RESULT_BYTES);
+            let text = text_truncation::word_prefix(&text, MAX_RESULT_BYTES);
             let result = json!([{
                 "type": "tool_result", "tool_use_id": id, "content": text, "is_error": is_error,
             }]);

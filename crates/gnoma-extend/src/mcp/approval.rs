@@ -25,7 +25,7 @@ const MAX_BYTES: u64 = 64 << 20;
 
 /// A tool as its server describes it, within the limits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Described {
+pub struct DescribedTool {
     /// The server's name for it.
     pub name: String,
     /// The description of the tool for the model.
@@ -34,7 +34,7 @@ pub struct Described {
     pub schema: String,
 }
 
-impl Described {
+impl DescribedTool {
     fn content_hash(&self) -> String {
         let mut hash = Sha256::new();
         for part in [&self.name, &self.description, &self.schema] {
@@ -52,7 +52,7 @@ pub struct KnownTools {
     /// The name of the server, for people who read the file.
     server: String,
     /// The tools as they are approved, in the server's order.
-    pub tools: Vec<Described>,
+    pub tools: Vec<DescribedTool>,
     /// The hashes of all tools that were ever approved, by name: one that was gone for a while is not
     /// new.
     pins: BTreeMap<String, String>,
@@ -72,16 +72,16 @@ pub struct KnownTools {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedTool {
     /// As it was; `None` where only its hash is known.
-    pub before: Option<Described>,
+    pub before: Option<DescribedTool>,
     /// The tool as it is now.
-    pub now: Described,
+    pub now: DescribedTool,
 }
 
 /// The result of comparing a new list of a server's tools with the approved ones.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Compared {
+pub struct ToolListComparison {
     /// Those that may be offered to models.
-    pub offered: Vec<Described>,
+    pub offered: Vec<DescribedTool>,
     /// Those that are withheld.
     pub changed: Vec<ChangedTool>,
     /// Names of those that came to a list that was approved before.
@@ -96,9 +96,9 @@ impl KnownTools {
     }
 
     /// Compares a new list with what is approved, and takes in what is new.
-    pub fn compare_list(&mut self, server: &str, listed: Vec<Described>) -> Compared {
+    pub fn compare_list(&mut self, server: &str, listed: Vec<DescribedTool>) -> ToolListComparison {
         let is_first = !self.is_known();
-        let mut compared = Compared::default();
+        let mut compared = ToolListComparison::default();
         for tool in listed {
             let hash = tool.content_hash();
             match self.pins.get(&tool.name) {
@@ -132,7 +132,7 @@ impl KnownTools {
     }
 
     /// Records that a person approved the list as it is.
-    pub fn approve(&mut self, server: &str, listed: &[Described]) {
+    pub fn approve(&mut self, server: &str, listed: &[DescribedTool]) {
         for tool in listed {
             self.pins.insert(tool.name.clone(), tool.content_hash());
         }
@@ -193,9 +193,9 @@ impl ToolMemory {
 mod tests {
     use super::*;
 
-    fn tool(name: &str, description: &str) -> Described {
+    fn tool(name: &str, description: &str) -> DescribedTool {
         let description = description.to_owned();
-        Described { name: name.to_owned(), description, schema: "{}".to_owned() }
+        DescribedTool { name: name.to_owned(), description, schema: "{}".to_owned() }
     }
 
     #[test]

@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 /// A call that is under way.
 #[derive(Clone)]
-pub(super) struct Running {
+pub(super) struct ServerCall {
     pub(super) id: CallId,
     pub(super) cx: ToolCx,
 }
 
 struct CallEntry {
-    running: Running,
+    running: ServerCall,
     heard: Instant,
     /// A person is being asked.
     is_asking: bool,
@@ -33,14 +33,14 @@ pub(super) struct Calls(Arc<Mutex<CallsState>>);
 
 impl Calls {
     /// A call begins; it ends when what is returned is dropped.
-    pub(super) fn begin_call(&self, running: Running) -> Begun {
+    pub(super) fn begin_call(&self, running: ServerCall) -> ServerCallGuard {
         let mut state = self.0.lock();
         let number = state.next;
         state.next += 1;
         state
             .entries
             .insert(number, CallEntry { running, heard: Instant::now(), is_asking: false });
-        Begun { calls: self.clone(), number }
+        ServerCallGuard { calls: self.clone(), number }
     }
 
     /// Takes in what a server says of a call's progress: of the call that it names, or of all where it names
@@ -81,22 +81,26 @@ impl Calls {
 
     /// The call for which a server's question is put: the last that has begun. While it is put, its
     /// time does not run.
-    pub(super) fn begin_question(&self) -> Option<Asking> {
+    pub(super) fn begin_question(&self) -> Option<ServerQuestionGuard> {
         let mut state = self.0.lock();
         let (number, entry) = state.entries.iter_mut().next_back()?;
         entry.is_asking = true;
-        Some(Asking { running: entry.running.clone(), calls: self.clone(), number: *number })
+        Some(ServerQuestionGuard {
+            running: entry.running.clone(),
+            calls: self.clone(),
+            number: *number,
+        })
     }
 }
 
 /// A call that has begun.
-pub(super) struct Begun {
+pub(super) struct ServerCallGuard {
     calls: Calls,
     /// The number that identifies the call to the server.
     pub(super) number: u64,
 }
 
-impl Begun {
+impl ServerCallGuard {
     /// Returns the time of the last sign of the call; `None` while a person is asked.
     pub(super) fn last_activity(&self) -> Option<Instant> {
         let state = self.calls.0.lock();
@@ -105,20 +109,20 @@ impl Begun {
     }
 }
 
-impl Drop for Begun {
+impl Drop for ServerCallGuard {
     fn drop(&mut self) {
         self.calls.0.lock().entries.remove(&self.number);
     }
 }
 
 /// A question that is being put for a call.
-pub(super) struct Asking {
-    pub(super) running: Running,
+pub(super) struct ServerQuestionGuard {
+    pub(super) running: ServerCall,
     calls: Calls,
     number: u64,
 }
 
-impl Drop for Asking {
+impl Drop for ServerQuestionGuard {
     fn drop(&mut self) {
         if let Some(entry) = self.calls.0.lock().entries.get_mut(&self.number) {
             entry.is_asking = false;

@@ -8,11 +8,11 @@ use gnoma_net::{Http, HttpRequest};
 use serde_json::{Map, Value, json};
 
 use super::{
-    approval::Described,
+    approval::DescribedTool,
     error::CallError,
     handler::Handler,
-    live::{self, Live},
-    oauth::{self, Registered, Tokens},
+    live_connection::{self, LiveConnection},
+    oauth::{self, ConfiguredClient, Tokens},
     version::{Handshake, STATELESS},
 };
 
@@ -49,7 +49,7 @@ pub async fn run_scenario(http: &Http, scenario: Scenario) -> Result<String, Str
     let text = |key: &str| context.get(key).and_then(Value::as_str).map(str::to_owned);
     let player = Player {
         http,
-        registered: Registered {
+        registered: ConfiguredClient {
             client_id: text("client_id"),
             client_secret: text("client_secret"),
             metadata_url: Some(METADATA.to_owned()),
@@ -83,14 +83,14 @@ pub async fn run_scenario(http: &Http, scenario: Scenario) -> Result<String, Str
 struct Player<'a> {
     http: &'a Http,
     scenario: Scenario,
-    registered: Registered,
+    registered: ConfiguredClient,
     tokens: Tokens,
     authorizations: AtomicUsize,
 }
 
 impl Player<'_> {
     /// A connection with its tools, authorized as often as the server wants.
-    async fn connect_and_list(&self) -> Result<(Live, Vec<Described>), String> {
+    async fn connect_and_list(&self) -> Result<(LiveConnection, Vec<DescribedTool>), String> {
         let mut last = String::new();
         for _ in 0..MAX_TRIES {
             let begun = async {
@@ -110,12 +110,13 @@ impl Player<'_> {
         Err(last)
     }
 
-    async fn connect(&self) -> Result<Live, CallError> {
+    async fn connect(&self) -> Result<LiveConnection, CallError> {
         let handler = Handler::filling_forms("conformance");
         let version = self.scenario.version.as_deref();
         let is_older = version.is_some_and(|version| version < STATELESS);
         let handshake = if is_older { Handshake::Yes } else { Handshake::Ask };
-        live::connect_to(self.http, &self.scenario.url, &self.tokens, handler, handshake).await
+        live_connection::connect_to(self.http, &self.scenario.url, &self.tokens, handler, handshake)
+            .await
     }
 
     /// Authorizes as a person would whose browser agrees at once.
@@ -147,7 +148,7 @@ fn scenario_arguments(context: &Value, tool: &str) -> Option<RawJson> {
 }
 
 /// Arguments that a schema takes: those that must be there.
-fn required_arguments(tool: &Described) -> RawJson {
+fn required_arguments(tool: &DescribedTool) -> RawJson {
     let schema: Value = gnoma_core::json::from_str(&tool.schema).unwrap_or_default();
     let fields = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     let required = schema.get("required").and_then(Value::as_array).cloned().unwrap_or_default();

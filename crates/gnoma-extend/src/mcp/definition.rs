@@ -108,7 +108,7 @@ impl Definition {
 
 /// The content of a file that names servers.
 #[derive(Debug, Default)]
-pub struct Read {
+pub struct ServerFile {
     /// The servers that the file defines.
     pub servers: Vec<Definition>,
     /// The parts of the file that cannot be used, a sentence each.
@@ -121,9 +121,13 @@ pub struct Read {
 /// and `env`, or with `type` (`http`), `url` and `headers`. Texts may contain `${NAME}` and `${NAME:-else}`. gnoma
 /// also accepts `cwd`, `timeout` (milliseconds), `network` and `writable`. Paths stay as they are written.
 #[must_use]
-pub fn read_file(path: PathBuf, text: &str, variable: &dyn Fn(&str) -> Option<String>) -> Read {
+pub fn read_file(
+    path: PathBuf,
+    text: &str,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> ServerFile {
     let shown = path.display().to_string();
-    let mut read = Read::default();
+    let mut read = ServerFile::default();
     if text.trim().is_empty() {
         read.faults.push(format!("`{shown}` is empty"));
         read.is_broken = true;
@@ -151,8 +155,8 @@ pub(super) fn read_entries(
     origin: &ServerOrigin,
     servers: &serde_json::Map<String, Value>,
     variable: &dyn Fn(&str) -> Option<String>,
-) -> Read {
-    let mut read = Read::default();
+) -> ServerFile {
+    let mut read = ServerFile::default();
     let shown = origin.to_string();
     for (name, entry) in servers {
         let entry = FileEntry { entry, variable };
@@ -276,7 +280,7 @@ impl FileEntry<'_> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Read {
+    fn read(text: &str) -> ServerFile {
         let variable = |name: &str| (name == "HOME").then(|| "/home/a".to_owned());
         read_file(PathBuf::from(".mcp.json"), text, &variable)
     }

@@ -64,7 +64,10 @@ pub(super) const TOO_MANY_REQUESTS: u16 = 429;
 
 impl fmt::Display for CallError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let said = |text: &str| match gnoma_core::cut::word_prefix(text.trim(), MAX_SAID_BYTES) {
+        let said = |text: &str| match gnoma_core::text_truncation::word_prefix(
+            text.trim(),
+            MAX_SAID_BYTES,
+        ) {
             "" => String::new(),
             text => format!(": {text}"),
         };

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use super::{
     calls::Calls,
-    question::{Answered, Elicited},
+    question::{ElicitationAnswer, ElicitationQuestion},
     wire::rpc::{METHOD_NOT_FOUND, RpcError},
 };
 
@@ -70,25 +70,30 @@ impl Handler {
     }
 
     async fn answer_elicitation(&self, params: &Value) -> Value {
-        let question = Elicited::from_params(params);
+        let question = ElicitationQuestion::from_params(params);
         match (self.ask_person(&question).await, question) {
-            (Answered::Decline, _) => json!({"action": "decline"}),
-            (Answered::Accept(content), Elicited::Form { .. }) => {
+            (ElicitationAnswer::Decline, _) => json!({"action": "decline"}),
+            (ElicitationAnswer::Accept(content), ElicitationQuestion::Form { .. }) => {
                 json!({"action": "accept", "content": content})
             }
-            (Answered::Accept(_), Elicited::Page { .. } | Elicited::Unknown) => {
+            (
+                ElicitationAnswer::Accept(_),
+                ElicitationQuestion::Page { .. } | ElicitationQuestion::Unknown,
+            ) => {
                 json!({"action": "accept"})
             }
         }
     }
 
     /// Puts a question to the person whose call the server works on. Without one nobody is asked.
-    async fn ask_person(&self, asked: &Elicited) -> Answered {
+    async fn ask_person(&self, asked: &ElicitationQuestion) -> ElicitationAnswer {
         if self.fills_forms {
             return asked.answer_with_defaults();
         }
-        let Some(question) = asked.to_question(&self.server) else { return Answered::Decline };
-        let Some(asking) = self.calls.begin_question() else { return Answered::Decline };
+        let Some(question) = asked.to_question(&self.server) else {
+            return ElicitationAnswer::Decline;
+        };
+        let Some(asking) = self.calls.begin_question() else { return ElicitationAnswer::Decline };
         let answer = asking.running.cx.ask_user(&asking.running.id, question).await;
         asked.interpret_answer(&answer)
     }

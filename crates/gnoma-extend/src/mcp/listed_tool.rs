@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    approval::Described,
+    approval::DescribedTool,
     http::{HeaderParameter, find_header_parameters},
     limits::{MAX_DESCRIPTION_BYTES, MAX_SCHEMA_BYTES, MAX_TOOLS},
     lists::{ListElement, identity_field, text_field},
@@ -16,7 +16,7 @@ const NO_ARGUMENTS: &str = r#"{"type":"object"}"#;
 /// A tool, and the arguments that are sent in headers over HTTP.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct ListedTool {
-    pub(super) described: Described,
+    pub(super) described: DescribedTool,
     pub(super) headers: Result<Vec<HeaderParameter>, String>,
 }
 
@@ -30,7 +30,7 @@ impl ListElement for ListedTool {
         let (schema, odd_schema) = schema_text(value.get("inputSchema"))?;
         let (description, odd_text) = tool_description(value);
         let headers = find_header_parameters(&json::parse_lenient(&schema).unwrap_or_default());
-        let described = Described { name, description, schema };
+        let described = DescribedTool { name, description, schema };
         Ok((Self { described, headers }, odd_schema.or(odd_text)))
     }
 
@@ -69,7 +69,7 @@ fn tool_description(value: &Value) -> (String, Option<String>) {
         Some(Value::String(_)) => text,
         _ => text_field(value, "title").0,
     };
-    let start = gnoma_core::cut::word_prefix(&whole, MAX_DESCRIPTION_BYTES);
+    let start = gnoma_core::text_truncation::word_prefix(&whole, MAX_DESCRIPTION_BYTES);
     let more = if start.len() < whole.len() { " […]" } else { "" };
     (format!("{start}{more}"), odd)
 }

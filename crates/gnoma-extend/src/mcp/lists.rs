@@ -170,7 +170,9 @@ fn name_of(value: &Value, kind: &str, number: usize) -> String {
     const MAX_SHOWN_BYTES: usize = 80;
     let field = |key: &str| value.get(key).and_then(Value::as_str).filter(|it| !it.is_empty());
     match field("name").or_else(|| field("uri")) {
-        Some(name) => format!("`{}`", gnoma_core::cut::word_prefix(name, MAX_SHOWN_BYTES)),
+        Some(name) => {
+            format!("`{}`", gnoma_core::text_truncation::word_prefix(name, MAX_SHOWN_BYTES))
+        }
         None => format!("the {kind} number {number}"),
     }
 }

@@ -12,8 +12,8 @@ use tokio::{
 };
 
 use super::{
-    live,
-    oauth::{self, Registered, Tokens},
+    live_connection,
+    oauth::{self, ConfiguredClient, Tokens},
 };
 
 /// Longest wait for the browser.
@@ -40,8 +40,8 @@ pub async fn log_in(
     let port = listener.local_addr().map_err(|error| error.to_string())?.port();
     let origin = format!("http://127.0.0.1:{port}");
     let redirect = format!("{origin}/callback");
-    let challenge = live::fetch_challenge(http, url).await;
-    let registered = Registered::default();
+    let challenge = live_connection::fetch_challenge(http, url).await;
+    let registered = ConfiguredClient::default();
     let begun = oauth::begin_login(http, url, tokens, &redirect, challenge.as_deref(), &registered);
     let (waiting, page) = begun.await?;
     show(&page);

@@ -22,7 +22,7 @@ mod listed_prompt;
 mod listed_resource;
 mod listed_tool;
 mod lists;
-mod live;
+mod live_connection;
 mod login;
 mod naming;
 mod oauth;
@@ -46,16 +46,19 @@ mod version;
 mod wire;
 
 pub use self::{
-    approval::{ChangedTool, Described, ToolMemory},
+    approval::{ChangedTool, DescribedTool, ToolMemory},
     conformance::{Scenario, run_scenario},
-    definition::{Definition, Read, ServerOrigin, ServerReach, read_file},
+    definition::{Definition, ServerFile, ServerOrigin, ServerReach, read_file},
     keyring::Keyring,
     login::log_in,
     naming::{PREFIX, check_server, qualified_tool_name as tool_name},
     oauth::Tokens,
     plugin::of_plugin,
-    process::{Enclosure, Metered, Process, Started, Stderr, Surroundings, start_program},
-    server::{CleanText, ServerFacts, ServerState, Tell},
+    process::{
+        MeteredOutput, Process, ServerEnvironment, ServerSandbox, StartedProcess, Stderr,
+        start_program,
+    },
+    server::{CleanText, NoticeSink, ServerFacts, ServerState},
     server_prompt::ServerPrompt,
-    servers::{Glance, Offers, ServerOptions, Servers, Standing},
+    servers::{ServerOptions, ServerReport, Servers, ServersView, ToolOfferWatcher},
 };

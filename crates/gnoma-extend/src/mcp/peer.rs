@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::{
     error::CallError,
     handler::Handler,
-    http::{HttpLink, Outgoing},
+    http::{HttpLink, OutgoingRequest},
     limits::{MAX_INPUT_ROUNDS, PROBE_TIMEOUT},
     stdio::Stdio,
     version::{self, Handshake, STATELESS, ServerInfo},
@@ -207,8 +207,13 @@ impl Peer {
         match &self.link {
             Link::Program(link) => link.request(method, &params).await,
             Link::Http(link) => {
-                link.send_request(&Outgoing { method, params: &params, headers, is_stateless })
-                    .await
+                link.send_request(&OutgoingRequest {
+                    method,
+                    params: &params,
+                    headers,
+                    is_stateless,
+                })
+                .await
             }
         }
     }

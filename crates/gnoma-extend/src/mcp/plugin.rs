@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{
-    definition::{Read, ServerOrigin, ServerReach, read_entries},
+    definition::{ServerFile, ServerOrigin, ServerReach, read_entries},
     naming,
 };
 use crate::plugin::PluginPlace;
@@ -11,8 +11,8 @@ use crate::plugin::PluginPlace;
 /// The servers of a plugin, under names that say whose they are. A relative program is one of the
 /// plugin's folder.
 #[must_use]
-pub fn of_plugin(plugin: &PluginPlace, variable: &dyn Fn(&str) -> Option<String>) -> Read {
-    let mut all = Read::default();
+pub fn of_plugin(plugin: &PluginPlace, variable: &dyn Fn(&str) -> Option<String>) -> ServerFile {
+    let mut all = ServerFile::default();
     let variable = |name: &str| plugin.root_variable(name).or_else(|| variable(name));
     for (path, document) in &plugin.servers {
         // Plugins write the servers with and without the name around them.

@@ -16,7 +16,7 @@ use std::{
 
 use gnoma_core::{Secret, sync::Mutex, task::box_future};
 use gnoma_net::Http;
-use gnoma_sandbox::{Policy, Strength, Support, Walls};
+use gnoma_sandbox::{Policy, SessionSandbox, Strength, Support};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, ReadBuf},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
@@ -37,7 +37,7 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// The sandbox around servers that are programs.
 #[derive(Clone, Debug)]
-pub struct Enclosure {
+pub struct ServerSandbox {
     /// The program that builds the walls, see [`gnoma_sandbox::launcher`].
     pub launcher: PathBuf,
     /// The policy on what every server may touch; what its definition declares comes on top.
@@ -50,7 +50,7 @@ pub struct Enclosure {
 
 /// The environment in which servers run, and the connections to others.
 #[derive(Clone, Debug)]
-pub struct Surroundings {
+pub struct ServerEnvironment {
     /// Connections to those that are no programs.
     pub http: Http,
     /// The folder that tokens are kept in; `None` where nothing is kept.
@@ -62,10 +62,10 @@ pub struct Surroundings {
     /// Their environment, without what only gnoma may know.
     pub environment: Vec<(String, String)>,
     /// Walls; `None` where the user wants none.
-    pub enclosure: Option<Enclosure>,
+    pub enclosure: Option<ServerSandbox>,
 }
 
-impl Surroundings {
+impl ServerEnvironment {
     /// The tokens of the server at an address.
     pub(super) fn tokens_for(&self, url: &str) -> Tokens {
         let kept = |state: &PathBuf| Tokens::in_state(state, url, self.keyring.clone());
@@ -75,13 +75,13 @@ impl Surroundings {
 
 /// A running program with its ends.
 #[derive(Debug)]
-pub struct Started {
+pub struct StartedProcess {
     /// The process, with all that it starts.
     pub process: Process,
     /// The standard input of the process.
     pub stdin: ChildStdin,
     /// The standard output of the process.
-    pub stdout: Metered,
+    pub stdout: MeteredOutput,
 }
 
 /// A running program. Dropped, it is killed with all that it has started.
@@ -90,7 +90,7 @@ pub struct Process {
     // Before `child`: the group is killed while its leader still holds the number.
     group: ProcessGroup,
     _child: Child,
-    _walls: Option<Walls>,
+    _walls: Option<SessionSandbox>,
     reading: JoinSet<()>,
     /// The count of bytes that arrived since something was last requested.
     pub(super) unasked: Arc<AtomicU64>,
@@ -159,12 +159,12 @@ pub(super) fn last_lines(text: &str, count: usize) -> String {
 
 /// A server's standard output, which ends when too much comes unasked.
 #[derive(Debug)]
-pub struct Metered {
+pub struct MeteredOutput {
     inner: ChildStdout,
     unasked: Arc<AtomicU64>,
 }
 
-impl AsyncRead for Metered {
+impl AsyncRead for MeteredOutput {
     fn poll_read(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
@@ -184,7 +184,7 @@ impl AsyncRead for Metered {
 fn is_program_there(
     command: &str,
     cwd: &Path,
-    around: &Surroundings,
+    around: &ServerEnvironment,
     env: &BTreeMap<String, Secret<String>>,
 ) -> bool {
     if command.contains('/') {
@@ -205,9 +205,9 @@ fn is_program_there(
 /// Why it could not be started, for people.
 pub fn start_program(
     definition: &Definition,
-    around: &Surroundings,
+    around: &ServerEnvironment,
     stderr: &Stderr,
-) -> Result<Started, String> {
+) -> Result<StartedProcess, String> {
     let ServerReach::Process { command, args, env } = &definition.reach else {
         return Err("it is not a program".to_owned());
     };
@@ -248,16 +248,16 @@ pub fn start_program(
         reading,
         unasked: Arc::clone(&unasked),
     };
-    Ok(Started { process, stdin, stdout: Metered { inner: stdout, unasked } })
+    Ok(StartedProcess { process, stdin, stdout: MeteredOutput { inner: stdout, unasked } })
 }
 
 /// The command, behind walls if there are any.
 fn sandboxed_command(
     definition: &Definition,
-    around: &Surroundings,
+    around: &ServerEnvironment,
     command: &str,
     args: &[String],
-) -> Result<(Command, Option<Walls>), String> {
+) -> Result<(Command, Option<SessionSandbox>), String> {
     let plain = || {
         let mut plain = Command::new(command);
         plain.args(args);
@@ -278,7 +278,7 @@ fn sandboxed_command(
     policy.writable.extend(definition.writable.iter().cloned());
     // What a definition declares is the server's; the rest was left out before.
     policy.scrub.clear();
-    let walls = Walls::new(enclosure.launcher.clone(), &support);
+    let walls = SessionSandbox::new(enclosure.launcher.clone(), &support);
     let command = walls.command(command, args, &policy);
     Ok((command.into(), Some(walls)))
 }

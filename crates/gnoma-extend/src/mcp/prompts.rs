@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{
     limits::MAX_TEXT_BYTES,
     listed_prompt::ListedPrompt,
-    live::Live,
+    live_connection::LiveConnection,
     naming::{self, PREFIX},
     result,
     server_prompt::ServerPrompt,
@@ -17,7 +17,7 @@ pub(super) fn server_of(name: &str) -> Option<&str> {
     Some(name.strip_prefix(PREFIX)?.split_once("__")?.0)
 }
 
-impl Live {
+impl LiveConnection {
     /// The server's prompts, as they are shown, and what of them is left out.
     pub(super) async fn list_prompts(
         &self,
@@ -81,7 +81,7 @@ pub(super) fn render_messages(got: &Value) -> String {
             push_paragraph(&mut text, &result::text_of(part));
         }
     }
-    gnoma_core::cut::word_prefix(&text, MAX_TEXT_BYTES).to_owned()
+    gnoma_core::text_truncation::word_prefix(&text, MAX_TEXT_BYTES).to_owned()
 }
 
 fn push_paragraph(text: &mut String, part: &str) {

@@ -34,7 +34,7 @@ const SECRET_WORDS: [&str; 12] = [
 ];
 
 /// A question that a server asks.
-pub(super) enum Elicited {
+pub(super) enum ElicitationQuestion {
     /// A form to fill in.
     Form {
         /// The message of the server.
@@ -57,14 +57,14 @@ pub(super) enum Elicited {
 
 /// The answer of a person to a server's question.
 #[derive(Debug, PartialEq)]
-pub(super) enum Answered {
+pub(super) enum ElicitationAnswer {
     /// Yes, with this content.
     Accept(Map<String, Value>),
     /// The person declines the question.
     Decline,
 }
 
-impl Elicited {
+impl ElicitationQuestion {
     /// Reads the parameters of a question. A form without usable fields is one that wants yes or no.
     pub(super) fn from_params(params: &Value) -> Self {
         let text = |key: &str| params.get(key).and_then(Value::as_str).map(str::to_owned);
@@ -94,8 +94,8 @@ impl Elicited {
             Self::Page { message, url } => (message, format!("open {url} in a browser"), None),
             Self::Unknown => return None,
         };
-        let message =
-            gnoma_core::cut::word_prefix(message, MAX_SHOWN_BYTES).replace(['\n', '\r'], " ");
+        let message = gnoma_core::text_truncation::word_prefix(message, MAX_SHOWN_BYTES)
+            .replace(['\n', '\r'], " ");
         let warning = if self.wants_secret() {
             " Careful: it asks for something secret. Servers must not; what you enter goes to the server."
         } else {
@@ -112,7 +112,7 @@ impl Elicited {
         let values = only.and_then(|field| field.get("enum")?.as_array());
         let values = values.into_iter().flatten().filter_map(Value::as_str).take(MAX_CHOICES);
         let mut choices: Vec<_> = values.map(str::to_owned).collect();
-        if self.answer_with_defaults() != Answered::Decline {
+        if self.answer_with_defaults() != ElicitationAnswer::Decline {
             choices.push(SEND_DEFAULTS.to_owned());
         }
         choices.push(DECLINE.to_owned());
@@ -126,7 +126,7 @@ impl Elicited {
     }
 
     /// Converts a person's answer to the answer for the server.
-    pub(super) fn interpret_answer(&self, answer: &PermissionAnswer) -> Answered {
+    pub(super) fn interpret_answer(&self, answer: &PermissionAnswer) -> ElicitationAnswer {
         match (self, answer) {
             (Self::Form { .. }, PermissionAnswer::Text { text }) if text == SEND_DEFAULTS => {
                 self.answer_with_defaults()
@@ -137,14 +137,16 @@ impl Elicited {
             (
                 Self::Page { .. },
                 PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. },
-            ) => Answered::Accept(Map::new()),
-            _ => Answered::Decline,
+            ) => ElicitationAnswer::Accept(Map::new()),
+            _ => ElicitationAnswer::Decline,
         }
     }
 
     /// The form with its own defaults; without one for a field that must be filled there is no answer.
-    pub(super) fn answer_with_defaults(&self) -> Answered {
-        let Self::Form { fields, required, .. } = self else { return Answered::Accept(Map::new()) };
+    pub(super) fn answer_with_defaults(&self) -> ElicitationAnswer {
+        let Self::Form { fields, required, .. } = self else {
+            return ElicitationAnswer::Accept(Map::new());
+        };
         let mut content = Map::new();
         for (name, schema) in fields {
             let default = schema.get("default").cloned();
@@ -152,23 +154,23 @@ impl Elicited {
                 .then(|| true.into());
             match default.or(yes) {
                 Some(value) => drop(content.insert(name.clone(), value)),
-                None if required.contains(name) => return Answered::Decline,
+                None if required.contains(name) => return ElicitationAnswer::Decline,
                 None => (),
             }
         }
-        Answered::Accept(content)
+        ElicitationAnswer::Accept(content)
     }
 
     /// The form with what a person wrote: `field = value`, several parted by `;`. For the only field the
     /// value is enough.
-    fn fill_form(&self, text: &str) -> Answered {
-        let Self::Form { fields, required, .. } = self else { return Answered::Decline };
+    fn fill_form(&self, text: &str) -> ElicitationAnswer {
+        let Self::Form { fields, required, .. } = self else { return ElicitationAnswer::Decline };
         let mut content = Map::new();
         if let Some((name, schema)) = fields.iter().next().filter(|_| fields.len() == 1)
             && !text.trim_start().starts_with(&**name)
         {
             content.insert(name.clone(), parse_field_value(schema, text.trim()));
-            return Answered::Accept(content);
+            return ElicitationAnswer::Accept(content);
         }
         for part in text.split([';', '\n']) {
             let Some((name, value)) = part.split_once('=') else { continue };
@@ -178,7 +180,7 @@ impl Elicited {
         }
         let is_whole =
             !content.is_empty() && required.iter().all(|name| content.contains_key(name));
-        if is_whole { Answered::Accept(content) } else { Answered::Decline }
+        if is_whole { ElicitationAnswer::Accept(content) } else { ElicitationAnswer::Decline }
     }
 }
 
@@ -217,11 +219,11 @@ mod tests {
     use super::*;
 
     #[expect(clippy::needless_pass_by_value, reason = "it is written where it is asked")]
-    fn asked(properties: Value, required: &[&str]) -> Elicited {
+    fn asked(properties: Value, required: &[&str]) -> ElicitationQuestion {
         let params = json!({"mode": "form", "message": "Tell me", "requestedSchema": {
             "type": "object", "properties": properties, "required": required
         }});
-        Elicited::from_params(&params)
+        ElicitationQuestion::from_params(&params)
     }
 
     fn text(text: &str) -> PermissionAnswer {
@@ -233,15 +235,18 @@ mod tests {
         let fields =
             json!({"name": {"type": "string", "default": "Bo"}, "age": {"type": "integer"}});
         let optional = asked(fields.clone(), &["name"]);
-        let Answered::Accept(content) = optional.interpret_answer(&text(SEND_DEFAULTS)) else {
+        let ElicitationAnswer::Accept(content) = optional.interpret_answer(&text(SEND_DEFAULTS))
+        else {
             panic!()
         };
         assert_eq!(Value::Object(content), json!({"name": "Bo"}));
         let whole = asked(fields, &["name", "age"]);
         for no in [text(DECLINE), text("no thanks"), text(SEND_DEFAULTS), PermissionAnswer::Allow] {
-            assert_eq!(whole.interpret_answer(&no), Answered::Decline, "{no:?}");
+            assert_eq!(whole.interpret_answer(&no), ElicitationAnswer::Decline, "{no:?}");
         }
-        let Answered::Accept(content) = whole.interpret_answer(&text("name = Al; age = 7")) else {
+        let ElicitationAnswer::Accept(content) =
+            whole.interpret_answer(&text("name = Al; age = 7"))
+        else {
             panic!()
         };
         assert_eq!(Value::Object(content), json!({"name": "Al", "age": 7}));
@@ -251,7 +256,9 @@ mod tests {
             one.to_question("s").unwrap().inquiry.unwrap().choices,
             ["red", "blue", DECLINE]
         );
-        let Answered::Accept(content) = one.interpret_answer(&text("red")) else { panic!() };
+        let ElicitationAnswer::Accept(content) = one.interpret_answer(&text("red")) else {
+            panic!()
+        };
         assert_eq!(Value::Object(content), json!({"colour": "red"}));
     }
 

@@ -10,8 +10,8 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::{
-    catalog::Catalog, error::CallError, listed_resource::ListedResource, live::Live,
-    result::ResultParts,
+    catalog::Catalog, error::CallError, listed_resource::ListedResource,
+    live_connection::LiveConnection, result::ResultParts,
 };
 
 /// The name of the tool.
@@ -93,7 +93,11 @@ async fn read_resource(
     }
 }
 
-async fn read_one(live: &Live, uri: &str, parts: &mut ResultParts) -> Result<(), CallError> {
+async fn read_one(
+    live: &LiveConnection,
+    uri: &str,
+    parts: &mut ResultParts,
+) -> Result<(), CallError> {
     let mut params = Map::new();
     params.insert("uri".to_owned(), uri.into());
     add_contents(&live.send_short_request("resources/read", params).await?, parts);
@@ -109,7 +113,7 @@ pub(super) fn add_contents(answer: &Value, parts: &mut ResultParts) {
     }
 }
 
-async fn list_resources(live: &Live, parts: &mut ResultParts) -> Result<(), CallError> {
+async fn list_resources(live: &LiveConnection, parts: &mut ResultParts) -> Result<(), CallError> {
     let all = live.list_pages::<ListedResource>("resources").await?;
     all.elements.iter().for_each(|resource| parts.push_text(&resource.to_line()));
     all.describe_faults()

@@ -24,7 +24,7 @@ impl ResultParts {
     }
 
     pub(super) fn push_text(&mut self, text: &str) {
-        let kept = gnoma_core::cut::word_prefix(text, self.room);
+        let kept = gnoma_core::text_truncation::word_prefix(text, self.room);
         self.left_out += text.len() - kept.len();
         self.room -= kept.len();
         if !kept.is_empty() {
@@ -107,7 +107,7 @@ pub(super) fn text_of(block: &Value) -> String {
             None => "[a link to a resource is left out: it has no `uri`]".to_owned(),
         },
         Some(other) => {
-            let kind = gnoma_core::cut::word_prefix(other, 40);
+            let kind = gnoma_core::text_truncation::word_prefix(other, 40);
             format!("[a part of an unknown kind, `{kind}`, is left out: {}]", shorten_block(block))
         }
     }
@@ -129,7 +129,7 @@ fn embedded_text(block: &Value) -> String {
 fn shorten_block(block: &Value) -> String {
     const MAX_BYTES: usize = 200;
     let whole = block.to_string();
-    let start = gnoma_core::cut::word_prefix(&whole, MAX_BYTES);
+    let start = gnoma_core::text_truncation::word_prefix(&whole, MAX_BYTES);
     if start.len() < whole.len() { format!("{start}…") } else { whole }
 }
 

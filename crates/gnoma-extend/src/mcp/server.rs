@@ -15,13 +15,13 @@ use tokio::{
 };
 
 use super::{
-    approval::{ChangedTool, Compared, Described, KnownTools, ToolMemory},
-    calls::Running,
+    approval::{ChangedTool, DescribedTool, KnownTools, ToolListComparison, ToolMemory},
+    calls::ServerCall,
     definition::Definition,
     handler::Handler,
     limits::{MAX_RESUMES, RESUME_WAIT, RETRY_AFTER, START_TIMEOUT},
-    live::{self, SharedLive, ToolList},
-    process::{Stderr, Surroundings, last_lines},
+    live_connection::{self, SharedConnection, ToolList},
+    process::{ServerEnvironment, Stderr, last_lines},
     server_prompt::ServerPrompt,
     version::Handshake,
 };
@@ -48,7 +48,7 @@ pub struct ServerFacts {
     /// The state of the server.
     pub state: ServerState,
     /// The tools of the server that may be offered to models.
-    pub offered: Vec<Described>,
+    pub offered: Vec<DescribedTool>,
     /// The tools of the server that are withheld until they are approved.
     pub changed: Vec<ChangedTool>,
     /// The prompts of the server, once they are known.
@@ -70,16 +70,16 @@ pub struct ServerFacts {
 }
 
 /// Takes notices. The flag says whether it is a warning.
-pub type Tell = Arc<dyn Fn(bool, String) + Send + Sync>;
+pub type NoticeSink = Arc<dyn Fn(bool, String) + Send + Sync>;
 
 /// Cleans a text of a server.
 pub type CleanText = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// The state that all servers of a session share.
-pub(super) struct Common {
-    pub(super) around: Surroundings,
+pub(super) struct ServerContext {
+    pub(super) around: ServerEnvironment,
     pub(super) memory: ToolMemory,
-    pub(super) tell: Tell,
+    pub(super) tell: NoticeSink,
     pub(super) clean: CleanText,
     /// Counts how often what is offered has changed.
     pub(super) changes: watch::Sender<u64>,
@@ -88,23 +88,23 @@ pub(super) struct Common {
 /// A server of a session.
 pub(super) struct ManagedServer {
     pub(super) definition: Definition,
-    common: Arc<Common>,
+    common: Arc<ServerContext>,
     seen: Mutex<ServerFacts>,
     known: Mutex<KnownTools>,
     pub(super) stderr: Stderr,
-    connection: Turn<Link>,
+    connection: Turn<ConnectionState>,
 }
 
 #[derive(Default)]
-struct Link {
-    live: Option<SharedLive>,
+struct ConnectionState {
+    live: Option<SharedConnection>,
     failed: Option<(Instant, String)>,
     /// Follows the lists of the connection; ends with it.
     following: JoinSet<()>,
 }
 
 impl ManagedServer {
-    pub(super) fn new(definition: Definition, common: Arc<Common>) -> Self {
+    pub(super) fn new(definition: Definition, common: Arc<ServerContext>) -> Self {
         let known = common.memory.load_known(&definition).unwrap_or_else(|why| {
             (common.tell)(true, why);
             KnownTools::default()
@@ -159,7 +159,7 @@ impl ManagedServer {
     }
 
     /// A connection: the one there is, or a new one.
-    pub(super) async fn ensure_connected(self: &Arc<Self>) -> Result<SharedLive, String> {
+    pub(super) async fn ensure_connected(self: &Arc<Self>) -> Result<SharedConnection, String> {
         let mut connection = self.connection.lock().await;
         if let Some(live) = connection.live.as_ref().filter(|live| live.is_open()) {
             return Ok(Arc::clone(live));
@@ -169,7 +169,7 @@ impl ManagedServer {
         {
             return Err(why.clone());
         }
-        *connection = Link::default();
+        *connection = ConnectionState::default();
         self.set_state(ServerState::Starting);
         match self.connect(&mut connection).await {
             Ok(live) => Ok(live),
@@ -187,8 +187,8 @@ impl ManagedServer {
     /// Connects, and takes in what the server lists.
     fn connect<'a>(
         self: &'a Arc<Self>,
-        link: &'a mut Link,
-    ) -> BoxFuture<'a, Result<SharedLive, String>> {
+        link: &'a mut ConnectionState,
+    ) -> BoxFuture<'a, Result<SharedConnection, String>> {
         box_future(async move {
             let began = Instant::now();
             let handler = Handler::new(&self.definition.name);
@@ -232,12 +232,13 @@ impl ManagedServer {
         &self,
         handler: Handler,
         handshake: Handshake,
-    ) -> Result<(live::Live, ToolList), String> {
+    ) -> Result<(live_connection::LiveConnection, ToolList), String> {
         let Self { definition, common, stderr, .. } = self;
         let live =
-            live::connect_server(definition, &common.around, stderr, handler, handshake).await?;
+            live_connection::connect_server(definition, &common.around, stderr, handler, handshake)
+                .await?;
         let tools = live.list_tools().await;
-        let tools = tools.map_err(|error| live::describe_failure(&error, definition))?;
+        let tools = tools.map_err(|error| live_connection::describe_failure(&error, definition))?;
         Ok((live, tools))
     }
 
@@ -278,11 +279,11 @@ impl ManagedServer {
     }
 
     /// Takes in a list of its tools, and says what people must know of it.
-    pub(super) fn update_tools(&self, listed: Vec<Described>) {
+    pub(super) fn update_tools(&self, listed: Vec<DescribedTool>) {
         self.take_in(listed, None);
     }
 
-    fn take_in(&self, listed: Vec<Described>, from: Option<&live::Live>) {
+    fn take_in(&self, listed: Vec<DescribedTool>, from: Option<&live_connection::LiveConnection>) {
         let name = &self.definition.name;
         let (compared, written) = {
             let mut known = self.known.lock();
@@ -302,7 +303,7 @@ impl ManagedServer {
         if let Err(why) = written {
             (self.common.tell)(true, why);
         }
-        let Compared { offered, changed, new } = compared;
+        let ToolListComparison { offered, changed, new } = compared;
         for ChangedTool { now, .. } in &changed {
             (self.common.tell)(
                 true,
@@ -347,7 +348,7 @@ impl ManagedServer {
             return ToolOutcome::failure_text(why);
         }
         let began = Instant::now();
-        let running = Running { id: call.id.clone(), cx };
+        let running = ServerCall { id: call.id.clone(), cx };
         let definition = &self.definition;
         let (arguments, timeout) = (&call.arguments, definition.timeout);
         let outcome = live.call_tool(definition, &tool, arguments, timeout, running).await;
@@ -405,13 +406,13 @@ impl ManagedServer {
     }
 
     /// Lists the tools as the server has them now, approved or not.
-    pub(super) async fn list_current_tools(self: &Arc<Self>) -> Result<Vec<Described>, String> {
+    pub(super) async fn list_current_tools(self: &Arc<Self>) -> Result<Vec<DescribedTool>, String> {
         let tools = self.ensure_connected().await?.list_tools().await;
-        Ok(tools.map_err(|error| live::describe_failure(&error, &self.definition))?.0)
+        Ok(tools.map_err(|error| live_connection::describe_failure(&error, &self.definition))?.0)
     }
 
     /// Records that a person approved these tools.
-    pub(super) fn approve_tools(&self, listed: &[Described]) -> Result<(), String> {
+    pub(super) fn approve_tools(&self, listed: &[DescribedTool]) -> Result<(), String> {
         let known = {
             let mut known = self.known.lock();
             known.approve(&self.definition.name, listed);
@@ -424,7 +425,10 @@ impl ManagedServer {
 }
 
 /// Lists the prompts, which nothing waits for.
-async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
+async fn look_for_prompts(
+    server: Weak<ManagedServer>,
+    live: Weak<live_connection::LiveConnection>,
+) {
     let Some((server, live)) = server.upgrade().zip(live.upgrade()) else { return };
     if let Ok((prompts, left_out)) = live.list_prompts(&server.definition.name).await {
         server.leave_out(left_out, |seen| &mut seen.left_out_prompts);
@@ -434,7 +438,10 @@ async fn look_for_prompts(server: Weak<ManagedServer>, live: Weak<live::Live>) {
 
 /// Listens for changes of the list as long as the server tells of them. After each break the list is read again: a
 /// change may have been missed.
-async fn listen_for_changes(live: Weak<live::Live>, lists: watch::Sender<u64>) {
+async fn listen_for_changes(
+    live: Weak<live_connection::LiveConnection>,
+    lists: watch::Sender<u64>,
+) {
     /// The time after which the end of a stream does not count as a failure.
     const LASTED: Duration = Duration::from_secs(30);
     let mut in_vain = 0;
@@ -456,7 +463,7 @@ async fn listen_for_changes(live: Weak<live::Live>, lists: watch::Sender<u64>) {
 /// Lists the tools again whenever the server says that they are others.
 async fn relist_on_change(
     server: Weak<ManagedServer>,
-    live: Weak<live::Live>,
+    live: Weak<live_connection::LiveConnection>,
     mut lists: watch::Receiver<u64>,
 ) {
     /// Changes that come faster are taken together.

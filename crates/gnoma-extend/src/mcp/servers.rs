@@ -14,16 +14,16 @@ use tokio::{
 };
 
 use super::{
-    approval::{Described, ToolMemory},
+    approval::{DescribedTool, ToolMemory},
     catalog::Catalog,
     definition::Definition,
     limits::{MAX_SERVERS, NAMED_WAIT, SEARCH_WAIT, START_DELAY},
     naming,
-    process::Surroundings,
+    process::ServerEnvironment,
     prompts,
     resource::Resources,
     search::ToolSearch,
-    server::{CleanText, Common, ManagedServer, ServerFacts, Tell},
+    server::{CleanText, ManagedServer, NoticeSink, ServerContext, ServerFacts},
     tool::McpTool,
 };
 
@@ -44,11 +44,11 @@ pub struct ServerOptions {
     /// The servers; of two with one name the first counts.
     pub definitions: Vec<Definition>,
     /// The environment in which the servers run.
-    pub around: Surroundings,
+    pub around: ServerEnvironment,
     /// The store of what is known about their tools.
     pub memory: ToolMemory,
     /// The function that takes notices.
-    pub tell: Tell,
+    pub tell: NoticeSink,
     /// Takes out of a server's own words what nobody should see.
     pub clean: CleanText,
     /// The window of the model that is asked, in tokens.
@@ -57,7 +57,7 @@ pub struct ServerOptions {
 
 /// The state of a server, for people.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct ServerReport {
     /// The definition of the server, as it is configured.
     pub definition: Definition,
     /// The facts known about the server.
@@ -70,14 +70,14 @@ pub struct Standing {
 
 /// The servers of a session. Dropped, it ends them.
 pub struct Servers {
-    shared: Arc<Shared>,
+    shared: Arc<ServersState>,
     _starting: JoinSet<()>,
 }
 
 /// The state that the servers' tools share.
-pub(super) struct Shared {
+pub(super) struct ServersState {
     servers: Vec<Arc<ManagedServer>>,
-    common: Arc<Common>,
+    common: Arc<ServerContext>,
     window: usize,
     /// Names of the tools that a search has found, in that order.
     found: Mutex<Vec<String>>,
@@ -117,7 +117,7 @@ impl Servers {
     pub fn start_on_demand(options: ServerOptions) -> Self {
         let ServerOptions { definitions, around, memory, tell, clean, window } = options;
         let changes = watch::Sender::new(0);
-        let common = Arc::new(Common { around, memory, tell, clean, changes });
+        let common = Arc::new(ServerContext { around, memory, tell, clean, changes });
         let mut names = BTreeSet::new();
         let mut servers = Vec::new();
         for definition in definitions {
@@ -142,7 +142,7 @@ impl Servers {
                 servers.push(Arc::new(ManagedServer::new(definition, Arc::clone(&common))));
             }
         }
-        let shared = Shared {
+        let shared = ServersState {
             had_unseen: servers.iter().any(|server| !server.is_known()),
             servers,
             common,
@@ -170,27 +170,27 @@ impl Servers {
 
     /// Follows what is on offer besides the session's `own` tools.
     #[must_use]
-    pub fn subscribe_offers(&self, own: Vec<Arc<dyn Tool>>) -> Offers {
+    pub fn subscribe_offers(&self, own: Vec<Arc<dyn Tool>>) -> ToolOfferWatcher {
         let mut changes = self.shared.common.changes.subscribe();
         // What has come since the session's tools were listed is on offer at once.
         changes.mark_changed();
-        Offers { shared: Arc::clone(&self.shared), changes, own }
+        ToolOfferWatcher { shared: Arc::clone(&self.shared), changes, own }
     }
 
     /// A look at them that keeps none of them.
     #[must_use]
-    pub fn weak_view(&self) -> Glance {
-        Glance(Arc::downgrade(&self.shared))
+    pub fn weak_view(&self) -> ServersView {
+        ServersView(Arc::downgrade(&self.shared))
     }
 
     /// Returns the state of each server.
     #[must_use]
-    pub fn server_standings(&self) -> Vec<Standing> {
+    pub fn server_standings(&self) -> Vec<ServerReport> {
         self.shared.servers.iter().map(server_standing).collect()
     }
 
     /// Connects to all of them, or to the one of that name, side by side, and says how they are then.
-    pub async fn connect_all(&self, name: Option<&str>) -> Vec<Standing> {
+    pub async fn connect_all(&self, name: Option<&str>) -> Vec<ServerReport> {
         let chosen = self.shared.servers.iter();
         let chosen: Vec<_> = chosen
             .filter(|server| name.is_none_or(|name| server.definition.name == name))
@@ -211,24 +211,24 @@ impl Servers {
     }
 }
 
-fn server_standing(server: &Arc<ManagedServer>) -> Standing {
+fn server_standing(server: &Arc<ManagedServer>) -> ServerReport {
     let seen = server.current_facts();
     let tokens = seen.offered.iter().map(estimate_tokens).sum();
     let stderr = server.stderr_text();
-    Standing { definition: server.definition.clone(), seen, tokens, stderr }
+    ServerReport { definition: server.definition.clone(), seen, tokens, stderr }
 }
 
 /// A look at the servers of a session, as long as it lives.
 #[derive(Clone)]
-pub struct Glance(Weak<Shared>);
+pub struct ServersView(Weak<ServersState>);
 
-impl std::fmt::Debug for Glance {
+impl std::fmt::Debug for ServersView {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Glance")
     }
 }
 
-impl Glance {
+impl ServersView {
     /// Reports whether the tools of a server had never been seen when the session began.
     #[must_use]
     pub fn had_unseen(&self) -> bool {
@@ -274,20 +274,20 @@ impl Glance {
 
     /// Returns the state of each server.
     #[must_use]
-    pub fn server_standings(&self) -> Vec<Standing> {
+    pub fn server_standings(&self) -> Vec<ServerReport> {
         let shared = self.0.upgrade();
         shared.iter().flat_map(|shared| &shared.servers).map(server_standing).collect()
     }
 }
 
 /// Follows what is on offer.
-pub struct Offers {
-    shared: Arc<Shared>,
+pub struct ToolOfferWatcher {
+    shared: Arc<ServersState>,
     changes: watch::Receiver<u64>,
     own: Vec<Arc<dyn Tool>>,
 }
 
-impl Offers {
+impl ToolOfferWatcher {
     /// The tools after the next change; `None` when there will be none. Safe to drop and call again.
     pub async fn next(&mut self) -> Option<(u64, Vec<Arc<dyn Tool>>)> {
         self.changes.changed().await.ok()?;
@@ -301,7 +301,7 @@ impl Offers {
     }
 }
 
-impl Shared {
+impl ServersState {
     /// Waits for servers whose tools nobody has seen yet, for so long, and until what came is on offer.
     async fn wait_for(&self, patience: Duration, is_meant: impl Fn(&ManagedServer) -> bool) {
         let mut changes = self.common.changes.subscribe();
@@ -330,7 +330,7 @@ impl Shared {
     }
 
     /// All tools, by the names under which they are offered.
-    fn all_tools(&self) -> Vec<(String, Arc<ManagedServer>, Described)> {
+    fn all_tools(&self) -> Vec<(String, Arc<ManagedServer>, DescribedTool)> {
         let mut all = Vec::new();
         for server in &self.servers {
             for tool in server.current_facts().offered {
@@ -381,7 +381,7 @@ impl Shared {
     }
 
     /// Reports whether all of the tools can be on offer.
-    fn fits_window(&self, all: &[(String, Arc<ManagedServer>, Described)]) -> bool {
+    fn fits_window(&self, all: &[(String, Arc<ManagedServer>, DescribedTool)]) -> bool {
         let whole: usize = all.iter().map(|(_, _, tool)| estimate_tokens(tool)).sum();
         whole <= (self.window / WINDOW_PARTS).min(MAX_OFFERED_TOKENS)
     }
@@ -391,7 +391,7 @@ impl Shared {
         &self,
         tools: &mut [Arc<dyn Tool>],
         server: &Arc<ManagedServer>,
-        tool: &Described,
+        tool: &DescribedTool,
     ) -> bool {
         let Some(name) = server.definition.replaces.get(&tool.name) else { return false };
         let Some(place) = tools.iter_mut().find(|known| known.spec().name == *name) else {
@@ -415,7 +415,7 @@ impl Shared {
     }
 
     /// Says, once for each tool, why it replaces none.
-    fn warn_not_replaced(&self, server: &ManagedServer, tool: &Described, why: &str) {
+    fn warn_not_replaced(&self, server: &ManagedServer, tool: &DescribedTool, why: &str) {
         let name = naming::qualified_tool_name(&server.definition.name, &tool.name);
         let text = format!("the tool `{name}` is offered under its own name: {why}");
         let mut told = self.told.lock();
@@ -427,7 +427,7 @@ impl Shared {
     /// The servers' tools that replace none: directly, or those that a search has found.
     fn additional_tools(
         self: &Arc<Self>,
-        all: &[(String, Arc<ManagedServer>, Described)],
+        all: &[(String, Arc<ManagedServer>, DescribedTool)],
     ) -> Vec<Arc<dyn Tool>> {
         let fits = self.fits_window(all);
         let mut tools: Vec<Arc<dyn Tool>> = Vec::new();
@@ -454,7 +454,7 @@ impl Shared {
     }
 }
 
-impl Catalog for Shared {
+impl Catalog for ServersState {
     fn tool_descriptions(&self) -> Vec<(String, String)> {
         self.all_tools().into_iter().map(|(name, _, tool)| (name, tool.description)).collect()
     }
@@ -485,12 +485,12 @@ impl Catalog for Shared {
     }
 }
 
-fn to_mcp_tool(server: &Arc<ManagedServer>, tool: &Described) -> Option<Arc<dyn Tool>> {
+fn to_mcp_tool(server: &Arc<ManagedServer>, tool: &DescribedTool) -> Option<Arc<dyn Tool>> {
     McpTool::new(server, tool).map(|tool| Arc::new(tool) as Arc<dyn Tool>)
 }
 
 /// Returns roughly how many tokens a tool adds to each request.
-fn estimate_tokens(tool: &Described) -> usize {
+fn estimate_tokens(tool: &DescribedTool) -> usize {
     let bytes = tool.name.len() + tool.description.len() + tool.schema.len();
     bytes.div_ceil(BYTES_PER_TOKEN) + TOKENS_AROUND
 }

@@ -23,7 +23,7 @@ use super::{
     error::CallError,
     handler::Handler,
     limits::{MAX_MESSAGE_BYTES, MAX_SERVER_REQUESTS, MAX_UNSENT},
-    wire::rpc::{self, Incoming, RpcError},
+    wire::rpc::{self, RpcError, ServerRpcMessage},
 };
 
 /// The connection to a program. Dropped, it ends.
@@ -173,17 +173,17 @@ async fn read_lines(
 }
 
 fn on_message(
-    message: Incoming,
+    message: ServerRpcMessage,
     shared: &Arc<StdioShared>,
     handler: &Handler,
     answering: &mut JoinSet<()>,
 ) {
     match message {
-        Incoming::Response(id, outcome) => {
+        ServerRpcMessage::Response(id, outcome) => {
             shared.resolve_request(id, outcome.map_err(CallError::Refused));
         }
-        Incoming::Notification(method, params) => handler.on_notification(&method, &params),
-        Incoming::Request(id, method, params) => {
+        ServerRpcMessage::Notification(method, params) => handler.on_notification(&method, &params),
+        ServerRpcMessage::Request(id, method, params) => {
             let (shared, handler) = (Arc::clone(shared), handler.clone());
             let is_too_much = answering.len() >= MAX_SERVER_REQUESTS;
             // A program that asks on without reading is not even told.
@@ -200,12 +200,12 @@ fn on_message(
                 shared.lines.send(rpc::response_line(&id, outcome)).await.ok();
             }));
         }
-        Incoming::Unreadable(id) => {
+        ServerRpcMessage::Unreadable(id) => {
             shared.fail_request(id, CallError::Unreadable("it is not valid JSON-RPC".to_owned()));
         }
-        Incoming::Orphan(error) => shared.fail_request(None, CallError::Refused(error)),
-        Incoming::Unaddressed(result) => shared.resolve_only(Ok(result)),
-        Incoming::Noise => {}
+        ServerRpcMessage::Orphan(error) => shared.fail_request(None, CallError::Refused(error)),
+        ServerRpcMessage::Unaddressed(result) => shared.resolve_only(Ok(result)),
+        ServerRpcMessage::Noise => {}
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
-    tool::{Access, BoxFuture, Tier, ToolKind, Touches},
+    tool::{Access, BoxFuture, Tier, ToolKind, TouchedResource},
 };
 
 use serde_json::{Map, Value};
 
 use super::{
-    approval::Described,
+    approval::DescribedTool,
     naming,
     schema::{self, ProviderSchema},
     server::ManagedServer,
@@ -33,7 +33,7 @@ pub(super) struct McpTool {
 
 impl McpTool {
     /// `None` where its schema is none.
-    pub(super) fn new(server: &Arc<ManagedServer>, described: &Described) -> Option<Self> {
+    pub(super) fn new(server: &Arc<ManagedServer>, described: &DescribedTool) -> Option<Self> {
         let given: Value = json::parse_lenient(&described.schema)?;
         let ProviderSchema { schema, renamed } = schema::normalize_schema(&given);
         // A sound schema stays the text that it is.
@@ -43,7 +43,7 @@ impl McpTool {
         };
         let shown = |name: &String| {
             let new = renamed.iter().find(|(_, old)| old == name).map(|(new, _)| new);
-            Touches::path(new.unwrap_or(name).as_str())
+            TouchedResource::path(new.unwrap_or(name).as_str())
         };
         let paths = server.definition.path_args.get(&described.name);
         let paths = paths.into_iter().flatten().map(shown);
@@ -67,14 +67,14 @@ impl McpTool {
     /// Its arguments are others, so that nobody could tell what a call touches.
     pub(super) fn with_built_in_spec(
         server: &Arc<ManagedServer>,
-        described: &Described,
+        described: &DescribedTool,
         built_in: &ToolSpec,
     ) -> Result<Self, String> {
         let Some(Self { spec, name, renamed, server, .. }) = Self::new(server, described) else {
             return Err("the schema of its arguments is not valid".to_owned());
         };
         let given: Value = spec.parameters.read().unwrap_or_default();
-        let missing = built_in.touches.iter().map(Touches::argument);
+        let missing = built_in.touches.iter().map(TouchedResource::argument);
         let missing = missing
             .filter(|name| given.pointer("/properties").and_then(|all| all.get(*name)).is_none());
         let missing: Vec<_> = missing.collect();

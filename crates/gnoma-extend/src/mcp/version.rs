@@ -67,7 +67,7 @@ impl ServerInfo {
             _ if is_stateless => STATELESS.to_owned(),
             Some(version) if is_date(version) => version.to_owned(),
             Some(other) => {
-                let other = gnoma_core::cut::word_prefix(other, 50);
+                let other = gnoma_core::text_truncation::word_prefix(other, 50);
                 notes.push(format!("it speaks `{other}`, which is no version of the protocol"));
                 WITH_HANDSHAKE.to_owned()
             }

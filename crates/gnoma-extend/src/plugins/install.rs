@@ -11,13 +11,13 @@ use gnoma_core::{diff::unified_diff, quantity::describe_count};
 use super::{
     manifest::{Manifest, check_name},
     pins::{PluginPins, PluginRecord},
-    source::{Fetched, Fetcher, without_login},
+    source::{FetchedPlugin, Fetcher, without_login},
     tree::{self, PluginFiles, PluginTree, TreeChange},
 };
 use crate::{
     hooks,
     mcp::{self, ServerReach},
-    places::{BroughtBy, read_text},
+    places::{ExtensionSource, read_text},
 };
 
 /// Longest difference of texts that is shown, in bytes; and the longest time that is spent on it.
@@ -45,7 +45,7 @@ pub struct PluginInstaller {
 
 /// The result of installing, updating or previewing a plugin.
 #[derive(Clone, Debug)]
-pub struct PluginNews {
+pub struct PluginReview {
     /// The manifest of the plugin.
     pub manifest: Manifest,
     /// The content of the plugin.
@@ -63,7 +63,7 @@ impl PluginInstaller {
     ///
     /// # Errors
     /// Why it was not installed; nothing was changed then.
-    pub fn install(&self, source: &str) -> Result<PluginNews, String> {
+    pub fn install(&self, source: &str) -> Result<PluginReview, String> {
         let mut pins = PluginPins::open(&self.state)?;
         let (fetched, manifest) = self.fetch_with_manifest(source)?;
         let target = self.plugin_folder(&manifest.name)?;
@@ -85,17 +85,17 @@ impl PluginInstaller {
             return Err(why);
         }
         self.save_approved(&target, &tree);
-        let mut manifest = Manifest::read(&target, BroughtBy::User, None)?;
+        let mut manifest = Manifest::read(&target, ExtensionSource::User, None)?;
         manifest.faults.extend(fetched.faults);
         let (change, diff) = (TreeChange::default(), String::new());
-        Ok(PluginNews { manifest, tree, change, diff, is_approved: true })
+        Ok(PluginReview { manifest, tree, change, diff, is_approved: true })
     }
 
     /// Updates a plugin from its source. Changed content waits for approval.
     ///
     /// # Errors
     /// Why it stays as it is.
-    pub fn update(&self, name: &str) -> Result<PluginNews, String> {
+    pub fn update(&self, name: &str) -> Result<PluginReview, String> {
         let mut pins = PluginPins::open(&self.state)?;
         let target = self.installed_folder(name)?;
         let record = pins.all.get_mut(name).filter(|record| !record.source.is_empty());
@@ -119,18 +119,18 @@ impl PluginInstaller {
         // Out of force before its content is another one.
         pins.save()?;
         let tree = self.copy_atomically(&fetched.root, &target)?;
-        let manifest = Manifest::read(&target, BroughtBy::User, None)?;
-        Ok(PluginNews { manifest, tree, change, diff, is_approved })
+        let manifest = Manifest::read(&target, ExtensionSource::User, None)?;
+        Ok(PluginReview { manifest, tree, change, diff, is_approved })
     }
 
     /// Reads a plugin's content and what changed since it was approved last. Changes nothing.
     ///
     /// # Errors
     /// Why it cannot be approved.
-    pub fn preview(&self, name: &str) -> Result<PluginNews, String> {
+    pub fn preview(&self, name: &str) -> Result<PluginReview, String> {
         let pins = PluginPins::open(&self.state)?;
         let target = self.installed_folder(name)?;
-        let manifest = Manifest::read(&target, BroughtBy::User, Some(name))?;
+        let manifest = Manifest::read(&target, ExtensionSource::User, Some(name))?;
         if manifest.name != name {
             return Err(format!(
                 "the plugin in the folder `{name}` calls itself `{}`",
@@ -145,7 +145,7 @@ impl PluginInstaller {
         let diff =
             if is_known { render_differences(&before, &target, &change) } else { String::new() };
         let is_approved = record.approved.as_ref() == Some(&tree.hash);
-        Ok(PluginNews { manifest, tree, change, diff, is_approved })
+        Ok(PluginReview { manifest, tree, change, diff, is_approved })
     }
 
     /// Approves the content that was previewed.
@@ -216,10 +216,11 @@ impl PluginInstaller {
         Fetcher { cwd: &self.cwd, home: self.home.as_deref(), variables: &self.variables }
     }
 
-    fn fetch_with_manifest(&self, source: &str) -> Result<(Fetched, Manifest), String> {
+    fn fetch_with_manifest(&self, source: &str) -> Result<(FetchedPlugin, Manifest), String> {
         let fetched = self.new_fetcher().fetch_plugin(source)?;
-        let manifest = Manifest::read(&fetched.root, BroughtBy::User, fetched.otherwise.as_deref())
-            .map_err(|why| format!("`{}`: {why}", without_login(source)))?;
+        let manifest =
+            Manifest::read(&fetched.root, ExtensionSource::User, fetched.otherwise.as_deref())
+                .map_err(|why| format!("`{}`: {why}", without_login(source)))?;
         Ok((fetched, manifest))
     }
 
@@ -273,7 +274,7 @@ fn render_differences(before: &Path, now: &Path, change: &TreeChange) -> String 
             _ => text.push_str("(no text, or a long one)\n"),
         }
         if text.len() > MAX_SHOWN_DIFF {
-            let shown = gnoma_core::cut::word_prefix(&text, MAX_SHOWN_DIFF);
+            let shown = gnoma_core::text_truncation::word_prefix(&text, MAX_SHOWN_DIFF);
             return format!("{shown}\n[the rest of the differences is not shown]\n");
         }
     }

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::tree::check_path;
 use crate::{
-    places::{BroughtBy, read_text},
+    places::{ExtensionSource, read_text},
     plugin::PluginPlace,
 };
 
@@ -83,7 +83,7 @@ impl Manifest {
     ///
     /// # Errors
     /// It cannot be used at all.
-    pub fn read(root: &Path, by: BroughtBy, otherwise: Option<&str>) -> Result<Self, String> {
+    pub fn read(root: &Path, by: ExtensionSource, otherwise: Option<&str>) -> Result<Self, String> {
         let root = root.canonicalize().map_err(|error| format!("`{}`: {error}", root.display()))?;
         let document = match file_of(&root) {
             None => Value::Object(serde_json::Map::new()),
@@ -115,9 +115,9 @@ impl Manifest {
             own_hooks: Vec::new(),
             servers: Vec::new(),
         };
-        let mut reading = ManifestReading { document: &document, place, faults: Vec::new() };
+        let mut reading = ManifestReader { document: &document, place, faults: Vec::new() };
         reading.read_all();
-        let ManifestReading { place, faults, .. } = reading;
+        let ManifestReader { place, faults, .. } = reading;
         if place.is_empty() && file_of(&root).is_none() {
             return Err("it is not a plugin: it has neither `.claude-plugin/plugin.json` nor \
                         `plugin.json`, and nothing that belongs to a plugin"
@@ -141,13 +141,13 @@ impl PluginPlace {
 }
 
 /// A manifest that is being read.
-struct ManifestReading<'a> {
+struct ManifestReader<'a> {
     document: &'a Value,
     place: PluginPlace,
     faults: Vec<String>,
 }
 
-impl ManifestReading<'_> {
+impl ManifestReader<'_> {
     fn read_all(&mut self) {
         self.place.commands = self.content_paths("commands");
         self.place.skills = self.content_paths("skills");

@@ -5,19 +5,19 @@
 //! loaded is read beyond its manifest.
 
 mod archive;
-mod found;
 mod install;
 mod manifest;
 mod market;
 mod pins;
+mod plugin_discovery;
 mod source;
 mod tree;
 mod validate;
 
 pub use self::{
-    found::{FoundPlugin, PluginPlaces, PluginState, PluginsFound, find_plugins},
-    install::{PluginInstaller, PluginNews, describe_capabilities},
+    install::{PluginInstaller, PluginReview, describe_capabilities},
     manifest::Manifest,
+    plugin_discovery::{FoundPlugin, PluginPlaces, PluginScan, PluginState, find_plugins},
     tree::{PluginFiles, PluginTree, TreeChange, read_tree},
     validate::validate_folder,
 };

@@ -39,7 +39,7 @@ const GIT_VARIABLES: [&str; 12] = [
 ];
 
 /// A plugin that was brought here, in a folder that goes when this is dropped, or in its own.
-pub(super) struct Fetched {
+pub(super) struct FetchedPlugin {
     /// The folder of the plugin.
     pub(super) root: PathBuf,
     /// The name of the plugin where its manifest gives none.
@@ -61,12 +61,12 @@ pub(super) struct Fetcher<'a> {
 }
 
 /// The source of a plugin as it is written: `[NAME@]PLACE`, and `#REVISION` after a repository.
-struct Written<'a> {
+struct SourceSpec<'a> {
     name: Option<&'a str>,
     place: &'a str,
 }
 
-impl<'a> Written<'a> {
+impl<'a> SourceSpec<'a> {
     fn from_text(text: &'a str) -> Self {
         // In an address a sign `@` stands behind who logs in.
         match text.split_once('@') {
@@ -88,7 +88,7 @@ fn is_address(text: &str) -> bool {
 impl Fetcher<'_> {
     /// A source as it is kept: a path is absolute, and an address has no password.
     pub(super) fn recorded_source(&self, source: &str) -> String {
-        let Written { name, place } = Written::from_text(source);
+        let SourceSpec { name, place } = SourceSpec::from_text(source);
         if is_address(place) {
             return without_login(source);
         }
@@ -106,8 +106,8 @@ impl Fetcher<'_> {
     ///
     /// # Errors
     /// Why there is none, for people.
-    pub(super) fn fetch_plugin(&self, source: &str) -> Result<Fetched, String> {
-        let Written { name, place } = Written::from_text(source);
+    pub(super) fn fetch_plugin(&self, source: &str) -> Result<FetchedPlugin, String> {
+        let SourceSpec { name, place } = SourceSpec::from_text(source);
         let mut held = Vec::new();
         let root = self.fetch_place(place, &mut held)?;
         let market = Market::read(&root)?;
@@ -115,7 +115,7 @@ impl Fetcher<'_> {
         match (market, name) {
             (None, None) => {
                 let otherwise = name_from_place(place);
-                Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
+                Ok(FetchedPlugin { root, otherwise, faults: Vec::new(), _held: held })
             }
             (None, Some(name)) => Err(format!(
                 "`{shown}` is not a marketplace, so it has no `{name}`; install the plugin \
@@ -124,7 +124,7 @@ impl Fetcher<'_> {
             // A plugin may bring along the marketplace that it is the only one of.
             (Some(_), None) if file_of(&root).is_some() => {
                 let otherwise = name_from_place(place);
-                Ok(Fetched { root, otherwise, faults: Vec::new(), _held: held })
+                Ok(FetchedPlugin { root, otherwise, faults: Vec::new(), _held: held })
             }
             (Some(market), name) => self.of_market(&market, name, place, &root, held),
         }
@@ -137,7 +137,7 @@ impl Fetcher<'_> {
         place: &str,
         root: &Path,
         mut held: Vec<tempfile::TempDir>,
-    ) -> Result<Fetched, String> {
+    ) -> Result<FetchedPlugin, String> {
         let entry = match (name, &market.entries[..]) {
             (None, [only]) => only,
             (None, all) => {
@@ -175,7 +175,7 @@ impl Fetcher<'_> {
             )
         };
         let faults = if unused.is_empty() { Vec::new() } else { vec![fault()] };
-        Ok(Fetched { root, otherwise: Some(entry.name.clone()), faults, _held: held })
+        Ok(FetchedPlugin { root, otherwise: Some(entry.name.clone()), faults, _held: held })
     }
 
     /// A folder with what a place holds.

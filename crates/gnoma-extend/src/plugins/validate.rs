@@ -11,7 +11,7 @@ use crate::{
     agents::load_agents,
     commands::load_commands,
     hooks, mcp,
-    places::{BroughtBy, ExtendPlaces},
+    places::{ExtendPlaces, ExtensionSource},
     skills,
 };
 
@@ -69,7 +69,7 @@ fn of_plugin(root: &Path) -> Vec<String> {
         Some(Err(why)) => return vec![why],
         Some(Ok(document)) => check_manifest_facts(&document, &mut problems),
     }
-    let manifest = match Manifest::read(root, BroughtBy::User, None) {
+    let manifest = match Manifest::read(root, ExtensionSource::User, None) {
         Ok(manifest) => manifest,
         Err(why) => {
             problems.push(why);
@@ -88,7 +88,7 @@ fn of_plugin(root: &Path) -> Vec<String> {
     };
     let (found, faults) = skills::load_skills(&places);
     problems.extend(faults);
-    for skill in found.iter().filter(|skill| skill.by != BroughtBy::Bundled) {
+    for skill in found.iter().filter(|skill| skill.by != ExtensionSource::Bundled) {
         let name = &skill.name;
         problems.extend(skill.warnings.iter().map(|why| format!("the skill `{name}`: {why}")));
     }

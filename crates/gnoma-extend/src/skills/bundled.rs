@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::skill::Skill;
-use crate::places::BroughtBy;
+use crate::places::ExtensionSource;
 
 const INIT: &str = "\
 Write AGENTS.md at the root of this project: what an assistant that has never seen it needs to know to \
@@ -57,7 +57,7 @@ If the work does not fall into such parts, say why and do it yourself.";
 pub(super) fn bundled_skills() -> Vec<Skill> {
     let skill = |name: &str, hint: &str, description: &str, body: &str| Skill {
         name: name.to_owned(),
-        by: BroughtBy::Bundled,
+        by: ExtensionSource::Bundled,
         path: PathBuf::new(),
         has_folder: false,
         description: description.to_owned(),

@@ -5,10 +5,10 @@
 
 mod bundled;
 mod fork;
-mod kept;
-mod resumed;
+mod resumed_skills;
 mod skill;
 pub(crate) mod tool;
+mod used_skills;
 mod validate;
 
 use std::{
@@ -18,18 +18,18 @@ use std::{
 
 pub(crate) use self::{
     fork::{AgentTools, skill_call, spawn_arguments},
-    kept::KeptSkills,
-    resumed::restore_skills,
+    resumed_skills::restore_skills,
+    used_skills::UsedSkills,
 };
 pub use self::{
     skill::{Skill, SkillFork},
     tool::SkillTool,
-    validate::{Checked, check_folder},
+    validate::{SkillCheck, check_folder},
 };
 use crate::{
     claude::tool_list,
     front_matter::{FrontMatter, argument_names},
-    places::{BroughtBy, ExtendFolder, ExtendPlaces, read_text},
+    places::{ExtendFolder, ExtendPlaces, ExtensionSource, read_text},
 };
 
 /// Most skills of all places together.
@@ -144,7 +144,7 @@ fn collect_skill_files(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
 
 /// Reads a skill as well as it can be read.
 fn parse_skill(
-    by: BroughtBy,
+    by: ExtensionSource,
     path: &Path,
     text: &str,
     lost: &mut Vec<String>,
@@ -231,7 +231,8 @@ mod tests {
     fn named(name: &str, description: &str) -> Skill {
         let text = format!("---\nname: x\ndescription: {description}\n---\nbody");
         let read =
-            parse_skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new()).unwrap();
+            parse_skill(ExtensionSource::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
+                .unwrap();
         Skill { name: name.to_owned(), ..read }
     }
 
@@ -248,7 +249,7 @@ mod tests {
     fn tools_that_are_no_list_are_refused_and_other_fields_named() {
         let read = |more: &str| {
             let text = format!("---\ndescription: d\n{more}---\nbody");
-            parse_skill(BroughtBy::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
+            parse_skill(ExtensionSource::User, Path::new("x/SKILL.md"), &text, &mut Vec::new())
         };
         assert!(read("allowed-tools:\n  Bash: true\n").unwrap_err().contains("allowed-tools"));
         let skill = read("context: other\nhooks:\n  Stop: x\narguments: [a, b]\n").unwrap();

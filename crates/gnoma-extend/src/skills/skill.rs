@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::places::BroughtBy;
+use crate::places::ExtensionSource;
 
 /// The name of the tool by which a model loads a skill.
 pub(super) const TOOL: &str = "skill";
@@ -13,7 +13,7 @@ pub struct Skill {
     /// The name of the skill: its folder's name.
     pub name: String,
     /// The party that provides the skill.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The path of the skill's file; empty for a bundled one.
     pub path: PathBuf,
     /// `true` if the skill is a folder, whose files can be read.

@@ -17,11 +17,11 @@ use serde_json::json;
 
 use super::{
     fork::{self, AgentTools},
-    kept::KeptSkills,
     skill::{Skill, TOOL},
+    used_skills::UsedSkills,
 };
 use crate::{
-    commands::{ExpandWith, expand_body},
+    commands::{ExpansionValues, expand_body},
     places::read_text,
 };
 
@@ -29,15 +29,15 @@ use crate::{
 const MAX_FILES: usize = 50;
 
 /// The tools to which the skills that were loaded in a turn restrict it.
-pub(crate) type HeldTo = Arc<Mutex<Option<Arc<[String]>>>>;
+pub(crate) type ToolRestriction = Arc<Mutex<Option<Arc<[String]>>>>;
 
 /// The tool `skill`, which loads a skill.
 pub struct SkillTool {
     spec: ToolSpec,
     skills: Arc<[Skill]>,
     agents: Vec<AgentTools>,
-    held_to: HeldTo,
-    kept: Arc<KeptSkills>,
+    held_to: ToolRestriction,
+    kept: Arc<UsedSkills>,
     session: Arc<str>,
 }
 
@@ -60,8 +60,8 @@ impl SkillTool {
     pub(crate) fn new(
         skills: Arc<[Skill]>,
         agents: Vec<AgentTools>,
-        held_to: HeldTo,
-        kept: Arc<KeptSkills>,
+        held_to: ToolRestriction,
+        kept: Arc<UsedSkills>,
         session: Arc<str>,
     ) -> Self {
         let parameters = RawJson::from_value(&json!({
@@ -138,7 +138,7 @@ impl Tool for SkillTool {
 }
 
 /// Holds the turn to the tools of a skill. Those of several skills hold together.
-pub(crate) fn restrict_tools(held_to: &HeldTo, tools: Option<&[String]>) {
+pub(crate) fn restrict_tools(held_to: &ToolRestriction, tools: Option<&[String]>) {
     let Some(tools) = tools else { return };
     let mut held = held_to.lock();
     let mut all: Vec<String> = held.as_deref().unwrap_or_default().to_vec();
@@ -179,7 +179,7 @@ pub(super) fn fill_skill_text(skill: &Skill, arguments: &str, session: &str) -> 
         };
         return variables.iter().fold(skill.body.clone(), put);
     }
-    let with = ExpandWith { arguments, names: &skill.arguments, variables: &variables };
+    let with = ExpansionValues { arguments, names: &skill.arguments, variables: &variables };
     let (parts, _) = expand_body(&skill.body, with, &mut |_| Err(String::new()));
     let text = |part: PromptPart| match part {
         PromptPart::Text(text) => text,

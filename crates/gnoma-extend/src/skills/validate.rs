@@ -19,7 +19,7 @@ const MAX_COMPATIBILITY: usize = 500;
 
 /// The result of checking a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
+pub struct SkillCheck {
     /// The reasons why the folder is not a valid skill, a sentence each; empty if it is valid.
     pub problems: Vec<String>,
 }
@@ -31,8 +31,8 @@ pub(crate) fn file_in(folder: &Path) -> Option<PathBuf> {
 
 /// Checks that a folder is a valid skill.
 #[must_use]
-pub fn check_folder(folder: &Path) -> Checked {
-    Checked { problems: find_problems(folder).unwrap_or_else(|problem| vec![problem]) }
+pub fn check_folder(folder: &Path) -> SkillCheck {
+    SkillCheck { problems: find_problems(folder).unwrap_or_else(|problem| vec![problem]) }
 }
 
 fn find_problems(folder: &Path) -> Result<Vec<String>, String> {

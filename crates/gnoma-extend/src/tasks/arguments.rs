@@ -212,7 +212,8 @@ impl ArgumentKind {
         if fits {
             return Ok(());
         }
-        let (name, value) = (name.to_owned(), gnoma_core::cut::word_prefix(value, 60).to_owned());
+        let (name, value) =
+            (name.to_owned(), gnoma_core::text_truncation::word_prefix(value, 60).to_owned());
         Err(ArgumentError::Value { name, value, wanted: self.expected_value() })
     }
 }

@@ -11,7 +11,7 @@ use super::{
     fault::TaskFault,
     is_task_name,
 };
-use crate::places::{BroughtBy, ExtendPlaces, read_text};
+use crate::places::{ExtendPlaces, ExtensionSource, read_text};
 
 /// Most task files of one folder.
 const MAX_TASKS: usize = 500;
@@ -22,7 +22,7 @@ const FOLDER: &str = "tasks";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TaskFile {
     /// The person's or the project's.
-    pub by: BroughtBy,
+    pub by: ExtensionSource,
     /// The path of the file.
     pub path: PathBuf,
     /// The task that the file defines.
@@ -86,9 +86,9 @@ pub fn find_tasks(places: &ExtendPlaces) -> (Vec<TaskFile>, Vec<TaskProblem>) {
     let mut problems = Vec::new();
     let is_home = places.home.as_deref().is_some_and(|home| home == places.project);
     let folders = [
-        Some((BroughtBy::User, places.config_dir.join(FOLDER))),
+        Some((ExtensionSource::User, places.config_dir.join(FOLDER))),
         // If the home is the project, its files are the person's.
-        (!is_home).then(|| (BroughtBy::Project, places.project.join(".gnoma").join(FOLDER))),
+        (!is_home).then(|| (ExtensionSource::Project, places.project.join(".gnoma").join(FOLDER))),
     ];
     for (by, folder) in folders.into_iter().flatten() {
         for path in markdown_files(&folder) {
@@ -131,7 +131,7 @@ fn markdown_files(folder: &Path) -> Vec<PathBuf> {
 /// The file cannot be used.
 pub fn read_task_file(
     places: &ExtendPlaces,
-    by: BroughtBy,
+    by: ExtensionSource,
     path: &Path,
 ) -> Result<TaskFile, TaskProblem> {
     let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -184,10 +184,10 @@ mod tests {
         std::os::unix::fs::symlink("/etc/hostname", projects("out")).unwrap();
         let (found, problems) = find_tasks(&places);
         let names: Vec<_> = found.iter().map(|file| (&*file.task.name, file.by)).collect();
-        assert_eq!(names, [("a", BroughtBy::User), ("b", BroughtBy::Project)]);
+        assert_eq!(names, [("a", ExtensionSource::User), ("b", ExtensionSource::Project)]);
         let untrusting = ExtendPlaces { is_trusted: false, ..places };
         let mine: Vec<_> = find_tasks(&untrusting).0.into_iter().map(|file| file.by).collect();
-        assert_eq!(mine, [BroughtBy::User; 3]);
+        assert_eq!(mine, [ExtensionSource::User; 3]);
         let told: Vec<String> = problems.iter().map(ToString::to_string).collect();
         let told = told.join("\n");
         for part in [

@@ -335,7 +335,7 @@ fn step_records(plan: &TaskPlan) -> Vec<StepRecord> {
 }
 
 fn why_of(why: &str) -> &str {
-    gnoma_core::cut::word_prefix(why.trim(), MAX_WHY_BYTES)
+    gnoma_core::text_truncation::word_prefix(why.trim(), MAX_WHY_BYTES)
 }
 
 #[cfg(test)]

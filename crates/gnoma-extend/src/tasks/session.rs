@@ -197,7 +197,7 @@ fn with_names(line: &str, parameters: &[Parameter]) -> String {
 fn step_title(message: &str) -> String {
     let first = message.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
     let first = first.trim_start_matches(['#', '?', '`', ' ']).trim_end_matches(['}', '#', ' ']);
-    let title = gnoma_core::cut::head_chars(first, MAX_TITLE_CHARS).trim_end();
+    let title = gnoma_core::text_truncation::head_chars(first, MAX_TITLE_CHARS).trim_end();
     if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
 }
 

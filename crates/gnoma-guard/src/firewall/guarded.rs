@@ -15,7 +15,7 @@ use gnoma_core::{
     tool::BoxFuture,
 };
 
-use super::{Blocked, Checked, Firewall, policy::ProviderFacts};
+use super::{BlockedRequest, CheckedRequest, Firewall, policy::ProviderFacts};
 
 /// A connection to a provider that gives nobody the provider itself: whatever is sent goes through
 /// the firewall named at the call. Cheap to clone.
@@ -47,8 +47,8 @@ impl Connection {
 
     /// The provider behind the firewall of the session that calls.
     #[must_use]
-    pub fn with_firewall(&self, firewall: &Arc<Firewall>) -> Guarded {
-        Guarded { connection: self.clone(), firewall: Arc::clone(firewall) }
+    pub fn with_firewall(&self, firewall: &Arc<Firewall>) -> GuardedProvider {
+        GuardedProvider { connection: self.clone(), firewall: Arc::clone(firewall) }
     }
 
     /// The models that the provider offers. Sends nothing of any session.
@@ -70,33 +70,36 @@ impl std::fmt::Debug for Connection {
 /// A provider behind one session's firewall. There is no way to the provider itself: who asks for
 /// this type knows that what is sent was looked through.
 #[derive(Clone)]
-pub struct Guarded {
+pub struct GuardedProvider {
     connection: Connection,
     firewall: Arc<Firewall>,
 }
 
-impl std::fmt::Debug for Guarded {
+impl std::fmt::Debug for GuardedProvider {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Guarded").field(&self.connection.facts).finish()
     }
 }
 
-impl Provider for Guarded {
+impl Provider for GuardedProvider {
     fn name(&self) -> &str {
         &self.connection.facts.name
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
         match self.firewall.check_request(&self.connection.facts, request) {
-            Ok(Checked { request, notices }) => {
+            Ok(CheckedRequest { request, notices }) => {
                 self.firewall.queue_notices(notices);
                 let firewall = Arc::clone(&self.firewall);
-                Box::pin(Cleaned { inner: self.connection.provider.stream(request), firewall })
+                Box::pin(CleanedStream {
+                    inner: self.connection.provider.stream(request),
+                    firewall,
+                })
             }
             Err(blocked) => {
                 let error =
                     ProviderError::new(ErrorKind::BadRequest, self.name(), blocked.sentence);
-                Box::pin(Refused(Some(error.with_hint(Blocked::HINT))))
+                Box::pin(RefusedStream(Some(error.with_hint(BlockedRequest::HINT))))
             }
         }
     }
@@ -108,12 +111,12 @@ impl Provider for Guarded {
 }
 
 /// A stream whose errors tell nothing that must not be shown.
-struct Cleaned {
+struct CleanedStream {
     inner: EventStream,
     firewall: Arc<Firewall>,
 }
 
-impl Stream for Cleaned {
+impl Stream for CleanedStream {
     type Item = Result<StreamEvent, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
@@ -123,9 +126,9 @@ impl Stream for Cleaned {
 }
 
 /// A stream of one error.
-struct Refused(Option<ProviderError>);
+struct RefusedStream(Option<ProviderError>);
 
-impl Stream for Refused {
+impl Stream for RefusedStream {
     type Item = Result<StreamEvent, ProviderError>;
 
     fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {

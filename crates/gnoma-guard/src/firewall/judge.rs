@@ -9,10 +9,10 @@ use gnoma_core::sync::Mutex;
 use gnoma_secrets::Scanner;
 use sha2::{Digest as _, Sha256};
 
-use super::policy::{Allowed, FirewallAction};
+use super::policy::{AllowedHash, FirewallAction};
 use crate::{
     strings,
-    unicode::{self, Flag, Keep},
+    unicode::{self, Flag, RetainedControls},
     vault::Vault,
 };
 
@@ -43,14 +43,14 @@ pub(super) struct Secret {
 
 /// A text in which something was found.
 #[derive(Debug)]
-pub(super) struct Judged {
+pub(super) struct JudgedText {
     pieces: Vec<TextPart>,
     is_json: bool,
     /// The flags raised while the text was cleaned.
     pub flags: Vec<Flag>,
 }
 
-impl Judged {
+impl JudgedText {
     /// The secrets, in order.
     pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
         self.pieces.iter().filter_map(|piece| match piece {
@@ -96,7 +96,7 @@ struct SecretSpan {
 }
 
 /// A secret that its place in a JSON text gave away.
-struct Placed {
+struct PlacedSecret {
     value: zeroize::Zeroizing<String>,
     rule: Arc<str>,
 }
@@ -105,20 +105,20 @@ struct Placed {
 pub(super) struct Judge {
     pub vault: Vault,
     scanner: Scanner,
-    allowed: Vec<Allowed>,
-    remembered: Mutex<Remembered>,
+    allowed: Vec<AllowedHash>,
+    remembered: Mutex<TextVerdictCache>,
 }
 
 /// Verdicts by the hash of what was judged; most are that there is nothing to find.
 #[derive(Default)]
-struct Remembered {
-    verdicts: HashMap<[u8; 32], Option<Arc<Judged>>>,
+struct TextVerdictCache {
+    verdicts: HashMap<[u8; 32], Option<Arc<JudgedText>>>,
     bytes: usize,
 }
 
-impl Remembered {
-    fn insert(&mut self, key: [u8; 32], verdict: Option<Arc<Judged>>) {
-        let bytes = |judged: &Arc<Judged>| {
+impl TextVerdictCache {
+    fn insert(&mut self, key: [u8; 32], verdict: Option<Arc<JudgedText>>) {
+        let bytes = |judged: &Arc<JudgedText>| {
             judged.pieces.iter().map(|piece| piece.visible_text().len()).sum()
         };
         self.bytes += verdict.as_ref().map_or(0, bytes);
@@ -130,7 +130,7 @@ impl Remembered {
 }
 
 impl Judge {
-    pub(super) fn new(scanner: Scanner, allowed: Vec<Allowed>, vault: Vault) -> Self {
+    pub(super) fn new(scanner: Scanner, allowed: Vec<AllowedHash>, vault: Vault) -> Self {
         Self { vault, scanner, allowed, remembered: Mutex::default() }
     }
 
@@ -140,15 +140,15 @@ impl Judge {
     }
 
     /// Judges a text; `None` when there is nothing to find.
-    pub(super) fn judge_text(&self, text: &str) -> Option<Arc<Judged>> {
+    pub(super) fn judge_text(&self, text: &str) -> Option<Arc<JudgedText>> {
         self.remember_verdict(b"text", text, || {
             let (pieces, flags) = self.text_pieces(text, &[]);
-            Judged { pieces: pieces?, is_json: false, flags }.into()
+            JudgedText { pieces: pieces?, is_json: false, flags }.into()
         })
     }
 
     /// Judges the strings of a JSON text; `None` when there is nothing to find.
-    pub(super) fn judge_json(&self, json: &str) -> Option<Arc<Judged>> {
+    pub(super) fn judge_json(&self, json: &str) -> Option<Arc<JudgedText>> {
         self.remember_verdict(b"json", json, || self.json_pieces(json))
     }
 
@@ -156,8 +156,8 @@ impl Judge {
         &self,
         kind: &[u8],
         text: &str,
-        judge: impl FnOnce() -> Option<Judged>,
-    ) -> Option<Arc<Judged>> {
+        judge: impl FnOnce() -> Option<JudgedText>,
+    ) -> Option<Arc<JudgedText>> {
         let known = self.known_count().to_le_bytes();
         let hash = Sha256::new().chain_update(kind).chain_update(known).chain_update(text);
         let key: [u8; 32] = hash.finalize().into();
@@ -169,9 +169,9 @@ impl Judge {
         })
     }
 
-    fn json_pieces(&self, json: &str) -> Option<Judged> {
+    fn json_pieces(&self, json: &str) -> Option<JudgedText> {
         let placed = self.find_contextual_secrets(json);
-        let mut judged = Judged { pieces: Vec::new(), is_json: true, flags: Vec::new() };
+        let mut judged = JudgedText { pieces: Vec::new(), is_json: true, flags: Vec::new() };
         let mut copied = 0;
         for range in strings::string_literals(json) {
             let Some(text) = json.get(range.clone()).and_then(strings::decode_literal) else {
@@ -196,7 +196,7 @@ impl Judge {
     }
 
     /// The secrets that only the whole gives away, such as the value of a key `password`.
-    fn find_contextual_secrets(&self, json: &str) -> Vec<Placed> {
+    fn find_contextual_secrets(&self, json: &str) -> Vec<PlacedSecret> {
         let spans = self.secret_spans(json, &[]);
         let mut placed = Vec::new();
         if spans.is_empty() {
@@ -210,7 +210,7 @@ impl Judge {
                 // A part that begins or ends inside an escape says nothing; its string does.
                 let whole = || json.get(literal.clone()).and_then(strings::decode_literal);
                 if let Some(value) = strings::decode_literal(part).or_else(whole) {
-                    placed.push(Placed { value: value.into(), rule: Arc::clone(&span.rule) });
+                    placed.push(PlacedSecret { value: value.into(), rule: Arc::clone(&span.rule) });
                 }
             }
         }
@@ -218,8 +218,13 @@ impl Judge {
     }
 
     /// The parts of a text, `None` when it stays as it is; and what cleaning found.
-    fn text_pieces(&self, text: &str, placed: &[Placed]) -> (Option<Vec<TextPart>>, Vec<Flag>) {
-        let unicode::Cleaned { text: cleaned, flags } = unicode::clean_text(text, Keep::Text);
+    fn text_pieces(
+        &self,
+        text: &str,
+        placed: &[PlacedSecret],
+    ) -> (Option<Vec<TextPart>>, Vec<Flag>) {
+        let unicode::CleanedText { text: cleaned, flags } =
+            unicode::clean_text(text, RetainedControls::Text);
         let is_cleaned = cleaned.len() != text.len();
         let mut pieces = vec![TextPart::Text(cleaned.into_owned())];
         for _ in 0..MAX_ROUNDS {
@@ -285,7 +290,7 @@ impl Judge {
     }
 
     /// The secrets of a text in order, on character boundaries, outside of placeholders.
-    fn secret_spans(&self, text: &str, placed: &[Placed]) -> Vec<SecretSpan> {
+    fn secret_spans(&self, text: &str, placed: &[PlacedSecret]) -> Vec<SecretSpan> {
         let found = self.scanner.scan(text.as_bytes()).into_iter().map(|finding| SecretSpan {
             range: text.floor_char_boundary(finding.start)..text.ceil_char_boundary(finding.end),
             rule: finding.rule,
@@ -298,7 +303,7 @@ impl Judge {
         });
         let is_secret = |span: &SecretSpan| {
             let value = text.get(span.range.clone()).unwrap_or_default();
-            !value.is_empty() && !Allowed::contains_value(&self.allowed, value)
+            !value.is_empty() && !AllowedHash::contains_value(&self.allowed, value)
         };
         let found: Vec<SecretSpan> = found.chain(repeated).filter(is_secret).collect();
         if found.is_empty() {

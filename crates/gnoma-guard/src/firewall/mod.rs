@@ -1,6 +1,6 @@
 //! The one thing between a session and every provider, log and store.
 //!
-//! Nothing reaches a model but through [`Guarded`], which asks [`Firewall::check_request`]: every string
+//! Nothing reaches a model but through [`GuardedProvider`], which asks [`Firewall::check_request`]: every string
 //! of the request is cleaned of what hides in it ([`crate::unicode`]) and searched for secrets,
 //! which are replaced by placeholders ([`crate::vault`]) unless the [`Policy`] says otherwise. The
 //! same goes, by [`Firewall::redact_text`], for what is logged, stored or shown.
@@ -12,7 +12,7 @@ mod judge;
 mod notice;
 mod policy;
 mod reader;
-mod seen;
+mod seen_values;
 
 use std::{
     borrow::Cow,
@@ -29,14 +29,14 @@ use gnoma_core::{
 };
 use gnoma_secrets::Scanner;
 
-pub use guarded::{Connection, Guarded};
+pub use guarded::{Connection, GuardedProvider};
 pub use notice::{Notice, RequestPart};
-pub use policy::{AllowEntry, Allowed, FirewallAction, Policy, ProviderFacts};
+pub use policy::{AllowEntry, AllowedHash, FirewallAction, Policy, ProviderFacts};
 
-use crate::vault::{Restored, Vault};
+use crate::vault::{RestoredText, Vault};
 use judge::Judge;
-use reader::{Encountered, RequestReader};
-use seen::SeenValues;
+use reader::{ReaderFindings, RequestReader};
+use seen_values::SeenValues;
 
 /// Times a request is looked through: what is found late may stand in its beginning, disguised.
 const MAX_PASSES: usize = 4;
@@ -53,7 +53,7 @@ pub struct FirewallOptions {
     /// Says what is done with them.
     pub policy: Policy,
     /// The values that look like secrets but are none.
-    pub allowed: Vec<Allowed>,
+    pub allowed: Vec<AllowedHash>,
     /// The first number used for placeholders: random, new for each session.
     pub first_placeholder: u64,
 }
@@ -67,23 +67,23 @@ pub struct Firewall {
 
 /// The result for a shared value: its rewritten form where it needs one, or the rules that forbid sending it and
 /// where they were met.
-type Scanned<T> = Result<Option<Arc<T>>, Blocked>;
+type ScanResult<T> = Result<Option<Arc<T>>, BlockedRequest>;
 
 #[derive(Default)]
 struct FirewallState {
     readers: Vec<ProviderFacts>,
     /// The number of values that were known when the outcomes below were decided.
     known: usize,
-    messages: SeenValues<Message, Scanned<Message>>,
-    systems: SeenValues<str, Scanned<str>>,
-    tools: SeenValues<[Arc<ToolSpec>], Scanned<[Arc<ToolSpec>]>>,
+    messages: SeenValues<Message, ScanResult<Message>>,
+    systems: SeenValues<str, ScanResult<str>>,
+    tools: SeenValues<[Arc<ToolSpec>], ScanResult<[Arc<ToolSpec>]>>,
     told: HashSet<(String, bool)>,
     waiting: VecDeque<Notice>,
 }
 
 /// A request that may be sent.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckedRequest {
     /// The request; messages without a finding are the very ones that were given.
     pub request: ModelRequest,
     /// The actions of the firewall that have not been reported yet.
@@ -93,7 +93,7 @@ pub struct Checked {
 /// A request that may not be sent.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{sentence}")]
-pub struct Blocked {
+pub struct BlockedRequest {
     /// The rule that forbids the request, and where it was met; a fragment without a full stop.
     pub sentence: String,
     /// The rules that forbid it, each once.
@@ -129,7 +129,7 @@ impl fmt::Debug for RestoredCall {
     }
 }
 
-impl Blocked {
+impl BlockedRequest {
     /// The advice on what the user can do about a blocked request.
     pub const HINT: &str =
         "Take it out of the conversation, or change what the settings do for this rule.";
@@ -152,18 +152,18 @@ impl Firewall {
         &self,
         provider: &ProviderFacts,
         request: ModelRequest,
-    ) -> Result<Checked, Blocked> {
+    ) -> Result<CheckedRequest, BlockedRequest> {
         let mut state = self.state.lock();
         let mut notices = Vec::new();
         for _ in 1..MAX_PASSES {
             let request =
                 self.rewrite_request(&mut state, provider, request.clone(), &mut notices)?;
             if state.known == self.judge.known_count() {
-                return Ok(Checked { request, notices });
+                return Ok(CheckedRequest { request, notices });
             }
         }
         let request = self.rewrite_request(&mut state, provider, request, &mut notices)?;
-        Ok(Checked { request, notices })
+        Ok(CheckedRequest { request, notices })
     }
 
     fn rewrite_request(
@@ -172,7 +172,7 @@ impl Firewall {
         provider: &ProviderFacts,
         mut request: ModelRequest,
         notices: &mut Vec<Notice>,
-    ) -> Result<ModelRequest, Blocked> {
+    ) -> Result<ModelRequest, BlockedRequest> {
         let id = state.reader_id(provider);
         state.update_known_count(self.judge.known_count());
         let mut reader = RequestReader::new(&self.judge, &self.policy, Some(provider));
@@ -269,7 +269,7 @@ impl Firewall {
     /// # Errors
     /// One sentence for the model if a placeholder is unknown: the call must not run.
     pub fn restore_secrets(&self, kind: ToolKind, call: &ToolCall) -> Result<RestoredCall, String> {
-        let Restored { text, used, unknown }: Restored<RawJson> =
+        let RestoredText { text, used, unknown }: RestoredText<RawJson> =
             self.judge.vault.restore_json(&call.arguments);
         let goes_to_file = kind == ToolKind::WritesFiles;
         let is_lost = |written: &&String| !goes_to_file || !Vault::is_example(written);
@@ -290,7 +290,7 @@ impl Firewall {
         &self.judge.vault
     }
 
-    /// Takes what [`Guarded`] providers did and has not been reported yet.
+    /// Takes what [`GuardedProvider`] providers did and has not been reported yet.
     #[must_use]
     pub fn take_notices(&self) -> Vec<Notice> {
         self.state.lock().waiting.drain(..).collect()
@@ -340,15 +340,15 @@ fn decide_encounters<T: ?Sized>(
     rewritten: Option<Arc<T>>,
     told: &mut HashSet<(String, bool)>,
     notices: &mut Vec<Notice>,
-) -> Scanned<T> {
+) -> ScanResult<T> {
     let provider = reader.provider.map_or("", |provider| provider.name.as_str()).to_owned();
-    let Encountered { secrets, disguises } = std::mem::take(&mut reader.met);
+    let ReaderFindings { secrets, disguises } = std::mem::take(&mut reader.met);
     let blocking = secrets.iter().filter(|(_, action, _)| *action == FirewallAction::Block);
     if let Some((secret, _, place)) = blocking.clone().next() {
         let rule = &secret.rule;
         let rules: BTreeSet<_> =
             gnoma_core::sort::to_set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
-        return Err(Blocked {
+        return Err(BlockedRequest {
             sentence: format!(
                 "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"
             ),

@@ -106,9 +106,9 @@ impl AllowEntry {
 
 /// The hash of something that looks like a secret but is none, so that the list reveals nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Allowed([u8; 32]);
+pub struct AllowedHash([u8; 32]);
 
-impl Allowed {
+impl AllowedHash {
     /// Reads `sha256:` and 64 hexadecimal digits.
     ///
     /// # Errors
@@ -155,14 +155,14 @@ impl Allowed {
     }
 }
 
-impl fmt::Display for Allowed {
+impl fmt::Display for AllowedHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("sha256:")?;
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Allowed {
+impl fmt::Debug for AllowedHash {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -204,15 +204,15 @@ mod tests {
 
     #[test]
     fn an_allowed_value_is_known_by_its_hash_alone() {
-        let list = [Allowed::from_value("other"), Allowed::from_value("example-value")];
-        assert!(Allowed::contains_value(&list, "example-value"));
-        assert!(!Allowed::contains_value(&list, "example-valuE"));
-        let written = Allowed::from_value("example-value").to_string();
-        assert_eq!(Allowed::parse(&written), Ok(list[1]));
+        let list = [AllowedHash::from_value("other"), AllowedHash::from_value("example-value")];
+        assert!(AllowedHash::contains_value(&list, "example-value"));
+        assert!(!AllowedHash::contains_value(&list, "example-valuE"));
+        let written = AllowedHash::from_value("example-value").to_string();
+        assert_eq!(AllowedHash::parse(&written), Ok(list[1]));
         for wrong in
             ["example-value", "sha256:", "sha256:zz", &written[..70], &format!("{written}0")]
         {
-            assert!(!Allowed::parse(wrong).unwrap_err().contains("example-value"));
+            assert!(!AllowedHash::parse(wrong).unwrap_err().contains("example-value"));
         }
     }
 }

@@ -16,7 +16,7 @@ use gnoma_core::{
 };
 
 use super::{
-    judge::{Judge, Judged, Secret},
+    judge::{Judge, JudgedText, Secret},
     notice::RequestPart,
     policy::{FirewallAction, Policy, ProviderFacts},
 };
@@ -26,7 +26,7 @@ const PATH_KEYS: [&str; 3] = ["path", "file", "file_path"];
 
 /// The secrets and disguises met while a request is rewritten for a reader.
 #[derive(Default)]
-pub(super) struct Encountered {
+pub(super) struct ReaderFindings {
     /// The secrets, with what was done and where they stood.
     pub secrets: Vec<(Secret, FirewallAction, RequestPart)>,
     /// The disguises that were found, in words, and where they stood.
@@ -41,7 +41,7 @@ pub(super) struct RequestReader<'a> {
     pub provider: Option<&'a ProviderFacts>,
     /// The file that a tool's result came from.
     path: Option<String>,
-    pub met: Encountered,
+    pub met: ReaderFindings,
 }
 
 impl<'a> RequestReader<'a> {
@@ -50,7 +50,7 @@ impl<'a> RequestReader<'a> {
         policy: &'a Policy,
         provider: Option<&'a ProviderFacts>,
     ) -> Self {
-        let met = Encountered::default();
+        let met = ReaderFindings::default();
         Self { judge, policy, provider, path: None, met }
     }
 
@@ -72,7 +72,7 @@ impl<'a> RequestReader<'a> {
         Some(RawJson::parse(rewritten).unwrap_or_else(|_| RawJson::empty_object()))
     }
 
-    fn render_judged(&mut self, judged: &Judged, place: &RequestPart) -> String {
+    fn render_judged(&mut self, judged: &JudgedText, place: &RequestPart) -> String {
         let action =
             |secret: &Secret| self.policy.action(&secret.rule, self.provider, self.path.as_deref());
         for secret in judged.secrets() {

@@ -2,7 +2,7 @@
 
 /// The way a git command looks at a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct GitLook<'w> {
+pub(crate) struct GitInspection<'w> {
     /// Folders that `-C` names, one after the other.
     pub(crate) folders: Vec<Option<&'w str>>,
     /// True if the command shows contents of files as they were committed.
@@ -62,7 +62,7 @@ const PATTERN: [char; 5] = [':', '*', '?', '[', '\\'];
 
 /// Returns what a command line that begins with `git` looks at; `None` without a command. A word that is not
 /// constant is `None`.
-pub(crate) fn parse_look(words: &[Option<String>]) -> Option<GitLook<'_>> {
+pub(crate) fn parse_look(words: &[Option<String>]) -> Option<GitInspection<'_>> {
     let words: Vec<Option<&str>> = words.iter().skip(1).map(Option::as_deref).collect();
     let (folders, command) = own_options(&words);
     let (first, rest) = command.split_first()?;
@@ -81,7 +81,7 @@ pub(crate) fn parse_look(words: &[Option<String>]) -> Option<GitLook<'_>> {
         .then(|| paths.iter().copied().flatten().collect());
     // An object of a file is shown whatever paths stand behind it.
     let only = if first == "cat-file" || before.iter().any(reaches_further) { None } else { only };
-    Some(GitLook { folders, shows: shows_contents(&name, before), only })
+    Some(GitInspection { folders, shows: shows_contents(&name, before), only })
 }
 
 /// Reports whether an option shows more than the given paths, or may be the beginning of an option that does.

@@ -13,7 +13,7 @@ use std::{
     sync::Arc,
 };
 
-pub(crate) use contents::{GitLook, parse_look};
+pub(crate) use contents::{GitInspection, parse_look};
 pub use settings::{find_setting, included_files, program_setting};
 pub(crate) use tree::{writes_settings, writes_tree};
 

@@ -17,15 +17,16 @@ use gnoma_shell::{Analysis, Effect, FilePlace, Invocation, Risk, StartContext};
 use serde_json::Value;
 
 use super::{
-    Judgement, World, by_rule,
+    Judgement, JudgementContext, by_rule,
+    command_words::{Match, quote_word},
     effects::{self, CommandEffect},
     file::ask_on_match,
-    looking, machine, one_line,
+    git_lookups,
+    judgement_context::PathSnapshot,
+    machine, one_line,
     opinion::{Decision, Opinion},
     rule::{Rule, RuleAction, Subject},
     suggest, text_of, trial,
-    words::{Match, quote_word},
-    world::PathSnapshot,
 };
 use crate::places::{self, JudgedPath};
 
@@ -45,7 +46,7 @@ const WRITES_TREE: &str =
 const LINKING: &[&str] = &["ln", "link", "mount", "bindfs", "mklink"];
 
 /// The judgement of a whole shell command.
-pub(super) struct Judged {
+pub(super) struct JudgedCommand {
     pub(super) analysis: Analysis,
     /// Of each simple command.
     pub(super) parts: Vec<JudgedPart>,
@@ -76,7 +77,7 @@ impl<'a> Judgement<'a> {
     /// Judges a command by what is on the disk, and by what earlier commands on trial have left for it to see: the
     /// stricter result holds, for it may run in either.
     fn in_each_view(&self, text: &str) -> (Opinion, Grant) {
-        let Judged { whole, grant, .. } = self.judge_command(text);
+        let JudgedCommand { whole, grant, .. } = self.judge_command(text);
         let repositories = self.world.repositories;
         if repositories.seen_by_commands(self.world.cwd).is_none() {
             return (whole, grant);
@@ -86,7 +87,7 @@ impl<'a> Judgement<'a> {
         };
         let snapshot = PathSnapshot::new(&seen);
         let resolve = |path: &Path| snapshot.resolve(path);
-        let world = World { resolve: &resolve, ..*self.world };
+        let world = JudgementContext { resolve: &resolve, ..*self.world };
         let rules = self.rules.clone();
         let inside = Judgement { rules, mode: self.mode, world: &world, confirmed: self.confirmed };
         let judged = inside.judge_command(text);
@@ -95,13 +96,13 @@ impl<'a> Judgement<'a> {
         (whole.merge_stricter(judged.whole), Grant { outside, ..grant.union_with(judged.grant) })
     }
 
-    pub(super) fn judge_command(&self, text: &str) -> Judged {
+    pub(super) fn judge_command(&self, text: &str) -> JudgedCommand {
         let home = self.world.home.map(Path::to_path_buf);
         let start = StartContext { cwd: self.world.cwd.to_path_buf(), home };
         self.judge_analysis(gnoma_shell::analyse_command(text, &start))
     }
 
-    fn judge_analysis(&self, analysis: Analysis) -> Judged {
+    fn judge_analysis(&self, analysis: Analysis) -> JudgedCommand {
         let only_looks = machine::only_looks(&analysis, self.world);
         let parts = analysis.commands.iter().map(|command| self.judge_part(command, only_looks));
         let parts: Vec<_> = parts.collect();
@@ -122,7 +123,7 @@ impl<'a> Judgement<'a> {
         } else if grant.writes_tree && whole.decision == Decision::Ask {
             whole.reason.push_str(WRITES_TREE);
         }
-        Judged { analysis, parts, whole, grant }
+        JudgedCommand { analysis, parts, whole, grant }
     }
 
     /// Joins the reasons for everything that is asked about, the worst first, so that a question says all of it.
@@ -423,7 +424,7 @@ impl<'a> Judgement<'a> {
         let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
         for command in &analysis.commands {
             if effects::program_of(command) == "git" {
-                grant.writable.extend(looking::changed_work_tree(command, self.world));
+                grant.writable.extend(git_lookups::changed_work_tree(command, self.world));
             }
         }
         for effect in parts.iter().flat_map(|part| &part.effects) {
@@ -458,15 +459,15 @@ impl<'a> Judgement<'a> {
         // Only with an answer to a question that says so, see `WRITES_TREE`: a patch or a commit can bring any file.
         let is_asked = self.confirmed || whole.decision == Decision::Ask;
         let is_limited = |(command, part): (&Invocation, &JudgedPart)| {
-            looking::writes_tree(command)
-                || looking::writes_settings(command)
+            git_lookups::writes_tree(command)
+                || git_lookups::writes_settings(command)
                 || part.effects.iter().all(CommandEffect::is_reading)
         };
         let mut parts = analysis.commands.iter().zip(parts);
         if is_asked && analysis.unparsed.is_none() && parts.all(is_limited) {
-            grant.writes_tree = analysis.commands.iter().any(looking::writes_tree);
+            grant.writes_tree = analysis.commands.iter().any(git_lookups::writes_tree);
             let settings = analysis.commands.iter();
-            let settings = settings.filter_map(|it| looking::changed_settings(it, self.world));
+            let settings = settings.filter_map(|it| git_lookups::changed_settings(it, self.world));
             grant.writable.extend(settings);
         }
         grant.network |= grant.outside;

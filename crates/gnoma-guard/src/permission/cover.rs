@@ -1,18 +1,21 @@
 //! Whether rules cover a call as a whole. It does not say whether the call may run: whoever limits calls to a list
 //! of commands uses this, and judges the call as well.
 
-use gnoma_core::{ToolCall, ToolSpec, glob::glob_matches, session::PermissionMode, tool::Touches};
+use gnoma_core::{
+    ToolCall, ToolSpec, glob::glob_matches, session::PermissionMode, tool::TouchedResource,
+};
 use gnoma_shell::StartContext;
 use serde_json::Value;
 
-use super::{Permissions, RuleAction, Subject, Verdict, World};
+use super::{JudgementContext, Permissions, RuleAction, Subject, Verdict};
 
 impl Permissions {
     /// Reports whether one of the rules, which all deny, would stop a call, or might: because of a part of a shell
     /// line that it is about, or that cannot be understood, or of what the tool is given.
     #[must_use]
-    pub fn may_stop(&self, world: &World<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
-        let is_shell = || tool.touches.iter().any(|touches| matches!(touches, Touches::Command(_)));
+    pub fn may_stop(&self, world: &JudgementContext<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
+        let is_shell =
+            || tool.touches.iter().any(|touches| matches!(touches, TouchedResource::Command(_)));
         let mut rules = self.rules().to_vec();
         // A rule about one tool says nothing of another that does the same.
         rules.retain(|rule| match &rule.subject {
@@ -33,10 +36,17 @@ impl Permissions {
     /// Reports whether each part of a call is one that a rule allows by name: each simple command in a shell line,
     /// by its words alone, or what a file tool is given.
     #[must_use]
-    pub fn speaks_of(&self, world: &World<'_>, tool: &ToolSpec, call: &ToolCall) -> bool {
+    pub fn speaks_of(
+        &self,
+        world: &JudgementContext<'_>,
+        tool: &ToolSpec,
+        call: &ToolCall,
+    ) -> bool {
         let command = tool.touches.iter().find_map(|touches| match touches {
-            Touches::Command(argument) => Some(argument),
-            Touches::Path(_) | Touches::Url(_) | Touches::Action(..) => None,
+            TouchedResource::Command(argument) => Some(argument),
+            TouchedResource::Path(_) | TouchedResource::Url(_) | TouchedResource::Action(..) => {
+                None
+            }
         });
         let Some(argument) = command else {
             let verdict = self.judge(PermissionMode::Deny, world, tool, call);

@@ -3,10 +3,10 @@
 use gnoma_core::{home, tool::MachineView};
 use gnoma_shell::{Effect, FilePlace, Invocation, Risk};
 
-pub(super) use super::words::program_of;
-use super::{World, looking, machine, metadata, one_line};
+pub(super) use super::command_words::program_of;
+use super::{JudgementContext, git_lookups, machine, metadata, one_line};
 use crate::places::{
-    self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity, without_dots,
+    self, FileAccess, JudgedPath, MAX_PATH_BYTES, PlaceConcern, Severity, without_dots,
 };
 
 /// Longest piece of a command that is shown, in characters.
@@ -47,7 +47,7 @@ const DESTROYING: &[&str] = &["rm", "rmdir", "shred", "srm", "unlink", "wipe", "
 #[derive(Clone, Debug)]
 pub(super) struct CommandEffect {
     pub(super) effect: Effect,
-    pub(super) worry: Concern,
+    pub(super) worry: PlaceConcern,
     spot: Option<(FileAccess, JudgedPath)>,
     /// True if nothing comes of the effect.
     harmless: bool,
@@ -88,7 +88,10 @@ impl CommandEffect {
 }
 
 /// The effects of a command, in the order of its effects.
-pub(super) fn command_effects(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
+pub(super) fn command_effects(
+    command: &Invocation,
+    world: &JudgementContext<'_>,
+) -> Vec<CommandEffect> {
     let is_metadata = metadata::is_all(command);
     let weigh = |effect| weigh_effect(effect, is_metadata, world);
     let mut effects: Vec<_> = command.effects.iter().map(weigh).collect();
@@ -110,7 +113,7 @@ pub(super) fn command_effects(command: &Invocation, world: &World<'_>) -> Vec<Co
         effects.extend(at_foreign_repository(command, world));
     }
     if is_git && !effects.iter().any(goes_further) {
-        let looking = looking::git_effects(command, world).into_iter();
+        let looking = git_lookups::git_effects(command, world).into_iter();
         effects.extend(looking.map(|(effect, worry)| CommandEffect {
             effect,
             worry,
@@ -122,7 +125,7 @@ pub(super) fn command_effects(command: &Invocation, world: &World<'_>) -> Vec<Co
     if machine::of_command(command, world) == MachineView::Outside {
         effects.push(outside_only());
     }
-    if let Some(worry) = looking::at_compiler(program_of(command), command, world) {
+    if let Some(worry) = git_lookups::at_compiler(program_of(command), command, world) {
         effects.push(unclear_effect(worry, Severity::Plain));
     }
     if decides_later_runs(command) {
@@ -145,9 +148,9 @@ pub(super) fn command_effects(command: &Invocation, world: &World<'_>) -> Vec<Co
 }
 
 /// Returns what a git command reads, and changes, of a repository that does not belong to the workspace.
-fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<CommandEffect> {
+fn at_foreign_repository(command: &Invocation, world: &JudgementContext<'_>) -> Vec<CommandEffect> {
     let changes = command.effects.iter().any(|effect| matches!(effect, Effect::Repository(_)));
-    let found = looking::at_foreign_repository(command, world).into_iter();
+    let found = git_lookups::at_foreign_repository(command, world).into_iter();
     let both = found.flat_map(|(path, worry)| {
         let place = FilePlace::Path(path.clone());
         let effect = |touch, effect, worry| {
@@ -155,7 +158,7 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
             CommandEffect { effect, worry, spot, harmless: false, asks_outside: false }
         };
         let read = effect(FileAccess::Read, Effect::Read(place.clone()), worry.clone());
-        let worry = Concern { gravity: Severity::Beyond, ..worry };
+        let worry = PlaceConcern { gravity: Severity::Beyond, ..worry };
         let written = changes.then(|| effect(FileAccess::Write, Effect::Write(place), worry));
         [Some(read), written]
     });
@@ -164,7 +167,7 @@ fn at_foreign_repository(command: &Invocation, world: &World<'_>) -> Vec<Command
 
 fn unclear_effect(what: String, gravity: Severity) -> CommandEffect {
     let effect = Effect::Unknown(what.clone());
-    let worry = Concern { gravity, what };
+    let worry = PlaceConcern { gravity, what };
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
 }
 
@@ -172,12 +175,12 @@ fn unclear_effect(what: String, gravity: Severity) -> CommandEffect {
 fn outside_only() -> CommandEffect {
     let what = "asks what only a program outside the sandbox can answer".to_owned();
     let effect = Effect::System(what.clone());
-    let worry = Concern { gravity: Severity::Plain, what };
+    let worry = PlaceConcern { gravity: Severity::Plain, what };
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: true }
 }
 
 /// Weighs one effect; of a file that is read only to show its metadata if `is_metadata`.
-fn weigh_effect(effect: &Effect, is_metadata: bool, world: &World<'_>) -> CommandEffect {
+fn weigh_effect(effect: &Effect, is_metadata: bool, world: &JudgementContext<'_>) -> CommandEffect {
     let (touch, place) = match effect {
         Effect::Read(place) => (FileAccess::Read, place),
         Effect::Write(place) => (FileAccess::Write, place),
@@ -210,7 +213,7 @@ fn weigh_effect(effect: &Effect, is_metadata: bool, world: &World<'_>) -> Comman
 
 /// Reports whether a place is, or a pattern could name, a folder of secrets, in which even the names of files say
 /// something.
-fn shows_secret_folder(place: &FilePlace, world: &World<'_>) -> bool {
+fn shows_secret_folder(place: &FilePlace, world: &JudgementContext<'_>) -> bool {
     /// No rule about the end of a path is about this name.
     const INSIDE: &str = "\u{1}";
     let inside = match place {
@@ -230,7 +233,7 @@ fn unknown_place_effect(effect: &Effect, touch: FileAccess, text: &str) -> Comma
     let what = format!("{} `{shown}`, which is only known when it runs", touch.verb());
     CommandEffect {
         effect: effect.clone(),
-        worry: Concern { gravity, what },
+        worry: PlaceConcern { gravity, what },
         spot: None,
         harmless: false,
         asks_outside: false,
@@ -250,7 +253,7 @@ fn effect_without_path(effect: &Effect) -> CommandEffect {
         Effect::Unknown(why) => format!("cannot be judged: {}", line(why)),
         Effect::Read(_) | Effect::Write(_) | Effect::Delete(_) => String::new(),
     };
-    let worry = Concern { gravity: Severity::Plain, what };
+    let worry = PlaceConcern { gravity: Severity::Plain, what };
     let effect = effect.clone();
     CommandEffect { effect, worry, spot: None, harmless: false, asks_outside: false }
 }
@@ -323,7 +326,7 @@ fn git_subcommand<'w>(arguments: &[&'w str]) -> Option<&'w str> {
 
 /// A path of the command that goes into a folder and back out by `..`, and by links ends elsewhere
 /// than its letters say.
-fn crooked_path(command: &Invocation, world: &World<'_>) -> Option<String> {
+fn crooked_path(command: &Invocation, world: &JudgementContext<'_>) -> Option<String> {
     let cwd = command.cwd.as_deref()?;
     let is_border = |letter: char| letter.is_whitespace() || "'\"<>|&;()=`".contains(letter);
     let mut paths = command.text.split(is_border).filter(|word| word.contains("/.."));

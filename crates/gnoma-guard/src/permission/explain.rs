@@ -6,7 +6,7 @@ use gnoma_core::session::PermissionMode;
 use gnoma_shell::{Analysis, Risk};
 
 use super::{
-    Permissions, World, one_line,
+    JudgementContext, Permissions, one_line,
     opinion::{Decision, Opinion},
 };
 
@@ -34,8 +34,8 @@ pub struct ShellRow {
 impl ShellRow {
     /// Judges `command` as it would be in `world`, trusted.
     #[must_use]
-    pub fn from_command(command: &str, world: &World<'_>) -> Self {
-        let world = World { trusted: true, ..*world };
+    pub fn from_command(command: &str, world: &JudgementContext<'_>) -> Self {
+        let world = JudgementContext { trusted: true, ..*world };
         let permissions = Permissions::default();
         let judged =
             permissions.build_judgement(PermissionMode::AcceptEdits, &world).judge_command(command);
@@ -62,7 +62,7 @@ impl Permissions {
     pub fn explain_command(
         &self,
         mode: PermissionMode,
-        world: &World<'_>,
+        world: &JudgementContext<'_>,
         command: &str,
     ) -> String {
         let judged = self.build_judgement(mode, world).judge_command(command);

@@ -11,13 +11,13 @@ use gnoma_core::{
 use serde_json::Value;
 
 use super::{
-    Judgement, Permissions, Verdict, World, by_rule,
+    Judgement, JudgementContext, Permissions, Verdict, by_rule,
+    command_words::Match,
     opinion::{Decision, Opinion},
     rule::{Origin, Rule, RuleAction, Subject},
     suggest,
-    words::Match,
 };
-use crate::places::{self, Concern, FileAccess, JudgedPath, MAX_PATH_BYTES, Severity};
+use crate::places::{self, FileAccess, JudgedPath, MAX_PATH_BYTES, PlaceConcern, Severity};
 
 /// Tools that a rule about paths names to mean any reading or any changing.
 const READING_TOOL: &str = "fs.read";
@@ -31,7 +31,7 @@ impl Permissions {
     pub fn may_read(
         &self,
         mode: PermissionMode,
-        world: &World<'_>,
+        world: &JudgementContext<'_>,
         tool: &ToolSpec,
         call: &ToolCall,
         judged: &Grant,
@@ -77,7 +77,7 @@ impl<'a> Judgement<'a> {
         &self,
         touch: FileAccess,
         spot: &JudgedPath,
-        worry: &Concern,
+        worry: &PlaceConcern,
         grant: &mut Grant,
     ) {
         let place = spot.folder_or_path();
@@ -110,7 +110,7 @@ impl<'a> Judgement<'a> {
         tool: &ToolSpec,
         touch: FileAccess,
         spot: &JudgedPath,
-        worry: &Concern,
+        worry: &PlaceConcern,
     ) -> Opinion {
         let (forbidden, by) = self.denying_rule_for_path(touch, spot, &[&tool.name]);
         if let (Match::Yes, Some(rule)) = (forbidden, by) {
@@ -135,7 +135,7 @@ impl<'a> Judgement<'a> {
         &self,
         by_mode: Opinion,
         tool: &ToolSpec,
-        worry: &Concern,
+        worry: &PlaceConcern,
         spot: &JudgedPath,
     ) -> Opinion {
         let always = suggest::for_path(&tool.name, spot, self.world);
@@ -160,7 +160,7 @@ impl<'a> Judgement<'a> {
     pub(super) fn mandatory_question(
         &self,
         who: &str,
-        worry: &Concern,
+        worry: &PlaceConcern,
         rule: Option<&Rule>,
     ) -> Option<Opinion> {
         let lifted = match worry.gravity {

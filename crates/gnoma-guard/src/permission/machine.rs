@@ -6,7 +6,7 @@ use std::path::Path;
 use gnoma_core::{session::PermissionMode, tool::MachineView};
 use gnoma_shell::{Analysis, Effect, FilePlace, Invocation};
 
-use super::{World, opinion::Opinion, processes, words::program_of};
+use super::{JudgementContext, command_words::program_of, opinion::Opinion, processes};
 
 /// Programs that list processes, sockets and routes, of which a sandbox has its own.
 const LISTING_PROCESSES: [&str; 11] =
@@ -143,7 +143,7 @@ const DEVICES_INSIDE: [&str; 11] = [
 const ZERO: &str = "/dev/zero";
 
 /// Returns what a simple command asks about the machine.
-pub(super) fn of_command(command: &Invocation, world: &World<'_>) -> MachineView {
+pub(super) fn of_command(command: &Invocation, world: &JudgementContext<'_>) -> MachineView {
     if !world.sandboxed {
         return MachineView::None;
     }
@@ -166,7 +166,7 @@ fn looks_at_processes(command: &Invocation) -> bool {
 }
 
 /// The reason why a line needs the processes of the machine and also does what a command that only looks cannot do.
-fn reason_to_leave(analysis: &Analysis, world: &World<'_>) -> Option<&'static str> {
+fn reason_to_leave(analysis: &Analysis, world: &JudgementContext<'_>) -> Option<&'static str> {
     if !world.sandboxed || analysis.is_read_only() {
         return None;
     }
@@ -181,7 +181,7 @@ fn reason_to_leave(analysis: &Analysis, world: &World<'_>) -> Option<&'static st
 /// The question that a line is which the sandbox can neither run nor try, because it is about processes of the machine.
 pub(super) fn machine_question(
     analysis: &Analysis,
-    world: &World<'_>,
+    world: &JudgementContext<'_>,
     mode: PermissionMode,
 ) -> Option<Opinion> {
     let why = reason_to_leave(analysis, world)?;
@@ -196,17 +196,17 @@ pub(super) fn machine_question(
 
 /// Reports whether a trial could not tell what a line says about the machine: the processes in a trial are those of
 /// the sandbox.
-pub(super) fn misleads_on_trial(analysis: &Analysis, world: &World<'_>) -> bool {
+pub(super) fn misleads_on_trial(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
     of_line(analysis, world) != MachineView::None
 }
 
 /// Reports whether a line does nothing but look at the machine, which the sandbox of reading commands shows.
-pub(super) fn only_looks(analysis: &Analysis, world: &World<'_>) -> bool {
+pub(super) fn only_looks(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
     analysis.is_read_only() && of_line(analysis, world) == MachineView::Shown
 }
 
 /// Returns what a whole line asks about the machine.
-pub(super) fn of_line(analysis: &Analysis, world: &World<'_>) -> MachineView {
+pub(super) fn of_line(analysis: &Analysis, world: &JudgementContext<'_>) -> MachineView {
     if reason_to_leave(analysis, world).is_some() {
         return MachineView::Outside;
     }
@@ -222,7 +222,7 @@ pub(super) fn of_line(analysis: &Analysis, world: &World<'_>) -> MachineView {
 
 /// Reports whether all of a line may run outside the sandbox with one approval: each part only looks, or is one of
 /// those that the approval is about.
-pub(super) fn may_run_outside(analysis: &Analysis, world: &World<'_>) -> bool {
+pub(super) fn may_run_outside(analysis: &Analysis, world: &JudgementContext<'_>) -> bool {
     let is_such = |command: &Invocation| {
         of_command(command, world) != MachineView::None
             || command.effects.iter().all(|effect| matches!(effect, Effect::Read(_)))
@@ -274,10 +274,10 @@ mod tests {
         in_world(line, misleads_on_trial)
     }
 
-    fn in_world<T>(line: &str, judge: impl FnOnce(&Analysis, &World<'_>) -> T) -> T {
+    fn in_world<T>(line: &str, judge: impl FnOnce(&Analysis, &JudgementContext<'_>) -> T) -> T {
         let roots = [PathBuf::from("/w")];
         let resolve = |path: &Path| path.to_path_buf();
-        let world = World {
+        let world = JudgementContext {
             cwd: Path::new("/w"),
             home: Some(Path::new("/home/ada")),
             roots: &roots,

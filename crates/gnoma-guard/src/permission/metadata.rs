@@ -2,7 +2,7 @@
 
 use gnoma_shell::Invocation;
 
-use super::words::program_of;
+use super::command_words::program_of;
 
 /// Programs that show no content whatever their options are.
 const SHOWING_METADATA: [&str; 4] = ["dir", "ls", "stat", "vdir"];

@@ -2,31 +2,31 @@
 //!
 //! A rule that denies beats one that asks, and that beats one that allows, except that the more specific of the
 //! last two decides; without a rule, the mode decides. Places and effects that need approval in every mode
-//! ([`Severity::Guarded`](crate::places::Severity) and the like) take precedence over both. [`World::resolve`]
+//! ([`Severity::Guarded`](crate::places::Severity) and the like) take precedence over both. [`JudgementContext::resolve`]
 //! follows links; nothing here touches a disk, and whoever runs the call must make sure that it opens what was
 //! judged.
 
+mod added_rules;
 mod command;
+mod command_words;
 mod cover;
 mod effects;
 mod explain;
 mod extension;
 mod file;
+mod git_lookups;
 mod host;
-mod looking;
+mod judgement_context;
 mod machine;
-pub(crate) mod meet;
 mod metadata;
 mod opinion;
 mod paths;
+pub(crate) mod pattern_overlap;
 mod processes;
 mod rule;
-mod ruled;
-mod since;
+mod ruled_paths;
 mod suggest;
 mod trial;
-mod words;
-mod world;
 
 use std::{path::Path, sync::Arc};
 
@@ -34,25 +34,25 @@ use gnoma_core::{
     ToolCall, ToolSpec,
     glob::glob_matches,
     session::PermissionMode,
-    tool::{Access, Grant, ToolKind, Touches},
+    tool::{Access, Grant, ToolKind, TouchedResource},
 };
 use serde_json::Value;
 
+pub use added_rules::AddedRules;
+pub use command_words::CommandWords;
 pub use explain::ShellRow;
 pub use host::HostPattern;
+pub use judgement_context::JudgementContext;
+pub(crate) use judgement_context::one_line;
 pub use paths::PathPattern;
 pub use rule::{Origin, Rule, RuleAction, RuleError, Subject};
-pub use ruled::RuleReach;
-pub use since::RulesSince;
+pub use ruled_paths::RuleReach;
 pub use trial::TrialRun;
-pub use words::CommandWords;
-pub use world::World;
-pub(crate) use world::one_line;
 
 use crate::firewall::RestoredCall;
 use extension::starts_subject;
+use judgement_context::PathSnapshot;
 use opinion::{Decision, Opinion};
-use world::PathSnapshot;
 
 /// The decision on a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub struct Permissions {
     rules: Vec<Rule>,
     confirmed_bypass: bool,
     limits: Vec<Limit>,
-    since: RulesSince,
+    since: AddedRules,
 }
 
 impl Permissions {
@@ -107,7 +107,7 @@ impl Permissions {
 
     /// Adds rules that may grow later.
     #[must_use]
-    pub fn with_since(mut self, since: RulesSince) -> Self {
+    pub fn with_since(mut self, since: AddedRules) -> Self {
         self.since = since;
         self
     }
@@ -156,7 +156,7 @@ impl Permissions {
     pub fn judge(
         &self,
         mode: PermissionMode,
-        world: &World<'_>,
+        world: &JudgementContext<'_>,
         tool: &ToolSpec,
         call: &ToolCall,
     ) -> Verdict {
@@ -169,7 +169,7 @@ impl Permissions {
     pub fn judge_or_try(
         &self,
         mode: PermissionMode,
-        world: &World<'_>,
+        world: &JudgementContext<'_>,
         tool: &ToolSpec,
         call: &ToolCall,
     ) -> (Verdict, Option<TrialRun>) {
@@ -192,7 +192,7 @@ impl Permissions {
     pub fn judge_restored(
         &self,
         mode: PermissionMode,
-        world: &World<'_>,
+        world: &JudgementContext<'_>,
         tool: &ToolSpec,
         written: &ToolCall,
         restored: &RestoredCall,
@@ -224,13 +224,13 @@ impl Permissions {
     fn judge_with_grant(
         &self,
         mode: PermissionMode,
-        world: &World<'_>,
+        world: &JudgementContext<'_>,
         tool: &ToolSpec,
         call: &ToolCall,
     ) -> (Opinion, Grant) {
         let snapshot = PathSnapshot::new(world.resolve);
         let resolve = |path: &Path| snapshot.resolve(path);
-        let world = &World { resolve: &resolve, ..*world };
+        let world = &JudgementContext { resolve: &resolve, ..*world };
         let (mut opinion, grant) = self.build_judgement(mode, world).judge_call(tool, call);
         for limit in &self.limits {
             let is_listed =
@@ -247,7 +247,11 @@ impl Permissions {
         (opinion, grant)
     }
 
-    fn build_judgement<'a>(&'a self, mode: PermissionMode, world: &'a World<'a>) -> Judgement<'a> {
+    fn build_judgement<'a>(
+        &'a self,
+        mode: PermissionMode,
+        world: &'a JudgementContext<'a>,
+    ) -> Judgement<'a> {
         // A project that is not trusted may restrict, nothing else.
         let holds = |rule: &&Rule| {
             world.trusted || rule.origin != Origin::Project || rule.action != RuleAction::Allow
@@ -265,7 +269,7 @@ impl Permissions {
 struct Judgement<'a> {
     rules: Vec<&'a Rule>,
     mode: PermissionMode,
-    world: &'a World<'a>,
+    world: &'a JudgementContext<'a>,
     /// Mode bypass, and meant.
     confirmed: bool,
 }
@@ -306,19 +310,19 @@ impl<'a> Judgement<'a> {
     fn judge_touch(
         &self,
         tool: &ToolSpec,
-        touches: &Touches,
+        touches: &TouchedResource,
         arguments: &Value,
     ) -> (Opinion, Grant) {
         match touches {
-            Touches::Action(name, looks) => {
+            TouchedResource::Action(name, looks) => {
                 let looks = text_of(arguments, name)
                     .is_some_and(|action| looks.iter().any(|look| **look == *action));
                 let access = if looks { Access::Read } else { tool.access };
                 (self.judge_by_name(tool, access, arguments), Grant::default())
             }
-            Touches::Path(name) => self.judge_file_call(tool, arguments, name),
-            Touches::Command(name) => self.judge_shell_call(arguments, name),
-            Touches::Url(name) => self.judge_url_call(tool, text_of(arguments, name)),
+            TouchedResource::Path(name) => self.judge_file_call(tool, arguments, name),
+            TouchedResource::Command(name) => self.judge_shell_call(arguments, name),
+            TouchedResource::Url(name) => self.judge_url_call(tool, text_of(arguments, name)),
         }
     }
 

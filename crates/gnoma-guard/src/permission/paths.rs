@@ -11,11 +11,11 @@ use std::{
 };
 
 use super::{
-    World,
-    meet::{
+    JudgementContext,
+    command_words::Match,
+    pattern_overlap::{
         Dialect, Letter, PatternStep, fold_name, pattern_letters, patterns_overlap, same_letter,
     },
-    words::Match,
 };
 use crate::places::{JudgedPath, MAX_PATH_BYTES};
 
@@ -79,7 +79,7 @@ impl PathPattern {
     }
 
     /// Exactly `path`, relative where it is in the workspace. `None` when no rule can say it.
-    pub(crate) fn from_path(path: &Path, world: &World<'_>) -> Option<Self> {
+    pub(crate) fn from_path(path: &Path, world: &JudgementContext<'_>) -> Option<Self> {
         let below = |base: &Path| path.strip_prefix(base).ok().and_then(Path::to_str);
         let home = world.home.map(|home| (world.resolve)(home));
         let text = if let Some(rest) = world.roots.iter().find_map(|root| below(root)) {
@@ -93,7 +93,7 @@ impl PathPattern {
     }
 
     /// Reports whether the place is surely what the rule is about.
-    pub(crate) fn covers_path(&self, spot: &JudgedPath, world: &World<'_>) -> bool {
+    pub(crate) fn covers_path(&self, spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
         let real = spot.real_form().path.as_path();
         let place = path_steps(real, Dialect::Plain, str::to_owned);
         let fits = |pattern: &PathBuf| {
@@ -104,7 +104,7 @@ impl PathPattern {
     }
 
     /// Returns whether the place is, or holds, or could turn out to be, what a rule that forbids is about.
-    pub(crate) fn touches_path(&self, spot: &JudgedPath, world: &World<'_>) -> Match {
+    pub(crate) fn touches_path(&self, spot: &JudgedPath, world: &JudgementContext<'_>) -> Match {
         let patterns = self.forbidden_patterns(world);
         let verdict = |place: &Names| {
             let surely = patterns
@@ -123,7 +123,7 @@ impl PathPattern {
     }
 
     /// All that it forbids.
-    pub(super) fn forbidden_reach(&self, world: &World<'_>) -> Vec<PathReach> {
+    pub(super) fn forbidden_reach(&self, world: &JudgementContext<'_>) -> Vec<PathReach> {
         self.forbidden_patterns(world)
             .iter()
             .map(|pattern| PathReach::from_pattern(pattern))
@@ -142,7 +142,7 @@ impl PathPattern {
 
     /// Returns the absolute paths that the pattern means, for allowing. Inside the workspace no link is followed: a
     /// place elsewhere that a link leads to is not what the rule was made for.
-    fn allowed_places(&self, world: &World<'_>) -> Vec<PathBuf> {
+    fn allowed_places(&self, world: &JudgementContext<'_>) -> Vec<PathBuf> {
         match self.fixed_base(world) {
             Some(base) => vec![resolve_certain_part(&base, self.is_exact(), world), base],
             None => world.roots.iter().map(|root| root.join(self.relative_text())).collect(),
@@ -150,7 +150,7 @@ impl PathPattern {
     }
 
     /// Returns the absolute paths that the pattern means, for forbidding: from everywhere, links followed and not.
-    fn forbidden_patterns(&self, world: &World<'_>) -> Vec<PathBuf> {
+    fn forbidden_patterns(&self, world: &JudgementContext<'_>) -> Vec<PathBuf> {
         let mut bases = match self.fixed_base(world) {
             Some(base) => vec![base],
             None => {
@@ -166,7 +166,7 @@ impl PathPattern {
 
     /// The pattern from the root when it is not relative to a workspace. One below an unknown home
     /// is about nothing.
-    fn fixed_base(&self, world: &World<'_>) -> Option<PathBuf> {
+    fn fixed_base(&self, world: &JudgementContext<'_>) -> Option<PathBuf> {
         if self.text.starts_with('/') {
             return Some(PathBuf::from(&self.text));
         }
@@ -189,7 +189,7 @@ impl PathPattern {
 }
 
 /// `pattern` with the links of its certain part followed, but for the last name where `keep_last`.
-fn resolve_certain_part(pattern: &Path, keep_last: bool, world: &World<'_>) -> PathBuf {
+fn resolve_certain_part(pattern: &Path, keep_last: bool, world: &JudgementContext<'_>) -> PathBuf {
     let mut certain = certain_part(pattern);
     if keep_last {
         certain.pop();

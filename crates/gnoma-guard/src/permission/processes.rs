@@ -3,7 +3,7 @@
 
 use gnoma_shell::{Analysis, Invocation};
 
-use super::words::program_of;
+use super::command_words::program_of;
 
 /// The folder of processes.
 const PROC: &str = "/proc/";

@@ -18,7 +18,7 @@
 
 use std::fmt;
 
-use super::{host::HostPattern, paths::PathPattern, words::CommandWords};
+use super::{command_words::CommandWords, host::HostPattern, paths::PathPattern};
 
 /// The effect of a rule.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -8,11 +8,11 @@ use gnoma_core::tool::{Access, ToolSpec};
 use gnoma_shell::{Effect, Invocation, Risk};
 
 use super::{
-    World,
+    JudgementContext,
+    command_words::{CommandWords, program_name},
     host::HostPattern,
     paths::PathPattern,
     rule::{Origin, Rule, RuleAction, Subject},
-    words::{CommandWords, program_name},
 };
 use crate::places::JudgedPath;
 
@@ -189,7 +189,11 @@ pub(super) fn for_host(host: &str) -> Option<Vec<Rule>> {
     readable_rule(Subject::Host(HostPattern::from_host(host)?))
 }
 
-pub(super) fn for_path(tool: &str, spot: &JudgedPath, world: &World<'_>) -> Option<Vec<Rule>> {
+pub(super) fn for_path(
+    tool: &str,
+    spot: &JudgedPath,
+    world: &JudgementContext<'_>,
+) -> Option<Vec<Rule>> {
     if spot.is_pattern() {
         return None;
     }

@@ -7,7 +7,7 @@ use gnoma_core::{
 use gnoma_shell::{Analysis, Effect, Invocation};
 
 use super::{
-    World,
+    JudgementContext,
     effects::{self, CommandEffect},
     opinion::{Decision, Opinion},
     rule::Rule,
@@ -43,7 +43,7 @@ pub struct TrialRun {
 /// The trial for a call, where one answers everything that is open about it.
 pub(super) fn trial_for_call(
     modes: impl Iterator<Item = PermissionMode>,
-    world: &World<'_>,
+    world: &JudgementContext<'_>,
     opinion: &Opinion,
     grant: &Grant,
 ) -> Option<TrialRun> {
@@ -104,7 +104,7 @@ fn is_one_of(word: Option<&String>, letters: &str) -> bool {
 
 /// Reports whether everything that a command's effect does here would be seen in a trial and stay in it. An effect
 /// that talks to others, acts on the system, writes what git keeps or shows secrets is asked about before.
-pub(super) fn stays_in_trial(effect: &CommandEffect, world: &World<'_>) -> bool {
+pub(super) fn stays_in_trial(effect: &CommandEffect, world: &JudgementContext<'_>) -> bool {
     if effect.worry.gravity != Severity::Plain {
         return false;
     }

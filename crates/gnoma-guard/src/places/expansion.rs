@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::{JudgedPath, guarded_kind, name::Name, secret_kind};
 use crate::permission::{
-    World,
-    meet::{Dialect, fold_name},
+    JudgementContext,
+    pattern_overlap::{Dialect, fold_name},
 };
 
 /// Reports whether a shell with all its kinds of patterns takes `glob` for `name`.
@@ -210,7 +210,7 @@ fn a_set_with_a_dot_says_that_names_with_a_dot_are_meant() {
 fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
     let own = [PathBuf::from("/home/ada/.config/gnoma"), PathBuf::from("/home/ada/.state/gnoma")];
     in_world(|world| {
-        let world = &World { config_dirs: &own, ..*world };
+        let world = &JudgementContext { config_dirs: &own, ..*world };
         let at = |path: &str| {
             let path = format!("/home/ada/.config/gnoma/{path}");
             JudgedPath::from_pattern(Path::new("/home/ada/work"), &path, world)
@@ -238,7 +238,7 @@ fn of_gnomas_own_files_skills_alone_may_be_read_and_none_be_changed() {
 fn settings_of_a_home_that_is_worked_on_are_guarded() {
     let is_guarded = |root: &str, path: &str| {
         in_world(|world| {
-            let world = &World { roots: &[PathBuf::from(root)], ..*world };
+            let world = &JudgementContext { roots: &[PathBuf::from(root)], ..*world };
             guarded_kind(&JudgedPath::from_pattern(Path::new("/home/ada"), path, world), world)
                 .is_some()
         })
@@ -258,8 +258,8 @@ fn settings_of_a_home_that_is_worked_on_are_guarded() {
     assert!(!is_guarded("/home/ada/.own", "/home/ada/.own/main.rs"));
 }
 
-fn in_world<T>(look: impl FnOnce(&World<'_>) -> T) -> T {
-    look(&World {
+fn in_world<T>(look: impl FnOnce(&JudgementContext<'_>) -> T) -> T {
+    look(&JudgementContext {
         cwd: Path::new("/home/ada/work"),
         home: Some(Path::new("/home/ada")),
         roots: &[PathBuf::from("/home/ada/work")],
@@ -328,7 +328,7 @@ proptest! {
     ) {
         let path = path_at(&place, &filling, folder, &below);
         let local = LocalPlaces { homes: vec!["/home/ada".into()], works_at_home: true, ..LocalPlaces::default() };
-        let by_name = |world: &World<'_>| {
+        let by_name = |world: &JudgementContext<'_>| {
             let path = JudgedPath::from_path(&path, world);
             let named = |form| super::find_place_kind(form, super::tables::guarded_places(), world);
             path.forms().find_map(named).or_else(|| super::home_setting(&path, world))

@@ -4,11 +4,11 @@
 //! stricter answer applies. Patterns that a shell would expand count as everything that they could name. The caller
 //! follows links ([`JudgedPath`]'s makers receive the means); nothing here touches a disk.
 
+mod existing_paths;
 #[cfg(test)]
 mod expansion;
+mod judged_path;
 mod name;
-mod present;
-mod spot;
 mod tables;
 
 use std::path::{Path, PathBuf};
@@ -17,12 +17,12 @@ use gnoma_core::places::{
     CACHES, EXAMPLES, HOME_SETTINGS, OWN_FILES, PROGRAM_FOLDER, TOOL_CHAINS, is_plain_at_home,
 };
 
-pub(crate) use spot::{JudgedPath, without_dots};
+pub(crate) use judged_path::{JudgedPath, without_dots};
 
-use spot::PathForm;
+use judged_path::PathForm;
 use tables::SensitivePlace;
 
-use crate::permission::World;
+use crate::permission::JudgementContext;
 
 /// Longest path that is looked at; longer ones no kernel takes.
 pub(crate) const MAX_PATH_BYTES: usize = 4096;
@@ -69,20 +69,24 @@ pub(crate) enum Severity {
 
 /// The severity and the description of an access to a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Concern {
+pub(crate) struct PlaceConcern {
     pub(crate) gravity: Severity,
     /// Continues "`command` …", such as "reads `.env`, an environment file".
     pub(crate) what: String,
 }
 
 /// Weighs one touch of one place.
-pub(crate) fn weigh_access(touch: FileAccess, spot: &JudgedPath, world: &World<'_>) -> Concern {
+pub(crate) fn weigh_access(
+    touch: FileAccess,
+    spot: &JudgedPath,
+    world: &JudgementContext<'_>,
+) -> PlaceConcern {
     let (gravity, remark) = grade_access(touch, spot, world);
     describe_access(touch, spot, gravity, remark, world)
 }
 
 /// Weighs that name, size and dates of one place are shown.
-pub(crate) fn weigh_metadata(spot: &JudgedPath, world: &World<'_>) -> Concern {
+pub(crate) fn weigh_metadata(spot: &JudgedPath, world: &JudgementContext<'_>) -> PlaceConcern {
     let (gravity, remark) = grade_of_reading(None, spot, world);
     describe_access(FileAccess::Read, spot, gravity, remark, world)
 }
@@ -92,8 +96,8 @@ fn describe_access(
     spot: &JudgedPath,
     gravity: Severity,
     remark: Option<&'static str>,
-    world: &World<'_>,
-) -> Concern {
+    world: &JudgementContext<'_>,
+) -> PlaceConcern {
     let mut what = format!("{} `{}`", touch.verb(), spot.to_line(world));
     if let Some(target) = spot.link_target(world) {
         what.push_str(&format!(", which leads to `{target}`"));
@@ -102,13 +106,13 @@ fn describe_access(
         what.push_str(", ");
         what.push_str(remark);
     }
-    Concern { gravity, what }
+    PlaceConcern { gravity, what }
 }
 
 fn grade_access(
     touch: FileAccess,
     spot: &JudgedPath,
-    world: &World<'_>,
+    world: &JudgementContext<'_>,
 ) -> (Severity, Option<&'static str>) {
     if spot.is_sink() {
         return (Severity::Plain, None);
@@ -122,7 +126,7 @@ fn grade_access(
 fn grade_of_reading(
     secret: Option<&'static str>,
     spot: &JudgedPath,
-    world: &World<'_>,
+    world: &JudgementContext<'_>,
 ) -> (Severity, Option<&'static str>) {
     match secret {
         Some(kind) => (Severity::Secret, Some(kind)),
@@ -136,7 +140,7 @@ fn grade_of_reading(
 fn grade_change(
     touch: FileAccess,
     spot: &JudgedPath,
-    world: &World<'_>,
+    world: &JudgementContext<'_>,
 ) -> (Severity, Option<&'static str>) {
     let takes_root = touch == FileAccess::Delete && takes_root(spot, world);
     if !takes_root && is_own_temporary(spot, world) {
@@ -159,20 +163,24 @@ fn grade_change(
 }
 
 /// Reports whether the place means a temporary file of the session, which ends with the session.
-pub(crate) fn is_own_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
+pub(crate) fn is_own_temporary(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     spot.forms().all(|form| world.repositories.is_own_temporary(&form.path))
 }
 
 /// Reports whether a concern is of no weight because its place is among the session's own temporary files, which
 /// commands find without its being named.
-pub(crate) fn is_plain_temporary(spot: &JudgedPath, concern: &Concern, world: &World<'_>) -> bool {
+pub(crate) fn is_plain_temporary(
+    spot: &JudgedPath,
+    concern: &PlaceConcern,
+    world: &JudgementContext<'_>,
+) -> bool {
     let is_temporary = in_temporary(spot, world) && world.repositories.replaces_temporary();
     is_temporary && concern.gravity == Severity::Plain
 }
 
 /// The place of the machine that reading `spot` shows; `None` inside the workspace, among temporary files, and where
 /// the kernel makes files up for each process.
-pub(crate) fn readable_by_all(spot: &JudgedPath, world: &World<'_>) -> Option<PathBuf> {
+pub(crate) fn readable_by_all(spot: &JudgedPath, world: &JudgementContext<'_>) -> Option<PathBuf> {
     let is_elsewhere = is_inside(spot, world)
         || in_temporary(spot, world)
         || is_own_temporary(spot, world)
@@ -181,7 +189,7 @@ pub(crate) fn readable_by_all(spot: &JudgedPath, world: &World<'_>) -> Option<Pa
 }
 
 /// Describes where a place outside the workspace is.
-fn describe_outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
+fn describe_outside(spot: &JudgedPath, world: &JudgementContext<'_>) -> &'static str {
     if in_temporary(spot, world) && world.repositories.replaces_temporary() {
         "among the temporary files of the machine, which are not those of this session"
     } else {
@@ -190,13 +198,13 @@ fn describe_outside(spot: &JudgedPath, world: &World<'_>) -> &'static str {
 }
 
 /// Reports whether all of the place is in the workspace, links followed.
-pub(crate) fn is_inside(spot: &JudgedPath, world: &World<'_>) -> bool {
+pub(crate) fn is_inside(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     let real = spot.real_form();
     world.roots.iter().any(|root| real.path.starts_with(root))
 }
 
 /// Returns the kind of secret that a place holds, which should not be shown.
-pub(crate) fn secret_kind(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+pub(crate) fn secret_kind(spot: &JudgedPath, world: &JudgementContext<'_>) -> Option<&'static str> {
     let secret = |form: &PathForm| {
         let is_shown = is_public(form, world) || form.is_named_like(EXAMPLES);
         let by_shape = || gnoma_core::places::find_secret(&form.path).map(|known| known.kind);
@@ -210,16 +218,16 @@ pub(crate) fn secret_kind(spot: &JudgedPath, world: &World<'_>) -> Option<&'stat
 
 /// The secret that reading a place would show. A pattern shows what is there and fits it, where the sandbox keeps
 /// secrets that appear later from the command.
-fn readable_secret(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+fn readable_secret(spot: &JudgedPath, world: &JudgementContext<'_>) -> Option<&'static str> {
     let kind = secret_kind(spot, world)?;
     let is_secret =
         |path: &PathBuf| secret_kind(&JudgedPath::from_path(path, world), world).is_some();
-    let paths = if world.sandboxed { present::matching_paths(spot, world) } else { None };
+    let paths = if world.sandboxed { existing_paths::matching_paths(spot, world) } else { None };
     paths.is_none_or(|paths| paths.iter().any(is_secret)).then_some(kind)
 }
 
 /// Returns a description of what a place decides about, so that changing it needs a person.
-fn guarded_kind(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+fn guarded_kind(spot: &JudgedPath, world: &JudgementContext<'_>) -> Option<&'static str> {
     let by_name = |form: &PathForm| find_place_kind(form, tables::guarded_places(), world);
     secret_kind(spot, world)
         .or_else(|| is_own(spot, world).then_some(OWN_FILES))
@@ -232,7 +240,7 @@ fn guarded_kind(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
 
 /// Reports whether the session works on the home itself, or on a copy of it. Elsewhere the home's settings are
 /// outside the workspace.
-fn works_at_home(world: &World<'_>) -> bool {
+fn works_at_home(world: &JudgementContext<'_>) -> bool {
     let copied = world.copies.iter().map(|(_, original)| original);
     let worked_on: Vec<_> = world.roots.iter().chain(copied).collect();
     home_folders(world).iter().any(|home| worked_on.iter().any(|folder| home.starts_with(folder)))
@@ -240,7 +248,7 @@ fn works_at_home(world: &World<'_>) -> bool {
 
 /// Returns a description of a path that begins with a dot directly in the home, or of a pattern that could name
 /// one, apart from caches, work and copies.
-fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
+fn home_setting(spot: &JudgedPath, world: &JudgementContext<'_>) -> Option<&'static str> {
     let homes = home_folders(world);
     let is_plain = |form: &PathForm| {
         let below = homes.iter().find_map(|home| form.path.strip_prefix(home).ok());
@@ -253,7 +261,7 @@ fn home_setting(spot: &JudgedPath, world: &World<'_>) -> Option<&'static str> {
 }
 
 /// Reports whether a path is a folder of programs or directly in one, or a pattern that could name one.
-fn is_program(form: &PathForm, world: &World<'_>) -> bool {
+fn is_program(form: &PathForm, world: &JudgementContext<'_>) -> bool {
     let programs = world.programs.iter();
     programs
         .filter(|folder| form.is_below(folder))
@@ -262,7 +270,7 @@ fn is_program(form: &PathForm, world: &World<'_>) -> bool {
 
 /// Reports whether the place is in a repository's own folder, whatever that is called, or would make its folder
 /// one.
-fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn in_repository(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     let real = &spot.real_form().path;
     let inside = real.ancestors().take_while(|path| {
         path.parent().is_some_and(|folder| world.roots.iter().any(|root| folder.starts_with(root)))
@@ -274,7 +282,7 @@ fn in_repository(spot: &JudgedPath, world: &World<'_>) -> bool {
 }
 
 /// Reports whether the place belongs to the system and not to a workspace within one of its folders.
-fn is_system(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn is_system(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     let is_workspace = |form: &PathForm, folder: &Path| {
         let within = |root: &&PathBuf| root.starts_with(folder) && form.path.starts_with(root);
         world.roots.iter().any(|root| within(&root))
@@ -289,33 +297,33 @@ fn is_system(spot: &JudgedPath, world: &World<'_>) -> bool {
 fn find_place_kind(
     form: &PathForm,
     places: &[SensitivePlace],
-    world: &World<'_>,
+    world: &JudgementContext<'_>,
 ) -> Option<&'static str> {
     let homes = home_folders(world);
     places.iter().find(|place| form.is_at(place, &homes)).map(|place| place.kind)
 }
 
 /// The user's home, as it is written and with links followed.
-fn home_folders(world: &World<'_>) -> Vec<PathBuf> {
+fn home_folders(world: &JudgementContext<'_>) -> Vec<PathBuf> {
     let written = world.home.map(Path::to_path_buf);
     written.clone().into_iter().chain(written.map(|home| (world.resolve)(&home))).collect()
 }
 
 /// Reports whether the place came with a program; false for a home or a workspace among programs.
-fn is_public(form: &PathForm, world: &World<'_>) -> bool {
+fn is_public(form: &PathForm, world: &JudgementContext<'_>) -> bool {
     let own = home_folders(world);
     form.is_below_any(tables::PUBLIC)
         && !own.iter().chain(world.roots).any(|folder| form.is_below(folder))
 }
 
-fn is_own(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn is_own(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     let folders = own_folders(world);
     spot.forms().any(|form| folders.iter().any(|folder| form.is_below(folder)))
 }
 
 /// Reports whether the place is among the skills in gnoma's own folders, however it is reached: they may be read
 /// like other files of a person. A path that a shell would expand may be elsewhere.
-fn is_skill(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn is_skill(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     let folders: Vec<_> = own_folders(world).iter().map(|folder| folder.join("skills")).collect();
     spot.forms().all(|form| {
         let rest = folders.iter().find_map(|folder| form.path.strip_prefix(folder).ok());
@@ -330,14 +338,14 @@ fn may_expand(path: &Path) -> bool {
 }
 
 /// The program's own folders, as they are written and with links followed.
-fn own_folders(world: &World<'_>) -> Vec<PathBuf> {
+fn own_folders(world: &JudgementContext<'_>) -> Vec<PathBuf> {
     let real = world.config_dirs.iter().map(|folder| (world.resolve)(folder));
     real.chain(world.config_dirs.iter().cloned()).collect()
 }
 
 /// Reports whether reading there needs a reason: folders of people, and what is beside the workspace. Programs,
 /// headers, documentation and the caches of tool chains are everybody's.
-fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn is_private(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     if is_inside(spot, world) || is_own_temporary(spot, world) {
         return false;
     }
@@ -364,7 +372,7 @@ fn is_private(spot: &JudgedPath, world: &World<'_>) -> bool {
 
 /// Reports whether the place need not last, because it is temporary. A home that was put among temporary files
 /// holds what must last.
-fn in_temporary(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn in_temporary(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     let real = spot.real_form();
     let at_home = |home: &PathBuf| real.is_below(home) || home.starts_with(&real.path);
     below_temporary(&real.path) && !home_folders(world).iter().any(at_home)
@@ -376,7 +384,7 @@ fn below_temporary(path: &Path) -> bool {
 }
 
 /// Reports whether deleting the place would take a whole root of the workspace, or a folder around one.
-fn takes_root(spot: &JudgedPath, world: &World<'_>) -> bool {
+fn takes_root(spot: &JudgedPath, world: &JudgementContext<'_>) -> bool {
     spot.forms().any(|form| {
         let sweep = if form.ends_in_anything() { form.path.parent() } else { None };
         let gone = sweep.unwrap_or(&form.path);

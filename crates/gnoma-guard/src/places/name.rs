@@ -1,6 +1,6 @@
 //! One name of a path or a pattern, ready for comparing.
 
-use crate::permission::meet::{
+use crate::permission::pattern_overlap::{
     Dialect, Letter, PatternStep, fold_name, fold_pattern, pattern_letters, patterns_overlap,
     same_letter,
 };

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use gnoma_core::places::{GUARDED, Group, HOME_SETTINGS, SECRETS};
 
 use super::name::Name;
-use crate::permission::meet::Dialect;
+use crate::permission::pattern_overlap::Dialect;
 
 /// Names that matter in any position.
 #[derive(Debug)]

@@ -88,7 +88,7 @@ pub(super) fn judge_span(
 
 /// Reports whether letters written from right to left follow on the line, from the byte `from` on.
 fn turns_after(behind: &str, from: usize, end: bool) -> Option<bool> {
-    Some(scan_ahead(behind.get(from..).unwrap_or_default(), 0, end)? == Ahead::Turns)
+    Some(scan_ahead(behind.get(from..).unwrap_or_default(), 0, end)? == LineRemainder::Turns)
 }
 
 /// Reports whether `close` closes `open`, and the span held what it was opened for.
@@ -103,7 +103,7 @@ fn is_justified(open: &OpenSpan, close: char) -> bool {
 
 /// The kind of text that follows on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ahead {
+pub(super) enum LineRemainder {
     /// Letters written from right to left.
     Turns,
     /// None of them in so many bytes, which is as far as one looks.
@@ -112,18 +112,18 @@ pub(super) enum Ahead {
 
 /// Looks for letters written from right to left; the first `known` bytes have none. `None` when too
 /// little is here to tell.
-pub(super) fn scan_ahead(rest: &str, known: usize, end: bool) -> Option<Ahead> {
+pub(super) fn scan_ahead(rest: &str, known: usize, end: bool) -> Option<LineRemainder> {
     let known = known.min(rest.len());
     for (at, c) in rest.get(known..)?.char_indices() {
         let bytes = known + at;
         if bytes >= MAX_AHEAD_BYTES || ends_line(c) {
-            return Some(Ahead::Calm { bytes });
+            return Some(LineRemainder::Calm { bytes });
         }
         if is_right_to_left(c) {
-            return Some(Ahead::Turns);
+            return Some(LineRemainder::Turns);
         }
     }
-    end.then_some(Ahead::Calm { bytes: rest.len() })
+    end.then_some(LineRemainder::Calm { bytes: rest.len() })
 }
 
 /// Reports whether looking ahead stops at this character: at line ends, and at what a terminal would swallow.

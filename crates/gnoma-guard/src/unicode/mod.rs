@@ -9,8 +9,8 @@
 mod bidi;
 mod flag;
 mod hyphen;
-mod keep;
 mod lookalike;
+mod retained_controls;
 mod scripts;
 mod table;
 mod terminal;
@@ -20,12 +20,12 @@ mod walk;
 use std::borrow::Cow;
 
 pub use flag::{Flag, FlagKind};
-pub use keep::Keep;
+pub use retained_controls::RetainedControls;
 use walk::{Walk, plain_ascii};
 
 /// A text without what hid in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cleaned<'a> {
+pub struct CleanedText<'a> {
     /// The text, borrowed when nothing had to go.
     pub text: Cow<'a, str>,
     /// The things that were taken out, and those of the rest that deceive.
@@ -34,9 +34,9 @@ pub struct Cleaned<'a> {
 
 /// Cleans a text. What remains is a subsequence of it, and cleaning that again changes nothing.
 #[must_use]
-pub fn clean_text(text: &str, keep: Keep) -> Cleaned<'_> {
+pub fn clean_text(text: &str, keep: RetainedControls) -> CleanedText<'_> {
     if plain_ascii(text.as_bytes()) == text.len() {
-        return Cleaned { text: Cow::Borrowed(text), flags: Vec::new() };
+        return CleanedText { text: Cow::Borrowed(text), flags: Vec::new() };
     }
     let mut walk = Walk::new(keep);
     let mut cleaned = String::new();
@@ -50,23 +50,23 @@ pub fn clean_text(text: &str, keep: Keep) -> Cleaned<'_> {
     }
     let flags = walk.finish();
     if copied == 0 {
-        return Cleaned { text: Cow::Borrowed(text), flags };
+        return CleanedText { text: Cow::Borrowed(text), flags };
     }
     cleaned.push_str(text.get(copied..).unwrap_or_default());
-    Cleaned { text: Cow::Owned(cleaned), flags }
+    CleanedText { text: Cow::Owned(cleaned), flags }
 }
 
 /// Cleans bytes that should be UTF-8. Those that are not become U+FFFD, so that a reader sees that
 /// something stood there; otherwise as [`clean_text`].
 #[must_use]
-pub fn clean_bytes(bytes: &[u8], keep: Keep) -> Cleaned<'_> {
+pub fn clean_bytes(bytes: &[u8], keep: RetainedControls) -> CleanedText<'_> {
     match String::from_utf8_lossy(bytes) {
         Cow::Borrowed(text) => clean_text(text, keep),
         Cow::Owned(lossy) => {
             let valid = std::str::from_utf8(bytes).map_or_else(|e| e.valid_up_to(), str::len);
-            let Cleaned { text, mut flags } = clean_text(&lossy, keep);
+            let CleanedText { text, mut flags } = clean_text(&lossy, keep);
             flags.push(Flag::invalid_bytes(valid));
-            Cleaned { text: Cow::Owned(text.into_owned()), flags }
+            CleanedText { text: Cow::Owned(text.into_owned()), flags }
         }
     }
 }
@@ -84,7 +84,7 @@ pub struct Cleaner {
 impl Cleaner {
     /// A cleaner at the start of a text.
     #[must_use]
-    pub fn new(keep: Keep) -> Self {
+    pub fn new(keep: RetainedControls) -> Self {
         Self { walk: Walk::new(keep), held: String::new() }
     }
 
@@ -106,11 +106,11 @@ impl Cleaner {
 
     /// Ends the text; returns the rest of it and all findings.
     #[must_use]
-    pub fn finish(mut self) -> Cleaned<'static> {
+    pub fn finish(mut self) -> CleanedText<'static> {
         let text = std::mem::take(&mut self.held);
         let mut cleaned = String::new();
         self.advance_walk(&text, true, &mut cleaned);
-        Cleaned { text: Cow::Owned(cleaned), flags: self.walk.finish() }
+        CleanedText { text: Cow::Owned(cleaned), flags: self.walk.finish() }
     }
 
     /// Walks as far as `text` tells; returns how far that is.

@@ -5,7 +5,7 @@
 
 /// The way in which letters of a script use joiners.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Joins {
+pub(super) enum JoinerUse {
     /// Letters take the form that their neighbours ask for: Arabic and the like.
     Cursive,
     /// A virama joins consonants; a vowel sign always joins.
@@ -14,60 +14,60 @@ pub(super) enum Joins {
     LooseVowels,
 }
 
-const JOINING: &[(u32, u32, Joins)] = &[
-    (0x0591, 0x05C7, Joins::Cursive), // points of Hebrew
-    (0x0610, 0x061A, Joins::Cursive), // Arabic
-    (0x0620, 0x065F, Joins::Cursive),
-    (0x066E, 0x06EF, Joins::Cursive),
-    (0x06FA, 0x074F, Joins::Cursive), // and Syriac
-    (0x0750, 0x077F, Joins::Cursive),
-    (0x07CA, 0x07F5, Joins::Cursive), // N'Ko
-    (0x0840, 0x085B, Joins::Cursive), // Mandaic
-    (0x0860, 0x08FF, Joins::Cursive),
-    (0x0900, 0x097F, Joins::Virama),      // Devanagari
-    (0x0980, 0x09FF, Joins::LooseVowels), // Bengali
-    (0x0A00, 0x0A7F, Joins::Virama),      // Gurmukhi
-    (0x0A80, 0x0AFF, Joins::Virama),      // Gujarati
-    (0x0B00, 0x0B7F, Joins::LooseVowels), // Odia
-    (0x0B80, 0x0BFF, Joins::Virama),      // Tamil
-    (0x0C00, 0x0C7F, Joins::Virama),      // Telugu
-    (0x0C80, 0x0CFF, Joins::Virama),      // Kannada
-    (0x0D00, 0x0D7F, Joins::LooseVowels), // Malayalam
-    (0x0D80, 0x0DFF, Joins::Virama),      // Sinhala
-    (0x0F00, 0x0FFF, Joins::Virama),      // Tibetan
-    (0x1000, 0x109F, Joins::LooseVowels), // Myanmar
-    (0x1700, 0x177F, Joins::Virama),      // Philippines
-    (0x1780, 0x17D3, Joins::LooseVowels), // Khmer
-    (0x1807, 0x1807, Joins::Cursive),     // Mongolian
-    (0x1820, 0x18AA, Joins::Cursive),
-    (0x1900, 0x194F, Joins::Virama),  // Limbu
-    (0x1A00, 0x1AAF, Joins::Virama),  // Buginese, Tai Tham
-    (0x1B00, 0x1C4F, Joins::Virama),  // Balinese, Sundanese, Batak, Lepcha
-    (0x1CD0, 0x1CFF, Joins::Virama),  // Vedic
-    (0xA800, 0xA82F, Joins::Virama),  // Syloti Nagri
-    (0xA840, 0xA871, Joins::Cursive), // Phags-pa
-    (0xA880, 0xA8FF, Joins::Virama),  // Saurashtra, Devanagari
-    (0xA930, 0xA95F, Joins::Virama),  // Rejang
-    (0xA980, 0xAADF, Joins::Virama),  // Javanese, Myanmar, Cham, Tai Viet
-    (0xAAE0, 0xAAFF, Joins::Virama),  // Meetei Mayek
-    (0xABC0, 0xABFF, Joins::Virama),
-    (0xFB50, 0xFDCF, Joins::Cursive), // forms of Arabic
-    (0xFDF0, 0xFDFF, Joins::Cursive),
-    (0xFE70, 0xFEFC, Joins::Cursive),
-    (0x10A00, 0x10A5F, Joins::Virama),  // Kharoshthi
-    (0x10AC0, 0x10AE6, Joins::Cursive), // Manichaean
-    (0x10B80, 0x10B91, Joins::Cursive), // Psalter Pahlavi
-    (0x10D00, 0x10D27, Joins::Cursive), // Rohingya
-    (0x10EC0, 0x10EFF, Joins::Cursive), // Arabic
-    (0x10F30, 0x10F54, Joins::Cursive), // Sogdian
-    (0x10F70, 0x10F85, Joins::Cursive), // Uyghur
-    (0x10FB0, 0x10FCB, Joins::Cursive), // Chorasmian
-    (0x11000, 0x11DFF, Joins::Virama),  // Brahmi and its family
-    (0x1E900, 0x1E94B, Joins::Cursive), // Adlam
+const JOINING: &[(u32, u32, JoinerUse)] = &[
+    (0x0591, 0x05C7, JoinerUse::Cursive), // points of Hebrew
+    (0x0610, 0x061A, JoinerUse::Cursive), // Arabic
+    (0x0620, 0x065F, JoinerUse::Cursive),
+    (0x066E, 0x06EF, JoinerUse::Cursive),
+    (0x06FA, 0x074F, JoinerUse::Cursive), // and Syriac
+    (0x0750, 0x077F, JoinerUse::Cursive),
+    (0x07CA, 0x07F5, JoinerUse::Cursive), // N'Ko
+    (0x0840, 0x085B, JoinerUse::Cursive), // Mandaic
+    (0x0860, 0x08FF, JoinerUse::Cursive),
+    (0x0900, 0x097F, JoinerUse::Virama),      // Devanagari
+    (0x0980, 0x09FF, JoinerUse::LooseVowels), // Bengali
+    (0x0A00, 0x0A7F, JoinerUse::Virama),      // Gurmukhi
+    (0x0A80, 0x0AFF, JoinerUse::Virama),      // Gujarati
+    (0x0B00, 0x0B7F, JoinerUse::LooseVowels), // Odia
+    (0x0B80, 0x0BFF, JoinerUse::Virama),      // Tamil
+    (0x0C00, 0x0C7F, JoinerUse::Virama),      // Telugu
+    (0x0C80, 0x0CFF, JoinerUse::Virama),      // Kannada
+    (0x0D00, 0x0D7F, JoinerUse::LooseVowels), // Malayalam
+    (0x0D80, 0x0DFF, JoinerUse::Virama),      // Sinhala
+    (0x0F00, 0x0FFF, JoinerUse::Virama),      // Tibetan
+    (0x1000, 0x109F, JoinerUse::LooseVowels), // Myanmar
+    (0x1700, 0x177F, JoinerUse::Virama),      // Philippines
+    (0x1780, 0x17D3, JoinerUse::LooseVowels), // Khmer
+    (0x1807, 0x1807, JoinerUse::Cursive),     // Mongolian
+    (0x1820, 0x18AA, JoinerUse::Cursive),
+    (0x1900, 0x194F, JoinerUse::Virama),  // Limbu
+    (0x1A00, 0x1AAF, JoinerUse::Virama),  // Buginese, Tai Tham
+    (0x1B00, 0x1C4F, JoinerUse::Virama),  // Balinese, Sundanese, Batak, Lepcha
+    (0x1CD0, 0x1CFF, JoinerUse::Virama),  // Vedic
+    (0xA800, 0xA82F, JoinerUse::Virama),  // Syloti Nagri
+    (0xA840, 0xA871, JoinerUse::Cursive), // Phags-pa
+    (0xA880, 0xA8FF, JoinerUse::Virama),  // Saurashtra, Devanagari
+    (0xA930, 0xA95F, JoinerUse::Virama),  // Rejang
+    (0xA980, 0xAADF, JoinerUse::Virama),  // Javanese, Myanmar, Cham, Tai Viet
+    (0xAAE0, 0xAAFF, JoinerUse::Virama),  // Meetei Mayek
+    (0xABC0, 0xABFF, JoinerUse::Virama),
+    (0xFB50, 0xFDCF, JoinerUse::Cursive), // forms of Arabic
+    (0xFDF0, 0xFDFF, JoinerUse::Cursive),
+    (0xFE70, 0xFEFC, JoinerUse::Cursive),
+    (0x10A00, 0x10A5F, JoinerUse::Virama),  // Kharoshthi
+    (0x10AC0, 0x10AE6, JoinerUse::Cursive), // Manichaean
+    (0x10B80, 0x10B91, JoinerUse::Cursive), // Psalter Pahlavi
+    (0x10D00, 0x10D27, JoinerUse::Cursive), // Rohingya
+    (0x10EC0, 0x10EFF, JoinerUse::Cursive), // Arabic
+    (0x10F30, 0x10F54, JoinerUse::Cursive), // Sogdian
+    (0x10F70, 0x10F85, JoinerUse::Cursive), // Uyghur
+    (0x10FB0, 0x10FCB, JoinerUse::Cursive), // Chorasmian
+    (0x11000, 0x11DFF, JoinerUse::Virama),  // Brahmi and its family
+    (0x1E900, 0x1E94B, JoinerUse::Cursive), // Adlam
 ];
 
 /// The joining script a character belongs to: how it joins, and a number that names it.
-pub(super) fn joining_script(c: char) -> Option<(Joins, usize)> {
+pub(super) fn joining_script(c: char) -> Option<(JoinerUse, usize)> {
     let code = u32::from(c);
     let row = JOINING.partition_point(|(first, ..)| *first <= code).checked_sub(1)?;
     let (_, last, joins) = JOINING.get(row)?;

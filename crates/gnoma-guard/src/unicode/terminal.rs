@@ -86,7 +86,7 @@ fn read_short_sequence(bytes: &[u8], end: bool) -> Sequence {
 
 /// The colours that text has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Pen {
+pub(super) struct TextColours {
     ink: Option<Colour>,
     paper: Option<Colour>,
     is_concealed: bool,
@@ -99,7 +99,7 @@ enum Colour {
     Parts(u32, u32, u32),
 }
 
-impl Pen {
+impl TextColours {
     /// The pen after the parameters of a text attribute sequence.
     pub(super) fn with_attributes(mut self, parameters: &str) -> Self {
         let mut numbers = parameters.split([';', ':']).map(|n| n.parse().unwrap_or(0));
@@ -171,13 +171,16 @@ mod tests {
 
     #[test]
     fn a_pen_knows_when_it_hides() {
-        assert!(Pen::default().with_attributes("37;47").hides_text());
-        assert!(Pen::default().with_attributes("38;5;0;40").hides_text());
+        assert!(TextColours::default().with_attributes("37;47").hides_text());
+        assert!(TextColours::default().with_attributes("38;5;0;40").hides_text());
         assert!(
-            Pen::default().with_attributes("38;2;1;2;3").with_attributes("48:2:1:2:3").hides_text()
+            TextColours::default()
+                .with_attributes("38;2;1;2;3")
+                .with_attributes("48:2:1:2:3")
+                .hides_text()
         );
-        assert!(Pen::default().with_attributes("8").hides_text());
-        assert!(!Pen::default().with_attributes("37;47").with_attributes("").hides_text());
-        assert!(!Pen::default().with_attributes("1;31;40").hides_text());
+        assert!(TextColours::default().with_attributes("8").hides_text());
+        assert!(!TextColours::default().with_attributes("37;47").with_attributes("").hides_text());
+        assert!(!TextColours::default().with_attributes("1;31;40").hides_text());
     }
 }

@@ -7,14 +7,14 @@
 use unicode_normalization::char::is_combining_mark;
 
 use super::{
-    bidi::{self, Ahead},
+    bidi::{self, LineRemainder},
     flag::{Flag, FlagKind, Flags},
     hyphen::BreakWatch,
-    keep::Keep,
     lookalike::WordWatch,
-    scripts::{self, Joins},
+    retained_controls::RetainedControls,
+    scripts::{self, JoinerUse},
     table::{self, CharRange, Class},
-    terminal::{self, Pen, Sequence},
+    terminal::{self, Sequence, TextColours},
     unassigned::is_unassigned,
 };
 
@@ -62,7 +62,7 @@ pub(super) struct WalkStep {
 /// The facts that the walk remembers of the text behind it.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
-    keep: Keep,
+    keep: RetainedControls,
     /// The number of bytes walked so far.
     at: usize,
     /// The last character that stayed.
@@ -80,14 +80,14 @@ pub(super) struct Walk {
     calm_until: usize,
     /// The end of the stretch whose direction controls are judged, and whether they stay.
     span: (usize, bool),
-    pen: Pen,
+    pen: TextColours,
     words: WordWatch,
     breaks: BreakWatch,
     flags: Flags,
 }
 
 impl Walk {
-    pub(super) fn new(keep: Keep) -> Self {
+    pub(super) fn new(keep: RetainedControls) -> Self {
         Self {
             keep,
             at: 0,
@@ -99,7 +99,7 @@ impl Walk {
             line_turns: false,
             calm_until: 0,
             span: (0, false),
-            pen: Pen::default(),
+            pen: TextColours::default(),
             words: WordWatch::default(),
             breaks: BreakWatch::default(),
             flags: Flags::default(),
@@ -333,8 +333,8 @@ impl Walk {
     fn line_will_turn(&mut self, at: usize, behind: &str, end: bool) -> Option<bool> {
         let known = self.calm_until.saturating_sub(at);
         match bidi::scan_ahead(behind, known, end)? {
-            Ahead::Turns => Some(true),
-            Ahead::Calm { bytes } => {
+            LineRemainder::Turns => Some(true),
+            LineRemainder::Calm { bytes } => {
                 self.calm_until = at + bytes;
                 Some(false)
             }
@@ -361,7 +361,7 @@ impl Walk {
                     return Some(WalkStep { bytes, stays: false });
                 }
                 self.pen = pen;
-                let stays = self.keep == Keep::Colour && rest.starts_with('\u{1B}');
+                let stays = self.keep == RetainedControls::Colour && rest.starts_with('\u{1B}');
                 self.flags.add_flag(FlagKind::Colour, "colours", self.at, !stays);
                 Some(WalkStep { bytes, stays })
             }
@@ -491,9 +491,9 @@ fn separates_letters(before: Option<char>, next: Option<char>) -> bool {
     };
     let same_script = |c| scripts::joining_script(c).is_some_and(|(_, other)| other == script);
     match joins {
-        Joins::Cursive => true,
-        Joins::LooseVowels => scripts::is_virama(before) || next.is_some_and(same_script),
-        Joins::Virama => {
+        JoinerUse::Cursive => true,
+        JoinerUse::LooseVowels => scripts::is_virama(before) || next.is_some_and(same_script),
+        JoinerUse::Virama => {
             scripts::is_virama(before)
                 || next.is_some_and(|c| same_script(c) && !is_combining_mark(c))
         }
@@ -503,7 +503,7 @@ fn separates_letters(before: Option<char>, next: Option<char>) -> bool {
 /// Reports whether a joiner joins letters, or shows the joined form of one.
 fn joins_letters(before: Option<char>, next: Option<char>) -> bool {
     let is_cursive =
-        |c| scripts::joining_script(c).is_some_and(|(joins, _)| joins == Joins::Cursive);
+        |c| scripts::joining_script(c).is_some_and(|(joins, _)| joins == JoinerUse::Cursive);
     let script = |c: Option<char>| Some(scripts::joining_script(c?)?.1);
     before.is_some_and(|c| is_cursive(c) || scripts::is_virama(c))
         || next.is_some_and(is_cursive)

@@ -2,7 +2,7 @@
 //!
 //! A secret that must not leave becomes `{{secret:RULE:N}}`. The vault remembers which is which for as long as the
 //! session lives, in memory that is wiped; none of it is ever written to disk. The caller decides what may be
-//! restored where; [`Restored::used`] says what is at stake.
+//! restored where; [`RestoredText::used`] says what is at stake.
 //!
 //! `N` starts at a number that differs from session to session and cannot be guessed. A web page that talks a model
 //! into writing `{{secret:aws:1}}`, and a placeholder of yesterday's session, therefore resolve to nothing instead
@@ -39,7 +39,7 @@ struct VaultEntries {
 
 /// A text with its secrets put back.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Restored<T> {
+pub struct RestoredText<T> {
     /// The text; where [`unknown`](Self::unknown) is not empty it must not be used.
     pub text: T,
     /// The placeholders that were replaced, each once.
@@ -48,7 +48,7 @@ pub struct Restored<T> {
     pub unknown: Vec<String>,
 }
 
-impl<T> fmt::Debug for Restored<T> {
+impl<T> fmt::Debug for RestoredText<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { text: _, used, unknown } = self;
         f.debug_struct("Restored").field("used", used).field("unknown", unknown).finish()
@@ -91,8 +91,9 @@ impl Vault {
 
     /// Puts the secrets back into a text.
     #[must_use]
-    pub fn restore<'a>(&self, text: &'a str) -> Restored<Cow<'a, str>> {
-        let mut restored = Restored { text: Cow::Borrowed(text), used: vec![], unknown: vec![] };
+    pub fn restore<'a>(&self, text: &'a str) -> RestoredText<Cow<'a, str>> {
+        let mut restored =
+            RestoredText { text: Cow::Borrowed(text), used: vec![], unknown: vec![] };
         if let Some(whole) =
             self.replace_placeholders(text, &mut restored.used, &mut restored.unknown)
         {
@@ -103,13 +104,13 @@ impl Vault {
 
     /// Puts the secrets back into the strings of a JSON value; the rest of it stays byte for byte.
     #[must_use]
-    pub fn restore_json(&self, json: &RawJson) -> Restored<RawJson> {
+    pub fn restore_json(&self, json: &RawJson) -> RestoredText<RawJson> {
         let (mut used, mut unknown) = (Vec::new(), Vec::new());
         let restored = strings::map_strings(json.get(), |text| {
             self.replace_placeholders(text, &mut used, &mut unknown)
         });
         let text = restored.and_then(|text| RawJson::parse(text).ok());
-        Restored { text: text.unwrap_or_else(|| json.clone()), used, unknown }
+        RestoredText { text: text.unwrap_or_else(|| json.clone()), used, unknown }
     }
 
     /// The text with its placeholders replaced; `None` when there is nothing to replace.

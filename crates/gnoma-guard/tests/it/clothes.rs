@@ -9,7 +9,7 @@ use gnoma_core::{
 };
 use gnoma_guard::firewall::{Firewall, FirewallOptions, Policy, ProviderFacts};
 use gnoma_secrets::{Scanner, ScannerOptions};
-use gnoma_testkit::clothes::{encoded_variants, longest_readable_part};
+use gnoma_testkit::value_encodings::{encoded_variants, longest_readable_part};
 
 /// So many letters of the secret may be left: no more than chance would show.
 const MAX_READABLE: usize = 4;

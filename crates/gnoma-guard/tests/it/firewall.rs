@@ -11,10 +11,10 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     firewall::{
-        AllowEntry, Allowed, Blocked, Checked, Connection, Firewall, FirewallAction,
-        FirewallOptions, Notice, Policy, ProviderFacts, RequestPart,
+        AllowEntry, AllowedHash, BlockedRequest, CheckedRequest, Connection, Firewall,
+        FirewallAction, FirewallOptions, Notice, Policy, ProviderFacts, RequestPart,
     },
-    privacy::{Keep, Privacy},
+    privacy::{PersistentData, Privacy},
     vault::LEAST_NUMBER,
 };
 use gnoma_testkit::{Answer, FakeProvider};
@@ -22,7 +22,11 @@ use proptest::prelude::*;
 
 const FIRST: u64 = 604_117_300;
 
-fn firewall_with(secrets: &[&str], entries: Vec<AllowEntry>, allowed: Vec<Allowed>) -> Firewall {
+fn firewall_with(
+    secrets: &[&str],
+    entries: Vec<AllowEntry>,
+    allowed: Vec<AllowedHash>,
+) -> Firewall {
     let known = secrets
         .iter()
         .enumerate()
@@ -91,7 +95,7 @@ fn sent(request: &ModelRequest) -> String {
     format!("{}\n{messages}\n{}", request.system, tools.join("\n"))
 }
 
-fn check(firewall: &Firewall, request: ModelRequest) -> Checked {
+fn check(firewall: &Firewall, request: ModelRequest) -> CheckedRequest {
     firewall.check_request(&cloud(), request).unwrap()
 }
 
@@ -224,7 +228,7 @@ fn the_policy_decides_by_rule_provider_and_path() {
     ];
     let secrets = ["a-secret-of-mine-1", "a-secret-of-mine-2"];
     let firewall = firewall_with(&secrets, entries, Vec::new());
-    let blocked: Blocked = firewall
+    let blocked: BlockedRequest = firewall
         .check_request(&cloud(), request(vec![Message::user_text(secrets[0])]))
         .unwrap_err();
     assert_eq!(blocked.rules.len(), 1);
@@ -248,7 +252,7 @@ fn the_policy_decides_by_rule_provider_and_path() {
 #[test]
 fn an_allowed_value_stays() {
     let secret = "a-secret-of-mine-1";
-    let firewall = firewall_with(&[secret], Vec::new(), vec![Allowed::from_value(secret)]);
+    let firewall = firewall_with(&[secret], Vec::new(), vec![AllowedHash::from_value(secret)]);
     let checked = check(&firewall, request(vec![Message::user_text(secret)]));
     assert!(sent(&checked.request).contains(secret));
     assert_eq!(firewall.redact_text(secret), secret);
@@ -321,13 +325,13 @@ fn a_guarded_provider_sends_nothing_else() {
 fn incognito_keeps_nothing() {
     let incognito = Privacy::Incognito { local_only: true };
     for keep in [
-        Keep::Session,
-        Keep::History,
-        Keep::Logs,
-        Keep::Learning,
-        Keep::ToolResultFiles,
-        Keep::Caches,
-        Keep::Trust,
+        PersistentData::Session,
+        PersistentData::History,
+        PersistentData::Logs,
+        PersistentData::Learning,
+        PersistentData::ToolResultFiles,
+        PersistentData::Caches,
+        PersistentData::Trust,
     ] {
         assert!(Privacy::Normal.can_save(keep) && !incognito.can_save(keep));
     }

@@ -6,7 +6,7 @@ use std::{
 };
 
 use gnoma_core::session::PermissionMode;
-use gnoma_guard::permission::{Verdict, World};
+use gnoma_guard::permission::{JudgementContext, Verdict};
 
 use crate::permission_world::{Desk, HOME, WORKSPACE, parse};
 
@@ -55,8 +55,8 @@ fn a_grant_names_nothing_that_the_verdict_did_not() {
                     let is_link = is_file && next(&state).is_multiple_of(2);
                     if is_link { secret.clone() } else { path.to_owned() }
                 };
-                let judge = |world: &World<'_>| {
-                    let world = World { resolve: &resolve, ..*world };
+                let judge = |world: &JudgementContext<'_>| {
+                    let world = JudgementContext { resolve: &resolve, ..*world };
                     desk.permissions.judge(mode, &world, &tool, &call)
                 };
                 match desk.look(judge) {

@@ -3,7 +3,7 @@
 use gnoma_core::{
     CallId, RawJson, ToolCall,
     session::PermissionMode::{self, AcceptEdits, Auto, Bypass, Default, Deny, Plan},
-    tool::Touches,
+    tool::TouchedResource,
 };
 use gnoma_guard::permission::{Limit, Origin, Permissions, Rule, RuleAction, ShellRow, Verdict};
 use proptest::prelude::*;
@@ -496,7 +496,9 @@ fn a_grant_is_what_lies_outside_and_the_network() {
 fn every_argument_that_touches_something_is_judged() {
     let desk = desk(PermissionMode::AcceptEdits, vec![rule("deny fs.write(b/**)", Origin::User)]);
     let (mut tool, _) = parse("fs.write a");
-    tool.touches = [Touches::path("from"), Touches::path("to"), Touches::url("via")].into();
+    tool.touches =
+        [TouchedResource::path("from"), TouchedResource::path("to"), TouchedResource::url("via")]
+            .into();
     let judge = |from: &str, to: &str, via: &str| {
         let arguments = json!({"from": from, "to": to, "via": via});
         let arguments = RawJson::from_value(&arguments).unwrap();

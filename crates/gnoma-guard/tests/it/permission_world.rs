@@ -11,11 +11,11 @@ use gnoma_core::{
     message::CallId,
     places::makes_repository,
     session::PermissionMode,
-    tool::{Access, Grant, Tier, ToolKind, Touches},
+    tool::{Access, Grant, Tier, ToolKind, TouchedResource},
 };
 use gnoma_guard::{
     git::Repositories,
-    permission::{Origin, Permissions, Rule, RuleAction, Verdict, World},
+    permission::{JudgementContext, Origin, Permissions, Rule, RuleAction, Verdict},
 };
 use serde_json::json;
 
@@ -161,8 +161,8 @@ impl Desk {
         self
     }
 
-    pub(crate) fn look<T>(&self, look: impl FnOnce(&World<'_>) -> T) -> T {
-        look(&World {
+    pub(crate) fn look<T>(&self, look: impl FnOnce(&JudgementContext<'_>) -> T) -> T {
+        look(&JudgementContext {
             cwd: &self.cwd,
             home: Some(&self.home),
             roots: &self.roots,
@@ -271,10 +271,10 @@ pub(crate) fn rule(text: &str, origin: Origin) -> Rule {
 pub(crate) fn parse(call: &str) -> (ToolSpec, ToolCall) {
     let (name, argument) = call.split_once(' ').unwrap_or((call, ""));
     let (access, touches) = match name {
-        "bash" => (Access::Execute, Some(Touches::command("command"))),
-        "web.fetch" => (Access::Read, Some(Touches::url("url"))),
-        "fs.write" | "fs.edit" => (Access::Edit, Some(Touches::path("path"))),
-        _ if name.starts_with("fs.") => (Access::Read, Some(Touches::path("path"))),
+        "bash" => (Access::Execute, Some(TouchedResource::command("command"))),
+        "web.fetch" => (Access::Read, Some(TouchedResource::url("url"))),
+        "fs.write" | "fs.edit" => (Access::Edit, Some(TouchedResource::path("path"))),
+        _ if name.starts_with("fs.") => (Access::Read, Some(TouchedResource::path("path"))),
         "todo" => (Access::Read, None),
         _ => (Access::Execute, None),
     };

@@ -1,14 +1,14 @@
 //! Laws of text hygiene, and the world's writing that it must not touch.
 
-use gnoma_guard::unicode::{Cleaner, FlagKind, Keep, clean_bytes, clean_text};
+use gnoma_guard::unicode::{Cleaner, FlagKind, RetainedControls, clean_bytes, clean_text};
 use proptest::prelude::*;
 
 fn cleaned(text: &str) -> String {
-    clean_text(text, Keep::Text).text.into_owned()
+    clean_text(text, RetainedControls::Text).text.into_owned()
 }
 
 fn has(text: &str, kind: FlagKind) -> bool {
-    clean_text(text, Keep::Text).flags.iter().any(|flag| flag.kind == kind)
+    clean_text(text, RetainedControls::Text).flags.iter().any(|flag| flag.kind == kind)
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn the_worlds_writing_stays_byte_for_byte() {
     ];
     for text in texts {
         assert_eq!(cleaned(text), text);
-        let flags = clean_text(text, Keep::Text).flags;
+        let flags = clean_text(text, RetainedControls::Text).flags;
         assert!(flags.iter().all(|flag| !flag.kind.is_suspicious()), "{text}: {flags:?}");
     }
 }
@@ -184,7 +184,7 @@ fn what_hides_goes() {
     ];
     for (text, expected) in cases {
         assert_eq!(cleaned(text), expected, "{text:?}");
-        let flags = clean_text(text, Keep::Text).flags;
+        let flags = clean_text(text, RetainedControls::Text).flags;
         assert!(flags.iter().any(
             |flag| flag.removed && flag.kind.is_suspicious() || flag.kind == FlagKind::Private
         ));
@@ -204,14 +204,14 @@ fn a_terminal_is_told_nothing_but_colours() {
     ];
     for (text, expected) in cases {
         assert_eq!(cleaned(text), expected, "{text:?}");
-        assert_eq!(clean_text(text, Keep::Colour).text, expected, "{text:?}");
+        assert_eq!(clean_text(text, RetainedControls::Colour).text, expected, "{text:?}");
     }
     let red = "\x1b[1;31merror\x1b[0m";
-    assert_eq!(clean_text(red, Keep::Colour).text, red);
+    assert_eq!(clean_text(red, RetainedControls::Colour).text, red);
     assert_eq!(cleaned(red), "error");
     assert!(!has(red, FlagKind::Terminal) && has(red, FlagKind::Colour));
     let hidden = "a\x1b[37;47mb\x1b[0m\x1b[8mc";
-    assert_eq!(clean_text(hidden, Keep::Colour).text, "ab\x1b[0mc");
+    assert_eq!(clean_text(hidden, RetainedControls::Colour).text, "ab\x1b[0mc");
     assert!(has(hidden, FlagKind::HiddenColour));
 }
 
@@ -268,22 +268,25 @@ fn words_that_deceive_are_flagged_and_stay() {
         "x²",
     ];
     for text in honest {
-        let flags = clean_text(text, Keep::Text).flags;
+        let flags = clean_text(text, RetainedControls::Text).flags;
         assert!(flags.is_empty(), "{text}: {flags:?}");
     }
 }
 
 #[test]
 fn bytes_that_are_no_text_are_shown_as_such() {
-    let dirty = clean_bytes(b"x \xc0\xaf y\x1b[2J", Keep::Text);
+    let dirty = clean_bytes(b"x \xc0\xaf y\x1b[2J", RetainedControls::Text);
     assert_eq!(dirty.text, "x \u{FFFD}\u{FFFD} y");
     assert!(dirty.flags.iter().any(|flag| flag.kind == FlagKind::Invalid && flag.at == 2));
-    assert!(matches!(clean_bytes(b"plain", Keep::Text).text, std::borrow::Cow::Borrowed(_)));
+    assert!(matches!(
+        clean_bytes(b"plain", RetainedControls::Text).text,
+        std::borrow::Cow::Borrowed(_)
+    ));
 }
 
 #[test]
 fn a_flag_says_what_where_and_how_often() {
-    let flags = clean_text("ab\u{200B}c\u{200B}", Keep::Text).flags;
+    let flags = clean_text("ab\u{200B}c\u{200B}", RetainedControls::Text).flags;
     let [flag] = flags.as_slice() else { panic!("{flags:?}") };
     assert_eq!((flag.at, flag.count, flag.removed), (2, 2, true));
     assert_eq!(flag.to_sentence(), "zero-width spaces: 2 removed, first at byte 2");
@@ -324,9 +327,9 @@ fn is_subsequence(part: &str, whole: &str) -> bool {
 
 fn streamed(
     text: &str,
-    keep: Keep,
+    keep: RetainedControls,
     cuts: &[prop::sample::Index],
-) -> gnoma_guard::unicode::Cleaned<'static> {
+) -> gnoma_guard::unicode::CleanedText<'static> {
     let ends: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
     let mut cuts: Vec<usize> = cuts.iter().map(|cut| ends[cut.index(ends.len())]).collect();
     cuts.push(text.len());
@@ -339,7 +342,7 @@ fn streamed(
     }
     let last = cleaner.finish();
     shown.push_str(&last.text);
-    gnoma_guard::unicode::Cleaned { text: shown.into(), flags: last.flags }
+    gnoma_guard::unicode::CleanedText { text: shown.into(), flags: last.flags }
 }
 
 proptest! {
@@ -347,7 +350,7 @@ proptest! {
 
     #[test]
     fn cleaning_twice_is_cleaning_once(text in tricky(), colour: bool) {
-        let keep = if colour { Keep::Colour } else { Keep::Text };
+        let keep = if colour { RetainedControls::Colour } else { RetainedControls::Text };
         let once = clean_text(&text, keep).text.into_owned();
         prop_assert!(is_subsequence(&once, &text));
         prop_assert_eq!(clean_text(&once, keep).text, once.as_str());
@@ -362,21 +365,21 @@ proptest! {
         colour: bool,
         cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6),
     ) {
-        let keep = if colour { Keep::Colour } else { Keep::Text };
+        let keep = if colour { RetainedControls::Colour } else { RetainedControls::Text };
         let whole = clean_text(&text, keep);
         prop_assert_eq!(streamed(&text, keep, &cuts), whole);
     }
 
     #[test]
     fn any_bytes_can_be_cleaned(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
-        let once = clean_bytes(&bytes, Keep::Text).text.into_owned();
-        prop_assert_eq!(clean_text(&once, Keep::Text).text, once.as_str());
+        let once = clean_bytes(&bytes, RetainedControls::Text).text.into_owned();
+        prop_assert_eq!(clean_text(&once, RetainedControls::Text).text, once.as_str());
     }
 }
 
 #[test]
 fn what_is_held_back_is_bounded() {
-    let mut cleaner = Cleaner::new(Keep::Text);
+    let mut cleaner = Cleaner::new(RetainedControls::Text);
     let mut shown = cleaner.push("\u{2067}\x1b]0;").len();
     for _ in 0..20_000 {
         shown += cleaner.push("x").len();
@@ -393,11 +396,11 @@ fn byte_order_mark_of_a_file_in_a_listing_is_no_disguise() {
         "1\t\u{feff}x",
         "a\r\n\u{feff}b",
     ] {
-        let cleaned = clean_text(text, Keep::Text);
+        let cleaned = clean_text(text, RetainedControls::Text);
         assert!(!cleaned.text.contains('\u{feff}'), "{text:?}");
         assert_eq!(cleaned.flags, [], "{text:?}");
     }
     for text in ["ig\u{feff}nore", "+\u{feff}\u{feff}x", "a \u{feff}b \u{feff}c"] {
-        assert_ne!(clean_text(text, Keep::Text).flags, [], "{text:?}");
+        assert_ne!(clean_text(text, RetainedControls::Text).flags, [], "{text:?}");
     }
 }

@@ -11,7 +11,7 @@ use std::{
     time::Instant,
 };
 
-use gnoma_guard::permission::{ShellRow, World};
+use gnoma_guard::permission::{JudgementContext, ShellRow};
 
 use crate::{
     grammar::{Dice, Grammar, Seen},
@@ -247,7 +247,7 @@ fn is_read_only(command: &str) -> bool {
         let found = links.into_iter().find_map(follow).unwrap_or_else(|| path.to_path_buf());
         if found.ends_with("") { found.components().collect() } else { found }
     };
-    let world = World {
+    let world = JudgementContext {
         cwd: Path::new(PROJECT),
         home: Some(Path::new("/home/dev")),
         roots: &roots,

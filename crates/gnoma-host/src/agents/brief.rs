@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use gnoma_core::{Content, Message, ResultPart, Role, cut, message::ModelRef};
+use gnoma_core::{Content, Message, ResultPart, Role, message::ModelRef, text_truncation};
 
 /// Most text about the past, in bytes: its end is kept.
 const MAX_PAST_BYTES: usize = 48 << 10;
@@ -69,7 +69,7 @@ pub(super) fn build_prompt(messages: &[Arc<Message>], me: &ModelRef, new: bool) 
     if told.is_empty() {
         return now;
     }
-    let end = cut::word_suffix(&told, MAX_PAST_BYTES);
+    let end = text_truncation::word_suffix(&told, MAX_PAST_BYTES);
     let left_out = if end.len() < told.len() { "[the beginning is left out]\n" } else { "" };
     format!("{PAST}\n\n{left_out}{}\n\n{NOW}\n\n{now}", end.trim())
 }
@@ -116,7 +116,7 @@ fn append_message(message: &Message, told: &mut String) {
 }
 
 fn shorten_piece(text: &str) -> String {
-    let head = cut::word_prefix(text, MAX_PIECE_BYTES);
+    let head = text_truncation::word_prefix(text, MAX_PIECE_BYTES);
     if head.len() < text.len() { format!("{head}…") } else { head.to_owned() }
 }
 

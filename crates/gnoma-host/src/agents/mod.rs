@@ -7,8 +7,8 @@
 //! requests, its own checkpoints save the files, and its own history tells the next model what was done.
 
 mod brief;
-mod desk;
-mod live;
+mod idle_agents;
+mod live_agent;
 mod program;
 mod provider;
 mod steps;

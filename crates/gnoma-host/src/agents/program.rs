@@ -4,7 +4,7 @@ use std::{path::PathBuf, sync::Arc};
 
 use gnoma_config::settings::CliAgent;
 
-use super::desk::Desk;
+use super::idle_agents::IdleAgents;
 
 /// The provider that agents are models of.
 pub(crate) const PROVIDER: &str = "agent";
@@ -12,7 +12,7 @@ pub(crate) const PROVIDER: &str = "agent";
 /// Another program's agent, and its processes.
 pub(crate) struct AgentProgram {
     pub(crate) settings: CliAgent,
-    pub(super) desk: Arc<Desk>,
+    pub(super) desk: Arc<IdleAgents>,
 }
 
 impl AgentProgram {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::stream::unfold;
-use gnoma_acp::client::AgentSaid;
+use gnoma_acp::client::AgentEvent;
 use gnoma_core::{
     ErrorKind, EventStream, Message, ModelInfo, ModelRequest, Provider, ProviderError, Role,
     StopReason, StreamEvent, ToolChoice, ToolResult,
@@ -22,7 +22,7 @@ use tokio::time::timeout;
 
 use super::{
     brief::{self, SeenPart},
-    live::{LiveAgent, Waits},
+    live_agent::{LiveAgent, PendingStep},
     program::{AgentProgram, PROVIDER},
     steps::{self, AgentStep, StepCall},
 };
@@ -39,16 +39,16 @@ impl Provider for AgentProvider {
     }
 
     fn stream(&self, request: ModelRequest) -> EventStream {
-        let talk = Talk {
+        let talk = AgentAnswer {
             agent: Arc::clone(&self.0),
             request: Some(request),
             live: None,
             plan_tool: None,
             out: VecDeque::new(),
-            block: (TalkBlock::None, 0),
+            block: (AgentAnswerBlock::None, 0),
             is_over: false,
         };
-        Box::pin(unfold(talk, Talk::next))
+        Box::pin(unfold(talk, AgentAnswer::next))
     }
 
     fn list_models(&self) -> BoxFuture<'_, Result<Vec<ModelInfo>, ProviderError>> {
@@ -59,7 +59,7 @@ impl Provider for AgentProvider {
 
 /// The content of the answer's block that is being written.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum TalkBlock {
+enum AgentAnswerBlock {
     None,
     Text,
     Thinking,
@@ -67,18 +67,18 @@ enum TalkBlock {
 }
 
 /// One answer. Dropped before its end, it stops the agent's turn.
-struct Talk {
+struct AgentAnswer {
     agent: Arc<AgentProgram>,
     request: Option<ModelRequest>,
     live: Option<LiveAgent>,
     /// The tool that sets the plan, where it is on offer.
     plan_tool: Option<String>,
     out: VecDeque<StreamEvent>,
-    block: (TalkBlock, u32),
+    block: (AgentAnswerBlock, u32),
     is_over: bool,
 }
 
-impl Drop for Talk {
+impl Drop for AgentAnswer {
     fn drop(&mut self) {
         if let Some(live) = self.live.take() {
             self.agent.desk.stop_turn(live);
@@ -87,19 +87,19 @@ impl Drop for Talk {
 }
 
 /// The result that a request brings to a call of an agent's tool, and what was said behind it.
-struct Brought<'m> {
+struct ReturnedResults<'m> {
     results: Vec<&'m ToolResult>,
     later: &'m [Arc<Message>],
 }
 
-fn trailing_results(messages: &[Arc<Message>]) -> Option<Brought<'_>> {
+fn trailing_results(messages: &[Arc<Message>]) -> Option<ReturnedResults<'_>> {
     let at = messages.iter().rposition(|message| message.role() != Role::User)?;
     let (message, later) = messages.get(at..)?.split_first()?;
     (message.role() == Role::Tool)
-        .then(|| Brought { results: message.tool_results().collect(), later })
+        .then(|| ReturnedResults { results: message.tool_results().collect(), later })
 }
 
-impl Talk {
+impl AgentAnswer {
     async fn next(mut self) -> Option<(Result<StreamEvent, ProviderError>, Self)> {
         loop {
             if let Some(event) = self.out.pop_front() {
@@ -147,7 +147,7 @@ impl Talk {
     async fn begin_request(&mut self, request: &ModelRequest) -> Result<(), ProviderError> {
         let messages = &request.messages;
         let mut stopped = None;
-        if let Some(Brought { results, later }) = trailing_results(messages) {
+        if let Some(ReturnedResults { results, later }) = trailing_results(messages) {
             for result in results {
                 match self.agent.desk.take_waiting(&result.call_id) {
                     // The turn was stopped that the agent waited in.
@@ -197,13 +197,15 @@ impl Talk {
     ) {
         let words = result_text(result);
         match (&live.waits, result.is_error) {
-            (Waits::Nothing, _) => (),
-            (Waits::Text | Waits::Written | Waits::Leave(_), true) => live.send_answer(Err(&words)),
+            (PendingStep::Nothing, _) => (),
+            (PendingStep::Text | PendingStep::Written | PendingStep::Leave(_), true) => {
+                live.send_answer(Err(&words))
+            }
             // The first line says what follows.
-            (Waits::Text, false) => {
+            (PendingStep::Text, false) => {
                 live.send_answer(Ok(words.split_once('\n').map_or("", |(_, text)| text)));
             }
-            (Waits::Written | Waits::Leave(_), false) => live.send_answer(Ok("")),
+            (PendingStep::Written | PendingStep::Leave(_), false) => live.send_answer(Ok("")),
         }
         if live.is_in_turn() {
             live.later.extend((!later.is_empty()).then(|| brief::user_text(later)));
@@ -220,34 +222,34 @@ impl Talk {
         self.live = Some(live);
     }
 
-    fn on_message(&mut self, said: AgentSaid) -> Result<(), ProviderError> {
+    fn on_message(&mut self, said: AgentEvent) -> Result<(), ProviderError> {
         match said {
-            AgentSaid::Text(text) if text.is_empty() => (),
-            AgentSaid::Text(text) => {
-                let slot = self.slot_for_block(TalkBlock::Text);
+            AgentEvent::Text(text) if text.is_empty() => (),
+            AgentEvent::Text(text) => {
+                let slot = self.slot_for_block(AgentAnswerBlock::Text);
                 self.out.push_back(StreamEvent::TextDelta { slot, text });
             }
-            AgentSaid::Thought(text) => self.push_thinking(text),
-            AgentSaid::Began(title) => self.push_thinking(format!("{title}\n")),
-            AgentSaid::Plan(plan) => self.call_plan_tool(&plan),
-            AgentSaid::Ended(id, call) => self.take_step(steps::completed_call(id, call)),
-            AgentSaid::Asks(wish) => self.take_step(steps::requested_call(wish)),
-            AgentSaid::Stopped(stop, usage) => {
+            AgentEvent::Thought(text) => self.push_thinking(text),
+            AgentEvent::Began(title) => self.push_thinking(format!("{title}\n")),
+            AgentEvent::Plan(plan) => self.call_plan_tool(&plan),
+            AgentEvent::Ended(id, call) => self.take_step(steps::completed_call(id, call)),
+            AgentEvent::Asks(wish) => self.take_step(steps::requested_call(wish)),
+            AgentEvent::Stopped(stop, usage) => {
                 self.out.extend(usage.map(StreamEvent::Usage));
                 self.on_stop(stop);
             }
-            AgentSaid::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),
-            AgentSaid::Ready | AgentSaid::Opened => (),
+            AgentEvent::Failed(words) => return Err(self.failure(&format!("failed: {words}"))),
+            AgentEvent::Ready | AgentEvent::Opened => (),
         }
         Ok(())
     }
 
     fn push_thinking(&mut self, text: String) {
-        let slot = self.slot_for_block(TalkBlock::Thinking);
+        let slot = self.slot_for_block(AgentAnswerBlock::Thinking);
         self.out.push_back(StreamEvent::ThinkingDelta { slot, text });
     }
 
-    fn slot_for_block(&mut self, block: TalkBlock) -> u32 {
+    fn slot_for_block(&mut self, block: AgentAnswerBlock) -> u32 {
         if self.block.0 != block {
             self.block = (block, self.block.1 + 1);
         }
@@ -286,7 +288,7 @@ impl Talk {
 
     /// Ends the round with a call.
     fn end_with_call(&mut self, name: String, arguments: &Value) -> CallId {
-        let slot = self.slot_for_block(TalkBlock::Call);
+        let slot = self.slot_for_block(AgentAnswerBlock::Call);
         // No other session's call may be taken for it, nor one of an earlier life of this one.
         let id = format!("{}-{:016x}", self.agent.settings.name, RandomState::new().hash_one(slot));
         let fragment = steps::to_raw_json(arguments).get().to_owned();

@@ -2,11 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use gnoma_acp::client::{AgentCall, Wish};
+use gnoma_acp::client::{AgentCall, AgentRequestKind};
 use gnoma_core::{RawJson, diff::unified_diff, tool::ToolOutput};
 use serde_json::{Map, Value};
 
-use super::live::Waits;
+use super::live_agent::PendingStep;
 
 /// Lines around a change that are shown.
 const CONTEXT_LINES: usize = 3;
@@ -73,7 +73,7 @@ impl AgentStep {
 pub(super) struct StepCall {
     pub(super) step: AgentStep,
     pub(super) arguments: Value,
-    pub(super) waits: Waits,
+    pub(super) waits: PendingStep,
     /// The agent's description of the call.
     pub(super) call: Box<AgentCall>,
 }
@@ -84,9 +84,9 @@ fn json_object<const N: usize>(fields: [(&str, Value); N]) -> Value {
 }
 
 /// The call for what an agent asks for.
-pub(super) fn requested_call(wish: Wish) -> StepCall {
+pub(super) fn requested_call(wish: AgentRequestKind) -> StepCall {
     match wish {
-        Wish::Read { path, line, limit } => {
+        AgentRequestKind::Read { path, line, limit } => {
             let number = |it: Option<u64>| it.map_or(Value::Null, |it| it.min(MAX_LINES).into());
             let arguments = json_object([
                 ("path", path.into()),
@@ -94,18 +94,18 @@ pub(super) fn requested_call(wish: Wish) -> StepCall {
                 ("limit", number(limit)),
             ]);
             let call = Box::default();
-            StepCall { step: AgentStep::Read, arguments, waits: Waits::Text, call }
+            StepCall { step: AgentStep::Read, arguments, waits: PendingStep::Text, call }
         }
-        Wish::Write { path, content } => {
+        AgentRequestKind::Write { path, content } => {
             let arguments = json_object([("path", path.into()), ("content", content.into())]);
             let call = Box::default();
-            StepCall { step: AgentStep::Write, arguments, waits: Waits::Written, call }
+            StepCall { step: AgentStep::Write, arguments, waits: PendingStep::Written, call }
         }
-        Wish::Permission { id, call, .. } => {
+        AgentRequestKind::Permission { id, call, .. } => {
             let (step, field, value) = permission_subject(&call);
             let title = Value::from(call.title.clone());
             let fields = [(field, value.into()), ("name", title), ("call", id.clone().into())];
-            StepCall { step, arguments: json_object(fields), waits: Waits::Leave(id), call }
+            StepCall { step, arguments: json_object(fields), waits: PendingStep::Leave(id), call }
         }
     }
 }
@@ -130,7 +130,7 @@ pub(super) fn completed_call(id: String, call: Box<AgentCall>) -> StepCall {
     let title = Value::from(call.title.clone());
     let arguments =
         json_object([("name", title), ("kind", call.kind.clone().into()), ("call", id.into())]);
-    StepCall { step: AgentStep::Did, arguments, waits: Waits::Nothing, call }
+    StepCall { step: AgentStep::Did, arguments, waits: PendingStep::Nothing, call }
 }
 
 /// Returns what an agent told about a call, as the output of a tool.
@@ -158,7 +158,7 @@ pub(super) fn to_raw_json(arguments: &Value) -> RawJson {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_acp::client::Answers;
+    use gnoma_acp::client::PermissionChoices;
 
     use super::*;
 
@@ -166,7 +166,11 @@ mod tests {
     fn what_is_known_of_a_call_is_what_it_is_judged_by() {
         let step = |call: AgentCall| {
             let id = "c".to_owned();
-            requested_call(Wish::Permission { id, call: call.into(), answers: Answers::default() })
+            requested_call(AgentRequestKind::Permission {
+                id,
+                call: call.into(),
+                answers: PermissionChoices::default(),
+            })
         };
         let path = |paths: &[&str]| paths.iter().map(|it| (*it).to_owned()).collect();
         let edit = AgentCall { kind: "edit".into(), paths: path(&["/w/a"]), ..Default::default() };

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use gnoma_acp::client::{AgentCall, AgentSaid};
+use gnoma_acp::client::{AgentCall, AgentEvent};
 use gnoma_core::{
     RawJson, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec,
     message::CallId,
-    tool::{Access, BoxFuture, Tier, ToolKind, Touches},
+    tool::{Access, BoxFuture, Tier, ToolKind, TouchedResource},
 };
-use gnoma_extend::mcp::{Definition, ServerOrigin, ServerReach, Surroundings};
+use gnoma_extend::mcp::{Definition, ServerEnvironment, ServerOrigin, ServerReach};
 
 use super::{
-    live::{LiveAgent, Waits},
+    live_agent::{LiveAgent, PendingStep},
     program::AgentProgram,
     steps::{self, AgentStep},
 };
@@ -19,9 +19,9 @@ use super::{
 /// The place where agents of a session run.
 pub(crate) struct AgentPlace {
     /// With what they may touch; what an agent's settings declare comes on top.
-    pub(crate) around: Surroundings,
+    pub(crate) around: ServerEnvironment,
     /// The same where nothing of the workspace may be written.
-    pub(crate) reading: Surroundings,
+    pub(crate) reading: ServerEnvironment,
     /// Paths of settings as they are meant.
     pub(crate) absolute: Box<dyn Fn(&str) -> std::path::PathBuf + Send + Sync>,
     /// Reads a text, writes a text.
@@ -75,11 +75,13 @@ impl StepTool {
         };
         let (name, touched) = match step {
             AgentStep::Begin | AgentStep::Did | AgentStep::Act => (None, None),
-            AgentStep::Read | AgentStep::Look => (Some("fs.read"), Some(Touches::path("path"))),
-            AgentStep::Write => (Some("fs.write"), Some(Touches::path("path"))),
-            AgentStep::Edit => (Some("fs.edit"), Some(Touches::path("path"))),
-            AgentStep::Run => (Some("bash"), Some(Touches::command("command"))),
-            AgentStep::Fetch => (None, Some(Touches::url("url"))),
+            AgentStep::Read | AgentStep::Look => {
+                (Some("fs.read"), Some(TouchedResource::path("path")))
+            }
+            AgentStep::Write => (Some("fs.write"), Some(TouchedResource::path("path"))),
+            AgentStep::Edit => (Some("fs.edit"), Some(TouchedResource::path("path"))),
+            AgentStep::Run => (Some("bash"), Some(TouchedResource::command("command"))),
+            AgentStep::Fetch => (None, Some(TouchedResource::url("url"))),
         };
         let judged = ToolSpec {
             name: name.unwrap_or(&spec.name).to_owned(),
@@ -225,7 +227,7 @@ async fn start_agent(
 /// Lets the agent continue with a call of its own, and waits until that has ended or something else is wanted.
 async fn resume_allowed_call(agent: Arc<AgentProgram>, id: CallId, cx: ToolCx) -> ToolOutcome {
     let Some(Some(mut live)) = agent.desk.take_waiting(&id) else { return refuse_model_call() };
-    let Waits::Leave(wanted) = live.waits.clone() else {
+    let PendingStep::Leave(wanted) = live.waits.clone() else {
         agent.desk.add_waiting(id, Some(live));
         return refuse_model_call();
     };
@@ -250,15 +252,15 @@ const MAX_PUT_OFF: usize = 1_000;
 async fn until_ended(
     live: &mut LiveAgent,
     id: &str,
-    put_off: &mut Vec<AgentSaid>,
+    put_off: &mut Vec<AgentEvent>,
 ) -> Option<Box<AgentCall>> {
     while put_off.len() < MAX_PUT_OFF {
         match live.next_message().await {
-            Ok(AgentSaid::Ended(ended, call)) if ended == id => return Some(call),
+            Ok(AgentEvent::Ended(ended, call)) if ended == id => return Some(call),
             Ok(said) => {
                 let goes_on = matches!(
                     said,
-                    AgentSaid::Text(_) | AgentSaid::Thought(_) | AgentSaid::Began(_)
+                    AgentEvent::Text(_) | AgentEvent::Thought(_) | AgentEvent::Began(_)
                 );
                 put_off.push(said);
                 if !goes_on {

@@ -9,9 +9,9 @@ mod tar;
 
 use std::path::Path;
 
-use gnoma_config::Explained;
+use gnoma_config::ExplainedValue;
 
-use crate::{Folders as _, Project, Result, debug_log, files::NewFile, guarding};
+use crate::{Folders as _, Project, Result, debug_log, files::NewFile, guard_setup};
 
 /// A file of the archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub fn collect_files(project: &Project, doctor: &str, terminal: &str) -> Result<
     let firewall = {
         let keys = &project.routing.provider.api_keys;
         let places = (project.environment(), &*project.spec.folder);
-        guarding::strict_firewall(&project.guard, keys, places)?
+        guard_setup::strict_firewall(&project.guard, keys, places)?
     };
     let home = project.environment().home();
     let clean = |text: String| {
@@ -68,8 +68,8 @@ fn no_log() -> String {
     "there is no debug log; `GNOMA_LOG=debug gnoma` writes one\n".to_owned()
 }
 
-fn describe_settings(values: &[Explained]) -> String {
-    let line = |Explained { key, value, origin, .. }: &Explained| {
+fn describe_settings(values: &[ExplainedValue]) -> String {
+    let line = |ExplainedValue { key, value, origin, .. }: &ExplainedValue| {
         format!("{key} = {}  # {origin}\n", mask::mask_setting(key, value))
     };
     values.iter().map(line).collect()

@@ -73,7 +73,7 @@ impl LogLine {
         let mut text = self.what.to_owned();
         for (name, value) in &self.fields {
             let value = redact(value);
-            let value = gnoma_core::cut::word_prefix(&value, MAX_VALUE_BYTES);
+            let value = gnoma_core::text_truncation::word_prefix(&value, MAX_VALUE_BYTES);
             let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:@".contains(c);
             text.push_str(&if !value.is_empty() && value.chars().all(is_plain) {
                 format!(" {name}={value}")

@@ -4,9 +4,9 @@
 //! The checkpoints copy, compare and merge files. This module decides where copies are, who may merge when, and
 //! what is reported.
 
+mod copy_cleanup;
 mod git;
-mod tidy;
-mod told;
+mod merge_reports;
 
 use std::{
     fs::File,
@@ -26,17 +26,17 @@ use gnoma_core::{
 };
 use gnoma_store::checkpoint::{Candidate, Checkpointer, ReservedRoom, SnapshotId};
 
-use gnoma_engine::{FilesReady, Routes};
+use gnoma_engine::{CheckpointReadiness, Routes};
 use tokio::{
     sync::{OwnedMutexGuard, watch},
     time::timeout,
 };
 
-use self::tidy::CopyPlace;
-pub(crate) use self::tidy::remove_orphans;
+use self::copy_cleanup::CopyPlace;
+pub(crate) use self::copy_cleanup::remove_orphans;
 use crate::{
-    HostError, Project, Result, extensions, keeping, live::Landing, off_loop::off_loop,
-    shared::Workplace,
+    HostError, Project, Result, blocking_work::off_loop, extensions, live::MergePreview,
+    session_stores, shared::WorkspaceKey,
 };
 
 /// The interval at which to check whether files are still written to a copy that is to be removed.
@@ -63,7 +63,7 @@ pub(crate) fn must_be_whole(task: &ChildTask, routes: Option<&Arc<Routes>>) -> b
 }
 
 /// A copy of a project in which one elf works. Dropped, it is removed.
-pub(crate) struct Isolated {
+pub(crate) struct IsolatedCopy {
     place: Option<CopyPlace>,
     environment: Environment,
     /// The folder that replaces the project's.
@@ -77,7 +77,7 @@ pub(crate) struct Isolated {
     keeper: Arc<Checkpointer>,
     base: SnapshotId,
     /// The signal that tells whether all files are there.
-    filled: Option<FilesReady>,
+    filled: Option<CheckpointReadiness>,
     /// `true` once the copy's files need not be written any more.
     unwanted: Arc<AtomicBool>,
     /// The lock that keeps other copies from merging until this one has been merged.
@@ -89,7 +89,7 @@ pub(crate) struct Isolated {
     label: String,
 }
 
-impl Isolated {
+impl IsolatedCopy {
     /// Makes a copy of the parent's project for the elf `name`; `id` names its place. Its files come beside what
     /// follows ([`Self::ready`]), unless somebody `waits` for them.
     ///
@@ -103,7 +103,7 @@ impl Isolated {
     ) -> Result<Self> {
         let of = copy_source(parent)?;
         let environment = parent.environment().clone();
-        let all = tidy::copies_folder(&environment);
+        let all = copy_cleanup::copies_folder(&environment);
         let (shared, label, id) = (parent.shared.clone(), merge_label(name), id.to_owned());
         let waits = waits || parent.spec.folder != of.root;
         let parent = Arc::clone(parent);
@@ -165,7 +165,7 @@ impl Isolated {
     }
 
     /// Has the files copied on a thread of its own.
-    fn fill_beside(&self, room: ReservedRoom) -> Result<FilesReady> {
+    fn fill_beside(&self, room: ReservedRoom) -> Result<CheckpointReadiness> {
         let (told, filled) = watch::channel(None);
         let (keeper, base, root) = (Arc::clone(&self.keeper), self.base.clone(), self.root.clone());
         let unwanted = Arc::clone(&self.unwanted);
@@ -179,7 +179,7 @@ impl Isolated {
     }
 
     /// Returns the signal that the files are there, if they were not there when the copy was made.
-    pub(crate) fn files_ready(&self) -> Option<FilesReady> {
+    pub(crate) fn files_ready(&self) -> Option<CheckpointReadiness> {
         self.filled.clone()
     }
 
@@ -259,7 +259,7 @@ impl Isolated {
     ///
     /// # Errors
     /// Why nothing can be merged.
-    pub(crate) async fn bring_up(&mut self) -> std::result::Result<Landing, String> {
+    pub(crate) async fn bring_up(&mut self) -> std::result::Result<MergePreview, String> {
         self.wait_until_filled().await?;
         if !self.is_there() {
             return Err(DELETED.to_owned());
@@ -271,11 +271,11 @@ impl Isolated {
         let found = found.await.map_err(|error| error.to_string())?;
         self.is_brought_up = matches!(found, Candidate::Same | Candidate::BroughtUp(_));
         Ok(match found {
-            Candidate::Nothing | Candidate::Conflict => Landing::Nothing,
-            Candidate::Same => Landing::Same,
+            Candidate::Nothing | Candidate::Conflict => MergePreview::Nothing,
+            Candidate::Same => MergePreview::Same,
             Candidate::BroughtUp(base) => {
                 self.base = base;
-                Landing::BroughtUp
+                MergePreview::BroughtUp
             }
         })
     }
@@ -284,13 +284,13 @@ impl Isolated {
     pub(crate) async fn merge_changes(mut self, why_not: Option<String>) -> ChildMerge {
         // Before the files are there, nothing can have changed them.
         if let Some(why) = why_not.as_ref().filter(|_| is_under_way(self.filled.as_ref())) {
-            return told::describe_unmerged(why, "");
+            return merge_reports::describe_unmerged(why, "");
         }
         if let Err(why) = self.wait_until_filled().await {
-            return told::describe_unmerged(&why, "");
+            return merge_reports::describe_unmerged(&why, "");
         }
         if !self.is_there() {
-            return told::describe_unmerged(DELETED, "");
+            return merge_reports::describe_unmerged(DELETED, "");
         }
         let (root, base, label) = (self.root.clone(), self.base.clone(), self.label.clone());
         let is_checked = self.is_brought_up;
@@ -298,12 +298,12 @@ impl Isolated {
             let copy = workspace.open_sibling(&root)?;
             let done = match why_not {
                 None if is_checked => {
-                    workspace.merge_checked(&base, &copy, &label).map(told::describe_merge)
+                    workspace.merge_checked(&base, &copy, &label).map(merge_reports::describe_merge)
                 }
-                None => workspace.merge(&base, &copy, &label).map(told::describe_merge),
+                None => workspace.merge(&base, &copy, &label).map(merge_reports::describe_merge),
                 Some(why) => workspace
                     .changed_in(&base, &copy, &label)
-                    .map(|diff| told::describe_unmerged(&why, &diff)),
+                    .map(|diff| merge_reports::describe_unmerged(&why, &diff)),
             };
             copy.forget_folder();
             done
@@ -315,11 +315,11 @@ impl Isolated {
             Ok(())
         });
         drop(removed.await);
-        merged.unwrap_or_else(|error| told::describe_unmerged(&error.to_string(), ""))
+        merged.unwrap_or_else(|error| merge_reports::describe_unmerged(&error.to_string(), ""))
     }
 }
 
-impl Drop for Isolated {
+impl Drop for IsolatedCopy {
     /// Not on the thread of a session. What stays is removed by the next start.
     fn drop(&mut self) {
         let Some(place) = self.place.take() else { return };
@@ -343,23 +343,23 @@ impl Drop for Isolated {
 }
 
 /// Reports whether files are still written to a copy.
-fn is_under_way(filled: Option<&FilesReady>) -> bool {
+fn is_under_way(filled: Option<&CheckpointReadiness>) -> bool {
     filled.is_some_and(|filled| filled.borrow().is_none() && filled.has_changed().is_ok())
 }
 
 /// Returns the workplace of which a copy can be made.
-fn copy_source(parent: &Project) -> Result<Workplace> {
+fn copy_source(parent: &Project) -> Result<WorkspaceKey> {
     if parent.is_incognito() {
         return Err(copy_error("incognito saves no files to make one from"));
     }
     if !parent.keeping.checkpoints.enabled {
         return Err(copy_error("`checkpoints.enabled` is off"));
     }
-    let of = keeping::checkpoint_workplace(parent);
+    let of = session_stores::checkpoint_workplace(parent);
     let of = of.ok_or_else(|| {
         copy_error("the folder contains a home folder; work in a project's folder")
     })?;
-    if tidy::copies_folder(parent.environment()).starts_with(&of.root) {
+    if copy_cleanup::copies_folder(parent.environment()).starts_with(&of.root) {
         return Err(copy_error("the folder contains the folder that copies are made in"));
     }
     Ok(of)

@@ -19,13 +19,13 @@ use tokio::{task::JoinSet, time::Instant};
 use super::{
     command::session_closed_error,
     engine::Engine,
-    handle::{Remembered, busy_error},
+    handle::{SessionMeta, busy_error},
     log::EventLog,
-    ports::{Opened, Services},
+    ports::{OpenedSession, Services},
     replier::Replier,
-    replies::Outcome,
+    replies::ReplyOutcome,
     session_tasks::SessionTasks,
-    shared::Shared,
+    shared::HostShared,
 };
 use crate::{
     Notices,
@@ -41,12 +41,12 @@ pub(super) const SUBSCRIBER_PATIENCE: Duration = Duration::from_secs(60);
 
 /// The task of a session.
 pub(super) struct Actor {
-    pub(super) shared: Weak<Shared>,
+    pub(super) shared: Weak<HostShared>,
     pub(super) id: SessionId,
     pub(super) log: EventLog,
     pub(super) services: Arc<dyn Services>,
     pub(super) detach: Detach,
-    pub(super) kept: Arc<Mutex<Remembered>>,
+    pub(super) kept: Arc<Mutex<SessionMeta>>,
     pub(super) notices: Notices,
     pub(super) engine: Engine,
     /// Commands for the engine that is being opened.
@@ -78,11 +78,11 @@ pub(super) fn observed_session(log: &EventLog) -> ObservedSession {
 impl Actor {
     /// The task of a session that is being opened.
     pub(super) fn new(
-        shared: Weak<Shared>,
+        shared: Weak<HostShared>,
         log: EventLog,
-        kept: Arc<Mutex<Remembered>>,
+        kept: Arc<Mutex<SessionMeta>>,
         notices: Notices,
-        opening: BoxFuture<'static, Result<Opened, RequestError>>,
+        opening: BoxFuture<'static, Result<OpenedSession, RequestError>>,
     ) -> Self {
         let id = log.with_view(|view| view.session.clone());
         let remembered = kept.lock();
@@ -129,7 +129,7 @@ impl Actor {
     }
 
     /// Hands a command to the engine, or keeps it for the one that is being opened.
-    pub(super) fn send_command(&mut self, command: Command) -> Outcome {
+    pub(super) fn send_command(&mut self, command: Command) -> ReplyOutcome {
         let is_message = matches!(command, Command::Send { .. });
         if is_message && self.tasks.is_reserved() {
             return self.tasks.hold_message(command);

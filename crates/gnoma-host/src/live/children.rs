@@ -23,7 +23,7 @@ use gnoma_core::{
         ChildTask, MAX_CHILD_MESSAGES, Parent, Question, SpawnError, Spawner,
     },
 };
-use gnoma_engine::{FilesReady, Prover};
+use gnoma_engine::{CheckpointReadiness, ProjectCheckRunner};
 use tokio::{
     sync::{mpsc, watch},
     task::{AbortHandle, JoinSet},
@@ -31,12 +31,12 @@ use tokio::{
 };
 
 use super::{
-    begin::{self, Beginning},
-    elfs::Starting,
-    following::Following,
-    handle::{Live, Remembered},
-    ports::{ChildOpening, Landing},
-    shared::Shared,
+    child_status::ChildStatusFold,
+    elfs::StartingElf,
+    handle::{SessionHandle, SessionMeta},
+    ports::{ChildOpening, MergePreview},
+    session_start::{self, SessionStartup},
+    shared::HostShared,
 };
 
 /// The reason why nothing is merged if the checks could not run.
@@ -49,7 +49,7 @@ const MAX_PROOFS: u32 = 5;
 const MAX_LOOKED_AT: usize = 8;
 
 /// Starts sessions in a host for the tools of its sessions.
-pub(super) struct Children(pub(super) Weak<Shared>);
+pub(super) struct Children(pub(super) Weak<HostShared>);
 
 impl Spawner for Children {
     fn new_id(&self) -> String {
@@ -72,7 +72,7 @@ impl Spawner for Children {
 
 /// A child, as whoever waits for it has it. Dropping it ends the child.
 struct Child {
-    live: Live,
+    live: SessionHandle,
     id: SessionId,
     name: String,
     begun: Instant,
@@ -84,7 +84,7 @@ struct Child {
     retry: Option<Instant>,
     parent: Parent,
     /// The remembered facts about the child's parent.
-    above: Weak<Mutex<Remembered>>,
+    above: Weak<Mutex<SessionMeta>>,
     /// Counts what happens to sessions.
     changed: watch::Receiver<u64>,
     /// The child's questions that were put to the parent, each until it is decided.
@@ -93,11 +93,11 @@ struct Child {
     /// The number of runs of the project's checks on the merged files, and whether they run now.
     proofs: u32,
     is_proving: bool,
-    shared: Weak<Shared>,
+    shared: Weak<HostShared>,
 }
 
 /// The step that follows the end of a turn.
-enum Then {
+enum TurnContinuation {
     /// Another turn of the child.
     Goes,
     /// The end, and why its changes cannot be merged, if that was determined.
@@ -117,7 +117,7 @@ impl Drop for Child {
 
 /// Waits for the reason why the files of a child's copy will never be there; waits forever if they are there or
 /// will be.
-async fn copy_failure(copied: &mut Option<FilesReady>) -> String {
+async fn copy_failure(copied: &mut Option<CheckpointReadiness>) -> String {
     if let Some(copied) = copied {
         let done = copied.wait_for(Option::is_some).await.map(|done| done.clone());
         if let Ok(Some(Err(why))) = done {
@@ -141,18 +141,18 @@ fn end_of(outcome: Outcome) -> ChildEnd {
 }
 
 async fn start_child(
-    shared: &Weak<Shared>,
+    shared: &Weak<HostShared>,
     parent: Parent,
     mut task: ChildTask,
     ChildLink { status, control }: ChildLink,
 ) -> Result<Child, SpawnError> {
     let begun = Instant::now();
-    let (notices, heard) = begin::notice_channel();
+    let (notices, heard) = session_start::notice_channel();
     let (name, content) = (task.name.clone(), std::mem::take(&mut task.content));
     let by = SessionId::new(parent.session.as_str());
     let (services, wanted, above, _starting) = {
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
-        let starting = Starting::new(&shared, by.clone(), name.clone());
+        let starting = StartingElf::new(&shared, by.clone(), name.clone());
         let above = shared.find_session(&by).map_err(to_spawn_error)?;
         let resumed = task.resume.as_deref().map(SessionId::new);
         if let Some(id) = resumed.as_ref().filter(|id| shared.find_session(id).is_ok()) {
@@ -184,9 +184,10 @@ async fn start_child(
         let shared = shared.upgrade().ok_or(SpawnError::Unavailable)?;
         let changed = shared.changed.subscribe();
         let is_saved = prepared.services.is_saved();
-        let following = Some(Following::new((id.to_string(), is_saved), name.clone(), status));
-        let beginning = Beginning { spec, scope: Some(scope), following, notices, heard };
-        begin::start_session(&shared, beginning, prepared).map_err(to_spawn_error)?;
+        let following =
+            Some(ChildStatusFold::new((id.to_string(), is_saved), name.clone(), status));
+        let beginning = SessionStartup { spec, scope: Some(scope), following, notices, heard };
+        session_start::start_session(&shared, beginning, prepared).map_err(to_spawn_error)?;
         let live = shared.find_session(&id).map_err(to_spawn_error)?;
         Child {
             live,
@@ -219,7 +220,7 @@ impl Child {
             self.changed.borrow_and_update();
             let outcome = self.live.kept.lock().outcome.take();
             if let Some(outcome) = outcome
-                && let Then::Ends(why_not) = self.decide_next(&outcome).await
+                && let TurnContinuation::Ends(why_not) = self.decide_next(&outcome).await
             {
                 break (outcome, why_not);
             }
@@ -290,10 +291,10 @@ impl Child {
 
     /// Decides what follows a turn with this outcome. If the project has checks, they run on the merged files
     /// before anything lands, unless they already ran on exactly those.
-    async fn decide_next(&mut self, outcome: &Outcome) -> Then {
+    async fn decide_next(&mut self, outcome: &Outcome) -> TurnContinuation {
         let was_proof = std::mem::take(&mut self.is_proving);
         if self.goes_on(outcome).await {
-            return Then::Goes;
+            return TurnContinuation::Goes;
         }
         let (passed, prover) = {
             let kept = self.live.kept.lock();
@@ -301,47 +302,53 @@ impl Child {
             (passed, kept.prover.clone())
         };
         let (Some(prover), Outcome::Complete { .. }) = (prover, outcome) else {
-            return Then::Ends(None);
+            return TurnContinuation::Ends(None);
         };
         match passed {
-            Some(false) if !was_proof => return Then::Ends(None),
-            Some(false) => return Then::Ends(Some(self.describe_failed_checks())),
-            None if was_proof => return Then::Ends(Some(UNPROVED.to_owned())),
+            Some(false) if !was_proof => return TurnContinuation::Ends(None),
+            Some(false) => return TurnContinuation::Ends(Some(self.describe_failed_checks())),
+            None if was_proof => return TurnContinuation::Ends(Some(UNPROVED.to_owned())),
             Some(true) | None => (),
         }
         let services = Arc::clone(&self.live.kept.lock().services);
         tokio::select! {
             () = services.merge_next() => (),
-            () = self.wait_until_cancelled() => return Then::Ends(Some("it was cancelled".to_owned())),
+            () = self.wait_until_cancelled() => return TurnContinuation::Ends(Some("it was cancelled".to_owned())),
         }
         if self.goes_on(outcome).await {
-            return Then::Goes;
+            return TurnContinuation::Goes;
         }
         match services.bring_up().await {
-            None | Some(Ok(Landing::Nothing)) => Then::Ends(None),
-            Some(Err(why)) => Then::Ends(Some(why)),
-            Some(Ok(Landing::Same)) if passed == Some(true) => Then::Ends(None),
-            Some(Ok(Landing::Same | Landing::BroughtUp)) => self.run_checks(&prover).await,
+            None | Some(Ok(MergePreview::Nothing)) => TurnContinuation::Ends(None),
+            Some(Err(why)) => TurnContinuation::Ends(Some(why)),
+            Some(Ok(MergePreview::Same)) if passed == Some(true) => TurnContinuation::Ends(None),
+            Some(Ok(MergePreview::Same | MergePreview::BroughtUp)) => {
+                self.run_checks(&prover).await
+            }
         }
     }
 
     /// Has the project's checks run on what is in the copy.
-    async fn run_checks(&mut self, prover: &Prover) -> Then {
+    async fn run_checks(&mut self, prover: &ProjectCheckRunner) -> TurnContinuation {
         self.proofs += 1;
         if self.proofs > MAX_PROOFS {
             let why = "the project kept changing while its checks ran";
-            return Then::Ends(Some(why.to_owned()));
+            return TurnContinuation::Ends(Some(why.to_owned()));
         }
-        self.live.kept.lock().following.iter_mut().for_each(Following::forget_verdict);
+        self.live.kept.lock().following.iter_mut().for_each(ChildStatusFold::forget_verdict);
         self.is_proving = prover.run_checks().await;
-        if self.is_proving { Then::Goes } else { Then::Ends(Some(UNPROVED.to_owned())) }
+        if self.is_proving {
+            TurnContinuation::Goes
+        } else {
+            TurnContinuation::Ends(Some(UNPROVED.to_owned()))
+        }
     }
 
     /// Describes what the checks found in the merged files.
     fn describe_failed_checks(&self) -> String {
         let kept = self.live.kept.lock();
         let (by, evidence) =
-            kept.following.as_ref().map(Following::last_review).unwrap_or_default();
+            kept.following.as_ref().map(ChildStatusFold::last_review).unwrap_or_default();
         format!(
             "the project's checks fail on the merged files: {by}\nThe check {by} \
              says:\n{evidence}\n"
@@ -470,7 +477,7 @@ fn limit_to_once(answer: PermissionAnswer) -> PermissionAnswer {
 }
 
 /// Answers the child, unless somebody else has.
-async fn send_answer(live: &Live, call: CallId, answer: PermissionAnswer) {
+async fn send_answer(live: &SessionHandle, call: CallId, answer: PermissionAnswer) {
     loop {
         let request = Request::Answer { call: call.clone(), answer: answer.clone() };
         match live.ask(request).await {
@@ -480,7 +487,7 @@ async fn send_answer(live: &Live, call: CallId, answer: PermissionAnswer) {
     }
 }
 
-fn last_answer(live: &Live) -> String {
+fn last_answer(live: &SessionHandle) -> String {
     let (_, messages) = live.log().messages(None, MAX_LOOKED_AT);
     let answers = messages.iter().rev().filter(|message| message.role() == Role::Assistant);
     answers.map(|message| message.text_content()).next().unwrap_or_default()

@@ -16,11 +16,11 @@ use tokio::{
 };
 
 use super::{
-    handle::{Job, Live},
+    handle::{Job, SessionHandle},
     log::{Delivery, Subscription},
     replier::{Replier, ended_error},
-    replies::{Fingerprint, Known, Outcome},
-    shared::Shared,
+    replies::{Fingerprint, ReplyOutcome, RequestRecord},
+    shared::HostShared,
 };
 
 /// Requests of a client that are answered at once; the next waits.
@@ -35,11 +35,11 @@ const MAX_MESSAGES: u32 = 1_000;
 const MAX_HISTORY_BYTES: usize = 4 << 20;
 
 /// The client has left.
-struct Left;
+struct ClientLeft;
 
 /// The state of one client's connection.
 pub(super) struct Connection {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     client: String,
     /// Notified when something has happened in a session that the client is attached to.
     waker: Arc<Notify>,
@@ -47,13 +47,13 @@ pub(super) struct Connection {
     /// The position up to which the client was told of the process's events, if it watches them.
     watching: Option<(u64, watch::Receiver<u64>)>,
     /// Requests that are being answered.
-    under_way: JoinSet<(RequestId, Outcome)>,
+    under_way: JoinSet<(RequestId, ReplyOutcome)>,
     /// Sessions that are being opened.
     opening: JoinSet<()>,
 }
 
 impl Connection {
-    pub(super) fn new(shared: Arc<Shared>, client: String) -> Self {
+    pub(super) fn new(shared: Arc<HostShared>, client: String) -> Self {
         Self {
             shared,
             client,
@@ -88,7 +88,7 @@ impl Connection {
                     },
                     Err(_) => Ok(()),
                 },
-                () = messages.closed() => Err(Left),
+                () = messages.closed() => Err(ClientLeft),
                 () = self.waker.notified(), if is_asking => self.tell_events(&messages).await,
                 () = process_changed(&mut self.watching), if is_asking => {
                     self.tell_process(&messages).await
@@ -101,7 +101,10 @@ impl Connection {
     }
 
     /// Tells what has happened, but not so much that the client is not heard meanwhile.
-    async fn tell_events(&mut self, messages: &mpsc::Sender<ServerMessage>) -> Result<(), Left> {
+    async fn tell_events(
+        &mut self,
+        messages: &mpsc::Sender<ServerMessage>,
+    ) -> Result<(), ClientLeft> {
         // Each session gets its share, so that a busy one does not hide the others.
         let share = MAX_TOLD_AT_ONCE / self.attached.len().max(1);
         for subscription in self.attached.values_mut() {
@@ -119,7 +122,10 @@ impl Connection {
         Ok(())
     }
 
-    async fn tell_process(&mut self, messages: &mpsc::Sender<ServerMessage>) -> Result<(), Left> {
+    async fn tell_process(
+        &mut self,
+        messages: &mpsc::Sender<ServerMessage>,
+    ) -> Result<(), ClientLeft> {
         let Some((seen, _)) = &mut self.watching else { return Ok(()) };
         let (events, now) = self.shared.events_since(*seen);
         *seen = now;
@@ -133,7 +139,7 @@ impl Connection {
         &mut self,
         message: ClientMessage,
         messages: &mpsc::Sender<ServerMessage>,
-    ) -> Result<(), Left> {
+    ) -> Result<(), ClientLeft> {
         let fingerprint = (!message.request.is_read()).then(|| Fingerprint::from_message(&message));
         let ClientMessage { id, session, request } = message;
         let Some(fingerprint) = fingerprint else {
@@ -144,23 +150,23 @@ impl Connection {
         };
         let known = self.shared.replies.lock().begin_request(&self.client, id, fingerprint);
         match known {
-            Known::New => match self.answer_request(id, session, request, true) {
+            RequestRecord::New => match self.answer_request(id, session, request, true) {
                 Some(result) => {
                     self.shared.replies.lock().end_request(&self.client, id, &result);
                     send_message(messages, ServerMessage::Reply { id, result }).await
                 }
                 None => Ok(()),
             },
-            Known::Answered(result) => {
+            RequestRecord::Answered(result) => {
                 send_message(messages, ServerMessage::Reply { id, result }).await
             }
-            Known::Other => {
+            RequestRecord::Other => {
                 let cause = format!("the id {} was used for another request", id.0);
                 let error = RequestError::new(RequestErrorKind::Invalid, cause);
                 let result = Err(error.with_remedy("Give each request its own id."));
                 send_message(messages, ServerMessage::Reply { id, result }).await
             }
-            Known::Pending(told) => {
+            RequestRecord::Pending(told) => {
                 self.under_way
                     .spawn(async move { (id, told.await.unwrap_or_else(|_| Err(ended_error()))) });
                 Ok(())
@@ -175,7 +181,7 @@ impl Connection {
         session: Option<SessionId>,
         request: Request,
         is_kept: bool,
-    ) -> Option<Outcome> {
+    ) -> Option<ReplyOutcome> {
         match (session, request) {
             (None, request) => self.answer_for_process(id, request, is_kept),
             // Also from a session that has ended.
@@ -197,7 +203,7 @@ impl Connection {
         id: RequestId,
         request: Request,
         is_kept: bool,
-    ) -> Option<Outcome> {
+    ) -> Option<ReplyOutcome> {
         match request {
             Request::Open(spec) => {
                 let shared = Arc::clone(&self.shared);
@@ -251,10 +257,10 @@ impl Connection {
         &mut self,
         id: RequestId,
         session: &SessionId,
-        live: &Live,
+        live: &SessionHandle,
         request: Request,
         is_kept: bool,
-    ) -> Option<Outcome> {
+    ) -> Option<ReplyOutcome> {
         let log = live.log();
         match request {
             Request::Attach { from } => {
@@ -324,8 +330,8 @@ fn for_process() -> RequestError {
 async fn send_message(
     messages: &mpsc::Sender<ServerMessage>,
     message: ServerMessage,
-) -> Result<(), Left> {
-    messages.send(message).await.map_err(|_| Left)
+) -> Result<(), ClientLeft> {
+    messages.send(message).await.map_err(|_| ClientLeft)
 }
 
 fn to_message(delivery: Delivery) -> ServerMessage {

@@ -2,14 +2,14 @@
 
 use gnoma_core::{Event, session::SessionState, sync::Mutex};
 
-use super::{handle::Remembered, log::EventLog, shared::Shared};
+use super::{handle::SessionMeta, log::EventLog, shared::HostShared};
 
 /// Adds what a call cost to the sums of its session and of those above it, whose clients are told, too. Returns the
 /// event as the session's own clients get it.
 pub(super) fn count_cost(
-    session: &Mutex<Remembered>,
+    session: &Mutex<SessionMeta>,
     log: &EventLog,
-    shared: Option<&Shared>,
+    shared: Option<&HostShared>,
     event: Event,
 ) -> Event {
     match &event {
@@ -25,7 +25,7 @@ pub(super) fn count_cost(
     event
 }
 
-fn tell_above(log: &EventLog, shared: &Shared, event: &Event) {
+fn tell_above(log: &EventLog, shared: &HostShared, event: &Event) {
     let mut parent = log.with_view(|view| view.parent.clone());
     while let Some(live) = parent.and_then(|parent| shared.find_session(&parent).ok()) {
         if let Some(event) = live.kept.lock().spending.add_below(event) {

@@ -15,7 +15,7 @@ use gnoma_core::{
 };
 use tokio::time::{sleep, timeout};
 
-use super::{handle::Live, replier::Replier, shared::Shared};
+use super::{handle::SessionHandle, replier::Replier, shared::HostShared};
 
 /// Levels that are shown; sessions do not start sessions deeper.
 const MAX_LEVELS: usize = 8;
@@ -27,20 +27,20 @@ const STEP: Duration = Duration::from_millis(20);
 const NONE: &str = "no elfs are at work";
 
 /// An elf whose session is being made; it is known by its name until this is dropped.
-pub(super) struct Starting {
-    shared: Weak<Shared>,
+pub(super) struct StartingElf {
+    shared: Weak<HostShared>,
     elf: (SessionId, String),
 }
 
-impl Starting {
-    pub(super) fn new(shared: &Arc<Shared>, above: SessionId, name: String) -> Self {
+impl StartingElf {
+    pub(super) fn new(shared: &Arc<HostShared>, above: SessionId, name: String) -> Self {
         let elf = (above, name);
         shared.state.lock().starting.push(elf.clone());
         Self { shared: Arc::downgrade(shared), elf }
     }
 }
 
-impl Drop for Starting {
+impl Drop for StartingElf {
     fn drop(&mut self) {
         let Some(shared) = self.shared.upgrade() else { return };
         let mut state = shared.state.lock();
@@ -52,7 +52,7 @@ impl Drop for Starting {
 
 /// A session that another one started, with what is shown of it.
 struct Elf {
-    live: Live,
+    live: SessionHandle,
     name: String,
     status: ChildStatus,
     age_s: i64,
@@ -62,9 +62,9 @@ struct Elf {
 }
 
 /// All below a session, each before those below it.
-fn elfs_below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
+fn elfs_below(shared: &HostShared, above: &SessionId) -> Vec<Elf> {
     let now_ms = shared.opener.now_ms();
-    let all: Vec<Live> = shared.state.lock().sessions.values().cloned().collect();
+    let all: Vec<SessionHandle> = shared.state.lock().sessions.values().cloned().collect();
     let mut elfs = Vec::new();
     add_elfs_below(&all, above, (0, now_ms), &mut elfs);
     elfs
@@ -72,7 +72,7 @@ fn elfs_below(shared: &Shared, above: &SessionId) -> Vec<Elf> {
 
 /// Adds those below a session; what they and all below them cost.
 fn add_elfs_below(
-    all: &[Live],
+    all: &[SessionHandle],
     above: &SessionId,
     (level, now_ms): (usize, i64),
     elfs: &mut Vec<Elf>,
@@ -141,7 +141,7 @@ impl Elf {
 }
 
 /// The tree of them, a line each.
-pub(super) fn render_tree(shared: &Weak<Shared>, above: &SessionId) -> String {
+pub(super) fn render_tree(shared: &Weak<HostShared>, above: &SessionId) -> String {
     let Some(shared) = shared.upgrade() else { return NONE.to_owned() };
     let elfs = elfs_below(&shared, above);
     let mut lines: Vec<_> = elfs.iter().map(Elf::to_line).collect();
@@ -160,7 +160,7 @@ pub(super) fn render_tree(shared: &Weak<Shared>, above: &SessionId) -> String {
 /// Does what a person wants of the elf that they name, which may be about to start: whoever has read that it does
 /// looks for it at once.
 pub(super) async fn answer_request(
-    shared: Weak<Shared>,
+    shared: Weak<HostShared>,
     session: SessionId,
     request: Request,
     replier: Replier,
@@ -180,7 +180,7 @@ pub(super) async fn answer_request(
 }
 
 /// Waits until no elf of that name is being started.
-async fn wait_until_started(shared: &Weak<Shared>, name: &str) {
+async fn wait_until_started(shared: &Weak<HostShared>, name: &str) {
     let is_starting = || {
         let shared = shared.upgrade();
         shared.is_some_and(|shared| shared.state.lock().starting.iter().any(|(_, it)| it == name))
@@ -195,7 +195,7 @@ async fn wait_until_started(shared: &Weak<Shared>, name: &str) {
 
 /// Stops the one of that name below a session.
 async fn cancel_elf(
-    shared: &Weak<Shared>,
+    shared: &Weak<HostShared>,
     above: &SessionId,
     name: &str,
 ) -> Result<Reply, RequestError> {
@@ -207,7 +207,7 @@ async fn cancel_elf(
 
 /// The session of the elf of that name: one of all that the person's session has; without a name that one.
 fn watch_elf(
-    shared: &Weak<Shared>,
+    shared: &Weak<HostShared>,
     session: &SessionId,
     name: &str,
 ) -> Result<Reply, RequestError> {

@@ -2,16 +2,16 @@
 
 use gnoma_core::{Event, protocol::RequestError, tool::BoxFuture};
 
-use super::{change, ports::Opened};
+use super::{change, ports::OpenedSession};
 
 /// The engine of a session.
 pub(super) enum Engine {
     /// The engine is being opened.
-    Opening(BoxFuture<'static, Result<Opened, RequestError>>),
+    Opening(BoxFuture<'static, Result<OpenedSession, RequestError>>),
     /// The engine runs.
-    Open(Opened),
+    Open(OpenedSession),
     /// The engine is closed, something is changed, and it will be opened again.
-    Changing(BoxFuture<'static, change::Done>),
+    Changing(BoxFuture<'static, change::ChangeOutcome>),
     /// The engine could not be opened, or has ended.
     Gone,
 }
@@ -19,9 +19,9 @@ pub(super) enum Engine {
 /// A message of an engine.
 pub(super) enum EngineWakeup {
     /// The engine is open, or cannot be opened.
-    Opened(Result<Opened, RequestError>),
+    Opened(Result<OpenedSession, RequestError>),
     /// The change is done.
-    Changed(Box<change::Done>),
+    Changed(Box<change::ChangeOutcome>),
     /// An event of the engine; `None` if it has ended.
     Event(Option<Event>),
 }

@@ -3,13 +3,13 @@
 use std::{collections::VecDeque, sync::Arc};
 
 use gnoma_core::{
-    cut,
     protocol::{LiveSession, Request, RequestError, RequestErrorKind, RequestId, SessionSpec},
     session::Outcome,
     store::SessionId,
     sync::Mutex,
+    text_truncation,
 };
-use gnoma_engine::{Prover, Rights};
+use gnoma_engine::{ProjectCheckRunner, Rights};
 use gnoma_router::pool::Scope;
 use tokio::{
     sync::{Notify, mpsc, watch},
@@ -17,11 +17,11 @@ use tokio::{
 };
 
 use super::{
-    following::Following,
+    child_status::ChildStatusFold,
     log::EventLog,
-    ports::{CountJobs, Services},
+    ports::{JobCounter, Services},
     replier::{Replier, ended_error},
-    replies::Outcome as RequestOutcome,
+    replies::ReplyOutcome as RequestOutcome,
     spending::SpendingSums,
 };
 
@@ -39,18 +39,18 @@ pub(super) struct Job {
 
 /// A session that lives in this process. Clones are the same session; the last one's drop ends it.
 #[derive(Clone)]
-pub(super) struct Live {
+pub(super) struct SessionHandle {
     pub(super) log: EventLog,
     pub(super) jobs: mpsc::Sender<Job>,
     pub(super) close: Arc<Notify>,
     pub(super) ended: watch::Receiver<bool>,
     /// The facts about the session that change and are not part of its log.
-    pub(super) kept: Arc<Mutex<Remembered>>,
+    pub(super) kept: Arc<Mutex<SessionMeta>>,
     pub(super) _task: Arc<JoinSet<()>>,
 }
 
 /// The facts about a session that change and are not part of its log.
-pub(super) struct Remembered {
+pub(super) struct SessionMeta {
     /// The options that the session was last opened with.
     pub(super) spec: SessionSpec,
     /// The title that a user gave the session.
@@ -62,13 +62,13 @@ pub(super) struct Remembered {
     /// The rights of the session, once its engine is there.
     pub(super) rights: Option<Rights>,
     /// Has the project's checks run in it, once its engine is there and if there are any.
-    pub(super) prover: Option<Prover>,
+    pub(super) prover: Option<ProjectCheckRunner>,
     /// Counts what runs in the background, once its engine is there.
-    pub(super) jobs: Option<CountJobs>,
+    pub(super) jobs: Option<JobCounter>,
     /// The outcome of the session's last turn.
     pub(super) outcome: Option<Outcome>,
     /// The information that the session's starter receives about it, if a tool started it.
-    pub(super) following: Option<Following>,
+    pub(super) following: Option<ChildStatusFold>,
     /// The spending of the session and of the sessions below it.
     pub(super) spending: SpendingSums,
     /// `true` if the session starts no other sessions any more.
@@ -77,7 +77,7 @@ pub(super) struct Remembered {
     pub(super) merges: VecDeque<String>,
 }
 
-impl Remembered {
+impl SessionMeta {
     pub(super) fn remember_merge(&mut self, line: String) {
         if self.merges.len() == MAX_MERGES {
             self.merges.pop_front();
@@ -86,7 +86,7 @@ impl Remembered {
     }
 }
 
-impl Live {
+impl SessionHandle {
     pub(super) fn log(&self) -> &EventLog {
         &self.log
     }
@@ -163,13 +163,13 @@ impl Live {
         let (_, first) = self.log.messages(Some(1), 1);
         let text = first.first().map(|message| message.text_content()).unwrap_or_default();
         let line = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        cut::head_chars(line.trim(), MAX_TITLE_CHARS).to_owned()
+        text_truncation::head_chars(line.trim(), MAX_TITLE_CHARS).to_owned()
     }
 }
 
 /// Ends sessions and waits for that.
-pub(super) async fn end_all(sessions: Vec<Live>) {
-    sessions.iter().for_each(Live::close);
+pub(super) async fn end_all(sessions: Vec<SessionHandle>) {
+    sessions.iter().for_each(SessionHandle::close);
     for live in sessions {
         live.wait_until_ended().await;
     }

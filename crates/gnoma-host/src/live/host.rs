@@ -14,12 +14,12 @@ use gnoma_core::{
 use tokio::{task::JoinSet, time::timeout};
 
 use super::{
-    begin,
     children::Children,
     connection::Connection,
-    handle::Live,
+    handle::SessionHandle,
     ports::Opener,
-    shared::{Open, Shared},
+    session_start,
+    shared::{HostShared, SessionOpener},
 };
 
 /// The time that sessions may take to end when the process does.
@@ -27,7 +27,7 @@ const SHUTDOWN_PATIENCE: Duration = Duration::from_secs(30);
 
 /// The sessions of a process and its clients. Dropping it ends everything.
 pub struct Host {
-    shared: Arc<Shared>,
+    shared: Arc<HostShared>,
     connections: Mutex<JoinSet<()>>,
 }
 
@@ -35,10 +35,11 @@ impl Host {
     /// A host without sessions.
     #[must_use]
     pub fn new(opener: impl Opener) -> Self {
-        let open: Open =
-            |shared, spec| Box::pin(async move { begin::open_session(&shared, spec).await });
+        let open: SessionOpener = |shared, spec| {
+            Box::pin(async move { session_start::open_session(&shared, spec).await })
+        };
         let shared = Arc::new_cyclic(|shared| {
-            Shared::new(Box::new(opener), open, Arc::new(Children(Weak::clone(shared))))
+            HostShared::new(Box::new(opener), open, Arc::new(Children(Weak::clone(shared))))
         });
         Self { shared, connections: Mutex::default() }
     }
@@ -65,7 +66,7 @@ impl Host {
     /// for a user.
     #[must_use]
     pub fn is_idle(&self) -> bool {
-        self.shared.state.lock().sessions.values().all(Live::is_idle)
+        self.shared.state.lock().sessions.values().all(SessionHandle::is_idle)
     }
 
     /// Reports whether a session runs commands in the background. Their end is not reported.
@@ -91,7 +92,7 @@ impl Host {
         let running: Vec<_> = self.sessions().into_iter().filter(is_at_work).collect();
         self.shared.state.lock().is_stopping = true;
         self.shared.publish_event(ProcessEvent::Stopping);
-        let all: Vec<Live> = self.shared.state.lock().sessions.values().cloned().collect();
+        let all: Vec<SessionHandle> = self.shared.state.lock().sessions.values().cloned().collect();
         let ended = async {
             for live in &all {
                 live.close();

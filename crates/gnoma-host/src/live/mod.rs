@@ -7,23 +7,23 @@
 mod actor;
 mod actor_suggestions;
 mod actor_tasks;
-mod begin;
 mod change;
+mod child_status;
 mod children;
 mod command;
 mod connection;
 mod costs;
 mod elfs;
 mod engine;
-mod following;
 mod handle;
 mod host;
 mod log;
+mod notice_queue;
 mod ports;
 mod replier;
 mod replies;
-mod said;
 mod session;
+mod session_start;
 mod session_tasks;
 mod shared;
 mod spending;
@@ -35,7 +35,7 @@ pub use self::{
     host::Host,
     log::{Delivery, EventLog, Subscription},
     ports::{
-        Beside, Change, Changed, ChildOpening, CountJobs, Landing, Opened, Opener, Opening,
-        Prepared, Services,
+        BackgroundService, Change, ChildOpening, JobCounter, MergePreview, OpenedSession, Opener,
+        PreparedSession, Services, SessionChangeResult, SessionOpening,
     },
 };

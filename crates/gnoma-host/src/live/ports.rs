@@ -9,7 +9,7 @@ use gnoma_core::{
     store::{SessionFacts, SessionId},
     tool::{BoxFuture, ChildMerge, ChildTask, Spawner},
 };
-use gnoma_engine::{FilesReady, Handle, Rights};
+use gnoma_engine::{CheckpointReadiness, Handle, Rights};
 use gnoma_router::pool::Scope;
 
 use crate::{
@@ -21,8 +21,11 @@ use crate::{
 /// An opener of sessions: turns settings, stores and models into an engine.
 pub trait Opener: Send + Sync + 'static {
     /// Reads what a session needs from this machine. What needs a network or a lock is left to
-    /// [`Prepared::opening`].
-    fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>>;
+    /// [`PreparedSession::opening`].
+    fn open(
+        &self,
+        wanted: SessionOpening,
+    ) -> BoxFuture<'static, Result<PreparedSession, RequestError>>;
 
     /// The stored session that a spec continues with, where it continues with one itself and not with a copy.
     /// Takes nothing in hand: it may live in this process already.
@@ -69,7 +72,7 @@ pub trait Opener: Send + Sync + 'static {
 }
 
 /// A session that is to be opened.
-pub struct Opening {
+pub struct SessionOpening {
     /// The options that the client wants.
     pub spec: SessionSpec,
     /// The session that continues under its id, if it was in this process before.
@@ -99,7 +102,7 @@ pub struct ChildOpening {
 }
 
 /// A session that is about to open.
-pub struct Prepared {
+pub struct PreparedSession {
     /// The id of the session.
     pub id: SessionId,
     /// The facts about the session that front ends show.
@@ -107,37 +110,37 @@ pub struct Prepared {
     /// The conversation that continues.
     pub messages: Vec<Arc<Message>>,
     /// The rest of its making.
-    pub opening: BoxFuture<'static, Result<Opened, RequestError>>,
+    pub opening: BoxFuture<'static, Result<OpenedSession, RequestError>>,
     /// The services that answer requests that the engine does not.
     pub services: Arc<dyn Services>,
 }
 
 /// A session that is open.
-pub struct Opened {
+pub struct OpenedSession {
     /// The engine of the session.
     pub engine: Handle,
     /// The service beside the session, such as the search for local models; ends with the session.
-    pub beside: Box<dyn Beside>,
+    pub beside: Box<dyn BackgroundService>,
     /// The models that can be chosen, as far as they are known now.
     pub models: Box<dyn Fn() -> Vec<Choice> + Send>,
     /// Counts the commands that the session's tools run in the background now.
-    pub jobs: CountJobs,
+    pub jobs: JobCounter,
 }
 
 /// A service beside a session that may rest while the session is not in use.
-pub trait Beside: Send {
+pub trait BackgroundService: Send {
     /// Tells the service whether a client sees the session, or the session works or waits for a user. Called when
     /// that may have changed.
     fn set_used(&self, is_used: bool);
 }
 
 /// No service beside a session.
-impl Beside for () {
+impl BackgroundService for () {
     fn set_used(&self, _is_used: bool) {}
 }
 
 /// Counts the commands that a session's tools run in the background.
-pub type CountJobs = Arc<dyn Fn() -> usize + Send + Sync>;
+pub type JobCounter = Arc<dyn Fn() -> usize + Send + Sync>;
 
 /// The services that a session's project offers besides the conversation. None of this runs on the session's loop.
 pub trait Services: Send + Sync {
@@ -152,7 +155,10 @@ pub trait Services: Send + Sync {
 
     /// Does what a request wants of the stored conversation and the files while no engine is open, and
     /// says what the session continues with.
-    fn apply_change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>>;
+    fn apply_change(
+        &self,
+        change: Change,
+    ) -> BoxFuture<'static, Result<SessionChangeResult, RequestError>>;
 
     /// Returns the observers of the session: a debug log, telemetry. Must be called within a runtime.
     fn observers(&self, _session: ObservedSession) -> SessionObservers {
@@ -164,7 +170,7 @@ pub trait Services: Send + Sync {
     fn prepare_child(
         &self,
         wanted: ChildOpening,
-    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>>;
+    ) -> BoxFuture<'static, Result<(SessionSpec, PreparedSession), RequestError>>;
 
     /// The tasks of the session's project; `None` if it has none.
     fn task_files(&self) -> Option<SessionTaskFiles> {
@@ -179,12 +185,12 @@ pub trait Services: Send + Sync {
 
     /// Returns the signal that the files of the session's copy of the project are there, if the session did not
     /// wait for them.
-    fn files_ready(&self) -> Option<FilesReady> {
+    fn files_ready(&self) -> Option<CheckpointReadiness> {
         None
     }
 
     /// Makes the copy what a merge would make of the project. An error is why nothing can land.
-    fn bring_up(&self) -> BoxFuture<'static, Option<Result<Landing, String>>> {
+    fn bring_up(&self) -> BoxFuture<'static, Option<Result<MergePreview, String>>> {
         Box::pin(std::future::ready(None))
     }
 
@@ -208,7 +214,7 @@ pub trait Services: Send + Sync {
 
 /// The relation between a session's copy of the project and the result of merging it with the project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Landing {
+pub enum MergePreview {
     /// There is nothing to merge, or it is at odds.
     Nothing,
     /// The copy equals the result of the merge.
@@ -227,7 +233,7 @@ pub struct Change {
 }
 
 /// The consequences of a change for a session.
-pub struct Changed {
+pub struct SessionChangeResult {
     /// The options that the session is opened with from now on.
     pub spec: SessionSpec,
     /// The conversation continues; if it is not stored, as it is in memory.

@@ -8,7 +8,7 @@ use gnoma_core::{
 };
 use tokio::sync::oneshot;
 
-use super::replies::{Outcome, Replies};
+use super::replies::{Replies, ReplyOutcome};
 
 /// Answers one request exactly once: whoever drops it without an answer has answered that it ended.
 pub(super) struct Replier {
@@ -16,7 +16,7 @@ pub(super) struct Replier {
     replies: Option<Arc<Mutex<Replies>>>,
     client: String,
     id: RequestId,
-    tell: Option<oneshot::Sender<Outcome>>,
+    tell: Option<oneshot::Sender<ReplyOutcome>>,
 }
 
 impl Replier {
@@ -24,17 +24,17 @@ impl Replier {
         replies: Option<Arc<Mutex<Replies>>>,
         client: &str,
         id: RequestId,
-    ) -> (Self, oneshot::Receiver<Outcome>) {
+    ) -> (Self, oneshot::Receiver<ReplyOutcome>) {
         let (tell, told) = oneshot::channel();
         (Self { replies, client: client.to_owned(), id, tell: Some(tell) }, told)
     }
 
     /// Answers the request with an outcome.
-    pub(super) fn reply(mut self, outcome: Outcome) {
+    pub(super) fn reply(mut self, outcome: ReplyOutcome) {
         self.finish(outcome);
     }
 
-    fn finish(&mut self, outcome: Outcome) {
+    fn finish(&mut self, outcome: ReplyOutcome) {
         let Some(tell) = self.tell.take() else { return };
         if let Some(replies) = &self.replies {
             replies.lock().end_request(&self.client, self.id, &outcome);

@@ -16,25 +16,25 @@ const MAX_CLIENTS: usize = 64;
 const MAX_REPLIES: usize = 256;
 
 /// The outcome of a request.
-pub(super) type Outcome = Result<Reply, RequestError>;
+pub(super) type ReplyOutcome = Result<Reply, RequestError>;
 
 /// The replies that clients were given.
 #[derive(Default)]
 pub(super) struct Replies {
-    clients: HashMap<String, Given>,
+    clients: HashMap<String, ClientReplies>,
     /// Names of the clients, the one that asked last at the end.
     order: VecDeque<String>,
 }
 
 #[derive(Default)]
-struct Given {
-    replies: VecDeque<(RequestId, Fingerprint, Outcome)>,
-    pending: HashMap<RequestId, Pending>,
+struct ClientReplies {
+    replies: VecDeque<(RequestId, Fingerprint, ReplyOutcome)>,
+    pending: HashMap<RequestId, UnansweredRequest>,
 }
 
-struct Pending {
+struct UnansweredRequest {
     request: Fingerprint,
-    waiting: Vec<oneshot::Sender<Outcome>>,
+    waiting: Vec<oneshot::Sender<ReplyOutcome>>,
 }
 
 /// Tells a request from another one under its id.
@@ -61,13 +61,13 @@ impl Fingerprint {
 }
 
 /// The known state of a request.
-pub(super) enum Known {
+pub(super) enum RequestRecord {
     /// The request is new.
     New,
     /// The request is already being answered; this receiver gets the same outcome.
-    Pending(oneshot::Receiver<Outcome>),
+    Pending(oneshot::Receiver<ReplyOutcome>),
     /// The request was already answered like this.
-    Answered(Outcome),
+    Answered(ReplyOutcome),
     /// The request's id belongs to another request.
     Other,
 }
@@ -79,7 +79,7 @@ impl Replies {
         client: &str,
         id: RequestId,
         request: Fingerprint,
-    ) -> Known {
+    ) -> RequestRecord {
         self.order.retain(|name| name != client);
         self.order.push_back(client.to_owned());
         if self.order.len() > MAX_CLIENTS {
@@ -87,24 +87,30 @@ impl Replies {
         }
         let given = self.clients.entry(client.to_owned()).or_default();
         if let Some((_, known, outcome)) = given.replies.iter().find(|(known, ..)| *known == id) {
-            return if *known == request { Known::Answered(outcome.clone()) } else { Known::Other };
+            return if *known == request {
+                RequestRecord::Answered(outcome.clone())
+            } else {
+                RequestRecord::Other
+            };
         }
         if let Some(pending) = given.pending.get_mut(&id) {
             if pending.request != request {
-                return Known::Other;
+                return RequestRecord::Other;
             }
             let (tell, told) = oneshot::channel();
             pending.waiting.push(tell);
-            return Known::Pending(told);
+            return RequestRecord::Pending(told);
         }
-        given.pending.insert(id, Pending { request, waiting: Vec::new() });
-        Known::New
+        given.pending.insert(id, UnansweredRequest { request, waiting: Vec::new() });
+        RequestRecord::New
     }
 
     /// A request of a client is answered.
-    pub(super) fn end_request(&mut self, client: &str, id: RequestId, outcome: &Outcome) {
+    pub(super) fn end_request(&mut self, client: &str, id: RequestId, outcome: &ReplyOutcome) {
         let Some(given) = self.clients.get_mut(client) else { return };
-        let Some(Pending { request, waiting }) = given.pending.remove(&id) else { return };
+        let Some(UnansweredRequest { request, waiting }) = given.pending.remove(&id) else {
+            return;
+        };
         for waiting in waiting {
             let _gone = waiting.send(outcome.clone());
         }
@@ -135,17 +141,20 @@ mod tests {
         let mut replies = Replies::default();
         let text = |text: &str| Ok(Reply::Text(text.to_owned()));
         let (id, request) = (RequestId(1), cancel(1, "s"));
-        assert!(matches!(replies.begin_request("a", id, request), Known::New));
-        let Known::Pending(mut told) = replies.begin_request("a", id, request) else {
+        assert!(matches!(replies.begin_request("a", id, request), RequestRecord::New));
+        let RequestRecord::Pending(mut told) = replies.begin_request("a", id, request) else {
             panic!("new")
         };
         replies.end_request("a", id, &text("done"));
         assert_eq!(told.try_recv().unwrap(), text("done"));
-        let Known::Answered(outcome) = replies.begin_request("a", id, request) else {
+        let RequestRecord::Answered(outcome) = replies.begin_request("a", id, request) else {
             panic!("new")
         };
         assert_eq!(outcome, text("done"));
-        assert!(matches!(replies.begin_request("b", id, request), Known::New), "another client's");
+        assert!(
+            matches!(replies.begin_request("b", id, request), RequestRecord::New),
+            "another client's"
+        );
     }
 
     #[test]
@@ -154,12 +163,18 @@ mod tests {
         let id = RequestId(1);
         replies.begin_request("a", id, cancel(1, "s"));
         assert!(
-            matches!(replies.begin_request("a", id, cancel(1, "t")), Known::Other),
+            matches!(replies.begin_request("a", id, cancel(1, "t")), RequestRecord::Other),
             "under way"
         );
         replies.end_request("a", id, &Ok(Reply::Done));
-        assert!(matches!(replies.begin_request("a", id, cancel(1, "t")), Known::Other), "answered");
-        assert!(matches!(replies.begin_request("a", id, cancel(1, "s")), Known::Answered(_)));
+        assert!(
+            matches!(replies.begin_request("a", id, cancel(1, "t")), RequestRecord::Other),
+            "answered"
+        );
+        assert!(matches!(
+            replies.begin_request("a", id, cancel(1, "s")),
+            RequestRecord::Answered(_)
+        ));
     }
 
     #[test]

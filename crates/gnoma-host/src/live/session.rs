@@ -21,15 +21,15 @@ use super::{
     costs, elfs,
     engine::{Engine, EngineWakeup},
     handle::{Job, end_all},
-    ports::{Change, Opened, Prepared},
+    notice_queue::Notice,
+    ports::{Change, OpenedSession, PreparedSession},
     replier::Replier,
-    said::Notice,
     task_link::{TaskLink, TaskOrder},
 };
 use crate::observers::SessionObservers;
 
 /// An event that wakes a session's task.
-enum Woke {
+enum SessionWakeup {
     Job(Job),
     Close,
     Engine(EngineWakeup),
@@ -53,16 +53,16 @@ impl Actor {
         loop {
             let woke = tokio::select! {
                 biased;
-                () = close.notified() => Woke::Close,
-                Some(job) = jobs.recv() => Woke::Job(job),
-                woke = self.engine.next() => Woke::Engine(woke),
+                () = close.notified() => SessionWakeup::Close,
+                Some(job) = jobs.recv() => SessionWakeup::Job(job),
+                woke = self.engine.next() => SessionWakeup::Engine(woke),
                 // While the engine is being opened, nobody knows its mode.
-                order = self.tasks.next(), if !self.engine.is_coming() => Woke::Task(order),
+                order = self.tasks.next(), if !self.engine.is_coming() => SessionWakeup::Task(order),
                 // Notices of the opening wait for the first client, which would not find them in its snapshot.
-                Some(notice) = heard.recv(), if self.log.has_reader() => Woke::Notice(notice),
-                Some(_) = self.work.join_next() => Woke::Worked,
-                () = attendance.notified() => Woke::Attendance,
-                () = wait_until(self.deserted) => Woke::Deserted,
+                Some(notice) = heard.recv(), if self.log.has_reader() => SessionWakeup::Notice(notice),
+                Some(_) = self.work.join_next() => SessionWakeup::Worked,
+                () = attendance.notified() => SessionWakeup::Attendance,
+                () = wait_until(self.deserted) => SessionWakeup::Deserted,
             };
             if self.handle_wakeup(woke).is_break() {
                 break;
@@ -71,25 +71,25 @@ impl Actor {
         self.end_session(end).await;
     }
 
-    fn handle_wakeup(&mut self, woke: Woke) -> std::ops::ControlFlow<()> {
+    fn handle_wakeup(&mut self, woke: SessionWakeup) -> std::ops::ControlFlow<()> {
         use std::ops::ControlFlow::{Break, Continue};
         match woke {
-            Woke::Job(Job { request: Request::Close, replier }) => {
+            SessionWakeup::Job(Job { request: Request::Close, replier }) => {
                 replier.reply(Ok(Reply::Done));
                 return self.close();
             }
-            Woke::Job(job) => return self.handle_job(job),
-            Woke::Close => return self.close(),
-            Woke::Deserted => return self.close_unless_used(),
-            Woke::Engine(EngineWakeup::Opened(Ok(opened))) => {
+            SessionWakeup::Job(job) => return self.handle_job(job),
+            SessionWakeup::Close => return self.close(),
+            SessionWakeup::Deserted => return self.close_unless_used(),
+            SessionWakeup::Engine(EngineWakeup::Opened(Ok(opened))) => {
                 self.on_engine_opened(opened);
                 // Changed as it was wanted, the engine lets go of what it holds.
                 if self.is_closing {
                     return self.close();
                 }
             }
-            Woke::Engine(EngineWakeup::Opened(Err(error))) => self.not_opened(&error),
-            Woke::Engine(EngineWakeup::Changed(done)) => {
+            SessionWakeup::Engine(EngineWakeup::Opened(Err(error))) => self.not_opened(&error),
+            SessionWakeup::Engine(EngineWakeup::Changed(done)) => {
                 self.finish_change(*done);
                 match &self.engine {
                     Engine::Open(_) if self.is_closing => return self.close(),
@@ -97,15 +97,15 @@ impl Actor {
                     _ => (),
                 }
             }
-            Woke::Engine(EngineWakeup::Event(Some(event))) => self.log_event(event),
-            Woke::Engine(EngineWakeup::Event(None)) => {
+            SessionWakeup::Engine(EngineWakeup::Event(Some(event))) => self.log_event(event),
+            SessionWakeup::Engine(EngineWakeup::Event(None)) => {
                 self.fail_unfinished_turn();
                 return Break(());
             }
-            Woke::Task(order) => self.follow_order(order),
-            Woke::Notice(notice) => self.push(notice.into_event(&self.log)),
-            Woke::Attendance => return self.count_subscribers(),
-            Woke::Worked => (),
+            SessionWakeup::Task(order) => self.follow_order(order),
+            SessionWakeup::Notice(notice) => self.push(notice.into_event(&self.log)),
+            SessionWakeup::Attendance => return self.count_subscribers(),
+            SessionWakeup::Worked => (),
         }
         Continue(())
     }
@@ -194,7 +194,7 @@ impl Actor {
         self.grant_reservation();
     }
 
-    fn on_engine_opened(&mut self, opened: Opened) {
+    fn on_engine_opened(&mut self, opened: OpenedSession) {
         let mut kept = self.kept.lock();
         kept.rights = Some(opened.engine.rights());
         kept.prover = opened.engine.prover();
@@ -341,7 +341,7 @@ impl Actor {
             Engine::Open(opened) => Some(opened),
             Engine::Opening(_) | Engine::Changing(_) | Engine::Gone => None,
         };
-        let reopening = change::Reopening {
+        let reopening = change::EngineChange {
             shared: Arc::downgrade(&shared),
             session: self.id.clone(),
             log: self.log.clone(),
@@ -353,8 +353,8 @@ impl Actor {
     }
 
     /// The session continues, changed or as it was.
-    fn finish_change(&mut self, done: change::Done) {
-        let change::Done { next, outcome, replier } = done;
+    fn finish_change(&mut self, done: change::ChangeOutcome) {
+        let change::ChangeOutcome { next, outcome, replier } = done;
         let Some(shared) = self.shared.upgrade() else { return };
         let (prepared, spec) = match next {
             change::NextEngine::Reopened(it) => (it.prepared, it.spec),
@@ -364,7 +364,7 @@ impl Actor {
             }
         };
         match prepared {
-            Ok(Prepared { info, messages, opening, services, .. }) => {
+            Ok(PreparedSession { info, messages, opening, services, .. }) => {
                 self.log.begin_epoch(shared.next_epoch(), messages);
                 self.services = Arc::clone(&services);
                 self.observers = services.observers(observed_session(&self.log));

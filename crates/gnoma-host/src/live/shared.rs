@@ -15,7 +15,7 @@ use gnoma_core::{
 };
 use tokio::sync::{Notify, watch};
 
-use super::{handle::Live, ports::Opener, replies::Replies};
+use super::{handle::SessionHandle, ports::Opener, replies::Replies};
 
 /// Sessions that may live at once.
 const MAX_SESSIONS: usize = 256;
@@ -25,13 +25,13 @@ const MAX_CHILDREN: usize = 64;
 const MAX_PROCESS_EVENTS: usize = 256;
 
 /// Makes a session and starts its task.
-pub(super) type Open =
-    fn(Arc<Shared>, SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>>;
+pub(super) type SessionOpener =
+    fn(Arc<HostShared>, SessionSpec) -> BoxFuture<'static, Result<SessionId, RequestError>>;
 
 /// The state that the tasks of a host share. It owns none of the tasks that own it.
-pub(super) struct Shared {
+pub(super) struct HostShared {
     pub(super) opener: Box<dyn Opener>,
-    open: Open,
+    open: SessionOpener,
     /// Starts sessions for the tools of others.
     pub(super) spawner: Arc<dyn Spawner>,
     pub(super) replies: Arc<Mutex<Replies>>,
@@ -44,7 +44,7 @@ pub(super) struct Shared {
 
 #[derive(Default)]
 pub(super) struct State {
-    pub(super) sessions: HashMap<SessionId, Live>,
+    pub(super) sessions: HashMap<SessionId, SessionHandle>,
     /// Names of elfs that have no session yet, with the session that starts them.
     pub(super) starting: Vec<(SessionId, String)>,
     /// The last things that happened to sessions, numbered like `changed`.
@@ -53,8 +53,12 @@ pub(super) struct State {
     pub(super) is_stopping: bool,
 }
 
-impl Shared {
-    pub(super) fn new(opener: Box<dyn Opener>, open: Open, spawner: Arc<dyn Spawner>) -> Self {
+impl HostShared {
+    pub(super) fn new(
+        opener: Box<dyn Opener>,
+        open: SessionOpener,
+        spawner: Arc<dyn Spawner>,
+    ) -> Self {
         Self {
             opener,
             open,
@@ -109,12 +113,12 @@ impl Shared {
         is_meant.then(|| SessionId::new(id.as_str()))
     }
 
-    pub(super) fn find_session(&self, id: &SessionId) -> Result<Live, RequestError> {
+    pub(super) fn find_session(&self, id: &SessionId) -> Result<SessionHandle, RequestError> {
         self.state.lock().sessions.get(id).cloned().ok_or_else(|| no_session(id))
     }
 
     /// From here on the session starts no other ones; gives those that it has started.
-    pub(super) fn forbid_children(&self, id: &SessionId) -> Vec<Live> {
+    pub(super) fn forbid_children(&self, id: &SessionId) -> Vec<SessionHandle> {
         let state = self.state.lock();
         if let Some(live) = state.sessions.get(id) {
             live.kept.lock().is_ending = true;
@@ -164,7 +168,7 @@ impl Shared {
 impl State {
     /// Returns the facts about the sessions, the one that changed last first.
     fn live_sessions(&self) -> Vec<LiveSession> {
-        let mut all: Vec<LiveSession> = self.sessions.values().map(Live::facts).collect();
+        let mut all: Vec<LiveSession> = self.sessions.values().map(SessionHandle::facts).collect();
         gnoma_core::sort::by_key(&mut all, |session| std::cmp::Reverse(session.changed_ms));
         all
     }

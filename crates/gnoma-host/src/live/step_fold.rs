@@ -1,9 +1,10 @@
 //! Folds the events of a turn into the end of a step. Pure.
 
 use gnoma_core::{
-    Event, Role, StopReason, ToolResult, cut,
+    Event, Role, StopReason, ToolResult,
     protocol::TaskStepState,
     session::{NoticeLevel, Outcome},
+    text_truncation,
 };
 use gnoma_engine::gate::NOBODY_TO_ASK;
 use gnoma_extend::tasks::StepResult;
@@ -122,7 +123,7 @@ impl StepFold {
 fn failure_reason(result: &ToolResult) -> String {
     let text = result.joined_text();
     let text = text.trim_end();
-    let end = cut::word_suffix(text, MAX_WHY_BYTES).trim();
+    let end = text_truncation::word_suffix(text, MAX_WHY_BYTES).trim();
     format!("the command failed: {end}")
 }
 

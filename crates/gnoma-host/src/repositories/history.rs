@@ -13,7 +13,7 @@ use std::{
 
 use gnoma_core::places::{self, RuledPaths};
 
-use super::{found::FoundRepository, index};
+use super::{index, repository_location::FoundRepository};
 
 /// The time git may take. What it has not told by then is not known: it begins with what is newest.
 const PATIENCE: Duration = Duration::from_millis(1_500);

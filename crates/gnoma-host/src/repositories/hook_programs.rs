@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use gnoma_config::pin::git_hooks;
 
-use super::found::FoundRepository;
+use super::repository_location::FoundRepository;
 
 /// The hooks that git runs in the repository that a folder is in, in the order of their names.
 #[must_use]

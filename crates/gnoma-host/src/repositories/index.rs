@@ -11,7 +11,7 @@ use std::{
 
 use gnoma_core::bounded_file;
 
-use super::found::FoundRepository;
+use super::repository_location::FoundRepository;
 
 /// The name of the index in a repository's own folder.
 pub(super) const FILE: &str = "index";

@@ -3,14 +3,14 @@
 //!
 //! The only thing that is taken from a repository is where it says it is.
 
-mod belonging;
-mod found;
 mod history;
 mod hook_programs;
 mod index;
-mod left;
 mod read;
+mod repository_location;
+mod repository_ownership;
 mod services;
+mod trial_leftovers;
 
 use std::{
     collections::HashMap,
@@ -28,11 +28,11 @@ use gnoma_core::{
 use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
 use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
-pub(crate) use belonging::BelongingRepositories;
-use belonging::RealRepository;
-use found::FoundRepository;
 pub(crate) use hook_programs::find_hook_programs;
 use read::read_text;
+use repository_location::FoundRepository;
+pub(crate) use repository_ownership::BelongingRepositories;
+use repository_ownership::RealRepository;
 pub(crate) use services::ServicePlaces;
 
 /// Repositories within repositories that are looked at for one command.
@@ -99,7 +99,7 @@ impl RepositoriesOnDisk {
 
     /// Reports whether an earlier command on trial has left other settings in the repository of this folder.
     fn is_left_otherwise(&self, folder: &Path) -> bool {
-        left::is_otherwise(folder, &|path| self.left_at(path))
+        trial_leftovers::is_otherwise(folder, &|path| self.left_at(path))
     }
 }
 
@@ -216,7 +216,7 @@ impl Repositories for RepositoriesOnDisk {
 
     fn seen_by_commands(&self, path: &Path) -> Option<PathBuf> {
         let trials = self.trials.as_ref().filter(|trials| trials.have_left())?;
-        Some(left::resolve_links(path, &|path| trials.left_at(path)))
+        Some(trial_leftovers::resolve_links(path, &|path| trials.left_at(path)))
     }
 }
 

@@ -14,8 +14,8 @@ use gnoma_llm::{
 use gnoma_router::{ArmFacts, classify, priors};
 
 use crate::{
-    HostError, Result, Shared, agents, guarding, lowering::RoutingSettings, model_list::ModelList,
-    wire,
+    HostError, ProcessResources, Result, agents, crate_options, guard_setup, model_list::ModelList,
+    project_settings::RoutingSettings,
 };
 
 /// Window that Ollama is asked for when none is configured. Its own default of 2,048 to 4,096 cuts
@@ -36,20 +36,20 @@ const MOST_BILLIONS: f64 = 2_000.0;
 
 /// The facts that a server told about a model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Told {
+pub(crate) struct ReportedModel {
     /// The context window of the model, in tokens.
     pub window: Option<u32>,
     /// The number of the model's parameters.
     pub parameters: Option<u64>,
 }
 
-impl From<&ModelInfo> for Told {
+impl From<&ModelInfo> for ReportedModel {
     fn from(model: &ModelInfo) -> Self {
         Self { window: model.context_window, parameters: model.parameters }
     }
 }
 
-impl Told {
+impl ReportedModel {
     /// This, and where it says nothing the other.
     pub(crate) fn with_fallback(self, other: Self) -> Self {
         Self {
@@ -74,21 +74,25 @@ struct Line {
 }
 
 /// Makes arms out of names. One connection a provider.
-pub(crate) struct Maker {
+pub(crate) struct ArmFactory {
     settings: RoutingSettings,
-    shared: Shared,
+    shared: ProcessResources,
     catalogue: Overlay,
     lines: HashMap<String, Line>,
 }
 
 /// An arm, and what was published of it.
-pub(crate) struct Made {
+pub(crate) struct BuiltArm {
     pub arm: Arm,
     pub published: gnoma_router::Arm,
 }
 
-impl Maker {
-    pub(crate) fn new(settings: RoutingSettings, shared: Shared, catalogue: Overlay) -> Self {
+impl ArmFactory {
+    pub(crate) fn new(
+        settings: RoutingSettings,
+        shared: ProcessResources,
+        catalogue: Overlay,
+    ) -> Self {
         Self { settings, shared, catalogue, lines: HashMap::new() }
     }
 
@@ -121,7 +125,7 @@ impl Maker {
     ///
     /// # Errors
     /// Why its provider may not or cannot be asked.
-    pub(crate) fn make_arm(&mut self, name: &ModelRef, told: Told) -> Result<Made> {
+    pub(crate) fn make_arm(&mut self, name: &ModelRef, told: ReportedModel) -> Result<BuiltArm> {
         if name.provider == agents::PROVIDER {
             return self.make_agent_arm(name);
         }
@@ -130,17 +134,17 @@ impl Maker {
         let said = self.settings.arms.get(&name.to_string());
         let arm = self.build_arm(name, &line, listed.as_ref(), said, told);
         let published = published_arm(name, listed.as_ref(), arm.price, line.is_own);
-        Ok(Made { arm, published })
+        Ok(BuiltArm { arm, published })
     }
 
     /// Makes the arm of another program's agent. Starts nothing.
-    fn make_agent_arm(&self, name: &ModelRef) -> Result<Made> {
+    fn make_agent_arm(&self, name: &ModelRef) -> Result<BuiltArm> {
         let Some(agent) = self.settings.agents.find_by_name(&name.model) else {
             let text = format!("there is no agent `{}` under `[[cli_agents]]`", name.model);
             return Err(HostError::usage(text));
         };
         let connection = Connection::new(agents::agent_provider(agent), false);
-        guarding::to_privacy(self.settings.privacy)
+        guard_setup::to_privacy(self.settings.privacy)
             .check_provider(connection.provider_facts())
             .map_err(HostError::usage)?;
         let said = self.settings.arms.get(&name.to_string());
@@ -157,7 +161,7 @@ impl Maker {
             only_chosen: !agent.settings.automatic,
             ..Arm::new(connection, name.model.as_str())
         };
-        Ok(Made { arm, published: published_arm(name, None, price, false) })
+        Ok(BuiltArm { arm, published: published_arm(name, None, price, false) })
     }
 
     fn build_arm(
@@ -166,7 +170,7 @@ impl Maker {
         line: &Line,
         listed: Option<&ListedModel>,
         said: Option<&ArmSettings>,
-        told: Told,
+        told: ReportedModel,
     ) -> Arm {
         let provider = &self.settings.provider;
         let can = |said: Option<bool>, listed: Option<bool>| said.or(listed).unwrap_or(true);
@@ -194,7 +198,7 @@ impl Maker {
             effort: provider.effort,
             tools: can(said.and_then(|said| said.tools), abilities.map(|can| can.tools)),
             vision: can(said.and_then(|said| said.vision), abilities.map(|can| can.vision)),
-            always_thinks: wire::provider_profile(provider, &name.provider)
+            always_thinks: crate_options::provider_profile(provider, &name.provider)
                 .is_ok_and(|profile| gnoma_llm::always_thinks(&profile, &name.model)),
             thinking: can(said.and_then(|said| said.thinking), abilities.map(|can| can.thinking)),
             structured_output: can(None, abilities.map(|can| can.structured_output)),
@@ -217,22 +221,22 @@ impl Maker {
     }
 
     fn connect_provider(&self, name: &str) -> Result<Line> {
-        let mut profile = wire::provider_profile(&self.settings.provider, name)?;
+        let mut profile = crate_options::provider_profile(&self.settings.provider, name)?;
         let blind = self.settings.arms.iter().filter(|(_, said)| said.vision == Some(false));
         profile.blind_models = blind
             .filter_map(|(arm, _)| Some(arm.strip_prefix(name)?.strip_prefix('/')?.to_owned()))
             .collect();
-        if wire::needs_key(&self.settings.provider, &profile) {
-            return Err(wire::missing_key(&profile));
+        if crate_options::needs_key(&self.settings.provider, &profile) {
+            return Err(crate_options::missing_key(&profile));
         }
-        let stays_here = wire::stays_here(&profile);
+        let stays_here = crate_options::stays_here(&profile);
         // More is asked of whom secrets may be sent: a proxy of one's own may stand anywhere.
-        let is_here = wire::is_own_here(&profile);
+        let is_here = crate_options::is_own_here(&profile);
         let (is_own, wire) = (profile.local, wire_of(profile.protocol));
         let host = host_and_port(&profile.base_url).into();
         let connection = self.shared.connection(&self.settings.network, profile);
         let facts = ProviderFacts { local: stays_here, ..connection.provider_facts().clone() };
-        guarding::to_privacy(self.settings.privacy)
+        guard_setup::to_privacy(self.settings.privacy)
             .check_provider(&facts)
             .map_err(HostError::usage)?;
         Ok(Line { connection, is_own, stays_here, is_here, wire, host })
@@ -240,7 +244,7 @@ impl Maker {
 }
 
 /// Reports whether a model has a small window, or few parameters according to its server or its name.
-fn is_small(model: &str, told: Told, window: Option<u32>) -> bool {
+fn is_small(model: &str, told: ReportedModel, window: Option<u32>) -> bool {
     let told = told.parameters.map(|count| count as f64 / UNITS_A_BILLION);
     let billions = told.or_else(|| named_billions(model));
     window.is_some_and(|window| window <= LEAN_WINDOW_TOKENS)
@@ -267,8 +271,9 @@ pub(crate) fn known_arm(
 ) -> (Option<Price>, gnoma_router::Arm) {
     let is_own = KNOWN.iter().any(|known| known.name == name.provider && known.local);
     let listed = catalogue.lookup(&name.provider, &name.model);
-    let profile = wire::provider_profile(&settings.provider, &name.provider);
-    let is_here = is_own && profile.is_ok_and(|profile| wire::is_this_machine(&profile.base_url));
+    let profile = crate_options::provider_profile(&settings.provider, &name.provider);
+    let is_here =
+        is_own && profile.is_ok_and(|profile| crate_options::is_this_machine(&profile.base_url));
     let price = arm_price(settings.arms.get(&name.to_string()), listed.as_ref(), is_here);
     (price, published_arm(name, listed.as_ref(), price, is_own))
 }
@@ -357,7 +362,7 @@ mod tests {
     use gnoma_core::tool::Tier;
 
     use super::*;
-    use crate::lowering::Lowered;
+    use crate::project_settings::ProjectSettings;
 
     fn said(input: Option<u64>, cache_read: Option<u64>) -> ArmSettings {
         ArmSettings {
@@ -403,11 +408,12 @@ mod tests {
         let text = format!("[provider.endpoints]\nollama = \"{url}\"\n");
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        let settings = Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing;
+        let settings =
+            ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing;
         let name = ModelRef { provider: "ollama".into(), model: "qwen3:4b".into() };
         let known = known_arm(&settings, &Overlay::default(), &name).0;
-        let made = Maker::new(settings, Shared::default(), Overlay::default())
-            .make_arm(&name, Told::default());
+        let made = ArmFactory::new(settings, ProcessResources::default(), Overlay::default())
+            .make_arm(&name, ReportedModel::default());
         let arm = made.unwrap().arm;
         assert_eq!(known, arm.price, "what is listed is what is asked");
         arm
@@ -425,18 +431,20 @@ mod tests {
 
     #[test]
     fn small_models_of_ones_own_get_the_lean_tools() {
-        let made = |provider: &str, model: &str, told: Told| {
+        let made = |provider: &str, model: &str, told: ReportedModel| {
             let folder = tempfile::tempdir().unwrap();
             let text = "[provider.api_keys]\ngroq = \"k\"\n[[arms]]\nid = \"llamacpp/odd-1b\"\nsmall = false\n\
                         [[arms]]\nid = \"groq/odd\"\nsmall = true\n";
             std::fs::write(folder.path().join("config.toml"), text).unwrap();
             let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-            let settings = Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing;
+            let settings =
+                ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing;
             let name = ModelRef { provider: provider.into(), model: model.into() };
-            let mut maker = Maker::new(settings, Shared::default(), Overlay::default());
+            let mut maker =
+                ArmFactory::new(settings, ProcessResources::default(), Overlay::default());
             maker.make_arm(&name, told).unwrap().arm.tier() == Tier::Lean
         };
-        let told = |parameters| Told { window: Some(65_536), parameters };
+        let told = |parameters| ReportedModel { window: Some(65_536), parameters };
         assert!(made("llamacpp", "mine", told(Some(1_777_088_000))));
         assert!(made("llamacpp", "qwen2.5-coder-1.5b", told(None)));
         assert!(!made("llamacpp", "mine", told(Some(7_000_000_000))));

@@ -8,10 +8,10 @@ use gnoma_core::{ModelInfo, ModelRef, sync::Mutex, task::box_future};
 use gnoma_engine::Routes;
 use tokio::{sync::watch, task::JoinSet};
 
-use super::arms::{Made, Maker, Told};
+use super::arms::{ArmFactory, BuiltArm, ReportedModel};
 use crate::{
-    live::Beside,
-    model_list::{ModelList, ModelLook},
+    live::BackgroundService,
+    model_list::{ModelList, ModelListViewer},
 };
 
 /// Models of one server that become arms unasked.
@@ -20,46 +20,46 @@ const MOST_MODELS: usize = 4;
 const MUTE: [&str; 3] = ["embed", "rerank", "whisper"];
 
 /// The models that servers have, in the order the servers were asked, with what they told about each.
-pub(super) type Found = Vec<(ModelRef, Told)>;
+pub(super) type FoundModels = Vec<(ModelRef, ReportedModel)>;
 /// The published facts about the arms, as they are now.
-pub(super) type Known = Arc<Mutex<Vec<gnoma_router::Arm>>>;
+pub(super) type KnownArms = Arc<Mutex<Vec<gnoma_router::Arm>>>;
 
 /// Returns the models that the servers have. A server that does not answer has none.
-pub(super) async fn discover_models(lists: &[Arc<ModelList>]) -> Found {
-    let mut looks: Vec<ModelLook> = lists.iter().map(|list| list.request_models()).collect();
+pub(super) async fn discover_models(lists: &[Arc<ModelList>]) -> FoundModels {
+    let mut looks: Vec<ModelListViewer> = lists.iter().map(|list| list.request_models()).collect();
     collect_models(lists, &mut looks).await
 }
 
-async fn collect_models(lists: &[Arc<ModelList>], looks: &mut [ModelLook]) -> Found {
+async fn collect_models(lists: &[Arc<ModelList>], looks: &mut [ModelListViewer]) -> FoundModels {
     let asked = lists.iter().zip(looks);
     let asked =
         asked.map(|(list, look)| async { usable_models(list.provider(), look.models().await) });
     join_all(asked).await.concat()
 }
 
-fn usable_models(provider: &str, models: Vec<ModelInfo>) -> Found {
+fn usable_models(provider: &str, models: Vec<ModelInfo>) -> FoundModels {
     let speaks = |model: &ModelInfo| {
         let id = model.id.to_ascii_lowercase();
         !MUTE.iter().any(|word| id.contains(word))
     };
     let name = |model: ModelInfo| {
-        let told = Told::from(&model);
+        let told = ReportedModel::from(&model);
         (ModelRef { provider: provider.to_owned(), model: model.id }, told)
     };
     models.into_iter().filter(speaks).take(MOST_MODELS).map(name).collect()
 }
 
 /// Arms that are there whatever servers say, and the means to make more.
-pub(super) struct Workshop {
-    pub maker: Maker,
+pub(super) struct DiscoverySources {
+    pub maker: ArmFactory,
     /// Those whose servers need not be asked.
-    pub arms: Found,
+    pub arms: FoundModels,
     /// The servers to ask.
     pub servers: Vec<String>,
-    pub known: Known,
+    pub known: KnownArms,
 }
 
-impl Workshop {
+impl DiscoverySources {
     /// The models of the servers that may be asked.
     pub(super) fn model_lists(&mut self, interval: Option<Duration>) -> Vec<Arc<ModelList>> {
         let maker = &mut self.maker;
@@ -67,7 +67,7 @@ impl Workshop {
     }
 
     /// All arms, with those that were found.
-    pub(super) fn make_arms(&mut self, found: &Found) -> Vec<Made> {
+    pub(super) fn make_arms(&mut self, found: &FoundModels) -> Vec<BuiltArm> {
         let mut names = self.arms.clone();
         for (name, new) in found {
             let is_on = self.maker.settings().arms.get(&name.to_string());
@@ -83,13 +83,13 @@ impl Workshop {
     }
 
     /// Puts all arms into effect, with those that were found.
-    pub(super) fn apply_models(&mut self, routes: &Routes, found: &Found) {
+    pub(super) fn apply_models(&mut self, routes: &Routes, found: &FoundModels) {
         let made = self.make_arms(found);
         self.apply_arms(routes, made);
     }
 
     /// Puts these arms into effect.
-    pub(super) fn apply_arms(&self, routes: &Routes, made: Vec<Made>) {
+    pub(super) fn apply_arms(&self, routes: &Routes, made: Vec<BuiltArm>) {
         let (arms, known): (_, Vec<_>) =
             made.into_iter().map(|made| (made.arm, made.published)).unzip();
         self.known.lock().clone_from(&known);
@@ -106,7 +106,7 @@ pub struct Discovery {
 impl Discovery {
     /// Looks at once and whenever the session comes into use; and after each `interval` while it is.
     pub(super) fn start(
-        mut workshop: Workshop,
+        mut workshop: DiscoverySources,
         routes: Arc<Routes>,
         interval: Option<Duration>,
     ) -> Self {
@@ -117,9 +117,9 @@ impl Discovery {
             if lists.is_empty() {
                 return;
             }
-            let mut known = Found::new();
+            let mut known = FoundModels::new();
             loop {
-                let mut looks: Vec<ModelLook> =
+                let mut looks: Vec<ModelListViewer> =
                     lists.iter().map(|list| list.request_models()).collect();
                 loop {
                     let found = collect_models(&lists, &mut looks).await;
@@ -147,7 +147,7 @@ impl Discovery {
     }
 }
 
-impl Beside for Discovery {
+impl BackgroundService for Discovery {
     fn set_used(&self, is_used: bool) {
         self.in_use.send_if_modified(|was| std::mem::replace(was, is_used) != is_used);
     }
@@ -165,21 +165,22 @@ mod tests {
     use tokio::time::{sleep, timeout};
 
     use super::*;
-    use crate::{Shared, lowering::Lowered};
+    use crate::{ProcessResources, project_settings::ProjectSettings};
 
     const PATIENCE: Duration = Duration::from_secs(10);
 
-    fn workshop(folder: &Path, url: &str, shared: &Shared) -> Workshop {
+    fn workshop(folder: &Path, url: &str, shared: &ProcessResources) -> DiscoverySources {
         let text = format!("[provider.endpoints]\nhere = \"{url}/v1\"\n");
         std::fs::write(folder.join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.to_owned(), ..Sources::default() };
-        let settings = Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing;
+        let settings =
+            ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing;
         let named = ModelRef { provider: "here".into(), model: "named".into() };
-        Workshop {
-            maker: Maker::new(settings, shared.clone(), Overlay::default()),
-            arms: vec![(named, Told::default())],
+        DiscoverySources {
+            maker: ArmFactory::new(settings, shared.clone(), Overlay::default()),
+            arms: vec![(named, ReportedModel::default())],
             servers: vec!["here".to_owned()],
-            known: Known::default(),
+            known: KnownArms::default(),
         }
     }
 
@@ -195,7 +196,7 @@ mod tests {
         });
         let server = server.unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let workshop = workshop(folder.path(), &server.url(), &Shared::default());
+        let workshop = workshop(folder.path(), &server.url(), &ProcessResources::default());
         let known = Arc::clone(&workshop.known);
         let router = Router::new(Tuning::default());
         let routes = Arc::new(Routes::new(router, RoutingOptions::default()));
@@ -233,7 +234,7 @@ mod tests {
         let server = Server::start(list).unwrap();
         let asked = || server.requests().len();
         let folder = tempfile::tempdir().unwrap();
-        let shared = Shared::default();
+        let shared = ProcessResources::default();
         let opened = || {
             let workshop = workshop(folder.path(), &server.url(), &shared);
             let router = Router::new(Tuning::default());

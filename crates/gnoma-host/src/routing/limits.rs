@@ -11,24 +11,24 @@ use gnoma_core::{ModelRef, home};
 use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
     pool::{Caps, PoolLimits, Rates},
-    rules::{self, Day, Hours, Roles, Rule, RuleEffect, When},
+    rules::{self, Day, Hours, Roles, Rule, RuleConditions, RuleEffect},
 };
 
 use super::slm;
-use crate::lowering::RoutingSettings;
+use crate::project_settings::RoutingSettings;
 
 /// By how many percent of a task's worth an arm may be the worse choice where it is said to be good.
 const STRENGTH_PERCENT: u32 = 10;
 
 /// The options for routing that the settings ask for, and warnings about what is wrong with them.
-pub(super) struct Wishes {
+pub(super) struct RouterInput {
     pub options: RoutingOptions,
     pub warnings: Vec<String>,
 }
 
 /// Returns what the settings want of the router, and what of it cannot hold. `home` shortens the places that
 /// messages name.
-pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) -> Wishes {
+pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) -> RouterInput {
     let router = &settings.router;
     let mut rules: Vec<Rule> =
         (1..).zip(&router.rules).map(|(number, rule)| self::to_rule(number, rule, home)).collect();
@@ -53,7 +53,7 @@ pub(super) fn convert_settings(settings: &RoutingSettings, home: Option<&Path>) 
         limits,
         ..RoutingOptions::default()
     };
-    Wishes { options, warnings }
+    RouterInput { options, warnings }
 }
 
 /// Reports whether any rule asks for the time.
@@ -83,7 +83,7 @@ fn to_rule(number: usize, rule: &RoutingRule, home: Option<&Path>) -> Rule {
     }
     then.extend(rule.max_cost_micro_usd.map(RuleEffect::MaxCostMicroUsd));
     then.extend(rule.max_seconds.map(RuleEffect::MaxSeconds));
-    let when = When {
+    let when = RuleConditions {
         tasks: rule.task.clone(),
         paths: rule.path.clone(),
         hours: to_hours(rule),
@@ -131,7 +131,7 @@ fn strength_rules(settings: &RoutingSettings) -> impl Iterator<Item = Rule> {
     strong.map(|(name, arm)| Rule {
         name: format!("strengths of {name}"),
         origin: "[[arms]]".to_owned(),
-        when: When { tasks: arm.strengths.clone(), ..When::default() },
+        when: RuleConditions { tasks: arm.strengths.clone(), ..RuleConditions::default() },
         then: vec![RuleEffect::Prefer { arms: vec![name.clone()], percent: STRENGTH_PERCENT }],
     })
 }
@@ -217,17 +217,17 @@ pub(super) fn unknown_names(options: &RoutingOptions, arms: &[ModelRef]) -> Vec<
 mod tests {
     use gnoma_config::Sources;
     use gnoma_core::ledger::Unit;
-    use gnoma_router::{pool::Learnt, rules::LocalTime};
+    use gnoma_router::{pool::LearntLimits, rules::LocalTime};
 
     use super::*;
-    use crate::lowering::Lowered;
+    use crate::project_settings::ProjectSettings;
 
-    fn wishes_of(text: &str) -> Wishes {
+    fn wishes_of(text: &str) -> RouterInput {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
         convert_settings(
-            &Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing,
+            &ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing,
             Some(folder.path()),
         )
     }
@@ -297,7 +297,7 @@ mod tests {
             scope: &gnoma_router::pool::Scope::new("s"),
             project: "p",
         };
-        let draws = wishes.options.limits.draws_for_call(&call, &Learnt::default());
+        let draws = wishes.options.limits.draws_for_call(&call, &LearntLimits::default());
         let caps: Vec<_> = draws.iter().flat_map(|draw| &draw.limits).collect();
         assert_eq!(caps.len(), 1);
         assert_eq!((caps[0].unit, caps[0].most), (Unit::MicroUsd, 2_500_000));

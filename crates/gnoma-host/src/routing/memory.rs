@@ -8,15 +8,15 @@ use std::{
 
 use gnoma_core::{bounded_file, tool::BoxFuture};
 use gnoma_engine::routing;
-use gnoma_router::{Attempt, Router, TaskKind, TaskOutcome, Tried, Tuning};
+use gnoma_router::{Attempt, AttemptResult, Router, TaskKind, TaskOutcome, Tuning};
 use tokio::task::spawn_blocking;
 
 use super::{
-    discovery::Known,
+    discovery::KnownArms,
     quality::Quality,
-    state_file::{Kept, Open, Read, StateFile},
+    state_file::{LoadedScores, SavedScores, StateFile, UnjudgedTask},
 };
-use crate::{Notices, clock::Clock, keeping::Begun};
+use crate::{Notices, clock::Clock, session_stores::BegunSessionId};
 
 /// Largest file of scores that is read.
 pub const MAX_SCORES_BYTES: u64 = 8 << 20;
@@ -25,7 +25,7 @@ pub const MAX_SCORES_BYTES: u64 = 8 << 20;
 const SAME_MOMENT_MS: i64 = 1_000;
 
 /// The router as it was left, with what was published of the arms.
-pub fn restore_router(kept: &Kept, known: &[gnoma_router::Arm]) -> Router {
+pub fn restore_router(kept: &SavedScores, known: &[gnoma_router::Arm]) -> Router {
     let tuning = Tuning::default();
     let state = kept.state.as_ref();
     let restored = state.and_then(|state| Router::from_state(tuning, state).ok());
@@ -36,14 +36,14 @@ pub fn restore_router(kept: &Kept, known: &[gnoma_router::Arm]) -> Router {
 
 /// The place where scores are saved.
 #[derive(Clone, Debug)]
-pub struct Book {
+pub struct ScoreStore {
     file: StateFile,
     /// The older gnoma's scores, taken over when there is nothing yet.
     scores: PathBuf,
     notices: Notices,
 }
 
-impl Book {
+impl ScoreStore {
     /// `folder`: the state folder of the profile; `config_dir`: where the older gnoma left its scores.
     pub(super) fn in_folder(folder: &Path, config_dir: &Path, notices: Notices) -> Self {
         let file = StateFile::at_path(folder.join("router.json"));
@@ -56,8 +56,8 @@ impl Book {
     }
 
     /// Reads the scores; creates nothing. Reports what had to be set aside.
-    pub fn read(&self) -> io::Result<Kept> {
-        let Read { kept, told } = self.file.read()?;
+    pub fn read(&self) -> io::Result<SavedScores> {
+        let LoadedScores { kept, told } = self.file.read()?;
         self.report_set_aside(told);
         Ok(kept)
     }
@@ -66,7 +66,7 @@ impl Book {
     pub fn update_state<T>(
         &self,
         known: &[gnoma_router::Arm],
-        change: impl FnOnce(&mut Router, &mut Kept) -> T,
+        change: impl FnOnce(&mut Router, &mut SavedScores) -> T,
     ) -> io::Result<T> {
         let (given, told) = self.file.update_locked(|kept| {
             let mut router = restore_router(kept, known);
@@ -81,8 +81,9 @@ impl Book {
     /// Forgets everything that was learnt.
     pub fn reset(&self) -> io::Result<()> {
         // Scores that were taken over once are not taken over again.
-        let (_, told) =
-            self.file.update_locked(|kept| *kept = Kept { imported: true, ..Kept::NONE })?;
+        let (_, told) = self
+            .file
+            .update_locked(|kept| *kept = SavedScores { imported: true, ..SavedScores::NONE })?;
         self.report_set_aside(told);
         Ok(())
     }
@@ -93,14 +94,14 @@ impl Book {
     }
 
     /// Puts another state in place of what was learnt.
-    pub fn replace(&self, with: Kept) -> io::Result<()> {
+    pub fn replace(&self, with: SavedScores) -> io::Result<()> {
         let (_, told) = self.file.update_locked(|kept| *kept = with)?;
         self.report_set_aside(told);
         Ok(())
     }
 
     /// Takes the older gnoma's scores over, once and where nothing was learnt yet.
-    pub fn import_once(&self, kept: Kept, known: &[gnoma_router::Arm]) -> Kept {
+    pub fn import_once(&self, kept: SavedScores, known: &[gnoma_router::Arm]) -> SavedScores {
         if kept.imported || kept.state.is_some() || !self.scores.exists() {
             return kept;
         }
@@ -115,7 +116,7 @@ impl Book {
         }
     }
 
-    fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
+    fn take_scores(&self, known: &[gnoma_router::Arm]) -> io::Result<SavedScores> {
         let bytes = bounded_file::read_existing(&self.scores, MAX_SCORES_BYTES)?;
         let quality = Quality::read(&io::read_to_string(&*bytes)?)?;
         let kept = self.teach_scores(&quality, known)?;
@@ -131,18 +132,22 @@ impl Book {
     }
 
     /// Teaches scores to what was learnt.
-    pub fn teach_scores(&self, quality: &Quality, known: &[gnoma_router::Arm]) -> io::Result<Kept> {
+    pub fn teach_scores(
+        &self,
+        quality: &Quality,
+        known: &[gnoma_router::Arm],
+    ) -> io::Result<SavedScores> {
         self.update_state(known, |router, kept| {
             quality.teach_router(router);
             kept.imported = true;
-            Kept { state: Some(router.to_state()), ..kept.clone() }
+            SavedScores { state: Some(router.to_state()), ..kept.clone() }
         })
     }
 
     /// Records that a person rewound the last turn: its work was not right. Once for a task; returns false if it is
     /// unknown whose work that was. `ended_ms`: when the conversation last continued.
     pub fn record_rewind(&self, project: &str, session: &str, ended_ms: i64) -> io::Result<bool> {
-        let is_it = |open: &Open| {
+        let is_it = |open: &UnjudgedTask| {
             open.project == project
                 && open.session == session
                 && open.at_ms.saturating_add(SAME_MOMENT_MS) >= ended_ms
@@ -153,7 +158,7 @@ impl Book {
         self.update_state(&[], |router, kept| {
             let Some(open) = kept.forget_task(project).filter(is_it) else { return false };
             let attempt = Attempt { arm: open.arm, verdict: None, cost_micro_usd: 0 };
-            let tried = vec![Tried { attempt, right: Some(false), weight: 1.0 }];
+            let tried = vec![AttemptResult { attempt, right: Some(false), weight: 1.0 }];
             router.correct_outcome(&TaskOutcome { kind: open.kind, tried });
             true
         })
@@ -170,17 +175,17 @@ pub fn taken_over(quality: &Quality, path: &Path) -> String {
 }
 
 /// Remembers for a session.
-pub(super) struct Memory {
-    pub book: Book,
+pub(super) struct OutcomeRecorder {
+    pub book: ScoreStore,
     /// The key of the project.
     pub project: String,
     /// The session's id in its store, once there is one.
-    pub begun: Begun,
+    pub begun: BegunSessionId,
     pub clock: Clock,
-    pub known: Known,
+    pub known: KnownArms,
 }
 
-impl routing::Memory for Memory {
+impl routing::OutcomeStore for OutcomeRecorder {
     fn learn_outcome(&self, outcome: TaskOutcome) -> BoxFuture<'_, Result<(), String>> {
         let book = self.book.clone();
         let known = self.known.lock().clone();
@@ -189,7 +194,7 @@ impl routing::Memory for Memory {
         let kept = spawn_blocking(move || {
             let open = unjudged_task(&outcome, &project, session, at_ms);
             if !book.path().exists() {
-                book.import_once(Kept::NONE, &known);
+                book.import_once(SavedScores::NONE, &known);
             }
             book.update_state(&known, |router, kept| {
                 router.record_outcome(&outcome);
@@ -214,9 +219,9 @@ fn unjudged_task(
     project: &str,
     session: Option<String>,
     at_ms: i64,
-) -> Option<Open> {
+) -> Option<UnjudgedTask> {
     let last = outcome.tried.last().filter(|tried| tried.right.is_none())?;
-    Some(Open {
+    Some(UnjudgedTask {
         project: project.to_owned(),
         session: session?,
         kind: TaskKind::clone(&outcome.kind),
@@ -239,7 +244,7 @@ fn not_changed(path: &Path, error: &io::Error) -> String {
 #[cfg(test)]
 mod tests {
     use gnoma_core::{ModelRef, store::SessionId};
-    use gnoma_engine::routing::Memory as _;
+    use gnoma_engine::routing::OutcomeStore as _;
 
     use super::*;
 
@@ -258,19 +263,19 @@ mod tests {
         let attempt = Attempt { arm: arm(), verdict: None, cost_micro_usd: 50_000 };
         TaskOutcome {
             kind: TaskKind::new("debug"),
-            tried: vec![Tried { attempt, right, weight: 1.0 }],
+            tried: vec![AttemptResult { attempt, right, weight: 1.0 }],
         }
     }
 
-    fn memory(folder: &Path) -> Memory {
-        let begun = Begun::default();
+    fn memory(folder: &Path) -> OutcomeRecorder {
+        let begun = BegunSessionId::default();
         begun.set(SessionId::new("s1")).unwrap();
-        Memory {
-            book: Book::in_folder(folder, folder, Notices::without_sink()),
+        OutcomeRecorder {
+            book: ScoreStore::in_folder(folder, folder, Notices::without_sink()),
             project: "p".to_owned(),
             begun,
             clock: Clock::default(),
-            known: Known::default(),
+            known: KnownArms::default(),
         }
     }
 
@@ -317,7 +322,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let text = r#"{"scores": {"a/b": {"debug": {"Value": 1, "Count": 9}}}}"#;
         std::fs::write(folder.path().join("quality.json"), text).unwrap();
-        let book = Book::in_folder(folder.path(), folder.path(), Notices::without_sink());
+        let book = ScoreStore::in_folder(folder.path(), folder.path(), Notices::without_sink());
         let kept = book.import_once(book.read().unwrap(), &[]);
         assert!(kept.imported && kept.state.is_some());
         assert_eq!(book.import_once(kept.clone(), &[]), kept);
@@ -330,10 +335,13 @@ mod tests {
     #[test]
     fn nothing_is_made_by_asking() {
         let folder = tempfile::tempdir().unwrap();
-        let book =
-            Book::in_folder(&folder.path().join("state"), folder.path(), Notices::without_sink());
+        let book = ScoreStore::in_folder(
+            &folder.path().join("state"),
+            folder.path(),
+            Notices::without_sink(),
+        );
         assert!(!book.record_rewind("p", "s", 0).unwrap());
-        assert_eq!(book.read().unwrap(), Kept::NONE);
+        assert_eq!(book.read().unwrap(), SavedScores::NONE);
         assert!(!folder.path().join("state").exists());
     }
 }

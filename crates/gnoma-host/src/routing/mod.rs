@@ -5,7 +5,7 @@
 
 pub mod arms;
 mod discovery;
-mod first;
+mod first_arm;
 mod limits;
 pub mod memory;
 mod misnamed;
@@ -26,24 +26,24 @@ use gnoma_core::{
     ModelRef, Price, bounded_file, home, ledger::Total, protocol::Environment, store::SessionId,
 };
 use gnoma_engine::{Arm, Routes, routing::RoutingOptions};
-use gnoma_guard::privacy::Keep;
+use gnoma_guard::privacy::PersistentData;
 use gnoma_llm::catalogue::{self, Overlay};
 use gnoma_router::{Router, Tuning, rules};
 
-pub(crate) use self::first::settings_with_overrides;
+pub(crate) use self::first_arm::settings_with_overrides;
 use self::{
-    arms::{Made, Maker, Told},
-    discovery::{Found, Known, Workshop},
-    first::First,
-    limits::Wishes,
-    memory::{Book, Memory},
-    roster::{Left, Roster},
+    arms::{ArmFactory, BuiltArm, ReportedModel},
+    discovery::{DiscoverySources, FoundModels, KnownArms},
+    first_arm::FirstArm,
+    limits::RouterInput,
+    memory::{OutcomeRecorder, ScoreStore},
+    roster::{Roster, UnusableModel},
 };
-pub use self::{discovery::Discovery, first::find_provider};
+pub use self::{discovery::Discovery, first_arm::find_provider};
 use crate::{
-    Folders as _, HostError, Project, Result, branch::current_branch, clock, guarding,
-    keeping::Begun, ledger::LateLedger, lowering::RoutingSettings, telemetry::MeteredLedger,
-    unused_settings,
+    Folders as _, HostError, Project, Result, branch::current_branch, clock, guard_setup,
+    ledger::LateLedger, project_settings::RoutingSettings, session_stores::BegunSessionId,
+    telemetry::MeteredLedger, unused_settings,
 };
 
 /// Milliseconds of a day.
@@ -51,27 +51,27 @@ const DAY_MS: i64 = 86_400_000;
 
 /// The routes that are needed.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct RoutesRequest {
     /// The session's id in its store, once it has been begun.
-    pub begun: Begun,
+    pub begun: BegunSessionId,
     /// The seed that decides between equals; `None`: another one every time.
     pub seed: Option<u64>,
-    /// Arms may come later, by [`Ready::start_discovery`].
+    /// Arms may come later, by [`PreparedRoutes::start_discovery`].
     pub grows: bool,
 }
 
 /// Routes, and how to look for more arms.
-pub struct Ready {
+pub struct PreparedRoutes {
     /// The models that can be called, and how one is chosen.
     pub routes: Arc<Routes>,
     /// The model that is asked if nothing else is chosen.
     pub model: ModelRef,
     /// Models that are no arms.
-    pub left: Vec<Left>,
-    workshop: Workshop,
+    pub left: Vec<UnusableModel>,
+    workshop: DiscoverySources,
 }
 
-impl Ready {
+impl PreparedRoutes {
     /// Looks for arms on servers of this machine from now on, beside the session. `None` if there is nothing to
     /// look for.
     pub fn start_discovery(self) -> Option<Discovery> {
@@ -116,8 +116,8 @@ pub(crate) fn project_key(project: &Path) -> String {
 
 /// Returns the place where scores are saved; profiles do not share them.
 #[must_use]
-pub fn score_book(project: &Project) -> Book {
-    Book::in_folder(
+pub fn score_book(project: &Project) -> ScoreStore {
+    ScoreStore::in_folder(
         &profile_folder(project),
         &project.environment().config_dir(),
         project.notices.clone(),
@@ -127,7 +127,8 @@ pub fn score_book(project: &Project) -> Book {
 /// The ledger of the profile.
 #[must_use]
 pub fn profile_ledger(project: &Project) -> Arc<LateLedger> {
-    let is_kept = guarding::to_privacy(project.routing.privacy).can_save(Keep::Learning);
+    let is_kept =
+        guard_setup::to_privacy(project.routing.privacy).can_save(PersistentData::Learning);
     let path = ledger_file(project);
     project.shared.ledger(is_kept.then_some(path), project.notices.clone())
 }
@@ -220,11 +221,11 @@ fn load_catalogue(project: &Project) -> Overlay {
 ///
 /// # Errors
 /// No arm can be asked: why, and what to do.
-pub async fn prepare_routes(project: &Project, wanted: &Wanted) -> Result<Ready> {
+pub async fn prepare_routes(project: &Project, wanted: &RoutesRequest) -> Result<PreparedRoutes> {
     let spec = &project.spec;
     owner::check_name(&project.routing.provider, &spec.overrides)?;
-    let settings = first::settings_with_overrides(&project.routing, &spec.overrides);
-    let is_pinned = first::is_pinned(spec);
+    let settings = first_arm::settings_with_overrides(&project.routing, &spec.overrides);
+    let is_pinned = first_arm::is_pinned(spec);
     let is_off = settings.router.mode == RouterMode::Off;
     let catalogue = load_catalogue(project);
     let mut roster = if is_off {
@@ -233,14 +234,14 @@ pub async fn prepare_routes(project: &Project, wanted: &Wanted) -> Result<Ready>
         roster::build_roster(&settings, &catalogue, current_day(project))
     };
     let http = project.shared.http(&settings.network);
-    let mut maker = Maker::new(settings, project.shared.clone(), catalogue);
+    let mut maker = ArmFactory::new(settings, project.shared.clone(), catalogue);
     let names = find_arm_names(project, &mut maker, &http, &mut roster, is_pinned).await?;
-    let known = Known::default();
+    let known = KnownArms::default();
     let mut workshop =
-        Workshop { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
-    let made = workshop.make_arms(&Found::new());
+        DiscoverySources { maker, arms: names, servers: roster.to_ask, known: Arc::clone(&known) };
+    let made = workshop.make_arms(&FoundModels::new());
     let Some(model) = made.first().map(|made| made.arm.name()) else {
-        return Err(first::no_arm_error(&roster.left));
+        return Err(first_arm::no_arm_error(&roster.left));
     };
     if let Some(note) = owner::owner_notice(&project.routing, &spec.overrides, &model) {
         project.notices.info(note);
@@ -254,7 +255,7 @@ pub async fn prepare_routes(project: &Project, wanted: &Wanted) -> Result<Ready>
     let router = load_router(project, has_choice, &made);
     let routes = Arc::new(Routes::new(router, options));
     workshop.apply_arms(&routes, made);
-    let mut ready = Ready { routes, model, left: roster.left, workshop };
+    let mut ready = PreparedRoutes { routes, model, left: roster.left, workshop };
     if looks {
         ready.discover_once().await;
     }
@@ -265,8 +266,8 @@ pub async fn prepare_routes(project: &Project, wanted: &Wanted) -> Result<Ready>
 /// replaced by one of those that are known.
 fn is_default_open(settings: &RoutingSettings, arms: &[ModelRef]) -> bool {
     let Some(default) = &settings.provider.default else { return false };
-    let off = first::turned_off(settings, default);
-    let usual = first::model_candidates(&settings.provider, default).next();
+    let off = first_arm::turned_off(settings, default);
+    let usual = first_arm::model_candidates(&settings.provider, default).next();
     !usual.is_some_and(|usual| off.contains(usual))
         || !arms.iter().any(|arm| arm.provider == *default)
 }
@@ -274,24 +275,26 @@ fn is_default_open(settings: &RoutingSettings, arms: &[ModelRef]) -> bool {
 /// The names of the arms; who was asked for, or is the configured one, first.
 async fn find_arm_names(
     project: &Project,
-    maker: &mut Maker,
+    maker: &mut ArmFactory,
     http: &gnoma_net::Http,
     roster: &mut Roster,
     is_pinned: bool,
-) -> Result<Found> {
-    let mut names: Found = Vec::new();
+) -> Result<FoundModels> {
+    let mut names: FoundModels = Vec::new();
     let is_first_needed =
         is_pinned || roster.arms.is_empty() || is_default_open(maker.settings(), &roster.arms);
     if is_first_needed {
-        match first::find_first_arm(maker, http, &project.firewall, is_pinned).await {
-            Ok(First { arm, told }) => names.push((arm, told)),
+        match first_arm::find_first_arm(maker, http, &project.firewall, is_pinned).await {
+            Ok(FirstArm { arm, told }) => names.push((arm, told)),
             Err(error) => {
-                let others =
-                    roster.arms.iter().any(|arm| maker.make_arm(arm, Told::default()).is_ok());
+                let others = roster
+                    .arms
+                    .iter()
+                    .any(|arm| maker.make_arm(arm, ReportedModel::default()).is_ok());
                 let is_set_up = maker.settings().provider.default.is_some();
                 if !is_pinned && !is_set_up && !others && !roster.left.is_empty() {
                     // Something was set up, and what is wrong with it says more than how to begin.
-                    return Err(first::no_arm_error(&roster.left));
+                    return Err(first_arm::no_arm_error(&roster.left));
                 }
                 if is_pinned || !others {
                     let remedy =
@@ -306,9 +309,11 @@ async fn find_arm_names(
         if names.iter().any(|(known, _)| *known == arm) {
             continue;
         }
-        match maker.make_arm(&arm, Told::default()) {
-            Ok(_) => names.push((arm, Told::default())),
-            Err(why) => roster.left.push(Left { name: arm.to_string(), why: why.to_string() }),
+        match maker.make_arm(&arm, ReportedModel::default()) {
+            Ok(_) => names.push((arm, ReportedModel::default())),
+            Err(why) => {
+                roster.left.push(UnusableModel { name: arm.to_string(), why: why.to_string() })
+            }
         }
     }
     Ok(names)
@@ -316,14 +321,14 @@ async fn find_arm_names(
 
 fn routing_options(
     project: &Project,
-    wanted: &Wanted,
+    wanted: &RoutesRequest,
     settings: &RoutingSettings,
-    made: &[Made],
-    known: &Known,
+    made: &[BuiltArm],
+    known: &KnownArms,
 ) -> RoutingOptions {
     let Project { spec, places, notices, shared, firewall, .. } = project;
     let clock = shared.clock().clone();
-    let Wishes { options, mut warnings } =
+    let RouterInput { options, mut warnings } =
         limits::convert_settings(settings, spec.environment.home().as_deref());
     let names: Vec<ModelRef> = made.iter().map(|made| made.arm.name()).collect();
     warnings.extend(limits::unknown_names(&options, &names));
@@ -334,9 +339,9 @@ fn routing_options(
     }
     warnings.iter().for_each(|warning| notices.warning(warning));
     let key = project_key(&places.project);
-    let learns =
-        settings.router.learn && guarding::to_privacy(settings.privacy).can_save(Keep::Learning);
-    let memory = learns.then(|| Memory {
+    let learns = settings.router.learn
+        && guard_setup::to_privacy(settings.privacy).can_save(PersistentData::Learning);
+    let memory = learns.then(|| OutcomeRecorder {
         book: score_book(project),
         project: key.clone(),
         begun: Arc::clone(&wanted.begun),
@@ -357,7 +362,8 @@ fn routing_options(
         ledger: Some(MeteredLedger::wrap_ledger(project, Arc::clone(&ledger))),
         board: Some(ledger),
         said: warnings,
-        memory: memory.map(|memory| -> Arc<dyn gnoma_engine::routing::Memory> { Arc::new(memory) }),
+        memory: memory
+            .map(|memory| -> Arc<dyn gnoma_engine::routing::OutcomeStore> { Arc::new(memory) }),
         seed: wanted.seed.unwrap_or_else(|| clock.random_bits()),
         now_ms: Box::new(move || clock.now_ms()),
         ..options
@@ -365,9 +371,11 @@ fn routing_options(
 }
 
 /// The router as it was left; a fresh one where there is no choice, or where nothing may be known.
-fn load_router(project: &Project, has_choice: bool, made: &[Made]) -> Router {
+fn load_router(project: &Project, has_choice: bool, made: &[BuiltArm]) -> Router {
     let fresh = || Router::new(Tuning::default());
-    if !has_choice || !guarding::to_privacy(project.routing.privacy).can_save(Keep::Learning) {
+    if !has_choice
+        || !guard_setup::to_privacy(project.routing.privacy).can_save(PersistentData::Learning)
+    {
         return fresh();
     }
     let book = score_book(project);

@@ -5,7 +5,7 @@ use gnoma_config::{env, settings::Provider};
 use gnoma_core::{ModelRef, protocol::Overrides};
 use gnoma_llm::{KNOWN, catalogue};
 
-use crate::{HostError, Result, lowering::RoutingSettings};
+use crate::{HostError, Result, project_settings::RoutingSettings};
 
 /// Providers that pass calls on, and name each model by its vendor and a slash.
 pub(super) const PASSING_ON: &[&str] = &["openrouter"];

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use gnoma_config::settings::arm_named;
 use gnoma_core::ModelRef;
-use gnoma_router::{Attempt, Router, TaskKind, TaskOutcome, Tried, classify::TaskType};
+use gnoma_router::{Attempt, AttemptResult, Router, TaskKind, TaskOutcome, classify::TaskType};
 use serde::Deserialize;
 
 /// Tasks that a score counts for at most.
@@ -76,7 +76,7 @@ impl Quality {
                 let attempt =
                     Attempt { arm: arm.clone(), verdict: None, cost_micro_usd: cost as u64 };
                 let is_right = Some(f64::from(task) < right);
-                let tried = Tried { attempt, right: is_right, weight: 1.0 };
+                let tried = AttemptResult { attempt, right: is_right, weight: 1.0 };
                 router.record_outcome(&TaskOutcome { kind: kind.clone(), tried: vec![tried] });
             }
         }

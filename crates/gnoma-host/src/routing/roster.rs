@@ -8,7 +8,7 @@ use gnoma_core::ModelRef;
 use gnoma_llm::{KNOWN, KnownProvider, catalogue::Overlay};
 
 use super::slm;
-use crate::{agents, lowering::RoutingSettings, wire};
+use crate::{agents, crate_options, project_settings::RoutingSettings};
 
 /// More arms than this help nobody to choose.
 pub const MOST_ARMS: usize = 128;
@@ -19,7 +19,7 @@ const OWN_NAMES: &str = "azure";
 
 /// A model that is no arm, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Left {
+pub struct UnusableModel {
     /// The arm's name, or the provider's.
     pub name: String,
     /// The reason, in words that follow the name.
@@ -32,7 +32,7 @@ pub struct Roster {
     /// The arms, those of the default provider first.
     pub arms: Vec<ModelRef>,
     /// Those that are none.
-    pub left: Vec<Left>,
+    pub left: Vec<UnusableModel>,
     /// Servers on this machine that may have more.
     pub to_ask: Vec<String>,
 }
@@ -50,13 +50,13 @@ pub fn build_roster(settings: &RoutingSettings, catalogue: &Overlay, today: i32)
                 let models = provider_models(settings, &name, catalogue, today);
                 if models.is_empty() {
                     let why = format!("names no model; set `provider.models.{name}`");
-                    roster.left.push(Left { name: name.clone(), why });
+                    roster.left.push(UnusableModel { name: name.clone(), why });
                 }
                 roster
                     .arms
                     .extend(models.into_iter().flat_map(|model| model_ref(&name, Some(model))));
             }
-            Reach::Not(why) => roster.left.push(Left { name, why }),
+            Reach::Not(why) => roster.left.push(UnusableModel { name, why }),
         }
     }
     roster.arms.extend(named_alone(settings, &mut roster.left));
@@ -78,13 +78,16 @@ impl Roster {
             }
             let is_on = settings.arms.get(&name).is_none_or(|arm| arm.enabled);
             if !is_on {
-                left.push(Left { name, why: "is turned off (`enabled = false`)".to_owned() });
+                left.push(UnusableModel {
+                    name,
+                    why: "is turned off (`enabled = false`)".to_owned(),
+                });
             }
             is_on
         });
         for arm in self.arms.iter().skip(MOST_ARMS) {
             let why = format!("is one too many: at most {MOST_ARMS} models are used");
-            self.left.push(Left { name: arm.to_string(), why });
+            self.left.push(UnusableModel { name: arm.to_string(), why });
         }
         self.arms.truncate(MOST_ARMS);
     }
@@ -97,7 +100,7 @@ fn model_ref(provider: &str, model: Option<String>) -> Option<ModelRef> {
 /// Every provider that is spoken of, the default one first, and those that are looked for.
 fn all_providers(settings: &RoutingSettings) -> Vec<String> {
     let provider = &settings.provider;
-    let known = |name: &&String| wire::provider_profile(provider, name).is_ok();
+    let known = |name: &&String| crate_options::provider_profile(provider, name).is_ok();
     let mut names: Vec<String> = provider.default.iter().cloned().collect();
     let has_key = |known: &&KnownProvider| provider.api_keys.contains_key(known.name);
     names.extend(KNOWN.iter().filter(has_key).map(|known| known.name.to_owned()));
@@ -117,14 +120,14 @@ enum Reach {
 }
 
 fn provider_reach(settings: &RoutingSettings, name: &str) -> Reach {
-    let profile = match wire::provider_profile(&settings.provider, name) {
+    let profile = match crate_options::provider_profile(&settings.provider, name) {
         Ok(profile) => profile,
         Err(error) => return Reach::Not(error.to_string()),
     };
-    if wire::needs_key(&settings.provider, &profile) {
+    if crate_options::needs_key(&settings.provider, &profile) {
         return Reach::Not(format!("has no key: {}", profile.describe_key_setting()));
     }
-    if wire::is_this_machine(&profile.base_url) { Reach::Here } else { Reach::Elsewhere }
+    if crate_options::is_this_machine(&profile.base_url) { Reach::Here } else { Reach::Elsewhere }
 }
 
 /// Reports whether the settings say which models of the provider are meant, so that the server need not be asked.
@@ -182,7 +185,7 @@ fn canonical_name(catalogue: &Overlay, provider: &str, model: &str) -> String {
 }
 
 /// Arms that are spoken of one by one: under `[[arms]]`, in roles, and the one that sorts requests.
-fn named_alone(settings: &RoutingSettings, left: &mut Vec<Left>) -> Vec<ModelRef> {
+fn named_alone(settings: &RoutingSettings, left: &mut Vec<UnusableModel>) -> Vec<ModelRef> {
     let roles = &settings.router.roles;
     let roles = [&roles.small, &roles.planner, &roles.editor, &roles.reviewer];
     let about = settings.arms.keys().filter_map(|name| arm_named(name));
@@ -194,7 +197,7 @@ fn named_alone(settings: &RoutingSettings, left: &mut Vec<Left>) -> Vec<ModelRef
             // Those that are configured are arms anyway.
             if settings.agents.find_by_name(&arm.model).is_none() {
                 let why = "is not configured under `[[cli_agents]]`".to_owned();
-                left.push(Left { name: arm.to_string(), why });
+                left.push(UnusableModel { name: arm.to_string(), why });
             }
             continue;
         }
@@ -203,7 +206,7 @@ fn named_alone(settings: &RoutingSettings, left: &mut Vec<Left>) -> Vec<ModelRef
             Reach::Not(why) => {
                 let name = arm.to_string();
                 if !left.iter().any(|left| left.name == name) {
-                    left.push(Left { name, why });
+                    left.push(UnusableModel { name, why });
                 }
             }
         }
@@ -217,13 +220,13 @@ mod tests {
     use gnoma_llm::catalogue;
 
     use super::*;
-    use crate::lowering::Lowered;
+    use crate::project_settings::ProjectSettings;
 
     fn settings(text: &str) -> RoutingSettings {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("config.toml"), text).unwrap();
         let sources = Sources { config_dir: folder.path().to_owned(), ..Sources::default() };
-        Lowered::from(gnoma_config::load_settings(&sources).unwrap()).routing
+        ProjectSettings::from(gnoma_config::load_settings(&sources).unwrap()).routing
     }
 
     fn roster(text: &str) -> Roster {

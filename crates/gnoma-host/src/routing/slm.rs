@@ -3,7 +3,7 @@
 use gnoma_config::settings::{Slm, SlmBackend};
 use gnoma_core::ModelRef;
 
-use crate::lowering::RoutingSettings;
+use crate::project_settings::RoutingSettings;
 
 /// The name of a server that only the small model's settings know of.
 const OWN: &str = "slm";

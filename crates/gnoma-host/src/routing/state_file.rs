@@ -31,12 +31,12 @@ const MOST_PROJECTS: usize = 200;
 
 /// The content of the file.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct SavedScores {
     /// The state that the router learnt; `None` if there was nothing yet.
     pub state: Option<RouterState>,
     /// The last task of each project whose end nobody has judged, the newest last.
     #[serde(default)]
-    pub open: Vec<Open>,
+    pub open: Vec<UnjudgedTask>,
     /// Scores of the older gnoma were taken over.
     #[serde(default)]
     pub imported: bool,
@@ -44,7 +44,7 @@ pub struct Kept {
 
 /// A task that is over and that nobody has judged.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Open {
+pub struct UnjudgedTask {
     /// The key of the project.
     pub project: String,
     /// The session's id in its store.
@@ -57,12 +57,12 @@ pub struct Open {
     pub at_ms: i64,
 }
 
-impl Kept {
+impl SavedScores {
     /// The content before anything is saved.
     pub const NONE: Self = Self { state: None, open: Vec::new(), imported: false };
 
     /// Remembers the last task of a project in place of the one before.
-    pub fn remember_task(&mut self, open: Open) {
+    pub fn remember_task(&mut self, open: UnjudgedTask) {
         self.open.retain(|known| known.project != open.project);
         self.open.push(open);
         let extra = self.open.len().saturating_sub(MOST_PROJECTS);
@@ -70,7 +70,7 @@ impl Kept {
     }
 
     /// Forgets the last task of a project.
-    pub fn forget_task(&mut self, project: &str) -> Option<Open> {
+    pub fn forget_task(&mut self, project: &str) -> Option<UnjudgedTask> {
         let at = self.open.iter().position(|known| known.project == project)?;
         Some(self.open.remove(at))
     }
@@ -78,7 +78,7 @@ impl Kept {
 
 /// The reason why a file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum StateFileError {
     /// The file is not what was written.
     Damaged,
     /// A newer gnoma wrote it.
@@ -93,7 +93,7 @@ struct Form {
 }
 
 #[derive(Serialize, Deserialize)]
-struct Wrapped<'a> {
+struct ChecksummedState<'a> {
     gnoma_router: u32,
     crc32: String,
     #[serde(borrow)]
@@ -101,35 +101,39 @@ struct Wrapped<'a> {
 }
 
 /// The bytes of a file.
-pub fn encode_state(kept: &Kept) -> Result<Vec<u8>, serde_json::Error> {
+pub fn encode_state(kept: &SavedScores) -> Result<Vec<u8>, serde_json::Error> {
     let kept = serde_json::value::to_raw_value(kept)?;
     let crc32 = format!("{:08x}", crc32fast::hash(kept.get().as_bytes()));
-    let mut bytes = serde_json::to_vec(&Wrapped { gnoma_router: FORM, crc32, kept: &kept })?;
+    let mut bytes =
+        serde_json::to_vec(&ChecksummedState { gnoma_router: FORM, crc32, kept: &kept })?;
     bytes.push(b'\n');
     Ok(bytes)
 }
 
 /// Decodes the content of a file from its bytes.
-pub fn decode_state(bytes: &[u8]) -> Result<Kept, Trouble> {
-    let Ok(wrapped) = gnoma_core::json::from_bytes::<Wrapped<'_>>(bytes) else {
+pub fn decode_state(bytes: &[u8]) -> Result<SavedScores, StateFileError> {
+    let Ok(wrapped) = gnoma_core::json::from_bytes::<ChecksummedState<'_>>(bytes) else {
         // In a newer one only the number has the form that is known.
         let form = gnoma_core::json::from_bytes::<Form>(bytes);
         let is_newer = form.is_ok_and(|form| form.gnoma_router > FORM);
-        return Err(if is_newer { Trouble::Newer } else { Trouble::Damaged });
+        return Err(if is_newer { StateFileError::Newer } else { StateFileError::Damaged });
     };
     match wrapped.gnoma_router.cmp(&FORM) {
-        Ordering::Greater => return Err(Trouble::Newer),
+        Ordering::Greater => return Err(StateFileError::Newer),
         // There was none before this form.
-        Ordering::Less => return Err(Trouble::Damaged),
+        Ordering::Less => return Err(StateFileError::Damaged),
         Ordering::Equal => (),
     }
     let content = wrapped.kept.get();
     if wrapped.crc32 != format!("{:08x}", crc32fast::hash(content.as_bytes())) {
-        return Err(Trouble::Damaged);
+        return Err(StateFileError::Damaged);
     }
-    let kept: Kept = gnoma_core::json::from_str(content).map_err(|_| Trouble::Damaged)?;
+    let kept: SavedScores =
+        gnoma_core::json::from_str(content).map_err(|_| StateFileError::Damaged)?;
     match &kept.state {
-        Some(state) if state.version > gnoma_router::state::STATE_VERSION => Err(Trouble::Newer),
+        Some(state) if state.version > gnoma_router::state::STATE_VERSION => {
+            Err(StateFileError::Newer)
+        }
         Some(_) | None => Ok(kept),
     }
 }
@@ -139,13 +143,13 @@ pub fn decode_state(bytes: &[u8]) -> Result<Kept, Trouble> {
 pub(super) struct StateFile(PathBuf);
 
 /// Others wait while this lives.
-struct Alone {
+struct StateFileLock {
     _lock: File,
 }
 
 /// The content that was read, and a sentence if something had to be set aside for it.
-pub(super) struct Read {
-    pub kept: Kept,
+pub(super) struct LoadedScores {
+    pub kept: SavedScores,
     pub told: Option<String>,
 }
 
@@ -159,11 +163,11 @@ impl StateFile {
     }
 
     /// Reads it; what cannot be used is set aside. Makes nothing.
-    pub(super) fn read(&self) -> io::Result<Read> {
+    pub(super) fn read(&self) -> io::Result<LoadedScores> {
         match self.read_unlocked() {
-            Ok(kept) => Ok(Read { kept: kept.unwrap_or(Kept::NONE), told: None }),
-            Err(Trouble::Unreadable(why)) => Err(io::Error::other(why)),
-            Err(Trouble::Damaged | Trouble::Newer) => {
+            Ok(kept) => Ok(LoadedScores { kept: kept.unwrap_or(SavedScores::NONE), told: None }),
+            Err(StateFileError::Unreadable(why)) => Err(io::Error::other(why)),
+            Err(StateFileError::Damaged | StateFileError::Newer) => {
                 let _alone = self.lock()?;
                 self.read_alone()
             }
@@ -173,10 +177,10 @@ impl StateFile {
     /// Changes it under a lock. What `change` gives comes back with what is to be told.
     pub(super) fn update_locked<T>(
         &self,
-        change: impl FnOnce(&mut Kept) -> T,
+        change: impl FnOnce(&mut SavedScores) -> T,
     ) -> io::Result<(T, Option<String>)> {
         let _alone = self.lock()?;
-        let Read { mut kept, told } = self.read_alone()?;
+        let LoadedScores { mut kept, told } = self.read_alone()?;
         let before = kept.clone();
         let given = change(&mut kept);
         if kept != before {
@@ -186,25 +190,27 @@ impl StateFile {
     }
 
     /// `None` where there is no file.
-    fn read_unlocked(&self) -> Result<Option<Kept>, Trouble> {
+    fn read_unlocked(&self) -> Result<Option<SavedScores>, StateFileError> {
         let bytes = bounded_file::read(&self.0, MAX_BYTES).map_err(|error| match error.kind() {
-            io::ErrorKind::FileTooLarge => Trouble::Damaged,
-            _ => Trouble::Unreadable(error.to_string()),
+            io::ErrorKind::FileTooLarge => StateFileError::Damaged,
+            _ => StateFileError::Unreadable(error.to_string()),
         })?;
         bytes.map(|bytes| decode_state(&bytes)).transpose()
     }
 
-    fn read_alone(&self) -> io::Result<Read> {
+    fn read_alone(&self) -> io::Result<LoadedScores> {
         let (why, ending) = match self.read_unlocked() {
-            Ok(kept) => return Ok(Read { kept: kept.unwrap_or(Kept::NONE), told: None }),
-            Err(Trouble::Unreadable(why)) => return Err(io::Error::other(why)),
-            Err(Trouble::Damaged) => ("is damaged", "damaged"),
-            Err(Trouble::Newer) => ("was written by a newer gnoma", "newer"),
+            Ok(kept) => {
+                return Ok(LoadedScores { kept: kept.unwrap_or(SavedScores::NONE), told: None });
+            }
+            Err(StateFileError::Unreadable(why)) => return Err(io::Error::other(why)),
+            Err(StateFileError::Damaged) => ("is damaged", "damaged"),
+            Err(StateFileError::Newer) => ("was written by a newer gnoma", "newer"),
         };
         let aside = self.set_aside(ending)?;
         let told =
             format!("routing data {why}: moved to `{}`, learning starts over", aside.display());
-        Ok(Read { kept: Kept::NONE, told: Some(told) })
+        Ok(LoadedScores { kept: SavedScores::NONE, told: Some(told) })
     }
 
     /// Gives it a name that nobody has yet.
@@ -229,7 +235,7 @@ impl StateFile {
         PathBuf::from(name)
     }
 
-    fn lock(&self) -> io::Result<Alone> {
+    fn lock(&self) -> io::Result<StateFileLock> {
         private_file::create_folder(self.0.parent().unwrap_or(Path::new(".")))?;
         let path = self.sibling_path("lock");
         let file = File::options().create(true).append(true).mode(0o600).open(path)?;
@@ -241,12 +247,12 @@ impl StateFile {
                     return Err(io::Error::other("another gnoma is using it"));
                 }
                 // Where the file system has no locks one continues without.
-                Ok(()) | Err(TryLockError::Error(_)) => return Ok(Alone { _lock: file }),
+                Ok(()) | Err(TryLockError::Error(_)) => return Ok(StateFileLock { _lock: file }),
             }
         }
     }
 
-    fn write(&self, kept: &Kept) -> io::Result<()> {
+    fn write(&self, kept: &SavedScores) -> io::Result<()> {
         private_file::replace(&self.0, &encode_state(kept)?)
     }
 }
@@ -255,20 +261,22 @@ impl StateFile {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use gnoma_router::{Attempt, Router, TaskOutcome, Tried, Tuning, classify::TaskType};
+    use gnoma_router::{Attempt, AttemptResult, Router, TaskOutcome, Tuning, classify::TaskType};
     use proptest::prelude::*;
 
     use super::*;
 
-    fn kept() -> Kept {
-        let mut kept =
-            Kept { state: Some(Router::new(Tuning::default()).to_state()), ..Kept::NONE };
+    fn kept() -> SavedScores {
+        let mut kept = SavedScores {
+            state: Some(Router::new(Tuning::default()).to_state()),
+            ..SavedScores::NONE
+        };
         kept.remember_task(open("p", 1));
         kept
     }
 
-    fn open(project: &str, at_ms: i64) -> Open {
-        Open {
+    fn open(project: &str, at_ms: i64) -> UnjudgedTask {
+        UnjudgedTask {
             project: project.to_owned(),
             session: "s".to_owned(),
             kind: TaskKind::new("debug"),
@@ -292,7 +300,10 @@ mod tests {
             changed[at] ^= 1;
             assert!(decode_state(&changed).is_err(), "byte {at}");
         }
-        assert_eq!(decode_state(br#"{"gnoma_router":2,"anything":[1]}"#), Err(Trouble::Newer));
+        assert_eq!(
+            decode_state(br#"{"gnoma_router":2,"anything":[1]}"#),
+            Err(StateFileError::Newer)
+        );
     }
 
     #[test]
@@ -304,11 +315,11 @@ mod tests {
                 let arm =
                     ArmId { provider: "a-provider".into(), model: format!("a-model-{number}") };
                 let attempt = Attempt { arm, verdict: Some(number % 3 == 0), cost_micro_usd: 70 };
-                let tried = vec![Tried { attempt, right: None, weight: 1.0 }];
+                let tried = vec![AttemptResult { attempt, right: None, weight: 1.0 }];
                 router.record_outcome(&TaskOutcome { kind: kind.clone(), tried });
             }
         }
-        let mut kept = Kept { state: Some(router.to_state()), ..Kept::NONE };
+        let mut kept = SavedScores { state: Some(router.to_state()), ..SavedScores::NONE };
         (0..1_000).for_each(|project| kept.remember_task(open(&format!("project-{project}"), 0)));
         let bytes = encode_state(&kept).unwrap();
         assert!(bytes.len() < 500_000, "{} bytes", bytes.len());
@@ -320,7 +331,7 @@ mod tests {
     fn what_cannot_be_used_is_set_aside_and_never_overwritten() {
         let folder = tempfile::tempdir().unwrap();
         let file = StateFile::at_path(folder.path().join("router.json"));
-        assert_eq!(file.read().unwrap().kept, Kept::NONE);
+        assert_eq!(file.read().unwrap().kept, SavedScores::NONE);
         assert!(fs::read_dir(folder.path()).unwrap().next().is_none(), "looking makes nothing");
         for number in 1..=2 {
             fs::write(file.path(), format!("junk {number}")).unwrap();

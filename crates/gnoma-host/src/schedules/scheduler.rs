@@ -25,11 +25,11 @@ use tokio::{
 
 use super::schedule_store;
 use crate::{
-    HostError, Notices, Project, Result, Shared,
+    HostError, Notices, ProcessResources, Project, Result,
     agent::stricter_mode,
+    blocking_work::off_loop,
     clock,
     live::Host,
-    off_loop::off_loop,
     tasks::{Tasks, quoted_line},
 };
 
@@ -205,7 +205,7 @@ fn prepare_run(base: SessionSpec, record: &ScheduleRecord) -> Result<(SessionSpe
         },
         ..base
     };
-    let project = Project::open(spec, Notices::without_sink(), Shared::default())?;
+    let project = Project::open(spec, Notices::without_sink(), ProcessResources::default())?;
     project.refuse_whole_system()?;
     if project.is_incognito() {
         return Err(HostError::usage("nothing is saved in incognito, so no schedule runs"));

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use gnoma_config::FileTrust;
 use gnoma_core::{info::Choice, quantity::describe_count};
 use gnoma_extend::{
-    BroughtBy, ExtendPlaces,
+    ExtendPlaces, ExtensionSource,
     tasks::{
         ArgumentKind, PlanError, PlannedAction, PlannedStep, StepKind, TaskArgument,
         TaskDefinition, TaskFile, TaskPlan, TaskProblem, find_tasks, plan_task, read_task_file,
@@ -49,7 +49,7 @@ impl Tasks {
     /// Returns whether a task belongs to a project that the person has not trusted.
     #[must_use]
     pub fn waits_for_trust(&self, file: &TaskFile) -> bool {
-        file.by == BroughtBy::Project && !self.places.is_trusted
+        file.by == ExtensionSource::Project && !self.places.is_trusted
     }
 
     /// Returns a task by its name.
@@ -193,7 +193,7 @@ impl Tasks {
 /// # Errors
 /// The first error, with its line.
 pub fn check_file(project: &Project, path: &std::path::Path) -> Result<TaskFile, TaskProblem> {
-    read_task_file(&extensions::extension_places(project), BroughtBy::User, path)
+    read_task_file(&extensions::extension_places(project), ExtensionSource::User, path)
 }
 
 /// Returns words as a line from which the same words are read again.
@@ -211,7 +211,7 @@ pub fn describe_step(step: &PlannedStep) -> String {
         PlannedAction::Question { text, choices } if choices.is_empty() => text,
         PlannedAction::Question { text, choices } => format!("{text} ({})", choices.join(", ")),
     };
-    gnoma_core::cut::head_chars(&text, MAX_SHOWN_CHARS).to_owned()
+    gnoma_core::text_truncation::head_chars(&text, MAX_SHOWN_CHARS).to_owned()
 }
 
 /// Returns the command of a step that is one.

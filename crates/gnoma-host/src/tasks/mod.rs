@@ -32,7 +32,7 @@ use self::{
     draft::{draft_task, save_draft},
     run::prepare_run,
 };
-use crate::{HostError, Project, Result, off_loop::off_loop};
+use crate::{HostError, Project, Result, blocking_work::off_loop};
 
 /// The tasks of the project of a live session.
 #[derive(Clone)]

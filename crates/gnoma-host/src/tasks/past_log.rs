@@ -21,7 +21,7 @@ use gnoma_store::Store;
 use serde::{Deserialize, Serialize};
 
 use super::past_turns::read_turns;
-use crate::{Folders as _, Project, Result, past::Past};
+use crate::{Folders as _, Project, Result, project_history::ProjectHistory};
 
 /// The folder within the state folder for what is known of repeated chores.
 const FOLDER: &str = "suggestions";
@@ -60,7 +60,7 @@ fn file_of(project: &Project) -> PathBuf {
 /// # Errors
 /// The store cannot be read.
 pub(super) async fn read_history(project: &Project) -> Result<Vec<PastSession>> {
-    let Some(past) = Past::open_existing(project)? else { return Ok(Vec::new()) };
+    let Some(past) = ProjectHistory::open_existing(project)? else { return Ok(Vec::new()) };
     Ok(read_store(&past.store, &file_of(project), &project.places.project).await?)
 }
 

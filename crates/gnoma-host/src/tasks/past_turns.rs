@@ -3,8 +3,9 @@
 use std::{collections::HashMap, path::Path};
 
 use gnoma_core::{
-    CallId, Message, Role, ToolCall, ToolResult, cut,
+    CallId, Message, Role, ToolCall, ToolResult,
     store::{Entry, EntryId, Record},
+    text_truncation,
 };
 use gnoma_extend::tasks::repetition::{PastCall, PastTurn};
 use gnoma_guard::shell::{StartContext, analyse};
@@ -51,7 +52,7 @@ pub(super) fn read_turns(
     let mut turns: Vec<OpenTurn> = Vec::new();
     for entry in path {
         if let Some(words) = starts.get(&entry.id) {
-            let message = cut::word_prefix(words, MAX_MESSAGE_BYTES).to_owned();
+            let message = text_truncation::word_prefix(words, MAX_MESSAGE_BYTES).to_owned();
             let index = u32::try_from(turns.len()).unwrap_or(u32::MAX);
             turns.push(OpenTurn {
                 turn: PastTurn { index, message, ..PastTurn::default() },

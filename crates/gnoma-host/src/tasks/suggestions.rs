@@ -5,7 +5,7 @@ use std::{collections::HashSet, fs, path::PathBuf};
 
 use gnoma_core::{bounded_file, private_file, quantity::describe_count, store::SessionId};
 use gnoma_extend::{
-    BroughtBy,
+    ExtensionSource,
     commands::load_commands,
     skills::load_skills,
     tasks::{
@@ -238,7 +238,7 @@ fn existing_recipes(project: &Project) -> Vec<ExistingRecipe> {
     };
     let tasks = Tasks::find(project).files;
     let tasks = tasks.iter().map(|it| (it.task.name.clone(), read(&it.path)));
-    let skills = load_skills(&places).0.into_iter().filter(|it| it.by != BroughtBy::Bundled);
+    let skills = load_skills(&places).0.into_iter().filter(|it| it.by != ExtensionSource::Bundled);
     let skills = skills.map(|it| (it.name, it.body));
     let commands = load_commands(&places).0.into_iter().map(|it| (it.name, it.body));
     let all = tasks.chain(skills).chain(commands);

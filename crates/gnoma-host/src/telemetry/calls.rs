@@ -5,8 +5,10 @@ use std::{collections::HashMap, sync::Arc};
 
 use gnoma_core::{
     ErrorKind, ModelRef, StopReason,
-    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved, SettledCall, Total},
-    store::Stored,
+    ledger::{
+        HoldId, Ledger, Level, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Total,
+    },
+    store::StoreFuture,
     sync::Mutex,
 };
 use gnoma_otel::{Attribute, AttributeValue, Instrument, Span, SpanId, SpanKind, TraceId};
@@ -48,14 +50,14 @@ impl MeteredLedger {
 }
 
 impl Ledger for MeteredLedger {
-    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+    fn reserve(&self, ask: ReservationRequest) -> StoreFuture<'_, ReservationOutcome> {
         let origin = &ask.origin;
         let session = if origin.elf.is_empty() { &origin.session } else { &origin.elf };
         let (arm, task) = (ask.arm.clone(), origin.task.clone());
         let call = HeldCall { arm, session: session.clone(), task };
         Box::pin(async move {
             let reserved = self.ledger.reserve(ask).await?;
-            if let Reserved::Held(hold) = &reserved {
+            if let ReservationOutcome::Held(hold) = &reserved {
                 let mut held = self.held.lock();
                 if held.len() < MAX_HELD {
                     held.insert(hold.0, call);
@@ -65,7 +67,7 @@ impl Ledger for MeteredLedger {
         })
     }
 
-    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> StoreFuture<'_, ()> {
         if let Some(held) = self.held.lock().remove(&hold.0) {
             self.telemetry.record_call(&held, at_ms, &call);
         }
@@ -77,11 +79,11 @@ impl Ledger for MeteredLedger {
         self.ledger.rollback(hold);
     }
 
-    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+    fn limit_levels(&self, draws: Vec<PoolDraw>, at_ms: i64) -> StoreFuture<'_, Vec<Level>> {
         self.ledger.limit_levels(draws, at_ms)
     }
 
-    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
+    fn daily_totals(&self, from_day: i32) -> StoreFuture<'_, Vec<Total>> {
         self.ledger.daily_totals(from_day)
     }
 }

@@ -28,7 +28,7 @@ impl Redaction {
     /// A text that somebody wrote. What is cut or escaped no longer looks like a secret, so that comes last.
     pub(super) fn redact_content(&self, text: &str) -> String {
         let text = self.redact(text);
-        gnoma_core::cut::word_prefix(&text, MAX_CONTENT_BYTES).to_owned()
+        gnoma_core::text_truncation::word_prefix(&text, MAX_CONTENT_BYTES).to_owned()
     }
 
     /// The texts of a message in the form of `gen_ai.input.messages` and `gen_ai.output.messages`.
@@ -48,7 +48,7 @@ impl Redaction {
 
 /// Returns a name without controls and of limited size.
 pub(super) fn clean_name(name: &str) -> String {
-    let name = gnoma_core::cut::word_prefix(name, MAX_NAME_BYTES);
+    let name = gnoma_core::text_truncation::word_prefix(name, MAX_NAME_BYTES);
     name.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 

@@ -7,7 +7,7 @@ use gnoma_core::protocol::Environment;
 use gnoma_otel::{ExportOptions, ExportSettings, Format};
 
 use super::process::Telemetry;
-use crate::{Notices, lowering::RoutingSettings, shared::Shared};
+use crate::{Notices, project_settings::RoutingSettings, shared::ProcessResources};
 
 /// Returns the options that say where telemetry of a project goes.
 ///
@@ -51,7 +51,7 @@ pub(crate) fn find_telemetry(
     otel: &Otel,
     environment: &Environment,
     routing: &RoutingSettings,
-    shared: &Shared,
+    shared: &ProcessResources,
     notices: &Notices,
 ) -> Option<Arc<Telemetry>> {
     if !otel.enabled || routing.privacy.incognito {

@@ -22,7 +22,7 @@ use super::{
     process::{Telemetry, to_nanoseconds},
     spans::SessionSpans,
 };
-use crate::{Project, guarding};
+use crate::{Project, guard_setup};
 
 /// The variable that names the span of whatever started this program.
 const TRACEPARENT: &str = "TRACEPARENT";
@@ -483,7 +483,7 @@ impl Drop for SessionTrace {
 fn strict_firewall(project: &Project) -> Option<Arc<Firewall>> {
     let keys = &project.routing.provider.api_keys;
     let places = (project.environment(), &*project.spec.folder);
-    guarding::strict_firewall(&project.guard, keys, places).ok().map(Arc::new)
+    guard_setup::strict_firewall(&project.guard, keys, places).ok().map(Arc::new)
 }
 
 /// The lines at the end of a result, where gnoma says how a command ended; the last one first.

@@ -18,7 +18,7 @@ mod tests;
 
 use gnoma_core::{
     ModelRef, Price,
-    ledger::{Draw, Ledger as _, Limit, Unit, Window},
+    ledger::{Ledger as _, Limit, PoolDraw, Unit, Window},
     store::StoreError,
 };
 use gnoma_router::pool::Pool;
@@ -28,7 +28,7 @@ pub use self::{
     dimension::{Dimension, DimensionError, Period},
     fold::{MAX_DEPTH, MAX_GROUPS},
     forecast::{CapForecast, forecast_cap},
-    period::{Since, SinceError},
+    period::{UsageStart, UsageStartError},
     report::UsageRow,
     repriced::RepricedUsage,
     sums::{CallDetails, UsageSums},
@@ -44,7 +44,7 @@ use crate::{HostError, Project, Result, ledger::LateLedger, routing};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UsageQuery {
     /// The time from which usage counts.
-    pub since: Since,
+    pub since: UsageStart,
     /// The dimensions that nest, the outermost first; at most [`MAX_DEPTH`].
     pub by: Vec<Dimension>,
     /// The model whose cost for the same calls is of interest.
@@ -120,7 +120,7 @@ fn price_of(project: &Project, arm: &ModelRef) -> Result<Price> {
 ///
 /// # Errors
 /// The ledger cannot be read.
-pub async fn count_forgettable(project: &Project, before: Option<Since>) -> Result<u64> {
+pub async fn count_forgettable(project: &Project, before: Option<UsageStart>) -> Result<u64> {
     let ledger = routing::ledger_to_report(project);
     ledger.count_calls(end_ms(project, before)).await.map_err(to_host_error)
 }
@@ -130,7 +130,7 @@ pub async fn count_forgettable(project: &Project, before: Option<Since>) -> Resu
 ///
 /// # Errors
 /// The ledger cannot be changed.
-pub async fn forget_details(project: &Project, before: Option<Since>) -> Result<u64> {
+pub async fn forget_details(project: &Project, before: Option<UsageStart>) -> Result<u64> {
     if !routing::has_ledger(project) {
         return Ok(0);
     }
@@ -139,9 +139,9 @@ pub async fn forget_details(project: &Project, before: Option<Since>) -> Result<
 }
 
 /// The time before which details are removed.
-fn end_ms(project: &Project, before: Option<Since>) -> i64 {
+fn end_ms(project: &Project, before: Option<UsageStart>) -> i64 {
     let begin_ms =
-        |since: Since| since.begin_ms(project.now_ms(), &crate::clock::local_time_zone());
+        |since: UsageStart| since.begin_ms(project.now_ms(), &crate::clock::local_time_zone());
     match before {
         // A clock may have been ahead.
         None => i64::MAX,
@@ -157,7 +157,7 @@ async fn read_caps(project: &Project, ledger: &LateLedger, now_ms: i64) -> Vec<C
         let limit = |(window, most): (Window, Option<u64>)| {
             most.map(|most| Limit { unit: Unit::MicroUsd, window, most })
         };
-        Draw { pool: pool.to_string(), limits: caps.into_iter().filter_map(limit).collect() }
+        PoolDraw { pool: pool.to_string(), limits: caps.into_iter().filter_map(limit).collect() }
     };
     let draws = vec![
         draw(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),

@@ -16,7 +16,7 @@ const MAX_COUNT: u32 = 100_000;
 
 /// The time from which usage is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Since {
+pub enum UsageStart {
     /// This many hours before now.
     Hours(u32),
     /// Today and the days before it, so many in all; local days.
@@ -27,7 +27,7 @@ pub enum Since {
     All,
 }
 
-impl Since {
+impl UsageStart {
     /// The beginning in milliseconds since 1970; `None` for everything.
     #[must_use]
     pub fn begin_ms(self, now_ms: i64, zone: &TimeZone) -> Option<i64> {
@@ -43,7 +43,7 @@ impl Since {
     }
 }
 
-impl fmt::Display for Since {
+impl fmt::Display for UsageStart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Hours(1) => f.write_str("the last hour"),
@@ -56,24 +56,24 @@ impl fmt::Display for Since {
     }
 }
 
-/// A text that is no [`Since`].
+/// A text that is no [`UsageStart`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SinceError(String);
+pub struct UsageStartError(String);
 
-impl fmt::Display for SinceError {
+impl fmt::Display for UsageStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(text) = self;
         write!(f, "`{text}` is not a time; write it like 24h, 7d, 4w, 2026-11-30 or all")
     }
 }
 
-impl std::error::Error for SinceError {}
+impl std::error::Error for UsageStartError {}
 
-impl FromStr for Since {
-    type Err = SinceError;
+impl FromStr for UsageStart {
+    type Err = UsageStartError;
 
-    fn from_str(text: &str) -> Result<Self, SinceError> {
-        let wrong = || SinceError(text.to_owned());
+    fn from_str(text: &str) -> Result<Self, UsageStartError> {
+        let wrong = || UsageStartError(text.to_owned());
         if text == "all" {
             return Ok(Self::All);
         }
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn since_counts_local_days_and_exact_hours() {
         let zone = TimeZone::fixed(tz::offset(-8));
-        let begin = |text: &str| text.parse::<Since>().unwrap().begin_ms(NOON_MS, &zone);
+        let begin = |text: &str| text.parse::<UsageStart>().unwrap().begin_ms(NOON_MS, &zone);
         // Noon in UTC is four in the morning there.
         assert_eq!(NOON_MS, ms("2026-11-28T12:00:00Z"));
         assert_eq!(begin("1d"), Some(ms("2026-11-28T08:00:00Z")));
@@ -221,7 +221,7 @@ mod tests {
     fn other_times_are_refused() {
         for text in ["", "7", "d", "0d", "-1d", "7m", "2026-13-01", "yesterday", "99999999d", "٣d"]
         {
-            let error = text.parse::<Since>().unwrap_err().to_string();
+            let error = text.parse::<UsageStart>().unwrap_err().to_string();
             assert!(error.contains("write it like"), "{text}: {error}");
         }
     }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use gnoma_core::{
     ErrorKind,
-    ledger::{Amount, Ask, CallOrigin, Reserved, SettledCall, Total},
+    ledger::{Amount, CallOrigin, ReservationOutcome, ReservationRequest, SettledCall, Total},
 };
 use gnoma_store::{SqliteLedger, calendar::DAY_MS};
 use jiff::tz::{self, TimeZone};
@@ -86,10 +86,11 @@ fn origin([project, branch, session, elf, task]: [usize; 5]) -> CallOrigin {
 
 async fn settle(ledger: &SqliteLedger, call: &AnyCall) {
     let arm = ModelRef { provider: format!("p{}", call.arm / 2), model: format!("m{}", call.arm) };
-    let draws = vec![Draw { pool: "all".into(), limits: Vec::new() }];
+    let draws = vec![PoolDraw { pool: "all".into(), limits: Vec::new() }];
     let amount = call.call.amount;
-    let ask = Ask { at_ms: call.at_ms, arm, amount, draws, origin: origin(call.origin) };
-    let Ok(Reserved::Held(hold)) = ledger.reserve(ask).await else { panic!("no room") };
+    let ask =
+        ReservationRequest { at_ms: call.at_ms, arm, amount, draws, origin: origin(call.origin) };
+    let Ok(ReservationOutcome::Held(hold)) = ledger.reserve(ask).await else { panic!("no room") };
     ledger.commit(hold, call.at_ms, call.call).await.unwrap();
 }
 
@@ -183,7 +184,7 @@ proptest! {
             for call in &calls {
                 settle(&ledger, call).await;
             }
-            let begin_ms = Since::Days(1).begin_ms(NOON_MS, &zone).unwrap();
+            let begin_ms = UsageStart::Days(1).begin_ms(NOON_MS, &zone).unwrap();
             let (total, rows, _) =
                 report_of(&ledger, &[Dimension::Period(Period::Day)], Some(begin_ms), &zone).await;
             let later = calls.iter().filter(|call| call.at_ms >= begin_ms);

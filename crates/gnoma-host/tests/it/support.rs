@@ -22,7 +22,7 @@ use gnoma_core::{
     tool::{Access, BoxFuture, Spawner},
 };
 use gnoma_engine::{
-    Arm, GatePlace, Keeping, Limits, Rights, Routes, Session,
+    Arm, GatePlace, Limits, PersistenceOptions, Rights, Routes, Session,
     routing::{self, Verify},
     session::Options,
 };
@@ -32,7 +32,8 @@ use gnoma_guard::{
     secrets::Scanner,
 };
 use gnoma_host::live::{
-    Beside, Change, Changed, ChildOpening, Host, Opened, Opener, Opening, Prepared, Services,
+    BackgroundService, Change, ChildOpening, Host, OpenedSession, Opener, PreparedSession,
+    Services, SessionChangeResult, SessionOpening,
 };
 use gnoma_router::{
     Router, Tuning,
@@ -192,7 +193,7 @@ impl World {
             measured: None,
             shape: None,
             thinking: None,
-            keeping: Keeping::default(),
+            keeping: PersistenceOptions::default(),
             scope: parts.scope,
             above: parts.above,
             gauge: Arc::default(),
@@ -205,7 +206,10 @@ impl World {
         })
     }
 
-    async fn open(self: Arc<Self>, mut wanted: Opening) -> Result<Prepared, RequestError> {
+    async fn open(
+        self: Arc<Self>,
+        mut wanted: SessionOpening,
+    ) -> Result<PreparedSession, RequestError> {
         let spec = wanted.spec.clone();
         if wanted.session.is_none() {
             self.opened.lock().unwrap().push(spec.folder.clone());
@@ -240,13 +244,13 @@ impl World {
             if spec.profile.as_deref() == Some("locked") {
                 return Err(RequestError::new(RequestErrorKind::Held, "it is open elsewhere"));
             }
-            let Opening { carried, spawner, .. } = wanted;
+            let SessionOpening { carried, spawner, .. } = wanted;
             let parts = Parts { carried, scope: None, above: None, may_spawn: true, spawner };
             let engine = self.engine(&named, &spec, parts);
             Ok(opened(engine, Watched(self)))
         });
         let info = Default::default();
-        Ok(Prepared { id, info, messages, opening, services })
+        Ok(PreparedSession { id, info, messages, opening, services })
     }
 }
 
@@ -259,8 +263,13 @@ fn new_firewall() -> Arc<Firewall> {
     }))
 }
 
-fn opened(engine: gnoma_engine::Handle, beside: impl Beside + 'static) -> Opened {
-    Opened { engine, beside: Box::new(beside), models: Box::new(Vec::new), jobs: Arc::new(|| 0) }
+fn opened(engine: gnoma_engine::Handle, beside: impl BackgroundService + 'static) -> OpenedSession {
+    OpenedSession {
+        engine,
+        beside: Box::new(beside),
+        models: Box::new(Vec::new),
+        jobs: Arc::new(|| 0),
+    }
 }
 
 /// What a session's engine is made of besides its world.
@@ -275,7 +284,7 @@ struct Parts {
 /// What works beside a session, and notes whether somebody uses it.
 struct Watched(Arc<World>);
 
-impl Beside for Watched {
+impl BackgroundService for Watched {
     fn set_used(&self, is_used: bool) {
         let mut used = self.0.used.lock().unwrap();
         if used.last() != Some(&is_used) {
@@ -287,7 +296,10 @@ impl Beside for Watched {
 struct TestOpener(Arc<World>);
 
 impl Opener for TestOpener {
-    fn open(&self, wanted: Opening) -> BoxFuture<'static, Result<Prepared, RequestError>> {
+    fn open(
+        &self,
+        wanted: SessionOpening,
+    ) -> BoxFuture<'static, Result<PreparedSession, RequestError>> {
         Box::pin(Arc::clone(&self.0).open(wanted))
     }
 
@@ -334,7 +346,10 @@ impl Services for TestServices {
         })
     }
 
-    fn apply_change(&self, change: Change) -> BoxFuture<'static, Result<Changed, RequestError>> {
+    fn apply_change(
+        &self,
+        change: Change,
+    ) -> BoxFuture<'static, Result<SessionChangeResult, RequestError>> {
         let Change { request, mut spec } = change;
         let world = Arc::clone(&self.0);
         Box::pin(async move {
@@ -357,14 +372,14 @@ impl Services for TestServices {
                 ) => spec.folder.push("other"),
                 _ => (),
             }
-            Ok(Changed { spec, keeps_messages: true, told: String::new() })
+            Ok(SessionChangeResult { spec, keeps_messages: true, told: String::new() })
         })
     }
 
     fn prepare_child(
         &self,
         wanted: ChildOpening,
-    ) -> BoxFuture<'static, Result<(SessionSpec, Prepared), RequestError>> {
+    ) -> BoxFuture<'static, Result<(SessionSpec, PreparedSession), RequestError>> {
         let world = Arc::clone(&self.0);
         Box::pin(async move {
             let wait_ms = if wanted.task.name == "late" { 5_000 } else { 5 };
@@ -378,7 +393,7 @@ impl Services for TestServices {
             let opening = Box::pin(async { Ok(opened) });
             let services = Arc::new(Self(world));
             let (info, messages) = Default::default();
-            Ok((spec, Prepared { id, info, messages, opening, services }))
+            Ok((spec, PreparedSession { id, info, messages, opening, services }))
         })
     }
 

@@ -16,7 +16,7 @@ use gnoma_core::{
     protocol::{Environment, Overrides, Reply, Request, SessionSpec, Switch},
     session::PermissionMode,
 };
-use gnoma_host::{clock::Clock, live::Host, opening::Projects};
+use gnoma_host::{clock::Clock, live::Host, session_opening::Projects};
 use gnoma_testkit::{Script, Server, Wire};
 use proptest::prelude::*;
 

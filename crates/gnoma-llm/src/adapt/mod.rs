@@ -9,10 +9,10 @@ mod change;
 mod memory;
 mod pictures;
 mod read;
+mod refusal_phrases;
 mod refused_tool;
 mod room;
 mod tool_trials;
-mod words;
 
 pub(crate) use self::{
     apply::{apply_changes, parse_fields, prompt_bytes, rewrite_body},

@@ -13,13 +13,13 @@ use super::{
     apply::{has_pictures, has_thinking},
     change::Adaptation,
     pictures::{RefusedPictures, find_refused, is_about_one},
-    refused_tool::{is_about_schema, refused_tool, tool_limit},
-    room::{self, Room},
-    tool_trials::ToolTrials,
-    words::{
+    refusal_phrases::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
         NO_THINKING, NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
     },
+    refused_tool::{is_about_schema, refused_tool, tool_limit},
+    room::{self, Room},
+    tool_trials::ToolTrials,
 };
 
 /// The prefix in the names of tools that are not built in.

@@ -11,10 +11,10 @@ use super::wire::{Delta, ReadBlock, Record, Tokens, WholeAnswer};
 use crate::{
     Profile,
     arguments::text_of,
-    dialect::{Decode, Ending, Events, Frame, push_signature},
+    dialect::{AnswerDecoder, Ending, Events, Frame, push_signature},
     end_reason::EndReason,
     errors,
-    lenient::{Count, Text},
+    lenient_values::{Count, Text},
     names::NameMap,
 };
 
@@ -47,7 +47,7 @@ enum AnthropicBlockKind {
     Foreign,
 }
 
-impl Decode for AnthropicDecoder {
+impl AnswerDecoder for AnthropicDecoder {
     fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         // Gateways append `[DONE]`, which is no JSON.
         if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {

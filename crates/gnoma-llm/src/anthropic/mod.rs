@@ -15,7 +15,7 @@ use gnoma_core::{Message, ModelInfo, ModelRef, ModelRequest, RawJson, Secret, To
 pub(crate) use self::effort::{always_thinks, takes_schemas};
 use crate::{
     Profile,
-    dialect::{Decode, Dialect, Headers, MessageCx},
+    dialect::{AnswerDecoder, Dialect, Headers, MessageCx},
     envelope::Envelope,
     names::NameMap,
 };
@@ -81,7 +81,7 @@ impl Dialect for Anthropic {
         true
     }
 
-    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn AnswerDecoder> {
         Box::new(decode::AnthropicDecoder::new(Arc::clone(&self.profile), names))
     }
 

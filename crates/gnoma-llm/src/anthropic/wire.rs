@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     arguments::ObjectArguments,
-    lenient::{Count, Text},
+    lenient_values::{Count, Text},
 };
 
 // What is sent.

@@ -7,16 +7,16 @@
 //! over it ([`parse_overlay`]).
 
 mod day;
+mod default_models;
 mod list;
 mod model;
-mod near;
 mod overlay;
-mod usual;
+mod similar_models;
 
 use self::list::SHIPPED;
 pub use self::model::{Capabilities, ListedModel};
-pub(crate) use self::near::find_similar_model;
 pub use self::overlay::{MAX_MODELS, MAX_TEXT_BYTES, Overlay, OverlayError};
+pub(crate) use self::similar_models::find_similar_model;
 
 /// A model by provider and id: as listed; else, for an id with a date, `latest` or a server's variant
 /// behind it (`-20260205`, `-2603`, `@20260205`, `:free`), the listed one without it. Never another
@@ -166,7 +166,7 @@ mod tests {
     fn the_usual_are_few_and_usable() {
         for provider in providers() {
             let usual = usual_models(provider, soon());
-            assert!(usual.len() <= usual::CLASSES.len());
+            assert!(usual.len() <= default_models::CLASSES.len());
             assert!(usual.is_sorted_by(|one, next| one.price.output < next.price.output));
             for model in &usual {
                 assert!(!model.is_deprecated(soon()), "{provider}/{}", model.id);

@@ -7,9 +7,8 @@ use serde::Deserialize;
 use toml::{Spanned, value::Datetime};
 
 use super::{
-    Capabilities, ListedModel, day,
+    Capabilities, ListedModel, day, default_models,
     list::{self, SHIPPED},
-    usual,
 };
 
 /// Longest text that is read.
@@ -73,7 +72,7 @@ impl Overlay {
     /// Like [`usual`](super::usual), with the user's models.
     #[must_use]
     pub fn usual_models(&self, provider: &str, today: i32) -> Vec<ListedModel> {
-        usual::pick_models(self.of_provider(provider), today)
+        default_models::pick_models(self.of_provider(provider), today)
     }
 
     fn user_model(&self, provider: &str, id: &str) -> Option<&ListedModel> {
@@ -123,12 +122,12 @@ struct OverlayEntry {
 }
 
 /// An error, and the part of the text that it is about.
-struct Wrong {
+struct OverlayFault {
     at: Range<usize>,
     message: String,
 }
 
-impl Wrong {
+impl OverlayFault {
     fn new(at: Range<usize>, message: impl Into<String>) -> Self {
         Self { at, message: message.into() }
     }
@@ -142,14 +141,15 @@ pub(super) fn read_overlay(text: &str) -> Result<Overlay, OverlayError> {
     })
 }
 
-fn parse_overlay_text(text: &str) -> Result<Overlay, Wrong> {
+fn parse_overlay_text(text: &str) -> Result<Overlay, OverlayFault> {
     if text.len() > MAX_TEXT_BYTES {
-        return Err(Wrong::new(0..0, format!("longer than {MAX_TEXT_BYTES} bytes")));
+        return Err(OverlayFault::new(0..0, format!("longer than {MAX_TEXT_BYTES} bytes")));
     }
-    let file: OverlayFile = toml::from_str(text)
-        .map_err(|error| Wrong::new(error.span().unwrap_or_default(), error.message().trim()))?;
+    let file: OverlayFile = toml::from_str(text).map_err(|error| {
+        OverlayFault::new(error.span().unwrap_or_default(), error.message().trim())
+    })?;
     if let Some(first) = file.model.get(MAX_MODELS) {
-        return Err(Wrong::new(first.span(), format!("more than {MAX_MODELS} models")));
+        return Err(OverlayFault::new(first.span(), format!("more than {MAX_MODELS} models")));
     }
     let mut overlay = Overlay::default();
     for entry in file.model {
@@ -157,13 +157,13 @@ fn parse_overlay_text(text: &str) -> Result<Overlay, Wrong> {
         let entry = entry.into_inner();
         let (provider, id) = (entry.provider.clone(), entry.id.clone());
         if provider.is_empty() || id.is_empty() {
-            return Err(Wrong::new(at, "`provider` and `id` must not be empty"));
+            return Err(OverlayFault::new(at, "`provider` and `id` must not be empty"));
         }
         let base = list::resolve_id(&id, |id| SHIPPED.find_exact(&provider, id));
         let model = merge_entry(entry, base.as_ref(), &at)?;
         let models = overlay.models.entry(provider.clone()).or_default();
         if models.insert(id.clone(), model).is_some() {
-            return Err(Wrong::new(at, format!("`{provider}/{id}` is listed twice")));
+            return Err(OverlayFault::new(at, format!("`{provider}/{id}` is listed twice")));
         }
     }
     Ok(overlay)
@@ -178,10 +178,13 @@ fn merge_entry(
     entry: OverlayEntry,
     base: Option<&ListedModel>,
     at: &Range<usize>,
-) -> Result<ListedModel, Wrong> {
+) -> Result<ListedModel, OverlayFault> {
     let needed = |what: &str| {
         let (provider, id) = (&entry.provider, &entry.id);
-        Wrong::new(at.clone(), format!("`{provider}/{id}` is not listed, so it needs `{what}`"))
+        OverlayFault::new(
+            at.clone(),
+            format!("`{provider}/{id}` is not listed, so it needs `{what}`"),
+        )
     };
     let listed = base.map(|base| base.price);
     let input = read_price(entry.input_price)?.or(listed.map(|price| price.input));
@@ -220,32 +223,32 @@ fn merge_entry(
     })
 }
 
-fn read_price(price: Option<Spanned<f64>>) -> Result<Option<u64>, Wrong> {
+fn read_price(price: Option<Spanned<f64>>) -> Result<Option<u64>, OverlayFault> {
     let Some(price) = price else { return Ok(None) };
     let dollars = *price.get_ref();
     if (0.0..=MAX_DOLLARS).contains(&dollars) {
         return Ok(Some((dollars * MICRO).round() as u64));
     }
     let message = format!("a price must be 0 to {MAX_DOLLARS} dollars per million tokens");
-    Err(Wrong::new(price.span(), message))
+    Err(OverlayFault::new(price.span(), message))
 }
 
-fn read_token_limit(count: Option<Spanned<u64>>) -> Result<Option<u64>, Wrong> {
+fn read_token_limit(count: Option<Spanned<u64>>) -> Result<Option<u64>, OverlayFault> {
     match count {
         Some(count) if *count.get_ref() == 0 => {
-            Err(Wrong::new(count.span(), "a limit must be at least 1 token"))
+            Err(OverlayFault::new(count.span(), "a limit must be at least 1 token"))
         }
         other => Ok(other.map(Spanned::into_inner)),
     }
 }
 
-fn read_date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, Wrong> {
+fn read_date(day: Option<Spanned<Datetime>>) -> Result<Option<i32>, OverlayFault> {
     let Some(day) = day else { return Ok(None) };
     let date = day.get_ref().date.and_then(|date| {
         day::from_parts(i32::from(date.year), i32::from(date.month), i32::from(date.day))
     });
     let message = "a date must be in 1970 or later, such as 2026-05-01, without quotes";
-    date.map(Some).ok_or_else(|| Wrong::new(day.span(), message))
+    date.map(Some).ok_or_else(|| OverlayFault::new(day.span(), message))
 }
 
 #[cfg(test)]

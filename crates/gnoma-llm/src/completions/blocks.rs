@@ -8,12 +8,12 @@ use std::sync::Arc;
 use gnoma_core::{StopReason, StreamEvent, stream::Slot};
 
 use super::{
-    said::ContentText,
+    content_text::ContentText,
     wire::{CallPiece, ContentPart, ExtraContent, Snippet, read_or_default},
 };
 use crate::{
     dialect::{Events, push_signature},
-    lenient::{Few, Text},
+    lenient_values::{SmallList, Text},
     names::NameMap,
 };
 
@@ -131,7 +131,7 @@ impl Blocks {
     }
 
     /// A list of calls, or of pieces of calls.
-    pub(crate) fn push_calls(&mut self, calls: Few<CallPiece<'_>>, out: &mut Events) {
+    pub(crate) fn push_calls(&mut self, calls: SmallList<CallPiece<'_>>, out: &mut Events) {
         for piece in calls {
             self.push_call(piece, out);
         }

@@ -17,10 +17,10 @@ use super::{
 };
 use crate::{
     Profile,
-    dialect::{Decode, Ending, Events, Frame},
+    dialect::{AnswerDecoder, Ending, Events, Frame},
     end_reason::EndReason,
     errors,
-    lenient::Text,
+    lenient_values::Text,
     names::NameMap,
 };
 
@@ -123,7 +123,7 @@ impl<F: Flavour> CompletionsDecoder<F> {
     }
 }
 
-impl<F: Flavour> Decode for CompletionsDecoder<F> {
+impl<F: Flavour> AnswerDecoder for CompletionsDecoder<F> {
     fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         let data = frame.data.trim();
         if self.ended || data.is_empty() {
@@ -187,10 +187,10 @@ pub(crate) mod tests {
     use crate::{
         Protocol,
         completions::{
-            said::ContentText,
+            content_text::ContentText,
             wire::{CallPiece, ContentPart},
         },
-        lenient::Few,
+        lenient_values::SmallList,
         testing,
     };
 
@@ -202,7 +202,7 @@ pub(crate) mod tests {
         #[serde(borrow, default)]
         content: ContentText<'a, ContentPart<'a>>,
         #[serde(borrow, default)]
-        tool_calls: Few<CallPiece<'a>>,
+        tool_calls: SmallList<CallPiece<'a>>,
     }
 
     impl Flavour for Plain {

@@ -12,14 +12,14 @@ use crate::{format, names::NameMap};
 
 /// A message whose content is one text.
 #[derive(Debug, Serialize)]
-pub(crate) struct Plain<'a> {
+pub(crate) struct PlainMessage<'a> {
     pub(crate) role: &'static str,
     pub(crate) content: &'a str,
 }
 
 /// The system prompt as the first message, if there is one.
-pub(crate) fn system_message(prompt: &str) -> Vec<Plain<'_>> {
-    let item = Plain { role: "system", content: prompt };
+pub(crate) fn system_message(prompt: &str) -> Vec<PlainMessage<'_>> {
+    let item = PlainMessage { role: "system", content: prompt };
     (!prompt.is_empty()).then_some(item).into_iter().collect()
 }
 
@@ -62,12 +62,12 @@ pub(crate) enum ChatToolChoice<'a> {
     /// Any tool or none.
     Word(&'static str),
     /// The model must call this tool.
-    Named { r#type: &'static str, function: Named<'a> },
+    Named { r#type: &'static str, function: NamedFunction<'a> },
 }
 
 /// A function by name.
 #[derive(Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Named<'a> {
+pub(crate) struct NamedFunction<'a> {
     name: Cow<'a, str>,
 }
 
@@ -84,7 +84,7 @@ pub(crate) fn tool_choice<'a>(
         ToolChoice::Required => Some(ChatToolChoice::Word(required)),
         ToolChoice::Tool(name) => Some(ChatToolChoice::Named {
             r#type: "function",
-            function: Named { name: names.wire_name(name) },
+            function: NamedFunction { name: names.wire_name(name) },
         }),
     }
 }
@@ -179,17 +179,17 @@ fn arguments_text(call: &ToolCall) -> Cow<'_, str> {
 /// The content that a user or a tool shows.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-pub(crate) enum Shown<'a> {
+pub(crate) enum UserContent<'a> {
     /// A plain text. Servers for text-only models know no other form.
     Text(Cow<'a, str>),
     /// A list of texts and pictures.
-    Parts(Vec<ShownPart<'a>>),
+    Parts(Vec<UserContentPart<'a>>),
 }
 
 /// A piece of what is shown.
 #[derive(Debug, Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(crate) enum ShownPart<'a> {
+pub(crate) enum UserContentPart<'a> {
     /// A piece of text.
     Text { text: Cow<'a, str> },
     /// A picture, as a data URL.
@@ -209,26 +209,28 @@ fn data_url<S: Serializer>(image: &&Image, serializer: S) -> Result<S::Ok, S::Er
 
 /// A message from the user.
 #[derive(Debug, Serialize)]
-pub(crate) struct FromUser<'a> {
+pub(crate) struct UserMessage<'a> {
     role: &'static str,
-    content: Shown<'a>,
+    content: UserContent<'a>,
 }
 
 /// A user's message. Pictures become a note where the server takes none.
-pub(crate) fn from_user(content: &[Content], images: bool) -> FromUser<'_> {
+pub(crate) fn from_user(content: &[Content], images: bool) -> UserMessage<'_> {
     let has_images = content.iter().any(|block| matches!(block, Content::Image(_)));
     let content = if has_images && images {
-        Shown::Parts(content.iter().filter_map(content_part).collect())
+        UserContent::Parts(content.iter().filter_map(content_part).collect())
     } else {
-        Shown::Text(join_paragraphs(content))
+        UserContent::Text(join_paragraphs(content))
     };
-    FromUser { role: "user", content }
+    UserMessage { role: "user", content }
 }
 
-fn content_part(block: &Content) -> Option<ShownPart<'_>> {
+fn content_part(block: &Content) -> Option<UserContentPart<'_>> {
     match block {
-        Content::Text(text) => Some(ShownPart::Text { text: Cow::Borrowed(&text.text) }),
-        Content::Image(image) => Some(ShownPart::ImageUrl { image_url: ImageUrl { url: image } }),
+        Content::Text(text) => Some(UserContentPart::Text { text: Cow::Borrowed(&text.text) }),
+        Content::Image(image) => {
+            Some(UserContentPart::ImageUrl { image_url: ImageUrl { url: image } })
+        }
         Content::Thinking(_)
         | Content::RedactedThinking(_)
         | Content::ToolCall(_)
@@ -272,18 +274,19 @@ pub(crate) fn result_text(result: &ToolResult, images: bool) -> Cow<'_, str> {
 pub(crate) fn result_images<'a>(
     results: impl Iterator<Item = &'a ToolResult>,
     names: &NameMap,
-) -> Option<FromUser<'a>> {
+) -> Option<UserMessage<'a>> {
     let mut parts = Vec::new();
     for result in results {
         let mut images = result.images().peekable();
         if images.peek().is_some() {
             let text = format!("Images from the call of {}:", names.wire_name(&result.name));
-            parts.push(ShownPart::Text { text: text.into() });
+            parts.push(UserContentPart::Text { text: text.into() });
         }
-        parts
-            .extend(images.map(|image| ShownPart::ImageUrl { image_url: ImageUrl { url: image } }));
+        parts.extend(
+            images.map(|image| UserContentPart::ImageUrl { image_url: ImageUrl { url: image } }),
+        );
     }
-    (!parts.is_empty()).then_some(FromUser { role: "user", content: Shown::Parts(parts) })
+    (!parts.is_empty()).then_some(UserMessage { role: "user", content: UserContent::Parts(parts) })
 }
 
 #[cfg(test)]

@@ -6,9 +6,9 @@
 //! folder ([`crate::mistral`], [`crate::openai::chat`]).
 
 pub(crate) mod blocks;
+pub(crate) mod content_text;
 pub(crate) mod decode;
 pub(crate) mod encode;
 pub(crate) mod models;
-pub(crate) mod said;
 mod usage;
 pub(crate) mod wire;

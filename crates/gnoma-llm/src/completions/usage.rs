@@ -3,7 +3,7 @@
 use gnoma_core::Usage;
 
 use super::wire::UsageReport;
-use crate::lenient::Count;
+use crate::lenient_values::Count;
 
 /// The token counts that have been reported so far. A later report wins; counts that it leaves out stay.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

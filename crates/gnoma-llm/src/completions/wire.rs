@@ -6,10 +6,10 @@ use std::borrow::Cow;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::said::ContentText;
+use super::content_text::ContentText;
 use crate::{
     arguments::text_of,
-    lenient::{Count, Few, Text},
+    lenient_values::{Count, SmallList, Text},
 };
 
 /// JSON that is kept as text until it is wanted. What is bulky or rare would otherwise be moved about
@@ -30,7 +30,7 @@ pub(crate) struct Chunk<'a> {
     #[serde(borrow, default)]
     pub(crate) model: Text<'a>,
     #[serde(borrow)]
-    pub(crate) choices: Option<Few<ChatChoice<'a>>>,
+    pub(crate) choices: Option<SmallList<ChatChoice<'a>>>,
     /// The token counts, as a [`UsageReport`].
     #[serde(borrow)]
     pub(crate) usage: Raw<'a>,

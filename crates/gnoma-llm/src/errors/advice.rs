@@ -78,7 +78,7 @@ pub(super) fn of_redirect(profile: &Profile, location: &str) -> Option<String> {
         return None;
     }
     let location = resolve_location(url, location);
-    let location = gnoma_core::cut::word_prefix(&location, MAX_LOCATION_BYTES);
+    let location = gnoma_core::text_truncation::word_prefix(&location, MAX_LOCATION_BYTES);
     let end = ASKED.iter().filter_map(|asked| location.find(asked)).min();
     let base = end.and_then(|end| location.get(..end)).filter(|base| base.contains("://"));
     let check = profile.describe_address();

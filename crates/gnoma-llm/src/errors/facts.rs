@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gnoma_net::wait::{parse_duration, stated_wait};
+use gnoma_net::retry_wait::{parse_duration, stated_wait};
 use serde_json::Value;
 
 use super::quote::quote_text;

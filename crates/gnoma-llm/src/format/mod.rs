@@ -26,7 +26,7 @@ const WRAPPED: &str = "answer";
 
 /// The way in which the schema goes along with a request.
 #[derive(Clone, Debug, PartialEq)]
-enum Way {
+enum SchemaCarrier {
     /// Not at all: the words of the request say it.
     Words,
     /// In the wire's field, as this schema.
@@ -36,38 +36,41 @@ enum Way {
 }
 
 /// A request as it is sent, and whether its answer comes as a call.
-pub(crate) struct Shaped<'r> {
+pub(crate) struct FormattedRequest<'r> {
     pub(crate) request: Cow<'r, ModelRequest>,
     pub(crate) as_call: bool,
 }
 
 /// Puts the form that is asked for into the form of whoever is asked.
-pub(crate) fn shape_request<'r>(profile: &Profile, request: &'r ModelRequest) -> Shaped<'r> {
+pub(crate) fn shape_request<'r>(
+    profile: &Profile,
+    request: &'r ModelRequest,
+) -> FormattedRequest<'r> {
     let Some(format) = &request.format else {
-        return Shaped { request: Cow::Borrowed(request), as_call: false };
+        return FormattedRequest { request: Cow::Borrowed(request), as_call: false };
     };
     let mut shaped = request.clone();
     shaped.format = None;
     let mut as_call = false;
     match choose_way(profile, request, format) {
-        Way::Words => (),
-        Way::Field { schema, beside_tools } => {
+        SchemaCarrier::Words => (),
+        SchemaCarrier::Field { schema, beside_tools } => {
             if !beside_tools {
                 shaped.tools = Arc::default();
                 shaped.tool_choice = ToolChoice::None;
             }
             shaped.format = Some(AnswerFormat { schema, stage: format.stage });
         }
-        Way::Call => {
+        SchemaCarrier::Call => {
             let tool = build_answer_tool(&format.schema);
             (shaped.tools, shaped.tool_choice) = ([tool].into(), ToolChoice::Tool(NAME.to_owned()));
             as_call = true;
         }
     }
-    Shaped { request: Cow::Owned(shaped), as_call }
+    FormattedRequest { request: Cow::Owned(shaped), as_call }
 }
 
-fn choose_way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> Way {
+fn choose_way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) -> SchemaCarrier {
     let value: Value = format.schema.read().unwrap_or_default();
     let field = format_field(profile, &request.model, &value).map(|(schema, beside_tools)| {
         let schema = match schema {
@@ -76,18 +79,18 @@ fn choose_way(profile: &Profile, request: &ModelRequest, format: &AnswerFormat) 
             }
             None => Arc::clone(&format.schema),
         };
-        Way::Field { schema, beside_tools }
+        SchemaCarrier::Field { schema, beside_tools }
     });
     let calls_nothing = request.tools.is_empty() || request.tool_choice == ToolChoice::None;
     match (format.stage, field) {
-        (FormatStage::WithTools, Some(Way::Field { beside_tools: false, .. }))
+        (FormatStage::WithTools, Some(SchemaCarrier::Field { beside_tools: false, .. }))
             if !calls_nothing =>
         {
-            Way::Words
+            SchemaCarrier::Words
         }
         (FormatStage::WithTools | FormatStage::AnswerNow, Some(field)) => field,
-        (FormatStage::WithTools, None) => Way::Words,
-        (FormatStage::AnswerNow, None) | (FormatStage::AsCall, _) => Way::Call,
+        (FormatStage::WithTools, None) => SchemaCarrier::Words,
+        (FormatStage::AnswerNow, None) | (FormatStage::AsCall, _) => SchemaCarrier::Call,
     }
 }
 

@@ -12,10 +12,10 @@ use super::{
 use crate::{
     Profile,
     arguments::{UnfilledCalls, text_of},
-    dialect::{Decode, Ending, Events, Frame, push_signature},
+    dialect::{AnswerDecoder, Ending, Events, Frame, push_signature},
     end_reason::EndReason,
     errors,
-    lenient::{Count, Text},
+    lenient_values::{Count, Text},
     names::NameMap,
 };
 
@@ -28,7 +28,7 @@ pub(super) struct GoogleDecoder {
     growing: Option<(GoogleBlockKind, Slot)>,
     /// The call whose arguments are still arriving.
     partial: Option<(Slot, PartialArguments)>,
-    started: Started,
+    started: ReportedHeader,
     usage: Usage,
     called: bool,
     unfilled: UnfilledCalls,
@@ -50,12 +50,12 @@ enum GoogleBlockKind {
 
 /// The facts about the answer itself that were already reported; they stand in every chunk.
 #[derive(Default)]
-struct Started {
+struct ReportedHeader {
     model: bool,
     id: bool,
 }
 
-impl Decode for GoogleDecoder {
+impl AnswerDecoder for GoogleDecoder {
     fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.ended || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());
@@ -123,7 +123,7 @@ impl GoogleDecoder {
             slots: 0,
             growing: None,
             partial: None,
-            started: Started::default(),
+            started: ReportedHeader::default(),
             usage: Usage::default(),
             called: false,
             unfilled: UnfilledCalls::default(),

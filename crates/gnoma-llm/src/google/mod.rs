@@ -16,7 +16,7 @@ use gnoma_core::{Message, ModelInfo, ModelRequest, RawJson, ToolSpec};
 pub(crate) use self::model::{always_thinks, is_third_generation};
 use crate::{
     Profile,
-    dialect::{Decode, Dialect, Headers, MessageCx},
+    dialect::{AnswerDecoder, Dialect, Headers, MessageCx},
     envelope::Envelope,
     names::NameMap,
 };
@@ -68,7 +68,7 @@ impl Dialect for Google {
         encode::encode_message(message, cx)
     }
 
-    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn AnswerDecoder> {
         Box::new(decode::GoogleDecoder::new(Arc::clone(&self.profile), names))
     }
 

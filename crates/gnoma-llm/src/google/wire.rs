@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     arguments::ObjectArguments,
-    lenient::{Count, Few, Skipped, Text},
+    lenient_values::{Count, SkippedValue, SmallList, Text},
 };
 
 // What is sent.
@@ -165,7 +165,7 @@ pub(super) enum FunctionOutcome {
 #[serde(default, rename_all = "camelCase")]
 pub(super) struct Chunk<'a> {
     #[serde(borrow)]
-    pub candidates: Few<GoogleCandidate<'a>>,
+    pub candidates: SmallList<GoogleCandidate<'a>>,
     #[serde(borrow)]
     pub prompt_feedback: Option<PromptFeedback<'a>>,
     pub usage_metadata: Option<Tokens>,
@@ -192,7 +192,7 @@ pub(super) struct GoogleCandidate<'a> {
 #[serde(default)]
 pub(super) struct GoogleContent<'a> {
     #[serde(borrow)]
-    pub parts: Few<ReadPart<'a>>,
+    pub parts: SmallList<ReadPart<'a>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -255,11 +255,11 @@ pub(super) struct Tokens {
     pub candidates_token_count: Count,
     pub thoughts_token_count: Count,
     #[serde(rename = "promptTokensDetails")]
-    _prompt_details: Skipped,
+    _prompt_details: SkippedValue,
     #[serde(rename = "cacheTokensDetails")]
-    _cache_details: Skipped,
+    _cache_details: SkippedValue,
     #[serde(rename = "candidatesTokensDetails")]
-    _candidates_details: Skipped,
+    _candidates_details: SkippedValue,
 }
 
 #[derive(Default, Deserialize)]

@@ -8,12 +8,13 @@ use std::borrow::Cow;
 use gnoma_core::{Content, Effort, Message, ModelRequest, RawJson, Role};
 
 use super::wire::{
-    FromModel, FromTool, MistralChunk, MistralContent, MistralRequest, ThinkingChunk,
+    MistralChunk, MistralContent, MistralModelMessage, MistralRequest, MistralToolMessage,
+    ThinkingChunk,
 };
 use crate::{
     completions::encode::{
-        Plain, ResponseFormat, encode_call, from_user, result_images, result_text, system_message,
-        tool_choice,
+        PlainMessage, ResponseFormat, encode_call, from_user, result_images, result_text,
+        system_message, tool_choice,
     },
     dialect::MessageCx,
     envelope::{Envelope, push_item},
@@ -25,7 +26,7 @@ use crate::{
 const ID_CHARS: usize = 9;
 
 /// The words that the model is taken to have said between a tool's answer and the user's next words.
-const BRIDGE: Plain<'static> = Plain { role: "assistant", content: "Understood." };
+const BRIDGE: PlainMessage<'static> = PlainMessage { role: "assistant", content: "Understood." };
 
 pub(super) fn encode_envelope(
     request: &ModelRequest,
@@ -87,7 +88,7 @@ pub(super) fn encode_message(message: &Message, cx: MessageCx<'_>) -> Vec<u8> {
     out
 }
 
-fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'a>> {
+fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<MistralModelMessage<'a>> {
     let chunks: Vec<_> = message
         .content()
         .iter()
@@ -104,7 +105,7 @@ fn from_model<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<FromModel<'
         .map(|call| encode_call(call, call_id(call.id.as_str()), cx.names))
         .collect();
     let is_empty = matches!(&content, MistralContent::Words(text) if text.is_empty());
-    (!is_empty || !tool_calls.is_empty()).then_some(FromModel {
+    (!is_empty || !tool_calls.is_empty()).then_some(MistralModelMessage {
         role: "assistant",
         content,
         tool_calls,
@@ -133,7 +134,7 @@ fn encode_chunk(block: &Content, own: bool) -> Option<MistralChunk<'_>> {
 /// The answers to the calls, then what pictures they hold, which a tool's message cannot.
 fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>) {
     for result in message.tool_results() {
-        let item = FromTool {
+        let item = MistralToolMessage {
             role: "tool",
             tool_call_id: call_id(result.call_id.as_str()),
             name: cx.names.wire_name(&result.name),

@@ -11,7 +11,7 @@ use gnoma_core::{Message, ModelRequest, RawJson};
 use crate::{
     Profile,
     completions::decode::CompletionsDecoder,
-    dialect::{Decode, Dialect, MessageCx},
+    dialect::{AnswerDecoder, Dialect, MessageCx},
     envelope::Envelope,
     names::NameMap,
 };
@@ -49,7 +49,7 @@ impl Dialect for Mistral {
         encode::encode_message(message, cx)
     }
 
-    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn AnswerDecoder> {
         let profile = Arc::clone(&self.profile);
         Box::new(CompletionsDecoder::new(profile, names, decode::Mistral))
     }

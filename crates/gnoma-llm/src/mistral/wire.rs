@@ -7,11 +7,11 @@ use gnoma_core::RawJson;
 use serde::{Deserialize, Serialize};
 
 use crate::completions::{
-    encode::{ChatToolChoice, FunctionCall, Plain, ResponseFormat},
-    said::ContentText,
+    content_text::ContentText,
+    encode::{ChatToolChoice, FunctionCall, PlainMessage, ResponseFormat},
     wire::{CallPiece, ContentPart},
 };
-use crate::lenient::Few;
+use crate::lenient_values::SmallList;
 
 /// A delta of a stream, or the message of a whole answer.
 #[derive(Debug, Deserialize)]
@@ -20,7 +20,7 @@ pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(super) content: ContentText<'a, ContentPart<'a>>,
     #[serde(borrow, default)]
-    pub(super) tool_calls: Few<CallPiece<'a>>,
+    pub(super) tool_calls: SmallList<CallPiece<'a>>,
 }
 
 /// A request to Mistral's chat completions.
@@ -42,12 +42,12 @@ pub(super) struct MistralRequest<'a> {
     pub(super) tool_choice: Option<ChatToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) response_format: Option<ResponseFormat<'a>>,
-    pub(super) messages: Vec<Plain<'a>>,
+    pub(super) messages: Vec<PlainMessage<'a>>,
 }
 
 /// A message by the model.
 #[derive(Debug, Serialize)]
-pub(super) struct FromModel<'a> {
+pub(super) struct MistralModelMessage<'a> {
     pub(super) role: &'static str,
     pub(super) content: MistralContent<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -79,7 +79,7 @@ pub(super) struct ThinkingChunk<'a> {
 
 /// The answer of a tool.
 #[derive(Debug, Serialize)]
-pub(super) struct FromTool<'a> {
+pub(super) struct MistralToolMessage<'a> {
     pub(super) role: &'static str,
     pub(super) tool_call_id: Cow<'a, str>,
     pub(super) name: Cow<'a, str>,

@@ -9,7 +9,7 @@ use super::wire;
 use crate::{
     Profile,
     arguments::{UnfilledCalls, text_of},
-    dialect::{Decode, Events, Frame},
+    dialect::{AnswerDecoder, Events, Frame},
     end_reason::EndReason,
     errors,
     names::NameMap,
@@ -34,7 +34,7 @@ pub(super) struct OllamaDecoder {
     stopped: bool,
 }
 
-impl Decode for OllamaDecoder {
+impl AnswerDecoder for OllamaDecoder {
     fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.stopped || frame.data.is_empty() || frame.data == "[DONE]" {
             return Ok(());

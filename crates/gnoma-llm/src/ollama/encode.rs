@@ -39,11 +39,11 @@ pub(super) fn encode_envelope(request: &ModelRequest, tools: Option<&RawJson>) -
 }
 
 /// gpt-oss always thinks and takes a level; to other models a level is an error.
-fn think_parameter(model: &str, effort: Effort) -> wire::Think {
+fn think_parameter(model: &str, effort: Effort) -> wire::ThinkSetting {
     if !model.contains("gpt-oss") {
-        return wire::Think::Whether(effort != Effort::None);
+        return wire::ThinkSetting::Whether(effort != Effort::None);
     }
-    wire::Think::Level(match effort {
+    wire::ThinkSetting::Level(match effort {
         Effort::None | Effort::Low => "low",
         Effort::Medium => "medium",
         Effort::High => "high",

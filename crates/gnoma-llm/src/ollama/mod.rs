@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::{
     Profile,
-    dialect::{Decode, Dialect, MessageCx},
+    dialect::{AnswerDecoder, Dialect, MessageCx},
     envelope::Envelope,
     names::NameMap,
 };
@@ -49,7 +49,7 @@ impl Dialect for Ollama {
         encode::encode_message(message, cx)
     }
 
-    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn AnswerDecoder> {
         Box::new(decode::OllamaDecoder::new(Arc::clone(&self.profile), names))
     }
 

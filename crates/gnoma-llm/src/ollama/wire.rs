@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 
 use crate::{
     arguments::ObjectArguments,
-    lenient::{Count, Few, Text},
+    lenient_values::{Count, SmallList, Text},
 };
 
 /// A request. The list of messages comes last, as [`crate::envelope::Envelope`] wants it.
@@ -19,7 +19,7 @@ pub(super) struct OllamaRequest<'a> {
     pub(super) model: &'a str,
     pub(super) stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(super) think: Option<Think>,
+    pub(super) think: Option<ThinkSetting>,
     #[serde(skip_serializing_if = "OllamaOptions::is_empty")]
     pub(super) options: OllamaOptions,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -32,7 +32,7 @@ pub(super) struct OllamaRequest<'a> {
 /// The setting for thinking: on or off for most models, a level for gpt-oss.
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
-pub(super) enum Think {
+pub(super) enum ThinkSetting {
     Whether(bool),
     Level(&'static str),
 }
@@ -117,7 +117,7 @@ pub(super) struct OllamaMessage<'a> {
     #[serde(borrow)]
     pub(super) thinking: Text<'a>,
     #[serde(borrow)]
-    pub(super) tool_calls: Few<OllamaToolCall<'a>>,
+    pub(super) tool_calls: SmallList<OllamaToolCall<'a>>,
 }
 
 /// A call in an answer.

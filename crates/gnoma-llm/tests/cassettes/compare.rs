@@ -1,7 +1,7 @@
 //! Compares what gnoma read with what a recording says there was.
 
 use gnoma_core::{Content, ErrorKind, ProviderError, Response, StopReason, ToolCall, Usage};
-use gnoma_testkit::cassette::{Api, Cassette, ExpectCall, ExpectError};
+use gnoma_testkit::cassette::{Api, Cassette, ExpectedCall, ExpectedError};
 use serde_json::Value;
 
 use crate::replay::Reading;
@@ -134,7 +134,7 @@ fn tool_calls(cassette: &Cassette, response: &Response) -> Check {
     Err((expected.join("; "), got.join("; ")))
 }
 
-fn same_call(expected: &ExpectCall, got: &ToolCall) -> bool {
+fn same_call(expected: &ExpectedCall, got: &ToolCall) -> bool {
     let id = expected.id.as_deref().unwrap_or_default();
     let arguments: Value = got.arguments.read().unwrap_or_default();
     let same_arguments = match (&expected.args, &expected.args_raw) {
@@ -235,14 +235,14 @@ fn error(cassette: &Cassette, reading: &Reading) -> Check {
     }
 }
 
-fn words(error: &ExpectError) -> String {
+fn words(error: &ExpectedError) -> String {
     let status = error.status.unwrap_or_default();
     let message = error.message.as_deref().unwrap_or_default();
     let wait = error.retry_after.as_deref().unwrap_or("-");
     format!("{status} {} {} {message:?} {wait}", error.kind, error.code)
 }
 
-fn same_error(expected: &ExpectError, got: &ProviderError) -> bool {
+fn same_error(expected: &ExpectedError, got: &ProviderError) -> bool {
     let status = expected.status.filter(|status| *status >= 400);
     let message = expected.message.as_deref().unwrap_or_default();
     let names: Vec<String> =

@@ -1,9 +1,9 @@
 //! How hard a task seems, and what its words say beside the type.
 
 use super::{
-    reading::{Reading, Region},
     table::{Hint, PhraseTable},
     task_type::TaskType,
+    text_words::{ParsedText, Region},
 };
 
 /// The highest complexity.
@@ -34,7 +34,7 @@ pub(super) struct Hints {
 }
 
 /// Only the person's own words hint at anything.
-pub(super) fn find_hints(reading: &Reading, table: &PhraseTable) -> Hints {
+pub(super) fn find_hints(reading: &ParsedText, table: &PhraseTable) -> Hints {
     let mut hints = Hints::default();
     let mut counted = vec![0_u8; table.hints.len()];
     let own = reading.words.iter().enumerate().filter(|(_, word)| word.region == Region::Plain);
@@ -58,7 +58,7 @@ pub(super) fn find_hints(reading: &Reading, table: &PhraseTable) -> Hints {
     hints
 }
 
-pub(super) fn score_complexity(kind: TaskType, reading: &Reading, hints: &Hints) -> u8 {
+pub(super) fn score_complexity(kind: TaskType, reading: &ParsedText, hints: &Hints) -> u8 {
     let length = (reading.plain_words() / WORDS_PER_POINT).min(MOST_BY_LENGTH);
     let names = (reading.names.len() * POINTS_PER_NAME).min(MOST_BY_PARTS);
     let items = (reading.items * POINTS_PER_ITEM).min(MOST_BY_PARTS);

@@ -10,28 +10,28 @@ mod lexicon;
 pub mod model;
 mod need;
 mod priors;
-mod reading;
 mod score;
 mod table;
 mod task_type;
+mod text_words;
 
 use serde::{Deserialize, Serialize};
 
 pub use complexity::MOST_COMPLEXITY;
 pub use need::{DEFAULT_TASK_MICRO_USD, TurnFacts};
 pub use priors::{by_type, measured_as};
-pub use reading::MOST_TEXT_BYTES;
 pub use task_type::{TaskType, UnknownType};
+pub use text_words::MOST_TEXT_BYTES;
 
 pub(crate) use task_type::plain_name;
 
-use reading::Reading;
 use table::PhraseTable;
+use text_words::ParsedText;
 
 /// The source that said what the task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum DecidedBy {
+pub enum ClassificationSource {
     /// The words of the request.
     Heuristic,
     /// A small model that was asked.
@@ -40,7 +40,7 @@ pub enum DecidedBy {
     SlmFallback,
 }
 
-impl DecidedBy {
+impl ClassificationSource {
     /// As it stands in reports, such as `slm_fallback`.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -54,7 +54,7 @@ impl DecidedBy {
 
 /// The classification of a task.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Classified {
+pub struct Classification {
     /// The type of the task.
     pub kind: TaskType,
     /// The estimated difficulty of the task, up to [`MOST_COMPLEXITY`].
@@ -64,32 +64,32 @@ pub struct Classified {
     /// True if the words speak of a picture that must be seen. Pictures sent along count by [`TurnFacts::images`].
     pub needs_vision: bool,
     /// The source that decided this.
-    pub decided_by: DecidedBy,
+    pub decided_by: ClassificationSource,
     /// The weight of the words for each type, highest first; types they do not speak of are left out.
     pub scores: Vec<(TaskType, u32)>,
 }
 
 /// Classifies a task by its words.
 #[must_use]
-pub fn classify_text(text: &str) -> Classified {
+pub fn classify_text(text: &str) -> Classification {
     let table = PhraseTable::built_in();
-    let reading = Reading::from_text(text, table);
+    let reading = ParsedText::from_text(text, table);
     let scores = score::by_type(&reading, table);
     let kind = scores.first().map_or(TaskType::Generation, |(kind, _)| *kind);
     let hints = complexity::find_hints(&reading, table);
-    Classified {
+    Classification {
         kind,
         complexity: complexity::score_complexity(kind, &reading, &hints),
         needs_tools: needs_tools(kind, &reading, &hints),
         needs_vision: hints.picture,
-        decided_by: DecidedBy::Heuristic,
+        decided_by: ClassificationSource::Heuristic,
         scores,
     }
 }
 
 /// Talk, and questions that are not about this project, can be answered without looking at anything. In doubt tools
 /// are needed: an arm without them would fail, while one with them only answers.
-fn needs_tools(kind: TaskType, reading: &Reading, hints: &complexity::Hints) -> bool {
+fn needs_tools(kind: TaskType, reading: &ParsedText, hints: &complexity::Hints) -> bool {
     let about_project = hints.project && !reading.has_code;
     kind != TaskType::Explain || about_project || hints.acts || !reading.names.is_empty()
 }

@@ -1,10 +1,10 @@
 //! Asking a small model what a task is: what to send, and what the answer means. Who is asked, and how long to wait,
 //! is the engine's.
 
-use gnoma_core::cut;
+use gnoma_core::text_truncation;
 use serde_json::{Map, Value, json};
 
-use super::{Classified, DecidedBy, MOST_COMPLEXITY, TaskType};
+use super::{Classification, ClassificationSource, MOST_COMPLEXITY, TaskType};
 
 /// Characters of the text that are sent: a small model reads slowly.
 pub const MOST_SENT_CHARS: usize = 2_000;
@@ -53,7 +53,7 @@ pub struct ClassifyQuestion {
 /// Returns the question to ask about a text.
 #[must_use]
 pub fn build_question(text: &str) -> ClassifyQuestion {
-    let sent = cut::head_chars(text, MOST_SENT_CHARS);
+    let sent = text_truncation::head_chars(text, MOST_SENT_CHARS);
     ClassifyQuestion {
         system: INSTRUCTIONS,
         user: format!("<request>\n{sent}\n</request>"),
@@ -81,15 +81,15 @@ pub fn answer_schema() -> Value {
 /// Returns what is believed after a model was asked: its answer if that makes sense, else the words. `answer` is
 /// `None` when it did not come in time.
 #[must_use]
-pub fn resolve_answer(words: Classified, answer: Option<&str>) -> Classified {
+pub fn resolve_answer(words: Classification, answer: Option<&str>) -> Classification {
     answer
         .and_then(|answer| parse_answer(answer, &words))
-        .unwrap_or(Classified { decided_by: DecidedBy::SlmFallback, ..words })
+        .unwrap_or(Classification { decided_by: ClassificationSource::SlmFallback, ..words })
 }
 
 /// Parses a model's answer; `None` for nonsense. Facts that the model was not asked about are kept from the words.
 #[must_use]
-pub fn parse_answer(answer: &str, words: &Classified) -> Option<Classified> {
+pub fn parse_answer(answer: &str, words: &Classification) -> Option<Classification> {
     find_objects(after_thoughts(answer)).iter().find_map(|object| read_object(object, words))
 }
 
@@ -97,17 +97,17 @@ fn after_thoughts(answer: &str) -> &str {
     answer.rsplit_once(THOUGHT_END).map_or(answer, |(_, said)| said)
 }
 
-fn read_object(object: &Map<String, Value>, words: &Classified) -> Option<Classified> {
+fn read_object(object: &Map<String, Value>, words: &Classification) -> Option<Classification> {
     let kind: TaskType = object.get("task_type")?.as_str()?.trim().parse().ok()?;
     let complexity = parse_complexity(object.get("complexity")?)?.max(kind.least_complexity());
-    Some(Classified {
+    Some(Classification {
         kind,
         complexity,
         needs_tools: object
             .get("requires_tools")
             .map_or(Some(words.needs_tools), Value::as_bool)?,
         needs_vision: words.needs_vision,
-        decided_by: DecidedBy::Slm,
+        decided_by: ClassificationSource::Slm,
         scores: words.scores.clone(),
     })
 }
@@ -174,7 +174,7 @@ mod tests {
 
     fn said(answer: &str) -> Option<(TaskType, u8, bool)> {
         parse_answer(answer, &classify_text("do it")).map(|said| {
-            assert_eq!(said.decided_by, DecidedBy::Slm);
+            assert_eq!(said.decided_by, ClassificationSource::Slm);
             (said.kind, said.complexity, said.needs_tools)
         })
     }
@@ -212,9 +212,12 @@ mod tests {
             assert_eq!(said(nonsense), None, "{nonsense}");
             let settled = resolve_answer(classify_text("fix the crash"), Some(nonsense));
             assert_eq!(settled.kind, TaskType::Debug);
-            assert_eq!(settled.decided_by, DecidedBy::SlmFallback);
+            assert_eq!(settled.decided_by, ClassificationSource::SlmFallback);
         }
-        assert_eq!(resolve_answer(classify_text("hi"), None).decided_by, DecidedBy::SlmFallback);
+        assert_eq!(
+            resolve_answer(classify_text("hi"), None).decided_by,
+            ClassificationSource::SlmFallback
+        );
     }
 
     #[test]

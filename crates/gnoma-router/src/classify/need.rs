@@ -1,6 +1,6 @@
 //! From what a task is taken for to what it must have and is worth.
 
-use super::{Classified, TaskType};
+use super::{Classification, TaskType};
 use crate::task::Need;
 
 /// Micro-dollars that a right result of a normal task is worth where nobody says otherwise: ten dollars, the worth
@@ -64,7 +64,7 @@ impl TurnFacts {
     }
 }
 
-impl Classified {
+impl Classification {
     /// Returns what the task must have, and what it is worth.
     #[must_use]
     pub fn to_need(&self, facts: &TurnFacts) -> Need {

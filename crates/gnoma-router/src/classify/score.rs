@@ -2,9 +2,9 @@
 
 use super::{
     lexicon::PhraseMatch,
-    reading::{Reading, Region, TextWord},
     table::{PhrasePosition, PhraseTable, Vote},
     task_type::TaskType,
+    text_words::{ParsedText, Region, TextWord},
 };
 
 /// Times that one phrase counts: whoever repeats a word wants it no more.
@@ -34,7 +34,7 @@ fn region_percent(region: Region) -> u32 {
 }
 
 /// Points of each type that has any, highest first; equals in the order of [`TaskType::ALL`].
-pub(super) fn by_type(reading: &Reading, table: &PhraseTable) -> Vec<(TaskType, u32)> {
+pub(super) fn by_type(reading: &ParsedText, table: &PhraseTable) -> Vec<(TaskType, u32)> {
     let mut tally = TypeTally::new(table.votes.len());
     let mut taken = vec![false; reading.words.len()];
     let mut negated_until = 0;

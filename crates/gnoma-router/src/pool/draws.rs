@@ -4,11 +4,11 @@ use std::{collections::BTreeMap, fmt};
 
 use gnoma_core::{
     ModelRef,
-    ledger::{Draw, Limit, Unit, Window},
+    ledger::{Limit, PoolDraw, Unit, Window},
 };
 
 use super::{
-    learnt::Learnt,
+    learnt_limits::LearntLimits,
     names::Pool,
     rates::Rates,
     scope::Scope,
@@ -34,13 +34,13 @@ pub struct Caps {
 
 /// A set of rate limits by its name.
 #[derive(Clone, Debug, Default)]
-struct Set {
+struct RateLimitSet {
     rates: Rates,
     vendor: String,
     tier: Option<&'static Tier>,
 }
 
-impl Set {
+impl RateLimitSet {
     /// The limits that `rates` mean at the set's vendor.
     fn vendor_limits(&self, rates: &Rates) -> Vec<Limit> {
         let counted =
@@ -53,7 +53,7 @@ impl Set {
 #[derive(Clone, Debug, Default)]
 pub struct PoolLimits {
     caps: Caps,
-    sets: BTreeMap<String, Set>,
+    sets: BTreeMap<String, RateLimitSet>,
 }
 
 /// A tier that nobody knows.
@@ -120,7 +120,7 @@ impl PoolLimits {
     ) -> Result<(), UnknownTier> {
         let known = tier.and_then(|name| tiers::find_tier(vendor, name));
         let vendor_name = vendor.to_owned();
-        self.sets.insert(set.to_owned(), Set { rates, vendor: vendor_name, tier: known });
+        self.sets.insert(set.to_owned(), RateLimitSet { rates, vendor: vendor_name, tier: known });
         match tier {
             Some(name) if known.is_none() => Err(UnknownTier {
                 set: set.to_owned(),
@@ -134,7 +134,7 @@ impl PoolLimits {
     /// The pools of a call. Those without limits are only counted, so that a limit that is set later
     /// finds what was spent before.
     #[must_use]
-    pub fn draws_for_call(&self, call: &PlannedCall<'_>, learnt: &Learnt) -> Vec<Draw> {
+    pub fn draws_for_call(&self, call: &PlannedCall<'_>, learnt: &LearntLimits) -> Vec<PoolDraw> {
         let caps = &self.caps;
         let mut draws = vec![
             cap_draw(&Pool::All, [(Window::Day, caps.day), (Window::Month, caps.month)]),
@@ -162,15 +162,15 @@ impl PoolLimits {
         }
         let told = learnt.limits(call.arm);
         if !told.is_empty() {
-            draws.push(Draw { pool: Pool::Arm(call.arm.clone()).to_string(), limits: told });
+            draws.push(PoolDraw { pool: Pool::Arm(call.arm.clone()).to_string(), limits: told });
         }
         draws
     }
 
-    fn rate_draws(&self, name: &str, arm: &ModelRef) -> Vec<Draw> {
+    fn rate_draws(&self, name: &str, arm: &ModelRef) -> Vec<PoolDraw> {
         let whole = Pool::Rates(name.to_owned()).to_string();
         let Some(set) = self.sets.get(name) else {
-            return vec![Draw { pool: whole, limits: Vec::new() }];
+            return vec![PoolDraw { pool: whole, limits: Vec::new() }];
         };
         let part = set.tier.and_then(|tier| tier.part_for_model(&arm.model));
         let below = match (part, set.tier) {
@@ -178,22 +178,24 @@ impl PoolLimits {
             (Some(_), _) | (None, None) => Rates::default(),
             (None, Some(tier)) => tier.rates.clone(),
         };
-        let mut draws =
-            vec![Draw { pool: whole, limits: set.vendor_limits(&set.rates.with_fallback(&below)) }];
+        let mut draws = vec![PoolDraw {
+            pool: whole,
+            limits: set.vendor_limits(&set.rates.with_fallback(&below)),
+        }];
         if let Some(part) = part {
             let pool = Pool::Part(name.to_owned(), part.word.clone()).to_string();
-            draws.push(Draw { pool, limits: set.vendor_limits(&part.rates) });
+            draws.push(PoolDraw { pool, limits: set.vendor_limits(&part.rates) });
         }
         draws
     }
 }
 
-fn cap_draw<const N: usize>(pool: &Pool, caps: [(Window, Option<u64>); N]) -> Draw {
+fn cap_draw<const N: usize>(pool: &Pool, caps: [(Window, Option<u64>); N]) -> PoolDraw {
     let limits = caps
         .into_iter()
         .filter_map(|(window, most)| Some(Limit { unit: Unit::MicroUsd, window, most: most? }))
         .collect();
-    Draw { pool: pool.to_string(), limits }
+    PoolDraw { pool: pool.to_string(), limits }
 }
 
 #[cfg(test)]
@@ -207,7 +209,7 @@ mod tests {
     fn draws(limits: &PoolLimits, arm: &ModelRef, sets: &[String]) -> BTreeMap<String, Vec<Limit>> {
         let scope = Scope::new("s").in_turn("t");
         let call = PlannedCall { arm, sets, scope: &scope, project: "p" };
-        let draws = limits.draws_for_call(&call, &Learnt::default());
+        let draws = limits.draws_for_call(&call, &LearntLimits::default());
         for draw in &draws {
             assert!(
                 Pool::parse(&draw.pool).is_some_and(|p| p.to_string() == draw.pool),
@@ -247,8 +249,8 @@ mod tests {
         let arm = arm("one", "m");
         let most = |scope: &Scope| -> Vec<(String, Vec<u64>)> {
             let call = PlannedCall { arm: &arm, sets: &[], scope, project: "p" };
-            let draws = limits.draws_for_call(&call, &Learnt::default()).into_iter();
-            let most = |draw: &Draw| draw.limits.iter().map(|limit| limit.most).collect();
+            let draws = limits.draws_for_call(&call, &LearntLimits::default()).into_iter();
+            let most = |draw: &PoolDraw| draw.limits.iter().map(|limit| limit.most).collect();
             let kept = draws.filter(|draw| !draw.limits.is_empty());
             kept.map(|draw| (draw.pool.clone(), most(&draw))).collect()
         };

@@ -4,24 +4,26 @@
 //! headers come in as values. No limit is assumed: those of a plan apply once the user names its
 //! tier, those of a provider once it tells them.
 
+mod call_expectation;
 mod draws;
-mod expect;
 mod headers;
-mod learnt;
+mod learnt_limits;
+mod limit_status;
 mod names;
 mod rates;
 mod scope;
-mod standing;
 mod tiers;
 
 pub use self::{
+    call_expectation::{Expectation, expected_amount, shorten_call, shortest_call, used_amount},
     draws::{Caps, PlannedCall, PoolLimits, UnknownTier},
-    expect::{Expectation, expected_amount, shorten_call, shortest_call, used_amount},
     headers::{MOST_HEADERS, ReportedLimit, reported_limits},
-    learnt::{KnownLimit, Learnt},
+    learnt_limits::{KnownLimit, LearntLimits},
+    limit_status::{
+        budget_pools, crowding_factor, describe_full_limit, pool_budget, refusal_reason,
+    },
     names::Pool,
     rates::Rates,
     scope::{MAX_DEPTH, Scope, TooDeep},
-    standing::{budget_pools, crowding_factor, describe_full_limit, pool_budget, refusal_reason},
     tiers::{Tier, find_tier, tiers_of},
 };

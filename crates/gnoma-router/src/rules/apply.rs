@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::{
     MOST_PREFERENCE_PERCENT, MOST_RULES, Rule, RuleEffect, glob::fits_arm, roles::Role,
-    when::WorkFacts,
+    rule_conditions::WorkFacts,
 };
 use crate::arm::{ArmId, Offer};
 
@@ -21,14 +21,14 @@ const MOST_REASONS: usize = 8;
 
 /// The result of applying the rules to a task.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Applied {
+pub struct AppliedRules {
     /// For each offer, why it may not be used.
     pub barred: Vec<Option<Arc<str>>>,
     /// For each offer, the micro-dollars by which it may be worse and is still taken.
     pub bonus_micro_usd: Vec<u64>,
     /// For each offer, the rules that prefer it.
     pub preferred_by: Vec<Vec<String>>,
-    /// The arm that has the role for this work: [`Applied::choose`] runs it wherever it can be asked.
+    /// The arm that has the role for this work: [`AppliedRules::choose`] runs it wherever it can be asked.
     pub role: Option<ArmId>,
     /// The narrowest bounds that the rules set.
     pub bounds: Bounds,
@@ -57,12 +57,12 @@ pub fn apply_rules(
     facts: &WorkFacts,
     offers: &[Offer],
     expected_micro_usd: &dyn Fn(&ArmId) -> Option<u64>,
-) -> Applied {
-    let mut applied = Applied {
+) -> AppliedRules {
+    let mut applied = AppliedRules {
         barred: offers.iter().map(|offer| offer.barred.clone()).collect(),
         bonus_micro_usd: vec![0; offers.len()],
         preferred_by: vec![Vec::new(); offers.len()],
-        ..Applied::default()
+        ..AppliedRules::default()
     };
     let names: Vec<String> = offers.iter().map(|offer| offer.arm.to_string()).collect();
     if let Some(first) = rules.get(MOST_RULES) {
@@ -133,7 +133,7 @@ impl Pin<'_> {
     }
 }
 
-impl Applied {
+impl AppliedRules {
     fn bar_forbidden(&mut self, forbidden: &[Option<&Rule>]) {
         for (barred, rule) in self.barred.iter_mut().zip(forbidden) {
             if let (None, Some(rule)) = (&barred, rule) {
@@ -283,7 +283,7 @@ impl Applied {
         offers.iter().zip(barred).map(with).collect()
     }
 
-    /// Lines for people on what the rules say, beside the reasons in [`Applied::barred`]. `offers` are those they were
+    /// Lines for people on what the rules say, beside the reasons in [`AppliedRules::barred`]. `offers` are those they were
     /// brought to bear on.
     #[must_use]
     pub fn explain(&self, offers: &[Offer]) -> Vec<String> {

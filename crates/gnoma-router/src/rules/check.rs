@@ -3,7 +3,7 @@
 //! reads rules, who knows more of its place.
 
 use super::{
-    MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, RuleEffect, When, glob::fits_arm,
+    MOST_GLOB_CHARS, MOST_PREFERENCE_PERCENT, Rule, RuleConditions, RuleEffect, glob::fits_arm,
     hours::MINUTES_PER_DAY,
 };
 use crate::{arm::ArmId, classify::TaskType};
@@ -83,7 +83,7 @@ fn banned_pins(rules: &[Rule]) -> impl Iterator<Item = String> {
     let pinned =
         rules.iter().flat_map(|pinning| pinning.pinned_globs().map(move |pin| (pinning, pin)));
     pinned.filter_map(|(pinning, pin)| {
-        let meets = |ban: &&Rule| ban.when == pinning.when || ban.when == When::default();
+        let meets = |ban: &&Rule| ban.when == pinning.when || ban.when == RuleConditions::default();
         let ban = rules.iter().filter(meets).find(|ban| ban.forbids_arm(pin))?;
         let (by, ban) = (pinning.label(), ban.label());
         Some(format!("{by} pins `{pin}`, which {ban} forbids; the ban wins"))

@@ -9,17 +9,17 @@ mod hours;
 mod paths;
 mod prefer;
 mod roles;
-mod when;
+mod rule_conditions;
 
 use serde::{Deserialize, Serialize};
 
-pub use apply::{Applied, Bounds, apply_rules};
+pub use apply::{AppliedRules, Bounds, apply_rules};
 pub use check::{check_rules, misses_arms};
 pub use glob::{MOST_GLOB_CHARS, fits_arm, fits_path};
 pub use hours::{Day, Hours, LocalTime, MINUTES_PER_DAY};
-pub use paths::{Concern, PathBase};
+pub use paths::{MatchedPaths, PathBase};
 pub use roles::{Role, Roles, WorkStage};
-pub use when::{When, WorkFacts};
+pub use rule_conditions::{RuleConditions, WorkFacts};
 
 /// Rules that are looked at; further ones are named as left out. Whoever reads rules should refuse more.
 pub const MOST_RULES: usize = 512;
@@ -35,7 +35,7 @@ pub struct Rule {
     pub origin: String,
     /// The conditions under which the rule holds.
     #[serde(default)]
-    pub when: When,
+    pub when: RuleConditions,
     /// The effects of the rule.
     pub then: Vec<RuleEffect>,
 }

@@ -26,13 +26,13 @@ pub struct PathBase {
 
 /// The paths met so far that rules ask for: no more than rules have patterns.
 #[derive(Clone, Debug, Default)]
-pub struct Concern {
+pub struct MatchedPaths {
     globs: Vec<String>,
     ground: PathBase,
     met: BTreeSet<String>,
 }
 
-impl Concern {
+impl MatchedPaths {
     /// Creates the state in which nothing was met yet but the folder.
     #[must_use]
     pub fn new(rules: &[Rule], ground: PathBase) -> Self {
@@ -182,21 +182,21 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rules::{RuleEffect, When};
+    use crate::rules::{RuleConditions, RuleEffect};
 
-    fn concern(globs: &[&str], folder: &str) -> Concern {
+    fn concern(globs: &[&str], folder: &str) -> MatchedPaths {
         let rule = Rule {
             name: "r".to_owned(),
             origin: "here".to_owned(),
-            when: When {
+            when: RuleConditions {
                 paths: globs.iter().map(|glob| (*glob).to_owned()).collect(),
-                ..When::default()
+                ..RuleConditions::default()
             },
             then: vec![RuleEffect::Pin("ollama/*".to_owned())],
         };
         let ground =
             PathBase { root: "/home/me/shop".to_owned(), folder: format!("/home/me/shop{folder}") };
-        Concern::new(&[rule], ground)
+        MatchedPaths::new(&[rule], ground)
     }
 
     #[test]

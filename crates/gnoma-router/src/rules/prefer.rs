@@ -4,7 +4,7 @@
 //! only count down to a cost of nothing, and local arms, the ones most often preferred, cost nothing. Who has a role is
 //! run where it can be, whatever it is worth.
 
-use super::Applied;
+use super::AppliedRules;
 use crate::{
     arm::{ArmId, Offer},
     router::{Decision, Router, RouterChoice, WeighedArm},
@@ -13,8 +13,8 @@ use crate::{
 
 const MICRO: f64 = 1e6;
 
-impl Applied {
-    /// Decides what to do next, by the router and the rules. `offers` are as [`Applied::apply_to_offers`] gave them.
+impl AppliedRules {
+    /// Decides what to do next, by the router and the rules. `offers` are as [`AppliedRules::apply_to_offers`] gave them.
     #[must_use]
     pub fn choose(
         &self,

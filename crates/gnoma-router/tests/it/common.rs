@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use gnoma_router::{
-    Arm, ArmFacts, ArmId, Attempt, Capabilities, Need, Offer, Prior, Router, Situation, TaskKind,
-    TaskOutcome, Tried, Tuning,
+    Arm, ArmFacts, ArmId, Attempt, AttemptResult, Capabilities, Need, Offer, Prior, Router,
+    Situation, TaskKind, TaskOutcome, Tuning,
 };
 
 pub(crate) const DOLLAR: u64 = 1_000_000;
@@ -74,7 +74,7 @@ pub(crate) fn attempt(name: &str, verdict: bool, cents: u64) -> Attempt {
 pub(crate) fn outcome(kind: &TaskKind, name: &str, right: bool, cents: u64) -> TaskOutcome {
     TaskOutcome {
         kind: kind.clone(),
-        tried: vec![Tried {
+        tried: vec![AttemptResult {
             attempt: attempt(name, right, cents),
             right: Some(right),
             weight: 1.0,

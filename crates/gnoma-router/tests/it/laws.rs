@@ -1,8 +1,8 @@
 //! What holds for every router, task and offer.
 
 use gnoma_router::{
-    Decision, Exclusion, Offer, Router, Situation, TaskKind, TaskOutcome, Tried, Tuning,
-    rules::{Applied, Rule, RuleEffect, When, WorkFacts, apply_rules},
+    AttemptResult, Decision, Exclusion, Offer, Router, Situation, TaskKind, TaskOutcome, Tuning,
+    rules::{AppliedRules, Rule, RuleConditions, RuleEffect, WorkFacts, apply_rules},
 };
 use proptest::prelude::*;
 
@@ -76,7 +76,7 @@ fn any_router() -> impl Strategy<Value = Router> {
             attempt.verdict = seen.then_some(verdict);
             router.record_outcome(&TaskOutcome {
                 kind: TaskKind::new(["fix", "docs", "tests", "new"][kind]),
-                tried: vec![Tried { attempt, right: known.then_some(right), weight: 1.0 }],
+                tried: vec![AttemptResult { attempt, right: known.then_some(right), weight: 1.0 }],
             });
         }
         router
@@ -103,14 +103,14 @@ fn any_rules() -> impl Strategy<Value = Vec<Rule>> {
     let rule = prop::collection::vec(any_action(), 0..3).prop_map(|then| Rule {
         name: "r".into(),
         origin: "gnoma.toml:1".into(),
-        when: When::default(),
+        when: RuleConditions::default(),
         then,
     });
     prop::collection::vec(rule, 0..6)
 }
 
 /// What rules make of a task.
-fn ruled(rules: &[Rule], router: &Router, situation: &Situation, offers: &[Offer]) -> Applied {
+fn ruled(rules: &[Rule], router: &Router, situation: &Situation, offers: &[Offer]) -> AppliedRules {
     let need = &situation.need;
     let facts = WorkFacts {
         kind: need.kind.clone(),

@@ -5,20 +5,20 @@ use std::sync::Arc;
 use gnoma_router::{
     ArmId, Decision, Need, Offer, Situation, TaskKind,
     rules::{
-        Applied, Day, Hours, LocalTime, Role, Rule, RuleEffect, When, WorkFacts, apply_rules,
-        check_rules,
+        AppliedRules, Day, Hours, LocalTime, Role, Rule, RuleConditions, RuleEffect, WorkFacts,
+        apply_rules, check_rules,
     },
 };
 use proptest::prelude::*;
 
 use crate::common::{DOLLAR, arm, attempt, id, offer, router, task};
 
-fn rule(name: &str, when: When, then: RuleEffect) -> Rule {
+fn rule(name: &str, when: RuleConditions, then: RuleEffect) -> Rule {
     Rule { name: name.into(), origin: format!("gnoma.toml:{}", name.len()), when, then: vec![then] }
 }
 
 fn always(name: &str, then: RuleEffect) -> Rule {
-    rule(name, When::default(), then)
+    rule(name, RuleConditions::default(), then)
 }
 
 fn pin(glob: &str) -> RuleEffect {
@@ -48,11 +48,11 @@ fn offers() -> Vec<Offer> {
     ["a", "b", "c"].map(offer).to_vec()
 }
 
-fn applied(rules: &[Rule], offers: &[Offer]) -> Applied {
+fn applied(rules: &[Rule], offers: &[Offer]) -> AppliedRules {
     apply_rules(rules, None, &facts(), offers, &|_| Some(DOLLAR))
 }
 
-fn usable(applied: &Applied) -> Vec<usize> {
+fn usable(applied: &AppliedRules) -> Vec<usize> {
     let free = applied.barred.iter().enumerate().filter(|(_, barred)| barred.is_none());
     free.map(|(place, _)| place).collect()
 }
@@ -60,7 +60,7 @@ fn usable(applied: &Applied) -> Vec<usize> {
 #[test]
 fn conditions_must_all_hold() {
     let hours = Hours { from: 540, to: 1020, days: vec![Day::Tue] };
-    let narrow = When {
+    let narrow = RuleConditions {
         tasks: vec!["UnitTest".into()],
         paths: vec!["db/**".into()],
         hours: Some(hours),
@@ -108,7 +108,7 @@ fn a_ban_outweighs_a_pin_and_both_are_named() {
 
 #[test]
 fn of_two_pins_the_narrower_wins_else_the_later() {
-    let for_tests = When { tasks: vec!["unit_test".into()], ..When::default() };
+    let for_tests = RuleConditions { tasks: vec!["unit_test".into()], ..RuleConditions::default() };
     let rules = [rule("narrow", for_tests, pin("maker/a")), always("wide", pin("maker/b"))];
     let said = applied(&rules, &offers());
     assert_eq!((usable(&said), said.conflicts), (vec![0], vec![]));
@@ -219,11 +219,11 @@ fn bounds_bar_what_is_expected_to_pass_them() {
 
 #[test]
 fn faults_are_named_with_their_place() {
-    let when = When {
+    let when = RuleConditions {
         tasks: vec!["debugging".into()],
         min_complexity: Some(60),
         max_complexity: Some(40),
-        ..When::default()
+        ..RuleConditions::default()
     };
     assert_eq!(
         check_rules(&[rule("odd", when, prefer("*", 150))]),
@@ -263,7 +263,7 @@ fn what_rules_say_is_told() {
     );
 }
 
-fn chosen(said: &Applied, offers: &[Offer]) -> ArmId {
+fn chosen(said: &AppliedRules, offers: &[Offer]) -> ArmId {
     let router = router(vec![arm("a", 0.80, 0.0), arm("b", 0.75, 0.0), arm("c", 0.30, 0.0)]);
     let mut situation = task(10);
     situation.verified = false;
@@ -307,13 +307,13 @@ fn any_action() -> impl Strategy<Value = RuleEffect> {
     ]
 }
 
-fn any_when() -> impl Strategy<Value = When> {
+fn any_when() -> impl Strategy<Value = RuleConditions> {
     let tasks =
         prop::sample::select(vec![vec![], vec!["unit_test".into()], vec!["no such".into()]]);
-    (tasks, prop::option::of(0_u8..100)).prop_map(|(tasks, min_complexity)| When {
+    (tasks, prop::option::of(0_u8..100)).prop_map(|(tasks, min_complexity)| RuleConditions {
         tasks,
         min_complexity,
-        ..When::default()
+        ..RuleConditions::default()
     })
 }
 
@@ -413,7 +413,7 @@ proptest! {
 #[test]
 fn what_is_about_files_holds_as_long_as_the_conversation_has_them() {
     let about = |then| {
-        let when = When { paths: vec!["secrets/**".into()], ..When::default() };
+        let when = RuleConditions { paths: vec!["secrets/**".into()], ..RuleConditions::default() };
         vec![Rule { name: "secret".into(), origin: "gnoma.toml:1".into(), when, then: vec![then] }]
     };
     let later = WorkFacts { touched: vec!["secrets/key.txt".into()], ..facts() };

@@ -13,11 +13,11 @@ use super::{
     error::{KeepError, LayerError, LayerStep},
     files,
     journal::{Journal, KeepRoot},
-    keep::{self, Unkept},
-    list::LayerReading,
+    keep::{self, KeepFailure},
+    list::LayerReader,
     plan, reset,
     stamp::{FileTime, Stamp},
-    steps::Tick,
+    steps::StepCallback,
 };
 use crate::policy::Overlay;
 
@@ -99,7 +99,7 @@ impl Layer {
         let mut changes = Changes::default();
         for (root, at) in self.roots.iter().enumerate() {
             let upper = upper_folder(&self.folder, root);
-            let reading = LayerReading { root, at, upper: &upper, began: self.began, left_out };
+            let reading = LayerReader { root, at, upper: &upper, began: self.began, left_out };
             reading.read_changes(&mut changes)?;
         }
         Ok(changes)
@@ -193,9 +193,9 @@ impl Layer {
     ) -> Result<(), KeepError> {
         match self.keep_watched(changes, chosen, &mut || Ok(())) {
             Ok(()) => Ok(()),
-            Err(Unkept::Error(error)) => Err(error),
+            Err(KeepFailure::Error(error)) => Err(error),
             // Nobody halts this one.
-            Err(Unkept::Halted) => Err(KeepError::Conflict(Vec::new())),
+            Err(KeepFailure::Halted) => Err(KeepError::Conflict(Vec::new())),
         }
     }
 
@@ -204,15 +204,15 @@ impl Layer {
         &mut self,
         changes: &Changes,
         chosen: &dyn Fn(&LayerChange) -> bool,
-        tick: Tick<'_>,
-    ) -> Result<(), Unkept> {
+        tick: StepCallback<'_>,
+    ) -> Result<(), KeepFailure> {
         let wanted = || changes.list.iter().filter(|change| chosen(change));
         let conflicts: Vec<_> = wanted()
             .filter(|change| changes.conflicts.contains(&change.path))
             .map(|change| change.path.clone())
             .collect();
         if !conflicts.is_empty() {
-            return Err(Unkept::Error(KeepError::Conflict(conflicts)));
+            return Err(KeepFailure::Error(KeepError::Conflict(conflicts)));
         }
         let steps = plan::plan_steps(&changes.list, chosen);
         if steps.is_empty() {

@@ -68,7 +68,7 @@ impl Journal {
     }
 
     fn to_bytes(&self) -> Vec<u8> {
-        let mut words = Words(Vec::new());
+        let mut words = JournalWriter(Vec::new());
         words.push_text(BEGINS);
         words.push_number(self.roots.len() as u64);
         for root in &self.roots {
@@ -103,9 +103,9 @@ impl Journal {
 }
 
 /// Words that end in a zero, which no path holds.
-struct Words(Vec<u8>);
+struct JournalWriter(Vec<u8>);
 
-impl Words {
+impl JournalWriter {
     fn push_text(&mut self, text: &str) {
         self.0.extend(text.as_bytes());
         self.0.push(0);

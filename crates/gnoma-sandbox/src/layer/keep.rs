@@ -25,26 +25,26 @@ use super::{
     journal::{Journal, KeepRoot},
     plan::{Step, StepAct},
     stamp::Stamp,
-    steps::{Halted, Hindrance, OpenRoot, Stepper, Tick, aside_names},
+    steps::{HaltSignal, OpenRoot, StepCallback, StepError, Stepper, aside_names},
 };
 
 /// The reason why a keep failed, inside this module.
 #[derive(Debug)]
-pub(super) enum Unkept {
+pub(super) enum KeepFailure {
     /// The error for the caller of the keep.
     Error(KeepError),
     /// Everything was to stop, as at the end of the process.
     Halted,
 }
 
-impl From<LayerError> for Unkept {
+impl From<LayerError> for KeepFailure {
     fn from(error: LayerError) -> Self {
         Self::Error(error.into())
     }
 }
 
-impl From<Halted> for Unkept {
-    fn from(Halted: Halted) -> Self {
+impl From<HaltSignal> for KeepFailure {
+    fn from(HaltSignal: HaltSignal) -> Self {
         Self::Halted
     }
 }
@@ -53,8 +53,8 @@ impl From<Halted> for Unkept {
 pub(super) fn apply_journal(
     folder: &Path,
     mut journal: Journal,
-    tick: Tick<'_>,
-) -> Result<(), Unkept> {
+    tick: StepCallback<'_>,
+) -> Result<(), KeepFailure> {
     for root in &journal.roots {
         make_aside(&root.aside)?;
     }
@@ -63,38 +63,38 @@ pub(super) fn apply_journal(
         journal.write(folder).with_step(|| "write the journal".to_owned())?;
         carry_out(folder, &journal, tick)
     });
-    if !matches!(outcome, Err(Unkept::Halted)) {
+    if !matches!(outcome, Err(KeepFailure::Halted)) {
         remove_asides(&journal);
     }
     outcome
 }
 
 /// Finishes what a journal says, or takes it back; says which: whether it was finished.
-pub(super) fn recover_journal(folder: &Path, journal: &Journal) -> Result<bool, Unkept> {
+pub(super) fn recover_journal(folder: &Path, journal: &Journal) -> Result<bool, KeepFailure> {
     let outcome = carry_out(folder, journal, &mut || Ok(()));
     remove_asides(journal);
     match outcome {
         Ok(()) => Ok(true),
-        Err(Unkept::Error(KeepError::Conflict(_) | KeepError::Failed(_))) => Ok(false),
+        Err(KeepFailure::Error(KeepError::Conflict(_) | KeepError::Failed(_))) => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-fn carry_out(folder: &Path, journal: &Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+fn carry_out(folder: &Path, journal: &Journal, tick: StepCallback<'_>) -> Result<(), KeepFailure> {
     let roots = journal.roots.iter().map(open_root).collect::<Result<Vec<_>, _>>()?;
     let mut stepper = Stepper { roots: &roots, tick, last: None };
     let taken = take_all(&mut stepper, &journal.steps);
     let done = match taken {
         Ok(()) => Ok(()),
-        Err((Hindrance::Halted, _)) => return Err(Unkept::Halted),
+        Err((StepError::Halted, _)) => return Err(KeepFailure::Halted),
         Err((hindrance, number)) => Err(taken_back(&mut stepper, journal, hindrance, number)?),
     };
     (stepper.tick)()?;
     Journal::remove(folder).with_step(|| "remove the journal".to_owned())?;
-    done.map_err(Unkept::Error)
+    done.map_err(KeepFailure::Error)
 }
 
-fn take_all(stepper: &mut Stepper<'_>, steps: &[Step]) -> Result<(), (Hindrance, usize)> {
+fn take_all(stepper: &mut Stepper<'_>, steps: &[Step]) -> Result<(), (StepError, usize)> {
     for (number, step) in steps.iter().enumerate() {
         stepper.apply_step(number, step).map_err(|hindrance| (hindrance, number))?;
     }
@@ -105,9 +105,9 @@ fn take_all(stepper: &mut Stepper<'_>, steps: &[Step]) -> Result<(), (Hindrance,
 fn taken_back(
     stepper: &mut Stepper<'_>,
     journal: &Journal,
-    hindrance: Hindrance,
+    hindrance: StepError,
     number: usize,
-) -> Result<KeepError, Halted> {
+) -> Result<KeepError, HaltSignal> {
     let path_of = |step: &Step| {
         let root = journal.roots.get(step.place.0).map(|root| root.at.as_path());
         root.unwrap_or(Path::new("")).join(&step.place.1)
@@ -117,18 +117,18 @@ fn taken_back(
     for (number, step) in journal.steps.iter().enumerate().take(number + 1).rev() {
         match stepper.take_back(number, step) {
             Ok(()) => {}
-            Err(Hindrance::Halted) => return Err(Halted),
-            Err(Hindrance::Conflict | Hindrance::Failed(_)) => torn.push(path_of(step)),
+            Err(StepError::Halted) => return Err(HaltSignal),
+            Err(StepError::Conflict | StepError::Failed(_)) => torn.push(path_of(step)),
         }
     }
     let path = journal.steps.get(number).map(path_of).unwrap_or_default();
     Ok(match hindrance {
-        Hindrance::Conflict | Hindrance::Halted if torn.is_empty() => {
+        StepError::Conflict | StepError::Halted if torn.is_empty() => {
             KeepError::Conflict(vec![path])
         }
-        Hindrance::Failed(error) if torn.is_empty() => KeepError::Failed(error),
-        Hindrance::Failed(error) => KeepError::Torn { error, paths: torn },
-        Hindrance::Conflict | Hindrance::Halted => {
+        StepError::Failed(error) if torn.is_empty() => KeepError::Failed(error),
+        StepError::Failed(error) => KeepError::Torn { error, paths: torn },
+        StepError::Conflict | StepError::Halted => {
             let step = format!("keep `{}`", path.display());
             let error = io::Error::other("another program changed it");
             KeepError::Torn { error: LayerError::Io { step, error }, paths: torn }
@@ -145,7 +145,7 @@ fn open_root(root: &KeepRoot) -> Result<OpenRoot, LayerError> {
 
 /// Gets the files ready that are to be put: without what is a layer's own, and on the file system of
 /// the real folder.
-fn prepare_files(journal: &mut Journal, tick: Tick<'_>) -> Result<(), Unkept> {
+fn prepare_files(journal: &mut Journal, tick: StepCallback<'_>) -> Result<(), KeepFailure> {
     let Journal { roots, steps } = journal;
     let opened = roots.iter().map(open_root).collect::<Result<Vec<_>, _>>()?;
     let moves = opened.iter().map(can_move).collect::<Result<Vec<_>, _>>()?;

@@ -16,9 +16,9 @@ use tempfile::TempDir;
 use super::{
     error::KeepError,
     folder::Layer,
-    keep::Unkept,
-    site::{Recovered, Site},
-    steps::Halted,
+    keep::KeepFailure,
+    site::{KeepRecovery, Site},
+    steps::HaltSignal,
 };
 
 /// What a tree holds, for comparing.
@@ -250,7 +250,7 @@ proptest! {
             let Some(mut bench) = Bench::new(&lower, &marks) else { return Ok(()) };
             let changes = bench.layer.changes().unwrap();
             let mut left = stop;
-            let mut tick = || if left == 0 { Err(Halted) } else { left -= 1; Ok(()) };
+            let mut tick = || if left == 0 { Err(HaltSignal) } else { left -= 1; Ok(()) };
             let outcome = bench.layer.keep_watched(&changes, &|_| true, &mut tick);
             let Bench { _folder, root, site, layer } = bench;
             drop(layer);
@@ -262,8 +262,8 @@ proptest! {
                     prop_assert_eq!(now, seen);
                     break;
                 }
-                (Err(Unkept::Halted), Some(Recovered::Finished)) => prop_assert_eq!(now, seen.clone()),
-                (Err(Unkept::Halted), None) => prop_assert_eq!(now, lower.clone()),
+                (Err(KeepFailure::Halted), Some(KeepRecovery::Finished)) => prop_assert_eq!(now, seen.clone()),
+                (Err(KeepFailure::Halted), None) => prop_assert_eq!(now, lower.clone()),
                 other => prop_assert!(false, "{other:?}"),
             }
             prop_assert_eq!(fs::read_dir(root.with_file_name("layers")).unwrap().count(), 1);

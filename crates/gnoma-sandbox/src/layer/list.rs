@@ -25,7 +25,7 @@ const MAX_MOVED_BYTES: u64 = 1 << 20;
 const MAX_MOVES: usize = 256;
 
 /// A root of a layer while it is read.
-pub(super) struct LayerReading<'a> {
+pub(super) struct LayerReader<'a> {
     pub(super) root: usize,
     /// The path of the real folder.
     pub(super) at: &'a Path,
@@ -57,7 +57,7 @@ struct LayerEntry {
     before: Option<Stamp>,
 }
 
-impl LayerReading<'_> {
+impl LayerReader<'_> {
     /// Adds the changes of this root.
     pub(super) fn read_changes(&self, changes: &mut Changes) -> Result<(), LayerError> {
         let opened = |path: &Path| {

@@ -37,4 +37,4 @@ pub use change::{ChangeKind, Changes, LayerChange, NodeKind};
 pub use differences::{Difference, known_difference};
 pub use error::{KeepError, LayerError};
 pub use folder::Layer;
-pub use site::{Recovered, Site};
+pub use site::{KeepRecovery, Site};

@@ -14,9 +14,9 @@ use super::{
     files,
     folder::{LOCK, Layer},
     journal::Journal,
-    keep::{self, Unkept},
+    keep::{self, KeepFailure},
 };
-use crate::{policy::Policy, walls::Walls};
+use crate::{policy::Policy, session_sandbox::SessionSandbox};
 
 /// Held while layers are made and taken away.
 const SITE_LOCK: &str = "layers.lock";
@@ -35,7 +35,7 @@ pub struct Site {
 
 /// The result of recovering a keep that a killed process had begun.
 #[derive(Debug)]
-pub enum Recovered {
+pub enum KeepRecovery {
     /// All of it was kept.
     Finished,
     /// The keep was undone: nothing of it was kept.
@@ -56,7 +56,11 @@ impl Site {
     ///
     /// # Errors
     /// Why it works in none, for people.
-    pub fn find_usable(root: &Path, folders: &[PathBuf], walls: &Walls) -> Result<Self, String> {
+    pub fn find_usable(
+        root: &Path,
+        folders: &[PathBuf],
+        walls: &SessionSandbox,
+    ) -> Result<Self, String> {
         if let Some(mount) = mount_below(root) {
             return Err(format!("{}, and would look empty", Difference::SubMount(mount)));
         }
@@ -80,7 +84,7 @@ impl Site {
     ///
     /// # Errors
     /// Why not, for people.
-    pub fn works_over(&self, root: &Path, walls: &Walls) -> Result<(), String> {
+    pub fn works_over(&self, root: &Path, walls: &SessionSandbox) -> Result<(), String> {
         let layer = self.create_layer(vec![root.to_owned()]).map_err(|error| error.to_string())?;
         let overlays = layer.overlays();
         for overlay in &overlays {
@@ -121,7 +125,7 @@ impl Site {
     ///
     /// # Errors
     /// Where the folder of layers cannot be used.
-    pub fn recover_layers(&self) -> Result<Vec<Recovered>, LayerError> {
+    pub fn recover_layers(&self) -> Result<Vec<KeepRecovery>, LayerError> {
         let _lock = self.lock()?;
         let entries = fs::read_dir(&self.folder).with_step(|| self.describe_step("read"))?;
         let folders = entries.flatten().map(|entry| entry.path()).filter(|path| path.is_dir());
@@ -145,22 +149,22 @@ impl Site {
 }
 
 /// Takes care of a layer that nobody uses any more.
-fn left_behind(folder: &Path) -> Option<Recovered> {
+fn left_behind(folder: &Path) -> Option<KeepRecovery> {
     if let Ok(lock) = File::open(folder.join(LOCK)) {
         flock(&lock, FlockOperation::NonBlockingLockExclusive).ok()?;
     }
     let recovered = match Journal::read(folder) {
         Ok(None) => None,
         Ok(Some(journal)) => Some(match keep::recover_journal(folder, &journal) {
-            Ok(true) => Recovered::Finished,
-            Ok(false) => Recovered::Undone,
-            Err(Unkept::Error(error)) => Recovered::Torn(error),
-            Err(Unkept::Halted) => return None,
+            Ok(true) => KeepRecovery::Finished,
+            Ok(false) => KeepRecovery::Undone,
+            Err(KeepFailure::Error(error)) => KeepRecovery::Torn(error),
+            Err(KeepFailure::Halted) => return None,
         }),
         Err(error) => {
             let step = format!("read the journal in `{}`", folder.display());
             // It may tell a person what was to be kept: it stays.
-            return Some(Recovered::Torn(KeepError::Failed(LayerError::Io { step, error })));
+            return Some(KeepRecovery::Torn(KeepError::Failed(LayerError::Io { step, error })));
         }
     };
     files::remove_all(folder).ok();

@@ -21,15 +21,15 @@ use super::{
 };
 
 /// Is told before anything is changed; an error stops everything there, as the end of the process would.
-pub(super) type Tick<'a> = &'a mut dyn FnMut() -> Result<(), Halted>;
+pub(super) type StepCallback<'a> = &'a mut dyn FnMut() -> Result<(), HaltSignal>;
 
 /// Everything was to stop.
 #[derive(Debug)]
-pub(super) struct Halted;
+pub(super) struct HaltSignal;
 
 /// The reason why a step was not taken.
 #[derive(Debug)]
-pub(super) enum Hindrance {
+pub(super) enum StepError {
     /// Somebody else has been there.
     Conflict,
     /// The system refused it.
@@ -38,13 +38,13 @@ pub(super) enum Hindrance {
     Halted,
 }
 
-impl From<Halted> for Hindrance {
-    fn from(Halted: Halted) -> Self {
+impl From<HaltSignal> for StepError {
+    fn from(HaltSignal: HaltSignal) -> Self {
         Self::Halted
     }
 }
 
-impl From<LayerError> for Hindrance {
+impl From<LayerError> for StepError {
     fn from(error: LayerError) -> Self {
         Self::Failed(error)
     }
@@ -63,7 +63,7 @@ pub(super) struct OpenRoot {
 /// Takes steps on open roots.
 pub(super) struct Stepper<'a> {
     pub(super) roots: &'a [OpenRoot],
-    pub(super) tick: Tick<'a>,
+    pub(super) tick: StepCallback<'a>,
     /// The last folder that was opened: neighbours come one after the other.
     pub(super) last: Option<((usize, PathBuf), OwnedFd)>,
 }
@@ -73,11 +73,11 @@ pub(super) fn aside_names(number: usize) -> (OsString, OsString) {
     (format!("old-{number}").into(), format!("new-{number}").into())
 }
 
-type Taken = Result<(), Hindrance>;
+type StepOutcome = Result<(), StepError>;
 
 impl Stepper<'_> {
     /// Takes the step, unless it is taken.
-    pub(super) fn apply_step(&mut self, number: usize, step: &Step) -> Taken {
+    pub(super) fn apply_step(&mut self, number: usize, step: &Step) -> StepOutcome {
         match &step.act {
             StepAct::Remove(before) => self.remove(number, step, before),
             StepAct::Folder(access) => self.make_folder(step, *access),
@@ -90,7 +90,7 @@ impl Stepper<'_> {
     }
 
     /// Takes the step back, if it was taken. A conflict says that what it made is not there any more.
-    pub(super) fn take_back(&mut self, number: usize, step: &Step) -> Taken {
+    pub(super) fn take_back(&mut self, number: usize, step: &Step) -> StepOutcome {
         match &step.act {
             StepAct::Remove(_) => self.bring_back(number, step),
             StepAct::Folder(_) => self.unmake_folder(step),
@@ -102,13 +102,13 @@ impl Stepper<'_> {
         }
     }
 
-    fn step_root(&self, step: &Step) -> Result<&OpenRoot, Hindrance> {
+    fn step_root(&self, step: &Step) -> Result<&OpenRoot, StepError> {
         let missing = || io::Error::other("there is no such root");
         Ok(self.roots.get(step.place.0).ok_or_else(missing).with_step(|| describe_step(step))?)
     }
 
     /// The real folder that a step works in.
-    fn open_parent(&mut self, step: &Step) -> Result<OwnedFd, Hindrance> {
+    fn open_parent(&mut self, step: &Step) -> Result<OwnedFd, StepError> {
         let (above, _) = files::split_path(&step.place.1);
         let is_last = |place: &(usize, PathBuf)| place.0 == step.place.0 && place.1 == above;
         if let Some((place, opened)) = &self.last
@@ -118,7 +118,7 @@ impl Stepper<'_> {
         }
         let opened = match files::open_folder(&self.step_root(step)?.at, above) {
             Ok(opened) => opened,
-            Err(error) if is_gone(&error) => return Err(Hindrance::Conflict),
+            Err(error) if is_gone(&error) => return Err(StepError::Conflict),
             Err(error) => return Err(step_failure(step, error)),
         };
         let kept = opened.try_clone().with_step(|| describe_step(step))?;
@@ -126,68 +126,79 @@ impl Stepper<'_> {
         Ok(opened)
     }
 
-    fn find_source(&self, number: usize, step: &Step, copied: bool) -> Result<Named, Hindrance> {
+    fn find_source(
+        &self,
+        number: usize,
+        step: &Step,
+        copied: bool,
+    ) -> Result<NamedEntry, StepError> {
         let root = self.step_root(step)?;
         if copied {
             let folder = root.aside.try_clone().with_step(|| describe_step(step))?;
-            return Ok(Named { folder, name: aside_names(number).1 });
+            return Ok(NamedEntry { folder, name: aside_names(number).1 });
         }
         let (above, name) = files::split_path(&step.place.1);
         let folder = files::open_folder(&root.upper, above).with_step(|| describe_step(step))?;
-        Ok(Named { folder, name: name.to_owned() })
+        Ok(NamedEntry { folder, name: name.to_owned() })
     }
 
     fn place_file(
         &mut self,
         step: &Step,
-        from: &Named,
+        from: &NamedEntry,
         new: u64,
         replaces: Option<&Stamp>,
-    ) -> Taken {
+    ) -> StepOutcome {
         if from.stat_entry(step)?.is_none_or(|there| there.inode != new) {
             return Ok(());
         }
-        let to = Named { folder: self.open_parent(step)?, name: name_of(step) };
+        let to = NamedEntry { folder: self.open_parent(step)?, name: name_of(step) };
         let there = to.stat_entry(step)?;
         (self.tick)()?;
         let Some(before) = replaces else {
             return from.rename(&to, RenameFlags::NOREPLACE, step);
         };
         if !there.is_some_and(|there| there.is_untouched(before)) {
-            return Err(Hindrance::Conflict);
+            return Err(StepError::Conflict);
         }
         from.rename(&to, RenameFlags::EXCHANGE, step)?;
         if from.stat_entry(step)?.is_some_and(|old| old.is_same_file(before)) {
             return Ok(());
         }
         from.rename(&to, RenameFlags::EXCHANGE, step)?;
-        Err(Hindrance::Conflict)
+        Err(StepError::Conflict)
     }
 
-    fn withdraw_file(&mut self, step: &Step, from: &Named, new: u64, replaced: bool) -> Taken {
+    fn withdraw_file(
+        &mut self,
+        step: &Step,
+        from: &NamedEntry,
+        new: u64,
+        replaced: bool,
+    ) -> StepOutcome {
         if from.stat_entry(step)?.is_some_and(|there| there.inode == new) {
             return Ok(());
         }
-        let to = Named { folder: self.open_parent(step)?, name: name_of(step) };
+        let to = NamedEntry { folder: self.open_parent(step)?, name: name_of(step) };
         if to.stat_entry(step)?.is_none_or(|there| there.inode != new) {
-            return Err(Hindrance::Conflict);
+            return Err(StepError::Conflict);
         }
         (self.tick)()?;
         let how = if replaced { RenameFlags::EXCHANGE } else { RenameFlags::NOREPLACE };
         to.rename(from, how, step)
     }
 
-    fn old_file(&self, number: usize, step: &Step) -> Result<Named, Hindrance> {
+    fn old_file(&self, number: usize, step: &Step) -> Result<NamedEntry, StepError> {
         let folder = self.step_root(step)?.aside.try_clone().with_step(|| describe_step(step))?;
-        Ok(Named { folder, name: aside_names(number).0 })
+        Ok(NamedEntry { folder, name: aside_names(number).0 })
     }
 
-    fn remove(&mut self, number: usize, step: &Step, before: &Stamp) -> Taken {
+    fn remove(&mut self, number: usize, step: &Step, before: &Stamp) -> StepOutcome {
         let old = self.old_file(number, step)?;
         if old.stat_entry(step)?.is_some() {
             return Ok(());
         }
-        let from = Named { folder: self.open_parent(step)?, name: name_of(step) };
+        let from = NamedEntry { folder: self.open_parent(step)?, name: name_of(step) };
         // The time of a folder has moved with what was removed from it.
         let is_same = |there: Stamp| {
             there.is_untouched(before) || (before.is_folder() && is_same_folder(&there, before))
@@ -196,7 +207,7 @@ impl Stepper<'_> {
             // Somebody else deleted it as well.
             None => return Ok(()),
             Some(there) if is_same(there) => {}
-            Some(_) => return Err(Hindrance::Conflict),
+            Some(_) => return Err(StepError::Conflict),
         }
         (self.tick)()?;
         from.rename(&old, RenameFlags::NOREPLACE, step)?;
@@ -211,21 +222,21 @@ impl Stepper<'_> {
             return Ok(());
         }
         old.rename(&from, RenameFlags::NOREPLACE, step)?;
-        Err(Hindrance::Conflict)
+        Err(StepError::Conflict)
     }
 
-    fn bring_back(&mut self, number: usize, step: &Step) -> Taken {
+    fn bring_back(&mut self, number: usize, step: &Step) -> StepOutcome {
         let old = self.old_file(number, step)?;
         if old.stat_entry(step)?.is_none() {
             return Ok(());
         }
-        let to = Named { folder: self.open_parent(step)?, name: name_of(step) };
+        let to = NamedEntry { folder: self.open_parent(step)?, name: name_of(step) };
         (self.tick)()?;
         self.last = None;
         old.rename(&to, RenameFlags::NOREPLACE, step)
     }
 
-    fn make_folder(&mut self, step: &Step, access: Access) -> Taken {
+    fn make_folder(&mut self, step: &Step, access: Access) -> StepOutcome {
         /// Bits that a new folder may have from the one it lies in.
         const GROUP: u32 = 0o2000;
         let parent = self.open_parent(step)?;
@@ -236,7 +247,7 @@ impl Stepper<'_> {
             Err(error) => return fail_step(step, error),
         }
         let made = files::stat_entry(&parent, &name).with_step(|| describe_step(step))?;
-        let Some(made) = made.filter(Stamp::is_folder) else { return Err(Hindrance::Conflict) };
+        let Some(made) = made.filter(Stamp::is_folder) else { return Err(StepError::Conflict) };
         let wanted = (access.mode & 0o1777) | (made.mode & GROUP);
         if made.mode != wanted || made.owner != access.owner {
             let folder =
@@ -249,9 +260,9 @@ impl Stepper<'_> {
         Ok(())
     }
 
-    fn unmake_folder(&mut self, step: &Step) -> Taken {
+    fn unmake_folder(&mut self, step: &Step) -> StepOutcome {
         let parent = match self.open_parent(step) {
-            Err(Hindrance::Conflict) => return Ok(()),
+            Err(StepError::Conflict) => return Ok(()),
             parent => parent?,
         };
         (self.tick)()?;
@@ -263,11 +274,11 @@ impl Stepper<'_> {
         }
     }
 
-    fn set_mode(&mut self, step: &Step, from: Access, to: Access) -> Taken {
+    fn set_mode(&mut self, step: &Step, from: Access, to: Access) -> StepOutcome {
         let parent = self.open_parent(step)?;
         let name = name_of(step);
         let there = files::stat_entry(&parent, &name).with_step(|| describe_step(step))?;
-        let Some(there) = there.filter(Stamp::is_folder) else { return Err(Hindrance::Conflict) };
+        let Some(there) = there.filter(Stamp::is_folder) else { return Err(StepError::Conflict) };
         let is = |access: Access| (there.mode, there.owner) == (access.mode, access.owner);
         let to = Access { mode: to.mode & 0o1777 | there.mode & 0o6000, ..to };
         if is(to) {
@@ -276,7 +287,7 @@ impl Stepper<'_> {
         // A step back finds the permissions as they were set, without what is never lent.
         let from = Access { mode: from.mode & 0o1777 | there.mode & 0o6000, ..from };
         if !is(from) {
-            return Err(Hindrance::Conflict);
+            return Err(StepError::Conflict);
         }
         (self.tick)()?;
         let folder =
@@ -286,26 +297,26 @@ impl Stepper<'_> {
 }
 
 /// An entry of an open folder.
-pub(super) struct Named {
+pub(super) struct NamedEntry {
     pub(super) folder: OwnedFd,
     pub(super) name: OsString,
 }
 
-impl Named {
-    fn stat_entry(&self, step: &Step) -> Result<Option<Stamp>, Hindrance> {
+impl NamedEntry {
+    fn stat_entry(&self, step: &Step) -> Result<Option<Stamp>, StepError> {
         Ok(files::stat_entry(&self.folder, &self.name).with_step(|| describe_step(step))?)
     }
 
-    fn is_empty(&self, step: &Step) -> Result<bool, Hindrance> {
+    fn is_empty(&self, step: &Step) -> Result<bool, StepError> {
         let opened = files::open_folder(&self.folder, Path::new(&self.name))
             .with_step(|| describe_step(step))?;
         Ok(files::entry_names(&opened).with_step(|| describe_step(step))?.is_empty())
     }
 
-    fn rename(&self, to: &Self, how: RenameFlags, step: &Step) -> Taken {
+    fn rename(&self, to: &Self, how: RenameFlags, step: &Step) -> StepOutcome {
         match renameat_with(&self.folder, &self.name, &to.folder, &to.name, how) {
             Ok(()) => Ok(()),
-            Err(Errno::EXIST | Errno::NOENT | Errno::NOTEMPTY) => Err(Hindrance::Conflict),
+            Err(Errno::EXIST | Errno::NOENT | Errno::NOTEMPTY) => Err(StepError::Conflict),
             Err(error) => fail_step(step, error),
         }
     }
@@ -332,12 +343,12 @@ fn describe_step(step: &Step) -> String {
     format!("keep `{}`", step.place.1.display())
 }
 
-fn fail_step(step: &Step, error: Errno) -> Taken {
+fn fail_step(step: &Step, error: Errno) -> StepOutcome {
     Err(step_failure(step, error.into()))
 }
 
-fn step_failure(step: &Step, error: io::Error) -> Hindrance {
-    Hindrance::Failed(LayerError::Io { step: describe_step(step), error })
+fn step_failure(step: &Step, error: io::Error) -> StepError {
+    StepError::Failed(LayerError::Io { step: describe_step(step), error })
 }
 
 /// A folder on the way is gone, or has become something else.

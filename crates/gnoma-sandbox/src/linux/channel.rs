@@ -9,7 +9,7 @@ use rustix::{
 };
 
 use super::fault::{Fault, FaultStep};
-use crate::words::{self, LENGTH_BYTES};
+use crate::word_codec::{self, LENGTH_BYTES};
 
 /// A pipe that no program inherits: where to read, and where to write.
 pub(super) fn open_pipe() -> Result<(OwnedFd, OwnedFd), Fault> {
@@ -34,9 +34,9 @@ pub(super) fn send_bytes(to: &OwnedFd, bytes: &[u8]) -> Result<(), Fault> {
 pub(super) fn receive_words(from: &OwnedFd, awaited: &[&OwnedFd]) -> Option<Vec<OsString>> {
     let mut stated = [0; LENGTH_BYTES];
     read_exactly(from, awaited, &mut stated)?;
-    let mut bytes = vec![0; words::decode_length(stated)?];
+    let mut bytes = vec![0; word_codec::decode_length(stated)?];
     read_exactly(from, awaited, &mut bytes)?;
-    words::unpack_words(&bytes)
+    word_codec::unpack_words(&bytes)
 }
 
 fn read_exactly(from: &OwnedFd, awaited: &[&OwnedFd], bytes: &mut [u8]) -> Option<()> {

@@ -165,7 +165,8 @@ impl Filters {
     /// Makes the filters; `shows_machine` for a command that looks at the machine itself.
     pub(super) fn for_sockets(sockets: Sockets, shows_machine: bool) -> Result<Self, Fault> {
         let architecture = target_architecture().map_err(filter_fault)?;
-        let program = |calls: Built<Calls>, error| compile_filter(calls?, error, architecture);
+        let program =
+            |calls: FilterResult<Calls>, error| compile_filter(calls?, error, architecture);
         let mut programs = Vec::new();
         if shows_machine {
             programs.push(program(only_looking(), libc::EPERM).map_err(filter_fault)?);
@@ -189,13 +190,17 @@ fn filter_fault(error: seccompiler::Error) -> Fault {
 }
 
 type Calls = BTreeMap<i64, Vec<SeccompRule>>;
-type Built<T> = Result<T, seccompiler::Error>;
+type FilterResult<T> = Result<T, seccompiler::Error>;
 
-fn target_architecture() -> Built<TargetArch> {
+fn target_architecture() -> FilterResult<TargetArch> {
     Ok(TargetArch::try_from(std::env::consts::ARCH)?)
 }
 
-fn compile_filter(calls: Calls, error: libc::c_int, architecture: TargetArch) -> Built<BpfProgram> {
+fn compile_filter(
+    calls: Calls,
+    error: libc::c_int,
+    architecture: TargetArch,
+) -> FilterResult<BpfProgram> {
     let answer = SeccompAction::Errno(error.unsigned_abs());
     let filter = SeccompFilter::new(calls, SeccompAction::Allow, answer, architecture)?;
     Ok(BpfProgram::try_from(filter)?)
@@ -213,7 +218,7 @@ fn without_foreign_calls() -> BpfProgram {
     ]
 }
 
-fn absent_calls() -> Built<Calls> {
+fn absent_calls() -> FilterResult<Calls> {
     Ok(ABSENT.iter().map(|call| (*call, Vec::new())).collect())
 }
 
@@ -293,7 +298,7 @@ const SET_OWNER_REQUESTS: [u64; 2] = [0x8901, 0x8902];
 const LISTING_NETLINK: [u64; 2] = [0, 4];
 
 /// All that is refused anyway, every socket but those that list, and what acts on others.
-fn only_looking() -> Built<Calls> {
+fn only_looking() -> FilterResult<Calls> {
     let mut calls = refused_calls(Sockets { local: false, internet: false })?;
     calls.extend(ACTING.iter().map(|call| (*call, Vec::new())));
     for call in ACTING_ON_OTHERS {
@@ -317,7 +322,7 @@ fn only_looking() -> Built<Calls> {
     Ok(calls)
 }
 
-fn refused_calls(sockets: Sockets) -> Built<Calls> {
+fn refused_calls(sockets: Sockets) -> FilterResult<Calls> {
     let mut calls: Calls =
         REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
     let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.unsigned_abs()));
@@ -364,7 +369,7 @@ const CREATING_OPENS: &[(c_long, u8)] = &[
 ];
 
 /// The mode counts only when a file is made; otherwise the register holds anything.
-fn creating_rules(flags: u8) -> Built<Vec<SeccompRule>> {
+fn creating_rules(flags: u8) -> FilterResult<Vec<SeccompRule>> {
     let mut rules = Vec::new();
     for making in [libc::O_CREAT, libc::O_TMPFILE & !libc::O_DIRECTORY] {
         for mode in SET_ID_MODES {
@@ -377,7 +382,7 @@ fn creating_rules(flags: u8) -> Built<Vec<SeccompRule>> {
 
 /// Refuses families that are not granted, raw sockets of those that are, and every kind of netlink
 /// but the one that lists addresses.
-fn socket_rules(sockets: Sockets) -> Built<Vec<SeccompRule>> {
+fn socket_rules(sockets: Sockets) -> FilterResult<Vec<SeccompRule>> {
     let family = |family: libc::c_int| u64::from(family.unsigned_abs());
     let mut granted = Vec::new();
     if sockets.local {
@@ -427,11 +432,11 @@ fn has_bit(argument: u8, bit: u64) -> Condition {
 }
 
 /// One rule under which every condition must hold.
-fn all_of(conditions: impl IntoIterator<Item = Condition>) -> Built<SeccompRule> {
+fn all_of(conditions: impl IntoIterator<Item = Condition>) -> FilterResult<SeccompRule> {
     Ok(SeccompRule::new(conditions.into_iter().collect::<Result<_, _>>()?)?)
 }
 
 /// A rule for each condition: one that holds is enough.
-fn any_of<const N: usize>(conditions: [Condition; N]) -> Built<Vec<SeccompRule>> {
+fn any_of<const N: usize>(conditions: [Condition; N]) -> FilterResult<Vec<SeccompRule>> {
     conditions.into_iter().map(|condition| all_of([condition])).collect()
 }

@@ -9,7 +9,7 @@ use super::{
     channel,
     fault::{Fault, FaultStep},
     protect::{self, Protection, StandIn},
-    raw,
+    raw_syscalls,
 };
 
 /// A pipe that nothing is written to: it ends when the last holder of its writer has ended.
@@ -52,7 +52,7 @@ impl<'a> StandInKeeper<'a> {
             protect::run_keeper(stand_ins, &end);
             0
         };
-        let process = raw::fork_for(keep).with_step(|| "start a process".to_owned())?;
+        let process = raw_syscalls::fork_for(keep).with_step(|| "start a process".to_owned())?;
         Ok(Self { stand_ins, other: writer.map(|writer| (process, writer)) })
     }
 

@@ -36,15 +36,15 @@ use super::{
     entry::hide_memory,
     fault::{Fault, FaultStep},
     filter::{Filters, Sockets},
-    guarded::Snapshot,
+    guarded_paths::Snapshot,
     keeper::{Lifeline, StandInKeeper},
-    landlocked::{Grants, Rules},
+    landlock_rules::{Grants, Rules},
     memory,
     mounts::{self, Copies, MountView, RUN, SealMounts},
     overlay, own_root,
     paths::Paths,
     protect::Protection,
-    raw::{self, Forked, next_signal},
+    raw_syscalls::{self, ForkResult, next_signal},
     real::RealPaths,
     seals::{self, SealKind, SealServer},
     session, sockets,
@@ -155,7 +155,7 @@ impl Launch {
     }
 
     pub(super) fn without_namespaces(&self) -> Result<ExitCode, Fault> {
-        raw::landlock_version()
+        raw_syscalls::landlock_version()
             .with_step(|| "find Landlock or namespaces, one of which it needs".to_owned())?;
         let memory = Isolation::Memory(Snapshot::capture_paths(&self.paths.protected));
         self.supervise(memory, &StandInKeeper::without_stand_ins(), None)
@@ -208,7 +208,7 @@ impl Launch {
     /// grants for all that is below.
     fn paths_to_mask(&self) -> Vec<PathBuf> {
         let hidden = &self.paths.hidden;
-        let is_list = self.paths.shown.is_some() && raw::landlock_version().is_ok();
+        let is_list = self.paths.shown.is_some() && raw_syscalls::landlock_version().is_ok();
         let is_masked = |path: &&PathBuf| !is_list || self.is_granted_by_rules(path);
         hidden.iter().filter(is_masked).cloned().collect()
     }
@@ -255,11 +255,12 @@ impl Launch {
         move_into_thread_name_spaces(session.as_fd(), spaces)
             .with_step(|| "enter the session's namespaces".to_owned())?;
         if self.policy.alone {
-            raw::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
+            raw_syscalls::unshare(UnshareFlags::NEWNET | UnshareFlags::NEWIPC)
                 .with_step(|| "create a network namespace".to_owned())?;
             session::raise_loopback()?;
         }
-        raw::unshare(UnshareFlags::NEWPID).with_step(|| "make a namespace of processes".to_owned())
+        raw_syscalls::unshare(UnshareFlags::NEWPID)
+            .with_step(|| "make a namespace of processes".to_owned())
     }
 
     /// Starts the watch and waits for its report.
@@ -271,13 +272,13 @@ impl Launch {
     ) -> Result<ExitCode, Fault> {
         let (report, reporter) = channel::open_pipe()?;
         let (tried, teller) = seals::report_pipe()?;
-        let signals = raw::watch_signals().with_step(|| "watch signals".to_owned())?;
-        match raw::fork().with_step(|| "start a process".to_owned())? {
-            Forked::Child => {
+        let signals = raw_syscalls::watch_signals().with_step(|| "watch signals".to_owned())?;
+        match raw_syscalls::fork().with_step(|| "start a process".to_owned())? {
+            ForkResult::Child => {
                 drop(report);
                 self.run_watch(ground, &signals, &reporter, &teller)
             }
-            Forked::Parent(watch) => {
+            ForkResult::Parent(watch) => {
                 drop(reporter);
                 let told = EndingReport { report: &report, tried: &tried, asker };
                 Ok(self.wait_for_report(watch, keeper, &told, &signals))
@@ -308,9 +309,9 @@ impl Launch {
             }
         };
         hide_memory()?;
-        match raw::fork().with_step(|| "start a process".to_owned())? {
-            Forked::Child => self.become_command(has_namespaces),
-            Forked::Parent(command) => {
+        match raw_syscalls::fork().with_step(|| "start a process".to_owned())? {
+            ForkResult::Child => self.become_command(has_namespaces),
+            ForkResult::Parent(command) => {
                 if !has_namespaces {
                     // Killing the command's group must not kill who cleans up after it.
                     setsid().with_step(|| "leave the group".to_owned())?;
@@ -329,7 +330,8 @@ impl Launch {
         view: &MountView<'_>,
         seals: Option<&OwnedFd>,
     ) -> Result<(), Fault> {
-        raw::unshare(UnshareFlags::NEWNS).with_step(|| "make a namespace of mounts".to_owned())?;
+        raw_syscalls::unshare(UnshareFlags::NEWNS)
+            .with_step(|| "make a namespace of mounts".to_owned())?;
         let processes = self.policy.limits.processes;
         match view.shown {
             Some(shown) => own_root::build_root(shown, view, seals, processes),
@@ -411,7 +413,7 @@ impl Launch {
         args: &[OsString],
         has_namespaces: bool,
     ) -> Result<u8, Fault> {
-        raw::receive_signals().with_step(|| "receive signals".to_owned())?;
+        raw_syscalls::receive_signals().with_step(|| "receive signals".to_owned())?;
         let policy = &self.policy;
         if let Some(umask) = policy.umask {
             rustix::process::umask(Mode::from_raw_mode(umask));

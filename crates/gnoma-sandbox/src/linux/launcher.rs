@@ -14,7 +14,7 @@ use super::{
     entry::read_plan,
     fault::{Fault, FaultStep},
     launch::{Launch, report_fault},
-    memory_folder, raw,
+    memory_folder, raw_syscalls,
     real::RealPaths,
     session, spare, view,
 };
@@ -77,7 +77,7 @@ fn hide_arguments() -> io::Result<()> {
 }
 
 fn run_command(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().with_step(|| "close files".to_owned())?;
+    raw_syscalls::close_inherited().with_step(|| "close files".to_owned())?;
     let plan = read_plan(args)?;
     confine::no_core_dumps()?;
     let session = plan.session_process();

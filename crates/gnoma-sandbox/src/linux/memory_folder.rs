@@ -13,7 +13,7 @@ use super::{
     entry::read_plan,
     fault::{Fault, FaultStep},
     mount_points::empty_folder,
-    raw, view,
+    raw_syscalls, view,
 };
 
 /// Only its owner opens the folder.
@@ -21,7 +21,7 @@ const MODE: &str = "700";
 
 /// Makes a folder in memory and hands it to the process at the other end of the input.
 pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().with_step(|| "close files".to_owned())?;
+    raw_syscalls::close_inherited().with_step(|| "close files".to_owned())?;
     let plan = read_plan(args)?;
     let missing = || Fault::new("make a folder in memory", "there are no namespaces");
     let session = plan.session_process().ok_or_else(missing)?;
@@ -30,7 +30,7 @@ pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<Exit
     });
     entered.with_step(|| "enter the session's namespaces".to_owned())?;
     let separate = || {
-        let made = raw::unshare(UnshareFlags::NEWNS);
+        let made = raw_syscalls::unshare(UnshareFlags::NEWNS);
         made.with_step(|| "make a namespace of mounts".to_owned())
     };
     separate()?;

@@ -19,7 +19,7 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
-    raw::{mount_attributes::READ_ONLY, set_mount},
+    raw_syscalls::{mount_attributes::READ_ONLY, set_mount},
 };
 
 /// The number of times that a mount point is made again after another process has removed it.

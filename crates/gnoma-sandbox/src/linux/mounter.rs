@@ -14,7 +14,7 @@ use super::{
     entry::hide_memory,
     fault::{Fault, FaultStep},
     mounts::Copies,
-    overlay, raw, view,
+    overlay, raw_syscalls, view,
 };
 use crate::policy::Overlay;
 
@@ -35,7 +35,7 @@ impl Mounter {
         let failed = || "start a process".to_owned();
         let (line, mut other) = UnixStream::pair().with_step(failed)?;
         let serve = || u8::from(serve_mounts(overlays, absent, &mut other).is_err());
-        let process = raw::fork_for(serve).with_step(failed)?;
+        let process = raw_syscalls::fork_for(serve).with_step(failed)?;
         Ok(Some(Self { process, line }))
     }
 
@@ -60,7 +60,8 @@ fn serve_mounts(
     absent: &[PathBuf],
     line: &mut UnixStream,
 ) -> Result<(), Fault> {
-    raw::unshare(UnshareFlags::NEWNS).with_step(|| "make a namespace of mounts".to_owned())?;
+    raw_syscalls::unshare(UnshareFlags::NEWNS)
+        .with_step(|| "make a namespace of mounts".to_owned())?;
     line.read_exact(&mut [0]).with_step(|| "wait for its turn".to_owned())?;
     let mount = |overlay| overlay::mount_overlay(overlay, absent);
     let mounts: Result<Vec<_>, _> = overlays.iter().map(mount).collect();

@@ -31,7 +31,7 @@ use super::{
     overlay,
     paths::ShownPlaces,
     protect::{PathMount, Protection, path_exists},
-    raw::{
+    raw_syscalls::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
     },

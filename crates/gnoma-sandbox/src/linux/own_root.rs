@@ -26,7 +26,7 @@ use super::{
     },
     overlay,
     paths::ShownPlaces,
-    raw::{
+    raw_syscalls::{
         mount_attributes::{NO_DEVICES, NO_SETUID, READ_ONLY},
         set_mount,
     },

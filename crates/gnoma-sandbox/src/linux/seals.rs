@@ -29,7 +29,7 @@ use super::{
     entry::hide_memory,
     fault::{Fault, FaultStep},
     fuse::SealedFiles,
-    raw, view,
+    raw_syscalls, view,
     watch::let_go_of_streams,
 };
 use crate::policy::Policy;
@@ -76,7 +76,7 @@ impl SealServer {
         let failed = || "seal secret files".to_owned();
         let (line, other) = UnixStream::pair().with_step(failed)?;
         let serve = || u8::from(mount_and_serve(files, teller, &other).is_err());
-        let process = raw::fork_for(serve).with_step(failed)?;
+        let process = raw_syscalls::fork_for(serve).with_step(failed)?;
         drop(other);
         let mount = view::receive_all(&line).pop();
         let mount = mount.ok_or_else(|| Fault::new(failed(), "they could not be mounted"))?;
@@ -91,7 +91,7 @@ fn mount_and_serve(
     line: &UnixStream,
 ) -> Result<(), Fault> {
     let failed = || "mount sealed files".to_owned();
-    raw::unshare(UnshareFlags::NEWNS).with_step(failed)?;
+    raw_syscalls::unshare(UnshareFlags::NEWNS).with_step(failed)?;
     let device = open(DEVICE, OFlags::RDWR | OFlags::CLOEXEC, Mode::empty()).with_step(failed)?;
     let mount = mount_device(&device).with_step(failed)?;
     // The command may begin before this process is ready.

@@ -21,7 +21,7 @@ use rustix::{
 
 use super::{
     fault::{Fault, FaultStep},
-    raw,
+    raw_syscalls,
 };
 
 /// The line that the holder writes once the namespaces stand.
@@ -50,7 +50,7 @@ fn open_namespaces() -> Result<(), Fault> {
     if maps.by_helper {
         unshare_mapped_from_outside(spaces, &maps)?;
     } else {
-        raw::unshare(spaces).with_step(|| "make namespaces".to_owned())?;
+        raw_syscalls::unshare(spaces).with_step(|| "make namespaces".to_owned())?;
         maps.write("self")?;
     }
     raise_loopback()
@@ -60,7 +60,7 @@ fn open_namespaces() -> Result<(), Fault> {
 pub(super) fn raise_loopback() -> Result<(), Fault> {
     let socket = socket_with(AddressFamily::INET, SocketType::DGRAM, SocketFlags::CLOEXEC, None)
         .with_step(|| "open a socket".to_owned())?;
-    raw::raise_loopback(socket.as_fd()).with_step(|| "turn on the loopback".to_owned())
+    raw_syscalls::raise_loopback(socket.as_fd()).with_step(|| "turn on the loopback".to_owned())
 }
 
 /// The users and groups that exist inside, each under its own number.
@@ -124,12 +124,12 @@ fn unshare_mapped_from_outside(spaces: UnshareFlags, maps: &Maps) -> Result<(), 
     let (made_reader, made_writer) =
         pipe_with(PipeFlags::CLOEXEC).with_step(|| "make a pipe".to_owned())?;
     let holder = getpid().as_raw_nonzero().to_string();
-    let helper = raw::fork_for(|| {
+    let helper = raw_syscalls::fork_for(|| {
         let made = matches!(read(&made_reader, &mut [0]), Ok(1));
         u8::from(!made || maps.write(&holder).is_err())
     })
     .with_step(|| "start a helper".to_owned())?;
-    raw::unshare(spaces).with_step(|| "make namespaces".to_owned())?;
+    raw_syscalls::unshare(spaces).with_step(|| "make namespaces".to_owned())?;
     write(&made_writer, &[1]).with_step(|| "wake the helper".to_owned())?;
     ended_well(helper)
 }

@@ -34,13 +34,13 @@ use super::{
     entry::{hide_memory, read_plan},
     fault::{Fault, FaultStep},
     keeper::{Lifeline, StandInKeeper},
-    landlocked::{Grants, Rules, on_the_way},
-    last::LastWords,
+    landlock_rules::{Grants, Rules, on_the_way},
+    late_launch_plan::LateLaunchPlan,
     launch::{EndingReport, Launch, report_fault},
     mounter::Mounter,
     mounts::{self, Copies, HARMLESS_DEVICES, KEPT_OF_RUN},
     protect::Protection,
-    raw::{self, next_signal},
+    raw_syscalls::{self, next_signal},
     real::RealPaths,
     seals,
     stamps::Stamps,
@@ -55,10 +55,10 @@ const FIRST_FREE: i32 = 3;
 
 /// Gets ready for a command like the one that the arguments plan, waits for one, and runs it.
 pub(super) fn serve_spare(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().with_step(|| "close files".to_owned())?;
+    raw_syscalls::close_inherited().with_step(|| "close files".to_owned())?;
     let orders = take_input()?;
     confine::no_core_dumps()?;
-    let signals = raw::watch_signals().with_step(|| "watch signals".to_owned())?;
+    let signals = raw_syscalls::watch_signals().with_step(|| "watch signals".to_owned())?;
     // Before the first path is looked up: from now on no mount changes unseen.
     let mount_table = fs::File::open("/proc/self/mounts").with_step(|| "read mounts".to_owned())?;
     let mut real = RealPaths::default();
@@ -66,10 +66,10 @@ pub(super) fn serve_spare(args: &mut impl Iterator<Item = OsString>) -> Result<E
     let launch =
         Launch::from_plan(guess.clone(), &mut std::iter::once(OsString::new()), &mut real)?;
     // Without anything ready a command is merely slower.
-    let mut ready = Ready::start(guess, launch, &signals).ok();
+    let mut ready = ReadyLauncher::start(guess, launch, &signals).ok();
     let Some(words) = next_order(&orders, &signals, &mount_table, &mut ready) else {
         // Not every system collects orphans.
-        ready.into_iter().for_each(Ready::take_down);
+        ready.into_iter().for_each(ReadyLauncher::take_down);
         return Ok(ExitCode::SUCCESS);
     };
     if has_changed(&mount_table)
@@ -97,7 +97,7 @@ fn next_order(
     orders: &OwnedFd,
     signals: &OwnedFd,
     mount_table: &fs::File,
-    ready: &mut Option<Ready>,
+    ready: &mut Option<ReadyLauncher>,
 ) -> Option<Vec<OsString>> {
     loop {
         let mut events =
@@ -135,7 +135,7 @@ fn has_changed(mount_table: &fs::File) -> bool {
 fn run_order(
     words: Vec<OsString>,
     mut real: RealPaths,
-    ready: Option<Ready>,
+    ready: Option<ReadyLauncher>,
     signals: &OwnedFd,
     asker: &OwnedFd,
 ) -> Result<ExitCode, Fault> {
@@ -157,7 +157,7 @@ fn run_order(
 }
 
 /// The parts of the sandbox that are built before the command is known.
-struct Ready {
+struct ReadyLauncher {
     plan: LaunchPlan,
     launch: Launch,
     footing: MountSources,
@@ -171,7 +171,7 @@ struct Ready {
     lifeline: Lifeline,
 }
 
-impl Ready {
+impl ReadyLauncher {
     fn start(plan: LaunchPlan, launch: Launch, signals: &OwnedFd) -> Result<Self, Fault> {
         let footing = MountSources::for_launch(&launch);
         let mut named = Stamps::default();
@@ -224,7 +224,7 @@ impl Ready {
         let protection = Protection::prepare(&launch.paths.writable, &launch.paths.protected)?;
         let keeper = StandInKeeper::start(&protection, self.lifeline)?;
         let sockets = launch.sockets_of_host();
-        let last = LastWords {
+        let last = LateLaunchPlan {
             // A mask is a file of its own, and a stand-in is a new one.
             rules_hold: sockets.is_empty() && self.named.are_unchanged(),
             here: launch.here.clone(),
@@ -290,15 +290,13 @@ impl Inner<'_> {
         set_child_subreaper(Some(getpid())).with_step(|| "adopt its watch".to_owned())?;
         let (told, teller) = channel::open_pipe()?;
         let between = || {
-            let watch = self
-                .launch
-                .join_session(session)
-                .ok()
-                .and_then(|()| raw::fork_for(|| self.run_watch().unwrap_or(NOT_BUILT)).ok());
+            let watch = self.launch.join_session(session).ok().and_then(|()| {
+                raw_syscalls::fork_for(|| self.run_watch().unwrap_or(NOT_BUILT)).ok()
+            });
             let number = watch.map_or(0, Pid::as_raw_pid);
             u8::from(write(&teller, &number.to_ne_bytes()).is_err())
         };
-        let between = raw::fork_for(between).with_step(failed)?;
+        let between = raw_syscalls::fork_for(between).with_step(failed)?;
         waitpid(Some(between), WaitOptions::empty()).with_step(failed)?;
         drop(teller);
         let mut number = [0; 4];
@@ -319,10 +317,10 @@ impl Inner<'_> {
         let server = seals.map(|seals| seals.process);
         hide_memory().ok()?;
         let (told, teller) = channel::open_pipe().ok()?;
-        let command = raw::fork_for(|| self.wait_to_become(&told)).ok()?;
+        let command = raw_syscalls::fork_for(|| self.wait_to_become(&told)).ok()?;
         write(&self.report, &[1]).ok()?;
         let last = channel::receive_words(&self.orders, &[&launch.owner, &launch.itself])?;
-        let last = LastWords::from_words(last)?;
+        let last = LateLaunchPlan::from_words(last)?;
         Some(match self.finish_mounts(&last, mounter, server, &teller, command) {
             Ok(()) => 0,
             Err(fault) => report_fault(&fault),
@@ -332,13 +330,13 @@ impl Inner<'_> {
     /// Adds to the mounts what was not known before, and watches over the command.
     fn finish_mounts(
         &self,
-        last: &LastWords,
+        last: &LateLaunchPlan,
         mounter: Option<Mounter>,
         server: Option<Pid>,
         teller: &OwnedFd,
         command: Pid,
     ) -> Result<(), Fault> {
-        let LastWords { holds, sockets, .. } = last;
+        let LateLaunchPlan { holds, sockets, .. } = last;
         let protection = Protection { holds: holds.clone(), stand_ins: Vec::new() };
         let mounted = mounter.map(|mounter| mounter.receive_mounts(&self.launch.policy.overlays));
         let (layers, mounter) = match mounted.transpose()? {
@@ -374,8 +372,8 @@ impl Inner<'_> {
         let before = Grants { writable: &plain, ..self.launch.grants(true) };
         let rules = self.rules_may_hold.then(|| Rules::for_grants(&before)).transpose()?;
         self.launch.filters(true)?.apply()?;
-        let last = channel::receive_words(told, &[]).and_then(LastWords::from_words);
-        let Some(LastWords { here, program, args, rules_hold, .. }) = last else {
+        let last = channel::receive_words(told, &[]).and_then(LateLaunchPlan::from_words);
+        let Some(LateLaunchPlan { here, program, args, rules_hold, .. }) = last else {
             return Ok(NOT_BUILT);
         };
         mounts::enter_folder(&here)?;

@@ -8,7 +8,7 @@ use rustix::{
     thread::UnshareFlags,
 };
 
-use super::raw::{self, mount_attributes::READ_ONLY};
+use super::raw_syscalls::{self, mount_attributes::READ_ONLY};
 
 /// The trial got everything.
 const FINE: u8 = 0;
@@ -31,13 +31,13 @@ pub(crate) enum Refusal {
 /// Checks that namespaces can be made and used.
 pub(crate) fn try_namespaces() -> Result<(), Refusal> {
     // The child only makes system calls: this may be called in a process with many threads.
-    let trial = raw::fork_for(|| {
-        if raw::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).is_err() {
+    let trial = raw_syscalls::fork_for(|| {
+        if raw_syscalls::unshare(UnshareFlags::NEWUSER | UnshareFlags::NEWNS).is_err() {
             return NO_NAMESPACE;
         }
         let flags = OpenTreeFlags::OPEN_TREE_CLOEXEC;
         let root = open_tree(rustix::fs::CWD, c"/", flags);
-        match root.map(|root| raw::set_mount(root.as_fd(), READ_ONLY, true)) {
+        match root.map(|root| raw_syscalls::set_mount(root.as_fd(), READ_ONLY, true)) {
             Ok(Ok(())) => FINE,
             _ => NO_MOUNTS,
         }
@@ -53,7 +53,7 @@ pub(crate) fn try_namespaces() -> Result<(), Refusal> {
 
 /// The version of Landlock, where it is switched on.
 pub(crate) fn landlock_version() -> Option<u32> {
-    raw::landlock_version().ok()
+    raw_syscalls::landlock_version().ok()
 }
 
 /// True if system calls can be filtered: the kernel lists what a filter may answer.

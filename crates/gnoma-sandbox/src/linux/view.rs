@@ -27,7 +27,7 @@ use rustix::{
 use super::{
     entry::read_plan,
     fault::{Fault, FaultStep},
-    memory, overlay, raw,
+    memory, overlay, raw_syscalls,
 };
 
 /// Most descriptors in a message.
@@ -37,7 +37,7 @@ const ROOM: usize = rustix::cmsg_space!(ScmRights(MAX_MOUNTS));
 
 /// Mounts the plan's first overlay and hands it to whoever is at the other end of the input.
 pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<ExitCode, Fault> {
-    raw::close_inherited().with_step(|| "close files".to_owned())?;
+    raw_syscalls::close_inherited().with_step(|| "close files".to_owned())?;
     let plan = memory::with_own_paths(read_plan(args)?)?;
     let missing = |what| Fault::new("open a view", what);
     let session = plan.session_process().ok_or_else(|| missing("there are no namespaces"))?;
@@ -46,7 +46,8 @@ pub(super) fn hand_out(args: &mut impl Iterator<Item = OsString>) -> Result<Exit
         move_into_thread_name_spaces(session.as_fd(), ThreadNameSpaceType::USER)
     });
     entered.with_step(|| "enter the session's namespaces".to_owned())?;
-    raw::unshare(UnshareFlags::NEWNS).with_step(|| "make a namespace of mounts".to_owned())?;
+    raw_syscalls::unshare(UnshareFlags::NEWNS)
+        .with_step(|| "make a namespace of mounts".to_owned())?;
     send_mounts(stdin(), &[overlay::mount_overlay(overlay, &[])?])?;
     Ok(ExitCode::SUCCESS)
 }

@@ -25,10 +25,10 @@ use rustix::{
 
 use super::{
     counters,
-    guarded::Snapshot,
+    guarded_paths::Snapshot,
     mounts,
     protect::Protection,
-    raw::{self, next_signal},
+    raw_syscalls::{self, next_signal},
 };
 
 /// A signal that reaches the launcher and this process, as one to their group does, is passed on
@@ -59,7 +59,7 @@ impl CommandEnd {
         match self {
             Self::Code(code) => ExitCode::from(code),
             Self::Signal(signal) => {
-                raw::die_by(signal.into());
+                raw_syscalls::die_by(signal.into());
                 ExitCode::from(SIGNAL_BASE.saturating_add(signal))
             }
         }
@@ -280,7 +280,7 @@ fn signal_namespace(signal: Signal) {
     }
 }
 
-struct Collected {
+struct ReapedProcesses {
     /// The end of the command, if it ended just now.
     ending: Option<CommandEnd>,
     /// No child is left.
@@ -288,14 +288,14 @@ struct Collected {
 }
 
 /// Collects what has ended. Helpers are waited for when the command has ended, whatever that did to them.
-fn collect_children(command: Pid, helpers: &mut Vec<Pid>) -> Collected {
+fn collect_children(command: Pid, helpers: &mut Vec<Pid>) -> ReapedProcesses {
     let mut ending = None;
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((child, status))) if child == command => ending = Some(ending_of(status)),
             Ok(Some((child, _))) => helpers.retain(|helper| *helper != child),
             Ok(None) if ending.is_none() || helpers.is_empty() => {
-                return Collected { ending, is_all: false };
+                return ReapedProcesses { ending, is_all: false };
             }
             Ok(None) => {
                 for helper in helpers.drain(..) {
@@ -303,7 +303,7 @@ fn collect_children(command: Pid, helpers: &mut Vec<Pid>) -> Collected {
                     waitpid(Some(helper), WaitOptions::empty()).ok();
                 }
             }
-            Err(_) => return Collected { ending, is_all: true },
+            Err(_) => return ReapedProcesses { ending, is_all: true },
         }
     }
 }

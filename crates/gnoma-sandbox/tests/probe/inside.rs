@@ -17,7 +17,7 @@ use std::{
 };
 
 use gnoma_sandbox::{
-    Overlay, Policy, Readable, SCRUBBED, Strength, Support, Walls, launcher,
+    Overlay, Policy, ReadScope, SCRUBBED, SessionSandbox, Strength, Support, launcher,
     layer::{Layer, Site},
 };
 
@@ -62,7 +62,7 @@ pub(crate) fn main(args: &mut impl Iterator<Item = String>) -> ExitCode {
     if support.strength == Strength::None {
         return ExitCode::FAILURE;
     }
-    let walls = Walls::new(launcher::ITSELF.into(), &support);
+    let walls = SessionSandbox::new(launcher::ITSELF.into(), &support);
     let site = wishes.site.take();
     let layer = site
         .and_then(|site| Site::in_folder(site).create_layer(wishes.policy.writable.clone()).ok());
@@ -115,13 +115,13 @@ impl Wishes {
         }
         let hidden: Vec<_> = self.hidden.iter().map(Into::into).collect();
         policy.readable = match &self.shown[..] {
-            [] if hidden.is_empty() => Readable::All,
-            [] => Readable::Except(hidden),
-            shown => Readable::Only { shown: shown.iter().map(Into::into).collect(), hidden },
+            [] if hidden.is_empty() => ReadScope::All,
+            [] => ReadScope::Except(hidden),
+            shown => ReadScope::Only { shown: shown.iter().map(Into::into).collect(), hidden },
         };
     }
 
-    fn run(&self, walls: &Walls, command: &[String]) -> ExitCode {
+    fn run(&self, walls: &SessionSandbox, command: &[String]) -> ExitCode {
         let Some((program, args)) = command.split_first() else {
             return ExitCode::FAILURE;
         };
@@ -145,7 +145,7 @@ impl Wishes {
     /// Runs the command once; tells how long it took.
     fn once(
         &self,
-        walls: &Walls,
+        walls: &SessionSandbox,
         program: &str,
         args: &[String],
     ) -> (Duration, io::Result<ExitStatus>) {
@@ -168,7 +168,7 @@ impl Wishes {
     /// The same through a socket, where the launcher tells which sealed files were tried.
     fn by_socket(
         &self,
-        walls: &Walls,
+        walls: &SessionSandbox,
         mut spare: Command,
         program: &str,
         args: &[String],
@@ -197,7 +197,7 @@ impl Wishes {
 
     fn by_spare(
         &self,
-        walls: &Walls,
+        walls: &SessionSandbox,
         mut spare: Command,
         program: &str,
         args: &[String],

@@ -11,7 +11,7 @@ use std::{
 };
 
 use gnoma_sandbox::{
-    Policy, Support, Walls, launcher,
+    Policy, SessionSandbox, Support, launcher,
     layer::{Changes, Layer, Site, known_difference},
 };
 
@@ -63,7 +63,7 @@ impl Wishes {
         if self.bare {
             return self.bare(command);
         }
-        let walls = Walls::new(launcher::ITSELF.into(), &Support::detect());
+        let walls = SessionSandbox::new(launcher::ITSELF.into(), &Support::detect());
         let site = Site::find_usable(&self.at, std::slice::from_ref(&self.site), &walls)?;
         if self.recover {
             for recovered in site.recover_layers().map_err(|error| error.to_string())? {
@@ -89,7 +89,7 @@ impl Wishes {
         Ok(())
     }
 
-    fn once(&self, site: &Site, walls: &Walls, command: &[String]) -> Result<(), String> {
+    fn once(&self, site: &Site, walls: &SessionSandbox, command: &[String]) -> Result<(), String> {
         let began = Instant::now();
         let mut layer =
             site.create_layer(vec![self.at.clone()]).map_err(|error| error.to_string())?;
@@ -237,7 +237,7 @@ pub(crate) fn view(args: &mut impl Iterator<Item = String>) -> ExitCode {
 fn in_view(at: &Path, site: &Path) -> Result<(), String> {
     use rustix::fs::{CWD, Mode, OFlags, openat};
     let text = |error: &dyn std::fmt::Display| error.to_string();
-    let walls = Walls::new(launcher::ITSELF.into(), &Support::detect());
+    let walls = SessionSandbox::new(launcher::ITSELF.into(), &Support::detect());
     let layer = Site::in_folder(site.to_owned()).create_layer(vec![at.to_owned()]);
     let layer = layer.map_err(|error| text(&error))?;
     let view = walls.open_view(&layer.overlays().remove(0))?;

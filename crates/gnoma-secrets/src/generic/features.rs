@@ -6,7 +6,7 @@
 use super::cursor::{is_name_byte, scan_back};
 use super::names::NameWords;
 use super::place::{NamedValue, Operator};
-use crate::language::Reading;
+use crate::language::LanguageMeasure;
 use crate::parts::Parts;
 
 /// The part of a line that is looked at on each side of a place.
@@ -56,7 +56,11 @@ features! {
 pub(crate) type Description = [f32; NAMES.len()];
 
 /// Describes `place` in `text`; `reading` is that of its value.
-pub(crate) fn extract_features(text: &[u8], place: &NamedValue, reading: &Reading) -> Description {
+pub(crate) fn extract_features(
+    text: &[u8],
+    place: &NamedValue,
+    reading: &LanguageMeasure,
+) -> Description {
     let mut writer = FeatureWriter { numbers: [0.0; NAMES.len()] };
     let value = text.get(place.value.clone()).unwrap_or_default();
     let name = text.get(place.name.clone()).unwrap_or_default();
@@ -214,7 +218,7 @@ fn byte_diversity(counts: &[u8; 256], total: f32) -> (usize, f32) {
     (distinct, entropy)
 }
 
-fn describe_language(writer: &mut FeatureWriter, reading: &Reading) {
+fn describe_language(writer: &mut FeatureWriter, reading: &LanguageMeasure) {
     writer.set(Feature::BytesPerToken, reading.bytes_per_token());
     writer.set(Feature::BitsPerLetter, reading.bits_per_letter());
     writer.set(Feature::BitsPerByte, reading.bits_per_byte());

@@ -39,7 +39,7 @@ static VOCABULARY: OnceLock<Vocabulary> = OnceLock::new();
 
 /// The result of measuring a text against the vocabulary.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Reading {
+pub(crate) struct LanguageMeasure {
     /// The number of bytes that were looked at.
     pub(crate) bytes: usize,
     /// Groups, digits and signs.
@@ -61,7 +61,7 @@ pub(crate) struct Reading {
     pub(crate) familiar_letters: usize,
 }
 
-impl Reading {
+impl LanguageMeasure {
     /// Words of the vocabulary and what stands between words, nothing else.
     pub(crate) fn is_plain_words(&self) -> bool {
         self.letters > 0 && self.letters == self.familiar_letters && self.odd_bytes == 0
@@ -89,11 +89,11 @@ impl Reading {
 }
 
 /// Measures the first 96 bytes of `value`.
-pub(crate) fn measure_value(value: &[u8]) -> Reading {
+pub(crate) fn measure_value(value: &[u8]) -> LanguageMeasure {
     let value = value.get(..MAX_MEASURED_BYTES).unwrap_or(value);
     let vocabulary =
         VOCABULARY.get_or_init(|| Vocabulary::parse(&unpack(packed!("vocabulary.txt"))));
-    let mut reading = Reading { bytes: value.len(), ..Reading::default() };
+    let mut reading = LanguageMeasure { bytes: value.len(), ..LanguageMeasure::default() };
     let mut rest = value;
     while let Some(&first) = rest.first() {
         let word = word_length(rest);
@@ -197,7 +197,7 @@ impl Vocabulary {
     }
 
     /// Adds the cheapest cut of one word, by dynamic programming over its letters.
-    fn read_word(&self, word: &[u8], reading: &mut Reading) {
+    fn read_word(&self, word: &[u8], reading: &mut LanguageMeasure) {
         let mut best = [WordSplit { bits: f32::MAX, from: 0 }; MAX_WORD_LETTERS + 1];
         best[0].bits = WORD_BITS;
         for start in 0..word.len() {
@@ -238,7 +238,7 @@ struct WordSplit {
 }
 
 /// Walks the cheapest cuts back from the end of the word.
-fn follow_cuts(best: &[WordSplit], length: usize, reading: &mut Reading) {
+fn follow_cuts(best: &[WordSplit], length: usize, reading: &mut LanguageMeasure) {
     let mut end = length;
     if let Some(cut) = best.get(end) {
         reading.bits += cut.bits;

@@ -9,7 +9,7 @@ use std::{
 
 use zeroize::Zeroizing;
 
-use super::raw::{Label, Raw};
+use super::raw_finding::{Label, RawFinding};
 use super::selection::Selection;
 use super::spans;
 #[cfg(test)]
@@ -149,7 +149,7 @@ impl Engine {
     }
 
     /// Adds all that is found in `text`, also overlapping.
-    pub(crate) fn scan(&self, selection: &Selection, text: &[u8], raw: &mut Vec<Raw>) {
+    pub(crate) fn scan(&self, selection: &Selection, text: &[u8], raw: &mut Vec<RawFinding>) {
         match decode::without_colours(text) {
             Some(plain) => {
                 let mut found = Vec::new();
@@ -161,7 +161,13 @@ impl Engine {
     }
 
     /// Looks at the text and at its decoded views.
-    fn scan_layers(&self, selection: &Selection, text: &[u8], depth: usize, raw: &mut Vec<Raw>) {
+    fn scan_layers(
+        &self,
+        selection: &Selection,
+        text: &[u8],
+        depth: usize,
+        raw: &mut Vec<RawFinding>,
+    ) {
         let runs = self.scan_plain_text(selection, text, raw);
         if depth == 0 {
             return;
@@ -198,7 +204,7 @@ impl Engine {
         &self,
         selection: &Selection,
         text: &[u8],
-        raw: &mut Vec<Raw>,
+        raw: &mut Vec<RawFinding>,
     ) -> Vec<usize> {
         let first = raw.len();
         selection.known.find(text, raw);
@@ -216,7 +222,7 @@ impl Engine {
     }
 
     /// Rules are left out when the engine is built; the rest is known by its name only.
-    fn drop_disabled(&self, selection: &Selection, raw: &mut Vec<Raw>, first: usize) {
+    fn drop_disabled(&self, selection: &Selection, raw: &mut Vec<RawFinding>, first: usize) {
         let mut index = 0;
         raw.retain(|found| {
             index += 1;
@@ -226,7 +232,7 @@ impl Engine {
     }
 
     /// Does what keywords call for.
-    fn look_for_keywords(&self, text: &[u8], raw: &mut Vec<Raw>) -> PassHits {
+    fn look_for_keywords(&self, text: &[u8], raw: &mut Vec<RawFinding>) -> PassHits {
         let mut work = Vec::new();
         let mut names = Vec::new();
         let mut runs = Vec::new();
@@ -258,10 +264,10 @@ impl Engine {
         hit: &Range<usize>,
         text: &[u8],
         work: &mut Vec<SearchWork>,
-        raw: &mut Vec<Raw>,
+        raw: &mut Vec<RawFinding>,
     ) {
         let Some(rule) = self.rules.get(index) else { return };
-        let found = |span| raw.push(Raw { span, label: Label::Rule(index) });
+        let found = |span| raw.push(RawFinding { span, label: Label::Rule(index) });
         match rule.place() {
             SearchPlace::AtKeyword | SearchPlace::AtWord => rule.search_at(text, hit.start, found),
             // Nothing but a place: duplicates are joined, neighbours are not.
@@ -276,16 +282,22 @@ impl Engine {
         }
     }
 
-    fn look_at_place(&self, place: usize, text: &[u8], hit: Range<usize>, raw: &mut Vec<Raw>) {
+    fn look_at_place(
+        &self,
+        place: usize,
+        text: &[u8],
+        hit: Range<usize>,
+        raw: &mut Vec<RawFinding>,
+    ) {
         let Some(place) = self.places.get(place) else { return };
         (place.find)(text, hit, &mut |span| {
-            raw.push(Raw { span, label: Label::Place(place.id) });
+            raw.push(RawFinding { span, label: Label::Place(place.id) });
         });
     }
 
-    fn search_rule(&self, work: SearchWork, text: &[u8], raw: &mut Vec<Raw>) {
+    fn search_rule(&self, work: SearchWork, text: &[u8], raw: &mut Vec<RawFinding>) {
         let Some(rule) = self.rules.get(work.rule) else { return };
-        let mut found = |span| raw.push(Raw { span, label: Label::Rule(work.rule) });
+        let mut found = |span| raw.push(RawFinding { span, label: Label::Rule(work.rule) });
         if rule.place() == SearchPlace::AtName {
             rule.search_at(text, work.start, found);
         } else {
@@ -303,14 +315,16 @@ impl Engine {
     }
 }
 
-fn add_from_view(view: &View, found: Vec<Raw>, raw: &mut Vec<Raw>) {
-    raw.extend(found.into_iter().map(|found| Raw { span: view.origin(found.span), ..found }));
+fn add_from_view(view: &View, found: Vec<RawFinding>, raw: &mut Vec<RawFinding>) {
+    raw.extend(
+        found.into_iter().map(|found| RawFinding { span: view.origin(found.span), ..found }),
+    );
 }
 
-fn look_for_names(text: &[u8], sights: &PassHits, raw: &mut Vec<Raw>) {
+fn look_for_names(text: &[u8], sights: &PassHits, raw: &mut Vec<RawFinding>) {
     let mut found = Vec::new();
     generic::find_candidates(text, &sights.names, &sights.runs, &mut found);
-    raw.extend(found.into_iter().map(|candidate| Raw {
+    raw.extend(found.into_iter().map(|candidate| RawFinding {
         span: candidate.start..candidate.end,
         label: Label::Generic(candidate.rule),
     }));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use base64::prelude::*;
 use gnoma_core::secret::Secret;
 use gnoma_secrets::{Scanner, ScannerOptions};
-use gnoma_testkit::clothes::{encoded_variants, longest_readable_part, reverse_text};
+use gnoma_testkit::value_encodings::{encoded_variants, longest_readable_part, reverse_text};
 use proptest::prelude::*;
 
 fn token() -> String {

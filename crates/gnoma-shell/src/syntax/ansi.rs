@@ -1,10 +1,10 @@
 //! `$'…'`: text with the escapes of C.
 
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 
 impl Parser<'_> {
     /// The decoded text; `None` when its bytes are not text or end early at a zero.
-    pub(super) fn ansi_quoted(&mut self) -> Parse<Option<String>> {
+    pub(super) fn ansi_quoted(&mut self) -> ParseResult<Option<String>> {
         let start = self.at;
         self.eat("$'");
         let from = self.at;

@@ -1,12 +1,12 @@
 //! `( … )` after `name=`.
 
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 use super::pieces::Shape;
 use super::{ArrayElement, Word};
 
 impl Parser<'_> {
     /// Elements in parentheses, with these.
-    pub(super) fn parse_array(&mut self) -> Parse<Vec<ArrayElement>> {
+    pub(super) fn parse_array(&mut self) -> ParseResult<Vec<ArrayElement>> {
         let start = self.at;
         let is_awaited = !self.pending.is_empty();
         let reserved = self.reserved;
@@ -28,7 +28,7 @@ impl Parser<'_> {
         Ok(elements)
     }
 
-    fn skip_array_blanks(&mut self, start: usize, is_awaited: bool) -> Parse<()> {
+    fn skip_array_blanks(&mut self, start: usize, is_awaited: bool) -> ParseResult<()> {
         self.skip_blanks();
         while self.peek() == Some('\n') {
             self.at += 1;
@@ -38,7 +38,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn array_element(&mut self) -> Parse<ArrayElement> {
+    fn array_element(&mut self) -> ParseResult<ArrayElement> {
         let start = self.at;
         if self.peek() == Some('[')
             && let Some(element) = self.keyed_element()?
@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// Parses an array element of the form `[key]=value`.
-    fn keyed_element(&mut self) -> Parse<Option<ArrayElement>> {
+    fn keyed_element(&mut self) -> ParseResult<Option<ArrayElement>> {
         let start = self.at;
         let subscript: Word = self.parse_nested(Self::parse_subscript)?;
         let append = self.looking_at("+=").is_some() && self.eat("+");

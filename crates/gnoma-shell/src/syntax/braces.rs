@@ -3,14 +3,17 @@
 //! bash expands braces before anything else and by their balance alone, so `{a,{b}c}` has two
 //! alternatives while `{a,{b}` is plain text.
 
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 use super::limits::MAX_BRACES;
 use super::pieces::{BracePiece, Mark, join_literals};
 use super::{Operation, Span, Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
     /// Parts of a word, with the braces in it.
-    pub(super) fn parse_brace_groups(&mut self, pieces: &[BracePiece]) -> Parse<Vec<WordPart>> {
+    pub(super) fn parse_brace_groups(
+        &mut self,
+        pieces: &[BracePiece],
+    ) -> ParseResult<Vec<WordPart>> {
         if pieces.iter().filter(|piece| piece.mark.is_some()).count() > MAX_BRACES {
             return Err(self.limit_error("braces in a word", MAX_BRACES));
         }
@@ -25,7 +28,7 @@ impl Parser<'_> {
         Ok(join_literals(parts))
     }
 
-    fn parse_brace_pair(&mut self, pair: &Pair<'_>, parts: &mut Vec<WordPart>) -> Parse<()> {
+    fn parse_brace_pair(&mut self, pair: &Pair<'_>, parts: &mut Vec<WordPart>) -> ParseResult<()> {
         let (open, close) = (&pair.open.part, &pair.close.part);
         let span = Span { start: open.span.start, end: close.span.end };
         if pair.inner.iter().any(|piece| piece.mark == Some(Mark::Comma)) {
@@ -52,7 +55,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_alternatives(&mut self, pair: &Pair<'_>) -> Parse<Vec<Word>> {
+    fn parse_alternatives(&mut self, pair: &Pair<'_>) -> ParseResult<Vec<Word>> {
         let mut words = Vec::new();
         let mut place = pair.open.part.span.end;
         let mut level = 0_usize;
@@ -70,7 +73,7 @@ impl Parser<'_> {
         Ok(words)
     }
 
-    fn parse_alternative(&mut self, pieces: &[BracePiece], place: usize) -> Parse<Word> {
+    fn parse_alternative(&mut self, pieces: &[BracePiece], place: usize) -> ParseResult<Word> {
         self.count_node()?;
         let end = pieces.last().map_or(place, |last| last.part.span.end);
         Ok(Word { span: Span { start: place, end }, parts: self.parse_brace_groups(pieces)? })

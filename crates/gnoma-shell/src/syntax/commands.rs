@@ -1,6 +1,8 @@
 //! Commands: which kind stands here, and simple ones.
 
-use super::cursor::{CONTINUATION, Parse, Parser, continues_name, is_metacharacter, starts_name};
+use super::cursor::{
+    CONTINUATION, ParseResult, Parser, continues_name, is_metacharacter, starts_name,
+};
 use super::pieces::Shape;
 use super::{
     AssignedValue, Assignment, Command, CommandKind, Redirection, SimpleCommand, Span, Word,
@@ -33,7 +35,7 @@ impl Arrays {
 }
 
 impl Parser<'_> {
-    pub(super) fn parse_command(&mut self) -> Parse<Command> {
+    pub(super) fn parse_command(&mut self) -> ParseResult<Command> {
         self.count_node()?;
         self.skip_blanks();
         let start = self.next_start();
@@ -56,7 +58,11 @@ impl Parser<'_> {
     }
 
     /// A command that is not simple, with what follows it.
-    pub(super) fn with_redirections(&mut self, start: usize, kind: CommandKind) -> Parse<Command> {
+    pub(super) fn with_redirections(
+        &mut self,
+        start: usize,
+        kind: CommandKind,
+    ) -> ParseResult<Command> {
         let written = self.span_from(start);
         let mut redirections = Vec::new();
         self.skip_blanks();
@@ -75,7 +81,7 @@ impl Parser<'_> {
     }
 
     /// Assignments, words and redirections, or `name() …`.
-    pub(super) fn parse_simple_command(&mut self, start: usize) -> Parse<Command> {
+    pub(super) fn parse_simple_command(&mut self, start: usize) -> ParseResult<Command> {
         let mut simple = SimpleCommand::default();
         let mut redirections: Vec<Redirection> = Vec::new();
         let mut arrays = Arrays::Assigned;
@@ -116,7 +122,7 @@ impl Parser<'_> {
         start: usize,
         simple: &SimpleCommand,
         redirections: &[Redirection],
-    ) -> Parse<Command> {
+    ) -> ParseResult<Command> {
         match simple.words.as_slice() {
             [name] if simple.assignments.is_empty() && redirections.is_empty() => {
                 self.parse_nested(|parser| parser.function_parentheses(start, name))
@@ -138,7 +144,7 @@ impl Parser<'_> {
         &mut self,
         simple: &SimpleCommand,
         arrays: Arrays,
-    ) -> Parse<Option<Assignment>> {
+    ) -> ParseResult<Option<Assignment>> {
         if !simple.words.is_empty() || !self.peek().is_some_and(starts_name) {
             return Ok(None);
         }
@@ -170,7 +176,7 @@ impl Parser<'_> {
 
     /// Goes back to `start`, where a plain word follows. bash takes what looked like a subscript for a
     /// part of that word whatever it holds, so it may hold nothing special.
-    pub(super) fn retreat_to<T>(&mut self, start: usize) -> Parse<Option<T>> {
+    pub(super) fn retreat_to<T>(&mut self, start: usize) -> ParseResult<Option<T>> {
         let text =
             self.text.get(start..self.consumed_end()).unwrap_or_default().replace(CONTINUATION, "");
         let is_special = |found| is_metacharacter(found) || "'\"`\\".contains(found);

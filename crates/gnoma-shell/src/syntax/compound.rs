@@ -1,6 +1,6 @@
 //! Groups, conditions, loops, `case`, functions and coprocesses.
 
-use super::cursor::{Parse, Parser, is_blank, is_name};
+use super::cursor::{ParseResult, Parser, is_blank, is_name};
 use super::pieces::Shape;
 use super::{CaseArm, CaseEnding, Command, CommandKind, Loop, Script, Word};
 
@@ -9,7 +9,7 @@ const BEGINNING: [&str; 8] = ["{", "[[", "if", "for", "select", "case", "while",
 
 impl Parser<'_> {
     /// A command that begins with a reserved word or a parenthesis, if one stands here.
-    pub(super) fn parse_compound(&mut self) -> Parse<Option<CommandKind>> {
+    pub(super) fn parse_compound(&mut self) -> ParseResult<Option<CommandKind>> {
         if self.peek() == Some('(') {
             return self.parse_parenthesis().map(Some);
         }
@@ -31,14 +31,14 @@ impl Parser<'_> {
     }
 
     /// Parses the text after `{`, with its `}`.
-    fn braced_body(&mut self) -> Parse<Script> {
+    fn braced_body(&mut self) -> ParseResult<Script> {
         let body = self.parse_body()?;
         self.require_reserved("}", "`}`")?;
         Ok(body)
     }
 
     /// `((…))` or `( … )`.
-    fn parse_parenthesis(&mut self) -> Parse<CommandKind> {
+    fn parse_parenthesis(&mut self) -> ParseResult<CommandKind> {
         let Some(inside) = self.looking_at("((") else { return self.parse_subshell() };
         let close = self.arithmetic_closing(inside, ')', "`((`")?;
         if let Some(end) = self.doubly_closed(close) {
@@ -54,7 +54,7 @@ impl Parser<'_> {
 
     /// bash tells `((` from two subshells by quotes and parentheses alone. The subshell that begins at
     /// `start` must end where bash thinks that it does.
-    fn require_subshell_end(&mut self, start: usize, close: usize) -> Parse<()> {
+    fn require_subshell_end(&mut self, start: usize, close: usize) -> ParseResult<()> {
         self.count_reread(close - start)?;
         let outer = (self.at, std::mem::take(&mut self.pending));
         self.at = start;
@@ -67,7 +67,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_subshell(&mut self) -> Parse<CommandKind> {
+    fn parse_subshell(&mut self) -> ParseResult<CommandKind> {
         self.bump();
         let body = self.parse_body()?;
         self.expect(')', "`)`")?;
@@ -75,7 +75,7 @@ impl Parser<'_> {
         Ok(CommandKind::Subshell(body))
     }
 
-    fn if_command(&mut self) -> Parse<CommandKind> {
+    fn if_command(&mut self) -> ParseResult<CommandKind> {
         let mut branches = Vec::new();
         loop {
             let condition = self.parse_body()?;
@@ -91,20 +91,20 @@ impl Parser<'_> {
         Ok(CommandKind::If { branches, otherwise })
     }
 
-    fn while_command(&mut self, until: bool) -> Parse<CommandKind> {
+    fn while_command(&mut self, until: bool) -> ParseResult<CommandKind> {
         let condition = self.parse_body()?;
         let body = self.do_body()?;
         Ok(CommandKind::While { until, condition, body })
     }
 
-    fn do_body(&mut self) -> Parse<Script> {
+    fn do_body(&mut self) -> ParseResult<Script> {
         self.require_reserved("do", "`do`")?;
         let body = self.parse_body()?;
         self.require_reserved("done", "`done`")?;
         Ok(body)
     }
 
-    fn for_command(&mut self) -> Parse<CommandKind> {
+    fn for_command(&mut self) -> ParseResult<CommandKind> {
         self.skip_blanks();
         if self.looking_at("((").is_some() {
             return self.arithmetic_for();
@@ -112,12 +112,12 @@ impl Parser<'_> {
         self.named_loop().map(CommandKind::For)
     }
 
-    fn select_command(&mut self) -> Parse<CommandKind> {
+    fn select_command(&mut self) -> ParseResult<CommandKind> {
         self.skip_blanks();
         self.named_loop().map(CommandKind::Select)
     }
 
-    fn named_loop(&mut self) -> Parse<Loop> {
+    fn named_loop(&mut self) -> ParseResult<Loop> {
         let word = self.parse_word(Shape::Plain)?;
         let name = word.plain_text().filter(|name| is_name(name));
         let Some(name) = name.map(str::to_owned) else {
@@ -131,7 +131,7 @@ impl Parser<'_> {
     }
 
     /// Parses the text between a loop's name and its body.
-    fn loop_words(&mut self) -> Parse<Option<Vec<Word>>> {
+    fn loop_words(&mut self) -> ParseResult<Option<Vec<Word>>> {
         if self.loop_separator()? {
             return Ok(None);
         }
@@ -153,7 +153,7 @@ impl Parser<'_> {
         Ok(Some(words))
     }
 
-    fn loop_separator(&mut self) -> Parse<bool> {
+    fn loop_separator(&mut self) -> ParseResult<bool> {
         if self.peek() != Some(';') || matches!(self.peek_second(), Some(';' | '&')) {
             return Ok(false);
         }
@@ -164,7 +164,7 @@ impl Parser<'_> {
     }
 
     /// `do … done` or `{ … }`.
-    fn loop_body(&mut self) -> Parse<Script> {
+    fn loop_body(&mut self) -> ParseResult<Script> {
         if self.reserved && self.take_reserved("{") {
             return self.braced_body();
         }
@@ -172,7 +172,7 @@ impl Parser<'_> {
         self.do_body()
     }
 
-    fn arithmetic_for(&mut self) -> Parse<CommandKind> {
+    fn arithmetic_for(&mut self) -> ParseResult<CommandKind> {
         let start = self.at;
         self.eat("((");
         let close = self.arithmetic_closing(self.at, ')', "`((`")?;
@@ -188,7 +188,7 @@ impl Parser<'_> {
         Ok(CommandKind::ArithmeticFor { header, body: self.loop_body()? })
     }
 
-    fn case_command(&mut self) -> Parse<CommandKind> {
+    fn case_command(&mut self) -> ParseResult<CommandKind> {
         self.skip_blanks();
         let subject = self.parse_word(Shape::Pattern)?;
         self.skip_lines()?;
@@ -210,7 +210,7 @@ impl Parser<'_> {
         }
     }
 
-    fn case_arm(&mut self) -> Parse<(CaseArm, bool)> {
+    fn case_arm(&mut self) -> ParseResult<(CaseArm, bool)> {
         let start = self.next_start();
         if self.eat("(") {
             self.skip_blanks();
@@ -239,7 +239,7 @@ impl Parser<'_> {
     }
 
     /// `function name [()] body`.
-    pub(super) fn function_keyword(&mut self, start: usize) -> Parse<Command> {
+    pub(super) fn function_keyword(&mut self, start: usize) -> ParseResult<Command> {
         self.take_reserved("function");
         self.skip_blanks();
         let word = self.parse_word(Shape::Plain)?;
@@ -255,14 +255,18 @@ impl Parser<'_> {
     }
 
     /// Parses the function after `name`, if a parenthesis follows the name.
-    pub(super) fn function_parentheses(&mut self, start: usize, name: &Word) -> Parse<Command> {
+    pub(super) fn function_parentheses(
+        &mut self,
+        start: usize,
+        name: &Word,
+    ) -> ParseResult<Command> {
         self.bump();
         self.skip_blanks();
         self.expect(')', "`)` of a function")?;
         self.function_body(start, name)
     }
 
-    fn function_body(&mut self, start: usize, word: &Word) -> Parse<Command> {
+    fn function_body(&mut self, start: usize, word: &Word) -> ParseResult<Command> {
         let Some(name) = word.plain_text().map(str::to_owned) else {
             return Err(self.ambiguous_error(word.span.start, "a function needs a plain name"));
         };
@@ -277,7 +281,7 @@ impl Parser<'_> {
         Ok(self.without_redirections(start, kind))
     }
 
-    pub(super) fn parse_coprocess(&mut self) -> Parse<CommandKind> {
+    pub(super) fn parse_coprocess(&mut self) -> ParseResult<CommandKind> {
         self.take_reserved("coproc");
         self.skip_blanks();
         let start = self.next_start();
@@ -303,7 +307,7 @@ impl Parser<'_> {
     }
 
     /// The first word of a coprocess may be a name, and the second is a reserved one then.
-    fn require_plain_coprocess(&mut self) -> Parse<()> {
+    fn require_plain_coprocess(&mut self) -> ParseResult<()> {
         let start = self.next_start();
         self.reserved = true;
         let mut is_plain = self.reserved_word().is_none();

@@ -1,6 +1,6 @@
 //! `[[ … ]]`.
 
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 use super::pieces::Shape;
 use super::{Binary, CommandKind, Test, Word};
 
@@ -12,7 +12,7 @@ const UNARY: &str = "abcdefghknoprstuvwxzGLNORS";
 
 impl Parser<'_> {
     /// Parses the test after `[[`, with the `]]`.
-    pub(super) fn parse_test(&mut self) -> Parse<CommandKind> {
+    pub(super) fn parse_test(&mut self) -> ParseResult<CommandKind> {
         let test = self.any_of()?;
         let Some(end) = self.whole_word("]]") else { return Err(self.expected_error("`]]`")) };
         self.move_to(end);
@@ -20,7 +20,7 @@ impl Parser<'_> {
         Ok(CommandKind::Test(test))
     }
 
-    fn any_of(&mut self) -> Parse<Test> {
+    fn any_of(&mut self) -> ParseResult<Test> {
         let mut tests = vec![self.all_of()?];
         while self.eat("||") {
             tests.push(self.all_of()?);
@@ -28,7 +28,7 @@ impl Parser<'_> {
         Ok(unwrap_single(tests, Test::Or))
     }
 
-    fn all_of(&mut self) -> Parse<Test> {
+    fn all_of(&mut self) -> ParseResult<Test> {
         let mut tests = vec![self.parse_term()?];
         while self.eat("&&") {
             tests.push(self.parse_term()?);
@@ -37,7 +37,7 @@ impl Parser<'_> {
     }
 
     /// One comparison and the blanks after it.
-    fn parse_term(&mut self) -> Parse<Test> {
+    fn parse_term(&mut self) -> ParseResult<Test> {
         self.count_node()?;
         self.skip_lines()?;
         if let Some(end) = self.whole_word("!") {
@@ -55,14 +55,14 @@ impl Parser<'_> {
         Ok(test)
     }
 
-    fn test_group(&mut self) -> Parse<Test> {
+    fn test_group(&mut self) -> ParseResult<Test> {
         self.bump();
         let inner = self.parse_nested(Self::any_of)?;
         self.expect(')', "`)`")?;
         Ok(Test::Group(Box::new(inner)))
     }
 
-    fn parse_comparison(&mut self) -> Parse<Test> {
+    fn parse_comparison(&mut self) -> ParseResult<Test> {
         let left = self.operand_word(Shape::Value)?;
         if let Some(operator) = left.plain_text().filter(|text| is_unary(text)) {
             let operator = operator.to_owned();
@@ -85,7 +85,7 @@ impl Parser<'_> {
         Ok(Test::Binary(Box::new(Binary { left, operator: operator.to_owned(), right })))
     }
 
-    fn operand_word(&mut self, shape: Shape) -> Parse<Word> {
+    fn operand_word(&mut self, shape: Shape) -> ParseResult<Word> {
         self.skip_blanks();
         let begins = self.at_word() || (shape == Shape::Regex && self.peek() == Some('('));
         if !begins || self.whole_word("]]").is_some() {

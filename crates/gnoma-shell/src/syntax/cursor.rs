@@ -10,13 +10,13 @@ use super::error::{ParseError, ParseErrorKind};
 use super::limits::{MAX_DEPTH, MAX_NODES, MAX_REREAD_BYTES};
 use super::{Span, Word};
 
-pub(super) type Parse<T> = Result<T, ParseError>;
+pub(super) type ParseResult<T> = Result<T, ParseError>;
 
 /// A backslash and a line end, which join two lines.
 pub(super) const CONTINUATION: &str = "\\\n";
 
 /// A here-document whose body is still to come.
-pub(super) struct Pending {
+pub(super) struct PendingHereDocument {
     pub(super) delimiter: String,
     pub(super) quoted: bool,
     pub(super) strips_tabs: bool,
@@ -45,7 +45,7 @@ pub(super) struct Parser<'a> {
     /// True if no text stands between `$(` and here: in that case `time` is a plain word.
     pub(super) opens_substitution: bool,
     /// Here-documents whose bodies begin after this line.
-    pub(super) pending: Vec<Pending>,
+    pub(super) pending: Vec<PendingHereDocument>,
     /// Within double quotes or a here-document, also in an expansion there.
     pub(super) in_quotes: bool,
     /// The number of `$( )` and the like that are open in this text.
@@ -172,7 +172,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Takes `wanted` or fails.
-    pub(super) fn expect(&mut self, wanted: char, name: &'static str) -> Parse<()> {
+    pub(super) fn expect(&mut self, wanted: char, name: &'static str) -> ParseResult<()> {
         if self.peek() == Some(wanted) {
             self.bump();
             return Ok(());
@@ -209,7 +209,10 @@ impl<'a> Parser<'a> {
     }
 
     /// Runs `read` one level deeper.
-    pub(super) fn parse_nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Parse<T>) -> Parse<T> {
+    pub(super) fn parse_nested<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> ParseResult<T>,
+    ) -> ParseResult<T> {
         if self.budget.depth == MAX_DEPTH {
             return Err(self.limit_error("levels of nesting", MAX_DEPTH));
         }
@@ -220,7 +223,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Counts one more node.
-    pub(super) fn count_node(&mut self) -> Parse<()> {
+    pub(super) fn count_node(&mut self) -> ParseResult<()> {
         self.budget.nodes += 1;
         if self.budget.nodes > MAX_NODES {
             return Err(self.limit_error("words and parts", MAX_NODES));
@@ -229,7 +232,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Counts text that is read again.
-    pub(super) fn count_reread(&mut self, bytes: usize) -> Parse<()> {
+    pub(super) fn count_reread(&mut self, bytes: usize) -> ParseResult<()> {
         self.budget.reread += bytes;
         if self.budget.reread > MAX_REREAD_BYTES {
             return Err(self.limit_error("bytes that are read again", MAX_REREAD_BYTES));

@@ -1,6 +1,6 @@
 //! What begins with `$`, other than `${ }`.
 
-use super::cursor::{Parse, Parser, starts_name};
+use super::cursor::{ParseResult, Parser, starts_name};
 use super::quoted::QuoteEnd;
 use super::{Arithmetic, Operation, Parameter, WordPartKind};
 
@@ -10,7 +10,10 @@ pub(super) const SPECIAL_PARAMETERS: &str = "@*#?-$!";
 impl Parser<'_> {
     /// Parses the expansion that `$` begins here; `None` for a plain dollar sign, which is left where it is.
     /// `fence` is `None` outside of quotes.
-    pub(super) fn parse_dollar(&mut self, fence: Option<QuoteEnd>) -> Parse<Option<WordPartKind>> {
+    pub(super) fn parse_dollar(
+        &mut self,
+        fence: Option<QuoteEnd>,
+    ) -> ParseResult<Option<WordPartKind>> {
         let kind = match self.peek_second() {
             Some('(') => self.dollar_parenthesis()?,
             Some('[') => WordPartKind::Arithmetic(self.dollar_bracket()?),
@@ -43,7 +46,7 @@ impl Parser<'_> {
     }
 
     /// `$((…))` or `$( … )`.
-    fn dollar_parenthesis(&mut self) -> Parse<WordPartKind> {
+    fn dollar_parenthesis(&mut self) -> ParseResult<WordPartKind> {
         let Some(inside) = self.looking_at("$((") else {
             return Ok(WordPartKind::CommandSubstitution(self.parse_substitution("$(")?));
         };
@@ -58,7 +61,7 @@ impl Parser<'_> {
     }
 
     /// `$[…]`, the old form of `$((…))`.
-    fn dollar_bracket(&mut self) -> Parse<Arithmetic> {
+    fn dollar_bracket(&mut self) -> ParseResult<Arithmetic> {
         self.eat("$[");
         let close = self.arithmetic_closing(self.at, ']', "`$[`")?;
         let arithmetic = self.arithmetic_to(close)?;
@@ -67,7 +70,7 @@ impl Parser<'_> {
     }
 
     /// The three expressions of `for ((…))`.
-    pub(super) fn arithmetic_header(&mut self, close: usize) -> Parse<[Arithmetic; 3]> {
+    pub(super) fn arithmetic_header(&mut self, close: usize) -> ParseResult<[Arithmetic; 3]> {
         let initial = self.arithmetic_part(close)?;
         let condition = self.arithmetic_part(close)?;
         if self.find_delimiter(';', close).is_some() {
@@ -76,7 +79,7 @@ impl Parser<'_> {
         Ok([initial, condition, self.arithmetic_to(close)?])
     }
 
-    fn arithmetic_part(&mut self, close: usize) -> Parse<Arithmetic> {
+    fn arithmetic_part(&mut self, close: usize) -> ParseResult<Arithmetic> {
         let Some(end) = self.find_delimiter(';', close) else {
             return Err(self.ambiguous_error(self.at, "`for ((` with fewer than three parts"));
         };

@@ -2,19 +2,19 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::cursor::{Parse, Parser, Pending, is_metacharacter};
+use super::cursor::{ParseResult, Parser, PendingHereDocument, is_metacharacter};
 use super::quoted::QuoteEnd;
-use super::substitutions::Extract;
+use super::substitutions::ExtractedText;
 use super::{HereDocument, Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
     /// Parses the here-document after `<<`.
-    pub(super) fn here_document(&mut self, strips_tabs: bool) -> Parse<HereDocument> {
+    pub(super) fn here_document(&mut self, strips_tabs: bool) -> ParseResult<HereDocument> {
         let at = self.at;
         let (delimiter, quoted) = self.here_delimiter()?;
         self.require_no_descriptor(at, (!quoted).then_some(&delimiter))?;
         let body = Arc::new(OnceLock::new());
-        self.pending.push(Pending {
+        self.pending.push(PendingHereDocument {
             delimiter: delimiter.clone(),
             quoted,
             strips_tabs,
@@ -25,7 +25,7 @@ impl Parser<'_> {
     }
 
     /// The delimiter's text and whether any of it is quoted.
-    fn here_delimiter(&mut self) -> Parse<(String, bool)> {
+    fn here_delimiter(&mut self) -> ParseResult<(String, bool)> {
         let (mut delimiter, mut quoted) = (String::new(), false);
         while let Some(found) = self.peek().filter(|found| !is_metacharacter(*found)) {
             match found {
@@ -63,7 +63,7 @@ impl Parser<'_> {
         Ok((delimiter, quoted))
     }
 
-    fn plain_double_quoted(&mut self) -> Parse<String> {
+    fn plain_double_quoted(&mut self) -> ParseResult<String> {
         let start = self.at;
         self.bump_raw();
         let rest = self.text_from(self.at);
@@ -76,7 +76,7 @@ impl Parser<'_> {
         Ok(text.to_owned())
     }
 
-    pub(super) fn require_no_pending(&self) -> Parse<()> {
+    pub(super) fn require_no_pending(&self) -> ParseResult<()> {
         match self.pending.first() {
             Some(pending) => Err(self.unterminated_error(pending.at, "a here-document")),
             None => Ok(()),
@@ -84,7 +84,7 @@ impl Parser<'_> {
     }
 
     /// Reads the bodies that begin where a line has just ended.
-    pub(super) fn read_here_documents(&mut self) -> Parse<()> {
+    pub(super) fn read_here_documents(&mut self) -> ParseResult<()> {
         for pending in std::mem::take(&mut self.pending) {
             let word = self.parse_nested(|parser| parser.here_body(&pending))?;
             pending.body.get_or_init(|| word);
@@ -92,9 +92,9 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn here_body(&mut self, pending: &Pending) -> Parse<Word> {
+    fn here_body(&mut self, pending: &PendingHereDocument) -> ParseResult<Word> {
         let start = self.at;
-        let mut body = Extract::default();
+        let mut body = ExtractedText::default();
         loop {
             let line_start = self.at;
             if self.peek_raw().is_none() {
@@ -118,7 +118,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    fn here_word(&mut self, body: &Extract, quoted: bool) -> Parse<Word> {
+    fn here_word(&mut self, body: &ExtractedText, quoted: bool) -> ParseResult<Word> {
         self.count_node()?;
         let mut inner = self.sub_parser(&body.text, &body.places);
         inner.in_quotes = true;
@@ -135,8 +135,8 @@ impl Parser<'_> {
 
     /// A line without its end, and whether it had one. Unless the delimiter is quoted, a backslash at
     /// the end joins it with the next.
-    fn here_line(&mut self, pending: &Pending) -> (Extract, bool) {
-        let mut line = Extract::default();
+    fn here_line(&mut self, pending: &PendingHereDocument) -> (ExtractedText, bool) {
+        let mut line = ExtractedText::default();
         if pending.strips_tabs {
             self.skip_raw_while(|found| found == '\t');
         }
@@ -152,7 +152,7 @@ impl Parser<'_> {
         (line, false)
     }
 
-    fn here_escape(&mut self, place: usize, line: &mut Extract) {
+    fn here_escape(&mut self, place: usize, line: &mut ExtractedText) {
         let next_place = self.original_place(self.at);
         let Some(next) = self.peek_raw() else { return line.push('\\', place) };
         self.at += next.len_utf8();
@@ -164,7 +164,7 @@ impl Parser<'_> {
 
     /// Within `$( )` bash also takes a line for the last one that only begins with the delimiter, if a
     /// `)` follows.
-    fn require_no_early_end(&self, at: usize, line: &str, delimiter: &str) -> Parse<()> {
+    fn require_no_early_end(&self, at: usize, line: &str, delimiter: &str) -> ParseResult<()> {
         let is_early = self.substitutions > 0
             && line.strip_prefix(delimiter).is_some_and(|rest| rest.contains(')'));
         if is_early {

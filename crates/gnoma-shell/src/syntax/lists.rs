@@ -1,6 +1,6 @@
 //! Blanks, comments, line ends and reserved words; lists of statements and pipelines.
 
-use super::cursor::{Parse, Parser, is_blank};
+use super::cursor::{ParseResult, Parser, is_blank};
 use super::{Condition, Pipeline, PipelineStage, Script, Span, Statement};
 
 /// Words that mean something where a command may begin.
@@ -14,7 +14,7 @@ const CLOSING: [&str; 8] = ["do", "done", "elif", "else", "esac", "fi", "then", 
 
 impl Parser<'_> {
     /// The text to its end.
-    pub(super) fn whole_script(&mut self) -> Parse<Script> {
+    pub(super) fn whole_script(&mut self) -> ParseResult<Script> {
         let script = self.parse_statements()?;
         if self.peek().is_some() {
             return Err(self.expected_error("a command"));
@@ -24,7 +24,7 @@ impl Parser<'_> {
     }
 
     /// Statements up to something that only whoever called knows to be right or wrong.
-    pub(super) fn parse_statements(&mut self) -> Parse<Script> {
+    pub(super) fn parse_statements(&mut self) -> ParseResult<Script> {
         self.reserved = true;
         let mut statements: Vec<Statement> = Vec::new();
         loop {
@@ -48,7 +48,7 @@ impl Parser<'_> {
     }
 
     /// Statements of which there must be one.
-    pub(super) fn parse_body(&mut self) -> Parse<Script> {
+    pub(super) fn parse_body(&mut self) -> ParseResult<Script> {
         let script = self.parse_statements()?;
         if script.statements.is_empty() {
             return Err(self.expected_error("a command"));
@@ -77,7 +77,7 @@ impl Parser<'_> {
         }
     }
 
-    fn parse_statement(&mut self) -> Parse<Statement> {
+    fn parse_statement(&mut self) -> ParseResult<Statement> {
         let start = self.next_start();
         let first = self.parse_pipeline()?;
         let mut rest = Vec::new();
@@ -97,7 +97,7 @@ impl Parser<'_> {
         Ok(Statement { span: self.span_from(start), first, rest, background: false })
     }
 
-    fn parse_pipeline(&mut self) -> Parse<Pipeline> {
+    fn parse_pipeline(&mut self) -> ParseResult<Pipeline> {
         let start = self.next_start();
         let (timed, negated) = self.pipeline_prefix()?;
         let mut stages = Vec::new();
@@ -118,7 +118,7 @@ impl Parser<'_> {
 
     /// Parses `time` and `!` before a pipeline, and reports whether `time` stands here and whether the number of
     /// `!` is odd.
-    fn pipeline_prefix(&mut self) -> Parse<(bool, bool)> {
+    fn pipeline_prefix(&mut self) -> ParseResult<(bool, bool)> {
         let (mut timed, mut negated) = (false, false);
         let mut time_is_word = std::mem::take(&mut self.opens_substitution);
         loop {
@@ -161,7 +161,7 @@ impl Parser<'_> {
     }
 
     /// Leaves blanks, comments and line ends behind, and reads here-documents that follow.
-    pub(super) fn skip_lines(&mut self) -> Parse<()> {
+    pub(super) fn skip_lines(&mut self) -> ParseResult<()> {
         self.skip_blanks();
         while self.peek() == Some('\n') {
             self.at += 1;
@@ -200,7 +200,7 @@ impl Parser<'_> {
     }
 
     /// Takes a reserved word that must stand here.
-    pub(super) fn require_reserved(&mut self, word: &str, name: &'static str) -> Parse<()> {
+    pub(super) fn require_reserved(&mut self, word: &str, name: &'static str) -> ParseResult<()> {
         if self.reserved && self.take_reserved(word) {
             return Ok(());
         }

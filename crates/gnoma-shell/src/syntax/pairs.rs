@@ -1,7 +1,7 @@
 //! Where a bracket closes, told as bash tells it before it knows what stands within: by quotes and
 //! brackets alone. What the grammar finds later must agree.
 
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 
 impl Parser<'_> {
     /// Returns the offset at which `close` ends the construct that was opened just before `from`.
@@ -10,7 +10,7 @@ impl Parser<'_> {
         from: usize,
         close: char,
         name: &'static str,
-    ) -> Parse<usize> {
+    ) -> ParseResult<usize> {
         let found = self.pairs_from(from, close, true).find_closing();
         let Some(length) = found else { return Err(self.unterminated_error(from, name)) };
         self.count_reread(length)?;
@@ -24,7 +24,7 @@ impl Parser<'_> {
         from: usize,
         close: char,
         name: &'static str,
-    ) -> Parse<usize> {
+    ) -> ParseResult<usize> {
         let end = self.find_closing(from, close, name)?;
         if self.pairs_from(from, close, true).has_process() {
             return Err(self.ambiguous_error(from, "a process substitution within an expansion"));
@@ -39,7 +39,7 @@ impl Parser<'_> {
         from: usize,
         close: char,
         name: &'static str,
-    ) -> Parse<usize> {
+    ) -> ParseResult<usize> {
         let end = self.find_closing(from, close, name)?;
         if self.pairs_from(from, close, false).find_closing() != Some(end - from) {
             return Err(self.ambiguous_error(from, "brackets within `${ }` in calculated text"));

@@ -1,6 +1,6 @@
 //! `${…}`.
 
-use super::cursor::{Parse, Parser, starts_name};
+use super::cursor::{ParseResult, Parser, starts_name};
 use super::expansions::SPECIAL_PARAMETERS;
 use super::pieces::Shape;
 use super::{Operation, Parameter, Word, WordPart, WordPartKind};
@@ -9,7 +9,7 @@ use super::{Operation, Parameter, Word, WordPart, WordPartKind};
 const TRANSFORMATIONS: &str = "QEPAaKkUuL";
 
 impl Parser<'_> {
-    pub(super) fn braced_parameter(&mut self, quoted: bool) -> Parse<Parameter> {
+    pub(super) fn braced_parameter(&mut self, quoted: bool) -> ParseResult<Parameter> {
         self.eat("${");
         let close = self.expansion_closing(self.at, '}', "`${`")?;
         let parameter = match self.peek() {
@@ -24,13 +24,13 @@ impl Parser<'_> {
         Ok(parameter)
     }
 
-    fn direct_parameter(&mut self, close: usize, quoted: bool) -> Parse<Parameter> {
+    fn direct_parameter(&mut self, close: usize, quoted: bool) -> ParseResult<Parameter> {
         let (name, subscript) = self.parameter_name()?;
         let operation = self.parse_operation(close, quoted)?;
         Ok(Parameter { name, indirect: false, subscript, operation })
     }
 
-    fn parameter_length(&mut self, close: usize) -> Parse<Parameter> {
+    fn parameter_length(&mut self, close: usize) -> ParseResult<Parameter> {
         self.bump();
         let (name, subscript) = self.parameter_name()?;
         if self.next_start() != close {
@@ -39,7 +39,7 @@ impl Parser<'_> {
         Ok(Parameter { name, indirect: false, subscript, operation: Operation::Length })
     }
 
-    fn indirect_parameter(&mut self, close: usize, quoted: bool) -> Parse<Parameter> {
+    fn indirect_parameter(&mut self, close: usize, quoted: bool) -> ParseResult<Parameter> {
         self.bump();
         if !self
             .peek()
@@ -60,7 +60,7 @@ impl Parser<'_> {
         Ok(Parameter { name, indirect: true, subscript, operation })
     }
 
-    fn parameter_name(&mut self) -> Parse<(String, Option<Word>)> {
+    fn parameter_name(&mut self) -> ParseResult<(String, Option<Word>)> {
         let mut name = self.parse_name();
         if name.is_empty() {
             while let Some(digit) = self.peek().filter(char::is_ascii_digit) {
@@ -81,7 +81,7 @@ impl Parser<'_> {
         Ok((name, None))
     }
 
-    fn parse_operation(&mut self, close: usize, quoted: bool) -> Parse<Operation> {
+    fn parse_operation(&mut self, close: usize, quoted: bool) -> ParseResult<Operation> {
         if self.next_start() == close {
             return Ok(Operation::Value);
         }
@@ -113,19 +113,19 @@ impl Parser<'_> {
     }
 
     /// The word of `${x:-word}`: in quotes, quotes within it do not quote.
-    fn parse_operand(&mut self, close: usize, quoted: bool) -> Parse<Word> {
+    fn parse_operand(&mut self, close: usize, quoted: bool) -> ParseResult<Word> {
         if quoted { self.quoted_word_to(close) } else { self.parse_word(Shape::Operand) }
     }
 
     /// A pattern, in which quotes quote also when it stands in quotes.
-    fn repeatable_pattern(&mut self, operator: &str) -> Parse<Word> {
+    fn repeatable_pattern(&mut self, operator: &str) -> ParseResult<Word> {
         self.eat(operator);
         self.parse_pattern(Shape::Operand)
     }
 
     /// Parses a pattern. In double quotes, bash does not always agree with itself on what single quotes within the
     /// pattern hold; such a pattern is an error.
-    fn parse_pattern(&mut self, shape: Shape) -> Parse<Word> {
+    fn parse_pattern(&mut self, shape: Shape) -> ParseResult<Word> {
         let start = self.at;
         let word = self.parse_word(shape)?;
         let is_doubtful = |part: &WordPart| match &part.kind {
@@ -141,7 +141,7 @@ impl Parser<'_> {
         Ok(word)
     }
 
-    fn parse_replacement(&mut self, close: usize) -> Parse<Operation> {
+    fn parse_replacement(&mut self, close: usize) -> ParseResult<Operation> {
         if matches!(self.peek(), Some('/' | '#' | '%')) && self.at < close {
             self.bump();
         }
@@ -151,7 +151,7 @@ impl Parser<'_> {
         Ok(Operation::Replace { pattern, replacement })
     }
 
-    fn parse_substring(&mut self, close: usize) -> Parse<Operation> {
+    fn parse_substring(&mut self, close: usize) -> ParseResult<Operation> {
         self.bump();
         let end = self.find_delimiter(':', close);
         let offset = self.arithmetic_to(end.unwrap_or(close))?;

@@ -1,14 +1,14 @@
 //! `[…]`, `@(…)` and `~`.
 
 use super::WordPartKind;
-use super::cursor::{Parse, Parser, continues_name, is_metacharacter, is_name};
+use super::cursor::{ParseResult, Parser, continues_name, is_metacharacter, is_name};
 use super::pieces::{BracePieces, Shape};
 
 /// The greatest distance at which the end of `[…]` is looked for.
 const MAX_BRACKET_BYTES: usize = 200;
 
 impl Parser<'_> {
-    pub(super) fn extended_glob(&mut self, operator: char) -> Parse<WordPartKind> {
+    pub(super) fn extended_glob(&mut self, operator: char) -> ParseResult<WordPartKind> {
         self.bump();
         self.bump();
         let close = self.find_closing(self.at, ')', "a pattern in parentheses")?;
@@ -26,7 +26,11 @@ impl Parser<'_> {
     }
 
     /// `[…]`, or `[` alone when it cannot be told what is in it.
-    pub(super) fn parse_bracket(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
+    pub(super) fn parse_bracket(
+        &mut self,
+        shape: Shape,
+        pieces: &mut BracePieces,
+    ) -> ParseResult<()> {
         let start = self.at;
         let rest = self.text_from(start);
         let length = match bracket_length(rest, shape, pieces.has_brace) {
@@ -39,7 +43,11 @@ impl Parser<'_> {
         self.push_part(pieces, start, WordPartKind::Glob(text))
     }
 
-    pub(super) fn parse_tilde(&mut self, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
+    pub(super) fn parse_tilde(
+        &mut self,
+        shape: Shape,
+        pieces: &mut BracePieces,
+    ) -> ParseResult<()> {
         let start = self.at;
         let mut user = String::new();
         self.bump();

@@ -1,6 +1,6 @@
 //! Text in which only expansions have a meaning: double quotes, here-documents, arithmetic.
 
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 use super::pieces::BracePieces;
 use super::{Arithmetic, Word, WordPart, WordPartKind};
 
@@ -36,7 +36,7 @@ impl QuoteEnd {
 }
 
 impl Parser<'_> {
-    pub(super) fn parse_quoted(&mut self, fence: QuoteEnd) -> Parse<Vec<WordPart>> {
+    pub(super) fn parse_quoted(&mut self, fence: QuoteEnd) -> ParseResult<Vec<WordPart>> {
         let mut pieces = BracePieces::default();
         while let Some(found) = self.peek() {
             match fence {
@@ -56,7 +56,7 @@ impl Parser<'_> {
         found: char,
         fence: QuoteEnd,
         pieces: &mut BracePieces,
-    ) -> Parse<()> {
+    ) -> ParseResult<()> {
         let start = self.at;
         match found {
             '\\' => {
@@ -84,7 +84,7 @@ impl Parser<'_> {
     }
 
     /// A word in which only expansions have a meaning, up to `close`.
-    pub(super) fn quoted_word_to(&mut self, close: usize) -> Parse<Word> {
+    pub(super) fn quoted_word_to(&mut self, close: usize) -> ParseResult<Word> {
         self.count_node()?;
         let start = self.at;
         let parts = self.parse_quoted(QuoteEnd::Place(close))?;
@@ -92,14 +92,14 @@ impl Parser<'_> {
     }
 
     /// Calculated text up to `close`.
-    pub(super) fn arithmetic_to(&mut self, close: usize) -> Parse<Arithmetic> {
+    pub(super) fn arithmetic_to(&mut self, close: usize) -> ParseResult<Arithmetic> {
         let start = self.at;
         let parts = self.parse_nested(|parser| parser.parse_quoted(QuoteEnd::Place(close)))?;
         Ok(Arithmetic { span: self.span_between(start, close), parts })
     }
 
     /// `[…]` after a name, with the brackets.
-    pub(super) fn parse_subscript(&mut self) -> Parse<Word> {
+    pub(super) fn parse_subscript(&mut self) -> ParseResult<Word> {
         self.bump();
         let close = self.expansion_closing(self.at, ']', "`[`")?;
         let word = self.quoted_word_to(close)?;

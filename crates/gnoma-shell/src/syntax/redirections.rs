@@ -1,6 +1,6 @@
 //! `>`, `<` and their relatives.
 
-use super::cursor::{CONTINUATION, Parse, Parser, is_metacharacter, is_name};
+use super::cursor::{CONTINUATION, ParseResult, Parser, is_metacharacter, is_name};
 use super::pieces::Shape;
 use super::{Descriptor, Redirection, Target, Word, WordPart, WordPartKind};
 
@@ -9,7 +9,7 @@ const OPERATORS: [&str; 12] =
     ["&>>", "&>", "<<<", "<<-", "<<", "<&", "<>", "<", ">>", ">&", ">|", ">"];
 
 impl Parser<'_> {
-    pub(super) fn parse_redirection(&mut self) -> Parse<Option<Redirection>> {
+    pub(super) fn parse_redirection(&mut self) -> ParseResult<Option<Redirection>> {
         let start = self.next_start();
         let descriptor = self.parse_descriptor()?;
         let Some(first) = self.peek() else { return Ok(None) };
@@ -29,7 +29,7 @@ impl Parser<'_> {
     }
 
     /// A number or `{name}` directly before an operator. Stays where it is when there is none.
-    fn parse_descriptor(&mut self) -> Parse<Option<Descriptor>> {
+    fn parse_descriptor(&mut self) -> ParseResult<Option<Descriptor>> {
         let start = self.at;
         self.skip_while(|found| found.is_ascii_digit());
         if self.at > start && self.at_descriptor_operator() {
@@ -63,7 +63,7 @@ impl Parser<'_> {
         matches!(self.peek(), Some('<' | '>')) && self.peek_second() != Some('(')
     }
 
-    fn parse_target(&mut self, operator: &str, is_output: bool) -> Parse<Target> {
+    fn parse_target(&mut self, operator: &str, is_output: bool) -> ParseResult<Target> {
         self.skip_blanks();
         if matches!(operator, "<<" | "<<-") {
             return self.here_document(operator == "<<-").map(Target::HereDocument);
@@ -100,7 +100,7 @@ impl Parser<'_> {
     }
 
     /// `>&-`: bash takes the `-` alone, whatever follows.
-    fn closed_descriptor(&mut self, operator: &str) -> Parse<Target> {
+    fn closed_descriptor(&mut self, operator: &str) -> ParseResult<Target> {
         let start = self.at;
         self.bump();
         if !self.at_word_end() {
@@ -116,7 +116,7 @@ impl Parser<'_> {
     }
 
     /// bash expands a file name after `>&` twice, so that quotes do not keep commands in it from running.
-    fn require_certain_file(&self, at: usize, word: &Word) -> Parse<()> {
+    fn require_certain_file(&self, at: usize, word: &Word) -> ParseResult<()> {
         let parts = match word.parts.as_slice() {
             [WordPart { kind: WordPartKind::Tilde(_), .. }, rest @ ..] => rest,
             parts => parts,
@@ -129,7 +129,11 @@ impl Parser<'_> {
     }
 
     /// In `> 2> x` bash takes `2` for a descriptor, so that a name is missing.
-    pub(super) fn require_no_descriptor(&mut self, at: usize, text: Option<&str>) -> Parse<()> {
+    pub(super) fn require_no_descriptor(
+        &mut self,
+        at: usize,
+        text: Option<&str>,
+    ) -> ParseResult<()> {
         let is_descriptor = text.is_some_and(|text| {
             let name = text.strip_prefix('{').and_then(|text| text.strip_suffix('}'));
             is_number(text) || name.is_some_and(is_name)

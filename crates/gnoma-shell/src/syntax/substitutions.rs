@@ -1,11 +1,11 @@
 //! Commands within words: `$( )`, `<( )`, `>( )` and backquotes.
 
 use super::Script;
-use super::cursor::{Parse, Parser};
+use super::cursor::{ParseResult, Parser};
 
 impl Parser<'_> {
     /// Statements between `open` and `)`.
-    pub(super) fn parse_substitution(&mut self, open: &'static str) -> Parse<Script> {
+    pub(super) fn parse_substitution(&mut self, open: &'static str) -> ParseResult<Script> {
         let start = self.at;
         let (reserved, pending) = (self.reserved, std::mem::take(&mut self.pending));
         let in_quotes = std::mem::take(&mut self.in_quotes);
@@ -31,7 +31,7 @@ impl Parser<'_> {
     }
 
     /// After two parentheses without a blank bash goes by brackets alone; where it finds the end.
-    fn doubtful_close(&mut self, open: &'static str) -> Parse<Option<usize>> {
+    fn doubtful_close(&mut self, open: &'static str) -> ParseResult<Option<usize>> {
         if self.peek() == Some('(') {
             self.find_closing(self.at, ')', open).map(Some)
         } else {
@@ -40,7 +40,7 @@ impl Parser<'_> {
     }
 
     /// A line end within a construct cannot be told from the one that a here-document waits for.
-    pub(super) fn require_one_line(&self, start: usize, is_awaited: bool) -> Parse<()> {
+    pub(super) fn require_one_line(&self, start: usize, is_awaited: bool) -> ParseResult<()> {
         let text = self.text.get(start..self.at).unwrap_or_default();
         if is_awaited && text.contains('\n') {
             return Err(
@@ -51,9 +51,12 @@ impl Parser<'_> {
     }
 
     /// Statements between backquotes. `unescapes_quotes` says whether `\"` means `"` there.
-    pub(super) fn parse_backquoted(&mut self, unescapes_quotes: Option<bool>) -> Parse<Script> {
+    pub(super) fn parse_backquoted(
+        &mut self,
+        unescapes_quotes: Option<bool>,
+    ) -> ParseResult<Script> {
         let start = self.at;
-        let mut inner = Extract::default();
+        let mut inner = ExtractedText::default();
         self.bump_raw();
         loop {
             let at = self.at;
@@ -74,8 +77,8 @@ impl Parser<'_> {
         &mut self,
         at: usize,
         unescapes_quotes: Option<bool>,
-        inner: &mut Extract,
-    ) -> Parse<()> {
+        inner: &mut ExtractedText,
+    ) -> ParseResult<()> {
         let place = self.original_place(at);
         let Some(found) = self.bump_raw() else {
             return Err(self.unterminated_error(at, "a backquote"));
@@ -98,12 +101,12 @@ impl Parser<'_> {
 
 /// A text that was taken out of another, and where each of its bytes stood.
 #[derive(Default)]
-pub(super) struct Extract {
+pub(super) struct ExtractedText {
     pub(super) text: String,
     pub(super) places: Vec<usize>,
 }
 
-impl Extract {
+impl ExtractedText {
     pub(super) fn push(&mut self, found: char, place: usize) {
         self.text.push(found);
         self.places.extend(place..place + found.len_utf8());

@@ -1,6 +1,6 @@
 //! Words and other text in which quotes, patterns and braces have a meaning.
 
-use super::cursor::{Parse, Parser, is_name};
+use super::cursor::{ParseResult, Parser, is_name};
 use super::patterns::tilde_may_follow;
 use super::pieces::Mark;
 use super::pieces::{BracePieces, Shape};
@@ -8,7 +8,7 @@ use super::quoted::QuoteEnd;
 use super::{Word, WordPart, WordPartKind};
 
 impl Parser<'_> {
-    pub(super) fn parse_word(&mut self, shape: Shape) -> Parse<Word> {
+    pub(super) fn parse_word(&mut self, shape: Shape) -> ParseResult<Word> {
         self.count_node()?;
         let start = self.next_start();
         let parts = self.parse_unquoted(shape)?;
@@ -20,7 +20,7 @@ impl Parser<'_> {
         Ok(Word { span: self.span_from(start), parts })
     }
 
-    fn parse_unquoted(&mut self, shape: Shape) -> Parse<Vec<WordPart>> {
+    fn parse_unquoted(&mut self, shape: Shape) -> ParseResult<Vec<WordPart>> {
         let mut pieces = BracePieces::default();
         while let Some(found) = self.peek() {
             if self.special_word_part(found, shape, &mut pieces)? {
@@ -44,7 +44,7 @@ impl Parser<'_> {
         found: char,
         shape: Shape,
         pieces: &mut BracePieces,
-    ) -> Parse<bool> {
+    ) -> ParseResult<bool> {
         match found {
             '<' | '>' if self.peek_second() == Some('(') => {
                 self.process_substitution(found, shape, pieces)?;
@@ -62,7 +62,12 @@ impl Parser<'_> {
         Ok(true)
     }
 
-    fn unquoted_piece(&mut self, found: char, shape: Shape, pieces: &mut BracePieces) -> Parse<()> {
+    fn unquoted_piece(
+        &mut self,
+        found: char,
+        shape: Shape,
+        pieces: &mut BracePieces,
+    ) -> ParseResult<()> {
         let start = self.at;
         if shape.has_extended_globs()
             && matches!(found, '?' | '*' | '+' | '@' | '!')
@@ -104,7 +109,7 @@ impl Parser<'_> {
     }
 
     /// A character that braces may make something of.
-    fn brace_mark(&mut self, found: char, pieces: &mut BracePieces) -> Parse<()> {
+    fn brace_mark(&mut self, found: char, pieces: &mut BracePieces) -> ParseResult<()> {
         let (mark, text) = match found {
             '{' => (Mark::Open, "{"),
             '}' if pieces.has_brace => (Mark::Close, "}"),
@@ -124,13 +129,13 @@ impl Parser<'_> {
         pieces: &mut BracePieces,
         start: usize,
         kind: WordPartKind,
-    ) -> Parse<()> {
+    ) -> ParseResult<()> {
         self.count_node()?;
         pieces.push(WordPart { span: self.span_from(start), kind });
         Ok(())
     }
 
-    pub(super) fn literal_character(&mut self, pieces: &mut BracePieces) -> Parse<()> {
+    pub(super) fn literal_character(&mut self, pieces: &mut BracePieces) -> ParseResult<()> {
         let start = self.at;
         if let Some(found) = self.bump() {
             pieces.push_literal(found.encode_utf8(&mut [0; 4]), self.span_from(start));
@@ -138,7 +143,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn parse_escaped(&mut self, pieces: &mut BracePieces) -> Parse<()> {
+    fn parse_escaped(&mut self, pieces: &mut BracePieces) -> ParseResult<()> {
         let start = self.at;
         self.bump_raw();
         // At the end of the text it stands for itself.
@@ -152,7 +157,7 @@ impl Parser<'_> {
         found: char,
         shape: Shape,
         pieces: &mut BracePieces,
-    ) -> Parse<()> {
+    ) -> ParseResult<()> {
         if !shape.is_word() && shape != Shape::Value {
             return Err(self.ambiguous_error(self.at, "a process substitution within an expansion"));
         }
@@ -163,14 +168,14 @@ impl Parser<'_> {
     }
 
     /// Fails unless the grammar came to `close`, where brackets alone say that this ends.
-    pub(super) fn require_place(&mut self, close: usize) -> Parse<()> {
+    pub(super) fn require_place(&mut self, close: usize) -> ParseResult<()> {
         if self.next_start() == close {
             return Ok(());
         }
         Err(self.ambiguous_error(close, "quotes and brackets cross"))
     }
 
-    fn regex_group(&mut self, pieces: &mut BracePieces) -> Parse<()> {
+    fn regex_group(&mut self, pieces: &mut BracePieces) -> ParseResult<()> {
         let close = self.find_closing(self.at + 1, ')', "`(`")?;
         self.literal_character(pieces)?;
         for part in self.parse_unquoted(Shape::RegexGroup)? {
@@ -181,7 +186,7 @@ impl Parser<'_> {
     }
 
     /// Parses text in single quotes: `'…'`.
-    pub(super) fn single_quoted(&mut self) -> Parse<String> {
+    pub(super) fn single_quoted(&mut self) -> ParseResult<String> {
         let start = self.at;
         self.bump_raw();
         let rest = self.text_from(self.at);
@@ -193,7 +198,7 @@ impl Parser<'_> {
     }
 
     /// Parses parts in double quotes: `"…"`.
-    pub(super) fn double_quoted(&mut self) -> Parse<Vec<WordPart>> {
+    pub(super) fn double_quoted(&mut self) -> ParseResult<Vec<WordPart>> {
         let start = self.at;
         self.bump();
         let in_quotes = std::mem::replace(&mut self.in_quotes, true);

@@ -1,7 +1,7 @@
 //! Variables that are set, and which of them change what programs do.
 
 use super::Walker;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use crate::expand::{Field, Value, looks_secret};
 use crate::facts::Effect;
 use crate::syntax::{ArrayElement, AssignedValue, Assignment, Word, WordPart, WordPartKind};
@@ -236,7 +236,7 @@ const STUBBORN: [&str; 12] = [
 
 /// The consequence of setting a variable, for programs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Meaning {
+pub(super) enum VariableMeaning {
     Harmless,
     /// Not known: matters only to programs that get it.
     Own,
@@ -245,19 +245,19 @@ pub(super) enum Meaning {
     Dangerous,
 }
 
-pub(super) fn variable_meaning(name: &str) -> Meaning {
+pub(super) fn variable_meaning(name: &str) -> VariableMeaning {
     if CALCULATED.contains(&name) {
-        return Meaning::Calculated;
+        return VariableMeaning::Calculated;
     }
     if HARMLESS.contains(&name) || name.starts_with("LC_") {
-        return Meaning::Harmless;
+        return VariableMeaning::Harmless;
     }
     let dangerous = DANGEROUS.contains(&name)
         || DANGEROUS_STARTS.iter().any(|start| name.starts_with(start))
         || DANGEROUS_ENDS.iter().any(|end| name.ends_with(end))
         || name.ends_with("proxy")
         || looks_secret(name);
-    if dangerous { Meaning::Dangerous } else { Meaning::Own }
+    if dangerous { VariableMeaning::Dangerous } else { VariableMeaning::Own }
 }
 
 impl Walker<'_> {
@@ -283,7 +283,7 @@ impl Walker<'_> {
             let value = self.assigned_value(assignment, facts);
             let name = &assignment.name;
             let splits = reads && name == "IFS";
-            if !splits && variable_meaning(name) != Meaning::Harmless {
+            if !splits && variable_meaning(name) != VariableMeaning::Harmless {
                 facts.add(Effect::Environment(name.clone()));
             }
             kept.push((name.clone(), self.state.variables.get(name).cloned()));
@@ -386,11 +386,11 @@ impl Walker<'_> {
 /// Notes what setting a variable leads to, where later commands get it.
 pub(super) fn add_variable_effect(name: &str, value: Option<&Value>, facts: &mut CommandFacts) {
     match variable_meaning(name) {
-        Meaning::Dangerous => facts.add(Effect::Environment(name.to_owned())),
-        Meaning::Calculated if !value.is_some_and(Value::is_number) => facts.add(Effect::Unknown(
-            format!("`{name}` is set to a computed value, which may run commands"),
-        )),
-        Meaning::Calculated | Meaning::Harmless | Meaning::Own => {}
+        VariableMeaning::Dangerous => facts.add(Effect::Environment(name.to_owned())),
+        VariableMeaning::Calculated if !value.is_some_and(Value::is_number) => facts.add(
+            Effect::Unknown(format!("`{name}` is set to a computed value, which may run commands")),
+        ),
+        VariableMeaning::Calculated | VariableMeaning::Harmless | VariableMeaning::Own => {}
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::assign::add_variable_effect;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
 

@@ -5,15 +5,15 @@
 //! looks like a list in parentheses, however it is quoted: `declare -a 'a=($(ls))'` runs `ls`.
 
 use super::Walker;
-use super::assign::{Meaning, add_variable_effect, variable_meaning};
+use super::assign::{VariableMeaning, add_variable_effect, variable_meaning};
 use super::builtins::is_name;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
 
 /// The way in which a builtin declares variables.
 #[derive(Default)]
-struct Declaring {
+struct DeclarationFlags {
     /// True if programs get the variables.
     shares: bool,
     /// In a function they are its own.
@@ -56,8 +56,10 @@ impl Walker<'_> {
             .filter_map(Field::known_text)
             .filter(|text| text.starts_with(['-', '+']))
             .collect();
-        let mut sets =
-            Declaring { shares: name == "export" || options.contains('x'), ..Declaring::default() };
+        let mut sets = DeclarationFlags {
+            shares: name == "export" || options.contains('x'),
+            ..DeclarationFlags::default()
+        };
         sets.owns = !matches!(name, "export" | "readonly") && !options.contains('g');
         // One list makes the shell read all words once more.
         sets.arrays = options.contains(['a', 'A']) || words.iter().any(is_list);
@@ -84,14 +86,14 @@ impl Walker<'_> {
         facts
     }
 
-    fn declare_one(&mut self, word: &Field, sets: &Declaring, facts: &mut CommandFacts) {
+    fn declare_one(&mut self, word: &Field, sets: &DeclarationFlags, facts: &mut CommandFacts) {
         let Some((variable, value)) = assigned_word(word) else {
             facts.add(Effect::Unknown(format!(
                 "which variable `{word}` sets is only known at run time"
             )));
             return;
         };
-        if sets.shares && variable_meaning(&variable) == Meaning::Own {
+        if sets.shares && variable_meaning(&variable) == VariableMeaning::Own {
             facts.add(Effect::Environment(variable.clone()));
         }
         add_variable_effect(&variable, value.as_ref(), facts);

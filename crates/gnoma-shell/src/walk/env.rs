@@ -1,8 +1,8 @@
 //! `env`: sets variables, then runs a command; alone it shows all of them.
 
 use super::Walker;
-use super::assign::{Meaning, variable_meaning};
-use super::facts_of::CommandFacts;
+use super::assign::{VariableMeaning, variable_meaning};
+use super::command_facts::CommandFacts;
 use crate::expand::Field;
 use crate::facts::Effect;
 
@@ -23,7 +23,7 @@ const FLAGS: [&str; 11] = [
 
 /// The meaning of an option with a value.
 #[derive(Clone, Copy)]
-enum Valued {
+enum EnvOption {
     Unset,
     Folder,
     Split,
@@ -31,16 +31,16 @@ enum Valued {
 }
 
 /// Beginnings of options whose value is joined or the next word.
-const VALUED: [(&str, Valued); 9] = [
-    ("--unset", Valued::Unset),
-    ("-u", Valued::Unset),
-    ("--chdir", Valued::Folder),
-    ("-C", Valued::Folder),
-    ("--split-string", Valued::Split),
-    ("-S", Valued::Split),
-    ("-vS", Valued::Split),
-    ("-iS", Valued::Split),
-    ("-P", Valued::SearchPath),
+const VALUED: [(&str, EnvOption); 9] = [
+    ("--unset", EnvOption::Unset),
+    ("-u", EnvOption::Unset),
+    ("--chdir", EnvOption::Folder),
+    ("-C", EnvOption::Folder),
+    ("--split-string", EnvOption::Split),
+    ("-S", EnvOption::Split),
+    ("-vS", EnvOption::Split),
+    ("-iS", EnvOption::Split),
+    ("-P", EnvOption::SearchPath),
 ];
 
 impl Walker<'_> {
@@ -61,7 +61,7 @@ impl Walker<'_> {
                 self.env_option(text, &mut rest, &mut facts);
             } else if let Some((name, _)) = text.split_once('=') {
                 rest.remove(0);
-                if variable_meaning(name) != Meaning::Harmless {
+                if variable_meaning(name) != VariableMeaning::Harmless {
                     facts.add(Effect::Environment(name.to_owned()));
                 }
             } else {
@@ -97,18 +97,18 @@ impl Walker<'_> {
             Field::Known(joined.strip_prefix('=').unwrap_or(joined).to_owned())
         };
         match option {
-            Valued::Unset => {
+            EnvOption::Unset => {
                 if value
                     .known_text()
-                    .is_none_or(|name| variable_meaning(name) == Meaning::Dangerous)
+                    .is_none_or(|name| variable_meaning(name) == VariableMeaning::Dangerous)
                 {
                     facts.add(Effect::Environment(value.to_string()));
                 }
             }
-            Valued::Folder => {
+            EnvOption::Folder => {
                 self.state.folders = self.state.folders.enter_folder(&value);
             }
-            Valued::Split => match value.known_text().and_then(simple_words) {
+            EnvOption::Split => match value.known_text().and_then(simple_words) {
                 Some(words) => {
                     rest.splice(0..0, words);
                 }
@@ -118,7 +118,7 @@ impl Walker<'_> {
                     )));
                 }
             },
-            Valued::SearchPath => facts.add(Effect::Environment("PATH".to_owned())),
+            EnvOption::SearchPath => facts.add(Effect::Environment("PATH".to_owned())),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::Walker;
 use super::builtins::is_name;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use super::input::{Input, InputSource, feed_of};
 use super::state::Function;
 use crate::expand::{Field, Value};

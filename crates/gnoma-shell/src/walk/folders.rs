@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::Walker;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use crate::expand::{Field, Folders};
 
 impl Walker<'_> {

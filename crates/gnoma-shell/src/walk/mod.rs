@@ -6,15 +6,15 @@
 mod assign;
 mod builtins;
 mod call;
+mod command_facts;
+mod control_flow;
 mod declare;
 mod env;
-mod facts_of;
 mod flow;
 mod folders;
 mod input;
-mod leave;
 mod listing;
-mod odd;
+mod obfuscation;
 mod program;
 mod redirect;
 mod shells;
@@ -30,7 +30,7 @@ use std::sync::Arc;
 use crate::expand::{Expander, Field, Value};
 use crate::facts::{Analysis, Effect, FilePlace, Invocation, StartContext};
 use crate::syntax::{self, Script, Span, Statement};
-use facts_of::CommandFacts;
+use command_facts::CommandFacts;
 use input::{Input, Listing};
 use state::ShellState;
 
@@ -50,7 +50,7 @@ const MAX_PLAIN_COMMANDS: usize = 50;
 /// Analyses the effects that `text` has if it is run at `start`.
 #[must_use]
 pub fn analyse_command(text: &str, start: &StartContext) -> Analysis {
-    let mut analysis = Analysis { oddities: odd::in_text(text), ..Analysis::default() };
+    let mut analysis = Analysis { oddities: obfuscation::in_text(text), ..Analysis::default() };
     match syntax::parse(text) {
         Ok(script) => {
             let mut walker = Walker::new(text, start);
@@ -236,7 +236,7 @@ impl<'a> Walker<'a> {
                 ));
             }
         };
-        self.oddities.extend(odd::in_text(text));
+        self.oddities.extend(obfuscation::in_text(text));
         let text = std::mem::replace(&mut self.text, text.into());
         let listings = std::mem::take(&mut self.listings);
         let aborted = self.aborted.take();

@@ -1,8 +1,8 @@
 //! A program with its arguments: what its table entry says it does with them.
 
 use super::call::ProgramCall;
-use super::facts_of::{CommandFacts, is_nowhere};
-use super::{Walker, odd, special};
+use super::command_facts::{CommandFacts, is_nowhere};
+use super::{Walker, obfuscation, special};
 use crate::expand::{Field, Folders};
 use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::{
@@ -40,7 +40,7 @@ impl Walker<'_> {
             ))
             .with_risk(Risk::High);
         };
-        if let Some(why) = odd::in_program_name(name) {
+        if let Some(why) = obfuscation::in_program_name(name) {
             self.oddities.push(why);
         }
         let (name, is_file) = match name.rsplit_once('/') {
@@ -271,8 +271,8 @@ impl Walker<'_> {
                 facts.add(Effect::Unknown(format!("the settings of `{word}` may run programs")));
             }
             Role::Url => {
-                self.oddities.extend(odd::in_address(word.known_start()));
-                facts.add(Effect::Network(odd::parse_host(word.known_start())));
+                self.oddities.extend(obfuscation::in_address(word.known_start()));
+                facts.add(Effect::Network(obfuscation::parse_host(word.known_start())));
             }
             Role::Run => facts.add(Effect::Runs(word.to_string())),
             Role::Plus if word.known_start().starts_with('+') => {}
@@ -368,7 +368,7 @@ fn read_otherwise(call: &ProgramCall<'_>, word: &Field, facts: &mut CommandFacts
         facts.add(Effect::Unknown(format!("{}: `{word}` may be any option", call.title)));
     }
     if word.known_start().contains("://") {
-        facts.add(Effect::Network(odd::parse_host(word.known_start())));
+        facts.add(Effect::Network(obfuscation::parse_host(word.known_start())));
     }
 }
 

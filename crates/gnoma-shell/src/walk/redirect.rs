@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::builtins::is_name;
-use super::facts_of::{CommandFacts, is_nowhere};
+use super::command_facts::{CommandFacts, is_nowhere};
 use super::input::{Input, InputSource};
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
@@ -13,7 +13,7 @@ const NETWORK: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
 
 /// The effects of the redirections of a command.
 #[derive(Debug, Default)]
-pub(super) struct Redirected {
+pub(super) struct RedirectionFacts {
     pub(super) facts: CommandFacts,
     /// Standard input, when it is changed.
     pub(super) input: Option<Input>,
@@ -50,8 +50,8 @@ impl Walker<'_> {
         }
     }
 
-    pub(super) fn apply_redirections(&mut self, redirections: &[Redirection]) -> Redirected {
-        let mut redirected = Redirected::default();
+    pub(super) fn apply_redirections(&mut self, redirections: &[Redirection]) -> RedirectionFacts {
+        let mut redirected = RedirectionFacts::default();
         for redirection in redirections {
             self.redirect_one(redirection, &mut redirected);
         }
@@ -78,7 +78,7 @@ impl Walker<'_> {
         }
     }
 
-    fn redirect_one(&mut self, redirection: &Redirection, redirected: &mut Redirected) {
+    fn redirect_one(&mut self, redirection: &Redirection, redirected: &mut RedirectionFacts) {
         let number = self.descriptor_number(redirection.descriptor.as_ref(), &mut redirected.facts);
         let is_input = number.is_none_or(|number| number == 0);
         let is_output = number.is_none_or(|number| number == 1);
@@ -154,7 +154,7 @@ impl Walker<'_> {
         word: &Word,
         output: bool,
         standard: bool,
-        redirected: &mut Redirected,
+        redirected: &mut RedirectionFacts,
     ) {
         let field =
             self.expand_with(&mut redirected.facts, |expander| expander.expand_single(word));

@@ -1,7 +1,7 @@
 //! Shells and what they run: a text after `-c`, a file, or what they read.
 
 use super::Walker;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use super::input::{Input, InputSource, feed_of};
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};

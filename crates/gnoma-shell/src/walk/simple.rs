@@ -4,10 +4,10 @@ use std::path::Path;
 
 use super::Walker;
 use super::assign::{add_variable_effect, calculated_names};
-use super::facts_of::CommandFacts;
-use super::odd;
+use super::command_facts::CommandFacts;
+use super::obfuscation;
 use super::program::quote_field;
-use super::redirect::Redirected;
+use super::redirect::RedirectionFacts;
 use crate::expand::{Field, Value};
 use crate::facts::Effect;
 use crate::syntax::{
@@ -28,7 +28,11 @@ impl Walker<'_> {
         self.look_for_descriptors(command, simple, &mut facts);
         let mut fields = Vec::new();
         for (at, word) in simple.words.iter().enumerate() {
-            self.oddities.extend(odd::in_word(word, word.span.text_in(&self.text), at == 0));
+            self.oddities.extend(obfuscation::in_word(
+                word,
+                word.span.text_in(&self.text),
+                at == 0,
+            ));
             self.look_into_array(word, &mut facts);
             fields.extend(self.expand_with(&mut facts, |expander| expander.expand_fields(word)));
         }
@@ -79,7 +83,7 @@ impl Walker<'_> {
     }
 
     /// Input and output as redirections leave them.
-    pub(super) fn apply_streams(&mut self, redirected: &Redirected) {
+    pub(super) fn apply_streams(&mut self, redirected: &RedirectionFacts) {
         if let Some(input) = &redirected.input {
             self.input = input.clone();
         }

@@ -2,7 +2,7 @@
 
 use super::Walker;
 use super::builtins::is_name;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 

@@ -20,14 +20,14 @@ use super::{
     error::Error,
     folder::{FOLDER_FLAGS, MAX_DEPTH, open_parent},
     hash::Hash,
-    left::{LeftOut, LeftWhy},
     objects::Objects,
-    skipped::Why,
+    skipped::SkipCause,
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node, push_name},
-    swap::{KnownFile, Swapped, unfinished_name},
+    swap::{FileSwaps, KnownFile, unfinished_name},
     tree::{Item, Tree, is_unfinished},
     unlock::OWNER_ALL,
+    unrestored_paths::{UnrestoredPath, UnrestoredReason},
 };
 
 /// The changes made so far.
@@ -35,49 +35,52 @@ use super::{
 pub(super) struct AppliedChange {
     pub(super) written: BTreeSet<Vec<u8>>,
     pub(super) removed: usize,
-    pub(super) left: Vec<LeftOut>,
+    pub(super) left: Vec<UnrestoredPath>,
 }
 
 /// One restore of a stored tree.
-pub(super) struct Apply<'a> {
+pub(super) struct TreeRestore<'a> {
     objects: &'a Objects,
     /// Files to write although their contents are right.
     forced: &'a BTreeSet<Vec<u8>>,
     path: Vec<u8>,
     /// The replaced files, which wait there to be unlinked.
-    swapped: Swapped,
+    swapped: FileSwaps,
     pub(super) done: AppliedChange,
 }
 
 /// An open folder with what is known of it.
 #[derive(Clone, Copy)]
-struct Here<'a> {
+struct RestoreFolder<'a> {
     fd: &'a OwnedFd,
     now: &'a Folder,
     depth: u32,
 }
 
-impl<'a> Apply<'a> {
+impl<'a> TreeRestore<'a> {
     pub(super) fn new(objects: &'a Objects, forced: &'a BTreeSet<Vec<u8>>) -> Self {
         Self {
             objects,
             forced,
             path: Vec::new(),
-            swapped: Swapped::default(),
+            swapped: FileSwaps::default(),
             done: AppliedChange::default(),
         }
     }
 
     /// Makes the folder `root`, which is as `now`, what `tree` says.
     pub(super) fn run(&mut self, root: &OwnedFd, now: &Folder, tree: Hash) -> Result<(), Error> {
-        self.apply_folder(Here { fd: root, now, depth: 0 }, &load_tree(self.objects, &tree)?)
+        self.apply_folder(
+            RestoreFolder { fd: root, now, depth: 0 },
+            &load_tree(self.objects, &tree)?,
+        )
     }
 
     pub(super) fn is_left(&self, path: &[u8]) -> bool {
         self.done.left.iter().any(|left| left.path.as_os_str().as_bytes() == path)
     }
 
-    fn apply_folder(&mut self, here: Here<'_>, target: &Tree) -> Result<(), Error> {
+    fn apply_folder(&mut self, here: RestoreFolder<'_>, target: &Tree) -> Result<(), Error> {
         if here.depth > MAX_DEPTH + 1 {
             return Err(Error::Damaged("folders are nested too deeply".to_owned()));
         }
@@ -106,7 +109,7 @@ impl<'a> Apply<'a> {
 
     fn apply_item(
         &mut self,
-        here: Here<'_>,
+        here: RestoreFolder<'_>,
         name: &[u8],
         node: Option<&Node>,
         item: &Item,
@@ -114,7 +117,7 @@ impl<'a> Apply<'a> {
         match (node, item) {
             (Some(Node::Unsaved(_)), Item::Unsaved) => Ok(()),
             (Some(Node::Unsaved(_)), _) | (_, Item::Unsaved) => {
-                self.record_left_out(LeftWhy::NotKept);
+                self.record_left_out(UnrestoredReason::NotKept);
                 Ok(())
             }
             (Some(Node::Folder(now)), Item::Folder { hash, mode }) => {
@@ -150,9 +153,14 @@ impl<'a> Apply<'a> {
     }
 
     /// Makes what is not there.
-    fn create_item(&mut self, here: Here<'_>, name: &[u8], item: &Item) -> Result<(), Error> {
+    fn create_item(
+        &mut self,
+        here: RestoreFolder<'_>,
+        name: &[u8],
+        item: &Item,
+    ) -> Result<(), Error> {
         if statat(here.fd, name, AtFlags::SYMLINK_NOFOLLOW).err() != Some(Errno::NOENT) {
-            self.record_left_out(LeftWhy::NotKept);
+            self.record_left_out(UnrestoredReason::NotKept);
             return Ok(());
         }
         let Item::Folder { hash, mode } = item else {
@@ -171,7 +179,7 @@ impl<'a> Apply<'a> {
 
     fn apply_subfolder(
         &mut self,
-        here: Here<'_>,
+        here: RestoreFolder<'_>,
         name: &[u8],
         now: &Folder,
         hash: &Hash,
@@ -192,7 +200,7 @@ impl<'a> Apply<'a> {
             let before = self.swapped.len();
             self.open_up(&fd, now.stamp.mode);
             let target = load_tree(self.objects, hash)?;
-            self.apply_folder(Here { fd: &fd, now, depth: here.depth + 1 }, &target)?;
+            self.apply_folder(RestoreFolder { fd: &fd, now, depth: here.depth + 1 }, &target)?;
             if mode & OWNER_ALL != OWNER_ALL {
                 // Afterwards nobody could unlink anything there.
                 self.unlink_replaced(&fd, before);
@@ -221,7 +229,14 @@ impl<'a> Apply<'a> {
         }
     }
 
-    fn apply_file(&mut self, here: Here<'_>, name: &[u8], now: &FileNode, hash: &Hash, mode: u32) {
+    fn apply_file(
+        &mut self,
+        here: RestoreFolder<'_>,
+        name: &[u8],
+        now: &FileNode,
+        hash: &Hash,
+        mode: u32,
+    ) {
         let same = now.hash == *hash && !self.forced.contains(&self.path);
         if same && now.stamp.mode == mode {
             return;
@@ -238,7 +253,7 @@ impl<'a> Apply<'a> {
     }
 
     /// Reports whether a file or link is still what was kept; else it is left.
-    fn is_unchanged(&mut self, here: Here<'_>, name: &[u8], node: &Node) -> bool {
+    fn is_unchanged(&mut self, here: RestoreFolder<'_>, name: &[u8], node: &Node) -> bool {
         let same = match node {
             Node::File(file) => is_same_file(here.fd, name, &file.stamp),
             Node::Link { target } => readlinkat(here.fd, name, Vec::new())
@@ -246,13 +261,19 @@ impl<'a> Apply<'a> {
             Node::Folder(_) | Node::Unsaved(_) => return false,
         };
         if !same {
-            self.record_left_out(LeftWhy::Changed);
+            self.record_left_out(UnrestoredReason::Changed);
         }
         same
     }
 
     /// Puts a file or link in place of what is `known` to be there.
-    fn write_item(&mut self, here: Here<'_>, name: &[u8], known: Option<KnownFile>, item: &Item) {
+    fn write_item(
+        &mut self,
+        here: RestoreFolder<'_>,
+        name: &[u8],
+        known: Option<KnownFile>,
+        item: &Item,
+    ) {
         let unfinished = unfinished_name();
         let made = match item {
             Item::File { hash, mode, .. } => self.make_file(here.fd, &unfinished, hash, *mode),
@@ -265,7 +286,7 @@ impl<'a> Apply<'a> {
             let place = (self.path.as_slice(), name);
             let placed = self.swapped.place_file(here.fd, unfinished.clone(), place, (known, made));
             placed.map_err(|refused| match refused {
-                Errno::EXIST => LeftWhy::Changed,
+                Errno::EXIST => UnrestoredReason::Changed,
                 other => refusal_reason(other),
             })
         });
@@ -285,15 +306,15 @@ impl<'a> Apply<'a> {
         name: &[u8],
         hash: &Hash,
         mode: u32,
-    ) -> Result<KnownFile, LeftWhy> {
+    ) -> Result<KnownFile, UnrestoredReason> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = openat(folder, name, flags, Mode::RUSR | Mode::WUSR).map_err(refusal_reason)?;
         let mut file = File::from(file);
         if !clone_into(self.objects, hash, &file) {
             self.objects.copy_to(hash, &mut file).map_err(|failed| match failed {
-                Error::Damaged(_) => LeftWhy::Damaged,
-                other => LeftWhy::Refused(other.to_string()),
+                Error::Damaged(_) => UnrestoredReason::Damaged,
+                other => UnrestoredReason::Refused(other.to_string()),
             })?;
         }
         fchmod(&file, Mode::from_raw_mode(mode as RawMode)).map_err(refusal_reason)?;
@@ -301,11 +322,11 @@ impl<'a> Apply<'a> {
     }
 
     /// Removes what was kept; what was not stays, and the folders it is in.
-    fn remove(&mut self, here: Here<'_>, name: &[u8], node: &Node) {
+    fn remove(&mut self, here: RestoreFolder<'_>, name: &[u8], node: &Node) {
         match node {
             // What a tool makes again, or nobody wants kept, is no news.
-            Node::Unsaved(Why::Ignored | Why::Rebuilt) => {}
-            Node::Unsaved(_) => self.record_left_out(LeftWhy::NotKept),
+            Node::Unsaved(SkipCause::Ignored | SkipCause::Rebuilt) => {}
+            Node::Unsaved(_) => self.record_left_out(UnrestoredReason::NotKept),
             Node::File(_) | Node::Link { .. } => {
                 if self.is_unchanged(here, name, node) {
                     self.unlink(here.fd, name, AtFlags::empty());
@@ -316,7 +337,7 @@ impl<'a> Apply<'a> {
                     Ok(fd) => {
                         self.open_up(&fd, now.stamp.mode);
                         for entry in &now.entries {
-                            let below = Here { fd: &fd, now, depth: here.depth + 1 };
+                            let below = RestoreFolder { fd: &fd, now, depth: here.depth + 1 };
                             self.with_child_path(&entry.name, |apply| {
                                 apply.remove(below, &entry.name, &entry.node);
                             });
@@ -332,7 +353,7 @@ impl<'a> Apply<'a> {
     fn unlink(&mut self, folder: &OwnedFd, name: &[u8], flags: AtFlags) {
         match unlinkat(folder, name, flags) {
             Ok(()) => self.done.removed += 1,
-            Err(Errno::NOTEMPTY | Errno::EXIST) => self.record_left_out(LeftWhy::NotEmpty),
+            Err(Errno::NOTEMPTY | Errno::EXIST) => self.record_left_out(UnrestoredReason::NotEmpty),
             Err(refused) => self.record_left_out(refusal_reason(refused)),
         }
     }
@@ -358,13 +379,13 @@ impl<'a> Apply<'a> {
         now: &Folder,
         source: &[u8],
         path: &[u8],
-    ) -> Result<(), LeftWhy> {
+    ) -> Result<(), UnrestoredReason> {
         let known = self.swapped.new_file_at(path).cloned();
         let known = known.or_else(|| KnownFile::from_node(now.find_node(path)?));
         let (from, from_name) = open_parent(root, source).map_err(refusal_reason)?;
         let (to, to_name) = open_parent(root, path).map_err(refusal_reason)?;
         if !known.as_ref().is_some_and(|known| known.is_at(&to, to_name)) {
-            return Err(LeftWhy::Changed);
+            return Err(UnrestoredReason::Changed);
         }
         let unfinished = unfinished_name();
         let linked = opened_up(&to, || {
@@ -378,7 +399,7 @@ impl<'a> Apply<'a> {
             let _ = unlinkat(&to, &unfinished, AtFlags::empty());
             Ok(changed.is_empty())
         });
-        if linked.map_err(refusal_reason)? { Ok(()) } else { Err(LeftWhy::Changed) }
+        if linked.map_err(refusal_reason)? { Ok(()) } else { Err(UnrestoredReason::Changed) }
     }
 
     /// Unlinks what was replaced in this folder and below since there were `before` of them.
@@ -387,7 +408,7 @@ impl<'a> Apply<'a> {
         for path in self.swapped.unlink_replaced(fd, &at, before) {
             self.done.written.remove(&path);
             let path = OsStr::from_bytes(&path).into();
-            self.done.left.push(LeftOut { path, why: LeftWhy::Changed });
+            self.done.left.push(UnrestoredPath { path, why: UnrestoredReason::Changed });
         }
     }
 
@@ -397,8 +418,8 @@ impl<'a> Apply<'a> {
         self.done
     }
 
-    fn record_left_out(&mut self, why: LeftWhy) {
-        self.done.left.push(LeftOut { path: OsStr::from_bytes(&self.path).into(), why });
+    fn record_left_out(&mut self, why: UnrestoredReason) {
+        self.done.left.push(UnrestoredPath { path: OsStr::from_bytes(&self.path).into(), why });
     }
 }
 
@@ -425,8 +446,8 @@ fn is_same_file(folder: &OwnedFd, name: &[u8], known: &Stamp) -> bool {
     })
 }
 
-fn refusal_reason(errno: Errno) -> LeftWhy {
-    LeftWhy::Refused(std::io::Error::from(errno).to_string())
+fn refusal_reason(errno: Errno) -> UnrestoredReason {
+    UnrestoredReason::Refused(std::io::Error::from(errno).to_string())
 }
 
 /// Fails where the file cannot be opened; it is then rewritten.
@@ -489,7 +510,7 @@ mod tests {
         workspace.take_snapshot("newer").unwrap();
 
         let (forced, fd) = (BTreeSet::new(), workspace.open_root().unwrap());
-        let mut apply = Apply::new(&vault.0.objects, &forced);
+        let mut apply = TreeRestore::new(&vault.0.objects, &forced);
         apply.run(&fd, &workspace.state.lock().known, target.tree).unwrap();
         open[0].as_mut().unwrap().write_all(b" and newest").unwrap();
         open[2].as_mut().unwrap().write_all(b" and newest").unwrap();
@@ -499,7 +520,7 @@ mod tests {
         let done = apply.finish(&fd);
 
         let left: Vec<_> = done.left.iter().map(|left| (left.path.to_str(), &left.why)).collect();
-        let changed = |name| (Some(name), &LeftWhy::Changed);
+        let changed = |name| (Some(name), &UnrestoredReason::Changed);
         assert_eq!(left[0], changed("a"));
         assert!(left[1].0.is_some_and(|path| path.starts_with("closed/c.")), "{left:?}");
         let written = ["b", "closed/c"].map(|name| name.as_bytes().to_vec());

@@ -14,11 +14,11 @@ use rustix::{
 
 use super::{
     compare::compare_trees,
-    copying::Copying,
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     folder::FOLDER_FLAGS,
     snapshot_id::SnapshotId,
     tree::Item,
+    tree_copy::TreeCopy,
     workspace::{MAX_THREADS, Workspace},
 };
 
@@ -69,7 +69,7 @@ impl Workspace {
         let target = self.get(id)?;
         let root = openat(CWD, folder, FOLDER_FLAGS, Mode::empty()).io_context("open", folder)?;
         let threads = available_parallelism().map_or(1, usize::from).min(MAX_THREADS);
-        let known = Copying::new(objects, threads, unwanted).run(&root, folder, target.tree)?;
+        let known = TreeCopy::new(objects, threads, unwanted).run(&root, folder, target.tree)?;
         let copy = self.open_sibling(folder)?;
         // What looks at it next reads only what is not so any more.
         let mut state = copy.state.lock();

@@ -4,7 +4,8 @@
 use std::sync::atomic::AtomicBool;
 
 use super::{
-    error::Error, lock, made::Made, merge::Sides, snapshot_id::SnapshotId, workspace::Workspace,
+    error::Error, lock, merge::Sides, snapshot_cause::SnapshotCause, snapshot_id::SnapshotId,
+    workspace::Workspace,
 };
 
 /// The result that a merge would have for the files.
@@ -61,7 +62,7 @@ impl Workspace {
             return Ok(Candidate::Nothing);
         }
         let label = format!("before merging {label}");
-        let kept = self.record_snapshot(&mut state, &label, Made::Asked, now)?;
+        let kept = self.record_snapshot(&mut state, &label, SnapshotCause::Asked, now)?;
         if !copy.apply_tree(&copied, tree)? {
             return Err(Error::Busy);
         }

@@ -10,12 +10,12 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use gnoma_core::store::{Checkpoints, StoreError, Stored};
+use gnoma_core::store::{Checkpoints, StoreError, StoreFuture};
 use tokio::sync::{OwnedMutexGuard, mpsc, oneshot};
 
 use super::{
-    error::{At, Error},
-    prune::Pruned,
+    error::{Error, PathErrorExt},
+    prune::VaultPruneReport,
     snapshot_id::SnapshotId,
     workspace::Workspace,
 };
@@ -93,7 +93,10 @@ impl Checkpointer {
     ///
     /// [`Error::Busy`] if another process does the same, [`Error::Cancelled`] if the keeper is dropped, or the
     /// vault is damaged. What was deleted before stays deleted.
-    pub async fn prune_to_limits(&self, pinned: HashSet<SnapshotId>) -> Result<Pruned, Error> {
+    pub async fn prune_to_limits(
+        &self,
+        pinned: HashSet<SnapshotId>,
+    ) -> Result<VaultPruneReport, Error> {
         self.run_on_thread(move |workspace, cancel| workspace.prune_to_limits(&pinned, cancel))
             .await
     }
@@ -162,7 +165,7 @@ impl Checkpoints for Checkpointer {
         }
     }
 
-    fn save_checkpoint(&self, label: String) -> Stored<'_, String> {
+    fn save_checkpoint(&self, label: String) -> StoreFuture<'_, String> {
         Box::pin(async move {
             let kept = self
                 .run_on_thread(move |workspace, cancel| workspace.save_snapshot(&label, cancel));

@@ -14,7 +14,7 @@ use std::{
 
 use super::{
     compare::load_tree,
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::Hash,
     lock,
     objects::{ObjectLocation, Objects, list_names},
@@ -36,7 +36,7 @@ const WORTH_REWRITING: u64 = 2;
 
 /// The result of a collection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Collected {
+pub struct CollectionReport {
     /// Bytes of the deleted files, minus those that were rewritten.
     pub freed_bytes: u64,
     /// Bytes of what is left.
@@ -55,12 +55,15 @@ impl Vault {
     /// [`Error::Busy`] if another process tidies up, or the file system has no locks; [`Error::Damaged`] if a
     /// snapshot's tree cannot be read, because then it is unknown what the snapshot needs. Nothing was deleted
     /// then.
-    pub fn collect_garbage(&self) -> Result<Collected, Error> {
+    pub fn collect_garbage(&self) -> Result<CollectionReport, Error> {
         self.collect_with_cancel(&AtomicBool::new(false))
     }
 
     /// As [`collect_garbage`](Self::collect_garbage), until `cancel` is set.
-    pub(super) fn collect_with_cancel(&self, cancel: &AtomicBool) -> Result<Collected, Error> {
+    pub(super) fn collect_with_cancel(
+        &self,
+        cancel: &AtomicBool,
+    ) -> Result<CollectionReport, Error> {
         let objects = &self.0.objects;
         let places = &objects.places;
         let held = lock::try_alone(&places.collect_lock())?;
@@ -68,7 +71,7 @@ impl Vault {
             return Err(Error::Busy);
         }
         objects.refresh()?;
-        let mut live = Live::default();
+        let mut live = LiveObjects::default();
         self.mark_live(&mut live, cancel)?;
         let oldest = SystemTime::now().checked_sub(self.0.options.grace);
         let mut plan = Plan::from_live(objects, &live.objects, oldest)?;
@@ -88,11 +91,16 @@ impl Vault {
         let freed_bytes = freed_bytes.saturating_sub(written_bytes);
         let kept_bytes = objects_size(places)?;
         self.0.size.lock().bytes = Some(kept_bytes);
-        Ok(Collected { freed_bytes, kept_bytes, young_bytes, live_objects: live.objects.len() })
+        Ok(CollectionReport {
+            freed_bytes,
+            kept_bytes,
+            young_bytes,
+            live_objects: live.objects.len(),
+        })
     }
 
     /// Marks everything the records lead to; those seen before are passed over.
-    fn mark_live(&self, live: &mut Live, cancel: &AtomicBool) -> Result<(), Error> {
+    fn mark_live(&self, live: &mut LiveObjects, cancel: &AtomicBool) -> Result<(), Error> {
         for folder in self.workspace_folders()? {
             let records = folder.join(SNAPSHOTS);
             if !records.exists() {
@@ -146,12 +154,12 @@ fn copy_pack(objects: &Objects, batch: &Batch<'_>, doomed: &DoomedPack) -> Resul
 }
 
 #[derive(Default)]
-struct Live {
+struct LiveObjects {
     objects: HashSet<Hash>,
     records: HashSet<(PathBuf, SnapshotId)>,
 }
 
-impl Live {
+impl LiveObjects {
     fn mark_snapshot(&mut self, objects: &Objects, snapshot: &Snapshot) -> Result<(), Error> {
         self.objects.extend(snapshot.links);
         let mut trees = vec![snapshot.tree];
@@ -226,7 +234,7 @@ impl Plan {
     /// Decides what happens to one pack.
     fn classify_pack(
         &mut self,
-        file: Aged,
+        file: AgedFile,
         live: &HashSet<Hash>,
         small: &mut Vec<DoomedPack>,
     ) -> Result<(), Error> {
@@ -235,7 +243,7 @@ impl Plan {
         let all = index.iter().map(|(hash, _)| *hash).collect();
         let live: Vec<_> = index.into_iter().filter(|(hash, _)| live.contains(hash)).collect();
         let live_bytes: u64 = live.iter().map(|(_, spot)| u64::from(spot.stored)).sum();
-        let Aged { path, name, bytes, is_old } = file;
+        let AgedFile { path, name, bytes, is_old } = file;
         let is_spent = live.is_empty() || live_bytes < bytes / WORTH_REWRITING;
         if !is_old {
             self.young_bytes += if is_spent { bytes.saturating_sub(live_bytes) } else { 0 };
@@ -279,14 +287,14 @@ fn delete_file(path: &Path, bytes: u64) -> u64 {
 }
 
 /// A file and whether it is older than the grace period.
-struct Aged {
+struct AgedFile {
     path: PathBuf,
     name: String,
     bytes: u64,
     is_old: bool,
 }
 
-fn list_files(folder: &Path, oldest: Option<SystemTime>) -> Result<Vec<Aged>, Error> {
+fn list_files(folder: &Path, oldest: Option<SystemTime>) -> Result<Vec<AgedFile>, Error> {
     let mut found = Vec::new();
     for name in list_names(folder)? {
         let path = folder.join(&name);
@@ -294,7 +302,7 @@ fn list_files(folder: &Path, oldest: Option<SystemTime>) -> Result<Vec<Aged>, Er
         let modified = about.modified().io_context("read", &path)?;
         if about.is_file() {
             let is_old = oldest.is_some_and(|oldest| modified <= oldest);
-            found.push(Aged { path, name, bytes: about.len(), is_old });
+            found.push(AgedFile { path, name, bytes: about.len(), is_old });
         }
     }
     Ok(found)

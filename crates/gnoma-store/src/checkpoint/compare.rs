@@ -10,7 +10,7 @@ use super::{
 };
 
 /// The callback for each difference: it gets the path, and what is there before and after.
-type Visit<'a> = dyn FnMut(&[u8], Option<&Item>, Option<&Item>) + 'a;
+type DifferenceVisitor<'a> = dyn FnMut(&[u8], Option<&Item>, Option<&Item>) + 'a;
 
 /// Reads a stored tree by its hash.
 pub(super) fn load_tree(objects: &Objects, hash: &Hash) -> Result<Tree, Error> {
@@ -23,18 +23,18 @@ pub(super) fn compare_trees(
     objects: &Objects,
     before: Option<Hash>,
     after: Option<Hash>,
-    visit: &mut Visit<'_>,
+    visit: &mut DifferenceVisitor<'_>,
 ) -> Result<(), Error> {
-    Compare { objects, path: Vec::new(), visit }.compare_folders(before, after, 0)
+    TreeComparison { objects, path: Vec::new(), visit }.compare_folders(before, after, 0)
 }
 
-struct Compare<'a, 'v> {
+struct TreeComparison<'a, 'v> {
     objects: &'a Objects,
     path: Vec<u8>,
-    visit: &'a mut Visit<'v>,
+    visit: &'a mut DifferenceVisitor<'v>,
 }
 
-impl Compare<'_, '_> {
+impl TreeComparison<'_, '_> {
     fn compare_folders(
         &mut self,
         before: Option<Hash>,

@@ -16,7 +16,7 @@ const FOLDER_MODE: u32 = 0o755;
 
 /// The change to one name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Set {
+pub(super) enum EntryChange {
     /// A file or a link.
     Put(Item),
     /// Nothing; a folder stays while something else is in it.
@@ -28,7 +28,7 @@ pub(super) enum Set {
 /// The changes to a name and to those below it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Edit {
-    pub(super) set: Option<Set>,
+    pub(super) set: Option<EntryChange>,
     below: BTreeMap<Vec<u8>, Self>,
 }
 
@@ -43,7 +43,7 @@ impl Edit {
     pub(super) fn makes_folder(&self, path: &[u8]) -> bool {
         let mut names = path.split(|byte| *byte == b'/');
         let found = names.try_fold(self, |edit, name| edit.below.get(name));
-        found.is_some_and(|edit| matches!(edit.set, Some(Set::Folder(_))))
+        found.is_some_and(|edit| matches!(edit.set, Some(EntryChange::Folder(_))))
     }
 
     /// The tree that `tree` becomes.
@@ -84,16 +84,16 @@ impl Edit {
             Some(Item::File { .. } | Item::Link { .. } | Item::Unsaved) | None => (None, None),
         };
         let mode = match &self.set {
-            Some(Set::Put(item)) => return Ok(Some(item.clone())),
-            Some(Set::Remove) if mode.is_none() => return Ok(None),
-            Some(Set::Folder(mode)) => *mode,
-            Some(Set::Remove) | None => mode.unwrap_or(FOLDER_MODE),
+            Some(EntryChange::Put(item)) => return Ok(Some(item.clone())),
+            Some(EntryChange::Remove) if mode.is_none() => return Ok(None),
+            Some(EntryChange::Folder(mode)) => *mode,
+            Some(EntryChange::Remove) | None => mode.unwrap_or(FOLDER_MODE),
         };
         let entries = self.apply_to_entries(objects, batch, tree)?;
         let is_wanted = match &self.set {
-            Some(Set::Remove) => false,
+            Some(EntryChange::Remove) => false,
             None => old.is_some(),
-            Some(Set::Put(_) | Set::Folder(_)) => true,
+            Some(EntryChange::Put(_) | EntryChange::Folder(_)) => true,
         };
         if entries.0.is_empty() && !is_wanted {
             return Ok(None);

@@ -83,12 +83,12 @@ fn describe_paths(paths: &[PathBuf]) -> String {
 }
 
 /// Puts the place to a system error.
-pub(super) trait At<T> {
+pub(super) trait PathErrorExt<T> {
     /// Names what was tried on `path`.
     fn io_context(self, what: &'static str, path: &Path) -> Result<T, Error>;
 }
 
-impl<T, E: Into<io::Error>> At<T> for Result<T, E> {
+impl<T, E: Into<io::Error>> PathErrorExt<T> for Result<T, E> {
     fn io_context(self, what: &'static str, path: &Path) -> Result<T, Error> {
         self.map_err(|source| Error::Io { what, path: path.to_owned(), source: source.into() })
     }

@@ -1,6 +1,6 @@
 //! Undo and redo over snapshots, as a text editor has them. Pure: plain data for the session.
 
-use super::{made::Made, snapshot_id::SnapshotId};
+use super::{snapshot_cause::SnapshotCause, snapshot_id::SnapshotId};
 
 /// The snapshots that are behind and ahead of the files as they are now.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,12 +25,14 @@ pub(super) struct HistoryStep {
 impl History {
     /// The history that a session's snapshots, oldest first, tell of. A restore that was killed
     /// counts as a step: what was there before it can be gone back to.
-    pub(super) fn replay<'a>(made: impl IntoIterator<Item = (&'a SnapshotId, &'a Made)>) -> Self {
+    pub(super) fn replay<'a>(
+        made: impl IntoIterator<Item = (&'a SnapshotId, &'a SnapshotCause)>,
+    ) -> Self {
         let mut history = Self::default();
         let mut begun = None;
         for (id, made) in made {
             match made {
-                Made::Restored { target, before } if begun.as_ref() == Some(before) => {
+                SnapshotCause::Restored { target, before } if begun.as_ref() == Some(before) => {
                     begun = None;
                     match history.step_to(target) {
                         Some(step) => history = history.after_step(step, before.clone()),
@@ -38,10 +40,12 @@ impl History {
                     }
                 }
                 // What it kept before was pruned: nothing to come back to.
-                Made::Restored { .. } | Made::Planned { .. } => {}
-                Made::Asked | Made::Merged { .. } | Made::BeforeRestore { .. } => {
+                SnapshotCause::Restored { .. } | SnapshotCause::Planned { .. } => {}
+                SnapshotCause::Asked
+                | SnapshotCause::Merged { .. }
+                | SnapshotCause::BeforeRestore { .. } => {
                     begun.take().into_iter().for_each(|killed| history.record_snapshot(killed));
-                    if matches!(made, Made::BeforeRestore { .. }) {
+                    if matches!(made, SnapshotCause::BeforeRestore { .. }) {
                         begun = Some(id.clone());
                     } else {
                         history.record_snapshot(id.clone());
@@ -129,7 +133,7 @@ mod tests {
     struct Model {
         history: History,
         /// As the vault keeps it; ids of restores are above those of states.
-        records: Vec<(SnapshotId, Made)>,
+        records: Vec<(SnapshotId, SnapshotCause)>,
         now: u64,
         /// What an editor would hold: every state, and where it is.
         states: Vec<u64>,
@@ -144,8 +148,8 @@ mod tests {
             assert_eq!(target.is_some(), count <= room);
             let Some(target) = target else { return };
             let before = id(self.now);
-            let kept = Made::BeforeRestore { target: target.clone() };
-            let made = Made::Restored { target: target.clone(), before: before.clone() };
+            let kept = SnapshotCause::BeforeRestore { target: target.clone() };
+            let made = SnapshotCause::Restored { target: target.clone(), before: before.clone() };
             self.records.extend([(before.clone(), kept), (id(u64::MAX), made)]);
             self.history = self.history.after_step(step, before);
             self.at = if is_back { self.at - count } else { self.at + count };
@@ -168,7 +172,7 @@ mod tests {
                 match kind {
                     0..=3 => {
                         model.history.record_snapshot(id(model.now));
-                        model.records.push((id(model.now), Made::Asked));
+                        model.records.push((id(model.now), SnapshotCause::Asked));
                         model.now = index as u64 + 1;
                         model.states.truncate(model.at + 1);
                         model.states.push(model.now);
@@ -192,8 +196,8 @@ mod tests {
     }
     #[test]
     fn a_killed_restore_can_be_gone_back_from() {
-        let kept = Made::BeforeRestore { target: id(1) };
-        let records = [(id(1), Made::Asked), (id(2), kept)];
+        let kept = SnapshotCause::BeforeRestore { target: id(1) };
+        let records = [(id(1), SnapshotCause::Asked), (id(2), kept)];
         let history = History::replay(records.iter().map(|(id, made)| (id, made)));
         assert_eq!(history.past_snapshots(), [id(1), id(2)]);
     }

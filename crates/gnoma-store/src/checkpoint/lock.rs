@@ -13,7 +13,7 @@ use rustix::{
     io::Errno,
 };
 
-use super::error::{At, Error};
+use super::error::{Error, PathErrorExt};
 
 /// The number of tries for a lock that is taken, and the time between them.
 const TRIES: u32 = 200;
@@ -24,13 +24,13 @@ const NO_LINK: i32 = OFlags::NOFOLLOW.bits().cast_signed();
 
 /// A held lock; dropping it lets go.
 #[derive(Debug)]
-pub(super) struct Held {
+pub(super) struct HeldLock {
     file: File,
     /// False where the file system has no locks.
     pub(super) is_real: bool,
 }
 
-impl Held {
+impl HeldLock {
     /// Does something alone with what is held together with others; `None` while others do hold it.
     pub(super) fn while_alone<T>(&self, act: impl FnOnce() -> T) -> Option<T> {
         let is_alone =
@@ -47,7 +47,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldLock {
     /// Closing the file would not be enough: a child that another thread is just starting has it open
     /// too, until it becomes its program.
     fn drop(&mut self) {
@@ -57,21 +57,21 @@ impl Drop for Held {
 }
 
 /// Waits for the lock together with others. Without locks in the file system it is only pretended.
-pub(super) fn lock_shared(path: &Path) -> Result<Held, Error> {
+pub(super) fn lock_shared(path: &Path) -> Result<HeldLock, Error> {
     acquire_lock(path, FlockOperation::NonBlockingLockShared, TRIES)
 }
 
 /// Waits for the lock alone.
-pub(super) fn lock_exclusive(path: &Path) -> Result<Held, Error> {
+pub(super) fn lock_exclusive(path: &Path) -> Result<HeldLock, Error> {
     acquire_lock(path, FlockOperation::NonBlockingLockExclusive, TRIES)
 }
 
 /// Takes the lock alone, or says [`Error::Busy`] at once.
-pub(super) fn try_alone(path: &Path) -> Result<Held, Error> {
+pub(super) fn try_alone(path: &Path) -> Result<HeldLock, Error> {
     acquire_lock(path, FlockOperation::NonBlockingLockExclusive, 1)
 }
 
-fn acquire_lock(path: &Path, operation: FlockOperation, tries: u32) -> Result<Held, Error> {
+fn acquire_lock(path: &Path, operation: FlockOperation, tries: u32) -> Result<HeldLock, Error> {
     let file = OpenOptions::new()
         .write(true)
         .create(true)
@@ -82,11 +82,11 @@ fn acquire_lock(path: &Path, operation: FlockOperation, tries: u32) -> Result<He
         .io_context("open", path)?;
     for attempt in 1..=tries {
         match flock(&file, operation) {
-            Ok(()) => return Ok(Held { file, is_real: true }),
+            Ok(()) => return Ok(HeldLock { file, is_real: true }),
             Err(Errno::WOULDBLOCK) if attempt < tries => sleep(PAUSE),
             Err(Errno::WOULDBLOCK | Errno::INTR) => {}
             Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS) => {
-                return Ok(Held { file, is_real: false });
+                return Ok(HeldLock { file, is_real: false });
             }
             Err(refused) => return Err(refused).io_context("lock", path),
         }

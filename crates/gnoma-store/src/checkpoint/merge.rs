@@ -9,11 +9,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::merge::{Clash, merge_texts};
+use gnoma_core::merge::{ConflictRegion, merge_texts};
 
 use super::{
     compare::{compare_trees, find_item},
-    edit::{Edit, Set},
+    edit::{Edit, EntryChange},
     error::Error,
     hash::Hash,
     objects::Objects,
@@ -100,7 +100,7 @@ pub(super) struct Sides {
 
 /// The changes that a merge makes.
 #[derive(Default)]
-pub(super) struct Planned {
+pub(super) struct MergePlan {
     pub(super) edits: Edit,
     /// The paths that change, folders aside.
     pub(super) paths: Vec<PathBuf>,
@@ -111,17 +111,17 @@ pub(super) struct Planned {
 
 /// Items of one path: as they were, as they are here, and in the copy.
 #[derive(Clone, Copy)]
-struct Three<'a> {
+struct ThreeWayItems<'a> {
     base: Option<&'a Item>,
     ours: Option<&'a Item>,
     theirs: Option<&'a Item>,
 }
 
 /// The decision about a path.
-enum Decided {
+enum PathDecision {
     /// The path stays as it is here.
     Nothing,
-    Set(Set),
+    Set(EntryChange),
     Clash(MergeClash, String),
 }
 
@@ -131,15 +131,15 @@ pub(super) fn plan_merge(
     batch: &Batch<'_>,
     sides: Sides,
     is_ignored: &dyn Fn(&[u8], bool) -> bool,
-) -> Result<Planned, Error> {
+) -> Result<MergePlan, Error> {
     let mut changes = Vec::new();
     compare_trees(objects, Some(sides.base), Some(sides.theirs), &mut |path, before, after| {
         changes.push((path.to_vec(), before.cloned(), after.cloned()));
     })?;
-    let mut planned = Planned::default();
+    let mut planned = MergePlan::default();
     let here = Renames::find_between(objects, sides.base, sides.ours)?;
     let there = Renames::find_between(objects, sides.base, sides.theirs)?;
-    let merging = Merging { objects, batch, sides, here, there };
+    let merging = TreeMerge { objects, batch, sides, here, there };
     let mut moved = Vec::new();
     for (path, base, theirs) in &changes {
         let items = [base.as_ref(), theirs.as_ref()];
@@ -152,16 +152,21 @@ pub(super) fn plan_merge(
             continue;
         }
         let ours = find_item(objects, sides.ours, path)?;
-        let three = Three { base: base.as_ref(), ours: ours.as_ref(), theirs: theirs.as_ref() };
+        let three =
+            ThreeWayItems { base: base.as_ref(), ours: ours.as_ref(), theirs: theirs.as_ref() };
         let decided = match merging.is_blocked(sides.ours, path, &planned.edits)? {
-            true if three.theirs.is_none() => Decided::Nothing,
-            true => Decided::Clash(MergeClash::Kind, String::new()),
+            true if three.theirs.is_none() => PathDecision::Nothing,
+            true => PathDecision::Clash(MergeClash::Kind, String::new()),
             false => merging.decide(three)?,
         };
         match merging.follow_rename(path, three, decided)? {
-            Placed::Here(decided) => planned.add_decision(path, decided, is_folder),
-            Placed::At { place, decided, is_gone } => {
-                let gone = if is_gone { Decided::Set(Set::Remove) } else { Decided::Nothing };
+            PlacedDecision::Here(decided) => planned.add_decision(path, decided, is_folder),
+            PlacedDecision::At { place, decided, is_gone } => {
+                let gone = if is_gone {
+                    PathDecision::Set(EntryChange::Remove)
+                } else {
+                    PathDecision::Nothing
+                };
                 planned.add_decision(path, gone, false);
                 moved.push((place, decided));
             }
@@ -185,15 +190,15 @@ fn is_passed_over(path: &[u8], [base, theirs]: [Option<&Item>; 2]) -> bool {
     }
 }
 
-impl Planned {
-    fn add_decision(&mut self, path: &[u8], decided: Decided, is_folder: bool) {
+impl MergePlan {
+    fn add_decision(&mut self, path: &[u8], decided: PathDecision, is_folder: bool) {
         match decided {
-            Decided::Nothing => {}
-            Decided::Set(set) => {
+            PathDecision::Nothing => {}
+            PathDecision::Set(set) => {
                 let was = self.edits.edit_at(path).set.replace(set);
                 self.paths.extend((!is_folder && was.is_none()).then(|| to_path(path)));
             }
-            Decided::Clash(why, text) => {
+            PathDecision::Clash(why, text) => {
                 let path = to_path(path);
                 // What is below is at odds for the same reason.
                 if !self.conflicts.iter().any(|known| path.starts_with(&known.path)) {
@@ -204,7 +209,7 @@ impl Planned {
     }
 }
 
-impl Decided {
+impl PathDecision {
     /// Both sides of what is at odds.
     fn clash_text(&self) -> &str {
         match self {
@@ -215,15 +220,15 @@ impl Decided {
 }
 
 /// The decision, and the path that it is about.
-enum Placed {
+enum PlacedDecision {
     /// The one that was looked at.
-    Here(Decided),
+    Here(PathDecision),
     /// The one that the file has now; under the other name it goes, where it still is there.
-    At { place: Vec<u8>, decided: Decided, is_gone: bool },
+    At { place: Vec<u8>, decided: PathDecision, is_gone: bool },
 }
 
 /// A merge at work.
-struct Merging<'a> {
+struct TreeMerge<'a> {
     objects: &'a Objects,
     batch: &'a Batch<'a>,
     sides: Sides,
@@ -233,7 +238,7 @@ struct Merging<'a> {
     there: Renames,
 }
 
-impl Merging<'_> {
+impl TreeMerge<'_> {
     /// Reports whether a folder on the way to the path is something else here, and does not become a folder.
     fn is_blocked(&self, ours: Hash, path: &[u8], edits: &Edit) -> Result<bool, Error> {
         let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
@@ -248,13 +253,13 @@ impl Merging<'_> {
         Ok(false)
     }
 
-    fn decide(&self, three: Three<'_>) -> Result<Decided, Error> {
+    fn decide(&self, three: ThreeWayItems<'_>) -> Result<PathDecision, Error> {
         use MergeClash::{Added, Kind, NotKept, RemovedHere, RemovedThere};
-        let Three { base, ours, theirs } = three;
-        let clash = |why| Decided::Clash(why, String::new());
+        let ThreeWayItems { base, ours, theirs } = three;
+        let clash = |why| PathDecision::Clash(why, String::new());
         let is_folder = |item: Option<&Item>| matches!(item, Some(Item::Folder { .. }));
         if ours == theirs {
-            return Ok(Decided::Nothing);
+            return Ok(PathDecision::Nothing);
         }
         if [ours, theirs].contains(&Some(&Item::Unsaved)) {
             return Ok(clash(NotKept));
@@ -263,9 +268,9 @@ impl Merging<'_> {
             return Ok(decide_folders(three));
         }
         if base == ours {
-            return Ok(Decided::Set(
-                theirs.map_or(Set::Remove, |theirs| Set::Put(strip_lending_bits(theirs))),
-            ));
+            return Ok(PathDecision::Set(theirs.map_or(EntryChange::Remove, |theirs| {
+                EntryChange::Put(strip_lending_bits(theirs))
+            })));
         }
         Ok(match (base, ours, theirs) {
             (Some(_), None, Some(_)) => clash(RemovedHere),
@@ -275,8 +280,8 @@ impl Merging<'_> {
             }
             (None, Some(Item::File { .. }), Some(Item::File { .. })) => {
                 match self.merge_contents(three)? {
-                    Decided::Clash(_, text) => Decided::Clash(Added, text),
-                    decided @ (Decided::Nothing | Decided::Set(_)) => decided,
+                    PathDecision::Clash(_, text) => PathDecision::Clash(Added, text),
+                    decided @ (PathDecision::Nothing | PathDecision::Set(_)) => decided,
                 }
             }
             _ => clash(Kind),
@@ -284,7 +289,10 @@ impl Merging<'_> {
     }
 
     /// Merges two files; without one that was before they can only be alike.
-    fn merge_contents(&self, Three { base, ours, theirs }: Three<'_>) -> Result<Decided, Error> {
+    fn merge_contents(
+        &self,
+        ThreeWayItems { base, ours, theirs }: ThreeWayItems<'_>,
+    ) -> Result<PathDecision, Error> {
         let parts = |item: Option<&Item>| match item {
             Some(Item::File { hash, mode, size }) => Some((*hash, *mode, *size)),
             _ => None,
@@ -292,17 +300,21 @@ impl Merging<'_> {
         let (Some((our, our_mode, our_size)), Some((their, their_mode, their_size))) =
             (parts(ours), parts(theirs))
         else {
-            return Ok(Decided::Clash(MergeClash::Kind, String::new()));
+            return Ok(PathDecision::Clash(MergeClash::Kind, String::new()));
         };
         let was = parts(base);
         let mode = match was {
             _ if our_mode == their_mode => our_mode,
             Some((_, was, _)) if was == their_mode => our_mode,
             Some((_, was, _)) if was == our_mode => their_mode,
-            _ => return Ok(Decided::Clash(MergeClash::Mode, String::new())),
+            _ => return Ok(PathDecision::Clash(MergeClash::Mode, String::new())),
         };
         let file = |hash, size| {
-            Decided::Set(Set::Put(strip_lending_bits(&Item::File { hash, mode, size })))
+            PathDecision::Set(EntryChange::Put(strip_lending_bits(&Item::File {
+                hash,
+                mode,
+                size,
+            })))
         };
         match was {
             _ if our == their => return Ok(file(our, our_size)),
@@ -315,11 +327,11 @@ impl Merging<'_> {
         let (Some(was), Some(our), Some(their)) =
             (was, text(our, our_size)?, text(their, their_size)?)
         else {
-            return Ok(Decided::Clash(MergeClash::Binary, String::new()));
+            return Ok(PathDecision::Clash(MergeClash::Binary, String::new()));
         };
         match merge_texts(&was, &our, &their, Some(Instant::now() + PATIENCE)) {
             Ok(text) => Ok(file(self.batch.store_bytes(text.as_bytes())?, text.len() as u64)),
-            Err(clashes) => Ok(Decided::Clash(MergeClash::Lines, both_sides(&clashes))),
+            Err(clashes) => Ok(PathDecision::Clash(MergeClash::Lines, both_sides(&clashes))),
         }
     }
 
@@ -337,11 +349,11 @@ impl Merging<'_> {
     fn merge_renamed(
         &self,
         path: &[u8],
-        Three { base, ours, theirs }: Three<'_>,
-        decided: &Decided,
-    ) -> Result<Option<Placed>, Error> {
+        ThreeWayItems { base, ours, theirs }: ThreeWayItems<'_>,
+        decided: &PathDecision,
+    ) -> Result<Option<PlacedDecision>, Error> {
         let is_free = |side, to| Ok::<_, Error>(find_item(self.objects, side, to)?.is_none());
-        let Decided::Clash(why, _) = decided else { return Ok(None) };
+        let PathDecision::Clash(why, _) = decided else { return Ok(None) };
         let (to, three, is_gone) = match (why, self.here.new_name(path), self.there.new_name(path))
         {
             (MergeClash::RemovedHere, Some(to), _) if is_free(self.sides.theirs, to)? => {
@@ -353,55 +365,58 @@ impl Merging<'_> {
             _ => return Ok(None),
         };
         let [ours, theirs] = &three;
-        let decided = self.decide(Three { base, ours: ours.as_ref(), theirs: theirs.as_ref() })?;
-        Ok(Some(Placed::At { place: to.to_vec(), decided, is_gone }))
+        let decided =
+            self.decide(ThreeWayItems { base, ours: ours.as_ref(), theirs: theirs.as_ref() })?;
+        Ok(Some(PlacedDecision::At { place: to.to_vec(), decided, is_gone }))
     }
 
     /// The same, and where that cannot be, what became of it is said.
     fn follow_rename(
         &self,
         path: &[u8],
-        three: Three<'_>,
-        decided: Decided,
-    ) -> Result<Placed, Error> {
+        three: ThreeWayItems<'_>,
+        decided: PathDecision,
+    ) -> Result<PlacedDecision, Error> {
         if let Some(placed) = self.merge_renamed(path, three, &decided)? {
             return Ok(placed);
         }
-        let Three { base, ours, theirs } = three;
+        let ThreeWayItems { base, ours, theirs } = three;
         let (here, there) = (self.here.new_name(path), self.there.new_name(path));
         let (why, text) = match (&decided, here, there) {
-            (Decided::Clash(MergeClash::RemovedHere, _), ..) => {
+            (PathDecision::Clash(MergeClash::RemovedHere, _), ..) => {
                 match self.here.perhaps_to(self.objects, path, base)? {
                     Some(to) => {
                         let ours = find_item(self.objects, self.sides.ours, &to)?;
-                        let both = self.decide(Three { base, ours: ours.as_ref(), theirs })?;
+                        let both =
+                            self.decide(ThreeWayItems { base, ours: ours.as_ref(), theirs })?;
                         (MergeClash::RenamedHere, now_named("project", &to) + both.clash_text())
                     }
-                    None => return Ok(Placed::Here(decided)),
+                    None => return Ok(PlacedDecision::Here(decided)),
                 }
             }
-            (Decided::Clash(MergeClash::RemovedThere, _), ..) => {
+            (PathDecision::Clash(MergeClash::RemovedThere, _), ..) => {
                 match self.there.perhaps_to(self.objects, path, base)? {
                     Some(to) => {
                         let theirs = find_item(self.objects, self.sides.theirs, &to)?;
-                        let both = self.decide(Three { base, ours, theirs: theirs.as_ref() })?;
+                        let both =
+                            self.decide(ThreeWayItems { base, ours, theirs: theirs.as_ref() })?;
                         (MergeClash::RenamedThere, now_named("copy", &to) + both.clash_text())
                     }
-                    None => return Ok(Placed::Here(decided)),
+                    None => return Ok(PlacedDecision::Here(decided)),
                 }
             }
-            (Decided::Nothing, Some(here), Some(there)) if here != there => {
+            (PathDecision::Nothing, Some(here), Some(there)) if here != there => {
                 (MergeClash::Renamed, now_named("project", here) + &now_named("copy", there))
             }
-            (Decided::Nothing, Some(to), None) if theirs.is_none() => {
+            (PathDecision::Nothing, Some(to), None) if theirs.is_none() => {
                 (MergeClash::RemovedThere, now_named("project", to))
             }
-            (Decided::Nothing, None, Some(to)) if ours.is_none() => {
+            (PathDecision::Nothing, None, Some(to)) if ours.is_none() => {
                 (MergeClash::RemovedHere, now_named("copy", to))
             }
-            _ => return Ok(Placed::Here(decided)),
+            _ => return Ok(PlacedDecision::Here(decided)),
         };
-        Ok(Placed::Here(Decided::Clash(why, text)))
+        Ok(PlacedDecision::Here(PathDecision::Clash(why, text)))
     }
 }
 
@@ -420,8 +435,8 @@ fn strip_lending_bits(item: &Item) -> Item {
 }
 
 /// Decides about a path where a folder is among the items, which are all kept and not alike on both sides.
-fn decide_folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
-    let clash = |why| Decided::Clash(why, String::new());
+fn decide_folders(ThreeWayItems { base, ours, theirs }: ThreeWayItems<'_>) -> PathDecision {
+    let clash = |why| PathDecision::Clash(why, String::new());
     let mode = |item: Option<&Item>| match item {
         Some(Item::Folder { mode, .. }) => Some(*mode),
         _ => None,
@@ -429,24 +444,24 @@ fn decide_folders(Three { base, ours, theirs }: Three<'_>) -> Decided {
     match (mode(base), mode(ours), mode(theirs)) {
         (Some(was), Some(our), Some(their)) if our != their => {
             if was == our {
-                Decided::Set(Set::Folder(their))
+                PathDecision::Set(EntryChange::Folder(their))
             } else {
                 clash(MergeClash::Mode)
             }
         }
         // What is in them is looked at by itself.
-        (_, Some(_), Some(_)) => Decided::Nothing,
-        (Some(_), Some(_), None) if theirs.is_none() => Decided::Set(Set::Remove),
+        (_, Some(_), Some(_)) => PathDecision::Nothing,
+        (Some(_), Some(_), None) if theirs.is_none() => PathDecision::Set(EntryChange::Remove),
         (Some(_), None, Some(_)) if ours.is_none() => clash(MergeClash::RemovedHere),
-        (None, None, Some(their)) if base == ours => Decided::Set(Set::Folder(their)),
+        (None, None, Some(their)) if base == ours => PathDecision::Set(EntryChange::Folder(their)),
         _ => clash(MergeClash::Kind),
     }
 }
 
 /// The stretches that are at odds, with the marks that people know.
-fn both_sides(clashes: &[Clash]) -> String {
+fn both_sides(clashes: &[ConflictRegion]) -> String {
     let mut text = String::new();
-    for Clash { line, base, ours, theirs } in clashes {
+    for ConflictRegion { line, base, ours, theirs } in clashes {
         let ended = |part: &str| match part.is_empty() || part.ends_with('\n') {
             true => part.to_owned(),
             false => format!("{part}\n"),

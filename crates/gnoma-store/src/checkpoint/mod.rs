@@ -29,9 +29,9 @@
 //! # Going back
 //!
 //! [`Workspace::restore_turns`] restores a snapshot and needs to know which snapshots began the turns, so
-//! that [`Restored::theirs`] names what someone else changed between them; use [`Conflict::Refuse`] and
-//! then [`Conflict::KeepTheirs`] to ask first. [`Restored::before`] contains everything that was
-//! overwritten, and [`Restored::left`] names what differs from the snapshot. [`Workspace::rewind`] and
+//! that [`RestoreReport::theirs`] names what someone else changed between them; use [`Conflict::Refuse`] and
+//! then [`Conflict::KeepTheirs`] to ask first. [`RestoreReport::before`] contains everything that was
+//! overwritten, and [`RestoreReport::left`] names what differs from the snapshot. [`Workspace::rewind`] and
 //! [`Workspace::redo`] count saved states, for when turns are unknown.
 //!
 //! # Bounds
@@ -49,18 +49,15 @@ mod checkpointer;
 mod codec;
 mod collect;
 mod compare;
-mod copying;
+mod copy_merge;
 mod edit;
 mod error;
 mod folder;
 mod hash;
 mod history;
 mod ignored;
-mod landing;
-mod left;
 mod links;
 mod lock;
-mod made;
 mod merge;
 mod objects;
 mod options;
@@ -75,14 +72,17 @@ mod rules;
 mod save;
 mod seal;
 mod skipped;
+mod snapshot_cause;
 mod snapshot_id;
 mod stamp;
 mod state;
 mod state_file;
 mod swap;
-mod theirs;
 mod tree;
+mod tree_copy;
 mod unlock;
+mod unowned_changes;
+mod unrestored_paths;
 mod vault;
 mod walk;
 mod watch;
@@ -93,17 +93,17 @@ pub use branch::ReservedRoom;
 pub use candidate::Candidate;
 pub use changes::{Change, ChangeKind, Contents, Point, Side, without_filled_folders};
 pub use checkpointer::Checkpointer;
-pub use collect::Collected;
+pub use collect::CollectionReport;
+pub use copy_merge::{Merge, MergeRevert};
 pub use error::Error;
-pub use landing::{Merge, Without};
-pub use left::{LeftOut, LeftWhy};
-pub use made::Made;
 pub use merge::{MergeClash, MergeConflict};
 pub use options::{Limits, Options};
-pub use prune::Pruned;
+pub use prune::VaultPruneReport;
 pub use record::Snapshot;
-pub use restore::{Conflict, Restored};
-pub use skipped::{Skipped, Why};
+pub use restore::{Conflict, RestoreReport};
+pub use skipped::{SkipCause, SkippedPath};
+pub use snapshot_cause::SnapshotCause;
 pub use snapshot_id::SnapshotId;
+pub use unrestored_paths::{UnrestoredPath, UnrestoredReason};
 pub use vault::Vault;
 pub use workspace::Workspace;

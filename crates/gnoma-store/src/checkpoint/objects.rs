@@ -15,7 +15,7 @@ use std::{
 use gnoma_core::sync::Mutex;
 
 use super::{
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::Hash,
     pack::{self, Spot},
     places::Places,
@@ -182,7 +182,7 @@ impl Objects {
         };
         let path = self.large_path(hash, is_compressed);
         let file = File::open(&path).io_context("open", &path)?;
-        let mut hashed = Hashing { out, hasher: blake3::Hasher::new() };
+        let mut hashed = HashingWriter { out, hasher: blake3::Hasher::new() };
         let copied = if is_compressed {
             zstd::stream::read::Decoder::new(file)
                 .and_then(|mut plain| copy_chunks(&mut plain, &mut hashed))
@@ -289,12 +289,12 @@ pub(super) fn copy_chunks(from: &mut impl Read, to: &mut impl Write) -> io::Resu
 }
 
 /// A writer that hashes what passes through it.
-pub(super) struct Hashing<'a, W> {
+pub(super) struct HashingWriter<'a, W> {
     pub(super) out: &'a mut W,
     pub(super) hasher: blake3::Hasher,
 }
 
-impl<W: Write> Write for Hashing<'_, W> {
+impl<W: Write> Write for HashingWriter<'_, W> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let count = self.out.write(bytes)?;
         self.hasher.update(bytes.get(..count).unwrap_or_default());

@@ -13,9 +13,9 @@ use std::{
 
 use super::{
     codec::ByteReader,
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::{HASH_BYTES, Hash},
-    places::{Places, Unfinished, unique_name},
+    places::{Places, UnfinishedFile, unique_name},
 };
 
 const MAGIC: &[u8; 8] = b"gnomapk1";
@@ -44,7 +44,7 @@ pub(super) struct Spot {
 
 /// A pack that is being written.
 pub(super) struct PackWriter {
-    unfinished: Unfinished,
+    unfinished: UnfinishedFile,
     out: BufWriter<File>,
     offset: u64,
     index: Vec<(Hash, Spot)>,
@@ -52,7 +52,7 @@ pub(super) struct PackWriter {
 
 impl PackWriter {
     pub(super) fn create(places: &Places) -> Result<Self, Error> {
-        let unfinished = Unfinished::create(places)?;
+        let unfinished = UnfinishedFile::create(places)?;
         let file = unfinished.file().try_clone().io_context("open", unfinished.path())?;
         let mut out = BufWriter::with_capacity(256 << 10, file);
         out.write_all(MAGIC).io_context("write", unfinished.path())?;

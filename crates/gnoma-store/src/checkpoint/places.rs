@@ -11,7 +11,7 @@ use std::{
 
 use gnoma_core::private_file::create_folder;
 
-use super::error::{At, Error};
+use super::error::{Error, PathErrorExt};
 
 /// The folders of a vault.
 #[derive(Clone, Debug)]
@@ -127,13 +127,13 @@ pub(super) fn sync_folder(folder: &Path) -> Result<(), Error> {
 }
 
 /// A file that gets its name when it is complete; dropped before, it vanishes.
-pub(super) struct Unfinished {
+pub(super) struct UnfinishedFile {
     file: File,
     path: PathBuf,
     is_finished: bool,
 }
 
-impl Unfinished {
+impl UnfinishedFile {
     pub(super) fn create(places: &Places) -> Result<Self, Error> {
         let path = places.unfinished_folder().join(unique_name());
         let file = OpenOptions::new()
@@ -165,7 +165,7 @@ impl Unfinished {
     }
 }
 
-impl Drop for Unfinished {
+impl Drop for UnfinishedFile {
     fn drop(&mut self) {
         if !self.is_finished {
             // Nothing to tell: what stays is removed by the next collection.
@@ -181,7 +181,7 @@ pub(super) fn replace_file(
     bytes: &[u8],
     sync: bool,
 ) -> Result<(), Error> {
-    let unfinished = Unfinished::create(places)?;
+    let unfinished = UnfinishedFile::create(places)?;
     unfinished.file().write_all(bytes).io_context("write", place)?;
     unfinished.finish(place, sync)
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use super::{
-    collect::{Collected, objects_size},
+    collect::{CollectionReport, objects_size},
     error::Error,
     lock,
     options::Limits,
@@ -36,11 +36,11 @@ const PART_GROWN: u64 = 8;
 
 /// The result of pruning a vault.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
+pub struct VaultPruneReport {
     /// Snapshots that were forgotten.
     pub snapshots: usize,
     /// The result of collecting the objects.
-    pub collected: Collected,
+    pub collected: CollectionReport,
 }
 
 /// A snapshot with the folder of its workspace.
@@ -58,8 +58,8 @@ impl Vault {
         limits: &Limits,
         pinned: &HashSet<SnapshotId>,
         cancel: &AtomicBool,
-    ) -> Result<Pruned, Error> {
-        Pruning { vault: self, own: None, limits, pinned, cancel }.run()
+    ) -> Result<VaultPruneReport, Error> {
+        VaultPruner { vault: self, own: None, limits, pinned, cancel }.run()
     }
 
     /// Reports whether it is time to tidy up, or the vault too large.
@@ -96,9 +96,9 @@ impl Workspace {
         &self,
         pinned: &HashSet<SnapshotId>,
         cancel: &AtomicBool,
-    ) -> Result<Pruned, Error> {
+    ) -> Result<VaultPruneReport, Error> {
         let (vault, limits) = (&self.vault, &self.vault.0.options.limits);
-        let pruned = Pruning { vault, own: Some(self), limits, pinned, cancel }.run()?;
+        let pruned = VaultPruner { vault, own: Some(self), limits, pinned, cancel }.run()?;
         vault.raise_prune_threshold();
         let places = &vault.0.objects.places;
         replace_file(places, &places.last_prune_path(), b"", false)?;
@@ -116,7 +116,7 @@ impl Workspace {
 }
 
 /// One pruning: what is forgotten, and the workspace that may forget it.
-struct Pruning<'a> {
+struct VaultPruner<'a> {
     vault: &'a Vault,
     /// The workspace that this process keeps, where its snapshots may go as well.
     own: Option<&'a Workspace>,
@@ -125,8 +125,8 @@ struct Pruning<'a> {
     cancel: &'a AtomicBool,
 }
 
-impl Pruning<'_> {
-    fn run(&self) -> Result<Pruned, Error> {
+impl VaultPruner<'_> {
+    fn run(&self) -> Result<VaultPruneReport, Error> {
         let (mut snapshots, loose) = self.forget_old()?;
         let mut collected = self.vault.collect_with_cancel(self.cancel)?;
         let mut oldest = loose.into_iter();
@@ -141,9 +141,9 @@ impl Pruning<'_> {
                 oldest.by_ref().take(part).map(|found| self.forget_snapshot(&found)).sum::<usize>();
             let round = self.vault.collect_with_cancel(self.cancel)?;
             let freed_bytes = collected.freed_bytes + round.freed_bytes;
-            collected = Collected { freed_bytes, ..round };
+            collected = CollectionReport { freed_bytes, ..round };
         }
-        Ok(Pruned { snapshots, collected })
+        Ok(VaultPruneReport { snapshots, collected })
     }
 
     /// Forgets what is too old or too much; gives how many that were, and what may go besides, oldest

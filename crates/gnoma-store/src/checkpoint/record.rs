@@ -10,11 +10,11 @@ use std::{
 
 use super::{
     codec::{ByteReader, put_bytes, put_number},
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::Hash,
-    made::Made,
-    places::{Places, Unfinished, sync_folder},
-    skipped::{Skipped, Why},
+    places::{Places, UnfinishedFile, sync_folder},
+    skipped::{SkipCause, SkippedPath},
+    snapshot_cause::SnapshotCause,
     snapshot_id::SnapshotId,
 };
 
@@ -41,11 +41,11 @@ pub struct Snapshot {
     /// named it.
     pub session: Option<String>,
     /// The event that led to the snapshot.
-    pub made: Made,
+    pub made: SnapshotCause,
     /// Files, links and folders that differ from the snapshot before.
     pub changed: usize,
     /// The paths that were not kept; named up to a limit.
-    pub skipped: Vec<Skipped>,
+    pub skipped: Vec<SkippedPath>,
     /// The number of paths that were not kept.
     pub skipped_count: usize,
     pub(super) tree: Hash,
@@ -92,20 +92,23 @@ impl Snapshot {
         let named = reader.read_number()?;
         let mut skipped = Vec::new();
         for _ in 0..named.min(MAX_NAMED_SKIPPED as u64) {
-            let why = Why::from_code(reader.read_byte()?)?;
+            let why = SkipCause::from_code(reader.read_byte()?)?;
             let path = PathBuf::from(OsStr::from_bytes(reader.read_bytes()?));
-            skipped.push(Skipped { path, why });
+            skipped.push(SkippedPath { path, why });
         }
         // The first records ended here.
-        let (session, made) =
-            if reader.is_done() { (None, Made::default()) } else { read_origin(&mut reader)? };
+        let (session, made) = if reader.is_done() {
+            (None, SnapshotCause::default())
+        } else {
+            read_origin(&mut reader)?
+        };
         Some(Self { id, label, session, made, changed, skipped, skipped_count, tree, links })
     }
 
     /// Puts the record among the workspace's; `false` when the id is taken.
     pub(super) fn write(&self, places: &Places, folder: &Path, sync: bool) -> Result<bool, Error> {
         use std::io::Write;
-        let unfinished = Unfinished::create(places)?;
+        let unfinished = UnfinishedFile::create(places)?;
         let place = folder.join(self.id.as_str());
         unfinished.file().write_all(&self.encode()).io_context("write", &place)?;
         if sync {
@@ -144,9 +147,9 @@ impl Snapshot {
 }
 
 /// For which session a snapshot was taken, and why.
-fn read_origin(reader: &mut ByteReader<'_>) -> Option<(Option<String>, Made)> {
+fn read_origin(reader: &mut ByteReader<'_>) -> Option<(Option<String>, SnapshotCause)> {
     let session = String::from_utf8_lossy(reader.read_bytes()?).into_owned();
-    Some((Some(session).filter(|session| !session.is_empty()), Made::decode_from(reader)?))
+    Some((Some(session).filter(|session| !session.is_empty()), SnapshotCause::decode_from(reader)?))
 }
 
 /// Cuts a label to what is kept.
@@ -182,14 +185,14 @@ mod tests {
                 label: clip_label(&label),
                 session: Some(session).filter(|session| !session.is_empty()),
                 made: match made {
-                    0 => Made::Asked,
-                    1 => Made::BeforeRestore { target: id },
-                    2 => Made::Planned { before: id },
-                    3 => Made::Merged { before: id },
-                    _ => Made::Restored { target: id.clone(), before: id },
+                    0 => SnapshotCause::Asked,
+                    1 => SnapshotCause::BeforeRestore { target: id },
+                    2 => SnapshotCause::Planned { before: id },
+                    3 => SnapshotCause::Merged { before: id },
+                    _ => SnapshotCause::Restored { target: id.clone(), before: id },
                 },
                 changed,
-                skipped: vec![Skipped { path: "a/b".into(), why: Why::Special }],
+                skipped: vec![SkippedPath { path: "a/b".into(), why: SkipCause::Special }],
                 skipped_count: 9,
                 tree: Hash::of_bytes(b"tree"),
                 links: linked.then(|| Hash::of_bytes(b"links")),

@@ -13,23 +13,23 @@ use std::{
 use gnoma_core::sync::Mutex;
 
 use super::{
-    apply::Apply,
+    apply::TreeRestore,
     compare::{compare_trees, find_item},
     error::Error,
     folder::open_parent,
     hash::Hash,
-    left::LeftOut,
     links::Links,
     lock,
-    made::Made,
     places::replace_file,
     record::Snapshot,
+    snapshot_cause::SnapshotCause,
     snapshot_id::SnapshotId,
     state::Folder,
     tree::Item,
-    unlock::{OWNER_ALL, Unlocked, set_mode},
+    unlock::{OWNER_ALL, UnlockedFolder, set_mode},
+    unrestored_paths::UnrestoredPath,
     vault::Session,
-    workspace::{Scanned, Workspace, WorkspaceState},
+    workspace::{ScannedState, Workspace, WorkspaceState},
 };
 
 /// The choice for a restore that would overwrite what was changed otherwise than by the session.
@@ -37,13 +37,13 @@ use super::{
 pub enum Conflict {
     /// Change nothing and say which files.
     Refuse,
-    /// Keep theirs in a snapshot, then overwrite; restoring [`Restored::before`] brings them back.
+    /// Keep theirs in a snapshot, then overwrite; restoring [`RestoreReport::before`] brings them back.
     KeepTheirs,
 }
 
 /// The result of a restore.
 #[derive(Clone, Debug)]
-pub struct Restored {
+pub struct RestoreReport {
     /// The snapshot that was restored.
     pub target: SnapshotId,
     /// The files as they were before; restoring it undoes this.
@@ -58,7 +58,7 @@ pub struct Restored {
     /// the person's work, or another session's. Their last contents are in `before`.
     pub theirs: Vec<PathBuf>,
     /// The paths that differ from the snapshot.
-    pub left: Vec<LeftOut>,
+    pub left: Vec<UnrestoredPath>,
 }
 
 impl Workspace {
@@ -69,7 +69,7 @@ impl Workspace {
     ///
     /// [`Error::Conflict`] if it would overwrite someone's changes and should refuse; [`Error::Damaged`] if the
     /// snapshot is incomplete; [`Error::Busy`] if another process restores. Nothing was changed then.
-    pub fn restore(&self, id: &SnapshotId, conflict: Conflict) -> Result<Restored, Error> {
+    pub fn restore(&self, id: &SnapshotId, conflict: Conflict) -> Result<RestoreReport, Error> {
         self.restore_turns(id, &[], conflict)
     }
 
@@ -84,7 +84,7 @@ impl Workspace {
         id: &SnapshotId,
         starts: &[SnapshotId],
         conflict: Conflict,
-    ) -> Result<Restored, Error> {
+    ) -> Result<RestoreReport, Error> {
         let mut state = self.state.lock();
         let session = self.vault.begin_session()?;
         let _alone = lock::lock_exclusive(&self.restore_lock())?;
@@ -107,8 +107,8 @@ impl Workspace {
         session: &Session,
         (target, starts): (&Snapshot, &[SnapshotId]),
         conflict: Conflict,
-        unlocked: &Mutex<Vec<Unlocked>>,
-    ) -> Result<Restored, Error> {
+        unlocked: &Mutex<Vec<UnlockedFolder>>,
+    ) -> Result<RestoreReport, Error> {
         self.unlock_root();
         self.clean_up(state, session)?;
         let now = self.scan_closed(state, session, unlocked)?;
@@ -119,10 +119,10 @@ impl Workspace {
         }
         let id = &target.id;
         let (forced, target_links) = self.differing_links(now, target)?;
-        let kept = Made::BeforeRestore { target: id.clone() };
+        let kept = SnapshotCause::BeforeRestore { target: id.clone() };
         let before = self.record_snapshot(state, &format!("before restoring {id}"), kept, now)?.id;
         self.mark_begun()?;
-        let mut apply = Apply::new(&self.vault.0.objects, &forced);
+        let mut apply = TreeRestore::new(&self.vault.0.objects, &forced);
         apply.run(&self.open_root()?, &state.known, target.tree)?;
         for group in &target_links.0 {
             self.relink_group(&mut apply, &state.known, (target.tree, group))?;
@@ -130,11 +130,11 @@ impl Workspace {
         let done = apply.finish(&self.open_root()?);
         self.lock_again(&unlocked.lock(), Some(target.tree));
         let now = self.scan(state, session, &AtomicBool::new(false))?;
-        let made = Made::Restored { target: id.clone(), before: before.clone() };
+        let made = SnapshotCause::Restored { target: id.clone(), before: before.clone() };
         let after = self.record_snapshot(state, &format!("restored {id}"), made, now)?.id;
         self.unmark_begun();
         let (target, written, removed) = (id.clone(), done.written.len(), done.removed);
-        Ok(Restored { target, before, after, written, removed, theirs, left: done.left })
+        Ok(RestoreReport { target, before, after, written, removed, theirs, left: done.left })
     }
 
     /// Lets the owner into the workspace itself, whose mode is not kept.
@@ -150,10 +150,10 @@ impl Workspace {
     }
 
     /// Gives folders that were opened up the mode they have in `tree`, or else had before.
-    fn lock_again(&self, unlocked: &[Unlocked], tree: Option<Hash>) {
+    fn lock_again(&self, unlocked: &[UnlockedFolder], tree: Option<Hash>) {
         let Ok(root) = self.open_root() else { return };
         // What is inside first: the way there leads through the outer folders.
-        for Unlocked { path, mode } in unlocked.iter().rev() {
+        for UnlockedFolder { path, mode } in unlocked.iter().rev() {
             let item = tree.and_then(|tree| find_item(&self.vault.0.objects, tree, path).ok()?);
             let mode = match item {
                 Some(Item::Folder { mode, .. }) => mode,
@@ -207,7 +207,7 @@ impl Workspace {
     /// Paths whose hard links differ, and the groups to make.
     fn differing_links(
         &self,
-        now: Scanned,
+        now: ScannedState,
         target: &Snapshot,
     ) -> Result<(BTreeSet<Vec<u8>>, Links), Error> {
         let now = self.read_links(now.links)?;
@@ -236,7 +236,7 @@ impl Workspace {
     /// Makes the paths of a group one file again, as far as they are equal.
     fn relink_group(
         &self,
-        apply: &mut Apply<'_>,
+        apply: &mut TreeRestore<'_>,
         now: &Folder,
         (tree, group): (Hash, &[Vec<u8>]),
     ) -> Result<(), Error> {

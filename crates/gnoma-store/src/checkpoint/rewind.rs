@@ -10,7 +10,7 @@ use super::{
     hash::Hash,
     history::History,
     record::Snapshot,
-    restore::{Conflict, Restored},
+    restore::{Conflict, RestoreReport},
     snapshot_id::SnapshotId,
     workspace::Workspace,
 };
@@ -23,7 +23,7 @@ impl Workspace {
     /// # Errors
     ///
     /// [`Error::NothingBefore`] with the number of states that exist; else as [`restore`](Self::restore).
-    pub fn rewind(&self, states: usize, conflict: Conflict) -> Result<Restored, Error> {
+    pub fn rewind(&self, states: usize, conflict: Conflict) -> Result<RestoreReport, Error> {
         let history = self.load_history()?;
         let candidates = history.past_snapshots().iter().rev();
         let target = self.nth_state(candidates, states)?.map_err(Error::NothingBefore)?;
@@ -35,7 +35,7 @@ impl Workspace {
     /// # Errors
     ///
     /// [`Error::NothingAfter`] with the number of rewinds that exist; else as [`restore`](Self::restore).
-    pub fn redo(&self, rewinds: usize, conflict: Conflict) -> Result<Restored, Error> {
+    pub fn redo(&self, rewinds: usize, conflict: Conflict) -> Result<RestoreReport, Error> {
         let history = self.load_history()?;
         let candidates = history.redoable_snapshots().iter().rev();
         let target = self.nth_state(candidates, rewinds)?.map_err(Error::NothingAfter)?;

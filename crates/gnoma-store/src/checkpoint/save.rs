@@ -13,11 +13,11 @@ use rustix::{
 };
 
 use super::{
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::Hash,
     objects::MAX_WHOLE_BYTES,
     places::now_ns,
-    skipped::Why,
+    skipped::SkipCause,
     stamp::{Stamp, file_type},
     state::FileNode,
     write::{Batch, read_full},
@@ -27,13 +27,13 @@ use super::{
 const TRIES: u32 = 3;
 
 /// The result of saving a file.
-pub(super) enum Saved {
+pub(super) enum FileSaveOutcome {
     /// The file was stored.
     File(FileNode),
     /// There is nothing of that name any more, or no file.
     Gone,
     /// The file cannot be read.
-    Unsaved(Why),
+    Unsaved(SkipCause),
 }
 
 /// Stores the contents of `name` in `folder`.
@@ -42,25 +42,25 @@ pub(super) fn save_contents(
     folder: &OwnedFd,
     name: &[u8],
     max_bytes: u64,
-) -> Result<Saved, Error> {
+) -> Result<FileSaveOutcome, Error> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let mut last = None;
     for _ in 0..TRIES {
         let file = match openat(folder, name, flags, Mode::empty()) {
             Ok(file) => File::from(file),
-            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(Saved::Gone),
+            Err(Errno::NOENT | Errno::LOOP | Errno::NXIO) => return Ok(FileSaveOutcome::Gone),
             Err(Errno::MFILE | Errno::NFILE | Errno::NOMEM) => {
                 return Err(Errno::MFILE).io_context("open", Path::new(OsStr::from_bytes(name)));
             }
-            Err(_) => return Ok(Saved::Unsaved(Why::Unreadable)),
+            Err(_) => return Ok(FileSaveOutcome::Unsaved(SkipCause::Unreadable)),
         };
         let begun_ns = now_ns();
-        let Some(before) = regular_file_stamp(&file) else { return Ok(Saved::Gone) };
+        let Some(before) = regular_file_stamp(&file) else { return Ok(FileSaveOutcome::Gone) };
         if before.size > max_bytes {
-            return Ok(Saved::Unsaved(Why::TooLarge));
+            return Ok(FileSaveOutcome::Unsaved(SkipCause::TooLarge));
         }
         let Some((hash, size)) = store_contents(batch, &file, before.size)? else {
-            return Ok(Saved::Unsaved(Why::Unreadable));
+            return Ok(FileSaveOutcome::Unsaved(SkipCause::Unreadable));
         };
         let steady = regular_file_stamp(&file).is_some_and(|after| after.same_contents(&before));
         let node = FileNode {
@@ -71,12 +71,12 @@ pub(super) fn save_contents(
             is_unsteady: !steady,
         };
         if steady {
-            return Ok(Saved::File(node));
+            return Ok(FileSaveOutcome::File(node));
         }
         last = Some(node);
     }
     // The prefix it had when reading began; the next snapshot reads it again.
-    Ok(last.map_or(Saved::Gone, Saved::File))
+    Ok(last.map_or(FileSaveOutcome::Gone, FileSaveOutcome::File))
 }
 
 fn regular_file_stamp(file: &File) -> Option<Stamp> {

@@ -13,9 +13,9 @@ use std::{
 use rustix::rand::{GetRandomFlags, getrandom};
 
 use super::{
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::Hash,
-    places::{Places, Unfinished},
+    places::{Places, UnfinishedFile},
 };
 
 const KEY_BYTES: usize = 32;
@@ -51,7 +51,7 @@ impl Seal {
                 .io_context("make a key for", places.root())?;
         }
         let place = places.key_path();
-        let unfinished = Unfinished::create(places)?;
+        let unfinished = UnfinishedFile::create(places)?;
         unfinished.file().write_all(&key).io_context("write", &place)?;
         if sync {
             unfinished.file().sync_data().io_context("write to disk", &place)?;

@@ -4,7 +4,7 @@ use std::{fmt, path::PathBuf};
 
 /// The reason why something was not kept, or not as it should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Why {
+pub enum SkipCause {
     /// The system refuses to read it.
     Unreadable,
     /// Neither file, folder nor link.
@@ -23,7 +23,7 @@ pub enum Why {
     Rebuilt,
 }
 
-impl Why {
+impl SkipCause {
     const ALL: [Self; 8] = [
         Self::Unreadable,
         Self::Special,
@@ -44,7 +44,7 @@ impl Why {
     }
 }
 
-impl fmt::Display for Why {
+impl fmt::Display for SkipCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Unreadable => "cannot be read",
@@ -61,9 +61,9 @@ impl fmt::Display for Why {
 
 /// A path that was not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skipped {
+pub struct SkippedPath {
     /// The path, relative to the workspace.
     pub path: PathBuf,
     /// The reason why the path was not kept.
-    pub why: Why,
+    pub why: SkipCause,
 }

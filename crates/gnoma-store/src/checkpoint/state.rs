@@ -4,7 +4,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{hash::Hash, skipped::Why, stamp::Stamp, tree::Encoder};
+use super::{hash::Hash, skipped::SkipCause, stamp::Stamp, tree::Encoder};
 
 /// A name in a folder and what is known of it.
 #[derive(Clone, Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Node {
     File(FileNode),
     Link { target: Box<[u8]> },
     Folder(Box<Folder>),
-    Unsaved(Why),
+    Unsaved(SkipCause),
 }
 
 /// A file whose contents are stored.
@@ -37,7 +37,7 @@ pub(super) struct FileNode {
 
 /// The extent to which a watcher saw changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Touched {
+pub(super) enum WatchedChanges {
     #[default]
     No,
     /// In some folder below.
@@ -57,7 +57,7 @@ pub(super) struct Folder {
     /// The stored tree, once there is one.
     pub(super) tree: Option<Hash>,
     pub(super) totals: Totals,
-    pub(super) touched: Touched,
+    pub(super) touched: WatchedChanges,
     /// A watch reports what changes here.
     pub(super) is_watched: bool,
 }
@@ -100,10 +100,10 @@ impl Folder {
     pub(super) fn mark_touched(&mut self, path: &[u8], lost: bool) {
         let mut folder = self;
         for name in path.split(|byte| *byte == b'/').filter(|name| !name.is_empty()) {
-            folder.touched = folder.touched.max(Touched::Below);
+            folder.touched = folder.touched.max(WatchedChanges::Below);
             // Looked up twice: a borrow that is returned in one branch cannot be reused in the other.
             if !matches!(folder.get(name), Some(Entry { node: Node::Folder(_), .. })) {
-                folder.touched = Touched::Here;
+                folder.touched = WatchedChanges::Here;
                 return;
             }
             let Some(Entry { node: Node::Folder(below), .. }) = folder.get_mut(name) else {
@@ -111,7 +111,7 @@ impl Folder {
             };
             folder = below;
         }
-        folder.touched = Touched::Here;
+        folder.touched = WatchedChanges::Here;
         folder.is_watched &= !lost;
     }
 
@@ -199,9 +199,9 @@ pub(super) fn push_name(path: &mut Vec<u8>, name: &[u8]) {
 
 /// A count that threads share.
 #[derive(Debug, Default)]
-pub(super) struct Spare(AtomicU32);
+pub(super) struct ThreadQuota(AtomicU32);
 
-impl Spare {
+impl ThreadQuota {
     pub(super) fn new(count: u32) -> Self {
         Self(AtomicU32::new(count))
     }

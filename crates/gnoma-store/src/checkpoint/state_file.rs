@@ -12,7 +12,7 @@ use super::{
     hash::{HASH_BYTES, Hash},
     places::{Places, replace_file},
     seal::Seal,
-    skipped::Why,
+    skipped::SkipCause,
     stamp::Stamp,
     state::{Entry, FileNode, Folder, Node},
     tree::is_plain_name,
@@ -117,7 +117,7 @@ fn read_node(reader: &mut ByteReader<'_>, depth: u32) -> Option<Node> {
         }
         b'l' => Node::Link { target: reader.read_bytes()?.into() },
         b'd' => Node::Folder(Box::new(read_folder(reader, depth + 1)?)),
-        b'u' => Node::Unsaved(Why::from_code(reader.read_byte()?)?),
+        b'u' => Node::Unsaved(SkipCause::from_code(reader.read_byte()?)?),
         _ => return None,
     })
 }

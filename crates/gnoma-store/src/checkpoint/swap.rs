@@ -58,7 +58,7 @@ pub(super) fn unfinished_name() -> Vec<u8> {
 }
 
 /// A replaced file that waits to be unlinked.
-struct Waiting {
+struct ReplacedFile {
     path: Vec<u8>,
     /// The file's name until it is unlinked, in the same folder.
     unfinished: Vec<u8>,
@@ -68,12 +68,12 @@ struct Waiting {
 /// The files that were replaced, and with what. File systems are slow to make files right after others were
 /// deleted, so everything is made first.
 #[derive(Default)]
-pub(super) struct Swapped {
-    waiting: Vec<Waiting>,
+pub(super) struct FileSwaps {
+    waiting: Vec<ReplacedFile>,
     made: BTreeMap<Vec<u8>, KnownFile>,
 }
 
-impl Swapped {
+impl FileSwaps {
     /// Gives a finished file its name. `known` has it now; without one nothing may have it.
     pub(super) fn place_file(
         &mut self,
@@ -85,7 +85,7 @@ impl Swapped {
         match known {
             None => name_new(folder, &unfinished, name)?,
             Some(known) if exchange_names(folder, &unfinished, name) => {
-                self.waiting.push(Waiting { path: path.to_vec(), unfinished, known });
+                self.waiting.push(ReplacedFile { path: path.to_vec(), unfinished, known });
             }
             Some(_) => renameat(folder, &unfinished, folder, name)?,
         }
@@ -128,7 +128,7 @@ impl Swapped {
 
     /// Gives what was written to its name again; where that has been written to as well, a name
     /// beside it. Gives its path, unless it is gone.
-    fn put_back(&self, folder: &OwnedFd, name: &[u8], waiting: Waiting) -> Option<Vec<u8>> {
+    fn put_back(&self, folder: &OwnedFd, name: &[u8], waiting: ReplacedFile) -> Option<Vec<u8>> {
         statat(folder, &waiting.unfinished, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         let is_ours = self.new_file_at(&waiting.path).is_some_and(|made| made.is_at(folder, name));
         if is_ours && exchange_names(folder, &waiting.unfinished, name) {

@@ -17,7 +17,7 @@ pub(super) const OWNER_ALL: u32 = 0o700;
 pub(super) const OWNER_READ: u32 = 0o400;
 
 /// A folder that was opened up.
-pub(super) struct Unlocked {
+pub(super) struct UnlockedFolder {
     /// The path, relative to the workspace.
     pub(super) path: Vec<u8>,
     /// The mode it had.

@@ -9,8 +9,8 @@ use std::{
 use gnoma_core::sync::Mutex;
 
 use super::{
-    error::{At, Error},
-    lock::{self, Held},
+    error::{Error, PathErrorExt},
+    lock::{self, HeldLock},
     objects::Objects,
     options::Options,
     places::{Places, make_folder, own_folder, replace_file},
@@ -33,7 +33,7 @@ pub(super) struct Inner {
 
 /// While this lives nobody deletes objects.
 pub(super) struct Session {
-    _held: Held,
+    _held: HeldLock,
     /// Changes when objects were deleted.
     pub(super) generation: Vec<u8>,
 }

@@ -16,18 +16,18 @@ use rustix::{
 };
 
 use super::{
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     folder::MAX_DEPTH,
     objects::Objects,
     options::Limits,
     places::now_ns,
     rules::{Frame, OuterRules, RULES_NAME, is_marked, is_rebuilt},
-    save::{Saved, save_contents},
-    skipped::Why,
+    save::{FileSaveOutcome, save_contents},
+    skipped::SkipCause,
     stamp::{Stamp, file_type},
-    state::{Entry, FileNode, Folder, Node, Spare, Touched, push_name},
+    state::{Entry, FileNode, Folder, Node, ThreadQuota, WatchedChanges, push_name},
     tree::{is_foreign, is_unfinished},
-    unlock::{OWNER_ALL, OWNER_READ, Unlocked, open_folder, set_mode},
+    unlock::{OWNER_ALL, OWNER_READ, UnlockedFolder, open_folder, set_mode},
     watch::Watcher,
     write::Batch,
 };
@@ -49,13 +49,13 @@ pub(super) struct Walk<'a> {
     /// The vault's own folder, should it be inside.
     pub(super) vault: (u64, u64),
     /// Threads that may still be started.
-    pub(super) spare: Spare,
+    pub(super) spare: ThreadQuota,
     /// Look at everything, not only at what was touched.
     pub(super) is_full: bool,
     /// Objects may have been deleted: check that each is there.
     pub(super) is_doubtful: bool,
     /// Open up what is closed to its owner, and note it here.
-    pub(super) unlocked: Option<&'a Mutex<Vec<Unlocked>>>,
+    pub(super) unlocked: Option<&'a Mutex<Vec<UnlockedFolder>>>,
     /// Out: something was found that a partial walk cannot judge.
     pub(super) needs_full: AtomicBool,
 }
@@ -78,7 +78,7 @@ impl Walk<'_> {
         if self.is_full
             || changed
             || newly_watched
-            || folder.touched == Touched::Here
+            || folder.touched == WatchedChanges::Here
             || folder.has_linked_files()
         {
             changed |= self.scan_entries(frame, depth, folder)?;
@@ -90,7 +90,7 @@ impl Walk<'_> {
         if self.cancel.load(Ordering::Relaxed) {
             return Err(Error::Cancelled);
         }
-        folder.touched = Touched::No;
+        folder.touched = WatchedChanges::No;
         folder.recount_entries();
         if changed {
             folder.tree =
@@ -177,7 +177,7 @@ impl Walk<'_> {
         let stat = match statat(frame.folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
             Err(Errno::NOENT) => return Ok((None, known.is_some())),
-            Err(_) => return Ok(unsaved_node(known.as_ref(), Why::Unreadable)),
+            Err(_) => return Ok(unsaved_node(known.as_ref(), SkipCause::Unreadable)),
         };
         let stamp = Stamp::from_stat(&stat);
         match file_type(&stat) {
@@ -188,7 +188,7 @@ impl Walk<'_> {
             | FileType::Socket
             | FileType::CharacterDevice
             | FileType::BlockDevice
-            | FileType::Unknown => Ok(unsaved_node(known.as_ref(), Why::Special)),
+            | FileType::Unknown => Ok(unsaved_node(known.as_ref(), SkipCause::Special)),
         }
     }
 
@@ -200,12 +200,12 @@ impl Walk<'_> {
         known: Option<Node>,
     ) -> Result<(Option<Node>, bool), Error> {
         if stamp.size > self.limits.file_bytes {
-            return Ok(unsaved_node(known.as_ref(), Why::TooLarge));
+            return Ok(unsaved_node(known.as_ref(), SkipCause::TooLarge));
         }
         if stamp.size > self.limits.ignored_file_bytes
             && frame.ignores(&child_path(frame.path, name), false)
         {
-            return Ok(unsaved_node(known.as_ref(), Why::Ignored));
+            return Ok(unsaved_node(known.as_ref(), SkipCause::Ignored));
         }
         let old = match known {
             Some(Node::File(old)) => Some(old),
@@ -218,22 +218,27 @@ impl Walk<'_> {
             self.needs_full.store(true, Ordering::Relaxed);
         }
         Ok(match self.save_file(frame, name, &stamp)? {
-            Saved::File(new) => {
+            FileSaveOutcome::File(new) => {
                 let same = old.as_ref().is_some_and(|old| {
                     (old.hash, old.stamp.mode, old.size) == (new.hash, new.stamp.mode, new.size)
                 });
                 (Some(Node::File(new)), !same)
             }
-            Saved::Gone => (None, old.is_some()),
-            Saved::Unsaved(why) => (Some(Node::Unsaved(why)), true),
+            FileSaveOutcome::Gone => (None, old.is_some()),
+            FileSaveOutcome::Unsaved(why) => (Some(Node::Unsaved(why)), true),
         })
     }
 
     /// Stores a file, also one that is closed to its owner where that is wanted.
-    fn save_file(&self, frame: &Frame<'_>, name: &[u8], stamp: &Stamp) -> Result<Saved, Error> {
+    fn save_file(
+        &self,
+        frame: &Frame<'_>,
+        name: &[u8],
+        stamp: &Stamp,
+    ) -> Result<FileSaveOutcome, Error> {
         let save = || save_contents(self.batch, frame.folder, name, self.limits.file_bytes);
         let saved = save()?;
-        let is_closed = matches!(saved, Saved::Unsaved(Why::Unreadable))
+        let is_closed = matches!(saved, FileSaveOutcome::Unsaved(SkipCause::Unreadable))
             && self.unlocked.is_some()
             && set_mode(frame.folder, name, stamp.mode | OWNER_READ).is_ok();
         if !is_closed {
@@ -242,10 +247,14 @@ impl Walk<'_> {
         let saved = save()?;
         // Should it fail, the file is left more open to its owner, which the next look shows.
         let _ = set_mode(frame.folder, name, stamp.mode);
-        let Saved::File(file) = saved else { return Ok(saved) };
+        let FileSaveOutcome::File(file) = saved else { return Ok(saved) };
         let now = statat(frame.folder, name, AtFlags::SYMLINK_NOFOLLOW);
-        Ok(now.map_or(Saved::Gone, |stat| {
-            Saved::File(FileNode { stamp: Stamp::from_stat(&stat), is_racy: true, ..file })
+        Ok(now.map_or(FileSaveOutcome::Gone, |stat| {
+            FileSaveOutcome::File(FileNode {
+                stamp: Stamp::from_stat(&stat),
+                is_racy: true,
+                ..file
+            })
         }))
     }
 
@@ -265,15 +274,15 @@ impl Walk<'_> {
             return (None, known.is_some());
         }
         if stamp.device != self.device {
-            return unsaved_node(known.as_ref(), Why::Mounted);
+            return unsaved_node(known.as_ref(), SkipCause::Mounted);
         }
         if depth >= MAX_DEPTH {
-            return unsaved_node(known.as_ref(), Why::TooDeep);
+            return unsaved_node(known.as_ref(), SkipCause::TooDeep);
         }
         let is_left_out =
             || frame.ignores(&child_path(frame.path, name), true) || is_marked(frame.folder, name);
         if is_rebuilt(name) && is_left_out() {
-            return unsaved_node(known.as_ref(), Why::Rebuilt);
+            return unsaved_node(known.as_ref(), SkipCause::Rebuilt);
         }
         match known {
             Some(Node::Folder(mut old))
@@ -317,7 +326,7 @@ impl Walk<'_> {
         let Node::Folder(below) = node else { return false };
         self.is_full
             || below.tree.is_none()
-            || below.touched != Touched::No
+            || below.touched != WatchedChanges::No
             || below.totals.linked > 0
     }
 
@@ -383,7 +392,7 @@ impl Walk<'_> {
                 Err(refused).io_context("open", &self.absolute_path(parent, &entry.name))
             }
             Err(_) => {
-                entry.node = Node::Unsaved(Why::Unreadable);
+                entry.node = Node::Unsaved(SkipCause::Unreadable);
                 Ok(true)
             }
         }
@@ -399,7 +408,7 @@ impl Walk<'_> {
         let entered = open_folder(parent.folder, name);
         if let (Err(Errno::ACCESS), Some(unlocked)) = (&entered, self.unlocked) {
             set_mode(parent.folder, name, mode | OWNER_ALL)?;
-            unlocked.lock().push(Unlocked { path: path.to_vec(), mode });
+            unlocked.lock().push(UnlockedFolder { path: path.to_vec(), mode });
             return open_folder(parent.folder, name);
         }
         entered
@@ -417,7 +426,7 @@ fn child_path(path: &[u8], name: &[u8]) -> Vec<u8> {
     path
 }
 
-fn unsaved_node(known: Option<&Node>, why: Why) -> (Option<Node>, bool) {
+fn unsaved_node(known: Option<&Node>, why: SkipCause) -> (Option<Node>, bool) {
     (Some(Node::Unsaved(why)), !matches!(known, Some(Node::Unsaved(_))))
 }
 

@@ -20,21 +20,21 @@ use rustix::fs::{CWD, Mode, fstat, openat};
 
 use super::{
     compare::compare_trees,
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     folder::FOLDER_FLAGS,
     hash::Hash,
     links::Links,
-    lock::{self, Held},
-    made::Made,
+    lock::{self, HeldLock},
     places::{now_ns, own_folder, replace_file},
     record::{self, MAX_NAMED_SKIPPED, Snapshot, clip_label},
     rules::OuterRules,
-    skipped::{Skipped, Why},
+    skipped::{SkipCause, SkippedPath},
+    snapshot_cause::SnapshotCause,
     snapshot_id::SnapshotId,
     stamp::Stamp,
-    state::{Folder, Node, Spare},
+    state::{Folder, Node, ThreadQuota},
     state_file,
-    unlock::Unlocked,
+    unlock::UnlockedFolder,
     vault::{SNAPSHOTS, Session, Vault, in_use_path},
     walk::Walk,
     watch::Watcher,
@@ -63,7 +63,7 @@ pub struct Workspace {
     session: Mutex<Option<Arc<str>>>,
     pub(super) state: Mutex<WorkspaceState>,
     /// While it is held no other process forgets snapshots of the folder.
-    pub(super) seat: Mutex<Option<Held>>,
+    pub(super) seat: Mutex<Option<HeldLock>>,
 }
 
 /// The state that is known between calls.
@@ -83,15 +83,15 @@ pub(super) struct WorkspaceState {
 
 /// The manner in which a scan works.
 #[derive(Clone, Copy)]
-struct Manner<'a> {
+struct ScanOptions<'a> {
     cancel: &'a AtomicBool,
     /// Open up what is closed to its owner, and note it here.
-    unlocked: Option<&'a Mutex<Vec<Unlocked>>>,
+    unlocked: Option<&'a Mutex<Vec<UnlockedFolder>>>,
 }
 
 /// A state of the files that is stored.
 #[derive(Clone, Copy)]
-pub(super) struct Scanned {
+pub(super) struct ScannedState {
     pub(super) tree: Hash,
     pub(super) links: Option<Hash>,
 }
@@ -186,7 +186,7 @@ impl Workspace {
         let mut state = self.state.lock();
         let session = self.vault.begin_session()?;
         let scanned = self.scan(&mut state, &session, &AtomicBool::new(false))?;
-        self.record_snapshot(&mut state, label, Made::Asked, scanned)
+        self.record_snapshot(&mut state, label, SnapshotCause::Asked, scanned)
     }
 
     /// As [`snapshot`](Self::snapshot), but a state the session has kept just before keeps its name.
@@ -202,13 +202,13 @@ impl Workspace {
         let is_kept = |newest: &&Snapshot| {
             let same = (newest.tree, newest.links) == (scanned.tree, scanned.links);
             // After a restore the history needs a snapshot of its own to come back to.
-            same && newest.made == Made::Asked
+            same && newest.made == SnapshotCause::Asked
                 && newest.session.as_deref() == self.session().as_deref()
         };
         if let Some(newest) = state.newest.as_ref().filter(is_kept) {
             return Ok(newest.id.clone());
         }
-        Ok(self.record_snapshot(&mut state, label, Made::Asked, scanned)?.id)
+        Ok(self.record_snapshot(&mut state, label, SnapshotCause::Asked, scanned)?.id)
     }
 
     /// All snapshots, oldest first.
@@ -250,8 +250,8 @@ impl Workspace {
         state: &mut WorkspaceState,
         session: &Session,
         cancel: &AtomicBool,
-    ) -> Result<Scanned, Error> {
-        self.scan_by(state, session, Manner { cancel, unlocked: None })
+    ) -> Result<ScannedState, Error> {
+        self.scan_by(state, session, ScanOptions { cancel, unlocked: None })
     }
 
     /// As [`scan`](Self::scan), opening up what is closed to its owner. What was opened up is added
@@ -260,18 +260,18 @@ impl Workspace {
         &self,
         state: &mut WorkspaceState,
         session: &Session,
-        unlocked: &Mutex<Vec<Unlocked>>,
-    ) -> Result<Scanned, Error> {
+        unlocked: &Mutex<Vec<UnlockedFolder>>,
+    ) -> Result<ScannedState, Error> {
         let cancel = &AtomicBool::new(false);
-        self.scan_by(state, session, Manner { cancel, unlocked: Some(unlocked) })
+        self.scan_by(state, session, ScanOptions { cancel, unlocked: Some(unlocked) })
     }
 
     fn scan_by(
         &self,
         state: &mut WorkspaceState,
         session: &Session,
-        manner: Manner<'_>,
-    ) -> Result<Scanned, Error> {
+        manner: ScanOptions<'_>,
+    ) -> Result<ScannedState, Error> {
         let root = self.open_root()?;
         let mut is_full = self.prepare_walk(state, session, &root);
         // What was closed is not watched.
@@ -340,8 +340,8 @@ impl Workspace {
         state: &mut WorkspaceState,
         root: &OwnedFd,
         is_full: bool,
-        manner: Manner<'_>,
-    ) -> Result<(Scanned, bool), Error> {
+        manner: ScanOptions<'_>,
+    ) -> Result<(ScannedState, bool), Error> {
         let inner = &*self.vault.0;
         let batch = Batch::new(&inner.objects, inner.options.durable);
         let outer = OuterRules::read(&self.root, inner.options.excludes.as_deref());
@@ -358,7 +358,7 @@ impl Workspace {
             root: &self.root,
             device: Stamp::from_stat(&fstat(root).io_context("read", &self.root)?).device,
             vault: (vault.dev(), vault.ino()),
-            spare: Spare::new(threads.saturating_sub(1) as u32),
+            spare: ThreadQuota::new(threads.saturating_sub(1) as u32),
             is_full,
             is_doubtful: state.is_doubtful,
             unlocked: manner.unlocked,
@@ -376,7 +376,7 @@ impl Workspace {
         inner.size.lock().add(added_bytes);
         let links = links?;
         let tree = state.known.tree.ok_or(Error::Cancelled)?;
-        Ok((Scanned { tree, links }, needs_full))
+        Ok((ScannedState { tree, links }, needs_full))
     }
 
     /// Names a scanned state.
@@ -384,8 +384,8 @@ impl Workspace {
         &self,
         state: &mut WorkspaceState,
         label: &str,
-        made: Made,
-        scanned: Scanned,
+        made: SnapshotCause,
+        scanned: ScannedState,
     ) -> Result<Snapshot, Error> {
         let records = self.records_folder();
         let last = self.find_newest(state)?;
@@ -480,17 +480,17 @@ impl Drop for Workspace {
     }
 }
 
-fn list_skipped(root: &Folder) -> (Vec<Skipped>, usize) {
+fn list_skipped(root: &Folder) -> (Vec<SkippedPath>, usize) {
     let (mut named, mut count) = (Vec::new(), 0);
     root.visit_noted(&mut Vec::new(), &mut |path, node| {
         let why = match node {
             Node::Unsaved(why) => *why,
-            Node::File(file) if file.is_unsteady => Why::Unsteady,
+            Node::File(file) if file.is_unsteady => SkipCause::Unsteady,
             Node::File(_) | Node::Link { .. } | Node::Folder(_) => return,
         };
         count += 1;
         if named.len() < MAX_NAMED_SKIPPED {
-            named.push(Skipped { path: OsStr::from_bytes(path).into(), why });
+            named.push(SkippedPath { path: OsStr::from_bytes(path).into(), why });
         }
     });
     (named, count)

@@ -10,11 +10,11 @@ use std::{
 use gnoma_core::sync::Mutex;
 
 use super::{
-    error::{At, Error},
+    error::{Error, PathErrorExt},
     hash::Hash,
-    objects::{CHUNK_BYTES, Hashing, Objects, copy_chunks},
+    objects::{CHUNK_BYTES, HashingWriter, Objects, copy_chunks},
     pack::PackWriter,
-    places::{Unfinished, sync_folder},
+    places::{UnfinishedFile, sync_folder},
 };
 
 /// Fast; higher levels cost more time than a turn has.
@@ -30,12 +30,12 @@ const MAX_PACK_BYTES: u64 = 64 << 20;
 pub(super) struct Batch<'a> {
     objects: &'a Objects,
     sync: bool,
-    open: Mutex<Open>,
+    open: Mutex<OpenBatch>,
     compressors: Mutex<Vec<zstd::bulk::Compressor<'static>>>,
 }
 
 #[derive(Default)]
-struct Open {
+struct OpenBatch {
     pack: Option<PackWriter>,
     hashes: HashSet<Hash>,
     has_large: bool,
@@ -90,7 +90,7 @@ impl<'a> Batch<'a> {
 
     /// Stores up to `limit` bytes of a large file without holding them; gives hash and length.
     pub(super) fn put_large(&self, mut file: &File, limit: u64) -> Result<(Hash, u64), Error> {
-        let unfinished = Unfinished::create(&self.objects.places)?;
+        let unfinished = UnfinishedFile::create(&self.objects.places)?;
         let path = unfinished.path().to_owned();
         let mut head = vec![0; CHUNK_BYTES];
         let count = read_full(&mut file, &mut head).io_context("read", &path)?;
@@ -114,7 +114,7 @@ impl<'a> Batch<'a> {
     /// `None` where it cannot.
     #[cfg(target_os = "linux")]
     pub(super) fn put_clone(&self, file: &File) -> Result<Option<(Hash, u64)>, Error> {
-        let unfinished = Unfinished::create(&self.objects.places)?;
+        let unfinished = UnfinishedFile::create(&self.objects.places)?;
         if rustix::fs::ioctl_ficlone(unfinished.file(), file).is_err() {
             return Ok(None);
         }
@@ -157,7 +157,7 @@ impl<'a> Batch<'a> {
 
     fn name_large(
         &self,
-        unfinished: Unfinished,
+        unfinished: UnfinishedFile,
         hash: Hash,
         is_compressed: bool,
     ) -> Result<(), Error> {
@@ -194,7 +194,7 @@ fn hash_through(
     to: &mut impl Write,
     path: &Path,
 ) -> Result<(Hash, u64), Error> {
-    let mut hashing = Hashing { out: to, hasher: blake3::Hasher::new() };
+    let mut hashing = HashingWriter { out: to, hasher: blake3::Hasher::new() };
     let length = copy_chunks(from, &mut hashing).io_context("copy", path)?;
     Ok((Hash(*hashing.hasher.finalize().as_bytes()), length))
 }

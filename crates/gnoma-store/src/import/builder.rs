@@ -11,7 +11,7 @@ use gnoma_core::{
     store::{Entry, EntryId, Record},
 };
 
-use super::imported::{Imported, MAX_ENTRIES, import_error};
+use super::imported::{ImportedTranscript, MAX_ENTRIES, import_error};
 use crate::{error::Result, recover::INTERRUPTED, text};
 
 /// Counts kept of calls and results that do not belong together.
@@ -33,7 +33,7 @@ struct ImportedAnswer {
 /// Takes pieces, gives entries.
 #[derive(Default)]
 pub(super) struct Builder {
-    imported: Imported,
+    imported: ImportedTranscript,
     answer: Option<ImportedAnswer>,
     latest_ms: i64,
 }
@@ -218,7 +218,7 @@ impl Builder {
     }
 
     /// Finishes and returns the whole path.
-    pub(super) fn finish(mut self) -> Result<Imported> {
+    pub(super) fn finish(mut self) -> Result<ImportedTranscript> {
         self.finish_answer()?;
         Ok(self.imported)
     }

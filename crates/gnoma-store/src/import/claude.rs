@@ -13,13 +13,13 @@ use serde_json::Value;
 use super::{
     bounded::{BoundedLine, each_line},
     builder::Builder,
-    imported::Imported,
+    imported::ImportedTranscript,
     wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::{error::Result, time};
 
 /// Reads a transcript of Claude Code.
-pub(super) fn read_transcript(path: &Path) -> Result<Imported> {
+pub(super) fn read_transcript(path: &Path) -> Result<ImportedTranscript> {
     let mut builder = Builder::default();
     each_line(path, |line| {
         let BoundedLine::Text(line) = line else {

@@ -13,7 +13,7 @@ use serde_json::Value;
 use super::{
     bounded::{BoundedLine, each_line},
     builder::Builder,
-    imported::Imported,
+    imported::ImportedTranscript,
     wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::{error::Result, time};
@@ -28,7 +28,7 @@ const SCAFFOLDING: [&str; 5] = [
 ];
 
 /// Reads a rollout of Codex.
-pub(super) fn read_rollout(path: &Path) -> Result<Imported> {
+pub(super) fn read_rollout(path: &Path) -> Result<ImportedTranscript> {
     let mut reader = CodexReader { builder: Builder::default(), model: None };
     each_line(path, |line| {
         let BoundedLine::Text(line) = line else {

@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::{
     bounded::read_file,
     builder::Builder,
-    imported::{Imported, import_error},
+    imported::{ImportedTranscript, import_error},
     wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::{error::Result, time};
 
 /// Reads a session's folder.
-pub(super) fn read_folder(folder: &Path) -> Result<Imported> {
+pub(super) fn read_folder(folder: &Path) -> Result<ImportedTranscript> {
     let messages = read_json(&folder.join("messages.json"))?;
     // A session without its metadata is still a session.
     let facts = read_json(&folder.join("metadata.json")).unwrap_or(Value::Null);

@@ -13,7 +13,7 @@ pub(super) const MAX_ENTRIES: usize = 500_000;
 
 /// The session that was read from a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Imported {
+pub struct ImportedTranscript {
     /// The title it had.
     pub title: Option<String>,
     /// The folder it was about.
@@ -28,7 +28,7 @@ pub struct Imported {
     pub skipped: BTreeMap<String, u64>,
 }
 
-impl Imported {
+impl ImportedTranscript {
     /// Counts something of this kind that has no place here.
     pub(super) fn count_skipped(&mut self, kind: &str) {
         *self.skipped.entry(kind.to_owned()).or_default() += 1;

@@ -9,7 +9,7 @@ use gnoma_core::{
 
 use super::{
     bounded::{BoundedLine, each_line},
-    imported::{Imported, MAX_ENTRIES, import_error},
+    imported::{ImportedTranscript, MAX_ENTRIES, import_error},
 };
 use crate::{
     error::Result,
@@ -18,8 +18,8 @@ use crate::{
 };
 
 /// Reads a file of JSON lines.
-pub(super) fn read_json_lines(path: &Path) -> Result<Imported> {
-    let mut imported = Imported::default();
+pub(super) fn read_json_lines(path: &Path) -> Result<ImportedTranscript> {
+    let mut imported = ImportedTranscript::default();
     let mut head = None;
     each_line(path, |line| {
         let BoundedLine::Text(line) = line else {
@@ -69,7 +69,7 @@ fn read_head(path: &Path, line: &[u8]) -> Result<LinesHead> {
 }
 
 /// A file that was edited or cut may have lost halves of pairs.
-fn make_legal(imported: &mut Imported) {
+fn make_legal(imported: &mut ImportedTranscript) {
     let entries = std::mem::take(&mut imported.entries);
     let path: Vec<(i64, Record)> =
         (0..).zip(&entries).map(|(at, entry)| (at, entry.record.clone())).collect();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{
     bounded::{Budget, is_plain_name, json_files, read_file},
     builder::Builder,
-    imported::{Imported, import_error},
+    imported::{ImportedTranscript, import_error},
     wire::{self, count_field, items_field, string_field, text_field},
 };
 use crate::error::Result;
@@ -19,7 +19,7 @@ use crate::error::Result;
 const DATABASE: &[u8] = b"SQLite format 3\0";
 
 /// Reads an export, or the session of `storage/session/<project>/<id>.json`.
-pub(super) fn read_session(path: &Path) -> Result<Imported> {
+pub(super) fn read_session(path: &Path) -> Result<ImportedTranscript> {
     let bytes = read_file(path)?;
     if bytes.starts_with(DATABASE) {
         return Err(import_error(format_args!(
@@ -35,7 +35,7 @@ pub(super) fn read_session(path: &Path) -> Result<Imported> {
     }
 }
 
-fn import_export(session: &Value, messages: &[Value]) -> Result<Imported> {
+fn import_export(session: &Value, messages: &[Value]) -> Result<ImportedTranscript> {
     let mut reader = OpenCodeReader::new(session.get("info").unwrap_or(session));
     for message in messages {
         let parts = items_field(message, "parts").iter().map(|part| Some(Cow::Borrowed(part)));
@@ -44,7 +44,7 @@ fn import_export(session: &Value, messages: &[Value]) -> Result<Imported> {
     reader.builder.finish()
 }
 
-fn import_storage(path: &Path, session: &Value) -> Result<Imported> {
+fn import_storage(path: &Path, session: &Value) -> Result<ImportedTranscript> {
     let id = check_plain_id(text_field(session, "id"))?;
     let Some(storage) = path.ancestors().nth(3) else {
         return Err(import_error(format_args!("`{}` is not in a storage folder", path.display())));

@@ -15,8 +15,8 @@ use gnoma_core::{
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{
+    error_sentences::LedgerResultExt,
     statements::{daily_totals, run_statement},
-    words::InWords,
 };
 use crate::{
     calendar::{DAY_MS, begin_ms, day_of},
@@ -157,7 +157,7 @@ fn name_id(connection: &Connection, kind: NameKind, name: &str, day: i64) -> Res
     if name.is_empty() {
         return Ok(0);
     }
-    let name = gnoma_core::cut::word_prefix(name, MAX_NAME_BYTES);
+    let name = gnoma_core::text_truncation::word_prefix(name, MAX_NAME_BYTES);
     let found: Option<(i64, i64)> = connection
         .prepare_cached("SELECT number, last_day FROM call_name WHERE kind = ?1 AND name = ?2")
         .and_then(|mut find| {

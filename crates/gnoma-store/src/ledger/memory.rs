@@ -15,7 +15,7 @@ use gnoma_core::{
 };
 use rusqlite::Connection;
 
-use super::books::{self, ReservedCall};
+use super::ledger_transactions::{self, ReservedCall};
 use crate::error::Result;
 
 /// Most reservations of one process.
@@ -23,7 +23,7 @@ const MOST_HELD: usize = 4096;
 
 /// Reservations that are to be settled, and those to be let go.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct ProcessReservations {
     held: Mutex<HashMap<HoldId, ReservedCall>>,
     /// Let go, but perhaps still in the file.
     dropped: Mutex<BTreeSet<i64>>,
@@ -32,7 +32,7 @@ pub(super) struct Memory {
     has_forgotten: AtomicBool,
 }
 
-impl Memory {
+impl ProcessReservations {
     /// Notes what time it is.
     pub(super) fn set_latest_time(&self, at_ms: i64) {
         self.latest_ms.store(at_ms, Ordering::Relaxed);
@@ -87,7 +87,7 @@ impl Memory {
     pub(super) fn release_dropped(&self, connection: &Connection) -> Result<Vec<i64>> {
         let gone: Vec<i64> = self.dropped.lock().iter().copied().collect();
         for hold in &gone {
-            books::release_hold(connection, *hold)?;
+            ledger_transactions::release_hold(connection, *hold)?;
         }
         Ok(gone)
     }
@@ -102,13 +102,13 @@ impl Memory {
 }
 
 /// A reservation on its way to whoever asked for it. It is let go when nobody takes it.
-pub(super) struct Fresh {
+pub(super) struct FreshReservation {
     hold: Option<(HoldId, ReservedCall)>,
-    memory: Arc<Memory>,
+    memory: Arc<ProcessReservations>,
 }
 
-impl Fresh {
-    pub(super) fn new(hold: HoldId, kept: ReservedCall, memory: Arc<Memory>) -> Self {
+impl FreshReservation {
+    pub(super) fn new(hold: HoldId, kept: ReservedCall, memory: Arc<ProcessReservations>) -> Self {
         Self { hold: Some((hold, kept)), memory }
     }
 
@@ -120,7 +120,7 @@ impl Fresh {
     }
 }
 
-impl Drop for Fresh {
+impl Drop for FreshReservation {
     fn drop(&mut self) {
         if let Some((hold, _)) = self.hold.take() {
             self.memory.let_go(hold);

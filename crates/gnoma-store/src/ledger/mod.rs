@@ -19,19 +19,19 @@
 //! Beside the spending, the file has *notes*: texts by name, which this crate does not interpret, each read and
 //! replaced by one process at a time.
 
-mod admit;
-mod books;
 mod calls;
-mod doubt;
+mod error_sentences;
+mod ledger_maintenance;
+mod ledger_transactions;
+mod limit_check;
 mod memory;
 mod notes;
 mod open;
 mod salvage;
 mod schema;
 mod statements;
-mod tending;
+mod unknown_spend;
 mod window;
-mod words;
 
 #[cfg(test)]
 mod tests;
@@ -45,21 +45,23 @@ use std::{
 };
 
 use gnoma_core::{
-    ledger::{Ask, Draw, HoldId, Ledger, Level, Reserved, SettledCall, Total},
-    store::{StoreErrorKind, Stored},
+    ledger::{
+        HoldId, Ledger, Level, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Total,
+    },
+    store::{StoreErrorKind, StoreFuture},
 };
 use rusqlite::Connection;
 
-use self::{
-    books::{Books, ReservedCall},
-    memory::{Fresh, Memory},
-    tending::{File, Tending},
-    words::{InWords, ledger_error, reword_error},
-};
 pub use self::{
     calls::{CallRow, DamagedCall, DamagedCalls, KEPT_DAYS, NameId, UsageRead},
     notes::MAX_NOTE_BYTES,
-    open::SetAside,
+    open::QuarantinedLedger,
+};
+use self::{
+    error_sentences::{LedgerResultExt, ledger_error, reword_error},
+    ledger_maintenance::{File, LedgerMaintenance},
+    ledger_transactions::{LedgerTransaction, ReservedCall},
+    memory::{FreshReservation, ProcessReservations},
 };
 use crate::{
     error::Result,
@@ -78,7 +80,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// A ledger in a file that several processes share, or in memory.
 pub struct SqliteLedger {
     worker: Worker,
-    memory: Arc<Memory>,
+    memory: Arc<ProcessReservations>,
     identity: Arc<Identity>,
     file: Option<PathBuf>,
     /// Keeps others from replacing the file; goes after the thread.
@@ -90,7 +92,7 @@ pub struct OpenedLedger {
     /// The ledger that was opened.
     pub ledger: SqliteLedger,
     /// A file that could not be used was set aside, which should be reported.
-    pub set_aside: Option<SetAside>,
+    pub set_aside: Option<QuarantinedLedger>,
 }
 
 impl SqliteLedger {
@@ -141,10 +143,13 @@ impl SqliteLedger {
         user: Option<User>,
     ) -> Result<Self> {
         let identity = Arc::new(new_identity(&connection)?);
-        let memory = Arc::new(Memory::default());
+        let memory = Arc::new(ProcessReservations::default());
         let path = file.as_ref().map(|file| file.path.clone());
-        let tending =
-            Tending { file, memory: Arc::clone(&memory), identity: Arc::clone(&identity) };
+        let tending = LedgerMaintenance {
+            file,
+            memory: Arc::clone(&memory),
+            identity: Arc::clone(&identity),
+        };
         let worker = Worker::spawn_writer(connection, tending)
             .map_err(|error| reword_error(error, "thread"))?;
         Ok(Self { worker, memory, identity, file: path, _user: user })
@@ -156,7 +161,7 @@ impl SqliteLedger {
     /// # Errors
     /// As the file's.
     pub async fn redate_future(&self, now_ms: i64) -> Result<u64> {
-        self.run_job(move |connection| books::redate_future(connection, now_ms)).await
+        self.run_job(move |connection| ledger_transactions::redate_future(connection, now_ms)).await
     }
 
     /// Reports whether money may have been spent that is not counted, because a damaged ledger could not be read
@@ -165,7 +170,7 @@ impl SqliteLedger {
     /// # Errors
     /// Those of the file.
     pub async fn lacks_money(&self) -> Result<bool> {
-        self.run_job(|connection| Ok(doubt::known_since(connection)?.is_some())).await
+        self.run_job(|connection| Ok(unknown_spend::known_since(connection)?.is_some())).await
     }
 
     /// Counts on with what could be read of a damaged ledger; says whether anything was in doubt.
@@ -173,7 +178,7 @@ impl SqliteLedger {
     /// # Errors
     /// As the file's.
     pub async fn accept_loss(&self) -> Result<bool> {
-        self.run_job(doubt::accept_unknown).await
+        self.run_job(unknown_spend::accept_unknown).await
     }
 
     /// Lets `change` have the note of that name and keeps what it makes of it, with nobody in between;
@@ -278,39 +283,40 @@ fn with_books<T>(
     connection: &Connection,
     me: &Identity,
     at_ms: i64,
-    work: impl FnOnce(&Books<'_>) -> Result<T>,
+    work: impl FnOnce(&LedgerTransaction<'_>) -> Result<T>,
 ) -> Result<T> {
     let is_live = |process: &Hold| process.is_live(me, at_ms);
-    work(&Books { connection, me, is_live: &is_live })
+    work(&LedgerTransaction { connection, me, is_live: &is_live })
 }
 
 impl Ledger for SqliteLedger {
-    fn reserve(&self, ask: Ask) -> Stored<'_, Reserved> {
+    fn reserve(&self, ask: ReservationRequest) -> StoreFuture<'_, ReservationOutcome> {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
         memory.set_latest_time(ask.at_ms);
         let work = move |connection: &Connection| {
             drop(memory.release_dropped(connection)?);
             // Outside what a refusal undoes.
-            if let Err(refused) = doubt::refuse_if_unknown(connection, &ask) {
+            if let Err(refused) = unknown_spend::refuse_if_unknown(connection, &ask) {
                 return Ok(Err(refused));
             }
             let reserved = with_books(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
-            Ok(Ok(reserved.map(|hold| Fresh::new(hold, ReservedCall::from_ask(&ask), memory))))
+            Ok(Ok(reserved
+                .map(|hold| FreshReservation::new(hold, ReservedCall::from_ask(&ask), memory))))
         };
         Box::pin(async move {
             self.memory.has_room()?;
             match self.run_job(work).await?? {
                 Ok(fresh) => fresh
                     .confirm_arrival()
-                    .map(Reserved::Held)
+                    .map(ReservationOutcome::Held)
                     .ok_or_else(|| ledger_error(StoreErrorKind::Io, "a reservation was lost")),
-                Err(full) => Ok(Reserved::Full(full)),
+                Err(full) => Ok(ReservationOutcome::Full(full)),
             }
         })
     }
 
     /// Settles even when nobody waits for the answer.
-    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> Stored<'_, ()> {
+    fn commit(&self, hold: HoldId, at_ms: i64, call: SettledCall) -> StoreFuture<'_, ()> {
         self.memory.set_latest_time(at_ms);
         let kept = self.memory.take_call(hold);
         let (me, settling) = (Arc::clone(&self.identity), kept.clone());
@@ -338,7 +344,7 @@ impl Ledger for SqliteLedger {
         drop(self.worker.queue_job(move |connection| memory.release_dropped(connection)));
     }
 
-    fn limit_levels(&self, draws: Vec<Draw>, at_ms: i64) -> Stored<'_, Vec<Level>> {
+    fn limit_levels(&self, draws: Vec<PoolDraw>, at_ms: i64) -> StoreFuture<'_, Vec<Level>> {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
         Box::pin(self.run_job(move |connection| {
             drop(memory.release_dropped(connection)?);
@@ -346,7 +352,9 @@ impl Ledger for SqliteLedger {
         }))
     }
 
-    fn daily_totals(&self, from_day: i32) -> Stored<'_, Vec<Total>> {
-        Box::pin(self.run_job(move |connection| books::daily_totals(connection, from_day)))
+    fn daily_totals(&self, from_day: i32) -> StoreFuture<'_, Vec<Total>> {
+        Box::pin(
+            self.run_job(move |connection| ledger_transactions::daily_totals(connection, from_day)),
+        )
     }
 }

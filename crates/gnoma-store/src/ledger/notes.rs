@@ -4,8 +4,8 @@ use gnoma_core::store::StoreErrorKind;
 use rusqlite::{Connection, OptionalExtension};
 
 use super::{
-    books,
-    words::{InWords, ledger_error},
+    error_sentences::{LedgerResultExt, ledger_error},
+    ledger_transactions,
 };
 use crate::error::Result;
 
@@ -29,10 +29,11 @@ pub(super) fn change_note(
     }
     let sql = "INSERT INTO note(name, text) VALUES (?1, ?2) \
                ON CONFLICT(name) DO UPDATE SET text = excluded.text";
-    books::run_statement(connection, sql, [name, new.as_str()]).map(|_| ())
+    ledger_transactions::run_statement(connection, sql, [name, new.as_str()]).map(|_| ())
 }
 
 /// Removes the note of this name.
 pub(super) fn remove_note(connection: &Connection, name: &str) -> Result<()> {
-    books::run_statement(connection, "DELETE FROM note WHERE name = ?1", [name]).map(|_| ())
+    ledger_transactions::run_statement(connection, "DELETE FROM note WHERE name = ?1", [name])
+        .map(|_| ())
 }

@@ -15,9 +15,10 @@ use gnoma_core::store::{StoreError, StoreErrorKind};
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, config::DbConfig};
 
 use super::{
-    doubt, salvage,
+    error_sentences::{LedgerResultExt, ledger_error, reword_error},
+    salvage,
     schema::{APPLICATION_ID, STEPS},
-    words::{InWords, ledger_error, reword_error},
+    unknown_spend,
 };
 use crate::{db, error::Result, files, sql, text::clamp_size, users::User};
 
@@ -38,7 +39,7 @@ const NEWER: &str = "newer";
 
 /// A ledger that could not be used and was set aside, which should be reported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetAside {
+pub struct QuarantinedLedger {
     /// The path at which the file is now.
     pub path: PathBuf,
     /// The version of the file, where a newer gnoma wrote it; else it was damaged.
@@ -47,7 +48,7 @@ pub struct SetAside {
     pub complete: bool,
 }
 
-impl fmt::Display for SetAside {
+impl fmt::Display for QuarantinedLedger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.newer {
             Some(version) => write!(
@@ -60,20 +61,20 @@ impl fmt::Display for SetAside {
         }
         match self.complete {
             true => f.write_str("; all spending was recovered")?,
-            false => write!(f, "; {}", doubt::WORDS)?,
+            false => write!(f, "; {}", unknown_spend::WORDS)?,
         }
         write!(f, "; the old file is saved as `{}`", self.path.display())
     }
 }
 
 /// The reason why a file is not used as it is.
-enum Trouble {
+enum LedgerFault {
     Damaged,
     Newer(i64),
     Other(StoreError),
 }
 
-impl From<StoreError> for Trouble {
+impl From<StoreError> for LedgerFault {
     fn from(error: StoreError) -> Self {
         match error.kind {
             StoreErrorKind::Damaged => Self::Damaged,
@@ -86,7 +87,7 @@ impl From<StoreError> for Trouble {
 pub(super) fn open_ledger(
     path: &Path,
     patience: Duration,
-) -> Result<(Connection, Option<SetAside>, User)> {
+) -> Result<(Connection, Option<QuarantinedLedger>, User)> {
     let shown = path.display().to_string();
     let in_words = |error| reword_error(error, &shown);
     let folder = path.parent().unwrap_or(Path::new("."));
@@ -99,9 +100,9 @@ pub(super) fn open_ledger(
             files::mark_used(&alone);
             return Ok((connection, None, user));
         }
-        Err(Trouble::Other(error)) => return Err(error),
-        Err(Trouble::Damaged) => None,
-        Err(Trouble::Newer(version)) => Some(version),
+        Err(LedgerFault::Other(error)) => return Err(error),
+        Err(LedgerFault::Damaged) => None,
+        Err(LedgerFault::Newer(version)) => Some(version),
     };
     // Whoever dies before the end leaves a ledger that is looked through again.
     files::mark_damaged(path);
@@ -109,7 +110,7 @@ pub(super) fn open_ledger(
     let (connection, complete) = begin_anew(path, &aside, patience)?;
     remove_doubt(path)?;
     files::mark_used(&alone);
-    Ok((connection, Some(SetAside { path: aside, newer, complete }), user))
+    Ok((connection, Some(QuarantinedLedger { path: aside, newer, complete }), user))
 }
 
 /// Opens the ledger at `path` for reading; `None` if it must first be repaired or brought to today's version, which
@@ -146,18 +147,18 @@ pub(super) fn open_to_read(path: &Path, patience: Duration) -> Result<Option<Con
 fn begin_anew(path: &Path, aside: &Path, patience: Duration) -> Result<(Connection, bool)> {
     let mut connection = match open_and_migrate(path, patience) {
         Ok(connection) => connection,
-        Err(Trouble::Other(error)) => return Err(error),
-        Err(Trouble::Damaged | Trouble::Newer(_)) => {
+        Err(LedgerFault::Other(error)) => return Err(error),
+        Err(LedgerFault::Damaged | LedgerFault::Newer(_)) => {
             return Err(ledger_error(
                 StoreErrorKind::Io,
                 "a new file does not hold what was written",
             ));
         }
     };
-    doubt::mark_unknown(&connection)?;
+    unknown_spend::mark_unknown(&connection)?;
     let complete = salvage::salvage_rows(aside, &mut connection)?;
     if complete {
-        doubt::accept_unknown(&connection)?;
+        unknown_spend::accept_unknown(&connection)?;
     }
     Ok((connection, complete))
 }
@@ -169,8 +170,8 @@ pub(super) fn in_memory() -> Result<Connection> {
     connection.pragma_update(None, "temp_store", "MEMORY").in_words()?;
     match migrate_to_latest(&mut connection) {
         Ok(()) => Ok(connection),
-        Err(Trouble::Other(error)) => Err(error),
-        Err(Trouble::Damaged | Trouble::Newer(_)) => {
+        Err(LedgerFault::Other(error)) => Err(error),
+        Err(LedgerFault::Damaged | LedgerFault::Newer(_)) => {
             Err(ledger_error(StoreErrorKind::Io, "no memory for it"))
         }
     }
@@ -197,14 +198,17 @@ fn remove_doubt(path: &Path) -> Result<()> {
     }
 }
 
-fn open_if_sound(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
+fn open_if_sound(path: &Path, patience: Duration) -> std::result::Result<Connection, LedgerFault> {
     if files::sibling_path(path, files::DOUBT).exists() || files::is_cut_short(path) {
-        return Err(Trouble::Damaged);
+        return Err(LedgerFault::Damaged);
     }
     open_and_migrate(path, patience)
 }
 
-fn open_and_migrate(path: &Path, patience: Duration) -> std::result::Result<Connection, Trouble> {
+fn open_and_migrate(
+    path: &Path,
+    patience: Duration,
+) -> std::result::Result<Connection, LedgerFault> {
     make_file(path)?;
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut connection = Connection::open_with_flags(path, flags).in_words()?;
@@ -279,11 +283,11 @@ fn settle_down(connection: &Connection) -> Result<()> {
 }
 
 /// Brings the tables to today's version; each step is one transaction with its number.
-fn migrate_to_latest(connection: &mut Connection) -> std::result::Result<(), Trouble> {
+fn migrate_to_latest(connection: &mut Connection) -> std::result::Result<(), LedgerFault> {
     let known = clamp_size(STEPS.len());
     let found = schema_version(connection)?;
     if found > known {
-        return Err(Trouble::Newer(found));
+        return Err(LedgerFault::Newer(found));
     }
     for (number, step) in (1..).zip(STEPS) {
         if schema_version(connection)? >= number {

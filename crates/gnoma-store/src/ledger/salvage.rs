@@ -11,7 +11,7 @@ use std::{
 
 use rusqlite::{Connection, params_from_iter};
 
-use super::{doubt, notes::MAX_NOTE_BYTES, words::InWords};
+use super::{error_sentences::LedgerResultExt, notes::MAX_NOTE_BYTES, unknown_spend};
 use crate::{
     error::Result,
     files::suffixed_path,
@@ -126,8 +126,10 @@ pub(super) fn salvage_rows(old: &Path, new: &mut Connection) -> Result<bool> {
     let calls =
         is_settled && trees.is_whole(LedgerTable::Spent) && trees.is_whole(LedgerTable::Kept);
     // Not the first time: what was missing then still is.
-    let doubted =
-        trees.rows.get(&LedgerTable::Note).is_some_and(|notes| notes.iter().any(doubt::is_note));
+    let doubted = trees
+        .rows
+        .get(&LedgerTable::Note)
+        .is_some_and(|notes| notes.iter().any(unknown_spend::is_note));
     // Names may come after what refers to them.
     new.pragma_update(None, "foreign_keys", 0).in_words()?;
     let named = write_rows(new, &trees.rows, calls);

@@ -6,7 +6,7 @@ use gnoma_core::{
 };
 use rusqlite::Connection;
 
-use super::{window, words::InWords};
+use super::{error_sentences::LedgerResultExt, window};
 use crate::error::Result;
 
 /// Runs a statement; returns how many rows it changed.

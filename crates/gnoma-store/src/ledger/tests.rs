@@ -7,15 +7,19 @@
 use std::{cell::RefCell, collections::BTreeSet};
 
 use gnoma_core::{
-    ledger::{Amount, Ask, CallOrigin, Draw, Full, HoldId, Limit, Unit, Window},
+    ledger::{
+        Amount, CallOrigin, ExhaustedLimit, HoldId, Limit, PoolDraw, ReservationRequest, Unit,
+        Window,
+    },
     message::ModelRef,
 };
 use proptest::prelude::*;
 use rusqlite::Connection;
 
 use super::{
-    books::{self, Books, ReservedCall},
-    calls, notes, open, schema, tending,
+    calls, ledger_maintenance,
+    ledger_transactions::{self, LedgerTransaction, ReservedCall},
+    notes, open, schema,
 };
 use crate::{
     calendar::{DAY_MS, day_of, month_start},
@@ -89,7 +93,7 @@ impl Model {
             .sum()
     }
 
-    fn has_room(&self, ask: &Ask) -> bool {
+    fn has_room(&self, ask: &ReservationRequest) -> bool {
         ask.draws.iter().all(|draw| {
             draw.limits.iter().all(|limit| {
                 let need = ask.amount.in_unit(limit.unit);
@@ -107,16 +111,16 @@ struct Pair<'c> {
 }
 
 impl Pair<'_> {
-    fn books<T>(&self, caller: usize, work: impl FnOnce(&Books<'_>) -> T) -> T {
+    fn books<T>(&self, caller: usize, work: impl FnOnce(&LedgerTransaction<'_>) -> T) -> T {
         let dead = self.model.borrow().dead.clone();
         let is_live = |process: &Hold| {
             !dead.iter().any(|number| process.process_start() == number.to_string())
         };
         let me = identity(caller);
-        work(&Books { connection: self.connection, me: &me, is_live: &is_live })
+        work(&LedgerTransaction { connection: self.connection, me: &me, is_live: &is_live })
     }
 
-    fn reserve(&self, caller: usize, ask: &Ask) -> Result<HoldId, Full> {
+    fn reserve(&self, caller: usize, ask: &ReservationRequest) -> Result<HoldId, ExhaustedLimit> {
         let expected = self.model.borrow().has_room(ask);
         let reserved = self.books(caller, |books| books.reserve(ask)).unwrap();
         match &reserved {
@@ -138,7 +142,7 @@ impl Pair<'_> {
     }
 
     /// The limit that is told has no room, and by waiting alone there is room at the time told.
-    fn is_told_rightly(&self, full: &Full, ask: &Ask) {
+    fn is_told_rightly(&self, full: &ExhaustedLimit, ask: &ReservationRequest) {
         let model = self.model.borrow();
         let need = ask.amount.in_unit(full.limit.unit);
         let used = model.used(&full.pool, &full.limit, ask.at_ms);
@@ -166,12 +170,12 @@ impl Pair<'_> {
     }
 
     fn rollback(&self, hold: HoldId) {
-        books::release_hold(self.connection, hold.0).unwrap();
+        ledger_transactions::release_hold(self.connection, hold.0).unwrap();
         self.model.borrow_mut().flying.retain(|call| call.hold != hold);
     }
 
     /// Every level and sum is what the model says.
-    fn agrees(&self, draws: &[Draw], at_ms: i64) {
+    fn agrees(&self, draws: &[PoolDraw], at_ms: i64) {
         let levels = self.books(usize::MAX, |books| books.levels(draws, at_ms)).unwrap();
         let model = self.model.borrow();
         for level in &levels {
@@ -180,7 +184,7 @@ impl Pair<'_> {
             assert_eq!(level.held, model.held(&level.pool, &level.limit), "{level:?}");
             assert_eq!(level.resets_at_ms.is_none(), level.limit.window == Window::Ever);
         }
-        let totals = books::daily_totals(self.connection, i32::MIN).unwrap();
+        let totals = ledger_transactions::daily_totals(self.connection, i32::MIN).unwrap();
         for unit in UNITS {
             let counted: u64 = totals.iter().map(|total| total.amount.in_unit(unit)).sum();
             let settled: u64 = model.done.iter().map(|done| done.amount.in_unit(unit)).sum();
@@ -191,10 +195,10 @@ impl Pair<'_> {
 
 const CAP: u64 = 100;
 
-fn capped(amount: Amount) -> Ask {
+fn capped(amount: Amount) -> ReservationRequest {
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Ever, most: CAP };
-    let draws = vec![Draw { pool: "cap".into(), limits: vec![limit] }];
-    Ask { at_ms: 0, arm: arm(0), amount, draws, origin: CallOrigin::default() }
+    let draws = vec![PoolDraw { pool: "cap".into(), limits: vec![limit] }];
+    ReservationRequest { at_ms: 0, arm: arm(0), amount, draws, origin: CallOrigin::default() }
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -356,8 +360,8 @@ proptest! {
     ) {
         let connection = connection();
         let pair = Pair { connection: &connection, model: RefCell::default() };
-        let draw = |pool: usize| Draw { pool: format!("pool{pool}"), limits: limits[pool].clone() };
-        let all: Vec<Draw> = (0..4).map(draw).collect();
+        let draw = |pool: usize| PoolDraw { pool: format!("pool{pool}"), limits: limits[pool].clone() };
+        let all: Vec<PoolDraw> = (0..4).map(draw).collect();
         let mut now_ms = 1_800_000_000_000;
         for step in steps {
             let flying = |which: usize| {
@@ -373,7 +377,7 @@ proptest! {
                     }
                     let draws = pools.into_iter().map(draw).collect();
                     let origin = CallOrigin::default();
-                    let ask = Ask { at_ms: now_ms, arm: arm(caller), amount, draws, origin };
+                    let ask = ReservationRequest { at_ms: now_ms, arm: arm(caller), amount, draws, origin };
                     let before = pair.model.borrow().done.len();
                     let _reserved = pair.reserve(caller, &ask);
                     prop_assert_eq!(pair.model.borrow().done.len(), before);
@@ -413,7 +417,7 @@ fn settle_at(connection: &Connection, times: impl Iterator<Item = i64>) {
 fn level(connection: &Connection, window: Window, at_ms: i64) -> u64 {
     let pair = Pair { connection, model: RefCell::default() };
     let limit = Limit { unit: Unit::MicroUsd, window, most: 1 };
-    let draws = [Draw { pool: "cap".into(), limits: vec![limit] }];
+    let draws = [PoolDraw { pool: "cap".into(), limits: vec![limit] }];
     pair.books(0, |books| books.levels(&draws, at_ms)).unwrap()[0].used
 }
 
@@ -430,7 +434,7 @@ fn forgetting_single_calls_frees_nothing() {
             .chain([Window::Day, Window::Month, Window::Ever])
             .collect();
     let before: Vec<u64> = windows.iter().map(|w| level(&connection, *w, end)).collect();
-    while tending::forget_calls(&connection, end, 10).unwrap() {}
+    while ledger_maintenance::forget_calls(&connection, end, 10).unwrap() {}
     let left: i64 =
         connection.query_row("SELECT count(*) FROM spent", [], |row| row.get(0)).unwrap();
     assert!(left < 75, "{left}");
@@ -446,7 +450,7 @@ fn a_clock_ahead_for_a_moment_makes_no_window_forget() {
     let connection = connection();
     let now = 1_800_000_000_000;
     settle_at(&connection, (0..50).map(|second| now + second * 1000));
-    assert!(!tending::forget_calls(&connection, now + 10_000 * DAY_MS, 50).unwrap());
+    assert!(!ledger_maintenance::forget_calls(&connection, now + 10_000 * DAY_MS, 50).unwrap());
     assert_eq!(level(&connection, Window::Rolling { ms: 60_000 }, now + 50_000), 50);
 }
 
@@ -459,12 +463,12 @@ fn a_clock_that_went_back_frees_nothing_and_can_be_mended() {
         assert_eq!(level(&connection, window, now), 3, "{window:?}");
         assert_eq!(level(&connection, window, now - 5 * DAY_MS), 3, "{window:?}");
     }
-    assert_eq!(books::redate_future(&connection, now).unwrap(), 2);
+    assert_eq!(ledger_transactions::redate_future(&connection, now).unwrap(), 2);
     for window in [Window::Rolling { ms: 60_000 }, Window::Day] {
         assert_eq!(level(&connection, window, now), 3, "{window:?}");
         assert_eq!(level(&connection, window, now + 2 * DAY_MS), 0, "{window:?}");
     }
-    let totals = books::daily_totals(&connection, 0).unwrap();
+    let totals = ledger_transactions::daily_totals(&connection, 0).unwrap();
     assert_eq!(totals.len(), 1);
     assert_eq!(totals[0].amount.micro_usd, 3);
 }
@@ -485,13 +489,13 @@ fn turns_are_forgotten_soon_and_sessions_in_the_end() {
         let mut find = connection.prepare("SELECT name FROM pool ORDER BY name").unwrap();
         find.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
     };
-    tending::forget_pools(&connection, now + DAY_MS).unwrap();
+    ledger_maintenance::forget_pools(&connection, now + DAY_MS).unwrap();
     assert_eq!(pools(), ["session:1", "turn:1"]);
-    tending::forget_pools(&connection, now + 3 * DAY_MS).unwrap();
+    ledger_maintenance::forget_pools(&connection, now + 3 * DAY_MS).unwrap();
     assert_eq!(pools(), ["session:1"]);
-    tending::forget_pools(&connection, now + 91 * DAY_MS).unwrap();
+    ledger_maintenance::forget_pools(&connection, now + 91 * DAY_MS).unwrap();
     assert_eq!(pools(), [""; 0]);
-    assert_eq!(books::daily_totals(&connection, 0).unwrap()[0].amount.micro_usd, 10);
+    assert_eq!(ledger_transactions::daily_totals(&connection, 0).unwrap()[0].amount.micro_usd, 10);
 }
 
 #[test]
@@ -524,12 +528,12 @@ fn what_caches_had_is_told_by_day_and_arm_whatever_the_clock_did() {
     let now = 1_800_000_000_000;
     let amount = Amount { input: 30, cached: 20, cache_write: 5, ..dollars(1) };
     for at_ms in [now, now + DAY_MS, now + 2 * DAY_MS] {
-        let hold = pair.reserve(0, &Ask { at_ms, ..capped(amount) }).unwrap();
+        let hold = pair.reserve(0, &ReservationRequest { at_ms, ..capped(amount) }).unwrap();
         pair.commit(hold, at_ms, amount);
     }
-    let days = |from| books::daily_totals(&connection, from).unwrap();
+    let days = |from| ledger_transactions::daily_totals(&connection, from).unwrap();
     assert!(days(0).iter().all(|total| total.amount == amount) && days(0).len() == 3);
-    books::redate_future(&connection, now).unwrap();
+    ledger_transactions::redate_future(&connection, now).unwrap();
     let [one] = days(0).try_into().unwrap();
     assert_eq!((one.amount.cached, one.amount.cache_write, one.amount.input), (60, 15, 90));
 }
@@ -573,7 +577,7 @@ fn a_ledger_of_the_first_version_keeps_what_it_counted() {
     let (connection, set_aside, _user) =
         open::open_ledger(&path, std::time::Duration::ZERO).unwrap();
     assert_eq!(set_aside, None);
-    let [one] = books::daily_totals(&connection, 0).unwrap().try_into().unwrap();
+    let [one] = ledger_transactions::daily_totals(&connection, 0).unwrap().try_into().unwrap();
     let amount = Amount { requests: 2, input: 30, output: 4, micro_usd: 50, ..Amount::default() };
     assert_eq!((one.day, one.arm, one.amount), (7, arm(0), amount));
 }
@@ -612,7 +616,7 @@ fn settle_on(connection: &Connection, branch: &str, at_ms: i64) {
     let pair = Pair { connection, model: RefCell::default() };
     let origin =
         CallOrigin { project: "/p".into(), branch: branch.into(), ..CallOrigin::default() };
-    let mut ask = Ask { at_ms, origin, ..capped(dollars(1)) };
+    let mut ask = ReservationRequest { at_ms, origin, ..capped(dollars(1)) };
     ask.draws[0].limits.clear();
     let reserved = pair.books(0, |books| books.reserve(&ask)).unwrap().unwrap();
     let kept = ReservedCall::from_ask(&ask);
@@ -636,7 +640,7 @@ fn calls_and_their_names_are_removed_after_400_days_and_sums_never() {
     assert_eq!(state_after(begin + 400 * DAY_MS + 1), (2, all.to_vec()), "names have whole days");
     assert_eq!(state_after(begin + 401 * DAY_MS), (2, [&all[..1], &all[2..]].concat()));
     assert_eq!(state_after(begin + 405 * DAY_MS), (0, Vec::new()));
-    let sums = books::daily_totals(&connection, 0).unwrap();
+    let sums = ledger_transactions::daily_totals(&connection, 0).unwrap();
     assert_eq!(sums.iter().map(|total| total.amount.micro_usd).sum::<u64>(), 3);
 }
 
@@ -680,7 +684,7 @@ fn calls_dated_ahead_are_redated_with_their_sums() {
     let connection = connection();
     let now = 1_800_000_000_000;
     settle_at(&connection, [now + 5 * DAY_MS, now + 6 * DAY_MS].into_iter());
-    books::redate_future(&connection, now).unwrap();
+    ledger_transactions::redate_future(&connection, now).unwrap();
     assert_eq!(calls::count_before(&connection, now + 1).unwrap(), 2);
 }
 

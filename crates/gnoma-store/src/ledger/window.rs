@@ -10,7 +10,7 @@
 use gnoma_core::ledger::{Amount, Level, Unit, Window};
 use rusqlite::{Connection, Params, Row};
 
-use super::{admit, words::InWords};
+use super::{error_sentences::LedgerResultExt, limit_check};
 use crate::{
     calendar::{begin_ms, day_of, month_start, next_month},
     error::Result,
@@ -105,7 +105,8 @@ pub(super) fn free_at(
     let Window::Rolling { ms } = level.limit.window else {
         return Ok(calendar_reset(level.limit.window, at_ms));
     };
-    let surplus = admit::used_and_held(level).saturating_add(need).saturating_sub(level.limit.most);
+    let surplus =
+        limit_check::used_and_held(level).saturating_add(need).saturating_sub(level.limit.most);
     let start = start_of(ms, at_ms);
     let leaves = when_gone(connection, pool, start, level.limit.unit, surplus)?.unwrap_or(at_ms);
     Ok(Some(leaves.saturating_add(clamp_ms(ms))))

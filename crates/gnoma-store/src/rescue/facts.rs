@@ -5,7 +5,7 @@ use rusqlite::Connection;
 
 use crate::{
     child,
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     lock, origin,
 };
 

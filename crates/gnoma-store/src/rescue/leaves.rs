@@ -10,7 +10,7 @@ use rusqlite::{Connection, params_from_iter};
 
 use crate::{
     entry::{is_as_written, parse_record},
-    error::{Explain, Result, from_io},
+    error::{Result, SqliteResultExt, from_io},
     files::private_file,
     ids,
     pages::{FoundRow, FoundValue, PageUse, Pages},
@@ -102,7 +102,7 @@ pub(crate) fn holds_ours(path: &Path) -> bool {
 }
 
 /// The facts about the rows that were not found.
-pub(super) struct NotFound {
+pub(super) struct MissingRows {
     /// Entries that others speak of and that are not there.
     pub(super) entries: u64,
     /// Pages could not be read, and nobody can say what they held.
@@ -110,7 +110,7 @@ pub(super) struct NotFound {
 }
 
 /// Writes all rows of `damaged` to a new file at `to`; what is missing.
-pub(super) fn collect_rows(damaged: &Path, to: &Path) -> Result<NotFound> {
+pub(super) fn collect_rows(damaged: &Path, to: &Path) -> Result<MissingRows> {
     let pages = Pages::open(damaged).map_err(|error| from_io("cannot read", damaged, &error))?;
     private_file(to).map_err(|error| from_io("cannot create", to, &error))?;
     let new = Connection::open(to).map_sqlite_error()?;
@@ -151,7 +151,7 @@ pub(super) fn collect_rows(damaged: &Path, to: &Path) -> Result<NotFound> {
     }
     let entries = count_missing(&transaction)?;
     transaction.commit().map_sqlite_error()?;
-    Ok(NotFound { entries, unknown })
+    Ok(MissingRows { entries, unknown })
 }
 
 /// A row at a page's edge, and the number that it has if it is not its own: the one next to its

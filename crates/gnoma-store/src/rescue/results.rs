@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 
 use crate::{
-    error::{Explain, Result},
+    error::{Result, SqliteResultExt},
     results::{self, Piece},
 };
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 use gnoma_store::checkpoint::{
-    ChangeKind, Conflict, Error, LeftWhy, Options, Point, Side, Vault, Why, Workspace,
+    ChangeKind, Conflict, Error, Options, Point, Side, SkipCause, UnrestoredReason, Vault,
+    Workspace,
 };
 
 use crate::checkpoint_support::{Dice, difference, look, quick, shell, vault};
@@ -180,7 +181,7 @@ fn damage_is_said_and_never_written() {
     let damaged: Vec<_> = restored
         .left
         .iter()
-        .map(|left| (left.path.to_str().unwrap(), left.why == LeftWhy::Damaged))
+        .map(|left| (left.path.to_str().unwrap(), left.why == UnrestoredReason::Damaged))
         .collect();
     assert_eq!(damaged, [("large", true), ("small", true)]);
     assert_eq!((place.read("large"), place.read("small")), ("l".into(), "s".into()));
@@ -245,7 +246,11 @@ fn large_ignored_files_special_files_and_foreign_state_are_left_alone() {
         taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
     assert_eq!(
         skipped,
-        [("big.log", Why::Ignored), ("node_modules", Why::Rebuilt), ("pipe", Why::Special)]
+        [
+            ("big.log", SkipCause::Ignored),
+            ("node_modules", SkipCause::Rebuilt),
+            ("pipe", SkipCause::Special)
+        ]
     );
     place.write("small.log", "changed");
     place.write("keep.log", "changed");
@@ -297,7 +302,7 @@ fn what_was_never_kept_and_is_gone_is_said() {
     left.sort_unstable();
     let lost = ["gone.bin", "node_modules", "pipe", "small.bin", "sub/big.bin", "target"];
     assert_eq!(left, lost);
-    assert!(restored.left.iter().all(|left| left.why == LeftWhy::NotKept));
+    assert!(restored.left.iter().all(|left| left.why == UnrestoredReason::NotKept));
     assert_eq!(place.read("small.bin"), "now\n");
 }
 
@@ -325,7 +330,7 @@ fn folders_with_things_never_kept_are_not_removed() {
     shell(&place.root, "mkdir -p made/.git; echo x > made/file; echo y > made/.git/HEAD");
     let restored = workspace.restore(&empty, Conflict::KeepTheirs).unwrap();
     assert_eq!(restored.left.len(), 1);
-    assert_eq!(restored.left[0].why, LeftWhy::NotEmpty);
+    assert_eq!(restored.left[0].why, UnrestoredReason::NotEmpty);
     assert!(place.root.join("made/.git/HEAD").exists());
     assert!(!place.root.join("made/file").exists());
 }
@@ -420,7 +425,7 @@ fn what_cannot_be_read_is_named_and_left_alone() {
     let taken = workspace.take_snapshot("x").unwrap();
     let skipped: Vec<_> =
         taken.skipped.iter().map(|skip| (skip.path.to_str().unwrap(), skip.why)).collect();
-    assert_eq!(skipped, [("closed", Why::Unreadable), ("sealed", Why::Unreadable)]);
+    assert_eq!(skipped, [("closed", SkipCause::Unreadable), ("sealed", SkipCause::Unreadable)]);
     place.write("open", "2");
     let Err(Error::Conflict { paths }) = workspace.restore(&taken.id, Conflict::Refuse) else {
         panic!("the person's change was overwritten");
@@ -520,7 +525,9 @@ fn a_file_that_grows_meanwhile_is_kept_in_part_and_named() {
         });
         let taken: Vec<_> = (0..5).map(|_| workspace.take_snapshot("growing").unwrap()).collect();
         stop.store(true, Ordering::Relaxed);
-        assert!(taken.iter().all(|taken| taken.skipped.iter().all(|s| s.why == Why::Unsteady)));
+        assert!(
+            taken.iter().all(|taken| taken.skipped.iter().all(|s| s.why == SkipCause::Unsteady))
+        );
     });
     let whole = fs::read(&path).unwrap();
     let taken = workspace.take_snapshot("quiet").unwrap();
@@ -577,5 +584,5 @@ fn deep_and_wide_trees_are_kept() {
     // Deeper than what is kept: named, not failed on.
     fs::create_dir_all(place.root.join(["e"; 230].join("/"))).unwrap();
     let taken = workspace.take_snapshot("deeper").unwrap();
-    assert!(taken.skipped.iter().any(|skip| skip.why == Why::TooDeep));
+    assert!(taken.skipped.iter().any(|skip| skip.why == SkipCause::TooDeep));
 }

@@ -13,7 +13,7 @@ use std::{
 
 use gnoma_core::merge::merge_texts;
 use gnoma_store::checkpoint::{
-    Candidate, Conflict, Merge, MergeClash, SnapshotId, Vault, Without, Workspace,
+    Candidate, Conflict, Merge, MergeClash, MergeRevert, SnapshotId, Vault, Workspace,
 };
 
 use crate::checkpoint_support::{Dice, look, look_at_git, often, shell, vault};
@@ -318,7 +318,9 @@ fn rewind_and_redo_know_a_merge_and_one_can_be_taken_back_alone() {
     let (one, _) = landed(place.merge(&one));
     landed(place.merge(&two));
     assert_eq!(place.work.find_merge("one").unwrap(), Some(one.clone()));
-    let Without::Target(target) = place.work.state_without_merge(&one).unwrap() else { panic!() };
+    let MergeRevert::Target(target) = place.work.state_without_merge(&one).unwrap() else {
+        panic!()
+    };
     let back = place.work.restore(&target, Conflict::Refuse).unwrap();
     assert_eq!((place.read("a"), place.read("b")), ("a\n".into(), "two\n".into()));
     assert!(!place.path("new").exists());
@@ -327,7 +329,7 @@ fn rewind_and_redo_know_a_merge_and_one_can_be_taken_back_alone() {
 
     place.put("new/c", "mine\n");
     let without = place.work.state_without_merge(&one).unwrap();
-    assert_eq!(without, Without::Changed(vec!["new/c".into()]));
+    assert_eq!(without, MergeRevert::Changed(vec!["new/c".into()]));
     place.work.take_snapshot("end").unwrap();
     let restored = place.work.restore(&start, Conflict::KeepTheirs).unwrap();
     assert_eq!(restored.theirs, [Path::new("new/c")], "merges are the session's own");

@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::store::{Checkpoints, StoreErrorKind};
 use gnoma_store::checkpoint::{
-    ChangeKind, Checkpointer, Conflict, Error, Made, Point, SnapshotId, Workspace,
+    ChangeKind, Checkpointer, Conflict, Error, Point, SnapshotCause, SnapshotId, Workspace,
 };
 
 use crate::checkpoint_support::{shell, vault};
@@ -100,7 +100,7 @@ fn the_persons_change_is_said_kept_and_brought_back() {
     assert!(matches!(refused, Err(Error::Conflict { paths }) if paths == [PathBuf::from("a")]));
     let rewound = workspace.rewind(2, KEEP).unwrap();
     assert_eq!((rewound.theirs, desk.read("a")), (vec![PathBuf::from("a")], "0".to_owned()));
-    let made = Made::Restored { target: rewound.target, before: rewound.before };
+    let made = SnapshotCause::Restored { target: rewound.target, before: rewound.before };
     assert_eq!(workspace.get(&rewound.after).unwrap().made, made);
     let redone = workspace.redo(1, KEEP).unwrap();
     assert_eq!((redone.theirs, desk.read("a")), (Vec::new(), "by hand".to_owned()));

@@ -11,7 +11,9 @@ use std::{
     time::Duration,
 };
 
-use gnoma_store::checkpoint::{Conflict, Error, LeftOut, Restored, SnapshotId, Workspace};
+use gnoma_store::checkpoint::{
+    Conflict, Error, RestoreReport, SnapshotId, UnrestoredPath, Workspace,
+};
 
 use crate::checkpoint_support::{
     Dice, Seen, difference, look_at_git, look_without, often, quick, shell, vault,
@@ -167,12 +169,12 @@ impl Script {
     }
 
     /// Restores by whatever way `go` has and compares everything.
-    fn restore(&mut self, go: impl FnOnce(&Workspace) -> Restored) -> SnapshotId {
+    fn restore(&mut self, go: impl FnOnce(&Workspace) -> RestoreReport) -> SnapshotId {
         let git = look_at_git(&self.root);
         let now = self.look();
         let restored = go(&self.workspace);
         let id = restored.target;
-        let is_odd = |left: &&LeftOut| self.setting.grows && is_growing(&left.path);
+        let is_odd = |left: &&UnrestoredPath| self.setting.grows && is_growing(&left.path);
         let left: Vec<_> = restored.left.iter().filter(|left| !is_odd(left)).collect();
         assert!(left.is_empty(), "restoring {id}: {left:?}");
         assert_eq!(difference(&self.look(), &self.states[&id]), [""; 0], "restoring {id}");

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gnoma_core::store::{SessionStore, StoreError, StoreErrorKind};
-use gnoma_store::{Options, Recovered, Store};
+use gnoma_store::{Options, RecoveryCallback, Store};
 
 use crate::{
     harm::{Dice, PAGE, place, sound},
@@ -143,7 +143,8 @@ fn damage_that_is_met_while_reading_is_healed_in_the_same_run() {
     place(home.path(), &bytes);
     let heard = Arc::new(Mutex::new(Vec::new()));
     let hears = Arc::clone(&heard);
-    let recovered: Arc<Recovered> = Arc::new(move |rescued| hears.lock().unwrap().push(rescued));
+    let recovered: Arc<RecoveryCallback> =
+        Arc::new(move |rescued| hears.lock().unwrap().push(rescued));
     let opened = Store::open(Options { recovered, ..options(home.path()) }).unwrap();
     assert_eq!(opened.rescued, None, "what is broken lies deep");
     let store = Arc::new(opened.store);

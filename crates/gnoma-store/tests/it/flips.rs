@@ -11,7 +11,7 @@ use std::{
 };
 
 use gnoma_core::store::{Entry, SessionStore, StoreError, StoreErrorKind};
-use gnoma_store::{Options, Recovered, Rescued, Store};
+use gnoma_store::{Options, RecoveryCallback, RescueReport, Store};
 
 use crate::{
     harm::{Dice, PAGE, entries_by_page, place, sound},
@@ -68,7 +68,7 @@ struct Found {
     /// The entries that are stored, hidden ones included: what answers calls that are gone is not
     /// shown.
     stored: BTreeSet<i64>,
-    rescued: Option<Rescued>,
+    rescued: Option<RescueReport>,
 }
 
 /// What a person finds who reads everything, in one run. Damage in what no reading touches is healed
@@ -77,7 +77,8 @@ fn found(folder: &Path) -> Found {
     let began = Instant::now();
     let met = Arc::new(Mutex::new(None));
     let tell = Arc::clone(&met);
-    let recovered: Arc<Recovered> = Arc::new(move |rescued| *tell.lock().unwrap() = Some(rescued));
+    let recovered: Arc<RecoveryCallback> =
+        Arc::new(move |rescued| *tell.lock().unwrap() = Some(rescued));
     let options = Options { recovered, ..options(folder) };
     let opened = Store::open(options).unwrap_or_else(|error| panic!("{error}"));
     let mut told = told(&opened.store);

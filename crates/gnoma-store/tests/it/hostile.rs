@@ -15,7 +15,7 @@ use gnoma_core::{
         StoreErrorKind,
     },
 };
-use gnoma_store::{Options, Retention, Store, import::Imported};
+use gnoma_store::{Options, Retention, Store, import::ImportedTranscript};
 use rusqlite::Connection;
 
 use crate::support::{append, begin, entry, load, open, options, says, try_open, turn, wait};
@@ -37,12 +37,12 @@ fn names(folder: &Path) -> Vec<String> {
     names
 }
 
-fn imported(records: impl IntoIterator<Item = (i64, Record)>) -> Imported {
+fn imported(records: impl IntoIterator<Item = (i64, Record)>) -> ImportedTranscript {
     let entries = (1..)
         .zip(records)
         .map(|(id, (at_ms, record))| Entry { id: EntryId(id), parent: None, at_ms, record })
         .collect();
-    Imported { entries, ..Imported::default() }
+    ImportedTranscript { entries, ..ImportedTranscript::default() }
 }
 
 #[test]
@@ -284,7 +284,7 @@ fn no_handle_of_an_import_uses_the_numbers_up() {
     let handles = [i64::MAX.to_string(), "4294967296".into(), "0".into(), "7".into()];
     let results =
         handles.iter().map(|number| (ResultId::new(format!("r{number}")), "text".into())).collect();
-    let import = Imported { results, ..imported([(0, says("hello"))]) };
+    let import = ImportedTranscript { results, ..imported([(0, says("hello"))]) };
     wait(store.import(import, 1)).unwrap();
     let session = wait(store.list(1)).unwrap().remove(0).id;
     let results = store.result_store(session.clone());
@@ -403,7 +403,7 @@ fn times_of_an_import_lie_between_1970_and_now() {
 fn a_session_is_imported_once() {
     let home = tempfile::tempdir().unwrap();
     let store = open(home.path());
-    let import = |origin: &str| Imported {
+    let import = |origin: &str| ImportedTranscript {
         origin: Some(origin.to_owned()),
         ..imported([(0, says("hello"))])
     };
@@ -423,9 +423,9 @@ fn a_session_is_imported_once() {
 
 #[test]
 fn an_import_knows_what_it_is_about() {
-    let about = |project: Option<&str>| Imported {
+    let about = |project: Option<&str>| ImportedTranscript {
         project: project.map(str::to_owned),
-        ..Imported::default()
+        ..ImportedTranscript::default()
     };
     let here = Path::new("/home/me/app");
     for project in [None, Some("/home/me/app"), Some("/home/me/app/"), Some("/home/me/app/src")] {

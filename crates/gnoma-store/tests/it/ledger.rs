@@ -15,7 +15,10 @@ use std::{
 
 use gnoma_core::{
     ModelRef,
-    ledger::{Amount, Ask, CallOrigin, Draw, HoldId, Ledger, Limit, Reserved, Unit, Window},
+    ledger::{
+        Amount, CallOrigin, HoldId, Ledger, Limit, PoolDraw, ReservationOutcome,
+        ReservationRequest, Unit, Window,
+    },
     store::StoreErrorKind,
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
@@ -55,22 +58,28 @@ fn dollars(micro_usd: u64) -> Amount {
     Amount { requests: 1, input: 10 * micro_usd, output: 3, micro_usd, ..Amount::default() }
 }
 
-fn limits(most: u64) -> Vec<Draw> {
+fn limits(most: u64) -> Vec<PoolDraw> {
     let day = Limit { unit: Unit::MicroUsd, window: Window::Day, most };
     vec![
-        Draw { pool: "day".into(), limits: vec![day] },
-        Draw { pool: "counted".into(), limits: Vec::new() },
+        PoolDraw { pool: "day".into(), limits: vec![day] },
+        PoolDraw { pool: "counted".into(), limits: Vec::new() },
     ]
 }
 
-fn ask(amount: Amount) -> Ask {
-    Ask { at_ms: NOW_MS, arm: arm(), amount, draws: limits(CAP), origin: CallOrigin::default() }
+fn ask(amount: Amount) -> ReservationRequest {
+    ReservationRequest {
+        at_ms: NOW_MS,
+        arm: arm(),
+        amount,
+        draws: limits(CAP),
+        origin: CallOrigin::default(),
+    }
 }
 
-fn held(reserved: Reserved) -> Option<HoldId> {
+fn held(reserved: ReservationOutcome) -> Option<HoldId> {
     match reserved {
-        Reserved::Held(hold) => Some(hold),
-        Reserved::Full(full) => {
+        ReservationOutcome::Held(hold) => Some(hold),
+        ReservationOutcome::Full(full) => {
             assert_eq!((full.pool.as_str(), full.limit.most), ("day", CAP));
             assert_eq!(full.free_at_ms.map(|free| free > NOW_MS), Some(true));
             None
@@ -358,7 +367,7 @@ fn is_set_aside(path: &Path, newer: Option<i64>, complete: bool) {
         assert!(refused.sentence.contains("gnoma router pools --accept-loss"), "{refused}");
         assert!(aside.to_string().contains("--accept-loss"), "{aside}");
         held(wait(ledger.reserve(ask(Amount { micro_usd: 0, ..dollars(5) }))).unwrap()).unwrap();
-        let tomorrow = Ask { at_ms: NOW_MS + 86_400_000, ..ask(dollars(5)) };
+        let tomorrow = ReservationRequest { at_ms: NOW_MS + 86_400_000, ..ask(dollars(5)) };
         held(wait(ledger.reserve(tomorrow)).unwrap()).unwrap();
         assert!(wait(ledger.accept_loss()).unwrap());
         assert!(!wait(ledger.accept_loss()).unwrap());

@@ -11,7 +11,10 @@ use std::{
 
 use gnoma_core::{
     ModelRef,
-    ledger::{Amount, Ask, CallOrigin, Draw, Ledger as _, Limit, Reserved, Unit, Window},
+    ledger::{
+        Amount, CallOrigin, Ledger as _, Limit, PoolDraw, ReservationOutcome, ReservationRequest,
+        Unit, Window,
+    },
     store::StoreErrorKind,
 };
 use gnoma_store::SqliteLedger;
@@ -26,16 +29,16 @@ const HELD: &str = "GNOMA_STORE_TEST_HELD_LEDGER";
 
 const NOW_MS: i64 = 1_800_014_400_000;
 
-fn draws() -> Vec<Draw> {
+fn draws() -> Vec<PoolDraw> {
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: 100 };
-    vec![Draw { pool: "all".into(), limits: vec![limit] }]
+    vec![PoolDraw { pool: "all".into(), limits: vec![limit] }]
 }
 
-fn ask(micro_usd: u64) -> Ask {
+fn ask(micro_usd: u64) -> ReservationRequest {
     let arm = ModelRef { provider: "p".into(), model: "m".into() };
     let amount = Amount { requests: 1, micro_usd, ..Amount::default() };
     let origin = CallOrigin { branch: "main".into(), ..CallOrigin::default() };
-    Ask { at_ms: NOW_MS, arm, amount, draws: draws(), origin }
+    ReservationRequest { at_ms: NOW_MS, arm, amount, draws: draws(), origin }
 }
 
 /// Makes a ledger with a settled call of 7 and a reserved one of 5 micro-dollars.
@@ -44,7 +47,9 @@ fn write_ledger(path: &Path) -> SqliteLedger {
     for (micro_usd, is_settled) in [(7, true), (5, false)] {
         let ask = ask(micro_usd);
         let amount = ask.amount;
-        let Ok(Reserved::Held(hold)) = wait(ledger.reserve(ask)) else { panic!("no room") };
+        let Ok(ReservationOutcome::Held(hold)) = wait(ledger.reserve(ask)) else {
+            panic!("no room")
+        };
         if is_settled {
             wait(ledger.commit(hold, NOW_MS, amount.into())).unwrap();
         }

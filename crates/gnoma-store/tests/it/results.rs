@@ -10,7 +10,7 @@ use gnoma_core::store::{
     EntryId, ResultId, ResultSlice, ResultStore, SessionId, SessionStore, StoreError,
     StoreErrorKind,
 };
-use gnoma_store::{Options, Recovered, Store};
+use gnoma_store::{Options, RecoveryCallback, Store};
 use proptest::prelude::*;
 
 use crate::support::{append, begin, open, options, says, turn, wait};
@@ -196,7 +196,8 @@ fn whole_results_survive_a_rescue_and_broken_ones_are_counted() {
     drop(damaged);
     let heard = Arc::new(Mutex::new(None));
     let hears = Arc::clone(&heard);
-    let recovered: Arc<Recovered> = Arc::new(move |rescued| *hears.lock().unwrap() = Some(rescued));
+    let recovered: Arc<RecoveryCallback> =
+        Arc::new(move |rescued| *hears.lock().unwrap() = Some(rescued));
     let opened = Store::open(Options { recovered, ..options(home.path()) }).unwrap();
     let store = Arc::new(opened.store);
     let error = read(&store, &session, "r2", 900_000, 9).unwrap_err();

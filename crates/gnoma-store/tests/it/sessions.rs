@@ -382,7 +382,7 @@ fn pruning_goes_by_age_number_and_size_and_spares_what_is_used() {
     let sized = prune(Retention { max_bytes: Some(2500), ..Retention::default() });
     assert_eq!(sized.forgotten, [sessions[0].clone(), sessions[2].clone(), sessions[3].clone()]);
     assert_eq!(wait(store.list(10)).unwrap().len(), 2);
-    assert_eq!(prune(Retention::default()), gnoma_store::Pruned::default());
+    assert_eq!(prune(Retention::default()), gnoma_store::PrunedSessions::default());
 }
 
 #[test]

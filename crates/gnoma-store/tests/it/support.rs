@@ -13,7 +13,7 @@ use gnoma_core::{
         SessionId, SessionStore, StoreError,
     },
 };
-use gnoma_store::{Opened, Options, Store};
+use gnoma_store::{OpenedStore, Options, Store};
 
 /// Reads everything at once.
 pub(crate) const ALL: PageRequest =
@@ -30,7 +30,7 @@ pub(crate) fn options(folder: &Path) -> Options {
 }
 
 /// Opens a store in `folder`.
-pub(crate) fn try_open(folder: &Path) -> Result<Opened, StoreError> {
+pub(crate) fn try_open(folder: &Path) -> Result<OpenedStore, StoreError> {
     Store::open(options(folder))
 }
 

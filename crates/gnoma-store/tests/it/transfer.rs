@@ -14,7 +14,7 @@ use gnoma_core::{
 };
 use gnoma_store::{
     export::Format,
-    import::{self, Imported, Source},
+    import::{self, ImportedTranscript, Source},
 };
 use proptest::prelude::*;
 
@@ -63,7 +63,7 @@ fn tell(message: &Message) -> String {
     format!("{who}: {}", blocks.join(" | "))
 }
 
-fn read(source: Source, path: &Path) -> Imported {
+fn read(source: Source, path: &Path) -> ImportedTranscript {
     let imported = import::read_session(source, path).unwrap();
     assert!(is_legal(&imported.entries), "{:?}", told(&imported.entries));
     imported

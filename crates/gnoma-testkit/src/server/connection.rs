@@ -30,7 +30,7 @@ const BURST_BYTES: usize = 16 << 10;
 const RESET_GRACE: Duration = Duration::from_millis(20);
 
 /// The fate of the connection after an answer.
-enum Next {
+enum ConnectionStep {
     KeepOpen,
     Close,
     Reset,
@@ -49,9 +49,9 @@ pub(super) async fn serve_connection(mut stream: TcpStream, shared: Arc<ServerSt
             () = hang_up(&mut reader, &mut pending) => Err(io::ErrorKind::BrokenPipe.into()),
         };
         match next {
-            Ok(Next::KeepOpen) => (),
-            Ok(Next::Close) => break,
-            Ok(Next::Reset) => {
+            Ok(ConnectionStep::KeepOpen) => (),
+            Ok(ConnectionStep::Close) => break,
+            Ok(ConnectionStep::Reset) => {
                 stream.set_zero_linger().ok();
                 break;
             }
@@ -72,7 +72,7 @@ async fn send_reply(
     mut writer: WriteHalf<'_>,
     reply: Reply,
     shared: &ServerState,
-) -> io::Result<Next> {
+) -> io::Result<ConnectionStep> {
     if let Some(gate) = &reply.gate {
         gate.wait_until_open().await;
     }
@@ -80,7 +80,7 @@ async fn send_reply(
         time::sleep(reply.wait).await;
     }
     if reply.end == End::HangUp {
-        return Ok(Next::Reset);
+        return Ok(ConnectionStep::Reset);
     }
     let mut out = encode_head(&reply);
     for piece in reply.body.split_pieces(reply.piece, reply.end.byte_limit()) {
@@ -102,16 +102,16 @@ async fn send_reply(
         End::Whole | End::Truncate(_) => {
             out.extend_from_slice(b"0\r\n\r\n");
             write_and_clear(&mut writer, &mut out, shared).await?;
-            Ok(if reply.close { Next::Close } else { Next::KeepOpen })
+            Ok(if reply.close { ConnectionStep::Close } else { ConnectionStep::KeepOpen })
         }
         End::Abort(_) => {
             write_and_clear(&mut writer, &mut out, shared).await?;
-            Ok(Next::Close)
+            Ok(ConnectionStep::Close)
         }
         End::Reset(_) | End::HangUp => {
             write_and_clear(&mut writer, &mut out, shared).await?;
             time::sleep(RESET_GRACE).await;
-            Ok(Next::Reset)
+            Ok(ConnectionStep::Reset)
         }
         End::Stall(_) => {
             write_and_clear(&mut writer, &mut out, shared).await?;

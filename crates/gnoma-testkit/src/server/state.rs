@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use super::{reply::Reply, request::Request};
 use crate::lock_ignoring_poison;
 
-pub(super) type Respond = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
+pub(super) type Responder = Box<dyn Fn(&Request) -> Reply + Send + Sync>;
 
 /// The state that the server and its connections share.
 pub(super) struct ServerState {
-    pub(super) respond: Respond,
+    pub(super) respond: Responder,
     pub(super) requests: Mutex<Vec<Request>>,
     pub(super) connections: AtomicUsize,
     pub(super) bytes_sent: AtomicU64,

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{End, Reply, Request, Server};
 use crate::{
     lock_ignoring_poison,
-    wire::{Failure, Fault, FaultStage, Issued, Script, Wire},
+    wire::{Failure, Fault, FaultStage, IssuedTokens, Script, Wire},
 };
 
 /// The reaction of a vendor to one request.
@@ -39,7 +39,7 @@ pub enum Reaction {
 struct VendorState {
     /// The number of reactions so far.
     given: usize,
-    issued: Issued,
+    issued: IssuedTokens,
     requests: Vec<Request>,
     violations: Vec<String>,
 }

@@ -18,7 +18,7 @@ pub use failure::{Failure, RetryAfter};
 pub use fault::{Fault, FaultStage};
 pub use protocol::Wire;
 pub use script::{Script, ScriptCall};
-pub use strict::Issued;
+pub use strict::IssuedTokens;
 
 use crate::server::Reply;
 

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use gnoma_core::{cut, terminal_text::TerminalText};
+use gnoma_core::{terminal_text::TerminalText, text_truncation};
 
 /// Bytes kept from the beginning of an output that is too long.
 const HEAD_BYTES: usize = 10_000;
@@ -106,7 +106,8 @@ impl Capture {
         let head = head.map_or("", |chunk| chunk.valid());
         let tail = tail.utf8_chunks().last().map_or("", |chunk| chunk.valid());
         // A secret that a limit cut in two would not be recognised any more.
-        let (head, tail) = (cut::before_last_word(head), cut::behind_first_word(tail));
+        let (head, tail) =
+            (text_truncation::before_last_word(head), text_truncation::behind_first_word(tail));
         let left_out = self.total_bytes - (head.len() + tail.len()) as u64;
         let (head, tail) = (without_line_break(head), without_line_break(tail));
         format!("{head}\n[... {left_out} bytes left out ...]\n{tail}")

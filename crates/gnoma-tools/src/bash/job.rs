@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use gnoma_core::{
     Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
-    tool::{Access, BoxFuture, Tier, ToolOutput, Touches},
+    tool::{Access, BoxFuture, Tier, ToolOutput, TouchedResource},
 };
 use serde::Deserialize;
 
 use super::{
     jobs::{JobId, JobPoll, JobState, Jobs},
     shared::ShellTools,
-    unattended::suggest_remedy,
+    unattended_environment::suggest_remedy,
 };
 use crate::args;
 
@@ -60,7 +60,7 @@ fn job_spec() -> ToolSpec {
         "job",
         Access::Execute,
         // Ending what it has started itself harms nobody.
-        [Touches::action("action", ["list", "poll", "kill"])],
+        [TouchedResource::action("action", ["list", "poll", "kill"])],
         Tier::Full,
         "Background jobs of bash: list them, poll for new output and state, send a line of input, kill.",
         r#"{"type":"object","properties":{"action":{"type":"string","enum":["list","poll","send","kill"]},"id":{"type":"integer"},"input":{"type":"string"}},"required":["action"]}"#,

@@ -17,8 +17,8 @@ use super::{
     capture::ScreenCapture,
     guarded_names::AbsentNames,
     process::{Group, Process, ShellEnd},
-    room::Room,
     shell::Shell,
+    write_limits::Room,
 };
 
 /// Most jobs that are remembered; the oldest that has ended makes room for a new one.

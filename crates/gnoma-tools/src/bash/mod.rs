@@ -5,7 +5,7 @@
 
 mod capture;
 #[cfg(target_os = "linux")]
-mod chosen;
+mod chosen_changes;
 #[cfg(target_os = "linux")]
 mod databases;
 mod decode;
@@ -16,13 +16,12 @@ mod jobs;
 mod names;
 mod policy;
 mod process;
-mod reading;
-mod room;
+mod reading_commands;
 mod secret_files;
 mod shared;
 mod shell;
 mod spare;
-mod strays;
+mod stray_files;
 mod survey;
 #[cfg(target_os = "linux")]
 mod trial;
@@ -33,18 +32,21 @@ mod trial_laws;
 #[cfg(target_os = "linux")]
 mod trial_limits;
 mod trial_question;
+mod unattended_environment;
 #[cfg(target_os = "linux")]
-mod trial_unseen;
-mod unattended;
+mod unreported_trials;
 mod watch;
 mod writable;
+mod write_limits;
 
 use std::{path::PathBuf, pin::pin, sync::Arc, time::Duration};
 
-pub use self::unattended::{Unattended, suggest_remedy};
+pub use self::unattended_environment::{UnattendedEnvironment, suggest_remedy};
 use gnoma_core::{
     CallId, Tool, ToolCall, ToolCx, ToolOutcome, ToolSpec, duration,
-    tool::{Access, BoxFuture, CommandReport, MachineView, Tier, ToolKind, ToolOutput, Touches},
+    tool::{
+        Access, BoxFuture, CommandReport, MachineView, Tier, ToolKind, ToolOutput, TouchedResource,
+    },
 };
 use serde::Deserialize;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -54,12 +56,12 @@ use self::{
     job::JobTool,
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
-    reading::ReadingRuns,
-    room::{NoRoom, Room},
+    reading_commands::ReadingRuns,
     shared::ShellTools,
     shell::Shell,
-    strays::Strays,
+    stray_files::StrayFiles,
     watch::ProgressWatch,
+    write_limits::{NoRoom, Room},
 };
 use crate::{ToolOptions, args};
 
@@ -141,7 +143,7 @@ fn bash_spec(default_timeout: Duration) -> ToolSpec {
     let spec = args::tool_spec(
         "bash",
         Access::Execute,
-        [Touches::command("command")],
+        [TouchedResource::command("command")],
         Tier::Lean,
         "Run a shell command in the working directory. Stdin is empty; returns stdout and stderr, \
          the middle of long output left out.",
@@ -210,7 +212,7 @@ impl ShellTools {
         mut cx: ToolCx,
     ) -> ToolOutcome {
         let is_walled = self.shell.is_walled(&cx);
-        let strays = is_walled.then(|| Strays::from_roots(&cx.roots));
+        let strays = is_walled.then(|| StrayFiles::from_roots(&cx.roots));
         let mut runs = ReadingRuns::default();
         let (mut process, mut transcript, halt, mut output) = loop {
             let mut process = match self.shell.start_command(&command, &cx, &runs.absent) {

@@ -7,7 +7,7 @@ use std::{
 };
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Overlay, Policy, Readable, Support, WallPart};
+use gnoma_sandbox::{Overlay, Policy, ReadScope, SandboxPart, Support};
 
 use super::{
     survey,
@@ -48,7 +48,7 @@ pub(super) fn narrow_policy(
     let is_granted =
         |granted: &[PathBuf], path: &Path| granted.iter().any(|granted| granted.starts_with(path));
     policy.protected.retain(|path| !is_granted(&cx.grant.writable, path));
-    if let Readable::Except(hidden) = &mut policy.readable {
+    if let ReadScope::Except(hidden) = &mut policy.readable {
         hidden.retain(|path| !is_granted(&cx.grant.paths, path));
     }
     make_writable(&mut policy, cx, too_wide, &trees);
@@ -93,7 +93,7 @@ pub(super) fn held_to_reading(
     Policy {
         writable: Vec::new(),
         protected: Vec::new(),
-        readable: Readable::Only { shown, hidden },
+        readable: ReadScope::Only { shown, hidden },
         exact: policy.exact.iter().chain(judged).cloned().collect(),
         sealed,
         network: false,
@@ -161,13 +161,13 @@ const LANDLOCK: &str = "landlock";
 
 /// Reports whether commands can be shown the machine: Landlock keeps them from what they must not see.
 pub(super) fn can_show_machine() -> bool {
-    let is_landlock = |part: &WallPart| part.name == LANDLOCK;
+    let is_landlock = |part: &SandboxPart| part.name == LANDLOCK;
     Support::detect().parts.iter().any(|part| is_landlock(part) && part.holds)
 }
 
 /// The policy of a command that reads, for one that looks at the machine itself.
 pub(super) fn looking_at_machine(mut policy: Policy) -> Policy {
-    if let Readable::Only { shown, .. } = &mut policy.readable {
+    if let ReadScope::Only { shown, .. } = &mut policy.readable {
         shown.extend(PLACES_OF_MACHINE.map(PathBuf::from));
     }
     Policy { shows_machine: true, ..policy }

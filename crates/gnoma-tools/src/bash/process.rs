@@ -156,14 +156,14 @@ pub(super) enum ProcessEvent<'a> {
 
 /// The limits of the sandbox that a command met, as its launcher reports them.
 #[derive(Debug, Default)]
-struct MetLimits {
+struct SandboxDenials {
     /// The sealed files that the command tried to open, as indices.
     tried: BTreeSet<usize>,
     /// `true` if the command tried to reach a server that the sandbox does not have.
     missed_server: bool,
 }
 
-impl MetLimits {
+impl SandboxDenials {
     /// Takes a message; whether it was about this.
     fn record_message(&mut self, message: [u8; ENDING_BYTES]) -> bool {
         let (file, missed) =
@@ -184,7 +184,7 @@ pub(super) struct Process {
     told: Option<UnixStream>,
     /// The files that the command finds and cannot open, in the order in which the launcher tells of them.
     sealed: Vec<PathBuf>,
-    met: MetLimits,
+    met: SandboxDenials,
     output: pipe::Receiver,
     open: bool,
     decoder: Utf8Decoder,
@@ -198,7 +198,7 @@ impl Process {
             child,
             told: None,
             sealed: Vec::new(),
-            met: MetLimits::default(),
+            met: SandboxDenials::default(),
             output,
             open: true,
             decoder: Utf8Decoder::new(),
@@ -331,7 +331,7 @@ fn refused_files(output: &str, sealed: &[PathBuf]) -> Vec<PathBuf> {
 /// loses nothing.
 async fn read_launcher_report(
     launcher: &mut Option<UnixStream>,
-    met: &mut MetLimits,
+    met: &mut SandboxDenials,
 ) -> Option<ShellEnd> {
     let socket = launcher.as_ref()?;
     let mut bytes = [0; ENDING_BYTES];

@@ -14,7 +14,7 @@ use std::{
 
 use gnoma_core::{ToolCx, tool::MachineView};
 use gnoma_sandbox::{
-    Overlay, Policy, Scratch, Strength, Support, TEMPORARY, Walls, holds_temporary,
+    Overlay, Policy, Scratch, SessionSandbox, Strength, Support, TEMPORARY, holds_temporary,
 };
 use tokio::{
     net::unix::pipe,
@@ -25,11 +25,11 @@ use super::{
     git_hooks::{SkipReason, describe_skipped},
     policy::{self, held_to_reading, leave_out, looking_at_machine, narrow_policy},
     process::Process,
-    room::{Room, RoomWatch},
     spare::Spare,
     survey::{Survey, SurveyLimits, SurveyMemory},
-    unattended::Unattended,
+    unattended_environment::UnattendedEnvironment,
     writable::{FoundInWorkspace, make_writable, refuse_if_led_away, with_own_temporary},
+    write_limits::{Room, RoomWatch},
 };
 use crate::{ReadingPlaces, Sandbox, ToolOptions, Trials};
 
@@ -44,11 +44,11 @@ pub(super) struct Shell {
     program: PathBuf,
     /// All variables of commands; `None` for those of this process with what is set and removed below.
     environment: Option<Vec<(OsString, OsString)>>,
-    unattended: Unattended,
+    unattended: UnattendedEnvironment,
     hidden_variables: Vec<String>,
     sandbox: Sandbox,
     umask: Option<u32>,
-    walls: OnceLock<Built>,
+    walls: OnceLock<BuiltSandbox>,
     /// The temporary files of a session whose trials keep none; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
     /// The launchers that wait for the next command: one for commands in their place, one for those on trial.
@@ -78,10 +78,10 @@ impl TrialPolicy {
 
 /// The walls of a session, once they are needed.
 #[derive(Debug)]
-enum Built {
+enum BuiltSandbox {
     /// The system offers none, and none are required.
     None,
-    Walls(Walls),
+    Walls(SessionSandbox),
     /// Too little for what is required; why.
     Refused(String),
 }
@@ -90,7 +90,7 @@ impl Shell {
     /// The shell of these options.
     pub(super) fn new(options: &ToolOptions) -> Self {
         let environment = options.environment.as_ref();
-        let unattended = Unattended::new(environment.unwrap_or(&BTreeMap::new()));
+        let unattended = UnattendedEnvironment::new(environment.unwrap_or(&BTreeMap::new()));
         let hidden = &options.hidden_variables;
         let variable = |(name, value): (String, String)| {
             let is_removed = unattended.removed.contains(&&*name) || hidden.contains(&name);
@@ -135,7 +135,7 @@ impl Shell {
 
     /// Reports whether a command with these rights runs in the sandbox.
     pub(super) fn is_walled(&self, cx: &ToolCx) -> bool {
-        !cx.grant.outside && matches!(self.init_sandbox(), Built::Walls(_))
+        !cx.grant.outside && matches!(self.init_sandbox(), BuiltSandbox::Walls(_))
     }
 
     /// The folders of the session in which a command may write without anybody being asked.
@@ -163,25 +163,25 @@ impl Shell {
         }
     }
 
-    fn init_sandbox(&self) -> &Built {
+    fn init_sandbox(&self) -> &BuiltSandbox {
         self.walls.get_or_init(|| match &self.sandbox {
-            Sandbox::Off => Built::None,
+            Sandbox::Off => BuiltSandbox::None,
             Sandbox::Walled { launcher, required, .. } => {
                 let support = Support::detect();
                 match support.strength {
-                    Strength::Full => Built::Walls(self.build_sandbox(launcher, &support)),
-                    weak if *required => Built::Refused(format!(
+                    Strength::Full => BuiltSandbox::Walls(self.build_sandbox(launcher, &support)),
+                    weak if *required => BuiltSandbox::Refused(format!(
                         "{weak}, and `sandbox.mode` is `required`; `gnoma doctor` says what is missing"
                     )),
-                    Strength::Partial => Built::Walls(self.build_sandbox(launcher, &support)),
-                    Strength::None => Built::None,
+                    Strength::Partial => BuiltSandbox::Walls(self.build_sandbox(launcher, &support)),
+                    Strength::None => BuiltSandbox::None,
                 }
             }
         })
     }
 
-    fn build_sandbox(&self, launcher: &Path, support: &Support) -> Walls {
-        let walls = Walls::new(launcher.to_owned(), support);
+    fn build_sandbox(&self, launcher: &Path, support: &Support) -> SessionSandbox {
+        let walls = SessionSandbox::new(launcher.to_owned(), support);
         match &self.environment {
             Some(variables) => walls.with_environment(variables.clone()),
             None => walls,
@@ -217,7 +217,7 @@ impl Shell {
     /// Has whoever stands ready run the command, and somebody else get ready meanwhile.
     fn start_readily(
         &self,
-        walls: &Walls,
+        walls: &SessionSandbox,
         command: &str,
         cx: &ToolCx,
         policy: &Policy,
@@ -231,7 +231,7 @@ impl Shell {
     /// Starts a command by a launcher of its own, which tells of it like one that stood ready.
     fn start_now(
         &self,
-        walls: &Walls,
+        walls: &SessionSandbox,
         command: &str,
         cx: &ToolCx,
         policy: &Policy,
@@ -276,7 +276,7 @@ impl Shell {
         overlays: Vec<Overlay>,
     ) -> Result<Process, String> {
         refuse_if_led_away(cx)?;
-        let Built::Walls(walls) = self.init_sandbox() else {
+        let BuiltSandbox::Walls(walls) = self.init_sandbox() else {
             return Err(
                 "the command was not run: it needs a trial run, and there is no sandbox".into()
             );
@@ -305,7 +305,7 @@ impl Shell {
     }
 
     /// The walls around a command and its policy, unless it would find something else than what was judged.
-    fn walled_as_judged(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
+    fn walled_as_judged(&self, cx: &ToolCx) -> Result<Option<(&SessionSandbox, Policy)>, String> {
         refuse_if_led_away(cx)?;
         let walled = self.sandbox_and_policy(cx)?;
         let with_span = |policy| Policy { traceparent: cx.traceparent.clone(), ..policy };
@@ -313,11 +313,11 @@ impl Shell {
     }
 
     /// The walls around a command and its policy, if there are any.
-    fn sandbox_and_policy(&self, cx: &ToolCx) -> Result<Option<(&Walls, Policy)>, String> {
+    fn sandbox_and_policy(&self, cx: &ToolCx) -> Result<Option<(&SessionSandbox, Policy)>, String> {
         match (&self.sandbox, self.init_sandbox()) {
             _ if cx.grant.outside => Ok(None),
-            (_, Built::Refused(why)) => Err(format!("the command was not run: {why}")),
-            (Sandbox::Walled { policy, reading, trials, .. }, Built::Walls(walls))
+            (_, BuiltSandbox::Refused(why)) => Err(format!("the command was not run: {why}")),
+            (Sandbox::Walled { policy, reading, trials, .. }, BuiltSandbox::Walls(walls))
                 if cx.grant.reads_only =>
             {
                 let (scratch, found) =
@@ -332,7 +332,7 @@ impl Shell {
             }
             (
                 Sandbox::Walled { policy, network_on_grant, too_wide, trials, .. },
-                Built::Walls(walls),
+                BuiltSandbox::Walls(walls),
             ) => {
                 let narrowed = narrow_policy(
                     policy,
@@ -346,8 +346,8 @@ impl Shell {
                 let narrowed = with_own_temporary(narrowed, cx, scratch);
                 Ok(Some((walls, Policy { umask: self.umask, ..narrowed })))
             }
-            (Sandbox::Off | Sandbox::Walled { .. }, Built::None)
-            | (Sandbox::Off, Built::Walls(_)) => Ok(None),
+            (Sandbox::Off | Sandbox::Walled { .. }, BuiltSandbox::None)
+            | (Sandbox::Off, BuiltSandbox::Walls(_)) => Ok(None),
         }
     }
 
@@ -405,7 +405,7 @@ impl Shell {
         &self,
         command: &str,
         cx: &ToolCx,
-        walled: Option<(&Walls, &Policy)>,
+        walled: Option<(&SessionSandbox, &Policy)>,
         stdin: fn() -> Stdio,
     ) -> Result<(Process, Option<ChildStdin>), String> {
         let run =
@@ -424,7 +424,7 @@ impl Shell {
         &self,
         shell: &Path,
         command: &str,
-        walled: Option<(&Walls, &Policy)>,
+        walled: Option<(&SessionSandbox, &Policy)>,
     ) -> Command {
         if let Some((walls, policy)) = walled {
             let mut launcher: Command =
@@ -469,7 +469,7 @@ impl Shell {
         if self.environment.is_some() {
             return Ok(output);
         }
-        let Unattended { set, removed } = &self.unattended;
+        let UnattendedEnvironment { set, removed } = &self.unattended;
         program.envs(set.iter().map(|(name, value)| (name, value)));
         let hidden = self.hidden_variables.iter().map(String::as_str);
         for name in hidden.chain(removed.iter().copied()) {

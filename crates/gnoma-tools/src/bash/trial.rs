@@ -21,22 +21,22 @@ use gnoma_sandbox::{
 use tokio::task::spawn_blocking;
 
 use super::{
-    FollowEnd, Transcript, add_line, chosen, command_outcome, follow_process,
+    FollowEnd, Transcript, add_line, chosen_changes, command_outcome, follow_process,
     process::{Process, ShellEnd},
     shared::ShellTools,
     timed_out,
-    trial_facts::{self, Fate},
+    trial_facts::{self, ChangeDecision},
     trial_limits::{self, TrialLimit},
     trial_question::{ChangeFacts, ChangeQuestion},
-    trial_unseen,
+    unreported_trials,
 };
 use crate::{
     bash::capture::Capture,
-    trials::{LayerFate, Trials},
+    trials::{LayerDecision, Trials},
 };
 
 /// A command that has run on trial.
-struct Tried {
+struct TriedCommand {
     layer: Layer,
     ending: ShellEnd,
     text: String,
@@ -47,7 +47,7 @@ struct Tried {
 }
 
 /// The reason why a trial has no changes to settle.
-enum Untried {
+enum TrialExit {
     /// The outcome of the call.
     Over(ToolOutcome),
 }
@@ -69,9 +69,9 @@ impl ShellTools {
         };
         let tried = match self.run_trial(&trials, &command, limit, &call, &cx).await {
             Ok(tried) => tried,
-            Err(Untried::Over(outcome)) => return outcome,
+            Err(TrialExit::Over(outcome)) => return outcome,
         };
-        let Tried { layer, ending, mut text, tried, missed_server, sealed } = tried;
+        let TriedCommand { layer, ending, mut text, tried, missed_server, sealed } = tried;
         let (reader, roots) = (Arc::clone(&trials), Arc::clone(&cx.roots));
         let read = spawn_blocking(move || {
             let read = ReadChanges::from_layer(&layer, &reader, trial, &roots);
@@ -94,8 +94,9 @@ impl ShellTools {
         let limit_met = limit_met.or_else(|| {
             let made = (&layer, &changes);
             let is_unseen = trial != Trial::Discard && !gnoma_sandbox::reports_tried_files();
-            let unseen = is_unseen
-                .then(|| trial_unseen::possibly_met(&command, &cx.cwd, made, &sealed, &cx.roots));
+            let unseen = is_unseen.then(|| {
+                unreported_trials::possibly_met(&command, &cx.cwd, made, &sealed, &cx.roots)
+            });
             unseen.filter(|files| !files.is_empty()).map(TrialLimit::UnseenSecrets)
         });
         let met = known_difference(&text, ending.exit_code());
@@ -103,7 +104,8 @@ impl ShellTools {
         add_line(&mut text, trial_limits::note_of_servers(missed_server));
         let fate = trial_facts::decide_fate(trial, &changes, met, &cx.roots, &trials.local);
         let output = Output { ending, text, built };
-        let settling = Settling { trials, layer, changes, updates, command, output, trial, sealed };
+        let settling =
+            TrialOutcome { trials, layer, changes, updates, command, output, trial, sealed };
         match limit_met {
             Some(met) => settling.settle_limit(met, fate, self, (limit, call, cx)).await,
             None => settling.apply_fate(fate, self, (limit, call, cx)).await,
@@ -118,8 +120,8 @@ impl ShellTools {
         limit: Duration,
         call: &CallId,
         cx: &ToolCx,
-    ) -> Result<Tried, Untried> {
-        let over = |why: String| Untried::Over(ToolOutcome::failure_text(why));
+    ) -> Result<TriedCommand, TrialExit> {
+        let over = |why: String| TrialExit::Over(ToolOutcome::failure_text(why));
         let Some(policy) = self.shell.trial_policy(cx) else {
             return Err(over(
                 "the command was not run: it needs a trial run, which is not possible".into(),
@@ -145,15 +147,15 @@ impl ShellTools {
             halt => {
                 let outcome =
                     discard_stopped(&mut process, &mut transcript, halt, command, limit).await;
-                trials.return_layer(layer, LayerFate::Discarded);
-                return Err(Untried::Over(outcome));
+                trials.return_layer(layer, LayerDecision::Discarded);
+                return Err(TrialExit::Over(outcome));
             }
         };
         process.drain_output(|text| transcript.push(text)).await;
         let text = transcript.take_text();
         let tried = process.tried_files(&text);
         let missed_server = process.has_missed_server();
-        Ok(Tried { layer, ending, text, tried, missed_server, sealed })
+        Ok(TriedCommand { layer, ending, text, tried, missed_server, sealed })
     }
 }
 
@@ -190,7 +192,7 @@ impl ReadChanges {
             is_rebuilt
         })?;
         trial_facts::without_stat_cache(&mut changes, roots);
-        let (updates, changes) = chosen::split_below(changes, &updated.into_inner());
+        let (updates, changes) = chosen_changes::split_below(changes, &updated.into_inner());
         Ok(Self { changes, updates, built: rebuilt.into_inner() })
     }
 }
@@ -234,7 +236,7 @@ struct Output {
 }
 
 /// A command that has run, whose changes are to be settled.
-struct Settling {
+struct TrialOutcome {
     trials: Arc<Trials>,
     layer: Layer,
     changes: Changes,
@@ -246,12 +248,12 @@ struct Settling {
     sealed: Vec<PathBuf>,
 }
 
-impl Settling {
+impl TrialOutcome {
     /// Asks whether the command runs where what stopped it does not. Otherwise its changes are settled as always.
     async fn settle_limit(
         self,
         met: TrialLimit,
-        fate: Fate,
+        fate: ChangeDecision,
         tools: &ShellTools,
         (limit, call, mut cx): (Duration, CallId, ToolCx),
     ) -> ToolOutcome {
@@ -261,7 +263,7 @@ impl Settling {
         match cx.ask_user(&call, question).await {
             PermissionAnswer::Allow | PermissionAnswer::Always | PermissionAnswer::Rule { .. } => {
                 let Self { trials, layer, command, .. } = self;
-                trials.return_layer(layer, LayerFate::Discarded);
+                trials.return_layer(layer, LayerDecision::Discarded);
                 cx.grant.trial = None;
                 cx.grant.outside |= leaves_sandbox;
                 tools.in_place(command, limit, call, cx).await
@@ -282,27 +284,27 @@ impl Settling {
 
     async fn apply_fate(
         self,
-        fate: Fate,
+        fate: ChangeDecision,
         tools: &ShellTools,
         (limit, call, cx): (Duration, CallId, ToolCx),
     ) -> ToolOutcome {
         match fate {
-            Fate::Nothing => match self.update_build_output().await {
-                Ok(updated) => updated.finish_trial(LayerFate::Built, None, &cx),
+            ChangeDecision::Nothing => match self.update_build_output().await {
+                Ok(updated) => updated.finish_trial(LayerDecision::Built, None, &cx),
                 Err(why) => ToolOutcome::failure_text(why),
             },
-            Fate::Dropped => {
+            ChangeDecision::Dropped => {
                 let what =
                     "not saved: later commands see them, the file tools and the workspace do not";
                 // The layer holds what earlier commands changed as well.
                 let new = self.trials.take_new(&self.layer, &self.changes);
                 let note =
                     (!new.is_empty()).then(|| trial_facts::describe_changes(what, &new, &cx.roots));
-                self.finish_trial(LayerFate::Lasts, note, &cx)
+                self.finish_trial(LayerDecision::Lasts, note, &cx)
             }
-            Fate::Kept => self.keep_changes(&cx, None).await,
-            Fate::Asked => self.ask_about_changes(&call, &cx).await,
-            Fate::InPlace(why) => {
+            ChangeDecision::Kept => self.keep_changes(&cx, None).await,
+            ChangeDecision::Asked => self.ask_about_changes(&call, &cx).await,
+            ChangeDecision::InPlace(why) => {
                 let command = trial_facts::one_line(&self.command);
                 let text = format!("`{command}` has to run in the workspace itself: {why}");
                 let question = self.question_with_changes(text, &cx);
@@ -315,7 +317,7 @@ impl Settling {
                     | PermissionAnswer::Always
                     | PermissionAnswer::Rule { .. } => {
                         let Self { trials, layer, command, .. } = self;
-                        trials.return_layer(layer, LayerFate::Discarded);
+                        trials.return_layer(layer, LayerDecision::Discarded);
                         tools.in_place(command, limit, call, cx).await
                     }
                 }
@@ -339,7 +341,7 @@ impl Settling {
         let is_ignored = |path: &Path| self.trials.is_ignored(path);
         let asked = self.change_facts(cx, &is_ignored).build_question(&self.command);
         let ChangeQuestion { text, preview, notable, may_be_always, unnamed, order, .. } = asked;
-        let parts = chosen::nameable_changes(&order, &self.changes, &cx.roots);
+        let parts = chosen_changes::nameable_changes(&order, &self.changes, &cx.roots);
         let question = Question {
             text,
             preview: Some(preview),
@@ -353,7 +355,7 @@ impl Settling {
                 self.discard_changes(&reason, cx)
             }
             PermissionAnswer::Part { names } => {
-                let wanted = chosen::select_paths(&self.changes, &names, &cx.roots);
+                let wanted = chosen_changes::select_paths(&self.changes, &names, &cx.roots);
                 if wanted.is_empty() {
                     let why = "none of the named files is among them";
                     return self.discard_changes(why, cx);
@@ -393,7 +395,7 @@ impl Settling {
             trial_facts::describe_changes(&what, &self.changes, &cx.roots)
         };
         // Whatever the command said of it, what it did is not there.
-        mark_failed(self.finish_trial(LayerFate::Discarded, Some(note), cx))
+        mark_failed(self.finish_trial(LayerDecision::Discarded, Some(note), cx))
     }
 
     /// Updates the folders of build output that are to be in any case.
@@ -402,7 +404,7 @@ impl Settling {
             return Ok(self);
         }
         let Self { trials, mut layer, changes, updates, command, mut output, trial, sealed } = self;
-        let all = chosen::merge_changes(changes.clone(), updates);
+        let all = chosen_changes::merge_changes(changes.clone(), updates);
         let left: BTreeSet<_> = gnoma_core::sort::to_set(
             changes.list.iter().map(LayerChange::path).map(Path::to_path_buf),
         );
@@ -421,7 +423,7 @@ impl Settling {
     /// Keeps what is wanted; `None` means all.
     async fn keep_changes(self, cx: &ToolCx, wanted: Option<BTreeSet<PathBuf>>) -> ToolOutcome {
         let Self { trials, mut layer, changes, updates, command, output, trial, sealed } = self;
-        let (changes, rest) = chosen::split_changes(changes, wanted.as_ref());
+        let (changes, rest) = chosen_changes::split_changes(changes, wanted.as_ref());
         let diff = ChangeFacts {
             layer: &layer,
             changes: &changes,
@@ -438,8 +440,8 @@ impl Settling {
                 // It was made of what is discarded as well.
                 left.extend(updates.list.iter().map(|it| it.path().to_owned()));
             }
-            let all = chosen::merge_changes(
-                chosen::merge_changes(changes.clone(), rest.clone()),
+            let all = chosen_changes::merge_changes(
+                chosen_changes::merge_changes(changes.clone(), rest.clone()),
                 updates,
             );
             let is_wanted = |change: &LayerChange| !left.contains(change.path());
@@ -459,7 +461,11 @@ impl Settling {
             add_line(&mut note, &trial_facts::describe_changes(what, &rest, &cx.roots));
         }
         let is_kept = kept.is_ok();
-        let fate = if is_kept && rest.is_empty() { LayerFate::Built } else { LayerFate::Discarded };
+        let fate = if is_kept && rest.is_empty() {
+            LayerDecision::Built
+        } else {
+            LayerDecision::Discarded
+        };
         let updates = Changes::default();
         let settled = Self { trials, layer, changes, updates, command, output, trial, sealed };
         match settled.finish_trial(fate, Some(note), cx) {
@@ -474,11 +480,11 @@ impl Settling {
     }
 
     /// The result, when nothing is open any more.
-    fn finish_trial(self, fate: LayerFate, note: Option<String>, cx: &ToolCx) -> ToolOutcome {
+    fn finish_trial(self, fate: LayerDecision, note: Option<String>, cx: &ToolCx) -> ToolOutcome {
         let Self { trials, layer, command, output, trial, .. } = self;
         let Output { ending, mut text, built } = output;
         let lasts = trial == Trial::Discard;
-        let stayed = trials.return_layer(layer, if lasts { LayerFate::Lasts } else { fate });
+        let stayed = trials.return_layer(layer, if lasts { LayerDecision::Lasts } else { fate });
         let there: Vec<_> =
             built.into_iter().filter(|path| lasts || stayed.contains(path)).collect();
         add_line(

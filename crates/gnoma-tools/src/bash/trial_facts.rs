@@ -23,7 +23,7 @@ const GIT_INDEX: &str = ".git/index";
 
 /// The decision about the changes of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum ChangeDecision {
     /// The command changed nothing.
     Nothing,
     /// Dropped, without a question.
@@ -54,7 +54,7 @@ pub(super) fn decide_fate(
     told: Option<Difference>,
     roots: &[PathBuf],
     local: &LocalPlaces,
-) -> Fate {
+) -> ChangeDecision {
     let difference = told.or_else(|| changes.differences.first().cloned());
     let why = difference.map(|difference| difference.to_string()).or_else(|| {
         let git = changes.list.iter().find(|change| is_git(change.path()));
@@ -75,16 +75,16 @@ pub(super) fn decide_fate(
         git.or_else(theirs).or_else(open)
     });
     match (trial, why) {
-        (Trial::Discard, _) | (_, None) if changes.is_empty() => Fate::Nothing,
-        (Trial::Discard, _) => Fate::Dropped,
-        (Trial::Ask | Trial::KeepEdits, Some(why)) => Fate::InPlace(why),
+        (Trial::Discard, _) | (_, None) if changes.is_empty() => ChangeDecision::Nothing,
+        (Trial::Discard, _) => ChangeDecision::Dropped,
+        (Trial::Ask | Trial::KeepEdits, Some(why)) => ChangeDecision::InPlace(why),
         (Trial::KeepEdits, None)
             if changes.list.iter().all(|change| is_edit(change, roots, local))
                 && !touches_repository(changes) =>
         {
-            Fate::Kept
+            ChangeDecision::Kept
         }
-        (Trial::Ask | Trial::KeepEdits, None) => Fate::Asked,
+        (Trial::Ask | Trial::KeepEdits, None) => ChangeDecision::Asked,
     }
 }
 

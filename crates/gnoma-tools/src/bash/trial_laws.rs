@@ -16,8 +16,8 @@ use gnoma_sandbox::layer::{Changes, Layer, LayerChange, Site};
 use proptest::{collection::vec, prelude::*, sample::select};
 
 use super::{
-    chosen,
-    trial_facts::{Fate, decide_fate},
+    chosen_changes,
+    trial_facts::{ChangeDecision, decide_fate},
     trial_question::{ChangeFacts, ChangeQuestion},
 };
 
@@ -90,7 +90,7 @@ impl TriedTree {
         escape_path(path.strip_prefix(&self.root).unwrap())
     }
 
-    fn decide_fate(&self) -> Fate {
+    fn decide_fate(&self) -> ChangeDecision {
         decide_fate(
             Trial::KeepEdits,
             &self.changes,
@@ -158,8 +158,8 @@ proptest! {
         prop_assert!(!asked.text.contains(['\n', '\u{1b}', '\u{202e}']), "{}", asked.text);
         prop_assert!(asked.unnamed.is_empty());
         if !guarded.is_empty() {
-            prop_assert_ne!(tried.decide_fate(), Fate::Kept);
-            let parts = chosen::nameable_changes(&asked.order, &tried.changes, std::slice::from_ref(&tried.root));
+            prop_assert_ne!(tried.decide_fate(), ChangeDecision::Kept);
+            let parts = chosen_changes::nameable_changes(&asked.order, &tried.changes, std::slice::from_ref(&tried.root));
             let first: Vec<_> = asked.notable.iter().map(|it| it.name.clone()).collect();
             prop_assert_eq!(&parts[..first.len()], &first[..]);
         }
@@ -247,8 +247,8 @@ fn programs_and_scripts_of_the_home_are_not_kept_unasked() {
         "sub/AGENTS.md",
     ] {
         let tried = TriedTree::from_tree(&[(name.to_owned(), LeftEntry::File)]);
-        assert_eq!(tried.decide_fate(), Fate::Asked, "{name}");
+        assert_eq!(tried.decide_fate(), ChangeDecision::Asked, "{name}");
     }
     let tried = TriedTree::from_tree(&[("work/bin/t2".to_owned(), LeftEntry::File)]);
-    assert_eq!(tried.decide_fate(), Fate::Kept);
+    assert_eq!(tried.decide_fate(), ChangeDecision::Kept);
 }

@@ -9,7 +9,7 @@ use std::{
 use gnoma_core::tool::Trial;
 use gnoma_sandbox::layer::{ChangeKind, Changes, LayerChange};
 
-use super::{process::ShellEnd, reading};
+use super::{process::ShellEnd, reading_commands};
 
 /// The reason why a command that tried to reach a server may have to run outside the sandbox.
 const MISSED_SERVER: &str = "It tried to reach a server, and the sandbox has no network.";
@@ -57,12 +57,12 @@ impl TrialLimit {
         match self {
             Self::Secrets(files) => format!(
                 "`{command}` needs {}, which trial runs cannot open: run it in the workspace, with {}?",
-                reading::describe_paths(files, roots),
+                reading_commands::describe_paths(files, roots),
                 this_or_these(files),
             ),
             Self::UnseenSecrets(files) => format!(
                 "`{command}` may need {}, which trial runs cannot open, and this machine does not show whether it does: run it in the workspace, with {}?",
-                reading::describe_paths(files, roots),
+                reading_commands::describe_paths(files, roots),
                 this_or_these(files),
             ),
             Self::Sandbox(why) => {
@@ -88,7 +88,10 @@ pub(super) fn note_of_secrets(met: &[PathBuf], roots: &[PathBuf]) -> String {
     if met.is_empty() {
         return String::new();
     }
-    format!("[trial runs can neither open nor remove {}]", reading::describe_paths(met, roots))
+    format!(
+        "[trial runs can neither open nor remove {}]",
+        reading_commands::describe_paths(met, roots)
+    )
 }
 
 /// The secret files that a command tried to use: those that it tried to open, and those of `sealed` that it left in

@@ -25,7 +25,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     report::{self, ElfReport},
     run::{ElfRun, GRACE},
-    task::Planned,
+    task::PlannedElf,
 };
 
 /// Most elfs of a session that run in the background at once.
@@ -73,16 +73,16 @@ impl Elf {
 }
 
 /// Counts a call that waits, as long as it does.
-struct Awaits(watch::Sender<usize>);
+struct WaitCounter(watch::Sender<usize>);
 
-impl Awaits {
+impl WaitCounter {
     fn new(count: &watch::Sender<usize>) -> Self {
         count.send_modify(|count| *count += 1);
         Self(count.clone())
     }
 }
 
-impl Drop for Awaits {
+impl Drop for WaitCounter {
     fn drop(&mut self) {
         self.0.send_modify(|count| *count -= 1);
     }
@@ -123,7 +123,7 @@ impl ElfManager {
     /// Starts an elf that continues when the call that starts it is over.
     pub(super) fn start(
         &self,
-        mut planned: Planned,
+        mut planned: PlannedElf,
         session: Arc<dyn ToolSession>,
         (call, stop): (CallId, CancellationToken),
     ) {
@@ -208,7 +208,7 @@ impl ElfManager {
     ) -> Result<(Vec<Arc<ElfReport>>, Vec<String>), String> {
         let meant = self.select_elfs(names)?;
         let until = Instant::now() + patience;
-        let _awaits: Vec<_> = meant.iter().map(|elf| Awaits::new(&elf.awaited)).collect();
+        let _awaits: Vec<_> = meant.iter().map(|elf| WaitCounter::new(&elf.awaited)).collect();
         let (mut ended, mut running) = (Vec::new(), Vec::new());
         for mut elf in meant {
             let end = timeout_at(until, elf.end.wait_for(Option::is_some)).await;

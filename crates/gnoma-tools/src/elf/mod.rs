@@ -30,7 +30,7 @@ use self::{
     manager::{ElfManager, MAX_RUNNING},
     report::{ElfEnd, ElfReport},
     run::ElfRun,
-    task::{Planned, SpawnArguments},
+    task::{PlannedElf, SpawnArguments},
 };
 use crate::args;
 
@@ -74,8 +74,8 @@ pub fn elf_tools(agents: Vec<Agent>, leads: bool) -> Vec<Arc<dyn Tool>> {
     });
     let speak = spec("elf", Access::Read, ELF, ELF_PARAMETERS);
     vec![
-        Arc::new(Spawn { spec: spawn, lean, agents: agents.into(), elfs: Arc::clone(&elfs) }),
-        Arc::new(Speak { spec: speak, elfs }),
+        Arc::new(SpawnTool { spec: spawn, lean, agents: agents.into(), elfs: Arc::clone(&elfs) }),
+        Arc::new(ElfTool { spec: speak, elfs }),
     ]
 }
 
@@ -83,21 +83,21 @@ pub fn elf_tools(agents: Vec<Agent>, leads: bool) -> Vec<Arc<dyn Tool>> {
 fn describe_agents(agents: &[Agent]) -> String {
     let usable = agents.iter().filter(|agent| agent.refusal.is_none()).take(MAX_LISTED);
     let line = |agent: &Agent| {
-        let about = gnoma_core::cut::word_prefix(&agent.description, MAX_LISTED_BYTES);
+        let about = gnoma_core::text_truncation::word_prefix(&agent.description, MAX_LISTED_BYTES);
         format!("\n- {}: {about}", agent.name)
     };
     let lines: String = usable.map(line).collect();
     if lines.is_empty() { lines } else { format!("\nAgents:{lines}") }
 }
 
-struct Spawn {
+struct SpawnTool {
     spec: ToolSpec,
     lean: Option<ToolSpec>,
     agents: Arc<[Agent]>,
     elfs: Arc<ElfManager>,
 }
 
-impl Tool for Spawn {
+impl Tool for SpawnTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -139,7 +139,7 @@ impl Tool for Spawn {
 /// Starts them and continues.
 fn start_elfs(
     elfs: &ElfManager,
-    planned: Vec<Planned>,
+    planned: Vec<PlannedElf>,
     session: &Arc<dyn ToolSession>,
     (call, cx): (&CallId, &ToolCx),
 ) -> ToolOutcome {
@@ -162,7 +162,7 @@ fn start_elfs(
 
 /// Runs them side by side and waits for all.
 async fn run_together(
-    planned: Vec<Planned>,
+    planned: Vec<PlannedElf>,
     session: &Arc<dyn ToolSession>,
     call: &CallId,
     cx: &ToolCx,
@@ -248,7 +248,7 @@ async fn show_progress(
 
 /// The arguments of a call about elfs in the background.
 #[derive(Deserialize)]
-struct SpeakArguments {
+struct ElfArguments {
     action: ElfAction,
     #[serde(default)]
     names: Vec<String>,
@@ -265,12 +265,12 @@ enum ElfAction {
     Cancel,
 }
 
-struct Speak {
+struct ElfTool {
     spec: ToolSpec,
     elfs: Arc<ElfManager>,
 }
 
-impl Tool for Speak {
+impl Tool for ElfTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
     }
@@ -278,7 +278,7 @@ impl Tool for Speak {
     fn run(&self, call: ToolCall, cx: ToolCx) -> BoxFuture<'static, ToolOutcome> {
         let elfs = Arc::clone(&self.elfs);
         Box::pin(async move {
-            let arguments = match args::read_arguments::<SpeakArguments>(&call) {
+            let arguments = match args::read_arguments::<ElfArguments>(&call) {
                 Ok(arguments) => arguments,
                 Err(outcome) => return outcome,
             };
@@ -294,7 +294,7 @@ impl Tool for Speak {
 
 async fn run_elf_action(
     elfs: &ElfManager,
-    SpeakArguments { action, names, text, max_seconds }: SpeakArguments,
+    ElfArguments { action, names, text, max_seconds }: ElfArguments,
     cx: &ToolCx,
 ) -> Result<ToolOutcome, String> {
     match action {

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use gnoma_core::{
-    cut, duration,
+    duration, text_truncation,
     tool::{ChildMerge, ChildState, ChildStatus},
 };
 
@@ -70,7 +70,7 @@ impl ElfReport {
     /// Returns the sentence that stands for the report where there is no room for its result.
     pub(super) fn to_sentence(&self) -> String {
         let words = one_line(&self.text);
-        let head = cut::word_prefix(&words, SHORT_BYTES);
+        let head = text_truncation::word_prefix(&words, SHORT_BYTES);
         match head.is_empty() {
             true => format!("{}; it said nothing", self.to_line()),
             false => format!("{}; its result began: {head}", self.to_line()),
@@ -101,7 +101,7 @@ impl ElfReport {
             true => self.text.trim().to_owned(),
             false => format!("{}\n\n{report}", self.text.trim()),
         };
-        let head = cut::word_prefix(&text, max);
+        let head = text_truncation::word_prefix(&text, max);
         if head.is_empty() {
             return format!("elf `{}` said nothing", self.name);
         }
@@ -181,7 +181,7 @@ pub(super) fn render_results(reports: &[Arc<ElfReport>], is_stored: bool) -> Str
         text.extend(more.map(|line| format!("  {line}\n")));
         if is_long {
             let line = one_line(&report.text);
-            let head = cut::word_prefix(&line, SHORT_BYTES);
+            let head = text_truncation::word_prefix(&line, SHORT_BYTES);
             let mark = if head.len() < line.len() { "…" } else { "" };
             text.push_str(&format!("  in short: {head}{mark}\n"));
         }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     report::{ElfEnd, ElfReport},
-    task::Planned,
+    task::PlannedElf,
 };
 
 /// The time that an elf which is to stop has for that; then its session is ended.
@@ -22,7 +22,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(5);
 
 /// An elf that is about to run.
 pub(super) struct ElfRun {
-    pub(super) planned: Planned,
+    pub(super) planned: PlannedElf,
     /// The session that it works for.
     pub(super) session: Arc<dyn ToolSession>,
     /// The call on whose behalf the elf is started.
@@ -39,7 +39,7 @@ impl ElfRun {
     /// Runs it to its end. Dropping the future ends the elf.
     pub(super) async fn run_to_end(self) -> ElfReport {
         let Self { planned, session, call, stop, link, handle, cancel } = self;
-        let Planned { name, child, time, .. } = planned;
+        let PlannedElf { name, child, time, .. } = planned;
         let begun = Instant::now();
         let mut work = session.spawn_child(call, child, link);
         let why = tokio::select! {

@@ -3,9 +3,10 @@
 use std::{path::Path, time::Duration};
 
 use gnoma_core::{
-    Content, cut,
+    Content,
     protocol::{Overrides, SessionSpec},
     session::PermissionMode,
+    text_truncation,
     tool::{ChildTask, Isolation},
 };
 use serde::Deserialize;
@@ -87,7 +88,7 @@ struct TaskArguments {
 
 /// An elf that is about to be started.
 #[derive(Debug, PartialEq)]
-pub(super) struct Planned {
+pub(super) struct PlannedElf {
     /// The name of the elf, which no other living elf has.
     pub(super) name: String,
     /// The elf's task in a few words.
@@ -107,21 +108,21 @@ pub(super) fn plan_elfs(
     agents: &[Agent],
     cwd: &Path,
     is_taken: impl Fn(&str) -> bool,
-) -> Result<Vec<Planned>, String> {
+) -> Result<Vec<PlannedElf>, String> {
     let count = arguments.tasks.len();
     if count == 0 || count > MAX_TASKS {
         return Err(format!(
             "one call starts 1 to {MAX_TASKS} elfs, not {count}; nothing was started"
         ));
     }
-    let mut all: Vec<Planned> = Vec::new();
+    let mut all: Vec<PlannedElf> = Vec::new();
     for (at, value) in arguments.tasks.into_iter().enumerate() {
         let wrong = |why: String| format!("task {}: {why}; nothing was started", at + 1);
         let elf = parse_task(value).and_then(|task| plan_elf(task, agents, cwd)).map_err(wrong)?;
         let is_free = |name: &str| !is_taken(name) && all.iter().all(|other| other.name != name);
         let name = unique_name(&elf.name, is_free);
         let child = ChildTask { name: name.clone(), ..elf.child };
-        all.push(Planned { name, child, ..elf });
+        all.push(PlannedElf { name, child, ..elf });
     }
     Ok(all)
 }
@@ -133,7 +134,7 @@ fn parse_task(value: Value) -> Result<TaskArguments, String> {
     }
 }
 
-fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Planned, String> {
+fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<PlannedElf, String> {
     let said = match (wanted.task.trim(), &wanted.resume) {
         ("", None) => return Err("`task` is empty; say what the elf is to do".to_owned()),
         ("", Some(_)) => GO_ON,
@@ -172,7 +173,7 @@ fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Plann
     let time =
         wanted.max_seconds.map_or(DEFAULT_TIME, |seconds| Duration::from_secs(seconds.max(1)));
     let called = wanted.name.or(wanted.agent).unwrap_or_default();
-    Ok(Planned {
+    Ok(PlannedElf {
         name: sanitize_name(&called),
         about: summarize_task(said),
         child,
@@ -250,7 +251,7 @@ fn unique_name(name: &str, is_free: impl Fn(&str) -> bool) -> String {
 
 fn summarize_task(task: &str) -> String {
     let line = task.lines().next().unwrap_or_default().trim();
-    let head = cut::word_prefix(line, MAX_ABOUT_BYTES);
+    let head = text_truncation::word_prefix(line, MAX_ABOUT_BYTES);
     if head.len() < task.len() { format!("{head}…") } else { head.to_owned() }
 }
 
@@ -276,7 +277,7 @@ mod tests {
         vec![reviewer, waits]
     }
 
-    fn read(tasks: &Value) -> Result<Vec<Planned>, String> {
+    fn read(tasks: &Value) -> Result<Vec<PlannedElf>, String> {
         let arguments = serde_json::from_value(json!({ "tasks": tasks })).unwrap();
         plan_elfs(arguments, &agents(), Path::new("/work"), |name| name == "taken")
     }

@@ -50,7 +50,7 @@ pub(super) fn replace_file(
         may_be_replaced(target, existing)?;
     }
     let hidden =
-        Hidden::with_content(&folder, content, existing.as_ref(), umask).map_err(cannot)?;
+        StagedFile::with_content(&folder, content, existing.as_ref(), umask).map_err(cannot)?;
     if stop.is_cancelled() {
         return Err(Refusal::Stopped(format!("`{}` was not written", target.name)));
     }
@@ -73,12 +73,12 @@ fn may_be_replaced(target: &Target, existing: &Stat) -> Result<(), Refusal> {
 }
 
 /// A file under a name of its own; gone when dropped before it has become the real one.
-struct Hidden<'a> {
+struct StagedFile<'a> {
     folder: &'a OwnedFd,
     name: OsString,
 }
 
-impl<'a> Hidden<'a> {
+impl<'a> StagedFile<'a> {
     fn with_content(
         folder: &'a OwnedFd,
         content: &[u8],
@@ -119,7 +119,7 @@ impl<'a> Hidden<'a> {
     }
 }
 
-impl Drop for Hidden<'_> {
+impl Drop for StagedFile<'_> {
     fn drop(&mut self) {
         // After the rename there is nothing under this name.
         unlinkat(self.folder, &self.name, AtFlags::empty()).ok();

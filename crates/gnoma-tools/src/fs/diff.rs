@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use gnoma_core::diff::unified_diff;
 
 use super::{
+    content_kind::{ContentKind, sort_of},
     encoding::TextForm,
-    sniff::{Sort, sort_of},
     text::truncate_chars,
 };
 
@@ -62,7 +62,7 @@ impl Diff {
 fn render_hunks(old: &[u8], new: &[u8]) -> String {
     // What marks or encodes a text is no part of its lines.
     let ((_, old), (_, new)) = (TextForm::decode(old), TextForm::decode(new));
-    if sort_of(&old) != Sort::Text || sort_of(&new) != Sort::Text {
+    if sort_of(&old) != ContentKind::Text || sort_of(&new) != ContentKind::Text {
         return String::new();
     }
     let (old, new) = (String::from_utf8_lossy(&old), String::from_utf8_lossy(&new));

@@ -44,7 +44,7 @@ pub(super) struct TextForm {
 
 /// A character that the encoding of a file does not have.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Unencodable {
+pub(super) struct UnencodableCharacter {
     pub(super) character: char,
     pub(super) line: usize,
 }
@@ -81,7 +81,7 @@ impl TextForm {
     }
 
     /// The bytes of `text` in this form.
-    pub(super) fn encode(self, text: Vec<u8>) -> Result<Vec<u8>, Unencodable> {
+    pub(super) fn encode(self, text: Vec<u8>) -> Result<Vec<u8>, UnencodableCharacter> {
         let text = if self.has_cr_ends { with_cr_ends(&text) } else { text };
         match self.encoding {
             Encoding::Utf8 if self.has_mark => Ok([BYTE_ORDER_MARK, &text].concat()),
@@ -97,7 +97,8 @@ impl TextForm {
                 let chars = String::from_utf8_lossy(&text);
                 let byte = |(at, character): (usize, char)| {
                     let line = || line_of(chars.as_bytes(), at);
-                    encode_char(character).ok_or_else(|| Unencodable { character, line: line() })
+                    encode_char(character)
+                        .ok_or_else(|| UnencodableCharacter { character, line: line() })
                 };
                 chars.char_indices().map(byte).collect()
             }
@@ -393,7 +394,7 @@ mod tests {
     fn a_character_that_the_encoding_lacks_is_named() {
         let (form, _) = TextForm::decode(b"caf\xe9\n");
         let error = form.encode("a\nb→\n".into()).unwrap_err();
-        assert_eq!(error, Unencodable { character: '→', line: 2 });
+        assert_eq!(error, UnencodableCharacter { character: '→', line: 2 });
     }
 
     fn replaced(old: &[u8], new: &str) -> Vec<u8> {

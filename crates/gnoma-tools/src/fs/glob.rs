@@ -9,7 +9,7 @@ use std::{
 
 use gnoma_core::{
     ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolOutput, Touches},
+    tool::{Access, Tier, ToolOutput, TouchedResource},
 };
 use serde::Deserialize;
 
@@ -35,7 +35,7 @@ pub(super) fn spec() -> ToolSpec {
     args::tool_spec(
         "fs.glob",
         Access::Read,
-        [Touches::path("path")],
+        [TouchedResource::path("path")],
         Tier::Full,
         "Find files by glob, newest first; skips hidden and ignored files.",
         r#"{"type":"object","properties":{"pattern":{"type":"string","description":"such as src/**/*.rs"},"path":{"type":"string","description":"folder"}},"required":["pattern"]}"#,
@@ -55,7 +55,7 @@ pub(super) fn run(shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) ->
         }
     }
     let pattern = Pattern::new(&arguments.pattern, &target.path)?;
-    let mut newest = Newest::default();
+    let mut newest = NewestFiles::default();
     for entry in walk::walk_files(&target.path) {
         if cx.stop.is_cancelled() {
             return Err(Refusal::Stopped(newest.into_text(&cx.cwd)));
@@ -79,12 +79,12 @@ pub(super) fn run(shared: &FileTools, arguments: &GlobArguments, cx: &ToolCx) ->
 
 /// The newest of many files; those of the same time in the order of their paths.
 #[derive(Default)]
-struct Newest {
+struct NewestFiles {
     kept: BinaryHeap<(Reverse<SystemTime>, PathBuf)>,
     count: usize,
 }
 
-impl Newest {
+impl NewestFiles {
     fn add_file(&mut self, modified: SystemTime, path: PathBuf) {
         self.count += 1;
         self.kept.push((Reverse(modified), path));

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use gnoma_core::{
-    ToolCx, ToolSpec, cut,
-    tool::{Access, Tier, ToolOutput, Touches},
+    ToolCx, ToolSpec, text_truncation,
+    tool::{Access, Tier, ToolOutput, TouchedResource},
 };
 use serde::Deserialize;
 
@@ -17,7 +17,7 @@ use super::{
     pattern::Pattern,
     search::LineSearch,
     target::{TargetKind, relative_display},
-    text::{Stoppable, format_count},
+    text::{StoppableReader, format_count},
     walk,
 };
 use crate::{args, line_pattern::LinePattern};
@@ -48,7 +48,7 @@ pub(super) fn spec() -> ToolSpec {
     args::tool_spec(
         "fs.grep",
         Access::Read,
-        [Touches::path("path")],
+        [TouchedResource::path("path")],
         Tier::Full,
         "Search file contents by regex; skips hidden and ignored files. Gives file:line:text.",
         r#"{"type":"object","properties":{"pattern":{"type":"string"},"path":{"type":"string","description":"file or folder"},"glob":{"type":"string","description":"such as *.rs"},"max_results":{"type":"integer","description":"default 250"}},"required":["pattern"]}"#,
@@ -120,7 +120,7 @@ impl Search {
             self.hits.add_line(name, number, &excerpt_line(line.trim_ascii_end(), pattern))
         };
         let outcome = open::open_file(path)
-            .and_then(|file| self.lines.search(Stoppable::new(file, &cx.stop), &mut add));
+            .and_then(|file| self.lines.search(StoppableReader::new(file, &cx.stop), &mut add));
         match outcome {
             Ok(()) => self.searched += 1,
             Err(_) => self.failed += 1,
@@ -201,11 +201,11 @@ fn excerpt_line(line: &[u8], pattern: &LinePattern) -> String {
     let part = part.trim_matches(char::REPLACEMENT_CHARACTER);
     let (before, after) = (start > 0, end < line.len());
     // Nor may it split a secret, which would not be recognised any more. The match is shown, though.
-    let behind = if before { cut::behind_first_word(part) } else { part };
+    let behind = if before { text_truncation::behind_first_word(part) } else { part };
     let skipped =
         Some(part.len() - behind.len()).filter(|skipped| start + skipped <= at).unwrap_or(0);
     let part = part.get(skipped..).unwrap_or(part);
-    let kept = if after { cut::before_last_word(part) } else { part };
+    let kept = if after { text_truncation::before_last_word(part) } else { part };
     let part = if start + skipped + kept.len() > at { kept } else { part };
     let mark = |is_cut: bool| if is_cut { "…" } else { "" };
     format!("{}{part}{}", mark(before), mark(after))

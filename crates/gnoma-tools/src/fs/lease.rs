@@ -91,7 +91,7 @@ impl FileHolder {
         path: &Path,
         name: &str,
         stop: &CancellationToken,
-    ) -> Result<Writing<'_>, Refusal> {
+    ) -> Result<WriteLease<'_>, Refusal> {
         let until = Instant::now() + self.patience;
         let mut held = self.table.lock_leases();
         while let Some(holder) = held.get(path).and_then(|lease| self.blocking_holder(lease)) {
@@ -115,7 +115,7 @@ impl FileHolder {
             let lease = Lease { by: self.own, shown: self.shown.clone(), since: None };
             held.insert(path.to_owned(), lease);
         }
-        Ok(Writing { holder: self, path: path.to_owned() })
+        Ok(WriteLease { holder: self, path: path.to_owned() })
     }
 
     /// Returns the holder that keeps this one from writing, if there is one.
@@ -133,12 +133,12 @@ impl FileHolder {
 }
 
 /// A file that is being written.
-pub(super) struct Writing<'a> {
+pub(super) struct WriteLease<'a> {
     holder: &'a FileHolder,
     path: PathBuf,
 }
 
-impl Drop for Writing<'_> {
+impl Drop for WriteLease<'_> {
     fn drop(&mut self) {
         let mut held = self.holder.table.lock_leases();
         let own = held.get_mut(&self.path).filter(|lease| lease.by == self.holder.own);

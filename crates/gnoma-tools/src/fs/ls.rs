@@ -11,7 +11,7 @@ use std::{
 
 use gnoma_core::{
     ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolOutput, Touches},
+    tool::{Access, Tier, ToolOutput, TouchedResource},
 };
 use gnoma_sandbox::STAND_IN_MODE;
 use rustix::fs::{Dir, FileType, readlinkat};
@@ -38,7 +38,7 @@ pub(super) fn spec() -> ToolSpec {
     args::tool_spec(
         "fs.ls",
         Access::Read,
-        [Touches::path("path")],
+        [TouchedResource::path("path")],
         Tier::Full,
         "List a folder: kind, bytes, name.",
         r#"{"type":"object","properties":{"path":{"type":"string"}},"required":["path"]}"#,
@@ -79,9 +79,9 @@ fn list_file(target: &Target) -> FileAnswer {
 }
 
 /// An entry of a folder: `true` for a file rather than a folder (folders come first), and its name.
-type Listed = (bool, Vec<u8>);
+type ListedName = (bool, Vec<u8>);
 
-fn read_entries(folder: &OwnedFd) -> io::Result<Vec<Listed>> {
+fn read_entries(folder: &OwnedFd) -> io::Result<Vec<ListedName>> {
     let listed = Dir::read_from(folder)?.filter_map(Result::ok).filter_map(|entry| {
         let name = entry.file_name().to_bytes();
         let is_folder = entry.file_type() == FileType::Directory;
@@ -97,7 +97,7 @@ fn is_stand_in(folder: &OwnedFd, name: &[u8]) -> bool {
     facts.is_ok_and(|facts| facts.is_some_and(|facts| facts.st_mode & 0o7777 == STAND_IN_MODE))
 }
 
-fn render_listing(folder: &OwnedFd, entries: &[Listed]) -> String {
+fn render_listing(folder: &OwnedFd, entries: &[ListedName]) -> String {
     let mut lines: Vec<String> = entries
         .iter()
         .take(MAX_ENTRIES)

@@ -6,6 +6,7 @@
 
 mod address;
 mod atomic;
+mod content_kind;
 pub(crate) mod diff;
 mod edit;
 mod encoding;
@@ -22,7 +23,6 @@ mod read;
 mod refusal;
 mod search;
 mod shared;
-mod sniff;
 mod target;
 #[cfg(test)]
 mod testing;

@@ -11,19 +11,19 @@ use std::{
 
 use gnoma_core::{
     Image, ResultPart, ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolOutput, Touches},
+    tool::{Access, Tier, ToolOutput, TouchedResource},
 };
 use serde::Deserialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     FileAnswer, FileTools, Refusal,
+    content_kind::{ContentKind, sort_of},
     encoding::{Encoding, TextForm},
     ls,
     shared::BYTE_ORDER_MARK,
-    sniff::{Sort, sort_of},
     target::{Target, TargetKind},
-    text::{Stoppable, format_count, line_count, truncate_chars},
+    text::{StoppableReader, format_count, line_count, truncate_chars},
 };
 use crate::args;
 
@@ -54,7 +54,7 @@ pub(super) fn spec() -> ToolSpec {
     args::tool_spec(
         "fs.read",
         Access::Read,
-        [Touches::path("path")],
+        [TouchedResource::path("path")],
         Tier::Lean,
         "Read a file: numbered lines, or an image.",
         r#"{"type":"object","properties":{"path":{"type":"string"},"offset":{"type":"integer","description":"lines to skip"},"limit":{"type":"integer","description":"lines to show, default 2000"}},"required":["path"]}"#,
@@ -70,29 +70,29 @@ pub(super) fn run(shared: &FileTools, arguments: &ReadArguments, cx: &ToolCx) ->
         TargetKind::Missing => return Err(target.is_missing()),
     };
     match sort_of(&target.read_head(HEAD_BYTES)?) {
-        Sort::Text if metadata.len() > shared.max_file_bytes => {
+        ContentKind::Text if metadata.len() > shared.max_file_bytes => {
             read_in_pieces(&target, arguments, &cx.stop)
         }
-        Sort::Text => read_whole(shared, &target, arguments, cx),
-        Sort::Image(mime) => read_image(shared, &target, mime),
-        Sort::Utf16 if is_decodable(shared, &target, &metadata) => {
+        ContentKind::Text => read_whole(shared, &target, arguments, cx),
+        ContentKind::Image(mime) => read_image(shared, &target, mime),
+        ContentKind::Utf16 if is_decodable(shared, &target, &metadata) => {
             read_whole(shared, &target, arguments, cx)
         }
-        Sort::Utf16 => Err(refuse_unreadable(
+        ContentKind::Utf16 => Err(refuse_unreadable(
             shared,
             &target,
             &metadata,
             "is text in UTF-16",
             "convert it with `iconv -f UTF-16`",
         )),
-        Sort::Utf32 => Err(refuse_unreadable(
+        ContentKind::Utf32 => Err(refuse_unreadable(
             shared,
             &target,
             &metadata,
             "is text in UTF-32",
             "convert it with `iconv -f UTF-32`",
         )),
-        Sort::Binary => Err(refuse_unreadable(
+        ContentKind::Binary => Err(refuse_unreadable(
             shared,
             &target,
             &metadata,
@@ -199,7 +199,7 @@ fn read_in_pieces(
 ) -> FileAnswer {
     let window = target
         .open()
-        .map(|file| BufReader::new(Stoppable::new(file, stop)))
+        .map(|file| BufReader::new(StoppableReader::new(file, stop)))
         .and_then(|reader| Window::from_reader(reader, arguments))
         .map_err(|error| read_refusal(target, stop, &error))?;
     window.into_output(target, None)

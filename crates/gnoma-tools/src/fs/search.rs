@@ -16,7 +16,7 @@ const BLOCK_BYTES: usize = 64 * 1024;
 const MAX_LINE_BYTES: usize = 16 << 20;
 
 /// Takes a matching line with its number and the pattern, and says whether the search goes on.
-pub(super) type OnLine<'a> = &'a mut dyn FnMut(&LinePattern, u64, &[u8]) -> bool;
+pub(super) type LineCallback<'a> = &'a mut dyn FnMut(&LinePattern, u64, &[u8]) -> bool;
 
 /// Searches files one after the other.
 pub(super) struct LineSearch {
@@ -35,7 +35,11 @@ impl LineSearch {
     ///
     /// # Errors
     /// The file cannot be read, has a line of more than `MAX_LINE_BYTES`, or is UTF-16 and too large.
-    pub(super) fn search(&mut self, mut file: impl Read, on_line: OnLine<'_>) -> io::Result<()> {
+    pub(super) fn search(
+        &mut self,
+        mut file: impl Read,
+        on_line: LineCallback<'_>,
+    ) -> io::Result<()> {
         let mut head = Vec::with_capacity(BYTE_ORDER_MARK.len());
         file.by_ref().take(BYTE_ORDER_MARK.len() as u64).read_to_end(&mut head)?;
         let (mark, rest) = head.split_at(head.len().min(2));
@@ -54,7 +58,7 @@ impl LineSearch {
         }
     }
 
-    fn search_text(&mut self, file: &mut dyn Read, on_line: OnLine<'_>) -> io::Result<()> {
+    fn search_text(&mut self, file: &mut dyn Read, on_line: LineCallback<'_>) -> io::Result<()> {
         let mut blocks = Blocks { file, buffer: &mut self.buffer, len: 0, block_len: 0 };
         let mut number = 1;
         while let Some(mut block) = blocks.next_block()? {

@@ -11,7 +11,7 @@ use gnoma_core::{
     tool::OpenFiles,
 };
 
-use super::{FileHolder, Refusal, lease::Writing, ledger::Ledger, target::Target, umask::Umask};
+use super::{FileHolder, Refusal, lease::WriteLease, ledger::Ledger, target::Target, umask::Umask};
 use crate::{
     Trials,
     options::{Sandbox, ToolOptions},
@@ -89,7 +89,7 @@ impl FileTools {
     }
 
     /// Takes the file that a call names, unless another elf is changing it.
-    pub(super) fn lease_file(&self, cx: &ToolCx, path: &str) -> Result<Writing<'_>, Refusal> {
+    pub(super) fn lease_file(&self, cx: &ToolCx, path: &str) -> Result<WriteLease<'_>, Refusal> {
         let target = self.resolve_target(cx, path)?;
         self.holder.acquire_lease(&target.path, &target.name, &cx.stop)
     }

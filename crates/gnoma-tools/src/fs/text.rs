@@ -2,7 +2,7 @@
 
 use std::io::{self, Read};
 
-use gnoma_core::cut::head_chars;
+use gnoma_core::text_truncation::head_chars;
 use tokio_util::sync::CancellationToken;
 
 /// Returns the number of lines in `content`; the last may lack its line end.
@@ -38,18 +38,18 @@ pub(super) fn line_range(first: usize, last: usize) -> String {
 }
 
 /// A reader that fails once the call it works for is cancelled.
-pub(super) struct Stoppable<'a, R> {
+pub(super) struct StoppableReader<'a, R> {
     inner: R,
     stop: &'a CancellationToken,
 }
 
-impl<'a, R> Stoppable<'a, R> {
+impl<'a, R> StoppableReader<'a, R> {
     pub(super) fn new(inner: R, stop: &'a CancellationToken) -> Self {
         Self { inner, stop }
     }
 }
 
-impl<R: Read> Read for Stoppable<'_, R> {
+impl<R: Read> Read for StoppableReader<'_, R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_cancelled() {
             return Err(io::Error::other("stopped"));
@@ -88,7 +88,7 @@ mod tests {
         let stop = CancellationToken::new();
         stop.cancel();
         let mut out = Vec::new();
-        let read = Stoppable::new(&b"abc"[..], &stop).read_to_end(&mut out);
+        let read = StoppableReader::new(&b"abc"[..], &stop).read_to_end(&mut out);
         assert!(read.is_err());
     }
 }

@@ -7,17 +7,17 @@ use std::borrow::Cow;
 
 use gnoma_core::{
     ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolKind, ToolOutput, Touches},
+    tool::{Access, Tier, ToolKind, ToolOutput, TouchedResource},
 };
 use serde::Deserialize;
 
 use super::{
     FileAnswer, FileTools, Refusal, atomic,
+    content_kind::sort_of,
     diff::Diff,
-    encoding::{TextForm, Unencodable, describe_hidden, replace_text},
+    encoding::{TextForm, UnencodableCharacter, describe_hidden, replace_text},
     ledger::Familiarity,
     shared::BYTE_ORDER_MARK,
-    sniff::sort_of,
     target::{Target, TargetKind},
     text::{format_count, line_count},
 };
@@ -34,7 +34,7 @@ pub(super) fn spec() -> ToolSpec {
     let spec = args::tool_spec(
         "fs.write",
         Access::Edit,
-        [Touches::path("path")],
+        [TouchedResource::path("path")],
         Tier::Lean,
         "Create or overwrite a file; read an existing one first. Makes folders.",
         r#"{"type":"object","properties":{"path":{"type":"string"},"content":{"type":"string"}},"required":["path","content"]}"#,
@@ -195,7 +195,11 @@ impl<'a> PlannedWrite<'a> {
 }
 
 /// The refusal for a character that the encoding of the file does not have.
-pub(super) fn unencodable_refusal(name: &str, form: TextForm, error: &Unencodable) -> Refusal {
+pub(super) fn unencodable_refusal(
+    name: &str,
+    form: TextForm,
+    error: &UnencodableCharacter,
+) -> Refusal {
     let encoding = form.encoding_name().unwrap_or("UTF-8");
     let is_in = if form.is_assumed() { "is not UTF-8 and is read as" } else { "is in" };
     Refusal::Failed(format!(

@@ -2,7 +2,7 @@
 
 use crate::{
     complete::{CompletionKind, Query},
-    text::{self, Ink, Line, Paper, Span, Style},
+    text::{self, BackgroundRole, Line, Span, Style, TextRole},
 };
 
 /// Rows of the drop-down.
@@ -67,14 +67,14 @@ impl Completion {
         text::pad_background(&mut lines, usize::MAX);
         let more = self.hits.len().saturating_sub(first + rows);
         if more > 0 && height > rows {
-            lines.push(Line::new(format!("  … {more} more (↓)"), Style::with_ink(Ink::Dim)));
+            lines.push(Line::new(format!("  … {more} more (↓)"), Style::with_ink(TextRole::Dim)));
         }
         lines
     }
 
     fn row(&self, hit: &Hit, is_chosen: bool) -> Line {
-        let paper = if is_chosen { Paper::Chosen } else { Paper::None };
-        let ink = if is_chosen { Ink::Accent } else { Ink::Text };
+        let paper = if is_chosen { BackgroundRole::Chosen } else { BackgroundRole::None };
+        let ink = if is_chosen { TextRole::Accent } else { TextRole::Text };
         let is_command =
             self.query.as_ref().is_some_and(|query| query.kind == CompletionKind::Command);
         let Hit { name, about } = hit;
@@ -82,10 +82,10 @@ impl Completion {
         let mut line = Line::from([
             Span::new(
                 if is_chosen { "› " } else { "  " },
-                Style::with_ink(Ink::Accent).on_paper(paper),
+                Style::with_ink(TextRole::Accent).on_paper(paper),
             ),
             Span::new(name, Style::with_ink(ink).on_paper(paper)),
-            Span::new(format!(" {about}"), Style::with_ink(Ink::Dim).on_paper(paper)),
+            Span::new(format!(" {about}"), Style::with_ink(TextRole::Dim).on_paper(paper)),
         ]);
         line.trim_end();
         line

@@ -9,7 +9,7 @@ use gnoma_core::{
 use super::{State, parts::SessionLink};
 use crate::{
     ask::Purpose,
-    text::{Ink, Line, Span, Style},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// Files of instructions that are named; of more, only the number is told.
@@ -30,11 +30,11 @@ impl State {
         let mut lines = lines.into_iter();
         let first = lines.next().map(|first| {
             Line::from([
-                Span::new("gnoma ".to_owned(), Style::with_ink(Ink::Accent).bold()),
-                Span::new(first, Style::with_ink(Ink::Dim)),
+                Span::new("gnoma ".to_owned(), Style::with_ink(TextRole::Accent).bold()),
+                Span::new(first, Style::with_ink(TextRole::Dim)),
             ])
         });
-        let rest = lines.map(|line| Line::new(line, Style::with_ink(Ink::Dim)));
+        let rest = lines.map(|line| Line::new(line, Style::with_ink(TextRole::Dim)));
         self.show_lines(first.into_iter().chain(rest).collect());
         if self.session.view.info.is_kept {
             self.send_request(Request::Stored { max: 2 }, Purpose::Earlier);
@@ -49,7 +49,7 @@ impl State {
         let (title, when) = (shorten_title(last.title.trim()), self.describe_age(last.changed_ms));
         let what = if title.is_empty() { String::new() } else { format!(" “{title}”") };
         let text = format!("Continue your last session{what}, {when}: /resume");
-        self.show_lines(vec![Line::new(text, Style::with_ink(Ink::Dim))]);
+        self.show_lines(vec![Line::new(text, Style::with_ink(TextRole::Dim))]);
     }
 
     /// Names the stored conversation that a session has just continued.
@@ -87,7 +87,7 @@ impl State {
             .into_iter()
             .partition(|waiting| is_of_another(&waiting.draft.session));
         self.queue.waiting = own;
-        let others: std::collections::VecDeque<super::queue::Waiting> = others;
+        let others: std::collections::VecDeque<super::queue::QueuedMessage> = others;
         for waiting in &others {
             self.remember_prompt(&waiting.draft.text);
         }

@@ -5,7 +5,7 @@ use gnoma_core::protocol::Request;
 use super::{
     State,
     layer::Layer,
-    parts::{Armed, HintSubject, LookUp},
+    parts::{ArmedKey, HintSubject, LookUp},
 };
 use crate::{
     ask::Purpose,
@@ -147,7 +147,7 @@ impl State {
             return self.show_hint("Cleared. Press Up or undo to restore it");
         }
         if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
-            self.is_second_press(Armed::Interrupt);
+            self.is_second_press(ArmedKey::Interrupt);
             self.drop_later();
             self.stop_turn();
             let text = "Stopping the turn. Press Ctrl+C again to quit";
@@ -156,14 +156,14 @@ impl State {
         if self.is_idle() && self.stop_shells() {
             return;
         }
-        if self.is_second_press(Armed::Interrupt) {
+        if self.is_second_press(ArmedKey::Interrupt) {
             return self.quit();
         }
         self.show_hint("Press Ctrl+C again to quit");
     }
 
     fn quit_key(&mut self) {
-        if self.is_idle() || self.is_second_press(Armed::Quit) {
+        if self.is_idle() || self.is_second_press(ArmedKey::Quit) {
             return self.quit();
         }
         self.show_hint("Turn running. Press Ctrl+D again to stop it and quit");

@@ -19,14 +19,14 @@ use proptest::prelude::*;
 
 use super::{AppOptions, State, layer::Layer};
 use crate::{
-    ask::{Ask, Purpose},
+    ask::{Purpose, ViewRequest},
     effect::Effect,
     frame::Size,
     history::History,
     input::Input,
     keymap::Keymap,
     run::View,
-    status::Facts,
+    status::StartFacts,
 };
 
 /// What the host says, which has a little of everything.
@@ -169,7 +169,7 @@ struct Run {
     /// Every text that left for good or is kept in a file.
     kept: String,
     sent: VecDeque<Vec<Content>>,
-    asked_for: VecDeque<Ask>,
+    asked_for: VecDeque<ViewRequest>,
     view: SessionView,
     words: Vec<String>,
     asked: u32,
@@ -181,7 +181,7 @@ impl Run {
         let options = AppOptions {
             now,
             now_ms: 0,
-            facts: Facts { folder: "~/src".to_owned(), ..Facts::default() },
+            facts: StartFacts { folder: "~/src".to_owned(), ..StartFacts::default() },
             keymap: Keymap::built_in(),
             history: History::from_lines("\"older\"\n\"old\"\n"),
             theme: String::new(),
@@ -317,7 +317,7 @@ impl Run {
                 }
             }
             Step::Replies => {
-                for Ask { request, purpose } in std::mem::take(&mut self.asked_for) {
+                for ViewRequest { request, purpose } in std::mem::take(&mut self.asked_for) {
                     self.input(Input::Reply { purpose, result: reply(&request) });
                 }
             }

@@ -21,7 +21,7 @@ pub(crate) enum Layer {
     /// A list; each row has its choice.
     Pick { list: Picker, choices: Vec<LayerChoice> },
     /// One thing to write.
-    Field { title: String, field: Composer, goal: Goal },
+    Field { title: String, field: Composer, goal: FieldPurpose },
     /// A question with the answers yes and no.
     Confirm { question: String, choice: LayerChoice },
     /// The search through the history.
@@ -59,7 +59,7 @@ pub(crate) enum LayerChoice {
 
 /// The purpose of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Goal {
+pub(crate) enum FieldPurpose {
     /// The reason for a refusal.
     Refuse(CallId),
     /// The answer to a question of the model's.
@@ -80,7 +80,7 @@ impl Layer {
         Self::Setup(Setup::new(found, is_shown))
     }
 
-    pub(crate) fn field(title: &str, text: &str, goal: Goal) -> Self {
+    pub(crate) fn field(title: &str, text: &str, goal: FieldPurpose) -> Self {
         let mut field = Composer::default();
         field.restore_draft(text.into());
         Self::Field { title: title.to_owned(), field, goal }
@@ -89,9 +89,9 @@ impl Layer {
     /// Returns the text that is being written here and is worth saving.
     pub(super) fn unsent_draft(&self) -> Option<Draft> {
         match self {
-            Self::Field { field, goal: Goal::Refuse(_) | Goal::Reply(_), .. } => {
-                Some(field.draft())
-            }
+            Self::Field {
+                field, goal: FieldPurpose::Refuse(_) | FieldPurpose::Reply(_), ..
+            } => Some(field.draft()),
             Self::Field { .. }
             | Self::Pick { .. }
             | Self::Confirm { .. }
@@ -104,13 +104,23 @@ impl Layer {
     /// The answer to a question is being written here.
     pub(super) fn is_answer(&self) -> bool {
         let Self::Field { goal, .. } = self else { return false };
-        matches!(goal, Goal::Refuse(_) | Goal::Reply(_) | Goal::Rule(_) | Goal::Part(_))
+        matches!(
+            goal,
+            FieldPurpose::Refuse(_)
+                | FieldPurpose::Reply(_)
+                | FieldPurpose::Rule(_)
+                | FieldPurpose::Part(_)
+        )
     }
 
     /// The answer to this one is.
     pub(super) fn is_answer_to(&self, call: &CallId) -> bool {
         let Self::Field { goal, .. } = self else { return false };
-        let (Goal::Refuse(of) | Goal::Reply(of) | Goal::Rule(of) | Goal::Part(of)) = goal else {
+        let (FieldPurpose::Refuse(of)
+        | FieldPurpose::Reply(of)
+        | FieldPurpose::Rule(of)
+        | FieldPurpose::Part(of)) = goal
+        else {
             return false;
         };
         of == call

@@ -2,13 +2,13 @@
 
 use gnoma_core::plan::{PlanStep, StepStatus};
 
-use super::{State, layer::Goal};
+use super::{State, layer::FieldPurpose};
 use crate::{
     composer::Composer,
     frame::{Cell, Size},
     picker::truncate_line,
     plan,
-    text::{Ink, Line, Paper, Span, Style},
+    text::{BackgroundRole, Line, Span, Style, TextRole},
 };
 
 /// Rows of the editor, where there is room for them.
@@ -49,7 +49,7 @@ impl State {
 
 /// The steps from the one on that is worked on, in at most `rows` lines.
 fn plan_excerpt(steps: &[PlanStep], rows: usize) -> Vec<Line> {
-    let dim = Style::with_ink(Ink::Dim);
+    let dim = Style::with_ink(TextRole::Dim);
     let mut lines = vec![Line::new(format!("Plan · {}", plan::describe_progress(steps)), dim)];
     let open = |step: &&PlanStep| step.status != StepStatus::Done;
     let mut left: Vec<PlanStep> = steps.iter().filter(open).cloned().collect();
@@ -68,9 +68,14 @@ fn plan_excerpt(steps: &[PlanStep], rows: usize) -> Vec<Line> {
 }
 
 /// A field to write in, below what it is for and above the keys.
-pub(super) fn render_field(title: &str, field: &mut Composer, goal: &Goal, size: Size) -> Part {
+pub(super) fn render_field(
+    title: &str,
+    field: &mut Composer,
+    goal: &FieldPurpose,
+    size: Size,
+) -> Part {
     let Size { width, height: room } = size;
-    let heading = Line::new(title.to_owned(), Style::with_ink(Ink::Accent).bold());
+    let heading = Line::new(title.to_owned(), Style::with_ink(TextRole::Accent).bold());
     let mut lines = heading.wrap(width, &Line::default());
     lines.truncate(room.saturating_sub(2));
     let above = lines.len();
@@ -80,24 +85,24 @@ pub(super) fn render_field(title: &str, field: &mut Composer, goal: &Goal, size:
     lines.extend(add_prompt(
         rows,
         if lead > 0 { PROMPT } else { "" },
-        Style::with_ink(Ink::Accent),
+        Style::with_ink(TextRole::Accent),
     ));
     if lines.len() < room {
-        lines.push(Line::new(field_keys(goal), Style::with_ink(Ink::Dim)));
+        lines.push(Line::new(field_keys(goal), Style::with_ink(TextRole::Dim)));
     }
     let cursor = Some(Cell { row: above + cell.row, column: cell.column + lead });
     Part { lines, cursor, is_editor: false }
 }
 
 /// Describes what Enter and Esc do in a field.
-fn field_keys(goal: &Goal) -> &'static str {
+fn field_keys(goal: &FieldPurpose) -> &'static str {
     match goal {
-        Goal::Refuse(_) => "Enter denies and sends this to the model · Esc back",
-        Goal::Reply(_) => "Enter sends the answer · Esc back",
-        Goal::Rule(_) => "Enter allows this · Tab other scope · Esc back",
-        Goal::Part(_) => "Enter keeps these · Esc back",
-        Goal::Set(_) => "Enter saves · Esc back",
-        Goal::Bypass => "Enter confirms · Esc back",
+        FieldPurpose::Refuse(_) => "Enter denies and sends this to the model · Esc back",
+        FieldPurpose::Reply(_) => "Enter sends the answer · Esc back",
+        FieldPurpose::Rule(_) => "Enter allows this · Tab other scope · Esc back",
+        FieldPurpose::Part(_) => "Enter keeps these · Esc back",
+        FieldPurpose::Set(_) => "Enter saves · Esc back",
+        FieldPurpose::Bypass => "Enter confirms · Esc back",
     }
 }
 
@@ -108,7 +113,7 @@ pub(super) fn add_prompt(rows: Vec<Line>, prompt: &'static str, style: Style) ->
         let lead = if place == 0 {
             Span::new(prompt, style)
         } else {
-            Span::new(indent.clone(), Style::default().on_paper(Paper::None))
+            Span::new(indent.clone(), Style::default().on_paper(BackgroundRole::None))
         };
         line.spans.insert(0, lead);
         line

@@ -15,7 +15,7 @@ use crate::{
 
 /// A turn that runs.
 #[derive(Clone, Debug)]
-pub(super) struct Running {
+pub(super) struct TurnActivity {
     pub(super) since: Instant,
     pub(super) doing: String,
     pub(super) is_stopping: bool,
@@ -65,7 +65,7 @@ pub(super) enum HintSubject {
 
 /// A key that does something when it is pressed again soon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Armed {
+pub(super) enum ArmedKey {
     /// Ctrl+C where nothing is written.
     Interrupt,
     /// Ctrl+D while a turn runs.
@@ -80,7 +80,7 @@ pub(crate) struct SessionLink {
     /// The latest information about the session.
     pub(super) info: Option<SessionInfo>,
     /// The messages that have to be read before what continues is shown.
-    pub(super) behind: Option<Box<Behind>>,
+    pub(super) behind: Option<Box<MessageBacklog>>,
     /// `true` if the session lives in a server.
     pub(super) is_served: bool,
     /// `true` if the session continues in another way soon, or another one takes its place.
@@ -117,7 +117,7 @@ pub(crate) struct RouteLog {
 
 /// The state around the text that is being written.
 #[derive(Debug, Default)]
-pub(super) struct Writing {
+pub(super) struct EditorState {
     pub(super) history: History,
     pub(super) completion: Completion,
     /// The draft with which an editor of the person's own was started.
@@ -173,7 +173,7 @@ pub(super) struct Timers {
     /// The time at which a question came that no other was before.
     pub(super) asked_at: Option<Instant>,
     pub(super) hint: Option<Hint>,
-    pub(super) armed: Option<(Armed, Instant)>,
+    pub(super) armed: Option<(ArmedKey, Instant)>,
     pub(super) save_at: Option<Instant>,
     /// A time, and what it is in milliseconds since 1970.
     pub(super) clock: Option<(Instant, i64)>,
@@ -183,7 +183,7 @@ pub(super) struct Timers {
 #[derive(Debug)]
 pub(super) struct LookUp {
     pub(super) number: u64,
-    pub(super) sought: Sought,
+    pub(super) sought: LookUpTarget,
     pub(super) since: Instant,
     /// The argument of the command.
     pub(super) argument: String,
@@ -191,7 +191,7 @@ pub(super) struct LookUp {
 
 /// The subject of a look-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sought {
+pub(crate) enum LookUpTarget {
     Changes,
     Conversations,
     Explanation,
@@ -211,7 +211,7 @@ pub(crate) enum Sought {
     Window,
 }
 
-impl Sought {
+impl LookUpTarget {
     /// Reports whether the result is a list to choose from.
     pub(super) fn is_list(self) -> bool {
         match self {
@@ -251,7 +251,7 @@ impl Sought {
 
 /// The past that has to be read before what continues is shown.
 #[derive(Debug)]
-pub(super) struct Behind {
+pub(super) struct MessageBacklog {
     /// Number of the first message that is wanted.
     pub(super) from: u64,
     /// The pages that were read, the newest first.
@@ -259,12 +259,12 @@ pub(super) struct Behind {
     pub(super) since: Instant,
     /// The events that arrived during the reading.
     pub(super) later: Vec<Arc<Envelope>>,
-    pub(super) then: AfterPast,
+    pub(super) then: BacklogFollowUp,
 }
 
 /// The step that follows the messages that are read.
 #[derive(Debug)]
-pub(super) enum AfterPast {
+pub(super) enum BacklogFollowUp {
     /// The current state follows, in a conversation that is shown from its past on. Holds the session as it was
     /// when another life of it broke off in an answer that is shown.
     Begin(Option<Box<SessionView>>),

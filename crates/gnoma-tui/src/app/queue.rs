@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use gnoma_core::Content;
 
-use super::shown;
+use super::draft_display;
 use crate::composer::Draft;
 
 /// Messages of other windows that are shown.
@@ -12,35 +12,35 @@ const MAX_OTHERS: usize = 64;
 
 /// A message that was sent and has not come back as part of the conversation.
 #[derive(Clone, Debug)]
-pub(super) struct Sent {
+pub(super) struct SentMessage {
     pub(super) draft: Draft,
     pub(super) content: Vec<Content>,
     pub(super) line: String,
 }
 
-impl Sent {
+impl SentMessage {
     pub(super) fn from_draft(draft: Draft) -> Self {
-        let line = shown::first_line(&draft);
+        let line = draft_display::first_line(&draft);
         Self { content: draft.clone().into_content(), draft, line }
     }
 }
 
 /// A draft that waits, and the line that shows it: pasted texts may be too large to look at for every frame.
 #[derive(Clone, Debug)]
-pub(super) struct Waiting {
+pub(super) struct QueuedMessage {
     pub(super) draft: Draft,
     pub(super) line: String,
 }
 
-impl From<Draft> for Waiting {
+impl From<Draft> for QueuedMessage {
     fn from(draft: Draft) -> Self {
-        Self { line: shown::first_line(&draft), draft }
+        Self { line: draft_display::first_line(&draft), draft }
     }
 }
 
 /// Output of a shell line that goes along with the next message.
 #[derive(Clone, Debug)]
-pub(super) struct Attached {
+pub(super) struct AttachedOutput {
     pub(super) label: String,
     pub(super) text: String,
 }
@@ -49,14 +49,14 @@ pub(super) struct Attached {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Queue {
     /// Waits for the turn to end.
-    pub(super) waiting: VecDeque<Waiting>,
+    pub(super) waiting: VecDeque<QueuedMessage>,
     /// `true` if nothing is sent by itself until the person says so.
     pub(super) is_held: bool,
     /// Was sent to begin a turn and is shown already.
-    pub(super) begun: VecDeque<Sent>,
+    pub(super) begun: VecDeque<SentMessage>,
     /// Was sent while a turn runs and is not read yet.
-    pub(super) steers: VecDeque<Sent>,
-    pub(super) attached: VecDeque<Attached>,
+    pub(super) steers: VecDeque<SentMessage>,
+    pub(super) attached: VecDeque<AttachedOutput>,
     /// The messages that other windows have sent while the turn runs, in short.
     others: Vec<String>,
 }
@@ -65,7 +65,7 @@ impl Queue {
     /// Creates the queue from the drafts that waited when the program ended last.
     pub(super) fn from_drafts(drafts: impl Iterator<Item = Draft>) -> Self {
         let drafts = drafts.filter(|draft| !draft.is_blank());
-        let waiting: VecDeque<Waiting> = drafts.map(Waiting::from).collect();
+        let waiting: VecDeque<QueuedMessage> = drafts.map(QueuedMessage::from).collect();
         Self { is_held: !waiting.is_empty(), waiting, ..Self::default() }
     }
 
@@ -104,7 +104,7 @@ impl Queue {
                 None => true,
             });
         }
-        self.others = rest.into_iter().take(MAX_OTHERS).map(shown::message_line).collect();
+        self.others = rest.into_iter().take(MAX_OTHERS).map(draft_display::message_line).collect();
     }
 
     pub(super) fn attached_labels(&self) -> impl Iterator<Item = &str> {
@@ -118,14 +118,14 @@ impl Queue {
 
     /// Removes and returns the message that was sent as this. Secrets may have been taken out of it since; then it
     /// is the oldest that can be it.
-    pub(super) fn take_steer(&mut self, content: &[Content]) -> Option<Sent> {
+    pub(super) fn take_steer(&mut self, content: &[Content]) -> Option<SentMessage> {
         let same = self.steers.iter().position(|sent| sent.content == content);
         let like = || self.steers.iter().position(|sent| is_like(&sent.content, content));
         self.steers.remove(same.or_else(like)?)
     }
 
     /// Removes and returns the message that was sent as exactly this.
-    pub(super) fn own_steer(&mut self, content: &[Content]) -> Option<Sent> {
+    pub(super) fn own_steer(&mut self, content: &[Content]) -> Option<SentMessage> {
         let place = self.steers.iter().position(|sent| sent.content == content);
         self.steers.remove(place?)
     }
@@ -142,7 +142,7 @@ impl Queue {
     /// Puts messages back into the queue that were sent to a session that is gone and never became part of it.
     pub(super) fn sent_returns(&mut self) {
         self.others.clear();
-        let sent: Vec<Sent> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
+        let sent: Vec<SentMessage> = self.begun.drain(..).chain(self.steers.drain(..)).collect();
         self.is_held |= !sent.is_empty();
         for sent in sent.into_iter().rev() {
             self.waiting.push_front(sent.draft.into());

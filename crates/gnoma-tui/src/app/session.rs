@@ -10,7 +10,7 @@ use std::{sync::Arc, time::Duration};
 
 use super::{
     State,
-    parts::{Focus, HintSubject, Running, Wait},
+    parts::{Focus, HintSubject, TurnActivity, Wait},
 };
 use crate::{effect::Effect, prompt::PermissionQuestion};
 
@@ -189,7 +189,7 @@ impl State {
                     self.counts.begin_turn();
                 }
                 let since = self.now;
-                self.running.get_or_insert_with(|| Running {
+                self.running.get_or_insert_with(|| TurnActivity {
                     since,
                     doing: "working".to_owned(),
                     is_stopping: false,

@@ -10,8 +10,8 @@ use gnoma_core::{CallId, duration, session::NoticeLevel, store::SessionId};
 use super::{
     layer::Layer,
     parts::{
-        Armed, Exit, FirstStart, Hint, HintSubject, LookUps, Questions, RouteLog, Running,
-        SessionLink, Timers, Window, Writing,
+        ArmedKey, EditorState, Exit, FirstStart, Hint, HintSubject, LookUps, Questions, RouteLog,
+        SessionLink, Timers, TurnActivity, Window,
     },
     queue::Queue,
 };
@@ -22,8 +22,8 @@ use crate::{
     history::History,
     keymap::Keymap,
     remedies,
-    status::{Counts, Facts},
-    text::{Ink, Line, Style},
+    status::{Counts, StartFacts},
+    text::{Line, Style, TextRole},
     transcript::{self, Transcript},
 };
 
@@ -46,7 +46,7 @@ pub struct AppOptions {
     /// The time in milliseconds since 1970.
     pub now_ms: i64,
     /// The facts about the session that are known before it says anything.
-    pub facts: Facts,
+    pub facts: StartFacts,
     /// The table of keys and their actions.
     pub keymap: Keymap,
     /// Prompts that were sent before.
@@ -66,7 +66,7 @@ pub struct AppOptions {
 
 /// Everything that the view knows. It outlives a session.
 pub struct State {
-    pub(crate) facts: Facts,
+    pub(crate) facts: StartFacts,
     pub(crate) counts: Counts,
     pub(crate) keymap: Keymap,
     pub(crate) theme: String,
@@ -75,12 +75,12 @@ pub struct State {
     pub(crate) size: Size,
     pub(crate) transcript: Transcript,
     pub(crate) composer: Composer,
-    pub(super) writing: Writing,
+    pub(super) writing: EditorState,
     pub(super) accessible: bool,
     pub(super) layer: Option<Layer>,
     pub(super) questions: Questions,
     pub(super) queue: Queue,
-    pub(super) running: Option<Running>,
+    pub(super) running: Option<TurnActivity>,
     /// The names of the calls of this turn.
     pub(super) calls: HashMap<CallId, String>,
     /// Lines that run in a shell, and since when.
@@ -119,7 +119,7 @@ impl State {
             size: Size::default(),
             transcript: new_transcript(accessible),
             composer,
-            writing: Writing { history, ..Writing::default() },
+            writing: EditorState { history, ..EditorState::default() },
             accessible,
             layer: None,
             questions: Questions::default(),
@@ -197,7 +197,7 @@ impl State {
     /// Says lines below a heading; nothing if there are none.
     pub(crate) fn say_titled(&mut self, title: &str, lines: Vec<Line>) {
         if !lines.is_empty() {
-            let heading = Line::new(title.to_owned(), Style::with_ink(Ink::Accent).bold());
+            let heading = Line::new(title.to_owned(), Style::with_ink(TextRole::Accent).bold());
             self.show_lines(std::iter::once(heading).chain(lines).collect());
         }
     }
@@ -259,7 +259,7 @@ impl State {
     }
 
     /// Reports whether a key is the second of two, and remembers it as the first otherwise.
-    pub(super) fn is_second_press(&mut self, armed: Armed) -> bool {
+    pub(super) fn is_second_press(&mut self, armed: ArmedKey) -> bool {
         let now = self.now;
         let is_second =
             matches!(self.timers.armed, Some((first, until)) if first == armed && now <= until);

@@ -9,7 +9,7 @@ use super::{
     State,
     layer::Layer,
     panes::{self, MAX_EDITOR_ROWS, MIN_WIDTH_FOR_PROMPT, PROMPT, Part, add_prompt},
-    parts::{Running, Wait},
+    parts::{TurnActivity, Wait},
     state::BEAT,
 };
 use crate::{
@@ -17,8 +17,8 @@ use crate::{
     frame::{Cell, Frame, Size},
     picker::truncate_line,
     prompt::PermissionQuestion,
-    status::{self, Now},
-    text::{Ink, Line, Span, Style},
+    status::{self, StatusNow},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// Rows of a list, where there is room for them.
@@ -159,7 +159,8 @@ impl State {
                 Part { lines, cursor: in_first(column), ..Part::default() }
             }
             Layer::Confirm { question, .. } => {
-                let text = Line::new(format!("{question} (y/n)"), Style::with_ink(Ink::Warning));
+                let text =
+                    Line::new(format!("{question} (y/n)"), Style::with_ink(TextRole::Warning));
                 let mut lines = text.wrap(width, &Line::default());
                 lines.truncate(room.max(1));
                 Part { lines, ..Part::default() }
@@ -178,12 +179,15 @@ impl State {
             Some(Mode::Normal) => NORMAL_PROMPT,
             Some(Mode::Insert) | None => PROMPT,
         };
-        let ink =
-            if self.composer.first_line().starts_with('!') { Ink::Warning } else { Ink::Accent };
+        let ink = if self.composer.first_line().starts_with('!') {
+            TextRole::Warning
+        } else {
+            TextRole::Accent
+        };
         let mut lines = add_prompt(rows, prompt, Style::with_ink(ink).bold());
         let is_first = self.counts.turns == 0 && !self.session.has_past;
         if self.composer.is_empty() && is_first && self.is_idle() {
-            let hint = Span::new("Ask anything, or / for commands", Style::with_ink(Ink::Dim));
+            let hint = Span::new("Ask anything, or / for commands", Style::with_ink(TextRole::Dim));
             if let Some(first) = lines.first_mut() {
                 first.spans.push(hint);
             }
@@ -199,9 +203,9 @@ impl State {
         let [steers, others, queued] = self.queue.queued_lines();
         let line = |mark: &'static str, text: String, why: &'static str| {
             Line::from([
-                Span::new(mark, Style::with_ink(Ink::Accent)),
-                Span::new(text, Style::with_ink(Ink::Person)),
-                Span::new(why, Style::with_ink(Ink::Dim)),
+                Span::new(mark, Style::with_ink(TextRole::Accent)),
+                Span::new(text, Style::with_ink(TextRole::Person)),
+                Span::new(why, Style::with_ink(TextRole::Dim)),
             ])
         };
         let held = if self.queue.is_held() {
@@ -217,13 +221,19 @@ impl State {
         let attached = self.queue.attached_labels().map(str::to_owned);
         lines.extend(attached.map(|label| line("+ ", label, "  (attached; Backspace to remove)")));
         lines.extend(self.hidden_question().map(|question| {
-            Line::new(format!("? {}", question.short_description()), Style::with_ink(Ink::Warning))
+            Line::new(
+                format!("? {}", question.short_description()),
+                Style::with_ink(TextRole::Warning),
+            )
         }));
         let room = room.min(MAX_WAITING_ROWS);
         let excess = lines.len().saturating_sub(room);
         if excess > 0 && room > 0 {
             lines.truncate(room - 1);
-            lines.push(Line::new(format!("  … {} more", excess + 1), Style::with_ink(Ink::Dim)));
+            lines.push(Line::new(
+                format!("  … {} more", excess + 1),
+                Style::with_ink(TextRole::Dim),
+            ));
         }
         lines.truncate(room);
         lines
@@ -248,7 +258,7 @@ impl State {
         let Some(hint) = self.timers.hint.as_ref().filter(|_| !self.exit.is_leaving) else {
             return Vec::new();
         };
-        let line = Line::new(hint.text.clone(), Style::with_ink(Ink::Warning));
+        let line = Line::new(hint.text.clone(), Style::with_ink(TextRole::Warning));
         if line.width() <= width {
             return Vec::new();
         }
@@ -270,7 +280,7 @@ impl State {
         let is_chosen = self.routes.pinned.is_some() || !self.facts.chooses;
         let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
-        let now = Now { busy, stop, hint, queued: self.queue.waiting_count(), why };
+        let now = StatusNow { busy, stop, hint, queued: self.queue.waiting_count(), why };
         status::render_status_line(&self.facts, &self.counts, &now, width)
     }
 
@@ -280,7 +290,7 @@ impl State {
         format!("{} ! {line} {}", spinner_frame(elapsed), format_seconds(elapsed.as_secs()))
     }
 
-    fn describe_running(&self, running: &Running) -> String {
+    fn describe_running(&self, running: &TurnActivity) -> String {
         let elapsed = self.now.saturating_duration_since(running.since);
         let doing = match (running.is_stopping, self.questions.open.is_empty()) {
             (true, _) => "stopping",
@@ -393,13 +403,13 @@ fn rows_that_stay(live: &[Line], width: usize, room: usize) -> usize {
 
 /// Returns the line that parts the editor from the conversation.
 fn separator_line(width: usize) -> Line {
-    Line::new("─".repeat(width), Style::with_ink(Ink::Dim))
+    Line::new("─".repeat(width), Style::with_ink(TextRole::Dim))
 }
 
 /// A line that says so, as much of it as there is room for.
 fn too_small(size: Size) -> Frame {
     let mut live =
-        Line::new(TOO_SMALL, Style::with_ink(Ink::Warning)).wrap(size.width, &Line::default());
+        Line::new(TOO_SMALL, Style::with_ink(TextRole::Warning)).wrap(size.width, &Line::default());
     live.truncate(size.height);
     Frame { live, ..Frame::default() }
 }

@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::{Request, Switch};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::app::State;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "add-dir",
     aliases: &["add-folder"],
     arguments: "FOLDER",

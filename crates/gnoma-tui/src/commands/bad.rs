@@ -1,9 +1,9 @@
 //! `/bad`: the last turn's work was wrong.
 
-use super::{good::rate_turn, slash::Slash};
+use super::{good::rate_turn, slash::SlashCommandSpec};
 use crate::app::State;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "bad",
     aliases: &[],
     arguments: "",

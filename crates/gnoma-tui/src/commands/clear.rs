@@ -2,13 +2,13 @@
 
 use gnoma_core::protocol::{Request, Switch};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::app::{LayerChoice, State};
 
 /// Conversations with more turns are worth a question.
 const TURNS_WORTH_A_QUESTION: u32 = 5;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "clear",
     aliases: &["new"],
     arguments: "",

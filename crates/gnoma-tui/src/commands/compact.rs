@@ -2,13 +2,13 @@
 
 use gnoma_core::protocol::{Request, Topic};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{Sought, State},
+    app::{LookUpTarget, State},
     ask::Purpose,
 };
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "compact",
     aliases: &[],
     arguments: "[show|edit|undo]",
@@ -23,8 +23,10 @@ const NO_SUMMARY: &str = "The conversation is not compacted, so there is no summ
 fn run(state: &mut State, argument: &str) {
     let (word, rest) = argument.split_once(char::is_whitespace).unwrap_or((argument, ""));
     match (word, rest.trim()) {
-        ("show", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), ""),
-        ("edit", "") => state.look_up(Sought::Summary, Request::Explain(Topic::Summary), "edit"),
+        ("show", "") => state.look_up(LookUpTarget::Summary, Request::Explain(Topic::Summary), ""),
+        ("edit", "") => {
+            state.look_up(LookUpTarget::Summary, Request::Explain(Topic::Summary), "edit")
+        }
         ("undo" | "edit", _) if !state.is_idle() => {
             state.show_hint("Turn running. Press Esc to stop it first");
         }

@@ -2,14 +2,14 @@
 
 use gnoma_core::protocol::{Request, Setting};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{LayerChoice, Sought, State},
+    app::{LayerChoice, LookUpTarget, State},
     picker::Row,
     theme,
 };
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "config",
     aliases: &["settings"],
     arguments: "[set key value]",
@@ -24,7 +24,7 @@ fn run(state: &mut State, argument: &str) {
     if argument == "set" || argument.starts_with("set ") {
         return state.show_hint("Write the key and the value: /config set KEY VALUE");
     }
-    state.look_up(Sought::Settings, Request::Settings, argument);
+    state.look_up(LookUpTarget::Settings, Request::Settings, argument);
 }
 
 /// Offers the settings in a list.

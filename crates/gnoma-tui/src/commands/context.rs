@@ -2,14 +2,14 @@
 
 use gnoma_core::protocol::{Request, Topic, WindowUse};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{Sought, State},
+    app::{LookUpTarget, State},
     status,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "context",
     aliases: &[],
     arguments: "",
@@ -18,12 +18,14 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    state.look_up(Sought::Window, Request::Explain(Topic::Context), "");
+    state.look_up(LookUpTarget::Window, Request::Explain(Topic::Context), "");
 }
 
 pub(super) fn show_window_use(state: &mut State, used: WindowUse, sources: &str) {
     let bar = !state.is_accessible();
     let mut lines = status::render_window_use(&state.facts, &state.counts, used, bar);
-    lines.extend(sources.lines().map(|line| Line::new(line.to_owned(), Style::with_ink(Ink::Dim))));
+    lines.extend(
+        sources.lines().map(|line| Line::new(line.to_owned(), Style::with_ink(TextRole::Dim))),
+    );
     state.say_titled("Context window", lines);
 }

@@ -1,10 +1,15 @@
 //! `/copy`: the last answer, for the clipboard.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{app::State, effect::Effect};
 
-pub(super) const COMMAND: Slash =
-    Slash { name: "copy", aliases: &[], arguments: "", about: "copy the last answer", run };
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
+    name: "copy",
+    aliases: &[],
+    arguments: "",
+    about: "copy the last answer",
+    run,
+};
 
 fn run(state: &mut State, _argument: &str) {
     match state.transcript.last_answer().map(str::to_owned) {

@@ -1,9 +1,9 @@
 //! `/detach`: leaves the window; the session continues in its server.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::app::State;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "detach",
     aliases: &[],
     arguments: "",

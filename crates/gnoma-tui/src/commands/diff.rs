@@ -2,20 +2,25 @@
 
 use gnoma_core::protocol::Request;
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{Sought, State},
+    app::{LookUpTarget, State},
     diff,
 };
 
 /// Lines that are shown.
 const MAX_LINES: usize = 2_000;
 
-pub(super) const COMMAND: Slash =
-    Slash { name: "diff", aliases: &[], arguments: "", about: "show changed files", run };
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
+    name: "diff",
+    aliases: &[],
+    arguments: "",
+    about: "show changed files",
+    run,
+};
 
 fn run(state: &mut State, _argument: &str) {
-    state.look_up(Sought::Changes, Request::Changes, "");
+    state.look_up(LookUpTarget::Changes, Request::Changes, "");
 }
 
 /// Shows a diff of changed files.

@@ -1,9 +1,9 @@
 //! `/drop`: forgets what waits to be sent.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::app::State;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "drop",
     aliases: &[],
     arguments: "",

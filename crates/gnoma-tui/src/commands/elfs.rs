@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::{Request, Topic};
 
-use super::slash::Slash;
-use crate::app::{Sought, State};
+use super::slash::SlashCommandSpec;
+use crate::app::{LookUpTarget, State};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "elfs",
     aliases: &[],
     arguments: "[NAME|back|cancel NAME]",
@@ -22,5 +22,5 @@ fn run(state: &mut State, argument: &str) {
         ("back", _) => return state.watch_elf(""),
         (name, _) => return state.watch_elf(name),
     };
-    state.look_up(Sought::Explanation, request, "");
+    state.look_up(LookUpTarget::Explanation, request, "");
 }

@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::Request;
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{app::State, ask::Purpose};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "good",
     aliases: &[],
     arguments: "",

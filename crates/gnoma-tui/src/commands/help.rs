@@ -1,9 +1,9 @@
 //! `/help`: what there is to do.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
     app::State,
-    text::{Ink, Line, Span, Style},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// Columns for what is written.
@@ -18,7 +18,7 @@ const SIGNS: [(&str, &str); 6] = [
     ("Shift+Tab", "change the permission mode"),
 ];
 
-pub(super) fn show_help(state: &mut State, commands: &[&Slash]) {
+pub(super) fn show_help(state: &mut State, commands: &[&SlashCommandSpec]) {
     let commands = commands.iter().map(|command| {
         let name = format!("/{} {}", command.name, command.arguments);
         render_row(&name, command.about)
@@ -35,7 +35,7 @@ pub(super) fn show_help(state: &mut State, commands: &[&Slash]) {
 
 fn render_row(name: &str, about: &str) -> Line {
     Line::from([
-        Span::new(format!("  {name:<NAME_COLUMNS$}"), Style::with_ink(Ink::Accent)),
+        Span::new(format!("  {name:<NAME_COLUMNS$}"), Style::with_ink(TextRole::Accent)),
         Span::new(about.to_owned(), Style::default()),
     ])
 }

@@ -2,15 +2,15 @@
 
 use gnoma_core::protocol::{Request, Topic};
 
-use super::slash::Slash;
-use crate::app::{Sought, State};
+use super::slash::SlashCommandSpec;
+use crate::app::{LookUpTarget, State};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "hooks",
     aliases: &[],
     arguments: "",
     about: "list hooks and their last runs",
     run: |state: &mut State, _| {
-        state.look_up(Sought::Explanation, Request::Explain(Topic::Hooks), "");
+        state.look_up(LookUpTarget::Explanation, Request::Explain(Topic::Hooks), "");
     },
 };

@@ -1,10 +1,10 @@
 //! `/init`: lets the model write down what an assistant should know about the project. It follows the skill of that
 //! name.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{app::State, composer::Draft};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "init",
     aliases: &[],
     arguments: "[what matters]",

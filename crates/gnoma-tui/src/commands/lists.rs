@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::{Request, Topic};
 
-use super::slash::Slash;
-use crate::app::{Sought, State};
+use super::slash::SlashCommandSpec;
+use crate::app::{LookUpTarget, State};
 
-pub(super) const AGENTS: Slash = Slash {
+pub(super) const AGENTS: SlashCommandSpec = SlashCommandSpec {
     name: "agents",
     aliases: &[],
     arguments: "",
@@ -13,7 +13,7 @@ pub(super) const AGENTS: Slash = Slash {
     run: |state, _| look_up(state, Topic::Agents),
 };
 
-pub(super) const SKILLS: Slash = Slash {
+pub(super) const SKILLS: SlashCommandSpec = SlashCommandSpec {
     name: "skills",
     aliases: &[],
     arguments: "",
@@ -21,7 +21,7 @@ pub(super) const SKILLS: Slash = Slash {
     run: |state, _| look_up(state, Topic::Skills),
 };
 
-pub(super) const PLUGINS: Slash = Slash {
+pub(super) const PLUGINS: SlashCommandSpec = SlashCommandSpec {
     name: "plugins",
     aliases: &["plugin"],
     arguments: "",
@@ -30,5 +30,5 @@ pub(super) const PLUGINS: Slash = Slash {
 };
 
 fn look_up(state: &mut State, topic: Topic) {
-    state.look_up(Sought::Explanation, Request::Explain(topic), "");
+    state.look_up(LookUpTarget::Explanation, Request::Explain(topic), "");
 }

@@ -2,16 +2,16 @@
 
 use gnoma_core::protocol::{self, Request};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{LayerChoice, Sought, State},
+    app::{LayerChoice, LookUpTarget, State},
     ask::Purpose,
 };
 
 /// The argument that removes a provider.
 const REMOVE: &str = "remove";
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "login",
     aliases: &["providers", "logout", "key"],
     arguments: "[name|remove NAME]",
@@ -21,7 +21,7 @@ pub(super) const COMMAND: Slash = Slash {
 
 fn run(state: &mut State, argument: &str) {
     match argument.split_once(char::is_whitespace).unwrap_or((argument, "")) {
-        (REMOVE, "") => state.look_up(Sought::Removable, Request::Providers, ""),
+        (REMOVE, "") => state.look_up(LookUpTarget::Removable, Request::Providers, ""),
         (REMOVE, name) => {
             state.send_request(removal_request(name.trim()), Purpose::Report(""));
         }

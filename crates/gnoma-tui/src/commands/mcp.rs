@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::{Request, Topic};
 
-use super::slash::Slash;
-use crate::app::{Sought, State};
+use super::slash::SlashCommandSpec;
+use crate::app::{LookUpTarget, State};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "mcp",
     aliases: &[],
     arguments: "",
@@ -14,5 +14,5 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, _argument: &str) {
-    state.look_up(Sought::Explanation, Request::Explain(Topic::Mcp), "");
+    state.look_up(LookUpTarget::Explanation, Request::Explain(Topic::Mcp), "");
 }

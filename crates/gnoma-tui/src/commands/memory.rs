@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::{MemoryRequest, Request};
 
-use super::slash::Slash;
-use crate::app::{LayerChoice, Sought, State};
+use super::slash::SlashCommandSpec;
+use crate::app::{LayerChoice, LookUpTarget, State};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "memory",
     aliases: &["instructions"],
     arguments: "[add|edit|delete]",
@@ -54,5 +54,5 @@ fn split_number(rest: &str) -> Option<(usize, &str)> {
 }
 
 fn send_memory_request(state: &mut State, request: MemoryRequest) {
-    state.look_up(Sought::Explanation, Request::Memory(request), "");
+    state.look_up(LookUpTarget::Explanation, Request::Memory(request), "");
 }

@@ -2,9 +2,9 @@
 
 use gnoma_core::protocol::{self, Request, Switch};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{LayerChoice, Sought, State},
+    app::{LayerChoice, LookUpTarget, State},
     ask::Purpose,
     picker::Row,
 };
@@ -13,7 +13,7 @@ use crate::{
 const AUTO: &str = "auto";
 const TITLE: &str = "Choose the model";
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "model",
     aliases: &["models"],
     arguments: "[name|number|auto]",
@@ -32,7 +32,7 @@ fn run(state: &mut State, argument: &str) {
         state.pick_growing(TITLE, rows, "the providers");
         return state.send_request(Request::Models { ask: true }, Purpose::GrowModels);
     }
-    state.look_up(Sought::Models, Request::Models { ask: true }, argument);
+    state.look_up(LookUpTarget::Models, Request::Models { ask: true }, argument);
 }
 
 /// Takes the model that was meant, or offers all.

@@ -2,13 +2,13 @@
 
 use gnoma_core::session::PermissionMode;
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
     app::{LayerChoice, State, describe_mode},
     picker::Row,
 };
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "permission",
     aliases: &["perm", "mode", "permissions"],
     arguments: "[mode]",

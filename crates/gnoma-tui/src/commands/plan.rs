@@ -1,9 +1,9 @@
 //! `/plan`: the steps of the work, as the model keeps them.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{app::State, plan};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "plan",
     aliases: &["todo"],
     arguments: "",

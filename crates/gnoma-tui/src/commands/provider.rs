@@ -2,10 +2,10 @@
 
 use gnoma_core::protocol::{self, Request, Switch};
 
-use super::slash::Slash;
-use crate::app::{LayerChoice, Sought, State};
+use super::slash::SlashCommandSpec;
+use crate::app::{LayerChoice, LookUpTarget, State};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "provider",
     aliases: &[],
     arguments: "[name or number]",
@@ -14,7 +14,7 @@ pub(super) const COMMAND: Slash = Slash {
 };
 
 fn run(state: &mut State, argument: &str) {
-    state.look_up(Sought::Providers, Request::Providers, argument);
+    state.look_up(LookUpTarget::Providers, Request::Providers, argument);
 }
 
 /// Takes the provider that was meant, or offers all.

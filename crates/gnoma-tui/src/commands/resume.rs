@@ -5,16 +5,16 @@ use gnoma_core::{
     store::SessionFacts,
 };
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{LayerChoice, Sought, State},
+    app::{LayerChoice, LookUpTarget, State},
     picker::Row,
 };
 
 /// Most sessions that are listed.
 const MAX_SESSIONS: usize = 200;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "resume",
     aliases: &["sessions"],
     arguments: "[id or `last`]",
@@ -26,7 +26,7 @@ fn run(state: &mut State, argument: &str) {
     if argument == "last" {
         return state.switch_session(resume_request(None));
     }
-    state.look_up(Sought::Conversations, Request::Stored { max: MAX_SESSIONS }, argument);
+    state.look_up(LookUpTarget::Conversations, Request::Stored { max: MAX_SESSIONS }, argument);
 }
 
 fn resume_request(id: Option<String>) -> Request {

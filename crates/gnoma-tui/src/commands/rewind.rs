@@ -2,13 +2,13 @@
 
 use gnoma_core::protocol::{Request, RewindPoint};
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{LayerChoice, Sought, State},
+    app::{LayerChoice, LookUpTarget, State},
     picker::Row,
 };
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "rewind",
     aliases: &["undo"],
     arguments: "[turns] | elf NAME",
@@ -20,7 +20,7 @@ fn run(state: &mut State, argument: &str) {
     let elf = argument.trim().strip_prefix("elf ").map(str::trim);
     match elf.filter(|name| !name.is_empty()) {
         Some(name) => state.switch_session(Request::RewindElf { name: name.to_owned() }),
-        None => state.look_up(Sought::Points, Request::Points, argument),
+        None => state.look_up(LookUpTarget::Points, Request::Points, argument),
     }
 }
 

@@ -2,17 +2,17 @@
 
 use gnoma_core::session::Routing;
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
     app::State,
     status::fact_line,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
 
 /// Candidates that are shown.
 const MAX_CANDIDATES: usize = 40;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "route",
     aliases: &["routing"],
     arguments: "",
@@ -69,5 +69,5 @@ fn describe_judge(decided_by: &str) -> &str {
 }
 
 fn dim_style() -> Style {
-    Style::with_ink(Ink::Dim)
+    Style::with_ink(TextRole::Dim)
 }

@@ -1,9 +1,9 @@
 //! `/shell`: hands the terminal over to a shell or a program.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{app::State, effect::Effect};
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "shell",
     aliases: &[],
     arguments: "[program]",

@@ -3,7 +3,7 @@
 use crate::app::State;
 
 /// A command that begins with a slash.
-pub(crate) struct Slash {
+pub(crate) struct SlashCommandSpec {
     /// The name that is written behind the slash.
     pub(crate) name: &'static str,
     /// Other names for it.

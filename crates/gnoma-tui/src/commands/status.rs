@@ -1,10 +1,15 @@
 //! `/status`: all that is known about the session.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{app::State, status};
 
-pub(super) const COMMAND: Slash =
-    Slash { name: "status", aliases: &[], arguments: "", about: "show the session's state", run };
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
+    name: "status",
+    aliases: &[],
+    arguments: "",
+    about: "show the session's state",
+    run,
+};
 
 fn run(state: &mut State, _argument: &str) {
     let lines = status::render_details(

@@ -5,9 +5,9 @@ use gnoma_core::{
     protocol::{Request, TaskRequest, TaskResumeChoice},
 };
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
-    app::{LayerChoice, Sought, State},
+    app::{LayerChoice, LookUpTarget, State},
     ask::Purpose,
     diff,
     picker::Row,
@@ -16,7 +16,7 @@ use crate::{
 /// Lines of a new task that are shown.
 const MAX_LINES: usize = 400;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "task",
     aliases: &["tasks"],
     arguments: "[name …]",
@@ -29,7 +29,7 @@ fn run(state: &mut State, argument: &str) {
     let rest = rest.trim();
     let name = || rest.to_owned();
     match word {
-        "" | "list" => state.look_up(Sought::Tasks, Request::Task(TaskRequest::List), ""),
+        "" | "list" => state.look_up(LookUpTarget::Tasks, Request::Task(TaskRequest::List), ""),
         "show" => request_explanation(state, TaskRequest::Show { name: name() }),
         "history" => request_explanation(state, TaskRequest::History { name: name() }),
         "resume" => resume_task(state, rest),
@@ -40,14 +40,14 @@ fn run(state: &mut State, argument: &str) {
         }
         "save" => {
             let request = Request::Task(TaskRequest::Draft { name: name() });
-            state.look_up(Sought::TaskDraft, request, rest);
+            state.look_up(LookUpTarget::TaskDraft, request, rest);
         }
         _ => start_task(state, TaskRequest::Run { line: argument.to_owned() }),
     }
 }
 
 fn request_explanation(state: &mut State, request: TaskRequest) {
-    state.look_up(Sought::Explanation, Request::Task(request), "");
+    state.look_up(LookUpTarget::Explanation, Request::Task(request), "");
 }
 
 fn resume_task(state: &mut State, words: &str) {

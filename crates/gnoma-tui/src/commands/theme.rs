@@ -1,14 +1,19 @@
 //! `/theme`: the colours.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
     app::{LayerChoice, State},
     picker::Row,
     theme,
 };
 
-pub(super) const COMMAND: Slash =
-    Slash { name: "theme", aliases: &[], arguments: "[name]", about: "choose a colour theme", run };
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
+    name: "theme",
+    aliases: &[],
+    arguments: "[name]",
+    about: "choose a colour theme",
+    run,
+};
 
 fn run(state: &mut State, argument: &str) {
     if theme::theme_names().any(|name| name == argument) {

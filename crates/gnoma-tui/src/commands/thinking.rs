@@ -2,7 +2,7 @@
 
 use gnoma_core::ThinkingMode;
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::{
     app::{LayerChoice, State},
     picker::Row,
@@ -13,7 +13,7 @@ const OFFERED_TOKENS: u32 = 8_000;
 /// The word for what the settings say.
 const DEFAULT: &str = "default";
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "thinking",
     aliases: &["think", "effort"],
     arguments: "[off|adaptive|N]",

@@ -1,10 +1,15 @@
 //! `/vim`: vim's keys in the editor, on or off.
 
-use super::slash::Slash;
+use super::slash::SlashCommandSpec;
 use crate::app::State;
 
-pub(super) const COMMAND: Slash =
-    Slash { name: "vim", aliases: &[], arguments: "", about: "turn vim keys on or off", run };
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
+    name: "vim",
+    aliases: &[],
+    arguments: "",
+    about: "turn vim keys on or off",
+    run,
+};
 
 fn run(state: &mut State, _argument: &str) {
     let on = state.composer.mode().is_none();

@@ -2,16 +2,16 @@
 
 use gnoma_core::protocol::{Request, Topic};
 
-use super::{route, slash::Slash};
+use super::{route, slash::SlashCommandSpec};
 use crate::{
-    app::{Sought, State},
-    text::{Ink, Line, Style},
+    app::{LookUpTarget, State},
+    text::{Line, Style, TextRole},
 };
 
 /// Decisions that are shown.
 const MAX_SHOWN: usize = 15;
 
-pub(super) const COMMAND: Slash = Slash {
+pub(super) const COMMAND: SlashCommandSpec = SlashCommandSpec {
     name: "why",
     aliases: &[],
     arguments: "[number]",
@@ -30,7 +30,7 @@ fn run(state: &mut State, argument: &str) {
     let skipped = state.routes.decisions.len().saturating_sub(wanted);
     let shown = state.routes.decisions.iter().skip(skipped);
     let lines: Vec<Line> = shown
-        .map(|decision| Line::new(format!("  {decision}"), Style::with_ink(Ink::Dim)))
+        .map(|decision| Line::new(format!("  {decision}"), Style::with_ink(TextRole::Dim)))
         .collect();
     if lines.is_empty() {
         state.show_note("No decisions yet");
@@ -40,5 +40,5 @@ fn run(state: &mut State, argument: &str) {
         let lines = route::render_routing(routing);
         return state.say_titled("Model", lines);
     }
-    state.look_up(Sought::Explanation, Request::Explain(Topic::Routing), "");
+    state.look_up(LookUpTarget::Explanation, Request::Explain(Topic::Routing), "");
 }

@@ -7,7 +7,7 @@ use unicode_segmentation::{GraphemeCursor, UnicodeSegmentation};
 
 /// A place between two graphemes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct At {
+pub(super) struct BufferPosition {
     /// The number of the line, from 0.
     pub(super) line: usize,
     /// Bytes of the line before the place; always on the border of a grapheme.
@@ -35,17 +35,17 @@ impl Buffer {
         self.lines.len().saturating_sub(1)
     }
 
-    pub(super) fn end(&self) -> At {
+    pub(super) fn end(&self) -> BufferPosition {
         let line = self.last_line();
-        At { line, byte: self.line(line).len() }
+        BufferPosition { line, byte: self.line(line).len() }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.end() == At::default()
+        self.end() == BufferPosition::default()
     }
 
     /// The text between two places.
-    pub(super) fn slice(&self, range: Range<At>) -> String {
+    pub(super) fn slice(&self, range: Range<BufferPosition>) -> String {
         let Range { start, end } = range;
         if start.line == end.line {
             return self.line(start.line).get(start.byte..end.byte).unwrap_or_default().to_owned();
@@ -61,7 +61,11 @@ impl Buffer {
     }
 
     /// Puts `text` where the range was; returns what stood there and where the new text ends.
-    pub(super) fn replace(&mut self, range: Range<At>, text: &str) -> (String, At) {
+    pub(super) fn replace(
+        &mut self,
+        range: Range<BufferPosition>,
+        text: &str,
+    ) -> (String, BufferPosition) {
         let removed = self.slice(range.clone());
         let Range { start, end } = range;
         if start.line == end.line && !text.contains('\n') {
@@ -84,51 +88,55 @@ impl Buffer {
     }
 
     /// The nearest border of a grapheme that is not left of the place.
-    pub(super) fn snap_to_grapheme(&self, at: At) -> At {
+    pub(super) fn snap_to_grapheme(&self, at: BufferPosition) -> BufferPosition {
         let line = at.line.min(self.last_line());
         let text = self.line(line);
         let byte = text.floor_char_boundary(at.byte.min(text.len()));
         let mut cursor = GraphemeCursor::new(byte, text.len(), true);
         if cursor.is_boundary(text, 0).unwrap_or(true) {
-            return At { line, byte };
+            return BufferPosition { line, byte };
         }
-        At { line, byte: cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len()) }
+        BufferPosition {
+            line,
+            byte: cursor.next_boundary(text, 0).ok().flatten().unwrap_or(text.len()),
+        }
     }
 
     /// The grapheme before a place in its line.
-    pub(super) fn grapheme_before(&self, at: At) -> Option<&str> {
+    pub(super) fn grapheme_before(&self, at: BufferPosition) -> Option<&str> {
         self.line(at.line).get(..at.byte)?.graphemes(true).next_back()
     }
 
     /// The grapheme after a place in its line.
-    pub(super) fn grapheme_after(&self, at: At) -> Option<&str> {
+    pub(super) fn grapheme_after(&self, at: BufferPosition) -> Option<&str> {
         self.line(at.line).get(at.byte..)?.graphemes(true).next()
     }
 
     /// One grapheme or line break to the left.
-    pub(super) fn step_left(&self, at: At) -> Option<At> {
+    pub(super) fn step_left(&self, at: BufferPosition) -> Option<BufferPosition> {
         if let Some(grapheme) = self.grapheme_before(at) {
-            return Some(At { byte: at.byte - grapheme.len(), ..at });
+            return Some(BufferPosition { byte: at.byte - grapheme.len(), ..at });
         }
         let line = at.line.checked_sub(1)?;
-        Some(At { line, byte: self.line(line).len() })
+        Some(BufferPosition { line, byte: self.line(line).len() })
     }
 
     /// One grapheme or line break to the right.
-    pub(super) fn step_right(&self, at: At) -> Option<At> {
+    pub(super) fn step_right(&self, at: BufferPosition) -> Option<BufferPosition> {
         if let Some(grapheme) = self.grapheme_after(at) {
-            return Some(At { byte: at.byte + grapheme.len(), ..at });
+            return Some(BufferPosition { byte: at.byte + grapheme.len(), ..at });
         }
-        (at.line < self.last_line()).then_some(At { line: at.line + 1, byte: 0 })
+        (at.line < self.last_line()).then_some(BufferPosition { line: at.line + 1, byte: 0 })
     }
 }
 
 /// Returns the place where a text ends that begins at a place.
-pub(super) fn position_after(start: At, text: &str) -> At {
+pub(super) fn position_after(start: BufferPosition, text: &str) -> BufferPosition {
     match text.rfind('\n') {
-        None => At { byte: start.byte + text.len(), ..start },
-        Some(last) => {
-            At { line: start.line + text.matches('\n').count(), byte: text.len() - last - 1 }
-        }
+        None => BufferPosition { byte: start.byte + text.len(), ..start },
+        Some(last) => BufferPosition {
+            line: start.line + text.matches('\n').count(),
+            byte: text.len() - last - 1,
+        },
     }
 }

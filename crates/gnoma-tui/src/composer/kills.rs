@@ -16,11 +16,11 @@ pub(super) enum Side {
 
 /// The texts, the newest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kills {
+pub(super) struct KillRing {
     ring: VecDeque<String>,
 }
 
-impl Kills {
+impl KillRing {
     /// Keeps a text; with `joins` it becomes one with the newest, on the side where it stood.
     pub(super) fn add(&mut self, text: String, side: Side, joins: bool) {
         if text.is_empty() {

@@ -12,14 +12,14 @@ use crate::text::{display_width, is_harmful};
 const TAB: usize = 4;
 
 /// The form in which a grapheme is shown.
-pub(super) enum Shown<'a> {
+pub(super) enum ShownGrapheme<'a> {
     /// As it is, with replacements for control characters.
     Plain(Cow<'a, str>),
     /// As the label of a chip.
     Chip(Cow<'a, str>),
 }
 
-impl Shown<'_> {
+impl ShownGrapheme<'_> {
     pub(super) fn text(&self) -> &str {
         match self {
             Self::Plain(text) | Self::Chip(text) => text,
@@ -52,27 +52,27 @@ impl<'a> Layout<'a> {
     }
 
     /// Returns the visible form of a grapheme.
-    pub(super) fn display_grapheme<'b>(self, grapheme: &'b str) -> Shown<'b>
+    pub(super) fn display_grapheme<'b>(self, grapheme: &'b str) -> ShownGrapheme<'b>
     where
         'a: 'b,
     {
         if let [b' '..=b'~'] = grapheme.as_bytes() {
-            return Shown::Plain(grapheme.into());
+            return ShownGrapheme::Plain(grapheme.into());
         }
         if let Some(label) = grapheme.chars().find_map(|c| self.chips.label(c)) {
-            return Shown::Chip(truncate_label(label, self.room));
+            return ShownGrapheme::Chip(truncate_label(label, self.room));
         }
         if grapheme == "\t" {
-            return Shown::Plain(" ".repeat(TAB.min(self.room)).into());
+            return ShownGrapheme::Plain(" ".repeat(TAB.min(self.room)).into());
         }
         if grapheme.chars().any(is_harmful) {
-            return Shown::Plain(grapheme.chars().map(control_picture).collect());
+            return ShownGrapheme::Plain(grapheme.chars().map(control_picture).collect());
         }
         // Long chains of joined emoji are one grapheme, which could not be broken.
         if display_width(grapheme) > self.room + 1 {
-            return Shown::Plain("\u{fffd}".into());
+            return ShownGrapheme::Plain("\u{fffd}".into());
         }
-        Shown::Plain(grapheme.into())
+        ShownGrapheme::Plain(grapheme.into())
     }
 
     /// The rows of a line, as ranges of its bytes; never none. A place on the border of two rows

@@ -3,7 +3,7 @@
 use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
-    buffer::{At, Buffer},
+    buffer::{Buffer, BufferPosition},
     chips::Chips,
 };
 
@@ -31,7 +31,7 @@ fn is_word(class: Class) -> bool {
 }
 
 /// The start of the word before a place: what readline's Alt+B finds.
-pub(super) fn word_left(buffer: &Buffer, from: At) -> At {
+pub(super) fn word_left(buffer: &Buffer, from: BufferPosition) -> BufferPosition {
     let at = skip_left(buffer, from, |class| !is_word(class), true);
     match buffer.grapheme_before(at).map(grapheme_class) {
         Some(Class::Chip) => buffer.step_left(at).unwrap_or(at),
@@ -40,7 +40,7 @@ pub(super) fn word_left(buffer: &Buffer, from: At) -> At {
 }
 
 /// The end of the word after a place: what readline's Alt+F finds.
-pub(super) fn word_right(buffer: &Buffer, from: At) -> At {
+pub(super) fn word_right(buffer: &Buffer, from: BufferPosition) -> BufferPosition {
     let at = skip_right(buffer, from, |class| !is_word(class), true);
     match buffer.grapheme_after(at).map(grapheme_class) {
         Some(Class::Chip) => buffer.step_right(at).unwrap_or(at),
@@ -49,13 +49,13 @@ pub(super) fn word_right(buffer: &Buffer, from: At) -> At {
 }
 
 /// The start of what precedes a place up to a space: what readline's Ctrl+W deletes.
-pub(super) fn space_left(buffer: &Buffer, from: At) -> At {
+pub(super) fn space_left(buffer: &Buffer, from: BufferPosition) -> BufferPosition {
     let at = skip_left(buffer, from, |class| class == Class::Space, true);
     skip_left(buffer, at, |class| class != Class::Space, false)
 }
 
 /// The start of the next word as vim has it: signs are words too.
-pub(super) fn next_start(buffer: &Buffer, from: At) -> At {
+pub(super) fn next_start(buffer: &Buffer, from: BufferPosition) -> BufferPosition {
     let here = buffer.grapheme_after(from).map_or(Class::Space, grapheme_class);
     let at = match here {
         Class::Space => from,
@@ -66,7 +66,7 @@ pub(super) fn next_start(buffer: &Buffer, from: At) -> At {
 }
 
 /// The start of the word before a place as vim has it.
-pub(super) fn start_before(buffer: &Buffer, from: At) -> At {
+pub(super) fn start_before(buffer: &Buffer, from: BufferPosition) -> BufferPosition {
     let at = skip_left(buffer, from, |class| class == Class::Space, true);
     match buffer.grapheme_before(at).map(grapheme_class) {
         None => at,
@@ -76,7 +76,7 @@ pub(super) fn start_before(buffer: &Buffer, from: At) -> At {
 }
 
 /// Behind the last character of the word that the next place is in, as vim has it.
-pub(super) fn end_after(buffer: &Buffer, from: At) -> At {
+pub(super) fn end_after(buffer: &Buffer, from: BufferPosition) -> BufferPosition {
     let next = buffer.step_right(from).unwrap_or(from);
     let at = skip_right(buffer, next, |class| class == Class::Space, true);
     match buffer.grapheme_after(at).map(grapheme_class) {
@@ -87,12 +87,17 @@ pub(super) fn end_after(buffer: &Buffer, from: At) -> At {
 }
 
 /// The first place of the line that is not behind spaces.
-pub(super) fn text_of_line(buffer: &Buffer, line: usize) -> At {
+pub(super) fn text_of_line(buffer: &Buffer, line: usize) -> BufferPosition {
     let text = buffer.line(line);
-    At { line, byte: text.len() - text.trim_start().len() }
+    BufferPosition { line, byte: text.len() - text.trim_start().len() }
 }
 
-fn skip_left(buffer: &Buffer, mut at: At, skips: impl Fn(Class) -> bool, lines: bool) -> At {
+fn skip_left(
+    buffer: &Buffer,
+    mut at: BufferPosition,
+    skips: impl Fn(Class) -> bool,
+    lines: bool,
+) -> BufferPosition {
     loop {
         let before = buffer.line(at.line).get(..at.byte).unwrap_or_default();
         for grapheme in before.graphemes(true).rev() {
@@ -108,7 +113,12 @@ fn skip_left(buffer: &Buffer, mut at: At, skips: impl Fn(Class) -> bool, lines: 
     }
 }
 
-fn skip_right(buffer: &Buffer, mut at: At, skips: impl Fn(Class) -> bool, lines: bool) -> At {
+fn skip_right(
+    buffer: &Buffer,
+    mut at: BufferPosition,
+    skips: impl Fn(Class) -> bool,
+    lines: bool,
+) -> BufferPosition {
     loop {
         let behind = buffer.line(at.line).get(at.byte..).unwrap_or_default();
         for grapheme in behind.graphemes(true) {

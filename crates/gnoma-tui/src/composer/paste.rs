@@ -16,7 +16,7 @@ const IMAGE_ENDS: [&str; 5] = ["png", "jpg", "jpeg", "gif", "webp"];
 
 /// The result of a paste.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Pasted {
+pub enum PasteOutcome {
     /// The paste is in the text.
     Inserted,
     /// A chip represents it in the text.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::buffer::{At, Buffer, position_after};
+use super::buffer::{Buffer, BufferPosition, position_after};
 
 /// Steps that are kept; the oldest go first.
 const MAX_STEPS: usize = 1_000;
@@ -23,7 +23,7 @@ pub(super) enum EditKind {
 /// One change of the text.
 #[derive(Clone, Debug)]
 struct Edit {
-    at: At,
+    at: BufferPosition,
     removed: String,
     inserted: String,
 }
@@ -34,7 +34,7 @@ struct UndoStep {
     edits: Vec<Edit>,
     kind: EditKind,
     /// The place of the cursor before the step.
-    cursor: At,
+    cursor: BufferPosition,
     /// More of the same kind may join.
     open: bool,
 }
@@ -65,8 +65,8 @@ impl Undo {
     pub(super) fn record(
         &mut self,
         kind: EditKind,
-        cursor: At,
-        at: At,
+        cursor: BufferPosition,
+        at: BufferPosition,
         removed: String,
         inserted: &str,
     ) {
@@ -120,7 +120,7 @@ impl Undo {
     }
 
     /// Takes the last step back; returns where the cursor was before it.
-    pub(super) fn undo(&mut self, buffer: &mut Buffer) -> Option<At> {
+    pub(super) fn undo(&mut self, buffer: &mut Buffer) -> Option<BufferPosition> {
         let step = self.done.pop_back()?;
         for edit in step.edits.iter().rev() {
             buffer.replace(edit.at..position_after(edit.at, &edit.inserted), &edit.removed);
@@ -131,7 +131,7 @@ impl Undo {
     }
 
     /// Repeats the step that was undone last; returns where it ends.
-    pub(super) fn redo(&mut self, buffer: &mut Buffer) -> Option<At> {
+    pub(super) fn redo(&mut self, buffer: &mut Buffer) -> Option<BufferPosition> {
         let mut step = self.undone.pop()?;
         let mut cursor = step.cursor;
         for edit in &step.edits {

@@ -6,12 +6,12 @@ use unicode_segmentation::UnicodeSegmentation;
 
 use super::{
     Composer,
-    buffer::At,
-    layout::{Layout, ScreenRow, Shown, row_of},
+    buffer::BufferPosition,
+    layout::{Layout, ScreenRow, ShownGrapheme, row_of},
 };
 use crate::{
     frame::Cell,
-    text::{Ink, Line, Span, Style, display_width},
+    text::{Line, Span, Style, TextRole, display_width},
 };
 
 impl Composer {
@@ -42,7 +42,7 @@ impl Composer {
     }
 
     /// The place in the row above or below that is nearest to a column.
-    pub(super) fn row_beside(&self, down: bool, column: usize) -> Option<At> {
+    pub(super) fn row_beside(&self, down: bool, column: usize) -> Option<BufferPosition> {
         let layout = self.layout();
         let here = self.cursor_row();
         let beside = if down { self.row_below(here) } else { self.row_above(here) }?;
@@ -50,7 +50,7 @@ impl Composer {
         let rows = layout.rows(line);
         let is_last = beside.row + 1 == rows.len();
         let byte = layout.byte_at(line, rows.get(beside.row)?, column, is_last);
-        Some(At { line: beside.line, byte })
+        Some(BufferPosition { line: beside.line, byte })
     }
 
     fn layout(&self) -> Layout<'_> {
@@ -153,12 +153,12 @@ impl Composer {
             }
             used += columns;
             match shown {
-                Shown::Plain(text) => plain.push_str(&text),
-                Shown::Chip(label) => {
+                ShownGrapheme::Plain(text) => plain.push_str(&text),
+                ShownGrapheme::Chip(label) => {
                     if !plain.is_empty() {
                         spans.push(Span::new(std::mem::take(&mut plain), Style::default()));
                     }
-                    spans.push(Span::new(label.into_owned(), Style::with_ink(Ink::Accent)));
+                    spans.push(Span::new(label.into_owned(), Style::with_ink(TextRole::Accent)));
                 }
             }
         }

@@ -4,8 +4,8 @@
 use std::ops::Range;
 
 use super::{
-    Composer, Last, Pressed,
-    buffer::At,
+    Composer, KeyOutcome, LastEdit,
+    buffer::BufferPosition,
     kills::Side,
     mode::{Mode, Operator, Vim},
     motion,
@@ -18,7 +18,7 @@ const MAX_COUNT: usize = 999;
 
 /// The place to which a motion leads.
 struct Motion {
-    to: At,
+    to: BufferPosition,
     /// `true` if the motion means whole lines.
     lines: bool,
 }
@@ -35,32 +35,32 @@ impl Composer {
         self.vim.map(|vim| vim.mode)
     }
 
-    pub(super) fn enter_normal(&mut self) -> Pressed {
+    pub(super) fn enter_normal(&mut self) -> KeyOutcome {
         self.vim = Some(Vim { mode: Mode::Normal, ..Vim::default() });
         if self.cursor.byte > 0 {
             self.cursor = self.to_left();
         }
         self.undo.close_step();
-        Pressed::Moved
+        KeyOutcome::Moved
     }
 
-    pub(super) fn press_normal(&mut self, key: Key, keymap: &Keymap) -> Pressed {
+    pub(super) fn press_normal(&mut self, key: Key, keymap: &Keymap) -> KeyOutcome {
         let vim = self.vim.unwrap_or_default();
         if key == Key::plain(Code::Escape) && (vim.pending.is_some() || vim.count > 0) {
             self.vim = Some(Vim { pending: None, count: 0, ..vim });
-            return Pressed::Moved;
+            return KeyOutcome::Moved;
         }
         if let Some(digit) = count_digit(key, vim.count > 0) {
             let count = (vim.count * 10 + digit).min(MAX_COUNT);
             self.vim = Some(Vim { count, ..vim });
-            return Pressed::Moved;
+            return KeyOutcome::Moved;
         }
         let Some(action) = keymap.action_here(Context::Normal, key) else {
             return self.press_elsewhere(key, keymap, vim);
         };
         self.vim = Some(Vim { pending: None, count: 0, ..vim });
         if !matches!(action, Action::Up | Action::Down) {
-            self.last = Last::Other;
+            self.last = LastEdit::Other;
         }
         self.undo.begin_group();
         let pressed = match (to_operator(action), vim.pending) {
@@ -70,7 +70,7 @@ impl Composer {
             }
             (Some(operator), _) => {
                 self.vim = Some(Vim { pending: Some(operator), ..vim });
-                Pressed::Moved
+                KeyOutcome::Moved
             }
             (None, Some(pending)) => self.apply_operator(pending, action, vim.count.max(1)),
             (None, None) => self.apply_normal_action(action, vim.count.max(1)),
@@ -89,20 +89,20 @@ impl Composer {
     }
 
     /// Keys that normal mode has no name for: letters mean nothing, the others are as ever.
-    fn press_elsewhere(&mut self, key: Key, keymap: &Keymap, vim: Vim) -> Pressed {
+    fn press_elsewhere(&mut self, key: Key, keymap: &Keymap, vim: Vim) -> KeyOutcome {
         self.vim = Some(Vim { pending: None, count: 0, ..vim });
         if key.typed_char().is_some() {
-            return Pressed::Moved;
+            return KeyOutcome::Moved;
         }
         let pressed = match keymap.action(Context::Composer, key) {
             Some(action) => self.apply_action(action),
-            None => Pressed::Ignored,
+            None => KeyOutcome::Ignored,
         };
         self.stay_on_text();
         pressed
     }
 
-    fn apply_normal_action(&mut self, action: Action, count: usize) -> Pressed {
+    fn apply_normal_action(&mut self, action: Action, count: usize) -> KeyOutcome {
         match action {
             Action::Up | Action::Down | Action::Undo | Action::Redo => {
                 self.repeat_action(action, count)
@@ -118,10 +118,10 @@ impl Composer {
                 self.edit_range(EditKind::Other, self.cursor..self.cursor, "\n")
             }
             Action::OpenAbove => {
-                let start = At { byte: 0, ..self.cursor };
+                let start = BufferPosition { byte: 0, ..self.cursor };
                 self.edit_range(EditKind::Other, start..start, "\n");
                 self.write_at(start);
-                Pressed::Changed
+                KeyOutcome::Changed
             }
             Action::DeleteRight => self.apply_operator(Operator::Delete, Action::Right, count),
             Action::DeleteLeft => self.apply_operator(Operator::Delete, Action::Left, count),
@@ -138,29 +138,29 @@ impl Composer {
                     if other == Action::WordEnd && to.byte > 0 {
                         self.cursor = self.to_left();
                     }
-                    Pressed::Moved
+                    KeyOutcome::Moved
                 }
                 None => self.apply_action(other),
             },
         }
     }
 
-    fn repeat_action(&mut self, action: Action, count: usize) -> Pressed {
-        let mut pressed = Pressed::Moved;
+    fn repeat_action(&mut self, action: Action, count: usize) -> KeyOutcome {
+        let mut pressed = KeyOutcome::Moved;
         for _ in 0..count {
             pressed = self.apply_action(action);
-            if matches!(pressed, Pressed::Wanted(_)) {
+            if matches!(pressed, KeyOutcome::Wanted(_)) {
                 break;
             }
         }
         pressed
     }
 
-    fn write_at(&mut self, at: At) -> Pressed {
+    fn write_at(&mut self, at: BufferPosition) -> KeyOutcome {
         self.vim = Some(Vim::default());
-        self.last = Last::Other;
+        self.last = LastEdit::Other;
         self.cursor = at;
-        Pressed::Moved
+        KeyOutcome::Moved
     }
 
     fn resolve_motion(&self, action: Action, count: usize) -> Option<Motion> {
@@ -175,13 +175,15 @@ impl Composer {
                 Action::WordRight => motion::next_start(&self.buffer, to),
                 Action::WordLeft => motion::start_before(&self.buffer, to),
                 Action::WordEnd => motion::end_after(&self.buffer, to),
-                Action::LineStart => At { byte: 0, ..to },
+                Action::LineStart => BufferPosition { byte: 0, ..to },
                 Action::LineTextStart => motion::text_of_line(&self.buffer, to.line),
                 Action::LineEnd => self.end_of_line(),
-                Action::TextStart => At::default(),
+                Action::TextStart => BufferPosition::default(),
                 Action::TextEnd => self.buffer.end(),
-                Action::Up => At { line: to.line.saturating_sub(1), byte: 0 },
-                Action::Down => At { line: (to.line + 1).min(self.buffer.last_line()), byte: 0 },
+                Action::Up => BufferPosition { line: to.line.saturating_sub(1), byte: 0 },
+                Action::Down => {
+                    BufferPosition { line: (to.line + 1).min(self.buffer.last_line()), byte: 0 }
+                }
                 _ => return None,
             };
             lines =
@@ -193,12 +195,12 @@ impl Composer {
         Some(Motion { to, lines })
     }
 
-    fn apply_operator(&mut self, operator: Operator, action: Action, count: usize) -> Pressed {
+    fn apply_operator(&mut self, operator: Operator, action: Action, count: usize) -> KeyOutcome {
         let on_text = self.buffer.grapheme_after(self.cursor).is_some_and(|g| g.trim() == g);
         // `cw` changes the word and leaves the spaces behind it.
         let is_change_of_word =
             operator == Operator::Change && action == Action::WordRight && on_text;
-        let Some(motion) = self.resolve_motion(action, count) else { return Pressed::Moved };
+        let Some(motion) = self.resolve_motion(action, count) else { return KeyOutcome::Moved };
         if motion.lines {
             let (first, last) = (self.cursor.line, motion.to.line);
             return self.operate_on_lines(operator, first.min(last)..first.max(last));
@@ -215,7 +217,7 @@ impl Composer {
     }
 
     /// The place with the spaces between it and the cursor taken off.
-    fn without_spaces(&self, to: At) -> At {
+    fn without_spaces(&self, to: BufferPosition) -> BufferPosition {
         let mut end = to;
         while end > self.cursor {
             let is_space = match self.buffer.grapheme_before(end) {
@@ -230,15 +232,15 @@ impl Composer {
         end
     }
 
-    fn operate_on(&mut self, operator: Operator, range: Range<At>) -> Pressed {
+    fn operate_on(&mut self, operator: Operator, range: Range<BufferPosition>) -> KeyOutcome {
         let start = range.start;
         if operator == Operator::Copy {
             self.kills.add(self.buffer.slice(range), Side::Right, false);
             self.cursor = start;
-            return Pressed::Moved;
+            return KeyOutcome::Moved;
         }
-        let pressed = self.kill_range(Last::Other, range);
-        self.last = Last::Other;
+        let pressed = self.kill_range(LastEdit::Other, range);
+        self.last = LastEdit::Other;
         if operator == Operator::Change {
             self.write_at(start);
         }
@@ -246,14 +248,14 @@ impl Composer {
     }
 
     /// Both ends are lines that belong to it.
-    fn operate_on_lines(&mut self, operator: Operator, lines: Range<usize>) -> Pressed {
-        let start = At { line: lines.start, byte: 0 };
-        let end = At { line: lines.end, byte: self.buffer.line(lines.end).len() };
+    fn operate_on_lines(&mut self, operator: Operator, lines: Range<usize>) -> KeyOutcome {
+        let start = BufferPosition { line: lines.start, byte: 0 };
+        let end = BufferPosition { line: lines.end, byte: self.buffer.line(lines.end).len() };
         self.kills.add(self.buffer.slice(start..end) + "\n", Side::Right, false);
         match operator {
             Operator::Copy => {
                 self.cursor = start;
-                return Pressed::Moved;
+                return KeyOutcome::Moved;
             }
             Operator::Change => {
                 self.edit_range(EditKind::Other, start..end, "");
@@ -272,39 +274,39 @@ impl Composer {
                 self.cursor = motion::text_of_line(&self.buffer, line);
             }
         }
-        Pressed::Changed
+        KeyOutcome::Changed
     }
 
     /// Inserts what was deleted last; whole lines go above or below the line.
-    fn paste_deleted(&mut self, before: bool, count: usize) -> Pressed {
+    fn paste_deleted(&mut self, before: bool, count: usize) -> KeyOutcome {
         let Some(text) = self.kills.newest().map(|text| text.repeat(count)) else {
-            return Pressed::Moved;
+            return KeyOutcome::Moved;
         };
         let Some(lines) = text.strip_suffix('\n') else {
             let at = if before { self.cursor } else { self.right_in_line(self.cursor) };
             self.edit_range(EditKind::Other, at..at, &text);
             self.cursor = self.to_left();
-            return Pressed::Changed;
+            return KeyOutcome::Changed;
         };
         let line = if before { self.cursor.line } else { self.cursor.line + 1 };
         if before {
-            let at = At { byte: 0, ..self.cursor };
+            let at = BufferPosition { byte: 0, ..self.cursor };
             self.edit_range(EditKind::Other, at..at, &text);
         } else {
             let at = self.end_of_line();
             self.edit_range(EditKind::Other, at..at, &format!("\n{lines}"));
         }
         self.cursor = motion::text_of_line(&self.buffer, line);
-        Pressed::Changed
+        KeyOutcome::Changed
     }
 
-    fn right_in_line(&self, at: At) -> At {
+    fn right_in_line(&self, at: BufferPosition) -> BufferPosition {
         let behind = self.buffer.grapheme_after(at).map_or(0, str::len);
-        At { byte: at.byte + behind, ..at }
+        BufferPosition { byte: at.byte + behind, ..at }
     }
 
-    fn end_of_line(&self) -> At {
-        At { byte: self.current_line().len(), ..self.cursor }
+    fn end_of_line(&self) -> BufferPosition {
+        BufferPosition { byte: self.current_line().len(), ..self.cursor }
     }
 }
 

@@ -1,7 +1,7 @@
 //! What is known of each language, as data: marks of comments and texts, and the words that mean
 //! something. A list of words is one text, read when a word is looked up: it costs nothing before.
 
-use crate::text::Ink;
+use crate::text::TextRole;
 
 /// The way in which a text of the language is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,23 +86,23 @@ impl Language {
     }
 
     /// Returns the meaning of a word, by itself and by what follows it.
-    pub(super) fn ink(&self, word: &str, after: &str) -> Ink {
+    pub(super) fn ink(&self, word: &str, after: &str) -> TextRole {
         if self.has_word(self.keywords, word) {
-            return Ink::Keyword;
+            return TextRole::Keyword;
         }
         if self.has_word(self.constants, word) {
-            return Ink::Number;
+            return TextRole::Number;
         }
         if self.key_end.is_some_and(|end| after.trim_start().starts_with(end)) {
-            return Ink::Type;
+            return TextRole::Type;
         }
         let capital = self.capitals_are_types && word.starts_with(char::is_uppercase);
         if capital || self.has_word(self.types, word) {
-            return Ink::Type;
+            return TextRole::Type;
         }
         let is_call = after.starts_with('(') || after.starts_with("!(") || after.starts_with("![");
         let is_function = is_call || word.starts_with('@') || self.has_word(self.commands, word);
-        if is_function { Ink::Function } else { Ink::Text }
+        if is_function { TextRole::Function } else { TextRole::Text }
     }
 
     fn has_word(&self, words: &str, word: &str) -> bool {

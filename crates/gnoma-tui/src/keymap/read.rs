@@ -103,10 +103,13 @@ pub(super) struct Binding {
 }
 
 /// The actions that a context may have; `None` allows every action.
-pub(super) type Allowed<'a> = Option<&'a dyn Fn(Context) -> Vec<Action>>;
+pub(super) type AllowedActions<'a> = Option<&'a dyn Fn(Context) -> Vec<Action>>;
 
 /// The lines of a table.
-pub(super) fn read_bindings(text: &str, allowed: Allowed<'_>) -> Result<Vec<Binding>, KeymapError> {
+pub(super) fn read_bindings(
+    text: &str,
+    allowed: AllowedActions<'_>,
+) -> Result<Vec<Binding>, KeymapError> {
     let reader = Reader { text, allowed };
     let table = DeTable::parse(text).map_err(|error| KeymapError::Syntax {
         line: reader.line_number(error.span().map_or(0, |span| span.start)),
@@ -127,7 +130,7 @@ pub(super) fn read_bindings(text: &str, allowed: Allowed<'_>) -> Result<Vec<Bind
 
 struct Reader<'a> {
     text: &'a str,
-    allowed: Allowed<'a>,
+    allowed: AllowedActions<'a>,
 }
 
 impl Reader<'_> {

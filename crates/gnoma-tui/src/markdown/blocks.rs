@@ -11,7 +11,7 @@ use pulldown_cmark::{
 use super::{code, table::Table};
 use crate::{
     highlight::Highlighter,
-    text::{Ink, Line, Span, Style},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// Targets of links that are remembered for later blocks.
@@ -123,26 +123,32 @@ impl<'a> Painter<'a> {
             Event::End(tag) => self.end_tag(tag),
             Event::Text(text) => self.add_text(&text),
             Event::Code(code) | Event::InlineMath(code) | Event::DisplayMath(code) => {
-                self.push(&code, Style { ink: Ink::Code, ..self.style() });
+                self.push(&code, Style { ink: TextRole::Code, ..self.style() });
             }
             Event::InlineHtml(html) if is_break(&html) => self.break_line(),
-            Event::InlineHtml(html) => self.push(&html, Style { ink: Ink::Dim, ..self.style() }),
+            Event::InlineHtml(html) => {
+                self.push(&html, Style { ink: TextRole::Dim, ..self.style() })
+            }
             Event::Html(html) => {
-                self.push(html.trim_end(), Style::with_ink(Ink::Dim));
+                self.push(html.trim_end(), Style::with_ink(TextRole::Dim));
                 self.break_line();
             }
             Event::FootnoteReference(name) => {
-                self.push(&format!("[^{name}]"), Style { ink: Ink::Link, ..self.style() });
+                self.push(&format!("[^{name}]"), Style { ink: TextRole::Link, ..self.style() });
             }
             // Who writes to a terminal breaks lines where a line is meant to end.
             Event::SoftBreak | Event::HardBreak => self.break_line(),
             Event::Rule => {
                 self.begin_block(at);
-                self.push(&"─".repeat(RULE_COLUMNS.min(self.width)), Style::with_ink(Ink::Dim));
+                self.push(
+                    &"─".repeat(RULE_COLUMNS.min(self.width)),
+                    Style::with_ink(TextRole::Dim),
+                );
                 self.end_line();
             }
             Event::TaskListMarker(done) => {
-                let (mark, ink) = if done { ("[x] ", Ink::Good) } else { ("[ ] ", Ink::Dim) };
+                let (mark, ink) =
+                    if done { ("[x] ", TextRole::Good) } else { ("[ ] ", TextRole::Dim) };
                 self.push(mark, Style::with_ink(ink));
             }
         }
@@ -158,11 +164,14 @@ impl<'a> Painter<'a> {
             Tag::Item => {
                 self.begin_block(at);
                 let bullet = self.bullet();
-                self.open(Mark::new(Span::new(bullet, Style::with_ink(Ink::Accent))));
+                self.open(Mark::new(Span::new(bullet, Style::with_ink(TextRole::Accent))));
             }
             Tag::FootnoteDefinition(name) => {
                 self.begin_block(at);
-                self.open(Mark::new(Span::new(format!("[^{name}] "), Style::with_ink(Ink::Link))));
+                self.open(Mark::new(Span::new(
+                    format!("[^{name}] "),
+                    Style::with_ink(TextRole::Link),
+                )));
             }
             Tag::Table(alignments) => {
                 self.begin_block(at);
@@ -175,7 +184,7 @@ impl<'a> Painter<'a> {
             Tag::Link { dest_url, .. } => self.begin_link(&dest_url),
             Tag::Image { dest_url, .. } => {
                 self.begin_link(&dest_url);
-                self.push("[image] ", Style { ink: Ink::Link, ..self.style() });
+                self.push("[image] ", Style { ink: TextRole::Link, ..self.style() });
             }
             Tag::TableHead
             | Tag::TableCell
@@ -191,12 +200,12 @@ impl<'a> Painter<'a> {
     fn begin_heading(&mut self, level: HeadingLevel, at: usize) {
         self.begin_block(at);
         let underline = level == HeadingLevel::H1;
-        self.style.push(Style { underline, ..Style::with_ink(Ink::Heading).bold() });
+        self.style.push(Style { underline, ..Style::with_ink(TextRole::Heading).bold() });
     }
 
     fn begin_quote(&mut self, kind: Option<BlockQuoteKind>, at: usize) {
         self.begin_block(at);
-        let bar = Span::new("│ ", Style::with_ink(Ink::Dim));
+        let bar = Span::new("│ ", Style::with_ink(TextRole::Dim));
         self.open(Mark { first: None, rest: bar });
         if let Some(kind) = kind {
             let (name, ink) = alert_label(kind);
@@ -277,7 +286,7 @@ impl<'a> Painter<'a> {
         match &mut self.code {
             Some((_, code)) => code.push_str(text),
             None if self.link.is_some() => {
-                self.push(text, Style { ink: Ink::Link, underline: true, ..self.style() });
+                self.push(text, Style { ink: TextRole::Link, underline: true, ..self.style() });
             }
             None => self.text_with_addresses(text),
         }
@@ -294,7 +303,10 @@ impl<'a> Painter<'a> {
             let end = found[..end].trim_end_matches(['.', ',', ';', ':', '!', '?', '*', '_']).len();
             self.push(before, self.style());
             self.begin_link(&found[..end]);
-            self.push(&found[..end], Style { ink: Ink::Link, underline: true, ..self.style() });
+            self.push(
+                &found[..end],
+                Style { ink: TextRole::Link, underline: true, ..self.style() },
+            );
             self.end_link();
             rest = &found[end..];
         }
@@ -326,7 +338,7 @@ impl<'a> Painter<'a> {
         let shown: String = self.line.spans.iter().skip(from).map(|span| &*span.text).collect();
         let bare = |text: &str| text.trim_end_matches('/').trim_start_matches("mailto:").to_owned();
         if can_be_followed(&target) && bare(&shown) != bare(&target) {
-            self.push(&format!(" ({target})"), Style::with_ink(Ink::Dim));
+            self.push(&format!(" ({target})"), Style::with_ink(TextRole::Dim));
         }
     }
 
@@ -440,7 +452,7 @@ impl<'a> Painter<'a> {
     /// The definition of a link is shown, since what refers to it may be drawn already.
     fn emit_definition(&mut self, name: &str, target: &str) {
         self.begin_link(target);
-        self.push(&format!("[{name}]: {target}"), Style::with_ink(Ink::Dim));
+        self.push(&format!("[{name}]: {target}"), Style::with_ink(TextRole::Dim));
         self.link = None;
         self.end_line();
     }
@@ -473,12 +485,12 @@ fn is_break(html: &str) -> bool {
     name.eq_ignore_ascii_case("<br>")
 }
 
-fn alert_label(kind: BlockQuoteKind) -> (&'static str, Ink) {
+fn alert_label(kind: BlockQuoteKind) -> (&'static str, TextRole) {
     match kind {
-        BlockQuoteKind::Note => ("Note", Ink::Accent),
-        BlockQuoteKind::Tip => ("Tip", Ink::Good),
-        BlockQuoteKind::Important => ("Important", Ink::Accent),
-        BlockQuoteKind::Warning => ("Warning", Ink::Warning),
-        BlockQuoteKind::Caution => ("Caution", Ink::Bad),
+        BlockQuoteKind::Note => ("Note", TextRole::Accent),
+        BlockQuoteKind::Tip => ("Tip", TextRole::Good),
+        BlockQuoteKind::Important => ("Important", TextRole::Accent),
+        BlockQuoteKind::Warning => ("Warning", TextRole::Warning),
+        BlockQuoteKind::Caution => ("Caution", TextRole::Bad),
     }
 }

@@ -3,7 +3,7 @@
 
 use pulldown_cmark::Alignment;
 
-use crate::text::{Ink, Line, Span, Style};
+use crate::text::{Line, Span, Style, TextRole};
 
 /// The bar between two columns.
 const BAR: &str = " │ ";
@@ -69,7 +69,7 @@ impl Table {
     fn in_columns(&self, widths: &[usize]) -> Vec<Line> {
         let mut lines = self.render_row(&self.head, widths);
         let rule: Vec<_> = widths.iter().map(|width| "─".repeat(*width)).collect();
-        lines.push(Line::new(rule.join(CROSS), Style::with_ink(Ink::Dim)));
+        lines.push(Line::new(rule.join(CROSS), Style::with_ink(TextRole::Dim)));
         lines.extend(self.rows.iter().flat_map(|row| self.render_row(row, widths)));
         lines
     }
@@ -92,7 +92,7 @@ impl Table {
             let mut line = Line::default();
             for ((cell, width), alignment) in cells.iter().zip(widths).zip(&self.alignments) {
                 if !line.spans.is_empty() {
-                    line.spans.push(Span::new(BAR, Style::with_ink(Ink::Dim)));
+                    line.spans.push(Span::new(BAR, Style::with_ink(TextRole::Dim)));
                 }
                 align_cell(cell.get(at).unwrap_or(&none), *width, *alignment, &mut line);
             }

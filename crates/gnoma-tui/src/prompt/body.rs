@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{MAX_BODY_LINES, PermissionQuestion, dim_style};
 use crate::{
     diff,
-    text::{Ink, Line, Span, Style},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// Arguments that say by themselves what a call does, the most telling first.
@@ -35,8 +35,8 @@ impl PermissionQuestion {
     fn notable_lines(&self) -> impl Iterator<Item = Line> + '_ {
         self.notable.iter().map(|change| {
             Line::from([
-                Span::new("  ! ", Style::with_ink(Ink::Warning).bold()),
-                Span::new(change.name.clone(), Style::with_ink(Ink::Warning).bold()),
+                Span::new("  ! ", Style::with_ink(TextRole::Warning).bold()),
+                Span::new(change.name.clone(), Style::with_ink(TextRole::Warning).bold()),
                 Span::new(format!("  {}", change.what), Style::default()),
             ])
         })
@@ -53,7 +53,7 @@ impl PermissionQuestion {
         let Ok(arguments) = self.call.arguments.read::<Map<String, Value>>() else {
             return vec![Line::new(
                 format!("  {}", self.call.arguments),
-                Style::with_ink(Ink::Code),
+                Style::with_ink(TextRole::Code),
             )];
         };
         let main = MAIN_ARGUMENTS.into_iter().find(|name| arguments.contains_key(*name));
@@ -87,7 +87,7 @@ impl PermissionQuestion {
 
     /// A line of what would run, with the parts marked that the reason speaks of.
     fn highlight_reason(&self, line: &str) -> Line {
-        let code = Style::with_ink(Ink::Code);
+        let code = Style::with_ink(TextRole::Code);
         let part = quoted_parts(&self.reason).find_map(|part| Some((line.find(part)?, part.len())));
         let mut spans = vec![Span::new("  ", code)];
         match part.and_then(|(start, length)| {
@@ -100,7 +100,7 @@ impl PermissionQuestion {
             None => spans.push(Span::new(line.to_owned(), code)),
             Some((before, part, after)) => {
                 spans.push(Span::new(before.to_owned(), code));
-                spans.push(Span::new(part.to_owned(), Style::with_ink(Ink::Warning).bold()));
+                spans.push(Span::new(part.to_owned(), Style::with_ink(TextRole::Warning).bold()));
                 spans.push(Span::new(after.to_owned(), code));
             }
         }

@@ -20,7 +20,7 @@ use gnoma_core::{
 use tokio::time::timeout;
 
 use crate::{
-    ask::{Ask, Purpose},
+    ask::{Purpose, ViewRequest},
     input::Input,
 };
 
@@ -45,7 +45,7 @@ enum Attachment {
 }
 
 /// The purpose of a reply.
-enum Pending {
+enum PendingPurpose {
     Opening,
     Attaching,
     Detaching,
@@ -68,8 +68,8 @@ pub struct Link {
     reach: Attachment,
     /// The session has been seen.
     is_known: bool,
-    asked: BTreeMap<RequestId, Pending>,
-    held: VecDeque<Ask>,
+    asked: BTreeMap<RequestId, PendingPurpose>,
+    held: VecDeque<ViewRequest>,
     inputs: VecDeque<Input>,
     connector: Option<Connector>,
     connecting: Option<Pin<Box<dyn Future<Output = Client>>>>,
@@ -112,7 +112,7 @@ impl Link {
     }
 
     /// Sends a request, as soon as there is a session. Its reply always comes as an input.
-    pub fn submit_request(&mut self, ask: Ask) {
+    pub fn submit_request(&mut self, ask: ViewRequest) {
         let refused = |kind, cause: &str| RequestError::new(kind, cause);
         match self.reach {
             Attachment::OnItsWay if self.client.is_none() => {
@@ -192,13 +192,17 @@ impl Link {
         let Some(mut spec) = self.spec.clone() else { return };
         spec.start = start;
         self.reach = Attachment::OnItsWay;
-        self.send_request(None, Request::Open(spec), Pending::Opening);
+        self.send_request(None, Request::Open(spec), PendingPurpose::Opening);
     }
 
     fn attach(&mut self) {
         self.reach = Attachment::OnItsWay;
         let session = self.session.clone();
-        self.send_request(Some(&session), Request::Attach { from: None }, Pending::Attaching);
+        self.send_request(
+            Some(&session),
+            Request::Attach { from: None },
+            PendingPurpose::Attaching,
+        );
     }
 
     /// Returns the start that a request for another session means if there is none: to begin with that.
@@ -212,16 +216,21 @@ impl Link {
         }
     }
 
-    fn pass_on(&mut self, Ask { request, purpose }: Ask) {
+    fn pass_on(&mut self, ViewRequest { request, purpose }: ViewRequest) {
         let session = self.session.clone();
         if let Request::WatchElf { name } = request {
-            let asked = Pending::Watching { purpose, is_elf: !name.is_empty() };
+            let asked = PendingPurpose::Watching { purpose, is_elf: !name.is_empty() };
             return self.send_request(Some(&session), Request::WatchElf { name }, asked);
         }
-        self.send_request(Some(&session), request, Pending::View(purpose));
+        self.send_request(Some(&session), request, PendingPurpose::View(purpose));
     }
 
-    fn send_request(&mut self, session: Option<&SessionId>, request: Request, asked: Pending) {
+    fn send_request(
+        &mut self,
+        session: Option<&SessionId>,
+        request: Request,
+        asked: PendingPurpose,
+    ) {
         let sent = match &mut self.client {
             Some(client) if self.asked.len() < MAX_ASKED => client.send_request(session, request),
             Some(_) => {
@@ -268,36 +277,36 @@ impl Link {
         }
     }
 
-    fn on_reply(&mut self, asked: Pending, result: Result<Reply, RequestError>) {
+    fn on_reply(&mut self, asked: PendingPurpose, result: Result<Reply, RequestError>) {
         match (asked, result) {
-            (Pending::View(purpose), Ok(Reply::Opened { session })) => {
+            (PendingPurpose::View(purpose), Ok(Reply::Opened { session })) => {
                 self.move_to(&session);
                 self.push_reply(purpose, Ok(Reply::Opened { session }));
             }
-            (Pending::Watching { purpose, is_elf }, Ok(Reply::Opened { session })) => {
+            (PendingPurpose::Watching { purpose, is_elf }, Ok(Reply::Opened { session })) => {
                 // The session that the person opened continues, and is not left for it.
                 let own = self.top.take().unwrap_or_else(|| self.session.clone());
                 self.top = is_elf.then_some(own);
                 self.show_session(session.clone());
                 self.push_reply(purpose, Ok(Reply::Opened { session }));
             }
-            (Pending::View(purpose) | Pending::Watching { purpose, .. }, result) => {
+            (PendingPurpose::View(purpose) | PendingPurpose::Watching { purpose, .. }, result) => {
                 self.push_reply(purpose, result);
             }
-            (Pending::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
-            (Pending::Attaching, Ok(_)) => {
+            (PendingPurpose::Opening, Ok(Reply::Opened { session })) => self.move_to(&session),
+            (PendingPurpose::Attaching, Ok(_)) => {
                 self.reach = Attachment::Attached;
                 for ask in std::mem::take(&mut self.held) {
                     self.pass_on(ask);
                 }
             }
-            (Pending::Attaching, Err(error)) => self.on_attach_failed(&error),
-            (Pending::Opening, Err(error)) => self.on_no_session(&error),
-            (Pending::Opening, Ok(_)) => {
+            (PendingPurpose::Attaching, Err(error)) => self.on_attach_failed(&error),
+            (PendingPurpose::Opening, Err(error)) => self.on_no_session(&error),
+            (PendingPurpose::Opening, Ok(_)) => {
                 let kind = RequestErrorKind::Unknown;
                 self.on_no_session(&RequestError::new(kind, "no session was opened"));
             }
-            (Pending::Detaching, _) => {}
+            (PendingPurpose::Detaching, _) => {}
         }
     }
 
@@ -326,7 +335,7 @@ impl Link {
     fn move_to(&mut self, session: &SessionId) {
         let before = std::mem::replace(&mut self.session, session.clone());
         if before != *session {
-            self.send_request(Some(&before), Request::Detach, Pending::Detaching);
+            self.send_request(Some(&before), Request::Detach, PendingPurpose::Detaching);
         }
         self.is_known = false;
         self.attach();
@@ -350,8 +359,10 @@ impl Link {
         // The last first: the view puts each before what it has.
         let asked = std::mem::take(&mut self.asked).into_values().rev();
         let asked = asked.filter_map(|asked| match asked {
-            Pending::View(purpose) | Pending::Watching { purpose, .. } => Some(purpose),
-            Pending::Opening | Pending::Attaching | Pending::Detaching => None,
+            PendingPurpose::View(purpose) | PendingPurpose::Watching { purpose, .. } => {
+                Some(purpose)
+            }
+            PendingPurpose::Opening | PendingPurpose::Attaching | PendingPurpose::Detaching => None,
         });
         let held = std::mem::take(&mut self.held).into_iter().rev().map(|ask| ask.purpose);
         let purposes: Vec<Purpose> = held.chain(asked).collect();

@@ -25,7 +25,7 @@ use crate::{
     input::Input,
     keymap::Key,
     screen::{Layout, Screen, Traits},
-    terminal::{Heard, News, Signal, Terminal, tell},
+    terminal::{Signal, Terminal, TerminalEvent, TerminalInput, tell},
     theme::{Shade, Theme, ThemeError},
 };
 
@@ -38,8 +38,8 @@ const MAX_CONSEQUENCES: usize = 256;
 const SIZE_SETTLES: Duration = Duration::from_millis(300);
 
 /// The event that ended a wait.
-enum Woke {
-    News(News),
+enum StageWakeup {
+    News(TerminalEvent),
     Link(Option<Input>),
     Job(Result<(Id, Input), JoinError>),
     Time,
@@ -166,7 +166,7 @@ impl Stage {
         }
     }
 
-    async fn wait_for_event(&mut self, link: &mut Link, until: Option<Instant>) -> Woke {
+    async fn wait_for_event(&mut self, link: &mut Link, until: Option<Instant>) -> StageWakeup {
         let time = async {
             match until {
                 Some(until) => sleep_until(until.into()).await,
@@ -175,23 +175,23 @@ impl Stage {
         };
         tokio::select! {
             biased;
-            news = self.terminal.next() => Woke::News(news),
-            Some(result) = self.jobs.join_next_with_id() => Woke::Job(result),
-            input = link.next(), if self.is_linked => Woke::Link(input),
-            () = time => Woke::Time,
+            news = self.terminal.next() => StageWakeup::News(news),
+            Some(result) = self.jobs.join_next_with_id() => StageWakeup::Job(result),
+            input = link.next(), if self.is_linked => StageWakeup::Link(input),
+            () = time => StageWakeup::Time,
         }
     }
 
     /// Notes what ended the wait, after the time.
-    fn on_wakeup(&mut self, woke: Woke) -> io::Result<()> {
+    fn on_wakeup(&mut self, woke: StageWakeup) -> io::Result<()> {
         self.inputs.push_back(Input::Tick(Instant::now()));
         match woke {
             // The second: what could not be drawn meanwhile is drawn now.
-            Woke::Time | Woke::News(News::Written) => {}
-            Woke::News(News::Heard(heard)) => self.on_terminal_input(heard),
-            Woke::News(News::Signal(signal)) => self.on_signal(signal)?,
-            Woke::Link(input) => self.on_link_input(input),
-            Woke::Job(result) => self.end_job(result)?,
+            StageWakeup::Time | StageWakeup::News(TerminalEvent::Written) => {}
+            StageWakeup::News(TerminalEvent::Heard(heard)) => self.on_terminal_input(heard),
+            StageWakeup::News(TerminalEvent::Signal(signal)) => self.on_signal(signal)?,
+            StageWakeup::Link(input) => self.on_link_input(input),
+            StageWakeup::Job(result) => self.end_job(result)?,
         }
         Ok(())
     }
@@ -217,26 +217,29 @@ impl Stage {
         self.inputs.extend(input);
     }
 
-    fn on_terminal_input(&mut self, heard: Heard) {
-        self.is_typed |= matches!(heard, Heard::Key(_) | Heard::Paste(_) | Heard::Wheel(_));
+    fn on_terminal_input(&mut self, heard: TerminalInput) {
+        self.is_typed |= matches!(
+            heard,
+            TerminalInput::Key(_) | TerminalInput::Paste(_) | TerminalInput::Wheel(_)
+        );
         let input = match heard {
-            Heard::Key(key) => Some(Input::Key(key)),
-            Heard::Paste(text) => Some(Input::Paste(text)),
-            Heard::PasteRefused(bytes) => Some(Input::PasteRefused(bytes)),
-            Heard::Wheel(rows_up) => Some(Input::Wheel(rows_up)),
-            Heard::Focus(true) => Some(Input::FocusGained),
-            Heard::Focus(false) => Some(Input::FocusLost),
-            Heard::Shade(shade) => self.apply_background(shade),
-            Heard::Synchronized => {
+            TerminalInput::Key(key) => Some(Input::Key(key)),
+            TerminalInput::Paste(text) => Some(Input::Paste(text)),
+            TerminalInput::PasteRefused(bytes) => Some(Input::PasteRefused(bytes)),
+            TerminalInput::Wheel(rows_up) => Some(Input::Wheel(rows_up)),
+            TerminalInput::Focus(true) => Some(Input::FocusGained),
+            TerminalInput::Focus(false) => Some(Input::FocusLost),
+            TerminalInput::Shade(shade) => self.apply_background(shade),
+            TerminalInput::Synchronized => {
                 self.screen.set_traits(Traits { synchronized: true, ..self.screen.traits() });
                 None
             }
-            Heard::Size(size) => {
+            TerminalInput::Size(size) => {
                 self.size_check.record_answer(size, self.terminal.size(), Instant::now());
                 None
             }
-            Heard::Answered => None,
-            Heard::End => self.set_ending(Ending::InputEnded),
+            TerminalInput::Answered => None,
+            TerminalInput::End => self.set_ending(Ending::InputEnded),
         };
         self.inputs.extend(input);
     }

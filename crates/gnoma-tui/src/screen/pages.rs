@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use crate::{
     frame::Size,
     picker::truncate_line,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
 
 /// Older lines than this are forgotten.
@@ -76,5 +76,5 @@ fn leading_blanks(line: &Line, size: Size) -> Line {
 
 fn more_below_line(below: usize, width: usize) -> Line {
     let text = format!("  {below} more below (PgDn, Ctrl+PgDn)");
-    truncate_line(Line::new(text, Style::with_ink(Ink::Warning)), width)
+    truncate_line(Line::new(text, Style::with_ink(TextRole::Warning)), width)
 }

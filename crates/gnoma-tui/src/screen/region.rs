@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     frame::{Cell, Size},
-    text::{Line, Paper, Span, Style},
+    text::{BackgroundRole, Line, Span, Style},
     theme::Theme,
 };
 
@@ -126,8 +126,9 @@ impl Region {
 /// end do not count: most terminals take them for nothing.
 fn row_offset(line: &Line, column: usize, width: usize) -> usize {
     let pieces = cells::line_pieces(line, usize::MAX);
-    let shown =
-        pieces.iter().rposition(|piece| piece.text != " " || piece.span.style.paper != Paper::None);
+    let shown = pieces
+        .iter()
+        .rposition(|piece| piece.text != " " || piece.span.style.paper != BackgroundRole::None);
     let (mut row, mut used) = (0, 0);
     for piece in pieces.iter().take(shown.map_or(0, |last| last + 1)) {
         if used + piece.width > width {

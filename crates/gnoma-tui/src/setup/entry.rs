@@ -6,7 +6,7 @@ use unicode_segmentation::UnicodeSegmentation as _;
 use crate::{
     keymap::Action,
     picker::truncate_line,
-    text::{Ink, Line, Span, Style},
+    text::{Line, Span, Style, TextRole},
 };
 
 /// Bytes of an entry.
@@ -75,7 +75,7 @@ impl InputLine {
         } else {
             self.split_at_cursor()
         };
-        let name = Span::new(format!("{name} › "), Style::with_ink(Ink::Accent).bold());
+        let name = Span::new(format!("{name} › "), Style::with_ink(TextRole::Accent).bold());
         let plain = |text: &str| Span::new(text.to_owned(), Style::default());
         let cursor = Line::from([name.clone(), plain(before)]).width();
         let line = truncate_line(Line::from([name, plain(before), plain(after)]), width);

@@ -2,19 +2,24 @@
 
 use gnoma_core::protocol::WindowUse;
 
-use super::{Counts, Facts, describe_context, dim_style, fact_line, format_count, percent_of};
-use crate::text::{Ink, Line, Span, Style};
+use super::{Counts, StartFacts, describe_context, dim_style, fact_line, format_count, percent_of};
+use crate::text::{Line, Span, Style, TextRole};
 
 /// Columns of the bar.
 const BAR_COLUMNS: u64 = 50;
 
 /// A part of the window: its name, its mark in the bar, and the tokens.
-type WindowPart = (&'static str, &'static str, Ink, u64);
+type WindowPart = (&'static str, &'static str, TextRole, u64);
 
 /// Returns lines with what fills the window, as a `bar` where one is seen, and what of it was in the provider's
 /// cache.
 #[must_use]
-pub fn render_window_use(facts: &Facts, counts: &Counts, used: WindowUse, bar: bool) -> Vec<Line> {
+pub fn render_window_use(
+    facts: &StartFacts,
+    counts: &Counts,
+    used: WindowUse,
+    bar: bool,
+) -> Vec<Line> {
     let parts = window_parts(counts, used);
     let full: u64 = parts.iter().map(|part| part.3).sum();
     let mut lines = Vec::new();
@@ -33,7 +38,7 @@ pub fn render_window_use(facts: &Facts, counts: &Counts, used: WindowUse, bar: b
     }
     if facts.window > 0 {
         let free = facts.window.saturating_sub(full);
-        lines.push(render_part("free", FREE, Ink::Dim, free, facts.window));
+        lines.push(render_part("free", FREE, TextRole::Dim, free, facts.window));
     }
     let round = counts.round;
     if is_counted {
@@ -66,11 +71,11 @@ fn window_parts(counts: &Counts, used: WindowUse) -> [WindowPart; 5] {
     // What was answered last is no part of what was sent.
     let said = scaled(history) + if counted > 0 { counts.round.output } else { 0 };
     [
-        ("system", "█", Ink::Accent, scaled(system)),
-        ("tools", "▓", Ink::Link, scaled(tools)),
-        ("instructions", "▒", Ink::Good, scaled(instructions)),
-        ("conversation", "■", Ink::Person, said),
-        ("tool results", "▪", Ink::Warning, scaled(results)),
+        ("system", "█", TextRole::Accent, scaled(system)),
+        ("tools", "▓", TextRole::Link, scaled(tools)),
+        ("instructions", "▒", TextRole::Good, scaled(instructions)),
+        ("conversation", "■", TextRole::Person, said),
+        ("tool results", "▪", TextRole::Warning, scaled(results)),
     ]
 }
 
@@ -91,7 +96,7 @@ fn render_bar(parts: &[WindowPart; 5], window: u64) -> Line {
     line
 }
 
-fn render_part(name: &str, mark: &'static str, ink: Ink, tokens: u64, window: u64) -> Line {
+fn render_part(name: &str, mark: &'static str, ink: TextRole, tokens: u64, window: u64) -> Line {
     let share = match percent_of(tokens, window) {
         _ if window == 0 || tokens == 0 => String::new(),
         0 => " (<1%)".to_owned(),
@@ -112,7 +117,7 @@ mod tests {
     use super::*;
 
     fn shown(window: u64, round: Usage, bar: bool) -> String {
-        let facts = Facts { window, ..Facts::default() };
+        let facts = StartFacts { window, ..StartFacts::default() };
         let counts = Counts { round, ..Counts::default() };
         let used = WindowUse {
             system: 500,

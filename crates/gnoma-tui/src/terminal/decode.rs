@@ -24,7 +24,7 @@ const BELL: u8 = 0x07;
 
 /// An event that came from the terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum TerminalInput {
     /// A key that was pressed.
     Key(Key),
     /// A paste, with line breaks as `\n`.
@@ -67,9 +67,9 @@ struct Paste {
 }
 
 /// The meaning of the start of some bytes.
-enum Parsed {
+enum ParsedInput {
     /// So many bytes that mean this, or nothing.
-    Whole(usize, Option<Heard>),
+    Whole(usize, Option<TerminalInput>),
     /// So many bytes that begin a paste.
     PasteBegins(usize),
     /// The start of something.
@@ -96,18 +96,18 @@ impl Decoder {
     }
 
     /// Takes bytes in and gives what they complete.
-    pub fn feed(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
+    pub fn feed(&mut self, bytes: &[u8], heard: &mut Vec<TerminalInput>) {
         let start = heard.len();
         self.decode(bytes, heard);
         if self.has_wheel
             && let Some(rows_up) = wheel_rows(heard.get(start..).unwrap_or_default())
         {
             heard.truncate(start);
-            heard.push(Heard::Wheel(rows_up));
+            heard.push(TerminalInput::Wheel(rows_up));
         }
     }
 
-    fn decode(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) {
+    fn decode(&mut self, bytes: &[u8], heard: &mut Vec<TerminalInput>) {
         let mut rest = std::mem::take(&mut self.rest);
         rest.extend_from_slice(bytes);
         let mut todo = &rest[..];
@@ -139,40 +139,40 @@ impl Decoder {
     }
 
     /// Takes the rest as a key, because nothing has followed.
-    pub fn flush_escape(&mut self, heard: &mut Vec<Heard>) {
+    pub fn flush_escape(&mut self, heard: &mut Vec<TerminalInput>) {
         if !self.is_in_doubt() {
             return;
         }
         let escape = Key::plain(Code::Escape);
         match std::mem::take(&mut self.rest).get(1) {
-            None => heard.push(Heard::Key(escape)),
-            Some(&ESCAPE) => heard.extend([Heard::Key(escape), Heard::Key(escape)]),
+            None => heard.push(TerminalInput::Key(escape)),
+            Some(&ESCAPE) => heard.extend([TerminalInput::Key(escape), TerminalInput::Key(escape)]),
             Some(&byte) => {
                 let key = Key::plain(Code::Char(char::from(byte)));
-                heard.push(with_alt(Heard::Key(key)));
+                heard.push(with_alt(TerminalInput::Key(key)));
             }
         }
     }
 
     /// Takes the first thing in the bytes; gives how many it has, zero when it is not complete.
-    fn decode_next(&mut self, bytes: &[u8], heard: &mut Vec<Heard>) -> usize {
+    fn decode_next(&mut self, bytes: &[u8], heard: &mut Vec<TerminalInput>) -> usize {
         match parse_first(bytes) {
-            Parsed::Whole(taken, what) => {
+            ParsedInput::Whole(taken, what) => {
                 heard.extend(what.map(|what| self.by_lines(what)));
                 taken
             }
-            Parsed::PasteBegins(taken) => {
+            ParsedInput::PasteBegins(taken) => {
                 self.paste = Some(Paste::default());
                 taken
             }
-            Parsed::Part if bytes.len() > MAX_SEQUENCE_BYTES => bytes.len(),
-            Parsed::Part => 0,
+            ParsedInput::Part if bytes.len() > MAX_SEQUENCE_BYTES => bytes.len(),
+            ParsedInput::Part => 0,
         }
     }
 
-    fn by_lines(&self, heard: Heard) -> Heard {
-        if self.by_line && heard == Heard::Key(Key::with_control('j')) {
-            return Heard::Key(Key::plain(Code::Enter));
+    fn by_lines(&self, heard: TerminalInput) -> TerminalInput {
+        if self.by_line && heard == TerminalInput::Key(Key::with_control('j')) {
+            return TerminalInput::Key(Key::plain(Code::Enter));
         }
         heard
     }
@@ -211,19 +211,19 @@ impl Paste {
         self.length > MAX_PASTE_BYTES as u64
     }
 
-    fn into_heard(self) -> Heard {
+    fn into_heard(self) -> TerminalInput {
         if self.is_too_long() {
-            return Heard::PasteRefused(self.length);
+            return TerminalInput::PasteRefused(self.length);
         }
         let text = String::from_utf8_lossy(&self.bytes);
-        Heard::Paste(text.replace("\r\n", "\n").replace('\r', "\n"))
+        TerminalInput::Paste(text.replace("\r\n", "\n").replace('\r', "\n"))
     }
 }
 
 /// By how many rows the wheel was turned, where that is what these keys are.
-fn wheel_rows(heard: &[Heard]) -> Option<isize> {
+fn wheel_rows(heard: &[TerminalInput]) -> Option<isize> {
     let is_all = |code| {
-        let arrow = Heard::Key(Key::plain(code));
+        let arrow = TerminalInput::Key(Key::plain(code));
         heard.len() >= MIN_WHEEL_KEYS && heard.iter().all(|heard| *heard == arrow)
     };
     let rows = isize::try_from(heard.len()).ok()?;
@@ -235,52 +235,57 @@ fn wheel_rows(heard: &[Heard]) -> Option<isize> {
 }
 
 /// Parses what the bytes begin with.
-fn parse_first(bytes: &[u8]) -> Parsed {
+fn parse_first(bytes: &[u8]) -> ParsedInput {
     match bytes {
-        [ESCAPE] | [ESCAPE, ESCAPE] => Parsed::Part,
+        [ESCAPE] | [ESCAPE, ESCAPE] => ParsedInput::Part,
         // Some terminals put an escape before a sequence for Alt.
         [ESCAPE, ESCAPE, b'[' | b'O', ..] => {
             match parse_first(bytes.get(1..).unwrap_or_default()) {
-                Parsed::Whole(taken, what @ Some(Heard::Key(_))) => {
-                    Parsed::Whole(taken + 1, what.map(with_alt))
+                ParsedInput::Whole(taken, what @ Some(TerminalInput::Key(_))) => {
+                    ParsedInput::Whole(taken + 1, what.map(with_alt))
                 }
-                Parsed::Part => Parsed::Part,
+                ParsedInput::Part => ParsedInput::Part,
                 // An answer of the terminal came right behind the key.
                 _ => parsed_key(1, Key::plain(Code::Escape)),
             }
         }
         [ESCAPE, ESCAPE, ..] => parsed_key(1, Key::plain(Code::Escape)),
-        [ESCAPE, b'[' | b'O' | b']' | b'P'] => Parsed::Part,
+        [ESCAPE, b'[' | b'O' | b']' | b'P'] => ParsedInput::Part,
         [ESCAPE, b'[', rest @ ..] => control_sequence(rest),
         [ESCAPE, b'O', letter, ..] => match keys::by_letter(*letter, keys::NO_MODIFIERS) {
             Some(key) => parsed_key(3, key),
-            None => Parsed::Whole(2, Some(with_alt(Heard::Key(Key::plain(Code::Char('O')))))),
+            None => ParsedInput::Whole(
+                2,
+                Some(with_alt(TerminalInput::Key(Key::plain(Code::Char('O'))))),
+            ),
         },
         [ESCAPE, b']', b'0'..=b'9', ..] | [ESCAPE, b'P', b'0'..=b'9' | b'>' | b'!' | b'+', ..] => {
             text_sequence(bytes)
         }
         [ESCAPE, rest @ ..] => match parse_character(rest) {
-            Parsed::Whole(taken, what) => Parsed::Whole(taken + 1, what.map(with_alt)),
+            ParsedInput::Whole(taken, what) => ParsedInput::Whole(taken + 1, what.map(with_alt)),
             other => other,
         },
         _ => parse_character(bytes),
     }
 }
 
-fn parsed_key(taken: usize, key: Key) -> Parsed {
-    Parsed::Whole(taken, Some(Heard::Key(key)))
+fn parsed_key(taken: usize, key: Key) -> ParsedInput {
+    ParsedInput::Whole(taken, Some(TerminalInput::Key(key)))
 }
 
-fn with_alt(heard: Heard) -> Heard {
+fn with_alt(heard: TerminalInput) -> TerminalInput {
     match heard {
-        Heard::Key(pressed) => Heard::Key(Key { alt: true, ..pressed }.to_normal_form()),
+        TerminalInput::Key(pressed) => {
+            TerminalInput::Key(Key { alt: true, ..pressed }.to_normal_form())
+        }
         other => other,
     }
 }
 
 /// One character, typed or made with Control.
-fn parse_character(bytes: &[u8]) -> Parsed {
-    let Some(&byte) = bytes.first() else { return Parsed::Part };
+fn parse_character(bytes: &[u8]) -> ParsedInput {
+    let Some(&byte) = bytes.first() else { return ParsedInput::Part };
     if let Some(control) = keys::by_control(byte) {
         return parsed_key(1, control);
     }
@@ -292,80 +297,82 @@ fn parse_character(bytes: &[u8]) -> Parsed {
     };
     let text = bytes.get(..length).unwrap_or(bytes);
     match std::str::from_utf8(text) {
-        Ok(text) => Parsed::Whole(
+        Ok(text) => ParsedInput::Whole(
             length,
-            text.chars().next().map(|c| Heard::Key(Key::plain(Code::Char(c)))),
+            text.chars().next().map(|c| TerminalInput::Key(Key::plain(Code::Char(c)))),
         ),
-        Err(error) if error.error_len().is_none() && text.len() < length => Parsed::Part,
-        Err(_) => Parsed::Whole(1, None),
+        Err(error) if error.error_len().is_none() && text.len() < length => ParsedInput::Part,
+        Err(_) => ParsedInput::Whole(1, None),
     }
 }
 
 /// Parses the bytes that follow `ESC [`.
-fn control_sequence(rest: &[u8]) -> Parsed {
+fn control_sequence(rest: &[u8]) -> ParsedInput {
     const START: usize = 2;
     // The Linux console's function keys.
     if let [b'[', rest @ ..] = rest {
         return match rest.first() {
-            Some(letter) => Parsed::Whole(START + 2, keys::by_console(*letter).map(Heard::Key)),
-            None => Parsed::Part,
+            Some(letter) => {
+                ParsedInput::Whole(START + 2, keys::by_console(*letter).map(TerminalInput::Key))
+            }
+            None => ParsedInput::Part,
         };
     }
     let Some(end) = rest.iter().position(|byte| !(0x20..=0x3f).contains(byte)) else {
-        return Parsed::Part;
+        return ParsedInput::Part;
     };
     let (parameters, after) = rest.split_at(end);
     let last = after.first().copied().unwrap_or_default();
     if !(0x40..=0x7e).contains(&last) {
         // It is broken off: the byte that does so is for the next.
-        return Parsed::Whole(START + end, None);
+        return ParsedInput::Whole(START + end, None);
     }
     let taken = START + end + 1;
     let parameters = std::str::from_utf8(parameters).unwrap_or_default();
     match (parameters, last) {
-        ("200", b'~') => Parsed::PasteBegins(taken),
-        ("", b'I') => Parsed::Whole(taken, Some(Heard::Focus(true))),
-        ("", b'O') => Parsed::Whole(taken, Some(Heard::Focus(false))),
+        ("200", b'~') => ParsedInput::PasteBegins(taken),
+        ("", b'I') => ParsedInput::Whole(taken, Some(TerminalInput::Focus(true))),
+        ("", b'O') => ParsedInput::Whole(taken, Some(TerminalInput::Focus(false))),
         _ if parameters.starts_with(['?', '>', '<', '=']) => {
-            Parsed::Whole(taken, parse_report(parameters, last))
+            ParsedInput::Whole(taken, parse_report(parameters, last))
         }
-        (_, b't') => Parsed::Whole(taken, parse_size(parameters)),
-        _ => Parsed::Whole(taken, keys::by_sequence(parameters, last).map(Heard::Key)),
+        (_, b't') => ParsedInput::Whole(taken, parse_size(parameters)),
+        _ => ParsedInput::Whole(taken, keys::by_sequence(parameters, last).map(TerminalInput::Key)),
     }
 }
 
 /// The size in `8;rows;columns`.
-fn parse_size(parameters: &str) -> Option<Heard> {
+fn parse_size(parameters: &str) -> Option<TerminalInput> {
     let (rows, columns) = parameters.strip_prefix("8;")?.split_once(';')?;
     let number =
         |text: &str| text.parse::<u16>().ok().filter(|number| *number > 0).map(usize::from);
-    Some(Heard::Size(Size::new(number(columns)?, number(rows)?)))
+    Some(TerminalInput::Size(Size::new(number(columns)?, number(rows)?)))
 }
 
 /// An answer to a question, or a report that was asked for.
-fn parse_report(parameters: &str, last: u8) -> Option<Heard> {
+fn parse_report(parameters: &str, last: u8) -> Option<TerminalInput> {
     match (parameters, last) {
-        (_, b'c') if parameters.starts_with('?') => Some(Heard::Answered),
-        ("?2026;1$" | "?2026;2$" | "?2026;3$", b'y') => Some(Heard::Synchronized),
-        ("?997;1", b'n') => Some(Heard::Shade(Shade::Dark)),
-        ("?997;2", b'n') => Some(Heard::Shade(Shade::Light)),
+        (_, b'c') if parameters.starts_with('?') => Some(TerminalInput::Answered),
+        ("?2026;1$" | "?2026;2$" | "?2026;3$", b'y') => Some(TerminalInput::Synchronized),
+        ("?997;1", b'n') => Some(TerminalInput::Shade(Shade::Dark)),
+        ("?997;2", b'n') => Some(TerminalInput::Shade(Shade::Light)),
         _ => None,
     }
 }
 
 /// A sequence that holds text and ends with BEL or ST.
-fn text_sequence(bytes: &[u8]) -> Parsed {
+fn text_sequence(bytes: &[u8]) -> ParsedInput {
     let Some(end) = bytes.iter().skip(1).position(|byte| matches!(*byte, BELL | ESCAPE)) else {
-        return Parsed::Part;
+        return ParsedInput::Part;
     };
     let end = end + 1;
     let content = bytes.get(2..end).and_then(|text| std::str::from_utf8(text).ok());
-    let what = content.and_then(parse_background).map(Heard::Shade);
+    let what = content.and_then(parse_background).map(TerminalInput::Shade);
     match bytes.get(end..) {
-        Some([BELL, ..]) => Parsed::Whole(end + 1, what),
-        Some([ESCAPE, b'\\', ..]) => Parsed::Whole(end + 2, what),
-        Some([ESCAPE]) => Parsed::Part,
-        _ => Parsed::Whole(end, None),
+        Some([BELL, ..]) => ParsedInput::Whole(end + 1, what),
+        Some([ESCAPE, b'\\', ..]) => ParsedInput::Whole(end + 2, what),
+        Some([ESCAPE]) => ParsedInput::Part,
+        _ => ParsedInput::Whole(end, None),
     }
 }
 
@@ -387,7 +394,7 @@ mod tests {
 
     use super::*;
 
-    fn heard(bytes: &[u8]) -> Vec<Heard> {
+    fn heard(bytes: &[u8]) -> Vec<TerminalInput> {
         let mut heard = Vec::new();
         let mut decoder = Decoder::default();
         decoder.feed(bytes, &mut heard);
@@ -396,8 +403,8 @@ mod tests {
     }
 
     fn keys(bytes: &str) -> String {
-        let name = |heard: &Heard| match heard {
-            Heard::Key(key) => key.to_string(),
+        let name = |heard: &TerminalInput| match heard {
+            TerminalInput::Key(key) => key.to_string(),
             other => format!("{other:?}"),
         };
         heard(bytes.as_bytes()).iter().map(name).collect::<Vec<_>>().join(" ")
@@ -423,9 +430,9 @@ mod tests {
             Decoder::default().feed(bytes, &mut heard);
             heard
         };
-        assert_eq!(heard(b"\x1b[8;24;80t"), [Heard::Size(Size::new(80, 24))]);
-        let escape = Heard::Key(Key::plain(Code::Escape));
-        assert_eq!(heard(b"\x1b\x1b[8;24;80t"), [escape, Heard::Size(Size::new(80, 24))]);
+        assert_eq!(heard(b"\x1b[8;24;80t"), [TerminalInput::Size(Size::new(80, 24))]);
+        let escape = TerminalInput::Key(Key::plain(Code::Escape));
+        assert_eq!(heard(b"\x1b\x1b[8;24;80t"), [escape, TerminalInput::Size(Size::new(80, 24))]);
         for other in ["\x1b[8;0;80t", "\x1b[8;24t", "\x1b[3;24;80t", "\x1b[8;24;99999999t"] {
             assert_eq!(heard(other.as_bytes()), [], "{other:?}");
         }
@@ -464,11 +471,15 @@ mod tests {
         let answers = "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\\x1b[?2026;2$y\x1b[?62;22c";
         assert_eq!(
             heard(answers.as_bytes()),
-            [Heard::Shade(Shade::Dark), Heard::Synchronized, Heard::Answered]
+            [
+                TerminalInput::Shade(Shade::Dark),
+                TerminalInput::Synchronized,
+                TerminalInput::Answered
+            ]
         );
-        assert_eq!(heard(b"\x1b]11;rgb:ff/ff/ee\x07"), [Heard::Shade(Shade::Light)]);
+        assert_eq!(heard(b"\x1b]11;rgb:ff/ff/ee\x07"), [TerminalInput::Shade(Shade::Light)]);
         assert_eq!(heard(b"\x1b[?2026;0$y\x1b[?1u\x1bP>|Term 1.0\x1b\\"), []);
-        assert_eq!(heard(b"\x1b[?997;2n"), [Heard::Shade(Shade::Light)]);
+        assert_eq!(heard(b"\x1b[?997;2n"), [TerminalInput::Shade(Shade::Light)]);
         assert_eq!(keys("\x1b[I\x1b[O"), "Focus(true) Focus(false)");
     }
 
@@ -476,7 +487,10 @@ mod tests {
     fn a_paste_holds_whatever_it_holds() {
         assert_eq!(
             heard(b"\x1b[200~a\r\nb\x1b[A\rc\x1b[201~d"),
-            [Heard::Paste("a\nb\u{1b}[A\nc".to_owned()), Heard::Key(Key::plain(Code::Char('d')))]
+            [
+                TerminalInput::Paste("a\nb\u{1b}[A\nc".to_owned()),
+                TerminalInput::Key(Key::plain(Code::Char('d')))
+            ]
         );
     }
 
@@ -487,8 +501,8 @@ mod tests {
             Decoder::default().with_wheel().feed(bytes, &mut heard);
             heard
         };
-        assert_eq!(heard(b"\x1b[A\x1b[A\x1b[A"), [Heard::Wheel(3)]);
-        assert_eq!(heard(b"\x1bOB\x1bOB\x1bOB\x1bOB"), [Heard::Wheel(-4)]);
+        assert_eq!(heard(b"\x1b[A\x1b[A\x1b[A"), [TerminalInput::Wheel(3)]);
+        assert_eq!(heard(b"\x1bOB\x1bOB\x1bOB\x1bOB"), [TerminalInput::Wheel(-4)]);
         assert_eq!(heard(b"\x1b[A\x1b[A").len(), 2);
         assert_eq!(heard(b"\x1b[A\x1b[A\x1b[B").len(), 3);
         assert_eq!(keys("\x1b[A\x1b[A\x1b[A"), "up up up");
@@ -500,7 +514,7 @@ mod tests {
         paste.consume_bytes(&vec![b'a'; MAX_PASTE_BYTES]);
         assert_eq!(paste.consume_bytes(b"bc\x1b[201~"), (8, true));
         assert_eq!(paste.bytes.capacity(), 0);
-        assert_eq!(paste.into_heard(), Heard::PasteRefused(MAX_PASTE_BYTES as u64 + 2));
+        assert_eq!(paste.into_heard(), TerminalInput::PasteRefused(MAX_PASTE_BYTES as u64 + 2));
     }
 
     #[test]
@@ -508,7 +522,7 @@ mod tests {
         let mut decoder = Decoder::by_line();
         let mut heard = Vec::new();
         decoder.feed(b"y\n", &mut heard);
-        assert_eq!(heard.last(), Some(&Heard::Key(Key::plain(Code::Enter))));
+        assert_eq!(heard.last(), Some(&TerminalInput::Key(Key::plain(Code::Enter))));
     }
 
     /// Bytes as they come, with many of the beginnings that matter.

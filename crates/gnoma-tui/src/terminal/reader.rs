@@ -15,7 +15,7 @@ use tokio::sync::mpsc;
 
 use super::{
     burst,
-    decode::{Decoder, Heard},
+    decode::{Decoder, TerminalInput},
 };
 
 /// Keys that wait to be looked at before the thread stops reading.
@@ -33,7 +33,7 @@ const BURST_WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 10_000_000 };
 /// Reads as long as it lives.
 #[derive(Debug)]
 pub(super) struct Reader {
-    heard: mpsc::Receiver<Heard>,
+    heard: mpsc::Receiver<TerminalInput>,
     /// Dropping it wakes the thread up for the last time.
     stop: Option<PipeWriter>,
     thread: Option<JoinHandle<()>>,
@@ -50,12 +50,12 @@ impl Reader {
     }
 
     /// The next thing that was heard; after the end always [`Heard::End`]. Safe to drop and call again.
-    pub(super) async fn next(&mut self) -> Heard {
-        self.heard.recv().await.unwrap_or(Heard::End)
+    pub(super) async fn next(&mut self) -> TerminalInput {
+        self.heard.recv().await.unwrap_or(TerminalInput::End)
     }
 
     /// The next thing, if there is one.
-    pub(super) fn try_next(&mut self) -> Option<Heard> {
+    pub(super) fn try_next(&mut self) -> Option<TerminalInput> {
         self.heard.try_recv().ok()
     }
 }
@@ -76,7 +76,7 @@ struct InputSource {
     terminal: OwnedFd,
     stopped: OwnedFd,
     decoder: Decoder,
-    sender: mpsc::Sender<Heard>,
+    sender: mpsc::Sender<TerminalInput>,
 }
 
 impl InputSource {
@@ -88,7 +88,7 @@ impl InputSource {
                 Ok(true) if self.send(&mut heard) => {}
                 Ok(true) => return,
                 Ok(false) | Err(_) => {
-                    heard.push(Heard::End);
+                    heard.push(TerminalInput::End);
                     self.send(&mut heard);
                     return;
                 }
@@ -97,7 +97,7 @@ impl InputSource {
     }
 
     /// Sleeps until there is something to read or to say. False when it is time to end.
-    fn wait_for_input(&mut self, heard: &mut Vec<Heard>) -> bool {
+    fn wait_for_input(&mut self, heard: &mut Vec<TerminalInput>) -> bool {
         loop {
             let patience = self.decoder.is_in_doubt().then_some(ESCAPE_WAIT);
             let mut files = [
@@ -119,7 +119,11 @@ impl InputSource {
     }
 
     /// False at the end of the file.
-    fn read_once(&mut self, buffer: &mut [u8], heard: &mut Vec<Heard>) -> Result<bool, Errno> {
+    fn read_once(
+        &mut self,
+        buffer: &mut [u8],
+        heard: &mut Vec<TerminalInput>,
+    ) -> Result<bool, Errno> {
         match rustix::io::read(&self.terminal, &mut *buffer) {
             Ok(0) => Ok(false),
             Ok(count) => {
@@ -159,7 +163,7 @@ impl InputSource {
     }
 
     /// False when nobody listens any more.
-    fn send(&self, heard: &mut Vec<Heard>) -> bool {
+    fn send(&self, heard: &mut Vec<TerminalInput>) -> bool {
         heard.drain(..).all(|heard| self.sender.blocking_send(heard).is_ok())
     }
 }

@@ -2,10 +2,12 @@
 
 use std::time::Instant;
 
-use super::{call::Call, folded::Folded, layout, options::TranscriptOptions, thinking::Thinking};
+use super::{
+    call::Call, folded_items::FoldedItem, layout, options::TranscriptOptions, thinking::Thinking,
+};
 use crate::{
     clean, markdown,
-    text::{self, Ink, Line, Paper, Style},
+    text::{self, BackgroundRole, Line, Style, TextRole},
 };
 
 /// Lines of what a person said that are shown.
@@ -35,13 +37,13 @@ pub(super) enum Block {
     Began(String),
     /// A line in the style of what it says.
     Words(String, Style),
-    Folded(Folded),
+    Folded(FoldedItem),
     Lines(Vec<Line>),
 }
 
 /// Decides whether an empty line separates two blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Sort {
+pub(super) enum BlockKind {
     Person,
     Answer,
     Thinking,
@@ -51,14 +53,14 @@ pub(super) enum Sort {
 }
 
 impl Block {
-    pub(super) fn sort_kind(&self) -> Sort {
+    pub(super) fn sort_kind(&self) -> BlockKind {
         match self {
-            Self::Person(_) => Sort::Person,
-            Self::Answer { .. } => Sort::Answer,
-            Self::Thinking(_) => Sort::Thinking,
-            Self::Call(_) | Self::Began(_) => Sort::Call,
-            Self::Words(..) => Sort::Words,
-            Self::Folded(_) | Self::Lines(_) => Sort::Lines,
+            Self::Person(_) => BlockKind::Person,
+            Self::Answer { .. } => BlockKind::Answer,
+            Self::Thinking(_) => BlockKind::Thinking,
+            Self::Call(_) | Self::Began(_) => BlockKind::Call,
+            Self::Words(..) => BlockKind::Words,
+            Self::Folded(_) | Self::Lines(_) => BlockKind::Lines,
         }
     }
 
@@ -109,7 +111,7 @@ impl Block {
             Self::Began(title) => layout::wrap_with_mark(
                 "",
                 &format!("running: {title}"),
-                Style::with_ink(Ink::Dim),
+                Style::with_ink(TextRole::Dim),
                 width,
             ),
             Self::Person(text) => render_user_message(text, width),
@@ -124,7 +126,7 @@ impl Block {
 fn strike_lines(mut lines: Vec<Line>, is_struck: bool) -> Vec<Line> {
     if is_struck {
         for span in lines.iter_mut().flat_map(|line| &mut line.spans) {
-            span.style = Style { strike: true, ..Style::with_ink(Ink::Dim) };
+            span.style = Style { strike: true, ..Style::with_ink(TextRole::Dim) };
         }
     }
     lines
@@ -149,7 +151,7 @@ fn wrap_marked_text(text: &str, style: Style, width: usize) -> Vec<Line> {
 }
 
 fn render_user_message(text: &str, width: usize) -> Vec<Line> {
-    let style = Style::with_ink(Ink::Person).on_paper(Paper::Person);
+    let style = Style::with_ink(TextRole::Person).on_paper(BackgroundRole::Person);
     let total = text.lines().count();
     let mut lines = Vec::new();
     for line in text.lines().take(MAX_PERSON_LINES) {

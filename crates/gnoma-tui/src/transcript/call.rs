@@ -11,15 +11,15 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    folded::{Body, Folded},
+    folded_items::{Body, FoldedItem},
     image,
     layout::{self, format_size, truncate_text},
     options::TranscriptOptions,
-    shows::{self, Shows},
+    result_display::{self, ResultDisplay},
 };
 use crate::{
     clean, diff,
-    text::{Ink, Line, Span, Style, display_width},
+    text::{Line, Span, Style, TextRole, display_width},
 };
 
 /// Lines of the output of a running call that are shown.
@@ -54,7 +54,7 @@ pub(super) struct Call {
     argument: String,
     state: CallState,
     tail: Tail,
-    shows: Shows,
+    shows: ResultDisplay,
 }
 
 #[derive(Debug)]
@@ -63,12 +63,12 @@ enum CallState {
     Asked,
     Running { since: Option<Instant> },
     Refused { reason: String },
-    Ended(Ended),
+    Ended(CallEnd),
 }
 
 /// The end of a call.
 #[derive(Debug)]
-pub(super) struct Ended {
+pub(super) struct CallEnd {
     failed: bool,
     refused: bool,
     text: String,
@@ -80,7 +80,7 @@ pub(super) struct Ended {
     unkept: Option<String>,
 }
 
-impl Ended {
+impl CallEnd {
     pub(super) fn new(result: &ToolResult, diff: Option<&str>, duration_ms: Option<u64>) -> Self {
         let mut text = result.joined_text();
         let bytes = text.len();
@@ -121,7 +121,7 @@ impl Call {
             argument: main_argument(call),
             state: CallState::Queued,
             tail: Tail::default(),
-            shows: Shows::from_call(call),
+            shows: ResultDisplay::from_call(call),
         }
     }
 
@@ -133,7 +133,7 @@ impl Call {
             argument: String::new(),
             state: CallState::Queued,
             tail: Tail::default(),
-            shows: Shows::of_name(name),
+            shows: ResultDisplay::of_name(name),
         }
     }
 
@@ -159,7 +159,7 @@ impl Call {
         }
     }
 
-    pub(super) fn record_end(&mut self, mut ended: Ended) {
+    pub(super) fn record_end(&mut self, mut ended: CallEnd) {
         if let CallState::Refused { reason } = &mut self.state {
             ended.refused = true;
             ended.text = std::mem::take(reason);
@@ -186,15 +186,15 @@ impl Call {
     }
 
     /// Returns the part of the call that is not shown.
-    pub(super) fn to_folded(&self) -> Option<Folded> {
+    pub(super) fn to_folded(&self) -> Option<FoldedItem> {
         let CallState::Ended(ended) = &self.state else { return None };
         let body = match &ended.diff {
             Some(diff) => Body::Diff(diff.clone()),
             None => Body::Text(ended.text.clone()),
         };
-        let is_whole = matches!(self.shows, Shows::Plan(_)) && !ended.failed;
+        let is_whole = matches!(self.shows, ResultDisplay::Plan(_)) && !ended.failed;
         let is_worth_it = ended.diff.is_some() || !ended.text.trim().is_empty() && !is_whole;
-        is_worth_it.then(|| Folded { title: self.title(), body })
+        is_worth_it.then(|| FoldedItem { title: self.title(), body })
     }
 
     pub(super) fn draw(
@@ -209,7 +209,7 @@ impl Call {
                 let elfs = self.shows.live_lines().map(clean::sanitize_output);
                 for line in self.tail.last_lines(LIVE_LINES).into_iter().chain(elfs) {
                     let line = truncate_text(&format!("{INDENT}{BAR}{line}"), width);
-                    lines.push(Line::new(line, Style::with_ink(Ink::Dim)));
+                    lines.push(Line::new(line, Style::with_ink(TextRole::Dim)));
                 }
             }
             CallState::Ended(ended) => lines.extend(ended.body(width, options, &self.shows)),
@@ -242,23 +242,23 @@ impl Call {
             spans.push(Span::new(argument, Style::default()));
         }
         if !tail.is_empty() {
-            spans.push(Span::new(tail, Style::with_ink(Ink::Dim)));
+            spans.push(Span::new(tail, Style::with_ink(TextRole::Dim)));
         }
         let line = Line { spans };
         // Only where not even the mark has room.
         line.wrap(columns, &Line::default()).into_iter().next().unwrap_or_default()
     }
 
-    fn state_mark(&self) -> (&'static str, &'static str, Ink) {
+    fn state_mark(&self) -> (&'static str, &'static str, TextRole) {
         match &self.state {
-            CallState::Queued => ("·", "waiting:", Ink::Dim),
-            CallState::Asked => ("?", "asks:", Ink::Warning),
-            CallState::Running { .. } => ("●", "running:", Ink::Accent),
-            CallState::Refused { .. } | CallState::Ended(Ended { refused: true, .. }) => {
-                ("✗", "denied:", Ink::Warning)
+            CallState::Queued => ("·", "waiting:", TextRole::Dim),
+            CallState::Asked => ("?", "asks:", TextRole::Warning),
+            CallState::Running { .. } => ("●", "running:", TextRole::Accent),
+            CallState::Refused { .. } | CallState::Ended(CallEnd { refused: true, .. }) => {
+                ("✗", "denied:", TextRole::Warning)
             }
-            CallState::Ended(Ended { failed: true, .. }) => ("✗", "failed:", Ink::Bad),
-            CallState::Ended(_) => ("✓", "done:", Ink::Good),
+            CallState::Ended(CallEnd { failed: true, .. }) => ("✗", "failed:", TextRole::Bad),
+            CallState::Ended(_) => ("✓", "done:", TextRole::Good),
         }
     }
 
@@ -300,23 +300,24 @@ impl Call {
     }
 }
 
-impl Ended {
-    fn body(&self, width: usize, options: TranscriptOptions, shows: &Shows) -> Vec<Line> {
-        let dim = Style::with_ink(Ink::Dim);
+impl CallEnd {
+    fn body(&self, width: usize, options: TranscriptOptions, shows: &ResultDisplay) -> Vec<Line> {
+        let dim = Style::with_ink(TextRole::Dim);
         let mut lines: Vec<_> = self
             .images
             .iter()
             .flat_map(|name| layout::wrap_with_mark(INDENT, name, dim, width))
             .collect();
         if let Some(diff) = &self.diff {
-            let max = if options.unfolded { super::folded::MAX_LINES } else { MAX_DIFF_LINES };
+            let max =
+                if options.unfolded { super::folded_items::MAX_LINES } else { MAX_DIFF_LINES };
             lines.extend(diff::set_in(diff, width, max));
         } else if let Some(own) = self.own_lines(width, options, shows) {
             return own;
         } else if options.unfolded {
             lines.extend(Body::Text(self.text.clone()).draw(width));
         }
-        if (self.failed || matches!(shows, Shows::Output))
+        if (self.failed || matches!(shows, ResultDisplay::Output))
             && self.diff.is_none()
             && !options.unfolded
         {
@@ -330,9 +331,9 @@ impl Ended {
         &self,
         width: usize,
         options: TranscriptOptions,
-        shows: &Shows,
+        shows: &ResultDisplay,
     ) -> Option<Vec<Line>> {
-        let is_whole = options.unfolded && matches!(shows, Shows::Elfs(_));
+        let is_whole = options.unfolded && matches!(shows, ResultDisplay::Elfs(_));
         if self.failed || is_whole {
             return None;
         }
@@ -345,7 +346,7 @@ impl Ended {
         let said: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
         let row = |line: &&str| {
             let line = truncate_text(&format!("{INDENT}{}", clean::expand_tabs(line)), width);
-            Line::new(line, Style::with_ink(Ink::Dim))
+            Line::new(line, Style::with_ink(TextRole::Dim))
         };
         let left_out = said.len().saturating_sub(MAX_EXCERPT_LINES);
         if left_out == 0 {
@@ -355,7 +356,7 @@ impl Ended {
         let mut lines: Vec<_> = said.iter().take(head).map(row).collect();
         let mut more = layout::more_lines_note(left_out, width);
         if width >= MIN_KEY_WIDTH {
-            more.spans.push(Span::new(" (Ctrl+O)", Style::with_ink(Ink::Dim)));
+            more.spans.push(Span::new(" (Ctrl+O)", Style::with_ink(TextRole::Dim)));
         }
         lines.push(more);
         lines.extend(said.iter().skip(head + left_out).map(row));
@@ -366,7 +367,7 @@ impl Ended {
 /// The arguments that say most, by their usual names.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Telling {
+struct TellingArguments {
     command: Option<Value>,
     pattern: Option<Value>,
     query: Option<Value>,
@@ -376,7 +377,7 @@ struct Telling {
     id: Option<Value>,
 }
 
-impl Telling {
+impl TellingArguments {
     /// Returns words for what is done, and behind them where.
     fn into_words(self) -> Vec<String> {
         let Self { command, pattern, query, url, path, file_path, id } = self;
@@ -393,9 +394,9 @@ impl Telling {
 
 /// The part of a call's arguments that says most, in one line.
 fn main_argument(call: &ToolCall) -> String {
-    let Ok(known) = call.arguments.read::<Telling>() else { return String::new() };
+    let Ok(known) = call.arguments.read::<TellingArguments>() else { return String::new() };
     let mut words = known.into_words();
-    words.extend(shows::describe_tasks(call));
+    words.extend(result_display::describe_tasks(call));
     if words.is_empty() && call.arguments.get().len() <= MAX_UNKNOWN_BYTES {
         words.extend(call.arguments.read::<Value>().ok().and_then(first_text));
     }

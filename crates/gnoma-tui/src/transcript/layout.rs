@@ -2,7 +2,7 @@
 
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::text::{Ink, Line, Span, Style, display_width};
+use crate::text::{Line, Span, Style, TextRole, display_width};
 
 /// Narrower than this, the lines of a block have no prefix.
 const MIN_MARKED_COLUMNS: usize = 12;
@@ -27,7 +27,7 @@ pub(super) fn wrap_with_mark(mark: &str, text: &str, style: Style, columns: usiz
 pub(super) fn more_lines_note(lines: usize, columns: usize) -> Line {
     let noun = if lines == 1 { "line" } else { "lines" };
     let text = truncate_text(&format!("  … {lines} more {noun}"), columns);
-    Line::new(text, Style::with_ink(Ink::Dim))
+    Line::new(text, Style::with_ink(TextRole::Dim))
 }
 
 /// A text of at most so many columns; a sign at its end says that it continues.

@@ -7,7 +7,7 @@ use gnoma_core::{ErrorKind, StopReason, Usage, duration, session::Outcome};
 use super::layout::format_count;
 use crate::{
     remedies::in_window,
-    text::{Ink, Style},
+    text::{Style, TextRole},
 };
 
 /// Describes the end of a turn that took so long; empty after a plain answer.
@@ -17,12 +17,12 @@ pub(super) fn describe_outcome(
     usage: &Usage,
     took: Option<Duration>,
 ) -> Vec<(String, Style)> {
-    let warning = |text: String| vec![(text, Style::with_ink(Ink::Warning))];
+    let warning = |text: String| vec![(text, Style::with_ink(TextRole::Warning))];
     match outcome {
         Outcome::Complete { stop } => match cut_off(*stop) {
             Some(why) => warning(why.to_owned()),
             None if rounds > 1 => {
-                vec![(describe_usage(rounds, usage, took), Style::with_ink(Ink::Dim))]
+                vec![(describe_usage(rounds, usage, took), Style::with_ink(TextRole::Dim))]
             }
             None => Vec::new(),
         },
@@ -36,7 +36,8 @@ pub(super) fn describe_outcome(
         }
         Outcome::Failed { error, kept_partial } => {
             let error_text = format!("error: {error}");
-            let mut lines = vec![(in_window(&error_text).into_owned(), Style::with_ink(Ink::Bad))];
+            let mut lines =
+                vec![(in_window(&error_text).into_owned(), Style::with_ink(TextRole::Bad))];
             if let Some(hint) = &error.hint {
                 lines.push((format!("hint: {}", in_window(hint)), Style::default()));
             }
@@ -48,7 +49,7 @@ pub(super) fn describe_outcome(
             }
             if *kept_partial {
                 let kept = "the partial answer is kept";
-                lines.push((kept.to_owned(), Style::with_ink(Ink::Dim)));
+                lines.push((kept.to_owned(), Style::with_ink(TextRole::Dim)));
             }
             lines
         }

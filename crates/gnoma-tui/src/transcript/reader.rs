@@ -1,9 +1,9 @@
 //! What was shown folded, whole: one thing at a time in a part of the window, which is folded again with a key.
 
-use super::folded::Folded;
+use super::folded_items::FoldedItem;
 use crate::{
     keymap::Action,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
 
 /// Rows around the text: its title, and the keys.
@@ -13,7 +13,7 @@ const ROWS_AROUND: usize = 2;
 #[derive(Clone, Debug)]
 pub(crate) struct OutputReader {
     /// The newest first; never empty.
-    things: Vec<Folded>,
+    things: Vec<FoldedItem>,
     at: usize,
     scrolled: usize,
     /// Rows that a page moves: those that were shown last.
@@ -24,7 +24,7 @@ pub(crate) struct OutputReader {
 
 impl OutputReader {
     /// `None` if there is nothing to show.
-    pub(super) fn new(things: Vec<Folded>) -> Option<Self> {
+    pub(super) fn new(things: Vec<FoldedItem>) -> Option<Self> {
         let is_some = !things.is_empty();
         is_some.then_some(Self { things, at: 0, scrolled: 0, page: 1, drawn: None })
     }
@@ -70,7 +70,10 @@ impl OutputReader {
         lines.extend(shown.cloned());
         if height > ROWS_AROUND {
             let (first, last) = (self.scrolled + 1, (self.scrolled + room).min(body.len()));
-            lines.push(Line::new(self.footer(first, last, body.len()), Style::with_ink(Ink::Dim)));
+            lines.push(Line::new(
+                self.footer(first, last, body.len()),
+                Style::with_ink(TextRole::Dim),
+            ));
         }
         lines
     }
@@ -92,10 +95,10 @@ impl OutputReader {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::folded::Body, *};
+    use super::{super::folded_items::Body, *};
 
     fn reader(bodies: &[&str]) -> OutputReader {
-        let thing = |body: &&str| Folded {
+        let thing = |body: &&str| FoldedItem {
             title: format!("thing of {}", body.len()),
             body: Body::Text((*body).to_owned()),
         };

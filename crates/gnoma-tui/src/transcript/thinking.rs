@@ -2,13 +2,13 @@
 
 use super::{
     call::Tail,
-    folded::{Body, Folded, MAX_LINES},
+    folded_items::{Body, FoldedItem, MAX_LINES},
     layout,
     options::TranscriptOptions,
 };
 use crate::{
     clean,
-    text::{Ink, Line, Style},
+    text::{Line, Style, TextRole},
 };
 
 /// Of longer thinking the beginning is kept.
@@ -81,9 +81,9 @@ impl Thinking {
     }
 
     /// All of it, when it was folded and there is more than what was shown.
-    pub(super) fn into_folded(self) -> Option<Folded> {
+    pub(super) fn into_folded(self) -> Option<FoldedItem> {
         (self.line_count() > 1)
-            .then(|| Folded { title: "thinking".to_owned(), body: Body::Text(self.text) })
+            .then(|| FoldedItem { title: "thinking".to_owned(), body: Body::Text(self.text) })
     }
 
     fn line_count(&self) -> usize {
@@ -126,7 +126,7 @@ impl Thinking {
 }
 
 fn thinking_style() -> Style {
-    Style { italic: true, ..Style::with_ink(Ink::Dim) }
+    Style { italic: true, ..Style::with_ink(TextRole::Dim) }
 }
 
 /// A line of thinking; models set headings in it in bold.

@@ -31,13 +31,13 @@ use gnoma_core::{
 use gnoma_tui::{
     Input, Size,
     app::{AppOptions, State},
-    ask::Ask,
+    ask::ViewRequest,
     composer::Draft,
     effect::Effect,
     history::History,
     keymap::Keymap,
     run::View as _,
-    status::Facts,
+    status::StartFacts,
 };
 
 /// What the host was asked to do.
@@ -173,7 +173,7 @@ struct Scene {
     log: Log,
     /// Replies come when the test says so.
     is_slow: bool,
-    late: VecDeque<Ask>,
+    late: VecDeque<ViewRequest>,
     view: SessionView,
 }
 
@@ -193,13 +193,13 @@ impl Scene {
     /// A face to which its session has said nothing yet.
     fn before_any_event(change: impl FnOnce(&mut AppOptions)) -> Self {
         let (now, log) = (Instant::now(), Log::default());
-        let facts = Facts {
+        let facts = StartFacts {
             version: "0.1.0".to_owned(),
             folder: "~/src/gnoma".to_owned(),
             branch: Some("main".to_owned()),
             model: Some("anthropic/haiku".to_owned()),
             window: 200_000,
-            ..Facts::default()
+            ..StartFacts::default()
         };
         let mut options = AppOptions {
             now,
@@ -249,7 +249,7 @@ impl Scene {
 
     /// The host answers what it was asked.
     fn replies(&mut self) -> &mut Self {
-        while let Some(Ask { request, purpose }) = self.late.pop_front() {
+        while let Some(ViewRequest { request, purpose }) = self.late.pop_front() {
             let result = reply(&request, &self.log);
             self.input(Input::Reply { purpose, result });
         }
@@ -258,7 +258,7 @@ impl Scene {
 
     /// The host refuses what it was asked last.
     fn refuses(&mut self) -> &mut Self {
-        let Ask { purpose, .. } = self.late.pop_back().expect("something was asked");
+        let ViewRequest { purpose, .. } = self.late.pop_back().expect("something was asked");
         let error = RequestError::new(RequestErrorKind::Busy, "it is busy");
         self.input(Input::Reply { purpose, result: Err(error) })
     }
@@ -399,7 +399,9 @@ impl Scene {
     /// The texts that were sent.
     fn sent(&mut self) -> Vec<String> {
         let sent = self.took().into_iter().filter_map(|effect| match effect {
-            Effect::Ask(Ask { request: Request::Send { content }, .. }) => Some(text_of(&content)),
+            Effect::Ask(ViewRequest { request: Request::Send { content }, .. }) => {
+                Some(text_of(&content))
+            }
             _ => None,
         });
         sent.collect()

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use gnoma_core::{Content, Image};
 use gnoma_tui::{
-    composer::{Composer, Draft, Mode, Pasted, Pressed},
+    composer::{Composer, Draft, KeyOutcome, Mode, PasteOutcome},
     frame::Cell,
     keymap::{Action, Key, Keymap},
     text::Line,
@@ -39,9 +39,9 @@ fn marked(composer: &Composer) -> String {
     format!("{before}{MARK}{behind}")
 }
 
-fn press(composer: &mut Composer, keys: &str) -> Pressed {
+fn press(composer: &mut Composer, keys: &str) -> KeyOutcome {
     let keymap = Keymap::built_in();
-    let mut pressed = Pressed::Ignored;
+    let mut pressed = KeyOutcome::Ignored;
     for key in keys.split_whitespace() {
         pressed = composer.press(key.parse::<Key>().unwrap(), &keymap);
     }
@@ -112,7 +112,7 @@ fn new_lines() {
         ("a¦", "alt+enter ctrl+j x", "a\n\nx¦"),
         (r"a\¦", "enter", "a\n¦"),
     ]);
-    assert_eq!(press(&mut composer("a¦"), "enter"), Pressed::Wanted(Action::Send));
+    assert_eq!(press(&mut composer("a¦"), "enter"), KeyOutcome::Wanted(Action::Send));
 }
 
 #[test]
@@ -144,10 +144,10 @@ fn keys_that_are_not_for_editing_are_handed_back() {
         ("first\nla¦st", "down", Action::HistoryNewer),
     ] {
         let mut composer = composer(text);
-        assert_eq!(press(&mut composer, key), Pressed::Wanted(wanted), "{key}");
+        assert_eq!(press(&mut composer, key), KeyOutcome::Wanted(wanted), "{key}");
         assert_eq!(marked(&composer), text);
     }
-    assert_eq!(press(&mut composer("¦"), "f12"), Pressed::Ignored);
+    assert_eq!(press(&mut composer("¦"), "f12"), KeyOutcome::Ignored);
 }
 
 #[test]
@@ -189,12 +189,12 @@ fn vims_mode_is_told_and_escape_stops_where_it_has_no_other_meaning() {
     assert_eq!(composer.mode(), None);
     composer.set_vim(true);
     assert_eq!(composer.mode(), Some(Mode::Insert));
-    assert_eq!(press(&mut composer, "a esc"), Pressed::Moved);
+    assert_eq!(press(&mut composer, "a esc"), KeyOutcome::Moved);
     assert_eq!(composer.mode(), Some(Mode::Normal));
-    assert_eq!(press(&mut composer, "d esc"), Pressed::Moved);
-    assert_eq!(press(&mut composer, "esc"), Pressed::Wanted(Action::Stop));
-    assert_eq!(press(&mut composer, "enter"), Pressed::Wanted(Action::Send));
-    assert_eq!(press(&mut composer, "z"), Pressed::Moved);
+    assert_eq!(press(&mut composer, "d esc"), KeyOutcome::Moved);
+    assert_eq!(press(&mut composer, "esc"), KeyOutcome::Wanted(Action::Stop));
+    assert_eq!(press(&mut composer, "enter"), KeyOutcome::Wanted(Action::Send));
+    assert_eq!(press(&mut composer, "z"), KeyOutcome::Moved);
     assert_eq!(marked(&composer), "¦a");
 }
 
@@ -245,7 +245,7 @@ fn a_window_follows_the_cursor_and_scrolls_no_further_than_it_must() {
 fn large_pastes_are_chips_and_are_sent_in_full() {
     let mut composer = composer("see ¦ please");
     let pasted = "line\r\n".repeat(12);
-    assert_eq!(composer.paste(pasted.clone()), Pasted::Chip);
+    assert_eq!(composer.paste(pasted.clone()), PasteOutcome::Chip);
     assert_eq!(plain(&composer.render_lines(60).0), ["see [Pasted text #1 +12 lines] please"]);
     assert_eq!(plain(&composer.render_lines(12).0), ["see ", "[Pasted te…", "please"]);
     let draft = composer.draft();
@@ -318,7 +318,7 @@ fn restoring_over_a_text_can_be_taken_back() {
 #[test]
 fn a_dropped_image_is_told_of_and_can_take_the_place_of_its_path() {
     let mut composer = composer("look: ¦");
-    let Pasted::Path { path, text } = composer.paste("'/tmp/my cat.png' ".to_owned()) else {
+    let PasteOutcome::Path { path, text } = composer.paste("'/tmp/my cat.png' ".to_owned()) else {
         panic!("a path")
     };
     assert_eq!(path, PathBuf::from("/tmp/my cat.png"));
@@ -332,7 +332,10 @@ fn a_dropped_image_is_told_of_and_can_take_the_place_of_its_path() {
 #[test]
 fn control_characters_are_seen_as_pictures_and_sent_as_they_are() {
     let mut composer = Composer::default();
-    assert_eq!(composer.paste("a\u{1b}[31mb\u{7}\tc\u{7f}\u{202e}".to_owned()), Pasted::Inserted);
+    assert_eq!(
+        composer.paste("a\u{1b}[31mb\u{7}\tc\u{7f}\u{202e}".to_owned()),
+        PasteOutcome::Inserted
+    );
     assert_eq!(composer.draft().text, "ab\u{7}\tc\u{7f}\u{202e}");
     let (lines, cell) = composer.render_lines(80);
     assert_eq!(plain(&lines), ["ab␇    c␡\u{fffd}"]);
@@ -343,7 +346,7 @@ fn control_characters_are_seen_as_pictures_and_sent_as_they_are() {
 fn a_giant_paste_costs_its_length_once() {
     let mut composer = Composer::default();
     let giant = "0123456789abcde\n".repeat(1 << 20);
-    assert_eq!(composer.paste(giant.clone()), Pasted::Chip);
+    assert_eq!(composer.paste(giant.clone()), PasteOutcome::Chip);
     for _ in 0..1_000 {
         press(&mut composer, "x left right backspace");
         composer.render_window(80, 10);
@@ -457,7 +460,7 @@ proptest! {
         let mut composer = Composer::default();
         let expected = text.replace("\r\n", "\n").replace('\r', "\n");
         let has_sequences = text.contains(['\u{1b}', '\u{9b}']);
-        if composer.paste(text) == Pasted::Inserted && !has_sequences {
+        if composer.paste(text) == PasteOutcome::Inserted && !has_sequences {
             prop_assert_eq!(&composer.draft().text, &expected);
         }
         prop_assert_eq!(Draft::from(composer.draft().text).text, composer.draft().text);

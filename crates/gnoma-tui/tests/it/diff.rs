@@ -2,7 +2,7 @@
 
 use gnoma_tui::{
     diff,
-    text::{Line, Paper},
+    text::{BackgroundRole, Line},
 };
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn drawn(diff: &str, width: usize, max: usize) -> String {
     for line in diff::render_diff(diff, width, max) {
         for span in &line.spans {
             match span.style.paper {
-                Paper::AddedMark | Paper::RemovedMark => {
+                BackgroundRole::AddedMark | BackgroundRole::RemovedMark => {
                     drawn.push_str(&format!("⟦{}⟧", span.text));
                 }
                 _ => drawn.push_str(&span.text),

@@ -2,7 +2,7 @@
 
 use gnoma_tui::{
     markdown,
-    text::{Ink, Line},
+    text::{Line, TextRole},
 };
 
 /// The lines, with marks for what is not letters: `*bold*`, `/italic/`, `` `code` ``, `<link>`.
@@ -12,9 +12,9 @@ fn drawn(text: &str, width: usize) -> String {
         for span in &line.spans {
             let style = span.style;
             let mark = match style.ink {
-                Ink::Code => "`",
-                Ink::Link => "_",
-                Ink::Dim => "",
+                TextRole::Code => "`",
+                TextRole::Link => "_",
+                TextRole::Dim => "",
                 _ if style.strike => "~",
                 _ if style.bold => "*",
                 _ if style.italic => "/",

@@ -7,7 +7,7 @@ use gnoma_tui::{
     Frame, Size,
     frame::Cell,
     screen::{Layout, Screen, Traits, terminal_reflows},
-    text::{Ink, Line, Paper, Span, Style},
+    text::{BackgroundRole, Line, Span, Style, TextRole},
     theme::{Depth, Shade, Theme},
 };
 use proptest::prelude::*;
@@ -166,8 +166,8 @@ fn expected(lines: &[Line], size: Size, top: usize) -> Vec<String> {
 fn style() -> impl Strategy<Value = Style> {
     prop_oneof![
         3 => Just(Style::default()),
-        1 => Just(Style::with_ink(Ink::Accent).bold()),
-        1 => Just(Style::with_ink(Ink::Good).on_paper(Paper::Added)),
+        1 => Just(Style::with_ink(TextRole::Accent).bold()),
+        1 => Just(Style::with_ink(TextRole::Good).on_paper(BackgroundRole::Added)),
     ]
 }
 
@@ -401,7 +401,7 @@ fn another_theme_paints_the_live_part_again_and_clears_nothing() {
     let mut rig = Rig::new(Layout::Inline, 20, 6);
     let frame = Frame {
         finished: Vec::new(),
-        live: vec![Line::new("name", Style::with_ink(Ink::Accent)), text("rest")],
+        live: vec![Line::new("name", Style::with_ink(TextRole::Accent)), text("rest")],
         cursor: None,
     };
     rig.draw(&frame);

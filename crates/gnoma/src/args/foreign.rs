@@ -206,7 +206,7 @@ mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::args::{ProvidersSub, Sub};
+    use crate::args::{GnomaSubcommand, ProvidersSub};
 
     fn words(line: &str) -> Vec<OsString> {
         line.split('|').map(OsString::from).collect()
@@ -254,7 +254,9 @@ mod tests {
     fn the_model_of_a_new_provider_is_explained_as_that() {
         let add = |line: &str| {
             let args = Args::try_parse_from(line.split('|')).unwrap();
-            let Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) = args.command else {
+            let Some(GnomaSubcommand::Providers { what: Some(ProvidersSub::Add(new)) }) =
+                args.command
+            else {
                 panic!("{line}")
             };
             new.model.or(args.turn.model)

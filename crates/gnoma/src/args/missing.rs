@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use clap::{Arg, CommandFactory as _, builder::PossibleValue, error::ErrorKind};
 
-use super::{Args, foreign::command_of, mistaken::quote_words};
+use super::{Args, foreign::command_of, mistaken_commands::quote_words};
 
 /// Returns advice on what to write where a required argument is missing. The advice lists the choices if the
 /// argument is one of a few words.

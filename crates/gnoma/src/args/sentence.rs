@@ -11,8 +11,8 @@ use gnoma_config::is_slip_of;
 
 use super::{
     Args,
-    mistaken::prompt_advice,
-    mistyped::{EXEC, RUN},
+    mistaken_commands::prompt_advice,
+    mistyped_commands::{EXEC, RUN},
     split_line::{SEPARATOR, SplitLine, is_option, values_after},
     verbs,
 };

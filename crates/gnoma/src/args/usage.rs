@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use gnoma_core::ModelRef;
-use gnoma_host::usage::{Dimension, Since};
+use gnoma_host::usage::{Dimension, UsageStart};
 
 /// The usage to show, and how.
 #[derive(Clone, Debug, Args)]
@@ -17,7 +17,7 @@ pub(crate) struct UsageArgs {
 
     /// Show usage from this time on: 24h, 7d (today and the 6 days before), 4w, a date such as 2026-11-30, or all.
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_since)]
-    pub since: Since,
+    pub since: UsageStart,
 
     /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest.
     #[arg(
@@ -55,7 +55,7 @@ pub(crate) enum UsageSub {
     Forget {
         /// Only of calls before this time, such as 90d or 2026-01-01 [default: all].
         #[arg(long, value_name = "TIME", value_parser = parse_since)]
-        older_than: Option<Since>,
+        older_than: Option<UsageStart>,
         /// Do not ask.
         #[arg(short, long)]
         yes: bool,
@@ -65,8 +65,8 @@ pub(crate) enum UsageSub {
     },
 }
 
-fn parse_since(text: &str) -> Result<Since, String> {
-    text.parse().map_err(|error: gnoma_host::usage::SinceError| error.to_string())
+fn parse_since(text: &str) -> Result<UsageStart, String> {
+    text.parse().map_err(|error: gnoma_host::usage::UsageStartError| error.to_string())
 }
 
 fn parse_dimension(text: &str) -> Result<Dimension, String> {

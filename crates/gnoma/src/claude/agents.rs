@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 use tokio::time::Instant;
 
-use super::{control::Control, ids::random_uuid, names, rules};
+use super::{control::ControlChannel, ids::random_uuid, names, rules};
 
 /// The name of the tool that starts a sub-agent.
 pub(super) const TOOL: &str = "agent";
@@ -186,7 +186,7 @@ impl Drop for RunningAgent {
 pub(super) struct AgentTool {
     spec: ToolSpec,
     agents: Agents,
-    control: Control,
+    control: ControlChannel,
     session: String,
 }
 
@@ -202,7 +202,7 @@ struct AgentTask {
 
 impl AgentTool {
     /// The tool of `session`.
-    pub(super) fn new(agents: Agents, control: Control, session: String) -> Self {
+    pub(super) fn new(agents: Agents, control: ControlChannel, session: String) -> Self {
         let all = agents.all_agents();
         let about = |agent: &Agent| {
             let about: String = agent.description.chars().take(MAX_ABOUT_CHARS).collect();
@@ -262,7 +262,7 @@ impl Tool for AgentTool {
                 Err(why) => ToolOutcome::failure_text(why),
                 Ok((agent, task)) => {
                     let told =
-                        ToldTask { control, session, call: call.id.clone(), id: random_uuid() };
+                        TaskNotifier { control, session, call: call.id.clone(), id: random_uuid() };
                     run_agent(agents, agent, task, &told, &cx).await
                 }
             }
@@ -274,7 +274,7 @@ async fn run_agent(
     agents: Agents,
     agent: Agent,
     task: AgentTask,
-    told: &ToldTask,
+    told: &TaskNotifier,
     cx: &ToolCx,
 ) -> ToolOutcome {
     let started = Instant::now();
@@ -315,14 +315,14 @@ async fn run_agent(
 }
 
 /// One task of a sub-agent whose progress is reported to the program.
-struct ToldTask {
-    control: Control,
+struct TaskNotifier {
+    control: ControlChannel,
     session: String,
     call: CallId,
     id: String,
 }
 
-impl ToldTask {
+impl TaskNotifier {
     async fn notify_started(&self, agent: &Agent, task: &AgentTask) {
         let message = json!({"subtype": "task_started", "description": task.description,
             "subagent_type": agent.name, "task_type": "local_agent", "prompt": task.prompt});

@@ -21,7 +21,7 @@ const MAX_OPEN: usize = 1_024;
 
 /// A message on its way out.
 #[derive(Debug)]
-pub(super) struct Outgoing {
+pub(super) struct OutgoingMessage {
     /// The message to send to the program.
     pub(super) message: Value,
     /// The call that it is about: what the model said of it is told first.
@@ -33,18 +33,18 @@ type Waiter = oneshot::Sender<Result<Value, String>>;
 
 /// The way to the program. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Control(Arc<Channel>);
+pub(super) struct ControlChannel(Arc<Channel>);
 
 struct Channel {
-    out: mpsc::Sender<Outgoing>,
+    out: mpsc::Sender<OutgoingMessage>,
     open: Mutex<HashMap<String, Waiter>>,
     /// The program says nothing any more.
     has_left: AtomicBool,
 }
 
-impl Control {
+impl ControlChannel {
     /// A channel, and what is to be written.
-    pub(super) fn new() -> (Self, mpsc::Receiver<Outgoing>) {
+    pub(super) fn new() -> (Self, mpsc::Receiver<OutgoingMessage>) {
         let (out, outgoing) = mpsc::channel(MAX_WAITING);
         (
             Self(Arc::new(Channel {
@@ -58,7 +58,7 @@ impl Control {
 
     /// Says something that is about a call.
     pub(super) async fn send_message(&self, message: Value, after_call: Option<String>) {
-        let _gone = self.0.out.send(Outgoing { message, after_call }).await;
+        let _gone = self.0.out.send(OutgoingMessage { message, after_call }).await;
     }
 
     /// Asks the program. Dropping the future takes the question back.
@@ -83,7 +83,7 @@ impl Control {
         let mut question = OpenQuestion { control: self.clone(), id: Some(id.clone()) };
         let after_call = request.get("tool_use_id").and_then(Value::as_str).map(str::to_owned);
         let message = json!({"type": "control_request", "request_id": id, "request": request});
-        let sent = self.0.out.send(Outgoing { message, after_call }).await;
+        let sent = self.0.out.send(OutgoingMessage { message, after_call }).await;
         sent.map_err(|_| "the program has left".to_owned())?;
         let answer = answered.await;
         question.id = None;
@@ -116,7 +116,7 @@ impl Control {
 
 /// A question that is taken back where nobody waits for its answer any more.
 struct OpenQuestion {
-    control: Control,
+    control: ControlChannel,
     /// The id of the question; `None` once it is answered.
     id: Option<String>,
 }
@@ -126,7 +126,7 @@ impl Drop for OpenQuestion {
         let Some(id) = self.id.take() else { return };
         if self.control.open().remove(&id).is_some() {
             let message = json!({"type": "control_cancel_request", "request_id": id});
-            let _full = self.control.0.out.try_send(Outgoing { message, after_call: None });
+            let _full = self.control.0.out.try_send(OutgoingMessage { message, after_call: None });
         }
     }
 }
@@ -139,10 +139,10 @@ mod tests {
 
     #[tokio::test]
     async fn an_answer_goes_to_whoever_asked() {
-        let (control, mut out) = Control::new();
+        let (control, mut out) = ControlChannel::new();
         let mut asked = JoinSet::new();
         asked.spawn(control.send_request(json!({"subtype": "x", "tool_use_id": "c1"})));
-        let Outgoing { message, after_call } = out.recv().await.unwrap();
+        let OutgoingMessage { message, after_call } = out.recv().await.unwrap();
         assert_eq!(after_call.as_deref(), Some("c1"));
         let id = message["request_id"].as_str().unwrap();
         control.on_response(&json!({"response": {"subtype": "success", "request_id": "other"}}));
@@ -154,7 +154,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_question_that_nobody_waits_for_is_taken_back() {
-        let (control, mut out) = Control::new();
+        let (control, mut out) = ControlChannel::new();
         let mut asked = JoinSet::new();
         asked.spawn(control.send_request(json!({"subtype": "x"})));
         let id = out.recv().await.unwrap().message["request_id"].clone();

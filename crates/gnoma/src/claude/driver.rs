@@ -5,25 +5,25 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use gnoma_config::settings::McpServer;
 use gnoma_core::{Provider, Tool, lifecycle::Lifecycle, protocol::SessionSpec};
 use gnoma_extend::{
-    claude::{Renamed, our_name},
+    claude::{RenamingProvider, our_name},
     hooks::{Callback, Callbacks},
 };
-use gnoma_guard::permission::{Origin, Rule, RuleAction, RulesSince};
+use gnoma_guard::permission::{AddedRules, Origin, Rule, RuleAction};
 use gnoma_host::driven::{DrivenSession, Driver};
 
 use super::{
     agents::{AgentTool, Agents, TOOL},
-    control::Control,
+    control::ControlChannel,
     flags::ToolFlags,
     mcp::SdkServer,
     permission::Permission,
-    points::{AgentOf, Caller, Points},
+    program_hooks::{ProgramHookCaller, ProgramLifecycle, SubagentIdentity},
     rules,
 };
 
 /// The facts that a program has given about its session before the session opens.
 #[derive(Default)]
-pub(super) struct Said {
+pub(super) struct ProgramInit {
     pub(super) callbacks: Vec<Callback>,
     pub(super) sdk_servers: Vec<SdkServer>,
     /// The text that is added to the system prompt.
@@ -34,19 +34,19 @@ pub(super) struct Said {
 
 /// The parts that the program adds to the sessions of this process.
 pub(super) struct Program {
-    pub(super) control: Control,
+    pub(super) control: ControlChannel,
     pub(super) permission: Permission,
     pub(super) agents: Agents,
     pub(super) tools: ToolFlags,
     pub(super) rules: Vec<Rule>,
     pub(super) servers: Vec<McpServer>,
     pub(super) only_these_servers: bool,
-    pub(super) said: Mutex<Said>,
+    pub(super) said: Mutex<ProgramInit>,
 }
 
 impl Program {
     /// Returns the facts that the program has given so far, locked.
-    pub(super) fn lock_session_setup(&self) -> MutexGuard<'_, Said> {
+    pub(super) fn lock_session_setup(&self) -> MutexGuard<'_, ProgramInit> {
         self.said.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -92,7 +92,7 @@ pub(super) fn rules_from_flags(tools: &ToolFlags) -> Result<(Vec<Rule>, Vec<Stri
 
 impl Driver for Program {
     fn wrap_provider(&self, provider: Arc<dyn Provider>) -> Arc<dyn Provider> {
-        Arc::new(Renamed::new(provider))
+        Arc::new(RenamingProvider::new(provider))
     }
 
     fn session_tools(
@@ -125,20 +125,26 @@ impl Driver for Program {
     ) -> Arc<dyn Lifecycle> {
         let said = self.lock_session_setup();
         let agent = self.agents.agent_of_session(session.spec);
-        let agent = agent.map(|agent| AgentOf { id: session.id.to_owned(), name: agent.name });
+        let agent =
+            agent.map(|agent| SubagentIdentity { id: session.id.to_owned(), name: agent.name });
         let child = agent.as_ref().map(|agent| agent.id.clone());
-        let caller = Caller { control: self.control.clone(), agent };
+        let caller = ProgramHookCaller { control: self.control.clone(), agent };
         let cwd = session.spec.folder.display().to_string();
         let callbacks =
             Callbacks::new(&said.callbacks, said.session.clone(), cwd, Arc::new(caller));
-        Arc::new(Points { added, callbacks, permission: self.permission.clone(), session: child })
+        Arc::new(ProgramLifecycle {
+            added,
+            callbacks,
+            permission: self.permission.clone(),
+            session: child,
+        })
     }
 
     fn permission_rules(&self) -> Vec<Rule> {
         self.rules.clone()
     }
 
-    fn rules_since(&self) -> RulesSince {
+    fn rules_since(&self) -> AddedRules {
         self.permission.rules_since()
     }
 

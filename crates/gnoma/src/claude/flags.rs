@@ -16,7 +16,7 @@ pub(super) struct Flags {
     /// The choice of tools, and of those that need no approval.
     pub tools: ToolFlags,
     /// The flags for additional output to the program.
-    pub tells: TellFlags,
+    pub tells: OutputFlags,
     /// The options that the program asks for and gnoma does not carry out, a sentence each.
     pub unheard: Vec<String>,
 }
@@ -71,7 +71,7 @@ pub(super) struct ToolFlags {
 
 /// The flags for additional output to the program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct TellFlags {
+pub(super) struct OutputFlags {
     pub partial: bool,
     pub replays: bool,
     pub help: bool,

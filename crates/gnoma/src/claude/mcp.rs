@@ -13,7 +13,7 @@ use gnoma_extend::mcp::tool_name;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::control::Control;
+use super::control::ControlChannel;
 
 /// The longest time that a server may take to list what it offers.
 const MAX_HANDSHAKE: Duration = Duration::from_secs(30);
@@ -39,7 +39,7 @@ pub(super) struct SdkServer {
 }
 
 /// Asks the servers of these names what they have, all at once.
-pub(super) async fn connect_servers(control: &Control, names: &[String]) -> Vec<SdkServer> {
+pub(super) async fn connect_servers(control: &ControlChannel, names: &[String]) -> Vec<SdkServer> {
     let asked = names.iter().map(|name| async move {
         let listed = timeout(MAX_HANDSHAKE, list_tools(control, name)).await;
         let listed = listed.unwrap_or_else(|_| Err("it does not answer".to_owned()));
@@ -52,7 +52,7 @@ pub(super) async fn connect_servers(control: &Control, names: &[String]) -> Vec<
     futures_util::future::join_all(asked).await
 }
 
-async fn list_tools(control: &Control, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
+async fn list_tools(control: &ControlChannel, server: &str) -> Result<Vec<Arc<dyn Tool>>, String> {
     let client = json!({"name": "gnoma", "version": env!("CARGO_PKG_VERSION")});
     let hello = json!({"protocolVersion": VERSION, "capabilities": {}, "clientInfo": client});
     call_server(control, server, "initialize", hello).await?;
@@ -80,7 +80,7 @@ async fn list_tools(control: &Control, server: &str) -> Result<Vec<Arc<dyn Tool>
 
 /// A request to a server; gives its result.
 async fn call_server(
-    control: &Control,
+    control: &ControlChannel,
     server: &str,
     method: &str,
     params: Value,
@@ -91,7 +91,7 @@ async fn call_server(
 }
 
 async fn send_message(
-    control: &Control,
+    control: &ControlChannel,
     server: &str,
     message: Value,
     call: Option<&str>,
@@ -118,12 +118,12 @@ struct SdkTool {
     spec: ToolSpec,
     server: String,
     name: String,
-    control: Control,
+    control: ControlChannel,
 }
 
 impl SdkTool {
     /// `None` where it is not described as a tool is.
-    fn new(control: &Control, server: &str, described: &Value) -> Option<Self> {
+    fn new(control: &ControlChannel, server: &str, described: &Value) -> Option<Self> {
         let text = |name: &str| described.get(name).and_then(Value::as_str);
         let name = text("name").filter(|name| !name.is_empty())?;
         let schema = described.get("inputSchema").filter(|schema| schema.is_object());
@@ -221,7 +221,7 @@ mod tests {
 
     #[tokio::test]
     async fn tools_are_listed_over_the_channel() {
-        let (control, mut out) = Control::new();
+        let (control, mut out) = ControlChannel::new();
         let program = control.clone();
         let mut answering = JoinSet::new();
         answering.spawn(async move {

@@ -6,26 +6,26 @@
 mod agents;
 mod blocks;
 mod control;
-mod drive;
 mod driver;
 mod flags;
-mod handling;
-mod happening;
 mod ids;
 mod input;
 mod mcp;
+mod message_translation;
 mod names;
 mod open;
-mod partial;
+mod partial_answer;
 mod permission;
-mod points;
+mod program_hooks;
+mod program_output;
+mod request_handlers;
 mod requests;
 mod rules;
-mod saying;
+mod session_driver;
+mod session_events;
+mod session_init_message;
 mod start;
-mod told;
 mod updates;
-mod voice;
 
 use std::{ffi::OsString, path::Path};
 
@@ -33,9 +33,9 @@ use anyhow::Result;
 use gnoma_host::HostError;
 
 use self::{
-    drive::Drive,
     flags::{Flags, OutputForm},
-    open::Openable,
+    open::OpenParameters,
+    session_driver::SessionDriver,
 };
 use crate::{
     commands::{print_data, print_text},
@@ -109,7 +109,7 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
     if flags.tells.version {
         return print_text(&format!(
             "{} (gnoma {})\n",
-            told::COMPATIBLE,
+            session_init_message::COMPATIBLE,
             env!("CARGO_PKG_VERSION")
         ));
     }
@@ -117,12 +117,13 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
         report::print_line(format_args!("gnoma: {said}"));
     }
     let output = flags.output;
-    match Openable::new(flags, around).await {
-        Ok(openable) => Drive::new(openable, around)?.run().await,
+    match OpenParameters::new(flags, around).await {
+        Ok(openable) => SessionDriver::new(openable, around)?.run().await,
         Err(error) => {
             if output != OutputForm::Text {
                 // Whoever reads JSON gets a result, also of a session that cannot be opened.
-                let result = voice::failure_result(&format!("{error:#}"), &ids::random_uuid());
+                let result =
+                    message_translation::failure_result(&format!("{error:#}"), &ids::random_uuid());
                 print_data(&format!("{result}\n"))?;
             }
             Err(error)

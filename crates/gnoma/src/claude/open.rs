@@ -9,31 +9,32 @@ use gnoma_core::{
 };
 use gnoma_guard::firewall::Firewall;
 use gnoma_host::{
-    HostError, Notices, Project, Shared,
+    HostError, Notices, ProcessResources, Project,
     clock::{self, Clock},
     extensions,
     live::Host,
-    opening::Projects,
-    past::Past,
+    project_history::ProjectHistory,
+    session_opening::Projects,
 };
 use serde_json::Value;
 use tokio::sync::mpsc;
 
 use super::{
     agents::Agents,
-    control::{Control, Outgoing},
-    driver::{self, Program, Said},
+    control::{ControlChannel, OutgoingMessage},
+    driver::{self, Program, ProgramInit},
     flags::Flags,
     ids, mcp, names,
     permission::Permission,
     start,
 };
 use crate::{
-    children::Children, continuing, environment::ProcessEnvironment, front::Attached, report,
+    children::Children, environment::ProcessEnvironment, front::AttachedSession, report,
+    session_resume,
 };
 
 /// The settings and services with which a session is opened.
-pub(super) struct Openable {
+pub(super) struct OpenParameters {
     pub(super) flags: Flags,
     pub(super) spec: SessionSpec,
     pub(super) host: Arc<Host>,
@@ -45,10 +46,10 @@ pub(super) struct Openable {
     pub(super) vendor: Option<String>,
     /// The id that the session will have, where it is new.
     pub(super) id: String,
-    pub(super) outgoing: mpsc::Receiver<Outgoing>,
+    pub(super) outgoing: mpsc::Receiver<OutgoingMessage>,
 }
 
-impl Openable {
+impl OpenParameters {
     /// Prepares what is needed to open the session that `flags` ask for.
     ///
     /// # Errors
@@ -60,14 +61,15 @@ impl Openable {
         for fault in faults.iter().chain(&servers.faults) {
             report::print_line(format_args!("gnoma: {fault}"));
         }
-        let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+        let project =
+            Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
         let vendor = project.routing.provider.default.clone();
         spec.overrides.model = requested_model(&flags, vendor.as_deref());
         let id = new_session_id(&flags, &project).await?;
         if let Start::Stored { id, .. } = &spec.start {
             require_stored_session(&project, id).await?;
         }
-        let (control, outgoing) = Control::new();
+        let (control, outgoing) = ControlChannel::new();
         let permission = Permission::new(control.clone(), flags.tools.asks);
         permission.set_denies(flags.session.mode.as_deref() == Some("dontAsk"));
         let said = setup_from_flags(&flags, &id);
@@ -82,7 +84,7 @@ impl Openable {
             said: Mutex::new(said),
         };
         let program = Arc::new(program);
-        let shared = Shared::with_driver(clock_of(&id), Arc::clone(&program) as _);
+        let shared = ProcessResources::with_driver(clock_of(&id), Arc::clone(&program) as _);
         Ok(Self {
             flags,
             spec,
@@ -98,9 +100,9 @@ impl Openable {
 }
 
 /// Returns the facts that the command line gives for the program; `id` is that of a new session.
-fn setup_from_flags(flags: &Flags, id: &str) -> Said {
+fn setup_from_flags(flags: &Flags, id: &str) -> ProgramInit {
     let session = flags.session.resume.clone().unwrap_or_else(|| id.to_owned());
-    Said { append: flags.session.append.clone(), session, ..Said::default() }
+    ProgramInit { append: flags.session.append.clone(), session, ..ProgramInit::default() }
 }
 
 /// The sub-agents of files and of the command line.
@@ -140,7 +142,7 @@ async fn new_session_id(flags: &Flags, project: &Project) -> Result<String, Host
     if flags.session.keeps_nothing {
         return Ok(id.clone());
     }
-    let Ok(past) = Past::open(project) else { return Ok(id.clone()) };
+    let Ok(past) = ProjectHistory::open(project) else { return Ok(id.clone()) };
     match past.find_session(Some(id.as_str())).await {
         Ok(facts) if facts.id.as_str() == id => Err(HostError::usage(format!(
             "the session `{id}` exists already; `--resume` continues it"
@@ -151,7 +153,7 @@ async fn new_session_id(flags: &Flags, project: &Project) -> Result<String, Host
 
 /// Looks for a stored session, before anything else is done.
 async fn require_stored_session(project: &Project, id: &str) -> Result<(), HostError> {
-    let found = match Past::open(project) {
+    let found = match ProjectHistory::open(project) {
         Ok(past) => past.find_session(Some(id)).await.is_ok(),
         Err(_) => false,
     };
@@ -173,7 +175,7 @@ fn clock_of(id: &str) -> Clock {
 
 /// A session that is open.
 pub(super) struct OpenSession {
-    pub(super) main: Attached,
+    pub(super) main: AttachedSession,
     pub(super) children: Children,
 }
 
@@ -198,9 +200,9 @@ pub(super) async fn open_session(
     }
     program.lock_session_setup().sdk_servers = servers;
     let mut client = host.connect("claude");
-    let id = continuing::open_session(&mut client, &spec).await;
+    let id = session_resume::open_session(&mut client, &spec).await;
     let id = id.map_err(|error| HostError::from(error).to_string())?;
     let children = Children::watch_host(&host, "claude-agents", id.clone());
-    let main = Attached::join(client, id).await.map_err(|error| format!("{error:#}"))?;
+    let main = AttachedSession::join(client, id).await.map_err(|error| format!("{error:#}"))?;
     Ok(OpenSession { main, children })
 }

@@ -19,12 +19,12 @@ use gnoma_core::{
     session::{Inquiry, PermissionAnswer},
 };
 use gnoma_extend::claude::{our_input, their_input, their_name};
-use gnoma_guard::permission::{Origin, RuleAction, RulesSince};
+use gnoma_guard::permission::{AddedRules, Origin, RuleAction};
 use serde_json::Value;
 use tokio::{sync::Notify, time::timeout};
 
 use super::{
-    control::Control,
+    control::ControlChannel,
     rules,
     updates::{self, Update},
 };
@@ -38,7 +38,7 @@ const MAX_APPROVED: usize = 4_096;
 /// The changes that a program requests for the session along with its answers. A later request for the same thing
 /// replaces an earlier one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Wishes {
+pub(super) struct RequestedChanges {
     /// True if the turn is to end.
     pub(super) interrupt: bool,
     /// Another permission mode, by its name there.
@@ -47,7 +47,7 @@ pub(super) struct Wishes {
 
 /// A call of a session: an id says which call of one message is meant, and no more.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct CallOf {
+pub(super) struct SessionCall {
     /// The session, where it is a sub-agent.
     pub(super) session: Option<String>,
     /// The id of the call within its message.
@@ -56,19 +56,19 @@ pub(super) struct CallOf {
 
 /// The channel that asks the program for approval and remembers its answers. Clones share their state.
 #[derive(Clone)]
-pub(super) struct Permission(Arc<Asking>);
+pub(super) struct Permission(Arc<ApprovalState>);
 
-struct Asking {
-    control: Control,
+struct ApprovalState {
+    control: ControlChannel,
     /// The program answers questions.
     asks: bool,
     /// True if calls that need approval are denied.
     denies: AtomicBool,
     /// Calls that the program has let through, until they run.
-    approved: Mutex<HashSet<CallOf>>,
+    approved: Mutex<HashSet<SessionCall>>,
     /// Rules that came with its answers.
-    since: RulesSince,
-    wishes: Mutex<Wishes>,
+    since: AddedRules,
+    wishes: Mutex<RequestedChanges>,
     /// The signal that wishes have arrived.
     wished: Notify,
 }
@@ -79,13 +79,13 @@ fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Permission {
     /// Creates a channel that asks the program if `asks` is true; otherwise calls that need approval are denied.
-    pub(super) fn new(control: Control, asks: bool) -> Self {
-        Self(Arc::new(Asking {
+    pub(super) fn new(control: ControlChannel, asks: bool) -> Self {
+        Self(Arc::new(ApprovalState {
             control,
             asks,
             denies: AtomicBool::new(false),
             approved: Mutex::default(),
-            since: RulesSince::default(),
+            since: AddedRules::default(),
             wishes: Mutex::default(),
             wished: Notify::new(),
         }))
@@ -102,12 +102,12 @@ impl Permission {
     }
 
     /// The rules that came with its answers.
-    pub(super) fn rules_since(&self) -> RulesSince {
+    pub(super) fn rules_since(&self) -> AddedRules {
         self.0.since.clone()
     }
 
     /// The program has let a call through before it was asked.
-    pub(super) fn approve_call(&self, call: CallOf) {
+    pub(super) fn approve_call(&self, call: SessionCall) {
         let mut approved = lock_ignoring_poison(&self.0.approved);
         if approved.len() < MAX_APPROVED {
             approved.insert(call);
@@ -115,12 +115,12 @@ impl Permission {
     }
 
     /// Returns true if the program has approved the call. The approval is used up by this.
-    pub(super) fn takes_approval(&self, call: &CallOf) -> bool {
+    pub(super) fn takes_approval(&self, call: &SessionCall) -> bool {
         lock_ignoring_poison(&self.0.approved).remove(call)
     }
 
     /// Removes the approval of the call.
-    pub(super) fn revoke_approval(&self, call: &CallOf) {
+    pub(super) fn revoke_approval(&self, call: &SessionCall) {
         lock_ignoring_poison(&self.0.approved).remove(call);
     }
 
@@ -130,10 +130,10 @@ impl Permission {
     }
 
     /// Waits until the program requests changes of the session, and returns them. Safe to drop.
-    pub(super) async fn next_wishes(&self) -> Wishes {
+    pub(super) async fn next_wishes(&self) -> RequestedChanges {
         loop {
             let wishes = std::mem::take(&mut *lock_ignoring_poison(&self.0.wishes));
-            if wishes != Wishes::default() {
+            if wishes != RequestedChanges::default() {
                 return wishes;
             }
             self.0.wished.notified().await;
@@ -147,7 +147,7 @@ impl Permission {
         let (updates, mut faults) =
             updates::parse_updates(decision, allows && behavior == Some("allow"));
         let since = &self.0.since;
-        let mut wishes = Wishes::default();
+        let mut wishes = RequestedChanges::default();
         for update in updates {
             match update {
                 Update::Add(rule) => {
@@ -179,7 +179,7 @@ impl Permission {
     /// A call is about to be asked for.
     pub(super) async fn before_question(
         &self,
-        of: CallOf,
+        of: SessionCall,
         call: &ToolCall,
         reason: &str,
     ) -> PointAnswer {
@@ -335,13 +335,13 @@ mod tests {
         ToolCall::new(CallId::new("c1"), "fs.write", arguments)
     }
 
-    fn of(session: Option<&str>) -> CallOf {
-        CallOf { session: session.map(str::to_owned), call: CallId::new("c1") }
+    fn of(session: Option<&str>) -> SessionCall {
+        SessionCall { session: session.map(str::to_owned), call: CallId::new("c1") }
     }
 
     /// What becomes of a call that the program answers so.
-    async fn asked(answer: Result<Value, &str>) -> (PointAnswer, bool, Wishes, Value) {
-        let (control, mut out) = Control::new();
+    async fn asked(answer: Result<Value, &str>) -> (PointAnswer, bool, RequestedChanges, Value) {
+        let (control, mut out) = ControlChannel::new();
         let permission = Permission::new(control.clone(), true);
         let asking = permission.clone();
         let mut tasks = JoinSet::new();
@@ -373,7 +373,7 @@ mod tests {
         let deny = json!({"behavior": "deny", "message": "no", "interrupt": true});
         let (answer, approved, wishes, _) = asked(Ok(deny)).await;
         assert_eq!((answer.block.as_deref(), approved), (Some("no"), false));
-        assert_eq!(wishes, Wishes { interrupt: true, mode: None });
+        assert_eq!(wishes, RequestedChanges { interrupt: true, mode: None });
         let no_object = json!({"behavior": "allow", "updatedInput": "rm -rf"});
         for broken in [Ok(json!({})), Ok(json!("allow")), Ok(no_object), Err("crashed")] {
             let (answer, approved, ..) = asked(broken).await;
@@ -383,7 +383,7 @@ mod tests {
 
     #[tokio::test]
     async fn rules_hold_at_once_and_no_wish_is_lost() {
-        let (control, _out) = Control::new();
+        let (control, _out) = ControlChannel::new();
         let permission = Permission::new(control, true);
         let rule = json!({"type": "addRules", "behavior": "deny", "rules": [{"toolName": "Bash"}]});
         let mode = json!({"type": "setMode", "mode": "plan"});
@@ -393,7 +393,7 @@ mod tests {
         }
         let denies = json!({"behavior": "deny", "interrupt": true, "updatedPermissions": [rule]});
         permission.take_updates(&denies, true);
-        let wanted = Wishes { interrupt: true, mode: Some("plan".to_owned()) };
+        let wanted = RequestedChanges { interrupt: true, mode: Some("plan".to_owned()) };
         assert_eq!(permission.next_wishes().await, wanted);
         assert!(permission.next_wishes().now_or_never().is_none());
         let [rule] = rules::parse_rules(RuleAction::Deny, "Bash", Origin::Session)
@@ -405,7 +405,7 @@ mod tests {
 
     #[tokio::test]
     async fn an_approval_is_for_one_call_of_one_session() {
-        let (control, _out) = Control::new();
+        let (control, _out) = ControlChannel::new();
         let permission = Permission::new(control, false);
         assert!(permission.before_question(of(None), &call(), "why").await.block.is_some());
         permission.approve_call(of(None));

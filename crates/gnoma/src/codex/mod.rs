@@ -11,7 +11,7 @@ use gnoma_core::{
     json_value::json,
     protocol::{Overrides, SessionSpec, Start},
 };
-use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
+use gnoma_host::{HostError, ProcessResources, Project, live::Host, session_opening::Projects};
 
 use self::flags::Flags;
 use crate::{
@@ -19,7 +19,7 @@ use crate::{
     args::OutputFormat,
     commands::{print_data, print_text},
     environment::ProcessEnvironment,
-    front::{Attached, Front},
+    front::{AttachedSession, Front},
     prompt,
     report::{self, Exit},
 };
@@ -110,7 +110,7 @@ async fn run_turn(flags: Flags, around: &ProcessEnvironment) -> Result<Exit> {
     }
     let mut spec = session_spec(&flags, around);
     spec.answer_schema = form.as_ref().map(|form| form.text.clone());
-    let mut project = Project::open(spec, report::stderr_notices(), Shared::default())?;
+    let mut project = Project::open(spec, report::stderr_notices(), ProcessResources::default())?;
     project.refuse_whole_system()?;
     let vendor = project.routing.provider.default.as_deref();
     if vendor.is_none_or(|vendor| !OF_OPENAI.contains(&vendor)) {
@@ -120,7 +120,7 @@ async fn run_turn(flags: Flags, around: &ProcessEnvironment) -> Result<Exit> {
                 overrides: Overrides { model: None, ..project.spec.overrides.clone() },
                 ..project.spec.clone()
             };
-            project = Project::open(spec, report::stderr_notices(), Shared::default())?;
+            project = Project::open(spec, report::stderr_notices(), ProcessResources::default())?;
         }
     }
     run_in_session(project, flags.json, form.map(|form| form.schema), content, around).await
@@ -141,7 +141,7 @@ async fn run_in_session(
         Front::new(OutputFormat::Text, around, firewall, schema)
     };
     let host = Host::new(Projects::for_one_turn(project));
-    let session = Attached::open(&host, &mut spec, around).await?;
+    let session = AttachedSession::open(&host, &mut spec, around).await?;
     let exit = front.run_turn(session, content, None).await;
     host.shut_down().await;
     exit

@@ -8,13 +8,13 @@ use gnoma_core::{
     protocol::{Client, SessionSpec},
     tool::OpenFiles,
 };
-use gnoma_host::{HostError, live::Host, opening::Projects};
+use gnoma_host::{HostError, live::Host, session_opening::Projects};
 
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
     front::Signals,
-    lowering,
+    launch_request,
     report::{self, Exit},
     server, tui,
 };
@@ -28,7 +28,7 @@ pub(super) async fn run(setup: bool, args: &TurnArgs, around: &ProcessEnvironmen
             "note: editors start `gnoma acp` and speak JSON-RPC to it; Ctrl+D ends it",
         );
     }
-    let spec = SessionSpec { interactive: true, ..lowering::spec_from_args(args, around) };
+    let spec = SessionSpec { interactive: true, ..launch_request::spec_from_args(args, around) };
     let (files, wanted) = gnoma_acp::editor_files();
     let (client, host) = connect_to_host(files, around).await;
     let options = AgentOptions { spec, version: env!("CARGO_PKG_VERSION").to_owned() };

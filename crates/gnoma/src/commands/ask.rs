@@ -9,19 +9,19 @@ use gnoma_core::{
     store::SessionFacts,
 };
 use gnoma_host::{
-    HostError, Notices, Project, Shared, extensions, live::Host, opening::Projects, sessions,
+    HostError, Notices, ProcessResources, Project, extensions, live::Host,
+    session_opening::Projects, sessions,
 };
 
 use crate::{
     answer_schema,
     args::{OutputFormat, TurnArgs, mistaken_prompt_advice, unknown_slash},
-    continuing,
     environment::ProcessEnvironment,
-    front::{Asker, Attached, Front, json},
-    lowering::Asked,
+    front::{Asker, AttachedSession, Front, json},
+    launch_request::LaunchRequest,
     prompt,
     report::{self, Exit},
-    terminal, tui,
+    session_resume, terminal, tui,
 };
 
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
@@ -39,7 +39,7 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     if let Some(advice) = mistaken_prompt_advice(args, &around.line, &around.cwd) {
         return Err(HostError::usage(advice).into());
     }
-    let Asked { mut spec, mut words, mut chooses } = Asked::from_args(args, around);
+    let LaunchRequest { mut spec, mut words, mut chooses } = LaunchRequest::from_args(args, around);
     refuse_lone_fork(args, &spec.start)?;
     let form = args.json_schema.as_deref().map(|given| answer_schema::read_schema(given, around));
     let form = form.transpose()?;
@@ -58,16 +58,16 @@ async fn run_prompt(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit
     let asker =
         (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around)).flatten();
     spec.interactive = asker.is_some();
-    let project = Project::open(spec, report::stderr_notices(), Shared::default())?;
+    let project = Project::open(spec, report::stderr_notices(), ProcessResources::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     if chooses {
-        spec.start = continuing::choose_stored_session(&project, around).await?;
+        spec.start = session_resume::choose_stored_session(&project, around).await?;
     }
     let schema = form.map(|form| form.schema);
     let front = Front::new(args.output_format, around, Arc::clone(&project.firewall), schema);
     let host = Host::new(Projects::for_one_turn(project));
-    let session = Attached::open(&host, &mut spec, around).await?;
+    let session = AttachedSession::open(&host, &mut spec, around).await?;
     let content = match content {
         Some(content) => content,
         None => vec![Content::from_text(ask_prompt(around)?)],
@@ -90,7 +90,8 @@ async fn is_resumed_by_title(
     words: &mut Vec<String>,
 ) -> Result<bool> {
     let Some(Some(title)) = &args.resume else { return Ok(false) };
-    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+    let project =
+        Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
     let all = sessions::list_sessions(&project).await?;
     let is_meant =
         |known: &&SessionFacts| known.child.is_none() && known.title.trim() == title.trim();
@@ -141,7 +142,8 @@ fn refuse_unknown_slash(
     if !args.words.first().is_some_and(|word| word.starts_with('/')) {
         return Ok(());
     }
-    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+    let project =
+        Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
     let prompt = args.words.join(" ");
     let refusal = extensions::trust_refusal(&project, &prompt);
     if let Some(why) = refusal.or_else(|| extensions::left_out(&project, &prompt)) {

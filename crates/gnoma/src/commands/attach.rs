@@ -2,11 +2,11 @@
 
 use anyhow::Result;
 use gnoma_core::protocol::{Detach, LiveSession, SessionSpec, Start};
-use gnoma_host::{HostError, Notices, Project, Shared};
+use gnoma_host::{HostError, Notices, ProcessResources, Project};
 use gnoma_tui::run::Link;
 
 use crate::{
-    args::TurnArgs, environment::ProcessEnvironment, lowering, report::Exit, server,
+    args::TurnArgs, environment::ProcessEnvironment, launch_request, report::Exit, server,
     tui::SessionWindow,
 };
 
@@ -20,13 +20,14 @@ pub(super) async fn run(
     }
     let mut client = server::connect_or_fail(around).await?;
     let sessions = server::list_sessions(&mut client).await?;
-    let spec = lowering::spec_from_args(args, around);
+    let spec = launch_request::spec_from_args(args, around);
     let session = choose_session(sessions, wanted, &spec)?;
     let id = session.status.session;
     let start = Start::Stored { id: id.to_string(), fork: false };
     let folder = session.folder;
     let spec = SessionSpec { folder, start, interactive: true, detach: Detach::Keep, ..spec };
-    let project = Project::open(spec.clone(), Notices::without_sink(), Shared::default())?;
+    let project =
+        Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())?;
     let connector = server::build_reconnector(around);
     let link = Link::new(client, id, Some(Box::new(spec)), Some(connector));
     let window =

@@ -7,14 +7,14 @@ use std::{
 };
 
 use anyhow::Result;
-use gnoma_config::Loaded;
+use gnoma_config::LoadedConfig;
 use gnoma_core::protocol::SessionSpec;
-use gnoma_host::{HostError, Project, Shared, wire};
+use gnoma_host::{HostError, ProcessResources, Project, crate_options};
 
 use crate::{
     args::{GuardInput, TurnArgs},
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::{self, Exit},
     screen,
 };
@@ -25,9 +25,9 @@ pub(super) fn open_project(
     around: &ProcessEnvironment,
 ) -> Result<Project, HostError> {
     Project::open(
-        lowering::spec_from_args(args, around),
+        launch_request::spec_from_args(args, around),
         report::stderr_notices(),
-        Shared::default(),
+        ProcessResources::default(),
     )
 }
 
@@ -35,8 +35,11 @@ pub(super) fn open_project(
 pub(super) fn load_settings(
     args: &TurnArgs,
     around: &ProcessEnvironment,
-) -> Result<(SessionSpec, Loaded), HostError> {
-    wire::load_settings(lowering::spec_from_args(args, around), &report::stderr_notices())
+) -> Result<(SessionSpec, LoadedConfig), HostError> {
+    crate_options::load_settings(
+        launch_request::spec_from_args(args, around),
+        &report::stderr_notices(),
+    )
 }
 
 /// Writes what came out of a store to standard output, for people: it may hold anything.

@@ -7,18 +7,20 @@ use std::{fs::OpenOptions, io::Write as _, os::unix::fs::OpenOptionsExt as _};
 
 use anyhow::Result;
 use gnoma_config::{
-    Loaded,
-    describe::{Described, describe_key},
+    LoadedConfig,
+    describe::{KeyDescription, describe_key},
     finding::Origin,
     paths, toml,
 };
-use gnoma_host::{Folders as _, HostError, Notices, Project, Shared, extensions, setting, wire};
+use gnoma_host::{
+    Folders as _, HostError, Notices, ProcessResources, Project, crate_options, extensions, setting,
+};
 
 use super::common::{load_settings, open_project, print_text};
 use crate::{
     args::{ConfigSub, TurnArgs},
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::{self, Exit},
 };
 
@@ -31,7 +33,8 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
     match what {
         ConfigSub::Show { origin } => {
             let (spec, loaded) = load_settings(args, around)?;
-            let idle = wire::ignored_controls(&spec).into_iter().chain(idle_hooks(args, around));
+            let idle =
+                crate_options::ignored_controls(&spec).into_iter().chain(idle_hooks(args, around));
             let idle = idle.map(|said| format!("# {said}\n"));
             print_text(&(idle.collect::<String>() + &loaded.render_values(*origin)))
         }
@@ -45,7 +48,7 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
                 key,
                 &described,
                 &loaded,
-                &wire::setting_sources(&spec),
+                &crate_options::setting_sources(&spec),
             ))
         }
         ConfigSub::Schema => print_text(&schema::render_schema()),
@@ -57,13 +60,18 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
 /// its settings are read.
 fn idle_hooks(args: &TurnArgs, around: &ProcessEnvironment) -> Vec<String> {
     let silent = Notices::without_sink();
-    let project = Project::open(lowering::spec_from_args(args, around), silent, Shared::default());
+    let project = Project::open(
+        launch_request::spec_from_args(args, around),
+        silent,
+        ProcessResources::default(),
+    );
     project.map(|project| extensions::found_hooks(&project).1).unwrap_or_default()
 }
 
 fn describe_files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String> {
-    let sources =
-        wire::setting_sources(&wire::resolve_folders(lowering::spec_from_args(args, around))?);
+    let sources = crate_options::setting_sources(&crate_options::resolve_folders(
+        launch_request::spec_from_args(args, around),
+    )?);
     let mut files = vec![paths::user_file(&sources.config_dir)];
     files.extend(sources.profile.map(|name| paths::profile_file(&sources.config_dir, &name)));
     files.extend(sources.project_root.map(|root| paths::project_file(&root)));
@@ -74,8 +82,8 @@ fn describe_files(args: &TurnArgs, around: &ProcessEnvironment) -> Result<String
     Ok(files.into_iter().map(line).collect())
 }
 
-fn print_value(key: &str, loaded: &Loaded) -> Result<Exit> {
-    if let Described::Section(_) = describe_key(key).map_err(HostError::usage)? {
+fn print_value(key: &str, loaded: &LoadedConfig) -> Result<Exit> {
+    if let KeyDescription::Section(_) = describe_key(key).map_err(HostError::usage)? {
         let inside =
             |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
         let set = loaded.values.iter().filter(|value| inside(&value.key));

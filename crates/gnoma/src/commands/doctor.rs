@@ -7,11 +7,11 @@ use anyhow::Result;
 use gnoma_config::settings::{Otel, Sandbox, arm_named};
 use gnoma_core::protocol::{Environment, SessionSpec};
 use gnoma_host::{
-    Folders as _, Places, Project, Shared, guarding,
-    lowering::{KeepingSettings, Lowered},
-    past::refuse_in_incognito,
+    Folders as _, Places, ProcessResources, Project, crate_options, guard_setup,
+    project_history::refuse_in_incognito,
+    project_settings::{ProjectSettings, StorageSettings},
     providers::{self, Answer, ProviderState},
-    routing, sessions, telemetry, unused_settings, wire,
+    routing, sessions, telemetry, unused_settings,
 };
 use gnoma_sandbox::{Strength, Support};
 
@@ -23,7 +23,7 @@ use super::{
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::{self, Exit},
 };
 
@@ -43,25 +43,26 @@ pub(crate) async fn run(
     let (spec, loaded, broken) = match load_settings(args, around) {
         Ok((spec, loaded)) => (spec, loaded, None),
         Err(error) => {
-            let (spec, loaded) = wire::load_without_files(lowering::spec_from_args(args, around))?;
+            let (spec, loaded) =
+                crate_options::load_without_files(launch_request::spec_from_args(args, around))?;
             (spec, loaded, Some(error))
         }
     };
-    let foreign = gnoma_host::wire::ignored_controls(&spec);
-    let lowered = Lowered::from(loaded);
+    let foreign = gnoma_host::crate_options::ignored_controls(&spec);
+    let lowered = ProjectSettings::from(loaded);
     let project = Project::with_settings(
         spec.clone(),
         lowered.clone(),
         report::stderr_notices(),
-        Shared::default(),
+        ProcessResources::default(),
     )?;
     if bundle.is_some() {
         refuse_in_incognito(&project, "doctor --bundle")?;
     }
     let unused = unused_settings::find(&project);
-    let Lowered { guard, keeping, otel, .. } = lowered;
+    let ProjectSettings { guard, keeping, otel, .. } = lowered;
     let trials =
-        gnoma_host::guarding::build_trials(&guard, &project.places, &spec, Vec::new(), None);
+        gnoma_host::guard_setup::build_trials(&guard, &project.places, &spec, Vec::new(), None);
     let SessionSpec { folder, environment, .. } = spec;
     let mut text = format!("gnoma {}\n", env!("CARGO_PKG_VERSION"));
     if let Some(error) = &broken {
@@ -69,7 +70,7 @@ pub(crate) async fn run(
         push_check_line(&mut text, false, "not used", &error.to_string().replace('\n', "\n    "));
         text.push_str("    Everything below is checked as if there were no configuration file\n");
     }
-    let unread_rule = guarding::parse_permissions(&guard).err();
+    let unread_rule = guard_setup::parse_permissions(&guard).err();
     if let Some(error) = &unread_rule {
         text.push_str("\nconfiguration\n");
         push_check_line(
@@ -322,7 +323,7 @@ fn describe_telemetry(
 
 /// Says what is kept of sessions and files, and where.
 fn describe_saved_files(
-    settings: &KeepingSettings,
+    settings: &StorageSettings,
     environment: &Environment,
     cwd: &Path,
     readable: &Result<(), String>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use gnoma_extend::{
-    BroughtBy, ExtendPlaces,
+    ExtendPlaces, ExtensionSource,
     agents::{bundled_agents, load_agents as find_agents},
     commands::load_commands as find_commands,
     mcp::ServerOrigin,
@@ -59,8 +59,10 @@ pub(super) fn run_skills(
                 report::print_line(format_args!("warning: {warning}"));
             }
             let from = match skill.by {
-                BroughtBy::Bundled => "bundled".to_owned(),
-                BroughtBy::User | BroughtBy::Project => places.display_path(&skill.path),
+                ExtensionSource::Bundled => "bundled".to_owned(),
+                ExtensionSource::User | ExtensionSource::Project => {
+                    places.display_path(&skill.path)
+                }
             };
             let mut head = format!("{}: {}\nfrom {from}\n", skill.name, skill.description);
             if let Some(tools) = &skill.tools {
@@ -98,8 +100,8 @@ fn validate_skills(folders: &[PathBuf]) -> Result<Exit> {
 }
 
 /// Returns the reason why something of a project is not used; `None` if it is used.
-fn unused_reason(places: &ExtendPlaces, by: BroughtBy) -> Option<&'static str> {
-    (by == BroughtBy::Project && !places.is_trusted).then_some("needs `gnoma trust`")
+fn unused_reason(places: &ExtendPlaces, by: ExtensionSource) -> Option<&'static str> {
+    (by == ExtensionSource::Project && !places.is_trusted).then_some("needs `gnoma trust`")
 }
 
 pub(super) fn list_agents(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
@@ -140,7 +142,7 @@ pub(super) fn summarize_extensions(project: &Project) -> (String, Vec<String>, V
     let (agents, agent_faults) = find_agents(&places);
     let (servers, server_faults) = mcp::find_servers(project);
     let loaded = &plugins::project_plugins(project).active;
-    let waits = |by: BroughtBy| unused_reason(&places, by).is_some();
+    let waits = |by: ExtensionSource| unused_reason(&places, by).is_some();
     let waiting = skills.iter().filter(|skill| waits(skill.by)).count();
     let counts = [
         (hooks.len(), "hook"),
@@ -193,8 +195,8 @@ pub(super) fn render_overview(project: &Project) -> String {
     let (skills, skill_faults) = find_skills(&places);
     for skill in &skills {
         let from = match skill.by {
-            BroughtBy::Bundled => "bundled".to_owned(),
-            BroughtBy::User | BroughtBy::Project => places.display_path(&skill.path),
+            ExtensionSource::Bundled => "bundled".to_owned(),
+            ExtensionSource::User | ExtensionSource::Project => places.display_path(&skill.path),
         };
         let used = if skill.is_for_people { "by /name" } else { "yes" };
         row("skill", &skill.name, from, unused_reason(&places, skill.by).unwrap_or(used));

@@ -10,16 +10,16 @@ use base64::{Engine as _, prelude::BASE64_STANDARD};
 use gnoma_core::json_value::json;
 use gnoma_engine::GatePlace;
 use gnoma_guard::{
-    firewall::{Allowed, FirewallAction, Policy},
-    permission::{ShellRow, World},
+    firewall::{AllowedHash, FirewallAction, Policy},
+    permission::{JudgementContext, ShellRow},
     secrets::Finding,
-    unicode::{self, Flag, Keep},
+    unicode::{self, Flag, RetainedControls},
     vault::Vault,
 };
 use gnoma_host::{
-    HostError, Places, Project, Shared,
-    guarding::{self, Search},
-    lowering::Lowered,
+    HostError, Places, ProcessResources, Project,
+    guard_setup::{self, SecretSearch},
+    project_settings::ProjectSettings,
     session,
 };
 use serde::Deserialize;
@@ -44,30 +44,38 @@ pub(crate) async fn run(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     let (spec, loaded) = load_settings(args, around)?;
-    let lowered = Lowered::from(loaded);
+    let lowered = ProjectSettings::from(loaded);
     match what {
         GuardSub::Scan(input) => {
             let keys = &lowered.routing.provider.api_keys;
             scan_input(
                 input,
-                &guarding::secret_search(&lowered.guard, keys, &spec.environment, &spec.folder)?,
+                &guard_setup::secret_search(&lowered.guard, keys, &spec.environment, &spec.folder)?,
             )
         }
         GuardSub::Clean(input) => clean_input(input),
         GuardSub::Shell(input) => {
-            let Lowered { guard, keeping, .. } = &lowered;
+            let ProjectSettings { guard, keeping, .. } = &lowered;
             let places = Places::for_folder(keeping, &spec.environment, &spec.folder);
-            let trials = guarding::build_trials(guard, &places, &spec, Vec::new(), None);
-            judge_commands(input, &guarding::gate_place(guard, &places, &spec, trials, None))
+            let trials = guard_setup::build_trials(guard, &places, &spec, Vec::new(), None);
+            judge_commands(input, &guard_setup::gate_place(guard, &places, &spec, trials, None))
         }
         GuardSub::Explain { command } => {
-            let project =
-                Project::with_settings(spec, lowered, report::stderr_notices(), Shared::default())?;
+            let project = Project::with_settings(
+                spec,
+                lowered,
+                report::stderr_notices(),
+                ProcessResources::default(),
+            )?;
             explain_command(&shell_line(command), &project)
         }
         GuardSub::Run { mode, input } => {
-            let project =
-                Project::with_settings(spec, lowered, report::stderr_notices(), Shared::default())?;
+            let project = Project::with_settings(
+                spec,
+                lowered,
+                report::stderr_notices(),
+                ProcessResources::default(),
+            )?;
             guard_run::run(input, *mode, project).await
         }
     }
@@ -129,7 +137,7 @@ impl TextLine {
     }
 }
 
-fn scan_input(input: &GuardInput, search: &Search) -> Result<Exit> {
+fn scan_input(input: &GuardInput, search: &SecretSearch) -> Result<Exit> {
     if input.jsonl {
         return answer_lines(input, |line: TextLine| {
             let text = line.decode_text()?;
@@ -179,8 +187,8 @@ fn action_name(action: FirewallAction) -> &'static str {
     }
 }
 
-fn find_hits(search: &Search, text: &[u8]) -> Vec<Hit> {
-    let Search { scanner, policy, allowed } = search;
+fn find_hits(search: &SecretSearch, text: &[u8]) -> Vec<Hit> {
+    let SecretSearch { scanner, policy, allowed } = search;
     let hit = |finding: Finding| {
         let action = action_for_finding(policy, allowed, text, &finding);
         Hit { finding, action }
@@ -190,12 +198,12 @@ fn find_hits(search: &Search, text: &[u8]) -> Vec<Hit> {
 
 fn action_for_finding(
     policy: &Policy,
-    allowed: &[Allowed],
+    allowed: &[AllowedHash],
     text: &[u8],
     finding: &Finding,
 ) -> FirewallAction {
     let value = text.get(finding.start..finding.end).map(String::from_utf8_lossy);
-    let of_value = value.map(|value| Allowed::from_value(&value));
+    let of_value = value.map(|value| AllowedHash::from_value(&value));
     if of_value.is_some_and(|value| allowed.contains(&value)) {
         return FirewallAction::Allow;
     }
@@ -223,7 +231,7 @@ fn clean_input(input: &GuardInput) -> Result<Exit> {
     if input.jsonl {
         return answer_lines(input, |line: TextLine| {
             let text = line.decode_text()?;
-            let cleaned = unicode::clean_bytes(&text, Keep::Text);
+            let cleaned = unicode::clean_bytes(&text, RetainedControls::Text);
             let flags: Vec<_> = cleaned.flags.iter().map(Flag::to_sentence).collect();
             let found = has_suspicious_flag(&cleaned.flags);
             let text = BASE64_STANDARD.encode(cleaned.text.as_bytes());
@@ -231,7 +239,7 @@ fn clean_input(input: &GuardInput) -> Result<Exit> {
         });
     }
     let text = read_input(input)?;
-    let cleaned = unicode::clean_bytes(&text, Keep::Text);
+    let cleaned = unicode::clean_bytes(&text, RetainedControls::Text);
     for flag in &cleaned.flags {
         report::print_line(flag.to_sentence());
     }
@@ -281,7 +289,7 @@ fn judge_commands(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
 }
 
 /// The verdict on a command; where nothing can be tried it is a question as ever.
-fn judge_command(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRow {
+fn judge_command(command: &str, world: &JudgementContext<'_>, place: &GatePlace) -> ShellRow {
     let row = ShellRow::from_command(command, world);
     let verdict = if row.verdict == "trial" && !(place.can_try)() { "ask" } else { row.verdict };
     ShellRow { verdict, ..row }
@@ -289,7 +297,7 @@ fn judge_command(command: &str, world: &World<'_>, place: &GatePlace) -> ShellRo
 
 fn explain_command(command: &str, project: &Project) -> Result<Exit> {
     let Project { guard, places, spec, .. } = project;
-    let place = guarding::gate_place(guard, places, spec, None, None);
+    let place = guard_setup::gate_place(guard, places, spec, None, None);
     let permissions = session::session_permissions(project)?;
     print_text(&permissions.explain_command(
         guard.permission.mode,

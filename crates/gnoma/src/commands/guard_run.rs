@@ -24,7 +24,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{Arm, GatePlace, Routes, Session};
 use gnoma_guard::{firewall::Connection, permission::Verdict};
-use gnoma_host::{HostError, Project, guarding, session};
+use gnoma_host::{HostError, Project, guard_setup, session};
 use gnoma_tools::Trials;
 use serde::Deserialize;
 use serde_json::Value;
@@ -58,7 +58,7 @@ pub(super) async fn run(
 ) -> Result<Exit> {
     project.refuse_whole_system()?;
     project.spec.interactive = false;
-    let bench = Bench::new(project, mode)?;
+    let bench = GuardRunContext::new(project, mode)?;
     let mut all_ran = true;
     for (number, line) in (1..).zip(open_input(input)?.split(b'\n')) {
         let line = line?;
@@ -113,14 +113,14 @@ impl CommandRun {
 }
 
 /// The setup that all commands share.
-struct Bench {
+struct GuardRunContext {
     project: Project,
     mode: PermissionMode,
     tools: Vec<Arc<dyn Tool>>,
     trials: Option<Arc<Trials>>,
 }
 
-impl Bench {
+impl GuardRunContext {
     fn new(project: Project, mode: PermissionMode) -> Result<Self> {
         let unused = Arc::new(Routes::with_single_arm(Arm::new(
             Connection::new(Arc::new(ScriptedModel::default()), false),
@@ -168,7 +168,7 @@ impl Bench {
 
     fn gate_place(&self) -> GatePlace {
         let Project { guard, places, spec, .. } = &self.project;
-        guarding::gate_place(guard, places, spec, self.trials.clone(), None)
+        guard_setup::gate_place(guard, places, spec, self.trials.clone(), None)
     }
 
     /// Returns the verdict about the command before anybody is asked for approval.

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
 use gnoma_core::{Secret, json_value::json};
-use gnoma_extend::mcp::{self, ChangedTool, ServerOrigin, ServerState, Servers, Standing};
+use gnoma_extend::mcp::{self, ChangedTool, ServerOrigin, ServerReport, ServerState, Servers};
 use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
 
 use super::common::{open_project, print_json, print_text};
@@ -96,8 +96,8 @@ fn disabled_facts(definition: &mcp::Definition) -> serde_json::Value {
     })
 }
 
-fn standing_to_json(standing: &Standing) -> serde_json::Value {
-    let Standing { definition, seen, tokens, .. } = standing;
+fn standing_to_json(standing: &ServerReport) -> serde_json::Value {
+    let ServerReport { definition, seen, tokens, .. } = standing;
     let why = if let ServerState::Failed(why) = &seen.state { Some(why) } else { None };
     json!({
         "name": definition.name,
@@ -122,8 +122,8 @@ fn state_word(state: &ServerState) -> &'static str {
     }
 }
 
-fn describe_standing(text: &mut String, standing: &Standing) {
-    let Standing { definition, seen, tokens, .. } = standing;
+fn describe_standing(text: &mut String, standing: &ServerReport) {
+    let ServerReport { definition, seen, tokens, .. } = standing;
     let took =
         seen.started_in.map(|time| format!(" in {} ms", time.as_millis())).unwrap_or_default();
     let _infallible = writeln!(

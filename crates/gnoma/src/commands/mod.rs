@@ -47,7 +47,10 @@ use gnoma_host::HostError;
 
 pub(crate) use self::common::{print_data, print_text};
 use crate::{
-    args::{AgentsSub, Args, OutputFormat, ProvidersSub, Sub, TurnArgs, mistaken_prompt_advice},
+    args::{
+        AgentsSub, Args, GnomaSubcommand, OutputFormat, ProvidersSub, TurnArgs,
+        mistaken_prompt_advice,
+    },
     demo,
     environment::ProcessEnvironment,
     report::Exit,
@@ -61,23 +64,23 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
     let turn = &args.turn;
     let command: LocalBoxFuture<'_, Result<Exit>> = match &args.command {
         None => Box::pin(ask::run(turn, around)),
-        Some(Sub::Demo) => Box::pin(demo::run(around)),
-        Some(Sub::Providers { what: None | Some(ProvidersSub::List) }) => {
+        Some(GnomaSubcommand::Demo) => Box::pin(demo::run(around)),
+        Some(GnomaSubcommand::Providers { what: None | Some(ProvidersSub::List) }) => {
             Box::pin(providers::run(turn, around))
         }
-        Some(Sub::Providers { what: Some(ProvidersSub::Add(new)) }) => {
+        Some(GnomaSubcommand::Providers { what: Some(ProvidersSub::Add(new)) }) => {
             Box::pin(add_provider::run(new, turn, around))
         }
-        Some(Sub::Providers { what: Some(ProvidersSub::Remove { name }) }) => {
+        Some(GnomaSubcommand::Providers { what: Some(ProvidersSub::Remove { name }) }) => {
             return providers::remove(name, turn, around);
         }
-        Some(Sub::Models { name, json }) => {
+        Some(GnomaSubcommand::Models { name, json }) => {
             // Other groups of commands have `list`.
             let name = name.as_deref().filter(|name| !matches!(*name, "list" | "ls"));
             Box::pin(router::list_models(name, *json, turn, around))
         }
-        Some(Sub::Config { what }) => return config::run(what, turn, around),
-        Some(Sub::Trust { folder, yes, revoke, list }) => {
+        Some(GnomaSubcommand::Config { what }) => return config::run(what, turn, around),
+        Some(GnomaSubcommand::Trust { folder, yes, revoke, list }) => {
             let wanted = if *list {
                 trust::TrustRequest::List
             } else if *revoke {
@@ -87,44 +90,56 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             };
             return trust::run(folder.clone(), wanted, turn, around);
         }
-        Some(Sub::Skills { what }) => return extend::run_skills(what, turn, around),
-        Some(Sub::Agents { what: AgentsSub::List }) => return extend::list_agents(turn, around),
-        Some(Sub::Extensions) => return extend::list_extensions(turn, around),
-        Some(Sub::Task { what }) => Box::pin(task::run(what, turn, around)),
-        Some(Sub::Import { from, write }) => return import::run(*from, *write, turn, around),
-        Some(Sub::Plugin { what }) => return plugin::run(what, turn, around),
-        Some(Sub::Mcp { what }) => Box::pin(mcp::run(what, turn, around)),
-        Some(Sub::Guard { what }) => Box::pin(guard::run(what, turn, around)),
-        Some(Sub::Sessions { what }) => Box::pin(sessions::run(what, turn, around)),
-        Some(Sub::Rewind(how)) => Box::pin(rewind::run(how, turn, around)),
-        Some(Sub::Redo(which)) => Box::pin(rewind::redo_rewind(which, turn, around)),
-        Some(Sub::Changes(what)) => Box::pin(changes::run(what, turn, around)),
-        Some(Sub::Route(what)) => Box::pin(route::run(what, turn, around)),
-        Some(Sub::Router { what }) => Box::pin(router::run(what, turn, around)),
-        Some(Sub::Usage(wanted)) => Box::pin(usage::run(wanted, turn, around)),
-        Some(Sub::Serve { idle_exit, replace, http }) => {
+        Some(GnomaSubcommand::Skills { what }) => return extend::run_skills(what, turn, around),
+        Some(GnomaSubcommand::Agents { what: AgentsSub::List }) => {
+            return extend::list_agents(turn, around);
+        }
+        Some(GnomaSubcommand::Extensions) => return extend::list_extensions(turn, around),
+        Some(GnomaSubcommand::Task { what }) => Box::pin(task::run(what, turn, around)),
+        Some(GnomaSubcommand::Import { from, write }) => {
+            return import::run(*from, *write, turn, around);
+        }
+        Some(GnomaSubcommand::Plugin { what }) => return plugin::run(what, turn, around),
+        Some(GnomaSubcommand::Mcp { what }) => Box::pin(mcp::run(what, turn, around)),
+        Some(GnomaSubcommand::Guard { what }) => Box::pin(guard::run(what, turn, around)),
+        Some(GnomaSubcommand::Sessions { what }) => Box::pin(sessions::run(what, turn, around)),
+        Some(GnomaSubcommand::Rewind(how)) => Box::pin(rewind::run(how, turn, around)),
+        Some(GnomaSubcommand::Redo(which)) => Box::pin(rewind::redo_rewind(which, turn, around)),
+        Some(GnomaSubcommand::Changes(what)) => Box::pin(changes::run(what, turn, around)),
+        Some(GnomaSubcommand::Route(what)) => Box::pin(route::run(what, turn, around)),
+        Some(GnomaSubcommand::Router { what }) => Box::pin(router::run(what, turn, around)),
+        Some(GnomaSubcommand::Usage(wanted)) => Box::pin(usage::run(wanted, turn, around)),
+        Some(GnomaSubcommand::Serve { idle_exit, replace, http }) => {
             Box::pin(serve::run(*idle_exit, *replace, *http, turn, around))
         }
-        Some(Sub::Web { port, lan, new_links }) => {
+        Some(GnomaSubcommand::Web { port, lan, new_links }) => {
             let page = web::PageOptions { port: *port, lan: *lan, new_links: *new_links };
             Box::pin(web::run(page, turn, around))
         }
-        Some(Sub::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),
-        Some(Sub::Ci { what }) => Box::pin(ci::run(what, turn, around)),
-        Some(Sub::Attach { session }) => Box::pin(attach::run(session.as_deref(), turn, around)),
-        Some(Sub::Ps { json }) => Box::pin(ps::run(*json, around)),
-        Some(Sub::Protocol { schema, openapi }) => return protocol::run(*schema, *openapi),
+        Some(GnomaSubcommand::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),
+        Some(GnomaSubcommand::Ci { what }) => Box::pin(ci::run(what, turn, around)),
+        Some(GnomaSubcommand::Attach { session }) => {
+            Box::pin(attach::run(session.as_deref(), turn, around))
+        }
+        Some(GnomaSubcommand::Ps { json }) => Box::pin(ps::run(*json, around)),
+        Some(GnomaSubcommand::Protocol { schema, openapi }) => {
+            return protocol::run(*schema, *openapi);
+        }
         // On its own it never comes here: its options are not gnoma's.
-        Some(Sub::Claude { .. }) => {
+        Some(GnomaSubcommand::Claude { .. }) => {
             return Err(HostError::usage(first_word_advice("claude")).into());
         }
-        Some(Sub::Codex { .. }) => return Err(HostError::usage(first_word_advice("codex")).into()),
-        Some(Sub::Doctor { bundle }) => Box::pin(doctor::run(bundle.as_deref(), turn, around)),
-        Some(Sub::Update) => return update::run(around),
-        Some(Sub::Man { command, dir }) => {
+        Some(GnomaSubcommand::Codex { .. }) => {
+            return Err(HostError::usage(first_word_advice("codex")).into());
+        }
+        Some(GnomaSubcommand::Doctor { bundle }) => {
+            Box::pin(doctor::run(bundle.as_deref(), turn, around))
+        }
+        Some(GnomaSubcommand::Update) => return update::run(around),
+        Some(GnomaSubcommand::Man { command, dir }) => {
             return man::run(command.as_deref(), dir.as_deref(), around);
         }
-        Some(Sub::Completions { shell }) => return completions::run(*shell),
+        Some(GnomaSubcommand::Completions { shell }) => return completions::run(*shell),
     };
     command.await
 }
@@ -153,30 +168,30 @@ fn refuse_words(args: &Args, around: &ProcessEnvironment) -> Result<(), HostErro
 }
 
 /// The name of a command that shows or changes something without a session.
-fn report_name(command: &Sub) -> Option<&'static str> {
+fn report_name(command: &GnomaSubcommand) -> Option<&'static str> {
     Some(match command {
-        Sub::Providers { .. } => "providers",
-        Sub::Models { .. } => "models",
-        Sub::Config { .. } => "config",
-        Sub::Trust { .. } => "trust",
-        Sub::Skills { .. } => "skills",
-        Sub::Agents { .. } => "agents",
-        Sub::Extensions => "extensions",
-        Sub::Import { .. } => "import",
-        Sub::Plugin { .. } => "plugin",
-        Sub::Sessions { .. } => "sessions",
-        Sub::Router { .. } => "router",
-        Sub::Usage(_) => "usage",
-        Sub::Ps { .. } => "ps",
-        Sub::Doctor { .. } => "doctor",
-        Sub::Update => "update",
+        GnomaSubcommand::Providers { .. } => "providers",
+        GnomaSubcommand::Models { .. } => "models",
+        GnomaSubcommand::Config { .. } => "config",
+        GnomaSubcommand::Trust { .. } => "trust",
+        GnomaSubcommand::Skills { .. } => "skills",
+        GnomaSubcommand::Agents { .. } => "agents",
+        GnomaSubcommand::Extensions => "extensions",
+        GnomaSubcommand::Import { .. } => "import",
+        GnomaSubcommand::Plugin { .. } => "plugin",
+        GnomaSubcommand::Sessions { .. } => "sessions",
+        GnomaSubcommand::Router { .. } => "router",
+        GnomaSubcommand::Usage(_) => "usage",
+        GnomaSubcommand::Ps { .. } => "ps",
+        GnomaSubcommand::Doctor { .. } => "doctor",
+        GnomaSubcommand::Update => "update",
         _ => return None,
     })
 }
 
 /// An option that was given and is only for prompts. The model and its provider are settings that most commands look at.
-fn option_of_prompt(turn: &TurnArgs, command: &Sub) -> Option<&'static str> {
-    let is_usage = matches!(command, Sub::Usage(_));
+fn option_of_prompt(turn: &TurnArgs, command: &GnomaSubcommand) -> Option<&'static str> {
+    let is_usage = matches!(command, GnomaSubcommand::Usage(_));
     let given = [
         ("--model (`--by model` shows all)", is_usage && turn.model.is_some()),
         ("--provider (`--by provider` shows all)", is_usage && turn.provider.is_some()),

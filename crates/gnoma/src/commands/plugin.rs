@@ -5,9 +5,9 @@ use std::path::Path;
 use anyhow::Result;
 use gnoma_core::json_value::json;
 use gnoma_extend::{
-    BroughtBy,
+    ExtensionSource,
     plugins::{
-        FoundPlugin, PluginNews, PluginState, TreeChange, describe_capabilities, validate_folder,
+        FoundPlugin, PluginReview, PluginState, TreeChange, describe_capabilities, validate_folder,
     },
 };
 use gnoma_host::{HostError, Project, plugins};
@@ -101,14 +101,14 @@ fn trust_plugin(
 /// The plugins that the person has installed.
 fn installed_plugins(project: &Project) -> impl Iterator<Item = &FoundPlugin> {
     let all = plugins::project_plugins(project).all.iter();
-    all.filter(|plugin| plugin.by == BroughtBy::User && !plugin.source.is_empty())
+    all.filter(|plugin| plugin.by == ExtensionSource::User && !plugin.source.is_empty())
 }
 
 fn refuse_of_project(project: &Project, name: &str) -> Result<(), HostError> {
     let mut named =
         plugins::project_plugins(project).all.iter().filter(|plugin| plugin.name == name);
     match named.next() {
-        Some(plugin) if plugin.by == BroughtBy::Project && named.next().is_none() => {
+        Some(plugin) if plugin.by == ExtensionSource::Project && named.next().is_none() => {
             let place = plugin.root.display();
             Err(HostError::usage(format!(
                 "`{name}` is a plugin of this project, in {place}: `gnoma trust` decides about it"
@@ -118,15 +118,15 @@ fn refuse_of_project(project: &Project, name: &str) -> Result<(), HostError> {
     }
 }
 
-fn plugin_title(news: &PluginNews) -> String {
-    let PluginNews { manifest, tree, .. } = news;
+fn plugin_title(news: &PluginReview) -> String {
+    let PluginReview { manifest, tree, .. } = news;
     let version = if manifest.version.is_empty() { "" } else { " " };
     let hash = tree.hash.get(..SHOWN_DIGITS).unwrap_or(&tree.hash);
     format!("`{}`{version}{} ({hash}…)", manifest.name, manifest.version)
 }
 
 /// Lists what the plugin would be able to do, a line each.
-fn describe_actions(news: &PluginNews) -> String {
+fn describe_actions(news: &PluginReview) -> String {
     let lines = describe_capabilities(&news.manifest, &news.tree.files);
     lines.iter().map(|line| format!("  {line}\n")).collect()
 }

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::Result;
 use gnoma_host::{
     redo,
-    rewind::{self, Outcome, Part, Rewind, Target},
+    rewind::{self, Rewind, RewindOutcome, RewindPart, RewindTarget},
 };
 
 use super::common::{open_project, print_stored_text};
 use crate::{
-    args::{RewindArgs, TurnArgs, WhichSession},
+    args::{RewindArgs, SessionSelector, TurnArgs},
     environment::ProcessEnvironment,
     report::Exit,
     screen, terminal,
@@ -26,18 +26,20 @@ pub(super) async fn run(
         let session = how.which.session.as_deref();
         return print_outcome(gnoma_host::rewind_elf(&project, session, elf).await?);
     }
-    let to = how.turn_count().map_or_else(|| Target::Checkpoint(how.to.clone()), Target::Turns);
+    let to = how
+        .turn_count()
+        .map_or_else(|| RewindTarget::Checkpoint(how.to.clone()), RewindTarget::Turns);
     let part = match (how.files, how.conversation, how.both) {
-        (true, _, _) => Part::Files,
-        (_, true, _) => Part::Conversation,
-        (_, _, true) => Part::Both,
-        _ => Part::All,
+        (true, _, _) => RewindPart::Files,
+        (_, true, _) => RewindPart::Conversation,
+        (_, _, true) => RewindPart::Both,
+        _ => RewindPart::All,
     };
     let session = how.which.session.clone();
     let overwrite = terminal::open_terminal(around).is_none();
     let mut how = Rewind { session, to, part, dry_run: how.dry_run, overwrite, in_session: false };
     let mut outcome = rewind::rewind_session(&project, &how).await?;
-    if let Outcome::Conflict(paths) = &outcome {
+    if let RewindOutcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {
             return print_stored_text("nothing changed\n");
         }
@@ -49,7 +51,7 @@ pub(super) async fn run(
 
 /// Takes the last going back back.
 pub(super) async fn redo_rewind(
-    which: &WhichSession,
+    which: &SessionSelector,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
@@ -57,7 +59,7 @@ pub(super) async fn redo_rewind(
     let session = which.session.as_deref();
     let overwrite = terminal::open_terminal(around).is_none();
     let mut outcome = redo::redo_rewind(&project, session, overwrite).await?;
-    if let Outcome::Conflict(paths) = &outcome {
+    if let RewindOutcome::Conflict(paths) = &outcome {
         if !may_overwrite(paths, around) {
             return print_stored_text("nothing changed\n");
         }
@@ -66,10 +68,10 @@ pub(super) async fn redo_rewind(
     print_outcome(outcome)
 }
 
-fn print_outcome(outcome: Outcome) -> Result<Exit> {
+fn print_outcome(outcome: RewindOutcome) -> Result<Exit> {
     match outcome {
-        Outcome::Done(text) => print_stored_text(&text),
-        Outcome::Conflict(paths) => print_stored_text(&rewind::render_paths(&paths)),
+        RewindOutcome::Done(text) => print_stored_text(&text),
+        RewindOutcome::Conflict(paths) => print_stored_text(&rewind::render_paths(&paths)),
     }
 }
 

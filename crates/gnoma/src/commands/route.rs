@@ -5,7 +5,7 @@ use gnoma_core::{json_value::json, session::Routing};
 use gnoma_host::{
     HostError,
     preview::{self, Preview},
-    routing::roster::Left,
+    routing::roster::UnusableModel,
 };
 
 use super::common::{open_project, print_json, print_stored_text};
@@ -45,13 +45,13 @@ pub(super) async fn run(
     }
 }
 
-fn render_routing(routing: &Routing, left: &[Left]) -> String {
+fn render_routing(routing: &Routing, left: &[UnusableModel]) -> String {
     let Routing { kind, complexity, decided_by, strategy, candidates, .. } = routing;
     let head = format!("{kind}, {complexity}% ({decided_by}) · {strategy}");
     let all = std::iter::once(head).chain(candidates.iter().cloned()).chain(excluded_lines(left));
     all.map(|line| format!("{line}\n")).collect()
 }
 
-fn excluded_lines(left: &[Left]) -> Vec<String> {
-    left.iter().map(|Left { name, why }| format!("{name}: {why}")).collect()
+fn excluded_lines(left: &[UnusableModel]) -> Vec<String> {
+    left.iter().map(|UnusableModel { name, why }| format!("{name}: {why}")).collect()
 }

@@ -1,7 +1,7 @@
 //! `gnoma router`: what the choice of models rests on, for people and for measuring it.
 
 mod arms;
-mod keep;
+mod learned_data;
 pub(super) mod money;
 mod pools;
 mod stats;
@@ -34,10 +34,12 @@ pub(super) async fn run(
         RouterSub::Pools { redate, accept_loss, json } => {
             Box::pin(pools::run(project, *redate, *accept_loss, *json))
         }
-        RouterSub::Reset { yes, json } => Box::pin(keep::reset_state(project, *yes, *json, around)),
-        RouterSub::Export { json: _ } => return keep::export_state(project),
+        RouterSub::Reset { yes, json } => {
+            Box::pin(learned_data::reset_state(project, *yes, *json, around))
+        }
+        RouterSub::Export { json: _ } => return learned_data::export_state(project),
         RouterSub::Import { file, replace, json } => {
-            return keep::import_state(project, file, *replace, *json);
+            return learned_data::import_state(project, file, *replace, *json);
         }
         RouterSub::Replay => return replay_stdin(),
     };

@@ -7,8 +7,8 @@ use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind, Sessi
 use gnoma_host::{
     Folders as _, HostError, clock,
     live::Host,
-    opening::Projects,
     schedules::{Scheduler, has_waiting_schedules},
+    session_opening::Projects,
 };
 use gnoma_serve::{ConnectError, Place, PlaceError, Server, serve_clients};
 use rustix::process::{Pid, Signal, kill_process};
@@ -19,10 +19,10 @@ use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
     front::Signals,
-    lowering,
+    launch_request,
     report::{self, Exit},
     server,
-    web::{Listening, OwnSite, Sessions},
+    web::{OwnSite, SessionBackend, WebListener},
 };
 
 /// The time that the replaced server may take to store everything and end.
@@ -36,9 +36,9 @@ const REPLACE_STEP: Duration = Duration::from_millis(50);
 const JOBS_STEP: Duration = Duration::from_secs(1);
 
 /// The host, for whoever connects.
-struct Serving(Arc<Host>);
+struct HostServer(Arc<Host>);
 
-impl Server for Serving {
+impl Server for HostServer {
     fn program(&self) -> String {
         server::name_and_version()
     }
@@ -51,14 +51,14 @@ impl Server for Serving {
 /// The protocol over HTTP, beside the socket.
 pub(super) struct Http {
     /// The address at which HTTP requests are accepted.
-    pub(super) listening: Listening,
+    pub(super) listening: WebListener,
     /// The specification with which sessions are opened over HTTP unless a request overrides it.
     pub(super) spec: SessionSpec,
 }
 
 impl Http {
     async fn serve(&self, host: &Arc<Host>) {
-        let sessions = Sessions::Here(Arc::clone(host));
+        let sessions = SessionBackend::Here(Arc::clone(host));
         let site = OwnSite { sessions, spec: self.spec.clone() };
         self.listening.serve(Arc::new(site)).await;
     }
@@ -75,8 +75,8 @@ pub(super) async fn run(
     let http = match http {
         None => None,
         Some(address) => {
-            let listening = Listening::open(address, false, around).await?;
-            Some(Http { listening, spec: lowering::spec_from_args(args, around) })
+            let listening = WebListener::open(address, false, around).await?;
+            Some(Http { listening, spec: launch_request::spec_from_args(args, around) })
         }
     };
     host_sessions(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
@@ -123,7 +123,7 @@ pub(super) async fn host_sessions(
             None => std::future::pending().await,
         }
     };
-    let serving = Arc::new(Serving(Arc::clone(&host)));
+    let serving = Arc::new(HostServer(Arc::clone(&host)));
     let over_socket = async {
         match &held {
             Some(held) => serve_clients(&held.listener, serving).await,
@@ -218,7 +218,10 @@ async fn end_running(place: &Place, around: &ProcessEnvironment) -> Result<()> {
 }
 
 /// Takes the place, after waiting for the server that is there where it is being replaced.
-async fn listen_when_free(place: &Place, patience: Duration) -> Result<gnoma_serve::place::Held> {
+async fn listen_when_free(
+    place: &Place,
+    patience: Duration,
+) -> Result<gnoma_serve::place::SocketClaim> {
     let until = Instant::now() + patience;
     loop {
         match place.listen() {

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     args::{OutputFormat, TurnArgs},
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::Exit,
     server,
 };
@@ -49,7 +49,7 @@ pub(super) async fn run(
     let spec = SessionSpec {
         interactive: true,
         detach: Detach::Keep,
-        ..lowering::spec_from_args(args, around)
+        ..launch_request::spec_from_args(args, around)
     };
     let opened = server::send_request(&mut client, Request::Open(Box::new(spec))).await;
     let Reply::Opened { session } = opened.map_err(HostError::from)? else {

@@ -13,11 +13,11 @@ use gnoma_core::{
     store::SessionId,
 };
 use gnoma_host::{
-    HostError, Project, Shared, guarding,
+    HostError, ProcessResources, Project, guard_setup,
     live::Host,
-    opening::Projects,
-    past::Past,
+    project_history::ProjectHistory,
     session,
+    session_opening::Projects,
     tasks::{
         ExpectedCost, Tasks, describe_step, expected_cost, quoted_line, restricted_mode,
         resumable_run, run_store, step_command,
@@ -32,8 +32,8 @@ use super::{
 use crate::{
     args::{OutputFormat, TaskResumeArgs, TaskRunArgs, TurnArgs},
     environment::ProcessEnvironment,
-    front::{Asker, Attached, Front, json},
-    lowering::Asked,
+    front::{Asker, AttachedSession, Front, json},
+    launch_request::LaunchRequest,
     report::{self, Exit},
 };
 
@@ -76,7 +76,7 @@ async fn run_steps(
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
     refuse_closed_stdout()?;
-    let Asked { mut spec, chooses, .. } = Asked::from_args(args, around);
+    let LaunchRequest { mut spec, chooses, .. } = LaunchRequest::from_args(args, around);
     // `--resume` without an id is an option of gnoma's own, too: before the command, it means the run as well.
     let resumes = how.resume || chooses;
     if chooses {
@@ -85,7 +85,7 @@ async fn run_steps(
     let asker = (args.output_format == OutputFormat::Text).then(|| Asker::of_terminal(around));
     let asker = asker.flatten();
     spec.interactive = asker.is_some();
-    let project = Project::open(spec, report::stderr_notices(), Shared::default())?;
+    let project = Project::open(spec, report::stderr_notices(), ProcessResources::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     let request = if resumes {
@@ -110,8 +110,8 @@ async fn open_session(
     host: &Host,
     spec: &mut SessionSpec,
     around: &ProcessEnvironment,
-) -> Result<Attached> {
-    Attached::open(host, spec, around).await
+) -> Result<AttachedSession> {
+    AttachedSession::open(host, spec, around).await
 }
 
 /// The session of the run that continues, and the request that continues it.
@@ -128,7 +128,7 @@ async fn resume_request(how: &TaskRunArgs, project: &Project) -> Result<(Start, 
     };
     let session = SessionId::new(run.session.as_str());
     // A process that was killed early may have stored nothing of its session.
-    let is_stored = match Past::open(project) {
+    let is_stored = match ProjectHistory::open(project) {
         Ok(past) => past.find_session(Some(session.as_str())).await.is_ok(),
         Err(_) => false,
     };
@@ -146,7 +146,7 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
     let project = open_project(args, around)?;
     let (name, arguments) = name_and_arguments(&how.words)?;
     let plan = Tasks::find(&project).plan(name, arguments)?;
-    let place = guarding::gate_place(&project.guard, &project.places, &project.spec, None, None);
+    let place = guard_setup::gate_place(&project.guard, &project.places, &project.spec, None, None);
     let permissions = session::session_permissions(&project)?;
     let expected = expected_cost(&project, &plan);
     let mode = restricted_mode(project.guard.permission.mode, &plan.modes);

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use gnoma_config::{paths, pin, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;
-use gnoma_host::{Folders as _, HostError, trust_preview, wire};
+use gnoma_host::{Folders as _, HostError, crate_options, trust_preview};
 
 use super::common::print_text;
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::{self, Exit},
     screen, terminal,
 };
@@ -45,7 +45,7 @@ pub(crate) fn run(
         return print_text(&folders);
     }
     let SessionSpec { folder: cwd, environment, .. } =
-        wire::resolve_folders(lowering::spec_from_args(args, around))?;
+        crate_options::resolve_folders(launch_request::spec_from_args(args, around))?;
     let folder = match folder {
         Some(named) => {
             let folder = cwd.join(&named);

@@ -14,7 +14,7 @@ const HOME_PAGE: &str = env!("CARGO_PKG_REPOSITORY");
 
 /// The way in which the running program came onto the machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Form {
+enum InstallMethod {
     /// Installed by `cargo install`.
     Cargo,
     /// Installed by the Debian package.
@@ -32,42 +32,42 @@ pub(crate) fn run(around: &ProcessEnvironment) -> Result<Exit> {
     print_text(&describe_update(form, &program))
 }
 
-fn installation_form(program: &Path, cargo_home: Option<&str>, package: &str) -> Form {
+fn installation_form(program: &Path, cargo_home: Option<&str>, package: &str) -> InstallMethod {
     let folder = program.parent().unwrap_or(program);
     let is_cargo = cargo_home.is_some_and(|home| folder == Path::new(home).join("bin"))
         || folder.ends_with(".cargo/bin");
     if is_cargo {
-        Form::Cargo
+        InstallMethod::Cargo
     } else if package.lines().any(|file| Path::new(file) == program) {
-        Form::Debian
+        InstallMethod::Debian
     } else if folder.components().any(|part| part.as_os_str() == "target") {
-        Form::Checkout
+        InstallMethod::Checkout
     } else {
-        Form::File
+        InstallMethod::File
     }
 }
 
-fn describe_update(form: Form, program: &Path) -> String {
+fn describe_update(form: InstallMethod, program: &Path) -> String {
     let (version, file) = (env!("CARGO_PKG_VERSION"), program.display());
     let (how, update, remove) = match form {
-        Form::Cargo => (
+        InstallMethod::Cargo => (
             "installed by cargo",
             "run `git pull` in the checkout of gnoma, then `bench/package install`".to_owned(),
             "run `cargo uninstall gnoma`".to_owned(),
         ),
-        Form::Debian => (
+        InstallMethod::Debian => (
             "installed from the Debian package",
             format!(
                 "install the newer .deb from {HOME_PAGE}/releases with `apt install ./FILE.deb`"
             ),
             "run `apt remove gnoma`".to_owned(),
         ),
-        Form::Checkout => (
+        InstallMethod::Checkout => (
             "built in a checkout of the source",
             "run `git pull` there, then build it again".to_owned(),
             "delete the folder `target`".to_owned(),
         ),
-        Form::File => (
+        InstallMethod::File => (
             "a file of its own",
             format!("put the program of a newer archive from {HOME_PAGE}/releases in its place"),
             "delete the file".to_owned(),
@@ -88,11 +88,14 @@ mod tests {
         let of = |program: &str| {
             installation_form(Path::new(program), Some("/opt/cargo"), "/.\n/usr/bin/gnoma\n")
         };
-        assert_eq!(of("/home/a/.cargo/bin/gnoma"), Form::Cargo);
-        assert_eq!(of("/opt/cargo/bin/gnoma"), Form::Cargo);
-        assert_eq!(of("/usr/bin/gnoma"), Form::Debian);
-        assert_eq!(of("/src/gnoma/target/dist/gnoma"), Form::Checkout);
-        assert_eq!(of("/usr/local/bin/gnoma"), Form::File);
-        assert!(describe_update(Form::Debian, Path::new("/usr/bin/gnoma")).contains("apt install"));
+        assert_eq!(of("/home/a/.cargo/bin/gnoma"), InstallMethod::Cargo);
+        assert_eq!(of("/opt/cargo/bin/gnoma"), InstallMethod::Cargo);
+        assert_eq!(of("/usr/bin/gnoma"), InstallMethod::Debian);
+        assert_eq!(of("/src/gnoma/target/dist/gnoma"), InstallMethod::Checkout);
+        assert_eq!(of("/usr/local/bin/gnoma"), InstallMethod::File);
+        assert!(
+            describe_update(InstallMethod::Debian, Path::new("/usr/bin/gnoma"))
+                .contains("apt install")
+        );
     }
 }

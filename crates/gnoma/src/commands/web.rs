@@ -7,7 +7,7 @@ use std::{
 
 use anyhow::Result;
 
-use gnoma_host::lowering::Lowered;
+use gnoma_host::project_settings::ProjectSettings;
 
 use super::{
     common::load_settings,
@@ -17,10 +17,10 @@ use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
     front::Signals,
-    lowering,
+    launch_request,
     report::{self, Exit},
     server,
-    web::{self, Listening, OwnSite, Sessions},
+    web::{self, OwnSite, SessionBackend, WebListener},
 };
 
 /// The options with which a page is served.
@@ -49,11 +49,11 @@ pub(super) async fn run(
         report::print_line("the links were replaced; a running server shows the new ones");
     }
     let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-    let spec = lowering::spec_from_args(args, around);
+    let spec = launch_request::spec_from_args(args, around);
     // Settings that cannot be read are told by the sessions.
-    let loaded = load_settings(args, around).map(|(_, loaded)| Lowered::from(loaded));
+    let loaded = load_settings(args, around).map(|(_, loaded)| ProjectSettings::from(loaded));
     let is_private = loaded.map_or(args.incognito, |it| it.keeping.privacy.incognito);
-    let listening = Listening::open(address, is_private, around).await?;
+    let listening = WebListener::open(address, is_private, around).await?;
     listening.tell_links();
     if running.is_none() {
         let http = serve::Http { listening, spec };
@@ -65,7 +65,7 @@ pub(super) async fn run(
         "showing the sessions of the running gnoma server; Ctrl+C ends only the page",
     );
     let mut signals = Signals::new(around.ignores_hangup)?;
-    let site = Arc::new(OwnSite { sessions: Sessions::Elsewhere(around.clone()), spec });
+    let site = Arc::new(OwnSite { sessions: SessionBackend::Elsewhere(around.clone()), spec });
     tokio::select! {
         signal = signals.next() => Ok(Exit::Signalled(signal)),
         () = listening.serve(site) => Ok(Exit::Done),

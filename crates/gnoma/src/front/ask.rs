@@ -39,14 +39,14 @@ const MAX_SLIPS: usize = 5;
 
 /// Asks for permission, one call at a time.
 pub(crate) struct Asker {
-    who: Who,
+    who: QuestionTarget,
     /// Questions that wait for the open one.
     waiting: VecDeque<Question>,
     open: Option<JoinHandle<Request>>,
 }
 
 /// The party that answers questions.
-enum Who {
+enum QuestionTarget {
     /// The person at the terminal.
     Terminal(Arc<File>),
     /// Nobody: the demo allows what its own script does, and says so.
@@ -56,20 +56,20 @@ enum Who {
 struct Question {
     call: CallId,
     text: String,
-    wanted: Wanted,
+    wanted: ExpectedAnswer,
 }
 
 /// The kind of answer that a line is read as.
-enum Wanted {
+enum ExpectedAnswer {
     /// Yes or no, or more where that is offered.
-    Permission(Offers),
+    Permission(LastingAnswers),
     /// One of these by its number, or other words.
     Words(Vec<String>),
 }
 
 /// The answers that a question offers besides yes and no.
 #[derive(Clone, Copy)]
-struct Offered<'a> {
+struct QuestionOptions<'a> {
     /// The rule that a lasting yes would add.
     always: Option<&'a str>,
     /// True if the command has run on trial, and some of what it changed can be kept.
@@ -80,7 +80,7 @@ struct Offered<'a> {
 
 /// The answers that exist besides yes and no.
 #[derive(Clone, Copy, Default)]
-struct Offers {
+struct LastingAnswers {
     always: bool,
     part: bool,
 }
@@ -88,15 +88,15 @@ struct Offers {
 impl Asker {
     /// An asker, if there is a terminal and somebody looks at it.
     pub(crate) fn of_terminal(around: &ProcessEnvironment) -> Option<Self> {
-        Some(Self::new(Who::Terminal(Arc::new(terminal::open_terminal(around)?))))
+        Some(Self::new(QuestionTarget::Terminal(Arc::new(terminal::open_terminal(around)?))))
     }
 
     /// An asker that allows everything, for the demo's own script.
     pub(crate) fn of_demo() -> Self {
-        Self::new(Who::Demo)
+        Self::new(QuestionTarget::Demo)
     }
 
-    fn new(who: Who) -> Self {
+    fn new(who: QuestionTarget) -> Self {
         Self { who, waiting: VecDeque::new(), open: None }
     }
 
@@ -110,19 +110,21 @@ impl Asker {
         };
         let preview = preview.as_deref();
         let has_parts = !parts.is_empty();
-        let offered = Offered { always: always.as_deref(), has_parts, notable };
+        let offered = QuestionOptions { always: always.as_deref(), has_parts, notable };
         let text = match (&self.who, inquiry) {
-            (Who::Terminal(_), Some(inquiry)) => render_inquiry(reason, inquiry),
-            (Who::Terminal(terminal), None) => {
+            (QuestionTarget::Terminal(_), Some(inquiry)) => render_inquiry(reason, inquiry),
+            (QuestionTarget::Terminal(terminal), None) => {
                 render_question(call, reason, preview, offered, Size::of_terminal(terminal))
             }
-            (Who::Demo, _) => format!("? {} ({reason}): approved by the demo", call_headline(call)),
+            (QuestionTarget::Demo, _) => {
+                format!("? {} ({reason}): approved by the demo", call_headline(call))
+            }
         };
         let wanted = match inquiry {
-            Some(inquiry) => Wanted::Words(inquiry.choices.clone()),
+            Some(inquiry) => ExpectedAnswer::Words(inquiry.choices.clone()),
             None => {
                 let (always, part) = (offered.always.is_some(), offered.has_parts);
-                Wanted::Permission(Offers { always, part })
+                ExpectedAnswer::Permission(LastingAnswers { always, part })
             }
         };
         self.waiting.push_back(Question { call: call.id.clone(), text, wanted });
@@ -136,7 +138,7 @@ impl Asker {
         let Some(question) = self.waiting.pop_front() else { return };
         let Question { call, text, wanted } = question;
         self.open = Some(match &self.who {
-            Who::Terminal(terminal) => {
+            QuestionTarget::Terminal(terminal) => {
                 let terminal = Arc::clone(terminal);
                 spawn_blocking(move || {
                     let line = ask_until_valid(&terminal, text, &wanted);
@@ -144,7 +146,7 @@ impl Asker {
                     Request::Answer { call, answer }
                 })
             }
-            Who::Demo => {
+            QuestionTarget::Demo => {
                 report::print_line(text);
                 spawn_blocking(|| Request::Answer { call, answer: PermissionAnswer::Allow })
             }
@@ -153,7 +155,7 @@ impl Asker {
 }
 
 /// A line from the terminal. A key that is none here is no reason to deny: the keys are told instead.
-fn ask_until_valid(terminal: &File, mut text: String, wanted: &Wanted) -> Option<String> {
+fn ask_until_valid(terminal: &File, mut text: String, wanted: &ExpectedAnswer) -> Option<String> {
     for _ in 0..MAX_SLIPS {
         let line = terminal::ask_line(terminal, &text);
         match line.as_deref().and_then(|line| no_key(line, wanted)) {
@@ -165,8 +167,8 @@ fn ask_until_valid(terminal: &File, mut text: String, wanted: &Wanted) -> Option
 }
 
 /// Returns a hint for a line that was meant as a key and is none.
-fn no_key(line: &str, wanted: &Wanted) -> Option<String> {
-    let Wanted::Permission(offers) = wanted else { return None };
+fn no_key(line: &str, wanted: &ExpectedAnswer) -> Option<String> {
+    let ExpectedAnswer::Permission(offers) = wanted else { return None };
     let line = line.trim();
     let word = line.to_lowercase();
     let is_known = match word.as_str() {
@@ -202,7 +204,7 @@ fn render_question(
     call: &ToolCall,
     reason: &str,
     preview: Option<&str>,
-    Offered { always, has_parts, notable }: Offered<'_>,
+    QuestionOptions { always, has_parts, notable }: QuestionOptions<'_>,
     size: Size,
 ) -> String {
     let reason = shorten_line(reason);
@@ -319,18 +321,18 @@ fn render_inquiry(question: &str, inquiry: &Inquiry) -> String {
 }
 
 /// Parses a line as the answer to a question.
-fn parse_answer(line: Option<&str>, wanted: &Wanted) -> PermissionAnswer {
+fn parse_answer(line: Option<&str>, wanted: &ExpectedAnswer) -> PermissionAnswer {
     let line = line.unwrap_or_default();
     match wanted {
-        Wanted::Words(_) if line.trim().is_empty() => {
+        ExpectedAnswer::Words(_) if line.trim().is_empty() => {
             PermissionAnswer::Deny { reason: String::new() }
         }
-        Wanted::Words(choices) => {
+        ExpectedAnswer::Words(choices) => {
             let number = line.trim().parse::<usize>().ok().and_then(|number| number.checked_sub(1));
             let text = number.and_then(|place| choices.get(place)).map_or(line, String::as_str);
             PermissionAnswer::Text { text: text.to_owned() }
         }
-        Wanted::Permission(offers) => match line {
+        ExpectedAnswer::Permission(offers) => match line {
             line if offers.part
                 && let Some(names) = parse_approved_parts(line) =>
             {
@@ -359,7 +361,8 @@ mod tests {
     use super::*;
 
     const SCREEN: Size = Size { columns: 80, rows: 24 };
-    const NOTHING: Offered<'static> = Offered { always: None, has_parts: false, notable: &[] };
+    const NOTHING: QuestionOptions<'static> =
+        QuestionOptions { always: None, has_parts: false, notable: &[] };
 
     fn asked(arguments: &Value, preview: Option<&str>) -> String {
         let arguments = RawJson::from_value(arguments).unwrap();
@@ -416,7 +419,8 @@ mod tests {
 
     #[test]
     fn anything_but_yes_is_no() {
-        let denied = |line| parse_answer(line, &Wanted::Permission(Offers::default()));
+        let denied =
+            |line| parse_answer(line, &ExpectedAnswer::Permission(LastingAnswers::default()));
         assert_eq!(denied(Some("y")), PermissionAnswer::Allow);
         assert_eq!(denied(Some("")), PermissionAnswer::Deny { reason: String::new() });
         assert_eq!(denied(Some("use make")), PermissionAnswer::Deny { reason: "use make".into() });
@@ -426,7 +430,7 @@ mod tests {
 
     #[test]
     fn a_key_that_is_none_here_is_no_denial() {
-        let offers = |always, part| Wanted::Permission(Offers { always, part });
+        let offers = |always, part| ExpectedAnswer::Permission(LastingAnswers { always, part });
         for line in ["a", "A", "always", "x", "?", "p", "part"] {
             let told = no_key(line, &offers(false, false)).unwrap_or_else(|| panic!("{line}"));
             assert!(told.contains("[y]es, [n]o"), "{told}");
@@ -437,16 +441,16 @@ mod tests {
             assert_eq!(no_key(line, &offers(false, true)), None, "{line}");
         }
         assert_eq!(no_key("a", &offers(true, false)), None);
-        assert_eq!(no_key("x", &Wanted::Words(Vec::new())), None);
+        assert_eq!(no_key("x", &ExpectedAnswer::Words(Vec::new())), None);
     }
 
     #[test]
     fn always_is_an_answer_where_its_rule_was_shown() {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
-        let offered = Offered { always: Some("bash(cargo test)"), ..NOTHING };
+        let offered = QuestionOptions { always: Some("bash(cargo test)"), ..NOTHING };
         let text = render_question(&call, "why", None, offered, SCREEN);
         assert!(text.contains("[y]es, [a]lways bash(cargo test), [n]o"), "{text}");
-        let offered = Wanted::Permission(Offers { always: true, part: false });
+        let offered = ExpectedAnswer::Permission(LastingAnswers { always: true, part: false });
         assert_eq!(parse_answer(Some("a"), &offered), PermissionAnswer::Always);
     }
 
@@ -455,7 +459,7 @@ mod tests {
         let inquiry = Inquiry { choices: vec!["SQLite".into(), "Post\u{1b}7gres".into()] };
         let text = render_inquiry("Which database?", &inquiry);
         assert!(text.contains("Which database?\n  1  SQLite\n  2  Post\u{FFFD}gres\n"), "{text}");
-        let wanted = Wanted::Words(inquiry.choices);
+        let wanted = ExpectedAnswer::Words(inquiry.choices);
         let said = |text: &str| PermissionAnswer::Text { text: text.into() };
         assert_eq!(parse_answer(Some("1"), &wanted), said("SQLite"));
         assert_eq!(parse_answer(Some("3"), &wanted), said("3"));
@@ -468,7 +472,7 @@ mod tests {
         let call = ToolCall::new(CallId::new("c"), "bash", RawJson::empty_object());
         let what = "creates: a program, which version control reads on every run".to_owned();
         let notable = [NotableChange { name: ".husky/pre-commit".into(), what }];
-        let offered = Offered { has_parts: true, notable: &notable, ..NOTHING };
+        let offered = QuestionOptions { has_parts: true, notable: &notable, ..NOTHING };
         let text = render_question(&call, "`make` creates `a`", Some("+1\n"), offered, SCREEN);
         assert!(
             text.contains("Keep what this command changed?") && text.contains("[p]art"),
@@ -477,7 +481,10 @@ mod tests {
         let seen = last_screen(&text);
         assert!(seen.contains("! .husky/pre-commit  creates: a program, which"), "{seen}");
         let said = |line, part| {
-            parse_answer(Some(line), &Wanted::Permission(Offers { always: false, part }))
+            parse_answer(
+                Some(line),
+                &ExpectedAnswer::Permission(LastingAnswers { always: false, part }),
+            )
         };
         let names = vec!["src/a".to_owned(), "b c".to_owned()];
         assert_eq!(said("p src/a, b c", true), PermissionAnswer::Part { names });

@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::{
     json::{Ending, redact_value},
-    output::{Gone, Output},
+    output::{Output, OutputClosed},
     view::View,
 };
 
@@ -48,7 +48,7 @@ impl Codex {
         }
     }
 
-    fn write_event(&self, out: &mut Output, event: &Value) -> Result<(), Gone> {
+    fn write_event(&self, out: &mut Output, event: &Value) -> Result<(), OutputClosed> {
         out.push_text(&format!("{}\n", redact_value(event, &self.firewall)))
     }
 
@@ -58,7 +58,7 @@ impl Codex {
         how: &str,
         id: &str,
         mut item: Value,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), OutputClosed> {
         item["id"] = id.into();
         self.write_event(out, &json!({ "type": how, "item": item }))
     }
@@ -69,12 +69,12 @@ impl Codex {
     }
 
     /// An item that is complete when it comes.
-    fn write_completed_item(&mut self, out: &mut Output, item: Value) -> Result<(), Gone> {
+    fn write_completed_item(&mut self, out: &mut Output, item: Value) -> Result<(), OutputClosed> {
         let id = self.new_id();
         self.write_item(out, "item.completed", &id, item)
     }
 
-    fn write_message(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
+    fn write_message(&mut self, message: &Message, out: &mut Output) -> Result<(), OutputClosed> {
         for content in message.content() {
             match content {
                 Content::Thinking(thinking) if !thinking.text.trim().is_empty() => {
@@ -96,7 +96,7 @@ impl Codex {
         Ok(())
     }
 
-    fn on_call_started(&mut self, call: &ToolCall, out: &mut Output) -> Result<(), Gone> {
+    fn on_call_started(&mut self, call: &ToolCall, out: &mut Output) -> Result<(), OutputClosed> {
         let Some(item) = call_item(call, None, None).filter(|item| item["type"] != FILES) else {
             return Ok(());
         };
@@ -111,7 +111,7 @@ impl Codex {
         result: &ToolResult,
         diff: Option<&str>,
         out: &mut Output,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), OutputClosed> {
         let Some(item) = call_item(call, Some(result), diff) else { return Ok(()) };
         let known = self.running.iter().position(|(running, _)| *running == call.id);
         let id = known.map(|at| self.running.swap_remove(at).1);
@@ -119,7 +119,7 @@ impl Codex {
         self.write_item(out, "item.completed", &id, item)
     }
 
-    fn write_plan(&mut self, steps: &[PlanStep], out: &mut Output) -> Result<(), Gone> {
+    fn write_plan(&mut self, steps: &[PlanStep], out: &mut Output) -> Result<(), OutputClosed> {
         let step = |step: &PlanStep| json!({ "text": step.text, "completed": step.status == StepStatus::Done });
         let item =
             json!({ "type": "todo_list", "items": steps.iter().map(step).collect::<Vec<_>>() });
@@ -136,7 +136,7 @@ impl Codex {
         outcome: &Outcome,
         answer: Option<&str>,
         out: &mut Output,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), OutputClosed> {
         if let Some((id, item)) = self.plan.take() {
             self.write_item(out, "item.completed", &id, item)?;
         }
@@ -159,7 +159,7 @@ impl Codex {
 }
 
 impl View for Codex {
-    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         match event {
             Event::Started { session, .. } => {
                 self.write_event(out, &json!({ "type": "thread.started", "thread_id": session }))?;

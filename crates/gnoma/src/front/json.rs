@@ -21,7 +21,7 @@ use gnoma_host::clock;
 use serde_json::Value;
 
 use super::{
-    output::{Gone, Output},
+    output::{Output, OutputClosed},
     view::View,
 };
 use crate::report::{self, Exit};
@@ -142,11 +142,11 @@ impl Json {
         &self.session
     }
 
-    fn write_stream_line(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
+    fn write_stream_line(&self, out: &mut Output, value: &Value) -> Result<(), OutputClosed> {
         if self.stream { self.write_value(out, value) } else { Ok(()) }
     }
 
-    fn write_value(&self, out: &mut Output, value: &Value) -> Result<(), Gone> {
+    fn write_value(&self, out: &mut Output, value: &Value) -> Result<(), OutputClosed> {
         let Some(ElfLines { main, session, child }) = &self.elf else {
             return out.push_text(&format!("{}\n", redact_value(value, &self.firewall)));
         };
@@ -157,7 +157,7 @@ impl Json {
         out.push_text(&format!("{}\n", redact_value(&value, &self.firewall)))
     }
 
-    fn write_message(&mut self, message: &Message, out: &mut Output) -> Result<(), Gone> {
+    fn write_message(&mut self, message: &Message, out: &mut Output) -> Result<(), OutputClosed> {
         let session = &self.session;
         let content: Vec<_> = message.content().iter().filter_map(content_block).collect();
         match message.role() {
@@ -291,7 +291,7 @@ impl Json {
         usage: Usage,
         answer: Option<&RawJson>,
         out: &mut Output,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), OutputClosed> {
         let Ending { subtype, error, stop, kept_partial } = Ending::from_outcome(outcome);
         let millis = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let errors: Vec<_> = error.iter().collect();
@@ -324,7 +324,7 @@ impl Json {
 }
 
 impl View for Json {
-    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         self.record_event(event);
         if let Event::Notice { level: NoticeLevel::Warning, text } = event
             && !self.stream

@@ -4,7 +4,7 @@
 //! standard error.
 
 mod ask;
-mod attached;
+mod attached_session;
 mod codex;
 pub(crate) mod json;
 pub(crate) mod output;
@@ -32,17 +32,17 @@ use tokio::time::{MissedTickBehavior, interval};
 
 pub(crate) use self::{
     ask::Asker,
-    attached::{Attached, Heard},
+    attached_session::{AttachedMessage, AttachedSession},
     signals::Signals,
     wording::call_headline,
 };
 use self::{
     codex::Codex,
     json::Json,
-    output::{Gone, Output},
+    output::{Output, OutputClosed},
     stream_json::StreamJson,
     text::Text,
-    view::{Silent, View},
+    view::{SilentView, View},
 };
 use crate::{
     args::OutputFormat,
@@ -122,7 +122,7 @@ impl Front {
         schema: Schema,
     ) -> Self {
         let front = Self::new(OutputFormat::Json, around, firewall, Some(schema));
-        Self { view: Box::new(Silent), ..front }
+        Self { view: Box::new(SilentView), ..front }
     }
 
     /// One that writes the events of `codex exec --json`.
@@ -136,7 +136,7 @@ impl Front {
     }
 
     /// Tells of the sessions that calls of `session` start, too.
-    pub(crate) fn with_children(self, host: &Host, session: &Attached) -> Self {
+    pub(crate) fn with_children(self, host: &Host, session: &AttachedSession) -> Self {
         let children = Children::watch_host(host, "pipe-elfs", session.id().clone());
         Self { children: Some(children), ..self }
     }
@@ -147,7 +147,7 @@ impl Front {
     /// The session does not take the words or broke down, or what it said cannot be written.
     pub(crate) async fn run_turn(
         mut self,
-        session: Attached,
+        session: AttachedSession,
         content: Vec<Content>,
         asker: Option<Asker>,
     ) -> Result<Exit> {
@@ -160,7 +160,7 @@ impl Front {
     /// The session does not take the words or broke down.
     pub(crate) async fn run_for_answer(
         mut self,
-        session: Attached,
+        session: AttachedSession,
         content: Vec<Content>,
     ) -> Result<(Exit, Option<RawJson>)> {
         let exit = self.run(session, content, None).await?;
@@ -169,7 +169,7 @@ impl Front {
 
     async fn run(
         &mut self,
-        mut session: Attached,
+        mut session: AttachedSession,
         content: Vec<Content>,
         asker: Option<Asker>,
     ) -> Result<Exit> {
@@ -180,7 +180,7 @@ impl Front {
     }
 
     /// Ends the session, and says what it still has to say.
-    async fn close_session(&mut self, mut session: Attached) {
+    async fn close_session(&mut self, mut session: AttachedSession) {
         // After a second signal, or where the session is gone: as much as nobody has to wait for.
         self.view.break_off(&mut self.out).and_then(|()| self.out.flush()).ok();
         // The session ends its tools before it says that it is closed, and what could not be kept.
@@ -198,7 +198,7 @@ impl Front {
 
     async fn follow_session(
         &mut self,
-        session: &mut Attached,
+        session: &mut AttachedSession,
         mut asker: Option<Asker>,
     ) -> Result<Exit> {
         let mut signals = Signals::new(self.ignores_hangup)?;
@@ -262,7 +262,11 @@ impl Front {
     }
 
     /// Returns the exit of the program if nothing can be written any more.
-    fn exit_after_write_error(&self, Gone(error): Gone, stopped: Option<i32>) -> Result<Exit> {
+    fn exit_after_write_error(
+        &self,
+        OutputClosed(error): OutputClosed,
+        stopped: Option<i32>,
+    ) -> Result<Exit> {
         let is_closed_terminal = error.raw_os_error() == Some(Errno::IO.raw_os_error());
         match stopped {
             Some(signal) => Ok(Exit::Signalled(signal)),
@@ -278,9 +282,9 @@ impl Front {
     fn show_events(
         &mut self,
         event: Event,
-        session: &mut Attached,
+        session: &mut AttachedSession,
         asker: &mut Option<Asker>,
-    ) -> Result<Step, Gone> {
+    ) -> Result<Step, OutputClosed> {
         let mut next = Some(event);
         let mut step = Step::Going;
         while let (Some(event), Step::Going) = (next, &step) {

@@ -5,7 +5,7 @@
 
 use std::{io, mem, os::fd::AsFd, time::Duration};
 
-use gnoma_guard::unicode::{Cleaner, Keep};
+use gnoma_guard::unicode::{Cleaner, RetainedControls};
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     fs::FileType,
@@ -26,7 +26,7 @@ const RETRY: Duration = Duration::from_millis(20);
 
 /// Standard output takes no more: its reader has left, or the disk is full.
 #[derive(Debug)]
-pub(crate) struct Gone(pub io::Error);
+pub(crate) struct OutputClosed(pub io::Error);
 
 /// Collects what is ready and writes it in few calls.
 pub(crate) struct Output {
@@ -40,12 +40,12 @@ impl Output {
     /// `is_text`: what is written is not for programs, or goes to a terminal. A pipe or a file ends on
     /// one, too, so that text is cleaned wherever it goes.
     pub(crate) fn new(is_text: bool) -> Self {
-        let cleaner = is_text.then(|| Cleaner::new(Keep::Text));
+        let cleaner = is_text.then(|| Cleaner::new(RetainedControls::Text));
         Self { batch: Vec::new(), cleaner, at_line_start: true }
     }
 
     /// Adds text from a model: of text only what shows itself and nothing else.
-    pub(crate) fn push_text(&mut self, text: &str) -> Result<(), Gone> {
+    pub(crate) fn push_text(&mut self, text: &str) -> Result<(), OutputClosed> {
         match &mut self.cleaner {
             Some(cleaner) => self.batch.extend_from_slice(cleaner.push(text).as_bytes()),
             None => self.batch.extend_from_slice(text.as_bytes()),
@@ -57,9 +57,9 @@ impl Output {
     }
 
     /// Ends the line, if one has begun.
-    pub(crate) fn end_line(&mut self) -> Result<(), Gone> {
+    pub(crate) fn end_line(&mut self) -> Result<(), OutputClosed> {
         if let Some(cleaner) = &mut self.cleaner {
-            let held = mem::replace(cleaner, Cleaner::new(Keep::Text)).finish().text;
+            let held = mem::replace(cleaner, Cleaner::new(RetainedControls::Text)).finish().text;
             if let Some(last) = held.as_bytes().last() {
                 self.at_line_start = *last == b'\n';
             }
@@ -79,14 +79,14 @@ impl Output {
     }
 
     /// Writes what can be written without waiting.
-    pub(crate) fn flush(&mut self) -> Result<(), Gone> {
+    pub(crate) fn flush(&mut self) -> Result<(), OutputClosed> {
         let mut done = 0;
         while done < self.batch.len() && is_writable() {
             let end = (done + PIPE_BUF_BYTES).min(self.batch.len());
             match rustix::io::write(stdio::stdout(), &self.batch[done..end]) {
                 Ok(bytes) => done += bytes,
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => break,
-                Err(error) => return Err(Gone(error.into())),
+                Err(error) => return Err(OutputClosed(error.into())),
             }
         }
         self.batch.drain(..done);
@@ -94,7 +94,7 @@ impl Output {
     }
 
     /// Waits until all has been written. Safe to drop and call again.
-    pub(crate) async fn wait_until_written(&mut self) -> Result<(), Gone> {
+    pub(crate) async fn wait_until_written(&mut self) -> Result<(), OutputClosed> {
         self.flush()?;
         while !self.is_empty() {
             tokio::time::sleep(RETRY).await;
@@ -106,11 +106,11 @@ impl Output {
 
 /// Waits until the reader of a pipe or a socket has left, while nothing is written to it. Never ends for a file or a
 /// terminal. Safe to drop and call again.
-pub(crate) async fn reader_left() -> Gone {
+pub(crate) async fn reader_left() -> OutputClosed {
     while !has_left(stdio::stdout()) {
         tokio::time::sleep(LOOK).await;
     }
-    Gone(io::ErrorKind::BrokenPipe.into())
+    OutputClosed(io::ErrorKind::BrokenPipe.into())
 }
 
 fn has_left(output: impl AsFd) -> bool {

@@ -7,7 +7,7 @@ use gnoma_guard::firewall::Firewall;
 
 use super::{
     json::{ElfLines, Json},
-    output::{Gone, Output},
+    output::{Output, OutputClosed},
     view::View,
 };
 
@@ -29,7 +29,7 @@ impl StreamJson {
 }
 
 impl View for StreamJson {
-    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         self.main.on_event(event, out)
     }
 
@@ -38,7 +38,7 @@ impl View for StreamJson {
         session: &SessionId,
         event: &Event,
         out: &mut Output,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), OutputClosed> {
         if let Event::Info(info) = event
             && let Some(child) = info.child.clone()
             && self.elfs.len() < MAX_ELFS

@@ -11,11 +11,11 @@ use serde_json::Value;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::{
-    Asker, Attached, Front, Heard, Signals, Step, TICK, ask, exit_after_turn,
+    Asker, AttachedMessage, AttachedSession, Front, Signals, Step, TICK, ask, exit_after_turn,
     json::redact_value,
-    output::{self, Gone},
+    output::{self, OutputClosed},
     session_crashed_error,
-    view::Silent,
+    view::SilentView,
 };
 use crate::{args::OutputFormat, report::Exit};
 
@@ -35,14 +35,14 @@ impl Front {
     /// The task cannot run, the session broke down, or what it said cannot be written.
     pub(crate) async fn run_task(
         mut self,
-        mut session: Attached,
+        mut session: AttachedSession,
         request: TaskRequest,
         asker: Option<Asker>,
         format: OutputFormat,
     ) -> Result<Exit> {
         if format == OutputFormat::Json {
             // The report at the end is the one object.
-            self.view = Box::new(Silent);
+            self.view = Box::new(SilentView);
         }
         let asked = session.request_with_reply(Request::Task(request)).map_err(HostError::from)?;
         let ran = self.follow_task(&mut session, asked, asker).await;
@@ -57,7 +57,7 @@ impl Front {
         }
         let ended = match ran {
             Ok(Ok(end)) => Ok(self.task_exit(&end)),
-            Ok(Err(Gone(error))) => self.exit_after_write_error(Gone(error), None),
+            Ok(Err(OutputClosed(error))) => self.exit_after_write_error(OutputClosed(error), None),
             Err(error) => Err(error),
         };
         self.close_session(session).await;
@@ -66,10 +66,10 @@ impl Front {
 
     async fn follow_task(
         &mut self,
-        session: &mut Attached,
+        session: &mut AttachedSession,
         asked: RequestId,
         mut asker: Option<Asker>,
-    ) -> Result<Result<RunEnd, Gone>> {
+    ) -> Result<Result<RunEnd, OutputClosed>> {
         let mut signals = Signals::new(self.ignores_hangup)?;
         let mut ticks = interval(TICK);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
@@ -101,13 +101,15 @@ impl Front {
             };
             match heard {
                 None => return Err(session.take_refusal().unwrap_or_else(session_crashed_error)),
-                Some(Heard::Event(event)) => match self.show_events(event, session, &mut asker) {
-                    Ok(Step::Going) => (),
-                    Ok(Step::Broken) => return Err(session_crashed_error()),
-                    Ok(Step::Over(outcome)) => end.outcome = outcome,
-                    Err(gone) => return Ok(Err(gone)),
-                },
-                Some(Heard::Reply(id, result)) if id == asked => {
+                Some(AttachedMessage::Event(event)) => {
+                    match self.show_events(event, session, &mut asker) {
+                        Ok(Step::Going) => (),
+                        Ok(Step::Broken) => return Err(session_crashed_error()),
+                        Ok(Step::Over(outcome)) => end.outcome = outcome,
+                        Err(gone) => return Ok(Err(gone)),
+                    }
+                }
+                Some(AttachedMessage::Reply(id, result)) if id == asked => {
                     // What happened before the reply is shown first.
                     while let Some(event) = session.next_ready_event() {
                         match self.show_events(event, session, &mut asker) {
@@ -122,7 +124,7 @@ impl Front {
                     }
                     return Ok(self.out.wait_until_written().await.map(|()| end));
                 }
-                Some(Heard::Reply(..)) => (),
+                Some(AttachedMessage::Reply(..)) => (),
             }
         }
     }

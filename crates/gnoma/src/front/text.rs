@@ -13,7 +13,7 @@ use gnoma_core::{
 };
 
 use super::{
-    output::{Gone, Output},
+    output::{Output, OutputClosed},
     view::View,
     wording::{call_headline, last_line, shorten_line, shorten_to},
 };
@@ -34,7 +34,7 @@ pub(super) struct Text {
     colour: bool,
     /// Calls that run, so that their end can name them.
     running: Vec<ToolCall>,
-    waiting: Option<Waiting>,
+    waiting: Option<WaitingLine>,
     drawn: bool,
     /// Calls whose questions stand on the terminal.
     asked: Vec<CallId>,
@@ -61,7 +61,7 @@ pub(super) struct Text {
 }
 
 /// The text and the timer of the redrawn line.
-struct Waiting {
+struct WaitingLine {
     what: String,
     since: Instant,
     /// The time at which the awaited event begins, if it is known.
@@ -92,7 +92,7 @@ impl Text {
 
     fn start_waiting_line(&mut self, what: impl Into<String>) {
         let (what, since) = (what.into(), Instant::now());
-        self.waiting = Some(Waiting { what, since, begins: None, frame: 0 });
+        self.waiting = Some(WaitingLine { what, since, begins: None, frame: 0 });
     }
 
     /// Lets the waiting line count down to the next attempt.
@@ -163,7 +163,7 @@ impl Text {
     }
 
     /// Writes a piece of the answer, or holds it back.
-    fn write_answer(&mut self, text: &str, out: &mut Output) -> Result<(), Gone> {
+    fn write_answer(&mut self, text: &str, out: &mut Output) -> Result<(), OutputClosed> {
         let is_begin = !self.joins && !self.has_words;
         if is_begin && text.trim().is_empty() {
             return Ok(());
@@ -185,19 +185,23 @@ impl Text {
     }
 
     /// Writes what is sure to stay.
-    fn write_held(&mut self, out: &mut Output) -> Result<(), Gone> {
+    fn write_held(&mut self, out: &mut Output) -> Result<(), OutputClosed> {
         let held = std::mem::take(&mut self.held);
         if held.is_empty() { Ok(()) } else { out.push_text(&held) }
     }
 
     /// Ends the line of the answer, unless more of it comes in that line.
-    fn end_line(&self, out: &mut Output) -> Result<(), Gone> {
+    fn end_line(&self, out: &mut Output) -> Result<(), OutputClosed> {
         let goes_on = !self.on_terminal && (self.joins || !self.held.is_empty());
         if goes_on { Ok(()) } else { out.end_line() }
     }
 
     /// Says that an answer goes on, which has gone on so often.
-    fn announce_continuation(&mut self, how_often: &str, out: &mut Output) -> Result<(), Gone> {
+    fn announce_continuation(
+        &mut self,
+        how_often: &str,
+        out: &mut Output,
+    ) -> Result<(), OutputClosed> {
         self.end_line(out)?;
         out.flush()?;
         let what = if self.joins { "the answer" } else { "a tool call" };
@@ -206,7 +210,7 @@ impl Text {
     }
 
     /// The answer, from its first word to the end of the turn.
-    fn on_answer_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_answer_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         match event {
             Event::Text { .. } if self.is_shaped => (),
             Event::Text { text } => return self.write_answer(text, out),
@@ -258,7 +262,7 @@ impl Text {
     }
 
     /// Calls of tools, and what checks the work.
-    fn on_tool_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_tool_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         match event {
             Event::ToolCallDrafted { name, .. } => {
                 self.joins = false;
@@ -287,7 +291,7 @@ impl Text {
     }
 
     /// Questions to the person, and a turn that is stopped under them.
-    fn on_question_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_question_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         match event {
             Event::PermissionAsked { call, .. } => {
                 self.end_line(out)?;
@@ -320,7 +324,7 @@ impl Text {
     }
 
     /// Writes a line beside the answer about an event around it.
-    fn on_notice_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_notice_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         // These may come in the middle of a line of the answer, which goes on.
         if !matches!(event, Event::Waiting { .. } | Event::Compacted { .. }) {
             self.end_line(out)?;
@@ -367,7 +371,7 @@ impl Text {
 }
 
 impl View for Text {
-    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone> {
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed> {
         match event {
             Event::Text { .. }
             | Event::RoundStarted { .. }
@@ -410,7 +414,7 @@ impl View for Text {
         }
     }
 
-    fn break_off(&mut self, out: &mut Output) -> Result<(), Gone> {
+    fn break_off(&mut self, out: &mut Output) -> Result<(), OutputClosed> {
         self.write_held(out)?;
         out.end_line()
     }

@@ -2,12 +2,12 @@
 
 use gnoma_core::{Event, store::SessionId};
 
-use super::output::{Gone, Output};
+use super::output::{Output, OutputClosed};
 
 /// Takes the events of a turn.
 pub(super) trait View {
     /// Shows one event of the session.
-    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), Gone>;
+    fn on_event(&mut self, event: &Event, out: &mut Output) -> Result<(), OutputClosed>;
 
     /// One event of a session that a call of this one has started. What is shown of it elsewhere is enough,
     /// unless a view says otherwise.
@@ -16,12 +16,12 @@ pub(super) trait View {
         _session: &SessionId,
         _event: &Event,
         _out: &mut Output,
-    ) -> Result<(), Gone> {
+    ) -> Result<(), OutputClosed> {
         Ok(())
     }
 
     /// The turn does not reach its end: what is held back of it is written now.
-    fn break_off(&mut self, _out: &mut Output) -> Result<(), Gone> {
+    fn break_off(&mut self, _out: &mut Output) -> Result<(), OutputClosed> {
         Ok(())
     }
 
@@ -33,10 +33,10 @@ pub(super) trait View {
 }
 
 /// A view that shows nothing.
-pub(super) struct Silent;
+pub(super) struct SilentView;
 
-impl View for Silent {
-    fn on_event(&mut self, _: &Event, _: &mut Output) -> Result<(), Gone> {
+impl View for SilentView {
+    fn on_event(&mut self, _: &Event, _: &mut Output) -> Result<(), OutputClosed> {
         Ok(())
     }
 }

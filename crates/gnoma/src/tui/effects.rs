@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::{names, protocol::SessionSpec};
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::{Folders as _, Notices, Project, Shared};
+use gnoma_host::{Folders as _, Notices, ProcessResources, Project};
 use gnoma_tools::Disk;
 use gnoma_tui::{
     Input,
@@ -19,19 +19,19 @@ use gnoma_tui::{
 
 use self::image::{MAX_IMAGE_BYTES, parse_image};
 use self::programs::Programs;
-pub(super) use self::programs::Shells;
-use super::files::Files;
+pub(super) use self::programs::RunningShells;
+use super::files::ViewFiles;
 use crate::{demo, environment::ProcessEnvironment, report};
 
 /// Performs the view's effects that need files or programs.
 pub(super) struct EffectHandler<'a> {
     programs: Programs,
-    shells: &'a Shells,
+    shells: &'a RunningShells,
     home: Option<PathBuf>,
     around: ProcessEnvironment,
     spec: SessionSpec,
     firewall: Arc<Firewall>,
-    files: Files,
+    files: ViewFiles,
 }
 
 impl<'a> EffectHandler<'a> {
@@ -39,8 +39,8 @@ impl<'a> EffectHandler<'a> {
         project: &Project,
         full_screen: bool,
         around: &ProcessEnvironment,
-        files: Files,
-        shells: &'a Shells,
+        files: ViewFiles,
+        shells: &'a RunningShells,
     ) -> Self {
         Self {
             programs: Programs::for_project(project, full_screen, around),
@@ -57,7 +57,7 @@ impl<'a> EffectHandler<'a> {
     /// cannot be read, the firewall before stays in use.
     fn change_profile(&mut self, profile: Option<String>) -> LoopAction {
         let spec = SessionSpec { profile, ..self.spec.clone() };
-        let opened = Project::open(spec, Notices::without_sink(), Shared::default());
+        let opened = Project::open(spec, Notices::without_sink(), ProcessResources::default());
         to_loop_action(
             opened
                 .map(|project| self.firewall = project.firewall)
@@ -237,8 +237,9 @@ mod tests {
         let around = around(home.path());
         let (environment, folder) = (around.environment.clone(), home.path().to_owned());
         let spec = SessionSpec { folder, environment, ..SessionSpec::default() };
-        let project = Project::open(spec, Notices::without_sink(), Shared::default()).unwrap();
-        let (files, shells) = (Files::new(&around, "p"), Shells::default());
+        let project =
+            Project::open(spec, Notices::without_sink(), ProcessResources::default()).unwrap();
+        let (files, shells) = (ViewFiles::new(&around, "p"), RunningShells::default());
         let mut effects = EffectHandler::new(&project, false, &around, files, &shells);
         let state = around.environment.state_dir().join("tui");
         let mut written = |profile: Option<&str>| {

@@ -28,7 +28,7 @@ const MAX_PLACES: usize = 64;
 
 /// The prompts and drafts that are kept in the state folder.
 #[derive(Clone, Debug)]
-pub(super) struct Files {
+pub(super) struct ViewFiles {
     folder: PathBuf,
     /// The prefix that the names of this project's drafts share.
     name: String,
@@ -45,14 +45,14 @@ struct DraftFolder {
 
 /// The kind of draft folders to look for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Which {
+enum DraftPlaces {
     /// Folders in which drafts were left.
     Used,
     /// Folders without any drafts.
     Empty,
 }
 
-impl Files {
+impl ViewFiles {
     /// The files for work in `project`; nothing is read or made yet.
     pub(super) fn new(around: &ProcessEnvironment, project: &str) -> Self {
         let folder = around.environment.state_dir().join(FOLDER);
@@ -87,7 +87,7 @@ impl Files {
 
     /// Returns the drafts that an ended program had written and not sent. They belong to this program from now on.
     pub(super) fn load_drafts(&self) -> Vec<Draft> {
-        let Ok(place) = self.draft_folder(Which::Used) else { return Vec::new() };
+        let Ok(place) = self.draft_folder(DraftPlaces::Used) else { return Vec::new() };
         let text = read(&place.drafts, MAX_DRAFT_BYTES).ok().flatten();
         text.and_then(|text| gnoma_core::json::from_str(&text).ok()).unwrap_or_default()
     }
@@ -102,20 +102,23 @@ impl Files {
             };
         }
         self.make_folder()?;
-        self.replace_file(&self.draft_folder(Which::Empty)?.drafts, &serde_json::to_vec(drafts)?)
+        self.replace_file(
+            &self.draft_folder(DraftPlaces::Empty)?.drafts,
+            &serde_json::to_vec(drafts)?,
+        )
     }
 
     /// This program's place; one that it has already, whatever is looked for.
-    fn draft_folder(&self, which: Which) -> io::Result<&DraftFolder> {
+    fn draft_folder(&self, which: DraftPlaces) -> io::Result<&DraftFolder> {
         if let Some(place) = self.own.get() {
             return Ok(place);
         }
         for number in 0..MAX_PLACES {
             let drafts = self.folder.join(format!("{}-{number}.json", self.name));
-            if drafts.exists() == (which == Which::Used)
+            if drafts.exists() == (which == DraftPlaces::Used)
                 && let Some(lock) = self.lock_draft(number)?
                 // The owner may have ended, or another one begun, between the two.
-                && drafts.exists() == (which == Which::Used)
+                && drafts.exists() == (which == DraftPlaces::Used)
             {
                 return Ok(self.own.get_or_init(|| DraftFolder { drafts, _lock: lock }));
             }
@@ -151,8 +154,8 @@ mod tests {
     use super::*;
 
     /// The files of a program of its own.
-    fn program(folder: &Path) -> Files {
-        Files { folder: folder.to_owned(), name: "draft-x".to_owned(), own: Arc::default() }
+    fn program(folder: &Path) -> ViewFiles {
+        ViewFiles { folder: folder.to_owned(), name: "draft-x".to_owned(), own: Arc::default() }
     }
 
     #[test]

@@ -10,7 +10,7 @@ use gnoma_core::{
     ledger::{Ledger as _, Total},
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
-use gnoma_testkit::{Issued, Reply, Request, Script, Server, Wire};
+use gnoma_testkit::{IssuedTokens, Reply, Request, Script, Server, Wire};
 use serde_json::Value;
 
 use crate::support::{Run, World, calls, says};
@@ -34,7 +34,7 @@ const SIDES: [Side; 3] = [
 /// What a vendor has seen and told.
 #[derive(Default)]
 struct Books {
-    issued: Issued,
+    issued: IssuedTokens,
     asked: Vec<(Instant, String)>,
     violations: Vec<String>,
     bill: Vec<Usage>,

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base64::{Engine as _, prelude::BASE64_STANDARD};
-use gnoma_guard::firewall::Allowed;
+use gnoma_guard::firewall::AllowedHash;
 use gnoma_testkit::{Reply, Server};
 use serde_json::json;
 
@@ -218,7 +218,7 @@ async fn what_is_allowed_by_its_hash_or_warned_of_is_sent() {
     let token = token();
     let prompt = format!("use {token}");
     let world = World::new([says("ok"), says("ok")]);
-    world.configure(&format!("[security]\nallow = [\"{}\"]\n", Allowed::from_value(&token)));
+    world.configure(&format!("[security]\nallow = [\"{}\"]\n", AllowedHash::from_value(&token)));
     let run = world.run(&[&prompt]).await;
     assert!(sent(&world).contains(&token) && !run.err.contains("secret"), "{run:?}");
 

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use gnoma_sandbox::{MemoryFolder, Policy, Readable, Support, Walls};
+use gnoma_sandbox::{MemoryFolder, Policy, ReadScope, SessionSandbox, Support};
 use gnoma_testkit::Reply;
 use serde_json::json;
 use tokio::{
@@ -199,12 +199,12 @@ async fn commands_in_incognito_share_temporary_files_in_memory() {
     let project = world.project.path().canonicalize().unwrap();
     let shown = places.into_iter().chain([project.clone()]).collect();
     let policy = Policy {
-        readable: Readable::Only { shown, hidden: Vec::new() },
+        readable: ReadScope::Only { shown, hidden: Vec::new() },
         temporary: Some(scratch.folder().to_owned()),
         alone: true,
         ..Policy::default()
     };
-    let walls = Walls::new(launcher, &Support::detect());
+    let walls = SessionSandbox::new(launcher, &Support::detect());
     let run = |script: &str| {
         let mut command = walls.command("/bin/sh", ["-c", script], &policy);
         let ended = command.current_dir(&project).output().unwrap();

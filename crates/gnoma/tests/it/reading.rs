@@ -24,7 +24,7 @@ use gnoma_core::{
     protocol::{Environment, SessionSpec},
     tool::Grant,
 };
-use gnoma_host::{Notices, Project, Shared, guarding};
+use gnoma_host::{Notices, ProcessResources, Project, guard_setup};
 use gnoma_sandbox::{Strength, Support};
 use gnoma_tools::{Sandbox, ToolOptions};
 use serde_json::json;
@@ -123,8 +123,10 @@ fn tool(folder: &Path) -> Arc<dyn Tool> {
         environment: Environment::new(variables),
         ..SessionSpec::default()
     };
-    let project = Project::open(spec, Notices::without_sink(), Shared::default()).unwrap();
-    let mut sandbox = guarding::build_sandbox(&project.guard, &project.places, &project.spec, None);
+    let project =
+        Project::open(spec, Notices::without_sink(), ProcessResources::default()).unwrap();
+    let mut sandbox =
+        guard_setup::build_sandbox(&project.guard, &project.places, &project.spec, None);
     if let Sandbox::Walled { launcher, .. } = &mut sandbox {
         *launcher = env!("CARGO_BIN_EXE_gnoma").into();
     }

@@ -10,7 +10,7 @@ use std::sync::{
 
 use gnoma_core::{
     Price, StopReason, Usage,
-    ledger::{Amount, Draw, Ledger as _, Limit, Total, Unit, Window},
+    ledger::{Amount, Ledger as _, Limit, PoolDraw, Total, Unit, Window},
 };
 use gnoma_store::{OpenedLedger, SqliteLedger};
 use gnoma_testkit::{Reply, Request, Script, Server, Wire};
@@ -101,7 +101,7 @@ async fn check(ledger: &SqliteLedger, bill: &Bill, at_once: u64) {
     assert!(counted.micro_usd <= most, "{} of {CAP}, {dearest} for one call", counted.micro_usd);
 
     let limit = Limit { unit: Unit::MicroUsd, window: Window::Day, most: CAP };
-    let draws = vec![Draw { pool: "all".into(), limits: vec![limit] }];
+    let draws = vec![PoolDraw { pool: "all".into(), limits: vec![limit] }];
     let levels = ledger.limit_levels(draws, i64::from(last.day) * DAY_MS).await.unwrap();
     assert_eq!((levels[0].held, levels[0].used), (0, last.amount.micro_usd));
 }

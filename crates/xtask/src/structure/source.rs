@@ -9,7 +9,7 @@ use syn::{Attribute, ImplItem, Item, Meta, punctuated::Punctuated};
 
 /// The reason why the sources of a crate could not be measured.
 #[derive(Debug)]
-pub enum Unmeasured {
+pub enum MeasureError {
     /// A file or folder could not be read.
     Unreadable {
         /// The path that was to be read.
@@ -26,7 +26,7 @@ pub enum Unmeasured {
     },
 }
 
-impl fmt::Display for Unmeasured {
+impl fmt::Display for MeasureError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unreadable { path, error } => write!(f, "`{}`: {error}", path.display()),
@@ -38,7 +38,7 @@ impl fmt::Display for Unmeasured {
     }
 }
 
-impl std::error::Error for Unmeasured {}
+impl std::error::Error for MeasureError {}
 
 /// A module file without its test code.
 pub(super) struct Source {
@@ -51,12 +51,12 @@ pub(super) struct Source {
 
 impl Source {
     /// Reads the file at `path` below `src`.
-    pub(super) fn read(src: &Path, path: &Path) -> Result<Self, Unmeasured> {
+    pub(super) fn read(src: &Path, path: &Path) -> Result<Self, MeasureError> {
         let full = src.join(path);
         let text = fs::read_to_string(&full)
-            .map_err(|error| Unmeasured::Unreadable { path: full.clone(), error })?;
+            .map_err(|error| MeasureError::Unreadable { path: full.clone(), error })?;
         let mut items = syn::parse_file(&text)
-            .map_err(|error| Unmeasured::Unparsed { path: full, error })?
+            .map_err(|error| MeasureError::Unparsed { path: full, error })?
             .items;
         let lines = text.lines().count().saturating_sub(take_tests(&mut items));
         Ok(Self { path: path.to_owned(), items, lines })

@@ -11,7 +11,7 @@ use syn::{
     visit::Visit,
 };
 
-use super::source::{Source, Unmeasured};
+use super::source::{MeasureError, Source};
 
 /// Imports followed from one name before it counts as unknown.
 const MAX_STEPS: usize = 64;
@@ -38,7 +38,7 @@ pub(super) struct Import {
 
 /// The target that a path leads to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Resolved {
+pub(super) enum ResolvedPath {
     Module(usize),
     /// An item in the file with this index.
     Item(usize),
@@ -55,7 +55,7 @@ pub(super) struct ModuleTree {
 
 impl ModuleTree {
     /// Reads `root`, a file in `src`, and every module below it that is not only for tests.
-    pub(super) fn read(src: &Path, root: &str, crate_name: &str) -> Result<Self, Unmeasured> {
+    pub(super) fn read(src: &Path, root: &str, crate_name: &str) -> Result<Self, MeasureError> {
         let mut tree = Self { crate_name: crate_name.replace('-', "_"), ..Self::default() };
         tree.add_file(src, Path::new(root), None)?;
         Ok(tree)
@@ -66,7 +66,7 @@ impl ModuleTree {
         src: &Path,
         path: &Path,
         parent: Option<usize>,
-    ) -> Result<usize, Unmeasured> {
+    ) -> Result<usize, MeasureError> {
         let source = Source::read(src, path)?;
         let stem = path.file_stem().unwrap_or_default();
         let folder = path.parent().unwrap_or(Path::new(""));
@@ -87,7 +87,7 @@ impl ModuleTree {
         items: &[Item],
         file: usize,
         parent: Option<usize>,
-    ) -> Result<usize, Unmeasured> {
+    ) -> Result<usize, MeasureError> {
         let mut imports = Imports::default();
         items.iter().for_each(|item| imports.visit_item(item));
         let index = self.modules.len();
@@ -120,13 +120,13 @@ impl ModuleTree {
 
     /// Returns the target of a path that stands in module `from`. If a module and another item share its last name,
     /// the target is the item.
-    pub(super) fn resolve_path(&self, from: usize, path: &[String]) -> Option<Resolved> {
+    pub(super) fn resolve_path(&self, from: usize, path: &[String]) -> Option<ResolvedPath> {
         self.follow_path(from, path, false, MAX_STEPS)
     }
 
     /// Returns the target of an import of module `from`. If a module and another item share its last name, the
     /// target is the module: which of the two is used shows where it is used.
-    pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<Resolved> {
+    pub(super) fn resolve_import(&self, from: usize, import: &Import) -> Option<ResolvedPath> {
         self.follow_import(from, import, true, MAX_STEPS)
     }
 
@@ -148,19 +148,19 @@ impl ModuleTree {
         path: &[String],
         leads_on: bool,
         steps: usize,
-    ) -> Option<Resolved> {
+    ) -> Option<ResolvedPath> {
         let steps = steps.checked_sub(1)?;
         let (first, mut rest) = path.split_first()?;
         let mut at = match first.as_str() {
-            "crate" => Resolved::Module(0),
-            "self" => Resolved::Module(from),
-            "super" => Resolved::Module(self.modules.get(from)?.parent?),
-            name if name == self.crate_name && !rest.is_empty() => Resolved::Module(0),
+            "crate" => ResolvedPath::Module(0),
+            "self" => ResolvedPath::Module(from),
+            "super" => ResolvedPath::Module(self.modules.get(from)?.parent?),
+            name if name == self.crate_name && !rest.is_empty() => ResolvedPath::Module(0),
             name => self.look_up(from, name, leads_on || !rest.is_empty(), steps)?,
         };
-        while let (Resolved::Module(module), Some((name, after))) = (at, rest.split_first()) {
+        while let (ResolvedPath::Module(module), Some((name, after))) = (at, rest.split_first()) {
             at = match name.as_str() {
-                "super" => Resolved::Module(self.modules.get(module)?.parent?),
+                "super" => ResolvedPath::Module(self.modules.get(module)?.parent?),
                 "self" => at,
                 name => self.look_up(module, name, leads_on || !after.is_empty(), steps)?,
             };
@@ -171,15 +171,21 @@ impl ModuleTree {
 
     /// A name in a module. A module and another item may share one; if the path
     /// `leads_on`, it is the module.
-    fn look_up(&self, from: usize, name: &str, leads_on: bool, steps: usize) -> Option<Resolved> {
+    fn look_up(
+        &self,
+        from: usize,
+        name: &str,
+        leads_on: bool,
+        steps: usize,
+    ) -> Option<ResolvedPath> {
         let steps = steps.checked_sub(1)?;
         let module = self.modules.get(from)?;
-        let child = module.children.get(name).map(|child| Resolved::Module(*child));
+        let child = module.children.get(name).map(|child| ResolvedPath::Module(*child));
         if leads_on && child.is_some() {
             return child;
         }
         if module.items.contains(name) {
-            return Some(Resolved::Item(module.file));
+            return Some(ResolvedPath::Item(module.file));
         }
         let named = module.imports.iter().filter(|import| import.name.as_deref() == Some(name));
         let named =
@@ -187,10 +193,10 @@ impl ModuleTree {
         named.or(child).or_else(|| {
             let all = module.imports.iter().filter(|import| import.name.is_none());
             all.filter_map(|import| match self.follow_import(from, import, true, steps)? {
-                Resolved::Module(module) if module != from => {
+                ResolvedPath::Module(module) if module != from => {
                     self.look_up(module, name, leads_on, steps)
                 }
-                Resolved::Module(_) | Resolved::Item(_) => None,
+                ResolvedPath::Module(_) | ResolvedPath::Item(_) => None,
             })
             .next()
         })
@@ -202,7 +208,7 @@ impl ModuleTree {
         import: &Import,
         leads_on: bool,
         steps: usize,
-    ) -> Option<Resolved> {
+    ) -> Option<ResolvedPath> {
         // `use name::…` means a module of the crate or a crate of that name, never itself.
         let is_itself = import.path.len() == 1 && import.path.first() == import.name.as_ref();
         if is_itself { None } else { self.follow_path(from, &import.path, leads_on, steps) }

@@ -235,7 +235,7 @@ impl Canvas {
     }
 
     /// The picture with a palette in place of three bytes a point; `None` when that would be too large.
-    fn to_indexed(&self) -> Option<Indexed> {
+    fn to_indexed(&self) -> Option<IndexedImage> {
         let mut palette = BTreeMap::new();
         for dot in &self.dots {
             palette.insert(*dot, 0);
@@ -247,18 +247,18 @@ impl Canvas {
             *index = place;
         }
         let dots = self.dots.iter().filter_map(|dot| palette.get(dot).copied()).collect();
-        Some(Indexed { width: self.width, dots, palette: palette.into_keys().collect() })
+        Some(IndexedImage { width: self.width, dots, palette: palette.into_keys().collect() })
     }
 }
 
 /// Dots as places in a list of colours.
-struct Indexed {
+struct IndexedImage {
     width: usize,
     dots: Vec<u8>,
     palette: Vec<Dot>,
 }
 
-impl Indexed {
+impl IndexedImage {
     fn encode_png(&self) -> Result<Vec<u8>> {
         let height = self.dots.len() / self.width.max(1);
         let mut bytes = Vec::new();

@@ -153,7 +153,7 @@ fn check_of_the_project_that_passes_clears_a_failed_one() {
         let ended = ToolOutput { report: Some(report), ..ToolOutput::from_text("output") };
         let ended = Input::ToolDone(check.clone(), ToolOutcome::Done(ended), 1);
         feed(&mut turn, [allow(check.as_str()), ended]);
-        let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);
+        let fx = feed(&mut turn, [Input::Checked(WorkCheckOutcome::Deliver)]);
         assert_eq!(notices(&fx).is_empty(), passes, "{fx:?}");
     }
 }

@@ -12,7 +12,7 @@ use gnoma_core::{
 };
 
 use self::steps::*;
-use crate::compact::Cut;
+use crate::compact::SummarizedRange;
 use crate::turn::*;
 
 #[test]
@@ -35,14 +35,14 @@ fn work_that_does_not_hold_goes_on() {
     let complete = Outcome::Complete { stop: StopReason::EndTurn };
     let fx = feed(&mut turn, [text("done"), stop(StopReason::EndTurn)]);
     assert!(fx.contains(&Effect::Check(complete.clone())) && outcome(&fx).is_none());
-    let again = Input::Checked(Checked::Again { note: "`cargo test` fails".into() });
+    let again = Input::Checked(WorkCheckOutcome::Again { note: "`cargo test` fails".into() });
     assert!(turn.has_rounds());
     let fx = feed(&mut turn, [again]);
     assert!(fx.contains(&Effect::CallModel { round: 2, attempt: 1 }));
     assert!(!turn.has_rounds(), "the limit is the turn's, not the attempt's");
     assert!(turn.history().last().unwrap().text_content().contains("`cargo test` fails"));
     feed(&mut turn, [text("really done"), stop(StopReason::EndTurn)]);
-    let fx = feed(&mut turn, [Input::Checked(Checked::Deliver)]);
+    let fx = feed(&mut turn, [Input::Checked(WorkCheckOutcome::Deliver)]);
     assert_eq!(outcome(&fx), Some(&complete));
 
     let mut turn = delivering(Limits::default(), Delivery::Checked);
@@ -184,12 +184,12 @@ fn checks_run_again_between_turns_and_who_speaks_meanwhile_is_answered() {
     turn.handle_input(Input::Judged(call.clone(), allow()), &mut fx);
     turn.handle_input(Input::ToolDone(call, ToolOutcome::Interrupted("why".into()), 1), &mut fx);
     assert!(matches!(fx.last(), Some(Effect::Conclude(_))), "{fx:?}");
-    turn.handle_input(Input::Checked(Checked::Deliver), &mut fx);
+    turn.handle_input(Input::Checked(WorkCheckOutcome::Deliver), &mut fx);
     assert!(turn.is_idle() && turn.history().is_empty());
     fx.clear();
     turn.handle_input(Input::ProveAgain(Checks { commands: Vec::new(), ..checks }), &mut fx);
     turn.handle_input(Input::Say(Message::user_text("and more")), &mut fx);
-    turn.handle_input(Input::Checked(Checked::Deliver), &mut fx);
+    turn.handle_input(Input::Checked(WorkCheckOutcome::Deliver), &mut fx);
     assert!(fx.contains(&Effect::Route), "{fx:?}");
 }
 
@@ -201,7 +201,7 @@ fn every_cancel_is_seen_whatever_runs() {
     let held = || Input::Reserved(Room::Held);
     let ends = || vec![say(), routed(), held(), text("done"), stop(StopReason::EndTurn)];
     let brief = Arc::default();
-    let cut = Cut { brief, messages: 1, past_tokens: 9, window_tokens: None };
+    let cut = SummarizedRange { brief, messages: 1, past_tokens: 9, window_tokens: None };
     let checks = Checks { tool: "bash".into(), commands: vec!["x".into()], else_review: false };
     let mut proving = ends();
     proving.push(Input::Prove(checks.clone()));

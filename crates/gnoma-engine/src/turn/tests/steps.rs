@@ -3,7 +3,7 @@
 use gnoma_core::{
     ErrorKind, ProviderError, RawJson, Role, StopReason, StreamEvent, ToolOutcome,
     session::Outcome,
-    tool::{Access, Tier, ToolKind, Touches},
+    tool::{Access, Tier, ToolKind, TouchedResource},
 };
 
 use crate::turn::*;
@@ -14,7 +14,10 @@ pub(in crate::turn) fn spec(name: &str, access: Access) -> Arc<ToolSpec> {
         description: String::new(),
         parameters: RawJson::empty_object(),
         access,
-        touches: (access == Access::Edit).then(|| Touches::path("path")).into_iter().collect(),
+        touches: (access == Access::Edit)
+            .then(|| TouchedResource::path("path"))
+            .into_iter()
+            .collect(),
         kind: ToolKind::Other,
         tier: Tier::Full,
     })

@@ -135,7 +135,7 @@ async fn a_resumed_conversation_goes_on_with_its_kind_of_task() {
 
     let past = crate::history(&first);
     let asked = (gnoma_core::session::PermissionMode::Bypass, false);
-    let keeping = (gnoma_engine::Keeping::default(), past);
+    let keeping = (gnoma_engine::PersistenceOptions::default(), past);
     let mut resumed = team_resumed(asked, members(), by(Strategy::Single), Vec::new(), keeping);
     assert_eq!(routed(&resumed.turn("go on").await).kind, kind);
 }

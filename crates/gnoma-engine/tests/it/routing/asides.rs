@@ -6,7 +6,7 @@ use std::time::Duration;
 use gnoma_core::Event;
 use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::pool::{Caps, PoolLimits};
-use gnoma_testkit::{Answer, FakeLedger, Fate};
+use gnoma_testkit::{Answer, FakeLedger, ScriptedOutcome};
 use tokio::time::Instant;
 
 use super::team::{cascade, counted, editor, edits, member, name, team};
@@ -53,10 +53,10 @@ async fn a_panel_that_is_stopped_counts_as_what_its_members_were_told() {
 #[tokio::test(start_paused = true)]
 async fn a_classifier_has_two_seconds_whatever_the_ledger_does() {
     // Asked first is where limits stand, then for room for the classifier.
-    for silent in [Fate::Hangs, Fate::HangsAfter] {
+    for silent in [ScriptedOutcome::Hangs, ScriptedOutcome::HangsAfter] {
         let ledger = FakeLedger::with_failures(move |call| match call {
             1 => silent.clone(),
-            _ => Fate::Works,
+            _ => ScriptedOutcome::Works,
         });
         let options = RoutingOptions {
             classifier: Some(name("small")),

@@ -2,7 +2,7 @@
 
 use gnoma_core::{Event, Price, session::Outcome};
 use gnoma_engine::routing::{RoutingOptions, Strategy};
-use gnoma_router::rules::{Rule, RuleEffect, When};
+use gnoma_router::rules::{Rule, RuleConditions, RuleEffect};
 use gnoma_testkit::Answer;
 
 use super::team::{
@@ -15,7 +15,7 @@ fn at_most(micro_usd: u64) -> RoutingOptions {
     let rule = Rule {
         name: "cheap".into(),
         origin: "gnoma.toml:1".into(),
-        when: When::default(),
+        when: RuleConditions::default(),
         then: vec![RuleEffect::MaxCostMicroUsd(micro_usd)],
     };
     RoutingOptions { strategy: Strategy::Single, rules: vec![rule], ..RoutingOptions::default() }

@@ -7,7 +7,7 @@ use gnoma_core::{ErrorKind, Event, ProviderError, StreamEvent, Usage, session::O
 use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::{
     pool::{PoolLimits, Rates},
-    rules::{Rule, RuleEffect, When},
+    rules::{Rule, RuleConditions, RuleEffect},
 };
 use gnoma_testkit::{Answer, FakeLedger, FakeTool};
 
@@ -64,7 +64,7 @@ fn prefer(arm: &str) -> Rule {
     Rule {
         name: "rather".into(),
         origin: "gnoma.toml:1".into(),
-        when: When::default(),
+        when: RuleConditions::default(),
         then: vec![RuleEffect::Prefer { arms: vec![arm.into()], percent: 100 }],
     }
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use gnoma_core::{Command, ErrorKind, Event, Price, session::Outcome, store::StoreErrorKind};
 use gnoma_engine::routing::{RoutingOptions, Strategy, Verify};
 use gnoma_router::pool::{Caps, PoolLimits, Rates};
-use gnoma_testkit::{Answer, FakeLedger, Fate};
+use gnoma_testkit::{Answer, FakeLedger, ScriptedOutcome};
 
 use super::team::{
     Team, assert_complete, broken, by, cascade, changes, costs, counted, editor, edits, estimates,
@@ -105,7 +105,7 @@ async fn a_session_that_is_dropped_holds_no_money() {
 
 #[tokio::test(start_paused = true)]
 async fn what_cannot_be_counted_is_not_spent_and_no_other_arm_is_blamed_for_it() {
-    let full = || FakeLedger::with_failures(|_| Fate::Fails(StoreErrorKind::Full));
+    let full = || FakeLedger::with_failures(|_| ScriptedOutcome::Fails(StoreErrorKind::Full));
     let caps = || PoolLimits::new(Caps { day: Some(1_000_000), ..Caps::default() });
     let best = member("best", 0.9, 0.1, vec![Answer::text("done")]);
     let other = member("other", 0.5, 0.1, vec![Answer::text("done")]);

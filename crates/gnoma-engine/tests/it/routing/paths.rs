@@ -6,7 +6,7 @@ use gnoma_core::{
     tool::{Access, ToolOutput},
 };
 use gnoma_engine::routing::{RoutingOptions, Strategy};
-use gnoma_router::rules::{PathBase, Rule, RuleEffect, When};
+use gnoma_router::rules::{PathBase, Rule, RuleConditions, RuleEffect};
 use gnoma_testkit::{Answer, FakeTool};
 
 use super::team::{Team, assert_complete, changes, member, name, said, team};
@@ -17,7 +17,7 @@ fn options() -> RoutingOptions {
     let rule = Rule {
         name: "stays here".into(),
         origin: "gnoma.toml:1".into(),
-        when: When { paths: vec!["secrets/**".into()], ..When::default() },
+        when: RuleConditions { paths: vec!["secrets/**".into()], ..RuleConditions::default() },
         then: vec![RuleEffect::Pin("fake/here".into())],
     };
     let ground = PathBase { root: "/shop".into(), folder: "/shop".into() };

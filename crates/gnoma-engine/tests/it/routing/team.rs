@@ -15,8 +15,8 @@ use gnoma_core::{
     tool::{Access, BoxFuture, CommandReport, ToolKind, ToolOutput},
 };
 use gnoma_engine::{
-    Arm, Keeping, Routes,
-    routing::{Memory, RoutingOptions, Strategy, Verify},
+    Arm, PersistenceOptions, Routes,
+    routing::{OutcomeStore, RoutingOptions, Strategy, Verify},
 };
 use gnoma_guard::firewall::Connection;
 use gnoma_router::{Prior, Router, TaskOutcome as Learnt, Tuning, pool::PoolLimits};
@@ -79,7 +79,7 @@ pub(super) fn name(model: &str) -> ModelRef {
 #[derive(Default)]
 struct Notes(Mutex<Vec<Learnt>>);
 
-impl Memory for Notes {
+impl OutcomeStore for Notes {
     fn learn_outcome(&self, outcome: Learnt) -> BoxFuture<'_, Result<(), String>> {
         self.0.lock().unwrap().push(outcome);
         Box::pin(async { Ok(()) })
@@ -97,7 +97,7 @@ pub(super) struct Team {
 
 /// The memory and the clock of `options` are the team's.
 pub(super) fn team(members: Vec<Member>, options: RoutingOptions, tools: Vec<FakeTool>) -> Team {
-    team_in((PermissionMode::Bypass, false), members, options, tools, Keeping::default())
+    team_in((PermissionMode::Bypass, false), members, options, tools, PersistenceOptions::default())
 }
 
 /// The same, asking so much before tools run (somebody can answer, or nobody).
@@ -106,7 +106,7 @@ pub(super) fn team_in(
     members: Vec<Member>,
     options: RoutingOptions,
     tools: Vec<FakeTool>,
-    keeping: Keeping,
+    keeping: PersistenceOptions,
 ) -> Team {
     team_resumed(asked, members, options, tools, (keeping, Vec::new()))
 }
@@ -117,7 +117,7 @@ pub(super) fn team_resumed(
     members: Vec<Member>,
     options: RoutingOptions,
     tools: Vec<FakeTool>,
-    (keeping, history): (Keeping, Vec<Arc<Message>>),
+    (keeping, history): (PersistenceOptions, Vec<Arc<Message>>),
 ) -> Team {
     let firewall = firewall();
     let notes = Arc::new(Notes::default());

@@ -16,7 +16,7 @@ use super::{
         },
         wire::{
             json,
-            rpc::{self, Incoming, RpcError},
+            rpc::{self, RpcError, ServerRpcMessage},
             sse::{Event, Events},
         },
     },
@@ -25,12 +25,12 @@ use super::{
 };
 
 /// The tasks that answer a server's requests. They end with it.
-pub(super) type Answering = Mutex<JoinSet<()>>;
+pub(super) type AnswerTasks = Mutex<JoinSet<()>>;
 
 /// The receiver of a server's messages.
 pub(super) struct Inbox<'a> {
     pub(super) shared: &'a Arc<HttpShared>,
-    pub(super) answering: &'a Answering,
+    pub(super) answering: &'a AnswerTasks,
 }
 
 /// The way in which a stream of events ended.
@@ -166,28 +166,30 @@ impl Inbox<'_> {
         let mut answer = None;
         for message in rpc::parse_messages(text) {
             match message {
-                Incoming::Response(of, outcome) if Some(of) == id => {
+                ServerRpcMessage::Response(of, outcome) if Some(of) == id => {
                     answer = Some(outcome.map_err(CallError::Refused));
                 }
-                Incoming::Unaddressed(result) if id.is_some() => {
+                ServerRpcMessage::Unaddressed(result) if id.is_some() => {
                     answer = answer.or(Some(Ok(result)));
                 }
-                Incoming::Orphan(error) if id.is_some() => {
+                ServerRpcMessage::Orphan(error) if id.is_some() => {
                     answer = answer.or(Some(Err(CallError::Refused(error))));
                 }
-                Incoming::Unreadable(of) if id.is_some() && (of.is_none() || of == id) => {
+                ServerRpcMessage::Unreadable(of) if id.is_some() && (of.is_none() || of == id) => {
                     let why = "it is not valid JSON-RPC".to_owned();
                     answer = answer.or(Some(Err(CallError::Unreadable(why))));
                 }
-                Incoming::Notification(method, params) => {
+                ServerRpcMessage::Notification(method, params) => {
                     self.shared.handler.on_notification(&method, &params);
                 }
-                Incoming::Request(id, method, params) => self.answer_request(id, method, params),
-                Incoming::Response(..)
-                | Incoming::Orphan(_)
-                | Incoming::Unaddressed(_)
-                | Incoming::Unreadable(_)
-                | Incoming::Noise => {}
+                ServerRpcMessage::Request(id, method, params) => {
+                    self.answer_request(id, method, params)
+                }
+                ServerRpcMessage::Response(..)
+                | ServerRpcMessage::Orphan(_)
+                | ServerRpcMessage::Unaddressed(_)
+                | ServerRpcMessage::Unreadable(_)
+                | ServerRpcMessage::Noise => {}
             }
         }
         answer

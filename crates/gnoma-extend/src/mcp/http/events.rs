@@ -10,7 +10,7 @@ use super::{
         limits::{MAX_RESUMES, RESUME_WAIT},
         wire::sse::Events,
     },
-    answer::{Answering, Inbox, StreamEnd, resume_stream, resume_wait},
+    answer::{AnswerTasks, Inbox, StreamEnd, resume_stream, resume_wait},
     state::HttpShared,
 };
 
@@ -18,7 +18,7 @@ use super::{
 /// has answered for the first time.
 pub(super) async fn follow_events(shared: Arc<HttpShared>, opened: oneshot::Sender<()>) {
     let mut opened = Some(opened);
-    let answering = Answering::default();
+    let answering = AnswerTasks::default();
     let inbox = Inbox { shared: &shared, answering: &answering };
     let mut sessions = shared.sessions.subscribe();
     loop {

@@ -27,7 +27,7 @@ use super::{
         version::{self, STATELESS},
         wire::rpc::{self, RpcError},
     },
-    answer::{Answering, Inbox},
+    answer::{AnswerTasks, Inbox},
     events, headers,
     post::{self, Message, is_session_lost, lacks_handshake},
     state::HttpShared,
@@ -41,7 +41,7 @@ const NO_SESSION: i64 = -32001;
 const CALL: &str = "tools/call";
 
 /// A request to a server.
-pub(crate) struct Outgoing<'a> {
+pub(crate) struct OutgoingRequest<'a> {
     pub(crate) method: &'a str,
     pub(crate) params: &'a Map<String, Value>,
     /// Headers for this request.
@@ -53,7 +53,7 @@ pub(crate) struct Outgoing<'a> {
 /// The connection. Dropped, it ends.
 pub(crate) struct HttpLink {
     shared: Arc<HttpShared>,
-    answering: Answering,
+    answering: AnswerTasks,
     /// Cancellations that are being told, and the server's own stream.
     tasks: Mutex<JoinSet<()>>,
     /// Held while a new session is begun.
@@ -97,7 +97,7 @@ impl HttpLink {
     ) -> Self {
         Self {
             shared: HttpShared::new(http, url, headers, authorizer, handler),
-            answering: Answering::default(),
+            answering: AnswerTasks::default(),
             tasks: Mutex::default(),
             reopening: tokio::sync::Mutex::default(),
             has_ended: AtomicBool::new(false),
@@ -117,7 +117,10 @@ impl HttpLink {
 
     /// Sends a request and reads its answer. Where the server has lost the session, a new one is begun and the
     /// request sent again: the server has not worked on it.
-    pub(crate) async fn send_request(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
+    pub(crate) async fn send_request(
+        &self,
+        outgoing: &OutgoingRequest<'_>,
+    ) -> Result<Value, CallError> {
         let session = *self.shared.sessions.borrow();
         match self.request_once(outgoing).await {
             Err(error) if session > 0 && is_lost(&error) => {
@@ -136,8 +139,8 @@ impl HttpLink {
         }
     }
 
-    async fn request_once(&self, outgoing: &Outgoing<'_>) -> Result<Value, CallError> {
-        let Outgoing { method, params, headers, is_stateless } = outgoing;
+    async fn request_once(&self, outgoing: &OutgoingRequest<'_>) -> Result<Value, CallError> {
+        let OutgoingRequest { method, params, headers, is_stateless } = outgoing;
         let id = self.shared.next_id();
         let mut all = headers.to_vec();
         if *is_stateless {
@@ -171,8 +174,12 @@ impl HttpLink {
             (place.session, place.version) = (None, None);
         }
         let params = version::initialize_params();
-        let outgoing =
-            Outgoing { method: INITIALIZE, params: &params, headers: &[], is_stateless: false };
+        let outgoing = OutgoingRequest {
+            method: INITIALIZE,
+            params: &params,
+            headers: &[],
+            is_stateless: false,
+        };
         let answer = self.request_once(&outgoing).await?;
         let spoken = version::ServerInfo::from_answer(&answer, false).version;
         self.shared.place.lock().version = Some(spoken);

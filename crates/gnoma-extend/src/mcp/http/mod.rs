@@ -10,5 +10,5 @@ mod state;
 
 pub(super) use self::{
     headers::{HeaderParameter, find_header_parameters},
-    link::{HttpLink, Outgoing},
+    link::{HttpLink, OutgoingRequest},
 };

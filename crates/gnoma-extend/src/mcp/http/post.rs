@@ -6,7 +6,7 @@ use bytes::Bytes;
 use gnoma_core::Secret;
 use gnoma_net::{
     HttpRequest, NetError, NetErrorKind, Reply, redirect,
-    wait::{asked_wait, sent_at},
+    retry_wait::{asked_wait, sent_at},
 };
 use jiff::Timestamp;
 use tokio::time::sleep;
@@ -15,7 +15,7 @@ use super::{
     super::{
         error::{CallError, TOO_MANY_REQUESTS},
         limits::{BUSY_WAIT, MAX_ATTEMPTS, MAX_BUSY_WAIT, MAX_REDIRECTS},
-        wire::rpc::{self, Incoming, METHOD_NOT_FOUND, RpcError},
+        wire::rpc::{self, METHOD_NOT_FOUND, RpcError, ServerRpcMessage},
     },
     state::HttpShared,
 };
@@ -44,13 +44,13 @@ pub(super) struct Message<'a> {
     clippy::large_enum_variant,
     reason = "there is one at a time, and it is taken apart at once"
 )]
-enum SendingStep {
+enum PostStep {
     Done(Reply),
     Again,
 }
 
 /// One message on its way.
-struct Sending<'a> {
+struct MessagePost<'a> {
     shared: &'a Arc<HttpShared>,
     message: &'a Message<'a>,
     url: String,
@@ -72,7 +72,7 @@ pub(super) async fn post_message(
         false => shared.authorizer.token().await?,
     };
     let url = shared.place.lock().url.clone();
-    let mut sending = Sending {
+    let mut sending = MessagePost {
         shared,
         message,
         url,
@@ -84,13 +84,13 @@ pub(super) async fn post_message(
     };
     loop {
         let reply = shared.http.send(sending.build_request()).await.map_err(net_error)?;
-        if let SendingStep::Done(reply) = sending.handle_reply(reply).await? {
+        if let PostStep::Done(reply) = sending.handle_reply(reply).await? {
             return Ok(reply);
         }
     }
 }
 
-impl Sending<'_> {
+impl MessagePost<'_> {
     fn build_request(&self) -> HttpRequest {
         const ACCEPT: &str = "application/json, text/event-stream";
         let mut headers = self.shared.headers(self.message.headers, self.token.as_ref());
@@ -105,11 +105,11 @@ impl Sending<'_> {
         HttpRequest { url: self.url.clone(), headers, body }
     }
 
-    async fn handle_reply(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
+    async fn handle_reply(&mut self, reply: Reply) -> Result<PostStep, CallError> {
         match reply.status {
             200..=299 => {
                 self.remember_address();
-                Ok(SendingStep::Done(reply))
+                Ok(PostStep::Done(reply))
             }
             300..=399 => self.follow_redirect(&reply),
             UNAUTHORIZED => {
@@ -122,7 +122,7 @@ impl Sending<'_> {
     }
 
     /// A redirect within the origin is followed with the whole message: elsewhere its headers must not go.
-    fn follow_redirect(&mut self, reply: &Reply) -> Result<SendingStep, CallError> {
+    fn follow_redirect(&mut self, reply: &Reply) -> Result<PostStep, CallError> {
         let Some(next) = redirect::redirect_target(&self.url, reply) else {
             return Err(CallError::Status(
                 reply.status,
@@ -138,7 +138,7 @@ impl Sending<'_> {
         }
         self.has_moved &= PERMANENT.contains(&reply.status);
         self.url = next;
-        Ok(SendingStep::Again)
+        Ok(PostStep::Again)
     }
 
     /// Sends what follows to where a message has been taken after redirects that were for good. A stream of events says
@@ -150,7 +150,7 @@ impl Sending<'_> {
     }
 
     /// A token that is refused may be renewed once.
-    async fn renew_token(&mut self, challenge: String) -> Result<SendingStep, CallError> {
+    async fn renew_token(&mut self, challenge: String) -> Result<PostStep, CallError> {
         if self.shared.has_own_authorization() {
             let said = "it does not accept the header `Authorization` of its entry";
             return Err(CallError::Status(UNAUTHORIZED, said.to_owned()));
@@ -160,13 +160,13 @@ impl Sending<'_> {
             && let Some(token) = self.shared.authorizer.renew_token(&refused).await?
         {
             self.token = Some(token);
-            return Ok(SendingStep::Again);
+            return Ok(PostStep::Again);
         }
         Err(CallError::Unauthorized(challenge))
     }
 
     /// A server that is busy is waited for, a few times and not for long.
-    async fn wait_until_ready(&mut self, reply: Reply) -> Result<SendingStep, CallError> {
+    async fn wait_until_ready(&mut self, reply: Reply) -> Result<PostStep, CallError> {
         let status = reply.status;
         let now = sent_at(reply.header("date")).unwrap_or_else(Timestamp::now);
         let headers = ["retry-after-ms", "retry-after"];
@@ -186,7 +186,7 @@ impl Sending<'_> {
             self.shared.handler.calls.extend_deadlines(wait);
         }
         sleep(wait.max(Duration::from_millis(1))).await;
-        Ok(SendingStep::Again)
+        Ok(PostStep::Again)
     }
 }
 
@@ -218,7 +218,7 @@ async fn refusal_error(shared: &HttpShared, reply: Reply) -> CallError {
     let start = text.trim_start().to_ascii_lowercase();
     let is_page = is_page || start.starts_with("<!doctype html") || start.starts_with("<html");
     let error = rpc::parse_messages(&text).into_iter().find_map(|message| match message {
-        Incoming::Response(_, Err(error)) | Incoming::Orphan(error) => Some(error),
+        ServerRpcMessage::Response(_, Err(error)) | ServerRpcMessage::Orphan(error) => Some(error),
         _ => None,
     });
     let said = error.as_ref().map_or(text.as_str(), |error| error.message.as_str());
@@ -243,7 +243,7 @@ pub(super) fn page_title(text: &str) -> Option<String> {
     let begin = at + lower.get(at..)?.find('>')? + 1;
     let end = begin + lower.get(begin..)?.find('<')?;
     let title = text.get(begin..end)?.split_whitespace().collect::<Vec<_>>().join(" ");
-    let title = gnoma_core::cut::word_prefix(&title, MAX_SHOWN_BYTES).to_owned();
+    let title = gnoma_core::text_truncation::word_prefix(&title, MAX_SHOWN_BYTES).to_owned();
     Some(title).filter(|title| !title.is_empty())
 }
 

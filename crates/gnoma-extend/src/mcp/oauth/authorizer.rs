@@ -8,8 +8,8 @@ use tokio::sync::Mutex;
 use super::{
     super::error::CallError,
     discovery::discover_servers,
-    door::Door,
     flow::{describe_token_error, granted_scopes, now_s},
+    oauth_http::OauthHttp,
     registration::RegisteredClient,
     tokens::{StoredCredentials, Tokens},
 };
@@ -19,7 +19,7 @@ const RENEW_BEFORE_S: u64 = 30;
 
 /// Says who asks, in requests to one server.
 pub(crate) struct Authorizer {
-    door: Door,
+    door: OauthHttp,
     url: String,
     tokens: Tokens,
     /// Held while tokens are renewed: the token that renews them is often good only once.
@@ -29,7 +29,7 @@ pub(crate) struct Authorizer {
 impl Authorizer {
     pub(crate) fn new(http: &Http, url: &str, tokens: &Tokens) -> Self {
         Self {
-            door: Door(http.clone()),
+            door: OauthHttp(http.clone()),
             url: url.to_owned(),
             tokens: tokens.clone(),
             renewing: Mutex::default(),

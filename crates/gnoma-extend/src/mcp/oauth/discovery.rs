@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use oauth2::url::{Host, Url};
 use serde_json::{Map, Value};
 
-use super::{challenge, door::Door};
+use super::{challenge, oauth_http::OauthHttp};
 
 /// The part that the paths of all descriptions have in common.
 const WELL_KNOWN: &str = "/.well-known/";
@@ -60,7 +60,7 @@ impl AuthorizationServer {
 /// # Errors
 /// Why a person cannot be asked to log in, for people.
 pub(super) async fn discover_servers(
-    door: &Door,
+    door: &OauthHttp,
     url: &str,
     challenge: Option<&str>,
 ) -> Result<(ProtectedResource, AuthorizationServer), String> {
@@ -88,7 +88,7 @@ pub(super) async fn discover_servers(
 
 /// Returns the description that a server gives of the authorization it requires; `None` where it gives none.
 async fn protected_resource(
-    door: &Door,
+    door: &OauthHttp,
     base: &Url,
     challenge: Option<&str>,
 ) -> Result<Option<ProtectedResource>, String> {
@@ -146,7 +146,7 @@ fn is_resource_of(base: &Url, resource: &str) -> bool {
 
 /// The description of the authorization server with that name; `None` where there is none.
 async fn fetch_metadata(
-    door: &Door,
+    door: &OauthHttp,
     issuer: &Url,
     name: &str,
 ) -> Result<Option<AuthorizationServer>, String> {
@@ -199,7 +199,7 @@ fn metadata_urls(issuer: &Url) -> Vec<Url> {
 
 /// The authorization server at a server's own origin, as older versions of the protocol have it. Without a
 /// description its addresses are the usual ones.
-async fn server_of_origin(door: &Door, base: &Url) -> Result<AuthorizationServer, String> {
+async fn server_of_origin(door: &OauthHttp, base: &Url) -> Result<AuthorizationServer, String> {
     let origin = same_origin_url(base, "");
     for place in metadata_urls(base).into_iter().chain(metadata_urls(&origin)) {
         let found = door.fetch_document(place.as_str()).await.map_err(|error| error.to_string())?;

@@ -13,8 +13,8 @@ use oauth2::{
 use super::{
     challenge,
     discovery::{AuthorizationServer, ProtectedResource, discover_servers},
-    door::Door,
-    registration::{Registered, RegisteredClient},
+    oauth_http::OauthHttp,
+    registration::{ConfiguredClient, RegisteredClient},
     tokens::{StoredCredentials, Tokens},
 };
 
@@ -23,7 +23,7 @@ const OFFLINE: &str = "offline_access";
 
 /// A login that waits for a person's browser to come back.
 pub(crate) struct PendingLogin {
-    door: Door,
+    door: OauthHttp,
     tokens: Tokens,
     server: AuthorizationServer,
     resource: String,
@@ -44,9 +44,9 @@ pub(crate) async fn begin_login(
     tokens: &Tokens,
     redirect: &str,
     challenge: Option<&str>,
-    registered: &Registered,
+    registered: &ConfiguredClient,
 ) -> Result<(PendingLogin, String), String> {
-    let door = Door(http.clone());
+    let door = OauthHttp(http.clone());
     let (resource, server) = discover_servers(&door, url, challenge).await?;
     check_server(&server)?;
     let scopes = select_scopes(tokens, challenge, &resource, &server).await;

@@ -5,11 +5,11 @@
 mod authorizer;
 mod challenge;
 mod discovery;
-mod door;
 mod flow;
+mod oauth_http;
 mod registration;
 mod tokens;
 
 pub use tokens::Tokens;
 
-pub(super) use self::{authorizer::Authorizer, flow::begin_login, registration::Registered};
+pub(super) use self::{authorizer::Authorizer, flow::begin_login, registration::ConfiguredClient};

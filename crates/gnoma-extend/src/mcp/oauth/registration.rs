@@ -4,7 +4,7 @@ use oauth2::{AuthType, ClientId, ClientSecret, basic::BasicClient};
 use oauth2::{AuthUrl, EndpointNotSet, EndpointSet, RedirectUrl, TokenUrl};
 use serde_json::json;
 
-use super::{discovery::AuthorizationServer, door::Door};
+use super::{discovery::AuthorizationServer, oauth_http::OauthHttp};
 
 /// The name under which gnoma registers as a client.
 const CLIENT_NAME: &str = "gnoma";
@@ -13,7 +13,7 @@ const AUTH_METHODS: &str = "token_endpoint_auth_methods_supported";
 
 /// The identity of a client that was agreed on before.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Registered {
+pub(crate) struct ConfiguredClient {
     pub(crate) client_id: Option<String>,
     pub(crate) client_secret: Option<String>,
     /// The address of a document that describes the client.
@@ -44,9 +44,9 @@ impl RegisteredClient {
     /// # Errors
     /// The server does not take unknown clients, or not this one.
     pub(super) async fn register(
-        door: &Door,
+        door: &OauthHttp,
         server: &AuthorizationServer,
-        registered: &Registered,
+        registered: &ConfiguredClient,
         redirect: &str,
         scopes: &[String],
     ) -> Result<Self, String> {
@@ -85,7 +85,7 @@ impl RegisteredClient {
         };
         let Some(id) = text("client_id") else {
             let said = String::from_utf8_lossy(&answer.body);
-            let said = gnoma_core::cut::word_prefix(said.trim(), 300).to_owned();
+            let said = gnoma_core::text_truncation::word_prefix(said.trim(), 300).to_owned();
             let status = answer.status;
             return Err(format!("gnoma could not register (HTTP {status}): {said}"));
         };

@@ -73,11 +73,11 @@ const TYPES: [(&str, &str); 22] = [
     ("tuple", "array"),
 ];
 /// A schema while it is cleaned.
-pub(super) struct Cleaning<'a> {
+pub(super) struct SchemaCleaner<'a> {
     whole: &'a Value,
 }
 
-impl<'a> Cleaning<'a> {
+impl<'a> SchemaCleaner<'a> {
     pub(super) fn new(whole: &'a Value) -> Self {
         Self { whole }
     }

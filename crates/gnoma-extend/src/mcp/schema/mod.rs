@@ -23,7 +23,7 @@ pub(super) struct ProviderSchema {
 /// Makes a schema that every provider takes.
 pub(super) fn normalize_schema(schema: &Value) -> ProviderSchema {
     let root = root::to_object(schema);
-    let mut cleaned = keywords::Cleaning::new(schema).clean_root(root);
+    let mut cleaned = keywords::SchemaCleaner::new(schema).clean_root(root);
     let renamed = names::rename_arguments(&mut cleaned);
     ProviderSchema { schema: Value::Object(cleaned), renamed }
 }

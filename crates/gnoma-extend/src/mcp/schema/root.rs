@@ -28,7 +28,7 @@ const DROPPED: [&str; 16] = [
 
 /// The root as an object.
 pub(super) fn to_object(schema: &Value) -> Map<String, Value> {
-    let mut merged = Merged::default();
+    let mut merged = MergedArguments::default();
     merged.add_part(schema, schema, 0);
     let mut root = schema.as_object().cloned().unwrap_or_default();
     for key in DROPPED {
@@ -48,12 +48,12 @@ pub(super) fn to_object(schema: &Value) -> Map<String, Value> {
 
 /// The arguments of all parts of a root.
 #[derive(Default)]
-struct Merged {
+struct MergedArguments {
     properties: Map<String, Value>,
     required: Vec<String>,
 }
 
-impl Merged {
+impl MergedArguments {
     /// Adds what one part says: all of it holds.
     fn add_part(&mut self, part: &Value, whole: &Value, depth: usize) {
         let Some(fields) = part.as_object().filter(|_| depth <= MAX_DEPTH) else { return };

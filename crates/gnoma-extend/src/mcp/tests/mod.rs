@@ -19,8 +19,8 @@ use tokio::{sync::mpsc, time::timeout};
 use super::{
     approval::ToolMemory,
     definition::{Definition, ServerOrigin, ServerReach},
-    process::Surroundings,
-    servers::{ServerOptions, Servers, Standing},
+    process::ServerEnvironment,
+    servers::{ServerOptions, ServerReport, Servers},
 };
 
 /// Nothing in these tests takes longer; it is a hang.
@@ -50,7 +50,7 @@ impl OneServer {
     fn new(definition: Definition, cwd: &Path) -> Self {
         let told: Arc<Mutex<Vec<String>>> = Arc::default();
         let heard = Arc::clone(&told);
-        let around = Surroundings {
+        let around = ServerEnvironment {
             http: Http::new(HttpOptions::default()),
             state: None,
             keyring: None,
@@ -69,7 +69,7 @@ impl OneServer {
         Self { servers, told }
     }
 
-    async fn connect(&self) -> Standing {
+    async fn connect(&self) -> ServerReport {
         let connected = timeout(MAX_TEST, self.servers.connect_all(None)).await.expect("no hang");
         connected.into_iter().next().unwrap()
     }

@@ -53,7 +53,7 @@ impl RpcError {
 
 /// A message of a server.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Incoming {
+pub(crate) enum ServerRpcMessage {
     /// The answer to the request of that number.
     Response(u64, Result<Value, RpcError>),
     /// An error that belongs to no request.
@@ -71,7 +71,7 @@ pub(crate) enum Incoming {
 }
 
 /// Reads the messages of a text: one, or several as a list.
-pub(crate) fn parse_messages(text: &str) -> Vec<Incoming> {
+pub(crate) fn parse_messages(text: &str) -> Vec<ServerRpcMessage> {
     match json::parse_lenient(text) {
         Some(Value::Array(all)) => all.iter().map(classify_message).collect(),
         Some(value) => vec![classify_message(&value)],
@@ -81,7 +81,7 @@ pub(crate) fn parse_messages(text: &str) -> Vec<Incoming> {
 
 /// Reads messages of a line that is no single document: several in a row, with a log without a line end before or behind
 /// them; or one that is broken.
-fn read_from_middle(text: &str) -> Vec<Incoming> {
+fn read_from_middle(text: &str) -> Vec<ServerRpcMessage> {
     const BEGIN: &str = "{\"jsonrpc\"";
     /// Places that are tried.
     const MAX_STARTS: usize = 16;
@@ -98,12 +98,16 @@ fn read_from_middle(text: &str) -> Vec<Incoming> {
         }
     }
     let is_message = is_document && text.contains("\"jsonrpc\"");
-    vec![if is_message { Incoming::Unreadable(find_id(text)) } else { Incoming::Noise }]
+    vec![if is_message {
+        ServerRpcMessage::Unreadable(find_id(text))
+    } else {
+        ServerRpcMessage::Noise
+    }]
 }
 
 /// Reads the documents that a text begins with, one behind the other; at least one of them is a message. Also gives what
 /// is behind them.
-fn read_row(text: &str) -> Option<(Vec<Incoming>, &str)> {
+fn read_row(text: &str) -> Option<(Vec<ServerRpcMessage>, &str)> {
     let (mut messages, mut rest) = (Vec::new(), text);
     while rest.starts_with(['{', '[']) {
         let Some((value, behind)) = json::read_first(rest) else { break };
@@ -113,8 +117,9 @@ fn read_row(text: &str) -> Option<(Vec<Incoming>, &str)> {
         }
         rest = behind.trim_start();
     }
-    let is_read =
-        |message: &Incoming| !matches!(message, Incoming::Noise | Incoming::Unreadable(_));
+    let is_read = |message: &ServerRpcMessage| {
+        !matches!(message, ServerRpcMessage::Noise | ServerRpcMessage::Unreadable(_))
+    };
     messages.iter().any(is_read).then_some((messages, rest))
 }
 
@@ -142,27 +147,29 @@ pub(crate) fn response_line(id: &Value, outcome: Result<Value, RpcError>) -> Str
     }
 }
 
-fn classify_message(message: &Value) -> Incoming {
-    let Some(fields) = message.as_object() else { return Incoming::Noise };
+fn classify_message(message: &Value) -> ServerRpcMessage {
+    let Some(fields) = message.as_object() else { return ServerRpcMessage::Noise };
     let field = |name: &str| fields.get(name).filter(|value| !value.is_null());
     let params = || field("params").cloned().unwrap_or_default();
     if let Some(method) = field("method").and_then(Value::as_str) {
         return match field("id") {
-            Some(id) => Incoming::Request(id.clone(), method.to_owned(), params()),
-            None => Incoming::Notification(method.to_owned(), params()),
+            Some(id) => ServerRpcMessage::Request(id.clone(), method.to_owned(), params()),
+            None => ServerRpcMessage::Notification(method.to_owned(), params()),
         };
     }
     let id = field("id").and_then(request_number);
     match (id, field("error"), fields.get("result")) {
-        (Some(id), None, Some(result)) => Incoming::Response(id, Ok(result.clone())),
-        (Some(id), Some(error), _) => Incoming::Response(id, Err(RpcError::from_value(error))),
-        (None, Some(error), None) => Incoming::Orphan(RpcError::from_value(error)),
+        (Some(id), None, Some(result)) => ServerRpcMessage::Response(id, Ok(result.clone())),
+        (Some(id), Some(error), _) => {
+            ServerRpcMessage::Response(id, Err(RpcError::from_value(error)))
+        }
+        (None, Some(error), None) => ServerRpcMessage::Orphan(RpcError::from_value(error)),
         (None, None, Some(result)) if is_without_id(fields) => {
-            Incoming::Unaddressed(result.clone())
+            ServerRpcMessage::Unaddressed(result.clone())
         }
         // A log in JSON has an id of its own, perhaps, but is no message.
-        (id, _, _) if fields.contains_key("jsonrpc") => Incoming::Unreadable(id),
-        _ => Incoming::Noise,
+        (id, _, _) if fields.contains_key("jsonrpc") => ServerRpcMessage::Unreadable(id),
+        _ => ServerRpcMessage::Noise,
     }
 }
 
@@ -188,7 +195,7 @@ pub(crate) fn find_id(text: &str) -> Option<u64> {
         let digits = after.find(|c: char| !c.is_ascii_digit()).unwrap_or(after.len());
         after.get(..digits)?.parse().ok()
     };
-    let head = gnoma_core::cut::word_prefix(text, LOOKED_AT);
+    let head = gnoma_core::text_truncation::word_prefix(text, LOOKED_AT);
     let is_outer = |at: usize| head.get(..at).is_some_and(|part| part.matches('{').count() == 1);
     let first = head.find("\"id\"").filter(|at| is_outer(*at)).and_then(|at| behind(head, at));
     first.or_else(|| {
@@ -202,7 +209,7 @@ pub(crate) fn find_id(text: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn one(text: &str) -> Incoming {
+    fn one(text: &str) -> ServerRpcMessage {
         let mut all = parse_messages(text);
         assert_eq!(all.len(), 1, "{text}");
         all.remove(0)
@@ -215,23 +222,23 @@ mod tests {
             r#"{"id":"7","result":1,"error":null}"#,
             r#"{"jsonrpc":"2.0","id":7.0,"result":1}"#,
         ] {
-            assert_eq!(one(text), Incoming::Response(7, Ok(json!(1))), "{text}");
+            assert_eq!(one(text), ServerRpcMessage::Response(7, Ok(json!(1))), "{text}");
         }
         let refused = one(r#"{"jsonrpc":"2.0","id":7,"error":"no"}"#);
-        assert_eq!(refused, Incoming::Response(7, Err(RpcError::new(0, "no"))));
+        assert_eq!(refused, ServerRpcMessage::Response(7, Err(RpcError::new(0, "no"))));
         let refused = one(r#"{"jsonrpc":"2.0","id":7,"error":{"code":"-3","message":{"a":1}}}"#);
-        assert_eq!(refused, Incoming::Response(7, Err(RpcError::new(-3, "{\"a\":1}"))));
+        assert_eq!(refused, ServerRpcMessage::Response(7, Err(RpcError::new(-3, "{\"a\":1}"))));
         assert_eq!(parse_messages(r#"[{"id":1,"result":{}},{"id":2,"result":{}}]"#).len(), 2);
         let null = one(r#"{"jsonrpc":"2.0","id":7,"result":null}"#);
-        assert_eq!(null, Incoming::Response(7, Ok(Value::Null)));
+        assert_eq!(null, ServerRpcMessage::Response(7, Ok(Value::Null)));
     }
 
     #[test]
     fn several_messages_on_one_line_are_all_read() {
         let answer = r#"{"jsonrpc":"2.0","id":7,"result":1}"#;
         let tells = r#"{"jsonrpc":"2.0","method":"m"}"#;
-        let is_answer = || Incoming::Response(7, Ok(json!(1)));
-        let is_told = || Incoming::Notification("m".to_owned(), Value::Null);
+        let is_answer = || ServerRpcMessage::Response(7, Ok(json!(1)));
+        let is_told = || ServerRpcMessage::Notification("m".to_owned(), Value::Null);
         for (text, messages) in [
             (format!("{tells}{answer}"), vec![is_told(), is_answer()]),
             (format!("{answer} {tells}"), vec![is_answer(), is_told()]),
@@ -244,17 +251,20 @@ mod tests {
             assert_eq!(parse_messages(&text), messages, "{text}");
         }
         let inside = format!(r#"{{"jsonrpc":"2.0","id":3,"result":{{"x":bad,"y":{answer}}}}}"#);
-        assert_eq!(parse_messages(&inside), [Incoming::Unreadable(Some(3))]);
+        assert_eq!(parse_messages(&inside), [ServerRpcMessage::Unreadable(Some(3))]);
     }
 
     #[test]
     fn a_result_without_an_id_is_one() {
         for text in [r#"{"jsonrpc":"2.0","id":null,"result":1}"#, r#"{"jsonrpc":"2.0","result":1}"#]
         {
-            assert_eq!(one(text), Incoming::Unaddressed(json!(1)), "{text}");
+            assert_eq!(one(text), ServerRpcMessage::Unaddressed(json!(1)), "{text}");
         }
-        assert_eq!(one(r#"{"result":1}"#), Incoming::Noise);
-        assert_eq!(one(r#"{"jsonrpc":"2.0","id":{},"result":1}"#), Incoming::Unreadable(None));
+        assert_eq!(one(r#"{"result":1}"#), ServerRpcMessage::Noise);
+        assert_eq!(
+            one(r#"{"jsonrpc":"2.0","id":{},"result":1}"#),
+            ServerRpcMessage::Unreadable(None)
+        );
     }
 
     #[test]
@@ -264,16 +274,19 @@ mod tests {
             r#"{"jsonrpc":"2.0","result":{"id":3,"x":bad},"id":7}"#,
             r#"{"jsonrpc":"2.0","id": "7"}"#,
         ] {
-            assert_eq!(one(text), Incoming::Unreadable(Some(7)), "{text}");
+            assert_eq!(one(text), ServerRpcMessage::Unreadable(Some(7)), "{text}");
         }
     }
 
     #[test]
     fn logs_on_standard_output_are_no_messages() {
         for text in ["Starting ...", r#"{"level":"info","msg":"x"}"#, "{oops", "1"] {
-            assert_eq!(one(text), Incoming::Noise, "{text}");
+            assert_eq!(one(text), ServerRpcMessage::Noise, "{text}");
         }
-        assert_eq!(parse_messages("[1,2,3]"), [Incoming::Noise, Incoming::Noise, Incoming::Noise]);
+        assert_eq!(
+            parse_messages("[1,2,3]"),
+            [ServerRpcMessage::Noise, ServerRpcMessage::Noise, ServerRpcMessage::Noise]
+        );
         assert_eq!(parse_messages("[]"), []);
     }
 }

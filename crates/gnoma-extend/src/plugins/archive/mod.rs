@@ -7,7 +7,7 @@ mod zip;
 
 use std::{fs::File, io::Read as _, path::Path};
 
-use self::{inflated::gunzip_bytes, unpacked::Unpacked};
+use self::{inflated::gunzip_bytes, unpacked::UnpackFolder};
 
 /// Most bytes of an archive.
 const MAX_ARCHIVE_BYTES: u64 = 64 << 20;
@@ -25,7 +25,7 @@ pub(super) fn is_archive(path: &Path) -> bool {
 pub(super) fn unpack_archive(archive: &Path, into: &Path) -> Result<(), String> {
     let bytes =
         read_archive(archive).map_err(|error| format!("`{}`: {error}", archive.display()))?;
-    let mut unpacked = Unpacked::new(into);
+    let mut unpacked = UnpackFolder::new(into);
     match bytes.get(..4) {
         Some([0x1f, 0x8b, ..]) => tar::unpack_tar(&gunzip_bytes(&bytes)?, &mut unpacked)?,
         Some([b'P', b'K', 3 | 5, _]) => zip::unpack_zip(&bytes, &mut unpacked)?,

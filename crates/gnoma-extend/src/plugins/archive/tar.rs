@@ -1,6 +1,6 @@
 //! Tar archives: POSIX ustar with the long names of GNU and pax.
 
-use super::unpacked::{MAX_ENTRIES, Unpacked};
+use super::unpacked::{MAX_ENTRIES, UnpackFolder};
 
 const BLOCK: usize = 512;
 
@@ -11,7 +11,7 @@ struct Notes {
     link: Option<String>,
 }
 
-pub(super) fn unpack_tar(bytes: &[u8], into: &mut Unpacked<'_>) -> Result<(), String> {
+pub(super) fn unpack_tar(bytes: &[u8], into: &mut UnpackFolder<'_>) -> Result<(), String> {
     let (mut rest, mut notes) = (bytes, Notes::default());
     for _ in 0..MAX_ENTRIES {
         let Some((header, after)) = rest.split_at_checked(BLOCK) else {
@@ -43,7 +43,7 @@ fn unpack_entry(
     header: &[u8],
     body: &[u8],
     notes: Notes,
-    into: &mut Unpacked<'_>,
+    into: &mut UnpackFolder<'_>,
 ) -> Result<(), String> {
     let name = match notes.path {
         Some(path) => path,

@@ -15,7 +15,7 @@ pub(super) const MAX_ENTRIES: usize = 4 * MAX_FILES;
 pub(super) const MAX_LINK_BYTES: usize = 512;
 
 /// A folder that is being filled.
-pub(super) struct Unpacked<'a> {
+pub(super) struct UnpackFolder<'a> {
     into: &'a Path,
     names: Names,
     links: Vec<(PathBuf, String)>,
@@ -23,7 +23,7 @@ pub(super) struct Unpacked<'a> {
     bytes: u64,
 }
 
-impl<'a> Unpacked<'a> {
+impl<'a> UnpackFolder<'a> {
     pub(super) fn new(into: &'a Path) -> Self {
         Self { into, names: Names::default(), links: Vec::new(), count: 0, bytes: 0 }
     }

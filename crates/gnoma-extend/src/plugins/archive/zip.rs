@@ -2,7 +2,7 @@
 
 use super::{
     inflated::{MAX_UNPACKED_BYTES, inflate_bytes},
-    unpacked::{MAX_ENTRIES, Unpacked},
+    unpacked::{MAX_ENTRIES, UnpackFolder},
 };
 
 /// The start of the record at the end of the list: `PK\5\6`, followed by 18 bytes.
@@ -20,7 +20,7 @@ const LINK: u32 = 0o120_000;
 /// The system that writes Unix modes.
 const UNIX: u8 = 3;
 
-pub(super) fn unpack_zip(bytes: &[u8], into: &mut Unpacked<'_>) -> Result<(), String> {
+pub(super) fn unpack_zip(bytes: &[u8], into: &mut UnpackFolder<'_>) -> Result<(), String> {
     let searched = bytes.len().saturating_sub(END_BYTES + MAX_COMMENT_BYTES);
     let tail = bytes.get(searched..).unwrap_or_default();
     let end = tail.windows(END.len()).rposition(|part| part == END).ok_or_else(damaged_error)?;
@@ -49,7 +49,7 @@ fn unpack_entry(
     listed: &[u8],
     name: &str,
     left: &mut usize,
-    into: &mut Unpacked<'_>,
+    into: &mut UnpackFolder<'_>,
 ) -> Result<(), String> {
     if u16_at(listed, 8)? & 1 != 0 {
         return Err(format!("`{name}` is encrypted"));

@@ -9,7 +9,7 @@ use super::{
     steps::StepKind,
     template::TemplatePart,
     turns::Turns,
-    words::split_tokens,
+    word_tokens::split_tokens,
 };
 use crate::tasks::arguments::ArgumentKind;
 

@@ -171,6 +171,6 @@ fn command_of(step: &RepeatedStep, arguments: &[RepeatedArgument]) -> Option<Str
 /// A title without signs that mean something in a task file.
 fn title_of(shape: &str) -> String {
     let plain: String = shape.chars().filter(|c| !matches!(c, '{' | '}' | '#' | '`')).collect();
-    let title = gnoma_core::cut::head_chars(plain.trim(), MAX_TITLE_CHARS).trim_end();
+    let title = gnoma_core::text_truncation::head_chars(plain.trim(), MAX_TITLE_CHARS).trim_end();
     if title.is_empty() { "Step".to_owned() } else { title.to_owned() }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{history::ExistingRecipe, pattern::Pattern, turns::Turns, words::split_tokens};
+use super::{history::ExistingRecipe, pattern::Pattern, turns::Turns, word_tokens::split_tokens};
 
 /// Share of a chore's fixed words that a text must hold to do that chore. Texts that do a chore hold most of them,
 /// others hardly any.

@@ -14,7 +14,7 @@ mod slots;
 mod steps;
 mod template;
 mod turns;
-mod words;
+mod word_tokens;
 
 #[cfg(test)]
 mod tests;

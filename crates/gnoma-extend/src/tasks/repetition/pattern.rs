@@ -9,7 +9,7 @@ use super::{
     steps::{ChoreStep, StepId, StepKind},
     template::{Template, TemplatePart},
     turns::{MIN_STEPS, Turns},
-    words::WordToken,
+    word_tokens::WordToken,
 };
 
 /// Fewest occurrences of a chore.
@@ -92,13 +92,13 @@ impl Pattern {
 }
 
 /// A pattern that is still growing.
-struct Growing<'a> {
+struct GrowingPattern<'a> {
     turns: &'a Turns,
     members: Vec<usize>,
     steps: Vec<PatternStep>,
 }
 
-impl<'a> Growing<'a> {
+impl<'a> GrowingPattern<'a> {
     fn new(turns: &'a Turns, seed: usize) -> Self {
         let ids = turns.all.get(seed).map_or(&[][..], |turn| &turn.steps);
         let steps = ids
@@ -178,7 +178,7 @@ impl Turns {
         if similar.len() + 1 < MIN_OCCURRENCES {
             return None;
         }
-        let mut growing = Growing::new(self, seed);
+        let mut growing = GrowingPattern::new(self, seed);
         let mut tried = 0;
         for (number, _) in &similar {
             if growing.members.len() == MAX_MEMBERS {

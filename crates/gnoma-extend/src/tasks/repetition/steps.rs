@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::{
     history::PastCall,
-    words::{Vocabulary, WordToken},
+    word_tokens::{Vocabulary, WordToken},
 };
 
 /// Similarity from which two steps are the same step with other values.

@@ -1,6 +1,6 @@
 //! Templates: a step in which the parts that differ between its occurrences are slots.
 
-use super::words::{Vocabulary, WordToken};
+use super::word_tokens::{Vocabulary, WordToken};
 
 /// A piece of a template.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

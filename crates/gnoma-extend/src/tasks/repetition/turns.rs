@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use super::{
     history::{ExistingRecipe, PastSession},
     steps::{SAME_STEP, StepId, StepKind, Steps},
-    words::WordToken,
+    word_tokens::WordToken,
 };
 
 /// Fewest steps of a chore: a single command is typed as fast as the name of a task.

@@ -104,7 +104,7 @@ impl ScheduleProgress {
 
 #[cfg(test)]
 mod tests {
-    use super::{super::words::parse_every, *};
+    use super::{super::schedule_parser::parse_every, *};
 
     const DAY_MS: i64 = 86_400_000;
     const HOUR_MS: i64 = 3_600_000;

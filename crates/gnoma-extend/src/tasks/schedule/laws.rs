@@ -9,7 +9,7 @@ use super::{
     due::{NextRun, ScheduleProgress},
     record::ScheduleRecord,
     rule::ScheduleRule,
-    words::parse_every,
+    schedule_parser::parse_every,
 };
 
 const MINUTE_MS: i64 = 60_000;

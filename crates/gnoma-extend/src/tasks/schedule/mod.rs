@@ -4,8 +4,8 @@
 mod due;
 mod record;
 mod rule;
+mod schedule_parser;
 mod store;
-mod words;
 
 #[cfg(test)]
 mod laws;
@@ -14,6 +14,6 @@ pub use self::{
     due::{NextRun, ScheduleProgress},
     record::{ScheduleRecord, ScheduledRun},
     rule::{ScheduleRule, zone_named},
+    schedule_parser::{ScheduleError, parse_every, parse_moment},
     store::{RunLease, ScheduleStore, ScheduleStoreError},
-    words::{ScheduleError, parse_every, parse_moment},
 };

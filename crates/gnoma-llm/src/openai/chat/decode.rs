@@ -14,7 +14,7 @@ use crate::{
         wire::{CallPiece, read_or_default},
     },
     dialect::Events,
-    lenient::{Few, Text},
+    lenient_values::{SmallList, Text},
 };
 
 /// Marks reasoning that came as `reasoning`; the rest came as `reasoning_content`.
@@ -77,7 +77,7 @@ impl Chat {
         }
     }
 
-    fn merge_details(&mut self, details: Few<Detail<'_>>) {
+    fn merge_details(&mut self, details: SmallList<Detail<'_>>) {
         for detail in details {
             let last = self.details.last_mut();
             match last.filter(|last| last.goes_on_with(&detail)) {

@@ -13,8 +13,8 @@ use serde_json::value::RawValue;
 use super::{
     decode::REASONING,
     wire::{
-        EffortSetting, FromModel, FromTool, OpenAiRequest, Reasoning, StreamOptions, Switch,
-        TemplateArguments,
+        ChatModelMessage, ChatToolMessage, EffortSetting, OpenAiRequest, Reasoning, StreamOptions,
+        Switch, TemplateArguments,
     },
 };
 use crate::{
@@ -142,7 +142,7 @@ fn from_model<'a>(
     message: &'a Message,
     cx: MessageCx<'a>,
     quirks: &Quirks,
-) -> Option<FromModel<'a>> {
+) -> Option<ChatModelMessage<'a>> {
     let own = cx.is_own_message(message);
     let thoughts = |marked: bool| {
         let marked = move |thinking: &&Thinking| {
@@ -162,7 +162,7 @@ fn from_model<'a>(
         .collect();
     // Whoever made them: DeepSeek refuses a conversation with calls that nothing was thought of.
     let must_think = quirks.effort == EffortField::Thinking && !tool_calls.is_empty();
-    (content.is_some() || !tool_calls.is_empty()).then(|| FromModel {
+    (content.is_some() || !tool_calls.is_empty()).then(|| ChatModelMessage {
         role: "assistant",
         content,
         reasoning_content: thoughts(false).or_else(|| must_think.then(String::new)),
@@ -197,7 +197,7 @@ fn non_empty(text: String) -> Option<String> {
 /// The answers to the calls, then what pictures they hold, which a tool's message cannot.
 fn from_tools(out: &mut Vec<u8>, message: &Message, cx: MessageCx<'_>, quirks: &Quirks) {
     for result in message.tool_results() {
-        let item = FromTool {
+        let item = ChatToolMessage {
             role: "tool",
             tool_call_id: call_id(result.call_id.as_str(), quirks.max_call_id),
             content: result_text(result, quirks.images),

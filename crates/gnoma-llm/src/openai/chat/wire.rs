@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::completions::{
-    encode::{ChatToolChoice, FunctionCall, Plain, ResponseFormat},
-    said::ContentText,
+    content_text::ContentText,
+    encode::{ChatToolChoice, FunctionCall, PlainMessage, ResponseFormat},
     wire::{CallPiece, ContentPart, Raw},
 };
-use crate::lenient::{Count, Few, Text};
+use crate::lenient_values::{Count, SmallList, Text};
 
 /// A delta of a stream, or the message of a whole answer.
 #[derive(Debug, Deserialize)]
@@ -31,7 +31,7 @@ pub(super) struct Delta<'a> {
     #[serde(borrow, default)]
     pub(super) refusal: Text<'a>,
     #[serde(borrow, default)]
-    pub(super) tool_calls: Few<CallPiece<'a>>,
+    pub(super) tool_calls: SmallList<CallPiece<'a>>,
     /// The call of old models, which could make only one.
     #[serde(borrow)]
     pub(super) function_call: Raw<'a>,
@@ -100,7 +100,7 @@ pub(super) struct OpenAiRequest<'a> {
     pub(super) tool_choice: Option<ChatToolChoice<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) response_format: Option<ResponseFormat<'a>>,
-    pub(super) messages: Vec<Plain<'a>>,
+    pub(super) messages: Vec<PlainMessage<'a>>,
 }
 
 /// The information that a stream should bring besides words.
@@ -147,7 +147,7 @@ pub(super) struct TemplateArguments {
 
 /// A message by the model.
 #[derive(Debug, Serialize)]
-pub(super) struct FromModel<'a> {
+pub(super) struct ChatModelMessage<'a> {
     pub(super) role: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) content: Option<String>,
@@ -163,7 +163,7 @@ pub(super) struct FromModel<'a> {
 
 /// The answer of a tool.
 #[derive(Debug, Serialize)]
-pub(super) struct FromTool<'a> {
+pub(super) struct ChatToolMessage<'a> {
     pub(super) role: &'static str,
     pub(super) tool_call_id: Cow<'a, str>,
     pub(super) content: Cow<'a, str>,

@@ -12,10 +12,10 @@ use super::{
 };
 use crate::{
     Profile,
-    dialect::{Decode, Events, Frame},
+    dialect::{AnswerDecoder, Events, Frame},
     end_reason::EndReason,
     errors,
-    lenient::Count,
+    lenient_values::Count,
     names::NameMap,
 };
 
@@ -28,7 +28,7 @@ pub(super) struct ResponsesDecoder {
     stopped: bool,
 }
 
-impl Decode for ResponsesDecoder {
+impl AnswerDecoder for ResponsesDecoder {
     fn decode_frame(&mut self, frame: Frame<'_>, out: &mut Events) -> Result<(), ProviderError> {
         if self.stopped || frame.data.is_empty() {
             return Ok(());

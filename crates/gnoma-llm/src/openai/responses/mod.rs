@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::{
     Profile,
-    dialect::{Decode, Dialect, MessageCx},
+    dialect::{AnswerDecoder, Dialect, MessageCx},
     envelope::Envelope,
     names::NameMap,
 };
@@ -57,7 +57,7 @@ impl Dialect for Responses {
         encode::encode_message(message, cx)
     }
 
-    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn Decode> {
+    fn new_decoder(&self, names: Arc<NameMap>) -> Box<dyn AnswerDecoder> {
         Box::new(decode::ResponsesDecoder::new(Arc::clone(&self.profile), names))
     }
 }

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-use crate::lenient::{Count, Text};
+use crate::lenient_values::{Count, Text};
 
 /// A request. The list of input items comes last, as [`crate::envelope::Envelope`] wants it.
 #[derive(Serialize)]
@@ -186,13 +186,13 @@ pub(super) struct Response<'a> {
     #[serde(borrow)]
     pub(super) error: Option<&'a RawValue>,
     #[serde(borrow)]
-    pub(super) incomplete_details: Option<Incomplete<'a>>,
+    pub(super) incomplete_details: Option<IncompleteDetails<'a>>,
 }
 
 /// The details of an incomplete answer, with the reason.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Incomplete<'a> {
+pub(super) struct IncompleteDetails<'a> {
     #[serde(borrow)]
     pub(super) reason: Text<'a>,
 }

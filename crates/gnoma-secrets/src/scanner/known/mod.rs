@@ -13,7 +13,7 @@ use std::{
 use gnoma_core::secret::Secret;
 use memchr::memmem;
 
-use super::raw::{Label, Raw};
+use super::raw_finding::{Label, RawFinding};
 use crate::{decode::View, language};
 
 mod forms;
@@ -108,7 +108,7 @@ impl KnownSecrets {
     }
 
     /// Adds every place of `text` where a value stands.
-    pub(crate) fn find(&self, text: &[u8], found: &mut Vec<Raw>) {
+    pub(crate) fn find(&self, text: &[u8], found: &mut Vec<RawFinding>) {
         let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
         if known.values.is_empty() {
             return;
@@ -123,11 +123,15 @@ impl KnownSecrets {
 }
 
 /// Adds what `find` finds in a view.
-fn find_through(view: Option<View>, find: impl Fn(&[u8], &mut Vec<Raw>), found: &mut Vec<Raw>) {
+fn find_through(
+    view: Option<View>,
+    find: impl Fn(&[u8], &mut Vec<RawFinding>),
+    found: &mut Vec<RawFinding>,
+) {
     let Some(view) = view else { return };
     let mut inside = Vec::new();
     find(view.text(), &mut inside);
-    found.extend(inside.into_iter().map(|raw| Raw { span: view.origin(raw.span), ..raw }));
+    found.extend(inside.into_iter().map(|raw| RawFinding { span: view.origin(raw.span), ..raw }));
 }
 
 impl fmt::Debug for KnownSecrets {
@@ -160,30 +164,30 @@ impl KnownValues {
         self.values.push(KnownValue { name, value, is_given, is_exact });
     }
 
-    fn find_exact(&self, text: &[u8], found: &mut Vec<Raw>) {
+    fn find_exact(&self, text: &[u8], found: &mut Vec<RawFinding>) {
         for (number, known) in self.values.iter().enumerate().filter(|(_, known)| known.is_exact) {
             let value = known.value.expose().as_bytes();
             for start in memmem::find_iter(text, value) {
                 let span = start..start + value.len();
                 if known.is_given || stands_alone(text, &span) {
-                    found.push(Raw { span, label: Label::Known(number) });
+                    found.push(RawFinding { span, label: Label::Known(number) });
                 }
             }
         }
     }
 
     /// Looks at a text, and at what of it a diff marks.
-    fn find_in_text(&self, text: &[u8], found: &mut Vec<Raw>) {
+    fn find_in_text(&self, text: &[u8], found: &mut Vec<RawFinding>) {
         self.find_exact(text, found);
         self.find_in_lines(text, found);
         for (mark, other) in [(b'+', b'-'), (b'-', b'+')] {
-            let find = |text: &[u8], inside: &mut Vec<Raw>| self.find_in_lines(text, inside);
+            let find = |text: &[u8], inside: &mut Vec<RawFinding>| self.find_in_lines(text, inside);
             find_through(lines::diff_lines(text, mark, other), find, found);
         }
     }
 
     /// Looks at a text as it stands and at the ends of its lines.
-    fn find_in_lines(&self, text: &[u8], found: &mut Vec<Raw>) {
+    fn find_in_lines(&self, text: &[u8], found: &mut Vec<RawFinding>) {
         self.find_forms(text, found);
         let rows = lines::line_stretches(text);
         for view in [lines::last_fields(text, &rows), lines::without_numbers(text, &rows)] {
@@ -202,19 +206,19 @@ impl KnownValues {
                 let label = raw.label;
                 view.origin_runs(raw.span)
                     .filter(|span| !span.is_empty())
-                    .map(move |span| Raw { span, label: label.clone() })
+                    .map(move |span| RawFinding { span, label: label.clone() })
             }));
         }
     }
 
-    fn find_forms(&self, text: &[u8], found: &mut Vec<Raw>) {
+    fn find_forms(&self, text: &[u8], found: &mut Vec<RawFinding>) {
         let letters = Letters::from_text(text);
         self.index.for_each_piece(letters.get(), &mut |piece| {
             let counts = self.is_conclusive(piece);
             if counts {
                 let span = letters.origin(text, piece.place.clone());
                 let span = self.widen_place(text, span, piece);
-                found.push(Raw { span, label: Label::Known(piece.form.value) });
+                found.push(RawFinding { span, label: Label::Known(piece.form.value) });
             }
             counts
         });

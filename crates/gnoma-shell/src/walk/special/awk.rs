@@ -9,7 +9,7 @@ use std::str::Chars;
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::{CommandFacts, is_nowhere};
+use super::super::command_facts::{CommandFacts, is_nowhere};
 use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};

@@ -1,7 +1,7 @@
 //! Commands run in containers: they run elsewhere, with what is mounted from here.
 
 use super::super::call::ProgramCall;
-use super::super::facts_of::CommandFacts;
+use super::super::command_facts::CommandFacts;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::{CommandFacts, is_nowhere};
+use super::super::command_facts::{CommandFacts, is_nowhere};
 use crate::expand::{Field, place};
 use crate::facts::{Effect, FilePlace, Risk};
 use crate::programs::{Consequence, Role};

@@ -2,7 +2,7 @@
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::CommandFacts;
+use super::super::command_facts::CommandFacts;
 use super::super::input::{Input, InputSource};
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};

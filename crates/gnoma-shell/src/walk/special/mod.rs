@@ -16,7 +16,7 @@ mod xargs;
 
 use super::Walker;
 use super::call::ProgramCall;
-use super::facts_of::CommandFacts;
+use super::command_facts::CommandFacts;
 
 /// Returns the effects of the program of `call`, by the code that its table entry names.
 pub(super) fn look_closer(

@@ -2,8 +2,8 @@
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::CommandFacts;
-use super::super::odd;
+use super::super::command_facts::CommandFacts;
+use super::super::obfuscation;
 use crate::expand::Field;
 use crate::facts::{Effect, Risk};
 
@@ -166,9 +166,9 @@ pub(super) fn analyse_download(walker: &mut Walker<'_>, call: &ProgramCall<'_>) 
             {
                 facts.add_at_places(Effect::Write, walker.state.folders.resolve_places(&file));
             }
-        } else if !text.starts_with('-') && odd::parse_host(text).is_some() {
-            walker.oddities.extend(odd::in_address(text));
-            hosts.push(odd::parse_host(text));
+        } else if !text.starts_with('-') && obfuscation::parse_host(text).is_some() {
+            walker.oddities.extend(obfuscation::in_address(text));
+            hosts.push(obfuscation::parse_host(text));
         }
     }
     if call.title.starts_with("wget")

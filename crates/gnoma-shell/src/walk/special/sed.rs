@@ -4,7 +4,7 @@
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::CommandFacts;
+use super::super::command_facts::CommandFacts;
 use super::brackets::after_list;
 use crate::expand::Field;
 use crate::facts::Effect;
@@ -12,7 +12,7 @@ use crate::programs::Role;
 
 /// A file a script touches.
 #[derive(Debug, PartialEq, Eq)]
-enum Touch {
+enum SedFileAccess {
     Read(String),
     Write(String),
 }
@@ -54,8 +54,8 @@ fn judge_script(
     }
     for touch in reader.touches {
         let (role, file) = match touch {
-            Touch::Read(file) => (Role::Read, file),
-            Touch::Write(file) => (Role::Write, file),
+            SedFileAccess::Read(file) => (Role::Read, file),
+            SedFileAccess::Write(file) => (Role::Write, file),
         };
         walker.apply_role(call, role, &Field::Known(file), facts);
     }
@@ -63,7 +63,7 @@ fn judge_script(
 
 struct SedReader<'t> {
     rest: &'t str,
-    touches: Vec<Touch>,
+    touches: Vec<SedFileAccess>,
 }
 
 impl<'t> SedReader<'t> {
@@ -111,14 +111,14 @@ impl<'t> SedReader<'t> {
                 self.skip_past(delimiter, false)?;
                 self.end_of_command()
             }
-            'r' | 'R' => self.parse_file_name(Touch::Read),
-            'w' | 'W' => self.parse_file_name(Touch::Write),
+            'r' | 'R' => self.parse_file_name(SedFileAccess::Read),
+            'w' | 'W' => self.parse_file_name(SedFileAccess::Write),
             _ => None,
         }
     }
 
     /// A file name up to the end of the line.
-    fn parse_file_name(&mut self, touch: fn(String) -> Touch) -> Option<()> {
+    fn parse_file_name(&mut self, touch: fn(String) -> SedFileAccess) -> Option<()> {
         let file = self.take_line().trim_start().to_owned();
         self.touches.push(touch(file));
         Some(())
@@ -181,7 +181,7 @@ impl<'t> SedReader<'t> {
                 'w' => {
                     self.next();
                     let file = self.take_line().trim_start().to_owned();
-                    self.touches.push(Touch::Write(file));
+                    self.touches.push(SedFileAccess::Write(file));
                     return Some(());
                 }
                 _ => break,

@@ -2,7 +2,7 @@
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::CommandFacts;
+use super::super::command_facts::CommandFacts;
 use crate::expand::{Field, looks_secret};
 use crate::facts::Effect;
 use crate::programs::Role;

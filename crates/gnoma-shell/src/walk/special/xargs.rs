@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::super::Walker;
 use super::super::call::ProgramCall;
-use super::super::facts_of::CommandFacts;
+use super::super::command_facts::CommandFacts;
 use super::super::input::Input;
 use super::find::with_name;
 use crate::expand::Field;

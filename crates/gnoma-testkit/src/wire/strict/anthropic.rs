@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{
-    Issued,
+    IssuedTokens,
     findings::{Findings, non_null_field},
     pairing::Pairing,
 };
@@ -38,7 +38,7 @@ const MAX_CACHE_MARKS: usize = 4;
 const MIN_BUDGET: u64 = 1024;
 
 /// Checks one request to Anthropic.
-pub(super) fn check_request(body: &Value, issued: &Issued, findings: &mut Findings) {
+pub(super) fn check_request(body: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     findings.check_fields("body", body, &BODY);
     findings.require_string("body", body, "model");
     findings.add_unless(body["max_tokens"].as_u64() >= Some(1), "max_tokens", "is required");
@@ -176,7 +176,7 @@ fn is_thinking(block: &Value) -> bool {
     matches!(block["type"].as_str(), Some("thinking" | "redacted_thinking"))
 }
 
-fn check_blocks(at: &str, turn: &RoleRun<'_>, issued: &Issued, findings: &mut Findings) {
+fn check_blocks(at: &str, turn: &RoleRun<'_>, issued: &IssuedTokens, findings: &mut Findings) {
     for block in &turn.blocks {
         let kind = block["type"].as_str().unwrap_or_default();
         match (turn.role, kind) {
@@ -205,7 +205,7 @@ fn check_blocks(at: &str, turn: &RoleRun<'_>, issued: &Issued, findings: &mut Fi
     }
 }
 
-fn check_signature(at: &str, token: &Value, issued: &Issued, findings: &mut Findings) {
+fn check_signature(at: &str, token: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     let own = token.as_str().is_some_and(|token| issued.has_token(token));
     findings.add_unless(own, at, "thinking with a signature that this server has not made");
 }

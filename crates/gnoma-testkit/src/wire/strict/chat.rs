@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{
-    Issued, Wire,
+    IssuedTokens, Wire,
     findings::{Findings, non_null_field},
     pairing::Pairing,
     tools,
@@ -53,7 +53,12 @@ const COMPATIBLE_ID_BYTES: usize = 256;
 const MISTRAL_ID_BYTES: usize = 9;
 
 /// Checks one request for a chat completion.
-pub(super) fn check_request(wire: Wire, body: &Value, issued: &Issued, findings: &mut Findings) {
+pub(super) fn check_request(
+    wire: Wire,
+    body: &Value,
+    issued: &IssuedTokens,
+    findings: &mut Findings,
+) {
     let mut known = BODY.to_vec();
     if wire == Wire::Mistral {
         known.extend(MISTRAL_BODY);
@@ -81,7 +86,7 @@ pub(super) fn check_request(wire: Wire, body: &Value, issued: &Issued, findings:
 /// A walk along the messages.
 struct Walk<'a> {
     wire: Wire,
-    issued: &'a Issued,
+    issued: &'a IssuedTokens,
     findings: &'a mut Findings,
     pairing: Pairing,
     /// Role of the message before; empty in front of the first.

@@ -7,7 +7,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::Value;
 
 use super::{
-    Issued,
+    IssuedTokens,
     findings::{Findings, non_null_field},
 };
 
@@ -43,7 +43,12 @@ const STAND_INS: [&str; 2] =
 const MAX_NAME_BYTES: usize = 64;
 
 /// Checks one request; the model stands in `path`.
-pub(super) fn check_request(path: &str, body: &Value, issued: &Issued, findings: &mut Findings) {
+pub(super) fn check_request(
+    path: &str,
+    body: &Value,
+    issued: &IssuedTokens,
+    findings: &mut Findings,
+) {
     findings.check_fields("body", body, &BODY);
     if let Some(config) = non_null_field(body, "generationConfig") {
         findings.check_fields("generationConfig", config, &GENERATION);
@@ -87,7 +92,7 @@ fn check_tools(body: &Value, findings: &mut Findings) {
     findings.check_unique_names("tools", names);
 }
 
-fn check_content(at: &str, content: &Value, issued: &Issued, findings: &mut Findings) {
+fn check_content(at: &str, content: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     findings.check_fields(at, content, &["role", "parts"]);
     let role = content["role"].as_str().unwrap_or_default();
     findings.add_unless(matches!(role, "user" | "model"), at, "the role must be `user` or `model`");
@@ -116,7 +121,7 @@ fn check_content(at: &str, content: &Value, issued: &Issued, findings: &mut Find
     }
 }
 
-fn check_text(at: &str, part: &Value, issued: &Issued, findings: &mut Findings) {
+fn check_text(at: &str, part: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     let text = part["text"].as_str().unwrap_or_default();
     let signed = non_null_field(part, "thoughtSignature").is_some();
     findings.add_unless(signed || !text.is_empty(), at, "a text is empty");
@@ -137,7 +142,7 @@ fn check_response(at: &str, response: &Value, findings: &mut Findings) {
     findings.add_unless(response["response"].is_object(), at, "`response` must be an object");
 }
 
-fn check_signature(at: &str, part: &Value, issued: &Issued, findings: &mut Findings) {
+fn check_signature(at: &str, part: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     let Some(signature) = non_null_field(part, "thoughtSignature") else { return };
     let signature = signature.as_str().unwrap_or_default();
     if STAND_INS.contains(&signature) {
@@ -154,9 +159,9 @@ fn check_signature(at: &str, part: &Value, issued: &Issued, findings: &mut Findi
 }
 
 /// A call's name and, where it has one, its id.
-type Named<'a> = (&'a str, Option<&'a str>);
+type CallName<'a> = (&'a str, Option<&'a str>);
 
-fn named_parts<'a>(content: &'a Value, kind: &'a str) -> Vec<Named<'a>> {
+fn named_parts<'a>(content: &'a Value, kind: &'a str) -> Vec<CallName<'a>> {
     let parts = content["parts"].as_array().into_iter().flatten();
     parts
         .filter_map(|part| non_null_field(part, kind))

@@ -5,12 +5,12 @@ use crate::wire::script::Script;
 /// The values that a vendor has handed out and that may be sent back. Anything else that looks like them is
 /// foreign.
 #[derive(Clone, Debug, Default)]
-pub struct Issued {
+pub struct IssuedTokens {
     thoughts: Vec<String>,
     tokens: Vec<String>,
 }
 
-impl Issued {
+impl IssuedTokens {
     /// Notes what an answer hands out.
     pub fn record_answer(&mut self, script: &Script) {
         if !script.thinking.is_empty() {

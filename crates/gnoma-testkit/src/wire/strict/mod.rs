@@ -18,7 +18,7 @@ mod tools;
 use serde_json::Value;
 
 use self::findings::Findings;
-pub use self::issued::Issued;
+pub use self::issued::IssuedTokens;
 use super::protocol::Wire;
 use crate::server::Request;
 
@@ -26,7 +26,7 @@ impl Wire {
     /// Returns the faults for which the vendor would refuse `request`; empty when it is right. `issued` is what the
     /// same vendor has handed out before.
     #[must_use]
-    pub fn violations(self, request: &Request, issued: &Issued) -> Vec<String> {
+    pub fn violations(self, request: &Request, issued: &IssuedTokens) -> Vec<String> {
         let mut findings = Findings::default();
         self.check_head(request, &mut findings);
         match serde_json::from_slice::<Value>(&request.body) {

@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::{
-    Issued,
+    IssuedTokens,
     findings::{Findings, non_null_field},
     pairing::Pairing,
     tools,
@@ -20,7 +20,7 @@ const OPTIONS: [&str; 5] = ["num_ctx", "num_predict", "temperature", "top_p", "s
 const MAX_NAME_BYTES: usize = 64;
 
 /// Checks one request to Ollama.
-pub(super) fn check_request(body: &Value, issued: &Issued, findings: &mut Findings) {
+pub(super) fn check_request(body: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     findings.check_fields("body", body, &BODY);
     findings.require_string("body", body, "model");
     if let Some(options) = non_null_field(body, "options") {
@@ -66,7 +66,7 @@ pub(super) fn check_request(body: &Value, issued: &Issued, findings: &mut Findin
 fn check_answer(
     at: &str,
     message: &Value,
-    issued: &Issued,
+    issued: &IssuedTokens,
     pairing: &mut Pairing,
     findings: &mut Findings,
 ) {

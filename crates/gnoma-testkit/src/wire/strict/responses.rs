@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::{
-    Issued,
+    IssuedTokens,
     findings::{Findings, non_null_field},
     pairing::Pairing,
 };
@@ -39,7 +39,7 @@ const MAX_NAME_BYTES: usize = 64;
 const MIN_OUTPUT_TOKENS: u64 = 16;
 
 /// Checks one request to OpenAI's Responses.
-pub(super) fn check_request(body: &Value, issued: &Issued, findings: &mut Findings) {
+pub(super) fn check_request(body: &Value, issued: &IssuedTokens, findings: &mut Findings) {
     findings.check_fields("body", body, &BODY);
     findings.require_string("body", body, "model");
     findings.add_unless(body["store"] == false, "store", "must be false: nothing is kept there");
@@ -88,7 +88,7 @@ fn check_item(
     at: &str,
     item: &Value,
     next: Option<&Value>,
-    issued: &Issued,
+    issued: &IssuedTokens,
     pairing: &mut Pairing,
     findings: &mut Findings,
 ) {
@@ -177,7 +177,7 @@ fn check_reasoning(
     at: &str,
     item: &Value,
     next: Option<&Value>,
-    issued: &Issued,
+    issued: &IssuedTokens,
     findings: &mut Findings,
 ) {
     findings.check_fields(

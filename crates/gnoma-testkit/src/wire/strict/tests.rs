@@ -9,8 +9,8 @@ use crate::wire::Script;
 const THOUGHT: &str = "pondering";
 const TOKEN: &str = "b3BhcXVl";
 
-fn issued() -> Issued {
-    let mut issued = Issued::default();
+fn issued() -> IssuedTokens {
+    let mut issued = IssuedTokens::default();
     issued.record_answer(&Script::text(["It is."]).with_thinking(THOUGHT, TOKEN));
     issued
 }

@@ -3,7 +3,7 @@
 use std::sync::{MutexGuard, PoisonError};
 
 use gnoma_core::ToolCx;
-use gnoma_sandbox::{Policy, Walls};
+use gnoma_sandbox::{Policy, SessionSandbox};
 use tokio::process::Command;
 
 use super::{Shell, installed_shell};
@@ -13,7 +13,7 @@ impl Shell {
     /// Runs a command by the launcher that stands ready, if one does.
     pub(super) fn run_by_spare(
         &self,
-        walls: &Walls,
+        walls: &SessionSandbox,
         command: &str,
         cx: &ToolCx,
         policy: &Policy,
@@ -29,7 +29,7 @@ impl Shell {
     pub(super) fn run_with_spare(
         &self,
         spare: Spare,
-        walls: &Walls,
+        walls: &SessionSandbox,
         command: &str,
         cx: &ToolCx,
         policy: &Policy,
@@ -39,7 +39,11 @@ impl Shell {
         Some(process.with_sealed(policy.sealed.clone()))
     }
 
-    pub(super) fn launcher_in_waiting(&self, walls: &Walls, policy: &Policy) -> Option<Spare> {
+    pub(super) fn launcher_in_waiting(
+        &self,
+        walls: &SessionSandbox,
+        policy: &Policy,
+    ) -> Option<Spare> {
         let mut launcher = Command::from(walls.spare_command(policy)?);
         launcher.process_group(0);
         let output = self.connect_output(&mut launcher).ok()?;
@@ -55,7 +59,7 @@ impl Shell {
 
     /// Keeps a launcher ready for the next command, which is mostly of the same kind as the last. To be called while that
     /// one runs, when there is nothing else to do.
-    pub(super) fn keep_spare(&self, walls: &Walls, policy: &Policy) {
+    pub(super) fn keep_spare(&self, walls: &SessionSandbox, policy: &Policy) {
         let mut spare = self.place_of_spare(policy);
         if spare.is_none() {
             *spare = self.launcher_in_waiting(walls, policy);

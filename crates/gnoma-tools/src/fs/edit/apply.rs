@@ -9,9 +9,9 @@ use memchr::memmem;
 
 use super::{
     fold::MatchTolerance,
-    loose::{self, Wanted, text_start},
-    nearest::{Nearest, find_nearest},
-    rebuild::{Matched, Undecodable, rebuild_match},
+    loose::{self, SoughtText, text_start},
+    nearest::{NearestLines, find_nearest},
+    rebuild::{MatchedText, UndecodableText, rebuild_match},
 };
 use crate::fs::text::line_of;
 
@@ -31,7 +31,7 @@ pub(super) struct Edit<'a> {
 
 /// Content after all edits.
 #[derive(Debug)]
-pub(super) struct Applied {
+pub(super) struct AppliedEdits {
     pub(super) content: Vec<u8>,
     /// One for each edit.
     pub(super) places: Vec<EditSpot>,
@@ -66,7 +66,7 @@ pub(super) enum Cause {
     /// The old text is not there.
     NotFound {
         /// The lines most like it.
-        nearest: Option<Nearest>,
+        nearest: Option<NearestLines>,
         /// The line where the new text already is.
         new_at: Option<usize>,
     },
@@ -85,7 +85,7 @@ pub(super) enum Cause {
 }
 
 /// Makes `edits` in `original`.
-pub(super) fn apply_edits(original: &[u8], edits: &[Edit<'_>]) -> Result<Applied, EditError> {
+pub(super) fn apply_edits(original: &[u8], edits: &[Edit<'_>]) -> Result<AppliedEdits, EditError> {
     let mut content = original.to_vec();
     let mut places = Vec::with_capacity(edits.len());
     for (index, edit) in edits.iter().enumerate() {
@@ -95,7 +95,7 @@ pub(super) fn apply_edits(original: &[u8], edits: &[Edit<'_>]) -> Result<Applied
         })?;
         places.push(place);
     }
-    Ok(Applied { content, places })
+    Ok(AppliedEdits { content, places })
 }
 
 fn apply_one(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> {
@@ -170,7 +170,7 @@ fn replace_spans(content: &[u8], spans: &[Range<usize>], new: &str) -> Vec<u8> {
 
 fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cause> {
     let (old, new) = (with_newlines(edit.old), with_newlines(edit.new));
-    let found = loose::find_loosely(content, Wanted::new(&old, &new)).map_err(|several| {
+    let found = loose::find_loosely(content, SoughtText::new(&old, &new)).map_err(|several| {
         Cause::Ambiguous {
             count: several.offsets.len(),
             lines: line_numbers(content, several.offsets.iter().copied()),
@@ -181,14 +181,14 @@ fn apply_loosely(content: &mut Vec<u8>, edit: &Edit<'_>) -> Result<EditSpot, Cau
         return Err(Cause::NotFound { nearest: None, new_at: None });
     };
     let before = content.get(..found.span.start).unwrap_or_default();
-    let matched = Matched {
+    let matched = MatchedText {
         bytes: content.get(found.span.clone()).unwrap_or_default(),
         begins_line: before.len() == text_start(content) || before.ends_with(b"\n"),
         line_end: line_end_at(content, found.span.start),
     };
     let lines = lines_of(content, &found.span);
     let replacement = rebuild_match(&matched, found.wanted)
-        .map_err(|Undecodable| Cause::Undecodable { line: lines.0 })?;
+        .map_err(|UndecodableText| Cause::Undecodable { line: lines.0 })?;
     content.splice(found.span, replacement);
     Ok(EditSpot { count: 1, lines, looseness: Some(found.looseness) })
 }
@@ -270,7 +270,7 @@ mod tests {
         Edit { all: true, ..edit(old, new) }
     }
 
-    fn applied(original: &[u8], edits: &[Edit<'_>]) -> Applied {
+    fn applied(original: &[u8], edits: &[Edit<'_>]) -> AppliedEdits {
         apply_edits(original, edits).unwrap_or_else(|error| panic!("{error:?}"))
     }
 

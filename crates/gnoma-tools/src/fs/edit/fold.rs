@@ -38,7 +38,7 @@ impl MatchTolerance {
 }
 
 /// A text that is folded for comparison.
-pub(super) struct Folded {
+pub(super) struct FoldedText {
     pub(super) text: String,
     /// For each byte of `text`, the bytes of the original it stands for.
     origins: Vec<Origin>,
@@ -57,7 +57,7 @@ struct Glyph {
     origin: Origin,
 }
 
-impl Folded {
+impl FoldedText {
     /// Folds `bytes`; what is not UTF-8 becomes `U+FFFD`.
     pub(super) fn from_bytes(bytes: &[u8], looseness: MatchTolerance) -> Self {
         let mut folded = Self {
@@ -183,7 +183,7 @@ mod tests {
     use super::*;
 
     fn folded(text: &str, looseness: MatchTolerance) -> String {
-        Folded::from_bytes(text.as_bytes(), looseness).text
+        FoldedText::from_bytes(text.as_bytes(), looseness).text
     }
 
     #[test]
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn a_place_inside_a_folded_character_has_no_original() {
-        let folded = Folded::from_bytes("a…b".as_bytes(), MatchTolerance::UnicodeForm);
+        let folded = FoldedText::from_bytes("a…b".as_bytes(), MatchTolerance::UnicodeForm);
         assert_eq!(folded.text, "a...b");
         assert_eq!(folded.original_range(&(1..4)), Some(1..4));
         assert_eq!(folded.original_range(&(1..2)), None);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_mark_after_white_space_is_not_folded_with_it() {
-        let folded = Folded::from_bytes(&[14, 11, 9, 214, 145], MatchTolerance::Spacing);
+        let folded = FoldedText::from_bytes(&[14, 11, 9, 214, 145], MatchTolerance::Spacing);
         assert_eq!(folded.text, "\u{e} \u{591}");
         assert_eq!(folded.original_range(&(1..2)), Some(1..3));
         assert_eq!(folded.original_range(&(2..4)), Some(3..5));
@@ -231,12 +231,12 @@ mod tests {
         /// Lines stay lines, the whole text stands for itself, and folding twice changes nothing.
         #[test]
         fn folding_keeps_lines(bytes in prop::collection::vec(any::<u8>(), 0..80), step in 0_usize..4) {
-            let folded = Folded::from_bytes(&bytes, MatchTolerance::STEPS[step]);
+            let folded = FoldedText::from_bytes(&bytes, MatchTolerance::STEPS[step]);
             let ends = |bytes: &[u8]| bytes.iter().filter(|&&byte| byte == b'\n').count();
             prop_assert_eq!(ends(&bytes), ends(folded.text.as_bytes()));
             prop_assert_eq!(folded.text.len(), folded.origins.len());
             prop_assert!(folded.origins.windows(2).all(|pair| pair[0] == pair[1] || pair[0].end <= pair[1].start));
-            let again = Folded::from_bytes(folded.text.as_bytes(), MatchTolerance::STEPS[step]);
+            let again = FoldedText::from_bytes(folded.text.as_bytes(), MatchTolerance::STEPS[step]);
             prop_assert_eq!(again.text, folded.text);
         }
     }

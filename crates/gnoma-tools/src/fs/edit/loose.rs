@@ -8,13 +8,13 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::fold::{Folded, MatchTolerance};
+use super::fold::{FoldedText, MatchTolerance};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// The text that an edit looks for and the text that it puts there, with `\n` line ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Wanted<'a> {
+pub(super) struct SoughtText<'a> {
     pub(super) old: &'a str,
     pub(super) new: &'a str,
     /// A match must begin where a line's text begins.
@@ -29,12 +29,12 @@ pub(super) struct LooseMatch<'a> {
     pub(super) span: Range<usize>,
     pub(super) looseness: MatchTolerance,
     /// The text that was found there: the one asked for, perhaps without blank lines at its edges.
-    pub(super) wanted: Wanted<'a>,
+    pub(super) wanted: SoughtText<'a>,
 }
 
 /// The places of an ambiguous search, where several match.
 #[derive(Debug)]
-pub(super) struct Ambiguous {
+pub(super) struct AmbiguousMatch {
     pub(super) offsets: Vec<usize>,
     pub(super) looseness: MatchTolerance,
 }
@@ -42,13 +42,13 @@ pub(super) struct Ambiguous {
 /// Looks for `wanted` in `content`; `None` when it is nowhere.
 pub(super) fn find_loosely<'a>(
     content: &[u8],
-    wanted: Wanted<'a>,
-) -> Result<Option<LooseMatch<'a>>, Ambiguous> {
+    wanted: SoughtText<'a>,
+) -> Result<Option<LooseMatch<'a>>, AmbiguousMatch> {
     let peeled = wanted.peel_blank_lines();
     let base = text_start(content);
     let text = content.get(base..).unwrap_or_default();
     for looseness in MatchTolerance::STEPS {
-        let folded = Folded::from_bytes(text, looseness);
+        let folded = FoldedText::from_bytes(text, looseness);
         for wanted in [Some(wanted), peeled].into_iter().flatten() {
             let spans = find_matches(text, &folded, wanted, looseness);
             match spans.as_slice() {
@@ -61,7 +61,7 @@ pub(super) fn find_loosely<'a>(
                     }));
                 }
                 several => {
-                    return Err(Ambiguous {
+                    return Err(AmbiguousMatch {
                         offsets: several.iter().map(|span| span.start + base).collect(),
                         looseness,
                     });
@@ -77,7 +77,7 @@ pub(super) fn text_start(content: &[u8]) -> usize {
     if content.starts_with(BYTE_ORDER_MARK) { BYTE_ORDER_MARK.len() } else { 0 }
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> SoughtText<'a> {
     pub(super) fn new(old: &'a str, new: &'a str) -> Self {
         Self { old, new, starts_line: false, ends_line: false }
     }
@@ -108,11 +108,11 @@ fn without_last(text: &str) -> Option<&str> {
 /// The spans of `text` that match.
 fn find_matches(
     text: &[u8],
-    folded: &Folded,
-    wanted: Wanted<'_>,
+    folded: &FoldedText,
+    wanted: SoughtText<'_>,
     looseness: MatchTolerance,
 ) -> Vec<Range<usize>> {
-    let needle = Folded::from_bytes(wanted.old.as_bytes(), looseness).text;
+    let needle = FoldedText::from_bytes(wanted.old.as_bytes(), looseness).text;
     if needle.trim().is_empty() {
         return Vec::new();
     }
@@ -190,7 +190,7 @@ mod tests {
     use super::*;
 
     fn found(content: &str, old: &str) -> Option<String> {
-        let found = find_loosely(content.as_bytes(), Wanted::new(old, "")).unwrap()?;
+        let found = find_loosely(content.as_bytes(), SoughtText::new(old, "")).unwrap()?;
         Some(content[found.span].to_owned())
     }
 
@@ -210,9 +210,11 @@ mod tests {
     #[test]
     fn the_strictest_step_with_a_match_decides() {
         let content = "  a b  \n\ta b\n";
-        let found = find_loosely(content.as_bytes(), Wanted::new("  a b\n", "")).unwrap().unwrap();
+        let found =
+            find_loosely(content.as_bytes(), SoughtText::new("  a b\n", "")).unwrap().unwrap();
         assert_eq!(found.looseness, MatchTolerance::TrailingSpace);
-        let several = find_loosely(content.as_bytes(), Wanted::new("   a b\n", "")).unwrap_err();
+        let several =
+            find_loosely(content.as_bytes(), SoughtText::new("   a b\n", "")).unwrap_err();
         assert_eq!((several.looseness, several.offsets), (MatchTolerance::Indentation, vec![0, 8]));
     }
 

@@ -14,7 +14,7 @@ mod tests;
 
 use gnoma_core::{
     ToolCx, ToolSpec,
-    tool::{Access, Tier, ToolKind, ToolOutput, Touches},
+    tool::{Access, Tier, ToolKind, ToolOutput, TouchedResource},
 };
 use serde::Deserialize;
 
@@ -28,8 +28,8 @@ use super::{
     write::{describe_kept, unencodable_refusal},
 };
 use crate::args;
-use apply::{Applied, Cause, Edit, EditError, EditSpot, apply_edits};
-use nearest::Nearest;
+use apply::{AppliedEdits, Cause, Edit, EditError, EditSpot, apply_edits};
+use nearest::NearestLines;
 
 /// Edits one call may make.
 const MAX_EDITS: usize = 100;
@@ -45,11 +45,11 @@ pub(super) struct EditArguments {
     old_string: Option<String>,
     new_string: Option<String>,
     replace_all: Option<bool>,
-    edits: Option<Vec<Listed>>,
+    edits: Option<Vec<ListedEdit>>,
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedEdit {
     old_string: String,
     new_string: String,
     replace_all: Option<bool>,
@@ -59,7 +59,7 @@ pub(super) fn spec() -> ToolSpec {
     let spec = args::tool_spec(
         "fs.edit",
         Access::Edit,
-        [Touches::path("path")],
+        [TouchedResource::path("path")],
         Tier::Lean,
         "Replace text in a file. old_string must match in one place unless replace_all; empty \
          creates the file. edits: several, in order, all or none.",
@@ -104,7 +104,7 @@ impl EditArguments {
             (None, []) => {
                 return Err(refuse_edit("give `old_string` and `new_string`, or `edits`"));
             }
-            (_, listed) => listed.iter().map(Listed::as_edit).collect(),
+            (_, listed) => listed.iter().map(ListedEdit::as_edit).collect(),
         };
         if edits.len() > MAX_EDITS {
             return Err(refuse_edit(&format!("one call makes at most {MAX_EDITS} edits")));
@@ -121,7 +121,7 @@ impl EditArguments {
     }
 }
 
-impl Listed {
+impl ListedEdit {
     fn as_edit(&self) -> Edit<'_> {
         Edit {
             old: &self.old_string,
@@ -135,7 +135,7 @@ impl Listed {
 struct PlannedEdit {
     target: Target,
     old: Option<Vec<u8>>,
-    applied: Applied,
+    applied: AppliedEdits,
     /// The model knows the whole of the new content.
     is_known: bool,
     /// The features of the file that a model does not see.
@@ -171,7 +171,7 @@ impl PlannedEdit {
             [only] if only.old.is_empty() => Ok(Self {
                 target,
                 old: None,
-                applied: Applied { content: only.new.as_bytes().to_vec(), places: Vec::new() },
+                applied: AppliedEdits { content: only.new.as_bytes().to_vec(), places: Vec::new() },
                 is_known: true,
                 kept: Vec::new(),
             }),
@@ -317,7 +317,7 @@ fn describe_unread_file(name: &str, count: usize, error: &EditError, lines: &str
     )
 }
 
-fn not_found(name: &str, nearest: Option<&Nearest>, new_at: Option<usize>) -> String {
+fn not_found(name: &str, nearest: Option<&NearestLines>, new_at: Option<usize>) -> String {
     let mut why = format!("`old_string` is not in `{name}`");
     if let Some(line) = new_at {
         why.push_str(&format!(", but `new_string` is already there at line {line}"));

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::fold::{Folded, MatchTolerance};
+use super::fold::{FoldedText, MatchTolerance};
 
 /// The most lines that are shown.
 const MAX_LINES: usize = 40;
@@ -16,7 +16,7 @@ const MIN_LIKENESS: usize = 35;
 
 /// Lines of a file, as they are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Nearest {
+pub(super) struct NearestLines {
     /// Number of the first line, counted from 1.
     pub(super) first_line: usize,
     /// The lines without their ends.
@@ -26,10 +26,10 @@ pub(super) struct Nearest {
 type Trigram = [char; 3];
 
 /// The window of `content` most like `wanted`, or `None` when nothing is like it.
-pub(super) fn find_nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
+pub(super) fn find_nearest(content: &[u8], wanted: &str) -> Option<NearestLines> {
     let wanted = wanted.trim();
     let mut tally = TrigramCount::from_wanted(wanted);
-    let lines: Vec<Vec<Option<usize>>> = Folded::from_bytes(content, MatchTolerance::Spacing)
+    let lines: Vec<Vec<Option<usize>>> = FoldedText::from_bytes(content, MatchTolerance::Spacing)
         .text
         .lines()
         .map(|line| tally.piece_indices(line))
@@ -50,7 +50,7 @@ pub(super) fn find_nearest(content: &[u8], wanted: &str) -> Option<Nearest> {
     (likeness >= MIN_LIKENESS).then(|| excerpt_around(content, first, size))
 }
 
-fn excerpt_around(content: &[u8], first: usize, size: usize) -> Nearest {
+fn excerpt_around(content: &[u8], first: usize, size: usize) -> NearestLines {
     let start = first.saturating_sub(CONTEXT_LINES);
     let end = first + size + CONTEXT_LINES;
     let lines = content
@@ -60,7 +60,7 @@ fn excerpt_around(content: &[u8], first: usize, size: usize) -> Nearest {
         .take(MAX_LINES)
         .map(|line| String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned())
         .collect();
-    Nearest { first_line: start + 1, lines }
+    NearestLines { first_line: start + 1, lines }
 }
 
 /// The count of the pieces of the wanted text that are in the window.
@@ -82,7 +82,8 @@ impl TrigramCount {
     fn from_wanted(wanted: &str) -> Self {
         let mut tally =
             Self { index: HashMap::new(), counts: Vec::new(), wanted: 0, window: 0, common: 0 };
-        for line in Folded::from_bytes(wanted.as_bytes(), MatchTolerance::Spacing).text.lines() {
+        for line in FoldedText::from_bytes(wanted.as_bytes(), MatchTolerance::Spacing).text.lines()
+        {
             for piece in line_trigrams(line) {
                 let next = tally.counts.len();
                 let at = *tally.index.entry(piece).or_insert(next);

@@ -8,14 +8,14 @@ use std::ops::Range;
 
 use gnoma_core::diff::{DiffOp, diff_sequences};
 
-use super::{loose::Wanted, reindent::Reindent};
+use super::{loose::SoughtText, reindent::IndentTranslation};
 
 /// New text would hold `U+FFFD` in place of bytes that are not UTF-8.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Undecodable;
+pub(super) struct UndecodableText;
 
 /// The text that matched, and how it sits in the file.
-pub(super) struct Matched<'a> {
+pub(super) struct MatchedText<'a> {
     pub(super) bytes: &'a [u8],
     /// `true` if the match begins where a line begins, indentation included.
     pub(super) begins_line: bool,
@@ -25,9 +25,9 @@ pub(super) struct Matched<'a> {
 
 /// Returns the bytes that replace `matched`.
 pub(super) fn rebuild_match(
-    matched: &Matched<'_>,
-    wanted: Wanted<'_>,
-) -> Result<Vec<u8>, Undecodable> {
+    matched: &MatchedText<'_>,
+    wanted: SoughtText<'_>,
+) -> Result<Vec<u8>, UndecodableText> {
     let there: Vec<&[u8]> = matched.bytes.split(|&byte| byte == b'\n').collect();
     let old: Vec<&str> = wanted.old.split('\n').collect();
     let new: Vec<&str> = wanted.new.split('\n').collect();
@@ -35,7 +35,8 @@ pub(super) fn rebuild_match(
     // The first line may be the rest of a line, whose indentation is not part of the match.
     let partial = usize::from(!matched.begins_line);
     let pairs = old.iter().zip(&decoded).skip(partial);
-    let reindent = Reindent::from_pairs(pairs.map(|(theirs, ours)| (*theirs, ours.as_ref())));
+    let reindent =
+        IndentTranslation::from_pairs(pairs.map(|(theirs, ours)| (*theirs, ours.as_ref())));
     let written = |at: usize, beside: usize| {
         let line = new.get(at).copied().unwrap_or_default();
         if at < partial {
@@ -57,7 +58,7 @@ pub(super) fn rebuild_match(
         }
     }
     if std::str::from_utf8(matched.bytes).is_err() && lines.iter().any(NewLine::is_undecodable) {
-        return Err(Undecodable);
+        return Err(UndecodableText);
     }
     Ok(join_lines(&lines, matched.line_end))
 }
@@ -110,9 +111,9 @@ fn join_lines(lines: &[NewLine], line_end: &'static str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn rebuilt(bytes: &[u8], old: &str, new: &str) -> Result<Vec<u8>, Undecodable> {
-        let matched = Matched { bytes, begins_line: true, line_end: "\n" };
-        rebuild_match(&matched, Wanted::new(old, new))
+    fn rebuilt(bytes: &[u8], old: &str, new: &str) -> Result<Vec<u8>, UndecodableText> {
+        let matched = MatchedText { bytes, begins_line: true, line_end: "\n" };
+        rebuild_match(&matched, SoughtText::new(old, new))
     }
 
     #[test]
@@ -129,6 +130,6 @@ mod tests {
         let kept = rebuilt(there, "caf\u{fffd}\nb", "caf\u{fffd}\nc");
         assert_eq!(kept.unwrap(), b"caf\xe9\n  c");
         let invented = rebuilt(there, "caf\u{fffd}\nb", "the caf\u{fffd}\nb");
-        assert_eq!(invented, Err(Undecodable));
+        assert_eq!(invented, Err(UndecodableText));
     }
 }

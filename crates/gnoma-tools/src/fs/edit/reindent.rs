@@ -4,7 +4,7 @@
 //! the model's text corresponds to which of the file's; new lines follow the nearest pair.
 
 /// The translation of the model's indentation to the file's.
-pub(super) struct Reindent<'a> {
+pub(super) struct IndentTranslation<'a> {
     pairs: Vec<Pair<'a>>,
     step: Option<IndentLevel>,
 }
@@ -21,7 +21,7 @@ struct IndentLevel {
     ours: String,
 }
 
-impl<'a> Reindent<'a> {
+impl<'a> IndentTranslation<'a> {
     /// From pairs of lines: what the model wrote, what the file holds. Blank lines say nothing.
     pub(super) fn from_pairs(lines: impl Iterator<Item = (&'a str, &'a str)>) -> Self {
         let pairs: Vec<Pair<'a>> = lines
@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     fn moved(pairs: &[(&str, &str)], line: &str) -> String {
-        Reindent::from_pairs(pairs.iter().copied()).reindent_line(line, 0)
+        IndentTranslation::from_pairs(pairs.iter().copied()).reindent_line(line, 0)
     }
 
     #[test]

@@ -19,7 +19,7 @@ fn round(number: u32) -> Event {
 impl Scene {
     /// The past that the view asked for last.
     fn past(&mut self, first: u64, texts: &[&str]) -> &mut Self {
-        let Ask { request, purpose } = self.late.pop_back().expect("the past is asked for");
+        let ViewRequest { request, purpose } = self.late.pop_back().expect("the past is asked for");
         assert!(matches!(request, Request::History { .. }), "{request:?}");
         let messages = texts.iter().map(|text| user(text)).collect();
         self.input(Input::Reply { purpose, result: Ok(Reply::History { first, messages }) })
@@ -183,7 +183,7 @@ fn what_is_typed_for_a_list_goes_there_when_it_opens() {
 fn what_fails_is_told_with_what_to_do_about_it() {
     let mut scene = Scene::new();
     scene.slow().send("/diff");
-    let Ask { purpose, .. } = scene.late.pop_back().unwrap();
+    let ViewRequest { purpose, .. } = scene.late.pop_back().unwrap();
     let error =
         RequestError::new(RequestErrorKind::Failed, "git is missing").with_remedy("Install it.");
     scene.input(Input::Reply { purpose, result: Err(error) });
@@ -211,7 +211,7 @@ fn an_answer_that_broke_off_with_its_server_is_not_shown_again() {
         scene.slow();
         let messages = scene.view.messages + 1;
         scene.another("s1", 2, messages);
-        let Ask { purpose, .. } = scene.late.pop_back().expect("the past is asked for");
+        let ViewRequest { purpose, .. } = scene.late.pop_back().expect("the past is asked for");
         let Event::Appended(message) = answer(whole) else { unreachable!() };
         let reply = Reply::History { first: messages - 1, messages: vec![message] };
         scene.input(Input::Reply { purpose, result: Ok(reply) });

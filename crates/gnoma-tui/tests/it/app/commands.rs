@@ -526,7 +526,7 @@ fn a_program_that_needs_the_terminal_gets_it() {
 fn a_session_that_is_open_elsewhere_is_continued_in_a_copy_if_wanted() {
     let mut scene = Scene::new();
     scene.slow().send("/resume last");
-    let Ask { request, purpose } = scene.late.pop_back().expect("something was asked");
+    let ViewRequest { request, purpose } = scene.late.pop_back().expect("something was asked");
     assert_eq!(request, Request::Switch(Switch::Stored(None)));
     let held = RequestError::new(RequestErrorKind::Held, "session `s9` is open in process 7");
     scene.input(Input::Reply { purpose, result: Err(held) });
@@ -583,9 +583,9 @@ fn login_can_be_left_and_removes_providers() {
 fn model_of_a_provider_without_a_key_leads_to_its_key_and_then_to_the_model() {
     let mut scene = Scene::new();
     scene.event(Event::Info(Box::new(info()))).slow().send("/model openai/gpt-5");
-    let Ask { purpose, .. } = scene.late.pop_back().expect("the models are asked for");
+    let ViewRequest { purpose, .. } = scene.late.pop_back().expect("the models are asked for");
     scene.input(Input::Reply { purpose, result: Ok(Reply::Choices(models())) });
-    let Ask { purpose, .. } = scene.late.pop_back().expect("the session is to change");
+    let ViewRequest { purpose, .. } = scene.late.pop_back().expect("the session is to change");
     let cause = "no key for `openai`. Do one of these:\n  export OPENAI_API_KEY=…";
     let error = RequestError::new(RequestErrorKind::Invalid, cause);
     scene.input(Input::Reply { purpose, result: Err(error) });

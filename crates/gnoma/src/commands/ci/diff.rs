@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use gnoma_core::cut;
+use gnoma_core::text_truncation;
 
 /// Bytes of a change that a model is shown; files behind that are left out.
 const MAX_SHOWN_BYTES: usize = 256 << 10;
@@ -40,7 +40,7 @@ impl ChangedFile {
         let mut text = format!("=== {path:?}{about}\n");
         for DiffLine { mark, number, text: line } in lines {
             let number = if *number == 0 { String::new() } else { number.to_string() };
-            let line = cut::word_prefix(line, MAX_LINE_BYTES);
+            let line = text_truncation::word_prefix(line, MAX_LINE_BYTES);
             let _infallible = writeln!(text, "{mark}{number:>6} | {line}");
         }
         text

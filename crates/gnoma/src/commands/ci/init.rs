@@ -9,7 +9,7 @@ use super::super::common::print_data;
 use crate::{
     args::{InitArgs, Template, TurnArgs},
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::{self, Exit},
 };
 
@@ -31,7 +31,7 @@ pub(super) fn run(what: &InitArgs, args: &TurnArgs, around: &ProcessEnvironment)
         return print_data(&text);
     }
     let (name, next) = template_location(what.template);
-    let path = lowering::spec_from_args(args, around).folder.join(name);
+    let path = launch_request::spec_from_args(args, around).folder.join(name);
     write_template(&path, &text, what.force)?;
     report::print_line(format_args!("wrote {}", path.display()));
     report::print_line(next.replace("@KEY@", &what.key_env));

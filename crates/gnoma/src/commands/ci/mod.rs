@@ -16,7 +16,7 @@ use std::{fs, io::Write as _, path::Path};
 
 use anyhow::{Context as _, Result};
 use gnoma_core::{Content, RawJson, protocol::SessionSpec, session::PermissionMode};
-use gnoma_host::{HostError, Project, Shared, live::Host, opening::Projects};
+use gnoma_host::{HostError, ProcessResources, Project, live::Host, session_opening::Projects};
 use gnoma_schema::Schema;
 use serde_json::Value;
 
@@ -25,8 +25,8 @@ use super::common::{print_data, print_text};
 use crate::{
     args::{CiSub, ReportFormat, ReviewArgs, TurnArgs},
     environment::ProcessEnvironment,
-    front::{Attached, Front},
-    lowering,
+    front::{AttachedSession, Front},
+    launch_request,
     report::{self, Exit},
 };
 
@@ -55,7 +55,7 @@ async fn run_review(
 ) -> Result<Exit> {
     let spec = SessionSpec {
         answer_schema: Some(RawJson::parse(SCHEMA)?),
-        ..lowering::spec_from_args(args, around)
+        ..launch_request::spec_from_args(args, around)
     };
     let change = change::find_change(&spec.folder, how.base.as_deref(), around).await?;
     let files = diff::parse(&change.diff);
@@ -94,13 +94,13 @@ async fn ask_model(
     around: &ProcessEnvironment,
 ) -> Result<(Exit, Option<Value>)> {
     spec.overrides.mode.get_or_insert(PermissionMode::Plan);
-    let project = Project::open(spec, report::stderr_notices(), Shared::default())?;
+    let project = Project::open(spec, report::stderr_notices(), ProcessResources::default())?;
     project.refuse_whole_system()?;
     let mut spec = project.spec.clone();
     let schema = Schema::parse(SCHEMA).context("the form of reviews is broken")?;
     let front = Front::without_output(around, std::sync::Arc::clone(&project.firewall), schema);
     let host = Host::new(Projects::for_one_turn(project));
-    let session = Attached::open(&host, &mut spec, around).await?;
+    let session = AttachedSession::open(&host, &mut spec, around).await?;
     let answered = front.run_for_answer(session, vec![Content::from_text(prompt)]).await;
     host.shut_down().await;
     let (exit, answer) = answered?;

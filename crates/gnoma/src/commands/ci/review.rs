@@ -1,6 +1,6 @@
 //! A review: what a model is asked, and what of its answer counts.
 
-use gnoma_core::cut;
+use gnoma_core::text_truncation;
 use gnoma_host::clock;
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ impl Review {
     /// Takes what counts of a model's answer.
     pub(super) fn apply_answer(&mut self, answer: &Value, files: &[ChangedFile]) {
         let text = |value: &Value, most| {
-            cut::word_prefix(value.as_str().unwrap_or_default(), most).to_owned()
+            text_truncation::word_prefix(value.as_str().unwrap_or_default(), most).to_owned()
         };
         self.summary = text(&answer["summary"], MAX_MESSAGE_BYTES);
         let given = answer["comments"].as_array().map(Vec::as_slice).unwrap_or_default();

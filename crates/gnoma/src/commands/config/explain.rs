@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use gnoma_config::{
-    Loaded, Sources,
-    describe::Described,
+    LoadedConfig, Sources,
+    describe::KeyDescription,
     env,
     finding::Origin,
     paths,
@@ -25,16 +25,16 @@ const FLAGS: [(&str, &str); 7] = [
 /// The explanation of `key`.
 pub(super) fn explain_key(
     key: &str,
-    described: &Described,
-    loaded: &Loaded,
+    described: &KeyDescription,
+    loaded: &LoadedConfig,
     sources: &Sources,
 ) -> String {
     match described {
-        Described::Section(keys) => {
+        KeyDescription::Section(keys) => {
             let rows = ROWS.iter().filter(|row| keys.contains(&row.path));
             rows.map(|row| format!("{}: {}\n", row.path, row.doc)).collect()
         }
-        Described::Setting { names, row } => explain_setting(key, names, row, loaded, sources),
+        KeyDescription::Setting { names, row } => explain_setting(key, names, row, loaded, sources),
     }
 }
 
@@ -42,7 +42,7 @@ fn explain_setting(
     key: &str,
     names: &[String],
     row: &Row,
-    loaded: &Loaded,
+    loaded: &LoadedConfig,
     sources: &Sources,
 ) -> String {
     let mut text = format!("{key}: {}\n", row.doc);

@@ -6,7 +6,7 @@ use gnoma_core::task::box_future;
 use serde_json::Value;
 use tokio::task::{AbortHandle, Id, JoinSet};
 
-use super::wire::{self, Incoming, ServedCall};
+use super::wire::{self, McpClientMessage, ServedCall};
 
 /// Most calls at once.
 const MAX_CALLS: usize = 32;
@@ -28,30 +28,30 @@ impl RunningCalls {
     /// Does what a client wants, a call by `run`; gives what is answered at once.
     pub(super) fn on_incoming<F>(
         &mut self,
-        incoming: Incoming,
+        incoming: McpClientMessage,
         run: impl FnOnce(ServedCall) -> F,
     ) -> Option<Value>
     where
         F: Future<Output = Value> + Send + 'static,
     {
         match incoming {
-            Incoming::Answered(answer) => Some(answer),
-            Incoming::Nothing => None,
-            Incoming::Cancelled(id) => {
+            McpClientMessage::Answered(answer) => Some(answer),
+            McpClientMessage::Nothing => None,
+            McpClientMessage::Cancelled(id) => {
                 if let Some(call) = self.by_id.remove(&id.to_string()) {
                     call.task.abort();
                 }
                 None
             }
-            Incoming::Call(call) if self.by_id.contains_key(&call.id.to_string()) => {
+            McpClientMessage::Call(call) if self.by_id.contains_key(&call.id.to_string()) => {
                 Some(wire::duplicate_id_response(&call.id))
             }
-            Incoming::Call(call) if self.all.len() >= MAX_CALLS => {
+            McpClientMessage::Call(call) if self.all.len() >= MAX_CALLS => {
                 let text = format!("{MAX_CALLS} calls are already running; retry later");
                 let refused = wire::tool_result(&text, true, None);
                 Some(wire::success_response(&call.id, refused, call.is_stateless))
             }
-            Incoming::Call(call) => {
+            McpClientMessage::Call(call) => {
                 let id = call.id.clone();
                 let task = self.all.spawn(box_future(run(call)));
                 self.by_id.insert(id.to_string(), RunningCall { id, task });
@@ -85,10 +85,10 @@ mod tests {
 
     use super::*;
 
-    fn call(id: u64) -> Incoming {
+    fn call(id: u64) -> McpClientMessage {
         let arguments = Map::new();
         let (tool, is_stateless) = ("ask".to_owned(), false);
-        Incoming::Call(ServedCall { id: id.into(), tool, arguments, is_stateless })
+        McpClientMessage::Call(ServedCall { id: id.into(), tool, arguments, is_stateless })
     }
 
     #[tokio::test]
@@ -100,7 +100,7 @@ mod tests {
         let refused = calls.on_incoming(call(1), |_| std::future::pending()).unwrap();
         assert_eq!((&refused["id"], refused["error"].is_object()), (&Value::Null, true));
         assert_eq!(
-            calls.on_incoming(Incoming::Cancelled(json!(1)), |_| std::future::pending()),
+            calls.on_incoming(McpClientMessage::Cancelled(json!(1)), |_| std::future::pending()),
             None
         );
         assert_eq!(calls.next().await, None);

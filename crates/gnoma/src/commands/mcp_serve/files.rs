@@ -18,7 +18,7 @@ use gnoma_core::{
 };
 use gnoma_engine::{Arm, Options, Routes, Session};
 use gnoma_guard::firewall::Connection;
-use gnoma_host::{Project, clock, keeping::Kept, resuming, session};
+use gnoma_host::{Project, clock, session, session_resume, session_stores::SessionStores};
 use serde_json::Value;
 use tokio::sync::Mutex;
 
@@ -101,11 +101,11 @@ impl FileTools {
         if let Some((id, calls)) = known {
             let start = Start::Stored { id: id.to_string(), fork: false };
             // Where somebody has it in hand, another one begins.
-            let taken = resuming::resume_session(&self.project, &start).await.ok().flatten();
+            let taken = session_resume::resume_session(&self.project, &start).await.ok().flatten();
             continued = taken.map(|taken| (taken, calls));
         }
         let store = continued.as_ref().map(|(taken, _)| Arc::clone(&taken.past.store));
-        let kept = Kept::start(&self.project, store);
+        let kept = SessionStores::start(&self.project, store);
         let id = continued.as_ref().map(|(taken, _)| taken.id.clone());
         options.keeping = kept.to_keeping(id.clone(), None, false);
         let (history, calls) = continued.map_or_else(Default::default, |(it, n)| (it.history, n));

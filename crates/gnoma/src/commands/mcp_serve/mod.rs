@@ -7,7 +7,7 @@
 mod calls;
 mod files;
 mod lines;
-mod talks;
+mod served_sessions;
 mod wire;
 
 use std::{sync::Arc, time::Duration};
@@ -20,7 +20,7 @@ use gnoma_core::{
     store::SessionId,
 };
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::{Project, Shared};
+use gnoma_host::{ProcessResources, Project};
 use serde_json::{Map, Value};
 use tokio::io::{AsyncWriteExt as _, BufReader};
 
@@ -28,13 +28,13 @@ use self::{
     calls::RunningCalls,
     files::FileTools,
     lines::{ClientLines, MAX_LINE_BYTES},
-    talks::Talks,
+    served_sessions::ServedSessions,
     wire::ServedCall,
 };
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
-    lowering,
+    launch_request,
     report::{self, Exit},
 };
 
@@ -45,21 +45,21 @@ const MAX_WAIT_S: u64 = 3600;
 
 /// The services that all calls share.
 struct ServedTools {
-    talks: Arc<Talks>,
+    talks: Arc<ServedSessions>,
     files: FileTools,
     firewall: Arc<Firewall>,
 }
 
 pub(super) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let project = Project::open(
-        lowering::spec_from_args(args, around),
+        launch_request::spec_from_args(args, around),
         report::stderr_notices(),
-        Shared::default(),
+        ProcessResources::default(),
     )?;
     project.refuse_whole_system()?;
     let spec = SessionSpec { start: Start::New, interactive: false, ..project.spec.clone() };
     let served = Arc::new(ServedTools {
-        talks: Talks::new(spec),
+        talks: ServedSessions::new(spec),
         firewall: Arc::clone(&project.firewall),
         files: FileTools::new(project)?,
     });
@@ -174,7 +174,7 @@ fn redact_value(value: &Value, firewall: &Firewall) -> Value {
 }
 
 async fn run_talk_tool(
-    talks: &Arc<Talks>,
+    talks: &Arc<ServedSessions>,
     tool: &str,
     arguments: &Map<String, Value>,
 ) -> Result<(String, bool, Value), String> {
@@ -187,7 +187,7 @@ async fn run_talk_tool(
     let named = || text("session").map(SessionId::new);
     let said = |session: SessionId, prompt: &str| {
         let turn = talks.send_prompt(&session, prompt)?;
-        Ok::<_, String>(Awaited { talks: Arc::clone(talks), session, turn, stops: true })
+        Ok::<_, String>(AwaitedTurn { talks: Arc::clone(talks), session, turn, stops: true })
     };
     let mut awaited = match tool {
         "ask" => {
@@ -207,7 +207,7 @@ async fn run_talk_tool(
             if tool == "cancel" {
                 talks.cancel(&session)?;
             }
-            Awaited { talks: Arc::clone(talks), session, turn: 0, stops: false }
+            AwaitedTurn { talks: Arc::clone(talks), session, turn: 0, stops: false }
         }
     };
     let seen = talks.wait_for_turn(&awaited.session, wait, awaited.turn).await;
@@ -217,14 +217,14 @@ async fn run_talk_tool(
 
 /// A turn whose end a call waits for. A call that the client cancels before cancels the turn: nobody else
 /// knows of it.
-struct Awaited {
-    talks: Arc<Talks>,
+struct AwaitedTurn {
+    talks: Arc<ServedSessions>,
     session: SessionId,
     turn: u64,
     stops: bool,
 }
 
-impl Drop for Awaited {
+impl Drop for AwaitedTurn {
     fn drop(&mut self) {
         if self.stops {
             self.talks.cancel(&self.session).ok();

@@ -27,7 +27,7 @@ const INSTRUCTIONS: &str = "`ask` gives a task to gnoma, a coding agent that wor
 
 /// A line from a client, parsed.
 #[derive(Debug, PartialEq)]
-pub(super) enum Incoming {
+pub(super) enum McpClientMessage {
     /// To be answered with this.
     Answered(Value),
     /// A tool is called.
@@ -53,11 +53,11 @@ pub(super) struct ServedCall {
 
 /// Reads a line. `tools`: the list of them. `is_greeted`: the client has begun with the handshake; before that
 /// each request must name its version.
-pub(super) fn parse_line(line: &str, tools: &Value, is_greeted: &mut bool) -> Incoming {
+pub(super) fn parse_line(line: &str, tools: &Value, is_greeted: &mut bool) -> McpClientMessage {
     let message: Value = match gnoma_core::json::from_str(line) {
         Ok(message) => message,
         Err(error) => {
-            return Incoming::Answered(error_response(
+            return McpClientMessage::Answered(error_response(
                 &Value::Null,
                 PARSE_ERROR,
                 &error.to_string(),
@@ -69,17 +69,17 @@ pub(super) fn parse_line(line: &str, tools: &Value, is_greeted: &mut bool) -> In
         return match method {
             Some("notifications/cancelled") => message
                 .pointer("/params/requestId")
-                .map_or(Incoming::Nothing, |id| Incoming::Cancelled(id.clone())),
-            Some(_) => Incoming::Nothing,
+                .map_or(McpClientMessage::Nothing, |id| McpClientMessage::Cancelled(id.clone())),
+            Some(_) => McpClientMessage::Nothing,
             None => {
                 let text = "it is not a JSON-RPC 2.0 request; batches are not supported";
-                Incoming::Answered(error_response(&Value::Null, INVALID_REQUEST, text))
+                McpClientMessage::Answered(error_response(&Value::Null, INVALID_REQUEST, text))
             }
         };
     };
     let Some(method) = method else {
         // An answer to something that was never asked.
-        return Incoming::Nothing;
+        return McpClientMessage::Nothing;
     };
     let params = message.get("params").cloned().unwrap_or_default();
     let meta = |key: &str| params.get("_meta").and_then(|meta| meta.get(key));
@@ -90,16 +90,16 @@ pub(super) fn parse_line(line: &str, tools: &Value, is_greeted: &mut bool) -> In
         if let Some(error) = refused.get_mut("error").and_then(Value::as_object_mut) {
             error.insert("data".to_owned(), data);
         }
-        return Incoming::Answered(refused);
+        return McpClientMessage::Answered(refused);
     }
     if version.is_some() && !meta(CAPABILITIES_KEY).is_some_and(Value::is_object) {
         let text = format!("`_meta` has no `{CAPABILITIES_KEY}`");
-        return Incoming::Answered(error_response(id, INVALID_PARAMS, &text));
+        return McpClientMessage::Answered(error_response(id, INVALID_PARAMS, &text));
     }
     *is_greeted |= version.is_none() && method == "initialize";
     if version.is_none() && !*is_greeted && method != "ping" {
         let text = format!("`_meta` has no `{VERSION_KEY}`, and there was no `initialize`");
-        return Incoming::Answered(error_response(id, INVALID_PARAMS, &text));
+        return McpClientMessage::Answered(error_response(id, INVALID_PARAMS, &text));
     }
     answer_method(id, method, &params, version.is_some(), tools)
 }
@@ -110,7 +110,7 @@ fn answer_method(
     params: &Value,
     is_stateless: bool,
     tools: &Value,
-) -> Incoming {
+) -> McpClientMessage {
     let result = match method {
         // Who names the version in each request is on the wire that has no handshake.
         "initialize" if !is_stateless => initialize_result(params),
@@ -125,19 +125,22 @@ fn answer_method(
         "tools/list" => json!({ "tools": tools }),
         "tools/call" => {
             return match parse_tool_call(params, tools) {
-                Ok((tool, arguments)) => {
-                    Incoming::Call(ServedCall { id: id.clone(), tool, arguments, is_stateless })
-                }
-                Err(why) => Incoming::Answered(error_response(id, INVALID_PARAMS, &why)),
+                Ok((tool, arguments)) => McpClientMessage::Call(ServedCall {
+                    id: id.clone(),
+                    tool,
+                    arguments,
+                    is_stateless,
+                }),
+                Err(why) => McpClientMessage::Answered(error_response(id, INVALID_PARAMS, &why)),
             };
         }
         _ => {
             let text = format!("`{}` is not offered", method.escape_debug());
-            return Incoming::Answered(error_response(id, METHOD_NOT_FOUND, &text));
+            return McpClientMessage::Answered(error_response(id, METHOD_NOT_FOUND, &text));
         }
     };
     let is_newer = is_stateless || method == "server/discover";
-    Incoming::Answered(success_response(id, result, is_newer))
+    McpClientMessage::Answered(success_response(id, result, is_newer))
 }
 
 /// The tool that is called, and its arguments.
@@ -220,7 +223,7 @@ mod tests {
     fn answer_to(message: &Value, mut is_greeted: bool) -> Value {
         let tools = json!([{ "name": "ask" }]);
         match parse_line(&message.to_string(), &tools, &mut is_greeted) {
-            Incoming::Answered(answer) => answer,
+            McpClientMessage::Answered(answer) => answer,
             other => panic!("{other:?}"),
         }
     }
@@ -258,7 +261,10 @@ mod tests {
         }
         let mut is_greeted = false;
         let hello = r#"{"id": 1, "method": "initialize"}"#;
-        assert!(matches!(parse_line(hello, &json!([]), &mut is_greeted), Incoming::Answered(_)));
+        assert!(matches!(
+            parse_line(hello, &json!([]), &mut is_greeted),
+            McpClientMessage::Answered(_)
+        ));
         assert!(is_greeted);
     }
 
@@ -271,12 +277,14 @@ mod tests {
         assert_eq!(code(&call(json!({"name": "x"}))), INVALID_PARAMS);
         assert_eq!(code(&call(json!({"name": "ask", "arguments": []}))), INVALID_PARAMS);
         assert_eq!(code(&json!([])), INVALID_REQUEST);
-        let Incoming::Answered(broken) = parse_line("{", &tools, &mut true) else { panic!() };
+        let McpClientMessage::Answered(broken) = parse_line("{", &tools, &mut true) else {
+            panic!()
+        };
         assert_eq!(broken["error"]["code"], PARSE_ERROR);
         for quiet in ["{\"method\":\"notifications/initialized\"}", "{\"id\":7,\"result\":{}}"] {
-            assert_eq!(parse_line(quiet, &tools, &mut true), Incoming::Nothing);
+            assert_eq!(parse_line(quiet, &tools, &mut true), McpClientMessage::Nothing);
         }
         let cancelled = r#"{"method":"notifications/cancelled","params":{"requestId":4}}"#;
-        assert_eq!(parse_line(cancelled, &tools, &mut true), Incoming::Cancelled(json!(4)));
+        assert_eq!(parse_line(cancelled, &tools, &mut true), McpClientMessage::Cancelled(json!(4)));
     }
 }

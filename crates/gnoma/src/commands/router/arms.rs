@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::money::MICRO;
 use gnoma_host::{
     HostError, Project, clock, preview,
-    routing::{self, roster::Left},
+    routing::{self, roster::UnusableModel},
 };
 
 use crate::{
@@ -37,7 +37,10 @@ pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Re
     if json {
         let facts = |arm| arm_to_json(arm, &ready.routes, barred(arm).as_deref());
         let arms: Vec<Value> = arms.iter().map(facts).collect();
-        let left = ready.left.iter().map(|Left { name, why }| json!({ "name": name, "why": why }));
+        let left = ready
+            .left
+            .iter()
+            .map(|UnusableModel { name, why }| json!({ "name": name, "why": why }));
         let left: Vec<Value> = left.collect();
         let age = catalogue::age_days(routing::current_day(project));
         return print_json(&json!({ "arms": arms, "left": left, "catalogue_age_days": age }));
@@ -65,7 +68,7 @@ pub(super) async fn run(project: &Project, name: Option<&str>, json: bool) -> Re
             text.push_str(&if is_named { format!("{why}\n") } else { format!("{name}: {why}\n") });
         }
     }
-    for Left { name, why } in &ready.left {
+    for UnusableModel { name, why } in &ready.left {
         text.push_str(&format!("{name}: {why}\n"));
     }
     text.extend(note);

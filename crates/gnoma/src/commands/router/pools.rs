@@ -9,11 +9,11 @@ use gnoma_core::{
     ledger::{Level, Unit, Window},
 };
 use gnoma_engine::Routes;
-use gnoma_router::{health::Resting, pool::Pool};
+use gnoma_router::{health::RestingTarget, pool::Pool};
 use serde_json::Value;
 
 use super::money::format_money;
-use gnoma_host::{Project, clock, past::refuse_in_incognito, preview, routing};
+use gnoma_host::{Project, clock, preview, project_history::refuse_in_incognito, routing};
 
 use crate::{
     commands::common::{print_json, print_stored_text},
@@ -131,14 +131,14 @@ fn level_row(level: &Level, now_ms: i64) -> [String; 6] {
     [pool, most, amount(*used), amount(*held), anew, by.to_owned()]
 }
 
-fn resting_row(rest: &Resting, now_ms: i64) -> [String; 3] {
-    let Resting { name, kind, until_ms, times } = rest;
+fn resting_row(rest: &RestingTarget, now_ms: i64) -> [String; 3] {
+    let RestingTarget { name, kind, until_ms, times } = rest;
     let times = if *times > 1 { format!(", {times} times") } else { String::new() };
     [name.clone(), format_time_left(until_ms.saturating_sub(now_ms)), format!("{kind}{times}")]
 }
 
-fn resting_to_json(rest: &Resting, now_ms: i64) -> Value {
-    let Resting { name, kind, until_ms, times } = rest;
+fn resting_to_json(rest: &RestingTarget, now_ms: i64) -> Value {
+    let RestingTarget { name, kind, until_ms, times } = rest;
     json!({
         "name": name,
         "kind": kind,

@@ -44,7 +44,7 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
     let unpriced = unpriced_arms(&totals, &prices);
     if json {
         return print_json(&json!({
-            "believed": believed.iter().map(Believed::to_json).collect::<Vec<_>>(),
+            "believed": believed.iter().map(ArmBelief::to_json).collect::<Vec<_>>(),
             "spent": totals,
             "unpriced": unpriced,
             "had_one_done_all": shadow.iter().map(|(arm, micro_usd)| {
@@ -65,13 +65,13 @@ fn unpriced_arms(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<Str
 }
 
 /// The estimate of an arm at a type of task.
-struct Believed {
+struct ArmBelief {
     arm: ModelRef,
     kind: TaskKind,
     standing: ArmEstimate,
 }
 
-impl Believed {
+impl ArmBelief {
     fn to_json(&self) -> Value {
         let ArmEstimate { quality, cost, tasks } = self.standing;
         let arm = self.arm.to_string();
@@ -80,7 +80,7 @@ impl Believed {
 }
 
 /// Every arm at every type of task of which it has done some.
-fn believed_standings(project: &Project, state: Option<RouterState>) -> Vec<Believed> {
+fn believed_standings(project: &Project, state: Option<RouterState>) -> Vec<ArmBelief> {
     let Some(state) = state else { return Vec::new() };
     let arms: Vec<ModelRef> = state.arms.iter().map(|saved| saved.arm.clone()).collect();
     let pairs: Vec<(ModelRef, TaskKind)> = state
@@ -91,11 +91,14 @@ fn believed_standings(project: &Project, state: Option<RouterState>) -> Vec<Beli
             done.map(|(kind, _)| (saved.arm.clone(), kind.clone()))
         })
         .collect();
-    let kept = routing::state_file::Kept { state: Some(state), ..routing::state_file::Kept::NONE };
+    let kept = routing::state_file::SavedScores {
+        state: Some(state),
+        ..routing::state_file::SavedScores::NONE
+    };
     let router = memory::restore_router(&kept, &routing::published_arms(project, arms.iter()));
     let believed = pairs.into_iter().map(|(arm, kind)| {
         let standing = router.estimate_arm(&arm, &kind);
-        Believed { arm, kind, standing }
+        ArmBelief { arm, kind, standing }
     });
     believed.collect()
 }
@@ -139,13 +142,13 @@ fn cost_at_price(price: &Price, amount: &Amount) -> u64 {
 }
 
 fn render_stats(
-    believed: &[Believed],
+    believed: &[ArmBelief],
     totals: &[Total],
     shadow: &[(ModelRef, u64)],
     unpriced: &BTreeSet<String>,
 ) -> String {
     let mut text = String::new();
-    let rows = believed.iter().map(|Believed { arm, kind, standing }| {
+    let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {
         [
             standing.tasks.to_string(),
             kind.0.to_string(),

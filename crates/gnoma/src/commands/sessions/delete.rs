@@ -4,7 +4,9 @@ use anyhow::{Context as _, Result};
 use gnoma_core::store::SessionStore as _;
 
 use super::list;
-use gnoma_host::{HostError, Project, clock, past::Past, tasks::delete_read_sessions};
+use gnoma_host::{
+    HostError, Project, clock, project_history::ProjectHistory, tasks::delete_read_sessions,
+};
 
 use crate::{
     commands::common::print_stored_text, environment::ProcessEnvironment, report::Exit, screen,
@@ -17,7 +19,7 @@ pub(super) async fn run(
     yes: bool,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let mut doomed = Vec::new();
     for id in ids {
         let facts = past.find_session(Some(id)).await?;

@@ -11,7 +11,7 @@ use gnoma_core::{
     json_value::json,
     store::{SessionFacts, SessionStore as _},
 };
-use gnoma_host::{HostError, Project, clock, past::Past};
+use gnoma_host::{HostError, Project, clock, project_history::ProjectHistory};
 use gnoma_store::{
     ImportOutcome,
     import::{self, Source},
@@ -19,7 +19,7 @@ use gnoma_store::{
 use serde_json::Value;
 
 use crate::{
-    args::Foreign,
+    args::ForeignProgram,
     commands::common::{print_json, print_stored_text},
     report::Exit,
 };
@@ -34,12 +34,12 @@ const SNIFFED_BYTES: u64 = 64 << 10;
 pub(super) async fn run(
     project: &Project,
     path: PathBuf,
-    from: Option<Foreign>,
+    from: Option<ForeignProgram>,
     all: bool,
     json: bool,
 ) -> Result<Exit> {
     let found = find_session_files(&path, from.map(to_source))?;
-    let past = Past::open_or_create(project)?;
+    let past = ProjectHistory::open_or_create(project)?;
     // Whoever names a file means it, also when the project was elsewhere then.
     let any_project = all || path.is_file();
     let mut outcomes = Vec::new();
@@ -59,11 +59,11 @@ pub(super) async fn run(
 struct ImportedFile {
     source: Source,
     file: PathBuf,
-    fate: Result<Fate, String>,
+    fate: Result<ImportResult, String>,
 }
 
-enum Fate {
-    Taken(Taken),
+enum ImportResult {
+    Taken(ImportedSession),
     /// The file was imported as this session before.
     Known(String),
     /// The session in the file is about this folder, which is none of the project's.
@@ -71,7 +71,7 @@ enum Fate {
 }
 
 /// The new session, its messages, and what was left out.
-struct Taken {
+struct ImportedSession {
     id: String,
     title: String,
     messages: u64,
@@ -83,12 +83,14 @@ impl ImportedFile {
     fn to_json(&self) -> Value {
         let (file, source) = (self.file.display().to_string(), self.source.to_string());
         match &self.fate {
-            Ok(Fate::Taken(taken)) => json!({"file": file, "from": source, "session": taken.id,
-                "title": taken.title, "messages": taken.messages, "left_out": taken.skipped}),
-            Ok(Fate::Known(id)) => {
+            Ok(ImportResult::Taken(taken)) => {
+                json!({"file": file, "from": source, "session": taken.id,
+                "title": taken.title, "messages": taken.messages, "left_out": taken.skipped})
+            }
+            Ok(ImportResult::Known(id)) => {
                 json!({"file": file, "from": source, "session": id, "known": true})
             }
-            Ok(Fate::Elsewhere(folder)) => {
+            Ok(ImportResult::Elsewhere(folder)) => {
                 json!({"file": file, "from": source, "elsewhere": folder})
             }
             Err(error) => json!({"file": file, "from": source, "error": error}),
@@ -98,14 +100,16 @@ impl ImportedFile {
     fn describe_outcome(&self) -> String {
         let (file, source) = (self.file.display(), self.source);
         match &self.fate {
-            Ok(Fate::Taken(Taken { id, title, messages, left_out, .. })) => {
+            Ok(ImportResult::Taken(ImportedSession { id, title, messages, left_out, .. })) => {
                 let left_out = left_out.as_ref().map(|text| format!("  {text}\n"));
                 let left_out = left_out.unwrap_or_default();
                 format!("{id}  {title}\n  {messages} messages of {source}, from {file}\n{left_out}")
             }
-            Ok(Fate::Known(id)) => format!("already imported as {id}: {file}, from {source}\n"),
+            Ok(ImportResult::Known(id)) => {
+                format!("already imported as {id}: {file}, from {source}\n")
+            }
             // Counted: in a folder of many projects most are of others.
-            Ok(Fate::Elsewhere(_)) => String::new(),
+            Ok(ImportResult::Elsewhere(_)) => String::new(),
             Err(error) => format!("not imported: {file}, from {source}: {error}\n"),
         }
     }
@@ -113,7 +117,8 @@ impl ImportedFile {
 
 fn render_outcomes(outcomes: &[ImportedFile]) -> String {
     let mut text: String = outcomes.iter().map(ImportedFile::describe_outcome).collect();
-    let is_elsewhere = |outcome: &&ImportedFile| matches!(outcome.fate, Ok(Fate::Elsewhere(_)));
+    let is_elsewhere =
+        |outcome: &&ImportedFile| matches!(outcome.fate, Ok(ImportResult::Elsewhere(_)));
     let elsewhere = outcomes.iter().filter(is_elsewhere).count();
     if elsewhere > 0 {
         text.push_str(&format!(
@@ -124,7 +129,7 @@ fn render_outcomes(outcomes: &[ImportedFile]) -> String {
 }
 
 async fn import_file(
-    past: &Past,
+    past: &ProjectHistory,
     source: Source,
     file: PathBuf,
     any_project: bool,
@@ -134,32 +139,32 @@ async fn import_file(
 }
 
 async fn try_import_file(
-    past: &Past,
+    past: &ProjectHistory,
     source: Source,
     file: &Path,
     any_project: bool,
-) -> Result<Fate> {
+) -> Result<ImportResult> {
     let imported = import::read_session(source, file)?;
     if !any_project && !imported.is_about(&past.places.project) {
-        return Ok(Fate::Elsewhere(imported.project.unwrap_or_default()));
+        return Ok(ImportResult::Elsewhere(imported.project.unwrap_or_default()));
     }
     let (left_out, skipped) = (imported.left_out(), json!(imported.skipped));
     let ImportOutcome { session, is_new } = past.store.import(imported, clock::now_ms()).await?;
     let id = session.to_string();
     if !is_new {
-        return Ok(Fate::Known(id));
+        return Ok(ImportResult::Known(id));
     }
     let SessionFacts { title, messages, .. } = past.store.session_facts(session).await?;
-    Ok(Fate::Taken(Taken { id, title, messages, left_out, skipped }))
+    Ok(ImportResult::Taken(ImportedSession { id, title, messages, left_out, skipped }))
 }
 
-fn to_source(foreign: Foreign) -> Source {
+fn to_source(foreign: ForeignProgram) -> Source {
     match foreign {
-        Foreign::Gnoma => Source::Lines,
-        Foreign::Go => Source::GnomaGo,
-        Foreign::Claude => Source::ClaudeCode,
-        Foreign::Codex => Source::Codex,
-        Foreign::Opencode => Source::Opencode,
+        ForeignProgram::Gnoma => Source::Lines,
+        ForeignProgram::Go => Source::GnomaGo,
+        ForeignProgram::Claude => Source::ClaudeCode,
+        ForeignProgram::Codex => Source::Codex,
+        ForeignProgram::Opencode => Source::Opencode,
     }
 }
 

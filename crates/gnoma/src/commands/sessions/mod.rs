@@ -14,7 +14,7 @@ mod tree;
 
 use anyhow::Result;
 use futures_util::future::LocalBoxFuture;
-use gnoma_host::past::refuse_in_incognito;
+use gnoma_host::project_history::refuse_in_incognito;
 
 use super::common::open_project;
 use crate::{

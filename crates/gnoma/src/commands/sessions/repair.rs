@@ -7,9 +7,9 @@ use gnoma_core::{
 };
 use gnoma_host::{
     Project, clock,
-    past::{Past, nothing_kept},
+    project_history::{ProjectHistory, nothing_kept},
 };
-use gnoma_store::{Opened, Rescued, Store};
+use gnoma_store::{OpenedStore, RescueReport, Store};
 
 use crate::{
     commands::common::{print_json, print_stored_text},
@@ -27,8 +27,8 @@ pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
 
 /// The findings and the changes of a repair.
 #[derive(Default)]
-struct Done {
-    rescued: Option<Rescued>,
+struct RepairReport {
+    rescued: Option<RescueReport>,
     sessions: usize,
     entries: usize,
     /// Calls that got a result saying that they were interrupted.
@@ -36,7 +36,7 @@ struct Done {
     in_use: Vec<String>,
 }
 
-impl Done {
+impl RepairReport {
     fn to_json(&self) -> serde_json::Value {
         let rescued = self.rescued.as_ref().map(|rescued| {
             json!({"aside": rescued.aside, "sessions": rescued.sessions,
@@ -68,9 +68,9 @@ impl Done {
 }
 
 /// Opens the store and reads all of the file; a damaged one is set aside and opened anew.
-async fn open_and_check(project: &Project) -> Result<(Past, Option<Rescued>)> {
+async fn open_and_check(project: &Project) -> Result<(ProjectHistory, Option<RescueReport>)> {
     let options = project.places.store_options(&project.firewall, &project.notices);
-    let Opened { store, rescued } = Store::open(options.clone())?;
+    let OpenedStore { store, rescued } = Store::open(options.clone())?;
     let (store, rescued) = match store.check_integrity().await {
         Err(error) if error.kind == StoreErrorKind::Damaged && rescued.is_none() => {
             drop(store);
@@ -83,7 +83,7 @@ async fn open_and_check(project: &Project) -> Result<(Past, Option<Rescued>)> {
         }
     };
     Ok((
-        Past {
+        ProjectHistory {
             store: store.into(),
             places: project.places.clone(),
             clock: project.shared.clock().clone(),
@@ -92,8 +92,11 @@ async fn open_and_check(project: &Project) -> Result<(Past, Option<Rescued>)> {
     ))
 }
 
-async fn repair_sessions(past: &Past, rescued: Option<Rescued>) -> Result<Done> {
-    let mut done = Done { rescued, ..Done::default() };
+async fn repair_sessions(
+    past: &ProjectHistory,
+    rescued: Option<RescueReport>,
+) -> Result<RepairReport> {
+    let mut done = RepairReport { rescued, ..RepairReport::default() };
     for facts in past.list_sessions().await? {
         match past.store.hold_session(facts.id.clone(), clock::now_ms()).await {
             Ok(taken) => {

@@ -6,7 +6,7 @@ use gnoma_core::{
     json_value::json,
     store::{Entry, Record, SessionFacts},
 };
-use gnoma_host::{Project, clock, past::Past};
+use gnoma_host::{Project, clock, project_history::ProjectHistory};
 
 use super::tree;
 use crate::{
@@ -27,7 +27,7 @@ pub(super) async fn run(
     full: bool,
     json: bool,
 ) -> Result<Exit> {
-    let past = Past::open(project)?;
+    let past = ProjectHistory::open(project)?;
     let facts = past.find_session(id).await?;
     let entries = past.load_path(&facts.id, None).await?;
     let elfs = tree::find_descendants(&past, &facts.id).await?;

@@ -4,7 +4,7 @@ use std::{fs, path::Path};
 
 use anyhow::Result;
 use gnoma_core::{Usage, json_value::json, store::SessionFacts};
-use gnoma_host::{Project, clock, past::Past};
+use gnoma_host::{Project, clock, project_history::ProjectHistory};
 use gnoma_store::checkpoint::Workspace;
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
 const MAX_FILES: usize = 1_000_000;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let past = Past::open_existing(project)?;
+    let past = ProjectHistory::open_existing(project)?;
     let settings = &project.keeping.checkpoints;
     // Opening makes what is missing.
     let has_files = settings.enabled && !project.is_incognito();

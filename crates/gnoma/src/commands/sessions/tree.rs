@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use gnoma_core::store::{SessionFacts, SessionId, SessionStore as _};
-use gnoma_host::past::Past;
+use gnoma_host::project_history::ProjectHistory;
 use serde::Serialize;
 
 use crate::screen;
@@ -21,7 +21,10 @@ pub(super) struct Elf {
 }
 
 /// All below a session, each before those that it started.
-pub(super) async fn find_descendants(past: &Past, session: &SessionId) -> Result<Vec<Elf>> {
+pub(super) async fn find_descendants(
+    past: &ProjectHistory,
+    session: &SessionId,
+) -> Result<Vec<Elf>> {
     let mut elfs = Vec::new();
     let mut next = find_children(past, session, 0).await?;
     while let Some(elf) = next.pop()
@@ -34,7 +37,11 @@ pub(super) async fn find_descendants(past: &Past, session: &SessionId) -> Result
 }
 
 /// Those that one started, the first of them last.
-async fn find_children(past: &Past, session: &SessionId, level: usize) -> Result<Vec<Elf>> {
+async fn find_children(
+    past: &ProjectHistory,
+    session: &SessionId,
+    level: usize,
+) -> Result<Vec<Elf>> {
     let started = past.store.children(session.clone()).await?;
     Ok(started.into_iter().rev().map(|facts| Elf { level, facts }).collect())
 }

@@ -4,8 +4,8 @@ use anyhow::Result;
 use gnoma_core::json_value::json;
 use gnoma_host::{
     HostError, Project,
-    past::refuse_in_incognito,
-    usage::{self, Since},
+    project_history::refuse_in_incognito,
+    usage::{self, UsageStart},
 };
 
 use super::view::count_calls;
@@ -18,7 +18,7 @@ use crate::{
 
 pub(super) async fn run(
     project: &Project,
-    older_than: Option<Since>,
+    older_than: Option<UsageStart>,
     yes: bool,
     json: bool,
     around: &ProcessEnvironment,

@@ -1,6 +1,6 @@
 //! A report as all formats show it. Pure.
 
-use gnoma_host::usage::{Since, UsageQuery, UsageReport, UsageRow, UsageSums};
+use gnoma_host::usage::{UsageQuery, UsageReport, UsageRow, UsageStart, UsageSums};
 
 /// The name of a group that the ledger does not know, for people.
 pub(super) const UNKNOWN_NAME: &str = "(not recorded)";
@@ -51,18 +51,20 @@ impl UsageView<'_> {
             [outer @ .., last] => format!(" by {} and {last}", outer.join(", ")),
         };
         match self.query.since {
-            Since::Date(date) => format!("Usage since {date}{names}"),
-            Since::All => format!("Usage of all time{names}"),
-            since @ (Since::Hours(_) | Since::Days(_)) => format!("Usage of {since}{names}"),
+            UsageStart::Date(date) => format!("Usage since {date}{names}"),
+            UsageStart::All => format!("Usage of all time{names}"),
+            since @ (UsageStart::Hours(_) | UsageStart::Days(_)) => {
+                format!("Usage of {since}{names}")
+            }
         }
     }
 
     /// `no calls in the last 7 days`.
     pub(super) fn describe_absence(&self) -> String {
         match self.query.since {
-            since @ (Since::Days(1) | Since::Date(_)) => format!("no calls {since}"),
-            since @ (Since::Hours(_) | Since::Days(_)) => format!("no calls in {since}"),
-            Since::All => "no calls yet".to_owned(),
+            since @ (UsageStart::Days(1) | UsageStart::Date(_)) => format!("no calls {since}"),
+            since @ (UsageStart::Hours(_) | UsageStart::Days(_)) => format!("no calls in {since}"),
+            UsageStart::All => "no calls yet".to_owned(),
         }
     }
 

@@ -14,7 +14,7 @@ use std::{
 use gnoma_core::{duration, terminal_text::TerminalText};
 
 use gnoma_host::Project;
-use gnoma_tools::{Unattended, unattended_remedy};
+use gnoma_tools::{UnattendedEnvironment, unattended_remedy};
 use gnoma_tui::Input;
 use gnoma_tui::run::Job;
 use rustix::{
@@ -42,14 +42,14 @@ const USUAL_EDITOR: &str = "vi";
 
 /// The programs that run for the person; all of them are ended when this is dropped.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Shells {
+pub(in crate::tui) struct RunningShells {
     /// The process groups of the shell lines.
     lines: Arc<Mutex<Vec<Pid>>>,
     /// The program that has the terminal; never more than one.
     lent: Arc<Mutex<Vec<Pid>>>,
 }
 
-impl Shells {
+impl RunningShells {
     /// Ends the shell lines.
     pub(in crate::tui) fn kill_all(&self) {
         for group in lock_pids(&self.lines).iter() {
@@ -71,7 +71,7 @@ impl Shells {
     }
 }
 
-impl Drop for Shells {
+impl Drop for RunningShells {
     fn drop(&mut self) {
         self.kill_all();
     }
@@ -87,7 +87,7 @@ pub(super) struct Programs {
     editor: String,
     shell: String,
     /// The environment that tells the person's shell lines that they run unattended.
-    unattended: Unattended,
+    unattended: UnattendedEnvironment,
     has_wayland: bool,
     has_x: bool,
     /// True if the output of a program cannot be seen any more once it has ended.
@@ -105,7 +105,7 @@ impl Programs {
             cwd: project.spec.folder.clone(),
             editor: editor.to_owned(),
             shell: around.var("SHELL").unwrap_or("/bin/sh").to_owned(),
-            unattended: Unattended::new(around.environment.variables()),
+            unattended: UnattendedEnvironment::new(around.environment.variables()),
             has_wayland: around.var("WAYLAND_DISPLAY").is_some(),
             has_x: around.var("DISPLAY").is_some(),
             hides_output: full_screen,
@@ -113,7 +113,7 @@ impl Programs {
     }
 
     /// Lets the person write on in an editor.
-    pub(super) fn edit_text(&self, text: String, shells: &Shells) -> Job {
+    pub(super) fn edit_text(&self, text: String, shells: &RunningShells) -> Job {
         let (editor, cwd) = (self.editor.clone(), self.cwd.clone());
         let lent = Arc::clone(&shells.lent);
         Box::new(move || match run_editor(&editor, &cwd, &text, &lent) {
@@ -123,7 +123,7 @@ impl Programs {
     }
 
     /// Gives the terminal to a program, or to a shell.
-    pub(super) fn hand_over(&self, program: Option<&str>, shells: &Shells) -> Job {
+    pub(super) fn hand_over(&self, program: Option<&str>, shells: &RunningShells) -> Job {
         let mut command = Command::new(&self.shell);
         if let Some(program) = program {
             command.args(["-c", program]);
@@ -132,7 +132,7 @@ impl Programs {
     }
 
     /// Gives the terminal to a command of the running program, which need not be in `PATH`.
-    pub(super) fn run_gnoma(&self, command: &str, shells: &Shells) -> Job {
+    pub(super) fn run_gnoma(&self, command: &str, shells: &RunningShells) -> Job {
         match std::env::current_exe() {
             Ok(file) => {
                 let mut program = Command::new(present_program(file));
@@ -151,7 +151,7 @@ impl Programs {
         mut command: Command,
         shell: String,
         is_program: bool,
-        shells: &Shells,
+        shells: &RunningShells,
     ) -> Job {
         let cwd = self.cwd.clone();
         let lent = Arc::clone(&shells.lent);
@@ -176,7 +176,7 @@ impl Programs {
     }
 
     /// Runs a line and takes down what it prints.
-    pub(super) fn run_line(&self, line: String, shells: &Shells) -> Job {
+    pub(super) fn run_line(&self, line: String, shells: &RunningShells) -> Job {
         let running = Arc::clone(&shells.lines);
         let mut command = Command::new(&self.shell);
         command.arg("-c").arg(format!("exec 2>&1\n{line}")).current_dir(&self.cwd);

@@ -8,7 +8,7 @@ use gnoma_core::{
     tool::Access,
 };
 use gnoma_engine::{
-    Arm, GatePlace, Handle, Keeping, Limits, Routes, Session,
+    Arm, GatePlace, Handle, Limits, PersistenceOptions, Routes, Session,
     routing::{OWN, RoutingOptions, Strategy, Verify},
     session,
 };
@@ -101,7 +101,7 @@ fn start(id: String, routes: Arc<Routes>, firewall: Arc<Firewall>) -> Handle {
         measured: None,
         shape: None,
         thinking: None,
-        keeping: Keeping::default(),
+        keeping: PersistenceOptions::default(),
         scope: None,
         above: None,
         gauge: Arc::default(),

@@ -1,7 +1,9 @@
 //! Reports as people see them.
 
 use gnoma_core::ledger::Amount;
-use gnoma_host::usage::{CallDetails, Dimension, Period, Since, UsageQuery, UsageReport, UsageRow};
+use gnoma_host::usage::{
+    CallDetails, Dimension, Period, UsageQuery, UsageReport, UsageRow, UsageStart,
+};
 use gnoma_store::DamagedCalls;
 
 use super::*;
@@ -71,7 +73,7 @@ fn nested() -> (UsageQuery, UsageReport) {
     (
         UsageQuery {
             repriced_as: None,
-            since: Since::Days(7),
+            since: UsageStart::Days(7),
             by: vec![Dimension::Model, Dimension::Period(Period::Day)],
         },
         report,

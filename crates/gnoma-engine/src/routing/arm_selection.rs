@@ -1,0 +1,452 @@
+//! Chooses the arms of a turn: its plan, and which arm takes over, continues, reviews or summarizes. Pure decisions
+//! over what the [`Routes`] know.
+
+use std::collections::HashMap;
+
+use gnoma_core::{
+    ModelRef, Usage,
+    ledger::{Amount, Level, PoolDraw},
+    session::Routing,
+};
+use gnoma_router::{
+    Decision, Offer, RouterChoice, Situation, TaskKind, WeighedArm,
+    classify::TaskType,
+    pool::Scope,
+    rules::{AppliedRules, Role, WorkStage},
+};
+
+use super::{
+    offers::ChoiceContext,
+    plan::{NoArm, RoutePlan},
+    routes::{Routes, Strategy, Verify},
+    task::Task,
+};
+use crate::arm::Arm;
+
+/// Arms that are tried in place of others that failed, in one turn.
+const MOST_MOVES: u32 = 8;
+const MICRO: f64 = 1e6;
+
+impl Routes {
+    /// Returns how a turn with this text would be routed now. Calls no model and starts nothing; only the text is
+    /// judged. `levels` says how much of each [limit](Self::limits) is used.
+    ///
+    /// # Errors
+    /// No arm can do it: a line for each arm, with the reason.
+    pub fn preview_routing(
+        &self,
+        words: &str,
+        has_images: bool,
+        context_tokens: u64,
+        levels: &[Level],
+    ) -> Result<Routing, Vec<String>> {
+        let task =
+            Task::from_words(words.to_owned(), has_images, context_tokens, true, &self.options);
+        let pin = self.options.pinned.as_ref();
+        let warm = HashMap::new();
+        let scope = Scope::new("");
+        let context = ChoiceContext { warm: &warm, levels, pin, may_wait: true, scope: &scope };
+        let begun = self.plan_route(task, self.options.seed, context);
+        begun
+            .map(|(_, routing)| routing)
+            .map_err(|NoArm { dead_end, reasons }| dead_end.into_iter().chain(reasons).collect())
+    }
+
+    /// Returns the pools that calls of the arms would draw on in a new turn of a new session, each pool once.
+    #[must_use]
+    pub fn all_draws(&self) -> Vec<PoolDraw> {
+        let mut all: Vec<PoolDraw> = Vec::new();
+        let scope = Scope::new("");
+        for draw in self.arms().iter().flat_map(|arm| self.draws(arm, &scope)) {
+            if !all.contains(&draw) {
+                all.push(draw);
+            }
+        }
+        all
+    }
+
+    /// The pools that a call of the arm would draw on.
+    #[must_use]
+    pub fn pools_of(&self, arm: &Arm) -> Vec<String> {
+        self.draws(arm, &Scope::new("")).into_iter().map(|draw| draw.pool).collect()
+    }
+
+    /// Returns the amount that the first call of a session would take from the arm's pools.
+    #[must_use]
+    pub fn typical_call(&self, arm: &Arm) -> Amount {
+        self.expected_amount(arm, 0, None)
+    }
+
+    /// Returns the reason why an arm rests, if it does.
+    #[must_use]
+    pub fn rest_reason(&self, arm: &Arm) -> Option<String> {
+        self.current_rest(arm).map(|rest| rest.why)
+    }
+
+    /// Chooses the way of a turn.
+    pub(crate) fn plan_route(
+        &self,
+        task: Task,
+        seed: u64,
+        context: ChoiceContext<'_>,
+    ) -> Result<(RoutePlan, Routing), NoArm> {
+        let arms = self.arms();
+        self.see_budgets(context.levels);
+        let role = self.options.roles.arm_for_stage(WorkStage::Turn(task.classified.kind));
+        let (offers, applied) = self.build_offers(&arms, &task, &[], context, role);
+        let (strategy, choice) = self.choose_strategy(&task, &offers, &applied, seed, context);
+        let chosen = match &choice.decision {
+            Decision::Run(names) => names.clone(),
+            Decision::Accept(_) | Decision::Impossible => Vec::new(),
+        };
+        let mut chosen =
+            chosen.iter().filter_map(|name| arms.iter().find(|arm| arm.name() == *name));
+        let Some(arm) = chosen.next().cloned() else {
+            let reasons = self.exclusion_reasons(&choice, &offers);
+            return Err(NoArm { dead_end: applied.dead_end, reasons });
+        };
+        let mut beside: Vec<Arm> = chosen.cloned().collect();
+        if is_panel(strategy) && beside.is_empty() {
+            beside.extend(second_best(&choice, &offers, &arms, &arm));
+        }
+        let is_alone = is_panel(strategy) && beside.is_empty();
+        let strategy = if is_alone { Strategy::Single } else { strategy };
+        let (why, mut candidates) = match role.filter(|_| applied.role.is_some()) {
+            None => {
+                (self.choice_reason(&arm, &choice, &offers, context), choice.explain(&offers, seed))
+            }
+            Some(role) => {
+                let why = in_role(role, &arm, &choice, &offers);
+                let lines = choice.explain(&offers, seed);
+                (why.clone(), lines.into_iter().chain([why]).collect())
+            }
+        };
+        let said = &self.options.said;
+        candidates.extend(applied.explain(&offers).into_iter().filter(|line| !said.contains(line)));
+        let routing = Routing {
+            kind: task.need.kind.0.to_string(),
+            complexity: task.classified.complexity,
+            decided_by: task.classified.decided_by.name().to_owned(),
+            strategy: name_of(strategy).to_owned(),
+            arms: std::iter::once(&arm).chain(&beside).map(Arm::name).collect(),
+            why: why.clone(),
+            candidates,
+            seed,
+        };
+        let is_pinned = context.pin.is_some();
+        let plan = RoutePlan {
+            is_looking: is_panel(strategy) && task.need.tools,
+            bounds: applied.bounds,
+            is_pinned,
+            ..RoutePlan::new(task, seed, strategy, arm, beside, why)
+        };
+        Ok((plan, routing))
+    }
+
+    /// After a checked attempt: the arm that continues, or `None` if the work is delivered.
+    pub(crate) fn go_on(&self, plan: &RoutePlan, context: ChoiceContext<'_>) -> Option<Arm> {
+        let arms = self.arms();
+        let role = self.options.roles.arm_for_stage(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.build_offers(&arms, &plan.task, &plan.given_up, context, role);
+        let left = self.options.max_attempts.saturating_sub(plan.attempts.len());
+        if left == 0 || plan.attempts.last()?.verdict == Some(true) {
+            return None;
+        }
+        let situation = Situation {
+            need: plan.task.need.clone(),
+            attempts: plan.attempts.clone(),
+            attempts_left: left,
+            verified: true,
+        };
+        let choice = applied.choose(&self.lock_router(), &situation, &offers, plan.seed);
+        match &choice.decision {
+            Decision::Run(names) => {
+                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
+            }
+            Decision::Accept(_) | Decision::Impossible => None,
+        }
+    }
+
+    /// Another arm for the attempt under way, in place of one that failed.
+    pub(crate) fn choose_replacement(
+        &self,
+        plan: &RoutePlan,
+        context: ChoiceContext<'_>,
+    ) -> Option<Arm> {
+        let arms = self.arms();
+        if plan.moves >= MOST_MOVES {
+            return None;
+        }
+        let role = self.options.roles.arm_for_stage(WorkStage::Turn(plan.task.classified.kind));
+        let (offers, applied) = self.build_offers(&arms, &plan.task, &plan.given_up, context, role);
+        let situation = Situation {
+            need: plan.task.need.clone(),
+            attempts: Vec::new(),
+            attempts_left: 1,
+            verified: false,
+        };
+        let choice = applied.choose(&self.lock_router(), &situation, &offers, plan.seed);
+        match &choice.decision {
+            Decision::Run(names) => {
+                arms.iter().find(|arm| Some(&arm.name()) == names.first()).cloned()
+            }
+            Decision::Accept(_) | Decision::Impossible => None,
+        }
+    }
+
+    /// The single arm, the cascade or several at once, by what each is worth; or what was asked for.
+    fn choose_strategy(
+        &self,
+        task: &Task,
+        offers: &[Offer],
+        applied: &AppliedRules,
+        seed: u64,
+        context: ChoiceContext<'_>,
+    ) -> (Strategy, RouterChoice) {
+        let situation = |verified, attempts_left| Situation {
+            need: task.need.clone(),
+            attempts: Vec::new(),
+            attempts_left,
+            verified,
+        };
+        let choose =
+            |situation: &Situation| applied.choose(&self.lock_router(), situation, offers, seed);
+        let single = choose(&situation(false, 1));
+        let most = self.options.max_attempts.min(single.candidates.len());
+        match self.options.strategy {
+            Strategy::Single | Strategy::Ensemble | Strategy::Synthesis => {
+                return (self.options.strategy, single);
+            }
+            Strategy::Auto | Strategy::Cascade => (),
+        }
+        if most < 2 {
+            return (Strategy::Single, single);
+        }
+        let checked = choose(&situation(true, most));
+        if !task.need.tools || !self.can_check(task) {
+            let several = matches!(&checked.decision, Decision::Run(names) if names.len() > 1);
+            let is_free = self.options.strategy == Strategy::Auto;
+            return if several && is_free {
+                (panel_strategy(task), checked)
+            } else {
+                (Strategy::Single, single)
+            };
+        }
+        let worth =
+            |choice: &RouterChoice| first_candidate(choice, offers).and_then(|first| first.value);
+        let worths = worth(&checked).zip(worth(&single));
+        let gains = |(checked, single)| checked - single > self.check_cost(task, context);
+        let forced = self.options.strategy == Strategy::Cascade;
+        if forced || worths.is_some_and(gains) {
+            (Strategy::Cascade, checked)
+        } else {
+            (Strategy::Single, single)
+        }
+    }
+
+    /// Reports whether a check or a reviewer can look at the work of the task.
+    fn can_check(&self, task: &Task) -> bool {
+        match self.options.verify {
+            Verify::Off => false,
+            Verify::Checks => task.changes_code && !self.options.checks.is_empty(),
+            Verify::Reviewer | Verify::Auto => task.changes_code,
+        }
+    }
+
+    /// Dollars that a look at the work costs: nothing for the project's checks.
+    fn check_cost(&self, task: &Task, context: ChoiceContext<'_>) -> f64 {
+        let by_checks = !self.options.checks.is_empty() && self.options.verify != Verify::Reviewer;
+        if by_checks || self.options.verify == Verify::Checks {
+            return 0.0;
+        }
+        let glance = Usage {
+            input: task.need.context_tokens.clamp(2_000, 20_000),
+            output: 400,
+            ..Usage::default()
+        };
+        let reviewers = self.rank_reviewers(task, context, None);
+        let price = reviewers.first().and_then(|reviewer| reviewer.price);
+        price.map_or(0.0, |price| price.cost_micro_usd(&glance) as f64 / MICRO)
+    }
+
+    /// Returns the arms that may see the work of `author` and can review it, in the order in which they are asked:
+    /// first the arm that is named for it, then the others by how good they are believed to be at it. No arm
+    /// reviews its own work, and no busy arm is waited for.
+    pub(crate) fn rank_reviewers(
+        &self,
+        task: &Task,
+        context: ChoiceContext<'_>,
+        author: Option<&ModelRef>,
+    ) -> Vec<Arm> {
+        let arms = self.arms();
+        let kind = TaskKind::new("review");
+        let quality = |offer: &Offer| self.arm_estimate(&offer.arm, &kind).quality;
+        let role = self.options.roles.arm_for_stage(WorkStage::Verify);
+        let context = ChoiceContext { may_wait: false, ..context };
+        let (mut offers, applied) = self.build_offers(&arms, task, &[], context, role);
+        offers.retain(|offer| offer.barred.is_none() && Some(&offer.arm) != author);
+        // Who is named for it first, then whoever is believed to be best at it.
+        let is_named = |offer: &Offer| applied.role.as_ref() == Some(&offer.arm);
+        gnoma_core::sort::sort_by(&mut offers, |left, right| {
+            let named = is_named(right).cmp(&is_named(left));
+            named.then(quality(right).total_cmp(&quality(left)))
+        });
+        offers.iter().filter_map(|offer| self.find_arm(&offer.arm)).collect()
+    }
+
+    /// Returns the arms that may see a conversation and can summarize its past, in the order in which they are
+    /// asked: the arm that is named for chores, then the arm that answered last, or else the first that is free.
+    pub(crate) fn rank_summarizers(
+        &self,
+        task: &Task,
+        context: ChoiceContext<'_>,
+        last: Option<&ModelRef>,
+    ) -> Vec<Arm> {
+        let arms = self.arms();
+        // Whoever pins an arm means the turns; a chore may be another's.
+        let (offers, _) =
+            self.build_offers(&arms, task, &[], ChoiceContext { pin: None, ..context }, None);
+        let is_here = |name: &ModelRef| {
+            let arm = arms.iter().find(|arm| arm.name() == *name);
+            arm.is_some_and(|arm| arm.stays_here)
+        };
+        let is_free = |offer: &&Offer| {
+            offer.barred.is_none() && (!self.options.local_only || is_here(&offer.arm))
+        };
+        let free = |name: &ModelRef| offers.iter().filter(is_free).find(|offer| offer.arm == *name);
+        let named =
+            self.options.roles.arm_for_stage(WorkStage::Chore).and_then(|(_, name)| free(name));
+        let last = context.pin.or(last);
+        // Who is asked for by name replaces nobody else.
+        let anybody = || offers.iter().find(is_free).filter(|_| context.pin.is_none());
+        let answering = last.and_then(free).or_else(anybody);
+        let mut names: Vec<&ModelRef> = Vec::new();
+        for offer in named.into_iter().chain(answering) {
+            if !names.contains(&&offer.arm) {
+                names.push(&offer.arm);
+            }
+        }
+        names.into_iter().filter_map(|name| self.find_arm(name)).collect()
+    }
+
+    /// The reason for a change of arms, and whose role another plays from now on.
+    pub(crate) fn in_place_of(&self, plan: &RoutePlan, from: &ModelRef, why: String) -> String {
+        let stage = WorkStage::Turn(plan.task.classified.kind);
+        match self.options.roles.arm_for_stage(stage).filter(|(_, name)| *name == from) {
+            Some((role, _)) => {
+                format!("{why}; another model takes the role `{}`", role.name())
+            }
+            None => why,
+        }
+    }
+
+    fn choice_reason(
+        &self,
+        arm: &Arm,
+        choice: &RouterChoice,
+        offers: &[Offer],
+        context: ChoiceContext<'_>,
+    ) -> String {
+        let name = arm.name();
+        if context.pin == Some(&name) {
+            return "you chose it".to_owned();
+        }
+        if offers.len() == 1 {
+            return "set in your configuration".to_owned();
+        }
+        let of = |candidate: &&WeighedArm| {
+            offers.get(candidate.offer).is_some_and(|offer| offer.arm == name)
+        };
+        if !choice.candidates.iter().any(|candidate| of(&candidate)) {
+            return "the only model left".to_owned();
+        }
+        if choice.candidates.len() == 1 {
+            return "the only model available".to_owned();
+        }
+        // What it is expected to cost is far from what it costs in the end; the candidates tell it to those who ask.
+        format!("chosen out of {} models", choice.candidates.len())
+    }
+
+    fn exclusion_reasons(&self, choice: &RouterChoice, offers: &[Offer]) -> Vec<String> {
+        let reason = |(index, why): &(usize, gnoma_router::Exclusion)| {
+            let (arm, why) = (&offers.get(*index)?.arm, why.reason_text());
+            // What health and limits say names the arm already.
+            Some(if why.contains(&arm.to_string()) {
+                why.to_string()
+            } else {
+                format!("{arm}: {why}")
+            })
+        };
+        choice.excluded.iter().filter_map(reason).collect()
+    }
+}
+
+/// Explains that the arm with the role plays it, or why another arm does.
+fn in_role(
+    (role, name): (Role, &ModelRef),
+    arm: &Arm,
+    choice: &RouterChoice,
+    offers: &[Offer],
+) -> String {
+    let role = role.name();
+    if arm.name() == *name {
+        return format!("{name} has the role `{role}`");
+    }
+    let of = |index: &usize| offers.get(*index).is_some_and(|offer| offer.arm == *name);
+    let out = choice.excluded.iter().find(|(index, _)| of(index));
+    let why = out.map_or_else(|| "cannot be asked".into(), |(_, why)| why.reason_text());
+    format!("{name} has the role `{role}`, but {why}; using {} instead", arm.name())
+}
+
+/// Reports whether several arms answer in this strategy.
+fn is_panel(strategy: Strategy) -> bool {
+    matches!(strategy, Strategy::Ensemble | Strategy::Synthesis)
+}
+
+/// Returns how several answers are combined: for a plan all of them are of use; for other tasks one has to be
+/// chosen.
+fn panel_strategy(task: &Task) -> Strategy {
+    match task.classified.kind {
+        TaskType::Planning | TaskType::Orchestration => Strategy::Synthesis,
+        _ => Strategy::Ensemble,
+    }
+}
+
+/// The candidate that is to begin.
+fn first_candidate<'c>(choice: &'c RouterChoice, offers: &[Offer]) -> Option<&'c WeighedArm> {
+    let Decision::Run(names) = &choice.decision else { return None };
+    let is_first = |candidate: &&WeighedArm| {
+        offers.get(candidate.offer).map(|offer| &offer.arm) == names.first()
+    };
+    choice.candidates.iter().find(is_first)
+}
+
+/// The next best arm of another provider if there is one, else of the same.
+fn second_best(choice: &RouterChoice, offers: &[Offer], arms: &[Arm], first: &Arm) -> Option<Arm> {
+    let first = first.name();
+    let mut ranked: Vec<&WeighedArm> = choice.candidates.iter().collect();
+    gnoma_core::sort::sort_by(&mut ranked, |left, right| {
+        right.value.unwrap_or(f64::MIN).total_cmp(&left.value.unwrap_or(f64::MIN))
+    });
+    let named =
+        |candidate: &&&WeighedArm| offers.get(candidate.offer).map(|offer| offer.arm.clone());
+    let others: Vec<ModelRef> = ranked
+        .iter()
+        .filter_map(|candidate| named(&candidate))
+        .filter(|name| *name != first)
+        .collect();
+    let elsewhere = others.iter().find(|name| name.provider != first.provider);
+    let name = elsewhere.or(others.first())?;
+    arms.iter().find(|arm| arm.name() == *name).cloned()
+}
+
+/// A strategy's name for people and programs.
+pub(crate) fn name_of(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Auto => "auto",
+        Strategy::Single => "single",
+        Strategy::Cascade => "cascade",
+        Strategy::Ensemble => "ensemble",
+        Strategy::Synthesis => "synthesis",
+    }
+}

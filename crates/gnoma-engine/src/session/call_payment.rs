@@ -1,0 +1,255 @@
+//! What calls take: paid by their price, settled with the ledger, learnt from.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use gnoma_core::{
+    Event, ModelRef, Role, Usage,
+    ledger::{CallOrigin, PoolDraw, ReservationOutcome, ReservationRequest, SettledCall, Unit},
+    session::NoticeLevel,
+    store::StoreError,
+    task::box_future,
+};
+use gnoma_router::pool;
+use tokio::time::timeout;
+
+use super::{
+    room::{LEDGER_PATIENCE, wait_until_settled},
+    spending::Call,
+    state::{FrontEndGone, PendingWork, Session},
+};
+use crate::{
+    arm::Arm,
+    routing::{
+        ask::{DroppedCall, Hold, Share},
+        meter::Meter,
+        offers::WarmPrompt,
+        plan::RoutePlan,
+    },
+};
+
+const MICRO: f64 = 1e6;
+/// Longest wait at the end of a session for what is still being settled.
+const SETTLING_PATIENCE: Duration = Duration::from_secs(10);
+
+impl Session {
+    /// The pools that a call of the arm draws on.
+    pub(super) fn draws(&self, arm: &Arm) -> Vec<PoolDraw> {
+        self.router.routes.draws(arm, &self.router.scope)
+    }
+
+    /// The turn waits for this; what was called before is settled first, so that no cap is passed.
+    pub(super) fn wait_for(&mut self, work: impl Future<Output = PendingWork> + Send + 'static) {
+        let unsettled = self.spending.unsettled.clone();
+        self.waiting = Some(Box::pin(async move {
+            let _unsettled = timeout(LEDGER_PATIENCE, wait_until_settled(unsettled)).await;
+            work.await
+        }));
+    }
+
+    /// Settles calls that were not read to their end, by their reported usage and gnoma's own count of the rest.
+    /// Returns the usage to report.
+    pub(super) fn settle_rest(&mut self) -> Vec<Share> {
+        let mut rest = Vec::new();
+        if let Some(Call { arm, meter, shares, since, first, .. }) = self.spending.call.take() {
+            match shares {
+                Some(shares) => rest.extend(shares.take_shares()),
+                None => {
+                    let hold = self.spending.hold.take();
+                    self.settle_call(&arm, hold, &meter, (first, since.elapsed()));
+                    rest.extend(Share::from_meter(&arm, &meter));
+                }
+            }
+        }
+        for DroppedCall { arm, meter, .. } in self.spending.dropped.take_calls() {
+            rest.extend(Share::from_meter(&arm, &meter));
+        }
+        if let Some(told) = self.router.routes.tell_others() {
+            self.spending.settling.spawn(box_future(async move { told.await.err() }));
+        }
+        rest
+    }
+
+    /// Settles a call with what it took, with the times until the first part and the end of its answer.
+    fn settle_call(
+        &mut self,
+        arm: &Arm,
+        hold: Option<Hold>,
+        meter: &Meter,
+        (first, whole): (Option<Duration>, Duration),
+    ) {
+        let routes = &self.router.routes;
+        let Some(ledger) = routes.ledger().cloned() else { return };
+        let at_ms = routes.now_ms();
+        let call = routes.settled_call(arm, meter, first, whole);
+        if let Some(hold) = hold {
+            return self.spending.settle_in_time(commit_hold(hold, at_ms, call));
+        }
+        // It has happened: limits are for what is still to come.
+        let only_counted = |draw: PoolDraw| PoolDraw { limits: Vec::new(), ..draw };
+        let draws = self.draws(arm).into_iter().map(only_counted).collect();
+        let origin = self.call_origin();
+        let ask = ReservationRequest { at_ms, arm: arm.name(), amount: call.amount, draws, origin };
+        self.spending.settle_in_time(async move {
+            match ledger.reserve(ask).await {
+                Ok(ReservationOutcome::Held(id)) => {
+                    error_sentence(ledger.commit(id, at_ms, call).await)
+                }
+                Ok(ReservationOutcome::Full(_)) => None,
+                Err(error) => Some(error.sentence),
+            }
+        });
+    }
+
+    /// Returns the work that calls of the current turn belong to.
+    pub(super) fn call_origin(&self) -> CallOrigin {
+        let task = self.router.plan.as_ref().and_then(|plan| plan.task.known_kind());
+        self.router.routes.call_origin(&self.router.scope, task)
+    }
+
+    /// Adds what a call cost to the turn's and the session's sums.
+    fn add_cost(&mut self, share: &Share) {
+        let micro_usd = share.micro_usd.unwrap_or(0);
+        let session = &mut self.spending.session_micro_usd;
+        *session = session.saturating_add(micro_usd);
+        if let Some(plan) = &mut self.router.plan {
+            plan.add_cost(&share.arm, micro_usd);
+        }
+    }
+
+    /// Tells the router what the turn spent of each pool.
+    pub(super) fn share_out(&self, plan: &RoutePlan) {
+        if self.router.levels.is_empty() {
+            return;
+        }
+        let mut by_pool = BTreeMap::new();
+        for (name, micro_usd) in &plan.spent {
+            let Some(arm) = self.router.routes.find_arm(name) else { continue };
+            for budget in pool::budget_pools(&self.draws(&arm)) {
+                *by_pool.entry(budget).or_insert(0.0) += *micro_usd as f64 / MICRO;
+            }
+        }
+        self.router.routes.record_spend(&by_pool);
+    }
+
+    pub(super) fn learn_outcome(&mut self, plan: &RoutePlan, right: Option<bool>) {
+        let outcome = plan.to_outcome(right);
+        if outcome.tried.is_empty() {
+            return;
+        }
+        if let Some(learnt) = self.router.routes.learn_outcome(outcome) {
+            self.spending.settling.spawn(box_future(async move { learnt.await.err() }));
+        }
+    }
+
+    /// Tokens of a call were reported.
+    pub(super) async fn record_usage(&mut self, usage: Usage) -> Result<(), FrontEndGone> {
+        let Some(Call { arm, shares, meter, messages, since, first, .. }) =
+            self.spending.call.take()
+        else {
+            return Ok(());
+        };
+        if let Some(shares) = shares {
+            // The members have settled for themselves.
+            return self.tell_costs(shares.take_shares()).await;
+        }
+        let (name, at_ms) = (arm.name(), self.router.routes.now_ms());
+        let history = self.turn.history();
+        let answer = history.get(messages).filter(|it| it.role() == Role::Assistant);
+        let known = messages + usize::from(answer.is_some());
+        self.spending.tracker.record_usage(usage, history, known, arm.token_counter());
+        self.prompts.gauge.with_cache(|cache| cache.record_usage(usage, arm.price));
+        self.router.warm.insert(name.clone(), WarmPrompt { tokens: usage.total_tokens(), at_ms });
+        let hold = self.spending.hold.take();
+        self.settle_call(&arm, hold, &meter, (first, since.elapsed()));
+        self.tell_costs(Share::from_meter(&arm, &meter)).await?;
+        self.tell_context().await
+    }
+
+    /// Calls that are settled: what they cost goes to the sums and to the person.
+    pub(super) async fn tell_costs(&mut self, shares: Vec<Share>) -> Result<(), FrontEndGone> {
+        for share in shares {
+            self.add_cost(&share);
+            let call_micro_usd = share.micro_usd;
+            if call_micro_usd.is_none() {
+                self.tell_unpriced(&share.arm).await?;
+            }
+            // Between turns it is all there is.
+            let alone = call_micro_usd.unwrap_or(0);
+            let plan = self.router.plan.as_ref();
+            let turn_micro_usd = plan.map_or(alone, |plan| plan.turn_micro_usd);
+            let session_micro_usd = self.spending.session_micro_usd;
+            let Share { arm, is_estimated: estimated, .. } = share;
+            let cost =
+                Event::Cost { arm, call_micro_usd, turn_micro_usd, session_micro_usd, estimated };
+            self.send_event(cost).await?;
+        }
+        Ok(())
+    }
+
+    /// Says once that a cap does not count calls whose price is not known.
+    async fn tell_unpriced(&mut self, name: &ModelRef) -> Result<(), FrontEndGone> {
+        let Some(arm) = self.router.routes.find_arm(name) else { return Ok(()) };
+        let is_money =
+            |draw: &PoolDraw| draw.limits.iter().any(|limit| limit.unit == Unit::MicroUsd);
+        if !self.draws(&arm).iter().any(is_money)
+            || std::mem::replace(&mut self.spending.has_named_unpriced, true)
+        {
+            return Ok(());
+        }
+        let text = format!(
+            "the price of {name} is not known, so your spending caps do not count its calls. Set `input_price` and \
+             `output_price` in its entry of `[[arms]]`, or 0 for both if it costs nothing"
+        );
+        self.send_event(Event::Notice { level: NoticeLevel::Warning, text }).await
+    }
+
+    /// Says once that something beside the work does not work.
+    pub(super) async fn warn_save_failure(&mut self, why: String) -> Result<(), FrontEndGone> {
+        if std::mem::replace(&mut self.spending.has_complained, true) {
+            return Ok(());
+        }
+        let text = format!("could not save all spending and routing data: {why}");
+        self.notify(NoticeLevel::Warning, text).await
+    }
+
+    pub(super) async fn tell_unsettled(&mut self) -> Result<(), FrontEndGone> {
+        while let Some(done) = self.spending.settling.try_join_next() {
+            if let Ok(Some(why)) = done {
+                self.warn_save_failure(why).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends what is in progress. Returns what could not be saved, if that was not reported yet.
+    pub(super) async fn end_spending(&mut self) -> Option<String> {
+        self.waiting = None;
+        self.drop_call();
+        // The session that started this one counts it, too.
+        let rest = self.settle_rest();
+        let _gone = self.tell_costs(rest).await;
+        if let Some(plan) = self.router.last.take() {
+            let right = self.router.rating.take();
+            self.learn_outcome(&plan, right);
+        }
+        let settling = &mut self.spending.settling;
+        let mut failure = None;
+        let all = async {
+            while let Some(done) = settling.join_next().await {
+                failure = failure.take().or(done.ok().flatten());
+            }
+        };
+        let _late = timeout(SETTLING_PATIENCE, all).await;
+        failure
+    }
+}
+
+/// A session that is stopped before this has begun lets the room go.
+async fn commit_hold(hold: Hold, at_ms: i64, call: SettledCall) -> Option<String> {
+    let (ledger, id) = hold.into_parts()?;
+    error_sentence(ledger.commit(id, at_ms, call).await)
+}
+
+fn error_sentence(result: Result<(), StoreError>) -> Option<String> {
+    result.err().map(|error| error.sentence)
+}

@@ -1,0 +1,213 @@
+//! Checks the work of a turn before it is delivered. If a check fails, the next arm gets the work and the findings.
+
+use std::{panic::AssertUnwindSafe, time::Duration};
+
+use futures_util::FutureExt as _;
+use gnoma_core::{
+    Event, Role,
+    session::{NoticeLevel, Outcome},
+    tool::{Tier, ToolKind},
+};
+
+use super::state::{FrontEndGone, PendingWork, ReviewOutcome, Session};
+use crate::{
+    arm::Arm,
+    routing::{
+        ask::Account,
+        review::{self, Review, Work},
+        routes::Verify,
+        verify::{Finding, VerificationMethod, quote_commands},
+    },
+    turn::{Checks, Input, WorkCheckOutcome},
+};
+
+/// Arms that are asked to review, one after the other, until one gives a verdict.
+const MOST_REVIEWERS: usize = 3;
+/// Longest wait for a review.
+const REVIEW_PATIENCE: Duration = Duration::from_secs(120);
+
+/// Makes the marks around reviewed material differ from the seed itself.
+const NONCE: u64 = 0x9E37_79B9_7F4A_7C15;
+
+impl Session {
+    /// Says how the work of the turn is looked at, which would end like this.
+    pub(super) async fn start_verification(
+        &mut self,
+        outcome: &Outcome,
+    ) -> Result<(), FrontEndGone> {
+        let options = &self.router.routes.options;
+        let verify = options.verify;
+        let look = self.router.plan.as_ref().map(|plan| plan.choose_verification(outcome, options));
+        match look.unwrap_or(VerificationMethod::No) {
+            VerificationMethod::No => {
+                if let Some(plan) = &mut self.router.plan {
+                    plan.close_attempt(None);
+                }
+                self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+            }
+            VerificationMethod::Seen(finding) => self.inbox.push_back(Input::Found(finding)),
+            VerificationMethod::Review => self.start_review().await?,
+            VerificationMethod::Prove(commands) => {
+                let Some(shell) = self.tools.of_kind(Tier::Full, ToolKind::Shell) else {
+                    return self.start_review().await;
+                };
+                let tool = shell.name.clone();
+                if let Some(arm) = self.router.plan.as_ref().map(|plan| plan.arm.name()) {
+                    self.emit(Event::Checking { arm, by: quote_commands(&commands) }).await?;
+                }
+                let else_review = verify == Verify::Auto;
+                self.inbox.push_back(Input::Prove(Checks { tool, commands, else_review }));
+            }
+        }
+        Ok(())
+    }
+
+    /// The project's checks run although nothing was said.
+    pub(super) async fn prove_again(&mut self) -> Result<(), FrontEndGone> {
+        let shell = self.tools.of_kind(Tier::Full, ToolKind::Shell).map(|it| it.name.clone());
+        // No arm answers for what was brought in from elsewhere.
+        self.router.plan = None;
+        let checks = &self.router.routes.options.checks;
+        let commands = if shell.is_some() { checks.clone() } else { Vec::new() };
+        let tool = shell.unwrap_or_default();
+        self.feed_input(Input::ProveAgain(Checks { tool, commands, else_review: false })).await
+    }
+
+    async fn concluded_again(
+        &mut self,
+        by: String,
+        passed: Option<bool>,
+        evidence: String,
+    ) -> Result<(), FrontEndGone> {
+        let arm = self.turn.last_model().cloned();
+        let said = match (arm, passed) {
+            (Some(arm), Some(passed)) => Event::Checked { arm, by, passed, evidence },
+            _ => Event::Notice {
+                level: NoticeLevel::Info,
+                text: format!("the work was not checked: {evidence}"),
+            },
+        };
+        self.emit(said).await?;
+        self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+        Ok(())
+    }
+
+    /// Calls the reviewer of the work.
+    pub(super) async fn start_review(&mut self) -> Result<(), FrontEndGone> {
+        let Some(plan) = &self.router.plan else { return Ok(()) };
+        let author = plan.arm.name();
+        let routes = &self.router.routes;
+        let reviewers = match routes.options.verify {
+            Verify::Checks | Verify::Off => Vec::new(),
+            Verify::Auto | Verify::Reviewer => {
+                routes.rank_reviewers(&plan.task, self.router.moment_of(plan), Some(&author))
+            }
+        };
+        let Some(first) = reviewers.first().map(Arm::name) else {
+            let nobody = Finding::without_check("no model is available to review it");
+            self.inbox.push_back(Input::Found(nobody));
+            return Ok(());
+        };
+        let nonce = plan.seed.rotate_left(17) ^ NONCE;
+        let history = self.turn.history();
+        let answer = history.iter().rev().find(|message| message.role() == Role::Assistant);
+        let work = Work {
+            task: plan.task.words.clone(),
+            changes: plan.signals.render_changes(),
+            answer: answer.map(|message| message.text_content()).unwrap_or_default(),
+        };
+        let account = self.account();
+        self.wait_for(async move {
+            let looked = ask_reviewers(&reviewers, &work, &account, nonce);
+            let looked = AssertUnwindSafe(looked).catch_unwind().await;
+            PendingWork::Reviewed(looked.unwrap_or_else(|_panic| {
+                let finding = Finding::without_check("the review crashed");
+                ReviewOutcome { finding, shares: Vec::new(), failures: Vec::new() }
+            }))
+        });
+        self.emit(Event::Checking { arm: author, by: first.to_string() }).await
+    }
+
+    /// A reviewer has spoken.
+    pub(super) async fn finish_review(
+        &mut self,
+        reviewed: ReviewOutcome,
+    ) -> Result<(), FrontEndGone> {
+        let ReviewOutcome { finding, shares, failures } = reviewed;
+        self.tell_costs(shares).await?;
+        for text in failures {
+            self.notify(NoticeLevel::Info, text).await?;
+        }
+        self.inbox.push_back(Input::Found(finding));
+        Ok(())
+    }
+
+    /// Goes on with what was found: the work is delivered, or the next arm has it.
+    pub(super) async fn apply_finding(&mut self, finding: Finding) -> Result<(), FrontEndGone> {
+        let Finding { by, passed, evidence } = finding;
+        self.weigh_context();
+        let Some(plan) = &mut self.router.plan else {
+            return self.concluded_again(by, passed, evidence).await;
+        };
+        let arm = plan.arm.name();
+        plan.close_attempt(passed);
+        let said = match passed {
+            Some(passed) => {
+                let (by, evidence) = (by.clone(), evidence.clone());
+                Event::Checked { arm: arm.clone(), by, passed, evidence }
+            }
+            None => Event::Notice {
+                level: NoticeLevel::Info,
+                text: format!("the work was not checked: {evidence}"),
+            },
+        };
+        self.emit(said).await?;
+        let may_go_on = passed == Some(false) && self.turn.has_rounds();
+        let router = &mut self.router;
+        let plan = router.plan.as_ref().filter(|_| may_go_on);
+        let next = plan.and_then(|plan| router.routes.go_on(plan, router.moment_of(plan)));
+        let (Some(next), Some(plan)) = (next, &mut router.plan) else {
+            self.inbox.push_back(Input::Checked(WorkCheckOutcome::Deliver));
+            return Ok(());
+        };
+        let to = next.name();
+        let why = "its work did not pass review".to_owned();
+        let why = router.routes.in_place_of(plan, &arm, why);
+        plan.begin_again(next, format!("the work of {arm} did not pass review"));
+        self.emit(Event::ArmChanged { from: arm, to, why, retracted: false }).await?;
+        let note = review::failed_check_note(&by, &evidence);
+        self.inbox.push_back(Input::Checked(WorkCheckOutcome::Again { note }));
+        Ok(())
+    }
+}
+
+/// Asks one reviewer after the other until one has said something that can be read.
+async fn ask_reviewers(
+    reviewers: &[Arm],
+    work: &Work,
+    account: &Account,
+    nonce: u64,
+) -> ReviewOutcome {
+    let (mut shares, mut failures) = (Vec::new(), Vec::new());
+    for reviewer in reviewers.iter().take(MOST_REVIEWERS) {
+        let by = reviewer.name();
+        let request = review::review_request(reviewer, work, nonce);
+        let said = account.ask_arm(reviewer, request, REVIEW_PATIENCE).await;
+        shares.extend(said.shares);
+        match said.text.map(|text| review::parse_review(&text)) {
+            Ok(Some(Review { holds, why })) => {
+                let evidence = if why.is_empty() { "no reason given".into() } else { why };
+                let finding = Finding::new(by.to_string(), Some(holds), evidence);
+                return ReviewOutcome { finding, shares, failures };
+            }
+            Ok(None) => failures.push(format!("{by}'s review could not be understood")),
+            Err(error) => failures.push(format!("{by} could not review the work: {error}")),
+        }
+    }
+    // One line says all of it.
+    let finding = match failures.as_slice() {
+        [] => Finding::without_check("no reviewer gave a verdict"),
+        failures => Finding::without_check(&failures.join("; ")),
+    };
+    ReviewOutcome { finding, shares, failures: Vec::new() }
+}

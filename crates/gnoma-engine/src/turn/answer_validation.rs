@@ -1,0 +1,101 @@
+//! The form that the answer of a turn must have: the answer is checked, and requested again if it does not fit.
+//!
+//! At first the model works as usual, and its last text is checked. If that does not fit, the model is asked for
+//! the answer alone, without tools: in the wire's own way, then as a call. A form that the server rejects is not
+//! sent that way again; the prompt always describes the form.
+
+use std::sync::Arc;
+
+use gnoma_core::{
+    AnswerFormat, ErrorKind, Event, ProviderError, RawJson, StopReason,
+    session::{NoticeLevel, Outcome},
+};
+
+use super::{
+    Effects, Turn, answer_form_progress::AnswerFormProgress, phase::Phase, protocol::Effect,
+};
+use crate::{answer_form::AnswerForm, prompt};
+
+/// Most times in a turn that an answer that does not fit is asked for again.
+pub(super) const MAX_RETRIES: u32 = 3;
+
+impl Turn {
+    /// The same, with answers in that form.
+    pub(crate) fn in_shape(mut self, shape: Option<AnswerForm>) -> Self {
+        self.answers.shaping = shape.map(AnswerFormProgress::new);
+        self
+    }
+
+    /// Reports whether answers must have a form.
+    pub(crate) fn has_shape(&self) -> bool {
+        self.answers.shaping.is_some()
+    }
+
+    /// The form that the call that was just wanted asks for.
+    pub(crate) fn answer_format(&self) -> Option<AnswerFormat> {
+        let shaping = self.answers.shaping.as_ref()?;
+        Some(AnswerFormat { schema: Arc::clone(&shaping.shape.text), stage: shaping.next_stage()? })
+    }
+
+    /// Reports whether the model may now give only an answer in its form.
+    pub(crate) fn wants_shape(&self) -> bool {
+        self.answers.shaping.as_ref().is_some_and(AnswerFormProgress::is_due)
+    }
+
+    /// Describes what is wrong with the form of the answer that would end the turn.
+    pub(super) fn find_form_error(&mut self, stop: StopReason, text: &str) -> Option<String> {
+        let shaping = self.answers.shaping.as_mut().filter(|_| !is_refusal(stop))?;
+        shaping.check_answer(text).err()
+    }
+
+    /// Asks for the answer again, or ends the turn without one.
+    pub(super) fn ask_again(&mut self, why: String, fx: &mut Effects) -> Phase {
+        let Some(shaping) = &mut self.answers.shaping else { return self.call_model(fx) };
+        shaping.misfits += 1;
+        let time = shaping.misfits;
+        if time > MAX_RETRIES || !self.has_rounds() {
+            return self.deliver_or_check(Outcome::Unfit { why, answers: time }, fx);
+        }
+        let first = why.lines().next().unwrap_or_default();
+        let text = format!(
+            "the answer does not fit the schema ({first}); asking again ({time} of {MAX_RETRIES})"
+        );
+        fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Warning, text }));
+        self.notes.push(prompt::schema_correction(&why));
+        self.call_model(fx)
+    }
+
+    /// The server has refused the call, perhaps for the form that it asked for: whether there is another
+    /// way to ask.
+    pub(super) fn asks_otherwise(&mut self, error: &ProviderError, fx: &mut Effects) -> bool {
+        let Some(shaping) = &mut self.answers.shaping else { return false };
+        let Some(stage) = shaping.next_stage().filter(|_| error.kind == ErrorKind::BadRequest)
+        else {
+            return false;
+        };
+        shaping.refused.push(stage);
+        let text = format!("{error}; asking for the answer's format in another way");
+        fx.push(Effect::Emit(Event::Notice { level: NoticeLevel::Info, text }));
+        true
+    }
+
+    /// Returns the real outcome of the turn: it is complete only with an answer in its form.
+    pub(super) fn in_its_shape(&mut self, outcome: Outcome) -> (Outcome, Option<RawJson>) {
+        let Some(shaping) = &mut self.answers.shaping else { return (outcome, None) };
+        match outcome {
+            Outcome::Complete { stop } if !is_refusal(stop) => match shaping.answer.take() {
+                Some(answer) => (Outcome::Complete { stop }, Some(answer)),
+                None => {
+                    let why = "the turn ended without an answer that fits the schema".to_owned();
+                    (Outcome::Unfit { why, answers: shaping.misfits }, None)
+                }
+            },
+            other => (other, None),
+        }
+    }
+}
+
+/// A refusal is no answer that could fit.
+fn is_refusal(stop: StopReason) -> bool {
+    matches!(stop, StopReason::Refusal | StopReason::ContentFilter)
+}

@@ -1,8 +1,0 @@
-//! The id of a session that is yet to be stored.
-
-use std::sync::{Arc, OnceLock};
-
-use gnoma_core::store::SessionId;
-
-/// The id that a session has in its store, once it has been begun.
-pub type Begun = Arc<OnceLock<SessionId>>;

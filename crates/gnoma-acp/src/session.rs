@@ -179,7 +179,7 @@ impl ClientSession {
                 match how {
                     SessionEntryMode::Load => self.read_past(request, fx),
                     SessionEntryMode::New | SessionEntryMode::Resume => {
-                        self.finish_opening(request, how, fx)
+                        self.finish_opening(request, how, fx);
                     }
                 }
             }
@@ -228,7 +228,7 @@ impl ClientSession {
         match (&self.stage, how) {
             (Stage::Open, SessionEntryMode::Load) => self.read_past(request, fx),
             (Stage::Open, SessionEntryMode::New | SessionEntryMode::Resume) => {
-                self.finish_opening(request, how, fx)
+                self.finish_opening(request, how, fx);
             }
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
                 let text = "the session is already being opened";

@@ -5,6 +5,7 @@
 //! what a file says about them is all there is.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
@@ -36,7 +37,8 @@ pub(crate) struct Merged(BTreeMap<KeyPath, Entry>);
 
 impl Merged {
     /// Puts `layer`, which wins, over what is there.
-    pub(crate) fn add(&mut self, layer: Layer) {
+    pub(crate) fn add(&mut self, mut layer: Layer) {
+        add_features(&mut layer);
         for unit in replaced_units(&layer) {
             self.0.retain(|path, _| !path.is_within(&unit));
         }
@@ -170,6 +172,23 @@ impl Merged {
     /// Whether a switch is on.
     pub(crate) fn is_on(&self, key: &str) -> bool {
         matches!(self.value_at(&KeyPath::dotted(key)), Some(Value::Bool(true)))
+    }
+}
+
+/// Adds the settings that a layer's switches of features stand for. A setting that the layer has by its own name wins.
+fn add_features(layer: &mut Layer) {
+    for feature in &schema::FEATURES {
+        let Some(entry) = layer.get(&KeyPath::dotted(feature.key)) else { continue };
+        let value = match (feature.words, &entry.value) {
+            (Some(words), Value::Bool(is_on)) => {
+                Value::Text(Cow::Borrowed(words[usize::from(*is_on)]))
+            }
+            (_, value) => value.clone(),
+        };
+        let entry = Entry { value, ..entry.clone() };
+        if !feature.setting.is_empty() {
+            layer.entry(KeyPath::dotted(feature.setting)).or_insert(entry);
+        }
     }
 }
 

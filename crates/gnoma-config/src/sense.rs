@@ -5,6 +5,7 @@ use crate::{
     key::KeyPath,
     layer::Merged,
     money::{Money, RATES},
+    schema::FEATURES,
     settings::RULES,
     value::Value,
 };
@@ -20,6 +21,20 @@ pub(crate) fn check(layers: &Merged, report: &mut Report) {
     idle_rules(layers, report);
     blind_cascade(layers, report);
     caps_without_rate(layers, report);
+    overridden_features(layers, report);
+}
+
+/// A switch next to the setting that it stands for, which says the opposite.
+fn overridden_features(layers: &Merged, report: &mut Report) {
+    for feature in &FEATURES {
+        let entry = |key| layers.entries().get(&KeyPath::dotted(key));
+        let Some((switch, own)) = entry(feature.key).zip(entry(feature.setting)) else { continue };
+        if own.origin == switch.origin && own.place != switch.place {
+            let message = format!("has no effect: `{}` is set beside it and wins", feature.setting);
+            let finding = Finding::new(Severity::Warning, switch.place.clone(), message);
+            report.add(finding.about(feature.key).hint("remove one of them"));
+        }
+    }
 }
 
 /// A cap that cannot be counted must not look as if it held.

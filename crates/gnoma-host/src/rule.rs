@@ -56,11 +56,25 @@ fn keep(project: &Project, rule: &str, scope: Scope) -> Result<String, String> {
         Some(place) => {
             let environment = project.environment();
             let shown = environment.shortened(&place.file);
-            let kept = place.keep(&rules, environment).map_err(|why| format!("{shown}: {why}"))?;
+            let changes: Vec<_> =
+                rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
+            let kept =
+                place.save(&changes, environment).map_err(|why| format!("{shown}: {why}"))?;
             let what = if kept { "is allowed from now on in" } else { "is allowed already in" };
             Ok(format!("`{rule}` {what} {shown}"))
         }
     }
+}
+
+/// Makes changes in the project's own settings, which stay trusted; returns the file.
+///
+/// # Errors
+/// A sentence: there is no project, it is not trusted, or the file cannot be written.
+pub(crate) fn save_in_project(project: &Project, changes: &[Change]) -> Result<String, String> {
+    let place = of_project(&project.spec)?;
+    let shown = project.environment().shortened(&place.file);
+    place.save(changes, project.environment()).map_err(|why| format!("{shown}: {why}"))?;
+    Ok(shown)
 }
 
 fn find(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
@@ -102,7 +116,7 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
     match store.standing(&root, &content) {
         FileTrust::Trusted => Ok(RuleFile { file, project: Some(root) }),
         FileTrust::Unknown | FileTrust::Changed => {
-            Err("this project is not trusted, so its settings cannot allow anything; review them and run `gnoma trust`"
+            Err("this project is not trusted, so gnoma does not add to its settings; review them and run `gnoma trust`"
                 .to_owned())
         }
     }
@@ -110,14 +124,13 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
 
 impl RuleFile {
     /// Says whether anything had to be written.
-    fn keep(&self, rules: &[&str], environment: &Environment) -> Result<bool, String> {
-        let changes: Vec<_> = rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
-        let saved = save(&self.file, &changes).map_err(|error| error.to_string())?;
+    fn save(&self, changes: &[Change], environment: &Environment) -> Result<bool, String> {
+        let saved = save(&self.file, changes).map_err(|error| error.to_string())?;
         let (true, Some(project)) = (saved.has_changed(), &self.project) else {
             return Ok(saved.has_changed());
         };
         self.trust(project, saved.before.as_deref(), &saved.after, environment).map_err(|why| {
-            format!("the rule is saved, but takes effect only after `gnoma trust`: {why}")
+            format!("it is saved, but takes effect only after `gnoma trust`: {why}")
         })?;
         Ok(true)
     }

@@ -3,6 +3,7 @@
 mod ci;
 mod config;
 mod extend;
+mod features;
 mod foreign;
 mod guard;
 mod import;
@@ -30,6 +31,7 @@ pub(crate) use self::{
     ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
+    features::{FeatureArgs, FeaturesSub},
     foreign::{foreign, unknown},
     guard::{GuardInput, GuardSub},
     import::ImportFrom,
@@ -269,6 +271,17 @@ pub(crate) enum Sub {
         /// What to show.
         #[command(subcommand)]
         what: ConfigSub,
+    },
+    /// List features that can be turned on and off, and switch them.
+    #[command(args_conflicts_with_subcommands = true)]
+    #[group(skip)]
+    Features {
+        /// Without one, features are listed.
+        #[command(subcommand)]
+        what: Option<FeaturesSub>,
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
     },
     /// Show what a project folder would run and decide, and trust it after a yes.
     #[group(skip)]

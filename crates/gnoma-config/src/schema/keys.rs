@@ -3,6 +3,7 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
+    features::{ENTROPY_THRESHOLD, MEMORY, TASK_SUGGESTIONS, TWO_STAGE},
     form::{AGENT, ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
@@ -431,6 +432,11 @@ pub static ROWS: &[Row] = &[
         .guarded(Trusted),
     Row::new("plugins.enabled", List, "the only plugins loaded").guarded(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").guarded(Trusted),
+    // Features
+    TWO_STAGE.row(),
+    MEMORY.row(),
+    TASK_SUGGESTIONS.row(),
+    ENTROPY_THRESHOLD.row(),
     // Telemetry
     Row::new("otel.enabled", Bool, "spans and metrics go to an OpenTelemetry collector (docs/telemetry.md)")
         .or(NO)

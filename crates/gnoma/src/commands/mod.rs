@@ -12,6 +12,7 @@ mod completions;
 mod config;
 mod doctor;
 mod extend;
+mod features;
 mod guard;
 mod guard_run;
 mod import;
@@ -77,6 +78,9 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             Box::pin(router::models(name, *json, turn, around))
         }
         Some(Sub::Config { what }) => return config::run(what, turn, around),
+        Some(Sub::Features { what, json }) => {
+            return features::run(what.as_ref(), *json, turn, around);
+        }
         Some(Sub::Trust { folder, yes, revoke, list }) => {
             let wanted = if *list {
                 trust::TrustRequest::List
@@ -154,6 +158,7 @@ fn report_name(command: &Sub) -> Option<&'static str> {
         Sub::Providers { .. } => "providers",
         Sub::Models { .. } => "models",
         Sub::Config { .. } => "config",
+        Sub::Features { .. } => "features",
         Sub::Trust { .. } => "trust",
         Sub::Skills { .. } => "skills",
         Sub::Agents { .. } => "agents",

@@ -161,7 +161,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
 
 /// What runs hooks: behind walls that let them write where commands may, and use the network unless it
 /// is closed to all.
-fn runner(project: &Project) -> HookRunner {
+pub(crate) fn runner(project: &Project) -> HookRunner {
     let Project { spec, guard, places: kept, .. } = project;
     let given =
         address_secrets::without_credentials(&spec.environment, |name, _| !is_scrubbed(name));

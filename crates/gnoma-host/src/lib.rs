@@ -66,6 +66,7 @@ pub mod session;
 pub mod sessions;
 pub mod setting;
 mod shared;
+pub mod status_script;
 pub mod tasks;
 pub mod telemetry;
 pub mod text;

@@ -184,7 +184,7 @@ fn write_file(file: &Path, changes: &[Change]) -> Result<String, String> {
 }
 
 /// A value as TOML, else as a text.
-fn meant(value: &str) -> Value {
+pub(crate) fn meant(value: &str) -> Value {
     let read = toml::from_str::<Table>(&format!("value = {value}"));
     let read =
         read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));

@@ -23,6 +23,7 @@ mod session;
 mod shown;
 mod starting;
 mod state;
+mod status_script;
 mod typing;
 mod view;
 

@@ -102,6 +102,9 @@ impl SessionWindow<'_> {
         let shells = Shells::default();
         let mut stage = Stage::open(options(project, full_screen, around))?;
         let mut effects = EffectHandler::new(project, full_screen, around, files, &shells);
+        if effects.has_status_script() {
+            state.use_status_script();
+        }
         // A line in between would tear the picture.
         report::hold();
         let ended = stage.play(&mut link, &mut state, &mut effects).await;

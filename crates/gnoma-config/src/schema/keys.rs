@@ -452,6 +452,8 @@ pub static ROWS: &[Row] = &[
         .or(NO)
         .guarded(Personal),
     // Terminal
+    Row::new("status.command", Form(&COMMAND), "shell line that writes the line at the bottom of the terminal (docs/tui.md)")
+        .guarded(Personal),
     Row::new("tui.theme", Text, "colours").or(|| word("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").or(NO),
 ];

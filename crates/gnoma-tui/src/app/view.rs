@@ -272,7 +272,8 @@ impl State {
         let is_chosen = self.routes.pinned.is_some() || !self.facts.chooses;
         let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
-        let now = Now { busy, stop, hint, queued: self.queue.count(), why };
+        let script = self.window.script.line.clone();
+        let now = Now { busy, stop, hint, queued: self.queue.count(), why, script };
         status::line(&self.facts, &self.counts, &now, width)
     }
 

@@ -134,7 +134,7 @@ impl Merged {
     }
 
     /// Dollars for one unit of a currency.
-    fn rate(&self, currency: &str) -> Option<f64> {
+    pub(crate) fn rate(&self, currency: &str) -> Option<f64> {
         if currency == DOLLAR {
             return Some(1.0);
         }

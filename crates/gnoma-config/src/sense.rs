@@ -22,6 +22,20 @@ pub(crate) fn check(layers: &Merged, report: &mut Report) {
     blind_cascade(layers, report);
     caps_without_rate(layers, report);
     overridden_features(layers, report);
+    currency_without_rate(layers, report);
+}
+
+/// Costs that cannot be shown in the currency that the person has chosen are shown in dollars.
+fn currency_without_rate(layers: &Merged, report: &mut Report) {
+    let path = KeyPath::dotted("usage.currency");
+    let Some(entry) = layers.entries().get(&path) else { return };
+    let Value::Text(code) = &entry.value else { return };
+    if layers.rate(code).is_none() {
+        let message = "has no effect without the rate of the currency";
+        let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
+        let hint = format!("set `{RATES}.{code}` to the dollars for one {code}");
+        report.add(finding.about(path).hint(hint));
+    }
 }
 
 /// A switch next to the setting that it stands for, which says the opposite.

@@ -46,7 +46,7 @@ pub(crate) use self::{
     task::{
         ScheduleAction, TaskImportFrom, TaskResumeArgs, TaskRunArgs, TaskScheduleArgs, TaskSub,
     },
-    usage::{UsageArgs, UsageSub},
+    usage::{UsageArgs, UsageBy, UsageSub},
 };
 
 /// A coding assistant that works with any model.

@@ -4,7 +4,7 @@ use std::{borrow::Cow, time::Duration};
 
 use super::{
     features::{ENTROPY_THRESHOLD, MEMORY, TASK_SUGGESTIONS, TWO_STAGE},
-    form::{AGENT, ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
+    form::{AGENT, ARM, ARMS, COMMAND, CURRENCY, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
         Guard::{NeverMore, NotLooser, OnlyDeny, Personal, Trusted},
@@ -450,6 +450,8 @@ pub static ROWS: &[Row] = &[
     Row::new("otel.headers.*", Secret, "sent with each request to the collector").guarded(Personal),
     Row::new("otel.content", Bool, "spans have messages, arguments and results, without secrets")
         .or(NO)
+        .guarded(Personal),
+    Row::new("usage.currency", Form(&CURRENCY), "currency of costs in `gnoma usage` for people; `router.exchange` has its rate")
         .guarded(Personal),
     // Terminal
     Row::new("status.command", Form(&COMMAND), "shell line that writes the line at the bottom of the terminal (docs/tui.md)")

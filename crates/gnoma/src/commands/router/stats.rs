@@ -29,15 +29,7 @@ use crate::{
 const SHOWN_DAYS: usize = 14;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let book = routing::book(project);
-    let state = match book.read() {
-        Ok(kept) => kept.state,
-        Err(error) => {
-            report::say(format_args!("warning: `{}`: {error}", book.path().display()));
-            None
-        }
-    };
-    let believed = believed(project, state);
+    let believed = read_believed(project);
     let totals = totals(project).await;
     let prices: Vec<(ModelRef, Price)> = routing::prices(project, &totals);
     let shadow = shadow(&totals, &prices);
@@ -65,17 +57,36 @@ fn unpriced(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<String> 
 }
 
 /// What is believed of an arm at a type of task.
-struct Believed {
-    arm: ModelRef,
-    kind: TaskKind,
-    standing: ArmEstimate,
+pub(in crate::commands) struct Believed {
+    pub(in crate::commands) arm: ModelRef,
+    pub(in crate::commands) kind: TaskKind,
+    pub(in crate::commands) standing: ArmEstimate,
+}
+
+/// Reads what was learned of every arm at every type of task of which it has done some.
+pub(in crate::commands) fn read_believed(project: &Project) -> Vec<Believed> {
+    believed(project, read_state(project))
+}
+
+fn read_state(project: &Project) -> Option<RouterState> {
+    let book = routing::book(project);
+    match book.read() {
+        Ok(kept) => kept.state,
+        Err(error) => {
+            report::say(format_args!("warning: `{}`: {error}", book.path().display()));
+            None
+        }
+    }
 }
 
 impl Believed {
-    fn to_json(&self) -> Value {
-        let ArmEstimate { quality, cost, tasks } = self.standing;
+    pub(in crate::commands) fn to_json(&self) -> Value {
+        let ArmEstimate { quality, quality_range: [least, most], cost, tasks } = self.standing;
         let arm = self.arm.to_string();
-        json!({ "arm": arm, "kind": self.kind, "tasks": tasks, "quality": quality, "cost": cost })
+        json!({
+            "arm": arm, "kind": self.kind, "tasks": tasks, "quality": quality,
+            "quality_least": least, "quality_most": most, "cost": cost,
+        })
     }
 }
 

@@ -5,9 +5,9 @@ use gnoma_host::usage::UsageSums;
 
 use super::{
     notes,
-    view::{UsageView, exact_dollars, short_count},
+    view::{UsageView, short_count},
 };
-use crate::{commands::router::money::money, screen};
+use crate::{commands::router::stats::Believed, screen, table as plain_table};
 
 /// Reports are no wider than this, also at wider terminals.
 const MAX_COLUMNS: usize = 120;
@@ -109,17 +109,18 @@ impl Column {
         }
     }
 
-    fn cell(self, sums: &UsageSums, share: Option<f64>, is_short: bool) -> String {
+    fn cell(self, view: &UsageView<'_>, sums: &UsageSums, is_short: bool) -> String {
         let unknown = || UNKNOWN.to_owned();
         let number = self.number(sums);
         match self {
-            Self::Share => share.map_or_else(unknown, |share| format!("{:.0}%", share * 100.0)),
+            Self::Share => {
+                view.share(sums).map_or_else(unknown, |share| format!("{:.0}%", share * 100.0))
+            }
             Self::Cost => {
                 let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
                 match number {
                     None => "unknown".to_owned(),
-                    Some(micro_usd) if is_short => format!("{}{mark}", money(micro_usd as f64)),
-                    Some(micro_usd) => format!("${}{mark}", exact_dollars(micro_usd)),
+                    Some(micro_usd) => format!("{}{mark}", view.money(micro_usd, is_short)),
                 }
             }
             Self::FirstPart => number.map_or_else(unknown, |ms| {
@@ -183,7 +184,25 @@ pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
         }
     };
     let gap = if notes.is_empty() { "" } else { "\n" };
-    format!("{}\n\n{lines}{gap}{notes}", view.title())
+    let quality = render_quality(view.quality.as_deref().unwrap_or_default());
+    format!("{}\n\n{lines}{quality}{gap}{notes}", view.title())
+}
+
+/// How well models do kinds of tasks, in a table of its own.
+fn render_quality(believed: &[Believed]) -> String {
+    let percent = |part: f64| format!("{:.0}%", part * 100.0);
+    let rows = believed.iter().map(|Believed { arm, kind, standing }| {
+        let [least, most] = standing.quality_range;
+        let range = format!("{} to {}", percent(least), percent(most));
+        let tasks = standing.tasks.to_string();
+        [tasks, kind.0.to_string(), percent(standing.quality), range, arm.to_string()]
+    });
+    let lines = plain_table::lines(["tasks", "type", "right", "with 95 %", "model"], rows);
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\nTasks done right, as the router has learned:\n{lines}")
+    }
 }
 
 /// The columns that fit, with a name and a bar, into so many.
@@ -206,9 +225,8 @@ fn choose_columns(view: &UsageView<'_>, columns: usize) -> Vec<Column> {
 fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<TableLine> {
     let total = &view.report.total;
     let rows = view.flat_rows();
-    let cells = |sums: &UsageSums| {
-        columns.iter().map(|column| column.cell(sums, view.share(sums), is_short)).collect()
-    };
+    let cells =
+        |sums: &UsageSums| columns.iter().map(|column| column.cell(view, sums, is_short)).collect();
     let lines = rows.iter().map(|row| TableLine {
         name: format!("{}{}", INDENT.repeat(row.depth()), row.name()),
         cells: cells(row.sums),

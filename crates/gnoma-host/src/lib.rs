@@ -7,6 +7,7 @@
 mod address_secrets;
 mod agent;
 mod agents;
+pub mod analytics;
 mod branch;
 pub mod bug_report;
 pub mod changes;

@@ -1,5 +1,6 @@
 //! The command line, as typed.
 
+mod analytics;
 mod ci;
 mod config;
 mod extend;
@@ -28,6 +29,7 @@ use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
+    analytics::AnalyticsSub,
     ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
@@ -191,30 +193,6 @@ fn thinking(text: &str) -> Result<ThinkingMode, String> {
     text.parse().map_err(|_| why.to_owned())
 }
 
-/// An address with its port. A port alone would leave open who may connect.
-fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        let port = text.trim_start_matches(':').parse().unwrap_or(4666_u16);
-        format!("`{text}` is not an address with a port; write it like 127.0.0.1:{port}")
-    })
-}
-
-/// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
-fn duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
-    let (number, unit) =
-        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
-}
-
 /// The id of a session. An empty one, such as from an unset variable, would mean another session.
 fn session_id(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
@@ -282,6 +260,13 @@ pub(crate) enum Sub {
         /// Print a JSON array.
         #[arg(long)]
         json: bool,
+    },
+    /// Show or remove your own statistics of the features that you use (`analytics.local`). Nothing sends them.
+    #[group(skip)]
+    Analytics {
+        /// What to do.
+        #[command(subcommand)]
+        what: AnalyticsSub,
     },
     /// Show what a project folder would run and decide, and trust it after a yes.
     #[group(skip)]
@@ -384,13 +369,13 @@ pub(crate) enum Sub {
     #[group(skip)]
     Serve {
         /// Exit after this much time without a window, a turn or an open question, such as 30m.
-        #[arg(long, value_name = "TIME", value_parser = duration)]
+        #[arg(long, value_name = "TIME", value_parser = number::duration)]
         idle_exit: Option<Duration>,
         /// Replace a running server. Its sessions are saved and continue.
         #[arg(long)]
         replace: bool,
         /// Also serve the page and the HTTP API at this address of this machine, such as 127.0.0.1:4666.
-        #[arg(long, value_name = "ADDR", value_parser = socket_address)]
+        #[arg(long, value_name = "ADDR", value_parser = number::socket_address)]
         http: Option<SocketAddr>,
     },
     /// Show the sessions in a browser: watch, answer, steer, stop.

@@ -451,6 +451,9 @@ pub static ROWS: &[Row] = &[
     Row::new("otel.content", Bool, "spans have messages, arguments and results, without secrets")
         .or(NO)
         .guarded(Personal),
+    Row::new("analytics.local", Bool, "count the features that you use in a file of your own, which is never sent (docs/usage.md)")
+        .or(NO)
+        .guarded(Personal),
     Row::new("usage.currency", Form(&CURRENCY), "currency of costs in `gnoma usage` for people; `router.exchange` has its rate")
         .guarded(Personal),
     // Terminal

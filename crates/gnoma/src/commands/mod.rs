@@ -2,6 +2,7 @@
 
 mod acp;
 mod add_provider;
+mod analytics;
 mod ask;
 mod attach;
 mod bundle;
@@ -81,6 +82,7 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Features { what, json }) => {
             return features::run(what.as_ref(), *json, turn, around);
         }
+        Some(Sub::Analytics { what }) => return analytics::run(what, turn, around),
         Some(Sub::Trust { folder, yes, revoke, list }) => {
             let wanted = if *list {
                 trust::TrustRequest::List
@@ -159,6 +161,7 @@ fn report_name(command: &Sub) -> Option<&'static str> {
         Sub::Models { .. } => "models",
         Sub::Config { .. } => "config",
         Sub::Features { .. } => "features",
+        Sub::Analytics { .. } => "analytics",
         Sub::Trust { .. } => "trust",
         Sub::Skills { .. } => "skills",
         Sub::Agents { .. } => "agents",

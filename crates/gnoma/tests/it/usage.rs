@@ -258,3 +258,34 @@ async fn usage_is_shown_in_the_currency_of_the_person_and_by_model_with_failover
     assert_eq!(json["total"]["failovers"], 0, "{json}");
     assert!(json["quality"].is_array(), "{json}");
 }
+
+#[tokio::test]
+async fn own_statistics_are_counted_only_if_the_person_wants_that_and_never_in_incognito() {
+    let read = || calls("fs_read", r#"{"path":"a.txt"}"#);
+    let world = World::new([says("one"), read(), says("two"), says("three"), says("four")]);
+    world.write("a.txt", "text");
+    std::fs::create_dir(world.project.path().join(".gnoma")).unwrap();
+    world.write(".gnoma/config.toml", "[analytics]\nlocal = true\n");
+    assert_eq!(world.run(&["trust", "--yes"]).await.code, Some(0));
+    world.run(&["hello"]).await;
+    let file = world.home.path().join(".local/state/gnoma/analytics.json");
+    assert!(!file.exists(), "a project cannot turn it on");
+    let off = world.run(&["analytics"]).await;
+    assert!(off.code == Some(0) && off.err.contains("nothing is counted"), "{off:?}");
+
+    assert_eq!(world.run(&["config", "set", "analytics.local", "true"]).await.code, Some(0));
+    world.run(&["read it"]).await;
+    let counts = world.json(&["analytics", "show", "--json"]).await;
+    assert_eq!(counts["counts"]["turns.complete"], 1, "{counts}");
+    assert_eq!(counts["counts"]["tools.fs.read.ok"], 1, "{counts}");
+    world.run(&["--incognito", "hello"]).await;
+    assert_eq!(world.json(&["analytics", "show", "--json"]).await, counts);
+    world.run(&["again"]).await;
+    let text = world.run(&["analytics"]).await.out;
+    assert!(
+        text.contains("2      turns.complete\n") && text.contains("nothing sends it"),
+        "{text}"
+    );
+    assert_eq!(world.run(&["analytics", "clear"]).await.out, "removed what was counted\n");
+    assert!(!file.exists());
+}

@@ -62,6 +62,11 @@ pub(crate) fn json(status: StatusCode, value: &impl Serialize) -> HttpResponse {
     response(status, Outgoing::whole(text), "application/json")
 }
 
+/// Metrics for Prometheus.
+pub(crate) fn metrics(text: String) -> HttpResponse {
+    response(StatusCode::OK, Outgoing::whole(text), "text/plain; version=0.0.4; charset=utf-8")
+}
+
 /// A stream of events.
 pub(crate) fn events(body: Outgoing) -> HttpResponse {
     response(StatusCode::OK, body, "text/event-stream")

@@ -61,6 +61,11 @@ pub trait Site: Send + Sync + 'static {
     /// The OpenAPI description of the API, if the program carries one.
     fn description(&self) -> Option<String>;
 
+    /// Metrics in Prometheus' text format; `None` if they are not offered.
+    fn metrics(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Adds what nobody sets over HTTP: environment, profile, a folder where none is named.
     fn complete(&self, spec: SessionSpec) -> SessionSpec;
 }
@@ -192,6 +197,10 @@ impl Handler {
             Route::Hello => answer::json(StatusCode::OK, &self.hello(rights)),
             Route::Description => match self.site.description() {
                 Some(text) => answer::description(text),
+                None => answer::nowhere(route::Nowhere::Missing),
+            },
+            Route::Metrics => match self.site.metrics().await {
+                Some(text) => answer::metrics(text),
                 None => answer::nowhere(route::Nowhere::Missing),
             },
             Route::Events(wanted) => self.events(wanted, admitted, headers).await,

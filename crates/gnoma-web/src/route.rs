@@ -14,6 +14,8 @@ use crate::{
 
 /// Where the API begins.
 const API: &str = "/api/v1/";
+/// Where Prometheus looks for metrics.
+const METRICS: &str = "/metrics";
 /// Longest id of a session and name of a request.
 const MAX_WORD_BYTES: usize = 128;
 
@@ -52,6 +54,8 @@ pub(crate) enum Route {
     },
     /// A message of the protocol, whole.
     Message,
+    /// Metrics in Prometheus' text format.
+    Metrics,
 }
 
 /// What a stream shall tell.
@@ -76,6 +80,13 @@ pub(crate) enum Nowhere {
 
 /// Finds what a request is for.
 pub(crate) fn route(method: &Method, path: &str, query: Option<&str>) -> Result<Route, Nowhere> {
+    if path == METRICS {
+        return if *method == Method::GET {
+            Ok(Route::Metrics)
+        } else {
+            Err(Nowhere::Method("GET"))
+        };
+    }
     let Some(rest) = path.strip_prefix(API) else {
         let asset = asset(path).ok_or(Nowhere::Missing)?;
         let reads = matches!(*method, Method::GET | Method::HEAD);
@@ -184,6 +195,8 @@ mod tests {
         assert_eq!(put("/api/v1/sessions/a/usage"), Err(Nowhere::Method("GET, POST")));
         assert_eq!(put("/api/v1/hello"), Err(Nowhere::Method("GET")));
         assert_eq!(get("/api/v1/openapi.json"), Ok(Route::Description));
+        assert_eq!(get("/metrics"), Ok(Route::Metrics));
+        assert_eq!(put("/metrics"), Err(Nowhere::Method("GET")));
         let call = route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
         let session = Some(SessionId::new("20261122-a"));
         assert_eq!(call, Ok(Route::Call { session, name: "send".into() }));

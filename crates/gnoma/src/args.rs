@@ -377,6 +377,9 @@ pub(crate) enum Sub {
         /// Also serve the page and the HTTP API at this address of this machine, such as 127.0.0.1:4666.
         #[arg(long, value_name = "ADDR", value_parser = number::socket_address)]
         http: Option<SocketAddr>,
+        /// Also serve metrics for Prometheus there, at `/metrics`, to programs that have the token.
+        #[arg(long, requires = "http")]
+        metrics: bool,
     },
     /// Show the sessions in a browser: watch, answer, steer, stop.
     ///

@@ -15,6 +15,7 @@ mod demo;
 mod environment;
 mod front;
 mod lowering;
+mod metrics;
 mod prompt;
 mod report;
 mod screen;

@@ -16,12 +16,12 @@ use gnoma_core::{
     random::random_bytes,
     tool::BoxFuture,
 };
-use gnoma_host::{Folders as _, HostError, live::Host};
+use gnoma_host::{Folders as _, HostError, Project, live::Host};
 use gnoma_serve::ConnectError;
 use gnoma_web::{Access, Site, Token, TokenSource, serve};
 use tokio::net::TcpListener;
 
-use crate::{commands::protocol, environment::ProcessEnvironment, report, server};
+use crate::{commands::protocol, environment::ProcessEnvironment, metrics, report, server};
 
 /// The file of the token, in the folder of what is kept: the guard lets no tool read there.
 const TOKEN_FILE: &str = "web.token";
@@ -224,6 +224,8 @@ pub(crate) struct OwnSite {
     pub(crate) sessions: Sessions,
     /// What sessions are opened with unless the page says otherwise.
     pub(crate) spec: SessionSpec,
+    /// Whose ledger metrics are of, if they are offered.
+    pub(crate) metrics: Option<Arc<Project>>,
 }
 
 impl Site for OwnSite {
@@ -258,6 +260,15 @@ impl Site for OwnSite {
                         },
                     )
                 }
+            }
+        })
+    }
+
+    fn metrics(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            match (&self.sessions, &self.metrics) {
+                (Sessions::Here(host), Some(project)) => metrics::read(project, host).await,
+                _ => None,
             }
         })
     }
@@ -314,6 +325,7 @@ mod tests {
         let site = OwnSite {
             sessions: Sessions::Here(Arc::new(Host::new(gnoma_host::opening::Projects::default()))),
             spec: own,
+            metrics: None,
         };
         let spec = site.complete(SessionSpec::default());
         assert_eq!((spec.folder, spec.environment.get("A")), ("/work".into(), Some("b")));

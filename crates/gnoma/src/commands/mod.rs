@@ -108,8 +108,10 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Route(what)) => Box::pin(route::run(what, turn, around)),
         Some(Sub::Router { what }) => Box::pin(router::run(what, turn, around)),
         Some(Sub::Usage(wanted)) => Box::pin(usage::run(wanted, turn, around)),
-        Some(Sub::Serve { idle_exit, replace, http }) => {
-            Box::pin(serve::run(*idle_exit, *replace, *http, turn, around))
+        Some(Sub::Serve { idle_exit, replace, http, metrics }) => {
+            let (idle_exit, replace) = (*idle_exit, *replace);
+            let options = serve::ServeOptions { idle_exit, replace, is_private: false };
+            Box::pin(serve::run(options, *http, *metrics, turn, around))
         }
         Some(Sub::Web { port, lan, new_links }) => {
             let page = web::PageOptions { port: *port, lan: *lan, new_links: *new_links };

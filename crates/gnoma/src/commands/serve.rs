@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Result;
 use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind, SessionSpec};
 use gnoma_host::{
-    Folders as _, HostError, clock,
+    Folders as _, HostError, Notices, Project, Shared, clock,
     live::Host,
     opening::Projects,
     schedules::{Scheduler, has_waiting_schedules},
@@ -54,20 +54,23 @@ pub(super) struct Http {
     pub(super) listening: Listening,
     /// What sessions are opened with there unless they say otherwise.
     pub(super) spec: SessionSpec,
+    /// Whose ledger metrics are of, if they are offered.
+    pub(super) metrics: Option<Arc<Project>>,
 }
 
 impl Http {
     async fn serve(&self, host: &Arc<Host>) {
         let sessions = Sessions::Here(Arc::clone(host));
-        let site = OwnSite { sessions, spec: self.spec.clone() };
+        let metrics = self.metrics.clone();
+        let site = OwnSite { sessions, spec: self.spec.clone(), metrics };
         self.listening.serve(Arc::new(site)).await;
     }
 }
 
 pub(super) async fn run(
-    idle_exit: Option<Duration>,
-    replace: bool,
+    options: ServeOptions,
     http: Option<SocketAddr>,
+    has_metrics: bool,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
@@ -76,10 +79,14 @@ pub(super) async fn run(
         None => None,
         Some(address) => {
             let listening = Listening::open(address, false, around).await?;
-            Some(Http { listening, spec: lowering::spec(args, around) })
+            let spec = lowering::spec(args, around);
+            let metrics = has_metrics.then(|| {
+                Project::open(spec.clone(), Notices::unheard(), Shared::default()).map(Arc::new)
+            });
+            Some(Http { listening, spec, metrics: metrics.transpose()? })
         }
     };
-    host(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
+    host(options, http, around).await
 }
 
 /// How a server serves.

@@ -56,14 +56,15 @@ pub(super) async fn run(
     let listening = Listening::open(address, is_private, around).await?;
     listening.tell_links();
     if running.is_none() {
-        let http = serve::Http { listening, spec };
+        let http = serve::Http { listening, spec, metrics: None };
         let options = ServeOptions { idle_exit: None, replace: false, is_private };
         return serve::host(options, Some(http), around).await;
     }
     drop(running);
     report::say("showing the sessions of the running gnoma server; Ctrl+C ends only the page");
     let mut signals = Signals::new(around.ignores_hangup)?;
-    let site = Arc::new(OwnSite { sessions: Sessions::Elsewhere(around.clone()), spec });
+    let sessions = Sessions::Elsewhere(around.clone());
+    let site = Arc::new(OwnSite { sessions, spec, metrics: None });
     tokio::select! {
         signal = signals.next() => Ok(Exit::Signalled(signal)),
         () = listening.serve(site) => Ok(Exit::Done),

@@ -406,3 +406,37 @@ async fn the_api_is_described() {
     assert!(!text.contains("#/$defs/"));
     assert!(world.run(&["protocol", "--schema"]).await.out.contains("x-protocol-version"));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_reads_metrics_with_the_token_and_only_if_they_are_offered() {
+    let world = World::new([says("one")]);
+    assert_eq!(world.run(&["hello"]).await.code, Some(0));
+    let read = |page: &Page, headers: &str| {
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        let address = &page.address;
+        let request = format!(
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let token = |world: &World| {
+        let file = world.home.path().join(".local/state/gnoma/web.token");
+        let token = std::fs::read_to_string(file).unwrap();
+        format!("Authorization: Bearer {}\r\n", token.trim())
+    };
+    let page = Page::starts(&world, &["serve", "--http", "127.0.0.1:0", "--metrics"]);
+    let answer = read(&page, &token(&world));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let line = "gnoma_model_calls_total{provider=\"test\",model=\"m1\"} 1\n";
+    assert!(answer.contains(line) && answer.contains("\ngnoma_sessions 0\n"), "{answer}");
+    assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+    assert!(read(&page, "").starts_with("HTTP/1.1 401"));
+    drop(page);
+    let page = Page::starts(&world, &["serve", "--http", "127.0.0.1:0"]);
+    assert!(read(&page, &token(&world)).starts_with("HTTP/1.1 404"));
+    let refused = world.run(&["serve", "--metrics"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("--http"), "{refused:?}");
+}

@@ -8,7 +8,7 @@ use gnoma_config::{
     load::check_value,
     paths, profile,
     save::{SaveError, save},
-    schema::{FEATURES, Feature, Kind, ROWS, Stage, THEMES},
+    schema::{FEATURES, Feature, FeatureStage, Kind, ROWS, THEMES},
     toml,
 };
 use gnoma_core::protocol::Setting;
@@ -138,10 +138,10 @@ fn find_feature(name: &str) -> Result<&'static Feature, String> {
         return Err(format!("there is no feature `{}`; {hint}", name.escape_debug()));
     };
     match feature.stage {
-        Stage::Removed => {
+        FeatureStage::Removed => {
             Err(format!("`{name}` was removed in {}: {}", feature.since, feature.about))
         }
-        Stage::Experimental | Stage::Preview | Stage::Stable => Ok(feature),
+        FeatureStage::Experimental | FeatureStage::Preview | FeatureStage::Stable => Ok(feature),
     }
 }
 

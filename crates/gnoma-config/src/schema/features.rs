@@ -14,7 +14,7 @@ const SECTION: &str = "features.";
 
 /// How settled a feature is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum FeatureStage {
     /// It may change or go at any time.
     Experimental,
     /// It stays, but details may change.
@@ -25,7 +25,7 @@ pub enum Stage {
     Removed,
 }
 
-impl Stage {
+impl FeatureStage {
     /// Its name.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -44,7 +44,7 @@ pub struct Feature {
     /// Its key, such as `features.memory`.
     pub key: &'static str,
     /// How settled it is.
-    pub stage: Stage,
+    pub stage: FeatureStage,
     /// Its state if nothing sets it.
     pub default: bool,
     /// The setting that it stands for; empty if it was removed.
@@ -76,7 +76,7 @@ pub static FEATURES: [Feature; 4] = [TWO_STAGE, MEMORY, TASK_SUGGESTIONS, ENTROP
 
 pub(super) const TWO_STAGE: Feature = Feature {
     key: "features.two_stage",
-    stage: Stage::Experimental,
+    stage: FeatureStage::Experimental,
     default: false,
     setting: "router.force_two_stage",
     words: None,
@@ -86,7 +86,7 @@ pub(super) const TWO_STAGE: Feature = Feature {
 };
 pub(super) const MEMORY: Feature = Feature {
     key: "features.memory",
-    stage: Stage::Preview,
+    stage: FeatureStage::Preview,
     default: false,
     setting: "memory.enabled",
     words: None,
@@ -96,7 +96,7 @@ pub(super) const MEMORY: Feature = Feature {
 };
 pub(super) const TASK_SUGGESTIONS: Feature = Feature {
     key: "features.task_suggestions",
-    stage: Stage::Stable,
+    stage: FeatureStage::Stable,
     default: true,
     setting: "tasks.suggest",
     words: Some(["off", "on"]),
@@ -106,7 +106,7 @@ pub(super) const TASK_SUGGESTIONS: Feature = Feature {
 };
 pub(super) const ENTROPY_THRESHOLD: Feature = Feature {
     key: "features.entropy_threshold",
-    stage: Stage::Removed,
+    stage: FeatureStage::Removed,
     default: false,
     setting: "",
     words: None,
@@ -125,7 +125,7 @@ mod tests {
         for feature in FEATURES {
             assert!(ROWS.iter().any(|row| row.path == feature.key), "{}", feature.key);
             let Some(row) = ROWS.iter().find(|row| row.path == feature.setting) else {
-                assert_eq!(feature.stage, Stage::Removed, "{}", feature.key);
+                assert_eq!(feature.stage, FeatureStage::Removed, "{}", feature.key);
                 continue;
             };
             assert_eq!(row.guard, feature.guard, "{}", feature.key);

@@ -15,7 +15,7 @@ mod row;
 mod words;
 
 pub use self::{
-    features::{FEATURES, Feature, Stage},
+    features::{FEATURES, Feature, FeatureStage},
     form::Form,
     keys::ROWS,
     kind::{Kind, wrong_address},

@@ -89,7 +89,7 @@ pub async fn read_tool_uses(project: &Project, since: Since) -> Result<Vec<ToolU
 }
 
 /// A call without a result so far.
-struct OpenCall {
+struct PendingToolCall {
     tool: String,
     began_ms: i64,
     is_asked: bool,
@@ -101,7 +101,7 @@ struct OpenCall {
 struct ToolFold {
     begin_ms: i64,
     tools: BTreeMap<String, ToolUse>,
-    open: HashMap<CallId, OpenCall>,
+    open: HashMap<CallId, PendingToolCall>,
     seen: HashSet<EntryId>,
 }
 
@@ -116,7 +116,7 @@ impl ToolFold {
                 for call in message.tool_calls() {
                     if self.open.len() < MAX_OPEN {
                         self.tool(&call.name).calls += 1;
-                        let open = OpenCall {
+                        let open = PendingToolCall {
                             tool: call.name.clone(),
                             began_ms: *at_ms,
                             is_asked: false,

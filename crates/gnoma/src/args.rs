@@ -197,6 +197,16 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
     })
 }
 
+/// The name of a tunnel: a host name without scheme and path, or nothing.
+fn tunnel_name(text: &str) -> Result<String, String> {
+    let name = text.trim_start_matches("https://").trim_end_matches('/');
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
+    if name.len() <= 253 && name.bytes().all(fits) {
+        return Ok(name.to_ascii_lowercase());
+    }
+    Err(format!("`{text}` is not a host name; write it like desk.tail1234.ts.net"))
+}
+
 /// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
 fn duration(text: &str) -> Result<Duration, String> {
     let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
@@ -395,6 +405,12 @@ pub(crate) enum Sub {
         /// Replace the links: existing links and open pages stop working.
         #[arg(long)]
         new_links: bool,
+        /// Show the page at the HTTPS address of your own tunnel as well; without NAME, print how to start one.
+        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel_name)]
+        tunnel: Option<String>,
+        /// Print the link as a QR code as well.
+        #[arg(long)]
+        qr: bool,
     },
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///

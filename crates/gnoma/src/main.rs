@@ -16,6 +16,7 @@ mod environment;
 mod front;
 mod lowering;
 mod prompt;
+mod qr;
 mod report;
 mod screen;
 mod server;

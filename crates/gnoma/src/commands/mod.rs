@@ -105,8 +105,14 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(Sub::Serve { idle_exit, replace, http }) => {
             Box::pin(serve::run(*idle_exit, *replace, *http, turn, around))
         }
-        Some(Sub::Web { port, lan, new_links }) => {
-            let page = web::PageOptions { port: *port, lan: *lan, new_links: *new_links };
+        Some(Sub::Web { port, lan, new_links, tunnel, qr }) => {
+            let page = web::PageOptions {
+                port: *port,
+                lan: *lan,
+                new_links: *new_links,
+                tunnel: tunnel.clone(),
+                has_qr: *qr,
+            };
             Box::pin(web::run(page, turn, around))
         }
         Some(Sub::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),

@@ -75,7 +75,7 @@ pub(super) async fn run(
     let http = match http {
         None => None,
         Some(address) => {
-            let listening = Listening::open(address, false, around).await?;
+            let listening = Listening::open(address, false, None, around).await?;
             Some(Http { listening, spec: lowering::spec(args, around) })
         }
     };

@@ -30,6 +30,7 @@ mod spending;
 mod step_fold;
 mod task_link;
 mod task_run;
+mod waits;
 
 pub use self::{
     host::Host,

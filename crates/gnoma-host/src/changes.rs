@@ -1,6 +1,6 @@
 //! What happened to the files since a checkpoint, by whomever.
 
-use gnoma_core::store::Entry;
+use gnoma_core::{protocol::ChangesSince, store::Entry};
 use gnoma_store::checkpoint::{
     Point, Side, Skipped, SnapshotId, Workspace, without_filled_folders,
 };
@@ -82,7 +82,7 @@ pub async fn changes(
 ///
 /// # Errors
 /// There is no such session, or the files of then are no longer kept.
-pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<Changes> {
+async fn session_changes(project: &Project, session: &str) -> Result<Changes> {
     let (path, workspace) = looked_at(project, Some(session)).await?;
     let Some(since) = timeline::starts(&path).into_iter().next() else {
         let about = vec!["the session changed no files".to_owned()];
@@ -94,11 +94,24 @@ pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<
     Ok(Changes { about, text })
 }
 
-/// What differs from the last commit, as a unified diff.
+/// Returns what is different since an earlier state, as a unified diff.
 ///
 /// # Errors
-/// There is no such session or commit, or git would run a program for it.
-pub(crate) async fn commit_changes(project: &Project, session: &str) -> Result<Changes> {
+/// There is no such session or commit, the files of then are no longer kept, or git would run a program.
+pub(crate) async fn changes_since(
+    project: &Project,
+    session: &str,
+    since: ChangesSince,
+) -> Result<Changes> {
+    match since {
+        ChangesSince::Turn => changes(project, Some(session), None, true).await,
+        ChangesSince::Start => session_changes(project, session).await,
+        ChangesSince::Commit => commit_changes(project, session).await,
+    }
+}
+
+/// What differs from the last commit.
+async fn commit_changes(project: &Project, session: &str) -> Result<Changes> {
     let (_, workspace) = looked_at(project, Some(session)).await?;
     let commit = LastCommit::open(project)?;
     let (files, more) = commit.changed_files()?;

@@ -344,12 +344,7 @@ impl Asked {
 
     async fn changes(&self, since: ChangesSince) -> Result<String> {
         let Some(id) = &self.stored else { return Ok(String::new()) };
-        let (project, id) = (&*self.project, id.as_str());
-        let changes = match since {
-            ChangesSince::Turn => changes::changes(project, Some(id), None, true).await?,
-            ChangesSince::Start => changes::session_changes(project, id).await?,
-            ChangesSince::Commit => changes::commit_changes(project, id).await?,
-        };
+        let changes = changes::changes_since(&self.project, id.as_str(), since).await?;
         let about = || format!("{}\n", changes.about.join("\n"));
         Ok(about() + &changes::shortened(changes.text))
     }

@@ -17,6 +17,7 @@ mod router;
 mod sentence;
 mod split_line;
 mod task;
+mod tunnel;
 mod usage;
 mod verbs;
 
@@ -195,16 +196,6 @@ fn socket_address(text: &str) -> Result<SocketAddr, String> {
         let port = text.trim_start_matches(':').parse().unwrap_or(4666_u16);
         format!("`{text}` is not an address with a port; write it like 127.0.0.1:{port}")
     })
-}
-
-/// The name of a tunnel: a host name without scheme and path, or nothing.
-fn tunnel_name(text: &str) -> Result<String, String> {
-    let name = text.trim_start_matches("https://").trim_end_matches('/');
-    let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b':');
-    if name.len() <= 253 && name.bytes().all(fits) {
-        return Ok(name.to_ascii_lowercase());
-    }
-    Err(format!("`{text}` is not a host name; write it like desk.tail1234.ts.net"))
 }
 
 /// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
@@ -406,7 +397,7 @@ pub(crate) enum Sub {
         #[arg(long)]
         new_links: bool,
         /// Show the page at the HTTPS address of your own tunnel as well; without NAME, print how to start one.
-        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel_name)]
+        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel::tunnel_name)]
         tunnel: Option<String>,
         /// Print the link as a QR code as well.
         #[arg(long)]

@@ -7,6 +7,7 @@
 mod actor;
 mod actor_suggestions;
 mod actor_tasks;
+mod actor_waits;
 mod begin;
 mod change;
 mod children;

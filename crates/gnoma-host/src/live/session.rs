@@ -282,7 +282,7 @@ impl Actor {
                 replier.reply(Ok(Reply::Done));
                 return self.count_subscribers();
             }
-            Request::Wait { max_seconds } => self.wait(max_seconds, replier),
+            Request::Wait { max_seconds } => self.waits.add(max_seconds, replier),
             Request::Explain(Topic::Elfs) => {
                 replier.reply(Ok(Reply::Text(elfs::told(&self.shared, &self.id))));
             }

@@ -48,7 +48,9 @@ impl Page {
             line.clear();
             assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {address} {tokens:?}");
             if let Some((_, rest)) = line.split_once("http://") {
-                address = rest.split('/').next().unwrap().to_owned();
+                rest.split('/').next().unwrap().clone_into(&mut address);
+            }
+            if let Some((_, rest)) = line.split_once("://") {
                 tokens.extend(rest.trim().split_once("#t=").map(|(_, token)| token.to_owned()));
             }
         }
@@ -261,6 +263,35 @@ async fn new_links_end_the_old_ones_at_servers_that_run() {
 }
 
 /// A model that has two elfs look at a file, one of which writes another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn tunnel_is_explained_and_its_name_leads_in_by_https_alone() {
+    let world = World::new([]);
+    let page = Page::starts(&world, &["web", "--port", "0", "--tunnel", "Desk.tail1.ts.net"]);
+    assert_eq!(page.tokens[0], page.tokens[2], "the third link leads through the tunnel");
+    let from = |host: &str, origin: &str| {
+        let body = json!({ "token": page.tokens[0] }).to_string();
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        let request = format!(
+            "POST /api/v1/exchange HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = from("desk.tail1.ts.net", "https://desk.tail1.ts.net");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("; Secure"), "{answer}");
+    for (host, origin, status) in [
+        ("desk.tail1.ts.net", "http://desk.tail1.ts.net", "403"),
+        ("other.tail1.ts.net", "https://other.tail1.ts.net", "421"),
+    ] {
+        let answer = from(host, origin);
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{host} {origin}");
+    }
+}
+
 /// The code of one language in the documentation of the API.
 fn sample(language: &str) -> String {
     let text = include_str!("../../../../docs/web.md");

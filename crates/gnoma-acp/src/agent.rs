@@ -242,6 +242,7 @@ fn dispatch(
         "session/new" => return opening::open(state, id, params, How::New),
         "session/load" => return opening::open(state, id, params, How::Load),
         "session/resume" => return opening::open(state, id, params, How::Resume),
+        "session/fork" => return opening::open(state, id, params, How::Fork),
         "session/list" => return stored::list(state, id, &params),
         "session/close" => return stored::close(state, id, &params),
         "session/delete" => return stored::delete(state, id, &params),
@@ -260,12 +261,13 @@ fn dispatch(
 }
 
 /// The methods that there are.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 13] = [
     INITIALIZE,
     "authenticate",
     "session/new",
     "session/load",
     "session/resume",
+    "session/fork",
     "session/list",
     "session/close",
     "session/delete",

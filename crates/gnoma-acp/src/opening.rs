@@ -38,7 +38,8 @@ pub(crate) fn initialize(state: &mut AgentState, params: Params) -> Result<Value
             "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": true, "sse": false },
             "sessionCapabilities": {
-                "list": {}, "delete": {}, "resume": {}, "close": {}, "additionalDirectories": {},
+                "list": {}, "delete": {}, "resume": {}, "fork": {}, "close": {},
+                "additionalDirectories": {},
             },
         },
         "authMethods": methods,
@@ -81,14 +82,14 @@ pub(crate) fn open(
 ) -> Result<(), RpcError> {
     let start = match how {
         How::New => Start::New,
-        How::Load | How::Resume => {
+        How::Load | How::Resume | How::Fork => {
             let id = params.session()?.to_owned();
             // The host takes the beginning of an id for it; a client means one session.
             if !is_whole(&id) {
                 let text = format!("there is no session `{id}`");
                 return Err(RpcError::new(RpcError::NOT_FOUND, text));
             }
-            Start::Stored { id, fork: false }
+            Start::Stored { id, fork: how == How::Fork }
         }
     };
     let (folder, more_folders) = (params.folder()?, params.more_folders()?);

@@ -9,7 +9,10 @@ use gnoma_core::{
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{tools::title, updates::Translator};
+use crate::{
+    tools::{kind, locations, title},
+    updates::Translator,
+};
 
 /// Most answers that are offered to one question.
 const MAX_OFFERED: usize = 16;
@@ -60,7 +63,12 @@ pub(crate) fn ask(
         let params = form(session, &id, question);
         return Asking { method: "elicitation/create", params, call, offers: Offers::Form };
     }
-    let mut update = json!({ "toolCallId": id, "title": heading(question) });
+    let mut update = json!({
+        "toolCallId": id,
+        "title": heading(question),
+        "kind": kind(&question.call.name),
+        "locations": locations(&question.call, &cwd),
+    });
     if question.preview.is_some() || !question.notable.is_empty() {
         let mut content = named(&question.notable);
         let diff = question.preview.iter();
@@ -246,6 +254,8 @@ mod tests {
         assert_eq!(asking.method, "session/request_permission");
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
         assert_eq!(asking.params["toolCall"]["content"][0]["path"], "/p/a.txt");
+        assert_eq!(asking.params["toolCall"]["kind"], "edit");
+        assert_eq!(asking.params["toolCall"]["locations"], json!([{ "path": "/p/a.txt" }]));
         let kinds = asking.params["options"].as_array().unwrap().iter();
         let kinds: Vec<_> = kinds.map(|option| option["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);

@@ -19,6 +19,7 @@ use crate::{
     error::RpcError,
     params::ClientCapabilities,
     permission,
+    tools::without_paths,
     turns::Turns,
     updates::{Translator, plan},
     wire::RpcId,
@@ -38,6 +39,15 @@ pub(crate) enum How {
     Load,
     /// It goes on, and the client knows its past.
     Resume,
+    /// It is a copy of one whose past the client knows.
+    Fork,
+}
+
+impl How {
+    /// Whether the client does not know its id yet.
+    fn has_new_id(self) -> bool {
+        matches!(self, Self::New | Self::Fork)
+    }
 }
 
 /// How far a session is.
@@ -177,7 +187,7 @@ impl ClientSession {
                 let (request, how) = (request.clone(), *how);
                 match how {
                     How::Load => self.read_past(request, fx),
-                    How::New | How::Resume => self.begin(request, how, fx),
+                    How::New | How::Resume | How::Fork => self.begin(request, how, fx),
                 }
             }
             Event::State(SessionState::Closed) => self.not_opened(fx),
@@ -219,7 +229,7 @@ impl ClientSession {
     pub(crate) fn open_again(&mut self, request: RpcId, how: How, fx: &mut Vec<SessionEffect>) {
         match (&self.stage, how) {
             (Stage::Open, How::Load) => self.read_past(request, fx),
-            (Stage::Open, How::New | How::Resume) => self.begin(request, how, fx),
+            (Stage::Open, How::New | How::Resume | How::Fork) => self.begin(request, how, fx),
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
                 let text = "the session is already being opened";
                 fx.push(SessionEffect::Answer(
@@ -280,7 +290,7 @@ impl ClientSession {
         self.commands.clear();
         self.told_options = self.options();
         let mut opened = self.opened();
-        if how == How::New {
+        if how.has_new_id() {
             opened["sessionId"] = json!(self.id.as_str());
         }
         fx.push(SessionEffect::Answer(request, Ok(opened)));
@@ -444,7 +454,8 @@ impl ClientSession {
 
     /// Tells the title, where it is another one.
     pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<SessionEffect>) {
-        if self.is_open() && !title.is_empty() && self.title != title {
+        let title = &without_paths(title);
+        if self.is_open() && !title.is_empty() && self.title != *title {
             title.clone_into(&mut self.title);
             fx.push(SessionEffect::Update(json!({
                 "sessionUpdate": "session_info_update", "title": title, "updatedAt": changed,

@@ -17,6 +17,7 @@ use crate::{
     session::ClientSession,
     state::{AgentState, HostAsked},
     time::iso,
+    tools::without_paths,
     wire::RpcId,
 };
 
@@ -60,7 +61,7 @@ pub(crate) fn listed(
             "sessionId": facts.id.as_str(),
             // A folder that was asked for comes back: the session can be opened there.
             "cwd": folder.unwrap_or(&facts.project),
-            "title": facts.title,
+            "title": without_paths(&facts.title),
             "updatedAt": iso(facts.changed_ms),
         })
     };

@@ -16,6 +16,7 @@ use crate::{
     HostError, Notices, Project, Result,
     live::{Change, Changed},
     providers, redo,
+    revert_file::FileRevert,
     rewind::{self, Outcome, Part, Rewind, Target},
     rewind_elf, routing, wire,
 };
@@ -49,6 +50,11 @@ pub(crate) async fn changed(
         Request::RewindElf { name } => {
             let id = stored.clone().ok_or_else(missing)?;
             same(lines(rewind_elf::rewind_elf(&project, Some(id.as_str()), &name).await?))
+        }
+        Request::RevertFile { since, path, hunk } => {
+            let id = stored.clone().ok_or_else(missing)?;
+            let wanted = FileRevert { since, path: &path, hunk: hunk.as_deref() };
+            same(lines(wanted.revert(&project, id.as_str()).await?))
         }
         Request::Redo => {
             let id = stored.clone().ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
@@ -99,6 +105,10 @@ pub(crate) async fn check(
         }
         Request::RewindElf { name } => {
             rewind_elf::check(&project, stored.ok_or_else(missing)?.as_str(), &name).await
+        }
+        Request::RevertFile { since, path, hunk } => {
+            let wanted = FileRevert { since, path: &path, hunk: hunk.as_deref() };
+            wanted.check(&project, stored.ok_or_else(missing)?.as_str()).await
         }
         Request::Redo => {
             let id = stored.ok_or_else(|| not_saved(&project, "redo", "rewound"))?;

@@ -289,19 +289,29 @@ pub fn trials(
         Some(memory) => trials.in_memory(memory),
         None => trials,
     };
+    let local = local_places(places, spec, copies, rules);
+    Some(Arc::new(trials.updating(updated).guarding(local)))
+}
+
+/// The places of this machine that need a person to be changed. `copies`: see [`GatePlace::copies`].
+pub(crate) fn local_places(
+    places: &Places,
+    spec: &SessionSpec,
+    copies: Vec<(PathBuf, PathBuf)>,
+    rules: Option<Arc<dyn RuledPaths>>,
+) -> LocalPlaces {
     let home = spec.environment.home();
     let homes: Vec<_> = home.iter().cloned().chain(home.as_deref().map(resolve)).collect();
     let copied = copies.iter().map(|(_, original)| original.clone());
     let worked_on: Vec<_> = spec_roots(spec).chain(copied).collect();
-    let local = LocalPlaces {
+    LocalPlaces {
         works_at_home: homes.iter().any(|home| worked_on.iter().any(|it| home.starts_with(it))),
         homes,
         own: own_folders(places, &spec.environment).iter().map(|own| resolve(own)).collect(),
         programs: program_folders(spec),
         copies,
         rules,
-    };
-    Some(Arc::new(trials.updating(updated).guarding(local)))
+    }
 }
 
 /// The folders of the workspace, links followed.

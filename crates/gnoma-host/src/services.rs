@@ -22,7 +22,9 @@ use gnoma_config::{paths, pin, profile, project_root, trust};
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
-    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, TaskRequest, Topic},
+    protocol::{
+        ChangesSince, Reply, Request, RequestError, RewindPoint, SessionSpec, TaskRequest, Topic,
+    },
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId, SessionStore, StoreErrorKind},
     sync::Mutex,
@@ -268,8 +270,9 @@ impl Asked {
             }
             Request::Trust => Reply::Text(trust(project)?),
             Request::Points => Reply::Points(self.points().await?),
-            Request::Changes => Reply::Text(self.changes(false).await?),
-            Request::SessionChanges => Reply::Text(self.changes(true).await?),
+            Request::Changes => Reply::Text(self.changes(ChangesSince::Turn).await?),
+            Request::SessionChanges => Reply::Text(self.changes(ChangesSince::Start).await?),
+            Request::CommitChanges => Reply::Text(self.changes(ChangesSince::Commit).await?),
             Request::Files { max } => {
                 let folder = project.spec.folder.clone();
                 let listed = tokio::task::spawn_blocking(move || file_names(&folder, max)).await;
@@ -339,13 +342,9 @@ impl Asked {
         Ok(points::points(&self.project, id).await?.into_iter().map(point).collect())
     }
 
-    async fn changes(&self, is_whole_session: bool) -> Result<String> {
+    async fn changes(&self, since: ChangesSince) -> Result<String> {
         let Some(id) = &self.stored else { return Ok(String::new()) };
-        let changes = if is_whole_session {
-            changes::session_changes(&self.project, id.as_str()).await?
-        } else {
-            changes::changes(&self.project, Some(id.as_str()), None, true).await?
-        };
+        let changes = changes::changes_since(&self.project, id.as_str(), since).await?;
         let about = || format!("{}\n", changes.about.join("\n"));
         Ok(about() + &changes::shortened(changes.text))
     }

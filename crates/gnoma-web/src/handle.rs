@@ -131,7 +131,7 @@ impl Handler {
         let answer = match route {
             Err(nowhere) => answer::nowhere(nowhere),
             Ok(Route::Page(asset)) => answer::file(asset, &head.headers),
-            Ok(Route::Exchange) => self.exchange(body).await,
+            Ok(Route::Exchange) => self.exchange(&head.headers, body).await,
             Ok(route) => match self.access.admit(&head.method, &head.headers) {
                 Err(denial) => answer::denied(denial),
                 Ok(admitted) => {
@@ -145,7 +145,11 @@ impl Handler {
         answer::secured(answer)
     }
 
-    async fn exchange<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> HttpResponse {
+    async fn exchange<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        headers: &HeaderMap,
+        body: B,
+    ) -> HttpResponse {
         #[derive(Deserialize)]
         struct ShownToken {
             token: String,
@@ -156,7 +160,7 @@ impl Handler {
         };
         let shown = gnoma_core::json::from_bytes::<ShownToken>(&bytes).map_err(|_| Denial::Token);
         let found = shown.and_then(|shown| {
-            let (rights, cookie, key) = self.access.exchange(&shown.token)?;
+            let (rights, cookie, key) = self.access.exchange(&shown.token, headers)?;
             Ok((rights, cookie, json!({ "key": key })))
         });
         match found {

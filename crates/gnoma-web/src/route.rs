@@ -20,12 +20,13 @@ const METRICS: &str = "/metrics";
 const MAX_WORD_BYTES: usize = 128;
 
 /// Requests without fields that change nothing: they can be asked for with GET as well.
-const READS: [&str; 9] = [
+const READS: [&str; 10] = [
     "list",
     "status",
     "points",
     "changes",
     "session_changes",
+    "commit_changes",
     "providers",
     "profiles",
     "settings",

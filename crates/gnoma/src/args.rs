@@ -19,6 +19,7 @@ mod router;
 mod sentence;
 mod split_line;
 mod task;
+mod tunnel;
 mod usage;
 mod verbs;
 
@@ -396,6 +397,12 @@ pub(crate) enum Sub {
         /// Replace the links: existing links and open pages stop working.
         #[arg(long)]
         new_links: bool,
+        /// Show the page at the HTTPS address of your own tunnel as well; without NAME, print how to start one.
+        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel::tunnel_name)]
+        tunnel: Option<String>,
+        /// Print the link as a QR code as well.
+        #[arg(long)]
+        qr: bool,
     },
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///

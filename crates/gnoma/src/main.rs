@@ -17,6 +17,7 @@ mod front;
 mod lowering;
 mod metrics;
 mod prompt;
+mod qr;
 mod report;
 mod screen;
 mod server;

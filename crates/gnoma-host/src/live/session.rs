@@ -63,10 +63,12 @@ impl Actor {
                 Some(_) = self.work.join_next() => Woke::Worked,
                 () = attendance.notified() => Woke::Attendance,
                 () = deserted(self.deserted) => Woke::Deserted,
+                () = deserted(self.waits.until()) => Woke::Worked,
             };
             if self.handle(woke).is_break() {
                 break;
             }
+            self.answer_waits();
         }
         self.end(end).await;
     }
@@ -280,6 +282,7 @@ impl Actor {
                 replier.reply(Ok(Reply::Done));
                 return self.count_subscribers();
             }
+            Request::Wait { max_seconds } => self.waits.add(max_seconds, replier),
             Request::Explain(Topic::Elfs) => {
                 replier.reply(Ok(Reply::Text(elfs::told(&self.shared, &self.id))));
             }

@@ -113,8 +113,14 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             let options = serve::ServeOptions { idle_exit, replace, is_private: false };
             Box::pin(serve::run(options, *http, *metrics, turn, around))
         }
-        Some(Sub::Web { port, lan, new_links }) => {
-            let page = web::PageOptions { port: *port, lan: *lan, new_links: *new_links };
+        Some(Sub::Web { port, lan, new_links, tunnel, qr }) => {
+            let page = web::PageOptions {
+                port: *port,
+                lan: *lan,
+                new_links: *new_links,
+                tunnel: tunnel.clone(),
+                has_qr: *qr,
+            };
             Box::pin(web::run(page, turn, around))
         }
         Some(Sub::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),

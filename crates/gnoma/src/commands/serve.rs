@@ -78,7 +78,7 @@ pub(super) async fn run(
     let http = match http {
         None => None,
         Some(address) => {
-            let listening = Listening::open(address, false, around).await?;
+            let listening = Listening::open(address, false, None, around).await?;
             let spec = lowering::spec(args, around);
             let metrics = has_metrics.then(|| {
                 Project::open(spec.clone(), Notices::unheard(), Shared::default()).map(Arc::new)

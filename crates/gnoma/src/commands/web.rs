@@ -24,13 +24,17 @@ use crate::{
 };
 
 /// How a page is wanted.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PageOptions {
     pub(super) port: u16,
     /// Also from other machines.
     pub(super) lan: bool,
     /// With links that nobody has yet.
     pub(super) new_links: bool,
+    /// At the name of a tunnel as well; an empty one asks how to make a tunnel.
+    pub(super) tunnel: Option<String>,
+    /// With the link as a picture for a phone's camera.
+    pub(super) has_qr: bool,
 }
 
 /// Serves the page: for the server of this user where one runs, else as that server.
@@ -39,7 +43,7 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let PageOptions { port, lan, new_links } = wanted;
+    let PageOptions { port, lan, new_links, tunnel, has_qr } = wanted;
     if lan {
         return Err(web::beyond(port, "`--lan` is not available").into());
     }
@@ -53,8 +57,18 @@ pub(super) async fn run(
     // Settings that cannot be read are told by the sessions.
     let loaded = settings(args, around).map(|(_, loaded)| Lowered::from(loaded));
     let is_private = loaded.map_or(args.incognito, |it| it.keeping.privacy.incognito);
-    let listening = Listening::open(address, is_private, around).await?;
+    let tunnel = match tunnel {
+        Some(name) if name.is_empty() => {
+            web::tell_tunnels(port, around);
+            None
+        }
+        tunnel => tunnel,
+    };
+    let listening = Listening::open(address, is_private, tunnel, around).await?;
     listening.tell_links();
+    if has_qr {
+        listening.tell_qr();
+    }
     if running.is_none() {
         let http = serve::Http { listening, spec, metrics: None };
         let options = ServeOptions { idle_exit: None, replace: false, is_private };

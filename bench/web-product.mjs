@@ -1,6 +1,6 @@
 // What a person does with the page beside its day in web.mjs: questions by key, diffs, the message box, lists, notices,
 // Markdown, the API for programs. Each line that it prints names a behaviour.
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const MARKDOWN = `# What was found
@@ -37,6 +37,8 @@ export function reply(asked, { results, words, call }) {
   if (/^long output/.test(asked) && !results) return { pieces: [call("bash", { command: "seq 1 40000" }, "call_o")] };
   if (/^explore/.test(asked) && !results) return { pieces: [call("fs_read", { path: "slug.py" }, "e1", 0), call("fs_grep", { pattern: "def", path: "." }, "e2", 1), call("fs_glob", { pattern: "*.py" }, "e3", 2)] };
   if (/^long file/.test(asked) && !results) return { pieces: [call("fs_write", { path: "long.py", content: Array.from({ length: 5000 }, (_, i) => `line_${i + 1} = ${i}\n`).join("") }, "call_l")] };
+  if (/^two places/.test(asked) && !results) return { pieces: [call("fs_read", { path: "places.txt" }, "call_r")] };
+  if (/^two places/.test(asked) && results === 1) return { pieces: [call("fs_write", { path: "places.txt", content: numbered({ 2: "two", 38: "thirty-eight" }) }, "call_w")] };
   if (/^breaks off/.test(asked)) {
     attempts++;
     return attempts === 1 ? { pieces: words("This answer breaks off in the mid"), breaks: true } : { pieces: words("This answer is whole. ") };
@@ -44,6 +46,9 @@ export function reply(asked, { results, words, call }) {
   return null;
 }
 let attempts = 0;
+
+/** Forty lines, some of which are others. */
+const numbered = (others = {}) => Array.from({ length: 40 }, (_, i) => `${others[i + 1] ?? `line ${i + 1}`}\n`).join("");
 
 const TWO_FILES = "--- a/one.txt\n+++ b/one.txt\n@@ -1,2 +1,2 @@\n same\n-old words here\n+new words here\n--- /dev/null\n+++ b/report.txt\n@@ -0,0 +1,2 @@\n+first\n+-- a comment\n--- a/q.sql\n+++ b/q.sql\n@@ -10,2 +10,1 @@\n x\n--- SQL comment\n";
 
@@ -139,6 +144,46 @@ async function questionsAndDiffs(given) {
   await desk.selectOption('#review select[aria-label="Changes since"]', "start");
   await desk.waitForFunction(() => /session's first change/.test(document.querySelector("#review .note")?.textContent ?? ""));
   say(true, "the review goes back to the start of the session");
+  await desk.selectOption('#review select[aria-label="Changes since"]', "commit");
+  await desk.waitForSelector("#review .note.bad");
+  say(/no git repository/.test(await desk.textContent("#review .note.bad")), "the last commit is compared with where there is one", await desk.textContent("#review .note.bad"));
+  await desk.locator('#review button[aria-label="Close the changes"]').click();
+  await reverting(given);
+}
+
+/** A hunk and a file go back from the page, and come again. */
+async function reverting(given) {
+  const { desk, say, write, idle, axe, wait, project } = given;
+  await newSession(given);
+  const place = join(project, "places.txt");
+  const both = { 2: "two", 38: "thirty-eight" };
+  const has = async (text) => { for (let i = 0; i < 100 && readFileSync(place, "utf8") !== text; i++) await wait(50); return readFileSync(place, "utf8") === text; };
+  writeFileSync(place, numbered());
+  await write(desk, "two places");
+  await desk.waitForSelector(".question .yes");
+  await desk.locator(".question .yes").click();
+  await idle(desk);
+  await desk.click("#open-review");
+  await desk.selectOption('#review select[aria-label="Changes since"]', "turn");
+  const hunks = desk.locator("#review .hunk-tools button");
+  const hunksAre = (many) => desk.waitForFunction((it) => document.querySelectorAll("#review .hunk-tools button").length === it, many);
+  await hunksAre(2);
+  await axe(desk, "1280 light, review with hunks");
+  await hunks.nth(1).click();
+  await hunksAre(1);
+  say(await has(numbered({ 2: "two" })), "a hunk is reverted from the page, and the rest of the file stays");
+  await desk.click('#review-undo button:text-is("Undo revert")');
+  await hunksAre(2);
+  say(await has(numbered(both)) && !(await desk.locator("#review-undo button").count()), "and comes again");
+  await desk.locator('#review .files-tree button[aria-label="Revert places.txt"]').click();
+  await desk.waitForFunction(() => /No changes|No files/.test(document.querySelector("#review .note")?.textContent ?? ""));
+  say(await has(numbered()), "a file is reverted from the page");
+  await desk.click('#review-undo button:text-is("Undo revert")');
+  await hunksAre(2);
+  writeFileSync(place, numbered({ ...both, 38: "mine" }));
+  await hunks.nth(1).click();
+  await desk.waitForFunction(() => /does not contain this change/.test(document.body.textContent));
+  say(await has(numbered({ ...both, 38: "mine" })), "what the file does not contain any more is not reverted");
   await desk.locator('#review button[aria-label="Close the changes"]').click();
 }
 

@@ -293,6 +293,15 @@ try {
   await desk.goBack();
   await told(desk, "Both agree");
   await idle(desk);
+  await desk.waitForFunction(() => document.querySelectorAll("#elfs .ended li").length === 2, null, { timeout: 15000 });
+  await desk.click("#elfs .ended summary");
+  await axe(desk, "1280 light, elfs that have ended");
+  await desk.locator("#elfs .ended .entry", { hasText: "style" }).click();
+  await told(desk, "is fine.");
+  say(true, "elfs that have ended stay as rows that open what they did");
+  await api(`sessions/${await desk.evaluate(() => location.hash.slice(2))}/close`, {});
+  await desk.goBack();
+  await told(desk, "Both agree");
   for (let i = 0; i < 100 && !/Both/.test(screen); i++) await wait(50);
   say(/Both/.test(screen), "the terminal saw all of it");
   terminal.kill("SIGKILL");

@@ -252,6 +252,9 @@ fn dispatch_request(
         "session/resume" => {
             return session_setup::open_session(state, id, params, SessionEntryMode::Resume);
         }
+        "session/fork" => {
+            return session_setup::open_session(state, id, params, SessionEntryMode::Fork);
+        }
         "session/list" => return stored::list_sessions(state, id, &params),
         "session/close" => return stored::close_session(state, id, &params),
         "session/delete" => return stored::delete_session(state, id, &params),
@@ -271,12 +274,13 @@ fn dispatch_request(
 }
 
 /// The methods that there are.
-const METHODS: [&str; 12] = [
+const METHODS: [&str; 13] = [
     INITIALIZE,
     "authenticate",
     "session/new",
     "session/load",
     "session/resume",
+    "session/fork",
     "session/list",
     "session/close",
     "session/delete",
@@ -320,17 +324,17 @@ fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, Re
             on_session_reply(state, &asked, result);
         }
         PendingHostRequest::Prompt { session, request } => {
-            session_control::on_prompt_reply(state, &session, &request, result);
+            session_control::on_prompt_reply(state, &session, &request, result)
         }
         PendingHostRequest::Plain(request) => {
-            state.answer_request(&request, &to_empty_result(result));
+            state.answer_request(&request, &to_empty_result(result))
         }
         PendingHostRequest::Option { request, session, option } => {
             let answer = session_control::option_set(state, &session, option, result);
             state.answer_request(&request, &answer);
         }
         PendingHostRequest::Leave { session, request } => {
-            stored::on_detached(state, session, request);
+            stored::on_detached(state, session, request)
         }
         PendingHostRequest::Living => {
             if let Ok(Reply::Live(all)) = result {

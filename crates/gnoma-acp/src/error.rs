@@ -3,8 +3,10 @@
 use gnoma_core::{
     ProviderError,
     error_policy::ExitMeaning,
+    json_value::json,
     protocol::{RequestError, RequestErrorKind},
 };
+use serde_json::Value;
 
 /// The reason why a request has no result.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ impl RpcError {
     pub const AUTH_REQUIRED: i64 = -32_000;
     /// There is no such session.
     pub const NOT_FOUND: i64 = -32_002;
+    /// Another program has the session open; a copy of it can be opened.
+    pub const OPEN_ELSEWHERE: i64 = -32_003;
 
     /// An error of this code.
     pub fn new(code: i64, message: impl Into<String>) -> Self {
@@ -47,6 +51,21 @@ impl RpcError {
     pub(crate) fn no_session(id: &str) -> Self {
         let text = format!("no session `{id}` is open; load or resume it first");
         Self::new(Self::NOT_FOUND, text)
+    }
+
+    /// Another program has the session open.
+    fn open_elsewhere(cause: &str) -> Self {
+        let text = format!(
+            "{cause}. Close it there, open a copy with `session/fork`, or read it with `gnoma sessions export`"
+        );
+        Self::new(Self::OPEN_ELSEWHERE, text)
+    }
+
+    /// What a client can read of it beside its message: for one that is open elsewhere, the methods that open it all the
+    /// same.
+    pub(crate) fn data(&self) -> Option<Value> {
+        (self.code == Self::OPEN_ELSEWHERE)
+            .then(|| json!({ "reason": "open_elsewhere", "offers": ["session/fork"] }))
     }
 
     /// A failed model call.
@@ -70,11 +89,11 @@ impl From<RequestError> for RpcError {
             RequestErrorKind::NoSession | RequestErrorKind::Closed | RequestErrorKind::NotFound => {
                 Self::NOT_FOUND
             }
+            RequestErrorKind::Held => return Self::open_elsewhere(&error.cause),
             RequestErrorKind::Invalid | RequestErrorKind::Malformed => Self::INVALID_PARAMS,
             RequestErrorKind::Version
             | RequestErrorKind::Unknown
             | RequestErrorKind::Busy
-            | RequestErrorKind::Held
             | RequestErrorKind::NotAsked
             | RequestErrorKind::Refused
             | RequestErrorKind::Provider

@@ -9,7 +9,10 @@ use gnoma_core::{
 use serde::Deserialize;
 use serde_json::{Value, value::RawValue};
 
-use crate::{tools::call_title, updates::Translator};
+use crate::{
+    tools::{call_locations, call_title, tool_kind},
+    updates::Translator,
+};
 
 /// Most answers that are offered to one question.
 const MAX_OFFERED: usize = 16;
@@ -65,7 +68,12 @@ pub(crate) fn build_request(
             offers: AnswerOffer::Form,
         };
     }
-    let mut update = json!({ "toolCallId": id, "title": question_title(question) });
+    let mut update = json!({
+        "toolCallId": id,
+        "title": question_title(question),
+        "kind": tool_kind(&question.call.name),
+        "locations": call_locations(&question.call, &cwd),
+    });
     if question.preview.is_some() || !question.notable.is_empty() {
         let mut content = render_notable_changes(&question.notable);
         let diff = question.preview.iter();
@@ -263,6 +271,8 @@ mod tests {
         assert_eq!(asking.method, "session/request_permission");
         assert_eq!(asking.params["toolCall"]["toolCallId"], out[0]["toolCallId"]);
         assert_eq!(asking.params["toolCall"]["content"][0]["path"], "/p/a.txt");
+        assert_eq!(asking.params["toolCall"]["kind"], "edit");
+        assert_eq!(asking.params["toolCall"]["locations"], json!([{ "path": "/p/a.txt" }]));
         let kinds = asking.params["options"].as_array().unwrap().iter();
         let kinds: Vec<_> = kinds.map(|option| option["kind"].as_str().unwrap()).collect();
         assert_eq!(kinds, ["allow_once", "allow_always", "reject_once"]);

@@ -56,7 +56,7 @@ impl PromptPart {
             "image" => {
                 let mime = block.mime_type.ok_or_else(|| missing_field("image", "mimeType"))?;
                 let data = block.data.ok_or_else(|| missing_field("image", "data"))?;
-                self.add_picture(mime, data)?;
+                self.add_picture(&mime, data)?;
             }
             "audio" => return Err(RpcError::invalid_params("audio is not supported")),
             other => {
@@ -99,7 +99,7 @@ impl PromptPart {
                     .push_str(&format!("\n\n<resource uri=\"{place}\">\n{text}{end}</resource>"));
             }
             (None, Some(blob)) => match mime_type {
-                Some(mime) if PICTURES.contains(&mime.as_str()) => self.add_picture(mime, blob)?,
+                Some(mime) if PICTURES.contains(&mime.as_str()) => self.add_picture(&mime, blob)?,
                 Some(_) | None => self.push_link(None, &uri),
             },
             (None, None) => return Err(missing_field("resource", "text or blob")),
@@ -107,8 +107,8 @@ impl PromptPart {
         Ok(())
     }
 
-    fn add_picture(&mut self, mime: String, data: String) -> Result<(), RpcError> {
-        if !PICTURES.contains(&mime.as_str()) {
+    fn add_picture(&mut self, mime: &str, data: String) -> Result<(), RpcError> {
+        if !PICTURES.contains(&mime) {
             let text =
                 format!("pictures of type `{mime}` are not supported; send PNG, JPEG, GIF or WebP");
             return Err(RpcError::invalid_params(text));
@@ -116,7 +116,13 @@ impl PromptPart {
         if data.is_empty() || !is_base64(&data) {
             return Err(RpcError::invalid_params("the picture's data is not base64"));
         }
-        self.pictures.push(Content::Image(Image { mime, base64: Arc::from(data) }));
+        let Some(found) = picture_type(&data) else {
+            let text =
+                format!("the picture is no PNG, JPEG, GIF or WebP, although it is called `{mime}`");
+            return Err(RpcError::invalid_params(text));
+        };
+        self.pictures
+            .push(Content::Image(Image { mime: found.to_owned(), base64: Arc::from(data) }));
         Ok(())
     }
 }
@@ -130,6 +136,19 @@ fn uri_path(uri: &str) -> &str {
     match uri.strip_prefix("file://") {
         Some(path) if path.starts_with('/') && !path.contains('%') => path,
         Some(_) | None => uri,
+    }
+}
+
+/// The type that a picture's first bytes tell, in base64: what a client calls it may be wrong, and a provider would refuse
+/// the whole conversation for it.
+fn picture_type(data: &str) -> Option<&'static str> {
+    // \x89PNG\r\n\x1a\n; \xff\xd8\xff; GIF8; RIFF, four bytes of length, WEBP.
+    let is_webp = || data.starts_with("UklGR") && data.get(11..16) == Some("XRUJQ");
+    match data {
+        _ if data.starts_with("iVBORw0KGg") => Some("image/png"),
+        _ if data.starts_with("/9j/") => Some("image/jpeg"),
+        _ if data.starts_with("R0lGOD") => Some("image/gif"),
+        _ => is_webp().then_some("image/webp"),
     }
 }
 
@@ -160,7 +179,7 @@ mod tests {
             r#"[{"type":"text","text":"fix "},{"type":"resource_link","uri":"file:///p/a.rs","name":"a.rs"},
                 {"type":"text","text":", see"},{"type":"resource_link","uri":"https://x/y","name":"the issue"},
                 {"type":"resource","resource":{"uri":"file:///p/b.rs","text":"fn b() {}"}},
-                {"type":"image","mimeType":"image/png","data":"iVBORw=="}]"#,
+                {"type":"image","mimeType":"image/png","data":"iVBORw0KGgo="}]"#,
         )
         .unwrap();
         assert_eq!(
@@ -168,6 +187,28 @@ mod tests {
             "fix @/p/a.rs, see [@the issue](https://x/y) @/p/b.rs\n\n<resource uri=\"/p/b.rs\">\nfn b() {}\n</resource>"
         );
         assert!(matches!(&said[1], Content::Image(image) if image.mime == "image/png"));
+    }
+
+    #[test]
+    fn picture_has_the_type_that_its_bytes_tell() {
+        for (bytes, expected) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], Some("image/png")),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF", Some("image/jpeg")),
+            (b"GIF89a\x01\0\x01\0", Some("image/gif")),
+            (b"RIFF\x24\xfe\x01\0WEBPVP8 ", Some("image/webp")),
+            (b"RIFF\x24\xfe\x01\0WAVEfmt ", None),
+            (b"<svg></svg>", None),
+            (b"", None),
+        ] {
+            assert_eq!(picture_type(&base64_of(bytes)), expected, "{bytes:?}");
+        }
+        let called = r#"[{"type":"image","mimeType":"image/jpeg","data":"iVBORw0KGgo="}]"#;
+        let said = of(called).unwrap();
+        assert!(matches!(&said[0], Content::Image(image) if image.mime == "image/png"));
+    }
+
+    fn base64_of(bytes: &[u8]) -> String {
+        Image::from_bytes("", bytes).base64.to_string()
     }
 
     #[test]
@@ -180,6 +221,7 @@ mod tests {
             (r#"[{"type":"video"}]"#, "unknown content type"),
             (r#"[{"type":"image","mimeType":"image/svg+xml","data":"AAAA"}]"#, "not supported"),
             (r#"[{"type":"image","mimeType":"image/png","data":"a b="}]"#, "base64"),
+            (r#"[{"type":"image","mimeType":"image/png","data":"PHN2Zz4="}]"#, "is no PNG"),
         ] {
             let error = of(wrong).unwrap_err();
             assert!(

@@ -19,6 +19,7 @@ use crate::{
     error::RpcError,
     params::ClientCapabilities,
     permission,
+    tools::without_paths,
     turns::Turns,
     updates::{Translator, plan_update},
     wire::RpcId,
@@ -38,6 +39,15 @@ pub(crate) enum SessionEntryMode {
     Load,
     /// The session continues, and the client knows its past.
     Resume,
+    /// It is a copy of one whose past the client knows.
+    Fork,
+}
+
+impl SessionEntryMode {
+    /// Whether the client does not know its id yet.
+    fn has_new_id(self) -> bool {
+        matches!(self, Self::New | Self::Fork)
+    }
 }
 
 /// The stage that a session has reached.
@@ -178,8 +188,8 @@ impl ClientSession {
                 let (request, how) = (request.clone(), *how);
                 match how {
                     SessionEntryMode::Load => self.read_past(request, fx),
-                    SessionEntryMode::New | SessionEntryMode::Resume => {
-                        self.finish_opening(request, how, fx);
+                    SessionEntryMode::New | SessionEntryMode::Resume | SessionEntryMode::Fork => {
+                        self.finish_opening(request, how, fx)
                     }
                 }
             }
@@ -227,9 +237,10 @@ impl ClientSession {
     ) {
         match (&self.stage, how) {
             (Stage::Open, SessionEntryMode::Load) => self.read_past(request, fx),
-            (Stage::Open, SessionEntryMode::New | SessionEntryMode::Resume) => {
-                self.finish_opening(request, how, fx);
-            }
+            (
+                Stage::Open,
+                SessionEntryMode::New | SessionEntryMode::Resume | SessionEntryMode::Fork,
+            ) => self.finish_opening(request, how, fx),
             (Stage::Starting { .. } | Stage::Reading { .. } | Stage::Ended, _) => {
                 let text = "the session is already being opened";
                 fx.push(SessionEffect::Answer(
@@ -295,7 +306,7 @@ impl ClientSession {
         self.commands.clear();
         self.told_options = self.options();
         let mut opened = self.opened_json();
-        if how == SessionEntryMode::New {
+        if how.has_new_id() {
             opened["sessionId"] = json!(self.id.as_str());
         }
         fx.push(SessionEffect::Answer(request, Ok(opened)));
@@ -460,7 +471,8 @@ impl ClientSession {
 
     /// Tells the title, where it is another one.
     pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<SessionEffect>) {
-        if self.is_open() && !title.is_empty() && self.title != title {
+        let title = &without_paths(title);
+        if self.is_open() && !title.is_empty() && self.title != *title {
             title.clone_into(&mut self.title);
             fx.push(SessionEffect::Update(json!({
                 "sessionUpdate": "session_info_update", "title": title, "updatedAt": changed,

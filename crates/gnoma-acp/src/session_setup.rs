@@ -38,7 +38,8 @@ pub(crate) fn initialize_client(state: &mut AgentState, params: Params) -> Resul
             "promptCapabilities": { "image": true, "audio": false, "embeddedContext": true },
             "mcpCapabilities": { "http": true, "sse": false },
             "sessionCapabilities": {
-                "list": {}, "delete": {}, "resume": {}, "close": {}, "additionalDirectories": {},
+                "list": {}, "delete": {}, "resume": {}, "fork": {}, "close": {},
+                "additionalDirectories": {},
             },
         },
         "authMethods": methods,
@@ -81,14 +82,14 @@ pub(crate) fn open_session(
 ) -> Result<(), RpcError> {
     let start = match how {
         SessionEntryMode::New => Start::New,
-        SessionEntryMode::Load | SessionEntryMode::Resume => {
+        SessionEntryMode::Load | SessionEntryMode::Resume | SessionEntryMode::Fork => {
             let id = params.required_session()?.to_owned();
             // The host takes the beginning of an id for it; a client means one session.
             if !is_whole(&id) {
                 let text = format!("there is no session `{id}`");
                 return Err(RpcError::new(RpcError::NOT_FOUND, text));
             }
-            Start::Stored { id, fork: false }
+            Start::Stored { id, fork: how == SessionEntryMode::Fork }
         }
     };
     let (folder, more_folders) = (params.required_folder()?, params.more_folders()?);

@@ -17,6 +17,7 @@ use crate::{
     session::ClientSession,
     state::{AgentState, PendingHostRequest},
     time::format_iso8601,
+    tools::without_paths,
     wire::RpcId,
 };
 
@@ -62,7 +63,7 @@ pub(crate) fn sessions_page(
             "sessionId": facts.id.as_str(),
             // A folder that was asked for comes back: the session can be opened there.
             "cwd": folder.unwrap_or(&facts.project),
-            "title": facts.title,
+            "title": without_paths(&facts.title),
             "updatedAt": format_iso8601(facts.changed_ms),
         })
     };

@@ -51,6 +51,23 @@ pub(crate) fn call_title(call: &ToolCall) -> String {
     text_truncation::head_chars(title.trim(), MAX_TITLE_CHARS).to_owned()
 }
 
+/// A title in which files that were mentioned have their names, not their paths: `@/work/src/a.rs` is `@a.rs`, and
+/// `[@a.rs](/work/src/a.rs)`, too.
+pub(crate) fn without_paths(title: &str) -> String {
+    let word = |word: &str| {
+        if let Some((name, _)) = word.strip_prefix("[@").and_then(|rest| rest.split_once("](")) {
+            let end = if word.ends_with(')') { "" } else { word.rsplit(')').next().unwrap_or("") };
+            return format!("@{name}{end}");
+        }
+        match word.strip_prefix("@/").and_then(|path| path.trim_end_matches('/').rsplit('/').next())
+        {
+            Some(name) => format!("@{name}"),
+            None => word.to_owned(),
+        }
+    };
+    title.split(' ').map(word).collect::<Vec<_>>().join(" ")
+}
+
 /// Returns a line that says what sub-agents are to do.
 fn describe_tasks(arguments: &Value) -> String {
     let tasks = arguments.get("tasks").and_then(Value::as_array).map(Vec::as_slice);
@@ -194,6 +211,19 @@ mod tests {
             call_title(&call("bash", &format!(r#"{{"command":"{}"}}"#, "x".repeat(900)))).len()
                 <= 120
         );
+    }
+
+    #[test]
+    fn title_of_a_session_names_files_without_their_paths() {
+        for (title, expected) in [
+            ("fix @/home/me/p/src/a.rs please", "fix @a.rs please"),
+            ("see [@a.rs](/home/me/p/src/a.rs), it fails", "see @a.rs, it fails"),
+            ("look at @/home/me/p/", "look at @p"),
+            ("ask @ada about a/b", "ask @ada about a/b"),
+            ("", ""),
+        ] {
+            assert_eq!(without_paths(title), expected);
+        }
     }
 
     #[test]

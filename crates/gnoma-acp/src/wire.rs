@@ -212,8 +212,11 @@ pub fn write_answer(id: &RpcId, result: &Result<Value, RpcError>, out: &mut Vec<
     let id = id.to_string();
     match result {
         Ok(result) => write_frame(&[("id", &id)], "result", result, out),
-        Err(RpcError { code, message }) => {
-            let error = json!({ "code": code, "message": message });
+        Err(failed) => {
+            let mut error = json!({ "code": failed.code, "message": failed.message });
+            if let Some(data) = failed.data() {
+                error["data"] = data;
+            }
             write_frame(&[("id", &id)], "error", &error, out);
         }
     }

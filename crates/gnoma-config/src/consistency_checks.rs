@@ -5,6 +5,7 @@ use crate::{
     key::KeyPath,
     layer::MergedLayers,
     money::{Money, RATES},
+    schema::FEATURES,
     settings::RULES,
     value::Value,
 };
@@ -20,6 +21,34 @@ pub(crate) fn warn_ineffective_settings(layers: &MergedLayers, report: &mut Repo
     idle_rules(layers, report);
     blind_cascade(layers, report);
     caps_without_rate(layers, report);
+    overridden_features(layers, report);
+    currency_without_rate(layers, report);
+}
+
+/// Costs that cannot be shown in the currency that the person has chosen are shown in dollars.
+fn currency_without_rate(layers: &MergedLayers, report: &mut Report) {
+    let path = KeyPath::from_dotted("usage.currency");
+    let Some(entry) = layers.entries().get(&path) else { return };
+    let Value::Text(code) = &entry.value else { return };
+    if layers.exchange_rate(code).is_none() {
+        let message = "has no effect without the rate of the currency";
+        let finding = Finding::new(Severity::Warning, entry.place.clone(), message);
+        let hint = format!("set `{RATES}.{code}` to the dollars for one {code}");
+        report.add(finding.with_key(path).with_hint(hint));
+    }
+}
+
+/// A switch next to the setting that it stands for, which says the opposite.
+fn overridden_features(layers: &MergedLayers, report: &mut Report) {
+    for feature in &FEATURES {
+        let entry = |key| layers.entries().get(&KeyPath::from_dotted(key));
+        let Some((switch, own)) = entry(feature.key).zip(entry(feature.setting)) else { continue };
+        if own.origin == switch.origin && own.place != switch.place {
+            let message = format!("has no effect: `{}` is set beside it and wins", feature.setting);
+            let finding = Finding::new(Severity::Warning, switch.place.clone(), message);
+            report.add(finding.with_key(feature.key).with_hint("remove one of them"));
+        }
+    }
 }
 
 /// A cap that cannot be counted must not look as if it held.

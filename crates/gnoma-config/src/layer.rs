@@ -5,6 +5,7 @@
 //! what a file says about them is all there is.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     time::Duration,
 };
@@ -36,7 +37,8 @@ pub(crate) struct MergedLayers(BTreeMap<KeyPath, Entry>);
 
 impl MergedLayers {
     /// Puts `layer`, which wins, over what is there.
-    pub(crate) fn add_layer(&mut self, layer: Layer) {
+    pub(crate) fn add_layer(&mut self, mut layer: Layer) {
+        add_features(&mut layer);
         for unit in replaced_units(&layer) {
             self.0.retain(|path, _| !path.is_within(&unit));
         }
@@ -131,7 +133,7 @@ impl MergedLayers {
     }
 
     /// Dollars for one unit of a currency.
-    fn exchange_rate(&self, currency: &str) -> Option<f64> {
+    pub(crate) fn exchange_rate(&self, currency: &str) -> Option<f64> {
         if currency == DOLLAR {
             return Some(1.0);
         }
@@ -169,6 +171,23 @@ impl MergedLayers {
     /// Reports whether the switch `key` is on.
     pub(crate) fn is_on(&self, key: &str) -> bool {
         matches!(self.value_at(&KeyPath::from_dotted(key)), Some(Value::Bool(true)))
+    }
+}
+
+/// Adds the settings that a layer's switches of features stand for. A setting that the layer has by its own name wins.
+fn add_features(layer: &mut Layer) {
+    for feature in &schema::FEATURES {
+        let Some(entry) = layer.get(&KeyPath::from_dotted(feature.key)) else { continue };
+        let value = match (feature.words, &entry.value) {
+            (Some(words), Value::Bool(is_on)) => {
+                Value::Text(Cow::Borrowed(words[usize::from(*is_on)]))
+            }
+            (_, value) => value.clone(),
+        };
+        let entry = Entry { value, ..entry.clone() };
+        if !feature.setting.is_empty() {
+            layer.entry(KeyPath::from_dotted(feature.setting)).or_insert(entry);
+        }
     }
 }
 

@@ -59,15 +59,28 @@ fn equal_length(op: &DiffOp) -> usize {
 /// Lines end at `\n` only, so that their numbers agree with every other tool's.
 #[must_use]
 pub fn unified_diff(old: &str, new: &str, context: usize, deadline: Option<Instant>) -> String {
+    hunks(old, new, context, deadline).into_iter().map(|hunk| hunk.text).collect()
+}
+
+/// One hunk of a unified diff.
+struct Hunk {
+    /// Its lines in the old and in the new text.
+    old: Range<usize>,
+    new: Range<usize>,
+    text: String,
+}
+
+fn hunks(old: &str, new: &str, context: usize, deadline: Option<Instant>) -> Vec<Hunk> {
     let old: Vec<&str> = old.split_inclusive('\n').collect();
     let new: Vec<&str> = new.split_inclusive('\n').collect();
-    let mut text = String::new();
-    for hunk in group_diff_ops(diff_sequences(&old, &new, deadline), context) {
-        let (Some(first), Some(last)) = (hunk.first(), hunk.last()) else { continue };
-        let gone = hunk_range(first.old_range().start..last.old_range().end);
-        let come = hunk_range(first.new_range().start..last.new_range().end);
-        text.push_str(&format!("@@ -{gone} +{come} @@\n"));
-        for op in &hunk {
+    let mut hunks = Vec::new();
+    for ops in group_diff_ops(diff_sequences(&old, &new, deadline), context) {
+        let (Some(first), Some(last)) = (ops.first(), ops.last()) else { continue };
+        let gone = first.old_range().start..last.old_range().end;
+        let come = first.new_range().start..last.new_range().end;
+        let mut text =
+            format!("@@ -{} +{} @@\n", hunk_range(gone.clone()), hunk_range(come.clone()));
+        for op in &ops {
             if let DiffOp::Equal { .. } = op {
                 add_lines(&mut text, ' ', &old, op.old_range());
             } else {
@@ -75,8 +88,27 @@ pub fn unified_diff(old: &str, new: &str, context: usize, deadline: Option<Insta
                 add_lines(&mut text, '+', &new, op.new_range());
             }
         }
+        hunks.push(Hunk { old: gone, new: come, text });
     }
-    text
+    hunks
+}
+
+/// Returns `new` with one hunk of its diff from `old` reverted: the one that reads like `hunk`, wherever it is now. `None`
+/// if the diff has no such hunk, or several of which none is at the same lines.
+#[must_use]
+pub fn reverse_hunk(old: &str, new: &str, context: usize, hunk: &str) -> Option<String> {
+    let body = |text: &str| text.split_once('\n').map(|(_, body)| body.to_owned());
+    let mut alike = hunks(old, new, context, None);
+    alike.retain(|found| body(&found.text) == body(hunk));
+    if alike.len() > 1 {
+        alike.retain(|found| found.text == hunk);
+    }
+    let found = alike.pop()?;
+    let lines = |text: &str, range: Range<usize>| -> String {
+        text.split_inclusive('\n').skip(range.start).take(range.len()).collect()
+    };
+    let before = lines(new, 0..found.new.start) + &lines(old, found.old);
+    Some(before + &lines(new, found.new.end..usize::MAX))
 }
 
 /// Lines count from one; an empty stretch names the line before it.
@@ -142,6 +174,21 @@ mod tests {
         }
 
         #[test]
+        fn reverting_each_hunk_leads_back_to_the_old_text(
+            old in vec("[abc]\n", 0..30),
+            new in vec("[abc]\n", 0..30),
+            context in 0_usize..4,
+        ) {
+            let (old, mut new) = (old.concat(), new.concat());
+            while let Some(hunk) = hunks(&old, &new, context, None).pop() {
+                let reverted = reverse_hunk(&old, &new, context, &hunk.text).unwrap();
+                prop_assert_ne!(&reverted, &new);
+                new = reverted;
+            }
+            prop_assert_eq!(old, new);
+        }
+
+        #[test]
         fn stretches_follow_each_other_and_equal_ones_are_equal(old: Vec<u8>, new: Vec<u8>) {
             let (mut left, mut right) = (0, 0);
             for op in diff_sequences(&old, &new, None) {
@@ -153,6 +200,17 @@ mod tests {
             }
             prop_assert_eq!((left, right), (old.len(), new.len()));
         }
+    }
+
+    #[test]
+    fn reverted_hunk_is_found_where_it_is_now_and_not_if_it_reads_otherwise() {
+        let old = "a\nb\nc\nd\ne\nf\ng\nh\n";
+        let hunk = unified_diff(old, &old.replace("g\n", "G\n"), 1, None);
+        let moved = format!("new\n{}", old.replace("g\n", "G\n"));
+        assert_eq!(reverse_hunk(old, &moved, 1, &hunk), Some(format!("new\n{old}")));
+        assert_eq!(reverse_hunk(old, &old.replace("g\n", "X\n"), 1, &hunk), None);
+        assert_eq!(reverse_hunk(old, old, 1, &hunk), None);
+        assert_eq!(reverse_hunk(old, &moved, 1, "nothing of a hunk"), None);
     }
 
     #[test]

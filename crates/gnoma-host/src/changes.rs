@@ -1,12 +1,13 @@
 //! What happened to the files since a checkpoint, by whomever.
 
-use gnoma_core::store::Entry;
+use gnoma_core::{protocol::ChangesSince, store::Entry};
 use gnoma_store::checkpoint::{
     Point, Side, SkippedPath, SnapshotId, Workspace, without_filled_folders,
 };
 
 use crate::{
     HostError, Project, Result, clock, files_only_rewind,
+    last_commit::LastCommit,
     project_history::{ProjectHistory, refuse_in_incognito},
     restore::{find_checkpoint, open_session_workspace},
     text::one_line,
@@ -60,14 +61,7 @@ pub async fn changes_since_checkpoint(
     let since = match since {
         Some(id) => Some(find_checkpoint(id, &path, Some(&workspace))?),
         None if path.is_empty() => last_other(&workspace)?,
-        None => match last_changed(&path) {
-            TimelineFiles::Unchanged => None,
-            TimelineFiles::Kept(id) => Some(id),
-            TimelineFiles::Unknown => {
-                let text = "there is no checkpoint from before the last turn that changed files; `gnoma changes --list` lists the others";
-                return Err(HostError::usage(text));
-            }
-        },
+        None => last_changed(&path)?,
     };
     let Some(since) = since else {
         let about = vec!["the session changed no files".to_owned()];
@@ -87,7 +81,7 @@ pub async fn changes_since_checkpoint(
 ///
 /// # Errors
 /// There is no such session, or the files of then are no longer kept.
-pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<Changes> {
+async fn session_changes(project: &Project, session: &str) -> Result<Changes> {
     let (path, workspace) = looked_at(project, Some(session)).await?;
     let Some(since) = timeline::turn_start_checkpoints(&path).into_iter().next() else {
         let about = vec!["the session changed no files".to_owned()];
@@ -98,6 +92,38 @@ pub(crate) async fn session_changes(project: &Project, session: &str) -> Result<
         checkpoint_age(&since)
     )];
     let text = render_changes(&workspace, &since, true)?;
+    Ok(Changes { about, text })
+}
+
+/// Returns what is different since an earlier state, as a unified diff.
+///
+/// # Errors
+/// There is no such session or commit, the files of then are no longer kept, or git would run a program.
+pub(crate) async fn changes_since(
+    project: &Project,
+    session: &str,
+    since: ChangesSince,
+) -> Result<Changes> {
+    match since {
+        ChangesSince::Turn => changes_since_checkpoint(project, Some(session), None, true).await,
+        ChangesSince::Start => session_changes(project, session).await,
+        ChangesSince::Commit => commit_changes(project, session).await,
+    }
+}
+
+/// What differs from the last commit.
+async fn commit_changes(project: &Project, session: &str) -> Result<Changes> {
+    let (_, workspace) = looked_at(project, Some(session)).await?;
+    let commit = LastCommit::open(project)?;
+    let (files, more) = commit.changed_files()?;
+    let mut about = vec!["since the last commit:".to_owned()];
+    if more > 0 {
+        about.push(format!("{more} more files are not shown"));
+    }
+    let mut text = String::new();
+    for change in workspace.changes_from(&files)? {
+        text.push_str(&workspace.render_diff(&change)?);
+    }
     Ok(Changes { about, text })
 }
 
@@ -141,12 +167,17 @@ async fn looked_at(project: &Project, session: Option<&str>) -> Result<(Vec<Entr
 }
 
 /// The files before the last turn that changed some.
-fn last_changed(path: &[Entry]) -> TimelineFiles {
+pub(crate) fn last_changed(path: &[Entry]) -> Result<Option<SnapshotId>> {
     let turns = timeline::list_turns(path).into_iter().rev();
-    turns
-        .map(|turn| turn.files)
-        .find(|files| *files != TimelineFiles::Unchanged)
-        .unwrap_or_default()
+    let mut states = turns.map(|turn| turn.files);
+    match states.find(|files| *files != TimelineFiles::Unchanged).unwrap_or_default() {
+        TimelineFiles::Unchanged => Ok(None),
+        TimelineFiles::Kept(id) => Ok(Some(id)),
+        TimelineFiles::Unknown => {
+            let text = "there is no checkpoint from before the last turn that changed files; `gnoma changes --list` lists the others";
+            Err(HostError::usage(text))
+        }
+    }
 }
 
 /// The latest kept state that is not the one of now.

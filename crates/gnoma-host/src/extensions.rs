@@ -162,7 +162,7 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
 
 /// Returns the runner of hooks: its sandbox lets them write where commands may, and use the network unless it is
 /// closed to all.
-fn hook_runner(project: &Project) -> HookRunner {
+pub(crate) fn hook_runner(project: &Project) -> HookRunner {
     let Project { spec, guard, places: kept, .. } = project;
     let given =
         address_secrets::without_credentials(&spec.environment, |name, _| !is_scrubbed(name));

@@ -292,19 +292,29 @@ pub fn build_trials(
         Some(memory) => trials.in_memory(memory),
         None => trials,
     };
+    let local = local_places(places, spec, copies, rules);
+    Some(Arc::new(trials.with_updated_folders(updated).with_local_places(local)))
+}
+
+/// The places of this machine that need a person to be changed. `copies`: see [`GatePlace::copies`].
+pub(crate) fn local_places(
+    places: &Places,
+    spec: &SessionSpec,
+    copies: Vec<(PathBuf, PathBuf)>,
+    rules: Option<Arc<dyn RuledPaths>>,
+) -> LocalPlaces {
     let home = spec.environment.home();
     let homes: Vec<_> = home.iter().cloned().chain(home.as_deref().map(resolve_path)).collect();
     let copied = copies.iter().map(|(_, original)| original.clone());
     let worked_on: Vec<_> = spec_roots(spec).chain(copied).collect();
-    let local = LocalPlaces {
+    LocalPlaces {
         works_at_home: homes.iter().any(|home| worked_on.iter().any(|it| home.starts_with(it))),
         homes,
         own: own_folders(places, &spec.environment).iter().map(|own| resolve_path(own)).collect(),
         programs: program_folders(spec),
         copies,
         rules,
-    };
-    Some(Arc::new(trials.with_updated_folders(updated).with_local_places(local)))
+    }
 }
 
 /// The folders of the workspace, links followed.

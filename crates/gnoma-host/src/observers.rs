@@ -1,5 +1,5 @@
-//! What watches a session from its events: the debug log and telemetry. One place for both, so that they see the same
-//! borders.
+//! What watches a session from its events: the debug log, telemetry and the person's own statistics. One place for all,
+//! so that they see the same borders.
 
 use std::sync::Arc;
 
@@ -7,6 +7,7 @@ use gnoma_core::{Event, info::ChildInfo, store::SessionId};
 
 use crate::{
     Project,
+    analytics::SessionCounts,
     debug_log::SessionLog,
     telemetry::{SessionTrace, TracedSession},
 };
@@ -24,6 +25,7 @@ pub struct ObservedSession {
 pub struct SessionObservers {
     log: Option<SessionLog>,
     trace: Option<SessionTrace>,
+    counts: Option<SessionCounts>,
 }
 
 impl SessionObservers {
@@ -33,7 +35,8 @@ impl SessionObservers {
         ObservedSession { id, parent }: ObservedSession,
     ) -> Self {
         let log = SessionLog::open(project);
-        Self { log, trace: SessionTrace::open(project, TracedSession { id, parent }) }
+        let counts = SessionCounts::open(project, parent.is_some());
+        Self { log, counts, trace: SessionTrace::open(project, TracedSession { id, parent }) }
     }
 
     /// Takes in what happens.
@@ -43,6 +46,9 @@ impl SessionObservers {
         }
         if let Some(trace) = &mut self.trace {
             trace.observe(event);
+        }
+        if let Some(counts) = &mut self.counts {
+            counts.observe(event);
         }
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     HostError, Notices, Project, Result, crate_options,
     live::{Change, SessionChangeResult},
     providers, redo,
+    revert_file::FileRevert,
     rewind::{self, Rewind, RewindOutcome, RewindPart, RewindTarget},
     rewind_elf, routing,
 };
@@ -52,6 +53,11 @@ pub(crate) async fn apply_change(
             same(describe_outcome(
                 rewind_elf::rewind_elf(&project, Some(id.as_str()), &name).await?,
             ))
+        }
+        Request::RevertFile { since, path, hunk } => {
+            let id = stored.clone().ok_or_else(missing)?;
+            let wanted = FileRevert { since, path: &path, hunk: hunk.as_deref() };
+            same(describe_outcome(wanted.revert(&project, id.as_str()).await?))
         }
         Request::Redo => {
             let id = stored.clone().ok_or_else(|| not_saved(&project, "redo", "rewound"))?;
@@ -103,6 +109,10 @@ pub(crate) async fn check_change(
         }
         Request::RewindElf { name } => {
             rewind_elf::check_rewind(&project, stored.ok_or_else(missing)?.as_str(), &name).await
+        }
+        Request::RevertFile { since, path, hunk } => {
+            let wanted = FileRevert { since, path: &path, hunk: hunk.as_deref() };
+            wanted.check(&project, stored.ok_or_else(missing)?.as_str()).await
         }
         Request::Redo => {
             let id = stored.ok_or_else(|| not_saved(&project, "redo", "rewound"))?;

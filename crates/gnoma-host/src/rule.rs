@@ -57,12 +57,25 @@ fn save_rules(project: &Project, rule: &str, scope: Scope) -> Result<String, Str
         Some(place) => {
             let environment = project.environment();
             let shown = environment.shorten_home(&place.file);
+            let changes: Vec<_> =
+                rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
             let kept =
-                place.save_rules(&rules, environment).map_err(|why| format!("{shown}: {why}"))?;
+                place.save(&changes, environment).map_err(|why| format!("{shown}: {why}"))?;
             let what = if kept { "is allowed from now on in" } else { "is allowed already in" };
             Ok(format!("`{rule}` {what} {shown}"))
         }
     }
+}
+
+/// Makes changes in the project's own settings, which stay trusted; returns the file.
+///
+/// # Errors
+/// A sentence: there is no project, it is not trusted, or the file cannot be written.
+pub(crate) fn save_in_project(project: &Project, changes: &[Change]) -> Result<String, String> {
+    let place = of_project(&project.spec)?;
+    let shown = project.environment().shorten_home(&place.file);
+    place.save(changes, project.environment()).map_err(|why| format!("{shown}: {why}"))?;
+    Ok(shown)
 }
 
 fn find_rule_file(project: &Project, scope: Scope) -> Result<Option<RuleFile>, String> {
@@ -104,7 +117,7 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
     match store.file_trust(&root, &content) {
         FileTrust::Trusted => Ok(RuleFile { file, project: Some(root) }),
         FileTrust::Unknown | FileTrust::Changed => {
-            Err("this project is not trusted, so its settings cannot allow anything; review them and run `gnoma trust`"
+            Err("this project is not trusted, so gnoma does not add to its settings; review them and run `gnoma trust`"
                 .to_owned())
         }
     }
@@ -112,14 +125,13 @@ fn of_project(SessionSpec { environment, folder, .. }: &SessionSpec) -> Result<R
 
 impl RuleFile {
     /// Says whether anything had to be written.
-    fn save_rules(&self, rules: &[&str], environment: &Environment) -> Result<bool, String> {
-        let changes: Vec<_> = rules.iter().map(|rule| Change::Allow((*rule).to_owned())).collect();
-        let saved = save_changes(&self.file, &changes).map_err(|error| error.to_string())?;
+    fn save(&self, changes: &[Change], environment: &Environment) -> Result<bool, String> {
+        let saved = save_changes(&self.file, changes).map_err(|error| error.to_string())?;
         let (true, Some(project)) = (saved.has_changed(), &self.project) else {
             return Ok(saved.has_changed());
         };
         self.trust(project, saved.before.as_deref(), &saved.after, environment).map_err(|why| {
-            format!("the rule is saved, but takes effect only after `gnoma trust`: {why}")
+            format!("it is saved, but takes effect only after `gnoma trust`: {why}")
         })?;
         Ok(true)
     }

@@ -26,7 +26,9 @@ use gnoma_config::{paths, pin, profile, project_root, trust};
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
-    protocol::{Reply, Request, RequestError, RewindPoint, SessionSpec, TaskRequest, Topic},
+    protocol::{
+        ChangesSince, Reply, Request, RequestError, RewindPoint, SessionSpec, TaskRequest, Topic,
+    },
     session::Scope,
     store::{ResultId, ResultStore as _, SessionId, SessionStore, StoreErrorKind},
     sync::Mutex,
@@ -279,8 +281,13 @@ impl ServiceContext {
             }
             Request::Trust => Reply::Text(trust_project(project)?),
             Request::Points => Reply::Points(self.rewind_points().await?),
-            Request::Changes => Reply::Text(self.describe_changes(false).await?),
-            Request::SessionChanges => Reply::Text(self.describe_changes(true).await?),
+            Request::Changes => Reply::Text(self.describe_changes(ChangesSince::Turn).await?),
+            Request::SessionChanges => {
+                Reply::Text(self.describe_changes(ChangesSince::Start).await?)
+            }
+            Request::CommitChanges => {
+                Reply::Text(self.describe_changes(ChangesSince::Commit).await?)
+            }
             Request::Files { max } => {
                 let folder = project.spec.folder.clone();
                 let listed = tokio::task::spawn_blocking(move || file_names(&folder, max)).await;
@@ -351,13 +358,9 @@ impl ServiceContext {
             .collect())
     }
 
-    async fn describe_changes(&self, is_whole_session: bool) -> Result<String> {
+    async fn describe_changes(&self, since: ChangesSince) -> Result<String> {
         let Some(id) = &self.stored else { return Ok(String::new()) };
-        let changes = if is_whole_session {
-            changes::session_changes(&self.project, id.as_str()).await?
-        } else {
-            changes::changes_since_checkpoint(&self.project, Some(id.as_str()), None, true).await?
-        };
+        let changes = changes::changes_since(&self.project, id.as_str(), since).await?;
         let about = || format!("{}\n", changes.about.join("\n"));
         Ok(about() + &changes::shorten_diff(changes.text))
     }

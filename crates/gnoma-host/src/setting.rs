@@ -8,13 +8,13 @@ use gnoma_config::{
     load::check_value,
     paths, profile,
     save::{SaveError, save_changes},
-    schema::{Kind, ROWS, THEMES},
+    schema::{FEATURES, Feature, FeatureStage, Kind, ROWS, THEMES},
     toml,
 };
 use gnoma_core::protocol::Setting;
 use toml::{Table, Value};
 
-use crate::{Folders as _, HostError, Project, Result, crate_options};
+use crate::{Folders as _, HostError, Project, Result, crate_options, rule};
 
 /// Sets `key`, as TOML writes it, in the person's own settings; returns a sentence that says where.
 ///
@@ -101,6 +101,52 @@ pub fn set_in_file(config_dir: &Path, key: &str, value: &str) -> Result<String, 
     Ok(format!("Saved `{key}` in {shown}"))
 }
 
+/// Turns a feature on or off in the settings of the project, of the profile that was named, or of the person; returns a
+/// sentence that says where. A line there with the setting that the switch stands for goes, as it would win.
+///
+/// # Errors
+/// There is no such feature any more, or the file cannot be changed.
+pub fn switch_feature(
+    project: &Project,
+    name: &str,
+    is_on: bool,
+    in_project: bool,
+) -> Result<String> {
+    let feature = find_feature(name).map_err(HostError::usage)?;
+    let way: Vec<&str> = feature.setting.split('.').collect();
+    let change =
+        Change::set_key(feature.key, is_on).map_err(|error| HostError::usage(error.to_string()));
+    let changes = [Change::remove(&way), change?];
+    let config_dir = project.environment().config_dir();
+    let saved = match &project.spec.profile {
+        _ if in_project => rule::save_in_project(project, &changes),
+        Some(profile) => write_file(&paths::profile_file(&config_dir, profile), &changes),
+        None => write_changes(&config_dir, &changes),
+    };
+    let shown =
+        saved.map_err(|why| HostError::usage(format!("`{name}` was not changed: {why}")))?;
+    let state = if is_on { "on" } else { "off" };
+    Ok(format!("`{name}` is {state}: saved `{}` in {shown}", feature.key))
+}
+
+fn find_feature(name: &str) -> Result<&'static Feature, String> {
+    let name = name.strip_prefix("features.").unwrap_or(name);
+    let Some(feature) = FEATURES.iter().find(|feature| feature.name() == name) else {
+        let near = gnoma_config::nearest_name(name, FEATURES.iter().map(Feature::name));
+        let hint = near.map_or_else(
+            || "`gnoma features` lists them".to_owned(),
+            |near| format!("did you mean `{near}`?"),
+        );
+        return Err(format!("there is no feature `{}`; {hint}", name.escape_debug()));
+    };
+    match feature.stage {
+        FeatureStage::Removed => {
+            Err(format!("`{name}` was removed in {}: {}", feature.since, feature.about))
+        }
+        FeatureStage::Experimental | FeatureStage::Preview | FeatureStage::Stable => Ok(feature),
+    }
+}
+
 /// Makes the changes that add or change a provider, all or none; `verb` is "Added" or "Changed".
 ///
 /// # Errors
@@ -126,9 +172,12 @@ pub(crate) fn write_all(config_dir: &Path, changes: &[Change]) -> Result<String,
 }
 
 fn write_changes(config_dir: &Path, changes: &[Change]) -> Result<String, String> {
-    let file = paths::user_file(config_dir);
+    write_file(&paths::user_file(config_dir), changes)
+}
+
+fn write_file(file: &Path, changes: &[Change]) -> Result<String, String> {
     let shown = file.display();
-    save_changes(&file, changes).map_err(|error| match error {
+    save_changes(file, changes).map_err(|error| match error {
         // What is wrong with a setting says so by itself.
         SaveError::Invalid(_) => error.to_string(),
         error => format!("{shown}: {error}"),
@@ -137,7 +186,7 @@ fn write_changes(config_dir: &Path, changes: &[Change]) -> Result<String, String
 }
 
 /// A value as TOML, else as a text.
-fn parse_value(value: &str) -> Value {
+pub(crate) fn parse_value(value: &str) -> Value {
     let read = toml::from_str::<Table>(&format!("value = {value}"));
     let read =
         read.ok().filter(|table| table.len() == 1).and_then(|mut table| table.remove("value"));

@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use crate::{
     arm::{Arm, ArmId, Offer, PoolId},
     beliefs::{Beliefs, Estimate},
+    effects::Belief,
     evidence::{
         AttemptEvidence, Normal, TaskCost, chances_by_difficulty, cost_surprise, dot_product,
         multiply_weights, normalise_weights,
@@ -22,6 +23,8 @@ use crate::{
 /// Dollars that a task counts as, at least, where the rates it draws on are scarce.
 const LEAST_COST: f64 = 0.01;
 const MICRO: f64 = 1e6;
+/// Standard deviations around a mean within which 95 % of a normal belief lies.
+const QUANTILE: f64 = 1.96;
 
 /// The decision on what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,6 +83,8 @@ pub struct RouterChoice {
 pub struct ArmEstimate {
     /// Chance to get a task right.
     pub quality: f64,
+    /// The range that this chance is in with 95 %.
+    pub quality_range: [f64; 2],
     /// Mean dollars per task.
     pub cost: f64,
     /// The number of tasks seen.
@@ -149,11 +154,15 @@ impl Router {
         let (arm, kind) = (self.beliefs.index_of_arm(arm), self.beliefs.index_of_kind(kind));
         let estimate = self.beliefs.estimate(arm, kind);
         let known = arm.and_then(|arm| self.beliefs.arms.get(arm));
+        let chance = |ability| {
+            dot_product(&GRID.weights, &chances_by_difficulty(ability, self.beliefs.tuning.shared))
+        };
+        let spread = QUANTILE * estimate.ability.variance.sqrt();
+        let at = |mean| chance(Belief { mean, variance: 0.0 });
+        let mean = estimate.ability.mean;
         ArmEstimate {
-            quality: dot_product(
-                &GRID.weights,
-                &chances_by_difficulty(estimate.ability, self.beliefs.tuning.shared),
-            ),
+            quality: chance(estimate.ability),
+            quality_range: [at(mean - spread), at(mean + spread)],
             cost: estimate.cost,
             tasks: known
                 .zip(kind)

@@ -23,6 +23,7 @@ mod queue;
 mod session;
 mod session_attachment;
 mod state;
+mod status_script;
 mod view;
 mod view_requests;
 

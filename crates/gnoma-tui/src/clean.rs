@@ -56,7 +56,7 @@ fn without_escapes(text: &str) -> String {
 }
 
 /// Returns the text after an escape sequence, whose first character is gone already.
-fn after_sequence(text: &str) -> &str {
+pub(crate) fn after_sequence(text: &str) -> &str {
     let mut characters = text.chars();
     match characters.next() {
         Some('[') => {

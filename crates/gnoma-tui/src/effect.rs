@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use serde_json::Value;
+
 use crate::{ask::ViewRequest, composer::Draft, run::LoopAction};
 
 /// An action that the view wants done.
@@ -55,6 +57,8 @@ pub enum Effect {
     Profile(Option<String>),
     /// List the files for `@path`.
     List,
+    /// Run the person's script for the line at the bottom with these facts.
+    StatusLine(Value),
     /// Say which of these files, below the session's folder, are not there.
     LookFor(Vec<String>),
     /// Move the transcript by this many lines, upwards when positive. Only where the terminal does
@@ -91,6 +95,7 @@ impl Effect {
             | Self::LookFor(_)
             | Self::Demo
             | Self::Profile(_)
+            | Self::StatusLine(_)
             | Self::List => return Err(Box::new(self)),
         })
     }

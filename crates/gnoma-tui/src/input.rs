@@ -80,6 +80,8 @@ pub enum Input {
     },
     /// The external editor is closed; `None` when it could not be used.
     Edited(Option<String>),
+    /// The person's script for the line at the bottom has ended: what it printed, or how it failed.
+    StatusLine(Result<String, String>),
     /// A request failed; a sentence for people.
     Failed(String),
 }

@@ -30,6 +30,7 @@ mod remedies;
 pub mod run;
 pub mod screen;
 pub mod setup;
+pub mod sgr;
 pub mod status;
 pub mod terminal;
 pub mod text;

@@ -24,6 +24,8 @@ const SEPARATOR: &str = " · ";
 const MAX_RECENT: usize = 10;
 /// Models whose use is remembered one by one.
 const MAX_ARMS: usize = 50;
+/// The rank of the queue's length: parts of a higher rank are left to a script of the person's, if there is one.
+const QUEUED: u8 = 4;
 /// Characters of the reason for a model in the line at the bottom.
 const MAX_WHY_CHARS: usize = 48;
 
@@ -215,6 +217,8 @@ pub struct StatusNow {
     pub queued: usize,
     /// The reason why this model was chosen; may be empty.
     pub why: String,
+    /// What a script of the person's wrote in place of the facts.
+    pub script: Option<Line>,
 }
 
 /// A part of the line; parts of a higher rank go first when there is no room.
@@ -232,6 +236,10 @@ pub fn render_status_line(
     width: usize,
 ) -> Line {
     let mut parts = status_parts(facts, counts, now);
+    let script = now.script.as_ref().filter(|_| now.hint.is_none());
+    if script.is_some() {
+        parts.retain(|part| part.rank <= QUEUED);
+    }
     let columns = |parts: &[Part]| {
         let gaps = parts.len().saturating_sub(1) * SEPARATOR.chars().count();
         parts.iter().map(|part| part.span.width()).sum::<usize>() + gaps
@@ -247,6 +255,10 @@ pub fn render_status_line(
             line.spans.push(Span::new(SEPARATOR, dim_style()));
         }
         line.spans.push(part.span);
+    }
+    if let Some(script) = script {
+        line.spans.push(Span::new(SEPARATOR, dim_style()));
+        line.spans.extend(script.spans.iter().cloned());
     }
     truncate_line(line, width)
 }
@@ -265,7 +277,7 @@ fn status_parts(facts: &StartFacts, counts: &Counts, now: &StatusNow) -> Vec<Par
     add(8, now.stop.to_owned(), dim_style());
     add(2, format!("{} mode", facts.mode.label()), mode_style(facts.mode));
     add(3, if facts.incognito { "incognito".to_owned() } else { String::new() }, warning);
-    add(4, describe_queue(now.queued), warning);
+    add(QUEUED, describe_queue(now.queued), warning);
     let chosen = if facts.chooses { "model: auto" } else { "" };
     add(5, facts.model.clone().unwrap_or_else(|| chosen.to_owned()), dim_style());
     add(14, shorten_reason(&now.why), dim_style());
@@ -554,6 +566,23 @@ mod tests {
         );
         assert_eq!(shown(46), "working 3 s · auto mode · incognito · 2 queued");
         assert_eq!(shown(8), "working…");
+    }
+
+    #[test]
+    fn a_script_writes_the_line_behind_what_steers_and_a_hint_replaces_it() {
+        let script = Some(Line::new("mine: 12 files", Style::default()));
+        let now =
+            StatusNow { busy: "working 3 s".to_owned(), queued: 2, script, ..StatusNow::default() };
+        let shown = |now: &StatusNow, width| {
+            render_status_line(&facts(), &counts(), now, width).plain_text()
+        };
+        assert_eq!(
+            shown(&now, 80),
+            "working 3 s · auto mode · incognito · 2 queued · mine: 12 files"
+        );
+        assert_eq!(shown(&now, 60), "working 3 s · auto mode · incognito · 2 queued · mine: 12 f…");
+        let hinted = StatusNow { hint: Some("press again".to_owned()), ..now };
+        assert!(shown(&hinted, 200).contains("anthropic/opus"));
     }
 
     #[test]

@@ -91,7 +91,9 @@ const composer = new Composer({
 });
 const review = new Review({
   canSteer, complain,
-  changes: async (since) => (await say(since === "turn" ? "changes" : "session_changes")).text,
+  changes: async (since) => (await say({ turn: "changes", start: "session_changes", commit: "commit_changes" }[since])).text,
+  revert: (since, path, hunk) => say({ revert_file: { since, path, hunk } }),
+  redo: () => say("redo"),
   comment: (text) => composer.append(text),
 });
 const actions = new Actions({
@@ -278,7 +280,7 @@ function drawNow() {
   const isNew = questions.show(open, canSteer());
   if (isNew.length) attend(isNew);
   showPlan(view?.plan ?? [], Boolean(turn));
-  showElfs(live, current, show);
+  showElfs(live, current, show, { isPrivate: Boolean(view?.info.incognito), opened: trying((id) => openStored(folder, id)) });
 }
 
 function drawFacts() {

@@ -21,18 +21,24 @@ const MIN_SHARE = 0.4;
 
 const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/;
 const CUT = /^\[(\d+) more diff lines\]$/;
+const BINARY = /^Binary or large files (?:a\/(.*)|\/dev\/null) and (?:b\/(.*)|\/dev\/null) differ$/;
+
+const cleanLine = (line) => clean(line.replace(/\r$/, "")).replace(/\n/g, "␍");
+const afterSlash = (name) => name.replace(/^[ab]\//, "");
 
 /**
- * The files of a diff. A hunk ends where its counts say, so that a line that begins with `---` is what it is.
+ * The files of a diff, each with its hunks as they came and the rows at which they begin. A hunk ends where its counts say, so that a line that begins with `---` is what it is.
  * @param {string} text
  */
 export function parse(text) {
   const files = [];
   let file = null;
   let [before, after, left, right] = [0, 0, 0, 0];
-  const begin = () => files.push((file = { path: "", from: "", rows: [], notes: [], added: 0, removed: 0 })) && file;
+  const begin = () => files.push((file = { path: "", name: "", from: "", rows: [], hunks: [], notes: [], added: 0, removed: 0 })) && file;
   const row = (kind, a, b, words) => (file ?? begin()).rows.push({ kind, before: a, after: b, text: words });
-  const lines = clean(text).replace(/\n$/, "").split("\n");
+  const raw = text.replace(/\n$/, "").split("\n");
+  const lines = raw.map(cleanLine);
+  const extend = (place) => { const last = file?.hunks.at(-1); if (last) last.to = place + 1; };
   for (const [place, line] of lines.entries()) {
     const hunk = HUNK.exec(line);
     const sign = line[0];
@@ -40,9 +46,11 @@ export function parse(text) {
       const cut = CUT.exec(line);
       if (cut) {
         (file ?? begin()).cut = +cut[1];
+        file.hunks.pop();
         [left, right] = [0, 0];
         continue;
       }
+      extend(place);
       if (sign === "+" && right > 0) { row("added", 0, after++, line.slice(1)); file.added++; right--; continue; }
       if (sign === "-" && left > 0) { row("removed", before++, 0, line.slice(1)); file.removed++; left--; continue; }
       if ((sign === " " || line === "") && left > 0 && right > 0) { row("same", before++, after++, line.slice(1)); left--; right--; continue; }
@@ -57,21 +65,29 @@ export function parse(text) {
       else if (!last && since > 1) row("gap", 0, 0, String(since - 1));
       [before, left, after, right] = [+hunk[1], +(hunk[2] ?? 1), +hunk[3], +(hunk[4] ?? 1)];
       if (!file) begin();
+      file.hunks.push({ row: file.rows.length, from: place, to: place });
     } else if (line.startsWith("diff --git ")) {
       begin().path = / b\/(.*)$/.exec(line)?.[1] ?? line.slice(11);
     } else if (line.startsWith("--- ") && (lines[place + 1] ?? "").startsWith("+++ ")) {
       if (!file || file.rows.length || file.from) begin();
-      file.from = line.slice(4);
+      [file.from, file.name] = [line.slice(4), afterSlash(raw[place].slice(4))];
     } else if (line.startsWith("+++ ") && file?.from) {
       const name = line.slice(4).split("\t")[0];
-      file.path = name === "/dev/null" ? file.from.replace(/^a\//, "") : name.replace(/^b\//, "");
+      file.path = afterSlash(name === "/dev/null" ? file.from : name);
+      if (name !== "/dev/null") file.name = afterSlash(raw[place].slice(4));
       file.state = name === "/dev/null" ? "deleted" : file.from === "/dev/null" ? "new" : "";
     } else if (cut) (file ?? begin()).cut = +cut[1];
-    else if (line.startsWith("\\")) row("note", 0, 0, line.slice(2));
+    else if (line.startsWith("\\")) { row("note", 0, 0, line.slice(2)); extend(place); }
     else if (/^(index |new file|deleted file|similarity |old mode|new mode|rename )/.test(line)) continue;
-    else if (/^Binary /.test(line) && files.length) begin().notes.push(line);
+    else if (BINARY.test(line)) {
+      const names = BINARY.exec(line);
+      Object.assign(begin(), { path: names[2] ?? names[1], name: raw[place].replace(BINARY, (_, a, b) => b ?? a) }).notes.push(line);
+    } else if (/^Binary /.test(line) && files.length) begin().notes.push(line);
     else if (line.trim()) (file && !file.rows.length ? file : begin()).notes.push(line);
   }
+  // A hunk that was cut off can be looked at, no more.
+  if (left > 0 || right > 0) file?.hunks.pop();
+  for (const hunk of files.flatMap((it) => it.hunks)) hunk.text = raw.slice(hunk.from, hunk.to).join("\n") + "\n";
   return files.filter((it) => it.rows.length || it.notes.length || it.path);
 }
 
@@ -170,6 +186,7 @@ const SIGNS = { added: ["+", "added"], removed: ["−", "removed"], same: ["", "
 function line(row, language, numbers) {
   if (row.kind === "gap") return h("p", { class: "note" }, `⋯ ${count(+row.text, "unchanged line")}`);
   if (row.kind === "note") return h("p", { class: "note" }, row.text);
+  if (row.kind === "tool") return row.make();
   const [sign, word] = SIGNS[row.kind];
   const number = (it) => h("span", { class: "number", "aria-hidden": "true" }, it || "");
   return h("div", { class: "line " + row.kind, "data-line": row.after || undefined }, numbers.map((side) => number(row[side])),
@@ -181,7 +198,7 @@ function columns(rows, language) {
   const out = [];
   for (let at = 0; at < rows.length;) {
     const row = rows[at];
-    if (row.kind === "gap" || row.kind === "note") { out.push(line(row)); at++; continue; }
+    if (row.kind === "gap" || row.kind === "note" || row.kind === "tool") { out.push(line(row)); at++; continue; }
     const sides = [[], []];
     if (row.kind === "same") {
       sides[0].push(row);

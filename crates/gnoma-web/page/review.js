@@ -9,13 +9,13 @@ import { toast } from "./toast.js";
 /** Windows from which on two columns are the first choice. */
 const WIDE = 1700;
 
-const SINCE = [["turn", "Last turn that changed files"], ["start", "Start of the session"]];
+const SINCE = [["turn", "Last turn that changed files"], ["start", "Start of the session"], ["commit", "Last commit"]];
 
 export class Review {
   #box = byId("review"); #button = byId("open-review");
-  #app; #session = null; #since = "turn"; #seen = new Set(); #text = null; #about = ""; #body = null;
+  #app; #session = null; #since = "turn"; #seen = new Set(); #text = null; #about = ""; #body = null; #undo = 0;
 
-  /** `app` has: changes(since), comment(text), canSteer(), complain(error). */
+  /** `app` has: changes(since), revert(since, path, hunk), redo(), comment(text), canSteer(), complain(error). */
   constructor(app) {
     this.#app = app;
     this.#button.append(icon("diff"), h("span", { class: "label" }, "Changes"));
@@ -36,6 +36,7 @@ export class Review {
     this.#session = session;
     this.#seen.clear();
     this.#text = null;
+    this.#undo = 0;
     if (this.isOpen) this.close(false);
   }
 
@@ -59,7 +60,7 @@ export class Review {
     const since = h("select", { "aria-label": "Changes since", onchange: () => { this.#since = since.value; this.refresh(); } }, SINCE.map(([value, text]) => h("option", { value, selected: value === this.#since }, text)));
     const split = iconButton("split", { name: "Two columns", "aria-pressed": String(this.#isSplit), onclick: () => { memory.set("diff", this.#isSplit ? "one" : "split"); split.setAttribute("aria-pressed", String(this.#isSplit)); this.#draw(); } });
     this.#body = h("div", { class: "review-body", tabindex: "0", role: "region", "aria-label": "Changed files and lines" });
-    fill(this.#box, h("div", { class: "review-head" }, h("h2", { id: "review-title", tabindex: "-1" }, "Changes"), since, innerWidth >= 1100 && split, iconButton("close", { name: "Close the changes", onclick: () => this.close() })), this.#body);
+    fill(this.#box, h("div", { class: "review-head" }, h("h2", { id: "review-title", tabindex: "-1" }, "Changes"), since, h("span", { id: "review-undo" }), innerWidth >= 1100 && split, iconButton("close", { name: "Close the changes", onclick: () => this.close() })), this.#body);
   }
 
   /** Reads what has changed, and draws it if that is news. */
@@ -79,7 +80,37 @@ export class Review {
     }
   }
 
+  /** Reverts a file, or one hunk of it; the state before it is a checkpoint, so that it can be undone. */
+  async #revert(button, file, hunk) {
+    button.disabled = true;
+    try {
+      const { text } = await this.#app.revert(this.#since, file.name, hunk?.text);
+      this.#undo++;
+      toast(text.split("\n", 1)[0]);
+      await this.refresh();
+      this.#body.focus();
+    } catch (error) {
+      button.disabled = false;
+      this.#app.complain(error);
+    }
+  }
+
+  #drawUndo() {
+    const undo = async () => {
+      try {
+        await this.#app.redo();
+        this.#undo--;
+        toast("The revert is undone.");
+        await this.refresh();
+        this.#body.focus();
+      } catch (error) { this.#app.complain(error); }
+    };
+    fill(byId("review-undo"), this.#undo > 0 && iconButton("rewind", { words: "Undo revert", onclick: undo }));
+  }
+
   #draw() {
+    const top = this.#body.scrollTop;
+    this.#drawUndo();
     const files = parse(this.#text ?? "");
     const [added, removed] = counted(this.#text ?? "");
     fill(byId("review-title"), files.length ? [`${count(files.length, "file")} `, tally(added, removed)] : "Changes");
@@ -87,6 +118,16 @@ export class Review {
     const isSplit = this.#isSplit;
     const many = files.length > 12;
     const elements = files.map((file) => {
+      if (this.#app.canSteer() && file.name) {
+        // From the last one on, so that the places of those before stay.
+        for (const [place, hunk] of [...file.hunks.entries()].reverse()) {
+          const make = () => {
+            const button = iconButton("rewind", { words: "Revert", "aria-label": `Revert change ${place + 1} of ${file.hunks.length} in ${short(file.path, 120)}`, onclick: () => this.#revert(button, file, hunk) });
+            return h("div", { class: "hunk-tools" }, button);
+          };
+          file.rows.splice(hunk.row, 0, { kind: "tool", make });
+        }
+      }
       const lines = fileElement(file, { isSplit, isOpen: !many && !this.#seen.has(keyOf(file)) });
       if (this.#app.canSteer()) {
         lines.classList.add("commentable");
@@ -98,6 +139,7 @@ export class Review {
       return lines;
     });
     fill(this.#body, this.#about && h("p", { class: "note" }, this.#about.replace(/:$/, "")), this.#tree(files, elements), h("div", { class: isSplit ? "diff split" : "diff" }, elements));
+    this.#body.scrollTop = top;
   }
 
   /** The files by folder, with a tick for those that were looked at. */
@@ -118,9 +160,15 @@ export class Review {
       tick.checked = this.#seen.has(key);
       const go = () => { elements[place].open = true; elements[place].scrollIntoView({ block: "start" }); elements[place].querySelector("summary")?.focus({ preventScroll: true }); };
       const item = h("li", { class: tick.checked ? "done" : "" }, tick, h("button", { type: "button", class: "plain", onclick: go }, h("span", { class: "path" }, baseName(name)), h("span", { class: "gap" }), h("span", null, tally(file.added, file.removed))),
-        this.#app.canSteer() && iconButton("note", { name: `Comment on a line of ${name}`, onclick: () => { elements[place].open = true; this.#comment(file, file.rows.find((it) => it.kind === "added")?.after ?? 1, elements[place].querySelector(".diff-lines") ?? elements[place].lastElementChild, true); } }));
+        this.#app.canSteer() && iconButton("note", { name: `Comment on a line of ${name}`, onclick: () => { elements[place].open = true; this.#comment(file, file.rows.find((it) => it.kind === "added")?.after ?? 1, elements[place].querySelector(".diff-lines") ?? elements[place].lastElementChild, true); } }),
+        this.#app.canSteer() && file.name && this.#revertButton(file, name));
       return [heading, item];
     }));
+  }
+
+  #revertButton(file, name) {
+    const button = iconButton("rewind", { name: `Revert ${name}`, onclick: () => this.#revert(button, file) });
+    return button;
   }
 
   /** A comment on a line; it becomes a part of the next message. */

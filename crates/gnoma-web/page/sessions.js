@@ -117,14 +117,46 @@ function project(folder, live, saved, list) {
     shown.length < rest.length && h("button", { type: "button", class: "quiet", onclick: () => { opened.add(folder); showLists(list); } }, `${rest.length - shown.length} more`));
 }
 
-/** The elfs of a session, and how they are. */
-export function showElfs(live, session, chosen) {
+/** Elfs that a browser remembers. */
+const MAX_ELFS = 100;
+/** Elfs that were seen at work: session, id and title, the newest last. */
+let elfs = memory.list("elfs");
+
+function rememberElfs(live, session, isPrivate) {
+  for (const it of live) {
+    if (it.parent !== session) continue;
+    const head = `${session} ${it.status.session} `;
+    if (elfs.some((known) => known.startsWith(head))) continue;
+    elfs = [...elfs, head + titleOf(it)].slice(-MAX_ELFS);
+    if (!isPrivate) memory.set("elfs", JSON.stringify(elfs));
+  }
+}
+
+/**
+ * The elfs of a session: those at work, and below them those that this browser has seen and that have ended, whose
+ * conversations can be opened; and how many commands it runs in the background.
+ */
+export function showElfs(live, session, chosen, { isPrivate, opened }) {
   const box = byId("elfs");
+  if (session) rememberElfs(live, session, isPrivate);
   const below = session ? branch(live, session, { current: null, chosen, known: new Map() }) : null;
-  box.hidden = !below;
+  const living = new Set(live.map((it) => it.status.session));
+  const ended = elfs.map((it) => it.match(/^(\S+) (\S+) (.*)$/s) ?? []).filter(([, parent, id]) => session && parent === session && !living.has(id));
+  const jobs = live.find((it) => it.status.session === session)?.jobs ?? 0;
   const focused = box.contains(document.activeElement);
-  if (below) fill(box, h("h2", { class: "sr" }, "Elfs at work"), below);
-  else if (focused) byId("say").focus();
+  box.hidden = !below && !ended.length && !jobs;
+  if (box.hidden) {
+    if (focused) byId("say").focus();
+    return;
+  }
+  if (!box.childElementCount) fill(box, h("h2", { class: "sr" }, "Elfs and commands in the background"), h("div", null), h("div", null));
+  fill(box.children[1], below, jobs > 0 && h("p", { class: "note row" }, icon("terminal"), count(jobs, "command runs", "commands run"), " in the background"));
+  // What has ended stays as it is, open or closed, until there is more of it.
+  const key = JSON.stringify(ended.map(([, , id]) => id));
+  if (box.dataset.key === key) return;
+  box.dataset.key = key;
+  fill(box.children[2], ended.length > 0 && h("details", { class: "ended" }, h("summary", null, icon("hat"), count(ended.length, "elf has ended", "elfs have ended"), icon("right")),
+    h("ul", null, ended.map(([, , id, title]) => h("li", null, entry({ id, state: "saved", title, note: "done", onclick: () => opened(id) }))))));
 }
 
 /** What a search found, a session each. */

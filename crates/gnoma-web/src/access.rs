@@ -195,6 +195,8 @@ pub struct Access {
     tokens: Box<dyn TokenSource>,
     keys: watch::Sender<Arc<Keys>>,
     hosts: Vec<String>,
+    /// The name at which a tunnel of the person's shows the page by HTTPS.
+    tunnel: Option<String>,
     cookie_name: String,
 }
 
@@ -236,7 +238,18 @@ impl Access {
         }
         let keys = watch::Sender::new(Arc::new(Keys::new(tokens.current_token())));
         let cookie_name = format!("gnoma_{port}");
-        Self { tokens: Box::new(tokens), keys, hosts, cookie_name }
+        Self { tokens: Box::new(tokens), keys, hosts, tunnel: None, cookie_name }
+    }
+
+    /// The same, which also lets in by HTTPS at the name of the person's own tunnel.
+    #[must_use]
+    pub fn with_tunnel(self, tunnel: Option<String>) -> Self {
+        Self { tunnel, ..self }
+    }
+
+    /// Whether the request came through the tunnel.
+    fn is_tunnel(&self, host: &str) -> bool {
+        self.tunnel.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(host))
     }
 
     /// Returns the keys that follow from the token as it is now.
@@ -258,12 +271,19 @@ impl Access {
     }
 
     /// Returns what a browser gets for the token of a link: rights, a `Set-Cookie` and the page's key.
-    pub(crate) fn exchange_token(&self, token: &str) -> Result<(Rights, String, String), Denial> {
+    pub(crate) fn exchange_token(
+        &self,
+        token: &str,
+        headers: &HeaderMap,
+    ) -> Result<(Rights, String, String), Denial> {
         let keys = self.current_keys();
         let pass =
             keys.passes.iter().find(|pass| pass.token.matches_text(token)).ok_or(Denial::Token)?;
         let (name, value) = (&self.cookie_name, pass.cookie.expose());
-        let cookie = format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000");
+        let is_tunnel = single_header(headers, &HOST).is_some_and(|host| self.is_tunnel(host));
+        let secure = if is_tunnel { "; Secure" } else { "" };
+        let cookie =
+            format!("{name}={value}; Path=/; HttpOnly; SameSite=Strict; Max-Age=31536000{secure}");
         Ok((pass.rights, cookie, pass.key.expose().to_owned()))
     }
 
@@ -276,11 +296,13 @@ impl Access {
         reads: bool,
     ) -> Result<(), Denial> {
         let host = single_header(headers, &HOST).ok_or(Denial::Host)?;
-        if !self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)) {
+        let is_tunnel = self.is_tunnel(host);
+        if !is_tunnel && !self.hosts.iter().any(|own| own.eq_ignore_ascii_case(host)) {
             return Err(Denial::Host);
         }
+        let scheme = if is_tunnel { "https://" } else { "http://" };
         if headers.contains_key(ORIGIN) {
-            let origin = single_header(headers, &ORIGIN).and_then(|it| it.strip_prefix("http://"));
+            let origin = single_header(headers, &ORIGIN).and_then(|it| it.strip_prefix(scheme));
             if !origin.is_some_and(|origin| origin.eq_ignore_ascii_case(host)) {
                 return Err(Denial::Origin);
             }
@@ -417,9 +439,39 @@ mod tests {
     }
 
     #[test]
+    fn tunnel_leads_in_by_its_own_name_and_https_alone() {
+        let access = Access::new(Token::from_random([7; 32]), "127.0.0.1:4666".parse().unwrap());
+        let access = access.with_tunnel(Some("desk.tail1.ts.net".into()));
+        let admits = |host: &str, origin: &str| {
+            access.check_host_and_origin(
+                &Method::POST,
+                &headers(&[("host", host), ("origin", origin)]),
+                false,
+            )
+        };
+        let name = "desk.tail1.ts.net";
+        assert_eq!(admits(name, "https://desk.tail1.ts.net"), Ok(()));
+        assert_eq!(admits("127.0.0.1:4666", "http://127.0.0.1:4666"), Ok(()));
+        for (host, origin, denial) in [
+            (name, "http://desk.tail1.ts.net", Denial::Origin),
+            (name, "https://evil.ts.net", Denial::Origin),
+            (name, "http://127.0.0.1:4666", Denial::Origin),
+            ("127.0.0.1:4666", "https://desk.tail1.ts.net", Denial::Origin),
+            ("desk.tail1.ts.net.evil.example", "https://desk.tail1.ts.net", Denial::Host),
+        ] {
+            assert_eq!(admits(host, origin), Err(denial), "{host} {origin}");
+        }
+        let cookie =
+            |host| access.exchange_token(&to_hex(&[7; 32]), &headers(&[("host", host)])).unwrap().1;
+        assert!(cookie(name).ends_with("; Secure"));
+        assert!(!cookie("127.0.0.1:4666").contains("Secure"), "browsers drop it without HTTPS");
+    }
+
+    #[test]
     fn a_token_a_cookie_and_a_key_are_three_things() {
         let access = access();
-        let (rights, cookie, key) = access.exchange_token(&to_hex(&[7; 32])).unwrap();
+        let (rights, cookie, key) =
+            access.exchange_token(&to_hex(&[7; 32]), &HeaderMap::new()).unwrap();
         assert_eq!(rights, Rights::Steer);
         assert!(cookie.contains("HttpOnly; SameSite=Strict") && cookie.starts_with("gnoma_4666="));
         let cookie = cookie.split(';').next().unwrap().to_owned();
@@ -440,7 +492,7 @@ mod tests {
         for wrong in [value, &key, "", "x", &to_hex(&[8; 32])] {
             let bearer = format!("Bearer {wrong}");
             assert_eq!(rights(&[("authorization", &bearer)]), Err(Denial::Token), "{wrong}");
-            assert!(access.exchange_token(wrong).is_err());
+            assert!(access.exchange_token(wrong, &HeaderMap::new()).is_err());
         }
     }
 
@@ -448,7 +500,7 @@ mod tests {
     fn the_watchers_token_only_watches() {
         let access = access();
         let token = Token::from_random([7; 32]).for_watching().expose().to_owned();
-        assert_eq!(access.exchange_token(&token).unwrap().0, Rights::Watch);
+        assert_eq!(access.exchange_token(&token, &HeaderMap::new()).unwrap().0, Rights::Watch);
         let bearer = format!("Bearer {token}");
         let admitted =
             access.authenticate_request(&Method::POST, &headers(&[("authorization", &bearer)]));
@@ -472,7 +524,7 @@ mod tests {
         let put = |token| *tokens.0.lock().unwrap() = token;
         put(Some(Token::from_random([7; 32])));
         let access = Arc::new(Access::new(tokens.clone(), "127.0.0.1:4666".parse().unwrap()));
-        let (_, cookie, key) = access.exchange_token(&to_hex(&[7; 32])).unwrap();
+        let (_, cookie, key) = access.exchange_token(&to_hex(&[7; 32]), &HeaderMap::new()).unwrap();
         let cookie = cookie.split(';').next().unwrap();
         let browser = headers(&[("cookie", cookie), ("gnoma-key", &key)]);
         let admitted = access.authenticate_request(&Method::GET, &browser).unwrap();
@@ -484,12 +536,15 @@ mod tests {
             "a cookie"
         );
         assert!(
-            access.exchange_token(&to_hex(&[7; 32])).is_err()
-                && access.exchange_token(&to_hex(&[8; 32])).is_ok()
+            access.exchange_token(&to_hex(&[7; 32]), &HeaderMap::new()).is_err()
+                && access.exchange_token(&to_hex(&[8; 32]), &HeaderMap::new()).is_ok()
         );
         assert!(!admitted.is_valid());
         admitted.wait_until_revoked().await;
         put(None);
-        assert!(access.exchange_token(&to_hex(&[8; 32])).is_err(), "nobody is let in");
+        assert!(
+            access.exchange_token(&to_hex(&[8; 32]), &HeaderMap::new()).is_err(),
+            "nobody is let in"
+        );
     }
 }

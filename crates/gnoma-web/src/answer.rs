@@ -66,6 +66,15 @@ pub(crate) fn json_response(status: StatusCode, value: &impl Serialize) -> HttpR
     build_response(status, ResponseBody::from_bytes(text), "application/json")
 }
 
+/// Metrics for Prometheus.
+pub(crate) fn metrics(text: String) -> HttpResponse {
+    build_response(
+        StatusCode::OK,
+        ResponseBody::from_bytes(text),
+        "text/plain; version=0.0.4; charset=utf-8",
+    )
+}
+
 /// A stream of events.
 pub(crate) fn event_response(body: ResponseBody) -> HttpResponse {
     build_response(StatusCode::OK, body, "text/event-stream")

@@ -66,6 +66,7 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         Request::List
         | Request::KeepRunning { .. }
         | Request::Status
+        | Request::Wait { .. }
         | Request::Send { .. }
         | Request::EditQueue { .. }
         | Request::Answer { .. }
@@ -85,6 +86,8 @@ fn is_carried(request: &Request) -> Result<(), RequestError> {
         | Request::Points
         | Request::Changes
         | Request::SessionChanges
+        | Request::CommitChanges
+        | Request::RevertFile { .. }
         | Request::Files { .. }
         | Request::Fork
         | Request::Rename { .. }
@@ -188,9 +191,9 @@ mod tests {
             }
         };
     }
-    kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
+    kinds!(Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Wait Send EditQueue Answer Cancel
         CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind
-        RewindElf Redo Points Changes SessionChanges Files Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
+        RewindElf Redo Points Changes SessionChanges CommitChanges RevertFile Files Export Fork Rename Search Stored History Output Models Providers Profiles Switch TryProvider
         AddProvider RemoveProvider Settings SetSetting Usage Explain Task Memory);
 
     /// Requests that are carried, by name and fields.
@@ -204,6 +207,7 @@ mod tests {
         ("delete", r#"{"spec":{},"id":"s"}"#),
         ("keep_running", r#"{"keep":true}"#),
         ("status", ""),
+        ("wait", r#"{"max_seconds":5}"#),
         ("send", r#"{"content":[]}"#),
         ("edit_queue", r#"{"was":[],"queue":[]}"#),
         ("answer", r#"{"call":"c","answer":"allow"}"#),
@@ -225,6 +229,8 @@ mod tests {
         ("points", ""),
         ("changes", ""),
         ("session_changes", ""),
+        ("commit_changes", ""),
+        ("revert_file", r#"{"since":"turn","path":"a.rs"}"#),
         ("files", r#"{"max":5}"#),
         ("export", r#"{"path":""}"#),
         ("fork", ""),

@@ -61,6 +61,11 @@ pub trait Site: Send + Sync + 'static {
     /// The OpenAPI description of the API, if the program carries one.
     fn api_description(&self) -> Option<String>;
 
+    /// Metrics in Prometheus' text format; `None` if they are not offered.
+    fn metrics(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Adds what nobody sets over HTTP: environment, profile, a folder where none is named.
     fn complete_spec(&self, spec: SessionSpec) -> SessionSpec;
 }
@@ -128,7 +133,7 @@ impl Handler {
         let answer = match route {
             Err(nowhere) => answer::no_route_response(nowhere),
             Ok(Route::Page(asset)) => answer::file_response(asset, &head.headers),
-            Ok(Route::Exchange) => self.exchange_token(body).await,
+            Ok(Route::Exchange) => self.exchange_token(&head.headers, body).await,
             Ok(route) => match self.access.authenticate_request(&head.method, &head.headers) {
                 Err(denial) => answer::denial_response(denial),
                 Ok(admitted) => {
@@ -142,7 +147,11 @@ impl Handler {
         answer::add_security_headers(answer)
     }
 
-    async fn exchange_token<B: Body<Data = Bytes> + Unpin>(&self, body: B) -> HttpResponse {
+    async fn exchange_token<B: Body<Data = Bytes> + Unpin>(
+        &self,
+        headers: &HeaderMap,
+        body: B,
+    ) -> HttpResponse {
         #[derive(Deserialize)]
         struct ShownToken {
             token: String,
@@ -153,7 +162,7 @@ impl Handler {
         };
         let shown = gnoma_core::json::from_bytes::<ShownToken>(&bytes).map_err(|_| Denial::Token);
         let found = shown.and_then(|shown| {
-            let (rights, cookie, key) = self.access.exchange_token(&shown.token)?;
+            let (rights, cookie, key) = self.access.exchange_token(&shown.token, headers)?;
             Ok((rights, cookie, json!({ "key": key })))
         });
         match found {
@@ -194,6 +203,10 @@ impl Handler {
             Route::Hello => answer::json_response(StatusCode::OK, &self.describe_server(rights)),
             Route::Description => match self.site.api_description() {
                 Some(text) => answer::description_response(text),
+                None => answer::no_route_response(route::RouteError::Missing),
+            },
+            Route::Metrics => match self.site.metrics().await {
+                Some(text) => answer::metrics(text),
                 None => answer::no_route_response(route::RouteError::Missing),
             },
             Route::Events(wanted) => self.stream_events(wanted, admitted, headers).await,

@@ -14,16 +14,19 @@ use crate::{
 
 /// The path at which the API begins.
 const API: &str = "/api/v1/";
+/// Where Prometheus looks for metrics.
+const METRICS: &str = "/metrics";
 /// Longest id of a session and name of a request.
 const MAX_WORD_BYTES: usize = 128;
 
 /// Requests without fields that change nothing: they can be asked for with GET as well.
-const READS: [&str; 9] = [
+const READS: [&str; 10] = [
     "list",
     "status",
     "points",
     "changes",
     "session_changes",
+    "commit_changes",
     "providers",
     "profiles",
     "settings",
@@ -52,6 +55,8 @@ pub(crate) enum Route {
     },
     /// A message of the protocol, whole.
     Message,
+    /// Metrics in Prometheus' text format.
+    Metrics,
 }
 
 /// The events that a stream shall tell.
@@ -80,6 +85,13 @@ pub(crate) fn parse_route(
     path: &str,
     query: Option<&str>,
 ) -> Result<Route, RouteError> {
+    if path == METRICS {
+        return if *method == Method::GET {
+            Ok(Route::Metrics)
+        } else {
+            Err(RouteError::Method("GET"))
+        };
+    }
     let Some(rest) = path.strip_prefix(API) else {
         let asset = find_asset(path).ok_or(RouteError::Missing)?;
         let reads = matches!(*method, Method::GET | Method::HEAD);
@@ -191,6 +203,8 @@ mod tests {
         assert_eq!(put("/api/v1/sessions/a/usage"), Err(RouteError::Method("GET, POST")));
         assert_eq!(put("/api/v1/hello"), Err(RouteError::Method("GET")));
         assert_eq!(get("/api/v1/openapi.json"), Ok(Route::Description));
+        assert_eq!(get("/metrics"), Ok(Route::Metrics));
+        assert_eq!(put("/metrics"), Err(RouteError::Method("GET")));
         let call = parse_route(&Method::POST, "/api/v1/sessions/20261122-a/send", None);
         let session = Some(SessionId::new("20261122-a"));
         assert_eq!(call, Ok(Route::Call { session, name: "send".into() }));

@@ -17,12 +17,13 @@ const NOT_CARRIED: [&str; 8] = [
 ];
 
 /// Requests without fields that change nothing: GET asks for them as well.
-const READS: [&str; 9] = [
+const READS: [&str; 10] = [
     "list",
     "status",
     "points",
     "changes",
     "session_changes",
+    "commit_changes",
     "providers",
     "profiles",
     "settings",
@@ -187,6 +188,33 @@ fn response_table(of: Value) -> Value {
     all
 }
 
+/// The schema of one server-sent event: its name, and the JSON of its data. As `itemSchema` of OpenAPI 3.2.
+fn event_schema() -> Value {
+    let event = |name: &str, data: Value| {
+        json!({
+            "type": "object",
+            "required": ["event", "data"],
+            "properties": {
+                "id": { "type": "string" },
+                "event": { "const": name },
+                "data": { "type": "string", "contentMediaType": "application/json", "contentSchema": data },
+            },
+        })
+    };
+    let of = |name: &str| json!({ "$ref": format!("#/$defs/{name}") });
+    let refused = json!({
+        "type": "object",
+        "properties": { "session": { "type": ["string", "null"] }, "error": of("RequestError") },
+    });
+    json!({ "oneOf": [
+        event("hello", json!({ "type": "object" })),
+        event("snapshot", of("SessionView")),
+        event("event", of("Envelope")),
+        event("process", of("ProcessEvent")),
+        event("refused", refused),
+    ] })
+}
+
 /// Returns the paths of the OpenAPI document that are not requests of the protocol.
 fn fixed_paths() -> Map<String, Value> {
     let attach = "ID, or ID@EPOCH.SEQ to go on after an event; may stand there several times.";
@@ -201,7 +229,9 @@ fn fixed_paths() -> Map<String, Value> {
               "schema": { "type": "integer", "enum": [1] } },
         ],
         "responses": {
-            "200": { "description": "What happens.", "content": { "text/event-stream": { "schema": { "type": "string" } } } },
+            "200": { "description": "What happens.", "content": { "text/event-stream": {
+                "schema": { "type": "string" }, "x-itemSchema": event_schema(),
+            } } },
             "default": response_table(Value::Null).get("default"),
         },
     });
@@ -261,5 +291,9 @@ mod tests {
         assert_eq!(list["post"]["summary"], "All");
         assert!(list["post"]["responses"]["409"].is_object());
         assert!(paths["/api/v1/sessions/{session}/send"].get("get").is_none());
+        let events = paths["/api/v1/events"].pointer("/get/responses/200/content").unwrap();
+        let events = events["text/event-stream"]["x-itemSchema"]["oneOf"].as_array().unwrap();
+        let names: Vec<_> = events.iter().map(|it| &it["properties"]["event"]["const"]).collect();
+        assert_eq!(names, ["hello", "snapshot", "event", "process", "refused"]);
     }
 }

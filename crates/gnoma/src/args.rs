@@ -1,8 +1,10 @@
 //! The command line, as typed.
 
+mod analytics;
 mod ci;
 mod config;
 mod extend;
+mod features;
 mod foreign;
 mod guard;
 mod import;
@@ -17,6 +19,7 @@ mod sentence;
 mod session_args;
 mod split_line;
 mod task;
+mod tunnel;
 mod usage;
 mod verbs;
 
@@ -27,9 +30,11 @@ use clap_complete::Shell;
 use gnoma_core::{ThinkingMode, session::PermissionMode};
 
 pub(crate) use self::{
+    analytics::AnalyticsSub,
     ci::{CiSub, CommentLevel, InitArgs, ReportFormat, ReviewArgs, Template},
     config::{ConfigSub, NewProviderArgs, ProvidersSub},
     extend::{AgentsSub, SkillsSub},
+    features::{FeatureArgs, FeaturesSub},
     foreign::{foreign_option_advice, unknown_option_advice},
     guard::{GuardInput, GuardSub},
     import::ImportFrom,
@@ -46,7 +51,7 @@ pub(crate) use self::{
     task::{
         ScheduleAction, TaskImportFrom, TaskResumeArgs, TaskRunArgs, TaskScheduleArgs, TaskSub,
     },
-    usage::{UsageArgs, UsageSub},
+    usage::{UsageArgs, UsageBy, UsageSub},
 };
 
 /// A coding assistant that works with any model.
@@ -191,30 +196,6 @@ fn parse_thinking(text: &str) -> Result<ThinkingMode, String> {
     text.parse().map_err(|_| why.to_owned())
 }
 
-/// An address with its port. A port alone would leave open who may connect.
-fn socket_address(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| {
-        let port = text.trim_start_matches(':').parse().unwrap_or(4666_u16);
-        format!("`{text}` is not an address with a port; write it like 127.0.0.1:{port}")
-    })
-}
-
-/// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
-fn parse_duration(text: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
-    let (number, unit) =
-        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
-    let number: u64 = number.parse().map_err(|_| wrong())?;
-    let seconds = match unit {
-        "s" => 1,
-        "m" => 60,
-        "h" => 60 * 60,
-        "d" => 24 * 60 * 60,
-        _ => return Err(wrong()),
-    };
-    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
-}
-
 /// The id of a session. An empty one, such as from an unset variable, would mean another session.
 fn session_id(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
@@ -271,6 +252,24 @@ pub(crate) enum GnomaSubcommand {
         /// What to show.
         #[command(subcommand)]
         what: ConfigSub,
+    },
+    /// List features that can be turned on and off, and switch them.
+    #[command(args_conflicts_with_subcommands = true)]
+    #[group(skip)]
+    Features {
+        /// Without one, features are listed.
+        #[command(subcommand)]
+        what: Option<FeaturesSub>,
+        /// Print a JSON array.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show or remove your own statistics of the features that you use (`analytics.local`). Nothing sends them.
+    #[group(skip)]
+    Analytics {
+        /// What to do.
+        #[command(subcommand)]
+        what: AnalyticsSub,
     },
     /// Show what a project folder would run and decide, and trust it after a yes.
     #[group(skip)]
@@ -373,14 +372,17 @@ pub(crate) enum GnomaSubcommand {
     #[group(skip)]
     Serve {
         /// Exit after this much time without a window, a turn or an open question, such as 30m.
-        #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+        #[arg(long, value_name = "TIME", value_parser = number::duration)]
         idle_exit: Option<Duration>,
         /// Replace a running server. Its sessions are saved and continue.
         #[arg(long)]
         replace: bool,
         /// Also serve the page and the HTTP API at this address of this machine, such as 127.0.0.1:4666.
-        #[arg(long, value_name = "ADDR", value_parser = socket_address)]
+        #[arg(long, value_name = "ADDR", value_parser = number::socket_address)]
         http: Option<SocketAddr>,
+        /// Also serve metrics for Prometheus there, at `/metrics`, to programs that have the token.
+        #[arg(long, requires = "http")]
+        metrics: bool,
     },
     /// Show the sessions in a browser: watch, answer, steer, stop.
     ///
@@ -397,6 +399,12 @@ pub(crate) enum GnomaSubcommand {
         /// Replace the links: existing links and open pages stop working.
         #[arg(long)]
         new_links: bool,
+        /// Show the page at the HTTPS address of your own tunnel as well; without NAME, print how to start one.
+        #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel::tunnel_name)]
+        tunnel: Option<String>,
+        /// Print the link as a QR code as well.
+        #[arg(long)]
+        qr: bool,
     },
     /// Serve an editor on standard input and output (Agent Client Protocol).
     ///

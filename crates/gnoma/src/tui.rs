@@ -103,6 +103,9 @@ impl SessionWindow<'_> {
         let shells = RunningShells::default();
         let mut stage = Stage::open(run_options(project, full_screen, around))?;
         let mut effects = EffectHandler::new(project, full_screen, around, files, &shells);
+        if effects.has_status_script() {
+            state.use_status_script();
+        }
         // A line in between would tear the picture.
         report::hold_lines();
         let ended = stage.run_view(&mut link, &mut state, &mut effects).await;

@@ -16,12 +16,12 @@ use gnoma_core::{
     random::random_bytes,
     tool::BoxFuture,
 };
-use gnoma_host::{Folders as _, HostError, live::Host};
+use gnoma_host::{Folders as _, HostError, Project, live::Host};
 use gnoma_serve::ConnectError;
 use gnoma_web::{Access, Site, Token, TokenSource, serve_site};
 use tokio::net::TcpListener;
 
-use crate::{commands::protocol, environment::ProcessEnvironment, report, server};
+use crate::{commands::protocol, environment::ProcessEnvironment, metrics, qr, report, server};
 
 /// The file of the token, in the folder of what is kept: the guard lets no tool read there.
 const TOKEN_FILE: &str = "web.token";
@@ -33,11 +33,13 @@ pub(crate) struct WebListener {
     listener: TcpListener,
     access: Arc<Access>,
     address: SocketAddr,
+    /// The name of a tunnel that leads here.
+    tunnel: Option<String>,
     token: Token,
 }
 
 impl WebListener {
-    /// Listens at an address of this machine alone. `is_private`: nothing may be saved, so the token is one of this
+    /// Listens at an address of this machine alone, and lets in at the name of a `tunnel`. `is_private`: nothing may be saved, so the token is one of this
     /// server alone.
     ///
     /// # Errors
@@ -45,6 +47,7 @@ impl WebListener {
     pub(crate) async fn open(
         address: SocketAddr,
         is_private: bool,
+        tunnel: Option<String>,
         around: &ProcessEnvironment,
     ) -> Result<Self> {
         if !address.ip().is_loopback() {
@@ -65,12 +68,33 @@ impl WebListener {
             let (stored, token) = StoredToken::open(&around.environment.state_dir(), address)?;
             (Access::new(stored, address), token)
         };
-        Ok(Self { listener, access: Arc::new(access), address, token })
+        let access = Arc::new(access.with_tunnel(tunnel.clone()));
+        Ok(Self { listener, access, address, tunnel, token })
     }
 
     /// Tells the links for browsers.
     pub(crate) fn tell_links(&self) {
         tell_links(self.address, &self.token);
+        if self.tunnel.is_some() {
+            report::print_line(format_args!("through the tunnel: {}", self.link()));
+        }
+    }
+
+    /// The link that a phone would open.
+    fn link(&self) -> String {
+        let token = self.token.expose();
+        match &self.tunnel {
+            Some(name) => format!("https://{name}/#t={token}"),
+            None => format!("http://{}/#t={token}", self.address),
+        }
+    }
+
+    /// Shows the link as a QR code.
+    pub(crate) fn tell_qr(&self) {
+        match qr::draw(&self.link()) {
+            Some(code) => report::print_line(format_args!("{}\n{code}", self.link())),
+            None => report::print_line("the link is too long for a QR code"),
+        }
     }
 
     /// The address for programs.
@@ -86,13 +110,51 @@ impl WebListener {
 
 /// Returns the error that says why other machines cannot connect, and how they can reach the page instead.
 pub(crate) fn remote_access_error(port: u16, cause: &str) -> HostError {
-    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let name = if name.trim().is_empty() { "this-machine" } else { name.trim() };
+    let name = machine();
     let remedy = format!(
         "gnoma has no encryption of its own, so it listens on this machine only. On the other machine, run \
          `ssh -N -L {port}:127.0.0.1:{port} {name}` and open the link that `gnoma web` shows there"
     );
     HostError { remedy: Some(remedy), ..HostError::usage(cause) }
+}
+
+/// Programs that make a tunnel from a phone to this machine: what each is run with, and which name it gives.
+const TUNNELS: [(&str, &str, &str); 3] = [
+    (
+        "tailscale",
+        "tailscale serve PORT",
+        "only your own devices reach it; its name is MACHINE.TAILNET.ts.net",
+    ),
+    (
+        "cloudflared",
+        "cloudflared tunnel --url http://127.0.0.1:PORT",
+        "the whole internet reaches it and only the link protects it; it prints its name",
+    ),
+    (
+        "ssh",
+        "ssh -N -L PORT:127.0.0.1:PORT THIS-MACHINE",
+        "run it on the other machine and open the first link there",
+    ),
+];
+
+/// Tells how to reach the page from elsewhere with the programs that are installed. It starts none of them.
+pub(crate) fn tell_tunnels(port: u16, around: &ProcessEnvironment) {
+    let folders = around.environment.get("PATH").unwrap_or_default();
+    let is_there =
+        |program: &str| std::env::split_paths(folders).any(|folder| folder.join(program).is_file());
+    let (port, host) = (port.to_string(), machine());
+    report::print_line("from a phone, run one of these yourself:");
+    for (program, command, about) in TUNNELS {
+        let missing = if is_there(program) { "" } else { " (not installed)" };
+        let command = command.replace("PORT", &port).replace("THIS-MACHINE", &host);
+        report::print_line(format_args!("  {command}{missing}\n      {about}"));
+    }
+    report::print_line("then start `gnoma web --tunnel NAME` with the name, unless it is ssh");
+}
+
+fn machine() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    if name.trim().is_empty() { "this-machine".to_owned() } else { name.trim().to_owned() }
 }
 
 fn address_in_use_error(address: SocketAddr, error: &io::Error) -> HostError {
@@ -226,6 +288,8 @@ pub(crate) struct OwnSite {
     pub(crate) sessions: SessionBackend,
     /// The specification with which sessions are opened unless the page overrides it.
     pub(crate) spec: SessionSpec,
+    /// Whose ledger metrics are of, if they are offered.
+    pub(crate) metrics: Option<Arc<Project>>,
 }
 
 impl Site for OwnSite {
@@ -262,6 +326,15 @@ impl Site for OwnSite {
                             error => server_gone_error(&error.to_string()),
                         })
                 }
+            }
+        })
+    }
+
+    fn metrics(&self) -> BoxFuture<'_, Option<String>> {
+        Box::pin(async move {
+            match (&self.sessions, &self.metrics) {
+                (SessionBackend::Here(host), Some(project)) => metrics::read(project, host).await,
+                _ => None,
             }
         })
     }
@@ -320,6 +393,7 @@ mod tests {
                 gnoma_host::session_opening::Projects::default(),
             ))),
             spec: own,
+            metrics: None,
         };
         let spec = site.complete_spec(SessionSpec::default());
         assert_eq!((spec.folder, spec.environment.get("A")), ("/work".into(), Some("b")));

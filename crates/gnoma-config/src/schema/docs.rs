@@ -18,6 +18,10 @@ no effect.
 gnoma uses the proxies in `HTTPS_PROXY`, `HTTP_PROXY` and `ALL_PROXY`, except for the hosts in `NO_PROXY` and for servers on this
 machine; it names a variable that is no address, and does not use it. `SSL_CERT_FILE` (a whole path) sets `network.ca_file`, unless it is not a readable PEM file.
 
+Features that may still change have a switch below `features`, each a short name of another setting, which stays valid; a file that has both follows
+the setting. `gnoma features` lists them with their stage (experimental, preview, stable, removed); `gnoma features enable NAME` and `disable NAME`
+write your own file, with `--profile PROFILE` that of a profile, with `--project` that of a trusted project.
+
 | key | built in | | meaning |
 |---|---|---|---|
 ";

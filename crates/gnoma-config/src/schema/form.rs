@@ -84,6 +84,13 @@ pub(super) const COMMAND: Form = Form {
     takes_numbers: false,
     fits: is_filled,
 };
+pub(super) const CURRENCY: Form = Form {
+    what: "a currency of three letters",
+    example: "EUR",
+    expands: false,
+    takes_numbers: false,
+    fits: |text| text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_alphabetic()),
+};
 pub(super) const GLOB: Form = Form {
     what: "a glob of files",
     example: "src/**",

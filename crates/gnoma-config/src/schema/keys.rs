@@ -3,7 +3,8 @@
 use std::{borrow::Cow, time::Duration};
 
 use super::{
-    form::{AGENT, ARM, ARMS, COMMAND, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
+    features::{ENTROPY_THRESHOLD, MEMORY, TASK_SUGGESTIONS, TWO_STAGE},
+    form::{AGENT, ARM, ARMS, COMMAND, CURRENCY, GLOB, HOURS, MODEL, POOL, SHARE, THINKING},
     kind::Kind::{self, Bool, Bytes, Form, Forms, List, Secret, Text, Url, Verbatim, Word, Words},
     row::{
         Guard::{NeverMore, NotLooser, OnlyDeny, Personal, Trusted},
@@ -431,6 +432,11 @@ pub static ROWS: &[Row] = &[
         .with_guard(Trusted),
     Row::new("plugins.enabled", List, "the only plugins loaded").with_guard(Trusted),
     Row::new("plugins.disabled", List, "plugins not loaded").with_guard(Trusted),
+    // Features
+    TWO_STAGE.row(),
+    MEMORY.row(),
+    TASK_SUGGESTIONS.row(),
+    ENTROPY_THRESHOLD.row(),
     // Telemetry
     Row::new("otel.enabled", Bool, "spans and metrics go to an OpenTelemetry collector (docs/telemetry.md)")
         .with_default(NO)
@@ -445,7 +451,14 @@ pub static ROWS: &[Row] = &[
     Row::new("otel.content", Bool, "spans have messages, arguments and results, without secrets")
         .with_default(NO)
         .with_guard(Personal),
+    Row::new("analytics.local", Bool, "count the features that you use in a file of your own, which is never sent (docs/usage.md)")
+        .with_default(NO)
+        .with_guard(Personal),
+    Row::new("usage.currency", Form(&CURRENCY), "currency of costs in `gnoma usage` for people; `router.exchange` has its rate")
+        .with_guard(Personal),
     // Terminal
+    Row::new("status.command", Form(&COMMAND), "shell line that writes the line at the bottom of the terminal (docs/tui.md)")
+        .with_guard(Personal),
     Row::new("tui.theme", Text, "colours").with_default(|| word_value("gnoma")),
     Row::new("tui.vim", Bool, "vim keys").with_default(NO),
 ];

@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod docs;
+mod features;
 mod form;
 mod keys;
 mod kind;
@@ -14,6 +15,7 @@ mod row;
 mod words;
 
 pub use self::{
+    features::{FEATURES, Feature, FeatureStage},
     form::Form,
     keys::ROWS,
     kind::{Kind, wrong_address},

@@ -28,6 +28,7 @@ fn without_any_file_everything_has_its_built_in_value() {
     assert_eq!(settings.network.connect_timeout, Duration::from_secs(10));
     assert_eq!(settings.network.idle_timeout, Duration::from_secs(300));
     insta::assert_snapshot!(Home::new().origins(), @r#"
+    analytics.local = false  # default
     checkpoints.enabled = true  # default
     checkpoints.ignored_max_file = 1048576  # default
     checkpoints.max_age = "30 days"  # default
@@ -87,6 +88,7 @@ fn every_layer_is_named_where_it_set_a_value() {
         .env("ANTHROPIC_API_KEY", "sk-ant-api03-0123456789")
         .flag("permission.mode", "plan");
     insta::assert_snapshot!(home.origins(), @r#"
+    analytics.local = false  # default
     checkpoints.enabled = true  # default
     checkpoints.ignored_max_file = 1048576  # default
     checkpoints.max_age = "30 days"  # default

@@ -4,6 +4,8 @@
 #[cfg(test)]
 mod errors;
 #[cfg(test)]
+mod features;
+#[cfg(test)]
 mod home;
 #[cfg(test)]
 mod layers;

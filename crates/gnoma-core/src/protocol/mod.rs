@@ -36,7 +36,8 @@ pub use self::{
     message::{Greeting, Hello, ProcessEvent, ServerMessage, common_version},
     recent::Recent,
     request::{
-        ClientMessage, LiveSession, Reply, Request, RequestId, RewindPoint, Setting, Switch,
+        ChangesSince, ClientMessage, LiveSession, Reply, Request, RequestId, RewindPoint, Setting,
+        Switch,
     },
     running::{DraftedCall, Question, RunningCall, RunningTurn},
     spec::{ClientServer, Detach, Environment, Overrides, ServerAddress, SessionSpec, Start},

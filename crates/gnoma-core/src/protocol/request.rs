@@ -93,6 +93,13 @@ pub enum Request {
     },
     /// How the session is. Reply: [`Reply::Status`].
     Status,
+    /// Wait until no turn runs and none is about to, or until the session asks a person, but no longer than two
+    /// minutes. Reply: [`Reply::Status`], which says which of them it is.
+    Wait {
+        /// The longest wait in seconds; two minutes if it is absent or longer.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_seconds: Option<u32>,
+    },
     /// Say something. While a turn runs it is delivered at the next safe boundary.
     Send {
         /// Text and images; not empty.
@@ -194,6 +201,20 @@ pub enum Request {
     Changes,
     /// What changed in files since the session's first turn that changed some. Reply: [`Reply::Text`], a unified diff.
     SessionChanges,
+    /// What differs in files from the last commit. Reply: [`Reply::Text`], a unified diff.
+    CommitChanges,
+    /// Revert one file, or one hunk of it, to what it was then. What is there is saved first: [`Self::Redo`] restores
+    /// it. Only between turns. Reply: [`Reply::Text`].
+    RevertFile {
+        /// The changes that it belongs to.
+        since: ChangesSince,
+        /// The file as its diff names it, below the project's folder.
+        path: String,
+        /// The hunk as the diff has it, from its `@@` on; `None` for the whole file. Nothing is reverted if the file does
+        /// not contain it any more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hunk: Option<String>,
+    },
     /// The names of the project's files, at most so many. Reply: [`Reply::Text`], a path a line.
     Files {
         /// The most paths.
@@ -292,9 +313,11 @@ impl Request {
                 | Self::Attach { .. }
                 | Self::Detach
                 | Self::Status
+                | Self::Wait { .. }
                 | Self::Points
                 | Self::Changes
                 | Self::SessionChanges
+                | Self::CommitChanges
                 | Self::Files { .. }
                 | Self::Search { .. }
                 | Self::Stored { .. }
@@ -315,6 +338,19 @@ impl Request {
                 | Self::Memory(MemoryRequest::Show)
         )
     }
+}
+
+/// The earlier state that files are compared with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+pub enum ChangesSince {
+    /// Before the last turn that changed files.
+    Turn,
+    /// Before the session's first change.
+    Start,
+    /// The last commit.
+    Commit,
 }
 
 /// What a session continues with.

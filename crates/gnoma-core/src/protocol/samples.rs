@@ -36,8 +36,8 @@ kinds!(Event: Started Info Models State ModeChanged ThinkingChanged PlanChanged 
     Checking Checked Cost Compacted Uncompacted Context Text Thinking ToolCallDrafted ToolCallDelta Appended
     PermissionAsked PermissionDecided ToolStarted ToolProgress ToolEnded Usage Retrying Waiting
     Continuing Notice TurnEnded Unknown);
-kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Send EditQueue Answer Cancel
-    CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes SessionChanges Files Export Fork Rename
+kinds!(Request: Open List StoredIn Delete Watch Shutdown Attach Detach KeepRunning Status Wait Send EditQueue Answer Cancel
+    CancelElf WatchElf Close SetMode SetThinking KeepRule Trust Pin Rate Compact EditSummary UndoCompaction Rewind RewindElf Redo Points Changes SessionChanges CommitChanges RevertFile Files Export Fork Rename
     Search Stored History Output Models Providers Profiles Switch TryProvider AddProvider
     RemoveProvider Settings
     SetSetting Usage Explain Task Memory);
@@ -246,6 +246,7 @@ pub(super) fn sample_requests() -> Vec<Request> {
         Request::Detach,
         Request::KeepRunning { keep: true },
         Request::Status,
+        Request::Wait { max_seconds: Some(5) },
         Request::Send { content: vec![Content::from_text("hello")] },
         Request::EditQueue {
             was: vec![vec![Content::from_text("a")]],
@@ -278,6 +279,8 @@ pub(super) fn sample_requests() -> Vec<Request> {
         Request::Points,
         Request::Changes,
         Request::SessionChanges,
+        Request::CommitChanges,
+        Request::RevertFile { since: ChangesSince::Turn, path: text(), hunk: Some(text()) },
         Request::Files { max: 5 },
         Request::Export { path: PathBuf::from("a.md") },
         Request::Fork,

@@ -41,3 +41,18 @@ pub enum Outcome {
         kept_partial: bool,
     },
 }
+
+impl Outcome {
+    /// Returns the name of the kind of outcome, for statistics.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Complete { .. } => "complete",
+            Self::Cancelled => "cancelled",
+            Self::RoundLimit { .. } => "round_limit",
+            Self::Stuck { .. } => "stuck",
+            Self::Unfit { .. } => "unfit",
+            Self::Failed { .. } => "failed",
+        }
+    }
+}

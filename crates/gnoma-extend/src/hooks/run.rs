@@ -12,6 +12,7 @@ use std::{
     path::{Path, PathBuf},
     process::Stdio,
     sync::{Arc, OnceLock},
+    time::Duration,
 };
 
 use gnoma_core::{sync::Mutex, task::box_future};
@@ -136,6 +137,31 @@ impl HookRunner {
             let (stdout, stderr) = (String::new(), String::new());
             HookRun { end: HookEnd::Failed(why), stdout, stderr }
         })
+    }
+
+    /// Runs a shell line with `input` on its standard input, for at most `limit`, and returns what it printed.
+    ///
+    /// # Errors
+    /// How it failed, in a few words.
+    pub async fn run_line(
+        self: &Arc<Self>,
+        line: &str,
+        input: &str,
+        limit: Duration,
+    ) -> Result<String, String> {
+        let run = match self.start_hook(line, input) {
+            Ok(mut running) => {
+                let end = running.wait_for_end(Instant::now() + limit, false).await;
+                running.collect_run(end.unwrap_or(HookEnd::TimedOut))
+            }
+            Err(run) => run,
+        };
+        match run.end {
+            HookEnd::Code(0) => Ok(run.stdout),
+            HookEnd::Code(code) => Err(format!("exit code {code}")),
+            HookEnd::TimedOut => Err(format!("took longer than {} ms", limit.as_millis())),
+            HookEnd::Failed(why) => Err(why),
+        }
     }
 
     /// The shell that starts hooks; the first one starts it.

@@ -26,6 +26,7 @@ use super::{
     replies::ReplyOutcome,
     session_tasks::SessionTasks,
     shared::HostShared,
+    waits::Waits,
 };
 use crate::{
     Notices,
@@ -55,6 +56,8 @@ pub(super) struct Actor {
     pub(super) answered: HashSet<CallId>,
     /// Requests that are being answered beside the conversation.
     pub(super) work: JoinSet<()>,
+    /// Requests that are answered once the session rests or asks.
+    pub(super) waits: Waits,
     /// The time at which to check whether a session that no client sees should end.
     pub(super) deserted: Option<Instant>,
     /// `true` once a client has subscribed.
@@ -101,6 +104,7 @@ impl Actor {
             waiting: Vec::new(),
             answered: HashSet::new(),
             work: JoinSet::new(),
+            waits: Waits::default(),
             deserted: (detach == Detach::Close).then(|| Instant::now() + SUBSCRIBER_PATIENCE),
             was_seen: false,
             is_closing: false,

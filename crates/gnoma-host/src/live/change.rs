@@ -27,6 +27,7 @@ pub(super) fn is_change(request: &Request) -> bool {
         Request::Switch(_)
             | Request::Rewind { .. }
             | Request::RewindElf { .. }
+            | Request::RevertFile { .. }
             | Request::Redo
             | Request::Fork
     )

@@ -7,6 +7,7 @@
 mod actor;
 mod actor_suggestions;
 mod actor_tasks;
+mod actor_waits;
 mod change;
 mod child_status;
 mod children;
@@ -30,6 +31,7 @@ mod spending;
 mod step_fold;
 mod task_link;
 mod task_run;
+mod waits;
 
 pub use self::{
     host::Host,

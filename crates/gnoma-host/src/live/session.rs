@@ -63,10 +63,12 @@ impl Actor {
                 Some(_) = self.work.join_next() => SessionWakeup::Worked,
                 () = attendance.notified() => SessionWakeup::Attendance,
                 () = wait_until(self.deserted) => SessionWakeup::Deserted,
+                () = wait_until(self.waits.until()) => SessionWakeup::Worked,
             };
             if self.handle_wakeup(woke).is_break() {
                 break;
             }
+            self.answer_waits();
         }
         self.end_session(end).await;
     }
@@ -280,6 +282,7 @@ impl Actor {
                 replier.reply(Ok(Reply::Done));
                 return self.count_subscribers();
             }
+            Request::Wait { max_seconds } => self.waits.add(max_seconds, replier),
             Request::Explain(Topic::Elfs) => {
                 replier.reply(Ok(Reply::Text(elfs::render_tree(&self.shared, &self.id))));
             }

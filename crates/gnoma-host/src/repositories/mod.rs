@@ -35,6 +35,16 @@ pub(crate) use repository_ownership::BelongingRepositories;
 use repository_ownership::RealRepository;
 pub(crate) use services::ServicePlaces;
 
+/// The repository around `folder` that git may look at: its own folder and its work tree. The error says which
+/// program its settings would run.
+pub(crate) fn harmless_repository(folder: &Path) -> Result<Option<(PathBuf, PathBuf)>, String> {
+    let found = FoundRepository::find_around(folder);
+    match found.as_ref().and_then(program_of) {
+        Some(program) => Err(program),
+        None => Ok(found.map(|found| (found.git, found.work_tree))),
+    }
+}
+
 /// Repositories within repositories that are looked at for one command.
 const MAX_NESTED: usize = 64;
 /// The hook that git runs when it has written down what it saw.

@@ -219,13 +219,13 @@ impl SessionTrace {
     }
 
     fn end_turn(&mut self, now_ms: i64, outcome: &Outcome, rounds: u32) {
-        let (name, error) = match outcome {
-            Outcome::Complete { .. } => ("complete", None),
-            Outcome::Cancelled => ("cancelled", None),
-            Outcome::RoundLimit { .. } => ("round_limit", Some("round_limit".to_owned())),
-            Outcome::Stuck { .. } => ("stuck", Some("stuck".to_owned())),
-            Outcome::Unfit { .. } => ("unfit", Some("unfit".to_owned())),
-            Outcome::Failed { error, .. } => ("failed", Some(error_name(error.kind))),
+        let name = outcome.name();
+        let error = match outcome {
+            Outcome::Complete { .. } | Outcome::Cancelled => None,
+            Outcome::RoundLimit { .. } | Outcome::Stuck { .. } | Outcome::Unfit { .. } => {
+                Some(name.to_owned())
+            }
+            Outcome::Failed { error, .. } => Some(error_name(error.kind)),
         };
         self.set_attribute("gnoma.turn.outcome", name.into());
         self.set_attribute("gnoma.turn.rounds", u64::from(rounds).into());

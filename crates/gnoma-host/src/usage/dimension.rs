@@ -84,11 +84,10 @@ impl fmt::Display for Dimension {
 }
 
 /// Properties of calls that people may ask for and the ledger does not record, with what it lacks.
-const UNRECORDED: [(&str, &str); 5] = [
+const UNRECORDED: [(&str, &str); 4] = [
     ("account", "which account of a provider paid"),
     ("agent", "which agent an elf was"),
     ("skill", "which skill was in use"),
-    ("tool", "for which tool a model was called"),
     ("mcp", "for which MCP server a model was called"),
 ];
 
@@ -152,8 +151,8 @@ mod tests {
 
     #[test]
     fn what_the_ledger_does_not_record_is_said() {
-        let error = "tool".parse::<Dimension>().unwrap_err().to_string();
-        assert!(error.contains("does not record for which tool a model was called"), "{error}");
+        let error = "skill".parse::<Dimension>().unwrap_err().to_string();
+        assert!(error.contains("does not record which skill was in use"), "{error}");
         let error = "colour".parse::<Dimension>().unwrap_err().to_string();
         assert!(error.contains("has no `colour`") && error.contains("choose from day"), "{error}");
     }

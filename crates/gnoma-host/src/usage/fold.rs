@@ -56,12 +56,17 @@ pub(super) struct UsageFold {
     explained: DaySums,
     /// There were more than [`MAX_GROUPS`].
     pub(super) is_full: bool,
+    /// The last call of a turn and elf, if it failed: its arm and group.
+    failed: HashMap<(i64, i64), (i64, GroupKey)>,
 }
+
+/// Most turns whose last call failed that are remembered while calls are read.
+const MAX_FAILED: usize = 10_000;
 
 impl UsageFold {
     pub(super) fn new(by: Vec<Dimension>, begin_ms: Option<i64>, days: LocalDays) -> Self {
         let (groups, explained) = (HashMap::new(), HashMap::new());
-        Self { by, begin_ms, days, groups, explained, is_full: false }
+        Self { by, begin_ms, days, groups, explained, is_full: false, failed: HashMap::new() }
     }
 
     /// Adds a call. Calls before the beginning only explain a part of their day's sum.
@@ -76,12 +81,30 @@ impl UsageFold {
             self.is_full = true;
             return ControlFlow::Break(());
         }
+        self.note_failover(call, key);
         let group = self.groups.entry(key).or_default();
         group.sums.add_call(call);
         if call.turn != 0 && group.turns.last() != Some(&call.turn) {
             group.turns.push(call.turn);
         }
         ControlFlow::Continue(())
+    }
+
+    /// Counts a failover of the call before this one of the same turn, and remembers a call that failed.
+    fn note_failover(&mut self, call: &CallRow, key: GroupKey) {
+        if call.turn == 0 {
+            return;
+        }
+        let of_turn = (call.turn, call.elf.0);
+        if let Some((arm, failed)) = self.failed.remove(&of_turn)
+            && arm != call.arm
+            && let Some(group) = self.groups.get_mut(&failed)
+        {
+            group.sums.details.failovers += 1;
+        }
+        if call.failure.0 != 0 && self.failed.len() < MAX_FAILED {
+            self.failed.insert(of_turn, (call.arm, key));
+        }
     }
 
     fn key_of_call(&mut self, call: &CallRow) -> GroupKey {
@@ -148,5 +171,43 @@ impl UsageFold {
             };
         }
         key
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gnoma_store::NameId;
+    use jiff::tz::TimeZone;
+
+    use super::*;
+
+    #[test]
+    fn failed_call_is_a_failover_if_another_model_goes_on_with_the_turn() {
+        let days = LocalDays::new(TimeZone::UTC);
+        let mut fold = UsageFold::new(vec![Dimension::Model], None, days);
+        let call = |turn: i64, arm: i64, failure: i64| CallRow {
+            turn,
+            arm,
+            failure: NameId(failure),
+            ..CallRow::default()
+        };
+        for (turn, arm, failure) in [
+            (1, 1, 7),
+            (1, 1, 7),
+            (2, 2, 7),
+            (1, 2, 0),
+            (2, 2, 0),
+            (0, 1, 7),
+            (0, 2, 0),
+            (3, 2, 7),
+            (3, 1, 0),
+        ] {
+            let _goes_on = fold.add_call(&call(turn, arm, failure));
+        }
+        let of = |arm: i64| {
+            let group = fold.groups.iter().find(|(key, _)| key[0] == arm).unwrap().1;
+            group.sums.details.failovers
+        };
+        assert_eq!((of(1), of(2)), (1, 1));
     }
 }

@@ -15,6 +15,7 @@ mod repriced;
 mod sums;
 #[cfg(test)]
 mod tests;
+mod tools;
 
 use gnoma_core::{
     ModelRef, Price,
@@ -32,6 +33,7 @@ pub use self::{
     report::UsageRow,
     repriced::RepricedUsage,
     sums::{CallDetails, UsageSums},
+    tools::{ToolUse, read_tool_uses},
 };
 use self::{
     fold::UsageFold,

@@ -29,6 +29,8 @@ pub struct CallDetails {
     pub failed_calls: u64,
     /// Output tokens that were thought.
     pub thinking: u64,
+    /// Failed calls after which the turn's next call went to another model.
+    pub failovers: u64,
 }
 
 impl UsageSums {
@@ -78,6 +80,7 @@ impl UsageSums {
                 turns: 0,
                 failed_calls: calls(failure.0 != 0),
                 thinking: *thinking,
+                failovers: 0,
             },
         });
     }
@@ -98,7 +101,7 @@ impl UsageSums {
             unrecorded_calls,
             first_part_ms,
             timed_calls,
-            details: CallDetails { turns: _, failed_calls, thinking },
+            details: CallDetails { turns: _, failed_calls, thinking, failovers },
         } = other;
         self.amount.add(amount);
         for (sum, value) in [
@@ -108,6 +111,7 @@ impl UsageSums {
             (&mut self.timed_calls, timed_calls),
             (&mut self.details.failed_calls, failed_calls),
             (&mut self.details.thinking, thinking),
+            (&mut self.details.failovers, failovers),
         ] {
             *sum = sum.saturating_add(*value);
         }

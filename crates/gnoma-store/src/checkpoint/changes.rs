@@ -16,13 +16,13 @@ use super::{
 };
 
 /// Largest file whose lines are compared.
-const MAX_DIFF_BYTES: u64 = 1 << 20;
+pub(super) const MAX_DIFF_BYTES: u64 = 1 << 20;
 
 /// A NUL within this many bytes makes a file binary, as for git.
 const SNIFFED_BYTES: usize = 8_000;
 
 /// Lines around a change.
-const CONTEXT_LINES: usize = 3;
+pub(super) const CONTEXT_LINES: usize = 3;
 
 /// A state to compare.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -181,8 +181,7 @@ impl Workspace {
             Some(Side::File { size, .. }) if *size > MAX_DIFF_BYTES => None,
             Some(Side::File { contents, .. }) => {
                 let bytes = self.vault.0.objects.read(&contents.0)?;
-                let binary = bytes.iter().take(SNIFFED_BYTES).any(|byte| *byte == 0);
-                (!binary).then(|| String::from_utf8_lossy(&bytes).into_owned())
+                (!is_binary(&bytes)).then(|| String::from_utf8_lossy(&bytes).into_owned())
             }
         })
     }
@@ -202,7 +201,11 @@ pub fn without_filled_folders(changes: Vec<Change>) -> Vec<Change> {
     changes.into_iter().filter(|change| !is_filled_folder(change)).collect()
 }
 
-fn detect_change(path: &[u8], before: Option<&Item>, after: Option<&Item>) -> Option<Change> {
+pub(super) fn detect_change(
+    path: &[u8],
+    before: Option<&Item>,
+    after: Option<&Item>,
+) -> Option<Change> {
     if before.is_none() && after == Some(&Item::Unsaved) {
         return None;
     }
@@ -233,6 +236,10 @@ fn to_side(item: &Item) -> Side {
     }
 }
 
+pub(super) fn is_binary(bytes: &[u8]) -> bool {
+    bytes.iter().take(SNIFFED_BYTES).any(|byte| *byte == 0)
+}
+
 fn mode_lines(change: &Change) -> String {
     let mode = |side: &Option<Side>| match side {
         Some(Side::File { mode, .. } | Side::Folder { mode }) => Some(*mode),
@@ -245,7 +252,7 @@ fn mode_lines(change: &Change) -> String {
 }
 
 /// Names may hold anything; a diff is text.
-fn to_printable(bytes: &[u8]) -> String {
+pub(super) fn to_printable(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes)
         .chars()
         .map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c })

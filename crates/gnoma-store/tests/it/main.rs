@@ -9,6 +9,8 @@ mod checkpoint_crash;
 #[cfg(test)]
 mod checkpoint_merge;
 #[cfg(test)]
+mod checkpoint_revert;
+#[cfg(test)]
 mod checkpoint_rewind;
 #[cfg(test)]
 mod checkpoint_scripts;

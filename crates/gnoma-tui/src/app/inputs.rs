@@ -44,6 +44,7 @@ impl State {
             Input::Shell { line, output, failure } => self.shell_ended(&line, &output, failure),
             Input::Image { instead, image, name } => self.attach_image(&instead, image, &name),
             Input::Edited(text) => self.on_editor_closed(text),
+            Input::StatusLine(result) => self.status_line_written(result),
             Input::Failed(text) => self.show_warning(&text),
         }
     }
@@ -73,6 +74,7 @@ impl State {
         self.send_queued();
         self.complete_anew();
         self.update_title();
+        self.run_status_script();
         if self.timers.save_at.take_if(|at| *at <= self.now).is_some() {
             self.emit(Effect::Save(self.unsent_drafts()));
         }
@@ -95,6 +97,8 @@ impl View for State {
     type Effect = Effect;
 
     fn on_input(&mut self, input: Input) -> Vec<Effect> {
+        self.window.script.is_stale |=
+            matches!(input, Input::Session(_) | Input::Snapshot(_) | Input::Reply { .. });
         self.take_in(input);
         self.run_follow_ups();
         mem::take(&mut self.effects)
@@ -114,6 +118,8 @@ impl View for State {
         let is_moving = (is_turning || !self.shells.is_empty()) && !self.accessible;
         let beat = is_moving.then(|| self.now + BEAT);
         let answers = self.answers_from().filter(|from| *from > self.now);
-        [hint, beat, self.waits_until(), answers, self.timers.save_at].into_iter().flatten().min()
+        let script = self.status_script_due();
+        let all = [hint, beat, self.waits_until(), answers, self.timers.save_at, script];
+        all.into_iter().flatten().min()
     }
 }

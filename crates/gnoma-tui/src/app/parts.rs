@@ -164,6 +164,23 @@ pub(super) struct Window {
     pub(super) listed: String,
     /// Lines of a conversation that is over, not handed over yet.
     pub(super) leftover: Vec<Line>,
+    pub(super) script: ScriptedStatus,
+}
+
+/// The person's script for the line at the bottom, and what it wrote last.
+#[derive(Debug, Default)]
+pub(super) struct ScriptedStatus {
+    /// There is one.
+    pub(super) is_on: bool,
+    pub(super) is_running: bool,
+    /// Something has changed since it ran.
+    pub(super) is_stale: bool,
+    /// The person was told that it failed.
+    pub(super) is_told: bool,
+    /// It does not run before.
+    pub(super) next_at: Option<Instant>,
+    /// What it wrote; `None` shows the usual line.
+    pub(super) line: Option<Line>,
 }
 
 /// Points in time that something depends on.

@@ -280,7 +280,8 @@ impl State {
         let is_chosen = self.routes.pinned.is_some() || !self.facts.chooses;
         let why = self.routes.why.clone().filter(|_| !is_chosen).unwrap_or_default();
         let stop = if busy.is_empty() { "" } else { "Esc stops" };
-        let now = StatusNow { busy, stop, hint, queued: self.queue.waiting_count(), why };
+        let script = self.window.script.line.clone();
+        let now = StatusNow { busy, stop, hint, queued: self.queue.waiting_count(), why, script };
         status::render_status_line(&self.facts, &self.counts, &now, width)
     }
 

@@ -1,6 +1,6 @@
-//! Whole numbers on the command line, refused in sentences.
+//! Whole numbers, times and addresses on the command line, refused in sentences.
 
-use std::{fmt::Display, ops::RangeInclusive};
+use std::{fmt::Display, net::SocketAddr, ops::RangeInclusive, time::Duration};
 
 /// Reads a whole number within `range`.
 ///
@@ -57,6 +57,30 @@ pub(super) fn turns_or_id(text: &str) -> Result<String, String> {
         Ok(number) if number < 1 => Err("the number of turns must be 1 or more".to_owned()),
         Ok(_) | Err(_) => Ok(text.to_owned()),
     }
+}
+
+/// An address with its port. A port alone would leave open who may connect.
+pub(super) fn socket_address(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| {
+        let port = text.trim_start_matches(':').parse().unwrap_or(4666_u16);
+        format!("`{text}` is not an address with a port; write it like 127.0.0.1:{port}")
+    })
+}
+
+/// A span of time as people write it: `90s`, `30m`, `2h`, `1d`.
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{text}` is not a duration; write it like 90s, 30m, 2h or 1d");
+    let (number, unit) =
+        text.split_at(text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len()));
+    let number: u64 = number.parse().map_err(|_| wrong())?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 60 * 60,
+        "d" => 24 * 60 * 60,
+        _ => return Err(wrong()),
+    };
+    number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(wrong)
 }
 
 #[cfg(test)]

@@ -19,7 +19,8 @@ pub(crate) struct UsageArgs {
     #[arg(long, value_name = "TIME", default_value = "30d", value_parser = parse_since)]
     pub since: UsageStart,
 
-    /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest.
+    /// Sum up by day, week, month, project, branch, session, elf, model, provider or task; several nest. `tool` alone
+    /// shows how often tools of the project's saved sessions ran, failed, were approved and denied.
     #[arg(
         long,
         value_name = "WHAT",
@@ -27,7 +28,7 @@ pub(crate) struct UsageArgs {
         value_delimiter = ',',
         value_parser = parse_dimension
     )]
-    pub by: Vec<Dimension>,
+    pub by: Vec<UsageBy>,
 
     /// Also say what the same calls would have cost on this model.
     #[arg(long = "as", value_name = "PROVIDER/MODEL", value_parser = parse_model, conflicts_with = "csv")]
@@ -44,6 +45,15 @@ pub(crate) struct UsageArgs {
     /// Write a page with bars into this file, which needs nothing from elsewhere. Never overwrites.
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
+}
+
+/// What usage is summed up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UsageBy {
+    /// A property of model calls.
+    Calls(Dimension),
+    /// The tool, of tool calls.
+    Tool,
 }
 
 /// The actions on recorded usage.
@@ -69,8 +79,12 @@ fn parse_since(text: &str) -> Result<UsageStart, String> {
     text.parse().map_err(|error: gnoma_host::usage::UsageStartError| error.to_string())
 }
 
-fn parse_dimension(text: &str) -> Result<Dimension, String> {
-    text.parse().map_err(|error: gnoma_host::usage::DimensionError| error.to_string())
+fn parse_dimension(text: &str) -> Result<UsageBy, String> {
+    if text == "tool" {
+        return Ok(UsageBy::Tool);
+    }
+    let parsed = text.parse().map(UsageBy::Calls);
+    parsed.map_err(|error: gnoma_host::usage::DimensionError| error.to_string())
 }
 
 fn parse_model(text: &str) -> Result<ModelRef, String> {

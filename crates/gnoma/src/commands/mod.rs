@@ -2,6 +2,7 @@
 
 mod acp;
 mod add_provider;
+mod analytics;
 mod ask;
 mod attach;
 mod bundle;
@@ -12,6 +13,7 @@ mod completions;
 mod config;
 mod doctor;
 mod extend;
+mod features;
 mod guard;
 mod guard_run;
 mod import;
@@ -80,6 +82,10 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
             Box::pin(router::list_models(name, *json, turn, around))
         }
         Some(GnomaSubcommand::Config { what }) => return config::run(what, turn, around),
+        Some(GnomaSubcommand::Features { what, json }) => {
+            return features::run(what.as_ref(), *json, turn, around);
+        }
+        Some(GnomaSubcommand::Analytics { what }) => return analytics::run(what, turn, around),
         Some(GnomaSubcommand::Trust { folder, yes, revoke, list }) => {
             let wanted = if *list {
                 trust::TrustRequest::List
@@ -109,11 +115,19 @@ pub(crate) async fn run(args: Args, around: &ProcessEnvironment) -> Result<Exit>
         Some(GnomaSubcommand::Route(what)) => Box::pin(route::run(what, turn, around)),
         Some(GnomaSubcommand::Router { what }) => Box::pin(router::run(what, turn, around)),
         Some(GnomaSubcommand::Usage(wanted)) => Box::pin(usage::run(wanted, turn, around)),
-        Some(GnomaSubcommand::Serve { idle_exit, replace, http }) => {
-            Box::pin(serve::run(*idle_exit, *replace, *http, turn, around))
+        Some(GnomaSubcommand::Serve { idle_exit, replace, http, metrics }) => {
+            let (idle_exit, replace) = (*idle_exit, *replace);
+            let options = serve::ServeOptions { idle_exit, replace, is_private: false };
+            Box::pin(serve::run(options, *http, *metrics, turn, around))
         }
-        Some(GnomaSubcommand::Web { port, lan, new_links }) => {
-            let page = web::PageOptions { port: *port, lan: *lan, new_links: *new_links };
+        Some(GnomaSubcommand::Web { port, lan, new_links, tunnel, qr }) => {
+            let page = web::PageOptions {
+                port: *port,
+                lan: *lan,
+                new_links: *new_links,
+                tunnel: tunnel.clone(),
+                has_qr: *qr,
+            };
             Box::pin(web::run(page, turn, around))
         }
         Some(GnomaSubcommand::Acp { setup }) => Box::pin(acp::run(*setup, turn, around)),
@@ -173,6 +187,8 @@ fn report_name(command: &GnomaSubcommand) -> Option<&'static str> {
         GnomaSubcommand::Providers { .. } => "providers",
         GnomaSubcommand::Models { .. } => "models",
         GnomaSubcommand::Config { .. } => "config",
+        GnomaSubcommand::Features { .. } => "features",
+        GnomaSubcommand::Analytics { .. } => "analytics",
         GnomaSubcommand::Trust { .. } => "trust",
         GnomaSubcommand::Skills { .. } => "skills",
         GnomaSubcommand::Agents { .. } => "agents",

@@ -4,7 +4,7 @@ mod arms;
 mod learned_data;
 pub(super) mod money;
 mod pools;
-mod stats;
+pub(super) mod stats;
 
 use std::io::{self, BufRead, Write};
 

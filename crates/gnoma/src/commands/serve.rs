@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc, time::Duration};
 use anyhow::Result;
 use gnoma_core::protocol::{Client, LiveSession, Request, RequestErrorKind, SessionSpec};
 use gnoma_host::{
-    Folders as _, HostError, clock,
+    Folders as _, HostError, Notices, ProcessResources, Project, clock,
     live::Host,
     schedules::{Scheduler, has_waiting_schedules},
     session_opening::Projects,
@@ -54,20 +54,23 @@ pub(super) struct Http {
     pub(super) listening: WebListener,
     /// The specification with which sessions are opened over HTTP unless a request overrides it.
     pub(super) spec: SessionSpec,
+    /// Whose ledger metrics are of, if they are offered.
+    pub(super) metrics: Option<Arc<Project>>,
 }
 
 impl Http {
     async fn serve(&self, host: &Arc<Host>) {
         let sessions = SessionBackend::Here(Arc::clone(host));
-        let site = OwnSite { sessions, spec: self.spec.clone() };
+        let metrics = self.metrics.clone();
+        let site = OwnSite { sessions, spec: self.spec.clone(), metrics };
         self.listening.serve(Arc::new(site)).await;
     }
 }
 
 pub(super) async fn run(
-    idle_exit: Option<Duration>,
-    replace: bool,
+    options: ServeOptions,
     http: Option<SocketAddr>,
+    has_metrics: bool,
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
@@ -75,11 +78,16 @@ pub(super) async fn run(
     let http = match http {
         None => None,
         Some(address) => {
-            let listening = WebListener::open(address, false, around).await?;
-            Some(Http { listening, spec: launch_request::spec_from_args(args, around) })
+            let listening = WebListener::open(address, false, None, around).await?;
+            let spec = launch_request::spec_from_args(args, around);
+            let metrics = has_metrics.then(|| {
+                Project::open(spec.clone(), Notices::without_sink(), ProcessResources::default())
+                    .map(Arc::new)
+            });
+            Some(Http { listening, spec, metrics: metrics.transpose()? })
         }
     };
-    host_sessions(ServeOptions { idle_exit, replace, is_private: false }, http, around).await
+    host_sessions(options, http, around).await
 }
 
 /// The options of a server that hosts sessions.

@@ -24,13 +24,17 @@ use crate::{
 };
 
 /// The options with which a page is served.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct PageOptions {
     pub(super) port: u16,
     /// Also from other machines.
     pub(super) lan: bool,
     /// With links that nobody has yet.
     pub(super) new_links: bool,
+    /// At the name of a tunnel as well; an empty one asks how to make a tunnel.
+    pub(super) tunnel: Option<String>,
+    /// With the link as a picture for a phone's camera.
+    pub(super) has_qr: bool,
 }
 
 /// Serves the page: for the server of this user where one runs, else as that server.
@@ -39,7 +43,7 @@ pub(super) async fn run(
     args: &TurnArgs,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    let PageOptions { port, lan, new_links } = wanted;
+    let PageOptions { port, lan, new_links, tunnel, has_qr } = wanted;
     if lan {
         return Err(web::remote_access_error(port, "`--lan` is not available").into());
     }
@@ -53,10 +57,20 @@ pub(super) async fn run(
     // Settings that cannot be read are told by the sessions.
     let loaded = load_settings(args, around).map(|(_, loaded)| ProjectSettings::from(loaded));
     let is_private = loaded.map_or(args.incognito, |it| it.keeping.privacy.incognito);
-    let listening = WebListener::open(address, is_private, around).await?;
+    let tunnel = match tunnel {
+        Some(name) if name.is_empty() => {
+            web::tell_tunnels(port, around);
+            None
+        }
+        tunnel => tunnel,
+    };
+    let listening = WebListener::open(address, is_private, tunnel, around).await?;
     listening.tell_links();
+    if has_qr {
+        listening.tell_qr();
+    }
     if running.is_none() {
-        let http = serve::Http { listening, spec };
+        let http = serve::Http { listening, spec, metrics: None };
         let options = ServeOptions { idle_exit: None, replace: false, is_private };
         return serve::host_sessions(options, Some(http), around).await;
     }
@@ -65,7 +79,8 @@ pub(super) async fn run(
         "showing the sessions of the running gnoma server; Ctrl+C ends only the page",
     );
     let mut signals = Signals::new(around.ignores_hangup)?;
-    let site = Arc::new(OwnSite { sessions: SessionBackend::Elsewhere(around.clone()), spec });
+    let sessions = SessionBackend::Elsewhere(around.clone());
+    let site = Arc::new(OwnSite { sessions, spec, metrics: None });
     tokio::select! {
         signal = signals.next() => Ok(Exit::Signalled(signal)),
         () = listening.serve(site) => Ok(Exit::Done),

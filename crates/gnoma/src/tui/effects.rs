@@ -7,7 +7,7 @@ use std::{path::PathBuf, sync::Arc, sync::mpsc};
 
 use gnoma_core::{names, protocol::SessionSpec};
 use gnoma_guard::firewall::Firewall;
-use gnoma_host::{Folders as _, Notices, ProcessResources, Project};
+use gnoma_host::{Folders as _, Notices, ProcessResources, Project, status_script::StatusScript};
 use gnoma_tools::Disk;
 use gnoma_tui::{
     Input,
@@ -16,6 +16,8 @@ use gnoma_tui::{
     effect::Effect,
     run::{self, Job, LoopAction},
 };
+use serde_json::Value;
+use tokio::runtime::Handle;
 
 use self::image::{MAX_IMAGE_BYTES, parse_image};
 use self::programs::Programs;
@@ -32,6 +34,8 @@ pub(super) struct EffectHandler<'a> {
     spec: SessionSpec,
     firewall: Arc<Firewall>,
     files: ViewFiles,
+    /// What writes the line at the bottom, if the person has set something.
+    status: Option<Arc<StatusScript>>,
 }
 
 impl<'a> EffectHandler<'a> {
@@ -50,7 +54,19 @@ impl<'a> EffectHandler<'a> {
             spec: project.spec.clone(),
             firewall: Arc::clone(&project.firewall),
             files,
+            status: StatusScript::of(project).map(Arc::new),
         }
+    }
+
+    /// Whether a script writes the line at the bottom.
+    pub(super) fn has_status_script(&self) -> bool {
+        self.status.is_some()
+    }
+
+    fn write_status(&self, facts: Value) -> LoopAction {
+        let Some(script) = self.status.clone() else { return LoopAction::Done };
+        let job = move || Input::StatusLine(Handle::current().block_on(script.run(facts)));
+        LoopAction::Work(Box::new(job))
     }
 
     /// Switches to the firewall of this profile for all that is written from now on. If the settings of the profile
@@ -176,6 +192,7 @@ impl run::EffectHandler for EffectHandler<'_> {
             Effect::LookFor(files) => LoopAction::Work(self.look_for(files)),
             Effect::Profile(name) => self.change_profile(name),
             Effect::Demo => LoopAction::Lend(self.run_demo()),
+            Effect::StatusLine(facts) => self.write_status(facts),
             Effect::Ask(_)
             | Effect::CrashNote(_)
             | Effect::Copy(_)

@@ -225,6 +225,41 @@ async fn two_editors_share_a_session_of_the_server() {
 }
 
 #[tokio::test]
+async fn session_that_is_open_elsewhere_is_refused_by_its_own_error_and_continues_in_a_copy() {
+    let world = World::new([says("The first answer."), says("In the copy.")]);
+    world.write("notes.txt", "x");
+    let mut first = Editor::start(&world).await;
+    let session = first.session(&world).await;
+    let file = format!("file://{}", world.project.path().join("notes.txt").display());
+    let link = json!({ "type": "resource_link", "uri": file, "name": "notes.txt" });
+    let words = json!({ "type": "text", "text": "look at " });
+    let params = json!({ "sessionId": session, "prompt": [words, link] });
+    let told = first.ask("session/prompt", params).await;
+    assert_eq!(told["result"]["stopReason"], "end_turn", "{told}");
+
+    let mut second = Editor::start(&world).await;
+    let params = json!({ "sessionId": session, "cwd": world.project.path(), "mcpServers": [] });
+    for method in ["session/load", "session/resume"] {
+        let error = second.ask(method, params.clone()).await["error"].clone();
+        assert_eq!(error["code"], -32_003, "{error}");
+        assert_eq!(error["data"]["offers"], json!(["session/fork"]));
+    }
+    let copy = second.ask("session/fork", params).await;
+    let copy = copy["result"]["sessionId"].as_str().unwrap_or_else(|| panic!("{copy}")).to_owned();
+    assert_ne!(copy, session);
+    let prompt = second.prompt(&copy, "go on").await;
+    assert_eq!(second.answer(prompt).await["result"]["stopReason"], "end_turn");
+    let texts = world.last_request();
+    assert!(texts.iter().any(|(_, text)| text.contains("The first answer.")), "{texts:?}");
+    let listed = second.ask("session/list", json!({ "cwd": world.project.path() })).await;
+    let titles = listed["result"]["sessions"].as_array().unwrap().iter();
+    let titles: Vec<_> = titles.map(|it| it["title"].as_str().unwrap()).collect();
+    assert!(titles.contains(&"look at @notes.txt"), "{titles:?}");
+    first.end().await;
+    second.end().await;
+}
+
+#[tokio::test]
 async fn a_turn_that_is_cancelled_says_so_and_the_next_one_runs() {
     let endless = Wire::OpenAi.stream_reply(&Script::text(["word "; 20])).with_end(End::Stall(600));
     let write = calls("fs_write", r#"{"path":"a.txt","content":"hi"}"#);

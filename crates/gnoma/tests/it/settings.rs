@@ -129,3 +129,48 @@ async fn provider_and_model_can_be_written_as_one() {
         assert_eq!(request["model"], "m7", "{settings}");
     }
 }
+
+#[tokio::test]
+async fn features_are_listed_and_switched_for_a_person_a_profile_and_a_project() {
+    let world = World::new([says("a prompt")]);
+    world.configure("[memory]\nenabled = true # mine\n");
+    let state = async |name: &str, more: &[&str]| {
+        let list = world.json(&[&["features", "--json"], more].concat()).await;
+        let find = |it: &&serde_json::Value| it["name"] == name;
+        let found = list.as_array().unwrap().iter().find(find).unwrap().clone();
+        (found["enabled"].as_bool().unwrap(), found["set_by"].as_str().unwrap().to_owned())
+    };
+    assert_eq!(state("memory", &[]).await, (true, "user".to_owned()));
+    let table = world.run(&["features"]).await.out;
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+    assert!(table.contains("two_stage          experimental  off  off      0.1.0\n"), "{table}");
+
+    let off = world.run(&["features", "disable", "memory"]).await;
+    assert!(off.code == Some(0) && off.out.contains("`memory` is off: saved"), "{off:?}");
+    assert!(off.err.is_empty(), "{off:?}");
+    assert_eq!(state("memory", &[]).await, (false, "user".to_owned()));
+
+    let folder = world.home.path().join(".config/gnoma/profiles");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("work.toml"), "# mine\n").unwrap();
+    let work = ["--profile", "work"];
+    let on = world.run(&["--profile", "work", "features", "enable", "memory"]).await;
+    assert_eq!(on.code, Some(0), "{on:?}");
+    assert_eq!(state("memory", &work).await, (true, "profile".to_owned()));
+    std::fs::remove_dir_all(&folder).unwrap();
+
+    std::fs::create_dir(world.project.path().join(".git")).unwrap();
+    let on = world.run(&["features", "enable", "--project", "task_suggestions"]).await;
+    assert_eq!(on.code, Some(0), "{on:?}");
+    assert_eq!(state("task_suggestions", &[]).await, (true, "project".to_owned()));
+    assert!(world.read(".gnoma/config.toml").contains("task_suggestions = true"));
+
+    for (name, told) in [
+        ("memori", "there is no feature `memori`; did you mean `memory`?"),
+        ("entropy_threshold", "`entropy_threshold` was removed in 0.1.0: `security"),
+    ] {
+        let run = world.run(&["features", "enable", name]).await;
+        assert!(run.code == Some(2) && run.err.contains(told), "{run:?}");
+    }
+    assert_eq!(world.run(&["features", "of", "rust"]).await.out, "a prompt\n");
+}

@@ -23,6 +23,7 @@ mod edges;
 mod elfs;
 mod first_start;
 mod prefix;
+mod status;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEP: Duration = Duration::from_millis(5);

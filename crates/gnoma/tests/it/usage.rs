@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use crate::{
     spending::{Bill, PRICE, capped, vendor},
-    support::{World, says},
+    support::{World, calls, says},
 };
 
 /// Sessions that are run.
@@ -152,10 +152,15 @@ async fn usage_says_what_it_cannot_do_and_leaves_sentences_alone() {
         !world.home.path().join(".local/state/gnoma/ledger.db").exists(),
         "looking makes no file"
     );
-    let tool = world.run(&["usage", "--by", "tool"]).await;
+    let tool = world.run(&["usage", "--by", "model,tool"]).await;
     assert!(
         tool.code == Some(2) && tool.err.contains("does not record for which tool"),
         "{tool:?}"
+    );
+    let skill = world.run(&["usage", "--by", "skill"]).await;
+    assert!(
+        skill.code == Some(2) && skill.err.contains("does not record which skill"),
+        "{skill:?}"
     );
     let since = world.run(&["usage", "--since", "yesterday"]).await;
     assert!(since.code == Some(2) && since.err.contains("24h, 7d"), "{since:?}");
@@ -199,4 +204,88 @@ async fn usage_says_what_another_model_would_have_cost() {
     let unknown = world.run(&["usage", "--as", "test/nothing"]).await;
     let sentence = "the price of `test/nothing` is not known";
     assert!(unknown.code == Some(2) && unknown.err.contains(sentence), "{unknown:?}");
+}
+
+#[tokio::test]
+async fn usage_by_tool_counts_calls_failures_and_denials_of_saved_sessions() {
+    let read = |name: &str| calls("fs_read", &serde_json::json!({ "path": name }).to_string());
+    let write = calls("fs_write", r#"{"path":"b.txt","content":"x"}"#);
+    let world = World::new([read("a.txt"), read("none.txt"), write, says("done")]);
+    world.write("a.txt", "text");
+    let none = world.run(&["usage", "--by", "tool"]).await;
+    assert!(none.out.contains("no tool calls in the saved sessions"), "{none:?}");
+    world.run(&["--permission", "plan", "read and write"]).await;
+    for _ in 0..2 {
+        let report = world.json(&["usage", "--by", "tool", "--json"]).await;
+        let of = |name: &str| {
+            let all = report["tools"].as_array().unwrap();
+            all.iter().find(|tool| tool["tool"] == name).unwrap_or_else(|| panic!("{report}"))
+        };
+        let reads = of("fs.read");
+        assert_eq!((&reads["calls"], &reads["failed"]), (&2.into(), &1.into()), "{report}");
+        assert!(reads["mean_ms"].is_u64() && reads["denied"] == 0, "{report}");
+        let writes = of("fs.write");
+        assert_eq!((&writes["calls"], &writes["denied"]), (&1.into(), &1.into()), "{report}");
+    }
+    let text = world.run(&["usage", "--by", "tool", "--since", "7d"]).await.out;
+    assert!(
+        text.starts_with("calls  failed  asked  approved  denied  tried  kept  time"),
+        "{text}"
+    );
+}
+
+#[tokio::test]
+async fn usage_is_shown_in_the_currency_of_the_person_and_by_model_with_failovers() {
+    let (world, bill) = world_with_usage().await;
+    let file = world.home.path().join(".config/gnoma/config.toml");
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, format!("{text}\n[usage]\ncurrency = \"EUR\"\n")).unwrap();
+    let without = world.run(&["usage", "--by", "model"]).await;
+    assert!(without.err.contains("set `router.exchange.EUR`"), "{without:?}");
+    assert!(without.out.contains('$'), "{without:?}");
+    std::fs::write(
+        &file,
+        format!("{text}\n[usage]\ncurrency = \"EUR\"\n[router.exchange]\neur = 2.0\n"),
+    )
+    .unwrap();
+    let shown = world.run(&["usage", "--by", "model"]).await;
+    let half = billed(&bill, |usage| PRICE.cost_micro_usd(usage)) as f64 / 2e6;
+    assert!(shown.out.contains(&format!("{half:.6} EUR")), "{shown:?}");
+    assert!(shown.out.contains("1 EUR = $2"), "{shown:?}");
+    let json = world.json(&["usage", "--by", "model", "--json"]).await;
+    assert_eq!(json["currency"]["code"], "EUR", "{json}");
+    assert_eq!(json["total"]["micro_usd"], billed(&bill, |usage| PRICE.cost_micro_usd(usage)));
+    assert_eq!(json["total"]["failovers"], 0, "{json}");
+    assert!(json["quality"].is_array(), "{json}");
+}
+
+#[tokio::test]
+async fn own_statistics_are_counted_only_if_the_person_wants_that_and_never_in_incognito() {
+    let read = || calls("fs_read", r#"{"path":"a.txt"}"#);
+    let world = World::new([says("one"), read(), says("two"), says("three"), says("four")]);
+    world.write("a.txt", "text");
+    std::fs::create_dir(world.project.path().join(".gnoma")).unwrap();
+    world.write(".gnoma/config.toml", "[analytics]\nlocal = true\n");
+    assert_eq!(world.run(&["trust", "--yes"]).await.code, Some(0));
+    world.run(&["hello"]).await;
+    let file = world.home.path().join(".local/state/gnoma/analytics.json");
+    assert!(!file.exists(), "a project cannot turn it on");
+    let off = world.run(&["analytics"]).await;
+    assert!(off.code == Some(0) && off.err.contains("nothing is counted"), "{off:?}");
+
+    assert_eq!(world.run(&["config", "set", "analytics.local", "true"]).await.code, Some(0));
+    world.run(&["read it"]).await;
+    let counts = world.json(&["analytics", "show", "--json"]).await;
+    assert_eq!(counts["counts"]["turns.complete"], 1, "{counts}");
+    assert_eq!(counts["counts"]["tools.fs.read.ok"], 1, "{counts}");
+    world.run(&["--incognito", "hello"]).await;
+    assert_eq!(world.json(&["analytics", "show", "--json"]).await, counts);
+    world.run(&["again"]).await;
+    let text = world.run(&["analytics"]).await.out;
+    assert!(
+        text.contains("2      turns.complete\n") && text.contains("nothing sends it"),
+        "{text}"
+    );
+    assert_eq!(world.run(&["analytics", "clear"]).await.out, "removed what was counted\n");
+    assert!(!file.exists());
 }

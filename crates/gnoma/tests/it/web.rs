@@ -48,7 +48,9 @@ impl Page {
             line.clear();
             assert!(lines.read_line(&mut line).unwrap() > 0, "it ended: {address} {tokens:?}");
             if let Some((_, rest)) = line.split_once("http://") {
-                address = rest.split('/').next().unwrap().to_owned();
+                rest.split('/').next().unwrap().clone_into(&mut address);
+            }
+            if let Some((_, rest)) = line.split_once("://") {
                 tokens.extend(rest.trim().split_once("#t=").map(|(_, token)| token.to_owned()));
             }
         }
@@ -261,6 +263,177 @@ async fn new_links_end_the_old_ones_at_servers_that_run() {
 }
 
 /// A model that has two elfs look at a file, one of which writes another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn tunnel_is_explained_and_its_name_leads_in_by_https_alone() {
+    let world = World::new([]);
+    let page = Page::starts(&world, &["web", "--port", "0", "--tunnel", "Desk.tail1.ts.net"]);
+    assert_eq!(page.tokens[0], page.tokens[2], "the third link leads through the tunnel");
+    let from = |host: &str, origin: &str| {
+        let body = json!({ "token": page.tokens[0] }).to_string();
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        let request = format!(
+            "POST /api/v1/exchange HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let answer = from("desk.tail1.ts.net", "https://desk.tail1.ts.net");
+    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("; Secure"), "{answer}");
+    for (host, origin, status) in [
+        ("desk.tail1.ts.net", "http://desk.tail1.ts.net", "403"),
+        ("other.tail1.ts.net", "https://other.tail1.ts.net", "421"),
+    ] {
+        let answer = from(host, origin);
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{host} {origin}");
+    }
+}
+
+/// The code of one language in the documentation of the API.
+fn sample(language: &str) -> String {
+    let text = include_str!("../../../../docs/web.md");
+    let (_, rest) = text.split_once(&format!("```{language}\n")).unwrap();
+    rest.split_once("\n```").unwrap().0.to_owned()
+}
+
+/// Runs a client of the documentation against a server; a person approves what it asks about.
+async fn run_sample(program: &str, language: &str, file: &str) {
+    let found = Command::new("/usr/bin/env").args([program, "--version"]).output();
+    if !found.is_ok_and(|it| it.status.success()) {
+        return gnoma_testkit::skip_test(&format!("`{program}` is not installed"));
+    }
+    let code = sample(language);
+    let lines = code.lines().filter(|line| !line.trim().is_empty()).count();
+    assert!(lines <= 34, "{lines} lines");
+    let world = World::new([
+        calls("fs_write", r#"{"path":"made.txt","content":"by a client\n"}"#),
+        says("Done for a client."),
+    ]);
+    let page = Page::starts(&world, &["serve", "--http", "127.0.0.1:0"]);
+    let place = world.home.path().join(file);
+    // Node does not read types yet; this is the only one.
+    std::fs::write(&place, code.replace("body!", "body")).unwrap();
+    let mut client = Command::new(program)
+        .arg(&place)
+        .args(["make", "it"])
+        .current_dir(world.project.path())
+        .env("HOME", world.home.path())
+        .env("GNOMA_API", format!("http://{}/api/v1", page.address))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    client.stdin.take().unwrap().write_all(b"y\n").unwrap();
+    let output = client.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    let wrong = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}\n{wrong}");
+    assert!(said.contains("fs.write") && said.contains("Done for a client."), "{said}\n{wrong}");
+    assert_eq!(world.read("made.txt"), "by a client\n");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn python_client_of_the_documentation_opens_approves_and_reads_the_answer() {
+    run_sample("python3", "python", "client.py").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn typescript_client_of_the_documentation_opens_approves_and_reads_the_answer() {
+    run_sample("node", "typescript", "client.mjs").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn wait_returns_when_the_session_asks_when_it_rests_and_at_its_limit() {
+    let world =
+        World::new([calls("fs_write", r#"{"path":"made.txt","content":"x"}"#), says("Written.")]);
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let opened = page.does("process/open", &json!({ "interactive": true, "detach": "keep" }));
+    let here = format!("sessions/{}", opened["opened"]["session"].as_str().unwrap());
+    let wait = |seconds: u32| {
+        page.does(&format!("{here}/wait"), &json!({ "max_seconds": seconds }))["status"].clone()
+    };
+    assert_eq!(wait(60)["state"], "idle", "nothing was said");
+    page.does(&format!("{here}/send"), &said("write it"));
+    let asks = wait(60);
+    assert_eq!((&asks["state"], &asks["questions"]), (&json!("active"), &json!(1)));
+    let mark = r#""questions":[{"call":{"id":"call_a""#;
+    page.events_until(&format!("attach={}", &here[9..]), mark);
+    page.does(&format!("{here}/answer"), &json!({ "call": "call_a", "answer": "allow" }));
+    assert_eq!(wait(60)["state"], "idle", "the answered question does not count");
+    assert_eq!(world.read("made.txt"), "x");
+    assert_eq!(page.asks(&page.tokens[1], &format!("{here}/wait"), &json!({})).0, 403);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hunk_and_file_are_reverted_and_redone_over_http() {
+    let numbered = |others: &[(usize, &str)]| -> String {
+        let line = |at: usize| match others.iter().find(|(other, _)| *other == at) {
+            Some((_, text)) => format!("{text}\n"),
+            None => format!("line {at}\n"),
+        };
+        (1..=30).map(line).collect()
+    };
+    let both = numbered(&[(2, "two"), (28, "later")]);
+    let write = json!({ "path": "notes.txt", "content": both }).to_string();
+    let world = World::new([
+        calls("fs_read", r#"{"path":"notes.txt"}"#),
+        calls("fs_write", &write),
+        says("Written."),
+    ]);
+    world.write("notes.txt", &numbered(&[]));
+    let git = "git init -q && git add -A && git -c user.name=a -c user.email=a@b commit -qm one";
+    let made = Command::new("sh").args(["-c", git]).current_dir(world.project.path()).output();
+    assert!(made.unwrap().status.success());
+    let page = Page::starts(&world, &["web", "--port", "0"]);
+    let spec =
+        json!({ "interactive": true, "detach": "keep", "overrides": { "mode": "accept_edits" } });
+    let opened = page.does("process/open", &spec);
+    let here = format!("sessions/{}", opened["opened"]["session"].as_str().unwrap());
+    page.does(&format!("{here}/send"), &said("write it"));
+    page.does(&format!("{here}/wait"), &json!({}));
+    assert_eq!(world.read("notes.txt"), both);
+
+    let text = |request: &str| {
+        page.does(&format!("{here}/{request}"), &json!({}))["text"].as_str().unwrap().to_owned()
+    };
+    let revert = |fields: Value| {
+        let (status, answer) = page.asks(&page.tokens[0], &format!("{here}/revert_file"), &fields);
+        (status, answer.to_string())
+    };
+    for (since, request) in
+        [("turn", "changes"), ("start", "session_changes"), ("commit", "commit_changes")]
+    {
+        let changes = text(request);
+        assert!(changes.contains("+++ b/notes.txt"), "{since}: {changes}");
+        let at = changes.rfind("@@ -").unwrap();
+        let fields = json!({ "since": since, "path": "notes.txt", "hunk": &changes[at..] });
+        assert_eq!(revert(fields.clone()).0, 200, "{since}: {changes}");
+        assert_eq!(world.read("notes.txt"), numbered(&[(2, "two")]), "{since}");
+        let (status, why) = revert(fields);
+        assert!(status == 400 && why.contains("does not contain this change"), "{since}: {why}");
+        text("redo");
+        assert_eq!(world.read("notes.txt"), both, "{since}");
+        assert_eq!(revert(json!({ "since": since, "path": "notes.txt" })).0, 200, "{since}");
+        assert_eq!(world.read("notes.txt"), numbered(&[]), "{since}");
+        text("redo");
+        assert_eq!(world.read("notes.txt"), both, "{since}");
+    }
+    let (status, why) = revert(json!({ "since": "start", "path": ".gnoma/config.toml" }));
+    assert!(status == 400 && why.contains("not reverted from here"), "{why}");
+    let (status, why) = revert(json!({ "since": "start", "path": "../other" }));
+    assert!(status == 400 && why.contains("no changes to revert"), "{why}");
+    let fields = json!({ "since": "start", "path": "notes.txt" });
+    assert_eq!(page.asks(&page.tokens[1], &format!("{here}/revert_file"), &fields).0, 403);
+    std::fs::write(world.project.path().join(".git/config"), "[core]\n\tfsmonitor = evil\n")
+        .unwrap();
+    let (status, why) = page.asks(&page.tokens[0], &format!("{here}/commit_changes"), &json!({}));
+    assert!(status == 400 && why.to_string().contains("git would run"), "{why}");
+}
+
 fn with_two_elfs(request: &gnoma_testkit::Request) -> gnoma_testkit::Reply {
     if request.method == "GET" {
         return gnoma_testkit::Reply::json(200, r#"{"data":[{"id":"m1"}]}"#.to_owned());
@@ -405,4 +578,38 @@ async fn the_api_is_described() {
     }
     assert!(!text.contains("#/$defs/"));
     assert!(world.run(&["protocol", "--schema"]).await.out.contains("x-protocol-version"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prometheus_reads_metrics_with_the_token_and_only_if_they_are_offered() {
+    let world = World::new([says("one")]);
+    assert_eq!(world.run(&["hello"]).await.code, Some(0));
+    let read = |page: &Page, headers: &str| {
+        let mut stream = TcpStream::connect(&page.address).unwrap();
+        let address = &page.address;
+        let request = format!(
+            "GET /metrics HTTP/1.1\r\nHost: {address}\r\n{headers}Connection: close\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let token = |world: &World| {
+        let file = world.home.path().join(".local/state/gnoma/web.token");
+        let token = std::fs::read_to_string(file).unwrap();
+        format!("Authorization: Bearer {}\r\n", token.trim())
+    };
+    let page = Page::starts(&world, &["serve", "--http", "127.0.0.1:0", "--metrics"]);
+    let answer = read(&page, &token(&world));
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    let line = "gnoma_model_calls_total{provider=\"test\",model=\"m1\"} 1\n";
+    assert!(answer.contains(line) && answer.contains("\ngnoma_sessions 0\n"), "{answer}");
+    assert!(answer.contains("content-type: text/plain; version=0.0.4"), "{answer}");
+    assert!(read(&page, "").starts_with("HTTP/1.1 401"));
+    drop(page);
+    let page = Page::starts(&world, &["serve", "--http", "127.0.0.1:0"]);
+    assert!(read(&page, &token(&world)).starts_with("HTTP/1.1 404"));
+    let refused = world.run(&["serve", "--metrics"]).await;
+    assert!(refused.code == Some(2) && refused.err.contains("--http"), "{refused:?}");
 }

@@ -98,3 +98,54 @@ fn indented_lines_of_a_message_keep_their_indent_when_they_wrap() {
         "{said}"
     );
 }
+
+/// The facts for which the script of the status line was run since it was last looked at.
+fn script_runs(scene: &mut Scene) -> Vec<serde_json::Value> {
+    let facts = |effect| match effect {
+        Effect::StatusLine(facts) => Some(facts),
+        _ => None,
+    };
+    scene.took().into_iter().filter_map(facts).collect()
+}
+
+#[test]
+fn status_script_runs_once_a_second_and_its_line_is_shown() {
+    let mut scene = Scene::new();
+    assert!(script_runs(&mut scene).is_empty());
+    scene.state.use_status_script();
+    scene.wait(10);
+    let runs = script_runs(&mut scene);
+    assert_eq!(runs.len(), 1);
+    assert_eq!(runs[0]["model"]["display_name"], "haiku", "{}", runs[0]);
+    assert_eq!(runs[0]["context_window"]["context_window_size"], 200_000, "{}", runs[0]);
+    scene.input(Input::StatusLine(Ok("\u{1b}[31mmine\u{1b}[0m: \u{1b}[2J12\nmore".to_owned())));
+    assert!(scene.live().ends_with("auto mode · mine: 12\n"), "{}", scene.live());
+    scene.wait(5_000);
+    assert!(script_runs(&mut scene).is_empty(), "nothing has changed");
+    scene.event(Event::State(SessionState::Idle)).event(Event::State(SessionState::Idle));
+    assert_eq!(script_runs(&mut scene).len(), 1, "and it has not ended yet");
+    scene.wait(2_000).input(Input::StatusLine(Ok(String::new())));
+    assert!(scene.live().contains("anthropic/haiku"), "an empty line shows the usual one");
+    scene.running("count");
+    for _ in 0..50 {
+        scene.input(Input::StatusLine(Ok("x".to_owned()))).wait(100);
+    }
+    let runs = script_runs(&mut scene).len();
+    assert!((4..=6).contains(&runs), "{runs} in 5 seconds");
+}
+
+#[test]
+fn status_script_that_fails_is_told_once_and_the_usual_line_is_shown() {
+    let mut scene = Scene::new();
+    scene.state.use_status_script();
+    scene.wait(10).input(Input::StatusLine(Ok("mine".to_owned())));
+    for _ in 0..3 {
+        scene.wait(40_000).event(Event::State(SessionState::Idle));
+        assert_eq!(script_runs(&mut scene).len().min(1), 1);
+        scene.input(Input::StatusLine(Err("exit code 3".to_owned()))).wait(10_000);
+        assert!(script_runs(&mut scene).is_empty(), "it is not run every second");
+    }
+    let (live, said) = (scene.live(), scene.said());
+    assert!(live.contains("anthropic/haiku") && !live.contains("mine"), "{live}");
+    assert_eq!(said.matches("`status.command` failed (exit code 3)").count(), 1, "{said}");
+}

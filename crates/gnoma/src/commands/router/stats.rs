@@ -29,15 +29,7 @@ use crate::{
 const SHOWN_DAYS: usize = 14;
 
 pub(super) async fn run(project: &Project, json: bool) -> Result<Exit> {
-    let book = routing::score_book(project);
-    let state = match book.read() {
-        Ok(kept) => kept.state,
-        Err(error) => {
-            report::print_line(format_args!("warning: `{}`: {error}", book.path().display()));
-            None
-        }
-    };
-    let believed = believed_standings(project, state);
+    let believed = read_believed(project);
     let totals = load_totals(project).await;
     let prices: Vec<(ModelRef, Price)> = routing::known_prices(project, &totals);
     let shadow = shadow_costs(&totals, &prices);
@@ -65,17 +57,36 @@ fn unpriced_arms(totals: &[Total], prices: &[(ModelRef, Price)]) -> BTreeSet<Str
 }
 
 /// The estimate of an arm at a type of task.
-struct ArmBelief {
-    arm: ModelRef,
-    kind: TaskKind,
-    standing: ArmEstimate,
+pub(in crate::commands) struct ArmBelief {
+    pub(in crate::commands) arm: ModelRef,
+    pub(in crate::commands) kind: TaskKind,
+    pub(in crate::commands) standing: ArmEstimate,
+}
+
+/// Reads what was learned of every arm at every type of task of which it has done some.
+pub(in crate::commands) fn read_believed(project: &Project) -> Vec<ArmBelief> {
+    believed_standings(project, read_state(project))
+}
+
+fn read_state(project: &Project) -> Option<RouterState> {
+    let book = routing::score_book(project);
+    match book.read() {
+        Ok(kept) => kept.state,
+        Err(error) => {
+            report::print_line(format_args!("warning: `{}`: {error}", book.path().display()));
+            None
+        }
+    }
 }
 
 impl ArmBelief {
-    fn to_json(&self) -> Value {
-        let ArmEstimate { quality, cost, tasks } = self.standing;
+    pub(in crate::commands) fn to_json(&self) -> Value {
+        let ArmEstimate { quality, quality_range: [least, most], cost, tasks } = self.standing;
         let arm = self.arm.to_string();
-        json!({ "arm": arm, "kind": self.kind, "tasks": tasks, "quality": quality, "cost": cost })
+        json!({
+            "arm": arm, "kind": self.kind, "tasks": tasks, "quality": quality,
+            "quality_least": least, "quality_most": most, "cost": cost,
+        })
     }
 }
 

@@ -8,8 +8,10 @@ use gnoma_core::ledger::Window;
 use gnoma_host::usage::{CapForecast, Period, UsageRow, UsageSums};
 use gnoma_router::pool::Pool;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use super::view::UsageView;
+use crate::commands::router::stats::ArmBelief;
 
 /// Writes the report as one line of JSON.
 ///
@@ -39,6 +41,14 @@ pub(super) fn write_report(view: &UsageView<'_>, out: &mut dyn io::Write) -> io:
                 .collect(),
         },
         exceeded_sums: report.exceeded_sums,
+        quality: view
+            .quality
+            .as_ref()
+            .map(|believed| believed.iter().map(ArmBelief::to_json).collect()),
+        currency: view
+            .currency
+            .as_ref()
+            .map(|currency| JsonCurrency { code: &currency.code, usd: currency.dollars }),
     };
     serde_json::to_writer(&mut *out, &report)?;
     out.write_all(b"\n")
@@ -57,6 +67,16 @@ struct JsonReport<'r> {
     caps: Vec<JsonCap>,
     damaged_rows: JsonDamage,
     exceeded_sums: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    currency: Option<JsonCurrency<'r>>,
+}
+
+#[derive(Serialize)]
+struct JsonCurrency<'r> {
+    code: &'r str,
+    usd: f64,
 }
 
 #[derive(Serialize)]
@@ -108,6 +128,7 @@ struct JsonSums {
     turns: Option<u64>,
     calls: u64,
     failed_calls: Option<u64>,
+    failovers: Option<u64>,
     unpriced_calls: u64,
     unrecorded_calls: u64,
     input_tokens: u64,
@@ -127,6 +148,7 @@ impl JsonSums {
             turns: details.map(|details| details.turns),
             calls: sums.calls(),
             failed_calls: details.map(|details| details.failed_calls),
+            failovers: details.map(|details| details.failovers),
             unpriced_calls: sums.unpriced_calls,
             unrecorded_calls: sums.unrecorded_calls,
             input_tokens: sums.amount.input,

@@ -6,6 +6,7 @@ mod html;
 mod json;
 mod notes;
 mod table;
+mod tools;
 mod view;
 
 use std::io::{self, BufWriter, IsTerminal as _, Write as _};
@@ -14,13 +15,16 @@ use anyhow::Result;
 use gnoma_host::{
     HostError,
     files::NewFile,
-    usage::{self, MAX_DEPTH, UsageQuery},
+    usage::{self, Dimension, MAX_DEPTH, UsageQuery},
 };
 
-use self::view::UsageView;
-use super::common::{open_project, print_data, print_stored_text, refuse_closed_stdout};
+use self::view::{Currency, UsageView};
+use super::{
+    common::{open_project, print_data, print_stored_text, refuse_closed_stdout},
+    router::stats::read_believed,
+};
 use crate::{
-    args::{TurnArgs, UsageArgs, UsageSub},
+    args::{TurnArgs, UsageArgs, UsageBy, UsageSub},
     environment::ProcessEnvironment,
     report::{self, Exit},
     screen::Size,
@@ -36,18 +40,31 @@ pub(super) async fn run(
         return forget::run(&project, *older_than, *yes, *json, around).await;
     }
     let mut by = Vec::new();
-    wanted.by.iter().for_each(|dimension| {
-        if !by.contains(dimension) {
-            by.push(*dimension);
+    for group in &wanted.by {
+        match group {
+            UsageBy::Calls(dimension) if !by.contains(dimension) => by.push(*dimension),
+            UsageBy::Calls(_) => (),
+            UsageBy::Tool => {
+                let is_alone = wanted.by.len() == 1 && wanted.repriced_as.is_none();
+                if !is_alone || wanted.csv || wanted.html.is_some() {
+                    let text = "--by tool stands alone, as a table or with --json: the ledger does not record for which tool a model was called";
+                    return Err(HostError::usage(text).into());
+                }
+                return tools::run(&project, wanted.since, wanted.json).await;
+            }
         }
-    });
+    }
     if by.len() > MAX_DEPTH {
         let text = format!("--by takes at most {MAX_DEPTH} names that nest");
         return Err(HostError::usage(text).into());
     }
     let query = UsageQuery { since: wanted.since, by, repriced_as: wanted.repriced_as.clone() };
     let report = usage::read_report(&project, &query).await?;
-    let view = UsageView { query: &query, report: &report, now_ms: project.now_ms() };
+    let mut view = UsageView::new(&query, &report, project.now_ms());
+    view.currency = Currency::of(&project);
+    if query.by == [Dimension::Model] {
+        view.quality = Some(read_believed(&project));
+    }
     if wanted.json {
         return print_json(&view);
     }

@@ -7,8 +7,7 @@ use gnoma_host::{
 };
 use gnoma_router::pool::Pool;
 
-use super::view::{UsageView, count_calls};
-use crate::commands::router::money::format_money;
+use super::view::{Currency, UsageView, count_calls};
 
 /// The sentences under a report.
 pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
@@ -37,16 +36,29 @@ pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
             "{count} daily sums of the ledger are smaller than the calls recorded for them; the calls are shown"
         ));
     }
-    notes.extend(report.repriced.iter().map(|repriced| describe_repriced(repriced, total.cost())));
+    let failovers = total.details().map_or(0, |details| details.failovers);
+    if failovers > 0 {
+        let calls = count_calls(failovers);
+        notes.push(format!("{calls} failed, and another model took over"));
+    }
+    let amount = |micro_usd| view.money(micro_usd, true);
+    let repriced = report.repriced.iter();
+    notes.extend(repriced.map(|repriced| describe_repriced(repriced, total.cost(), &amount)));
     let time = |at_ms| clock::time_near(at_ms, view.now_ms);
-    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, time)));
+    notes.extend(report.caps.iter().map(|cap| describe_cap(cap, &time, &amount)));
+    notes.extend(view.currency.as_ref().map(|Currency { code, dollars }| {
+        format!("1 {code} = ${dollars}, by your `router.exchange.{code}`")
+    }));
     notes
 }
 
 /// `as p/m: $1.20 to $3.40, depending on its cache, instead of $2.10; …`. `cost`: what the calls cost.
-fn describe_repriced(repriced: &RepricedUsage, cost: Option<u64>) -> String {
+fn describe_repriced(
+    repriced: &RepricedUsage,
+    cost: Option<u64>,
+    usd: &dyn Fn(u64) -> String,
+) -> String {
     let RepricedUsage { arm, least, most, is_same_model } = repriced;
-    let usd = |micro_usd: u64| format_money(micro_usd as f64);
     let range = if least == most {
         usd(*least)
     } else {
@@ -80,8 +92,12 @@ fn describe_damage(view: &UsageView<'_>) -> String {
     )
 }
 
-/// `day cap of $5.00: $2.10 used; at this rate $4.20 by 01:00`. `time` writes a time for people.
-pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> String {
+/// `day cap of $5.00: $2.10 used; at this rate $4.20 by 01:00`. `time` and `amount` write a time and money for people.
+fn describe_cap(
+    cap: &CapForecast,
+    time: &dyn Fn(i64) -> String,
+    amount: &dyn Fn(u64) -> String,
+) -> String {
     let CapForecast { pool, window, most, used, ends_at_ms, expected, met_at_ms } = cap;
     let whose = match pool {
         Pool::Project(_) => "this project's ",
@@ -93,7 +109,7 @@ pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> S
         | Pool::Arm(_) => "",
     };
     let name = if *window == Window::Month { "month" } else { "day" };
-    let (most_usd, used_usd) = (format_money(*most as f64), format_money(*used as f64));
+    let (most_usd, used_usd) = (amount(*most), amount(*used));
     let end = time(*ends_at_ms);
     let begin = format!("{whose}{name} cap of {most_usd}: {used_usd} used");
     if used >= most {
@@ -102,11 +118,11 @@ pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> S
     match (expected, met_at_ms) {
         (Some(expected), Some(met)) => format!(
             "{begin}; at this rate {} by {end}, so it will be met at about {}",
-            format_money(*expected as f64),
+            amount(*expected),
             time(*met)
         ),
         (Some(expected), None) => {
-            format!("{begin}; at this rate {} by {end}", format_money(*expected as f64))
+            format!("{begin}; at this rate {} by {end}", amount(*expected))
         }
         (None, _) => format!("{begin}; too early for a forecast to {end}"),
     }
@@ -115,6 +131,11 @@ pub(super) fn describe_cap(cap: &CapForecast, time: impl Fn(i64) -> String) -> S
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::router::money::format_money;
+
+    fn usd(micro_usd: u64) -> String {
+        format_money(micro_usd as f64)
+    }
 
     #[test]
     fn another_model_has_a_range_and_says_what_is_not_known() {
@@ -122,13 +143,13 @@ mod tests {
         let repriced =
             RepricedUsage { arm, least: 1_200_000, most: 3_400_000, is_same_model: false };
         assert_eq!(
-            describe_repriced(&repriced, Some(2_100_000)),
+            describe_repriced(&repriced, Some(2_100_000), &usd),
             "as p/m: $1.20 to $3.40, depending on its cache, instead of $2.10, at today's price; tokens are those \
              that were counted, and its tokenizer may count a third more or fewer"
         );
         let same = RepricedUsage { least: 3_400_000, is_same_model: true, ..repriced };
         assert_eq!(
-            describe_repriced(&same, None),
+            describe_repriced(&same, None, &usd),
             "as p/m: $3.40 instead of an unknown cost, at today's price"
         );
     }
@@ -144,8 +165,9 @@ mod tests {
             expected: Some(6_000_000),
             met_at_ms: Some(72_000_000),
         };
-        let say =
-            |cap: &CapForecast| describe_cap(cap, |at_ms| format!("hour {}", at_ms / 3_600_000));
+        let say = |cap: &CapForecast| {
+            describe_cap(cap, &|at_ms| format!("hour {}", at_ms / 3_600_000), &usd)
+        };
         assert_eq!(
             say(&cap),
             "day cap of $5.00: $3.00 used; at this rate $6.00 by hour 24, so it will be met at about hour 20"

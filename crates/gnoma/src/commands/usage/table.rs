@@ -5,9 +5,9 @@ use gnoma_host::usage::UsageSums;
 
 use super::{
     notes,
-    view::{UsageView, exact_dollars, short_count},
+    view::{UsageView, short_count},
 };
-use crate::{commands::router::money::format_money, screen};
+use crate::{commands::router::stats::ArmBelief, screen, table as plain_table};
 
 /// Reports are no wider than this, also at wider terminals.
 const MAX_COLUMNS: usize = 120;
@@ -109,19 +109,18 @@ impl Column {
         }
     }
 
-    fn render_cell(self, sums: &UsageSums, share: Option<f64>, is_short: bool) -> String {
+    fn render_cell(self, view: &UsageView<'_>, sums: &UsageSums, is_short: bool) -> String {
         let unknown = || UNKNOWN.to_owned();
         let number = self.numeric_value(sums);
         match self {
-            Self::Share => share.map_or_else(unknown, |share| format!("{:.0}%", share * 100.0)),
+            Self::Share => {
+                view.share(sums).map_or_else(unknown, |share| format!("{:.0}%", share * 100.0))
+            }
             Self::Cost => {
                 let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
                 match number {
                     None => "unknown".to_owned(),
-                    Some(micro_usd) if is_short => {
-                        format!("{}{mark}", format_money(micro_usd as f64))
-                    }
-                    Some(micro_usd) => format!("${}{mark}", exact_dollars(micro_usd)),
+                    Some(micro_usd) => format!("{}{mark}", view.money(micro_usd, is_short)),
                 }
             }
             Self::FirstPart => number.map_or_else(unknown, |ms| {
@@ -185,7 +184,25 @@ pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
         }
     };
     let gap = if notes.is_empty() { "" } else { "\n" };
-    format!("{}\n\n{lines}{gap}{notes}", view.title())
+    let quality = render_quality(view.quality.as_deref().unwrap_or_default());
+    format!("{}\n\n{lines}{quality}{gap}{notes}", view.title())
+}
+
+/// How well models do kinds of tasks, in a table of its own.
+fn render_quality(believed: &[ArmBelief]) -> String {
+    let percent = |part: f64| format!("{:.0}%", part * 100.0);
+    let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {
+        let [least, most] = standing.quality_range;
+        let range = format!("{} to {}", percent(least), percent(most));
+        let tasks = standing.tasks.to_string();
+        [tasks, kind.0.to_string(), percent(standing.quality), range, arm.to_string()]
+    });
+    let lines = plain_table::render_table(["tasks", "type", "right", "with 95 %", "model"], rows);
+    if lines.is_empty() {
+        lines
+    } else {
+        format!("\nTasks done right, as the router has learned:\n{lines}")
+    }
 }
 
 /// The columns that fit, with a name and a bar, into so many.
@@ -209,7 +226,7 @@ fn make_lines(view: &UsageView<'_>, columns: &[Column], is_short: bool) -> Vec<T
     let total = &view.report.total;
     let rows = view.flat_rows();
     let cells = |sums: &UsageSums| {
-        columns.iter().map(|column| column.render_cell(sums, view.share(sums), is_short)).collect()
+        columns.iter().map(|column| column.render_cell(view, sums, is_short)).collect()
     };
     let lines = rows.iter().map(|row| TableLine {
         name: format!("{}{}", INDENT.repeat(row.depth()), row.name()),

@@ -1,6 +1,14 @@
 //! A report as all formats show it. Pure.
 
-use gnoma_host::usage::{UsageQuery, UsageReport, UsageRow, UsageStart, UsageSums};
+use gnoma_host::{
+    Project,
+    usage::{UsageQuery, UsageReport, UsageRow, UsageStart, UsageSums},
+};
+
+use crate::commands::router::{
+    money::{MICRO, format_money},
+    stats::ArmBelief,
+};
 
 /// The name of a group that the ledger does not know, for people.
 pub(super) const UNKNOWN_NAME: &str = "(not recorded)";
@@ -11,6 +19,41 @@ pub(super) struct UsageView<'r> {
     pub(super) report: &'r UsageReport,
     /// The time of the report, in milliseconds since 1970.
     pub(super) now_ms: i64,
+    /// The currency that people see costs in, if it is not the dollar.
+    pub(super) currency: Option<Currency>,
+    /// How well models do kinds of tasks, if that was asked for.
+    pub(super) quality: Option<Vec<ArmBelief>>,
+}
+
+/// A currency with its rate.
+pub(super) struct Currency {
+    pub(super) code: String,
+    /// Dollars for one unit.
+    pub(super) dollars: f64,
+}
+
+impl Currency {
+    /// Returns the currency that the person has chosen, if its rate is set.
+    pub(super) fn of(project: &Project) -> Option<Self> {
+        let code =
+            project.explain_setting("usage.currency")?.value.trim_matches('"').to_uppercase();
+        let rates = "router.exchange.";
+        let mut rates =
+            project.values.iter().filter_map(|set| Some((set.key.strip_prefix(rates)?, set)));
+        let (_, rate) = rates.find(|(name, _)| name.eq_ignore_ascii_case(&code))?;
+        Some(Self { code, dollars: rate.value.parse().ok()? })
+    }
+
+    /// Writes an amount of micro-dollars: in cents for people, or with all digits.
+    fn write(&self, micro_usd: u64, is_short: bool) -> String {
+        let amount = micro_usd as f64 / MICRO / self.dollars;
+        let digits = match is_short {
+            true if amount == 0.0 || amount >= 1.0 => 2,
+            true => 4,
+            false => 6,
+        };
+        format!("{amount:.digits$} {}", self.code)
+    }
 }
 
 /// A row of a tree, with the names of those that it is in.
@@ -34,7 +77,22 @@ impl FlatRow<'_> {
     }
 }
 
+impl<'r> UsageView<'r> {
+    pub(super) fn new(query: &'r UsageQuery, report: &'r UsageReport, now_ms: i64) -> Self {
+        Self { query, report, now_ms, currency: None, quality: None }
+    }
+}
+
 impl UsageView<'_> {
+    /// Writes an amount of micro-dollars for people, short or with all digits.
+    pub(super) fn money(&self, micro_usd: u64, is_short: bool) -> String {
+        match &self.currency {
+            Some(currency) => currency.write(micro_usd, is_short),
+            None if is_short => format_money(micro_usd as f64),
+            None => format!("${}", exact_dollars(micro_usd)),
+        }
+    }
+
     /// All rows, each before those that are in it.
     pub(super) fn flat_rows(&self) -> Vec<FlatRow<'_>> {
         let mut flat = Vec::new();

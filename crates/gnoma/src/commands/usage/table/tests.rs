@@ -25,6 +25,7 @@ fn sums(calls: u64, micro_usd: u64) -> UsageSums {
             turns: calls.div_ceil(2),
             failed_calls: calls / 5,
             thinking: calls * 55,
+            failovers: 0,
         },
         ..UsageSums::default()
     }
@@ -82,7 +83,7 @@ fn nested() -> (UsageQuery, UsageReport) {
 
 fn shown<T>(show: impl FnOnce(&UsageView<'_>) -> T) -> T {
     let (query, report) = nested();
-    show(&UsageView { query: &query, report: &report, now_ms: 1_795_867_200_000 })
+    show(&UsageView::new(&query, &report, 1_795_867_200_000))
 }
 
 fn to_json(view: &UsageView<'_>) -> serde_json::Value {
@@ -160,7 +161,7 @@ fn reports_name_their_time_as_people_say_it() {
         ("all", "no calls yet", "Usage of all time"),
     ] {
         let query = UsageQuery { since: since.parse().unwrap(), ..query.clone() };
-        let view = UsageView { query: &query, report: &report, now_ms: 0 };
+        let view = UsageView::new(&query, &report, 0);
         assert_eq!(render(&view, Some(80)), format!("{nothing}\n"));
         assert_eq!(view.title(), format!("{title} by model and day"));
     }
@@ -179,7 +180,7 @@ fn unknown() -> (UsageQuery, UsageReport) {
 #[test]
 fn what_is_not_known_is_never_zero() {
     let (query, report) = unknown();
-    let view = UsageView { query: &query, report: &report, now_ms: 1_795_867_200_000 };
+    let view = UsageView::new(&query, &report, 1_795_867_200_000);
     for columns in [None, Some(80)] {
         let text = render(&view, columns);
         assert!(text.contains("unknown") && !text.contains('$'), "{text}");

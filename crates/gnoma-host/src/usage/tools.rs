@@ -1,0 +1,262 @@
+//! How tools were used, out of the saved sessions of a project: the ledger knows only model calls.
+//!
+//! Each entry counts once, also where sessions share it. What was rewound, and sessions that are not saved, are not in it.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use gnoma_core::{
+    CallId, ToolResult,
+    store::{Entry, EntryId, Record, SessionFacts, SessionStore as _},
+    tool::unkept_trial_changes,
+};
+
+use super::period::UsageStart;
+use crate::{Project, Result, project_history::ProjectHistory};
+
+/// Most entries that are read; the newest sessions come first.
+const MAX_ENTRIES: usize = 2_000_000;
+/// Most calls without a result that are remembered.
+const MAX_OPEN: usize = 10_000;
+/// Most tools that are told apart; calls of further ones are summed up together.
+const MAX_TOOLS: usize = 500;
+/// Stands for the tools beyond [`MAX_TOOLS`].
+const OTHERS: &str = "(others)";
+/// How the line of a result begins that says that the command ran on trial.
+const TRIAL_LINE: &str = "[ran on trial";
+/// Lines behind the output that can say so.
+const MAX_LINES_AFTER_OUTPUT: usize = 4;
+
+/// The use of one tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolUse {
+    /// Its name.
+    pub name: String,
+    /// Calls.
+    pub calls: u64,
+    /// Calls that ran and ended with an error.
+    pub failed: u64,
+    /// Calls that a person was asked about.
+    pub asked: u64,
+    /// Those of them that the person approved.
+    pub approved: u64,
+    /// Calls that a person, a rule or a mode denied.
+    pub denied: u64,
+    /// Commands that ran on trial.
+    pub tried: u64,
+    /// Those of them whose changes were kept, or that changed nothing.
+    pub kept: u64,
+    /// Milliseconds that calls took, over [`timed`](Self::timed), without the time until they were approved.
+    pub total_ms: u64,
+    /// Calls whose time is known.
+    pub timed: u64,
+}
+
+impl ToolUse {
+    /// Returns the mean time of a call, in milliseconds.
+    #[must_use]
+    pub fn mean_ms(&self) -> Option<u64> {
+        self.total_ms.checked_div(self.timed)
+    }
+}
+
+/// Reads how tools were used in the project's saved sessions, the most used first.
+///
+/// # Errors
+/// The sessions cannot be read.
+pub async fn read_tool_uses(project: &Project, since: UsageStart) -> Result<Vec<ToolUse>> {
+    let begin_ms =
+        since.begin_ms(project.now_ms(), &crate::clock::local_time_zone()).unwrap_or(i64::MIN);
+    let mut fold = ToolFold { begin_ms, ..ToolFold::default() };
+    if let Some(past) = ProjectHistory::open_existing(project)? {
+        let mut sessions = past.list_sessions().await?;
+        sessions.reverse();
+        while let Some(SessionFacts { id, changed_ms, .. }) = sessions.pop()
+            && fold.seen.len() < MAX_ENTRIES
+        {
+            if changed_ms < begin_ms {
+                continue;
+            }
+            for page in past.page_requests(&id).await? {
+                let page = past.store.load(id.clone(), page).await?;
+                page.entries.iter().for_each(|entry| fold.add(entry));
+            }
+            fold.open.clear();
+            sessions.extend(past.store.children(id).await?);
+        }
+    }
+    let mut uses: Vec<ToolUse> = fold.tools.into_values().collect();
+    gnoma_core::sort::by_key(&mut uses, |tool| std::cmp::Reverse(tool.calls));
+    Ok(uses)
+}
+
+/// A call without a result so far.
+struct PendingToolCall {
+    tool: String,
+    began_ms: i64,
+    is_asked: bool,
+    is_denied: bool,
+}
+
+/// The uses so far.
+#[derive(Default)]
+struct ToolFold {
+    begin_ms: i64,
+    tools: BTreeMap<String, ToolUse>,
+    open: HashMap<CallId, PendingToolCall>,
+    seen: HashSet<EntryId>,
+}
+
+impl ToolFold {
+    fn add(&mut self, Entry { id, at_ms, record, .. }: &Entry) {
+        if *at_ms < self.begin_ms || !self.seen.insert(*id) {
+            return;
+        }
+        match record {
+            Record::Message(message) => {
+                message.tool_results().for_each(|result| self.end(result, *at_ms));
+                for call in message.tool_calls() {
+                    if self.open.len() < MAX_OPEN {
+                        self.tool(&call.name).calls += 1;
+                        let open = PendingToolCall {
+                            tool: call.name.clone(),
+                            began_ms: *at_ms,
+                            is_asked: false,
+                            is_denied: false,
+                        };
+                        self.open.insert(call.id.clone(), open);
+                    }
+                }
+            }
+            Record::ToolEnded(result) => self.end(result, *at_ms),
+            Record::Asked { call } => {
+                if let Some(open) = self.open.get_mut(call)
+                    && !std::mem::replace(&mut open.is_asked, true)
+                {
+                    let tool = open.tool.clone();
+                    self.tool(&tool).asked += 1;
+                }
+            }
+            Record::Judged { call, allowed, .. } => self.judge(call, *allowed, *at_ms),
+            Record::Routed { .. }
+            | Record::Used(_)
+            | Record::Paid { .. }
+            | Record::Checked { .. }
+            | Record::Summary { .. }
+            | Record::Checkpoint { .. }
+            | Record::Title { .. }
+            | Record::Interrupted { .. }
+            | Record::Rewound { .. }
+            | Record::Tombstone { .. } => (),
+        }
+    }
+
+    fn judge(&mut self, call: &CallId, is_allowed: bool, at_ms: i64) {
+        let Some(open) = self.open.get_mut(call) else { return };
+        open.began_ms = at_ms;
+        let (was_denied, is_asked) = (open.is_denied, open.is_asked);
+        open.is_denied |= !is_allowed;
+        let tool = open.tool.clone();
+        let tool = self.tool(&tool);
+        if !is_allowed && !was_denied {
+            tool.denied += 1;
+        } else if is_allowed && is_asked {
+            tool.approved += 1;
+        }
+    }
+
+    fn end(&mut self, result: &ToolResult, at_ms: i64) {
+        let Some(open) = self.open.remove(&result.call_id) else { return };
+        let tool = self.tool(&open.tool);
+        if open.is_denied {
+            return;
+        }
+        tool.failed += u64::from(result.is_error);
+        tool.total_ms += u64::try_from(at_ms.saturating_sub(open.began_ms)).unwrap_or(0);
+        tool.timed += 1;
+        let text = result.joined_text();
+        let mut last_lines = text.trim_end().lines().rev().take(MAX_LINES_AFTER_OUTPUT);
+        if last_lines.any(|line| line.starts_with(TRIAL_LINE)) {
+            tool.tried += 1;
+            tool.kept += u64::from(unkept_trial_changes(&text).is_none());
+        }
+    }
+
+    fn tool(&mut self, name: &str) -> &mut ToolUse {
+        let is_full = self.tools.len() >= MAX_TOOLS && !self.tools.contains_key(name);
+        let name = if is_full { OTHERS } else { name };
+        let tool = self.tools.entry(name.to_owned()).or_default();
+        if tool.name.is_empty() {
+            name.clone_into(&mut tool.name);
+        }
+        tool
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use gnoma_core::{Content, Message, RawJson, ToolCall};
+
+    use super::*;
+
+    fn folded(records: Vec<(i64, Record)>) -> Vec<ToolUse> {
+        let mut fold = ToolFold::default();
+        for (number, (at_ms, record)) in (1..).zip(records) {
+            let entry = Entry { id: EntryId(number), parent: None, at_ms, record };
+            fold.add(&entry);
+            fold.add(&entry);
+        }
+        fold.tools.into_values().collect()
+    }
+
+    fn call(id: &str) -> ToolCall {
+        ToolCall::new(CallId::new(id), "bash", RawJson::empty_object())
+    }
+
+    fn asks(id: &str) -> Record {
+        let content = vec![Content::ToolCall(call(id))];
+        Record::Message(Arc::new(Message::assistant(content, None, None).unwrap()))
+    }
+
+    fn judged(id: &str, allowed: bool) -> Record {
+        Record::Judged { call: CallId::new(id), allowed, reason: String::new() }
+    }
+
+    fn ended(id: &str, text: &str, is_error: bool) -> Record {
+        Record::ToolEnded(ToolResult::from_text(&call(id), text, is_error))
+    }
+
+    #[test]
+    fn tool_calls_are_counted_once_with_questions_times_and_trials() {
+        let asked = |id: &str| Record::Asked { call: CallId::new(id) };
+        let uses = folded(vec![
+            (1_000, asks("a")),
+            (1_010, asked("a")),
+            (9_000, judged("a", true)),
+            (9_200, ended("a", "x\n[ran on trial; a was kept (a)]", false)),
+            (9_300, asks("b")),
+            (9_310, asked("b")),
+            (9_400, judged("b", false)),
+            (9_410, ended("b", "denied", true)),
+            (9_500, asks("c")),
+            (9_510, judged("c", true)),
+            (9_610, ended("c", "Exit code 1\n[ran on trial; it was not kept (b)]", true)),
+        ]);
+        assert_eq!(
+            uses,
+            [ToolUse {
+                name: "bash".to_owned(),
+                calls: 3,
+                failed: 1,
+                asked: 2,
+                approved: 1,
+                denied: 1,
+                tried: 2,
+                kept: 1,
+                total_ms: 300,
+                timed: 2,
+            }]
+        );
+    }
+}

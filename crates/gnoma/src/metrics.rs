@@ -1,0 +1,117 @@
+//! Metrics of `gnoma serve --metrics` in Prometheus' text format: what the ledger counted of all processes, and the
+//! sessions of this server.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use gnoma_core::{
+    ModelRef,
+    ledger::{Amount, Ledger as _, Total},
+    protocol::LiveSession,
+    session::SessionState,
+};
+use gnoma_host::{Project, live::Host, routing};
+
+use crate::server;
+
+/// Most models that have lines of their own.
+const MAX_ARMS: usize = 1_000;
+
+/// A metric of model calls: its name, its help, and its samples, each with a label and a value.
+type CallMetric = (&'static str, &'static str, fn(&Amount) -> Vec<(&'static str, String)>);
+
+const CALL_METRICS: [CallMetric; 3] = [
+    ("gnoma_model_calls_total", "Model calls of all processes.", |amount| {
+        vec![("", amount.requests.to_string())]
+    }),
+    ("gnoma_tokens_total", "Tokens; cached and cache_write are parts of input.", |amount| {
+        let Amount { input, cached, cache_write, output, .. } = amount;
+        let kinds = [("input", input), ("cached", cached), ("cache_write", cache_write)];
+        let kinds = kinds.into_iter().chain([("output", output)]);
+        kinds.map(|(kind, count)| (kind, count.to_string())).collect()
+    }),
+    ("gnoma_cost_usd_total", "Cost where the price was known.", |amount| {
+        let micro_usd = amount.micro_usd;
+        vec![("", format!("{}.{:06}", micro_usd / 1_000_000, micro_usd % 1_000_000))]
+    }),
+];
+
+/// Reads and writes the metrics; `None` if the ledger cannot be read.
+pub(crate) async fn read(project: &Project, host: &Arc<Host>) -> Option<String> {
+    // Looking makes no file.
+    let totals = if routing::has_ledger(project) {
+        routing::profile_ledger(project).daily_totals(0).await.ok()?
+    } else {
+        Vec::new()
+    };
+    let mut client = host.connect("metrics");
+    let sessions = server::list_sessions(&mut client).await.ok()?;
+    Some(render(&totals, &sessions))
+}
+
+fn render(totals: &[Total], sessions: &[LiveSession]) -> String {
+    let mut arms: BTreeMap<(&str, &str), Amount> = BTreeMap::new();
+    for Total { arm: ModelRef { provider, model }, amount, .. } in totals {
+        let arm = (provider.as_str(), model.as_str());
+        if arms.len() < MAX_ARMS || arms.contains_key(&arm) {
+            arms.entry(arm).or_default().add(amount);
+        }
+    }
+    let mut text = String::new();
+    for (name, help, samples) in CALL_METRICS {
+        text += &format!("# HELP {name} {help}\n# TYPE {name} counter\n");
+        for ((provider, model), amount) in &arms {
+            let (provider, model) = (label(provider), label(model));
+            for (kind, value) in samples(amount) {
+                let kind =
+                    if kind.is_empty() { kind.to_owned() } else { format!(",type=\"{kind}\"") };
+                text +=
+                    &format!("{name}{{provider=\"{provider}\",model=\"{model}\"{kind}}} {value}\n");
+            }
+        }
+    }
+    let count = |is: fn(&LiveSession) -> bool| sessions.iter().filter(|it| is(it)).count();
+    let working = count(|session| session.status.state != SessionState::Idle);
+    let questions: usize = sessions.iter().map(|session| session.status.questions).sum();
+    for (name, help, value) in [
+        ("gnoma_sessions", "Sessions in this server.", sessions.len()),
+        ("gnoma_sessions_working", "Sessions in which a turn runs.", working),
+        ("gnoma_questions", "Questions that wait for a person.", questions),
+    ] {
+        text += &format!("# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}\n");
+    }
+    text
+}
+
+/// A value of a label, with what ends it escaped.
+fn label(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_sums_by_model_with_escaped_labels() {
+        let amount = Amount {
+            requests: 2,
+            input: 100,
+            cached: 40,
+            cache_write: 3,
+            output: 7,
+            micro_usd: 1_250_001,
+        };
+        let arm = ModelRef { provider: "p".into(), model: "a\"b\\c\nd".into() };
+        let total = |day| Total { day, arm: arm.clone(), amount };
+        let text = render(&[total(1), total(2)], &[]);
+        for line in [
+            "gnoma_model_calls_total{provider=\"p\",model=\"a\\\"b\\\\c\\nd\"} 4",
+            "gnoma_tokens_total{provider=\"p\",model=\"a\\\"b\\\\c\\nd\",type=\"cached\"} 80",
+            "gnoma_cost_usd_total{provider=\"p\",model=\"a\\\"b\\\\c\\nd\"} 2.500002",
+            "# TYPE gnoma_sessions gauge",
+            "gnoma_sessions 0",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{line}: {text}");
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! The line at the bottom that a script of the person's writes.
+
+use super::*;
+
+/// Sets the person's script.
+fn script(world: &World, line: &str) {
+    world.configure(&format!("[status]\ncommand = '''{line}'''\n"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_script_gets_facts_and_its_line_is_shown_without_what_steers_the_terminal() {
+    let world = World::new([says("Hello.")]);
+    let read = r#"sed -E 's/.*"display_name":"([^"]*)".*"project_dir":"([^"]*)".*/mine \1/'; printf '\033[31mred\033[2J\n'"#;
+    script(&world, &format!("{{ {read}; }} | tr -d '\\n'"));
+    let person = Person::ready(&world, &[]);
+    person.waits_for("mine m1red");
+    person.types("hi\r");
+    person.waits_for("Hello.");
+    person.waits_for("auto mode · mine m1red");
+    person.leaves();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_script_that_hangs_or_floods_shows_the_usual_line_and_is_told() {
+    for (line, why) in [
+        ("sleep 100", "took longer than 300 ms"),
+        ("cat; exit 3", "exit code 3"),
+        ("yes", "failed ("),
+    ] {
+        let world = World::new([]);
+        script(&world, line);
+        let person = Person::ready(&world, &[]);
+        person.waits_for("`status.command` failed");
+        let seen = person.sees().replace('\n', "");
+        assert!(seen.contains(why), "{line}: {seen}");
+        assert!(seen.contains("test/m1"), "{line}: {seen}");
+        person.leaves();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn status_script_of_a_project_is_never_run() {
+    let world = World::new([]);
+    std::fs::create_dir(world.project.path().join(".gnoma")).unwrap();
+    world.write(".gnoma/config.toml", "[status]\ncommand = \"touch ran\"\n");
+    assert_eq!(world.run(&["trust", "--yes"]).await.code, Some(0));
+    let told = world.run(&["config", "show"]).await.err;
+    assert!(told.contains("`status.command` is ignored because it is yours to decide"), "{told}");
+    let person = Person::ready(&world, &[]);
+    person.leaves();
+    assert!(!exists(world.project.path(), "ran"));
+}

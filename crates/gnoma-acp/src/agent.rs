@@ -324,17 +324,17 @@ fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, Re
             on_session_reply(state, &asked, result);
         }
         PendingHostRequest::Prompt { session, request } => {
-            session_control::on_prompt_reply(state, &session, &request, result)
+            session_control::on_prompt_reply(state, &session, &request, result);
         }
         PendingHostRequest::Plain(request) => {
-            state.answer_request(&request, &to_empty_result(result))
+            state.answer_request(&request, &to_empty_result(result));
         }
         PendingHostRequest::Option { request, session, option } => {
             let answer = session_control::option_set(state, &session, option, result);
             state.answer_request(&request, &answer);
         }
         PendingHostRequest::Leave { session, request } => {
-            stored::on_detached(state, session, request)
+            stored::on_detached(state, session, request);
         }
         PendingHostRequest::Living => {
             if let Ok(Reply::Live(all)) = result {

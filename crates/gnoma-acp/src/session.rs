@@ -189,7 +189,7 @@ impl ClientSession {
                 match how {
                     SessionEntryMode::Load => self.read_past(request, fx),
                     SessionEntryMode::New | SessionEntryMode::Resume | SessionEntryMode::Fork => {
-                        self.finish_opening(request, how, fx)
+                        self.finish_opening(request, how, fx);
                     }
                 }
             }

@@ -259,7 +259,7 @@ impl AgentState {
                     );
                 }
                 SessionEffect::Title => {
-                    self.queue_host_request(None, Request::List, PendingHostRequest::Living)
+                    self.queue_host_request(None, Request::List, PendingHostRequest::Living);
                 }
             }
         }

@@ -90,7 +90,7 @@ impl Translator {
                 self.push_thought(&format!("Asked {members}; the answer of {author} stands."), out);
             }
             Event::Checking { by, .. } => {
-                self.push_thought(&format!("Checking the work: {by}"), out)
+                self.push_thought(&format!("Checking the work: {by}"), out);
             }
             Event::Checked { by, passed, evidence, .. } => {
                 let how = if *passed { "passed" } else { "failed" };
@@ -112,7 +112,7 @@ impl Translator {
         for content in message.content() {
             match content {
                 Content::Text(text) => {
-                    out.push(self.message_chunk("user_message_chunk", &text.text))
+                    out.push(self.message_chunk("user_message_chunk", &text.text));
                 }
                 Content::Image(image) => out.push(json!({
                     "sessionUpdate": "user_message_chunk",

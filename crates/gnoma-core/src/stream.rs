@@ -304,7 +304,7 @@ impl Accumulator {
                 self.add_text(*slot, text, || Draft::Text(Text::default()));
             }
             StreamEvent::ThinkingDelta { slot, text } => {
-                self.add_text(*slot, text, new_thinking_draft)
+                self.add_text(*slot, text, new_thinking_draft);
             }
             StreamEvent::Signature { slot, signature } => self.set_signature(*slot, signature),
             StreamEvent::Item { slot, item } => self.set_item(*slot, item),

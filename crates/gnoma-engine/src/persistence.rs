@@ -85,7 +85,7 @@ impl Persistence {
         match event {
             Event::State(SessionState::Active) => recorder.turn_begins(),
             Event::Appended(_) if turn_ends => {
-                recorder.store_history(history, Durability::Disk).await
+                recorder.store_history(history, Durability::Disk).await;
             }
             Event::Appended(_) => recorder.store_history(history, Durability::Process).await,
             Event::TurnEnded { .. } => recorder.turn_ends(history).await,

@@ -70,7 +70,7 @@ pub fn load_agents(places: &ExtendPlaces) -> (Vec<AgentFile>, Vec<String>) {
                 .and_then(|text| parse_agent(folder.by, path.clone(), &text, &mut lost))
             {
                 Ok(agent) => {
-                    found.push(AgentFile { name: folder.qualified_name(agent.name), ..agent })
+                    found.push(AgentFile { name: folder.qualified_name(agent.name), ..agent });
                 }
                 Err(why) => faults.push(format!("{}: {why}", places.display_path(&path))),
             }

@@ -238,7 +238,7 @@ mod tests {
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    (0..10).for_each(|_| drop(file.apply_change(MemoryChange::Add("x"), "d")))
+                    (0..10).for_each(|_| drop(file.apply_change(MemoryChange::Add("x"), "d")));
                 });
             }
         });

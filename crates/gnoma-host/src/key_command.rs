@@ -31,7 +31,7 @@ pub(crate) fn fill_keys(provider: &mut Provider, environment: &Environment, noti
         }
         let source = format!("provider.key_commands.{name}");
         match run_key_command(command, environment, &|| {
-            notices.info(describe_wait(command, &source))
+            notices.info(describe_wait(command, &source));
         }) {
             Ok(key) => {
                 let key = Secret::new(bare_key(key.expose()).to_owned());

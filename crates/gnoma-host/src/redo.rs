@@ -38,7 +38,7 @@ pub async fn redo_rewind(
         match (FileRestore { workspace, target: files, starts: &[] }).restore(overwrite)? {
             FileRestoreOutcome::AsItWas => text.push_str("files: unchanged\n"),
             FileRestoreOutcome::Restored(restored) => {
-                text.push_str(&describe_restore(&restored, &undo_command(&restored.before)))
+                text.push_str(&describe_restore(&restored, &undo_command(&restored.before)));
             }
             FileRestoreOutcome::Conflict(paths) => {
                 past.store.release_session(session).await?;

@@ -164,7 +164,7 @@ impl CharacterJoiner {
     fn filter_event(&mut self, event: StreamEvent, out: &mut Events) {
         match event {
             StreamEvent::TextDelta { slot, text } => {
-                self.join_delta(DeltaKind::Text, slot, &text, out)
+                self.join_delta(DeltaKind::Text, slot, &text, out);
             }
             StreamEvent::ThinkingDelta { slot, text } => {
                 self.join_delta(DeltaKind::Thinking, slot, &text, out);

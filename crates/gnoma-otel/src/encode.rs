@@ -134,7 +134,7 @@ pub(crate) fn encode_metrics(
 
 fn write_resource(body: &mut Writer, resource: &[Attribute]) {
     body.write_nested(RESOURCE, |body| {
-        body.write_list(RESOURCE_ATTRIBUTES, resource, write_attribute)
+        body.write_list(RESOURCE_ATTRIBUTES, resource, write_attribute);
     });
 }
 

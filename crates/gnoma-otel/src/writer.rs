@@ -57,7 +57,7 @@ impl Writer {
         }
         match self.format {
             Format::Protobuf => {
-                items.for_each(|item| self.write_nested(field, |body| write(body, item)))
+                items.for_each(|item| self.write_nested(field, |body| write(body, item)));
             }
             Format::Json => {
                 self.write_name(field);
@@ -232,7 +232,7 @@ mod tests {
             body.write_text(Field(1, "name"), "a\"b");
             body.write_int(Field(2, "count"), 300);
             body.write_list(Field(3, "items"), [1, 2], |item, number| {
-                item.write_small(Field(1, "n"), number)
+                item.write_small(Field(1, "n"), number);
             });
             body.write_list(Field(4, "none"), [0_u8; 0], |item, number| {
                 item.write_small(Field(1, "n"), number);

@@ -153,7 +153,7 @@ impl Check<'_> {
             }
             Constraint::Type(_) | Constraint::OneOf(_) => (),
             Constraint::Number(bound, limit) => {
-                self::check_bound(*bound, *limit, value, at, faults)
+                self::check_bound(*bound, *limit, value, at, faults);
             }
             Constraint::Count { of, least, most } => {
                 self::check_count(*of, *least, *most, value, at, faults);

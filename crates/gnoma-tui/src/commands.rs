@@ -343,25 +343,25 @@ pub(crate) fn show_reply(state: &mut State, sought: LookUpTarget, reply: Reply, 
             resume::offer_sessions(state, sessions, argument);
         }
         (LookUpTarget::Points, Reply::Points(points)) => {
-            rewind::offer_rewind_points(state, points, argument)
+            rewind::offer_rewind_points(state, points, argument);
         }
         (LookUpTarget::Settings, Reply::Settings(settings)) => {
-            config::offer_settings(state, settings, argument)
+            config::offer_settings(state, settings, argument);
         }
         (LookUpTarget::Models, Reply::Choices(models)) => {
-            model::offer_models(state, models, argument)
+            model::offer_models(state, models, argument);
         }
         (LookUpTarget::Providers, Reply::Choices(names)) => {
-            provider::offer_providers(state, names, argument)
+            provider::offer_providers(state, names, argument);
         }
         (LookUpTarget::Connections, Reply::Choices(names)) => {
-            state.offer_connections(&names, argument)
+            state.offer_connections(&names, argument);
         }
         (LookUpTarget::Removable, Reply::Choices(names)) => login::show_removable(state, names),
         (LookUpTarget::Tasks, Reply::Choices(tasks)) => task::offer_tasks(state, tasks),
         (LookUpTarget::TaskDraft, Reply::Text(diff)) => task::show_draft(state, &diff, argument),
         (LookUpTarget::Profiles, Reply::Choices(names)) => {
-            profile::offer_profiles(state, names, argument)
+            profile::offer_profiles(state, names, argument);
         }
         _ => (),
     }

@@ -138,7 +138,7 @@ impl DrawnBlocks {
                 }
             }
             PieceKind::CodeLine(line) => {
-                lines.extend(code::render_code_line(line, self.code.as_mut(), width))
+                lines.extend(code::render_code_line(line, self.code.as_mut(), width));
             }
         }
         // The gap belongs to lines; without any there is none. Code without a name has no first line.

@@ -19,7 +19,7 @@ use gnoma_bench::{
 use gnoma_guard::{
     firewall::{self, Firewall, Policy, ProviderFacts},
     secrets::{Scanner, ScannerOptions},
-    shell::{StartContext, analyse},
+    shell::{StartContext, analyse_command},
     unicode::{self, RetainedControls},
 };
 use gnoma_llm::Protocol;

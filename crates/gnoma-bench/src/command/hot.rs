@@ -15,7 +15,7 @@ use gnoma_core::{
 };
 use gnoma_guard::{
     secrets::{Scanner, ScannerOptions},
-    shell::{StartContext, analyse},
+    shell::{StartContext, analyse_command},
 };
 use gnoma_llm::Protocol;
 use gnoma_tui::{

@@ -307,7 +307,7 @@ async fn ask_chairs<T>(
         match said.text.map(|text| read(&text)) {
             Ok(Some(read)) => return Some((name, read)),
             Ok(None) => {
-                panel.shares.add_failure(format!("{name} gave a decision that cannot be read"))
+                panel.shares.add_failure(format!("{name} gave a decision that cannot be read"));
             }
             Err(error) => panel.shares.add_failure(format!("{name} could not decide: {error}")),
         }

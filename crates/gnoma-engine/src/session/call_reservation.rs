@@ -90,7 +90,7 @@ impl Session {
                 }
             }
             Ok(RoomResult { reserved: ReservationOutcome::Full(full), need, .. }) => {
-                self.no_room(&full, &need)
+                self.no_room(&full, &need);
             }
             Err(error) => self.without_ledger(error).await?,
         }

@@ -222,7 +222,7 @@ impl Session {
     async fn handle_reply(&mut self, reply: PendingWork) -> Result<(), FrontEndGone> {
         match reply {
             PendingWork::Task(task, shares, levels) => {
-                self.begin_route(task, shares, levels).await?
+                self.begin_route(task, shares, levels).await?;
             }
             PendingWork::Room(reserved) => self.on_reservation(reserved).await?,
             PendingWork::Summary(told, shares) => self.finish_compaction(told, shares).await?,

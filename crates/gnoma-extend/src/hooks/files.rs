@@ -170,7 +170,7 @@ fn read_hook_file(
             }
         }
         Ok(value) => {
-            parse_document(&HookFile { by, path, shown, root: None, choices }, &value, found)
+            parse_document(&HookFile { by, path, shown, root: None, choices }, &value, found);
         }
         Err(why) => {
             found.faults.push(format!("the hooks and rules of {shown} are not read: {why}"));

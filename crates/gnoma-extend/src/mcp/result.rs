@@ -149,7 +149,7 @@ pub(super) fn to_outcome(result: &Value, is_stored: bool) -> ToolOutcome {
         (None | Some(Value::Null), None) => match result.as_object().map(serde_json::Map::len) {
             Some(0) => {}
             _ => {
-                parts.push_text(&format!("[the answer has no content: {}]", shorten_block(result)))
+                parts.push_text(&format!("[the answer has no content: {}]", shorten_block(result)));
             }
         },
         (Some(other), structure) => {

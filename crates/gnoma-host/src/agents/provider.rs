@@ -199,7 +199,7 @@ impl AgentAnswer {
         match (&live.waits, result.is_error) {
             (PendingStep::Nothing, _) => (),
             (PendingStep::Text | PendingStep::Written | PendingStep::Leave(_), true) => {
-                live.send_answer(Err(&words))
+                live.send_answer(Err(&words));
             }
             // The first line says what follows.
             (PendingStep::Text, false) => {

@@ -46,7 +46,7 @@ pub fn plan_import(project: &Project, from: Assistant) -> Result<ImportPlan> {
         Assistant::Claude => claude::add_to_plan(&home, &project.spec.folder, &mut plan),
         Assistant::Codex => codex::add_to_plan(&home, environment.get("CODEX_HOME"), &mut plan),
         Assistant::OpenCode => {
-            opencode::add_to_plan(&home, environment.get("XDG_CONFIG_HOME"), &mut plan)
+            opencode::add_to_plan(&home, environment.get("XDG_CONFIG_HOME"), &mut plan);
         }
     }
     without_known(&mut plan, &environment.config_dir())?;

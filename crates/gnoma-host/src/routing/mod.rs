@@ -312,7 +312,7 @@ async fn find_arm_names(
         match maker.make_arm(&arm, ReportedModel::default()) {
             Ok(_) => names.push((arm, ReportedModel::default())),
             Err(why) => {
-                roster.left.push(UnusableModel { name: arm.to_string(), why: why.to_string() })
+                roster.left.push(UnusableModel { name: arm.to_string(), why: why.to_string() });
             }
         }
     }

@@ -8,7 +8,7 @@ use gnoma_core::{
     text_truncation,
 };
 use gnoma_extend::tasks::repetition::{PastCall, PastTurn};
-use gnoma_guard::shell::{StartContext, analyse};
+use gnoma_guard::shell::{StartContext, analyse_command};
 use serde_json::Value;
 
 use crate::timeline;

@@ -59,7 +59,7 @@ pub(crate) fn apply_changes<'r>(
                 });
             }
             Adaptation::EarlierThinking(some) => {
-                rewrite_messages(&mut request, *some, without_origin)
+                rewrite_messages(&mut request, *some, without_origin);
             }
             Adaptation::Effort => (request.effort, request.thinking) = (None, None),
             Adaptation::SystemRole => system_first(&mut request),

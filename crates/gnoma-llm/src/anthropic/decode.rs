@@ -214,7 +214,7 @@ impl AnthropicDecoder {
                 }
             }
             (AnthropicBlockKind::Words, "signature_delta") => {
-                push_signature(slot, delta.signature, out)
+                push_signature(slot, delta.signature, out);
             }
             (AnthropicBlockKind::Call(at_once), "input_json_delta") => {
                 if let Some(fragment) = delta.partial_json.into_filled() {

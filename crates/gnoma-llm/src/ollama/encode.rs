@@ -87,7 +87,7 @@ fn assistant_message<'a>(message: &'a Message, cx: MessageCx<'a>) -> Option<wire
         match block {
             Content::Text(text) => append_text(&mut out.content, &text.text, ""),
             Content::Thinking(thinking) if own => {
-                append_text(&mut out.thinking, &thinking.text, "")
+                append_text(&mut out.thinking, &thinking.text, "");
             }
             Content::ToolCall(call) => out.tool_calls.push(wire::OllamaCall {
                 id: call.id.as_str(),

@@ -130,10 +130,10 @@ impl Walker<'_> {
             CommandKind::Simple(simple) => self.walk_simple(command, simple),
             CommandKind::Group(script) => self.walk_script(script),
             CommandKind::Subshell(script) => {
-                self.walk_in_subshell(|walker| walker.walk_script(script))
+                self.walk_in_subshell(|walker| walker.walk_script(script));
             }
             CommandKind::If { branches, otherwise } => {
-                self.walk_branches(branches, otherwise.as_ref())
+                self.walk_branches(branches, otherwise.as_ref());
             }
             CommandKind::While { until, condition, body } => {
                 self.while_loop(*until, condition, body);

@@ -148,10 +148,10 @@ impl Walker<'_> {
                 ProgramEffect::Secret => facts.add(Effect::Secret(title)),
                 ProgramEffect::Settings => facts.add(Effect::Settings(title)),
                 ProgramEffect::Write => {
-                    facts.add_at_places(Effect::Write, call.cwd.current_places())
+                    facts.add_at_places(Effect::Write, call.cwd.current_places());
                 }
                 ProgramEffect::Delete => {
-                    facts.add_at_places(Effect::Delete, call.cwd.current_places())
+                    facts.add_at_places(Effect::Delete, call.cwd.current_places());
                 }
             }
         }

@@ -104,10 +104,10 @@ impl Walker<'_> {
                 self.open_target(word, true, &mut redirected.facts);
             }
             Target::DuplicateInput(word) => {
-                self.duplicate_descriptor(word, false, is_input, redirected)
+                self.duplicate_descriptor(word, false, is_input, redirected);
             }
             Target::DuplicateOutput(word) => {
-                self.duplicate_descriptor(word, true, is_output, redirected)
+                self.duplicate_descriptor(word, true, is_output, redirected);
             }
             Target::HereString(word) => {
                 let field = self

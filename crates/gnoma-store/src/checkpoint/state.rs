@@ -140,7 +140,7 @@ impl Folder {
         for entry in &self.entries {
             match &entry.node {
                 Node::File(file) => {
-                    out.add_file(&entry.name, &file.hash, file.stamp.mode, file.size)
+                    out.add_file(&entry.name, &file.hash, file.stamp.mode, file.size);
                 }
                 Node::Link { target, .. } => out.add_link(&entry.name, target),
                 Node::Folder(below) => out.add_folder(&entry.name, &below.tree?, below.stamp.mode),

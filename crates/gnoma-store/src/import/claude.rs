@@ -45,7 +45,7 @@ fn import_line(builder: &mut Builder, line: &Value) -> Result<()> {
     let is = |field: &str| line.get(field).and_then(Value::as_bool).unwrap_or(false);
     match kind {
         "user" | "assistant" if is("isSidechain") => {
-            builder.count_skipped("messages of sub-agents")
+            builder.count_skipped("messages of sub-agents");
         }
         "user" if is("isMeta") => builder.count_skipped("messages of the program"),
         "user" => return import_user(builder, line),

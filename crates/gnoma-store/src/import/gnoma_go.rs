@@ -73,7 +73,7 @@ fn import_message(
             (Some("user"), Some(Piece::Block(block))) => said.push(block),
             (Some("system"), _) => builder.count_skipped("system messages"),
             (_, _) => {
-                builder.count_skipped(text_field(block, "type").unwrap_or("blocks without a type"))
+                builder.count_skipped(text_field(block, "type").unwrap_or("blocks without a type"));
             }
         }
     }

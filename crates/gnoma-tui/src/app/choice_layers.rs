@@ -321,7 +321,7 @@ impl State {
                 self.next_scope(&call);
             }
             (KeyOutcome::Wanted(Action::Send), _) => {
-                self.submit_field(goal, &field.take_draft().text)
+                self.submit_field(goal, &field.take_draft().text);
             }
             (KeyOutcome::Wanted(Action::Stop | Action::Interrupt), _) => {
                 self.leave_field(&goal, field);
@@ -363,7 +363,7 @@ impl State {
     fn leave_field(&mut self, goal: &FieldPurpose, mut field: Composer) {
         match goal {
             FieldPurpose::Refuse(_) | FieldPurpose::Reply(_) => {
-                self.rescue_draft(field.take_draft())
+                self.rescue_draft(field.take_draft());
             }
             FieldPurpose::Rule(_)
             | FieldPurpose::Part(_)

@@ -20,7 +20,7 @@ impl State {
             }
             (Some(Action::Close | Action::Stop | Action::Interrupt), _) => return,
             (Some(Action::HistorySearch | Action::Up), _) => {
-                search.select_older(&self.writing.history)
+                search.select_older(&self.writing.history);
             }
             (Some(Action::HistoryNewer | Action::Down), _) => search.select_newer(),
             (Some(Action::DeleteLeft), _) => search.delete_char(),

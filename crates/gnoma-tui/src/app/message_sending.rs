@@ -285,7 +285,7 @@ impl State {
         }
         match self.queue.take_steer(message.content()) {
             Some(sent) => {
-                self.transcript.add_user_message(&draft_display::describe_draft(&sent.draft))
+                self.transcript.add_user_message(&draft_display::describe_draft(&sent.draft));
             }
             None => self.transcript.add_user_message(&text),
         }

@@ -296,7 +296,7 @@ impl State {
         match (result, scope) {
             (Err(error), _) => self.show_hint(describe_request_error(&error)),
             (Ok(_), Scope::Session) => {
-                self.answer_question(call, PermissionAnswer::Rule { rule, scope })
+                self.answer_question(call, PermissionAnswer::Rule { rule, scope });
             }
             (Ok(_), Scope::Project | Scope::User) => {
                 let request = Request::KeepRule { rule: rule.clone(), scope, dry_run: false };

@@ -193,13 +193,13 @@ impl State {
                 self.rule_kept(call, rule, scope, result);
             }
             (Purpose::TryProvider(connection), result) => {
-                self.on_connection_tried(&connection, text_of(result))
+                self.on_connection_tried(&connection, text_of(result));
             }
             (Purpose::AddProvider(connection), result) => {
-                self.on_connection_saved(&connection, text_of(result))
+                self.on_connection_saved(&connection, text_of(result));
             }
             (Purpose::Report(more), Ok(Reply::Text(text))) => {
-                self.show_note(&format!("{text}{more}"))
+                self.show_note(&format!("{text}{more}"));
             }
             (Purpose::Detach, Ok(_)) => {
                 self.exit.is_detached = true;

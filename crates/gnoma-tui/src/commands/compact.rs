@@ -25,7 +25,7 @@ fn run(state: &mut State, argument: &str) {
     match (word, rest.trim()) {
         ("show", "") => state.look_up(LookUpTarget::Summary, Request::Explain(Topic::Summary), ""),
         ("edit", "") => {
-            state.look_up(LookUpTarget::Summary, Request::Explain(Topic::Summary), "edit")
+            state.look_up(LookUpTarget::Summary, Request::Explain(Topic::Summary), "edit");
         }
         ("undo" | "edit", _) if !state.is_idle() => {
             state.show_hint("Turn running. Press Esc to stop it first");

@@ -19,7 +19,7 @@ fn run(state: &mut State, argument: &str) {
     match word {
         "" | "show" if rest.is_empty() => send_memory_request(state, MemoryRequest::Show),
         "add" if !rest.is_empty() => {
-            send_memory_request(state, MemoryRequest::Add { text: rest.to_owned() })
+            send_memory_request(state, MemoryRequest::Add { text: rest.to_owned() });
         }
         "edit" => match split_number(rest) {
             Some((line, text)) if !text.is_empty() => {
@@ -35,14 +35,14 @@ fn run(state: &mut State, argument: &str) {
         }
         "delete" => match split_number(rest) {
             Some((line, "")) => {
-                send_memory_request(state, MemoryRequest::Delete { line: Some(line) })
+                send_memory_request(state, MemoryRequest::Delete { line: Some(line) });
             }
             _ => state.show_hint(
                 "Type the number of a line, as in `/memory delete 2`, or `/memory delete all`",
             ),
         },
         _ => {
-            state.show_hint("Type `/memory`, or behind it `add TEXT`, `edit N TEXT` or `delete N`")
+            state.show_hint("Type `/memory`, or behind it `add TEXT`, `edit N TEXT` or `delete N`");
         }
     }
 }

@@ -76,7 +76,7 @@ impl Undo {
         match self.done.back_mut() {
             Some(step) if self.group == Group::Joining => step.edits.push(edit),
             Some(step) if self.group == Group::None && step.can_join(kind, &edit) => {
-                step.join_edit(edit)
+                step.join_edit(edit);
             }
             _ => self.done.push_back(UndoStep { edits: vec![edit], kind, cursor, open: true }),
         }

@@ -127,7 +127,7 @@ impl<'a> Painter<'a> {
             }
             Event::InlineHtml(html) if is_break(&html) => self.break_line(),
             Event::InlineHtml(html) => {
-                self.push(&html, Style { ink: TextRole::Dim, ..self.style() })
+                self.push(&html, Style { ink: TextRole::Dim, ..self.style() });
             }
             Event::Html(html) => {
                 self.push(html.trim_end(), Style::with_ink(TextRole::Dim));

@@ -240,7 +240,7 @@ impl Flags {
             )),
             "--allowedTools" | "--allowed-tools" => tools.allowed.extend(split_list(&value)),
             "--disallowedTools" | "--disallowed-tools" => {
-                tools.disallowed.extend(split_list(&value))
+                tools.disallowed.extend(split_list(&value));
             }
             "--tools" if value == "default" => tools.base = None,
             "--tools" => tools.base = Some(split_list(&value)),

@@ -347,7 +347,7 @@ fn describe_saved_files(
         }
         Ok(()) => push_check_line(text, true, "sessions", &sessions),
         Err(why) => {
-            push_check_line(text, false, "sessions", &format!("{sessions} cannot be read: {why}"))
+            push_check_line(text, false, "sessions", &format!("{sessions} cannot be read: {why}"));
         }
     }
     let name = "files, for `gnoma rewind`";

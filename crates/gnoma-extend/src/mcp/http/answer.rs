@@ -183,7 +183,7 @@ impl Inbox<'_> {
                     self.shared.handler.on_notification(&method, &params);
                 }
                 ServerRpcMessage::Request(id, method, params) => {
-                    self.answer_request(id, method, params)
+                    self.answer_request(id, method, params);
                 }
                 ServerRpcMessage::Response(..)
                 | ServerRpcMessage::Orphan(_)

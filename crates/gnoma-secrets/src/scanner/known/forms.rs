@@ -82,7 +82,7 @@ fn give_rare_forms(
     let digits = FormScript::Digits;
     // `rev` after an encoder, and an encoder after `rev`.
     in_base64(value, digits, &mut |_, form| {
-        give(FormScript::DigitsBackwards, reverse_bytes(&form))
+        give(FormScript::DigitsBackwards, reverse_bytes(&form));
     });
     give(FormScript::DigitsBackwards, reverse_bytes(&pack_digits(value, 0, HEX)));
     in_base64(backwards, FormScript::DigitsBackwards, give);

@@ -157,7 +157,7 @@ impl KnownValues {
         if has_forms && self.index.len() < MAX_FORM_LETTERS {
             let index = &mut self.index;
             forms::for_each_form(telling, &mut |script, form| {
-                index.add_form(number, script, &form)
+                index.add_form(number, script, &form);
             });
         }
         let is_exact = is_given || !has_forms || letters < SURE_LETTERS;

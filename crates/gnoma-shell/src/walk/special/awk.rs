@@ -81,7 +81,7 @@ fn judge_program(
             }
             AwkFinding::Write(file) if is_nowhere(&file) && file != "-" => {}
             AwkFinding::Write(file) => {
-                walker.apply_role(call, Role::Write, &Field::Known(file), facts)
+                walker.apply_role(call, Role::Write, &Field::Known(file), facts);
             }
         }
     }

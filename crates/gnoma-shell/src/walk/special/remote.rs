@@ -133,7 +133,7 @@ pub(super) fn analyse_transfer(walker: &mut Walker<'_>, call: &ProgramCall<'_>) 
     }) {
         match plain.last() {
             Some(word) => {
-                facts.add_at_places(Effect::Delete, walker.state.folders.resolve_places(word))
+                facts.add_at_places(Effect::Delete, walker.state.folders.resolve_places(word));
             }
             None => facts
                 .add(Effect::Unknown("it deletes files, and gnoma does not know where".to_owned())),

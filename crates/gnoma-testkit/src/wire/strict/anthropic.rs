@@ -185,7 +185,7 @@ fn check_blocks(at: &str, turn: &RoleRun<'_>, issued: &IssuedTokens, findings: &
                 text_is_filled(at, block["text"].as_str().unwrap_or_default(), findings);
             }
             ("user", "image") => {
-                findings.check_fields(at, block, &["type", "source", "cache_control"])
+                findings.check_fields(at, block, &["type", "source", "cache_control"]);
             }
             ("user", "tool_result") => tool_result(at, block, findings),
             ("assistant", "tool_use") => tool_use(at, block, findings),
@@ -199,7 +199,7 @@ fn check_blocks(at: &str, turn: &RoleRun<'_>, issued: &IssuedTokens, findings: &
                 check_signature(at, &block["data"], issued, findings);
             }
             (role, kind) => {
-                findings.add_violation(at, format_args!("no block `{kind}` from `{role}`"))
+                findings.add_violation(at, format_args!("no block `{kind}` from `{role}`"));
             }
         }
     }

@@ -135,7 +135,7 @@ fn push_content(text: &mut String, content: &Content, full: bool) {
             for part in &result.parts {
                 match part {
                     ResultPart::Text { text: output } if full => {
-                        text.push_str(&indent_lines(output))
+                        text.push_str(&indent_lines(output));
                     }
                     ResultPart::Text { text: output } => text.push_str(&first_lines(output)),
                     ResultPart::Image(image) => text.push_str(&format!("  ({})\n", image.mime)),

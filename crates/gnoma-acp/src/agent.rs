@@ -20,7 +20,7 @@ use crate::{
     permission,
     session::SessionEntryMode,
     session_control, session_setup,
-    state::{AgentState, PendingHostRequest},
+    state::{AgentState, AskedQuestion, PendingHostRequest},
     stored,
     wire::{self, AcpClientMessage, RpcId},
 };
@@ -345,11 +345,7 @@ fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, Re
             let answer = stored::sessions_page(state, result, folder.as_deref(), from);
             state.answer_request(&request, &answer);
         }
-        PendingHostRequest::Answer(question) => {
-            if result.is_err_and(|error| error.kind == RequestErrorKind::Busy) {
-                state.not_answered(question);
-            }
-        }
+        PendingHostRequest::Answer(question) => on_answer_reply(state, question, &result),
         PendingHostRequest::Delete { session, request } => {
             let answer = stored::on_session_deleted(state, &session, result);
             state.answer_request(&request, &answer);
@@ -357,6 +353,17 @@ fn on_host_reply(state: &mut AgentState, id: RequestId, result: Result<Reply, Re
         PendingHostRequest::Nothing => (),
     }
     stored::leave_resting(state);
+}
+
+/// The host has answered the answer to a question: one that it could not take is asked again.
+fn on_answer_reply(
+    state: &mut AgentState,
+    question: AskedQuestion,
+    result: &Result<Reply, RequestError>,
+) {
+    if result.as_ref().is_err_and(|error| error.kind == RequestErrorKind::Busy) {
+        state.not_answered(question);
+    }
 }
 
 /// The host has answered a session of the client.

@@ -1,6 +1,8 @@
 //! One session of the client: follows it, and says what is to be told, asked and answered. Waits for
 //! nothing and sends nothing itself.
 
+mod state_updates;
+
 use std::sync::Arc;
 
 use gnoma_core::{
@@ -19,7 +21,6 @@ use crate::{
     error::RpcError,
     params::ClientCapabilities,
     permission,
-    tools::without_paths,
     turns::Turns,
     updates::{Translator, plan_update},
     wire::RpcId,
@@ -412,72 +413,6 @@ impl ClientSession {
             permission::build_request(id, &question, forms, &mut self.translator, &mut out);
         push_updates(out, fx);
         fx.push(SessionEffect::Ask(Box::new(asking)));
-    }
-
-    /// Tells what can be chosen, where it has changed.
-    fn tell_options(&mut self, fx: &mut Vec<SessionEffect>) {
-        let options = self.options();
-        if self.told_options != options {
-            self.told_options = options.clone();
-            fx.push(SessionEffect::Update(json!({
-                "sessionUpdate": "config_option_update", "configOptions": options,
-            })));
-        }
-    }
-
-    fn tell_commands(&mut self, fx: &mut Vec<SessionEffect>) {
-        if !self.commands.is_empty() && self.commands == self.view.info.commands {
-            return;
-        }
-        self.commands.clone_from(&self.view.info.commands);
-        let own = json!({
-            "name": COMPACT,
-            "description": "Replace the conversation so far with a summary",
-            "input": { "hint": "what to focus on" },
-        });
-        let mut commands = vec![own];
-        let names = self.commands.iter().filter(|command| command.name != COMPACT);
-        commands.extend(names.map(|command| {
-            let mut told = json!({ "name": command.name, "description": command.about });
-            if !command.hint.is_empty() {
-                told["input"] = json!({ "hint": command.hint });
-            }
-            told
-        }));
-        fx.push(SessionEffect::Update(json!({
-            "sessionUpdate": "available_commands_update", "availableCommands": commands,
-        })));
-    }
-
-    /// Tells how full the window is and what the session cost, where that is known and has changed.
-    fn tell_usage(&mut self, fx: &mut Vec<SessionEffect>) {
-        let view = &self.view;
-        let arm = view.models.iter().find(|choice| choice.arm.is_some() && choice.arm == view.arm);
-        let Some(size) = arm.and_then(|choice| choice.window).or(view.info.window) else { return };
-        let used = match (view.context.tokens, view.last_call.total_tokens()) {
-            (0, 0) => view.info.last_call.total_tokens(),
-            (0, used) | (used, _) => used,
-        };
-        let mut update = json!({ "sessionUpdate": "usage_update", "used": used, "size": size });
-        if view.micro_usd > 0 && !view.is_cost_partial {
-            let amount = view.micro_usd as f64 / 1e6;
-            update["cost"] = json!({ "amount": amount, "currency": "USD" });
-        }
-        if used > 0 && self.usage.as_ref() != Some(&update) {
-            self.usage = Some(update.clone());
-            fx.push(SessionEffect::Update(update));
-        }
-    }
-
-    /// Tells the title, where it is another one.
-    pub(crate) fn tell_title(&mut self, title: &str, changed: &str, fx: &mut Vec<SessionEffect>) {
-        let title = &without_paths(title);
-        if self.is_open() && !title.is_empty() && self.title != *title {
-            title.clone_into(&mut self.title);
-            fx.push(SessionEffect::Update(json!({
-                "sessionUpdate": "session_info_update", "title": title, "updatedAt": changed,
-            })));
-        }
     }
 
     /// Shows the outputs of running calls that have grown.

@@ -8,6 +8,8 @@
 //! A failing store stops nothing. What is missing afterwards is the end of the history, which the
 //! session has anyway, so nothing piles up here while the store is down.
 
+mod failure;
+
 use std::{
     collections::{HashSet, VecDeque},
     sync::Arc,
@@ -29,6 +31,8 @@ use tokio::{
     task::JoinSet,
     time::timeout,
 };
+
+use failure::RecordingFailure;
 
 use crate::{compact::MAX_TAIL_MESSAGES, session_notices::NoticeSender};
 
@@ -275,40 +279,6 @@ impl RecordSender {
         let (done, answer) = oneshot::channel();
         let job = RecordJob { words, durability, retry, done: Some(done) };
         self.0.send(job).await.is_ok() && answer.await.unwrap_or(false)
-    }
-}
-
-/// The reason why nothing is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum RecordingFailure {
-    /// Trying again may help.
-    ForNow,
-    /// Trying again would help nobody, or harm.
-    ForGood,
-}
-
-impl RecordingFailure {
-    fn because_of(kind: &StoreErrorKind) -> Self {
-        match kind {
-            StoreErrorKind::Full
-            | StoreErrorKind::ReadOnly
-            | StoreErrorKind::Busy
-            | StoreErrorKind::Io => Self::ForNow,
-            StoreErrorKind::Held { .. }
-            | StoreErrorKind::Damaged
-            | StoreErrorKind::NotFound
-            | StoreErrorKind::Exists
-            | StoreErrorKind::InvalidId
-            | StoreErrorKind::TooNew
-            | StoreErrorKind::Foreign => Self::ForGood,
-        }
-    }
-
-    fn remedy(self) -> &'static str {
-        match self {
-            Self::ForNow => "you can keep working; what is missing is saved as soon as possible",
-            Self::ForGood => "you can keep working, but nothing more of this session is saved",
-        }
     }
 }
 

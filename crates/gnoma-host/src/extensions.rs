@@ -160,17 +160,23 @@ fn all_hooks(project: &Project, places: &ExtendPlaces) -> (Vec<Hook>, Vec<String
     (all, faults)
 }
 
-/// Returns the runner of hooks: its sandbox lets them write where commands may, and use the network unless it is
-/// closed to all.
-pub(crate) fn hook_runner(project: &Project) -> HookRunner {
-    let Project { spec, guard, places: kept, .. } = project;
-    let given =
-        address_secrets::without_credentials(&spec.environment, |name, _| !is_scrubbed(name));
+/// Returns the environment of hooks: the user's without secrets, and the folder of the project.
+fn hook_variables(project: &Project) -> Vec<(OsString, OsString)> {
+    let environment = &project.spec.environment;
+    let given = address_secrets::without_credentials(environment, |name, _| !is_scrubbed(name));
     let mut variables: Vec<(OsString, OsString)> =
         given.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
     let root = extension_places(project).project;
     variables.push(("CLAUDE_PROJECT_DIR".into(), root.clone().into()));
     variables.push(("GNOMA_PROJECT_DIR".into(), root.into()));
+    variables
+}
+
+/// Returns the runner of hooks: its sandbox lets them write where commands may, and use the network unless it is
+/// closed to all.
+pub(crate) fn hook_runner(project: &Project) -> HookRunner {
+    let Project { spec, guard, places: kept, .. } = project;
+    let variables = hook_variables(project);
     let cwd = spec.folder.clone();
     let state = spec.environment.state_dir();
     let folder = (!project.is_incognito()).then(|| state.join(HOOKS));

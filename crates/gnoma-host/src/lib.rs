@@ -13,6 +13,7 @@ mod branch;
 pub mod bug_report;
 pub mod changes;
 mod child;
+mod choice_lists;
 pub mod claude_rules;
 pub mod clock;
 mod conditions;

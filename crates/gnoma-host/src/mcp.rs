@@ -342,22 +342,26 @@ fn absolute_in(project: &Project, folder: &Path, path: &Path) -> PathBuf {
     home::expand(path, project.environment().home().as_deref(), folder)
 }
 
-/// The servers of the project's file, where the project is trusted.
-fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
-    let root = &project.places.project;
-    let path = root.join(FILE);
-    let text = match read_server_file(&path) {
-        Ok(Some(text)) => text,
-        Ok(None) => return Vec::new(),
+/// Reads the project's file, if there is one. A file that cannot be read is reported as a fault.
+fn read_project_file(path: &Path, faults: &mut Vec<String>) -> Option<String> {
+    match read_server_file(path) {
+        Ok(text) => text,
         Err(error) => {
             let why = match error.kind() {
                 std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
                 _ => error.to_string(),
             };
             faults.push(format!("`{FILE}` cannot be read: {why}"));
-            return Vec::new();
+            None
         }
-    };
+    }
+}
+
+/// The servers of the project's file, where the project is trusted.
+fn of_project(project: &Project, faults: &mut Vec<String>) -> Vec<Definition> {
+    let root = &project.places.project;
+    let path = root.join(FILE);
+    let Some(text) = read_project_file(&path, faults) else { return Vec::new() };
     let variable = |name: &str| project.environment().get(name).map(str::to_owned);
     let found = read_file(path, &text, &variable);
     if found.servers.is_empty() && found.faults.is_empty() {

@@ -32,6 +32,16 @@ fn not_saved(project: &Project, verb: &str, participle: &str) -> HostError {
 /// Behind the name of a model: it is used although its provider does not list it.
 const UNCHECKED: char = '!';
 
+/// Lets a copy of the session continue in its place.
+fn fork_session(id: &SessionId, spec: SessionSpec) -> SessionChangeResult {
+    let start = Start::Stored { id: id.to_string(), fork: true };
+    SessionChangeResult {
+        spec: SessionSpec { start, ..spec },
+        keeps_messages: true,
+        told: String::new(),
+    }
+}
+
 /// Does what a change wants while no engine is open, and says what is opened next.
 pub(crate) async fn apply_change(
     project: Arc<Project>,
@@ -68,12 +78,7 @@ pub(crate) async fn apply_change(
         }
         Request::Fork => {
             let id = stored.clone().ok_or_else(|| not_saved(&project, "copy", "copied"))?;
-            let start = Start::Stored { id: id.to_string(), fork: true };
-            SessionChangeResult {
-                spec: SessionSpec { start, ..going_on },
-                keeps_messages: true,
-                told: String::new(),
-            }
+            fork_session(&id, going_on)
         }
         Request::Switch(switch) => apply_switch(&project, going_on, switch),
         _ => return Err(HostError::usage("this request does not change the session")),

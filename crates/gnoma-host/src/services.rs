@@ -8,7 +8,9 @@ use std::{
 use crate::{
     Folders as _, HostError, Project, Result,
     blocking_work::off_loop,
-    changes, child, export, extension_lists, extensions, facts, first_start,
+    changes, child,
+    choice_lists::{arm_choices, profile_choices, provider_choices},
+    export, extension_lists, extensions, facts, first_start,
     isolation::{self, IsolatedCopy},
     live::{
         Change, ChildOpening, MergePreview, OpenedSession, PreparedSession, Services,
@@ -22,7 +24,7 @@ use crate::{
     sessions, setting,
     tasks::{self, SessionTaskFiles},
 };
-use gnoma_config::{paths, pin, profile, project_root, trust};
+use gnoma_config::{paths, pin, project_root, trust};
 use gnoma_core::{
     info::Choice,
     lifecycle::Lifecycle,
@@ -34,7 +36,7 @@ use gnoma_core::{
     sync::Mutex,
     tool::{BoxFuture, ChildMerge, Isolation},
 };
-use gnoma_engine::{Arm, CheckpointReadiness, LastRequest, Routes};
+use gnoma_engine::{CheckpointReadiness, LastRequest, Routes};
 use gnoma_tools::file_names;
 
 /// Most models that are offered.
@@ -311,7 +313,7 @@ impl ServiceContext {
                 self.read_output(result, from, max_bytes).await?
             }
             Request::Models { ask } => Reply::Choices(self.model_choices(ask).await),
-            Request::Providers => Reply::Choices(providers_of(project)),
+            Request::Providers => Reply::Choices(provider_choices(project)),
             Request::Profiles => Reply::Choices(profile_choices(project)),
             Request::TryProvider(connection) => {
                 Reply::Text(first_start::try_provider(project, connection).await?)
@@ -478,40 +480,4 @@ fn trust_project(project: &Project) -> Result<String> {
     let mut store = store.map_err(|error| unread(&error))?;
     store.trust(&root, &content).map_err(|error| unread(&error))?;
     Ok(format!("{} is trusted until its settings change", root.display()))
-}
-
-fn providers_of(project: &Project) -> Vec<Choice> {
-    let provider = &project.routing.provider;
-    let choice = |name: String| Choice {
-        about: provider.endpoints.get(&name).cloned().unwrap_or_default(),
-        current: provider.default.as_ref() == Some(&name),
-        name,
-        ..Choice::default()
-    };
-    providers::configured_providers(provider).into_iter().map(choice).collect()
-}
-
-fn profile_choices(project: &Project) -> Vec<Choice> {
-    let current = &project.keeping.profile;
-    let choice = |name: String| Choice {
-        current: current.as_ref() == Some(&name),
-        name,
-        ..Choice::default()
-    };
-    profile::list_profiles(&project.environment().config_dir()).into_iter().map(choice).collect()
-}
-
-/// The models that the session can be pinned to.
-pub(crate) fn arm_choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
-    let choice = |arm: &Arm| {
-        let name = arm.name().to_string();
-        Choice {
-            current: current == Some(&*name),
-            about: String::new(),
-            arm: Some(arm.name()),
-            window: arm.context_window.map(u64::from),
-            name,
-        }
-    };
-    routes.arms().iter().map(choice).collect()
 }

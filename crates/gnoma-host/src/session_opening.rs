@@ -19,11 +19,12 @@ use crate::{
     Project, Result, agent,
     agents::{self, AgentPlace},
     blocking_work::off_loop,
+    choice_lists,
     clock::Clock,
     extensions, facts,
     live::{BackgroundService, OpenedSession, Opener, PreparedSession, SessionOpening},
     mcp, providers, routing,
-    services::{KnownAdditions, KnownRoutes, ProjectServices, arm_choices},
+    services::{KnownAdditions, KnownRoutes, ProjectServices},
     session,
     session_resume::{self, ContinuedSession, ConversationUsage},
     session_stores::SessionStores,
@@ -357,7 +358,7 @@ impl SessionBuilder {
                 discovery: discovery.map_or_else(nothing, |discovery| Box::new(discovery)),
                 _servers: servers,
             }),
-            models: Box::new(move || arm_choices(&routes, model.as_deref())),
+            models: Box::new(move || choice_lists::arm_choices(&routes, model.as_deref())),
             jobs: Arc::new(move || tools.iter().map(running).sum()),
         };
         Ok((opened, first))

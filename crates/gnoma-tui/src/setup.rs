@@ -152,7 +152,7 @@ impl Setup {
         match action {
             Action::Close | Action::Stop | Action::Interrupt => self.return_to_list(),
             Action::Accept if self.by_line => self.accept_line(),
-            Action::Accept => self.confirm_entry(),
+            Action::Accept => self.on_enter(),
             _ => {
                 if let Stage::Address { entry, .. }
                 | Stage::Key { entry, .. }
@@ -269,10 +269,10 @@ impl Setup {
         SetupStep::Open
     }
 
-    /// Enter, at the end of a line or alone.
-    fn confirm_entry(&mut self) -> SetupStep {
-        match &mut self.stage {
-            Stage::Choosing | Stage::Trying(_) => SetupStep::Open,
+    /// Handles Enter, at the end of a line or alone.
+    fn on_enter(&mut self) -> SetupStep {
+        let connection = match &mut self.stage {
+            Stage::Choosing | Stage::Trying(_) => return SetupStep::Open,
             Stage::Address { draft, entry, trouble } => {
                 let text = Some(entry.text()).filter(|text| !text.is_empty());
                 let Some(address) =
@@ -283,7 +283,7 @@ impl Setup {
                 };
                 let mut draft = std::mem::take(draft);
                 draft.address = Some(address);
-                self.address_known(draft)
+                return self.address_known(draft);
             }
             Stage::Key { draft, entry } => {
                 if entry.text().is_empty() && !draft.key_is_optional {
@@ -292,30 +292,25 @@ impl Setup {
                 let mut draft = std::mem::take(draft);
                 let key = entry.text().to_owned();
                 draft.key = (!key.is_empty()).then(|| Secret::new(key));
-                let connection = draft.into_connection(&self.taken);
-                self.attempt(connection)
+                draft.into_connection(&self.taken)
             }
             Stage::Model { connection, entry } => {
                 let model = entry.text().trim();
                 if model.is_empty() {
                     return SetupStep::Open;
                 }
-                let connection = Connection { model: Some(model.to_owned()), ..connection.clone() };
-                self.attempt(connection)
+                Connection { model: Some(model.to_owned()), ..connection.clone() }
             }
             Stage::Starting(server) => {
                 let by = ConnectBy::Address(server.address.to_owned());
-                let provider = server.provider.to_owned();
-                self.attempt(Connection { provider, by, model: None })
+                Connection { provider: server.provider.to_owned(), by, model: None }
             }
-            Stage::Failed { connection, .. } => {
-                let again = connection.clone();
-                self.attempt(again)
-            }
+            Stage::Failed { connection, .. } => connection.clone(),
             Stage::Works { connection, .. } | Stage::Unkept { connection, .. } => {
-                SetupStep::Keep(connection.clone())
+                return SetupStep::Keep(connection.clone());
             }
-        }
+        };
+        self.attempt(connection)
     }
 
     /// A key is asked for next, unless it is known, cannot be wanted or would be seen.
@@ -339,7 +334,7 @@ impl Setup {
             return self.return_to_list();
         }
         match (entered.chars().next(), &self.stage) {
-            (None, _) | (_, Stage::Address { .. } | Stage::Model { .. }) => self.confirm_entry(),
+            (None, _) | (_, Stage::Address { .. } | Stage::Model { .. }) => self.on_enter(),
             (Some(c), _) => self.apply_correction(c),
         }
     }

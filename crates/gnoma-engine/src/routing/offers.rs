@@ -97,10 +97,7 @@ impl Routes {
             let call = self.expected_amount(arm, task.need.context_tokens, warm);
             let draws = self.draws_for(arm, context.scope, &call);
             let failed = given_up.iter().find(|(failed, _)| *failed == name).map(|(_, why)| why);
-            // Where money is short, the answer may be.
-            let price = arm.price.unwrap_or_default();
-            let least = pool::shortest_call(&call, &price).micro_usd;
-            let need = Amount { micro_usd: least, ..call };
+            let need = shorten_answer(arm, call);
             let (lasting, passes) = match self.find_exclusion(arm, failed, context, &need, &draws) {
                 Some(ArmExclusion::Lasting(why)) => (Some(why), None),
                 Some(ArmExclusion::Passing(why, until_ms)) => (None, Some((why, until_ms))),
@@ -269,6 +266,13 @@ impl Routes {
         };
         pool::expected_amount(&call, &arm.price.unwrap_or_default())
     }
+}
+
+/// Returns the amount of the call with the cost of its shortest answer: where money is short, the answer may be.
+fn shorten_answer(arm: &Arm, call: Amount) -> Amount {
+    let price = arm.price.unwrap_or_default();
+    let micro_usd = pool::shortest_call(&call, &price).micro_usd;
+    Amount { micro_usd, ..call }
 }
 
 /// Bars the offers with what passes by itself, while another can do the work or nobody may wait; where

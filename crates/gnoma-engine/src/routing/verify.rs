@@ -71,14 +71,7 @@ impl RoutePlan {
         options: &RoutingOptions,
     ) -> VerificationMethod {
         match outcome {
-            Outcome::Stuck { what } => {
-                return VerificationMethod::Seen(Finding::new(
-                    "gnoma".to_owned(),
-                    Some(false),
-                    what.clone(),
-                ));
-            }
-            Outcome::Unfit { why, .. } => {
+            Outcome::Stuck { what: why } | Outcome::Unfit { why, .. } => {
                 return VerificationMethod::Seen(Finding::new(
                     "gnoma".to_owned(),
                     Some(false),

@@ -17,7 +17,7 @@ use super::{
     state::{FrontEndGone, PendingWork, Session},
 };
 use crate::{
-    routing::{OWN, ask::Hold},
+    routing::{OWN, ask::Hold, plan::RoutePlan},
     turn::{Input, Room},
 };
 
@@ -36,12 +36,8 @@ impl Session {
         self.weigh_context();
         self.look_for_paths();
         let Some(plan) = &self.router.plan else { return Ok(()) };
-        if let Some(why) = plan.is_beyond() {
-            self.answer_reservation(Room::Denied(ProviderError::new(ErrorKind::Quota, OWN, why)));
-            return Ok(());
-        }
-        if let Some(error) = self.router.kept_from() {
-            self.answer_reservation(Room::Refused(error));
+        if let Some(refusal) = self.find_refusal(plan) {
+            self.answer_reservation(refusal);
             return Ok(());
         }
         let routes = Arc::clone(&self.router.routes);
@@ -116,6 +112,14 @@ impl Session {
         let routes = &self.router.routes;
         let error = room::limit_error(full, need, routes.now_ms(), routes.zone());
         self.answer_reservation(Room::Refused(error));
+    }
+
+    /// Returns the answer to a call that its plan or the user's rules forbid.
+    fn find_refusal(&self, plan: &RoutePlan) -> Option<Room> {
+        if let Some(why) = plan.is_beyond() {
+            return Some(Room::Denied(ProviderError::new(ErrorKind::Quota, OWN, why)));
+        }
+        self.router.kept_from().map(Room::Refused)
     }
 
     /// The ledger does not work: what costs nothing, or has no limit, is asked all the same.

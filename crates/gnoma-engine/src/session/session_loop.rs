@@ -202,15 +202,18 @@ impl Session {
                 self.notify_hooks(text);
                 Ok(())
             }
-            Command::Cancel => {
-                self.added.next_step = None;
-                if self.turn.is_idle() {
-                    std::mem::take(&mut self.stop).cancel();
-                }
-                self.feed_input(Input::Cancel).await
-            }
+            Command::Cancel => self.cancel_turn().await,
             Command::Close => self.close().await,
         }
+    }
+
+    /// Cancels the turn and the step after it, or what runs while no turn does.
+    async fn cancel_turn(&mut self) -> Result<(), FrontEndGone> {
+        self.added.next_step = None;
+        if self.turn.is_idle() {
+            std::mem::take(&mut self.stop).cancel();
+        }
+        self.feed_input(Input::Cancel).await
     }
 
     async fn close(&mut self) -> Result<(), FrontEndGone> {

@@ -34,7 +34,7 @@ pub use notice::{Notice, RequestPart};
 pub use policy::{AllowEntry, AllowedHash, FirewallAction, Policy, ProviderFacts};
 
 use crate::vault::{RestoredText, Vault};
-use judge::Judge;
+use judge::{Judge, Secret};
 use reader::{ReaderFindings, RequestReader};
 use seen_values::SeenValues;
 
@@ -339,6 +339,23 @@ impl FirewallState {
     }
 }
 
+/// Finds the rules that block a request because of these secrets.
+fn find_blocking_rules(
+    secrets: &[(Secret, FirewallAction, RequestPart)],
+) -> Option<BlockedRequest> {
+    let blocking = secrets.iter().filter(|(_, action, _)| *action == FirewallAction::Block);
+    let (secret, _, place) = blocking.clone().next()?;
+    let rule = &secret.rule;
+    let rules: BTreeSet<_> =
+        gnoma_core::sort::to_set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
+    Some(BlockedRequest {
+        sentence: format!(
+            "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"
+        ),
+        rules: rules.into_iter().collect(),
+    })
+}
+
 /// Decides over what a reader met in one value, and notes what is to be told.
 fn decide_encounters<T: ?Sized>(
     reader: &mut RequestReader<'_>,
@@ -348,17 +365,8 @@ fn decide_encounters<T: ?Sized>(
 ) -> ScanResult<T> {
     let provider = reader.provider.map_or("", |provider| provider.name.as_str()).to_owned();
     let ReaderFindings { secrets, disguises } = std::mem::take(&mut reader.met);
-    let blocking = secrets.iter().filter(|(_, action, _)| *action == FirewallAction::Block);
-    if let Some((secret, _, place)) = blocking.clone().next() {
-        let rule = &secret.rule;
-        let rules: BTreeSet<_> =
-            gnoma_core::sort::to_set(blocking.map(|(secret, ..)| Arc::clone(&secret.rule)));
-        return Err(BlockedRequest {
-            sentence: format!(
-                "nothing was sent, because {place} contains a secret that rule `{rule}` blocks"
-            ),
-            rules: rules.into_iter().collect(),
-        });
+    if let Some(blocked) = find_blocking_rules(&secrets) {
+        return Err(blocked);
     }
     if told.len() >= MAX_TOLD {
         told.clear();

@@ -21,14 +21,13 @@ use super::{
     command_words::{Match, quote_word},
     effects::{self, CommandEffect},
     file::ask_on_match,
-    git_lookups,
     judgement_context::PathSnapshot,
     machine, one_line,
     opinion::{Decision, Opinion},
     rule::{Rule, RuleAction, Subject},
     suggest, text_of, trial,
 };
-use crate::places::{self, JudgedPath};
+use crate::places::JudgedPath;
 
 /// Most simple commands that a person can be expected to read, and rules to be held to.
 const MAX_PARTS: usize = 50;
@@ -415,64 +414,6 @@ impl<'a> Judgement<'a> {
             }
         }
         None
-    }
-
-    /// Returns what the command may reach beyond the workspace if it runs.
-    fn collect_grant(&self, analysis: &Analysis, parts: &[JudgedPart], whole: &Opinion) -> Grant {
-        let mut grant = Grant::default();
-        let mut changes_nothing = true;
-        let is_unasked = whole.decision == Decision::Allow && self.mode != PermissionMode::Bypass;
-        for command in &analysis.commands {
-            if effects::program_of(command) == "git" {
-                grant.writable.extend(git_lookups::changed_work_tree(command, self.world));
-            }
-        }
-        for effect in parts.iter().flat_map(|part| &part.effects) {
-            changes_nothing &= effect.is_harmless();
-            grant.network |= matches!(effect.effect, Effect::Network(_));
-            let is_plain = is_unasked && effect.is_reading() && effect.is_harmless();
-            match effect.touched_path().filter(|(_, spot)| !spot.is_sink()) {
-                Some((touch, spot)) if is_plain && !self.is_limited(touch, spot) => {
-                    grant.readable_by_all.extend(places::readable_by_all(spot, self.world));
-                }
-                Some((touch, spot)) => self.grant_place(touch, spot, &effect.worry, &mut grant),
-                None => {}
-            }
-        }
-        for paths in [&mut grant.paths, &mut grant.readable_by_all, &mut grant.writable] {
-            gnoma_core::sort::sort_items(paths);
-            paths.dedup();
-        }
-        grant.reads_only = analysis.is_read_only()
-            || (is_unasked && changes_nothing && analysis.unparsed.is_none());
-        // git compares the files that are there with those that it knows.
-        grant.can_repeat = analysis.is_read_only()
-            && !analysis.commands.iter().any(|command| effects::program_of(command) == "git");
-        grant.machine = machine::of_line(analysis, self.world);
-        grant.can_repeat &= grant.machine == MachineView::None;
-        // Only a person lets a command outside: with the answer to a question that says so, see `RUNS_OUTSIDE`.
-        grant.outside = grant.machine == MachineView::Outside
-            && whole.decision == Decision::Ask
-            && !whole.can_be_tried
-            && !matches!(self.mode, PermissionMode::Plan | PermissionMode::Deny)
-            && machine::may_run_outside(analysis, self.world);
-        // Only with an answer to a question that says so, see `WRITES_TREE`: a patch or a commit can bring any file.
-        let is_asked = self.confirmed || whole.decision == Decision::Ask;
-        let is_limited = |(command, part): (&Invocation, &JudgedPart)| {
-            git_lookups::writes_tree(command)
-                || git_lookups::writes_settings(command)
-                || part.effects.iter().all(CommandEffect::is_reading)
-        };
-        let mut parts = analysis.commands.iter().zip(parts);
-        if is_asked && analysis.unparsed.is_none() && parts.all(is_limited) {
-            grant.writes_tree = analysis.commands.iter().any(git_lookups::writes_tree);
-            let settings = analysis.commands.iter();
-            let settings = settings.filter_map(|it| git_lookups::changed_settings(it, self.world));
-            grant.writable.extend(settings);
-        }
-        grant.network |= grant.outside;
-        grant.network |= self.mode == PermissionMode::Bypass && !grant.reads_only;
-        grant
     }
 }
 

@@ -10,6 +10,7 @@ mod bidi;
 mod flag;
 mod hyphen;
 mod lookalike;
+mod neighbours;
 mod retained_controls;
 mod scripts;
 mod table;

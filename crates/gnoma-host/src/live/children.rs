@@ -11,9 +11,9 @@ use std::{
 };
 
 use gnoma_core::{
-    CallId, Content, Role,
+    CallId, Content,
     info::ChildInfo,
-    protocol::{Detach, Question as Asked, Request, RequestError, RequestErrorKind, SessionSpec},
+    protocol::{Detach, Question as Asked, Request, RequestErrorKind, SessionSpec},
     session::{Outcome, PermissionAnswer, SessionState},
     store::SessionId,
     sync::Mutex,
@@ -31,6 +31,7 @@ use tokio::{
 };
 
 use super::{
+    child_result::{last_answer, to_child_end, to_spawn_error},
     child_status::ChildStatusFold,
     elfs::StartingElf,
     handle::{SessionHandle, SessionMeta},
@@ -45,8 +46,6 @@ const UNPROVED: &str = "the project's checks could not run on the merged files";
 const BUSY_WAIT: Duration = Duration::from_millis(50);
 /// The most runs of the project's checks on the merged files.
 const MAX_PROOFS: u32 = 5;
-/// Messages at the end of a conversation among which the last answer is.
-const MAX_LOOKED_AT: usize = 8;
 
 /// Starts sessions in a host for the tools of its sessions.
 pub(super) struct Children(pub(super) Weak<HostShared>);
@@ -125,19 +124,6 @@ async fn copy_failure(copied: &mut Option<CheckpointReadiness>) -> String {
         }
     }
     std::future::pending().await
-}
-
-fn end_of(outcome: Outcome) -> ChildEnd {
-    match outcome {
-        Outcome::Complete { .. } => ChildEnd::Completed,
-        Outcome::Cancelled => ChildEnd::Cancelled,
-        Outcome::RoundLimit { rounds } => {
-            ChildEnd::Failed(format!("not finished after {rounds} model calls"))
-        }
-        Outcome::Stuck { what } => ChildEnd::Failed(format!("no progress: {what}")),
-        Outcome::Unfit { why, .. } => ChildEnd::Failed(format!("its answer does not fit: {why}")),
-        Outcome::Failed { error, .. } => ChildEnd::Failed(error.to_string()),
-    }
 }
 
 async fn start_child(
@@ -245,7 +231,7 @@ impl Child {
         let text = last_answer(&self.live);
         self.live.close();
         self.live.wait_until_ended().await;
-        let end = uncopied.map_or_else(|| end_of(outcome), ChildEnd::Failed);
+        let end = uncopied.map_or_else(|| to_child_end(outcome), ChildEnd::Failed);
         let following =
             self.live.kept.lock().following.as_ref().map(|it| it.current_status().clone());
         let last = following.unwrap_or_default();
@@ -484,18 +470,5 @@ async fn send_answer(live: &SessionHandle, call: CallId, answer: PermissionAnswe
             Err(error) if error.kind == RequestErrorKind::Busy => sleep(BUSY_WAIT).await,
             Ok(_) | Err(_) => return,
         }
-    }
-}
-
-fn last_answer(live: &SessionHandle) -> String {
-    let (_, messages) = live.log().messages(None, MAX_LOOKED_AT);
-    let answers = messages.iter().rev().filter(|message| message.role() == Role::Assistant);
-    answers.map(|message| message.text_content()).next().unwrap_or_default()
-}
-
-fn to_spawn_error(error: RequestError) -> SpawnError {
-    match error.kind {
-        RequestErrorKind::Busy => SpawnError::TooMany(error.cause),
-        _ => SpawnError::Failed(error.cause),
     }
 }

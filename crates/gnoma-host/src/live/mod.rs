@@ -9,6 +9,7 @@ mod actor_suggestions;
 mod actor_tasks;
 mod actor_waits;
 mod change;
+mod child_result;
 mod child_status;
 mod children;
 mod command;

@@ -164,6 +164,15 @@ impl ArmFactory {
         Ok(BuiltArm { arm, published: published_arm(name, None, price, false) })
     }
 
+    /// Limits an answer to what the user allows every model and what the settings or else the provider's list allow
+    /// this one, in tokens.
+    fn limit_output(&self, listed: Option<&ListedModel>, said: Option<&ArmSettings>) -> u32 {
+        let listed = listed.and_then(|model| u32::try_from(model.max_output?).ok());
+        let most = said.and_then(|said| said.max_output).or(listed);
+        let limit = self.settings.provider.max_tokens;
+        most.map_or(limit, |most| most.min(limit))
+    }
+
     fn build_arm(
         &self,
         name: &ModelRef,
@@ -177,8 +186,6 @@ impl ArmFactory {
         let abilities = listed.map(|model| model.capabilities);
         let configured = provider.context.get(&name.provider).copied();
         let window = listed.and_then(|model| u32::try_from(model.context_window).ok());
-        let most = listed.and_then(|model| u32::try_from(model.max_output?).ok());
-        let most = said.and_then(|said| said.max_output).or(most);
         let here = if line.wire == Wire::Ollama { Some(OLLAMA_WINDOW_TOKENS) } else { told.window };
         let window = said.and_then(|said| said.context).or(configured).or(here).or(window);
         let is_small = is_small(&name.model, told, window);
@@ -191,9 +198,7 @@ impl ArmFactory {
                     .unwrap_or(self.settings.router.force_two_stage || (line.is_own && is_small)),
             ),
             context_window: window,
-            max_output_tokens: Some(
-                most.map_or(provider.max_tokens, |most| most.min(provider.max_tokens)),
-            ),
+            max_output_tokens: Some(self.limit_output(listed, said)),
             temperature: provider.temperature,
             effort: provider.effort,
             tools: can(said.and_then(|said| said.tools), abilities.map(|can| can.tools)),

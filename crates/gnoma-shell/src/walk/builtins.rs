@@ -128,7 +128,7 @@ impl Walker<'_> {
     }
 
     /// Sets each variable a builtin names to what is not known.
-    fn assign_unknown(&mut self, names: &[Field], facts: &mut CommandFacts) {
+    pub(super) fn assign_unknown(&mut self, names: &[Field], facts: &mut CommandFacts) {
         for name in names {
             match name.known_text() {
                 Some(name) if is_name(name) => {
@@ -236,36 +236,6 @@ impl Walker<'_> {
             if may_be_operator && (word.may_be_many() || may_name && !is_operand) {
                 facts.add(Effect::Unknown(format!("`{word}` may be an operator")));
             }
-        }
-        facts
-    }
-
-    fn printf_builtin(&mut self, words: &[Field]) -> CommandFacts {
-        let mut facts = CommandFacts::default();
-        let words = match words.first().and_then(Field::known_text) {
-            Some("--") => words.get(1..).unwrap_or_default(),
-            _ => words,
-        };
-        let Some(first) = words.first() else { return facts };
-        match first.known_text() {
-            // One that stands twice leaves the second for the shell to calculate.
-            Some(text) if text.starts_with("-v") => {
-                let (names, format) = if text == "-v" { (words.get(1..2), 2) } else { (None, 1) };
-                let joined = [Field::Known(text.get(2..).unwrap_or_default().to_owned())];
-                self.assign_unknown(names.unwrap_or(&joined), &mut facts);
-                if words.get(format).is_none_or(sets_by_format) {
-                    facts.add(Effect::Unknown(
-                        "the format of `printf` may set variables".to_owned(),
-                    ));
-                }
-            }
-            Some(text) if words.len() > 1 && has_count_conversion(text) => {
-                facts.add(Effect::Unknown("`%n` of `printf` sets variables".to_owned()));
-            }
-            None if first.may_be_option() || words.len() > 1 => {
-                facts.add(Effect::Unknown(format!("the format `{first}` may set variables")));
-            }
-            Some(_) | None => {}
         }
         facts
     }
@@ -476,20 +446,6 @@ pub(super) fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
         && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-}
-
-/// True if a format of `printf` sets a variable, or looks like an option instead.
-fn sets_by_format(word: &Field) -> bool {
-    word.known_text().is_none_or(|format| format.starts_with('-') || has_count_conversion(format))
-}
-
-/// True if a format has a conversion `n`, which sets the variable its argument names.
-fn has_count_conversion(format: &str) -> bool {
-    let of_conversion = |piece: &str| {
-        let letter = piece.find(|c: char| c.is_ascii_alphabetic() || c == '%');
-        letter.is_some_and(|at| piece[at..].starts_with('n'))
-    };
-    format.split('%').skip(1).any(of_conversion)
 }
 
 /// True if the words are valid arguments for `exit`, `break`, `shift` and the like: none, or one number. With more

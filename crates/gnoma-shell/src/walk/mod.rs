@@ -15,6 +15,8 @@ mod folders;
 mod input;
 mod listing;
 mod obfuscation;
+mod operand_places;
+mod printf;
 mod program;
 mod redirect;
 mod shells;

@@ -6,7 +6,7 @@ use super::command_facts::{CommandFacts, is_nowhere};
 use super::input::{Input, InputSource};
 use crate::expand::{Field, Value};
 use crate::facts::{Effect, Risk};
-use crate::syntax::{Command, Descriptor, Redirection, Target, Word};
+use crate::syntax::{Command, Descriptor, HereDocument, Redirection, Target, Word};
 
 /// Paths that the shell itself takes for connections.
 const NETWORK: [&str; 2] = ["/dev/tcp/", "/dev/udp/"];
@@ -115,15 +115,20 @@ impl Walker<'_> {
                 redirected.input = Some(text_input(&field));
             }
             Target::HereDocument(document) => {
-                let field = document.body().map(|body| {
-                    self.expand_with(&mut redirected.facts, |expander| expander.expand_single(body))
-                });
-                let field = field.unwrap_or(Field::Known(String::new()));
+                let field = self.expand_document(document, &mut redirected.facts);
                 if is_input {
                     redirected.input = Some(text_input(&field));
                 }
             }
         }
+    }
+
+    /// Expands the text of a here-document.
+    fn expand_document(&mut self, document: &HereDocument, facts: &mut CommandFacts) -> Field {
+        let body = document.body();
+        body.map_or(Field::Known(String::new()), |body| {
+            self.expand_with(facts, |expander| expander.expand_single(body))
+        })
     }
 
     /// True if one of the redirections may fail, so that the command does not run.

@@ -26,16 +26,7 @@ impl Walker<'_> {
         self.substitutions_of(command, simple);
         let mut facts = CommandFacts::default();
         self.look_for_descriptors(command, simple, &mut facts);
-        let mut fields = Vec::new();
-        for (at, word) in simple.words.iter().enumerate() {
-            self.oddities.extend(obfuscation::in_word(
-                word,
-                word.span.text_in(&self.text),
-                at == 0,
-            ));
-            self.look_into_array(word, &mut facts);
-            fields.extend(self.expand_with(&mut facts, |expander| expander.expand_fields(word)));
-        }
+        let fields = self.expand_words(&simple.words, &mut facts);
         let cwd = self.state.folders.clone();
         let outer = (self.input.clone(), self.shown);
         let redirected = self.apply_redirections(&command.redirections);
@@ -62,6 +53,18 @@ impl Walker<'_> {
         if let Some(place) = self.found.get_mut(at) {
             *place = invocation;
         }
+    }
+
+    /// Expands the words of a command, and looks for obfuscation in them.
+    fn expand_words(&mut self, words: &[Word], facts: &mut CommandFacts) -> Vec<Field> {
+        let mut fields = Vec::new();
+        for (at, word) in words.iter().enumerate() {
+            let text = word.span.text_in(&self.text);
+            self.oddities.extend(obfuscation::in_word(word, text, at == 0));
+            self.look_into_array(word, facts);
+            fields.extend(self.expand_with(facts, |expander| expander.expand_fields(word)));
+        }
+        fields
     }
 
     /// `{a[b]}>file` sets an element of an array: its subscript is calculated.

@@ -26,6 +26,8 @@ mod survey;
 #[cfg(target_os = "linux")]
 mod trial;
 #[cfg(target_os = "linux")]
+mod trial_changes;
+#[cfg(target_os = "linux")]
 mod trial_facts;
 #[cfg(test)]
 mod trial_laws;

@@ -79,17 +79,9 @@ pub(super) fn held_to_reading(
     let bare_repository = found.is_in_bare_repository();
     let secrets = found.survey.secrets.into_iter();
     let sealed: Vec<_> = secrets.filter(|secret| !is_secret_granted(secret)).collect();
-    let is_granted =
-        |path: &&PathBuf| cx.grant.paths.iter().any(|granted| granted.starts_with(path));
     let judged = cx.roots.iter().chain(&around).chain(outside).chain(&cx.grant.readable_by_all);
     let shown: Vec<_> = reading.shown.iter().chain(judged.clone()).cloned().collect();
-    // Of a hidden folder of which only parts are on the list, nothing else is there.
-    let is_there = |path: &&PathBuf| {
-        let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
-        shown.iter().any(|shown| path.starts_with(shown)) || !shown.iter().any(is_part)
-    };
-    let hidden = policy.readable.hidden_paths().iter().filter(is_there).chain(&reading.hidden);
-    let hidden = hidden.filter(|path| !is_granted(path)).cloned().collect();
+    let hidden = select_hidden_paths(policy, reading, &shown, &cx.grant.paths);
     Policy {
         writable: Vec::new(),
         protected: Vec::new(),
@@ -104,6 +96,23 @@ pub(super) fn held_to_reading(
         scrub: policy.scrub.iter().chain(&reading.scrubbed).cloned().collect(),
         ..policy.clone()
     }
+}
+
+/// Selects the places that a reading command does not find, of those that the policy and the list of places hide.
+fn select_hidden_paths(
+    policy: &Policy,
+    reading: &ReadingPlaces,
+    shown: &[PathBuf],
+    granted: &[PathBuf],
+) -> Vec<PathBuf> {
+    // Of a hidden folder of which only parts are on the list, nothing else is there.
+    let is_there = |path: &&PathBuf| {
+        let is_part = |shown: &PathBuf| shown != *path && shown.starts_with(path);
+        shown.iter().any(|shown| path.starts_with(shown)) || !shown.iter().any(is_part)
+    };
+    let is_granted = |path: &&PathBuf| granted.iter().any(|granted| granted.starts_with(path));
+    let hidden = policy.readable.hidden_paths().iter().filter(is_there).chain(&reading.hidden);
+    hidden.filter(|path| !is_granted(path)).cloned().collect()
 }
 
 /// Reports whether a command can be run without these files of the workspace: each lies in a root that can be

@@ -2,7 +2,6 @@
 //! changed is then a fact, and is discarded, kept, or shown in a question.
 
 use std::{
-    cell::RefCell,
     collections::BTreeSet,
     path::{Path, PathBuf},
     sync::Arc,
@@ -16,7 +15,7 @@ use gnoma_core::{
 };
 use gnoma_sandbox::{
     Overlay,
-    layer::{Changes, Layer, LayerChange, LayerError, known_difference},
+    layer::{Changes, Layer, LayerChange, known_difference},
 };
 use tokio::task::spawn_blocking;
 
@@ -25,6 +24,7 @@ use super::{
     process::{Process, ShellEnd},
     shared::ShellTools,
     timed_out,
+    trial_changes::ReadChanges,
     trial_facts::{self, ChangeDecision},
     trial_limits::{self, TrialLimit},
     trial_question::{ChangeFacts, ChangeQuestion},
@@ -156,44 +156,6 @@ impl ShellTools {
         let tried = process.tried_files(&text);
         let missed_server = process.has_missed_server();
         Ok(TriedCommand { layer, ending, text, tried, missed_server, sealed })
-    }
-}
-
-/// The changes that were read from a layer.
-struct ReadChanges {
-    /// The changes that need a decision.
-    changes: Changes,
-    /// The changes in folders of build output that are updated in any case.
-    updates: Changes,
-    /// Other folders of build output.
-    built: Vec<PathBuf>,
-}
-
-impl ReadChanges {
-    fn from_layer(
-        layer: &Layer,
-        trials: &Trials,
-        trial: Trial,
-        roots: &[PathBuf],
-    ) -> Result<Self, LayerError> {
-        let (rebuilt, updated) = (RefCell::new(Vec::new()), RefCell::new(Vec::new()));
-        let below_updated = |path: &Path| updated.borrow().iter().any(|top| path.starts_with(top));
-        let mut changes = layer.changes_but(&|path| {
-            if trial != Trial::Discard && (below_updated(path) || trials.is_updated(path)) {
-                if !below_updated(path) {
-                    updated.borrow_mut().push(path.to_owned());
-                }
-                return false;
-            }
-            let is_rebuilt = trials.is_rebuilt(layer, path);
-            if is_rebuilt {
-                rebuilt.borrow_mut().push(path.to_owned());
-            }
-            is_rebuilt
-        })?;
-        trial_facts::without_stat_cache(&mut changes, roots);
-        let (updates, changes) = chosen_changes::split_below(changes, &updated.into_inner());
-        Ok(Self { changes, updates, built: rebuilt.into_inner() })
     }
 }
 

@@ -148,7 +148,6 @@ fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Plann
         mode: agent.and_then(|agent| agent.mode),
         ..Overrides::default()
     };
-    let own = agent.map(|agent| agent.prompt.as_str()).filter(|prompt| !prompt.is_empty());
     let child = ChildTask {
         id: String::new(),
         name: String::new(),
@@ -168,17 +167,27 @@ fn plan_elf(wanted: TaskArguments, agents: &[Agent], cwd: &Path) -> Result<Plann
         preferred_model: wanted.prefers.or_else(|| agent.and_then(|agent| agent.model.clone())),
         resume: wanted.resume,
         call: None,
-        prompt: [PROMPT].into_iter().chain(own).collect::<Vec<_>>().join("\n\n"),
+        prompt: build_prompt(agent),
     };
-    let time =
-        wanted.max_seconds.map_or(DEFAULT_TIME, |seconds| Duration::from_secs(seconds.max(1)));
     let called = wanted.name.or(wanted.agent).unwrap_or_default();
     Ok(PlannedElf {
         name: sanitize_name(&called),
         about: summarize_task(said),
         child,
-        time: time.min(MAX_TIME),
+        time: limit_time(wanted.max_seconds),
     })
+}
+
+/// Joins the instructions for every elf with those of its agent.
+fn build_prompt(agent: Option<&Agent>) -> String {
+    let own = agent.map(|agent| agent.prompt.as_str()).filter(|prompt| !prompt.is_empty());
+    [PROMPT].into_iter().chain(own).collect::<Vec<_>>().join("\n\n")
+}
+
+/// Returns the time that an elf may work: at least a second, at most [`MAX_TIME`].
+fn limit_time(max_seconds: Option<u64>) -> Duration {
+    let time = max_seconds.map_or(DEFAULT_TIME, |seconds| Duration::from_secs(seconds.max(1)));
+    time.min(MAX_TIME)
 }
 
 fn parse_isolation(named: Option<&str>) -> Result<Isolation, String> {

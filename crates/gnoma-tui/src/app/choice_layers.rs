@@ -80,12 +80,7 @@ impl State {
         argument: &str,
         choice: fn(protocol::Choice) -> LayerChoice,
     ) {
-        let number = argument.parse().ok().and_then(|number: usize| number.checked_sub(1));
-        let is_meant = |name: &str| {
-            name == argument || name.rsplit_once('/').is_some_and(|(_, last)| last == argument)
-        };
-        let named = offers.iter().find(|offer| is_meant(&offer.name));
-        if let Some(offer) = named.or_else(|| offers.get(number?)) {
+        if let Some(offer) = find_offer(&offers, argument) {
             return self.apply_choice(choice(offer.clone()));
         }
         // Who opens the session knows whether there is such a model, and which one is near.
@@ -407,4 +402,16 @@ impl State {
             }
         }
     }
+}
+
+/// Finds the offer that an argument names: by its name, by the last part of its name, or by its number.
+fn find_offer<'a>(offers: &'a [protocol::Choice], argument: &str) -> Option<&'a protocol::Choice> {
+    let is_meant = |name: &str| {
+        name == argument || name.rsplit_once('/').is_some_and(|(_, last)| last == argument)
+    };
+    let named = offers.iter().find(|offer| is_meant(&offer.name));
+    named.or_else(|| {
+        let number = argument.parse::<usize>().ok()?;
+        offers.get(number.checked_sub(1)?)
+    })
 }

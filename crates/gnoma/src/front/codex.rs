@@ -204,16 +204,9 @@ fn call_item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -
     Some(match &*call.name {
         "plan" => return None,
         "bash" => {
-            let (code, output) = ended_with(&text);
-            let mut item = json!({
-                "type": "command_execution", "command": arguments["command"].as_str().unwrap_or_default(),
-                "aggregated_output": output, "status": status,
-            });
-            let silent = result.is_some_and(|result| !result.is_error).then_some(0);
-            if let Some(code) = code.or(silent) {
-                item["exit_code"] = code.into();
-            }
-            item
+            let command = arguments["command"].as_str().unwrap_or_default();
+            let has_succeeded = result.is_some_and(|result| !result.is_error);
+            build_command_item(command, status, &text, has_succeeded)
         }
         "fs.write" | "fs.edit" => {
             let path = arguments["path"].as_str().unwrap_or_default();
@@ -238,6 +231,18 @@ fn call_item(call: &ToolCall, result: Option<&ToolResult>, diff: Option<&str>) -
             item
         }
     })
+}
+
+/// Builds the item of a shell command. A command that succeeded exited with 0 unless `text` gives another code.
+fn build_command_item(command: &str, status: &str, text: &str, has_succeeded: bool) -> Value {
+    let (code, output) = ended_with(text);
+    let mut item = json!({
+        "type": "command_execution", "command": command, "aggregated_output": output, "status": status,
+    });
+    if let Some(code) = code.or(has_succeeded.then_some(0)) {
+        item["exit_code"] = code.into();
+    }
+    item
 }
 
 /// Returns a command's exit code, if its first line has one, and its output.

@@ -7,6 +7,7 @@ mod ask;
 mod attached_session;
 mod codex;
 pub(crate) mod json;
+mod notice_lines;
 pub(crate) mod output;
 mod signals;
 mod stream_json;

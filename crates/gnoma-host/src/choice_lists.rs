@@ -1,0 +1,45 @@
+//! Lists of what a session can choose from: providers, profiles and models.
+
+use gnoma_config::profile;
+use gnoma_core::info::Choice;
+use gnoma_engine::{Arm, Routes};
+
+use crate::{Folders as _, Project, providers};
+
+/// Returns the configured providers.
+pub(crate) fn provider_choices(project: &Project) -> Vec<Choice> {
+    let provider = &project.routing.provider;
+    let choice = |name: String| Choice {
+        about: provider.endpoints.get(&name).cloned().unwrap_or_default(),
+        current: provider.default.as_ref() == Some(&name),
+        name,
+        ..Choice::default()
+    };
+    providers::configured_providers(provider).into_iter().map(choice).collect()
+}
+
+/// Returns the profiles of the settings.
+pub(crate) fn profile_choices(project: &Project) -> Vec<Choice> {
+    let current = &project.keeping.profile;
+    let choice = |name: String| Choice {
+        current: current.as_ref() == Some(&name),
+        name,
+        ..Choice::default()
+    };
+    profile::list_profiles(&project.environment().config_dir()).into_iter().map(choice).collect()
+}
+
+/// Returns the models that the session can be pinned to.
+pub(crate) fn arm_choices(routes: &Routes, current: Option<&str>) -> Vec<Choice> {
+    let choice = |arm: &Arm| {
+        let name = arm.name().to_string();
+        Choice {
+            current: current == Some(&*name),
+            about: String::new(),
+            arm: Some(arm.name()),
+            window: arm.context_window.map(u64::from),
+            name,
+        }
+    };
+    routes.arms().iter().map(choice).collect()
+}

@@ -35,7 +35,7 @@ impl Judgement<'_> {
         if let Some(rule) = self.rules_with_action(RuleAction::Deny).find(denies) {
             return (by_rule(rule, "denies"), grant);
         }
-        let rule = self.deciding_rule(|rule| match (&rule.subject, rule.action) {
+        let rule = self.find_matching_rule(|rule| match (&rule.subject, rule.action) {
             (Subject::Host(pattern), RuleAction::Allow) => pattern.covers_host(&host),
             (Subject::Host(pattern), RuleAction::Ask | RuleAction::Deny) => {
                 pattern.touches_host(&host)

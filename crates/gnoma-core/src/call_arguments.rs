@@ -25,7 +25,7 @@ const MAX_VALUES: usize = 64;
 /// Returns the arguments as JSON, and whether they are broken: text that is not JSON becomes a string.
 /// Nothing and `null` mean no arguments.
 #[must_use]
-pub fn sound_arguments(text: &str) -> (RawJson, bool) {
+pub fn parse_call_arguments(text: &str) -> (RawJson, bool) {
     let trimmed = text.trim();
     if trimmed.is_empty() || trimmed == "null" {
         return (RawJson::empty_object(), false);
@@ -94,7 +94,7 @@ mod tests {
             ("", "{}"),
             ("null", "{}"),
         ] {
-            let (json, is_broken) = sound_arguments(text);
+            let (json, is_broken) = parse_call_arguments(text);
             assert_eq!((json.get(), is_broken), (arguments, false), "{text}");
         }
     }
@@ -102,21 +102,21 @@ mod tests {
     #[test]
     fn arguments_that_contradict_each_other_are_broken() {
         for text in [r#"{"a":1}{"a":2}"#, r#"{"a":1}{"b""#, r#"{"a":"#, "rm -rf"] {
-            assert!(sound_arguments(text).1, "{text}");
+            assert!(parse_call_arguments(text).1, "{text}");
         }
     }
 
     #[test]
     fn stand_in_before_arguments_that_were_cut_off_is_dropped() {
-        let (json, is_broken) = sound_arguments(r#"{}{"a":"b"#);
+        let (json, is_broken) = parse_call_arguments(r#"{}{"a":"b"#);
         assert_eq!((json.read::<String>().unwrap().as_str(), is_broken), (r#"{"a":"b"#, true));
     }
 
     #[test]
     fn half_a_character_alone_becomes_one_replacement_character() {
-        let (json, is_broken) = sound_arguments(r#"{"text":"a\ud83d"}"#);
+        let (json, is_broken) = parse_call_arguments(r#"{"text":"a\ud83d"}"#);
         assert_eq!((json.get(), is_broken), ("{\"text\":\"a\\ufffd\"}", false));
         let pair = r#"{"text":"\ud83d\ude00"}"#;
-        assert_eq!(sound_arguments(pair).0.get(), pair);
+        assert_eq!(parse_call_arguments(pair).0.get(), pair);
     }
 }

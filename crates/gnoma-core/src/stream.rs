@@ -17,7 +17,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::{
-    call_arguments::sound_arguments,
+    call_arguments::parse_call_arguments,
     message::{CallId, Content, Message, ModelRef, Redacted, Text, Thinking, ToolCall},
     usage::Usage,
 };
@@ -260,7 +260,9 @@ impl Accumulator {
     #[must_use]
     pub fn effective_stop_reason(&self, stop: StopReason) -> StopReason {
         let is_whole = |draft: &Draft| match draft {
-            Draft::Call { arguments, is_done, .. } => *is_done && !sound_arguments(arguments).1,
+            Draft::Call { arguments, is_done, .. } => {
+                *is_done && !parse_call_arguments(arguments).1
+            }
             Draft::Text(_) | Draft::Thinking(_) | Draft::Redacted(_) => true,
         };
         if stop == StopReason::Other && self.has_call() && self.drafts.iter().all(is_whole) {
@@ -411,7 +413,7 @@ impl Accumulator {
                 }
                 Draft::Redacted(redacted) => content.push(Content::RedactedThinking(redacted)),
                 Draft::Call { id, name, arguments, signature, item, is_done: _ } => {
-                    let (arguments, broken) = sound_arguments(&arguments);
+                    let (arguments, broken) = parse_call_arguments(&arguments);
                     content.push(Content::ToolCall(ToolCall {
                         id,
                         name,

@@ -13,7 +13,7 @@ pub(crate) fn is_meant(project: &Project, session: Option<&str>) -> bool {
     session.is_none() && !project.keeping.session.keep
 }
 
-pub(crate) fn rewind_files(project: &Project, how: &Rewind) -> Result<String> {
+pub(crate) fn rewind_unsaved_session(project: &Project, how: &Rewind) -> Result<String> {
     if how.part == RewindPart::Conversation || how.dry_run {
         let text = "sessions are not saved here: only files can be rewound, without a dry run; \
                     `gnoma changes` shows the differences";

@@ -29,7 +29,7 @@ const MAX_WORDS_COLUMNS: usize = 50;
 pub async fn rewind_session(project: &Project, how: &Rewind) -> Result<RewindOutcome> {
     refuse_in_incognito(project, "rewind")?;
     if files_only_rewind::is_meant(project, how.session.as_deref()) {
-        return files_only_rewind::rewind_files(project, how).map(RewindOutcome::Done);
+        return files_only_rewind::rewind_unsaved_session(project, how).map(RewindOutcome::Done);
     }
     let past = ProjectHistory::open(project)?;
     let session = past.find_session(how.session.as_deref()).await?.id;

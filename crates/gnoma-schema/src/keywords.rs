@@ -154,12 +154,12 @@ fn of_arrays(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
     let is_tuple = matches!(part.get("items"), Some(Value::Array(_)));
     let (first_key, rest_key) =
         if is_tuple { ("items", "additionalItems") } else { ("prefixItems", "items") };
-    let first = read_subschemas(compiler, part, first_key)?.unwrap_or_default();
-    let rest = read_subschema(compiler, part, rest_key)?;
+    let first = enqueue_subschemas(compiler, part, first_key)?.unwrap_or_default();
+    let rest = enqueue_subschema(compiler, part, rest_key)?;
     if !first.is_empty() || rest.is_some() {
         rules.push(Constraint::Items { first, rest });
     }
-    if let Some(contained) = read_subschema(compiler, part, "contains")? {
+    if let Some(contained) = enqueue_subschema(compiler, part, "contains")? {
         let least = read_count(part, "minContains")?.unwrap_or(1);
         rules.push(Constraint::Contains {
             part: contained,
@@ -171,7 +171,7 @@ fn of_arrays(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
 }
 
 /// The part that a keyword holds.
-fn read_subschema(
+fn enqueue_subschema(
     compiler: &mut Compiler<'_>,
     part: Subschema<'_>,
     key: &str,
@@ -180,7 +180,7 @@ fn read_subschema(
 }
 
 /// The parts in the list that a keyword holds.
-fn read_subschemas(
+fn enqueue_subschemas(
     compiler: &mut Compiler<'_>,
     part: Subschema<'_>,
     key: &str,
@@ -228,7 +228,7 @@ fn of_objects(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
         None | Some(Value::Bool(_)) => (),
         Some(value) => rules.push(Constraint::Required(read_names(part, "required", value)?)),
     }
-    rules.extend(read_subschema(compiler, part, "propertyNames")?.map(Constraint::Names));
+    rules.extend(enqueue_subschema(compiler, part, "propertyNames")?.map(Constraint::Names));
     let (mut needs, mut brings) = (Vec::new(), Vec::new());
     for key in ["dependentRequired", "dependentSchemas", "dependencies"] {
         let Some(found) = read_members(part, key)? else { continue };
@@ -263,7 +263,7 @@ fn of_properties(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
             parts.matching.push((pattern, compiler.node_at(join_pointer(&pointer, words))?));
         }
     }
-    parts.others = read_subschema(compiler, part, "additionalProperties")?;
+    parts.others = enqueue_subschema(compiler, part, "additionalProperties")?;
     let Properties { named, matching, others } = &parts;
     let says_nothing = named.is_empty() && matching.is_empty() && others.is_none();
     Ok((!says_nothing).then_some(Constraint::Properties(parts)).into_iter().collect())
@@ -279,13 +279,13 @@ fn of_others(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
         }
         Some(_) => return part.keyword_error("$ref", "it must be a string"),
     }
-    rules.extend(read_subschemas(compiler, part, "allOf")?.map(Constraint::All));
-    rules.extend(read_subschemas(compiler, part, "anyOf")?.map(Constraint::Any));
-    rules.extend(read_subschemas(compiler, part, "oneOf")?.map(Constraint::One));
-    rules.extend(read_subschema(compiler, part, "not")?.map(Constraint::Not));
-    let then = read_subschema(compiler, part, "then")?;
-    let otherwise = read_subschema(compiler, part, "else")?;
-    if let Some(test) = read_subschema(compiler, part, "if")? {
+    rules.extend(enqueue_subschemas(compiler, part, "allOf")?.map(Constraint::All));
+    rules.extend(enqueue_subschemas(compiler, part, "anyOf")?.map(Constraint::Any));
+    rules.extend(enqueue_subschemas(compiler, part, "oneOf")?.map(Constraint::One));
+    rules.extend(enqueue_subschema(compiler, part, "not")?.map(Constraint::Not));
+    let then = enqueue_subschema(compiler, part, "then")?;
+    let otherwise = enqueue_subschema(compiler, part, "else")?;
+    if let Some(test) = enqueue_subschema(compiler, part, "if")? {
         rules.push(Constraint::If { test, then, otherwise });
     }
     Ok(rules)
@@ -293,9 +293,9 @@ fn of_others(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
 
 /// Returns the rules of the keywords that ask which items and properties all others have looked at.
 fn read_unevaluated(compiler: &mut Compiler<'_>, part: Subschema<'_>) -> Rules {
-    let items = read_subschema(compiler, part, "unevaluatedItems")?.map(Constraint::OtherItems);
-    let properties =
-        read_subschema(compiler, part, "unevaluatedProperties")?.map(Constraint::OtherProperties);
+    let items = enqueue_subschema(compiler, part, "unevaluatedItems")?.map(Constraint::OtherItems);
+    let properties = enqueue_subschema(compiler, part, "unevaluatedProperties")?
+        .map(Constraint::OtherProperties);
     let rules: Vec<_> = items.into_iter().chain(properties).collect();
     compiler.tracks |= !rules.is_empty();
     Ok(rules)

@@ -38,13 +38,13 @@ pub(crate) fn create_database(path: &Path, journal: Journal) -> Result<()> {
 fn build_database(path: &Path, journal: Journal) -> Result<()> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut new = Connection::open_with_flags(path, flags).map_sqlite_error()?;
-    db::set_journal_once(&new, "OFF").map_sqlite_error()?;
+    db::request_journal_mode(&new, "OFF").map_sqlite_error()?;
     new.pragma_update(None, "synchronous", "OFF").map_sqlite_error()?;
     db::before_first_page(&new)?;
     migrate::migrate_to_latest(&mut new)?;
     match journal {
         // Where there can be no log, whoever opens the database finds that out again.
-        Journal::Auto => drop(db::set_journal_once(&new, "WAL").map_sqlite_error()?),
+        Journal::Auto => drop(db::request_journal_mode(&new, "WAL").map_sqlite_error()?),
         Journal::Rollback => {}
     }
     new.close().map_err(|(_, error)| error).map_sqlite_error()

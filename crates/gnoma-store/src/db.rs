@@ -157,12 +157,12 @@ pub(crate) fn set_journal(
     loop {
         let set = match journal {
             Journal::Auto => {
-                set_journal_once(connection, "WAL").and_then(|mode| match mode.as_str() {
+                request_journal_mode(connection, "WAL").and_then(|mode| match mode.as_str() {
                     "wal" => Ok(mode),
-                    _ => set_journal_once(connection, "TRUNCATE"),
+                    _ => request_journal_mode(connection, "TRUNCATE"),
                 })
             }
-            Journal::Rollback => set_journal_once(connection, "TRUNCATE"),
+            Journal::Rollback => request_journal_mode(connection, "TRUNCATE"),
         };
         match set.map_sqlite_error() {
             Ok(mode) => return Ok(mode == "wal"),
@@ -173,7 +173,10 @@ pub(crate) fn set_journal(
 }
 
 /// Asks for a journal; the one there is then.
-pub(crate) fn set_journal_once(connection: &Connection, mode: &str) -> rusqlite::Result<String> {
+pub(crate) fn request_journal_mode(
+    connection: &Connection,
+    mode: &str,
+) -> rusqlite::Result<String> {
     connection.pragma_update_and_check(None, "journal_mode", mode, |row| row.get(0))
 }
 

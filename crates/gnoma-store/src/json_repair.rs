@@ -46,7 +46,7 @@ pub(crate) fn repair_entry(body: &str, max_bytes: usize) -> Option<Record> {
         match (found.len(), only.len()) {
             (0, _) => {}
             (1, 1) => return only.pop(),
-            _ => return mark_places(body, found),
+            _ => return read_with_marks(body, found),
         }
     }
     None
@@ -54,7 +54,7 @@ pub(crate) fn repair_entry(body: &str, max_bytes: usize) -> Option<Record> {
 
 /// The entry with a mark at the places; else also between them, and before them, where one may be escaped
 /// by another.
-fn mark_places(body: &str, found: BTreeSet<usize>) -> Option<Record> {
+fn read_with_marks(body: &str, found: BTreeSet<usize>) -> Option<Record> {
     let (first, last) = (*found.first()?, *found.last()?);
     let before = body.floor_char_boundary(first.saturating_sub(1));
     let from = |from: usize| {

@@ -284,7 +284,7 @@ fn status_parts(facts: &StartFacts, counts: &Counts, now: &StatusNow) -> Vec<Par
     let used = counts.context_tokens();
     add(
         6,
-        describe_fullness(used, facts.window, counts.context.fullness),
+        render_context_meter(used, facts.window, counts.context.fullness),
         fullness_style(used, facts.window),
     );
     add(7, describe_cost(counts), dim_style());
@@ -353,7 +353,7 @@ fn describe_queue(count: usize) -> String {
 }
 
 /// Describes how full the context window is; in tokens where its size is unknown.
-fn describe_fullness(used: u64, window: u64, fullness: Fullness) -> String {
+fn render_context_meter(used: u64, window: u64, fullness: Fullness) -> String {
     let shown = match (used, window) {
         (0, _) => return String::new(),
         (_, 0) => format!("context {} tokens", format_count(used)),

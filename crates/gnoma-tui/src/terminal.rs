@@ -335,7 +335,7 @@ impl Drop for Terminal {
 /// Reports whether the terminal on standard error accepts a line now, so that writing one cannot delay the end of
 /// the program.
 #[must_use]
-pub fn takes_words() -> bool {
+pub fn can_write_without_waiting() -> bool {
     let stderr = io::stderr();
     let mut file = [PollFd::new(&stderr, PollFlags::OUT)];
     matches!(poll(&mut file, Some(&Timespec::default())), Ok(1..))

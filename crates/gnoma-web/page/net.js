@@ -100,7 +100,7 @@ export class Stream {
     this.#wanted = wanted;
     this.#told = told;
     this.#state = state;
-    this.#run();
+    this.#reconnectLoop();
   }
   /** Connects again, for something else. */
   again() { this.#abort?.abort("again"); }
@@ -111,7 +111,7 @@ export class Stream {
   }
   close() { this.#over = true; this.#abort?.abort("closed"); }
 
-  async #run() {
+  async #reconnectLoop() {
     let pause = MIN_WAIT_MS;
     while (!this.#over) {
       const abort = (this.#abort = new AbortController());

@@ -128,7 +128,7 @@ fn is_wanted(ending: Ending, layout: Layout) -> bool {
     match ending {
         Ending::Quit => true,
         // The end of the input, which a terminal that was closed has as well.
-        Ending::InputEnded => layout == Layout::Plain && terminal::takes_words(),
+        Ending::InputEnded => layout == Layout::Plain && terminal::can_write_without_waiting(),
         Ending::Signal(_) => false,
     }
 }
@@ -252,7 +252,7 @@ fn detect_charset(around: &ProcessEnvironment) -> Charset {
 
 /// Not said to a terminal that takes nothing any more: that would hold up the end.
 fn print_farewell(state: &State) {
-    if !terminal::takes_words() {
+    if !terminal::can_write_without_waiting() {
         return;
     }
     report::release_lines();

@@ -173,7 +173,7 @@ fn words(tokens: TokenStream, found: &mut Vec<String>) {
 
 #[test]
 fn settings_are_lowered_in_one_place() {
-    const LOWERING: &str = "gnoma-host/src/lowering.rs";
+    const LOWERING: &str = "gnoma-host/src/project_settings.rs";
     // A request of the protocol and its reply have the same name.
     const ELSEWHERE: [&str; 2] = ["Request", "Reply"];
     let mut files = Vec::new();

@@ -212,7 +212,7 @@ impl TerminalText {
     }
 
     fn break_line(&mut self, sink: &mut impl FnMut(&str)) {
-        if self.screen.is_below_all() {
+        if self.screen.is_on_unwritten_row() {
             return self.screen.move_to_screen_row(self.screen.row + 1, 0);
         }
         if self.screen.row + 1 == self.screen.rows.len() {

@@ -39,13 +39,13 @@ impl Default for Screen {
 
 impl Screen {
     /// True if the cursor is on a row on which nothing was written.
-    pub(super) fn is_below_all(&self) -> bool {
+    pub(super) fn is_on_unwritten_row(&self) -> bool {
         self.row >= self.rows.len()
     }
 
     /// Begins the rows down to the cursor.
     pub(super) fn fill_rows(&mut self) {
-        if self.is_below_all() {
+        if self.is_on_unwritten_row() {
             self.rows.resize(self.row + 1, String::new());
             self.move_to(self.row, self.column);
         }
@@ -65,7 +65,7 @@ impl Screen {
                 row.clear();
             }
             self.erase_in_row(1);
-        } else if !self.is_below_all() {
+        } else if !self.is_on_unwritten_row() {
             self.erase_in_row(0);
             self.rows.truncate(self.row + 1);
         }
@@ -95,7 +95,7 @@ impl Screen {
     /// Puts what takes no place at the cursor.
     pub(super) fn embed_sequence(&mut self, sequence: &str) {
         let (column, is_at_end) = (self.column, self.is_at_end);
-        if self.is_below_all() {
+        if self.is_on_unwritten_row() {
             // Before what will be written there.
             if let Some(last) = self.rows.back_mut() {
                 last.push_str(sequence);
@@ -155,7 +155,7 @@ impl Screen {
 
     pub(super) fn insert_rows(&mut self, count: usize) {
         let row = self.row;
-        if self.is_below_all() {
+        if self.is_on_unwritten_row() {
             return;
         }
         for _ in 0..count.min(SCREEN_ROWS) {
@@ -166,7 +166,7 @@ impl Screen {
 
     pub(super) fn delete_rows(&mut self, count: usize) {
         let row = self.row;
-        if self.is_below_all() {
+        if self.is_on_unwritten_row() {
             return;
         }
         self.rows.drain(row..(row + count).min(self.rows.len()));

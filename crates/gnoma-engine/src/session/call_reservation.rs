@@ -103,7 +103,7 @@ impl Session {
 
     /// Reports whether too little room is left in the window of the current arm.
     fn is_filled(&mut self) -> bool {
-        self.context_use().fullness == Fullness::Critical
+        self.context_meter().fullness == Fullness::Critical
     }
 
     /// A pool has no room for the call.

@@ -26,7 +26,7 @@ impl Session {
     }
 
     /// Returns how full the window of the current arm is.
-    pub(super) fn context_use(&mut self) -> ContextUse {
+    pub(super) fn context_meter(&mut self) -> ContextUse {
         let tokens = self.context_tokens();
         let window = match &self.router.plan {
             Some(plan) => plan.arm.context_window,
@@ -42,7 +42,7 @@ impl Session {
 
     /// Tells how full it is, where that has changed.
     pub(super) async fn tell_context(&mut self) -> Result<(), FrontEndGone> {
-        let context = self.context_use();
+        let context = self.context_meter();
         if self.spending.told_context.replace(context) == Some(context) {
             return Ok(());
         }

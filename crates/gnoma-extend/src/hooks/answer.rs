@@ -38,7 +38,7 @@ pub(crate) struct HookRun {
 }
 
 /// Converts the result of a hook's run to its answer at the point.
-pub(crate) fn interpret_run(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
+pub(crate) fn interpret_exit_code(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswer {
     if matches!(hook.kind, HookKind::Prompt { .. } | HookKind::Agent { .. })
         && run.end == HookEnd::Code(0)
     {
@@ -398,7 +398,7 @@ mod tests {
             root: None,
         };
         let (stdout, stderr) = (stdout.to_owned(), String::new());
-        interpret_run(&hook, point, &HookRun { end, stdout, stderr })
+        interpret_exit_code(&hook, point, &HookRun { end, stdout, stderr })
     }
 
     #[test]

@@ -156,17 +156,22 @@ impl Firewall {
         let mut state = self.state.lock();
         let mut notices = Vec::new();
         for _ in 1..MAX_PASSES {
-            let request =
-                self.rewrite_request(&mut state, provider, request.clone(), &mut notices)?;
+            let request = self.replace_secrets_in_request(
+                &mut state,
+                provider,
+                request.clone(),
+                &mut notices,
+            )?;
             if state.known == self.judge.known_count() {
                 return Ok(CheckedRequest { request, notices });
             }
         }
-        let request = self.rewrite_request(&mut state, provider, request, &mut notices)?;
+        let request =
+            self.replace_secrets_in_request(&mut state, provider, request, &mut notices)?;
         Ok(CheckedRequest { request, notices })
     }
 
-    fn rewrite_request(
+    fn replace_secrets_in_request(
         &self,
         state: &mut FirewallState,
         provider: &ProviderFacts,

@@ -227,7 +227,7 @@ impl<'a> Judgement<'a> {
         effects: &[CommandEffect],
         name: &str,
     ) -> Opinion {
-        let rule = self.deciding_rule(|rule| self.is_about_words(rule, command));
+        let rule = self.find_matching_rule(|rule| self.is_about_words(rule, command));
         let asking = rule.filter(|rule| rule.action != RuleAction::Allow);
         let by_words = asking.map(|rule| by_rule(rule, "asks about"));
         let by_effects = effects.iter().filter_map(|effect| self.effect_question(effect, name));
@@ -252,7 +252,7 @@ impl<'a> Judgement<'a> {
 
     /// A question that this effect is in every mode.
     fn effect_question(&self, effect: &CommandEffect, name: &str) -> Option<Opinion> {
-        let rule = self.deciding_rule(|rule| match effect.touched_path() {
+        let rule = self.find_matching_rule(|rule| match effect.touched_path() {
             Some((touch, spot)) => self.is_about(rule, touch, spot, effect.file_tools()),
             None => rule.action == RuleAction::Ask && match_effect(rule, effect) > Match::No,
         });
@@ -330,8 +330,8 @@ impl<'a> Judgement<'a> {
     /// Reports whether nothing is left to ask about an effect. Rules do not lift planning.
     fn is_settled(&self, effect: &CommandEffect, rule: Option<&Rule>, own: &[Effect]) -> bool {
         let by_place = |(touch, spot): (_, &JudgedPath)| {
-            let rule =
-                self.deciding_rule(|rule| self.is_about(rule, touch, spot, effect.file_tools()));
+            let rule = self
+                .find_matching_rule(|rule| self.is_about(rule, touch, spot, effect.file_tools()));
             rule.is_some_and(|rule| rule.action == RuleAction::Allow)
         };
         let may_rule = self.mode != PermissionMode::Plan || effect.is_reading();

@@ -116,7 +116,7 @@ impl<'a> Judgement<'a> {
         if let (Match::Yes, Some(rule)) = (forbidden, by) {
             return by_rule(rule, "denies");
         }
-        let rule = self.deciding_rule(|rule| match &rule.subject {
+        let rule = self.find_matching_rule(|rule| match &rule.subject {
             Subject::Tool(glob) => glob_matches(glob, &tool.name),
             _ => self.is_about(rule, touch, spot, &[&tool.name]),
         });

@@ -362,7 +362,7 @@ impl<'a> Judgement<'a> {
     }
 
     /// Of the rules that allow or ask and `apply`, the most specific; of equals one that asks.
-    fn deciding_rule(&self, applies: impl Fn(&Rule) -> bool) -> Option<&'a Rule> {
+    fn find_matching_rule(&self, applies: impl Fn(&Rule) -> bool) -> Option<&'a Rule> {
         let fitting = self.rules.iter().copied().filter(|rule| rule.action != RuleAction::Deny);
         fitting
             .filter(|rule| applies(rule))
@@ -371,7 +371,7 @@ impl<'a> Judgement<'a> {
 
     /// A tool that does not say what it touches.
     fn judge_by_name(&self, tool: &ToolSpec, access: Access, arguments: &Value) -> Opinion {
-        let rule = self.deciding_rule(|rule| match &rule.subject {
+        let rule = self.find_matching_rule(|rule| match &rule.subject {
             Subject::Tool(glob) => glob_matches(glob, &tool.name),
             Subject::Mcp { server, tool: of_server } => {
                 let strictness = Strictness::for_action(rule.action);
@@ -403,7 +403,7 @@ impl<'a> Judgement<'a> {
         if let Some(rule) = self.rules_with_action(RuleAction::Deny).find(denies) {
             return (by_rule(rule, "denies"), grant);
         }
-        let rule = self.deciding_rule(|rule| match (&rule.subject, rule.action) {
+        let rule = self.find_matching_rule(|rule| match (&rule.subject, rule.action) {
             (Subject::Host(pattern), RuleAction::Allow) => pattern.covers_host(&host),
             (Subject::Host(pattern), RuleAction::Ask | RuleAction::Deny) => {
                 pattern.touches_host(&host)

@@ -62,13 +62,13 @@ pub fn build_roster(settings: &RoutingSettings, catalogue: &Overlay, today: i32)
     roster.arms.extend(named_alone(settings, &mut roster.left));
     let agents = settings.agents.iter().map(|agent| agent.settings.name.clone());
     roster.arms.extend(agents.flat_map(|name| model_ref(agents::PROVIDER, Some(name))));
-    roster.prune_arms(settings);
+    roster.set_unusable_arms_aside(settings);
     roster
 }
 
 impl Roster {
     /// Each once, without those that are switched off, and no more than are of use.
-    fn prune_arms(&mut self, settings: &RoutingSettings) {
+    fn set_unusable_arms_aside(&mut self, settings: &RoutingSettings) {
         let mut seen = BTreeSet::new();
         let left = &mut self.left;
         self.arms.retain(|arm| {

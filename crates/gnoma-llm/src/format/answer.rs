@@ -1,7 +1,7 @@
 //! An answer that comes as a call, made a text again, so that nobody behind this sees the difference.
 
 use gnoma_core::{
-    call_arguments::sound_arguments,
+    call_arguments::parse_call_arguments,
     stream::{Slot, StopReason, StreamEvent},
 };
 use serde_json::Value;
@@ -71,7 +71,7 @@ impl AnswerCalls {
         if let Some((slot, text)) = &self.call
             && !std::mem::replace(&mut self.is_given, true)
         {
-            let (arguments, is_broken) = sound_arguments(text);
+            let (arguments, is_broken) = parse_call_arguments(text);
             let text = if is_broken || text.trim().is_empty() { text } else { arguments.get() };
             let inside = self.wrapped.then(|| unwrap_answer(text)).flatten();
             let text = inside.unwrap_or_else(|| text.to_owned());

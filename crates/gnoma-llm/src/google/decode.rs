@@ -195,7 +195,7 @@ impl GoogleDecoder {
     fn decode_part(&mut self, part: ReadPart<'_>, out: &mut Events) {
         if let Some(call) = part.function_call {
             self.growing = None;
-            self.decode_call(call, part.thought_signature, out);
+            self.decode_gemini_tool_call(call, part.thought_signature, out);
         } else if let Some(text) = part.text {
             let kind = if part.thought == Some(true) {
                 GoogleBlockKind::Thought
@@ -240,7 +240,12 @@ impl GoogleDecoder {
     }
 
     /// A call, whole or a piece of one: a piece without a name belongs to the call before it.
-    fn decode_call(&mut self, call: ReadCall<'_>, signature: Text<'_>, out: &mut Events) {
+    fn decode_gemini_tool_call(
+        &mut self,
+        call: ReadCall<'_>,
+        signature: Text<'_>,
+        out: &mut Events,
+    ) {
         let continues = call.will_continue == Some(true);
         if !call.name.is_empty() {
             self.close_partial(out);

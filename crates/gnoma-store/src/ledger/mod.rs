@@ -279,7 +279,7 @@ fn new_identity(connection: &Connection) -> Result<Identity> {
 }
 
 /// Does `work` with the books as this process sees them at `at_ms`.
-fn with_books<T>(
+fn with_ledger_view<T>(
     connection: &Connection,
     me: &Identity,
     at_ms: i64,
@@ -299,7 +299,8 @@ impl Ledger for SqliteLedger {
             if let Err(refused) = unknown_spend::refuse_if_unknown(connection, &ask) {
                 return Ok(Err(refused));
             }
-            let reserved = with_books(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
+            let reserved =
+                with_ledger_view(connection, &me, ask.at_ms, |books| books.reserve(&ask))?;
             Ok(Ok(reserved
                 .map(|hold| FreshReservation::new(hold, ReservedCall::from_ask(&ask), memory))))
         };
@@ -321,7 +322,7 @@ impl Ledger for SqliteLedger {
         let kept = self.memory.take_call(hold);
         let (me, settling) = (Arc::clone(&self.identity), kept.clone());
         let told = self.worker.queue_job(move |connection| {
-            with_books(connection, &me, at_ms, |books| {
+            with_ledger_view(connection, &me, at_ms, |books| {
                 books.settle_hold(hold, settling.as_ref(), at_ms, &call)
             })
         });
@@ -348,7 +349,7 @@ impl Ledger for SqliteLedger {
         let (memory, me) = (Arc::clone(&self.memory), Arc::clone(&self.identity));
         Box::pin(self.run_job(move |connection| {
             drop(memory.release_dropped(connection)?);
-            with_books(connection, &me, at_ms, |books| books.levels(&draws, at_ms))
+            with_ledger_view(connection, &me, at_ms, |books| books.levels(&draws, at_ms))
         }))
     }
 

@@ -246,7 +246,7 @@ impl Shell {
     }
 
     /// Returns the policy under which a command will run on trial; `None` where there is no sandbox.
-    pub(super) fn trial_policy(&self, cx: &ToolCx) -> Option<TrialPolicy> {
+    pub(super) fn policy_hiding_secrets_in_trial(&self, cx: &ToolCx) -> Option<TrialPolicy> {
         let Sandbox::Walled { policy, reading, too_wide, .. } = &self.sandbox else { return None };
         let mut policy = policy.as_ref().clone();
         make_writable(&mut policy, cx, too_wide, &[]);

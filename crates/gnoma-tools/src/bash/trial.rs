@@ -123,7 +123,7 @@ impl ShellTools {
         cx: &ToolCx,
     ) -> Result<TriedCommand, TrialExit> {
         let over = |why: String| TrialExit::Over(ToolOutcome::failure_text(why));
-        let Some(policy) = self.shell.trial_policy(cx) else {
+        let Some(policy) = self.shell.policy_hiding_secrets_in_trial(cx) else {
             return Err(over(
                 "the command was not run: it needs a trial run, which is not possible".into(),
             ));

@@ -242,7 +242,7 @@ impl State {
     pub(crate) fn write_instead(&mut self, draft: Draft) {
         let before = self.composer.take_draft();
         self.composer.restore_draft(draft);
-        self.remember_prompt(&before.text);
+        self.save_prompt_and_end_browsing(&before.text);
         self.schedule_save();
     }
 
@@ -341,14 +341,14 @@ impl State {
     fn submit_field(&mut self, goal: FieldPurpose, text: &str) {
         match goal {
             FieldPurpose::Refuse(call) => {
-                self.remember_prompt(text);
+                self.save_prompt_and_end_browsing(text);
                 self.answer_question(
                     call,
                     PermissionAnswer::Deny { reason: text.trim().to_owned() },
                 );
             }
             FieldPurpose::Reply(call) => {
-                self.remember_prompt(text);
+                self.save_prompt_and_end_browsing(text);
                 self.answer_question(call, PermissionAnswer::Text { text: text.trim().to_owned() });
             }
             FieldPurpose::Part(call) => self.keep_part(call, text),
@@ -388,7 +388,7 @@ impl State {
     /// Keeps a text that has lost its place: in the editor where nothing is written, and in the
     /// history.
     fn rescue_draft(&mut self, draft: Draft) {
-        self.remember_prompt(&draft.text);
+        self.save_prompt_and_end_browsing(&draft.text);
         if self.composer.is_empty() {
             self.composer.restore_draft(draft);
             self.schedule_save();

@@ -89,7 +89,7 @@ impl State {
         self.queue.waiting = own;
         let others: std::collections::VecDeque<super::queue::QueuedMessage> = others;
         for waiting in &others {
-            self.remember_prompt(&waiting.draft.text);
+            self.save_prompt_and_end_browsing(&waiting.draft.text);
         }
         match others.len() {
             0 => return,

@@ -142,7 +142,7 @@ impl State {
     fn interrupt(&mut self) {
         if !self.composer.is_empty() {
             let draft = self.composer.take_draft();
-            self.remember_prompt(&draft.text);
+            self.save_prompt_and_end_browsing(&draft.text);
             self.schedule_save();
             return self.show_hint("Cleared. Press Up or undo to restore it");
         }

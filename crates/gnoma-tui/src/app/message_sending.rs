@@ -133,14 +133,14 @@ impl State {
     /// Removes and returns what is written, and adds it to the history.
     pub(super) fn take_written(&mut self) -> Draft {
         let draft = self.composer.take_draft();
-        self.remember_prompt(&draft.text);
+        self.save_prompt_and_end_browsing(&draft.text);
         self.schedule_save();
         draft
     }
 
     /// Keeps a text in the history. What was put aside to look at older prompts comes back into the
     /// editor, or is kept as well where something is written there.
-    pub(super) fn remember_prompt(&mut self, text: &str) {
+    pub(super) fn save_prompt_and_end_browsing(&mut self, text: &str) {
         let (unsent, changed) = self.writing.history.stop_browsing();
         for other in changed.iter().filter(|other| other.text != text) {
             self.keep_prompt(&other.text);
@@ -354,7 +354,7 @@ impl State {
     pub(crate) fn drop_waiting(&mut self) -> usize {
         let dropped: Vec<QueuedMessage> = self.queue.waiting.drain(..).collect();
         for waiting in &dropped {
-            self.remember_prompt(&waiting.draft.text);
+            self.save_prompt_and_end_browsing(&waiting.draft.text);
         }
         self.schedule_save();
         dropped.len()

@@ -38,7 +38,7 @@ use self::{
     session_driver::SessionDriver,
 };
 use crate::{
-    commands::{print_data, print_text},
+    commands::{print_data, print_safe_text},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -104,10 +104,10 @@ pub(crate) fn command_words(line: &[OsString]) -> Option<Vec<String>> {
 pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Result<Exit> {
     let flags = Flags::parse_words(words).map_err(HostError::usage)?;
     if flags.tells.help {
-        return print_text(HELP);
+        return print_safe_text(HELP);
     }
     if flags.tells.version {
-        return print_text(&format!(
+        return print_safe_text(&format!(
             "{} (gnoma {})\n",
             session_init_message::COMPATIBLE,
             env!("CARGO_PKG_VERSION")
@@ -124,7 +124,7 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
                 // Whoever reads JSON gets a result, also of a session that cannot be opened.
                 let result =
                     message_translation::failure_result(&format!("{error:#}"), &ids::random_uuid());
-                print_data(&format!("{result}\n"))?;
+                print_raw_data(&format!("{result}\n"))?;
             }
             Err(error)
         }

@@ -17,7 +17,7 @@ use self::flags::Flags;
 use crate::{
     answer_schema,
     args::OutputFormat,
-    commands::{print_data, print_text},
+    commands::{print_data, print_safe_text},
     environment::ProcessEnvironment,
     front::{AttachedSession, Front},
     prompt,
@@ -78,10 +78,10 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
     let flags =
         Flags::read(words.into_iter().skip(usize::from(is_exec))).map_err(HostError::usage)?;
     if flags.help {
-        return print_text(HELP);
+        return print_safe_text(HELP);
     }
     if flags.version {
-        return print_text(&format!("gnoma {}\n", env!("CARGO_PKG_VERSION")));
+        return print_safe_text(&format!("gnoma {}\n", env!("CARGO_PKG_VERSION")));
     }
     if !is_exec {
         let text = "only `exec` of `codex` is supported; see `gnoma codex --help`";
@@ -94,7 +94,10 @@ pub(crate) async fn run(words: Vec<String>, around: &ProcessEnvironment) -> Resu
     let exit = run_turn(flags, around).await;
     if let (Err(error), true) = (&exit, is_json) {
         // Whoever reads events gets one, also of a turn that could not begin.
-        print_data(&format!("{}\n", json!({ "type": "error", "message": format!("{error:#}") })))?;
+        print_raw_data(&format!(
+            "{}\n",
+            json!({ "type": "error", "message": format!("{error:#}") })
+        ))?;
     }
     // What was denied the model was told, and it answered.
     exit.map(|exit| if exit == Exit::NotApproved { Exit::Done } else { exit })

@@ -13,7 +13,7 @@ use gnoma_host::{
 use gnoma_llm::{KNOWN, KnownProvider};
 use gnoma_tui::setup::read_address;
 
-use super::common::{open_project, print_text};
+use super::common::{open_project, print_safe_text};
 use crate::{
     args::{NewProviderArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -56,7 +56,7 @@ pub(crate) async fn run(
         said = format!("`{}` answers and has {count}{colon}{named}{more}\n", new.name);
     }
     said.push_str(&format!("{}\n", providers::add_new(&project, &new)?));
-    print_text(&screen::mark_unsafe_chars(&said))
+    print_safe_text(&screen::mark_unsafe_chars(&said))
 }
 
 /// The model that is to be used is one that the provider lists, if it lists any.

@@ -4,7 +4,7 @@ use anyhow::Result;
 use gnoma_core::json_value::json;
 use gnoma_host::analytics;
 
-use super::common::{load_settings, print_json, print_stored_text, print_text};
+use super::common::{load_settings, print_json, print_safe_text, print_stored_text};
 use crate::{
     args::{AnalyticsSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -23,7 +23,7 @@ pub(super) fn run(
         AnalyticsSub::Clear => {
             let removed = analytics::clear(&path)?;
             let told = if removed { "removed what was counted\n" } else { "nothing was counted\n" };
-            return print_text(told);
+            return print_safe_text(told);
         }
     };
     let counts = analytics::read(&path)?;
@@ -40,7 +40,7 @@ pub(super) fn run(
         );
     }
     if counts.is_empty() {
-        return print_text("");
+        return print_safe_text("");
     }
     let rows = counts.iter().map(|(name, count)| [count.to_string(), name.clone()]);
     print_stored_text(&format!(

@@ -30,7 +30,7 @@ pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<
         && args.output_format != OutputFormat::Text
     {
         // Whoever reads JSON gets an object at the end, also of a turn that could not begin.
-        super::common::print_data(&json::failure_result(error))?;
+        super::common::print_raw_data(&json::failure_result(error))?;
     }
     answered
 }

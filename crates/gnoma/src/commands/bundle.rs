@@ -5,7 +5,7 @@ use std::{fmt::Write as _, path::Path};
 use anyhow::Result;
 use gnoma_host::{Project, bug_report};
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{environment::ProcessEnvironment, report::Exit, screen::Size};
 
 /// Variables that say how a terminal draws text.
@@ -39,7 +39,7 @@ pub(super) fn write_bundle(
         "Nothing of your conversations is in it, and what looks like a secret is replaced. Look through it before \
          you send it, for example with `tar -xOf FILE`\n",
     );
-    print_text(&text)
+    print_safe_text(&text)
 }
 
 fn describe_terminal(around: &ProcessEnvironment) -> String {

@@ -44,23 +44,23 @@ pub(super) fn load_settings(
 
 /// Writes what came out of a store to standard output, for people: it may hold anything.
 pub(super) fn print_stored_text(text: &str) -> Result<Exit> {
-    print_text(text)
+    print_safe_text(text)
 }
 
 /// Writes a JSON value to standard output.
 pub(super) fn print_json(value: &serde_json::Value) -> Result<Exit> {
-    print_data(&format!("{value}\n"))
+    print_raw_data(&format!("{value}\n"))
 }
 
 /// Writes text to standard output without what hides in it or steers a terminal: a pipe or a file
 /// ends on one, too.
-pub(crate) fn print_text(text: &str) -> Result<Exit> {
+pub(crate) fn print_safe_text(text: &str) -> Result<Exit> {
     write_stdout(&screen::mark_unsafe_chars(text))
 }
 
 /// Writes what programs read back to standard output, byte for byte. To a terminal like text.
-pub(crate) fn print_data(text: &str) -> Result<Exit> {
-    if std::io::stdout().is_terminal() { print_text(text) } else { write_stdout(text) }
+pub(crate) fn print_raw_data(text: &str) -> Result<Exit> {
+    if std::io::stdout().is_terminal() { print_safe_text(text) } else { write_stdout(text) }
 }
 
 /// Fails where standard output was closed: what would be written there would be lost.

@@ -7,7 +7,7 @@ use anyhow::Result;
 use clap::CommandFactory as _;
 use clap_complete::Shell;
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{args::Args, report::Exit};
 
 /// Completes the words of tasks, and leaves all others to the generated function. Words come from files of projects, so
@@ -78,7 +78,7 @@ pub(super) fn run(shell: Shell) -> Result<Exit> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Args::command(), "gnoma", &mut script);
     let script = String::from_utf8_lossy(&script);
-    print_text(&with_tasks(shell, &script))
+    print_safe_text(&with_tasks(shell, &script))
 }
 
 /// Adds the words of tasks to a generated script.

@@ -16,7 +16,7 @@ use gnoma_host::{
     Folders as _, HostError, Notices, ProcessResources, Project, crate_options, extensions, setting,
 };
 
-use super::common::{load_settings, open_project, print_text};
+use super::common::{load_settings, open_project, print_safe_text};
 use crate::{
     args::{ConfigSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -36,22 +36,22 @@ pub(crate) fn run(what: &ConfigSub, args: &TurnArgs, around: &ProcessEnvironment
             let idle =
                 crate_options::ignored_controls(&spec).into_iter().chain(idle_hooks(args, around));
             let idle = idle.map(|said| format!("# {said}\n"));
-            print_text(&(idle.collect::<String>() + &loaded.render_values(*origin)))
+            print_safe_text(&(idle.collect::<String>() + &loaded.render_values(*origin)))
         }
-        ConfigSub::Path => print_text(&describe_files(args, around)?),
+        ConfigSub::Path => print_safe_text(&describe_files(args, around)?),
         ConfigSub::Get { key } => print_value(key, &load_settings(args, around)?.1),
         ConfigSub::Set { key, value } => set_value(key, value, args, around),
         ConfigSub::Explain { key } => {
             let described = describe_key(key).map_err(HostError::usage)?;
             let (spec, loaded) = load_settings(args, around)?;
-            print_text(&explain::explain_key(
+            print_safe_text(&explain::explain_key(
                 key,
                 &described,
                 &loaded,
                 &crate_options::setting_sources(&spec),
             ))
         }
-        ConfigSub::Schema => print_text(&schema::render_schema()),
+        ConfigSub::Schema => print_safe_text(&schema::render_schema()),
         ConfigSub::Init => write_initial_files(around),
     }
 }
@@ -87,12 +87,12 @@ fn print_value(key: &str, loaded: &LoadedConfig) -> Result<Exit> {
         let inside =
             |name: &str| name.strip_prefix(key).is_some_and(|rest| rest.starts_with(['.', '[']));
         let set = loaded.values.iter().filter(|value| inside(&value.key));
-        return print_text(
+        return print_safe_text(
             &set.map(|value| format!("{} = {}\n", value.key, value.value)).collect::<String>(),
         );
     }
     match loaded.explain_key(key) {
-        Some(set) => print_text(&format!("{}\n", plain_value(&set.value))),
+        Some(set) => print_safe_text(&format!("{}\n", plain_value(&set.value))),
         None => {
             report::print_line(format_args!(
                 "`{key}` is not set; `gnoma config explain {key}` says what it does"
@@ -122,7 +122,7 @@ fn set_value(key: &str, value: &str, args: &TurnArgs, around: &ProcessEnvironmen
             "note: here `{key}` is {value}: {layer} ({place}) overrides your file"
         ));
     }
-    print_text(&format!("{done}\n"))
+    print_safe_text(&format!("{done}\n"))
 }
 
 fn write_initial_files(around: &ProcessEnvironment) -> Result<Exit> {
@@ -137,7 +137,7 @@ fn write_initial_files(around: &ProcessEnvironment) -> Result<Exit> {
         // It may be there because a provider was added.
         let example = folder.join(EXAMPLE_FILE);
         std::fs::write(&example, schema::render_template()).map_err(cannot)?;
-        return print_text(&format!(
+        return print_safe_text(&format!(
             "{} is there and was not changed; {} has every setting, as a comment\n",
             file.display(),
             example.display()
@@ -148,5 +148,5 @@ fn write_initial_files(around: &ProcessEnvironment) -> Result<Exit> {
     opened
         .and_then(|mut new| new.write_all(schema::render_template().as_bytes()))
         .map_err(cannot)?;
-    print_text(&format!("{} is written: every setting, as a comment\n", file.display()))
+    print_safe_text(&format!("{} is written: every setting, as a comment\n", file.display()))
 }

@@ -17,7 +17,7 @@ use gnoma_sandbox::{Strength, Support};
 
 use super::{
     bundle,
-    common::{load_settings, print_text},
+    common::{load_settings, print_safe_text},
     extend,
 };
 use crate::{
@@ -101,7 +101,7 @@ pub(crate) async fn run(
     describe_agents(&project, &mut text);
     let printed = match bundle {
         Some(file) => return bundle::write_bundle(&project, &text, file, around),
-        None => print_text(&text)?,
+        None => print_safe_text(&text)?,
     };
     Ok(match broken {
         Some(_) => Exit::Misused,

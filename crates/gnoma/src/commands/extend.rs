@@ -13,7 +13,7 @@ use gnoma_extend::{
 };
 use gnoma_host::{HostError, Project, extensions, mcp, plugins};
 
-use super::common::{open_project, print_text};
+use super::common::{open_project, print_safe_text};
 use crate::{
     args::{SkillsSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -49,7 +49,7 @@ pub(super) fn run_skills(
                     skill.description.clone(),
                 ]
             });
-            print_text(&table::render_table(["skill", "from", "used", "what it is for"], rows))
+            print_safe_text(&table::render_table(["skill", "from", "used", "what it is for"], rows))
         }
         SkillsSub::Show { name } => {
             let text = || format!("there is no skill `{name}`; `gnoma skills list` lists them");
@@ -68,7 +68,7 @@ pub(super) fn run_skills(
             if let Some(tools) = &skill.tools {
                 head.push_str(&format!("limited to the tools {}\n", tools.join(", ")));
             }
-            print_text(&format!("{head}\n{}\n", skill.body.trim_end()))
+            print_safe_text(&format!("{head}\n{}\n", skill.body.trim_end()))
         }
         SkillsSub::Validate { .. } => {
             let folders = skill_folders(&places);
@@ -95,7 +95,7 @@ fn validate_skills(folders: &[PathBuf]) -> Result<Exit> {
             text.extend(problems.iter().map(|problem| format!("  - {problem}\n")));
         }
     }
-    print_text(&text)?;
+    print_safe_text(&text)?;
     Ok(if is_valid { Exit::Done } else { Exit::Failed })
 }
 
@@ -126,11 +126,11 @@ pub(super) fn list_agents(args: &TurnArgs, around: &ProcessEnvironment) -> Resul
         ]
     });
     let heads = ["agent", "from", "file", "what it is for"];
-    print_text(&table::render_table(heads, rows))
+    print_safe_text(&table::render_table(heads, rows))
 }
 
 pub(super) fn list_extensions(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    print_text(&render_overview(&open_project(args, around)?))
+    print_safe_text(&render_overview(&open_project(args, around)?))
 }
 
 /// Returns how many extensions are found and which of them do not work, for `gnoma doctor`.

@@ -9,7 +9,7 @@ use gnoma_core::json_value::json;
 use gnoma_host::setting;
 use serde_json::Value;
 
-use super::common::{load_settings, open_project, print_json, print_text};
+use super::common::{load_settings, open_project, print_json, print_safe_text};
 use crate::{
     args::{FeatureArgs, FeaturesSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -50,7 +50,7 @@ fn switch(
             feature.setting
         ));
     }
-    print_text(&format!("{said}\n"))
+    print_safe_text(&format!("{said}\n"))
 }
 
 fn list(json: bool, loaded: &LoadedConfig) -> Result<Exit> {
@@ -66,7 +66,7 @@ fn list(json: bool, loaded: &LoadedConfig) -> Result<Exit> {
         text += &line(name, stage, word(is_on), word(feature.default), feature.since);
         text += &format!("  {}\n", feature.about);
     }
-    print_text(&text)
+    print_safe_text(&text)
 }
 
 fn line(name: &str, stage: &str, now: &str, default: &str, since: &str) -> String {

@@ -26,7 +26,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    common::{load_settings, open_input, print_text},
+    common::{load_settings, open_input, print_safe_text},
     guard_run,
 };
 use crate::{
@@ -162,7 +162,7 @@ fn scan_input(input: &GuardInput, search: &SecretSearch) -> Result<Exit> {
         let _infallible = writeln!(listed, "{line}:{column} {rule} ({bytes} bytes): {action}");
     }
     let exit = exit_for_finding(!hits.is_empty());
-    print_text(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
+    print_safe_text(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
 }
 
 /// A secret and what the settings do with it.
@@ -285,7 +285,7 @@ fn judge_commands(input: &GuardInput, place: &GatePlace) -> Result<Exit> {
         let _infallible = writeln!(listed, "{:<6} {command}\n       {}", row.verdict, row.why);
     }
     let exit = exit_for_finding(asks);
-    print_text(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
+    print_safe_text(&listed).map(|printed| if printed == Exit::Done { exit } else { printed })
 }
 
 /// The verdict on a command; where nothing can be tried it is a question as ever.
@@ -299,7 +299,7 @@ fn explain_command(command: &str, project: &Project) -> Result<Exit> {
     let Project { guard, places, spec, .. } = project;
     let place = guard_setup::gate_place(guard, places, spec, None, None);
     let permissions = session::session_permissions(project)?;
-    print_text(&permissions.explain_command(
+    print_safe_text(&permissions.explain_command(
         guard.permission.mode,
         &place.judgement_context(),
         command,

@@ -6,7 +6,7 @@ use gnoma_host::{
     import::{self, ImportStep},
 };
 
-use super::common::{open_project, print_text};
+use super::common::{open_project, print_safe_text};
 use crate::{
     args::{ImportFrom, TurnArgs},
     environment::ProcessEnvironment,
@@ -22,7 +22,7 @@ pub(super) fn run(
     let project = open_project(args, around)?;
     let plan = import::plan_import(&project, from.into())?;
     if plan.is_empty() {
-        return print_text("nothing found in your home folder\n");
+        return print_safe_text("nothing found in your home folder\n");
     }
     let firewall = &project.firewall;
     let mut text = String::new();
@@ -46,7 +46,7 @@ pub(super) fn run(
         text.push_str("Nothing was written. Add --write to import.\n");
     }
     // Rules and the messages of readers quote what was written there.
-    print_text(&firewall.redact_text(&text))
+    print_safe_text(&firewall.redact_text(&text))
 }
 
 fn push_section(head: &str, lines: &[String], text: &mut String) {

@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result};
 use clap::{Command, CommandFactory as _};
 use clap_mangen::Man;
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{
     args::Args,
     environment::ProcessEnvironment,
@@ -22,10 +22,10 @@ pub(crate) fn run(
     // Names the commands in full, such as `gnoma-sessions-list`.
     command.build();
     if let Some(named) = named.and_then(|name| command.find_subcommand(name)) {
-        return print_text(&String::from_utf8_lossy(&render_page(named.clone())?));
+        return print_safe_text(&String::from_utf8_lossy(&render_page(named.clone())?));
     }
     let Some(folder) = folder else {
-        return print_text(&String::from_utf8_lossy(&render_page(command)?));
+        return print_safe_text(&String::from_utf8_lossy(&render_page(command)?));
     };
     let folder = around.cwd.join(folder);
     std::fs::create_dir_all(&folder)

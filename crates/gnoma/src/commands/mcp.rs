@@ -8,7 +8,7 @@ use gnoma_core::{Secret, json_value::json};
 use gnoma_extend::mcp::{self, ChangedTool, ServerOrigin, ServerReport, ServerState, Servers};
 use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
 
-use super::common::{open_project, print_json, print_text};
+use super::common::{open_project, print_json, print_safe_text};
 use crate::{
     args::{McpSub, NewServerArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -50,7 +50,7 @@ async fn run_conformance(project: &Project, url: &str) -> Result<Exit> {
     let said = mcp::run_scenario(&servers::http_client(project), scenario)
         .await
         .map_err(HostError::usage)?;
-    print_text(&said)
+    print_safe_text(&said)
 }
 
 async fn list_servers(project: &Project, offline: bool, as_json: bool) -> Result<Exit> {
@@ -68,7 +68,7 @@ async fn list_servers(project: &Project, offline: bool, as_json: bool) -> Result
         );
     }
     if standings.is_empty() && disabled.is_empty() {
-        return print_text("no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one\n");
+        return print_safe_text("no MCP servers. `gnoma mcp add NAME -- COMMAND` adds one\n");
     }
     let mut text = String::new();
     for standing in &standings {
@@ -78,7 +78,7 @@ async fn list_servers(project: &Project, offline: bool, as_json: bool) -> Result
         let (name, shown, origin) = (&definition.name, definition.to_line(), &definition.origin);
         let _infallible = writeln!(text, "{name}: disabled\n  {shown}\n  from {origin}");
     }
-    print_text(&text)
+    print_safe_text(&text)
 }
 
 fn disabled_facts(definition: &mcp::Definition) -> serde_json::Value {
@@ -168,7 +168,7 @@ async fn test_server(project: &Project, name: &str) -> Result<Exit> {
     if !is_told && !standing.stderr.trim().is_empty() {
         let _infallible = writeln!(text, "its standard error:\n{}", standing.stderr.trim_end());
     }
-    print_text(&text)?;
+    print_safe_text(&text)?;
     let works = matches!(standing.seen.state, ServerState::Ready);
     Ok(if works { Exit::Done } else { Exit::Failed })
 }
@@ -198,7 +198,7 @@ async fn approve_tools(project: &Project, name: &str) -> Result<Exit> {
     servers.approve_tools(name).await.map_err(HostError::usage)?;
     let count = standing.seen.changed.len();
     let _infallible = writeln!(text, "approved the tools of `{name}`; {count} had changed");
-    print_text(&text)
+    print_safe_text(&text)
 }
 
 fn add_server(project: &Project, new: &NewServerArgs) -> Result<Exit> {
@@ -227,7 +227,7 @@ fn add_server(project: &Project, new: &NewServerArgs) -> Result<Exit> {
         network: new.network,
     };
     let path = servers::add_server(&project.environment().config_dir(), &wanted)?;
-    print_text(&format!(
+    print_safe_text(&format!(
         "added `{name}` to {}; `gnoma mcp test {name}` tries it\n",
         path.display(),
         name = new.name
@@ -284,7 +284,7 @@ fn remove_server(project: &Project, name: &str) -> Result<Exit> {
         return Err(HostError::usage(text).into());
     }
     let path = servers::remove_server(&project.environment().config_dir(), name)?;
-    print_text(&format!("removed `{name}` from {}\n", path.display()))
+    print_safe_text(&format!("removed `{name}` from {}\n", path.display()))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use anyhow::Result;
 use gnoma_extend::mcp::{self, ServerReach, Tokens};
 use gnoma_host::{Folders as _, HostError, Project, mcp as servers};
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{report::Exit, screen};
 
 pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<Exit> {
@@ -20,7 +20,7 @@ pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<E
     let tokens = Tokens::in_state(&project.environment().state_dir(), url, keyring);
     if forget {
         let had = tokens.remove_all().await?;
-        return print_text(if had {
+        return print_safe_text(if had {
             "logged out; the tokens are deleted\n"
         } else {
             "nobody was logged in\n"
@@ -30,10 +30,10 @@ pub(crate) async fn run(project: &Project, name: &str, forget: bool) -> Result<E
         let page = screen::mark_unsafe_chars(page);
         // Whoever cannot read it cannot log in, and is told that it took too long.
         let _unread =
-            print_text(&format!("Open this page in a browser on this machine:\n  {page}\n"));
+            print_safe_text(&format!("Open this page in a browser on this machine:\n  {page}\n"));
     };
     mcp::log_in(&servers::http_client(project), url, &tokens, &show)
         .await
         .map_err(HostError::usage)?;
-    print_text(&format!("logged in to `{name}`\n"))
+    print_safe_text(&format!("logged in to `{name}`\n"))
 }

@@ -12,7 +12,7 @@ use gnoma_extend::{
 };
 use gnoma_host::{HostError, Project, plugins};
 
-use super::common::{open_project, print_json, print_text};
+use super::common::{open_project, print_json, print_safe_text};
 use crate::{
     args::{PluginSub, TurnArgs},
     environment::ProcessEnvironment,
@@ -32,7 +32,7 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
         PluginSub::Install { source } => {
             let news = installer.install(source).map_err(HostError::usage)?;
             let name = &news.manifest.name;
-            print_text(&format!(
+            print_safe_text(&format!(
                 "installed {}; it is loaded from the next session on, as long as its content does not change\n{}\
                  Undo with `gnoma plugin remove {name}`.\n",
                 plugin_title(&news),
@@ -50,13 +50,13 @@ pub(super) fn run(what: &PluginSub, args: &TurnArgs, around: &ProcessEnvironment
         PluginSub::Trust { name, revoke: true, .. } => {
             let was = installer.revoke(name).map_err(HostError::usage)?;
             let text = if was { "is no longer approved" } else { "was not approved" };
-            print_text(&format!("`{name}` {text}\n"))
+            print_safe_text(&format!("`{name}` {text}\n"))
         }
         PluginSub::Trust { name, revoke: false, yes } => trust_plugin(&project, name, *yes, around),
         PluginSub::Remove { name } => {
             refuse_of_project(&project, name)?;
             installer.remove(name).map_err(HostError::usage)?;
-            print_text(&format!("removed the plugin `{name}`\n"))
+            print_safe_text(&format!("removed the plugin `{name}`\n"))
         }
         PluginSub::Validate { folder } => check_folder(&project.spec.folder.join(folder), folder),
     }
@@ -76,7 +76,7 @@ fn trust_plugin(
     let note = if changed.is_empty() { "" } else { "since it was approved last:\n" };
     let told =
         format!("{}\n{note}{changed}{}{}", plugin_title(&news), news.diff, describe_actions(&news));
-    print_text(&screen::mark_unsafe_chars(&told))?;
+    print_safe_text(&screen::mark_unsafe_chars(&told))?;
     if !is_confirmed {
         let Some(terminal) = terminal::open_terminal(around) else {
             let remedy = format!(
@@ -87,12 +87,12 @@ fn trust_plugin(
             return Err(HostError { remedy: Some(remedy), ..error }.into());
         };
         if !terminal::is_yes(&terminal, "Approve this plugin? [y/N] ") {
-            print_text(&format!("`{name}` is not approved\n"))?;
+            print_safe_text(&format!("`{name}` is not approved\n"))?;
             return Ok(Exit::Failed);
         }
     }
     installer.approve(name, &news.tree).map_err(HostError::usage)?;
-    print_text(&format!(
+    print_safe_text(&format!(
         "approved {}, as long as its content does not change\n",
         plugin_title(&news)
     ))
@@ -146,7 +146,7 @@ fn describe_changes(change: &TreeChange) -> String {
 
 fn update_plugins(project: &Project, names: &[String]) -> Result<Exit> {
     if names.is_empty() {
-        return print_text("no plugins are installed\n");
+        return print_safe_text("no plugins are installed\n");
     }
     let installer = plugins::installer(project);
     let (mut text, mut failed) = (String::new(), false);
@@ -167,7 +167,7 @@ fn update_plugins(project: &Project, names: &[String]) -> Result<Exit> {
             )),
         }
     }
-    print_text(&text)?;
+    print_safe_text(&text)?;
     Ok(if failed { Exit::Failed } else { Exit::Done })
 }
 
@@ -178,7 +178,7 @@ fn list_plugins(project: &Project, as_json: bool) -> Result<Exit> {
     }
     found.faults.iter().for_each(|fault| report::print_line(format_args!("warning: {fault}")));
     if found.all.is_empty() {
-        return print_text("no plugins. `gnoma plugin install FOLDER` installs one\n");
+        return print_safe_text("no plugins. `gnoma plugin install FOLDER` installs one\n");
     }
     let rows = found.all.iter().map(|plugin| {
         [
@@ -189,7 +189,7 @@ fn list_plugins(project: &Project, as_json: bool) -> Result<Exit> {
             plugin.description.clone(),
         ]
     });
-    print_text(&table::render_table(
+    print_safe_text(&table::render_table(
         ["plugin", "version", "from", "loaded", "what it is for"],
         rows,
     ))
@@ -213,9 +213,9 @@ fn check_folder(folder: &Path, named: &Path) -> Result<Exit> {
     let problems = validate_folder(folder);
     let shown = named.display();
     if problems.is_empty() {
-        return print_text(&format!("{shown}: valid\n"));
+        return print_safe_text(&format!("{shown}: valid\n"));
     }
     let lines: String = problems.iter().map(|problem| format!("  - {problem}\n")).collect();
-    print_text(&format!("{shown}: not valid\n{lines}"))?;
+    print_safe_text(&format!("{shown}: not valid\n{lines}"))?;
     Ok(Exit::Failed)
 }

@@ -6,7 +6,7 @@ use gnoma_host::HostError;
 use gnoma_packed::packed;
 use serde_json::Value;
 
-use super::common::{print_data, print_text};
+use super::common::{print_data, print_safe_text};
 use crate::report::Exit;
 
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program
@@ -17,12 +17,12 @@ const OPENAPI: &[u8] = packed!("openapi");
 
 pub(super) fn run(schema: bool, api: bool) -> Result<Exit> {
     if schema {
-        return print_data(&to_pretty_json(&unpack_json(SCHEMA)?)?);
+        return print_raw_data(&to_pretty_json(&unpack_json(SCHEMA)?)?);
     }
     if api {
-        return print_data(&openapi_text()?);
+        return print_raw_data(&openapi_text()?);
     }
-    print_text(&format!(
+    print_safe_text(&format!(
         "version {VERSION}; `gnoma protocol --schema` prints the JSON Schema, `--openapi` the HTTP API\n"
     ))
 }

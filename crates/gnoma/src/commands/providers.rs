@@ -3,7 +3,7 @@
 use anyhow::Result;
 use gnoma_host::providers::{self, Answer, ProviderState};
 
-use super::common::{open_project, print_text};
+use super::common::{open_project, print_safe_text};
 use crate::{args::TurnArgs, environment::ProcessEnvironment, report::Exit};
 
 /// Models named in a line.
@@ -11,11 +11,14 @@ const MAX_NAMED: usize = 4;
 
 pub(crate) async fn run(args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
     let providers = providers::query_providers(&open_project(args, around)?).await;
-    print_text(&providers.iter().map(render_provider_line).collect::<String>())
+    print_safe_text(&providers.iter().map(render_provider_line).collect::<String>())
 }
 
 pub(crate) fn remove(name: &str, args: &TurnArgs, around: &ProcessEnvironment) -> Result<Exit> {
-    print_text(&format!("{}\n", providers::remove_provider(&open_project(args, around)?, name)?))
+    print_safe_text(&format!(
+        "{}\n",
+        providers::remove_provider(&open_project(args, around)?, name)?
+    ))
 }
 
 /// So many models, in words.

@@ -10,7 +10,7 @@ use gnoma_host::{
 };
 
 use super::{
-    common::{open_project, print_json, print_text},
+    common::{open_project, print_json, print_safe_text},
     task_import, task_run, task_schedule, task_suggest,
 };
 use crate::{
@@ -43,7 +43,7 @@ pub(super) async fn run(
         TaskSub::Check { files, .. } => check_tasks(files, &open_project(args, around)?, around),
         TaskSub::List => list_tasks(&open_project(args, around)?),
         TaskSub::Show { name } => {
-            print_text(&Tasks::find(&open_project(args, around)?).describe(name)?)
+            print_safe_text(&Tasks::find(&open_project(args, around)?).describe(name)?)
         }
         TaskSub::Edit { name } => edit_task(name, &open_project(args, around)?, around),
         TaskSub::New { name, project: is_project } => {
@@ -64,11 +64,11 @@ pub(super) async fn run(
             // Only a run and a schedule take more than the name of a task.
             let is_over = !matches!(&**command, "run" | "schedule") && !words.is_empty();
             let next = if is_over { Vec::new() } else { tasks.next_words(words) };
-            print_text(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
+            print_safe_text(&next.iter().map(|word| format!("{word}\n")).collect::<String>())
         }
         TaskSub::History { name } => {
             let project = open_project(args, around)?;
-            print_text(&describe_history(&project, name.as_deref().unwrap_or_default()))
+            print_safe_text(&describe_history(&project, name.as_deref().unwrap_or_default()))
         }
     }
 }
@@ -84,9 +84,9 @@ fn list_tasks(project: &Project) -> Result<Exit> {
     });
     let text = table::render_table(["task", "from", "runs", "what it does"], rows);
     if text.is_empty() {
-        return print_text("no tasks. `gnoma task new NAME` writes one to edit\n");
+        return print_safe_text("no tasks. `gnoma task new NAME` writes one to edit\n");
     }
-    print_text(&text)
+    print_safe_text(&text)
 }
 
 /// Checks files, or all tasks: those that cannot be read, and those that cannot be planned.
@@ -115,7 +115,7 @@ fn check_tasks(files: &[PathBuf], project: &Project, around: &ProcessEnvironment
             Err(problem) => tell(problem.to_string(), false),
         }
     }
-    print_text(&text)?;
+    print_safe_text(&text)?;
     Ok(if is_valid { Exit::Done } else { Exit::Failed })
 }
 
@@ -138,7 +138,7 @@ fn create_task(name: &str, in_project: bool, project: &Project) -> Result<Exit> 
     write_task(&path, &new_task_text(name))?;
     let trust =
         if in_project { ". Trust the project again before it runs: `gnoma trust`" } else { "" };
-    print_text(&format!(
+    print_safe_text(&format!(
         "wrote {shown}. `gnoma task edit {name}` changes it, `gnoma task run {name}` runs it{trust}\n"
     ))
 }
@@ -185,11 +185,11 @@ fn delete_task(
             return Err(HostError { remedy, ..error }.into());
         };
         if !terminal::is_yes(&terminal, &format!("Delete {shown}? [y/N] ")) {
-            print_text(&format!("{shown} was not deleted\n"))?;
+            print_safe_text(&format!("{shown} was not deleted\n"))?;
             return Ok(Exit::Failed);
         }
     }
     std::fs::remove_file(&file.path)
         .map_err(|error| HostError::failure(format!("cannot delete {shown}: {error}")))?;
-    print_text(&format!("deleted {shown}\n"))
+    print_safe_text(&format!("deleted {shown}\n"))
 }

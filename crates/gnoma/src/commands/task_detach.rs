@@ -20,7 +20,7 @@ use gnoma_host::{
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    common::{open_project, print_data, print_text},
+    common::{open_project, print_raw_data, print_safe_text},
     task_words::name_and_arguments,
 };
 use crate::{
@@ -58,9 +58,9 @@ pub(super) async fn run(
     start_run(&mut client, &session, words).await?;
     if args.output_format != OutputFormat::Text {
         let value = json!({"type": "task_detached", "task": name, "session_id": session});
-        return print_data(&format!("{value}\n"));
+        return print_raw_data(&format!("{value}\n"));
     }
-    print_text(&format!(
+    print_safe_text(&format!(
         "{name} runs in session {session}. `gnoma attach {session}` shows it, `gnoma ps` lists what runs\n"
     ))
 }

@@ -6,7 +6,7 @@ use gnoma_host::{
     tasks::{CommandOrigin, find_commands, write_import},
 };
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{args::TaskImportFrom, report::Exit};
 
 pub(super) fn run(
@@ -46,5 +46,5 @@ pub(super) fn run(
     } else if count > 0 && !writes {
         text.push_str("Nothing was written. Add --write to import.\n");
     }
-    print_text(&project.firewall.redact_text(&text))
+    print_safe_text(&project.firewall.redact_text(&text))
 }

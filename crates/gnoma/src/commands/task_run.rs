@@ -25,7 +25,7 @@ use gnoma_host::{
 };
 
 use super::{
-    common::{open_project, print_data, print_text, refuse_closed_stdout},
+    common::{open_project, print_raw_data, print_safe_text, refuse_closed_stdout},
     task_detach,
     task_words::name_and_arguments,
 };
@@ -65,7 +65,7 @@ pub(super) async fn run(
         && args.output_format != OutputFormat::Text
     {
         // Who reads JSON gets an object at the end, also if nothing could begin.
-        print_data(&json::failure_result(error))?;
+        print_raw_data(&json::failure_result(error))?;
     }
     ran
 }
@@ -165,7 +165,7 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
             "expected_micro_usd": micro_usd, "expected_ms": took_ms,
             "arguments": sort::to_map(plan.arguments.iter().cloned()),
             "steps": steps});
-        return print_data(&format!("{}\n", json::redact_value(&value, &project.firewall)));
+        return print_raw_data(&format!("{}\n", json::redact_value(&value, &project.firewall)));
     }
     let steps = describe_count(plan.steps.len(), "step");
     let mut text = format!("{name}: {steps}, mode {mode}; nothing is run\n");
@@ -180,7 +180,7 @@ fn dry_run(how: &TaskRunArgs, args: &TurnArgs, around: &ProcessEnvironment) -> R
             text.push_str(&format!("   → {verdict}\n"));
         }
     }
-    print_text(&text)
+    print_safe_text(&text)
 }
 
 /// Says what a run is likely to take.

@@ -13,7 +13,7 @@ use gnoma_host::{
     },
 };
 
-use super::common::{open_project, print_json, print_text};
+use super::common::{open_project, print_json, print_safe_text};
 use crate::{
     args::{OutputFormat, ScheduleAction, TaskScheduleArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -32,7 +32,7 @@ pub(super) async fn create(
     let TaskScheduleArgs { words, budget, .. } = wanted;
     let new = NewSchedule { words: words.clone(), rule, zone, budget_micro_usd: *budget };
     let record = create_schedule(&project, new)?;
-    print_text(&describe_new(&record, project.now_ms()))?;
+    print_safe_text(&describe_new(&record, project.now_ms()))?;
     if !matches!(server::try_find(around).await, Ok(Some(_))) {
         report::print_line("note: schedules run in `gnoma serve`, and none runs now");
     }
@@ -85,16 +85,16 @@ pub(super) fn manage_schedules(
     match (action, id) {
         (Some(ScheduleAction::Delete), Some(id)) => {
             delete_schedule(project, id)?;
-            print_text(&format!("deleted schedule {id}\n"))
+            print_safe_text(&format!("deleted schedule {id}\n"))
         }
         (Some(action), Some(id)) => {
             let is_paused = action == ScheduleAction::Pause;
             let record = pause_schedule(project, id, is_paused)?;
             let what = if is_paused { "is paused" } else { "runs" };
-            print_text(&format!("schedule {id} ({}) {what}\n", record.words.join(" ")))
+            print_safe_text(&format!("schedule {id} ({}) {what}\n", record.words.join(" ")))
         }
         (_, _) if args.output_format == OutputFormat::Text => {
-            print_text(&describe_schedules(project))
+            print_safe_text(&describe_schedules(project))
         }
         (_, _) => print_json(&schedules_as_json(project)),
     }

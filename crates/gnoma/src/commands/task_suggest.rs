@@ -7,7 +7,7 @@ use gnoma_host::{
     tasks::{DraftedTask, Suggestions, write_task},
 };
 
-use super::common::{print_json, print_text};
+use super::common::{print_json, print_safe_text};
 use crate::{
     args::{OutputFormat, TurnArgs},
     environment::ProcessEnvironment,
@@ -31,7 +31,7 @@ pub(super) async fn run(
             save_draft(project, &draft, is_confirmed, around)
         }
         None if args.output_format == OutputFormat::Text => {
-            print_text(&project.firewall.redact_text(&found.describe()))
+            print_safe_text(&project.firewall.redact_text(&found.describe()))
         }
         None => print_json(&redact_value(&found.to_json(), &project.firewall)),
     }
@@ -44,7 +44,7 @@ fn save_draft(
     is_confirmed: bool,
     around: &ProcessEnvironment,
 ) -> Result<Exit> {
-    print_text(&draft.diff)?;
+    print_safe_text(&draft.diff)?;
     if !is_confirmed {
         let Some(terminal) = terminal::open_terminal(around) else {
             let error = HostError::usage("the task was not saved: nobody can be asked here");
@@ -53,14 +53,14 @@ fn save_draft(
         };
         let question = format!("Save the task {}? [y/N] ", draft.name);
         if !terminal::is_yes(&terminal, &screen::mark_unsafe_chars(&question)) {
-            print_text("the task was not saved\n")?;
+            print_safe_text("the task was not saved\n")?;
             return Ok(Exit::Failed);
         }
     }
     let places = extensions::extension_places(project);
     let path = task_file_path(&places, &draft.name, false);
     write_task(&path, &draft.text)?;
-    print_text(&format!(
+    print_safe_text(&format!(
         "saved {}. `gnoma task run {}` runs it\n",
         places.display_path(&path),
         draft.name

@@ -7,7 +7,7 @@ use gnoma_config::{paths, pin, project_root, trust::Store};
 use gnoma_core::protocol::SessionSpec;
 use gnoma_host::{Folders as _, HostError, crate_options, trust_preview};
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{
     args::TurnArgs,
     environment::ProcessEnvironment,
@@ -42,7 +42,7 @@ pub(crate) fn run(
             report::print_line("no folder is trusted");
         }
         let folders: String = store.list().map(|path| format!("{}\n", path.display())).collect();
-        return print_text(&folders);
+        return print_safe_text(&folders);
     }
     let SessionSpec { folder: cwd, environment, .. } =
         crate_options::resolve_folders(launch_request::spec_from_args(args, around))?;
@@ -64,7 +64,7 @@ pub(crate) fn run(
         TrustRequest::Revoke | TrustRequest::List => {
             let was = store.revoke(&folder)?;
             let text = if was { "is no longer trusted" } else { "was not trusted" };
-            print_text(&format!("{} {text}\n", folder.display()))
+            print_safe_text(&format!("{} {text}\n", folder.display()))
         }
     }
 }
@@ -97,13 +97,13 @@ fn trust_folder(
     if content.is_none() && pin::list_acting_files(folder, settings)?.is_empty() {
         let text = format!("{shown} has no settings, hooks, skills or commands that need trust");
         if is_confirmed {
-            return print_text(&format!("{text}\n"));
+            return print_safe_text(&format!("{text}\n"));
         }
         return Err(HostError::usage(text).into());
     }
     let pinned = pin::compute_pin(folder, settings)?;
     let told = preview_trust(folder, content.as_deref(), around)?;
-    print_text(&told)?;
+    print_safe_text(&told)?;
     if !is_confirmed {
         let Some(terminal) = terminal::open_terminal(around) else {
             let remedy =
@@ -113,7 +113,7 @@ fn trust_folder(
             return Err(HostError { remedy: Some(remedy), ..error }.into());
         };
         if !terminal::is_yes(&terminal, "Trust this project? [y/N] ") {
-            print_text(&format!("{shown} is not trusted\n"))?;
+            print_safe_text(&format!("{shown} is not trusted\n"))?;
             return Ok(Exit::Failed);
         }
     }
@@ -123,7 +123,7 @@ fn trust_folder(
         return Err(HostError::failure(text).into());
     }
     store.trust(folder, settings)?;
-    print_text(&format!(
+    print_safe_text(&format!(
         "trusted {shown} until one of these changes. Undo with `gnoma trust --revoke`.\n"
     ))
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, Result};
 
-use super::common::print_text;
+use super::common::print_safe_text;
 use crate::{environment::ProcessEnvironment, report::Exit};
 
 /// The file in which Debian's package manager lists the files of the installed gnoma package.
@@ -29,7 +29,7 @@ pub(crate) fn run(around: &ProcessEnvironment) -> Result<Exit> {
     let program = std::env::current_exe().context("cannot find this program's own file")?;
     let package = std::fs::read_to_string(DEBIAN_LIST).unwrap_or_default();
     let form = installation_form(&program, around.var("CARGO_HOME"), &package);
-    print_text(&describe_update(form, &program))
+    print_safe_text(&describe_update(form, &program))
 }
 
 fn installation_form(program: &Path, cargo_home: Option<&str>, package: &str) -> InstallMethod {

@@ -5,7 +5,7 @@ use std::{fs, io::Write as _, path::Path};
 use anyhow::{Context as _, Result};
 use gnoma_host::HostError;
 
-use super::super::common::print_data;
+use super::super::common::print_raw_data;
 use crate::{
     args::{InitArgs, Template, TurnArgs},
     environment::ProcessEnvironment,
@@ -28,7 +28,7 @@ pub(super) fn run(what: &InitArgs, args: &TurnArgs, around: &ProcessEnvironment)
     }
     let text = render_template(what);
     if what.print {
-        return print_data(&text);
+        return print_raw_data(&text);
     }
     let (name, next) = template_location(what.template);
     let path = launch_request::spec_from_args(args, around).folder.join(name);

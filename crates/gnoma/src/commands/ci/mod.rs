@@ -21,7 +21,7 @@ use gnoma_schema::Schema;
 use serde_json::Value;
 
 use self::review::{Review, SCHEMA};
-use super::common::{print_data, print_text};
+use super::common::{print_data, print_safe_text};
 use crate::{
     args::{CiSub, ReportFormat, ReviewArgs, TurnArgs},
     environment::ProcessEnvironment,
@@ -126,11 +126,11 @@ fn write_report(review: &Review, how: &ReviewArgs, around: &ProcessEnvironment) 
     }
     let Some(file) = &how.output else {
         match how.format {
-            ReportFormat::Markdown => print_text(&text)?,
+            ReportFormat::Markdown => print_safe_text(&text)?,
             ReportFormat::Json
             | ReportFormat::Sarif
             | ReportFormat::Codequality
-            | ReportFormat::Github => print_data(&text)?,
+            | ReportFormat::Github => print_raw_data(&text)?,
         };
         return Ok(());
     };

@@ -55,7 +55,7 @@ pub(super) async fn reset_state(
 pub(super) fn export_state(project: &Project) -> Result<Exit> {
     let book = routing::score_book(project);
     let kept = book.read().with_context(|| format!("cannot read `{}`", book.path().display()))?;
-    print_data(&String::from_utf8_lossy(&state_file::encode_state(&kept)?))
+    print_raw_data(&String::from_utf8_lossy(&state_file::encode_state(&kept)?))
 }
 
 pub(super) fn import_state(

@@ -10,7 +10,7 @@ use gnoma_host::{
 
 use crate::{
     args::ExportFormat,
-    commands::common::{print_data, print_text},
+    commands::common::{print_data, print_safe_text},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };
@@ -40,7 +40,7 @@ pub(super) async fn run(
     }
     let (mut exit, is_data) = (Exit::Done, format == Format::Lines);
     export::export_session(project, id, format, |piece| {
-        exit = if is_data { print_data(piece) } else { print_text(piece) }?;
+        exit = if is_data { print_raw_data(piece) } else { print_safe_text(piece) }?;
         anyhow::Ok(exit == Exit::Done)
     })
     .await?;

@@ -20,7 +20,7 @@ use gnoma_host::{
 
 use self::view::{Currency, UsageView};
 use super::{
-    common::{open_project, print_data, print_stored_text, refuse_closed_stdout},
+    common::{open_project, print_raw_data, print_stored_text, refuse_closed_stdout},
     router::stats::read_believed,
 };
 use crate::{
@@ -69,7 +69,7 @@ pub(super) async fn run(
         return print_json(&view);
     }
     if wanted.csv {
-        return print_data(&csv::render(&view));
+        return print_raw_data(&csv::render(&view));
     }
     if let Some(file) = &wanted.html {
         let file = around.cwd.join(file);
@@ -90,7 +90,7 @@ fn print_json(view: &UsageView<'_>) -> Result<Exit> {
     if stdout.is_terminal() {
         let mut text = Vec::new();
         json::write_report(view, &mut text)?;
-        return print_data(&String::from_utf8_lossy(&text));
+        return print_raw_data(&String::from_utf8_lossy(&text));
     }
     refuse_closed_stdout()?;
     let mut out = BufWriter::new(stdout.lock());

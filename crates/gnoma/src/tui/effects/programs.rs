@@ -219,7 +219,7 @@ impl Programs {
                     capture_output(&mut command, &Mutex::default(), MAX_IMAGE_BYTES, MAX_PASTE);
                 match asked {
                     Ok((bytes, End::By(status))) if status.success() && !bytes.is_empty() => {
-                        return input_from_clipboard(&bytes);
+                        return clipboard_bytes_to_input(&bytes);
                     }
                     Ok(_) | Err(_) => (),
                 }
@@ -241,7 +241,7 @@ fn present_program(file: PathBuf) -> PathBuf {
     }
 }
 
-fn input_from_clipboard(bytes: &[u8]) -> Input {
+fn clipboard_bytes_to_input(bytes: &[u8]) -> Input {
     match parse_image(bytes) {
         Some(image) => Input::Image { instead: String::new(), image, name: String::new() },
         None => Input::Paste(String::from_utf8_lossy(bytes).replace("\r\n", "\n")),

@@ -88,7 +88,7 @@ impl State {
             Action::HistorySearch => self.layer = Some(Layer::Search(Default::default())),
             Action::ExternalEditor => self.open_editor(),
             Action::PasteImage => self.emit(Effect::PasteClipboard),
-            Action::Stop => self.stop_turn(),
+            Action::Stop => self.cancel_turn_on_esc(),
             Action::Interrupt => self.interrupt(),
             Action::Quit => self.quit_key(),
             Action::Redraw => self.emit(Effect::Redraw),
@@ -119,7 +119,7 @@ impl State {
     }
 
     /// Stops the turn and keeps its work.
-    pub(super) fn stop_turn(&mut self) {
+    pub(super) fn cancel_turn_on_esc(&mut self) {
         if self.give_up_look_up() {
             return;
         }
@@ -149,7 +149,7 @@ impl State {
         if self.running.as_ref().is_some_and(|running| !running.is_stopping) {
             self.is_second_press(ArmedKey::Interrupt);
             self.drop_later();
-            self.stop_turn();
+            self.cancel_turn_on_esc();
             let text = "Stopping the turn. Press Ctrl+C again to quit";
             return self.hint_about(HintSubject::Turn, text);
         }

@@ -38,7 +38,7 @@ use self::{
     session_driver::SessionDriver,
 };
 use crate::{
-    commands::{print_data, print_safe_text},
+    commands::{print_raw_data, print_safe_text},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };

@@ -17,7 +17,7 @@ use self::flags::Flags;
 use crate::{
     answer_schema,
     args::OutputFormat,
-    commands::{print_data, print_safe_text},
+    commands::{print_raw_data, print_safe_text},
     environment::ProcessEnvironment,
     front::{AttachedSession, Front},
     prompt,

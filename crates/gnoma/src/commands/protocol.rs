@@ -6,7 +6,7 @@ use gnoma_host::HostError;
 use gnoma_packed::packed;
 use serde_json::Value;
 
-use super::common::{print_data, print_safe_text};
+use super::common::{print_raw_data, print_safe_text};
 use crate::report::Exit;
 
 /// Made by `cargo xtask schema` from the types themselves; a test keeps it true. Compressed when the program

@@ -21,7 +21,7 @@ use gnoma_schema::Schema;
 use serde_json::Value;
 
 use self::review::{Review, SCHEMA};
-use super::common::{print_data, print_safe_text};
+use super::common::{print_raw_data, print_safe_text};
 use crate::{
     args::{CiSub, ReportFormat, ReviewArgs, TurnArgs},
     environment::ProcessEnvironment,

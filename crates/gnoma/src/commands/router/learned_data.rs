@@ -20,7 +20,7 @@ use gnoma_host::{
 };
 
 use crate::{
-    commands::common::{print_data, print_json, print_stored_text},
+    commands::common::{print_json, print_raw_data, print_stored_text},
     environment::ProcessEnvironment,
     report::Exit,
     terminal,

@@ -10,7 +10,7 @@ use gnoma_host::{
 
 use crate::{
     args::ExportFormat,
-    commands::common::{print_data, print_safe_text},
+    commands::common::{print_raw_data, print_safe_text},
     environment::ProcessEnvironment,
     report::{self, Exit},
 };

@@ -22,13 +22,17 @@ pub(crate) fn has_variable(text: &str) -> bool {
     text.contains("${")
 }
 
-/// Returns the name of the first variable that `text` asks for.
-pub(crate) fn first_variable(text: &str) -> Option<&str> {
+/// Returns the name of the first variable that `text` takes a value from. One in whose place its default stands is none.
+pub(crate) fn first_variable<'a>(text: &'a str, env: &Environment) -> Option<&'a str> {
     let asked = text.match_indices("${").filter(|(at, _)| !text[..*at].ends_with('$'));
     asked.map(|(at, _)| &text[at + 2..]).find_map(|inside| {
         let name = inside.split_once('}')?.0;
-        let name = name.split(":-").next().unwrap_or(name);
-        is_variable_name(name).then_some(name)
+        let (name, has_default) = match name.split_once(":-") {
+            Some((name, _)) => (name, true),
+            None => (name, false),
+        };
+        let is_set = env.get(name).is_some_and(|value| !value.is_empty());
+        (is_variable_name(name) && (is_set || !has_default)).then_some(name)
     })
 }
 
@@ -105,11 +109,17 @@ mod tests {
         for (text, name) in [
             ("${WORK_KEY}", Some("WORK_KEY")),
             ("https://${HOST:-local}/${PATH}", Some("HOST")),
+            ("https://${NONE:-local}/${PATH}", Some("PATH")),
+            ("${NONE:-default}", None),
+            ("${EMPTY:-default}", None),
             ("$${HOST} ${PORT}", Some("PORT")),
             ("plain", None),
             ("${", None),
         ] {
-            assert_eq!(first_variable(text), name, "{text}");
+            let env = [("HOST", "example.org"), ("EMPTY", "")];
+            let env: Environment =
+                env.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            assert_eq!(first_variable(text, &env), name, "{text}");
         }
     }
 

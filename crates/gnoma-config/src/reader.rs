@@ -198,8 +198,8 @@ impl<'a> Reader<'a> {
             Ok(value) => {
                 let place = self.read_from.place_at(&node.span);
                 let variable = match (&self.read_from, &node.tree) {
-                    (ReadFrom::File { .. }, Tree::Text(text)) if row.kind.can_expand() => {
-                        first_variable(text).map(str::to_owned)
+                    (ReadFrom::File { env, .. }, Tree::Text(text)) if row.kind.can_expand() => {
+                        first_variable(text, env).map(str::to_owned)
                     }
                     _ => None,
                 };
@@ -230,7 +230,7 @@ impl<'a> Reader<'a> {
         match node.tree.expand_variables(env) {
             Ok(tree) => Some(tree),
             Err(ExpandError::Missing(variable)) => {
-                self.warn_missing(path, &node.span, &variable);
+                self.warn_missing(row, path, &node.span, &variable);
                 None
             }
             Err(ExpandError::Malformed(message)) => {
@@ -242,11 +242,16 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn warn_missing(&mut self, path: &KeyPath, span: &Range<usize>, variable: &str) {
+    fn warn_missing(&mut self, row: &Row, path: &KeyPath, span: &Range<usize>, variable: &str) {
         self.report.add_unset(path, variable);
         let message = format!("is ignored: the variable {variable} is not set");
         self.add_finding(Severity::Warning, path, span, message, || {
-            Some(format!("set {variable}, or write `${{{variable}:-default}}`"))
+            // A default of a secret would stand in the file for all to read.
+            Some(if row.kind.is_secret() {
+                format!("export {variable}=…")
+            } else {
+                format!("set {variable}, or write `${{{variable}:-default}}`")
+            })
         });
     }
 

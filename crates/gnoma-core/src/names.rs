@@ -128,6 +128,12 @@ pub fn spell_out(name: &str) -> String {
     spelled
 }
 
+/// Reports whether a text has nothing to see: it is empty, or blanks and marks that show nothing.
+#[must_use]
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(|letter| letter.is_whitespace() || is_invisible(letter))
+}
+
 /// Marks that show nothing; most never reach a model.
 fn is_invisible(letter: char) -> bool {
     matches!(letter,

@@ -125,7 +125,7 @@ pub fn system_prompt(tier: Tier, place: PromptPlace<'_>) -> String {
 /// The message to people about an answer without content.
 pub(crate) fn without_answer(stop: StopReason, message: Option<&Message>) -> Option<&'static str> {
     let is_said = |part: &Content| match part {
-        Content::Text(text) => !text.text.trim().is_empty(),
+        Content::Text(text) => !gnoma_core::names::is_blank(&text.text),
         Content::ToolCall(_) | Content::Image(_) | Content::ToolResult(_) => true,
         Content::Thinking(_) | Content::RedactedThinking(_) => false,
     };
@@ -213,6 +213,22 @@ pub(crate) fn repeated_call_note(times: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn answer_of_invisible_characters_is_no_answer() {
+        let told = |text: &str| {
+            let message = Message::assistant(vec![Content::from_text(text)], None, None).unwrap();
+            without_answer(StopReason::EndTurn, Some(&message))
+        };
+        let blanks =
+            [" \n", "\u{200b}", "\u{2060}", "\u{feff}", "\u{200e}", "\u{a0}\u{3000}\u{200d}"];
+        for text in blanks {
+            assert!(told(text).is_some_and(|why| why.contains("white space")), "{text:?}");
+        }
+        for text in ["a", "\u{200b}1", "👩\u{200d}💻"] {
+            assert_eq!(told(text), None, "{text:?}");
+        }
+    }
 
     #[test]
     fn every_call_of_the_example_is_answered() {

@@ -355,14 +355,25 @@ pub fn left_out(project: &Project, prompt: &str) -> Option<String> {
     Some(format!("`/{name}` was left out: {fault}"))
 }
 
+/// Says of a fault that its file was left out, unless the file is one of those that are used.
+fn fault_warning(fault: String, used: &[String]) -> String {
+    let is_of = |path: &String| {
+        fault.strip_prefix(path.as_str()).is_some_and(|rest| rest.starts_with(": "))
+    };
+    if used.iter().any(is_of) { fault } else { format!("left out: {fault}") }
+}
+
 /// Says what is wrong with what was found, and what waits for trust.
 pub(crate) fn report_problems(project: &Project) {
     let places = extension_places(project);
     let (skills, skill_faults) = gnoma_extend::skills::load_skills(&places);
     let (commands, command_faults) = gnoma_extend::commands::load_commands(&places);
     let (agents, agent_faults) = gnoma_extend::agents::load_agents(&places);
+    let paths = skills.iter().map(|it| &it.path).chain(commands.iter().map(|it| &it.path));
+    let paths = paths.chain(agents.iter().map(|it| &it.path));
+    let used: Vec<String> = paths.map(|path| places.display_path(path)).collect();
     for fault in skill_faults.into_iter().chain(command_faults).chain(agent_faults) {
-        project.notices.warning(format!("left out: {fault}"));
+        project.notices.warning(fault_warning(fault, &used));
     }
     for fault in all_hooks(project, &places).1.into_iter().chain(plugins::plugin_warnings(project))
     {
@@ -478,4 +489,18 @@ pub(crate) fn describe_context(project: &Project) -> String {
         text.push_str(&format!("warning: {warning}\n"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_with_a_fault_that_is_used_was_not_left_out() {
+        let used = ["~/skills/m/SKILL.md".to_owned()];
+        let fault = "~/skills/m/SKILL.md: `description` occurs twice; the first one counts";
+        assert_eq!(fault_warning(fault.to_owned(), &used), fault);
+        let fault = "~/skills/k/SKILL.md: it has no description";
+        assert_eq!(fault_warning(fault.to_owned(), &used), format!("left out: {fault}"));
+    }
 }

@@ -15,6 +15,7 @@ use gnoma_core::{
     protocol::{ClientServer, Environment, ServerAddress},
     quantity::describe_count,
     task::box_future,
+    written_text,
 };
 use gnoma_engine::ToolUpdates;
 use gnoma_extend::mcp::{
@@ -348,7 +349,7 @@ fn read_project_file(path: &Path, faults: &mut Vec<String>) -> Option<String> {
         Ok(text) => text,
         Err(error) => {
             let why = match error.kind() {
-                std::io::ErrorKind::InvalidData => "it is not UTF-8 text".to_owned(),
+                std::io::ErrorKind::InvalidData => "it is neither UTF-8 nor UTF-16 text".to_owned(),
                 _ => error.to_string(),
             };
             faults.push(format!("`{FILE}` cannot be read: {why}"));
@@ -406,10 +407,13 @@ fn acting_content_trust(project: &Project, root: &Path) -> FileTrust {
 
 /// Reads a file of servers; `None` if there is none.
 pub(crate) fn read_server_file(path: &Path) -> std::io::Result<Option<String>> {
-    match bounded_file::read_text(path, MAX_FILE_BYTES) {
+    match bounded_file::read(path, MAX_FILE_BYTES) {
         // What is no file is none of servers.
         Err(_) if !path.is_file() => Ok(None),
-        text => text,
+        bytes => {
+            let unreadable = |error| std::io::Error::new(std::io::ErrorKind::InvalidData, error);
+            bytes?.map(written_text::decode).transpose().map_err(unreadable)
+        }
     }
 }
 
@@ -444,5 +448,26 @@ pub(crate) fn process_surroundings(project: &Project) -> ServerEnvironment {
         cwd: spec.folder.clone(),
         environment,
         enclosure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn server_file_in_utf16_or_with_old_line_ends_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(FILE);
+        let text = "// servers\n{}";
+        let utf16 = format!("\u{feff}{text}").encode_utf16().flat_map(u16::to_le_bytes).collect();
+        for bytes in [utf16, text.replace('\n', "\r").into_bytes(), text.into()] {
+            std::fs::write(&path, bytes).unwrap();
+            assert_eq!(read_server_file(&path).unwrap().as_deref(), Some(text));
+        }
+        std::fs::write(&path, b"{\"\xff\"}").unwrap();
+        let error = read_server_file(&path).unwrap_err();
+        assert_eq!(error.kind(), std::io::ErrorKind::InvalidData);
+        assert_eq!(read_server_file(&folder.path().join("none")).unwrap(), None);
     }
 }

@@ -7,7 +7,7 @@ use gnoma_config::{
     Protocol,
     edit::Change,
     env::{bare_key, variables_of},
-    settings::Provider,
+    settings::{Provider, ValueSource},
 };
 use gnoma_core::Secret;
 use gnoma_llm::{KNOWN, Profile, catalogue};
@@ -286,11 +286,16 @@ fn match_model(listed: &[String], model: &str) -> std::result::Result<(), Option
     Err(near.or_else(|| part().map(str::to_owned)))
 }
 
-/// Asks a provider that is not set up yet for its models.
+/// Asks a provider that is not set up yet for its models. `address_place` names what a person changes if the address is
+/// wrong.
 ///
 /// # Errors
 /// Its key cannot be had, it does not answer, or refuses. No secret is in the reason.
-pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>> {
+pub async fn try_new(
+    project: &Project,
+    new: &NewProvider,
+    address_place: &str,
+) -> Result<Vec<String>> {
     if let Some(why) = new.address.as_deref().and_then(gnoma_config::wrong_address) {
         let why = match why.strip_prefix("must be an address ") {
             Some(rest) => format!("write the address {rest}"),
@@ -298,7 +303,6 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
         };
         return Err(HostError::usage(why));
     }
-    let mut provider = project.routing.provider.clone();
     let key = match &new.key {
         KeySource::None => None,
         KeySource::Variable(variable) => match project.environment().get(variable) {
@@ -316,10 +320,7 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
     };
     let key = key.map(|key| Secret::new(bare_key(key.expose()).to_owned()));
     let shown = key.clone();
-    provider.api_keys.extend(key.map(|key| (new.name.clone(), key)));
-    provider.endpoints.extend(new.address.clone().map(|address| (new.name.clone(), address)));
-    let wire = new.protocol.as_deref().and_then(Protocol::from_name);
-    provider.protocols.extend(wire.map(|wire| (new.name.clone(), wire)));
+    let provider = with_new(project.routing.provider.clone(), new, key, address_place);
     fetch_models(project, &provider, &new.name).await.map_err(|error| {
         let cause = project.firewall.redact_text(&error.cause).into_owned();
         let cause = match shown.as_ref().map(Secret::expose) {
@@ -328,6 +329,34 @@ pub async fn try_new(project: &Project, new: &NewProvider) -> Result<Vec<String>
         };
         HostError { cause, ..error }
     })
+}
+
+/// Returns the settings with a provider that is not written to them yet, and where its key and its address come from.
+fn with_new(
+    mut provider: Provider,
+    new: &NewProvider,
+    key: Option<Secret<String>>,
+    address_place: &str,
+) -> Provider {
+    let name = || new.name.clone();
+    let key_source = match &new.key {
+        KeySource::None => None,
+        KeySource::Variable(variable) => Some(ValueSource::Variable(variable.clone())),
+        KeySource::Command(_) => {
+            Some(ValueSource::Argument("the command in `--key-command`".to_owned()))
+        }
+        KeySource::Entered(_) => Some(ValueSource::Argument("what you entered".to_owned())),
+    };
+    provider.key_sources.extend(key_source.map(|source| (name(), source)));
+    provider.api_keys.extend(key.map(|key| (name(), key)));
+    if let Some(address) = &new.address {
+        let source = ValueSource::Argument(address_place.to_owned());
+        provider.endpoint_sources.insert(name(), source);
+        provider.endpoints.insert(name(), address.clone());
+    }
+    let wire = new.protocol.as_deref().and_then(Protocol::from_name);
+    provider.protocols.extend(wire.map(|wire| (name(), wire)));
+    provider
 }
 
 /// Reports whether a variable of the environment can have this name.
@@ -500,7 +529,38 @@ pub fn remove_provider(project: &Project, name: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use gnoma_config::Sources;
+
     use super::*;
+
+    #[test]
+    fn new_provider_is_spoken_of_by_what_was_given() {
+        let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
+        let settings = gnoma_config::load_settings(&sources).unwrap().settings.provider;
+        let given = Secret::new("k".to_owned());
+        for (name, key, source) in [
+            ("work", KeySource::Variable("WORK_KEY".to_owned()), Some("WORK_KEY")),
+            ("openai", KeySource::Variable("WORK_KEY".to_owned()), Some("WORK_KEY")),
+            ("work", KeySource::Command("pass".to_owned()), Some("the command in `--key-command`")),
+            ("work", KeySource::Entered(given.clone()), Some("what you entered")),
+            ("work", KeySource::None, None),
+        ] {
+            let has_key = key != KeySource::None;
+            let new = NewProvider {
+                name: name.to_owned(),
+                address: Some("http://x/v1".to_owned()),
+                protocol: None,
+                key,
+                model: None,
+                is_default: false,
+            };
+            let key = has_key.then(|| given.clone());
+            let provider = with_new(settings.clone(), &new, key, "`--address`");
+            let profile = crate_options::provider_profile(&provider, name).unwrap();
+            assert_eq!(profile.key_source.as_deref(), source, "{new:?}");
+            assert_eq!(profile.address_source.as_deref(), Some("`--address`"), "{new:?}");
+        }
+    }
 
     #[test]
     fn a_key_in_place_of_a_variable_is_not_shown() {

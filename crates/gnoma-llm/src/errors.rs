@@ -190,9 +190,21 @@ pub(crate) fn no_list(profile: &Profile, body: &[u8]) -> Option<ProviderError> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Some(empty_answer(profile));
     }
-    let error = serde_json::from_slice::<serde::de::IgnoredAny>(body).err()?;
-    let why = format!("the list of models is not JSON ({error})");
+    let why = match serde_json::from_slice::<serde::de::IgnoredAny>(body) {
+        Err(error) => format!("the list of models is not JSON ({error})"),
+        Ok(_) if is_models_list(body) => return None,
+        Ok(_) => "it answered, but with no list of models".to_owned(),
+    };
     Some(unreadable_body(profile, why, body))
+}
+
+/// Reports whether JSON has the shape of a list of models, which may be empty. What cannot be read here is for the
+/// dialect to judge.
+fn is_models_list(body: &[u8]) -> bool {
+    let is_list = |list: &Value| list.is_array() || list.is_null();
+    gnoma_core::json::from_bytes::<Value>(body).map_or(true, |list| {
+        list.is_array() || ["data", "models"].iter().any(|name| list.get(name).is_some_and(is_list))
+    })
 }
 
 /// Reports whether a reason to stop says that the model's window is full.

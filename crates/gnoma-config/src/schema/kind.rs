@@ -86,6 +86,11 @@ impl Kind {
         }
     }
 
+    /// Reports whether a value of this form is a secret.
+    pub(crate) fn is_secret(self) -> bool {
+        matches!(self, Self::Secret)
+    }
+
     /// Reads a value, already expanded.
     pub(crate) fn read_value(self, tree: &Tree) -> Result<Value, Refusal> {
         let value = match (self, tree) {

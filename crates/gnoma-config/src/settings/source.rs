@@ -13,6 +13,8 @@ use crate::{
 pub enum ValueSource {
     /// The environment variable of this name.
     Variable(String),
+    /// What a person gave in this run, in words, such as an option of the command.
+    Argument(String),
     /// This setting, in a file at a line.
     Setting {
         /// The key of the setting.
@@ -25,7 +27,7 @@ pub enum ValueSource {
 impl fmt::Display for ValueSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Variable(name) => f.write_str(name),
+            Self::Variable(name) | Self::Argument(name) => f.write_str(name),
             Self::Setting { key, place: Place::File { path, position } } => {
                 write!(f, "`{key}` ({}", path.display())?;
                 match position {

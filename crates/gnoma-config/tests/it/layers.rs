@@ -341,6 +341,11 @@ fn keys_and_addresses_know_the_variable_or_setting_that_they_came_from() {
     );
     assert_eq!(provider.unset_keys["far"], "FAR_KEY");
     assert!(!provider.unset_keys.contains_key("work"));
+    let told = home.words();
+    assert!(told.contains("export FAR_KEY=…") && !told.contains("${FAR_KEY:-"), "{told}");
+    let home = home.user("[provider.api_keys]\nwork = \"${NO_KEY:-sk-1}\"\n");
+    let by_default = said(&home.load().settings.provider.key_sources, "work");
+    assert!(by_default.starts_with("`provider.api_keys.work` ("), "{by_default}");
     let plain = said(&provider.key_sources, "mistral");
     assert!(
         plain.starts_with("`provider.api_keys.mistral` (") && plain.ends_with(":7)"),

@@ -363,6 +363,13 @@ mod tests {
     }
 
     #[test]
+    fn field_behind_a_tab_is_named() {
+        let (fields, _) = read("---\nname: k\n\tdescription: tab\n---\n");
+        assert!(fields.text_field("description").is_none(), "{fields:?}");
+        assert!(fields.faults[0].starts_with("`description` begins with a tab"), "{fields:?}");
+    }
+
+    #[test]
     fn what_is_written_in_another_way_is_read() {
         for text in [
             "---\nDescription: d\n---\nbody",

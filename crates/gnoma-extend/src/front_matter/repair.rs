@@ -17,6 +17,12 @@ impl RepairedField {
         let value = split_field(first).map_or("", |(_, value)| value.trim());
         if !value.is_empty() && !is_block(value) {
             // One text, perhaps on several lines.
+            let tabbed = below.iter().filter_map(|line| split_field(line.strip_prefix('\t')?));
+            repaired.faults.extend(tabbed.map(|(key, _)| {
+                format!(
+                    "`{key}` begins with a tab and was read as text of `{name}`: remove the tab"
+                )
+            }));
             let rest = below.iter().map(|line| line.trim()).filter(|line| !line.is_empty());
             let whole = std::iter::once(value).chain(rest).collect::<Vec<_>>().join(" ");
             repaired.text =

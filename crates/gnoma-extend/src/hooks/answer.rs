@@ -112,8 +112,9 @@ fn failure_answer(hook: &Hook, end: &HookEnd, run: &HookRun) -> PointAnswer {
 
 fn shorten_text(text: &str) -> String {
     const MOST: usize = 80;
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     if text.chars().count() <= MOST {
-        return text.to_owned();
+        return text;
     }
     format!("{}…", text.chars().take(MOST).collect::<String>())
 }
@@ -164,10 +165,12 @@ fn parse_success_output(hook: &Hook, point: &Point, run: &HookRun) -> PointAnswe
         HookOutput::Mixed(values) => {
             let answer =
                 merge_answers(values.iter().map(|value| parse_json_answer(hook, point, value)));
-            let notice = of_hook(
-                hook,
-                "prints more than one JSON object; only what forbids something or asks was used. Print the JSON alone",
-            );
+            let what = match values.len() {
+                1 => "prints other text beside its JSON",
+                _ => "prints more than one JSON object",
+            };
+            let advice = "only what forbids something or asks was used. Print the JSON alone";
+            let notice = of_hook(hook, &format!("{what}; {advice}"));
             let PointAnswer { block, ask, stop, notices, .. } = answer;
             let notices = notices.into_iter().chain([notice]).collect();
             let context = context_lines(point, text);
@@ -396,6 +399,18 @@ mod tests {
         };
         let (stdout, stderr) = (stdout.to_owned(), String::new());
         interpret_exit_code(&hook, point, &HookRun { end, stdout, stderr })
+    }
+
+    #[test]
+    fn text_beside_one_json_object_is_not_called_several_objects() {
+        let deny = r#"{"decision":"block","reason":"no"}"#;
+        let point = Point::BeforeTool { call: call() };
+        let told = |output: &str| said(false, "PreToolUse", &point, output).notices.join("; ");
+        let one = told(&format!("log\n{deny}"));
+        assert!(one.contains("prints other text beside its JSON"), "{one}");
+        let two = told(&format!("{deny}\n{deny}"));
+        assert!(two.contains("prints more than one JSON object"), "{two}");
+        assert_eq!(shorten_text("cat <<X\n{}\nX"), "cat <<X {} X");
     }
 
     fn call() -> ToolCall {

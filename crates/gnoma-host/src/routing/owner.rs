@@ -105,18 +105,22 @@ fn misspelled_provider<'m>(
 ) -> Option<(&'m str, &'m str, &'m str)> {
     /// Shorter names are near to each other by chance.
     const MIN_LENGTH: usize = 5;
+    /// A person's own provider is meant sooner than a publisher of models.
+    const MIN_OWN_LENGTH: usize = 4;
     let (head, id) = model.split_once('/')?;
     let known = KNOWN.iter().map(|known| known.name);
     let mut names = known.chain(provider.endpoints.keys().map(String::as_str));
     let is_listed = |name: &str| catalogue::lookup(name, model).is_some();
     let is_default = provider.default.as_deref().is_some_and(is_listed);
-    if head.len() < MIN_LENGTH
-        || is_default
-        || names.clone().any(|known| known.eq_ignore_ascii_case(head))
-    {
+    if is_default || names.clone().any(|known| known.eq_ignore_ascii_case(head)) {
         return None;
     }
-    let meant = names.find(|known| known.len() >= MIN_LENGTH && is_one_slip(head, known))?;
+    let is_long = |known: &str| match provider.endpoints.contains_key(known) {
+        true => known.len() >= MIN_OWN_LENGTH,
+        false => known.len() >= MIN_LENGTH && head.len() >= MIN_LENGTH,
+    };
+    let written = head.to_ascii_lowercase();
+    let meant = names.find(|known| is_long(known) && is_one_slip(&written, known))?;
     Some((head, meant, id))
 }
 
@@ -207,9 +211,17 @@ mod tests {
             let model = Some(model.to_owned());
             check_name(&own, &Overrides { model, provider, ..Overrides::default() })
         };
-        for model in
-            ["antropic/claude-x", "anthropix/c", "nathropic/c", "opnai/gpt-x", "mistrall/m"]
-        {
+        for model in [
+            "antropic/claude-x",
+            "anthropix/c",
+            "nathropic/c",
+            "opnai/gpt-x",
+            "mistrall/m",
+            "mistrl/large",
+            "Mistrl/large",
+            "wrok/m",
+            "wrk/m",
+        ] {
             let said = named(model, None).unwrap_err().to_string();
             assert!(said.contains("did you mean"), "{said}");
             assert!(named(model, Some("work")).is_ok(), "{model}");
@@ -223,6 +235,9 @@ mod tests {
             "anthropic/claude",
             "openai/gpt-oss-20b",
             "qwen3",
+            "qwen/qwen3",
+            "nosuch/m",
+            "grok/g",
         ] {
             assert!(named(model, None).is_ok(), "{model}");
         }

@@ -493,6 +493,18 @@ fn refused_key_of_an_own_server_is_not_blamed_on_an_account() {
 }
 
 #[test]
+fn json_of_something_else_is_no_list_of_models() {
+    let profile = Profile::new("work", Protocol::OpenAi, "http://x/v1");
+    for body in [r#"{"hello":"world"}"#, r#"{"data":"x"}"#, "{}", "1", "null", r#"{"error":{}}"#] {
+        let error = no_list(&profile, body.as_bytes()).expect(body);
+        assert!(error.message.contains("no list of models"), "{body}: {error:?}");
+    }
+    for body in ["[]", r#"{"data":[]}"#, r#"{"object":"list","data":null}"#, r#"{"models":[1]}"#] {
+        assert_eq!(no_list(&profile, body.as_bytes()), None, "{body}");
+    }
+}
+
+#[test]
 fn a_redirect_says_which_address_to_set() {
     let profile = Profile::new("p", Protocol::OpenAi, "http://x/v1");
     let hint = |to: Option<&str>| redirect_error(&profile, 308, to).hint.unwrap();

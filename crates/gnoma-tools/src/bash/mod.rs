@@ -9,6 +9,7 @@ mod chosen_changes;
 #[cfg(target_os = "linux")]
 mod databases;
 mod decode;
+mod full_screen;
 mod git_hooks;
 mod guarded_names;
 mod job;
@@ -55,6 +56,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use self::{
     capture::{Capture, ScreenCapture},
+    full_screen::{ScreenWatch, describe_screen},
     job::JobTool,
     jobs::Jobs,
     process::{Process, ProcessEvent, ShellEnd},
@@ -168,6 +170,8 @@ struct BashArguments {
 enum FollowEnd {
     Ended(ShellEnd),
     TimedOut,
+    /// It has drawn a screen and waits for a person.
+    WantsPerson,
     Cancelled,
     NoRoom(NoRoom),
 }
@@ -267,6 +271,10 @@ impl ShellTools {
                 process.terminate(|text| transcript.push(text)).await;
                 timed_out(command, limit, &Capture::truncate_text(transcript.take_text()))
             }
+            FollowEnd::WantsPerson => {
+                process.terminate(|text| transcript.push(text)).await;
+                screen_outcome(command, &Capture::truncate_text(transcript.take_text()))
+            }
             FollowEnd::Cancelled => {
                 process.terminate(|text| transcript.push(text)).await;
                 ToolOutcome::Interrupted(Capture::truncate_text(transcript.take_text()))
@@ -298,6 +306,7 @@ const OF_SANDBOX: &str = "[this ran in the sandbox and shows nothing of the mach
 struct Transcript {
     capture: ScreenCapture,
     watch: ProgressWatch,
+    screen: ScreenWatch,
 }
 
 impl Transcript {
@@ -307,12 +316,15 @@ impl Transcript {
         } else {
             ScreenCapture::new()
         };
-        Self { capture, watch: ProgressWatch::new(call, cx.progress.clone(), Instant::now()) }
+        let watch = ProgressWatch::new(call, cx.progress.clone(), Instant::now());
+        Self { capture, watch, screen: ScreenWatch::default() }
     }
 
     fn push(&mut self, text: &str) {
         self.capture.push(text);
-        self.watch.push(text, Instant::now());
+        let now = Instant::now();
+        self.screen.push(text, now);
+        self.watch.push(text, now);
     }
 
     /// All of it, once.
@@ -322,7 +334,7 @@ impl Transcript {
     }
 }
 
-/// Records what a process writes until its shell ends, time is up, or it must stop.
+/// Records what a process writes until its shell ends, time is up, it waits for a person, or it must stop.
 async fn follow_process(
     process: &mut Process,
     transcript: &mut Transcript,
@@ -333,16 +345,23 @@ async fn follow_process(
     let mut time_is_up = pin!(sleep(limit));
     loop {
         let due = transcript.watch.next_flush();
+        let waits_from = transcript.screen.waits_from();
         tokio::select! {
             biased;
             () = &mut stopped => return FollowEnd::Cancelled,
-            () = &mut time_is_up => return FollowEnd::TimedOut,
+            () = &mut time_is_up => {
+                let is_open = transcript.screen.is_open();
+                return if is_open { FollowEnd::WantsPerson } else { FollowEnd::TimedOut };
+            }
             step = process.next() => match step {
                 ProcessEvent::Wrote(text) => transcript.push(text),
                 ProcessEvent::Ended(ending) => return FollowEnd::Ended(ending),
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
                 transcript.watch.flush(Instant::now());
+            }
+            () = sleep_until(waits_from.unwrap_or_else(Instant::now)), if waits_from.is_some() => {
+                return FollowEnd::WantsPerson;
             }
         }
     }
@@ -377,15 +396,28 @@ fn command_outcome(
 }
 
 fn timed_out(command: String, limit: Duration, output: &str) -> ToolOutcome {
-    let mut text = format!(
-        "Stopped after {}, before it ended; give a longer `timeout`, or set `background`.",
-        duration::format_duration(limit)
-    );
+    let mut text = format!("Stopped after {}, before it ended", duration::format_duration(limit));
+    // What waits for an answer ends no sooner with more time.
+    let remedy = suggest_remedy(output);
+    text.push_str(match remedy {
+        Some(_) => ".",
+        None => "; give a longer `timeout`, or set `background`.",
+    });
     add_line(&mut text, output);
-    ToolOutcome::Failed(output_with_report(
-        text,
-        CommandReport { command, exit_code: None, walled: None },
-    ))
+    add_line(&mut text, remedy.unwrap_or_default());
+    failure_without_code(command, text)
+}
+
+/// The outcome of a command that was stopped because it waits for a person at a terminal.
+fn screen_outcome(command: String, output: &str) -> ToolOutcome {
+    let mut text = describe_screen(output);
+    add_line(&mut text, suggest_remedy(output).unwrap_or_default());
+    failure_without_code(command, text)
+}
+
+fn failure_without_code(command: String, text: String) -> ToolOutcome {
+    let report = CommandReport { command, exit_code: None, walled: None };
+    ToolOutcome::Failed(output_with_report(text, report))
 }
 
 fn output_with_report(text: String, report: CommandReport) -> ToolOutput {

@@ -22,6 +22,7 @@ use tokio::task::spawn_blocking;
 use super::{
     FollowEnd, Transcript, add_line, chosen_changes, command_outcome, follow_process,
     process::{Process, ShellEnd},
+    screen_outcome,
     shared::ShellTools,
     timed_out,
     trial_changes::ReadChanges,
@@ -180,6 +181,7 @@ async fn discard_stopped(
     add_line(&mut text, "[ran on trial; what it changed was discarded]");
     match halt {
         FollowEnd::TimedOut => timed_out(command.to_owned(), limit, &text),
+        FollowEnd::WantsPerson => screen_outcome(command.to_owned(), &text),
         FollowEnd::NoRoom(why) => {
             let mut why = why.describe();
             add_line(&mut why, &text);

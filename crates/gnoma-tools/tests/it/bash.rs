@@ -127,6 +127,23 @@ async fn editors_and_questions_end_at_once_and_a_word_says_so() {
 }
 
 #[tokio::test]
+async fn program_that_draws_a_screen_and_waits_is_ended_with_advice() {
+    let editor = r#"echo built; printf '\033[24;1H"f" 1L\033[1;1Hhello\r\n~   '; exec sleep 60"#;
+    let watch = "TERM=xterm; printf '\\033[?1049hEvery 2.0s'; sleep 60; printf '\\033[?1049l'";
+    for command in [editor, watch] {
+        let bench = Bench::new();
+        let ended = timeout(Duration::from_secs(10), bench.command(command)).await.unwrap();
+        let text = text(&ended);
+        assert!(is_failed(&ended) && text.contains("waits for a person at a terminal"), "{text}");
+        assert!(text.contains("`fs.edit`") && !text.contains("longer `timeout`"), "{text}");
+    }
+    // One that ends by itself does so.
+    let ends = "printf '\\033[24;1Hsaved'; sleep 0.3; printf '\\r\\n'; sleep 2; echo end";
+    let done = Bench::new().command(ends).await;
+    assert!(is_done(&done) && text(&done).ends_with("end"), "{}", text(&done));
+}
+
+#[tokio::test]
 async fn the_end_of_the_shell_is_the_end_and_its_child_becomes_a_job() {
     let mut bench = Bench::new();
     let start = Instant::now();

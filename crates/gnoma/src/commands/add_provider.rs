@@ -42,7 +42,8 @@ pub(crate) async fn run(
     let new = provider_from_args(args, model.map(String::as_str), &project, terminal.as_ref())?;
     let mut said = String::new();
     if !args.untested {
-        let models = providers::try_new(&project, &new).await.map_err(|error| HostError {
+        let models = providers::try_new(&project, &new, "`--address`").await;
+        let models = models.map_err(|error| HostError {
             cause: format!("`{}` was not added: {}", new.name, error.cause),
             remedy: Some(unreachable_remedy(&new, error.remedy)),
             ..error
@@ -51,7 +52,8 @@ pub(crate) async fn run(
         let more = if models.len() > MAX_NAMED { ", …" } else { "" };
         known_model(&new, &models)?;
         let count = super::providers::describe_model_count(models.len());
-        said = format!("`{}` answers and has {count}: {named}{more}\n", new.name);
+        let colon = if models.is_empty() { "" } else { ": " };
+        said = format!("`{}` answers and has {count}{colon}{named}{more}\n", new.name);
     }
     said.push_str(&format!("{}\n", providers::add_new(&project, &new)?));
     print_safe_text(&screen::mark_unsafe_chars(&said))
@@ -76,7 +78,7 @@ fn unreachable_remedy(new: &NewProvider, known: Option<String>) -> String {
         _ => "",
     };
     let known = known.map_or_else(String::new, |known| format!("{known} "));
-    format!("{start}{known}--untested adds it anyway")
+    format!("{start}{known}--untested adds it anyway.")
 }
 
 /// The provider, with what is not said asked for.

@@ -159,7 +159,13 @@ async fn test_server(project: &Project, name: &str) -> Result<Exit> {
         let about = tool.description.lines().next().unwrap_or_default();
         let _infallible = writeln!(text, "  - {}: {about}", tool.name);
     }
-    if !standing.stderr.trim().is_empty() {
+    let stderr: Vec<&str> = standing.stderr.lines().map(str::trim).collect();
+    // The end of what a server wrote stands in the reason of its failure, on one line.
+    let is_told = match &standing.seen.state {
+        ServerState::Failed(why) => why.ends_with(&stderr.join(" | ")),
+        ServerState::Idle | ServerState::Starting | ServerState::Ready => false,
+    };
+    if !is_told && !standing.stderr.trim().is_empty() {
         let _infallible = writeln!(text, "its standard error:\n{}", standing.stderr.trim_end());
     }
     print_safe_text(&text)?;

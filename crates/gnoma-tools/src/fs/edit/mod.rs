@@ -193,7 +193,8 @@ impl PlannedEdit {
             )));
         }
         let (form, text) = TextForm::decode(&old);
-        let mut applied = apply_edits(&text, edits).map_err(|error| {
+        let edits: Vec<_> = edits.iter().map(|edit| without_mark(*edit)).collect();
+        let mut applied = apply_edits(&text, &edits).map_err(|error| {
             let why = explain_error(&error, &target.name, edits.len());
             let is_guess = matches!(error.cause, Cause::NotFound { .. });
             match numbered_lines(&text).filter(|_| is_guess && knowledge == Familiarity::Unseen) {
@@ -238,6 +239,15 @@ impl PlannedEdit {
             }
         }
         text
+    }
+}
+
+/// An edit without the byte order mark before its texts: the mark is not in the text, and the file keeps its own.
+fn without_mark(edit: Edit<'_>) -> Edit<'_> {
+    const MARK: char = '\u{feff}';
+    match edit.old.strip_prefix(MARK) {
+        Some(old) => Edit { old, new: edit.new.strip_prefix(MARK).unwrap_or(edit.new), ..edit },
+        None => edit,
     }
 }
 

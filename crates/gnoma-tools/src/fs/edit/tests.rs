@@ -153,6 +153,18 @@ async fn links_and_permission_bits_survive() {
 }
 
 #[tokio::test]
+async fn byte_order_mark_in_an_edit_is_that_of_the_file() {
+    let bench = Bench::new();
+    for new in ["bye", "\u{feff}bye"] {
+        bench.put("a", "\u{feff}hello\n");
+        bench
+            .done("fs.edit", json!({"path": "a", "old_string": "\u{feff}hello", "new_string": new}))
+            .await;
+        assert_eq!(bench.get("a"), "\u{feff}bye\n".as_bytes());
+    }
+}
+
+#[tokio::test]
 async fn files_above_the_limit_are_left_alone() {
     let bench = Bench::with(&ToolOptions { max_file_bytes: 16, ..ToolOptions::default() });
     bench.put("big", "more than sixteen bytes");

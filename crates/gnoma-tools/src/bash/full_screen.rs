@@ -1,0 +1,163 @@
+//! Programs that draw on a full screen and wait for a person: editors, monitors, menus.
+//!
+//! They have no terminal here, and nothing to read; without this they would wait until their time is up.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// The time for which a program that has drawn a screen writes nothing until it is taken to wait. Shorter than the
+/// usual interval of `watch`, longer than editors need to save and end.
+const SILENCE: Duration = Duration::from_millis(1500);
+/// Most bytes of the parameters of a control sequence; longer ones place no cursor.
+const MAX_PARAMETER_BYTES: usize = 16;
+/// Blanks on one line from which on they erase a screen: half of 24 rows of 80. Programs write them to a terminal
+/// that cannot clear.
+const MIN_ERASING_BLANKS: usize = 960;
+
+/// The advice for a program that wants a person.
+const REMEDY: &str = "it draws on a full screen and waits for a person at a terminal, and none is here. Change files with \
+                      `fs.edit`; run a command that is watched once, by itself; give other programs their answers as arguments.";
+
+/// Recognises in an output that a program has drawn on a full screen, wherever reads cut it.
+#[derive(Debug, Default)]
+pub(super) struct ScreenWatch {
+    sequence: Sequence,
+    blanks: usize,
+    last: char,
+    /// `true` from an alternate screen, a placed cursor or an erased screen on, until a plain line comes.
+    is_drawn: bool,
+    /// The time of the last output.
+    wrote_at: Option<Instant>,
+}
+
+/// The place in a control sequence.
+#[derive(Debug, Default)]
+enum Sequence {
+    #[default]
+    Outside,
+    Escaped,
+    Parameters(String),
+}
+
+impl ScreenWatch {
+    /// Adds output.
+    pub(super) fn push(&mut self, text: &str, now: Instant) {
+        if !text.is_empty() {
+            self.wrote_at = Some(now);
+        }
+        for c in text.chars() {
+            self.read_char(c);
+            self.last = c;
+        }
+    }
+
+    /// Reports whether the program has drawn a screen and not left it. One that leaves ends its last line.
+    pub(super) fn is_open(&self) -> bool {
+        self.is_drawn && self.last != '\n'
+    }
+
+    /// Returns the time from which on the program is taken to wait, if it writes nothing until then.
+    pub(super) fn waits_from(&self) -> Option<Instant> {
+        self.wrote_at.filter(|_| self.is_open()).map(|at| at + SILENCE)
+    }
+
+    fn read_char(&mut self, c: char) {
+        self.blanks = if c == ' ' { self.blanks + 1 } else { 0 };
+        self.is_drawn |= self.blanks >= MIN_ERASING_BLANKS;
+        match &mut self.sequence {
+            Sequence::Outside if c == '\u{1b}' => self.sequence = Sequence::Escaped,
+            // Who draws on a screen ends lines with `\r\n`.
+            Sequence::Outside if c == '\n' && self.last != '\r' => self.is_drawn = false,
+            Sequence::Outside => {}
+            Sequence::Escaped if c == '[' => self.sequence = Sequence::Parameters(String::new()),
+            Sequence::Escaped => self.sequence = Sequence::Outside,
+            Sequence::Parameters(parameters) if ('@'..='~').contains(&c) => {
+                let change = screen_change(parameters, c);
+                self.is_drawn = change.unwrap_or(self.is_drawn);
+                self.sequence = Sequence::Outside;
+            }
+            Sequence::Parameters(parameters) if parameters.len() < MAX_PARAMETER_BYTES => {
+                parameters.push(c);
+            }
+            Sequence::Parameters(_) => self.sequence = Sequence::Outside,
+        }
+    }
+}
+
+/// Returns `true` for a sequence that opens a screen or places the cursor on it, `false` for one that leaves it. The
+/// first place of all is no sign: `clear` goes there.
+fn screen_change(parameters: &str, last: char) -> Option<bool> {
+    match (parameters, last) {
+        ("?1049" | "?1047" | "?47", 'h') => Some(true),
+        ("?1049" | "?1047" | "?47", 'l') => Some(false),
+        (place, 'H' | 'f') => (place.contains(';') && place != "1;1").then_some(true),
+        _ => None,
+    }
+}
+
+/// Returns the text about a program that wants a person, with what stands on its screen.
+pub(super) fn describe_screen(shown: &str) -> String {
+    let rows = shown.lines().map(str::trim).filter(|row| !matches!(*row, "" | "~"));
+    let mut text = format!("Stopped: {REMEDY}");
+    for row in rows {
+        text.push('\n');
+        text.push_str(row);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_open(output: &str) -> bool {
+        let now = Instant::now();
+        let (mut whole, mut cut) = (ScreenWatch::default(), ScreenWatch::default());
+        whole.push(output, now);
+        for c in output.chars() {
+            cut.push(c.encode_utf8(&mut [0; 4]), now);
+        }
+        assert_eq!(whole.is_open(), cut.is_open(), "{output:?}");
+        assert_eq!(whole.waits_from(), whole.is_open().then(|| now + SILENCE), "{output:?}");
+        whole.is_open()
+    }
+
+    #[test]
+    fn a_screen_that_is_drawn_and_not_left_is_open() {
+        let watch = format!("{}Every 2.0s: date\r", " ".repeat(1920));
+        for output in [
+            "Vim: Warning: Output is not to a terminal\n\u{c}\u{1b}[24;1H\"f\" 1L, 6B\u{1b}[1;1Hhello\r\n~  \r\n~  ",
+            "\u{1b}[?1049h\u{1b}[22;0;0t\u{1b}[H\u{1b}[2JEvery 1.0s: date\u{1b}[3;1Hnow",
+            "built\n\u{1b}[?47h menu",
+            &watch,
+        ] {
+            assert!(is_open(output), "{output:?}");
+        }
+    }
+
+    #[test]
+    fn output_that_only_goes_on_is_no_screen() {
+        for output in [
+            "",
+            "hello\nhello",
+            "10%\r20%\r30%",
+            "\u{1b}[H\u{1b}[2J\u{1b}[3Jwaiting",
+            "\u{1b}[1;1H\u{1b}[2Jwaiting",
+            "one\ntwo\n\u{1b}[2A\u{1b}[Jone",
+            "\u{1b}[32mok\u{1b}[0m",
+            "\u{1b}[?1049hmenu\u{1b}[?1049l",
+            "\u{1b}[24;1H\"f\" 1L, 6B\r\r\n\"f\" 1L, 6B written\r\r\n",
+            "\u{1b}[24;1H\"f\" written\r\r\nCompiling\ngnoma",
+        ] {
+            assert!(!is_open(output), "{output:?}");
+        }
+    }
+
+    #[test]
+    fn rows_without_text_are_left_out_of_what_is_told() {
+        let text = describe_screen("built\nhello      \n~     \n~\n\n     1,1  All");
+        assert!(text.contains("person at a terminal") && text.contains("`fs.edit`"), "{text}");
+        assert!(text.ends_with(".\nbuilt\nhello\n1,1  All"), "{text}");
+    }
+}

@@ -71,7 +71,6 @@ impl ScreenWatch {
             Sequence::Outside if c == '\n' && self.last != '\r' => self.is_drawn = false,
             Sequence::Outside => {}
             Sequence::Escaped if c == '[' => self.sequence = Sequence::Parameters(String::new()),
-            Sequence::Escaped => self.sequence = Sequence::Outside,
             Sequence::Parameters(parameters) if ('@'..='~').contains(&c) => {
                 let change = screen_change(parameters, c);
                 self.is_drawn = change.unwrap_or(self.is_drawn);
@@ -80,7 +79,7 @@ impl ScreenWatch {
             Sequence::Parameters(parameters) if parameters.len() < MAX_PARAMETER_BYTES => {
                 parameters.push(c);
             }
-            Sequence::Parameters(_) => self.sequence = Sequence::Outside,
+            Sequence::Escaped | Sequence::Parameters(_) => self.sequence = Sequence::Outside,
         }
     }
 }

@@ -24,6 +24,20 @@ pub enum Protocol {
     Ollama,
 }
 
+impl Protocol {
+    /// Names the protocol for people.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Mistral => "Mistral's Chat Completions",
+            Self::Anthropic => "Anthropic's Messages API",
+            Self::OpenAi => "Chat Completions",
+            Self::Responses => "the Responses API",
+            Self::Google => "the Gemini API",
+            Self::Ollama => "Ollama's own API",
+        }
+    }
+}
+
 /// The field that carries the output limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MaxTokensField {
@@ -410,10 +424,38 @@ impl Profile {
         self.address_source.is_none() && !self.is_own_server()
     }
 
-    /// Reports whether the provider is a server of people's own, and not a vendor's: on their machine, or at an
-    /// address that they have set for a name that gnoma does not know.
+    /// Reports whether the provider is a server of people's own, and not a vendor's: on their machine, of a name that
+    /// gnoma does not know, or at another address than the vendor's that they have set.
     pub(crate) fn is_own_server(&self) -> bool {
-        self.local || KNOWN.iter().all(|known| known.name != self.name)
+        let is_elsewhere = |vendor: &str| !vendor.is_empty() && vendor != host_of(&self.base_url);
+        let known = KNOWN.iter().find(|known| known.name == self.name);
+        self.local
+            || known.is_none_or(|known| {
+                self.address_source.is_some() && is_elsewhere(host_of(known.base_url))
+            })
+    }
+
+    /// Reports whether gnoma does not know the provider's name.
+    pub(crate) fn has_unknown_name(&self) -> bool {
+        KNOWN.iter().all(|known| known.name != self.name)
+    }
+
+    /// Names the server by its address, and by the place that the address was set in: `the server at URL, from X`.
+    pub(crate) fn describe_server(&self) -> String {
+        match &self.address_source {
+            Some(place) => format!("the server at {}, from {place}", self.base_url),
+            None => format!("the server at {}", self.base_url),
+        }
+    }
+
+    /// Names the key by its place: `the key in WORK_KEY`.
+    pub(crate) fn describe_key(&self) -> String {
+        match self.key_place() {
+            command if command.starts_with("the command in ") => {
+                format!("the key that {command} prints")
+            }
+            place => format!("the key in {place}"),
+        }
     }
 
     /// Reports whether calls that the model writes as text are read. Small models on a person's own machines need
@@ -454,7 +496,7 @@ impl Profile {
 }
 
 /// The host of an address, without port and brackets.
-fn host_of(url: &str) -> &str {
+pub(crate) fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {

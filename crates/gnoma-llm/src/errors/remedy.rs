@@ -291,3 +291,37 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
         NetErrorKind::Broken => format!("Retry later, or check the network and the server at {url}."),
     }
 }
+
+impl Protocol {
+    /// Names the protocol for people.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Mistral => "Mistral's Chat Completions",
+            Self::Anthropic => "Anthropic's Messages API",
+            Self::OpenAi => "Chat Completions",
+            Self::Responses => "the Responses API",
+            Self::Google => "the Gemini API",
+            Self::Ollama => "Ollama's own API",
+        }
+    }
+}
+
+impl Profile {
+    /// Names the server by its address, and by the place that the address was set in: `the server at URL, from X`.
+    pub(crate) fn describe_server(&self) -> String {
+        match &self.address_source {
+            Some(place) => format!("the server at {}, from {place}", self.base_url),
+            None => format!("the server at {}", self.base_url),
+        }
+    }
+
+    /// Names the key by its place: `the key in WORK_KEY`.
+    pub(crate) fn describe_key(&self) -> String {
+        match self.key_place() {
+            command if command.starts_with("the command in ") => {
+                format!("the key that {command} prints")
+            }
+            place => format!("the key in {place}"),
+        }
+    }
+}

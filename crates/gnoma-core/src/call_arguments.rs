@@ -9,14 +9,21 @@ use serde_json::value::RawValue;
 
 use crate::json::{RawJson, without_lone_surrogates};
 
-/// The texts that some servers send in place of arguments that are still to come, or of no arguments.
-const STAND_INS: [&str; 4] = ["{}", "null", "\"\"", "[]"];
-
 /// Returns whether `arguments` say nothing yet: some servers send such a text in place of what follows.
 #[must_use]
 pub fn is_stand_in(arguments: &str) -> bool {
     let arguments = arguments.trim();
-    arguments.is_empty() || STAND_INS.contains(&arguments)
+    arguments.is_empty() || is_empty_value(arguments)
+}
+
+/// Returns whether a JSON value is one of those that some servers send in place of arguments that are still to come,
+/// or of no arguments: `null`, or an object, list or string without contents, such as `{ }`.
+fn is_empty_value(value: &str) -> bool {
+    let is_blank = |open, close| {
+        let inside = value.strip_prefix(open).and_then(|rest| rest.strip_suffix(close));
+        inside.is_some_and(|inside| inside.trim().is_empty())
+    };
+    value == "null" || value == "\"\"" || is_blank('{', '}') || is_blank('[', ']')
 }
 
 /// Most JSON values that are looked at in the arguments of one call.
@@ -45,9 +52,12 @@ pub fn parse_call_arguments(text: &str) -> (RawJson, bool) {
 
 /// Returns arguments that were cut off without the stand-ins before them.
 fn without_stand_ins(text: &str) -> &str {
+    let mut values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     let mut rest = text;
-    while let Some(after) = STAND_INS.iter().find_map(|it| rest.trim_start().strip_prefix(it)) {
-        if after.trim_start().is_empty() {
+    for _ in 0..MAX_VALUES {
+        let is_empty = matches!(values.next(), Some(Ok(value)) if is_empty_value(value.get()));
+        let after = text.get(values.byte_offset()..).unwrap_or_default();
+        if !is_empty || after.trim_start().is_empty() {
             break;
         }
         rest = after;
@@ -61,7 +71,7 @@ fn only_value(text: &str) -> Option<RawJson> {
     let values = serde_json::Deserializer::from_str(text).into_iter::<&RawValue>();
     for (number, value) in values.enumerate() {
         let value = value.ok().filter(|_| number < MAX_VALUES)?;
-        if STAND_INS.contains(&value.get()) {
+        if is_empty_value(value.get()) {
             continue;
         }
         match only {
@@ -86,6 +96,8 @@ mod tests {
     fn stand_in_before_the_arguments_is_replaced_by_them() {
         for (text, arguments) in [
             (r#"{}{"a":1}"#, r#"{"a":1}"#),
+            (r#"{ }{"a":1}"#, r#"{"a":1}"#),
+            ("{\n}{\"a\":1}[ ]", r#"{"a":1}"#),
             (r#"null{"a":1}"#, r#"{"a":1}"#),
             (r#"""{"a":1}"#, r#"{"a":1}"#),
             ("{} {\"a\": 1}\n{}", r#"{"a": 1}"#),
@@ -108,8 +120,11 @@ mod tests {
 
     #[test]
     fn stand_in_before_arguments_that_were_cut_off_is_dropped() {
-        let (json, is_broken) = parse_call_arguments(r#"{}{"a":"b"#);
-        assert_eq!((json.read::<String>().unwrap().as_str(), is_broken), (r#"{"a":"b"#, true));
+        for text in [r#"{}{"a":"b"#, r#"{ }null{"a":"b"#] {
+            let (json, is_broken) = parse_call_arguments(text);
+            assert_eq!((json.read::<String>().unwrap().as_str(), is_broken), (r#"{"a":"b"#, true));
+        }
+        assert!(is_stand_in("{ }") && is_stand_in("{\n}\n") && !is_stand_in("{ 1"));
     }
 
     #[test]

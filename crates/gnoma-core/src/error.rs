@@ -132,7 +132,15 @@ impl fmt::Display for ProviderError {
         if says_all && self.status.is_none() && !self.message.is_empty() {
             return write!(f, "{}: {}", self.provider, self.message);
         }
-        write!(f, "{}: {}", self.provider, self.kind)?;
+        // A proxy says so of the server behind it.
+        let is_behind_proxy =
+            self.kind == ErrorKind::Overloaded && matches!(self.status, Some(502 | 520));
+        if is_behind_proxy {
+            let what = "no usable answer from the server behind the proxy";
+            write!(f, "{}: {what}", self.provider)?;
+        } else {
+            write!(f, "{}: {}", self.provider, self.kind)?;
+        }
         if let Some(status) = self.status {
             write!(f, " (HTTP {status})")?;
         }

@@ -3,7 +3,7 @@
 //! The consumer pulls: nothing is read ahead of it, and at most one network read's worth of events
 //! waits here. Dropping the stream closes the connection.
 
-use std::{borrow::Cow, sync::Arc, time::Duration};
+use std::{borrow::Cow, mem::Discriminant, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use gnoma_core::{
@@ -30,8 +30,11 @@ const MAX_ERROR_BYTES: usize = 64 << 10;
 /// Most of a list of models that is read; the longest known (OpenRouter) is under 1 MB.
 const MAX_MODELS_BYTES: usize = 8 << 20;
 
-/// Most changes of one question; what is refused after them stays refused.
+/// Most changes of one question; what is refused after them stays refused. Trials that find out what is refused do
+/// not count: they have a limit of their own.
 const MAX_CHANGES_PER_CALL: usize = 4;
+/// Most trials of one question that find out which tools and pictures are refused.
+const MAX_TRIALS_PER_CALL: usize = adapt::MAX_TRIALS + adapt::MAX_PICTURE_TRIALS + 2;
 
 /// Headers about rate limits that are kept of an answer; known providers send up to a dozen.
 const MAX_RATE_HEADERS: usize = 32;
@@ -57,6 +60,46 @@ struct SentRequest<'a> {
     as_call: bool,
     names: Arc<NameMap>,
     body: Vec<Bytes>,
+}
+
+/// The notes of one question about changes of its request; of the trials of one sort, only the last note.
+#[derive(Default)]
+struct ChangeNotes {
+    notes: Vec<(Discriminant<Adaptation>, String)>,
+    changes: usize,
+    trials: usize,
+}
+
+impl ChangeNotes {
+    fn may_change(&self) -> bool {
+        self.changes < MAX_CHANGES_PER_CALL && self.trials < MAX_TRIALS_PER_CALL
+    }
+
+    fn record_change(&mut self, change: &Adaptation) {
+        let kind = std::mem::discriminant(change);
+        if matches!(change, Adaptation::ToolTrials(_) | Adaptation::RefusedPictures(_)) {
+            self.notes.retain(|(noted, _)| *noted != kind);
+            self.trials += 1;
+        } else {
+            self.changes += 1;
+        }
+    }
+
+    fn push(&mut self, change: &Adaptation, note: String) {
+        self.notes.push((std::mem::discriminant(change), note));
+    }
+
+    /// The events of the call until here, without the headers of a reply.
+    fn into_plain_events(self) -> Events {
+        self.notes.into_iter().map(|(_, note)| StreamEvent::Adapted { note }).collect()
+    }
+
+    /// The events of the call until here; `limits` is the first.
+    fn into_events(self, limits: StreamEvent) -> Events {
+        let mut events = self.into_plain_events();
+        events.push_front(limits);
+        events
+    }
 }
 
 /// A reply that says that the call failed, and what it says.
@@ -97,54 +140,44 @@ impl Endpoint {
     /// of rate limits is the first event, whether the call is answered or refused.
     async fn request_answer(&self, asked: &ModelRequest) -> AnswerState {
         let mut changes = self.memory.changes_for(asked);
-        let (mut notes, mut trials, mut trial_note) = (Events::new(), 0, None);
+        let mut notes = ChangeNotes::default();
         loop {
             let mut sent = self.prepare_request(asked, &changes);
             let body = std::mem::take(&mut sent.body);
-            let bytes: usize = body.iter().map(Bytes::len).sum();
             let path = self.dialect.answer_path(&asked.model);
             let reply = match self.send_request(&path, Some(body.clone())).await {
                 Ok(reply) => reply,
-                Err(error) => return AnswerState::Draining(notes, Some(error)),
+                Err(error) => return AnswerState::Draining(notes.into_plain_events(), Some(error)),
             };
             let limits = rate_limits(&reply);
-            let refused = match self.check_status(reply).await {
+            let mut refused = match self.check_status(reply).await {
                 Ok(reply) => {
-                    notes.push_front(limits);
                     self.memory.accept_pictures(asked, adapt::collect_pictures(&sent.request));
                     let tools = adapt::foreign_tools(&sent.request).map(str::to_owned);
                     self.memory.accept_tools(asked, tools.collect());
-                    return self.start_reading(reply, sent, notes, asked);
+                    return self.start_reading(reply, sent, notes.into_events(limits), asked);
                 }
                 Err(refused) => refused,
             };
-            let may_learn = notes.len() < MAX_CHANGES_PER_CALL && trials <= adapt::MAX_TRIALS;
-            let learnt = (may_learn && !sent.as_call)
+            let (text_bytes, bytes) = request_sizes(&sent.request, &body);
+            refused.error =
+                errors::detect_overflow(&self.profile, refused.error, text_bytes, bytes);
+            let learnt = (notes.may_change() && !sent.as_call)
                 .then(|| self.learn_adaptation(asked, (&sent.request, &body), &refused, &changes))
                 .flatten();
+            if let Some((change, all)) = &learnt {
+                self.memory.record_changes(asked, all.clone());
+                notes.record_change(change);
+            }
+            let learnt = learnt.filter(|(change, _)| {
+                !matches!(change, Adaptation::ToolTrials(tried) if tried.is_given_up())
+            });
             let Some((change, all)) = learnt else {
-                notes.push_front(limits);
                 let error = errors::suggest_model(&self.profile, refused.error, &asked.model);
                 let error = errors::refused_size(&self.profile, error, bytes);
-                return AnswerState::Draining(notes, Some(error));
+                return AnswerState::Draining(notes.into_events(limits), Some(error));
             };
-            self.memory.record_changes(asked, all.clone());
-            if let Adaptation::ToolTrials(tried) = &change {
-                // The last word about the tools holds.
-                if let Some(before) = trial_note.take() {
-                    notes.remove(before);
-                }
-                trials += 1;
-                if tried.is_given_up() {
-                    notes.push_front(limits);
-                    let error = errors::suggest_model(&self.profile, refused.error, &asked.model);
-                    return AnswerState::Draining(notes, Some(error));
-                }
-                trial_note = Some(notes.len());
-            }
-            notes.push_back(StreamEvent::Adapted {
-                note: self.describe_change(asked, &change, &refused),
-            });
+            notes.push(&change, self.describe_change(asked, &change, &refused));
             changes = all;
         }
     }
@@ -284,6 +317,13 @@ impl Endpoint {
     fn net_error(&self, error: &NetError) -> ProviderError {
         errors::from_net(&self.profile, error)
     }
+}
+
+/// Returns the sizes of a request without and with its pictures, in bytes.
+fn request_sizes(request: &ModelRequest, body: &[Bytes]) -> (usize, usize) {
+    let bytes: usize = body.iter().map(Bytes::len).sum();
+    let pictures: usize = adapt::collect_pictures(request).iter().map(|it| it.len()).sum();
+    (bytes.saturating_sub(pictures), bytes)
 }
 
 /// Returns the event with the headers about rate limits. It is sent even if there are none, as a sign of life.

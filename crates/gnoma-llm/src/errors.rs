@@ -61,26 +61,40 @@ fn ask_wait(error: &mut ProviderError, wait: Duration) {
             duration::format_duration(wait)
         };
         let most = duration::format_duration(MAX_RETRY_AFTER);
-        let said = format!("it asks for a wait of {asked}, of which gnoma believes {most}");
+        let said = format!("it asks for a wait of {asked}; gnoma waits at most {most}");
         let gap = if error.message.is_empty() { "" } else { "; " };
         error.message = format!("{}{gap}{said}", error.message);
     }
 }
 
-/// A failure of a call of `model`, with the one that may be meant where that is not there.
-pub(crate) fn suggest_model(profile: &Profile, error: ProviderError, model: &str) -> ProviderError {
-    let hint = error.hint.as_deref().filter(|hint| hint.starts_with(remedy::LISTS_MODELS));
+/// A failure of a call of `model`, which its hint names, with the one that may be meant where that is not there.
+pub(crate) fn suggest_model(
+    profile: &Profile,
+    mut error: ProviderError,
+    model: &str,
+) -> ProviderError {
+    error.hint =
+        error.hint.map(|hint| hint.replace("/models/MODEL:", &format!("/models/{model}:")));
+    let is_of_model = |hint: &&str| {
+        [remedy::LISTS_MODELS, remedy::MODEL_OR_ADDRESS].iter().any(|begin| hint.starts_with(begin))
+    };
+    let hint = error.hint.as_deref().filter(is_of_model);
     let Some(hint) = hint.filter(|_| error.kind == ErrorKind::NotFound) else { return error };
-    let hint = hint.to_owned();
     let names_model = model.is_empty() || error.message.contains(model);
+    // A server that names the model is the right one.
+    let is_certain = names_model && hint.starts_with(remedy::MODEL_OR_ADDRESS);
+    let certain = || remedy::of_kind(profile, ErrorKind::NotFound, None);
+    let hint = is_certain.then(certain).flatten().unwrap_or_else(|| hint.to_owned());
     let message = match error.message.as_str() {
         message if names_model => message.to_owned(),
         "" => format!("the model `{model}`"),
         message => format!("{message} (the model `{model}`)"),
     };
-    let error = ProviderError { message, ..error };
-    let Some(near) = catalogue::find_similar_model(&profile.name, model) else { return error };
-    ProviderError { hint: Some(format!("Did you mean `{near}`? {hint}")), ..error }
+    let hint = match catalogue::find_similar_model(&profile.name, model) {
+        Some(near) => format!("Did you mean `{near}`? {hint}"),
+        None => hint,
+    };
+    ProviderError { message, ..error }.with_hint(hint)
 }
 
 /// A failure told in a JSON value: the body of an answer, or a record in mid-stream.
@@ -141,15 +155,21 @@ pub(crate) fn empty_answer(profile: &Profile) -> ProviderError {
 /// An answer that does not follow the protocol.
 pub(crate) fn protocol_error(profile: &Profile, message: impl Into<String>) -> ProviderError {
     let hint = format!(
-        "Check that the address of `{}` ({}) in {} is right, and that the server speaks the protocol in \
-         `provider.protocols.{}`.",
+        "Check that the address of `{}` ({}) in {} is right, and that the server speaks {} (change it with \
+         `provider.protocols.{}`).",
         profile.name,
         profile.base_url,
         profile.address_place(),
+        profile.protocol.describe(),
         profile.name
     );
     ProviderError::new(ErrorKind::Protocol, &profile.name, without_key(profile, message.into()))
         .with_hint(hint)
+}
+
+/// A whole answer in JSON that is none of a model: another server speaks, and will say the same again.
+pub(crate) fn foreign_answer(profile: &Profile, message: &str) -> ProviderError {
+    ProviderError { kind: ErrorKind::WrongServer, ..protocol_error(profile, message) }
 }
 
 /// A body that is no answer at all, by the beginning of it that has come.
@@ -238,6 +258,22 @@ pub(crate) fn window_full(profile: &Profile) -> ProviderError {
     error
 }
 
+/// A refusal whose words are not known, but whose numbers are the size of the prompt and a smaller one. The request
+/// has `text_bytes` bytes without its pictures, and `bytes` with them.
+pub(crate) fn detect_overflow(
+    profile: &Profile,
+    mut error: ProviderError,
+    text_bytes: usize,
+    bytes: usize,
+) -> ProviderError {
+    let is_refused = error.kind == ErrorKind::BadRequest && matches!(error.status, Some(400 | 422));
+    if is_refused && overflow::has_prompt_size(&error.message, (text_bytes, bytes)) {
+        error.kind = ErrorKind::ContextTooLong;
+        error.hint = remedy::of_kind(profile, error.kind, error.status);
+    }
+    error
+}
+
 /// A refusal for the size of a small request: what stands before the model refuses all bodies of that size.
 pub(crate) fn refused_size(profile: &Profile, error: ProviderError, bytes: usize) -> ProviderError {
     /// No window of a model is so small.
@@ -299,6 +335,7 @@ pub(crate) fn from_net(profile: &Profile, error: &NetError) -> ProviderError {
         _ if error.to_string().contains(TOO_MANY_FILES) => {
             "gnoma may not open more files: raise the limit of this shell, as in `ulimit -n 1024`, and retry.".to_owned()
         }
+        NetErrorKind::Connect if error.is_unknown_host() => remedy::of_unknown_host(profile),
         NetErrorKind::Certificate => remedy::of_certificate(profile, error.certificate_fault),
         kind => remedy::of_connection(profile, kind),
     };

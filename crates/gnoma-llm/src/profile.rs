@@ -410,10 +410,20 @@ impl Profile {
         self.address_source.is_none() && !self.is_own_server()
     }
 
-    /// Reports whether the provider is a server of people's own, and not a vendor's: on their machine, or at an
-    /// address that they have set for a name that gnoma does not know.
+    /// Reports whether the provider is a server of people's own, and not a vendor's: on their machine, of a name that
+    /// gnoma does not know, or at another address than the vendor's that they have set.
     pub(crate) fn is_own_server(&self) -> bool {
-        self.local || KNOWN.iter().all(|known| known.name != self.name)
+        let is_elsewhere = |vendor: &str| !vendor.is_empty() && vendor != host_of(&self.base_url);
+        let known = KNOWN.iter().find(|known| known.name == self.name);
+        self.local
+            || known.is_none_or(|known| {
+                self.address_source.is_some() && is_elsewhere(host_of(known.base_url))
+            })
+    }
+
+    /// Reports whether gnoma does not know the provider's name.
+    pub(crate) fn has_unknown_name(&self) -> bool {
+        KNOWN.iter().all(|known| known.name != self.name)
     }
 
     /// Reports whether calls that the model writes as text are read. Small models on a person's own machines need
@@ -454,7 +464,7 @@ impl Profile {
 }
 
 /// The host of an address, without port and brackets.
-fn host_of(url: &str) -> &str {
+pub(crate) fn host_of(url: &str) -> &str {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let authority = rest.split(['/', '?']).next().unwrap_or_default();
     match authority.strip_prefix('[').and_then(|inner| inner.split_once(']')) {

@@ -12,6 +12,8 @@ const NO_TLS: &str = "received corrupt message of type InvalidContentType";
 const NO_HTTP: &str = "invalid HTTP version parsed";
 /// The standard library's words for a name that gives no address; the system's stand behind them.
 const NO_NAME: &str = "failed to lookup address information: ";
+/// The same in ours.
+const UNKNOWN_HOST: &str = "the host name was not found";
 /// hyper's words for a connection that ended without a byte of an answer; it has no other sign.
 const CLOSED_UNHEARD: &str = "connection closed before message completed";
 /// The same in ours.
@@ -59,6 +61,14 @@ pub struct NetError {
 impl NetError {
     pub(crate) fn new(kind: NetErrorKind, message: String) -> Self {
         Self { kind, certificate_fault: None, message }
+    }
+}
+
+impl NetError {
+    /// Reports whether the name of the host gave no address.
+    #[must_use]
+    pub fn is_unknown_host(&self) -> bool {
+        self.kind == NetErrorKind::Connect && self.message.contains(UNKNOWN_HOST)
     }
 }
 
@@ -135,7 +145,7 @@ fn describe_kind(kind: NetErrorKind) -> &'static str {
 /// A cause as people say it.
 fn in_words(cause: &str) -> String {
     if let Some((_, system)) = cause.split_once(NO_NAME) {
-        return format!("the host name was not found ({system})");
+        return format!("{UNKNOWN_HOST} ({system})");
     }
     if cause.contains(CLOSED_UNHEARD) {
         return UNANSWERED.to_owned();

@@ -116,6 +116,8 @@ pub enum CertificateFault {
     Host,
     /// The certificate has expired, or is not valid yet.
     Dates,
+    /// The certificate is signed by nobody but itself.
+    SelfSigned,
     /// The certificate is not signed by a trusted authority, or has another fault.
     Issuer,
 }
@@ -130,6 +132,9 @@ impl CertificateFault {
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
             | CertificateError::NotValidYetContext { .. } => Self::Dates,
+            CertificateError::Other(other) if format!("{other:?}").contains(IS_AUTHORITY) => {
+                Self::SelfSigned
+            }
             _ => Self::Issuer,
         }
     }
@@ -167,7 +172,7 @@ pub(crate) fn describe_certificate_error(error: &CertificateError) -> String {
             format!("it is for another host: {}", hosts.join(", "))
         }
         CertificateError::Other(other) if format!("{other:?}").contains(IS_AUTHORITY) => {
-            "it is signed by itself".to_owned()
+            "it signed itself (self-signed)".to_owned()
         }
         other => other.to_string(),
     }
@@ -228,7 +233,10 @@ mod tests {
     fn self_signed_authority_is_accepted_once_it_is_trusted() {
         for host in ["models.internal", "gpu.lab.internal", "127.0.0.1"] {
             assert_eq!(verify(true, host, VALID_S), Ok(()), "{host}");
-            assert_eq!(verify(false, host, VALID_S), Err("it is signed by itself".to_owned()));
+            assert_eq!(
+                verify(false, host, VALID_S),
+                Err("it signed itself (self-signed)".to_owned())
+            );
         }
     }
 

@@ -8,7 +8,10 @@ use gnoma_core::{
 };
 use serde_json::Value;
 
-use super::change::Adaptation;
+use super::{
+    change::Adaptation,
+    pictures::{RefusedPictures, contains_picture},
+};
 use crate::envelope::TAIL;
 
 /// Stands for a picture that is left out.
@@ -51,13 +54,7 @@ pub(crate) fn apply_changes<'r>(
                     without_pictures(message, NO_PICTURE, |_| true)
                 });
             }
-            Adaptation::RefusedPictures(refused) => {
-                let text =
-                    format!("[A picture stood here; the provider refused it: {}]", refused.why);
-                rewrite_messages(&mut request, usize::MAX, |message| {
-                    without_pictures(message, &text, |base64| refused.is_left_out(base64))
-                });
-            }
+            Adaptation::RefusedPictures(refused) => without_refused(&mut request, refused),
             Adaptation::EarlierThinking(some) => {
                 rewrite_messages(&mut request, *some, without_origin);
             }
@@ -92,6 +89,18 @@ fn rewrite_messages(
 ) {
     for message in request.messages.iter_mut().take(some) {
         if let Some(changed) = change(message) {
+            *message = Arc::new(changed);
+        }
+    }
+}
+
+/// Puts the provider's words in the place of the pictures that it refuses.
+fn without_refused(request: &mut ModelRequest, refused: &RefusedPictures) {
+    let text = format!("[A picture stood here; the provider refused it: {}]", refused.why);
+    let out = refused.left_out_of(request.messages.iter().rev().map(|message| &**message));
+    for (message, out) in request.messages.iter_mut().rev().zip(out) {
+        let is_out = |base64: &Arc<str>| contains_picture(&out, base64);
+        if let Some(changed) = without_pictures(message, &text, is_out) {
             *message = Arc::new(changed);
         }
     }

@@ -78,12 +78,7 @@ impl Adaptation {
                     .to_owned()
             }
             Self::Pictures => "does not accept an image; gnoma leaves images out".to_owned(),
-            Self::RefusedPictures(pictures) if pictures.suspect.is_some() => {
-                "refused a picture; gnoma leaves one out that may be the reason".to_owned()
-            }
-            Self::RefusedPictures(_) => {
-                "refused a picture; gnoma leaves it out and sends the others".to_owned()
-            }
+            Self::RefusedPictures(pictures) => describe_pictures(pictures),
             Self::EarlierThinking(_) => {
                 "does not accept its earlier thinking; gnoma leaves it out".to_owned()
             }
@@ -105,6 +100,31 @@ impl Adaptation {
             ),
         }
     }
+}
+
+/// Describes the pictures that are left out by their number and, as pictures have no names, by their sizes.
+fn describe_pictures(pictures: &RefusedPictures) -> String {
+    let (most, count) = pictures.counts();
+    let said = match (most, count) {
+        (Some(_), 0) => String::new(),
+        (_, 1) if pictures.is_open() => {
+            "refused a picture; gnoma leaves one out that may be the reason".to_owned()
+        }
+        (_, count) if pictures.is_open() => {
+            format!("refused a picture; gnoma leaves out {count} for now that may be the reason")
+        }
+        (_, 0 | 1) => "refused a picture; gnoma leaves it out and sends the others".to_owned(),
+        (_, count) => {
+            let sizes = pictures.sizes().take(MAX_NAMES);
+            let sizes: Vec<_> = sizes.map(|size| format!("{} KB", size.div_ceil(1_000))).collect();
+            let more = if count > MAX_NAMES { ", …" } else { "" };
+            format!("refused pictures; gnoma leaves {count} out ({}{more})", sizes.join(", "))
+        }
+    };
+    let Some(most) = most else { return said };
+    let gap = if said.is_empty() { "" } else { "; it " };
+    let s = if most == 1 { "" } else { "s" };
+    format!("{said}{gap}takes at most {most} picture{s} in a request; gnoma sends the newest")
 }
 
 /// `changes` with another one; `None` where it changes nothing any more.
@@ -133,10 +153,9 @@ pub(crate) fn merge_change(changes: &[Adaptation], new: Adaptation) -> Option<Ve
             all.retain(|old| !matches!(old, Adaptation::MostTokens(_)));
             all.push(new);
         }
-        (Adaptation::RefusedPictures(now), Some(Adaptation::RefusedPictures(before))) => {
-            let both = before.clone().merge_refusal(now);
+        (Adaptation::RefusedPictures(_), Some(_)) => {
             all.retain(|old| !matches!(old, Adaptation::RefusedPictures(_)));
-            all.push(Adaptation::RefusedPictures(both));
+            all.push(new);
         }
         (Adaptation::Room(_), Some(_)) => {
             all.retain(|old| !matches!(old, Adaptation::Room(_)));

@@ -61,11 +61,25 @@ impl AdaptationMemory {
         self.update_conversation(request, |known| known.changes = changes);
     }
 
-    /// The server has taken these pictures.
+    /// The server has taken these pictures: trials go on with the next ones.
     pub(crate) fn accept_pictures(&self, request: &ModelRequest, pictures: Vec<Arc<str>>) {
-        if !pictures.is_empty() {
-            self.update_conversation(request, |known| known.accepted = pictures);
+        let is_tried = self
+            .changes_for(request)
+            .iter()
+            .any(|change| matches!(change, Adaptation::RefusedPictures(_)));
+        if pictures.is_empty() && !is_tried {
+            return;
         }
+        self.update_conversation(request, |known| {
+            for change in &mut known.changes {
+                if let Adaptation::RefusedPictures(refused) = change {
+                    refused.record_accepted(&pictures);
+                }
+            }
+            if !pictures.is_empty() {
+                known.accepted = pictures;
+            }
+        });
     }
 
     /// The server has taken these tools of tool servers: trials go on with the next group.

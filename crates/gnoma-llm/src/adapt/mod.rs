@@ -18,7 +18,7 @@ pub(crate) use self::{
     apply::{apply_changes, parse_fields, prompt_bytes, rewrite_body},
     change::{Adaptation, merge_change},
     memory::AdaptationMemory,
-    pictures::collect_pictures,
+    pictures::{MAX_PICTURE_TRIALS, collect_pictures},
     read::{RefusedRequest, foreign_tools, infer_adaptation},
     tool_trials::MAX_TRIALS,
 };

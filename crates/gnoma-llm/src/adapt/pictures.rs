@@ -1,12 +1,14 @@
 //! Which of the pictures in a request a server refuses. Pure.
 //!
 //! A server that takes pictures may refuse one: it is too large, broken, or of a format that the server does
-//! not know. Only that one is left out. Where it stands is told by a path into the request, or by its size;
-//! else those that the server has not taken before are left out in turn, the latest first.
+//! not know. Only that one is left out. Where it stands is told by a path into the request, or by its size.
+//! Else a few pictures that the server has not accepted before are left out in turn, the latest first: that costs
+//! no other picture. Of many pictures, or if several are refused, half is sent, and the rest with later requests. The
+//! trials are limited, and what was never accepted is left out at their end, so no request stays refused for pictures.
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
-use gnoma_core::{Content, ModelRequest};
+use gnoma_core::{Content, Message, ModelRequest};
 use serde_json::Value;
 
 /// That one picture is refused, and not pictures as such.
@@ -73,6 +75,11 @@ const ONE_REFUSED: &[&str] = &[
     "ungültig",
     "trop grand",
     "invalide",
+    "no es válid",
+    "не поддерж",
+    "поврежд",
+    "不支持的图",
+    "読み込め",
     "demasiado grande",
     "inválid",
     "non valid",
@@ -87,6 +94,7 @@ const PICTURE: &[&str] = &[
     "webp",
     "gif",
     "base64",
+    "media data",
     "inline_data",
     "inlinedata",
     "图片",
@@ -101,7 +109,11 @@ const PICTURE: &[&str] = &[
 ];
 /// That no picture is taken at all.
 const NONE_TAKEN: &[&str] = &[
-    "image input",
+    "support image input",
+    "image input is not",
+    "image input not",
+    "for image input",
+    "no image input",
     "not a multimodal",
     "at most 0 image",
     "image_url`, expected",
@@ -113,46 +125,159 @@ const NONE_TAKEN: &[&str] = &[
 ];
 /// Smallest number that can be the size of a picture, in bytes.
 const LEAST_SIZE: usize = 1_000;
+/// Most pictures that are left out one after the other; of more, half is sent.
+const MAX_SINGLE_TRIALS: usize = 8;
+/// Most refusals of one call that say nothing clear; after them all pictures are left out that were never accepted.
+pub(crate) const MAX_PICTURE_TRIALS: usize = 16;
 
-/// Pictures that a server has refused, one by one.
+/// Pictures that a server has refused, and the state of the trials with others.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RefusedPictures {
     /// They are left out.
     pub(crate) out: Vec<Arc<str>>,
     /// This one is left out because it may be the reason; nothing says so yet.
-    pub(crate) suspect: Option<Arc<str>>,
-    /// Those that were suspects and were not the reason.
+    suspect: Option<Arc<str>>,
+    /// Those that were suspects and were not the only reason.
     cleared: Vec<Arc<str>>,
+    /// Pictures of which some are refused; the first group is in the request, the others are left out.
+    groups: VecDeque<Vec<Arc<str>>>,
+    /// Most pictures of one request; the newest are sent.
+    most: Option<usize>,
+    /// Requests that were refused since one was accepted.
+    refusals: usize,
     /// The message of the server, for the model.
     pub(crate) why: String,
 }
 
 impl RefusedPictures {
     /// Reports whether a picture is left out.
-    pub(crate) fn is_left_out(&self, base64: &Arc<str>) -> bool {
+    fn is_left_out(&self, base64: &Arc<str>) -> bool {
         contains_picture(&self.out, base64)
             || self.suspect.as_ref().is_some_and(|it| is_same(it, base64))
+            || self.groups.iter().skip(1).any(|group| contains_picture(group, base64))
     }
 
-    /// With what a new refusal tells.
-    pub(crate) fn merge_refusal(mut self, new: &Self) -> Self {
-        self.why.clone_from(&new.why);
-        // What was suspected was not the reason, or not the only one.
+    /// Reports whether a picture is left out only because it may be the reason.
+    pub(super) fn is_open(&self) -> bool {
+        self.suspect.is_some() || self.groups.len() > 1
+    }
+
+    /// The limit of the pictures in one request, and the number of pictures that are left out for other reasons.
+    pub(super) fn counts(&self) -> (Option<usize>, usize) {
+        let waiting = self.groups.iter().skip(1).map(Vec::len).sum::<usize>();
+        (self.most, self.out.len() + usize::from(self.suspect.is_some()) + waiting)
+    }
+
+    /// The sizes of the pictures that are left out, in bytes.
+    pub(super) fn sizes(&self) -> impl Iterator<Item = usize> {
+        let waiting = self.groups.iter().skip(1).flatten();
+        self.out.iter().chain(&self.suspect).chain(waiting).map(|picture| file_bytes(picture))
+    }
+
+    /// The pictures that are left out of `messages`, a list for each message, the last message first.
+    pub(super) fn left_out_of<'m>(
+        &self,
+        messages: impl Iterator<Item = &'m Message>,
+    ) -> Vec<Vec<Arc<str>>> {
+        let mut room = self.most.unwrap_or(usize::MAX);
+        let of_message = |message: &'m Message| {
+            let pictures = pictures_of(message).into_iter().cloned();
+            let (mut out, kept): (Vec<_>, Vec<_>) =
+                pictures.partition(|picture| self.is_left_out(picture));
+            let surplus = kept.len().saturating_sub(room);
+            room -= kept.len() - surplus;
+            out.extend(kept.into_iter().take(surplus));
+            out
+        };
+        messages.map(of_message).collect()
+    }
+
+    /// Takes over that a request with `pictures` was accepted: the suspect was the reason, and the next request
+    /// brings the next group.
+    pub(super) fn record_accepted(&mut self, pictures: &[Arc<str>]) {
+        self.refusals = 0;
+        if !pictures.is_empty() {
+            self.out.extend(self.suspect.take());
+            self.cleared.clear();
+        }
+        let is_accepted =
+            |group: &Vec<Arc<str>>| group.iter().all(|picture| contains_picture(pictures, picture));
+        if self.groups.front().is_some_and(is_accepted) {
+            self.groups.pop_front();
+        }
+    }
+
+    /// Returns the next trial; `new` are the pictures of the refused request that the server never accepted. Returns
+    /// `None` if none of them can be the reason.
+    fn next_trial(mut self, mut new: Vec<Arc<str>>) -> Option<Self> {
+        if self.refusals >= MAX_PICTURE_TRIALS {
+            new.extend(self.suspect.take());
+            new.append(&mut self.cleared);
+            new.extend(self.groups.drain(..).flatten());
+            new.retain(|picture| !contains_picture(&self.out, picture));
+            let is_some = !new.is_empty();
+            self.out.extend(new);
+            return is_some.then_some(self);
+        }
+        if !self.groups.is_empty() {
+            self.groups.pop_front();
+            return self.with_halves(new);
+        }
+        new.retain(|picture| !contains_picture(&self.cleared, picture));
+        let is_begun = self.suspect.is_some();
+        if !is_begun && (new.len() == 1 || new.len() > MAX_SINGLE_TRIALS) {
+            return self.with_halves(new);
+        }
         self.cleared.extend(self.suspect.take());
-        self.out.extend(new.out.iter().cloned());
-        self.suspect.clone_from(&new.suspect);
-        self
+        self.suspect = new.pop();
+        if self.suspect.is_some() {
+            return Some(self);
+        }
+        // None of them alone is the reason.
+        let mut all = std::mem::take(&mut self.cleared);
+        all.reverse();
+        if all.len() > 2 {
+            return self.with_halves(all);
+        }
+        let is_some = !all.is_empty();
+        self.out.extend(all);
+        is_some.then_some(self)
+    }
+
+    /// Sends the newer half of `refused`, of which some are refused; a single one is left out.
+    fn with_halves(mut self, mut refused: Vec<Arc<str>>) -> Option<Self> {
+        match refused.len() {
+            0 => return None,
+            1 => self.out.append(&mut refused),
+            all => {
+                let newer = refused.split_off(all / 2);
+                self.groups.push_front(refused);
+                self.groups.push_front(newer);
+                return Some(self);
+            }
+        }
+        Some(self)
     }
 }
 
 /// Reports whether `text`, in small letters, refuses one picture and not all.
 pub(super) fn is_about_one(text: &str) -> bool {
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
-    says(PICTURE) && says(ONE_REFUSED) && !says(NONE_TAKEN)
+    names_picture(text) && says(ONE_REFUSED) && !refuses_all(text)
 }
 
-/// The refused ones among the pictures of `request`, whose body was `body`. `known` are those refused before,
-/// `accepted` those that the server has taken.
+/// Reports whether `text`, in small letters, says that no picture is taken.
+pub(super) fn refuses_all(text: &str) -> bool {
+    NONE_TAKEN.iter().any(|word| text.contains(word))
+}
+
+/// Reports whether `text`, in small letters, speaks of a picture.
+pub(super) fn names_picture(text: &str) -> bool {
+    PICTURE.iter().any(|word| text.contains(word))
+}
+
+/// The pictures to leave out of `request`, whose body was `body`, after its refusal. `known` are those refused
+/// before, `accepted` those that the server has taken.
 pub(super) fn find_refused(
     text: &str,
     body: &[u8],
@@ -160,39 +285,56 @@ pub(super) fn find_refused(
     known: &RefusedPictures,
     accepted: &[Arc<str>],
 ) -> Option<RefusedPictures> {
+    let mut known = known.clone();
+    known.refusals += 1;
+    let left_out = known.left_out_of(request.messages.iter().rev().map(|message| &**message));
     let mut sent = collect_pictures(request);
-    sent.retain(|picture| !known.is_left_out(picture));
-    let why = text.to_owned();
+    sent.retain(|picture| !left_out.iter().any(|out| contains_picture(out, picture)));
     let certain = at_path(text, body, &sent).or_else(|| of_size(text, &sent));
-    if let Some(out) = certain {
-        return Some(RefusedPictures { out, why, ..RefusedPictures::default() });
+    if let Some(out) = certain.filter(|_| known.refusals < MAX_PICTURE_TRIALS) {
+        known.out.extend(out);
+        return Some(known);
     }
-    let is_new = |picture: &&Arc<str>| {
-        !contains_picture(accepted, picture) && !contains_picture(&known.cleared, picture)
-    };
-    let new: Vec<Arc<str>> = sent.iter().filter(is_new).cloned().collect();
-    match (&new[..], &known.suspect) {
-        ([], None) => None,
-        // None of them alone is the reason.
-        ([], Some(suspect)) => {
-            let all = known.cleared.iter().chain([suspect]).cloned().collect();
-            Some(RefusedPictures { out: all, why, ..RefusedPictures::default() })
-        }
-        ([only], None) if known.cleared.is_empty() => {
-            Some(RefusedPictures { out: vec![Arc::clone(only)], why, ..RefusedPictures::default() })
-        }
-        ([.., last], _) => {
-            let suspect = Some(Arc::clone(last));
-            Some(RefusedPictures { suspect, why, ..RefusedPictures::default() })
-        }
-    }
+    sent.retain(|picture| !contains_picture(accepted, picture));
+    known.next_trial(sent)
 }
 
-/// The pictures of a request in order, each once.
-pub(crate) fn collect_pictures(request: &ModelRequest) -> Vec<Arc<str>> {
-    let mut all = Vec::new();
-    let blocks = request.messages.iter().flat_map(|message| message.content());
-    let found = blocks.flat_map(|block| match block {
+/// Leaves out the oldest pictures if `text` names a smaller number of pictures than `request` has.
+pub(super) fn limit_pictures(
+    text: &str,
+    request: &ModelRequest,
+    known: &RefusedPictures,
+) -> Option<RefusedPictures> {
+    let count: usize = request.messages.iter().map(|message| pictures_of(message).len()).sum();
+    let most = parse_picture_limit(text)?;
+    let is_less = most < known.most.unwrap_or(usize::MAX).min(count);
+    is_less.then(|| RefusedPictures { most: Some(most), ..known.clone() })
+}
+
+/// Parses the number of pictures that a request may have, as in `At most 4 image(s) may be provided`.
+fn parse_picture_limit(text: &str) -> Option<usize> {
+    const LIMITS: &[&str] = &["at most", "max", "up to", "more than", "only", "limit", "exceed"];
+    const TOO_MANY: &[&str] = &["too many images", "too many pictures"];
+    let is_limit = |before: &str| LIMITS.iter().any(|word| before.contains(word));
+    let named = ["image", "picture"].iter().flat_map(|word| text.match_indices(word));
+    let mut limits = named.filter_map(|(at, _)| {
+        let before = text.get(..at)?.trim_end();
+        let digits = before.trim_end_matches(|c: char| c.is_ascii_digit());
+        let number = before.get(digits.len()..)?.parse().ok()?;
+        is_limit(digits).then_some(number)
+    });
+    let begin = TOO_MANY.iter().find_map(|words| text.find(words));
+    let after_too_many = || {
+        let numbers = text.get(begin?..)?.split(|c: char| !c.is_ascii_digit());
+        numbers.filter_map(|number| number.parse().ok()).min()
+    };
+    limits.next().or_else(after_too_many).filter(|most| *most > 0)
+}
+
+/// The pictures of a message, in order.
+fn pictures_of(message: &Message) -> Vec<&Arc<str>> {
+    let blocks = message.content().iter();
+    let pictures = blocks.flat_map(|block| match block {
         Content::Image(image) => vec![&image.base64],
         Content::ToolResult(result) => result.images().map(|image| &image.base64).collect(),
         Content::Text(_)
@@ -200,7 +342,13 @@ pub(crate) fn collect_pictures(request: &ModelRequest) -> Vec<Arc<str>> {
         | Content::RedactedThinking(_)
         | Content::ToolCall(_) => Vec::new(),
     });
-    for picture in found {
+    pictures.collect()
+}
+
+/// The pictures of a request in order, each once.
+pub(crate) fn collect_pictures(request: &ModelRequest) -> Vec<Arc<str>> {
+    let mut all = Vec::new();
+    for picture in request.messages.iter().flat_map(|message| pictures_of(message)) {
         if !contains_picture(&all, picture) {
             all.push(Arc::clone(picture));
         }
@@ -208,7 +356,12 @@ pub(crate) fn collect_pictures(request: &ModelRequest) -> Vec<Arc<str>> {
     all
 }
 
-fn contains_picture(all: &[Arc<str>], one: &Arc<str>) -> bool {
+/// The size of a picture's file, in bytes.
+fn file_bytes(base64: &str) -> usize {
+    base64.len() / 4 * 3
+}
+
+pub(super) fn contains_picture(all: &[Arc<str>], one: &Arc<str>) -> bool {
     all.iter().any(|other| is_same(other, one))
 }
 
@@ -260,24 +413,25 @@ fn of_size(text: &str, sent: &[Arc<str>]) -> Option<Vec<Arc<str>>> {
         .filter_map(|word| word.replace(',', "").parse().ok())
         .filter(|number| *number >= LEAST_SIZE)
         .collect();
-    let bytes = |picture: &str| picture.len() / 4 * 3;
     let is_named = |picture: &&Arc<str>| {
         numbers
             .iter()
-            .any(|number| *number == picture.len() || number.abs_diff(bytes(picture)) <= 2)
+            .any(|number| *number == picture.len() || number.abs_diff(file_bytes(picture)) <= 2)
     };
     let named: Vec<_> = sent.iter().filter(is_named).cloned().collect();
     if !named.is_empty() {
         return Some(named);
     }
-    let limit = numbers.iter().min()?;
+    // A limit of pixels says nothing of bytes.
+    let is_of_pixels = ["pixel", "dimension"].iter().any(|word| text.contains(word));
+    let limit = numbers.iter().min().filter(|_| !is_of_pixels)?;
     let larger: Vec<_> = sent.iter().filter(|picture| picture.len() > *limit).cloned().collect();
     (!larger.is_empty()).then_some(larger)
 }
 
 #[cfg(test)]
 mod tests {
-    use gnoma_core::{Image, Message, ToolChoice};
+    use gnoma_core::{Image, ToolChoice};
 
     use super::*;
 
@@ -323,11 +477,17 @@ mod tests {
             "the image length and width do not meet the model restrictions. [height:1 or width:1 must be larger than 10]",
             "failed to decode image: image: unknown format",
             "the resolution of the picture is not allowed",
+            "failed to create new sequence: failed to process inputs: invalid image input",
+            "la imagen no es válida",
+            "画像を読み込めません",
+            "不支持的图像",
+            "изображение повреждено",
         ] {
             assert!(is_about_one(text), "{text}");
         }
         for text in [
             "this model does not support image input",
+            "this model is missing data required for image input",
             "m is not a multimodal model",
             "unknown variant `image_url`, expected `text`",
             "at most 0 image(s) may be provided",
@@ -366,21 +526,91 @@ mod tests {
         }
     }
 
-    #[test]
-    fn pictures_that_were_not_taken_yet_are_suspected_in_turn() {
-        let request = request(&[b"old", b"one", b"two"]);
+    /// Plays a server that refuses the pictures `bad`. Returns the refusals of the first call, the places that were
+    /// sent when it was accepted, and those that are sent in the end.
+    fn play(count: usize, bad: &[usize], accepted: usize) -> (usize, Vec<usize>, Vec<usize>) {
+        let bytes: Vec<Vec<u8>> = (0..count).map(|at| vec![u8::try_from(at).unwrap(); 9]).collect();
+        let request = request(&bytes.iter().map(Vec::as_slice).collect::<Vec<_>>());
         let all = collect_pictures(&request);
-        let accepted = [Arc::clone(&all[0])];
-        let text = "could not process image";
-        let mut known = RefusedPictures::default();
-        let mut left_out = Vec::new();
-        while let Some(new) = find_refused(text, b"", &request, &known, &accepted) {
-            known = known.merge_refusal(&new);
-            left_out.push(all.iter().map(|picture| known.is_left_out(picture)).collect::<Vec<_>>());
-            if known.suspect.is_none() {
-                break;
+        let mut accepted = all[..accepted].to_vec();
+        let (mut known, mut first, mut refusals) = (RefusedPictures::default(), None, 0);
+        for _ in 0..3 * MAX_PICTURE_TRIALS {
+            let sent: Vec<usize> = (0..count).filter(|at| !known.is_left_out(&all[*at])).collect();
+            if sent.iter().any(|at| bad.contains(at)) {
+                refusals += 1;
+                let text = "could not process image";
+                known = find_refused(text, b"", &request, &known, &accepted).unwrap();
+                continue;
             }
+            let pictures: Vec<_> = sent.iter().map(|at| Arc::clone(&all[*at])).collect();
+            known.record_accepted(&pictures);
+            accepted.extend(pictures);
+            first.get_or_insert((refusals, sent));
         }
-        assert_eq!(left_out, [[false, false, true], [false, true, false], [false, true, true]]);
+        let last = (0..count).filter(|at| !known.is_left_out(&all[*at])).collect();
+        let (refusals, sent) = first.expect("a request is accepted");
+        (refusals, sent, last)
+    }
+
+    #[test]
+    fn refused_picture_among_many_costs_no_other_picture() {
+        for (count, bad) in [(2, 0), (3, 1), (5, 0), (6, 0), (6, 5), (8, 3), (8, 0)] {
+            let good: Vec<usize> = (0..count).filter(|at| *at != bad).collect();
+            let (refusals, sent, last) = play(count, &[bad], 0);
+            assert_eq!((sent, last), (good.clone(), good), "{bad} of {count}");
+            assert!(refusals <= MAX_SINGLE_TRIALS + 1, "{refusals}");
+        }
+        // One was accepted before.
+        assert_eq!(play(3, &[1], 1), (2, vec![0, 2], vec![0, 2]));
+    }
+
+    #[test]
+    fn several_refused_pictures_never_keep_a_request_refused() {
+        for (count, bad) in [
+            (2, vec![0, 1]),
+            (3, vec![0, 1]),
+            (4, vec![0, 1, 2, 3]),
+            (5, vec![1, 3]),
+            (5, vec![0, 1, 2, 3, 4]),
+            (8, vec![2, 7]),
+            (20, vec![11]),
+            (40, (0..40).collect()),
+        ] {
+            let (refusals, _, last) = play(count, &bad, 0);
+            assert!(refusals <= MAX_PICTURE_TRIALS, "{refusals} for {bad:?} of {count}");
+            assert!(last.iter().all(|at| !bad.contains(at)), "{bad:?} of {count}: {last:?}");
+        }
+        let (_, _, last) = play(20, &[11], 0);
+        assert_eq!(last.len(), 19, "later requests bring the others back");
+    }
+
+    #[test]
+    fn newest_pictures_are_sent_where_their_number_is_limited() {
+        let request = request(&[b"one", b"two", b"three"]);
+        let all = collect_pictures(&request);
+        for (text, most) in [
+            ("at most 1 image(s) may be provided in one request.", Some(1)),
+            ("too many images in request. max is 2.", Some(2)),
+            ("no more than 2 images are allowed", Some(2)),
+            ("at most 4 image(s) may be provided", None),
+            ("image exceeds 2 mb maximum", None),
+            ("at most 0 image(s) may be provided in one request.", None),
+        ] {
+            let limited = limit_pictures(text, &request, &RefusedPictures::default());
+            assert_eq!(limited.as_ref().and_then(|it| it.most), most, "{text}");
+            let Some((limited, most)) = limited.zip(most) else { continue };
+            let out = limited.left_out_of(request.messages.iter().rev().map(|message| &**message));
+            let mut out: Vec<_> = out.into_iter().flatten().collect();
+            out.reverse();
+            assert_eq!(out, all[..3 - most], "{text}");
+        }
+    }
+
+    #[test]
+    fn limit_of_pixels_is_no_size_in_bytes() {
+        let request = request(&[&[7; 3_000], &[8; 3_000]]);
+        let text = "image dimensions exceed max allowed size for many-image requests: 2000 pixels";
+        let known = find_refused(text, b"", &request, &RefusedPictures::default(), &[]).unwrap();
+        assert!(known.out.is_empty() && known.is_open());
     }
 }

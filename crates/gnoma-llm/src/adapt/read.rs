@@ -12,7 +12,9 @@ use serde_json::Value;
 use super::{
     apply::{has_pictures, has_thinking},
     change::Adaptation,
-    pictures::{RefusedPictures, find_refused, is_about_one},
+    pictures::{
+        RefusedPictures, find_refused, is_about_one, limit_pictures, names_picture, refuses_all,
+    },
     refusal_phrases::{
         ANSWER_LAST, CLEAR, EARLIER, EFFORT, HOLDERS, KEPT, NO_EFFORT, NO_PICTURES, NO_STREAM,
         NO_THINKING, NO_TOOLS, PART_OF_TOOLS, PICTURES, SYSTEM, TOOL_CHOICE, UNKNOWN,
@@ -60,7 +62,7 @@ struct ReadRefusal<'a> {
 
 /// Returns the change that the request needs to be accepted, if it can be told from the refusal.
 pub(crate) fn infer_adaptation(of: &RefusedRequest<'_>) -> Option<Adaptation> {
-    let text = of.error.message.to_ascii_lowercase();
+    let text = of.error.message.to_lowercase();
     let is_clear = match of.error.status {
         Some(400 | 422) => true,
         Some(413 | 415) if is_about_one(&text) || is_body_size(of, &text) => true,
@@ -81,13 +83,14 @@ pub(crate) fn infer_adaptation(of: &RefusedRequest<'_>) -> Option<Adaptation> {
     said.limit_adaptation()
         .or_else(|| said.conversation_adaptation())
         .or_else(|| said.setting_adaptation())
+        .or_else(|| said.picture_trial())
 }
 
 /// Reports whether a fault of the server comes from what was sent: from a picture, or from the schema of a tool.
 fn is_in_request(of: &RefusedRequest<'_>, text: &str) -> bool {
     let has_picture = of.request.messages.iter().any(|message| has_pictures(message));
     let has_tools = foreign_tools(of.request).next().is_some();
-    (has_picture && is_about_one(text))
+    (has_picture && (is_about_one(text) || refuses_all(text)))
         || (has_tools && is_about_schema(text, of.request.format.is_some()))
 }
 
@@ -161,14 +164,14 @@ impl ReadRefusal<'_> {
         // The tokens of pictures are a part of the prompt: where there are too many, it is too long.
         let is_too_long = self.of.error.kind == ErrorKind::ContextTooLong;
         let is_size = is_body_size(self.of, &self.text);
-        if is_size || (is_about_one(&self.text) && !is_too_long) {
-            let (known, accepted) = &self.of.pictures;
-            let (body, request) = (self.of.sent.concat(), self.of.request);
-            let found = find_refused(&self.text, &body, request, known, accepted);
-            if let Some(mut found) = found {
-                found.why = crate::errors::quote_text(&self.of.error.message);
-                return Some(Adaptation::RefusedPictures(found));
-            }
+        let (known, _) = &self.of.pictures;
+        if let Some(limited) = limit_pictures(&self.text, self.of.request, known) {
+            return Some(self.without_pictures(limited));
+        }
+        if (is_size || (is_about_one(&self.text) && !is_too_long))
+            && let Some(change) = self.refused_pictures()
+        {
+            return Some(change);
         }
         if self.is_about_pictures() && messages.iter().any(|message| has_pictures(message)) {
             return Some(Adaptation::Pictures);
@@ -178,7 +181,28 @@ impl ReadRefusal<'_> {
     }
 
     fn is_about_pictures(&self) -> bool {
-        self.mentions_any(NO_PICTURES) || self.refuses_any(PICTURES)
+        self.mentions_any(NO_PICTURES) || refuses_all(&self.text) || self.refuses_any(PICTURES)
+    }
+
+    /// Returns the pictures to leave out, if some of the request can be the reason.
+    fn refused_pictures(&self) -> Option<Adaptation> {
+        let (known, accepted) = &self.of.pictures;
+        let body = self.of.sent.concat();
+        let found = find_refused(&self.text, &body, self.of.request, known, accepted)?;
+        Some(self.without_pictures(found))
+    }
+
+    fn without_pictures(&self, mut refused: RefusedPictures) -> Adaptation {
+        refused.why = crate::errors::quote_text(&self.of.error.message);
+        Adaptation::RefusedPictures(refused)
+    }
+
+    /// Tries the request without new pictures if the refusal speaks of pictures in words that are not known, such as
+    /// those of another language.
+    fn picture_trial(&self) -> Option<Adaptation> {
+        let is_refused = matches!(self.of.error.status, Some(400 | 422))
+            && self.of.error.kind == ErrorKind::BadRequest;
+        (is_refused && names_picture(&self.text)).then(|| self.refused_pictures())?
     }
 
     /// About what is asked for beside it.
@@ -425,6 +449,38 @@ mod tests {
         ] {
             assert_eq!(read(ErrorKind::BadRequest, 400, message), change, "{message}");
         }
+    }
+
+    #[test]
+    fn model_without_vision_is_recognized_whatever_its_status() {
+        for (kind, status, message) in [
+            (ErrorKind::BadRequest, 500, "this model does not support images"),
+            (ErrorKind::BadRequest, 500, "this model does not support image input"),
+            (ErrorKind::ServerError, 500, "this model is missing data required for image input"),
+            (ErrorKind::BadRequest, 400, "Model does not support images."),
+        ] {
+            assert_eq!(read(kind, status, message), Some(Adaptation::Pictures), "{message}");
+        }
+    }
+
+    #[test]
+    fn refused_picture_is_left_out_whatever_the_language() {
+        for (kind, status, message) in [
+            (ErrorKind::ServerError, 500, "failed to process inputs: invalid image input"),
+            (ErrorKind::BadRequest, 400, "L'image ne peut pas être lue"),
+            (ErrorKind::BadRequest, 400, "La imagen no es válida"),
+            (ErrorKind::BadRequest, 422, "画像を読み込めません"),
+            (ErrorKind::BadRequest, 400, "不支持的图像"),
+            (ErrorKind::BadRequest, 400, "Изображение повреждено"),
+            (ErrorKind::BadRequest, 400, "invalid character in media data"),
+        ] {
+            let change = read(kind, status, message);
+            assert!(
+                matches!(change, Some(Adaptation::RefusedPictures(_))),
+                "{message}: {change:?}"
+            );
+        }
+        assert_eq!(read(ErrorKind::ServerError, 500, "L'image ne peut pas être lue"), None);
     }
 
     #[test]

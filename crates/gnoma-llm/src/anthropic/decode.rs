@@ -149,7 +149,7 @@ impl AnthropicDecoder {
         let mut answer: WholeAnswer<'_> = serde_json::from_str(data)
             .map_err(|error| errors::broken_record(&self.profile, &error, data))?;
         let Some(content) = answer.content.take() else {
-            return Err(errors::protocol_error(&self.profile, "the answer contains no message"));
+            return Err(errors::foreign_answer(&self.profile, "the answer contains no message"));
         };
         self.emit_started(&mut answer, out);
         for block in content {

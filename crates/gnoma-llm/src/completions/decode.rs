@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use gnoma_core::{ProviderError, StopReason, StreamEvent};
+use gnoma_core::{ErrorKind, ProviderError, StopReason, StreamEvent};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -143,11 +143,15 @@ impl<F: Flavour> AnswerDecoder for CompletionsDecoder<F> {
         if is_failure {
             return Err(self.parse_failure(data));
         }
+        let has_choices = chunk.choices.is_some();
         let mut choices = chunk.choices.unwrap_or_default().into_iter();
         let Some(choice) = choices.find(|choice| choice.index.0.unwrap_or_default() == 0) else {
             if frame.whole && self.blocks.is_empty() {
                 let message = "the answer has no choices, so it is not a chat completion";
-                return Err(errors::protocol_error(&self.profile, message));
+                let error = errors::protocol_error(&self.profile, message);
+                // A model server may have failed to answer; one without a list of choices is none.
+                let kind = if has_choices { error.kind } else { ErrorKind::WrongServer };
+                return Err(ProviderError { kind, ..error });
             }
             return Ok(());
         };
@@ -181,7 +185,7 @@ impl<F: Flavour> AnswerDecoder for CompletionsDecoder<F> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use gnoma_core::{Content, ErrorKind, Response, Usage};
+    use gnoma_core::{Content, Response, Usage};
 
     use super::*;
     use crate::{

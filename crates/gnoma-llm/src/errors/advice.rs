@@ -1,7 +1,7 @@
 //! What to do about failures that servers name in words of their own.
 
 use super::remedy::{LISTS_MODELS, wrong_address};
-use crate::Profile;
+use crate::{Profile, profile::host_of};
 
 /// That a filter refused the prompt: Azure, DeepSeek, Alibaba.
 const FILTER_WORDS: &[&str] = &[
@@ -119,6 +119,24 @@ fn resolve_location(url: &str, location: &str) -> String {
     }
 }
 
+/// Advises what to do if another server than the one that was meant may have answered.
+fn of_other_server(profile: &Profile, status: u16) -> String {
+    let (url, check) = (&profile.base_url, profile.describe_address());
+    let place = (!profile.has_vendor_address()).then(|| profile.address_place());
+    match (status, place) {
+        (421, place) => {
+            let host = host_of(url);
+            let check =
+                place.map_or(check, |place| format!("Check the address in {place} and any proxy."));
+            format!("The request reached a server that is not responsible for {host}. {check}")
+        }
+        (_, Some(place)) => {
+            format!("A proxy or another kind of server may answer at {url}: check {place}.")
+        }
+        (_, None) => check,
+    }
+}
+
 /// No vendor's key has so many bytes.
 const LONG_KEY_BYTES: usize = 1_024;
 
@@ -131,11 +149,17 @@ pub(super) fn of_status(profile: &Profile, status: u16) -> Option<String> {
                 HTTPS_PROXY=http://NAME:PASSWORD@HOST:PORT."
             .to_owned(),
         409 | 425 => {
-            format!("`{name}` is busy with an earlier request. Retry in a moment.")
+            format!(
+                "`{name}` is busy with an earlier request. Retry in a moment; if it stays so, end the other session."
+            )
         }
         426 if url.starts_with("http://") && !profile.has_vendor_address() => {
-            format!("Use https:// in {}, now {url}.", profile.address_place())
+            format!(
+                "The server wants an encrypted connection: write https:// instead of http:// in {} (now {url}).",
+                profile.address_place()
+            )
         }
+        415 | 421 => of_other_server(profile, status),
         426 => format!("A proxy may want another version of HTTP than gnoma speaks. {check}"),
         431 if is_long_key => {
             format!("The key in {} is very long: is it a whole file?", profile.key_place())

@@ -28,6 +28,11 @@ const CONTEXT_WORDS: &[&str] = &[
     "too many tokens in the prompt",
     "reduce the length of the messages",
     "`inputs` tokens + `max_new_tokens`",
+    "input_too_long",
+    "prompt_too_long",
+    // llama.cpp, which then cannot drop the beginning of the conversation, or has no room for it.
+    "context shift is disabled",
+    "free space in the kv cache",
     // More at once than the limit of a minute allows: waiting does not help.
     "request too large for",
     "request_too_large",

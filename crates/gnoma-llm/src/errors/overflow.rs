@@ -7,8 +7,8 @@
 //! field with a limit of its own is named, it is that.
 
 use super::overflow_words::{
-    BEFORE_FIELD, EXCESSES, INPUT_FIELDS, INPUTS, LEAST_WINDOW, MEASURES, MEDIA, OTHER_LIMITS,
-    OTHER_TOKENS, OUTPUTS, PLAIN_INPUTS, ROOTS, WEAK_EXCESSES,
+    BEFORE_FIELD, EXCESSES, INPUT_FIELDS, INPUTS, LEAST_SIZE, LEAST_WINDOW, MEASURES, MEDIA,
+    OTHER_LIMITS, OTHER_NUMBERS, OTHER_TOKENS, OUTPUTS, PLAIN_INPUTS, ROOTS, WEAK_EXCESSES,
 };
 
 /// Reports whether `text` says that the prompt is longer than the model or its server takes.
@@ -30,6 +30,24 @@ pub(super) fn is_overflow(text: &str) -> bool {
     let is_of_tokens =
         is_counted && !says(OTHER_TOKENS) && (is_more(false) || has_two_sizes(&text));
     is_of_prompt && (is_input || is_of_tokens)
+}
+
+/// Reports whether `text`, in any language, contains the size of a prompt that has from `bytes.0` to `bytes.1` bytes,
+/// and a smaller one that may be the most that its model takes.
+pub(super) fn has_prompt_size(text: &str, bytes: (usize, usize)) -> bool {
+    /// Most bytes of a token, on average. No token has less than one.
+    const MAX_TOKEN_BYTES: usize = 8;
+    let text = text.to_lowercase();
+    let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
+    let is_other =
+        [OTHER_LIMITS, OTHER_TOKENS, OTHER_NUMBERS, OUTPUTS, MEDIA].into_iter().any(says);
+    if is_other || names_other_field(&text) || is_of_short_text(&text) {
+        return false;
+    }
+    let sizes = || extract_numbers(&text).filter(|number| *number >= LEAST_SIZE);
+    let (least, most) = ((bytes.0 / MAX_TOKEN_BYTES) as u64, bytes.1 as u64);
+    let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else { return false };
+    smallest < largest && largest >= least && largest <= most
 }
 
 /// Reports whether a text counts tokens, and does not speak of a token that stands for a login.
@@ -157,8 +175,41 @@ mod tests {
             "Invalid 'messages[1].content': string too long. Expected a string with maximum length 1048576",
             "Invalid 'input[3].output': string too long. Expected a string with maximum length 10485760",
             "The input (9000 tokens) is longer than the context window of `llama3.1` (8192 tokens)",
+            "the prompt does not fit into the context (n_ctx = 8192)",
+            "max_seq_len exceeded: 40000",
+            "n_tokens > n_ctx",
+            "prompt exceeds maximum",
+            "Der Prompt ist länger als das Kontextfenster (8192 Token)",
+            "トークン数が多すぎます",
+            "A entrada é longa demais",
+            "Promptul este prea lung: 40000 de tokeni",
+            "ข้อความยาวเกินไป: 40000 โทเค็น สูงสุด 32768",
+            "ورودی بیش از حد طولانی است (۴۰۰۰۰ توکن)",
+            "הקלט ארוך מדי: 40000 טוקנים, המקסימום 32768",
         ] {
             assert!(is_overflow(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn size_of_the_prompt_and_a_smaller_one_say_overflow_in_any_language() {
+        for text in
+            ["Model's max length is 32768, got 40000", "40000 ዘንቢል: 32768", "40,000 / 32,768"]
+        {
+            assert!(has_prompt_size(text, (90_000, 90_000)), "{text}");
+            assert!(!has_prompt_size(text, (30_000, 30_000)), "a prompt of fewer tokens: {text}");
+            assert!(!has_prompt_size(text, (900_000, 900_000)), "a part of the prompt: {text}");
+        }
+        for text in [
+            "max_tokens: 32768, got 40000",
+            "Expecting ',' delimiter: line 1 column 40012 (char 40011)",
+            "Limit 32768, used 40000 of the daily allowance",
+            "40000 is no window",
+            "temperature 40000 > 32768",
+            "image of 40000 bytes, at most 32768",
+            "12 > 8",
+        ] {
+            assert!(!has_prompt_size(text, (90_000, 90_000)), "{text}");
         }
     }
 

@@ -11,6 +11,8 @@ pub(super) const INPUTS: &[&str] = &[
     "message too",
     "conversation",
     "sequence",
+    "seq_len",
+    "n_tokens",
     "history",
     // Chinese, Japanese, Korean
     "上下文",
@@ -92,6 +94,10 @@ pub(super) const INPUTS: &[&str] = &[
     "इनपुट",
     "संदर्भ",
     "είσοδο",
+    // Thai, Persian, Hebrew
+    "ข้อความ",
+    "ورودی",
+    "קלט",
 ];
 /// Words for the measure of the length.
 pub(super) const MEASURES: &[&str] = &[
@@ -180,6 +186,12 @@ pub(super) const MEASURES: &[&str] = &[
     "लंब",
     "μήκος",
     "μεγάλ",
+    "n_ctx",
+    "seq_len",
+    "into the context",
+    "prompt exceeds",
+    "ยาว",
+    "ארוך",
 ];
 /// That it is more than something.
 pub(super) const EXCESSES: &[&str] = &[
@@ -289,6 +301,17 @@ pub(super) const EXCESSES: &[&str] = &[
     "अधिक",
     "υπερβ",
     "πολύ",
+    "> n_ctx",
+    "länger als",
+    "größer als",
+    "passt nicht",
+    "多すぎ",
+    "demais",
+    "prea ",
+    "depăș",
+    "เกิน",
+    "بیش از",
+    "מדי",
 ];
 /// The length of the answer, which is lowered instead.
 pub(super) const OUTPUTS: &[&str] = &[
@@ -462,5 +485,10 @@ pub(super) const BEFORE_FIELD: &[&str] = &[
     "value for ",
     "value of ",
 ];
+/// Words that stand beside numbers of another meaning.
+pub(super) const OTHER_NUMBERS: &[&str] =
+    &["column", "position", "offset", "line ", "(char ", "delimiter", "version", "date"];
+/// Smallest number that counts as a size where nothing else says that sizes are meant.
+pub(super) const LEAST_SIZE: u64 = 1_000;
 /// No window is as small as this; limits of names and ids are.
 pub(super) const LEAST_WINDOW: u64 = 512;

@@ -5,14 +5,18 @@ use gnoma_core::{ErrorKind, error_policy::Remedy};
 use gnoma_net::{CertificateFault, NetErrorKind};
 
 use super::keys;
-use crate::{Profile, Protocol};
+use crate::{Profile, Protocol, profile::host_of};
 
 /// The beginning of the hint for a model that does not exist.
 pub(super) const LISTS_MODELS: &str = "`gnoma models` lists the models";
+/// The beginning of the hint for a 404 of an address that a person has set.
+pub(super) const MODEL_OR_ADDRESS: &str = "Either the model or the address is wrong.";
+/// Statuses by which a proxy says that the server behind it gave no usable answer.
+const BEHIND_PROXY: [u16; 2] = [502, 520];
 
 /// Returns the remedy for a failure of `kind`, told with `status` where there was one.
 pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -> Option<String> {
-    let (name, url) = (&profile.name, &profile.base_url);
+    let name = &profile.name;
     let remedy = kind.policy().remedy;
     if profile.is_own_server()
         && let Some(said) = of_own_server(profile, remedy, status)
@@ -33,22 +37,14 @@ pub(super) fn of_kind(profile: &Profile, kind: ErrorKind, status: Option<u16>) -
             "`{name}` knows the key but does not allow this. Check whether your account, its organization and \
              the country you connect from may use this model, or use another provider with --provider."
         ),
-        Remedy::ModelName => match &profile.address_source {
-            // The commonest way to set up a gateway; most of them speak Chat Completions only.
-            Some(place) if profile.protocol == Protocol::Responses => format!(
-                "{LISTS_MODELS} of `{name}`. The address is {url}, from {place}. If the server there speaks Chat \
-                 Completions and not the Responses API, set `provider.protocols.{name}` to `compatible`."
-            ),
-            Some(place) => {
-                format!("{LISTS_MODELS} of `{name}`. The address is {url}, from {place}.")
-            }
-            None => format!("{LISTS_MODELS} of `{name}`. The address is {url}."),
-        },
+        Remedy::ModelName => of_missing_model(profile, status),
         Remedy::Shorten => {
             "Start a new session, compact this one (/compact at its prompt), or choose a model with a larger window."
                 .to_owned()
         }
-        Remedy::Quota => format!("Top up or raise the limit at `{name}`, or use another provider."),
+        Remedy::Quota => format!(
+            "Top up or raise the limit at `{name}`, or use another provider with --provider."
+        ),
         Remedy::Wait if status == Some(429) => {
             retry_in("a minute")
         }
@@ -73,38 +69,90 @@ pub(super) fn retry_in(time: &str) -> String {
     format!("Retry in {time}, or use another provider with --provider.")
 }
 
+/// Returns the remedy where a model does not exist, or the address leads to nothing.
+fn of_missing_model(profile: &Profile, status: Option<u16>) -> String {
+    let (name, url) = (&profile.name, &profile.base_url);
+    let Some(place) = &profile.address_source else {
+        return format!("{LISTS_MODELS} of `{name}`. The address is {url}.");
+    };
+    // The commonest way to set up a gateway; most of them speak Chat Completions only.
+    let protocol = match profile.protocol {
+        Protocol::Responses => format!(
+            " If the server there speaks Chat Completions and not the Responses API, set `provider.protocols.{name}` to \
+             `compatible`."
+        ),
+        _ => String::new(),
+    };
+    if status == Some(404) {
+        return format!(
+            "{MODEL_OR_ADDRESS} Choose one of `gnoma models` with --model, or correct the address {url} in \
+             {place}.{protocol}"
+        );
+    }
+    format!("{LISTS_MODELS} of `{name}`. The address is {url}, from {place}.{protocol}")
+}
+
 /// Returns the remedy where people run the server themselves, if it is another than at a vendor.
 fn of_own_server(profile: &Profile, remedy: Remedy, status: Option<u16>) -> Option<String> {
-    let (name, url) = (&profile.name, &profile.base_url);
+    let (name, server) = (&profile.name, profile.describe_server());
+    let comma = if profile.address_source.is_some() { "," } else { "" };
     Some(match remedy {
         Remedy::Shorten => {
             "Start a new session, compact this one (/compact at its prompt), or start the server with a larger window."
                 .to_owned()
         }
         Remedy::Access if profile.key.is_some() => format!(
-            "`{name}` refuses the key of {} for this, or a proxy before {url} does. Check what the key may do, and the \
-             log of the server.",
-            profile.key_place()
+            "{}, or a proxy before it, does not allow this with {}; the key itself may be right. Check what the key may \
+             do, and the log of the server.",
+            capitalize(&server),
+            profile.describe_key()
         ),
-        Remedy::Wait if status != Some(429) => format!(
-            "The server at {url}, or a proxy before it, is not ready; it may still be loading the model. Retry \
-             later, or use another provider with --provider."
+        Remedy::Quota if status == Some(402) => format!(
+            "{}{comma} wants payment. Check the account behind it, or use another provider with --provider.",
+            capitalize(&server)
         ),
+        Remedy::Quota => format!(
+            "Check the account behind {server}{comma} or use another provider with --provider."
+        ),
+        Remedy::Wait | Remedy::Patience => return of_waiting(&server, remedy, status),
         Remedy::Report => format!(
-            "The problem is on the side of `{name}`: the log of the server at {url} says more. Retry later, or \
-             use another provider with --provider."
+            "The problem is on the side of {server}: its log says more. Retry later, or use another provider with \
+             --provider."
         ),
         Remedy::Request => format!(
-            "The server at {url} refuses the request for the reason above. If that does not help, its log says more: \
-             check that it serves this model with tools, and that `provider.protocols.{name}` is the protocol that it \
-             speaks."
-        ),
-        Remedy::Patience if status.is_some() => format!(
-            "The server at {url}, or a proxy before it, stopped waiting for the model. Raise its time-out (nginx: \
-             `proxy_read_timeout`), or use a smaller model."
+            "{}{comma} refuses the request for the reason above. If that does not help, its log says more: check that \
+             it serves this model with tools, and that it speaks {} (change it with `provider.protocols.{name}`).",
+            capitalize(&server),
+            profile.protocol.describe()
         ),
         _ => return None,
     })
+}
+
+/// Returns the remedy where the server of people themselves, or a proxy before it, is not ready.
+fn of_waiting(server: &str, remedy: Remedy, status: Option<u16>) -> Option<String> {
+    Some(match (remedy, status) {
+        (Remedy::Wait, Some(429)) | (Remedy::Patience, None) => return None,
+        (Remedy::Wait, Some(behind)) if BEHIND_PROXY.contains(&behind) => format!(
+            "A proxy answers in place of {server}. Check that the server runs; it may still be starting. Retry later, or \
+             use another provider with --provider."
+        ),
+        (Remedy::Wait, _) => format!(
+            "{}, or a proxy before it, is not ready; it may still be loading the model. Retry later, or use another \
+             provider with --provider.",
+            capitalize(server)
+        ),
+        _ => format!(
+            "{}, or a proxy before it, stopped waiting for the model. Raise its time-out (nginx: \
+             `proxy_read_timeout`), or use a smaller model.",
+            capitalize(server)
+        ),
+    })
+}
+
+/// Returns a sentence that begins with `server`.
+fn capitalize(server: &str) -> String {
+    server.replacen("the ", "The ", 1)
 }
 
 fn missing_key(profile: &Profile) -> String {
@@ -146,6 +194,11 @@ pub(super) fn of_certificate(profile: &Profile, fault: Option<CertificateFault>)
         Some(CertificateFault::Dates) => format!(
             "Check this machine's clock. If it is right, the server at {url} needs a new certificate."
         ),
+        Some(CertificateFault::SelfSigned) => format!(
+            "If the server at {url} is your own, set `network.ca_file` (or SSL_CERT_FILE) to a PEM file with that same \
+             certificate. Otherwise check the address in {place}, and do not send a key: somebody may be intercepting \
+             the connection."
+        ),
         Some(CertificateFault::Issuer) | None => of_connection(profile, NetErrorKind::Certificate),
     }
 }
@@ -162,6 +215,10 @@ pub(super) fn of_page(
         ErrorKind::NotFound | ErrorKind::BadRequest if is_page || status == Some(405) => {
             Some(wrong_address(profile))
         }
+        ErrorKind::Forbidden if is_page && profile.key.is_none() => Some(format!(
+            "{} Or a proxy answered in place of {url}: open it in a browser.",
+            missing_key(profile)
+        )),
         ErrorKind::Forbidden if is_page => Some(format!(
             "A proxy or firewall may have answered in place of {url}: open that address in a browser. If it was \
              `{name}`, check what your account may use."
@@ -172,6 +229,22 @@ pub(super) fn of_page(
             profile.key_place()
         )),
         _ => None,
+    }
+}
+
+/// Returns the remedy where the host of the address does not exist.
+pub(super) fn of_unknown_host(profile: &Profile) -> String {
+    let host = host_of(&profile.base_url);
+    match &profile.address_source {
+        Some(place) => format!(
+            "There is no host {host}: correct the address in {place}, or check the network."
+        ),
+        None if profile.has_vendor_address() => {
+            format!("The name of {host} was not found: check the network and its name server.")
+        }
+        None => {
+            format!("There is no host {host}: correct the address in {}.", profile.address_place())
+        }
     }
 }
 
@@ -191,12 +264,19 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
         NetErrorKind::Authorities => {
             "Set `network.ca_file` (or SSL_CERT_FILE) to a PEM file with certificates, or unset it.".to_owned()
         }
-        NetErrorKind::Connect if profile.local => format!("Is the server of `{name}` running at {url}?"),
-        NetErrorKind::Connect if profile.is_own_server() => {
+        NetErrorKind::Connect if profile.local => match &profile.address_source {
+            Some(place) => {
+                format!("Start the server of `{name}`, or correct its address {url} in {place}.")
+            }
+            None => format!("Is the server of `{name}` running at {url}?"),
+        },
+        NetErrorKind::Connect if profile.has_unknown_name() => {
             format!("Check that the server of `{name}` runs at {url}, the address in {place}, and the network.")
         }
         NetErrorKind::Connect => match &profile.address_source {
-            Some(place) => format!("Check the network and the address in {place} ({url})."),
+            Some(place) => format!(
+                "Nothing answers at {url}, the address in {place}. Check that the server runs, and the address."
+            ),
             None => "Check the network and the provider's address.".to_owned(),
         },
         NetErrorKind::Proxy => "HTTPS_PROXY, HTTP_PROXY or ALL_PROXY names this proxy. Check that it runs and that its \
@@ -209,5 +289,39 @@ pub(super) fn of_connection(profile: &Profile, kind: NetErrorKind) -> String {
             "Raise `network.idle_timeout` if the model needs longer to think or read.".to_owned()
         }
         NetErrorKind::Broken => format!("Retry later, or check the network and the server at {url}."),
+    }
+}
+
+impl Protocol {
+    /// Names the protocol for people.
+    pub(crate) fn describe(self) -> &'static str {
+        match self {
+            Self::Mistral => "Mistral's Chat Completions",
+            Self::Anthropic => "Anthropic's Messages API",
+            Self::OpenAi => "Chat Completions",
+            Self::Responses => "the Responses API",
+            Self::Google => "the Gemini API",
+            Self::Ollama => "Ollama's own API",
+        }
+    }
+}
+
+impl Profile {
+    /// Names the server by its address, and by the place that the address was set in: `the server at URL, from X`.
+    pub(crate) fn describe_server(&self) -> String {
+        match &self.address_source {
+            Some(place) => format!("the server at {}, from {place}", self.base_url),
+            None => format!("the server at {}", self.base_url),
+        }
+    }
+
+    /// Names the key by its place: `the key in WORK_KEY`.
+    pub(crate) fn describe_key(&self) -> String {
+        match self.key_place() {
+            command if command.starts_with("the command in ") => {
+                format!("the key that {command} prints")
+            }
+            place => format!("the key in {place}"),
+        }
     }
 }

@@ -288,6 +288,9 @@ fn vendors_words_are_understood() {
         ),
         (400, r#"{"error":{"code":"1261","message":"Prompt exceeds max length"}}"#, ContextTooLong),
         (400, r#"{"error":{"code":"1261","message":"Prompt 超长"}}"#, ContextTooLong),
+        (400, r#"{"error":{"code":"input_too_long","message":"no"}}"#, ContextTooLong),
+        (500, r#"{"error":"context shift is disabled"}"#, ContextTooLong),
+        (400, r#"{"error":"failed to find free space in the KV cache"}"#, ContextTooLong),
         // iFlytek, Baidu
         (400, r#"{"header":{"code":10907,"message":"token数量超过上限"}}"#, ContextTooLong),
         (
@@ -371,7 +374,9 @@ fn a_failure_in_an_answer_is_the_server_s_unless_it_says_otherwise() {
     for has_begun in [false, true] {
         let error = told(r#"{"error":{"message":"Provider returned error"}}"#, has_begun);
         assert_eq!(error.kind, ErrorKind::ServerError);
-        assert!(error.hint.unwrap().contains("The problem is on the side of `p`"));
+        assert!(
+            error.hint.unwrap().contains("The problem is on the side of the server at http://x:")
+        );
         assert_eq!(told(r#"{"error":"upstream"}"#, has_begun).kind, ErrorKind::ServerError);
         let refused = r#"{"error":{"message":"tool names must be unique","code":400}}"#;
         assert_eq!(told(refused, has_begun).kind, ErrorKind::BadRequest);
@@ -540,4 +545,79 @@ fn a_status_that_no_retry_helps_is_not_called_overloaded() {
         assert!(error.hint.is_some_and(|hint| hint.contains(advice)), "{status}");
     }
     assert!(read(403, "<html><title>Blocked</title>").message.contains("Blocked"));
+}
+
+/// A vendor's name at an address of one's own, such as a gateway's, is not spoken of as the vendor.
+#[test]
+fn gateway_with_the_name_of_a_vendor_is_an_own_server() {
+    let mut profile = Profile::new("openai", Protocol::Responses, "http://gateway.internal/v1");
+    profile.key = Some(gnoma_core::Secret::new("k".to_owned()));
+    profile.key_source = Some("WORK_KEY".to_owned());
+    profile.address_source = Some("OPENAI_BASE_URL".to_owned());
+    let server = "the server at http://gateway.internal/v1, from OPENAI_BASE_URL";
+    for (status, says) in [
+        (400, "refuses the request for the reason above"),
+        (402, "wants payment. Check the account behind it"),
+        (403, "does not allow this with the key in WORK_KEY; the key itself may be right"),
+        (408, "stopped waiting for the model"),
+        (500, "its log says more"),
+        (502, "A proxy answers in place of"),
+        (503, "may still be loading the model"),
+    ] {
+        let error = from_status(&profile, status, None, br#"{"error":{"message":"no"}}"#);
+        let hint = error.hint.unwrap_or_default();
+        assert!(hint.to_lowercase().contains(&server.to_lowercase()), "{status}: {hint}");
+        assert!(hint.contains(says) && !hint.contains("`openai`"), "{status}: {hint}");
+    }
+    // The vendor's own address, written down.
+    profile.base_url = "https://api.openai.com/v1".to_owned();
+    assert!(!profile.is_own_server() && !profile.has_vendor_address());
+    let mut azure = Profile::new("azure", Protocol::OpenAi, "https://r.openai.azure.com/openai/v1");
+    azure.address_source = Some("`provider.endpoints.azure`".to_owned());
+    assert!(!azure.is_own_server());
+}
+
+#[test]
+fn remedy_names_the_setting_that_the_address_came_from() {
+    let vendor = Profile::new("google", Protocol::Google, "https://x/v1beta");
+    let mut own = Profile::new("vllm", Protocol::OpenAi, "http://gpu.lab:8000/v1");
+    own.address_source = Some("`provider.endpoints.vllm` (c.toml:5)".to_owned());
+    let refused = remedy::of_connection(&own, NetErrorKind::Connect);
+    assert_eq!(
+        refused,
+        "Start the server of `vllm`, or correct its address http://gpu.lab:8000/v1 in \
+         `provider.endpoints.vllm` (c.toml:5)."
+    );
+    let unknown = remedy::of_unknown_host(&own);
+    assert!(unknown.starts_with("There is no host gpu.lab: correct the address in"), "{unknown}");
+    assert!(remedy::of_unknown_host(&vendor).contains("the network"));
+    let hint = |profile: &Profile, status, body: &[u8]| {
+        let error = from_status(profile, status, None, body);
+        suggest_model(profile, error, "gemini-x").hint.unwrap()
+    };
+    let missing = hint(&own, 404, br#"{"error":{"message":"not found"}}"#);
+    assert!(missing.starts_with("Either the model or the address is wrong."), "{missing}");
+    let named = hint(&own, 404, br#"{"error":{"message":"no model gemini-x"}}"#);
+    assert!(named.starts_with("`gnoma models` lists"), "{named}");
+    assert!(hint(&vendor, 405, b"").contains("/models/gemini-x:streamGenerateContent"));
+    let page = hint(&vendor, 403, b"<html>no</html>");
+    assert!(page.starts_with("No key for `google` is set") && page.contains("proxy"), "{page}");
+    assert!(hint(&own, 421, b"{}").contains("not responsible for gpu.lab. Check the address in"));
+    assert!(hint(&own, 415, b"{}").contains("another kind of server may answer at http://gpu.lab"));
+    own.key = Some(gnoma_core::Secret::new("k".to_owned()));
+    own.key_source = Some("the command in `provider.key_commands.vllm`".to_owned());
+    let command = hint(&own, 403, b"{}");
+    assert!(command.contains("the key that the command in `provider.key_commands.vllm` prints"));
+}
+
+#[test]
+fn unknown_words_with_the_size_of_the_prompt_mean_that_it_is_too_long() {
+    let profile = Profile::new("p", Protocol::OpenAi, "http://x");
+    let read = |bytes| {
+        let body = br#"{"error":{"message":"Model's max length is 32768, got 40000"}}"#;
+        detect_overflow(&profile, from_status(&profile, 400, None, body), bytes, bytes)
+    };
+    assert_eq!(read(120_000).kind, ErrorKind::ContextTooLong);
+    assert!(read(120_000).hint.is_some_and(|hint| hint.contains("compact")));
+    assert_eq!(read(2_000).kind, ErrorKind::BadRequest);
 }

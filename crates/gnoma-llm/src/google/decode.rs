@@ -163,7 +163,13 @@ impl GoogleDecoder {
 
     fn unfinished_error(&self) -> ProviderError {
         if self.bodies == 1 {
-            errors::protocol_error(&self.profile, "the answer has no content from a model")
+            let message = "the answer has no content from a model";
+            let is_of_model = self.started.model || self.started.id;
+            if is_of_model {
+                errors::protocol_error(&self.profile, message)
+            } else {
+                errors::foreign_answer(&self.profile, message)
+            }
         } else {
             errors::truncated_answer(&self.profile)
         }

@@ -47,7 +47,7 @@ impl AnswerDecoder for OllamaDecoder {
         }
         if frame.whole && line.message.is_none() && line.done.is_none() {
             let message = "the answer has neither a message nor an end";
-            return Err(errors::protocol_error(&self.profile, message));
+            return Err(errors::foreign_answer(&self.profile, message));
         }
         self.emit_started(&line, out);
         if let Some(said) = line.message {

@@ -107,7 +107,9 @@ async fn silence_is_not_waited_out() {
 #[tokio::test]
 async fn an_answer_in_another_language_is_called_so() {
     use ErrorKind::{Garbled, Protocol, WrongServer};
-    let table: [(&str, &'static [u8], ErrorKind, &str); 7] = [
+    let table: [(&str, &'static [u8], ErrorKind, &str); 8] = [
+        // Asked once: another server says the same again.
+        ("application/json", br#"{"hello":"world"}"#, WrongServer, "the answer "),
         ("text/plain", b"Hello, I am a clock.\n", Protocol, "begins with `H`"),
         ("", b"\x00\x01\xFE\xFF\r\n\r\n\x80\x81", Protocol, r"begins with `\x00`"),
         ("text/event-stream", b"data: {\"cho\n\n", Garbled, "invalid record"),
@@ -133,7 +135,7 @@ async fn an_answer_in_another_language_is_called_so() {
 async fn a_page_of_a_proxy_is_not_quoted() {
     for endpoint in &PROTOCOLS {
         let outcome = fails(endpoint, endpoint.wire.failure_reply(&Failure::WebPage)).await;
-        let says = "provider overloaded (HTTP 502): the server answered with an HTML page";
+        let says = "no usable answer from the server behind the proxy (HTTP 502): the server answered with an HTML page";
         outcome
             .expect(endpoint, &Expected { kind: ErrorKind::Overloaded, says, hint: "Retry later" });
     }

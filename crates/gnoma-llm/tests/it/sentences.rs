@@ -14,9 +14,9 @@ use crate::{
     histories::{ask, user},
 };
 
-const STATUSES: [u16; 24] = [
-    302, 400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 422, 425, 426, 429, 431, 451, 500, 501,
-    502, 503, 504, 511, 529,
+const STATUSES: [u16; 26] = [
+    302, 400, 401, 402, 403, 404, 405, 408, 409, 413, 415, 421, 422, 425, 426, 429, 431, 451, 500,
+    501, 502, 503, 504, 511, 520, 529,
 ];
 
 /// Where a profile comes from: its name, the key's source, the address's source.
@@ -42,6 +42,15 @@ const PATHS: [&str; 5] = [
     "/messages",
     "/models/MODEL:streamGenerateContent",
     "/api/chat",
+];
+/// The protocols, as they are named where the server may speak another one.
+const PROTOCOL_NAMES: [&str; 6] = [
+    "speaks Mistral's Chat Completions",
+    "speaks Anthropic's Messages API",
+    "speaks Chat Completions",
+    "speaks the Responses API",
+    "speaks the Gemini API",
+    "speaks Ollama's own API",
 ];
 const USUAL_ENDS: [&str; 2] = [" It often ends in /v1beta.", " It often ends in /v1."];
 
@@ -74,6 +83,7 @@ async fn sentence(endpoint: &Endpoint, status: u16, origin: usize) -> String {
     let text = text.replace(&chat, "");
     // Each wire has a path of its own, and a usual end of the address.
     let text = PATHS.iter().fold(text, |text, path| text.replace(path, "/PATH"));
+    let text = PROTOCOL_NAMES.iter().fold(text, |text, name| text.replace(name, "speaks PROTOCOL"));
     let text = USUAL_ENDS.iter().fold(text, |text, end| text.replace(end, ""));
     text.replace(&format!("{provider}:"), &format!("{name}:"))
         .replace(&format!("`{provider}`"), &format!("`{name}`"))

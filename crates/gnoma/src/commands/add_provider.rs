@@ -77,8 +77,10 @@ fn unreachable_remedy(new: &NewProvider, known: Option<String>) -> String {
         "llamacpp" => "`llama-server -m MODEL.gguf --jinja` starts it. ",
         _ => "",
     };
-    let known = known.map_or_else(String::new, |known| format!("{known} "));
-    format!("{start}{known}--untested adds it anyway.")
+    // The provider that is added is the one that is meant.
+    let known = known.unwrap_or_default().replace(", or use another provider with --provider", "");
+    let gap = if known.is_empty() { "" } else { " " };
+    format!("{start}{known}{gap}--untested adds it anyway.")
 }
 
 /// The provider, with what is not said asked for.

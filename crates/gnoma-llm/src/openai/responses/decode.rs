@@ -146,7 +146,7 @@ impl ResponsesDecoder {
         let response: wire::Response<'_> = self.parse(data)?;
         if event.is_empty() && response.output.is_none() && response.status.is_empty() {
             let message = "the answer has neither a status nor output";
-            return Err(errors::protocol_error(&self.profile, message));
+            return Err(errors::foreign_answer(&self.profile, message));
         }
         self.emit_started(&response, out);
         let status = match event {

@@ -42,6 +42,7 @@ pub mod mcp;
 mod mcp_edit;
 mod memory;
 mod model_list;
+mod new_provider;
 mod notices;
 mod observers;
 mod places;

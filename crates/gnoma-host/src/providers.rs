@@ -4,14 +4,14 @@ use std::{collections::BTreeSet, time::Duration};
 
 use futures_util::future::join_all;
 use gnoma_config::{
-    Protocol,
     edit::Change,
     env::{bare_key, variables_of},
-    settings::{Provider, ValueSource},
+    settings::Provider,
 };
 use gnoma_core::Secret;
 use gnoma_llm::{KNOWN, Profile, catalogue};
 
+pub use crate::new_provider::{KeySource, NewProvider};
 use crate::{
     Folders as _, HostError, Project, Result, crate_options, key_command, routing::find_provider,
     setting,
@@ -27,36 +27,6 @@ const MIN_PART_CHARS: usize = 3;
 const MIN_VERSION_CHARS: usize = 3;
 /// The time a provider may take when the user asks whether it answers.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// A provider that is to be set up, as a person describes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NewProvider {
-    /// The name of the provider.
-    pub name: String,
-    /// The address of the provider, unless it is the built-in one.
-    pub address: Option<String>,
-    /// The protocol of the provider, as named in `provider.protocols`.
-    pub protocol: Option<String>,
-    /// The source of the provider's key.
-    pub key: KeySource,
-    /// The model to use there, by the provider's own name for it; `None` for any.
-    pub model: Option<String>,
-    /// `true` if the provider is to be asked by default.
-    pub is_default: bool,
-}
-
-/// The source of a provider's key.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum KeySource {
-    /// The provider needs no key.
-    None,
-    /// This variable of the environment.
-    Variable(String),
-    /// The output of this command.
-    Command(String),
-    /// The key that the user entered.
-    Entered(Secret<String>),
-}
 
 /// A provider, and how it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -320,7 +290,7 @@ pub async fn try_new(
     };
     let key = key.map(|key| Secret::new(bare_key(key.expose()).to_owned()));
     let shown = key.clone();
-    let provider = with_new(project.routing.provider.clone(), new, key, address_place);
+    let provider = new.apply(project.routing.provider.clone(), key, address_place);
     fetch_models(project, &provider, &new.name).await.map_err(|error| {
         let cause = project.firewall.redact_text(&error.cause).into_owned();
         let cause = match shown.as_ref().map(Secret::expose) {
@@ -329,34 +299,6 @@ pub async fn try_new(
         };
         HostError { cause, ..error }
     })
-}
-
-/// Returns the settings with a provider that is not written to them yet, and where its key and its address come from.
-fn with_new(
-    mut provider: Provider,
-    new: &NewProvider,
-    key: Option<Secret<String>>,
-    address_place: &str,
-) -> Provider {
-    let name = || new.name.clone();
-    let key_source = match &new.key {
-        KeySource::None => None,
-        KeySource::Variable(variable) => Some(ValueSource::Variable(variable.clone())),
-        KeySource::Command(_) => {
-            Some(ValueSource::Argument("the command in `--key-command`".to_owned()))
-        }
-        KeySource::Entered(_) => Some(ValueSource::Argument("what you entered".to_owned())),
-    };
-    provider.key_sources.extend(key_source.map(|source| (name(), source)));
-    provider.api_keys.extend(key.map(|key| (name(), key)));
-    if let Some(address) = &new.address {
-        let source = ValueSource::Argument(address_place.to_owned());
-        provider.endpoint_sources.insert(name(), source);
-        provider.endpoints.insert(name(), address.clone());
-    }
-    let wire = new.protocol.as_deref().and_then(Protocol::from_name);
-    provider.protocols.extend(wire.map(|wire| (name(), wire)));
-    provider
 }
 
 /// Reports whether a variable of the environment can have this name.
@@ -529,38 +471,7 @@ pub fn remove_provider(project: &Project, name: &str) -> Result<String> {
 
 #[cfg(test)]
 mod tests {
-    use gnoma_config::Sources;
-
     use super::*;
-
-    #[test]
-    fn new_provider_is_spoken_of_by_what_was_given() {
-        let sources = Sources { config_dir: "/nonexistent".into(), ..Sources::default() };
-        let settings = gnoma_config::load_settings(&sources).unwrap().settings.provider;
-        let given = Secret::new("k".to_owned());
-        for (name, key, source) in [
-            ("work", KeySource::Variable("WORK_KEY".to_owned()), Some("WORK_KEY")),
-            ("openai", KeySource::Variable("WORK_KEY".to_owned()), Some("WORK_KEY")),
-            ("work", KeySource::Command("pass".to_owned()), Some("the command in `--key-command`")),
-            ("work", KeySource::Entered(given.clone()), Some("what you entered")),
-            ("work", KeySource::None, None),
-        ] {
-            let has_key = key != KeySource::None;
-            let new = NewProvider {
-                name: name.to_owned(),
-                address: Some("http://x/v1".to_owned()),
-                protocol: None,
-                key,
-                model: None,
-                is_default: false,
-            };
-            let key = has_key.then(|| given.clone());
-            let provider = with_new(settings.clone(), &new, key, "`--address`");
-            let profile = crate_options::provider_profile(&provider, name).unwrap();
-            assert_eq!(profile.key_source.as_deref(), source, "{new:?}");
-            assert_eq!(profile.address_source.as_deref(), Some("`--address`"), "{new:?}");
-        }
-    }
 
     #[test]
     fn a_key_in_place_of_a_variable_is_not_shown() {

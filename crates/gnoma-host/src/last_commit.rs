@@ -104,7 +104,7 @@ impl LastCommit {
                 hash: String::new(),
             }
         }));
-        listed.sort_by(|one, other| one.path.cmp(&other.path));
+        gnoma_core::sort::sort_by(&mut listed, |one, other| one.path.cmp(&other.path));
         Ok(listed)
     }
 

@@ -63,7 +63,7 @@ impl Edit {
         tree: Option<Hash>,
     ) -> Result<Tree, Error> {
         let known = tree.map(|tree| load_tree(objects, &tree)).transpose()?.unwrap_or_default();
-        let mut entries: BTreeMap<Vec<u8>, Item> = known.0.into_iter().collect();
+        let mut entries: BTreeMap<Vec<u8>, Item> = gnoma_core::sort::to_map(known.0);
         for (name, edit) in &self.below {
             match edit.apply_to_item(objects, batch, entries.get(name))? {
                 Some(item) => drop(entries.insert(name.clone(), item)),

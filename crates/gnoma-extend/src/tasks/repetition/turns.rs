@@ -112,7 +112,7 @@ impl Turns {
         }
         let mut candidates: Vec<(u32, f32)> =
             shared.into_iter().filter(|(other, _)| *other as usize != number).collect();
-        candidates.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        gnoma_core::sort::sort_by(&mut candidates, |a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         candidates.truncate(MAX_CANDIDATES);
         let mut similar: Vec<(usize, f32)> = candidates
             .into_iter()
@@ -123,7 +123,7 @@ impl Turns {
             })
             .collect();
         // Of equals, the newest first.
-        similar.sort_by(|a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
+        gnoma_core::sort::sort_by(&mut similar, |a, b| b.1.total_cmp(&a.1).then(b.0.cmp(&a.0)));
         similar
     }
 
@@ -146,7 +146,7 @@ impl Turns {
                 }
             }
         }
-        pairs.sort_by(|a, b| {
+        gnoma_core::sort::sort_by(&mut pairs, |a, b| {
             b.2.total_cmp(&a.2)
                 .then((a.0.abs_diff(a.1)).cmp(&b.0.abs_diff(b.1)))
                 .then(a.0.cmp(&b.0))

@@ -500,6 +500,6 @@ mod tests {
             assert_eq!(error.kind, kind, "{broken}");
         }
         let nothing = read_as(&[r#"{"status":"ok"}"#], true).unwrap_err();
-        assert_eq!(nothing.kind, ErrorKind::Protocol);
+        assert_eq!(nothing.kind, ErrorKind::WrongServer);
     }
 }

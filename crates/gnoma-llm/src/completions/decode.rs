@@ -462,7 +462,7 @@ pub(crate) mod tests {
     #[test]
     fn a_body_that_is_no_completion_says_so() {
         let (_, error) = read(Plain, &[r#"{"models":[]}"#], true);
-        assert_eq!(error.unwrap().kind, ErrorKind::Protocol);
+        assert_eq!(error.unwrap().kind, ErrorKind::WrongServer);
         let (_, error) = read(Plain, &["{broken"], false);
         assert_eq!(error.unwrap().kind, ErrorKind::Garbled);
     }

@@ -411,9 +411,13 @@ fn what_to_do_fits_what_the_server_said() {
         (
             429,
             "You exceeded your current quota, please check your plan and billing details.",
-            "Top up",
+            "Check the account behind the server",
         ),
-        (400, "Your credit balance is too low to access the Anthropic API.", "Top up"),
+        (
+            400,
+            "Your credit balance is too low to access the Anthropic API.",
+            "Check the account behind the server",
+        ),
         (404, "The API deployment for this resource does not exist.", "name of its deployment"),
         (
             404,

@@ -520,7 +520,7 @@ mod tests {
         assert_eq!(stop(&[&called]).unwrap(), Some(StopReason::ToolUse));
         assert_eq!(stop(&[&words, &words]).unwrap_err().kind, ErrorKind::Network);
         let foreign = r#"{"choices":[]}"#;
-        assert_eq!(stop(&[foreign]).unwrap_err().kind, ErrorKind::Protocol);
+        assert_eq!(stop(&[foreign]).unwrap_err().kind, ErrorKind::WrongServer);
     }
 
     #[test]

@@ -88,7 +88,7 @@ fn failures_say_what_happened() {
     let error = decode(&[said, r#"{"error":"an error was encountered"}"#]).unwrap_err();
     assert_eq!(error.message, "an error was encountered");
     assert_eq!(decode(&[said]).unwrap_err().kind, ErrorKind::Network);
-    assert_eq!(decode(&[r#"{"choices":[]}"#]).unwrap_err().kind, ErrorKind::Protocol);
+    assert_eq!(decode(&[r#"{"choices":[]}"#]).unwrap_err().kind, ErrorKind::WrongServer);
     assert_eq!(decode(&["{oops"]).unwrap_err().kind, ErrorKind::Garbled);
 }
 

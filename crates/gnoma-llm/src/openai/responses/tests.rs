@@ -177,7 +177,7 @@ fn failures_come_in_every_form() {
     let cut = r#"{"type":"response.output_text.delta","output_index":0,"delta":"x"}"#;
     assert_eq!(decode(&[cut], false).unwrap_err().kind, ErrorKind::Network);
     let other = r#"{"object":"chat.completion","choices":[]}"#;
-    assert_eq!(decode(&[other], true).unwrap_err().kind, ErrorKind::Protocol);
+    assert_eq!(decode(&[other], true).unwrap_err().kind, ErrorKind::WrongServer);
     assert_eq!(decode(&["{oops"], false).unwrap_err().kind, ErrorKind::Garbled);
     assert!(decode(&[cut, "[DONE]"], false).is_ok());
 }

@@ -285,7 +285,7 @@ pub struct SideQuestion {
 }
 
 /// Calls models on behalf of a session's extensions: paid, guarded and limited like all its calls.
-pub trait SideModel: Send + Sync + fmt::Debug {
+pub trait SideModel: Send + Sync {
     /// True if it can ask a model that looks at files first. A side model of a session that another session started
     /// cannot.
     fn can_look(&self) -> bool;
@@ -295,8 +295,14 @@ pub trait SideModel: Send + Sync + fmt::Debug {
     fn ask(&self, question: SideQuestion) -> BoxFuture<'static, Result<String, String>>;
 }
 
+impl fmt::Debug for dyn SideModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SideModel")
+    }
+}
+
 /// A session's extensions, as the session sees them.
-pub trait Lifecycle: Send + Sync + fmt::Debug {
+pub trait Lifecycle: Send + Sync {
     /// True if an extension listens at such a point. If none does, no extension is asked and nothing is spent.
     fn has_listener(&self, kind: PointKind) -> bool;
 
@@ -336,4 +342,10 @@ pub trait Lifecycle: Send + Sync + fmt::Debug {
 
     /// A turn has ended, and with it the limits for it.
     fn turn_ended(&self);
+}
+
+impl fmt::Debug for dyn Lifecycle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Lifecycle")
+    }
 }

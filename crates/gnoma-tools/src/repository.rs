@@ -28,13 +28,19 @@ impl WorkspaceRepository {
 
 /// Finds the repositories of the workspace. It names only places that say themselves that they belong to it: what
 /// a `.git` file of the workspace says is not believed.
-pub trait RepositoryFinder: fmt::Debug + Send + Sync {
+pub trait RepositoryFinder: Send + Sync {
     /// Returns the repositories of these folders, links resolved.
     fn find_repositories(&self, roots: &[PathBuf]) -> Vec<WorkspaceRepository>;
 
     /// Returns the names of the hooks of the repository around a folder that git would run.
     fn hook_names(&self, _folder: &Path) -> Vec<String> {
         Vec::new()
+    }
+}
+
+impl fmt::Debug for dyn RepositoryFinder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RepositoryFinder")
     }
 }
 

@@ -142,10 +142,16 @@ impl AccessTokens {
 }
 
 /// The source of the token.
-pub trait TokenSource: fmt::Debug + Send + Sync + 'static {
+pub trait TokenSource: Send + Sync + 'static {
     /// The token as it is now; where there is none any more, nobody is let in. It is asked for at each
     /// authentication, so that it has to be cheap.
     fn current_token(&self) -> Option<Token>;
+}
+
+impl fmt::Debug for dyn TokenSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TokenSource")
+    }
 }
 
 /// One that stays the same.

@@ -58,7 +58,7 @@ pub struct Budget {
 }
 
 /// A session as its running tools see it.
-pub trait ToolSession: Send + Sync + fmt::Debug {
+pub trait ToolSession: Send + Sync {
     /// Asks a person on behalf of a call. Where nobody can answer, or the turn is stopped first, the
     /// answer is [`PermissionAnswer::Deny`].
     fn ask_user(&self, call: CallId, question: Question) -> BoxFuture<'static, PermissionAnswer>;
@@ -78,6 +78,12 @@ pub trait ToolSession: Send + Sync + fmt::Debug {
         child: ChildTask,
         link: ChildLink,
     ) -> BoxFuture<'static, Result<ChildResult, SpawnError>>;
+}
+
+impl fmt::Debug for dyn ToolSession {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ToolSession")
+    }
 }
 
 /// The session, turn and call that start another session.

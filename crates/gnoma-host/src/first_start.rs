@@ -16,7 +16,7 @@ use crate::{
 /// It does not answer, refuses or has no model. No secret is in the reason.
 pub(crate) async fn try_provider(project: &Project, connection: Connection) -> Result<String> {
     let new = to_new_provider(connection);
-    let models = match providers::try_new(project, &new, "what you entered").await {
+    let models = match providers::try_new(project, &new, "your entry").await {
         Err(error) if new.model.is_some() && has_no_list(&error) => Vec::new(),
         models => models?,
     };

@@ -123,7 +123,7 @@ async fn a_local_server_that_is_not_running_is_explained_and_found_elsewhere() {
     person.types("a");
     person.waits_for("address of llamacpp › http://localhost:8080/v1");
     person.types("\x15127.0.0.1:1\r");
-    person.waits_for("Is the server of `llamacpp` running");
+    person.waits_for("Start the server of `llamacpp`");
     person.types("a\x15");
     person.waits_for("address of llamacpp ›");
     person.types(&format!("{}\r", world.server.url()));

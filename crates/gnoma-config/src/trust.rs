@@ -162,7 +162,8 @@ fn parse_folders(content: &[u8]) -> Option<BTreeMap<String, String>> {
         return Some(BTreeMap::new());
     };
     let pairs = folders.as_table()?.iter();
-    pairs.map(|(folder, hash)| Some((folder.clone(), hash.as_str()?.to_owned()))).collect()
+    let pairs = pairs.map(|(folder, hash)| Some((folder.clone(), hash.as_str()?.to_owned())));
+    pairs.collect::<Option<Vec<_>>>().map(gnoma_core::sort::to_map)
 }
 
 /// The name under which a folder is kept: the place it really is.

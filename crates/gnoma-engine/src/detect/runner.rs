@@ -94,7 +94,9 @@ pub(super) fn command_purposes(command: &str) -> BTreeSet<Purpose> {
     }
     // Where it runs does not matter, and a home makes the names of programs below it certain.
     let start = StartContext { cwd: "/".into(), home: Some("/".into()) };
-    analyse_command(command, &start).commands.iter().filter_map(purpose_of).collect()
+    gnoma_core::sort::to_set(
+        analyse_command(command, &start).commands.iter().filter_map(purpose_of),
+    )
 }
 
 fn purpose_of(invocation: &Invocation) -> Option<Purpose> {

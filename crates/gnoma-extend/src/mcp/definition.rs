@@ -249,7 +249,7 @@ impl FileEntry<'_> {
             Some(text) => Ok((name.clone(), Secret::new(self.expand_variables(text)?))),
             None => Err(format!("`{key}.{name}` is not a string")),
         };
-        fields.iter().map(secret).collect()
+        fields.iter().map(secret).collect::<Result<Vec<_>, _>>().map(gnoma_core::sort::to_map)
     }
 
     /// The text with its variables filled in.

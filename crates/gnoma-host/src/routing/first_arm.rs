@@ -156,7 +156,7 @@ fn split_name(provider: &Provider, named: &str) -> Option<(String, String)> {
 pub(super) fn turned_off(settings: &RoutingSettings, provider: &str) -> BTreeSet<String> {
     let off = settings.arms.iter().filter(|(_, arm)| !arm.enabled);
     let off = off.filter_map(|(name, _)| arm_named(name));
-    off.filter(|arm| arm.provider == provider).map(|arm| arm.model).collect()
+    gnoma_core::sort::to_set(off.filter(|arm| arm.provider == provider).map(|arm| arm.model))
 }
 
 /// Finds the arm that is asked first. Only servers on this machine are asked, unless nothing else tells a model.

@@ -97,7 +97,7 @@ pub(super) fn entry_names(folder: &OwnedFd) -> io::Result<Vec<OsString>> {
             names.push(OsString::from_vec(name.to_vec()));
         }
     }
-    names.sort_unstable();
+    gnoma_core::sort::sort_items(&mut names);
     Ok(names)
 }
 
@@ -149,7 +149,7 @@ fn attribute_names(path: &Path) -> Vec<Vec<u8>> {
         .filter(|name| !name.is_empty())
         .map(<[u8]>::to_vec)
         .collect();
-    names.sort_unstable();
+    gnoma_core::sort::sort_items(&mut names);
     names
 }
 

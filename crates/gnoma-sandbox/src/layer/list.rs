@@ -1,7 +1,7 @@
 //! Reads from a layer what was changed in it, by comparing it with what lies below.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     ffi::{OsStr, OsString},
     os::fd::OwnedFd,
     path::{Path, PathBuf},
@@ -99,7 +99,7 @@ impl LayerReader<'_> {
             self.read_entry(level, &entry, changes)?;
         }
         let Some(lower) = level.lower.filter(|_| level.opaque) else { return Ok(()) };
-        let known: BTreeSet<_> = names.iter().collect();
+        let known = gnoma_core::sort::to_set(&names);
         for name in
             files::entry_names(lower).with_step(step)?.iter().filter(|name| !known.contains(name))
         {

@@ -75,7 +75,7 @@ pub(super) fn plan_steps(all: &[LayerChange], chosen: &dyn Fn(&LayerChange) -> b
             && staying.contains(&(change.root, change.below.as_path())))
     });
     let mut steps: Vec<_> = removed.filter_map(removal_step).collect();
-    steps.sort_by(|one, other| other.place.cmp(&one.place));
+    gnoma_core::sort::sort_by(&mut steps, |one, other| other.place.cmp(&one.place));
     let mut folders: BTreeMap<StepPlace, Step> = BTreeMap::new();
     let mut files = Vec::new();
     let mut modes = Vec::new();
@@ -104,7 +104,7 @@ fn staying_folders<'a>(
     chosen: impl Iterator<Item = &'a LayerChange>,
 ) -> BTreeSet<(usize, &'a Path)> {
     let key = |change: &'a LayerChange| (change.root, change.below.as_path());
-    let chosen: BTreeSet<_> = chosen.map(key).collect();
+    let chosen = gnoma_core::sort::to_set(chosen.map(key));
     let left = all.iter().filter(|change| change.kind == ChangeKind::Deleted).map(key);
     let left = left.filter(|key| !chosen.contains(key));
     left.flat_map(|(root, below)| below.ancestors().skip(1).map(move |above| (root, above)))

@@ -323,8 +323,8 @@ fn only_looking() -> FilterResult<Calls> {
 }
 
 fn refused_calls(sockets: Sockets) -> FilterResult<Calls> {
-    let mut calls: Calls =
-        REFUSED.iter().chain(REFUSED_HERE).map(|call| (*call, Vec::new())).collect();
+    let refused = REFUSED.iter().chain(REFUSED_HERE);
+    let mut calls: Calls = gnoma_core::sort::to_map(refused.map(|call| (*call, Vec::new())));
     let namespaces = NEW_NAMESPACES.map(|flag| u64::from(flag.unsigned_abs()));
     calls.insert(libc::SYS_clone, any_of(namespaces.map(|flag| has_bit(0, flag)))?);
     calls.insert(libc::SYS_ioctl, any_of(REQUESTS.map(|request| argument_equals(1, request)))?);

@@ -47,7 +47,7 @@ impl Snapshot {
         let real = |path: &PathBuf| fs::canonicalize(path).unwrap_or_else(|_| path.clone());
         let mut paths: Vec<PathBuf> = protected.to_vec();
         paths.extend(protected.iter().map(real));
-        paths.sort();
+        gnoma_core::sort::sort_items(&mut paths);
         paths.dedup();
         Self(
             paths

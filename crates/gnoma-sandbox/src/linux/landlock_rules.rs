@@ -114,7 +114,7 @@ type GrantedPaths = Vec<(PathBuf, BitFlags<AccessFs>)>;
 
 fn read_rules(grants: &Grants<'_>) -> GrantedPaths {
     let read = AccessFs::from_read(NEWEST);
-    let mut left_out: BTreeSet<&Path> = grants.hidden.iter().map(PathBuf::as_path).collect();
+    let mut left_out = gnoma_core::sort::to_set(grants.hidden.iter().map(PathBuf::as_path));
     left_out.extend(&grants.sealed);
     if !grants.own_devices {
         left_out.insert(Path::new("/dev"));

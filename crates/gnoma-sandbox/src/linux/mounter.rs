@@ -50,7 +50,7 @@ impl Mounter {
         }
         let mut copies: Vec<(PathBuf, OwnedFd)> =
             overlays.iter().map(|overlay| overlay.at.clone()).zip(mounts).collect();
-        copies.sort_by(|one, other| one.0.cmp(&other.0));
+        gnoma_core::sort::sort_by(&mut copies, |one, other| one.0.cmp(&other.0));
         Ok((Copies(copies), self.process))
     }
 }

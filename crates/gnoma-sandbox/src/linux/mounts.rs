@@ -118,7 +118,7 @@ pub(super) fn writable_copies(view: &MountView<'_>) -> Result<Copies, Fault> {
     if !view.overlays_come_later {
         writable.0.extend(overlay::mount_all(view.overlays, view.absent)?);
     }
-    writable.0.sort_by(|one, other| one.0.cmp(&other.0));
+    gnoma_core::sort::sort_by(&mut writable.0, |one, other| one.0.cmp(&other.0));
     Ok(writable)
 }
 
@@ -280,7 +280,7 @@ impl Copies {
             copies.extend(copy.ok().map(|copy| (path.clone(), copy)));
         }
         copies.extend(writable);
-        copies.sort_by(|one, other| one.0.cmp(&other.0));
+        gnoma_core::sort::sort_by(&mut copies, |one, other| one.0.cmp(&other.0));
         Ok(Self(copies))
     }
 

@@ -172,7 +172,7 @@ fn below_any(mut paths: Vec<PathBuf>, list: &[PathBuf]) -> Vec<PathBuf> {
 
 /// Leaves out what lies below another: it is writable already.
 fn retain_outermost(mut paths: Vec<PathBuf>) -> Vec<PathBuf> {
-    paths.sort();
+    gnoma_core::sort::sort_items(&mut paths);
     paths.dedup_by(|path, before| path.starts_with(before));
     paths
 }

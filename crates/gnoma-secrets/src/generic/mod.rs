@@ -121,7 +121,7 @@ fn stands_alone(text: &[u8], place: &SecretCandidate) -> bool {
 /// Sorts what this call added and joins what overlaps.
 fn merge_added(found: &mut Vec<SecretCandidate>, already: usize) {
     let mut added = found.split_off(already.min(found.len()));
-    added.sort_by_key(|place| (place.start, std::cmp::Reverse(place.end)));
+    gnoma_core::sort::by_key(&mut added, |place| (place.start, std::cmp::Reverse(place.end)));
     for place in added {
         match found.get_mut(already..).and_then(<[_]>::last_mut) {
             Some(last) if place.start < last.end => last.end = last.end.max(place.end),

@@ -58,9 +58,10 @@ impl Links {
 
     /// The group of each path.
     pub(super) fn by_path(&self) -> BTreeMap<&[u8], &[Vec<u8>]> {
-        self.0
-            .iter()
-            .flat_map(|group| group.iter().map(move |path| (path.as_slice(), group.as_slice())))
-            .collect()
+        gnoma_core::sort::to_map(
+            self.0.iter().flat_map(|group| {
+                group.iter().map(move |path| (path.as_slice(), group.as_slice()))
+            }),
+        )
     }
 }

@@ -174,7 +174,7 @@ impl Turns {
             .flatten()
             .copied()
             .collect();
-        turns.sort_unstable();
+        gnoma_core::sort::sort_items(&mut turns);
         turns.dedup();
         turns
     }

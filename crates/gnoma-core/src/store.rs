@@ -374,7 +374,7 @@ pub trait SessionStore: Send + Sync {
     /// sessions that it had started and that died with that process.
     fn hold_session(&self, session: SessionId, at_ms: i64) -> StoreFuture<'_, HoldReport>;
 
-    /// Ends what [`hold`](Self::hold) began: others may write the session again. One that another session
+    /// Ends what [`hold_session`](Self::hold_session) began: others may write the session again. One that another session
     /// had started has ended with that.
     fn release_session(&self, session: SessionId) -> StoreFuture<'_, ()>;
 }
@@ -436,7 +436,7 @@ pub trait ResultStore: Send + Sync {
 /// Saves the files of a workspace, so that what a turn does to them can be undone. Callers remove
 /// secrets from a label before they pass it.
 pub trait Checkpoints: Send + Sync {
-    /// Begins to read the workspace in the background, so that the first [`keep`](Self::keep) need
+    /// Begins to read the workspace in the background, so that the first [`save_checkpoint`](Self::save_checkpoint) need
     /// not. Returns at once; a second call does nothing.
     fn preload_workspace(&self);
 

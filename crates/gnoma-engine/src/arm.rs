@@ -19,7 +19,7 @@ const ANSWER_SHARE: u32 = 8;
 const LEAN_TEMPERATURE: f32 = 0.2;
 
 /// A provider and a model that can be asked. Sessions share arms: each call goes through the firewall
-/// of the session that makes it ([`guarded`](Self::guarded)), and nothing gives the provider itself.
+/// of the session that makes it ([`with_firewall`](Self::with_firewall)), and nothing gives the provider itself.
 #[derive(Clone)]
 pub struct Arm {
     /// The connection, which gives nobody the provider itself.

@@ -34,7 +34,7 @@ impl Text<'_> {
         self.0.into_owned()
     }
 
-    /// Returns the owned text of [`filled`](Self::filled).
+    /// Returns the owned text of [`non_empty`](Self::non_empty).
     pub(crate) fn into_filled(self) -> Option<String> {
         (!self.is_empty()).then(|| self.into_string())
     }

@@ -201,7 +201,7 @@ impl Health {
     }
 
     /// A call to `target` succeeded. During a rest that was a call begun before it, unless it was one
-    /// that [`begin`](Self::begin) told of since. Says whether it ended what was known against it.
+    /// that [`begin_call`](Self::begin_call) told of since. Says whether it ended what was known against it.
     pub fn record_success(&mut self, target: HealthTarget<'_>, now_ms: i64) -> bool {
         let mut has_cured = false;
         for reach in REACHES {

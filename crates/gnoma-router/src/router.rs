@@ -106,7 +106,7 @@ impl Router {
     }
 
     /// A router that goes on where another left off. What was learnt of an arm counts once it is
-    /// [admitted](Self::admit).
+    /// [admitted](Self::register_arms).
     ///
     /// # Errors
     /// The state has another form than this gnoma reads.
@@ -316,7 +316,7 @@ impl Router {
         }
     }
 
-    /// Weighs every offer that may be used. Qualities are first guesses; [`options`](Self::options) makes them exact.
+    /// Weighs every offer that may be used. Qualities are first guesses; [`runnable_options`](Self::runnable_options) makes them exact.
     fn weigh_offers(
         &self,
         situation: &Situation,

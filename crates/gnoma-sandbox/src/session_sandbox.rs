@@ -67,7 +67,7 @@ impl SessionSandbox {
     }
 
     /// A command that gets ready for one like those under `policy` and waits to be told which by
-    /// [`order`](Self::order) on its standard input; from then on it is that command. It ends when its
+    /// [`encode_order`](Self::encode_order) on its standard input; from then on it is that command. It ends when its
     /// input does. Its streams, variables and process group are set on the result as on any command.
     /// Where its input is a socket, and nothing of the command is left but mounts, it writes there how the
     /// command ended ([`ending`](crate::ending)) before it ends itself.
@@ -78,7 +78,7 @@ impl SessionSandbox {
         self.linux.spare_command(policy).map(|launcher| self.apply_environment(launcher))
     }
 
-    /// Returns the message to write to a [`spare`](Self::spare): the command `program args` in the folder `here`.
+    /// Returns the message to write to a [`spare_command`](Self::spare_command): the command `program args` in the folder `here`.
     /// `None` if the command cannot be passed in that way; [`command`](Self::command) says why.
     #[must_use]
     pub fn encode_order<A: AsRef<OsStr>>(

@@ -130,7 +130,7 @@ impl Database {
         }
     }
 
-    /// Returns how often another file took the place of this one; for [`heal`](Self::heal).
+    /// Returns how often another file took the place of this one; for [`recover_file`](Self::recover_file).
     pub(crate) fn generation(&self) -> u64 {
         self.generation.load(Ordering::SeqCst)
     }

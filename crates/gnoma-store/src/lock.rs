@@ -81,7 +81,7 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    /// The columns [`read`](Self::read) expects, from the first.
+    /// The columns [`from_row`](Self::from_row) expects, from the first.
     pub(crate) const COLUMNS: &str = "hold.token, hold.pid, hold.host, hold.boot, hold.space, \
                                       hold.started, hold.since_ms, hold.seen_ms";
 

@@ -99,7 +99,7 @@ impl Store {
         Self { database, identity: Arc::new(identity), options: Arc::new(options) }
     }
 
-    /// The database, for [other stores](OpenDatabase::store) on it.
+    /// The database, for [other stores](OpenDatabase::open_store) on it.
     #[must_use]
     pub fn database(&self) -> OpenDatabase {
         OpenDatabase(Arc::downgrade(&self.database))

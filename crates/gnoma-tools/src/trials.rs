@@ -52,7 +52,7 @@ pub struct Trials {
     layers: Mutex<Layers>,
     /// The session's temporary files, once they are needed; `None` where no folder for them can be made.
     scratch: OnceLock<Option<Scratch>>,
-    /// The place where [`Trials::scratch`] makes the folder of temporary files.
+    /// The place where [`Trials::scratch_folder`] makes the folder of temporary files.
     scratch_base: Option<ScratchPlace>,
     /// `true` if commands find the session's temporary files in place of the machine's.
     replaces_temporary: OnceLock<bool>,

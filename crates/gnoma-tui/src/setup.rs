@@ -118,7 +118,7 @@ impl Setup {
         setup
     }
 
-    /// Reports whether [`Self::again`] offers something for the provider `wanted`.
+    /// Reports whether [`Self::with_existing_providers`] offers something for the provider `wanted`.
     #[must_use]
     pub fn can_offer(found: &FoundProviders, existing: &[(String, String)], wanted: &str) -> bool {
         let offers = offers::offers_again(found, existing, false);

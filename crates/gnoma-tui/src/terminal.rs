@@ -286,7 +286,7 @@ impl Terminal {
         self.crash_note = crash_note;
     }
 
-    /// Reports whether a shell can continue the program after [`Self::stop`]: a terminal's first program has no
+    /// Reports whether a shell can continue the program after [`Self::suspend_process`]: a terminal's first program has no
     /// shell that waits for it.
     #[must_use]
     pub fn can_stop(&self) -> bool {

@@ -77,7 +77,7 @@ impl Transcript {
     }
 
     /// Takes what the session says. Messages of people are not taken from here: see
-    /// [`person`](Self::person).
+    /// [`add_user_message`](Self::add_user_message).
     pub fn on_event(&mut self, event: &Event) {
         match event {
             Event::Text { text } => self.append_text(text),

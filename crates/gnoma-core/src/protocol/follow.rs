@@ -44,7 +44,7 @@ impl Follower {
     }
 
     /// Takes in an event or a snapshot of the session. Where messages are missing, the request that reads
-    /// them: its reply goes to [`read`](Self::read).
+    /// them: its reply goes to [`apply_reply`](Self::apply_reply).
     pub fn apply_message(&mut self, message: ServerMessage) -> Option<Request> {
         match (&mut self.behind, message) {
             (_, ServerMessage::Reply { .. } | ServerMessage::Process(_)) => None,

@@ -81,7 +81,7 @@ pub enum RepeatVerdict {
 /// counts separately: waiting for a job whose output grows is no repetition. Arguments that are not JSON are
 /// compared as text.
 ///
-/// Report every change with [`changed`](Self::changed): after a change there is good reason to repeat a call, such
+/// Report every change with [`forget_calls`](Self::forget_calls): after a change there is good reason to repeat a call, such
 /// as a check after an edit.
 #[derive(Debug, Default)]
 pub struct SameCall {

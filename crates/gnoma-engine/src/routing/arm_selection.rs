@@ -29,7 +29,7 @@ const MICRO: f64 = 1e6;
 
 impl Routes {
     /// Returns how a turn with this text would be routed now. Calls no model and starts nothing; only the text is
-    /// judged. `levels` says how much of each [limit](Self::limits) is used.
+    /// judged. `levels` says how much of each [limit](Self::all_draws) is used.
     ///
     /// # Errors
     /// No arm can do it: a line for each arm, with the reason.

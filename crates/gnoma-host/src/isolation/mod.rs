@@ -91,7 +91,7 @@ pub(crate) struct IsolatedCopy {
 
 impl IsolatedCopy {
     /// Makes a copy of the parent's project for the elf `name`; `id` names its place. Its files come beside what
-    /// follows ([`Self::ready`]), unless somebody `waits` for them.
+    /// follows ([`Self::files_ready`]), unless somebody `waits` for them.
     ///
     /// # Errors
     /// No files are kept here, or there is no room; in a sentence.

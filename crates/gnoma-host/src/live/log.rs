@@ -201,7 +201,7 @@ impl EventLog {
     }
 
     /// Subscribes after `from`, or from a snapshot on. `waker` is notified when there is something to
-    /// [take](Subscription::ready); several subscriptions may share one.
+    /// [take](Subscription::next_delivery); several subscriptions may share one.
     #[must_use]
     pub fn subscribe(&self, from: Option<Position>, waker: &Arc<Notify>) -> Subscription {
         let mut state = self.0.lock();

@@ -174,7 +174,7 @@ impl Workspace {
         self.scan(&mut state, &session, cancel).map(|_| ())
     }
 
-    /// Keeps the files as they are now. Waits for a running [`baseline`](Self::baseline).
+    /// Keeps the files as they are now. Waits for a running [`scan_baseline`](Self::scan_baseline).
     ///
     /// Take one before everything that may write, and one at the end of a turn: what differs from
     /// the newest snapshot counts as the person's own change.
@@ -189,7 +189,7 @@ impl Workspace {
         self.record_snapshot(&mut state, label, SnapshotCause::Asked, scanned)
     }
 
-    /// As [`snapshot`](Self::snapshot), but a state the session has kept just before keeps its name.
+    /// As [`take_snapshot`](Self::take_snapshot), but a state the session has kept just before keeps its name.
     pub(super) fn save_snapshot(
         &self,
         label: &str,

@@ -16,7 +16,7 @@ impl Utf8Decoder {
         Self { raw: Vec::with_capacity(READ_BYTES), text: String::new() }
     }
 
-    /// Returns the buffer to which bytes that are read are appended; [`text`](Self::text) empties it again.
+    /// Returns the buffer to which bytes that are read are appended; [`take_text`](Self::take_text) empties it again.
     pub(super) fn buffer(&mut self) -> &mut Vec<u8> {
         &mut self.raw
     }

@@ -3,6 +3,7 @@
 //! incognito are not counted.
 
 use std::{
+    borrow::Cow,
     collections::{BTreeMap, BTreeSet},
     fs::{self, File},
     io,
@@ -12,7 +13,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use gnoma_core::{CallId, Event, bounded_file, private_file, protocol::Environment};
+use gnoma_core::{
+    CallId, Event, bounded_file, private_file, protocol::Environment, tool::tool_label,
+};
 
 use crate::{Folders as _, HostError, Project, Result};
 
@@ -33,8 +36,6 @@ const PERIOD: Duration = Duration::from_secs(60);
 /// How long other processes are waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(5);
-/// Tools of servers, whose names say what a person works with, are counted together.
-const SERVER_PREFIX: &str = "mcp__";
 
 /// Counts by name, such as `turns.complete`.
 pub type Counts = BTreeMap<String, u64>;
@@ -61,7 +62,7 @@ impl SessionCounts {
         Some(counts)
     }
 
-    /// Takes in what happens.
+    /// Counts an event. Tools that are not gnoma's own are counted together: their names come from servers and models.
     pub(crate) fn observe(&mut self, event: &Event) {
         match event {
             Event::TurnEnded { outcome, .. } => {
@@ -71,8 +72,9 @@ impl SessionCounts {
                 }
             }
             Event::ToolEnded { call, result, .. } => {
-                let is_server = call.name.starts_with(SERVER_PREFIX);
-                let name = if is_server { "of_servers" } else { call.name.as_str() };
+                let label = tool_label(&call.name);
+                let is_own = matches!(label, Cow::Borrowed(label) if label != call.name);
+                let name = if is_own { call.name.as_str() } else { "others" };
                 let end = if result.is_error { "failed" } else { "ok" };
                 self.add(&format!("tools.{name}.{end}"));
             }

@@ -6,22 +6,27 @@ use std::{
     io::Read as _,
     os::unix::ffi::OsStrExt as _,
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Command},
     sync::mpsc,
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use gnoma_core::protocol::Environment;
 use gnoma_store::checkpoint::CommittedFile;
 
-use crate::{HostError, Project, Result, repositories::harmless_repository};
+use crate::{
+    Folders as _, HostError, Project, Result,
+    repositories::{git_command, harmless_repository},
+};
 
-/// How long one call of git may take.
+/// How long one call of git may take, and how long all of them for one list.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes of the names of files that differ.
 const MAX_LIST_BYTES: u64 = 4 << 20;
-/// Most bytes of a file of the commit.
+/// Most bytes of a file of the commit, and of all files of one list.
 const MAX_FILE_BYTES: u64 = 8 << 20;
+const MAX_TOTAL_BYTES: usize = 16 << 20;
 /// Most files that are looked at.
 const MAX_FILES: usize = 300;
 /// Settings that would run something, or ask somebody, whatever the repository says.
@@ -48,6 +53,9 @@ const DIFFERING: [&str; 9] = [
     "--ignore-submodules=all",
     "--relative",
 ];
+/// Attributes with which a file on the disk differs from what git stores; reading alone cannot convert it.
+const CONVERTING: [&str; 6] =
+    ["check-attr", "-z", "filter", "working-tree-encoding", "ident", "eol"];
 const UNTRACKED: [&str; 4] = ["ls-files", "-z", "--others", "--exclude-standard"];
 /// The modes that git has for files.
 const MODES: [&str; 2] = ["100644", "100755"];
@@ -60,6 +68,7 @@ pub(crate) struct LastCommit {
     work_tree: PathBuf,
     root: PathBuf,
     path: String,
+    environment: Environment,
 }
 
 impl LastCommit {
@@ -75,27 +84,78 @@ impl LastCommit {
         let missing = || HostError::usage("there is no git repository here");
         let (git, work_tree) = found.ok_or_else(missing)?;
         let path = project.spec.environment.get("PATH").unwrap_or_default().to_owned();
-        Ok(Self { git, work_tree, root, path })
+        let environment = project.spec.environment.clone();
+        Ok(Self { git, work_tree, root, path, environment })
     }
 
-    /// The files that differ from the commit, with what it has of them, and how many more there are.
+    /// Returns the files that differ from the commit, with what it has of them, and the number of those that were not
+    /// read: too many, too large, too slow, or converted by git on their way to the disk.
     pub(crate) fn changed_files(&self) -> Result<(Vec<CommittedFile>, usize)> {
-        let mut listed = self.listed()?;
-        let more = listed.len().saturating_sub(MAX_FILES);
+        let until = Instant::now() + PATIENCE;
+        let mut listed = self.list_changed()?;
+        let mut more = listed.len().saturating_sub(MAX_FILES);
         listed.truncate(MAX_FILES);
-        let files = listed.into_iter().filter_map(|file| self.read(file).transpose());
-        Ok((files.collect::<Result<_>>()?, more))
+        let converted = self.converted_paths(&listed)?;
+        let (mut files, mut bytes) = (Vec::new(), 0);
+        for file in listed {
+            let is_skipped = bytes >= MAX_TOTAL_BYTES
+                || Instant::now() >= until
+                || converted.contains(&file.path);
+            match if is_skipped { Err(()) } else { self.read(file).map_err(drop) } {
+                Ok(Some(file)) => {
+                    bytes += file.content.as_ref().map_or(0, Vec::len);
+                    files.push(file);
+                }
+                Ok(None) => {}
+                Err(()) => more += 1,
+            }
+        }
+        Ok((files, more))
     }
 
-    /// The commit's version of the file that a diff calls `name`, if it differs.
-    pub(crate) fn file(&self, name: &str) -> Result<Option<CommittedFile>> {
-        let found = self.listed()?.into_iter().find(|file| file.path == Path::new(name));
-        found.and_then(|file| self.read(file).transpose()).transpose()
+    /// Returns the commit's version of the file that a diff calls `name`, if it differs.
+    ///
+    /// # Errors
+    /// Git converts the file on its way to the disk, so what the commit has may not be written as it is.
+    pub(crate) fn changed_file(&self, name: &str) -> Result<Option<CommittedFile>> {
+        let listed = self.list_changed()?;
+        let Some(file) = listed.into_iter().find(|file| file.path == Path::new(name)) else {
+            return Ok(None);
+        };
+        if !self.converted_paths(std::slice::from_ref(&file))?.is_empty() {
+            return Err(HostError::usage(
+                "git converts this file when it checks it out, by a filter or an encoding; `git checkout` reverts it",
+            ));
+        }
+        self.read(file)
     }
 
-    fn listed(&self) -> Result<Vec<Listed>> {
-        let changed = self.ask(&DIFFERING, &["HEAD"], MAX_LIST_BYTES)?;
-        let new = self.ask(&UNTRACKED, &[], MAX_LIST_BYTES)?;
+    /// Returns the paths of files that git converts between what it stores and the disk.
+    fn converted_paths(&self, files: &[Listed]) -> Result<Vec<PathBuf>> {
+        let paths: Vec<&OsStr> = files.iter().map(|file| file.path.as_os_str()).collect();
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let words: Vec<&OsStr> = [OsStr::new("--")].into_iter().chain(paths).collect();
+        let said = self.ask(&CONVERTING, &words, MAX_LIST_BYTES)?;
+        let mut words = said.split(|byte| *byte == 0);
+        let mut converted = Vec::new();
+        while let (Some(path), Some(_attribute), Some(value)) =
+            (words.next(), words.next(), words.next())
+        {
+            if !matches!(value, b"unspecified" | b"unset" | b"lf") {
+                converted.push(PathBuf::from(OsStr::from_bytes(path)));
+            }
+        }
+        Ok(converted)
+    }
+
+    fn list_changed(&self) -> Result<Vec<Listed>> {
+        let changed = self.ask(&DIFFERING, &[OsStr::new("HEAD")], MAX_LIST_BYTES)?;
+        let ignoring = self.ignoring_setting();
+        let ignoring = ignoring.iter().flat_map(|setting| ["-c", setting.as_str()]);
+        let untracked: Vec<&str> = ignoring.chain(UNTRACKED).collect();
+        let new = self.ask(&untracked, &[], MAX_LIST_BYTES)?;
         let mut listed = parse_raw(&changed);
         listed.extend(new.split(|byte| *byte == 0).filter(|name| !name.is_empty()).map(|name| {
             Listed {
@@ -114,36 +174,45 @@ impl LastCommit {
         let content = match mode.as_str() {
             MISSING => None,
             mode if MODES.contains(&mode) => {
-                Some(self.ask(&["cat-file", "blob"], &[&hash], MAX_FILE_BYTES)?)
+                Some(self.ask(&["cat-file", "blob"], &[OsStr::new(&hash)], MAX_FILE_BYTES)?)
             }
             _ => return Ok(None),
         };
         Ok(Some(CommittedFile { path, content, is_executable }))
     }
 
-    fn ask(&self, words: &[&str], more: &[&str], max_bytes: u64) -> Result<Vec<u8>> {
+    fn git(&self) -> Command {
+        let mut git = git_command(&self.path);
+        git.args(SETTINGS)
+            .current_dir(&self.root)
+            .env("GIT_DIR", &self.git)
+            .env("GIT_WORK_TREE", &self.work_tree);
+        git
+    }
+
+    /// Returns the setting by which git ignores the person's own files, such as those of their editor.
+    fn ignoring_setting(&self) -> Option<String> {
+        let home = self.environment.home()?;
+        let config = self.environment.get("XDG_CONFIG_HOME").filter(|it| it.starts_with('/'));
+        let config = config.map_or_else(|| home.join(".config"), PathBuf::from);
+        let mut git = self.git();
+        git.args(["config", "--global", "--type=path", "--get", "core.excludesFile"])
+            .env_remove("GIT_CONFIG_GLOBAL")
+            .env("HOME", &home)
+            .env("XDG_CONFIG_HOME", &config);
+        let said = read_within(git.spawn().ok()?, MAX_LIST_BYTES)?;
+        let own = said.1.then(|| String::from_utf8_lossy(&said.0).trim_end().to_owned());
+        let own = own.filter(|path| !path.is_empty());
+        let file = own.unwrap_or_else(|| config.join("git/ignore").display().to_string());
+        Some(format!("core.excludesFile={file}"))
+    }
+
+    fn ask(&self, words: &[&str], more: &[&OsStr], max_bytes: u64) -> Result<Vec<u8>> {
         let failed = |why: &dyn std::fmt::Display| {
             HostError::failure(format!("git cannot compare with the last commit: {why}"))
         };
-        let git = Command::new("git")
-            .args(SETTINGS)
-            .args(words)
-            .args(more)
-            .current_dir(&self.root)
-            .env_clear()
-            .env("PATH", &self.path)
-            .env("GIT_DIR", &self.git)
-            .env("GIT_WORK_TREE", &self.work_tree)
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_NO_LAZY_FETCH", "1")
-            .env("GIT_OPTIONAL_LOCKS", "0")
-            .env("GIT_TERMINAL_PROMPT", "0")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(|error| failed(&error))?;
+        let mut git = self.git();
+        let git = git.args(words).args(more).spawn().map_err(|error| failed(&error))?;
         match read_within(git, max_bytes) {
             Some((bytes, true)) if (bytes.len() as u64) < max_bytes => Ok(bytes),
             Some((_, true)) => Err(failed(&"it is too large")),
@@ -196,6 +265,50 @@ fn parse_raw(text: &[u8]) -> Vec<Listed> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_that_git_converts_ignores_or_finds_too_large_are_left_out_and_the_rest_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let (home, root) = (folder.path().join("home"), folder.path().join("project"));
+        std::fs::create_dir_all(home.join(".config/git")).unwrap();
+        std::fs::create_dir(&root).unwrap();
+        let write = |name: &str, text: &str| std::fs::write(root.join(name), text).unwrap();
+        let run = |words: &[&str]| {
+            let mut git = Command::new("git");
+            git.args(["-c", "user.name=n", "-c", "user.email=e"]).args(words);
+            assert!(git.current_dir(&root).output().unwrap().status.success(), "{words:?}");
+        };
+        run(&["init", "-q"]);
+        let large = "x".repeat(MAX_FILE_BYTES as usize + 1);
+        for (name, text) in [("a.txt", "old"), ("large.txt", &large), ("b.bin", "pointer")] {
+            write(name, text);
+        }
+        run(&["add", "."]);
+        run(&["commit", "-qm", "one"]);
+        for name in ["a.txt", "large.txt", "b.bin", "own.secret", "new.txt"] {
+            write(name, "new");
+        }
+        write(".gitattributes", "*.bin filter=lfs\n");
+        std::fs::write(home.join(".config/git/ignore"), "*.secret\n").unwrap();
+        let home = ("HOME".to_owned(), home.display().to_string());
+        let commit = LastCommit {
+            git: root.join(".git"),
+            work_tree: root.clone(),
+            root: root.clone(),
+            path: "/usr/local/bin:/usr/bin:/bin".to_owned(),
+            environment: Environment::new(gnoma_core::sort::to_map([home])),
+        };
+        let (files, more) = commit.changed_files().unwrap();
+        let names: Vec<_> = files.iter().map(|file| file.path.display().to_string()).collect();
+        assert_eq!(
+            (names, more),
+            (vec![".gitattributes".into(), "a.txt".into(), "new.txt".into()], 2)
+        );
+        assert_eq!(files[1].content.as_deref(), Some(&b"old"[..]));
+        assert!(commit.changed_file("b.bin").is_err() && commit.changed_file("large.txt").is_err());
+        assert!(commit.changed_file("a.txt").unwrap().is_some());
+        assert!(commit.changed_file("own.secret").unwrap().is_none());
+    }
 
     #[test]
     fn raw_lines_name_the_old_mode_and_object() {

@@ -110,7 +110,7 @@ impl FileRevert<'_> {
     ) -> Result<Option<Revert>> {
         let unchanged = || Ok(Some(Revert::Unchanged));
         let found = match self.since {
-            ChangesSince::Commit => match LastCommit::open(project)?.file(self.path)? {
+            ChangesSince::Commit => match LastCommit::open(project)?.changed_file(self.path)? {
                 Some(file) => look(RevertBase::Commit(&file)),
                 None => unchanged(),
             },

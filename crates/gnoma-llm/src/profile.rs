@@ -413,7 +413,14 @@ impl Profile {
     /// Reports whether the provider is a server of people's own, and not a vendor's: on their machine, of a name that
     /// gnoma does not know, or at another address than the vendor's that they have set.
     pub(crate) fn is_own_server(&self) -> bool {
-        let is_elsewhere = |vendor: &str| !vendor.is_empty() && vendor != host_of(&self.base_url);
+        let host = host_of(&self.base_url);
+        let is_elsewhere = |vendor: &str| {
+            let domain = vendor.rsplitn(3, '.').take(2).map(str::len).sum::<usize>() + 1;
+            let domain = vendor.get(vendor.len().saturating_sub(domain)..).unwrap_or(vendor);
+            let is_below =
+                host.strip_suffix(domain).is_some_and(|it| it.is_empty() || it.ends_with('.'));
+            !vendor.is_empty() && !is_below
+        };
         let known = KNOWN.iter().find(|known| known.name == self.name);
         self.local
             || known.is_none_or(|known| {

@@ -132,6 +132,7 @@ export class Actions {
   async #confirmRewind(point) {
     const rewind = (files) => () => this.#run(async () => {
       const { text } = await this.#app.say({ rewind: { turns: point.turns, files, conversation: true } });
+      this.#app.review.forgetReverts();
       closePanel();
       if (!this.#app.composer.text) this.#app.composer.text = this.#rewound = point.prompt;
       toast(text);
@@ -155,6 +156,7 @@ export class Actions {
   redo() {
     return this.#run(async () => {
       toast((await this.#app.say("redo")).text);
+      this.#app.review.forgetReverts();
       // What rewind put there is said again now.
       if (this.#app.composer.text === this.#rewound) this.#app.composer.text = "";
       this.#rewound = "";

@@ -191,6 +191,7 @@ function happened(kind, event, envelope) {
     case "started": read(false); break;
     case "turn_ended":
       returned(event.undelivered ?? []);
+      review.forgetReverts();
       review.refresh();
       break;
   }

@@ -63,6 +63,9 @@ export class Review {
     fill(this.#box, h("div", { class: "review-head" }, h("h2", { id: "review-title", tabindex: "-1" }, "Changes"), since, h("span", { id: "review-undo" }), innerWidth >= 1100 && split, iconButton("close", { name: "Close the changes", onclick: () => this.close() })), this.#body);
   }
 
+  /** After a turn or a rewind, redo no longer brings back a revert. */
+  forgetReverts() { this.#undo = 0; if (this.isOpen) this.#drawUndo(); }
+
   /** Reads what has changed, and draws it if that is news. */
   async refresh() {
     if (!this.isOpen) return;

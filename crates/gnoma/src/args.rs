@@ -402,7 +402,7 @@ pub(crate) enum GnomaSubcommand {
         /// Show the page at the HTTPS address of your own tunnel as well; without NAME, print how to start one.
         #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "", value_parser = tunnel::tunnel_name)]
         tunnel: Option<String>,
-        /// Print the link as a QR code as well.
+        /// Print the link through the tunnel as a QR code as well; needs --tunnel NAME.
         #[arg(long)]
         qr: bool,
     },

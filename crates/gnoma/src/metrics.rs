@@ -70,7 +70,9 @@ fn render(totals: &[Total], sessions: &[LiveSession]) -> String {
         }
     }
     let count = |is: fn(&LiveSession) -> bool| sessions.iter().filter(|it| is(it)).count();
-    let working = count(|session| session.status.state != SessionState::Idle);
+    let working = count(|session| {
+        matches!(session.status.state, SessionState::Active | SessionState::Cancelling)
+    });
     let questions: usize = sessions.iter().map(|session| session.status.questions).sum();
     for (name, help, value) in [
         ("gnoma_sessions", "Sessions in this server.", sessions.len()),

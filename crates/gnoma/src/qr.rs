@@ -18,12 +18,12 @@ const FORMAT: u32 = 0b111_0111_1100_0100;
 /// The polynomial of the field.
 const FIELD: u16 = 0x11d;
 /// Light modules around the code.
-const QUIET: usize = 2;
+const QUIET: usize = 4;
 
 /// Draws a text with two modules a character; `None` if it is too long. Dark is drawn as blank, so that the code is right
 /// where text is light on dark, and most cameras read it the other way round, too.
 pub(crate) fn draw(text: &str) -> Option<String> {
-    let code = Code::of(text)?;
+    let code = Code::from_text(text)?;
     let is_light = |row: usize, column: usize| {
         let (row, column) = (row.wrapping_sub(QUIET), column.wrapping_sub(QUIET));
         !(row < SIDE && column < SIDE && code.dark[row][column])
@@ -52,7 +52,7 @@ struct Code {
 }
 
 impl Code {
-    fn of(text: &str) -> Option<Self> {
+    fn from_text(text: &str) -> Option<Self> {
         let bytes = encode(text.as_bytes())?;
         let mut code = Self { dark: [[false; SIDE]; SIDE], is_fixed: [[false; SIDE]; SIDE] };
         code.set_patterns();

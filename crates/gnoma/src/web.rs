@@ -118,6 +118,13 @@ pub(crate) fn remote_access_error(port: u16, cause: &str) -> HostError {
     HostError { remedy: Some(remedy), ..HostError::usage(cause) }
 }
 
+/// Returns the error that says why a QR code of a link to this machine itself would be of no use.
+pub(crate) fn unreachable_link_error() -> HostError {
+    let remedy = "name the tunnel that leads here with `--tunnel NAME`; `gnoma web --tunnel` shows how to start one";
+    let cause = "`--qr` is for a phone, and without a tunnel the link works on this machine only";
+    HostError { remedy: Some(remedy.to_owned()), ..HostError::usage(cause) }
+}
+
 /// Programs that make a tunnel from a phone to this machine: what each is run with, and which name it gives.
 const TUNNELS: [(&str, &str, &str); 3] = [
     (

@@ -29,6 +29,11 @@ impl Replier {
         (Self { replies, client: client.to_owned(), id, tell: Some(tell) }, told)
     }
 
+    /// Reports whether the client that asked no longer waits.
+    pub(super) fn is_abandoned(&self) -> bool {
+        self.tell.as_ref().is_none_or(oneshot::Sender::is_closed)
+    }
+
     /// Answers the request with an outcome.
     pub(super) fn reply(mut self, outcome: ReplyOutcome) {
         self.finish(outcome);

@@ -26,8 +26,9 @@ impl Waits {
         self.0.iter().map(|(until, _)| *until).min()
     }
 
-    /// Answers later, after `max_seconds` at the latest.
+    /// Answers later, after `max_seconds` at the latest. Clients that have gone give up their places.
     pub(super) fn add(&mut self, max_seconds: Option<u32>, replier: Replier) {
+        self.0.retain(|(_, waiting)| !waiting.is_abandoned());
         if self.0.len() >= MAX_WAITS {
             let cause = "too many requests wait for this session";
             return replier.reply(Err(RequestError::new(RequestErrorKind::Busy, cause)));

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeSet,
     io::{BufRead as _, BufReader, Read as _},
     path::{Path, PathBuf},
-    process::{ChildStdout, Command, Stdio},
+    process::ChildStdout,
     sync::mpsc,
     thread,
     time::{Duration, Instant},
@@ -13,7 +13,7 @@ use std::{
 
 use gnoma_core::places::{self, RuledPaths};
 
-use super::{index, repository_location::FoundRepository};
+use super::{git_command::git_command, index, repository_location::FoundRepository};
 
 /// The time git may take. What it has not told by then is not known: it begins with what is newest.
 const PATIENCE: Duration = Duration::from_millis(1_500);
@@ -77,23 +77,9 @@ pub(super) fn secret_files(
 
 /// Names of files, as git tells them; it ends when nobody listens any more.
 fn list_file_names(found: &FoundRepository, path: &str) -> Option<mpsc::Receiver<String>> {
-    let mut git = Command::new("git")
-        .arg("--git-dir")
-        .arg(&found.git)
-        .args(WORDS)
-        .current_dir("/")
-        .env_clear()
-        .env("PATH", path)
-        .env("GIT_CONFIG_NOSYSTEM", "1")
-        .env("GIT_CONFIG_GLOBAL", "/dev/null")
-        .env("GIT_NO_LAZY_FETCH", "1")
-        .env("GIT_OPTIONAL_LOCKS", "0")
-        .env("GIT_TERMINAL_PROMPT", "0")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
+    let mut git = git_command(path);
+    git.arg("--git-dir").arg(&found.git).args(WORDS).current_dir("/");
+    let mut git = git.spawn().ok()?;
     let output = git.stdout.take()?;
     let (said, hears) = mpsc::sync_channel(MAX_WAITING);
     thread::spawn(move || {

@@ -3,6 +3,7 @@
 //!
 //! The only thing that is taken from a repository is where it says it is.
 
+mod git_command;
 mod history;
 mod hook_programs;
 mod index;
@@ -28,6 +29,7 @@ use gnoma_core::{
 use gnoma_guard::git::{OutsidePlaces, Repositories, program_setting};
 use gnoma_tools::{RepositoryFinder as _, Trials, WorkspaceRepository};
 
+pub(crate) use git_command::git_command;
 pub(crate) use hook_programs::find_hook_programs;
 use read::read_text;
 use repository_location::FoundRepository;

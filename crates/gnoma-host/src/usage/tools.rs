@@ -103,6 +103,8 @@ struct ToolFold {
     begin_ms: i64,
     tools: BTreeMap<String, ToolUse>,
     open: HashMap<CallId, PendingToolCall>,
+    /// Open questions of running calls, such as whether to keep what a trial changed, with their call and time.
+    questions: HashMap<CallId, (CallId, i64)>,
     seen: HashSet<EntryId>,
 }
 
@@ -129,14 +131,25 @@ impl ToolFold {
             }
             Record::ToolEnded(result) => self.end(result, *at_ms),
             Record::Asked { call } => {
-                if let Some(open) = self.open.get_mut(call)
+                let asking = self.asking_call(call);
+                if let Some(asking) = &asking
+                    && asking != call
+                {
+                    self.questions.insert(call.clone(), (asking.clone(), *at_ms));
+                }
+                if let Some(open) = asking.and_then(|asking| self.open.get_mut(&asking))
                     && !std::mem::replace(&mut open.is_asked, true)
                 {
                     let tool = open.tool.clone();
                     self.tool(&tool).asked += 1;
                 }
             }
-            Record::Judged { call, allowed, .. } => self.judge(call, *allowed, *at_ms),
+            Record::Judged { call, allowed, .. } => match self.questions.remove(call) {
+                Some((asking, asked_ms)) => {
+                    self.answer_question(&asking, *allowed, at_ms.saturating_sub(asked_ms));
+                }
+                None => self.judge(call, *allowed, *at_ms),
+            },
             Record::Routed { .. }
             | Record::Used(_)
             | Record::Paid { .. }
@@ -147,6 +160,29 @@ impl ToolFold {
             | Record::Interrupted { .. }
             | Record::Rewound { .. }
             | Record::Tombstone { .. } => (),
+        }
+    }
+
+    /// Returns the call that a question is about: the one with its id, or the only one that runs. Of several that run at
+    /// once none is told apart.
+    fn asking_call(&self, question: &CallId) -> Option<CallId> {
+        if self.open.contains_key(question) {
+            return Some(question.clone());
+        }
+        let mut running = self.open.keys();
+        running.next().filter(|_| running.next().is_none()).cloned()
+    }
+
+    /// Counts the answer to a question of a running call; the wait for it is no time of the tool.
+    fn answer_question(&mut self, asking: &CallId, is_allowed: bool, waited_ms: i64) {
+        let Some(open) = self.open.get_mut(asking) else { return };
+        open.began_ms = open.began_ms.saturating_add(waited_ms);
+        let tool = open.tool.clone();
+        let tool = self.tool(&tool);
+        if is_allowed {
+            tool.approved += 1;
+        } else {
+            tool.denied += 1;
         }
     }
 
@@ -225,6 +261,20 @@ mod tests {
 
     fn ended(id: &str, text: &str, is_error: bool) -> Record {
         Record::ToolEnded(ToolResult::from_text(&call(id), text, is_error))
+    }
+
+    #[test]
+    fn question_of_a_running_trial_counts_and_its_wait_is_no_time_of_the_tool() {
+        let question = CallId::new("gnoma-question-1");
+        let uses = folded(vec![
+            (1_000, asks("a")),
+            (1_000, judged("a", true)),
+            (1_100, Record::Asked { call: question.clone() }),
+            (61_100, Record::Judged { call: question, allowed: true, reason: String::new() }),
+            (61_150, ended("a", "x\n[ran on trial; a was kept (a)]", false)),
+        ]);
+        let [bash] = &uses[..] else { panic!("{uses:?}") };
+        assert_eq!((bash.asked, bash.approved, bash.denied, bash.total_ms), (1, 1, 0, 150));
     }
 
     #[test]

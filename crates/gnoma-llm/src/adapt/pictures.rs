@@ -273,7 +273,16 @@ pub(super) fn refuses_all(text: &str) -> bool {
 
 /// Reports whether `text`, in small letters, speaks of a picture.
 pub(super) fn names_picture(text: &str) -> bool {
-    PICTURE.iter().any(|word| text.contains(word))
+    /// The ends of the names of pictures' files.
+    const FILES: [&str; 5] = [".png", ".jpg", ".jpeg", ".gif", ".webp"];
+    let is_model = |word: &str| word.contains('-') && word.contains(|c: char| c.is_ascii_digit());
+    // A word in the name of a file or a model says nothing.
+    let is_name = |word: &&str| is_model(word) || FILES.iter().any(|end| word.ends_with(end));
+    let words =
+        text.split_whitespace().map(|word| word.trim_matches(['"', '\'', '`', ',', '.', ':']));
+    let words: Vec<&str> = words.filter(|word| !is_name(word)).collect();
+    let words = words.join(" ");
+    PICTURE.iter().any(|word| words.contains(word))
 }
 
 /// The pictures to leave out of `request`, whose body was `body`, after its refusal. `known` are those refused
@@ -325,8 +334,13 @@ fn parse_picture_limit(text: &str) -> Option<usize> {
     });
     let begin = TOO_MANY.iter().find_map(|words| text.find(words));
     let after_too_many = || {
-        let numbers = text.get(begin?..)?.split(|c: char| !c.is_ascii_digit());
-        numbers.filter_map(|number| number.parse().ok()).min()
+        let rest = text.get(begin?..)?;
+        // `23 + 0 > 20`
+        let (rest, is_limit) =
+            rest.split_once('>').map_or((rest, false), |(_, limit)| (limit, true));
+        let numbers = rest.split(|c: char| !c.is_ascii_digit());
+        let mut numbers = numbers.filter_map(|it| it.parse().ok()).filter(|it| *it > 0_usize);
+        if is_limit { numbers.next() } else { numbers.min() }
     };
     limits.next().or_else(after_too_many).filter(|most| *most > 0)
 }
@@ -592,6 +606,8 @@ mod tests {
             ("at most 1 image(s) may be provided in one request.", Some(1)),
             ("too many images in request. max is 2.", Some(2)),
             ("no more than 2 images are allowed", Some(2)),
+            ("too many images and documents: 4 + 0 > 2", Some(2)),
+            ("too many images and documents: 4 + 1 > 1", Some(1)),
             ("at most 4 image(s) may be provided", None),
             ("image exceeds 2 mb maximum", None),
             ("at most 0 image(s) may be provided in one request.", None),
@@ -604,6 +620,16 @@ mod tests {
             out.reverse();
             assert_eq!(out, all[..3 - most], "{text}");
         }
+    }
+
+    #[test]
+    fn picture_in_the_name_of_a_file_or_a_model_is_not_meant() {
+        assert!(!names_picture("'tool_choice' is not supported by bild-7b"));
+        assert!(!names_picture("could not save build/photo.png"));
+        assert!(names_picture("messages[0].content[1].image_url is invalid"));
+        assert!(
+            names_picture("das bild ist beschädigt") && names_picture("unsupported image/tiff")
+        );
     }
 
     #[test]

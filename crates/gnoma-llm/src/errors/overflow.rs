@@ -35,8 +35,8 @@ pub(super) fn is_overflow(text: &str) -> bool {
 /// Reports whether `text`, in any language, contains the size of a prompt that has from `bytes.0` to `bytes.1` bytes,
 /// and a smaller one that may be the most that its model takes.
 pub(super) fn has_prompt_size(text: &str, bytes: (usize, usize)) -> bool {
-    /// Most bytes of a token, on average. No token has less than one.
-    const MAX_TOKEN_BYTES: usize = 8;
+    /// Bytes of a token, on average over a prompt, in any language.
+    const TOKEN_BYTES: (usize, usize) = (1, 6);
     let text = text.to_lowercase();
     let says = |words: &[&str]| words.iter().any(|word| text.contains(word));
     let is_other =
@@ -44,8 +44,8 @@ pub(super) fn has_prompt_size(text: &str, bytes: (usize, usize)) -> bool {
     if is_other || names_other_field(&text) || is_of_short_text(&text) {
         return false;
     }
-    let sizes = || extract_numbers(&text).filter(|number| *number >= LEAST_SIZE);
-    let (least, most) = ((bytes.0 / MAX_TOKEN_BYTES) as u64, bytes.1 as u64);
+    let sizes = || whole_numbers(&text).filter(|number| *number >= LEAST_SIZE);
+    let (least, most) = ((bytes.0 / TOKEN_BYTES.1) as u64, (bytes.1 / TOKEN_BYTES.0) as u64);
     let (Some(smallest), Some(largest)) = (sizes().min(), sizes().max()) else { return false };
     smallest < largest && largest >= least && largest <= most
 }
@@ -76,6 +76,14 @@ fn has_two_sizes(text: &str) -> bool {
 fn extract_numbers(text: &str) -> impl Iterator<Item = u64> {
     let words = text.split(|c: char| !c.is_ascii_digit() && c != ',');
     words.filter_map(|word| word.replace(',', "").parse().ok())
+}
+
+/// Returns the numbers that stand alone: no parts of an id, a name, a date, an address or a time.
+fn whole_numbers(text: &str) -> impl Iterator<Item = u64> {
+    let is_part =
+        |c: char| c.is_ascii_alphanumeric() || matches!(c, ',' | '-' | '_' | ':' | '/' | '.');
+    text.split(move |c| !is_part(c))
+        .filter_map(|word| word.trim_matches([',', '.', ':']).replace(',', "").parse().ok())
 }
 
 /// Reports whether the limit is one of a few characters.
@@ -208,6 +216,10 @@ mod tests {
             "temperature 40000 > 32768",
             "image of 40000 bytes, at most 32768",
             "12 > 8",
+            "Invalid request (request id 7f45612a-9034-4c1d-40000)",
+            "upstream http://10.0.0.3:8080 failed: job 41235 refused",
+            "Unsupported value for this deployment gpt-4o-2024-11-20 (ref 20931)",
+            "Bad request. trace 32345-46789",
         ] {
             assert!(!has_prompt_size(text, (90_000, 90_000)), "{text}");
         }

@@ -576,6 +576,12 @@ fn gateway_with_the_name_of_a_vendor_is_an_own_server() {
     // The vendor's own address, written down.
     profile.base_url = "https://api.openai.com/v1".to_owned();
     assert!(!profile.is_own_server() && !profile.has_vendor_address());
+    let mut europe = Profile::new("openai", Protocol::OpenAi, "https://eu.api.openai.com/v1");
+    europe.address_source = Some("OPENAI_BASE_URL".to_owned());
+    assert!(!europe.is_own_server());
+    let mut gateway = Profile::new("openai", Protocol::OpenAi, "https://notopenai.com/v1");
+    gateway.address_source = Some("OPENAI_BASE_URL".to_owned());
+    assert!(gateway.is_own_server());
     let mut azure = Profile::new("azure", Protocol::OpenAi, "https://r.openai.azure.com/openai/v1");
     azure.address_source = Some("`provider.endpoints.azure`".to_owned());
     assert!(!azure.is_own_server());

@@ -11,9 +11,12 @@ use tokio::time::Instant;
 const SILENCE: Duration = Duration::from_millis(1500);
 /// Most bytes of the parameters of a control sequence; longer ones place no cursor.
 const MAX_PARAMETER_BYTES: usize = 16;
-/// Blanks on one line from which on they erase a screen: half of 24 rows of 80. Programs write them to a terminal
-/// that cannot clear.
+/// Blanks from the beginning of a line from which on they erase a screen: half of 24 rows of 80. Programs write them
+/// to a terminal that cannot clear.
 const MIN_ERASING_BLANKS: usize = 960;
+
+/// The end of a line in which an editor says that it has no terminal.
+const NO_TERMINAL: &str = "not to a terminal";
 
 /// The advice for a program that wants a person.
 const REMEDY: &str = "it draws on a full screen and waits for a person at a terminal, and none is here. Change files with \
@@ -25,8 +28,14 @@ pub(super) struct ScreenWatch {
     sequence: Sequence,
     blanks: usize,
     last: char,
-    /// `true` from an alternate screen, a placed cursor or an erased screen on, until a plain line comes.
-    is_drawn: bool,
+    /// The number of characters of [`NO_TERMINAL`] that were just read.
+    matched: usize,
+    /// The program has said that its output is no terminal.
+    says_no_terminal: bool,
+    /// `true` from a placed cursor on, until a plain line comes.
+    is_placed: bool,
+    /// `true` from an alternate or an erased screen on, until it is left or a plain line comes.
+    is_full: bool,
     /// The time of the last output.
     wrote_at: Option<Instant>,
 }
@@ -54,26 +63,46 @@ impl ScreenWatch {
 
     /// Reports whether the program has drawn a screen and not left it. One that leaves ends its last line.
     pub(super) fn is_open(&self) -> bool {
-        self.is_drawn && self.last != '\n'
+        (self.is_full || self.is_placed) && self.last != '\n'
     }
 
-    /// Returns the time from which on the program is taken to wait, if it writes nothing until then.
+    /// Returns the time from which on the program is taken to wait, if it writes nothing until then. A placed cursor
+    /// alone is no reason: progress bars place it, and then work in silence.
     pub(super) fn waits_from(&self) -> Option<Instant> {
-        self.wrote_at.filter(|_| self.is_open()).map(|at| at + SILENCE)
+        let is_certain = self.is_full || self.is_placed && self.says_no_terminal;
+        self.wrote_at.filter(|_| is_certain && self.is_open()).map(|at| at + SILENCE)
+    }
+
+    /// Reports whether a screen is open on which nothing has changed for a while.
+    pub(super) fn is_still(&self, now: Instant) -> bool {
+        self.is_open() && self.wrote_at.is_some_and(|at| at + SILENCE <= now)
     }
 
     fn read_char(&mut self, c: char) {
-        self.blanks = if c == ' ' { self.blanks + 1 } else { 0 };
-        self.is_drawn |= self.blanks >= MIN_ERASING_BLANKS;
+        let is_first = matches!(self.last, '\0' | '\n' | '\r');
+        self.blanks = if c == ' ' && (is_first || self.blanks > 0) { self.blanks + 1 } else { 0 };
+        self.is_full |= self.blanks >= MIN_ERASING_BLANKS;
+        let is_next = NO_TERMINAL.chars().nth(self.matched) == Some(c);
+        self.matched =
+            if is_next { self.matched + 1 } else { usize::from(NO_TERMINAL.starts_with(c)) };
+        self.says_no_terminal |= self.matched == NO_TERMINAL.len();
         match &mut self.sequence {
             Sequence::Outside if c == '\u{1b}' => self.sequence = Sequence::Escaped,
             // Who draws on a screen ends lines with `\r\n`.
-            Sequence::Outside if c == '\n' && self.last != '\r' => self.is_drawn = false,
+            Sequence::Outside if c == '\n' && self.last != '\r' => {
+                (self.is_placed, self.is_full) = (false, false);
+            }
             Sequence::Outside => {}
             Sequence::Escaped if c == '[' => self.sequence = Sequence::Parameters(String::new()),
             Sequence::Parameters(parameters) if ('@'..='~').contains(&c) => {
-                let change = screen_change(parameters, c);
-                self.is_drawn = change.unwrap_or(self.is_drawn);
+                match (parameters.as_str(), c) {
+                    ("?1049" | "?1047" | "?47", 'h') => self.is_full = true,
+                    ("?1049" | "?1047" | "?47", 'l') => {
+                        (self.is_placed, self.is_full) = (false, false);
+                    }
+                    (place, 'H' | 'f') => self.is_placed |= !is_first_place(place),
+                    _ => {}
+                }
                 self.sequence = Sequence::Outside;
             }
             Sequence::Parameters(parameters) if parameters.len() < MAX_PARAMETER_BYTES => {
@@ -84,20 +113,14 @@ impl ScreenWatch {
     }
 }
 
-/// Returns `true` for a sequence that opens a screen or places the cursor on it, `false` for one that leaves it. The
-/// first place of all is no sign: `clear` goes there.
-fn screen_change(parameters: &str, last: char) -> Option<bool> {
-    match (parameters, last) {
-        ("?1049" | "?1047" | "?47", 'h') => Some(true),
-        ("?1049" | "?1047" | "?47", 'l') => Some(false),
-        (place, 'H' | 'f') => (place.contains(';') && place != "1;1").then_some(true),
-        _ => None,
-    }
+/// Reports whether the parameters of a placed cursor mean the first place of all, where `clear` goes.
+fn is_first_place(parameters: &str) -> bool {
+    parameters.split(';').all(|number| matches!(number, "" | "0" | "1"))
 }
 
 /// Returns the text about a program that wants a person, with what stands on its screen.
 pub(super) fn describe_screen(shown: &str) -> String {
-    let rows = shown.lines().map(str::trim).filter(|row| !matches!(*row, "" | "~"));
+    let rows = shown.lines().map(str::trim_end).filter(|row| !matches!(row.trim(), "" | "~"));
     let mut text = format!("Stopped: {REMEDY}");
     for row in rows {
         text.push('\n');
@@ -110,7 +133,7 @@ pub(super) fn describe_screen(shown: &str) -> String {
 mod tests {
     use super::*;
 
-    fn is_open(output: &str) -> bool {
+    fn is_waiting(output: &str) -> bool {
         let now = Instant::now();
         let (mut whole, mut cut) = (ScreenWatch::default(), ScreenWatch::default());
         whole.push(output, now);
@@ -118,8 +141,8 @@ mod tests {
             cut.push(c.encode_utf8(&mut [0; 4]), now);
         }
         assert_eq!(whole.is_open(), cut.is_open(), "{output:?}");
-        assert_eq!(whole.waits_from(), whole.is_open().then(|| now + SILENCE), "{output:?}");
-        whole.is_open()
+        assert_eq!(whole.waits_from(), cut.waits_from(), "{output:?}");
+        whole.waits_from().is_some()
     }
 
     #[test]
@@ -131,7 +154,7 @@ mod tests {
             "built\n\u{1b}[?47h menu",
             &watch,
         ] {
-            assert!(is_open(output), "{output:?}");
+            assert!(is_waiting(output), "{output:?}");
         }
     }
 
@@ -148,8 +171,13 @@ mod tests {
             "\u{1b}[?1049hmenu\u{1b}[?1049l",
             "\u{1b}[24;1H\"f\" 1L, 6B\r\r\n\"f\" 1L, 6B written\r\r\n",
             "\u{1b}[24;1H\"f\" written\r\r\nCompiling\ngnoma",
+            "\u{1b}[2J\u{1b}[0;0Hwaiting",
+            "\u{1b}[2J\u{1b}[;Hwaiting",
+            "\u{1b}[5;10Hcopying",
+            "Unpacking\r\n\u{1b}7\u{1b}[24;0f\u{1b}[42m 40%\u{1b}[49m\u{1b}8",
+            &format!("name{}end", " ".repeat(1_000)),
         ] {
-            assert!(!is_open(output), "{output:?}");
+            assert!(!is_waiting(output), "{output:?}");
         }
     }
 
@@ -157,6 +185,6 @@ mod tests {
     fn rows_without_text_are_left_out_of_what_is_told() {
         let text = describe_screen("built\nhello      \n~     \n~\n\n     1,1  All");
         assert!(text.contains("person at a terminal") && text.contains("`fs.edit`"), "{text}");
-        assert!(text.ends_with(".\nbuilt\nhello\n1,1  All"), "{text}");
+        assert!(text.ends_with(".\nbuilt\nhello\n     1,1  All"), "{text}");
     }
 }

@@ -350,8 +350,8 @@ async fn follow_process(
             biased;
             () = &mut stopped => return FollowEnd::Cancelled,
             () = &mut time_is_up => {
-                let is_open = transcript.screen.is_open();
-                return if is_open { FollowEnd::WantsPerson } else { FollowEnd::TimedOut };
+                let is_still = transcript.screen.is_still(Instant::now());
+                return if is_still { FollowEnd::WantsPerson } else { FollowEnd::TimedOut };
             }
             step = process.next() => match step {
                 ProcessEvent::Wrote(text) => transcript.push(text),

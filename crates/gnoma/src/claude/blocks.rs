@@ -65,7 +65,7 @@ pub(super) fn parse_message_content(message: &Value) -> Result<Vec<Content>, Str
         _ => return Err("the content of the message is neither a text nor a list".to_owned()),
     };
     let is_something = |content: &Content| match content {
-        Content::Text(text) => !text.text.trim().is_empty(),
+        Content::Text(text) => !gnoma_core::names::is_blank(&text.text),
         _ => true,
     };
     let blocks: Vec<_> = blocks.into_iter().filter(is_something).collect();

@@ -64,6 +64,9 @@ pub(super) async fn run(
         }
         tunnel => tunnel,
     };
+    if has_qr && tunnel.is_none() {
+        return Err(web::unreachable_link_error().into());
+    }
     let listening = WebListener::open(address, is_private, tunnel, around).await?;
     listening.tell_links();
     if has_qr {

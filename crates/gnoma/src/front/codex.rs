@@ -83,7 +83,7 @@ impl Codex {
                         json!({ "type": "reasoning", "text": thinking.text }),
                     )?;
                 }
-                Content::Text(text) if !text.text.trim().is_empty() => {
+                Content::Text(text) if !gnoma_core::names::is_blank(&text.text) => {
                     text.text.trim().clone_into(&mut self.last);
                     self.write_completed_item(
                         out,

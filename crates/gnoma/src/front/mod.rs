@@ -345,7 +345,8 @@ impl Front {
 fn is_result(event: &Event) -> bool {
     match event {
         Event::Appended(message) => {
-            message.role() == Role::Assistant && !message.text_content().trim().is_empty()
+            message.role() == Role::Assistant
+                && !gnoma_core::names::is_blank(&message.text_content())
         }
         Event::ToolEnded { result, .. } => !result.is_error,
         // Hooks can end a turn before a model is asked, or after calls.

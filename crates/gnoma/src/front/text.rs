@@ -164,7 +164,7 @@ impl Text {
     /// Writes a piece of the answer, or holds it back.
     fn write_answer(&mut self, text: &str, out: &mut Output) -> Result<(), OutputClosed> {
         let is_begin = !self.joins && !self.has_words;
-        if is_begin && text.trim().is_empty() {
+        if is_begin && gnoma_core::names::is_blank(text) {
             return Ok(());
         }
         self.has_words = true;

@@ -39,6 +39,7 @@ async fn empty_answer_is_an_error_for_scripts() {
     for (delta, said) in [
         (r#"{"reasoning_content":"hm"}"#, "thought, but gave no answer"),
         (r#"{"content":" \n\n"}"#, "only white space"),
+        (r#"{"content":"\u200b\ufeff"}"#, "only white space"),
         ("{}", "returned an empty answer"),
     ] {
         let world = World::new(std::iter::repeat_with(|| answers(delta)).take(3));

@@ -193,7 +193,7 @@ impl PlannedEdit {
             )));
         }
         let (form, text) = TextForm::decode(&old);
-        let edits: Vec<_> = edits.iter().map(|edit| without_mark(*edit)).collect();
+        let edits: Vec<_> = edits.iter().map(|edit| without_mark(*edit, &text)).collect();
         let mut applied = apply_edits(&text, &edits).map_err(|error| {
             let why = explain_error(&error, &target.name, edits.len());
             let is_guess = matches!(error.cause, Cause::NotFound { .. });
@@ -242,10 +242,12 @@ impl PlannedEdit {
     }
 }
 
-/// An edit without the byte order mark before its texts: the mark is not in the text, and the file keeps its own.
-fn without_mark(edit: Edit<'_>) -> Edit<'_> {
+/// Returns an edit of `text` without the byte order mark before its texts, unless the text has it there: a file's own
+/// mark is not in its text, and is kept.
+fn without_mark<'e>(edit: Edit<'e>, text: &[u8]) -> Edit<'e> {
     const MARK: char = '\u{feff}';
-    match edit.old.strip_prefix(MARK) {
+    let is_there = |old: &str| memchr::memmem::find(text, old.as_bytes()).is_some();
+    match edit.old.strip_prefix(MARK).filter(|_| !is_there(edit.old)) {
         Some(old) => Edit { old, new: edit.new.strip_prefix(MARK).unwrap_or(edit.new), ..edit },
         None => edit,
     }

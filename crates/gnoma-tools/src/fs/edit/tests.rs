@@ -162,6 +162,12 @@ async fn byte_order_mark_in_an_edit_is_that_of_the_file() {
             .await;
         assert_eq!(bench.get("a"), "\u{feff}bye\n".as_bytes());
     }
+    // One within the file is text like any other.
+    bench.put("joined", "a\n\u{feff}b\n");
+    bench
+        .done("fs.edit", json!({"path": "joined", "old_string": "\u{feff}b", "new_string": "b"}))
+        .await;
+    assert_eq!(bench.get("joined"), b"a\nb\n");
 }
 
 #[tokio::test]

@@ -61,8 +61,8 @@ impl RpcError {
         Self::new(Self::OPEN_ELSEWHERE, text)
     }
 
-    /// What a client can read of it beside its message: for one that is open elsewhere, the methods that open it all the
-    /// same.
+    /// Returns what a client can read of the error beside its message: for a session that is open elsewhere, the methods
+    /// that open it all the same.
     pub(crate) fn data(&self) -> Option<Value> {
         (self.code == Self::OPEN_ELSEWHERE)
             .then(|| json!({ "reason": "open_elsewhere", "offers": ["session/fork"] }))

@@ -40,12 +40,12 @@ pub(crate) enum SessionEntryMode {
     Load,
     /// The session continues, and the client knows its past.
     Resume,
-    /// It is a copy of one whose past the client knows.
+    /// The session is a copy of one whose past the client knows.
     Fork,
 }
 
 impl SessionEntryMode {
-    /// Whether the client does not know its id yet.
+    /// Reports whether the client does not know the id of the session yet.
     fn has_new_id(self) -> bool {
         matches!(self, Self::New | Self::Fork)
     }

@@ -64,7 +64,7 @@ pub fn unified_diff(old: &str, new: &str, context: usize, deadline: Option<Insta
 
 /// One hunk of a unified diff.
 struct Hunk {
-    /// Its lines in the old and in the new text.
+    /// The lines of the hunk in the old and in the new text.
     old: Range<usize>,
     new: Range<usize>,
     text: String,

@@ -31,9 +31,9 @@ const MAX_BYTES: u64 = 1 << 20;
 const MAX_COUNTS: usize = 1_000;
 /// Most open questions that are remembered.
 const MAX_OPEN: usize = 100;
-/// How often a session that goes on is written down.
+/// The time after which the counts of a session that goes on are saved.
 const PERIOD: Duration = Duration::from_secs(60);
-/// How long other processes are waited for.
+/// The time for which the lock of another process is waited for.
 const PATIENCE: Duration = Duration::from_millis(500);
 const PAUSE: Duration = Duration::from_millis(5);
 

@@ -111,7 +111,7 @@ pub(crate) async fn changes_since(
     }
 }
 
-/// What differs from the last commit.
+/// Returns the differences between the workspace and the last commit.
 async fn commit_changes(project: &Project, session: &str) -> Result<Changes> {
     let (_, workspace) = looked_at(project, Some(session)).await?;
     let commit = LastCommit::open(project)?;

@@ -20,7 +20,7 @@ use crate::{
     repositories::{git_command, harmless_repository},
 };
 
-/// How long one call of git may take, and how long all of them for one list.
+/// The time that one call of git may take, and all calls for one list.
 const PATIENCE: Duration = Duration::from_secs(10);
 /// Most bytes of the names of files that differ.
 const MAX_LIST_BYTES: u64 = 4 << 20;
@@ -168,7 +168,7 @@ impl LastCommit {
         Ok(listed)
     }
 
-    /// What the commit has of a file; `None` for links and submodules.
+    /// Reads what the commit has of a file; `None` for links and submodules.
     fn read(&self, Listed { path, mode, hash }: Listed) -> Result<Option<CommittedFile>> {
         let is_executable = mode == MODES[1];
         let content = match mode.as_str() {
@@ -222,7 +222,7 @@ impl LastCommit {
     }
 }
 
-/// What a program says, and whether it ended well; `None` if it takes too long.
+/// Returns the output of a program and whether it ended well; `None` if it takes too long.
 fn read_within(mut git: Child, max_bytes: u64) -> Option<(Vec<u8>, bool)> {
     let output = git.stdout.take()?;
     let (said, heard) = mpsc::sync_channel(1);

@@ -15,9 +15,9 @@ use crate::{Project, extensions, setting};
 
 /// The setting with the script.
 const SETTING: &str = "status.command";
-/// How long the script may run.
+/// The time that the script may take.
 const MAX_RUN: Duration = Duration::from_millis(300);
-/// How long the sandbox around it may take to begin, once.
+/// The time that the sandbox around the script may take to start, once.
 const MAX_START: Duration = Duration::from_secs(2);
 /// Most bytes that are shown.
 const MAX_BYTES: usize = 4 << 10;
@@ -37,7 +37,7 @@ pub struct StatusScript {
 impl StatusScript {
     /// Returns the script that the person has set; `None` without one.
     #[must_use]
-    pub fn of(project: &Project) -> Option<Self> {
+    pub fn from_project(project: &Project) -> Option<Self> {
         let set = project.explain_setting(SETTING)?;
         let command = setting::parse_value(&set.value).as_str()?.to_owned();
         Some(Self {

@@ -9,7 +9,7 @@ use crate::{
 const ESCAPE: char = '\u{1b}';
 /// Most bytes of the numbers of one sequence.
 const MAX_NUMBERS: usize = 64;
-/// What stands for the eight colours: black, red, green, yellow, blue, magenta, cyan, white.
+/// The theme's inks for the eight colours: black, red, green, yellow, blue, magenta, cyan, white.
 const INKS: [TextRole; 8] = [
     TextRole::Dim,
     TextRole::Bad,

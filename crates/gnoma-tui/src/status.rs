@@ -218,7 +218,7 @@ pub struct StatusNow {
     pub queued: usize,
     /// The reason why this model was chosen; may be empty.
     pub why: String,
-    /// What a script of the person's wrote in place of the facts.
+    /// The line that the person's script wrote in place of the facts.
     pub script: Option<Line>,
 }
 

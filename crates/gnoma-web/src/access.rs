@@ -253,7 +253,7 @@ impl Access {
         Self { tunnel, ..self }
     }
 
-    /// Whether the request came through the tunnel.
+    /// Reports whether the request came through the tunnel.
     fn is_tunnel(&self, host: &str) -> bool {
         self.tunnel.as_ref().is_some_and(|own| own.eq_ignore_ascii_case(host))
     }

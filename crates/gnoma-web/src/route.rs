@@ -14,7 +14,7 @@ use crate::{
 
 /// The path at which the API begins.
 const API: &str = "/api/v1/";
-/// Where Prometheus looks for metrics.
+/// The path at which Prometheus reads the metrics.
 const METRICS: &str = "/metrics";
 /// Longest id of a session and name of a request.
 const MAX_WORD_BYTES: usize = 128;

@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 134;
 const BLOCKS: usize = 2;
 const DATA: usize = 68;
 const CHECK: usize = 18;
-/// Where the pattern that tells the direction begins at the other corners, and the middle of the small one.
+/// The place at which the patterns at the other corners begin, and the middle of the small pattern.
 const FAR: usize = SIDE - 7;
 const SMALL: usize = 34;
 /// Level low, mask 0, with the bits that correct them.

@@ -39,8 +39,8 @@ pub(crate) struct WebListener {
 }
 
 impl WebListener {
-    /// Listens at an address of this machine alone, and lets in at the name of a `tunnel`. `is_private`: nothing may be saved, so the token is one of this
-    /// server alone.
+    /// Listens at an address of this machine alone, and lets in at the name of a `tunnel`. `is_private`: nothing may be
+    /// saved, so the token is one of this server alone.
     ///
     /// # Errors
     /// It is another one, or somebody listens there.

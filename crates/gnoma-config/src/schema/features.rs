@@ -9,24 +9,24 @@ use super::{
     },
 };
 
-/// Where the switches are in a file.
+/// The section of a settings file that has the switches.
 const SECTION: &str = "features.";
 
-/// How settled a feature is.
+/// The stage of a feature: how settled it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FeatureStage {
-    /// It may change or go at any time.
+    /// The feature may change or go at any time.
     Experimental,
-    /// It stays, but details may change.
+    /// The feature stays, but details may change.
     Preview,
-    /// It stays as it is.
+    /// The feature stays as it is.
     Stable,
-    /// It is gone; its switch has no effect.
+    /// The feature is gone; its switch has no effect.
     Removed,
 }
 
 impl FeatureStage {
-    /// Its name.
+    /// Returns the name of the stage.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,11 +41,11 @@ impl FeatureStage {
 /// One switch.
 #[derive(Clone, Copy, Debug)]
 pub struct Feature {
-    /// Its key, such as `features.memory`.
+    /// The key of the setting that the switch stands for, such as `features.memory`.
     pub key: &'static str,
-    /// How settled it is.
+    /// The stage of the feature.
     pub stage: FeatureStage,
-    /// Its state if nothing sets it.
+    /// The state of the switch if nothing sets it.
     pub default: bool,
     /// The setting that it stands for; empty if it was removed.
     pub setting: &'static str,
@@ -59,7 +59,7 @@ pub struct Feature {
 }
 
 impl Feature {
-    /// Its name, which is its key without the section.
+    /// Returns the name of the switch, which is its key without the section.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.key.strip_prefix(SECTION).unwrap_or(self.key)

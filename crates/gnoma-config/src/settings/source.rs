@@ -13,7 +13,7 @@ use crate::{
 pub enum ValueSource {
     /// The environment variable of this name.
     Variable(String),
-    /// What a person gave in this run, in words, such as an option of the command.
+    /// The words for what a person gave in this run, such as an option of the command.
     Argument(String),
     /// This setting, in a file at a line.
     Setting {

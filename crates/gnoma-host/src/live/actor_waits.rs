@@ -13,7 +13,7 @@ impl Actor {
         }
     }
 
-    /// Whether no turn runs, and none is about to.
+    /// Reports whether no turn runs, and none is about to.
     fn rests(&self) -> bool {
         match self.engine {
             Engine::Opening(_) | Engine::Changing(_) => false,

@@ -9,7 +9,7 @@ use super::replier::Replier;
 
 /// Requests that wait at once.
 const MAX_WAITS: usize = 32;
-/// How long one waits at most, and where it does not say how long.
+/// The longest wait, and the wait of a request that names no time.
 const MAX_WAIT: Duration = Duration::from_secs(120);
 
 /// Requests that wait, each until its time.

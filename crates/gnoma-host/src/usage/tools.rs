@@ -21,7 +21,7 @@ const MAX_OPEN: usize = 10_000;
 const MAX_TOOLS: usize = 500;
 /// Stands for the tools beyond [`MAX_TOOLS`].
 const OTHERS: &str = "(others)";
-/// How the line of a result begins that says that the command ran on trial.
+/// The beginning of the line of a result that says that the command ran on trial.
 const TRIAL_LINE: &str = "[ran on trial";
 /// Lines behind the output that can say so.
 const MAX_LINES_AFTER_OUTPUT: usize = 4;
@@ -29,7 +29,7 @@ const MAX_LINES_AFTER_OUTPUT: usize = 4;
 /// The use of one tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolUse {
-    /// Its name.
+    /// The name of the tool.
     pub name: String,
     /// Calls.
     pub calls: u64,

@@ -24,15 +24,15 @@ use super::{
 
 /// A mode that lets its owner run a file, as git knows it.
 const EXECUTABLE: u32 = 0o100;
-/// What modes of both sides may differ in without a difference for git.
+/// The mode bits that git does not store: they may differ without a difference for git.
 const ALL_BITS: u32 = 0o7777;
 
 /// A file of a commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommittedFile {
-    /// Where, relative to the workspace.
+    /// The path relative to the workspace.
     pub path: PathBuf,
-    /// Its content; `None` where the commit does not have it.
+    /// The content of the file; `None` where the commit does not have it.
     pub content: Option<Vec<u8>>,
     /// The commit has it as a program.
     pub is_executable: bool,
@@ -41,9 +41,9 @@ pub struct CommittedFile {
 /// The earlier state of a file that it is reverted to.
 #[derive(Clone, Copy, Debug)]
 pub enum RevertBase<'a> {
-    /// Its state in a snapshot.
+    /// The state of the file in a snapshot.
     Snapshot(&'a SnapshotId),
-    /// Its state in a commit.
+    /// The state of the file in a commit.
     Commit(&'a CommittedFile),
 }
 
@@ -74,7 +74,7 @@ impl Workspace {
         for file in files {
             let path = file.path.as_os_str().as_bytes();
             let after = find_item(&self.vault.0.objects, now.tree, path)?;
-            let before = self.committed(file, after.as_ref())?;
+            let before = self.committed_item(file, after.as_ref())?;
             if before != after {
                 changes.extend(detect_change(path, before.as_ref(), after.as_ref()));
             }
@@ -146,7 +146,7 @@ impl Workspace {
         base: RevertBase<'_>,
         hunk: Option<&str>,
     ) -> Result<Result<Hash, Revert>, Error> {
-        let Some((path, before, after)) = self.sides(name, base, now)? else {
+        let Some((path, before, after)) = self.find_both_states(name, base, now)? else {
             return Ok(Err(Revert::Unchanged));
         };
         if !is_plain(before.as_ref()) || !is_plain(after.as_ref()) {
@@ -155,17 +155,17 @@ impl Workspace {
         let set = match (hunk, &before) {
             (None, Some(item)) => Ok(EntryChange::Put(item.clone())),
             (None, None) => Ok(EntryChange::Remove),
-            (Some(hunk), _) => self.without_hunk(before.as_ref(), after.as_ref(), hunk)?,
+            (Some(hunk), _) => self.entry_without_hunk(before.as_ref(), after.as_ref(), hunk)?,
         };
         match set {
-            Ok(set) => self.with_set(now, &path, set).map(Ok),
+            Ok(set) => self.tree_with(now, &path, set).map(Ok),
             Err(why_not) => Ok(Err(why_not)),
         }
     }
 
     /// The path that a diff calls `name` and its two states; `None` where they are equal.
     #[expect(clippy::type_complexity, reason = "a path and its two states")]
-    fn sides(
+    fn find_both_states(
         &self,
         name: &str,
         base: RevertBase<'_>,
@@ -191,14 +191,18 @@ impl Workspace {
             RevertBase::Commit(file) => {
                 let path = file.path.as_os_str().as_bytes();
                 let after = find_item(objects, now, path)?;
-                let before = self.committed(file, after.as_ref())?;
+                let before = self.committed_item(file, after.as_ref())?;
                 Ok((before != after).then(|| (path.to_vec(), before, after)))
             }
         }
     }
 
     /// A file of a commit as the vault has it. Of its mode a commit knows only whether it is a program.
-    fn committed(&self, file: &CommittedFile, now: Option<&Item>) -> Result<Option<Item>, Error> {
+    fn committed_item(
+        &self,
+        file: &CommittedFile,
+        now: Option<&Item>,
+    ) -> Result<Option<Item>, Error> {
         let Some(content) = &file.content else { return Ok(None) };
         let mode = match now {
             Some(Item::File { mode, .. }) if (mode & EXECUTABLE != 0) == file.is_executable => {
@@ -211,7 +215,7 @@ impl Workspace {
     }
 
     /// The file without a hunk, or why there is no such state.
-    fn without_hunk(
+    fn entry_without_hunk(
         &self,
         before: Option<&Item>,
         after: Option<&Item>,
@@ -250,7 +254,7 @@ impl Workspace {
         self.in_batch(|batch| batch.store_bytes(bytes))
     }
 
-    fn with_set(&self, tree: Hash, path: &[u8], set: EntryChange) -> Result<Hash, Error> {
+    fn tree_with(&self, tree: Hash, path: &[u8], set: EntryChange) -> Result<Hash, Error> {
         let mut edit = Edit::default();
         edit.edit_at(path).set = Some(set);
         self.in_batch(|batch| edit.apply_to_tree(&self.vault.0.objects, batch, tree))
@@ -266,7 +270,7 @@ impl Workspace {
     }
 }
 
-/// Whether that is nothing, a file or a link: folders and what was not saved are not reverted alone.
+/// Reports whether an item is absent, a file or a link: folders and what was not saved are not reverted alone.
 fn is_plain(item: Option<&Item>) -> bool {
     matches!(item, None | Some(Item::File { .. } | Item::Link { .. }))
 }

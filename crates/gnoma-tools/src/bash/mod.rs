@@ -170,7 +170,7 @@ struct BashArguments {
 enum FollowEnd {
     Ended(ShellEnd),
     TimedOut,
-    /// It has drawn a screen and waits for a person.
+    /// The program has drawn a screen and waits for a person.
     WantsPerson,
     Cancelled,
     NoRoom(NoRoom),

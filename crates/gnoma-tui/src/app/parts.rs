@@ -173,13 +173,13 @@ pub(super) struct ScriptedStatus {
     /// There is one.
     pub(super) is_on: bool,
     pub(super) is_running: bool,
-    /// Something has changed since it ran.
+    /// True if something has changed since the script ran.
     pub(super) is_stale: bool,
     /// The person was told that it failed.
     pub(super) is_told: bool,
-    /// It does not run before.
+    /// The time before which the script does not run.
     pub(super) next_at: Option<Instant>,
-    /// What it wrote; `None` shows the usual line.
+    /// The line that the script wrote; `None` shows the usual line.
     pub(super) line: Option<Line>,
 }
 

@@ -8,9 +8,9 @@ use serde_json::Value;
 use super::state::State;
 use crate::{effect::Effect, sgr};
 
-/// How often it runs at most.
+/// The time between two runs of the script, at least.
 const PERIOD: Duration = Duration::from_secs(1);
-/// When it runs again after it failed.
+/// The time after which a script that failed runs again.
 const RETRY_AFTER: Duration = Duration::from_secs(30);
 /// Micro-dollars in a dollar.
 const MICRO_USD: f64 = 1e6;
@@ -34,7 +34,7 @@ impl State {
         self.emit(Effect::StatusLine(self.status_facts()));
     }
 
-    /// When the script wants to run; `None` if nothing has changed.
+    /// Returns the time at which the script is to run; `None` if nothing has changed.
     pub(super) fn status_script_due(&self) -> Option<Instant> {
         let script = &self.window.script;
         let is_wanted = script.is_on && script.is_stale && !script.is_running;

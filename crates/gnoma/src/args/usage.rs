@@ -47,7 +47,7 @@ pub(crate) struct UsageArgs {
     pub html: Option<PathBuf>,
 }
 
-/// What usage is summed up by.
+/// The dimension by which usage is summed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum UsageBy {
     /// A property of model calls.

@@ -87,7 +87,7 @@ fn describe(feature: &Feature, loaded: &LoadedConfig) -> Value {
     })
 }
 
-/// Whether a feature is on, and which layer says so.
+/// Returns whether a feature is on, and the layer that says so.
 fn state(feature: &Feature, loaded: &LoadedConfig) -> (bool, Origin) {
     match loaded.explain_key(feature.setting) {
         Some(set) => (matches!(set.value.trim_matches('"'), "true" | "on"), set.origin),

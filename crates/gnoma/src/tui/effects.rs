@@ -34,7 +34,7 @@ pub(super) struct EffectHandler<'a> {
     spec: SessionSpec,
     firewall: Arc<Firewall>,
     files: ViewFiles,
-    /// What writes the line at the bottom, if the person has set something.
+    /// The script that writes the line at the bottom, if the person has set one.
     status: Option<Arc<StatusScript>>,
 }
 
@@ -54,11 +54,11 @@ impl<'a> EffectHandler<'a> {
             spec: project.spec.clone(),
             firewall: Arc::clone(&project.firewall),
             files,
-            status: StatusScript::of(project).map(Arc::new),
+            status: StatusScript::from_project(project).map(Arc::new),
         }
     }
 
-    /// Whether a script writes the line at the bottom.
+    /// Reports whether a script writes the line at the bottom.
     pub(super) fn has_status_script(&self) -> bool {
         self.status.is_some()
     }

@@ -61,7 +61,7 @@ pub(super) async fn run(
     let query = UsageQuery { since: wanted.since, by, repriced_as: wanted.repriced_as.clone() };
     let report = usage::read_report(&project, &query).await?;
     let mut view = UsageView::new(&query, &report, project.now_ms());
-    view.currency = Currency::of(&project);
+    view.currency = Currency::from_project(&project);
     if query.by == [Dimension::Model] {
         view.quality = Some(read_believed(&project));
     }

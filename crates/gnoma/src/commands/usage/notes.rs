@@ -41,7 +41,7 @@ pub(super) fn note_sentences(view: &UsageView<'_>) -> Vec<String> {
         let calls = count_calls(failovers);
         notes.push(format!("{calls} failed, and another model took over"));
     }
-    let amount = |micro_usd| view.money(micro_usd, true);
+    let amount = |micro_usd| view.format_money(micro_usd, true);
     let repriced = report.repriced.iter();
     notes.extend(repriced.map(|repriced| describe_repriced(repriced, total.cost(), &amount)));
     let time = |at_ms| clock::time_near(at_ms, view.now_ms);

@@ -120,7 +120,7 @@ impl Column {
                 let mark = if sums.unpriced_calls > 0 { "*" } else { "" };
                 match number {
                     None => "unknown".to_owned(),
-                    Some(micro_usd) => format!("{}{mark}", view.money(micro_usd, is_short)),
+                    Some(micro_usd) => format!("{}{mark}", view.format_money(micro_usd, is_short)),
                 }
             }
             Self::FirstPart => number.map_or_else(unknown, |ms| {
@@ -188,7 +188,7 @@ pub(super) fn render(view: &UsageView<'_>, columns: Option<usize>) -> String {
     format!("{}\n\n{lines}{quality}{gap}{notes}", view.title())
 }
 
-/// How well models do kinds of tasks, in a table of its own.
+/// Renders how well models do kinds of tasks, as a table of its own.
 fn render_quality(believed: &[ArmBelief]) -> String {
     let percent = |part: f64| format!("{:.0}%", part * 100.0);
     let rows = believed.iter().map(|ArmBelief { arm, kind, standing }| {

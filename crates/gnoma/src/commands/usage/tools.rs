@@ -24,7 +24,7 @@ pub(super) async fn run(project: &Project, since: UsageStart, is_json: bool) -> 
         return print_stored_text("no tool calls in the saved sessions of this project\n");
     }
     let heads = ["calls", "failed", "asked", "approved", "denied", "tried", "kept", "time", "tool"];
-    print_stored_text(&table::render_table(heads, uses.iter().map(row)))
+    print_stored_text(&table::render_table(heads, uses.iter().map(tool_row)))
 }
 
 fn describe(tool: &ToolUse) -> Value {
@@ -35,7 +35,7 @@ fn describe(tool: &ToolUse) -> Value {
     })
 }
 
-fn row(tool: &ToolUse) -> [String; 9] {
+fn tool_row(tool: &ToolUse) -> [String; 9] {
     let ToolUse { calls, failed, asked, approved, denied, tried, kept, .. } = tool;
     let [calls, failed, asked, approved, denied, tried, kept] =
         [calls, failed, asked, approved, denied, tried, kept].map(ToString::to_string);

@@ -21,7 +21,7 @@ pub(super) struct UsageView<'r> {
     pub(super) now_ms: i64,
     /// The currency that people see costs in, if it is not the dollar.
     pub(super) currency: Option<Currency>,
-    /// How well models do kinds of tasks, if that was asked for.
+    /// The quality of models by kind of task, if it was asked for.
     pub(super) quality: Option<Vec<ArmBelief>>,
 }
 
@@ -34,7 +34,7 @@ pub(super) struct Currency {
 
 impl Currency {
     /// Returns the currency that the person has chosen, if its rate is set.
-    pub(super) fn of(project: &Project) -> Option<Self> {
+    pub(super) fn from_project(project: &Project) -> Option<Self> {
         let code =
             project.explain_setting("usage.currency")?.value.trim_matches('"').to_uppercase();
         let rates = "router.exchange.";
@@ -85,7 +85,7 @@ impl<'r> UsageView<'r> {
 
 impl UsageView<'_> {
     /// Writes an amount of micro-dollars for people, short or with all digits.
-    pub(super) fn money(&self, micro_usd: u64, is_short: bool) -> String {
+    pub(super) fn format_money(&self, micro_usd: u64, is_short: bool) -> String {
         match &self.currency {
             Some(currency) => currency.write(micro_usd, is_short),
             None if is_short => format_money(micro_usd as f64),
